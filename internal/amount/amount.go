@@ -1,0 +1,115 @@
+// Package amount holds resource quantities as integers. Kubernetes Quantities
+// are converted once, at the border.
+package amount
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Names of the resources that every node has, as Kubernetes spells them.
+const (
+	CPU              = string(corev1.ResourceCPU)
+	Memory           = string(corev1.ResourceMemory)
+	EphemeralStorage = string(corev1.ResourceEphemeralStorage)
+	Pods             = string(corev1.ResourcePods)
+)
+
+// List maps a resource's name to an amount: thousandths of a core for CPU,
+// bytes for memory, ephemeral storage and huge pages, a count for everything
+// else. A missing name means zero. Lists are treated as immutable once shared.
+type List map[string]int64
+
+// FromResourceList converts Quantities, rounding up to the unit of each resource.
+func FromResourceList(in corev1.ResourceList) List {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make(List, len(in))
+	for name, q := range in {
+		out[string(name)] = FromQuantity(string(name), q)
+	}
+	return out
+}
+
+// FromQuantity converts one Quantity, rounding up to the resource's unit.
+func FromQuantity(name string, q resource.Quantity) int64 {
+	if name == CPU {
+		return q.MilliValue()
+	}
+	return q.Value()
+}
+
+// Quantity converts an amount back, in the format that Kubernetes uses for the resource.
+func Quantity(name string, v int64) resource.Quantity {
+	switch name {
+	case CPU:
+		return *resource.NewMilliQuantity(v, resource.DecimalSI)
+	case Memory, EphemeralStorage:
+		return *resource.NewQuantity(v, resource.BinarySI)
+	}
+	return *resource.NewQuantity(v, resource.DecimalSI)
+}
+
+// ResourceList converts all amounts back.
+func (l List) ResourceList() corev1.ResourceList {
+	out := make(corev1.ResourceList, len(l))
+	for name, v := range l {
+		out[corev1.ResourceName(name)] = Quantity(name, v)
+	}
+	return out
+}
+
+// Plus returns the sum of both lists.
+func (l List) Plus(o List) List {
+	out := maps.Clone(l)
+	if out == nil {
+		out = make(List, len(o))
+	}
+	for name, v := range o {
+		out[name] += v
+	}
+	return out
+}
+
+// Minus returns l less o. Amounts may become negative.
+func (l List) Minus(o List) List {
+	out := maps.Clone(l)
+	if out == nil {
+		out = make(List, len(o))
+	}
+	for name, v := range o {
+		out[name] -= v
+	}
+	return out
+}
+
+// Max returns the larger amount of each resource.
+func (l List) Max(o List) List {
+	out := maps.Clone(l)
+	if out == nil {
+		out = make(List, len(o))
+	}
+	for name, v := range o {
+		out[name] = max(out[name], v)
+	}
+	return out
+}
+
+// Fits reports whether each positive amount is at most that of room.
+func (l List) Fits(room List) bool {
+	for name, v := range l {
+		if v > 0 && v > room[name] {
+			return false
+		}
+	}
+	return true
+}
+
+// Names returns the resource names in order.
+func (l List) Names() []string {
+	return slices.Sorted(maps.Keys(l))
+}

@@ -1,0 +1,62 @@
+package amount
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+func TestFromResourceList(t *testing.T) {
+	got := FromResourceList(corev1.ResourceList{
+		"cpu":            resource.MustParse("1500m"),
+		"memory":         resource.MustParse("1.5Gi"),
+		"nvidia.com/gpu": resource.MustParse("2"),
+	})
+	want := List{CPU: 1500, Memory: 3 << 29, "nvidia.com/gpu": 2}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	back := got.ResourceList()
+	for name, text := range map[corev1.ResourceName]string{"cpu": "1500m", "memory": "1536Mi", "nvidia.com/gpu": "2"} {
+		q := back[name]
+		if q.String() != text {
+			t.Errorf("%s: got %s, want %s", name, q.String(), text)
+		}
+	}
+}
+
+func TestArithmetic(t *testing.T) {
+	a, b := List{CPU: 100, Pods: 1}, List{CPU: 50, Memory: 7}
+	for name, c := range map[string]struct{ got, want List }{
+		"plus":         {a.Plus(b), List{CPU: 150, Pods: 1, Memory: 7}},
+		"minus":        {a.Minus(b), List{CPU: 50, Pods: 1, Memory: -7}},
+		"max":          {a.Max(b), List{CPU: 100, Pods: 1, Memory: 7}},
+		"plus of none": {List(nil).Plus(b), b},
+	} {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+	if diff := cmp.Diff(List{CPU: 100, Pods: 1}, a); diff != "" {
+		t.Errorf("an operand changed: -want +got\n%s", diff)
+	}
+}
+
+func TestFits(t *testing.T) {
+	room := List{CPU: 1000, Memory: 1 << 30}
+	for name, c := range map[string]struct {
+		need List
+		want bool
+	}{
+		"exactly":                       {List{CPU: 1000, Memory: 1 << 30}, true},
+		"too much":                      {List{CPU: 1001}, false},
+		"a resource that is not there":  {List{"nvidia.com/gpu": 1}, false},
+		"none of one that is not there": {List{"nvidia.com/gpu": 0}, true},
+	} {
+		if got := c.need.Fits(room); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}

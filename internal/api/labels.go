@@ -1,0 +1,82 @@
+package api
+
+// Names on nodes, pods and cloud resources. They are part of the wire format:
+// existing clusters and manifests use them.
+const (
+	// LabelProvisioner names the Provisioner that owns a node.
+	LabelProvisioner = "karpenter.sh/provisioner-name"
+	// LabelCapacityType is how a machine was bought: CapacitySpot or CapacityOnDemand.
+	LabelCapacityType = "karpenter.sh/capacity-type"
+	// LabelInitialized is "true" once a node is up and its startup taints are gone.
+	LabelInitialized = "karpenter.sh/initialized"
+
+	// Finalizer holds a Node object until its instance is going.
+	Finalizer = "karpenter.sh/termination"
+
+	// AnnotationEmptiness is the RFC 3339 time at which a node was first seen empty.
+	AnnotationEmptiness = "karpenter.sh/emptiness-timestamp"
+	// AnnotationDisruption is the reason under which a node is being taken away.
+	AnnotationDisruption = "karpenter.sh/voluntary-disruption"
+	// AnnotationDoNotEvict on a pod ("true") blocks voluntary disruption of its node.
+	AnnotationDoNotEvict = "karpenter.sh/do-not-evict"
+	// AnnotationDoNotDisrupt on a pod or node ("true") blocks all voluntary disruption.
+	AnnotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
+	// AnnotationDoNotConsolidate on a node ("true") blocks consolidation.
+	AnnotationDoNotConsolidate = "karpenter.sh/do-not-consolidate"
+	// AnnotationProvisionerHash is the hash of the Provisioner a node was built from.
+	AnnotationProvisionerHash = "karpenter.sh/provisioner-hash"
+	// AnnotationProfileHash is the hash of the node profile a node was built from.
+	AnnotationProfileHash = "karpenter.k8s.aws/nodetemplate-hash"
+
+	// TaintDisruption (effect NoSchedule) marks a node that is being taken away.
+	TaintDisruption = "karpenter.sh/disruption"
+
+	// TagManagedBy holds the cluster's name on every cloud resource of ours.
+	TagManagedBy = "karpenter.sh/managed-by"
+	// TagLaunchID identifies one launch; the key for adopting machines after a crash.
+	TagLaunchID = "packhorse.io/launch-id"
+	// TagClusterPrefix + cluster name = "owned" marks ownership as AWS tools know it.
+	TagClusterPrefix = "kubernetes.io/cluster/"
+)
+
+// Values of LabelCapacityType.
+const (
+	CapacitySpot     = "spot"
+	CapacityOnDemand = "on-demand"
+)
+
+// Well-known label keys of nodes.
+const (
+	LabelZone         = "topology.kubernetes.io/zone"
+	LabelRegion       = "topology.kubernetes.io/region"
+	LabelInstanceType = "node.kubernetes.io/instance-type"
+	LabelArch         = "kubernetes.io/arch"
+	LabelOS           = "kubernetes.io/os"
+	LabelHostname     = "kubernetes.io/hostname"
+	LabelWindowsBuild = "node.kubernetes.io/windows-build"
+	LabelZoneID       = "topology.k8s.aws/zone-id"
+
+	// AWSDomain is the domain of the instance-* labels.
+	AWSDomain                        = "karpenter.k8s.aws"
+	LabelInstanceHypervisor          = AWSDomain + "/instance-hypervisor"
+	LabelInstanceEncryptionInTransit = AWSDomain + "/instance-encryption-in-transit-supported"
+	LabelInstanceCategory            = AWSDomain + "/instance-category"
+	LabelInstanceGeneration          = AWSDomain + "/instance-generation"
+	LabelInstanceFamily              = AWSDomain + "/instance-family"
+	LabelInstanceSize                = AWSDomain + "/instance-size"
+	LabelInstanceCPU                 = AWSDomain + "/instance-cpu"
+	LabelInstanceCPUManufacturer     = AWSDomain + "/instance-cpu-manufacturer"
+	LabelInstanceMemory              = AWSDomain + "/instance-memory" // MiB
+	LabelInstanceNetworkBandwidth    = AWSDomain + "/instance-network-bandwidth"
+	LabelInstanceEBSBandwidth        = AWSDomain + "/instance-ebs-bandwidth"
+	LabelInstancePods                = AWSDomain + "/instance-pods"
+	LabelInstanceLocalNVMe           = AWSDomain + "/instance-local-nvme"
+	LabelInstanceGPUName             = AWSDomain + "/instance-gpu-name"
+	LabelInstanceGPUManufacturer     = AWSDomain + "/instance-gpu-manufacturer"
+	LabelInstanceGPUCount            = AWSDomain + "/instance-gpu-count"
+	LabelInstanceGPUMemory           = AWSDomain + "/instance-gpu-memory"
+	LabelInstanceAcceleratorName     = AWSDomain + "/instance-accelerator-name"
+	LabelInstanceAcceleratorMaker    = AWSDomain + "/instance-accelerator-manufacturer"
+	LabelInstanceAcceleratorCount    = AWSDomain + "/instance-accelerator-count"
+	LabelInstanceAMIID               = AWSDomain + "/instance-ami-id"
+)
