@@ -1,0 +1,182 @@
+// Package cluster holds what a decision needs to know of a cluster: a read-only
+// snapshot of pods, nodes and what they refer to.
+package cluster
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+)
+
+// Snapshot is the state of a cluster at one moment. All slices are sorted by
+// name (pods and claims by namespace, then name); nothing in it may be changed.
+type Snapshot struct {
+	Pods              []Pod
+	Nodes             []Node
+	DaemonSets        []DaemonSet
+	Namespaces        []Namespace
+	Claims            []Claim
+	Volumes           []Volume
+	StorageClasses    []StorageClass
+	DisruptionBudgets []DisruptionBudget
+}
+
+// PodKey identifies a pod.
+type PodKey struct {
+	Namespace string
+	Name      string
+	UID       string
+}
+
+// String returns namespace/name.
+func (k PodKey) String() string { return k.Namespace + "/" + k.Name }
+
+// Pod is a pod that has not finished.
+type Pod struct {
+	PodKey
+	// Template is shared by all pods that ask for the same. Equal pointers mean
+	// equal content; different pointers may also hold equal content.
+	Template *Template
+	// NodeName is set once the pod is bound.
+	NodeName string
+	// NominatedNode is set while the scheduler preempts others for the pod.
+	NominatedNode string
+	Owner         Owner
+	Created       time.Time
+	State         PodState
+}
+
+// PodState says what is to be done about a pod.
+type PodState string
+
+// The states of a pod.
+const (
+	// PodPending: marked unschedulable by the scheduler, and ours to place.
+	PodPending PodState = "pending"
+	// PodWaiting: not bound, but not ours to place (not looked at by the
+	// scheduler yet, gated, another scheduler's, nominated, a DaemonSet's).
+	PodWaiting PodState = "waiting"
+	// PodBound: bound to a node and neither finished nor terminating.
+	PodBound PodState = "bound"
+	// PodTerminating: bound to a node and being deleted.
+	PodTerminating PodState = "terminating"
+)
+
+// Owner is a pod's controller; Kind is empty where there is none.
+type Owner struct {
+	Kind string
+	Name string
+	UID  string
+}
+
+// Template is everything about a pod that scheduling looks at.
+type Template struct {
+	Namespace      string
+	Labels         map[string]string
+	Requests       amount.List // by the Kubernetes rule, with one of resource pods
+	NodeSelector   map[string]string
+	Affinity       *corev1.Affinity
+	Tolerations    []corev1.Toleration
+	Spread         []corev1.TopologySpreadConstraint
+	HostPorts      []HostPort
+	Claims         []ClaimRef
+	Priority       int32
+	SchedulerName  string
+	DoNotDisrupt   bool // annotated do-not-evict or do-not-disrupt
+	DaemonSet      bool // owned by a DaemonSet
+	Static         bool // a mirror pod, owned by its node
+	Critical       bool // system-cluster-critical or system-node-critical
+	ResourceClaims bool // uses dynamic resource allocation
+	// Unsupported names what the pod asks for that cannot be planned; empty is fine.
+	Unsupported string
+}
+
+// HostPort is a port that a pod takes on its node.
+type HostPort struct {
+	IP       string // empty: all addresses
+	Protocol corev1.Protocol
+	Port     int32
+}
+
+// ClaimRef is a pod's reference to a volume claim.
+type ClaimRef struct {
+	Name string
+	// StorageClass of a generic ephemeral volume whose claim does not exist yet.
+	Ephemeral    bool
+	StorageClass *string
+}
+
+// Node is a node of the cluster, registered or being started.
+type Node struct {
+	Name        string
+	ProviderID  string
+	Provisioner string // empty: not ours
+	Labels      map[string]string
+	Annotations map[string]string
+	Taints      []corev1.Taint
+	Capacity    amount.List
+	Allocatable amount.List
+	// Ready is the kubelet's own report.
+	Ready bool
+	// Initialized: it has been up once, with startup taints gone and extended
+	// resources registered.
+	Initialized   bool
+	Unschedulable bool
+	Deleting      bool
+	Created       time.Time
+	ReadySince    time.Time
+	Finalizers    []string
+	// VolumeLimits is the number of volumes that can be attached, by CSI driver.
+	VolumeLimits map[string]int64
+}
+
+// DaemonSet is a workload that puts a pod on each node that it matches.
+type DaemonSet struct {
+	Namespace string
+	Name      string
+	Template  *Template
+}
+
+// Namespace is needed for namespace selectors.
+type Namespace struct {
+	Name   string
+	Labels map[string]string
+}
+
+// Claim is a PersistentVolumeClaim.
+type Claim struct {
+	Namespace    string
+	Name         string
+	VolumeName   string // empty: not bound
+	StorageClass *string
+	AccessModes  []corev1.PersistentVolumeAccessMode
+}
+
+// Volume is a PersistentVolume.
+type Volume struct {
+	Name         string
+	NodeAffinity *corev1.NodeSelector
+	Driver       string // CSI driver; empty where attachments are not limited
+	Local        bool   // a local or hostPath volume
+}
+
+// StorageClass is how unbound claims get volumes.
+type StorageClass struct {
+	Name                 string
+	Driver               string
+	WaitForFirstConsumer bool
+	AllowedTopologies    []corev1.TopologySelectorTerm
+	Default              bool
+	Created              time.Time
+}
+
+// DisruptionBudget is a PodDisruptionBudget.
+type DisruptionBudget struct {
+	Namespace          string
+	Name               string
+	Selector           *metav1.LabelSelector
+	DisruptionsAllowed int32
+}

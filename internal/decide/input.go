@@ -1,0 +1,43 @@
+// Package decide is the only door to the decision core: a snapshot in, a plan
+// out. It is pure and deterministic: the same input gives the same plan, byte
+// for byte, in the agent, in `terraform plan` and in the simulator.
+package decide
+
+import (
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Input is everything that a decision depends on.
+type Input struct {
+	Now          time.Time
+	Snapshot     *cluster.Snapshot
+	Provisioners []Provisioner // sorted by name
+	Settings     Settings
+}
+
+// Provisioner is a Provisioner with what it may buy.
+type Provisioner struct {
+	// Spec has its defaults added.
+	Spec *api.Provisioner
+	// ProfileHash is the hash of the node profile it uses.
+	ProfileHash string
+	// Types are sorted by name.
+	Types []offer.InstanceType
+	// Blocked is why nothing may be bought with it now ("node profile \"x\" not
+	// found"); empty when it may.
+	Blocked string
+}
+
+// Settings are the knobs of a decision.
+type Settings struct {
+	// NodeCost is the cost of having one more machine, beyond its price.
+	NodeCost offer.Price
+	// StartupTimeout is how long a machine may take to come up.
+	StartupTimeout time.Duration
+	// PackingBudget bounds the effort spent on improving a plan; 0 means the default.
+	PackingBudget time.Duration
+}

@@ -1,0 +1,102 @@
+package decide
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Plan is what should be done. Every list is in a fixed order.
+type Plan struct {
+	// Bindings place pending pods on nodes that exist or are being started.
+	Bindings []Binding
+	// Machines are to be launched.
+	Machines []Machine
+	// Unplaced pods have no place, with the reason.
+	Unplaced []Unplaced
+	// Removals are nodes that should go.
+	Removals []Removal
+	// Marks are emptiness timestamps to set or remove.
+	Marks []Mark
+	// HourlyPrice is the price of Machines together.
+	HourlyPrice offer.Price
+	// LowerBound is proven: no plan for the same pods that honours the same
+	// constraints costs less.
+	LowerBound offer.Price
+}
+
+// Binding places a pod on a node.
+type Binding struct {
+	Pod  cluster.PodKey
+	Node string
+	// GivenUp lists the preferences that the placement does not meet.
+	GivenUp []string
+}
+
+// Machine is a node to be launched.
+type Machine struct {
+	// Name is unique in the plan ("default-1"); the node's name is not known yet.
+	Name        string
+	Provisioner string
+	Pods        []cluster.PodKey
+	// GivenUp lists, by pod, the preferences that are not met.
+	GivenUp map[string][]string
+	// Candidates may serve it, best first. The first is the chosen one; the
+	// price of the plan is the sum of the chosen prices.
+	Candidates []offer.Candidate
+	// Labels, Annotations and taints of the node, without those that depend on
+	// the candidate that is bought (instance type, zone, ...): see Labels of the type.
+	Labels        map[string]string
+	Annotations   map[string]string
+	Taints        []corev1.Taint
+	StartupTaints []corev1.Taint
+	// Used is what its pods and DaemonSets will use; Allocatable is what the
+	// chosen type offers.
+	Used        amount.List
+	Allocatable amount.List
+	// RunnerUp is the next best type and its price, for explanations.
+	RunnerUp *offer.Candidate
+}
+
+// Chosen returns the offering that the machine is planned on.
+func (m *Machine) Chosen() offer.Candidate { return m.Candidates[0] }
+
+// Unplaced is a pod without a place.
+type Unplaced struct {
+	Pod cluster.PodKey
+	// Reason names the constraint that decided and the nearest miss.
+	Reason string
+}
+
+// RemovalReason is why a node should go.
+type RemovalReason string
+
+// The reasons of a Removal.
+const (
+	Empty    RemovalReason = "empty"
+	Expired  RemovalReason = "expired"
+	Drifted  RemovalReason = "drifted"
+	NeverUp  RemovalReason = "never-up" // did not come up in time
+	Orphaned RemovalReason = "provisioner-deleted"
+)
+
+// Removal is a node that should go.
+type Removal struct {
+	Node      string
+	Reason    RemovalReason
+	Message   string
+	Voluntary bool
+	// Replacements are the machines of the plan (by name) that must be up before
+	// the node is drained.
+	Replacements []string
+}
+
+// Mark sets a node's emptiness timestamp, or removes it where Since is zero.
+type Mark struct {
+	Node  string
+	Since time.Time
+}

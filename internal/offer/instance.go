@@ -1,0 +1,83 @@
+package offer
+
+import "time"
+
+// Order asks a cloud for Count identical machines. A cloud tries the ranked
+// candidates in order and may serve an order in part.
+type Order struct {
+	// LaunchID makes the order idempotent and is put on the instances as a tag.
+	LaunchID    string
+	Provisioner string
+	Count       int
+	// Candidates are ranked, best first.
+	Candidates []Candidate
+	// Labels, Taints and StartupTaints that the node registers with are part of
+	// the machine's user data.
+	Node NodeSpec
+	// Tags beyond those that mark ownership.
+	Tags map[string]string
+}
+
+// Candidate names one offering that may serve an order.
+type Candidate struct {
+	InstanceType string
+	Zone         string
+	CapacityType string
+	Price        Price
+}
+
+// Instance is a machine as the cloud reports it.
+type Instance struct {
+	ID           string
+	ProviderID   string // as in the Node's spec.providerID
+	NodeName     string // the name under which its kubelet will register
+	LaunchID     string
+	Provisioner  string
+	InstanceType string
+	Zone         string
+	CapacityType string
+	ImageID      string
+	State        InstanceState
+	LaunchedAt   time.Time
+	Tags         map[string]string
+	// Drift holds what drift detection compares by value.
+	SubnetID         string
+	SecurityGroupIDs []string
+}
+
+// InstanceState is where an instance is in its life.
+type InstanceState string
+
+// The states of an instance.
+const (
+	StatePending  InstanceState = "pending"
+	StateRunning  InstanceState = "running"
+	StateStopping InstanceState = "stopping" // stopping, stopped or shutting down
+	StateGone     InstanceState = "gone"     // terminated or unknown to the cloud
+)
+
+// Refusal says why a candidate could not be bought.
+type Refusal struct {
+	Candidate Candidate
+	Reason    RefusalReason
+	Message   string // the cloud's own words
+}
+
+// RefusalReason sorts a cloud's launch errors by what to do about them.
+type RefusalReason string
+
+// The reasons of a Refusal.
+const (
+	RefusedCapacity     RefusalReason = "InsufficientCapacity" // this offering has none now
+	RefusedUnsupported  RefusalReason = "Unsupported"          // this offering cannot be had here
+	RefusedQuota        RefusalReason = "QuotaExceeded"        // the account's limit for the capacity type
+	RefusedAddresses    RefusalReason = "InsufficientAddresses"
+	RefusedUnauthorized RefusalReason = "Unauthorized"
+	RefusedOther        RefusalReason = "Refused"
+)
+
+// Delivery is what came of an Order.
+type Delivery struct {
+	Instances []Instance // at most Count
+	Refusals  []Refusal
+}
