@@ -1,0 +1,16 @@
+package offer
+
+import "github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+
+// Market is what one Provisioner may buy with its node profile.
+type Market struct {
+	Types []InstanceType // sorted by name
+	// ProfileHash is the hash of the resolved profile's static fields.
+	ProfileHash string
+	// Status is what the profile's selectors resolved to.
+	Status api.AWSNodeTemplateStatus
+	// Blocked is why nothing can be bought ("no subnet matches ..."); empty when something can.
+	Blocked string
+	// BlockedReason is the condition reason that goes with Blocked (NoSubnets, ...).
+	BlockedReason string
+}
