@@ -103,8 +103,9 @@ type HostPort struct {
 
 // ClaimRef is a pod's reference to a volume claim.
 type ClaimRef struct {
-	Name string
-	// StorageClass of a generic ephemeral volume whose claim does not exist yet.
+	Name string // of the claim
+	// Ephemeral: the claim belongs to a generic ephemeral volume and may not
+	// exist yet; it will be of StorageClass, where nil is the default class.
 	Ephemeral    bool
 	StorageClass *string
 }

@@ -1,0 +1,43 @@
+package cluster
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// FromDaemonSet converts a DaemonSet. Where one of its pods runs, its requests
+// count instead of the template's: admission may have changed them.
+func FromDaemonSet(ds *appsv1.DaemonSet, running *corev1.Pod) DaemonSet {
+	pod := &corev1.Pod{ObjectMeta: *ds.Spec.Template.ObjectMeta.DeepCopy(), Spec: *ds.Spec.Template.Spec.DeepCopy()}
+	pod.Namespace = ds.Namespace
+	pod.Spec.NodeName = ""
+	pod.Spec.Tolerations = append(pod.Spec.Tolerations, daemonTolerations(&pod.Spec)...)
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(ds, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+	template := newTemplate(pod)
+	if running != nil {
+		template.Requests = requests(running)
+	}
+	return DaemonSet{Namespace: ds.Namespace, Name: ds.Name, Template: template}
+}
+
+// daemonTolerations are those that the DaemonSet controller gives to each pod
+// (https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations).
+func daemonTolerations(spec *corev1.PodSpec) []corev1.Toleration {
+	out := []corev1.Toleration{
+		tolerate(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute),
+		tolerate(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute),
+		tolerate(corev1.TaintNodeDiskPressure, corev1.TaintEffectNoSchedule),
+		tolerate(corev1.TaintNodeMemoryPressure, corev1.TaintEffectNoSchedule),
+		tolerate(corev1.TaintNodePIDPressure, corev1.TaintEffectNoSchedule),
+		tolerate(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule),
+	}
+	if spec.HostNetwork {
+		out = append(out, tolerate(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule))
+	}
+	return out
+}
+
+func tolerate(key string, effect corev1.TaintEffect) corev1.Toleration {
+	return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
+}

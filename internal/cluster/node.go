@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// FromNode converts a node. csi may be nil: then no volume limits are known.
+func FromNode(node *corev1.Node, csi *storagev1.CSINode) Node {
+	out := Node{
+		Name:          node.Name,
+		ProviderID:    node.Spec.ProviderID,
+		Provisioner:   node.Labels[api.LabelProvisioner],
+		Labels:        node.Labels,
+		Annotations:   node.Annotations,
+		Taints:        node.Spec.Taints,
+		Capacity:      amount.FromResourceList(node.Status.Capacity),
+		Allocatable:   amount.FromResourceList(node.Status.Allocatable),
+		Initialized:   node.Labels[api.LabelInitialized] == "true",
+		Unschedulable: node.Spec.Unschedulable,
+		Deleting:      node.DeletionTimestamp != nil,
+		Created:       node.CreationTimestamp.Time,
+		Finalizers:    node.Finalizers,
+		VolumeLimits:  volumeLimits(csi),
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			out.Ready, out.ReadySince = true, c.LastTransitionTime.Time
+		}
+	}
+	return out
+}
+
+func volumeLimits(csi *storagev1.CSINode) map[string]int64 {
+	if csi == nil {
+		return nil
+	}
+	var out map[string]int64
+	for _, d := range csi.Spec.Drivers {
+		if d.Allocatable == nil || d.Allocatable.Count == nil {
+			continue
+		}
+		if out == nil {
+			out = make(map[string]int64, len(csi.Spec.Drivers))
+		}
+		out[d.Name] = int64(*d.Allocatable.Count)
+	}
+	return out
+}
+
+// FromNamespace converts a namespace.
+func FromNamespace(ns *corev1.Namespace) Namespace {
+	return Namespace{Name: ns.Name, Labels: ns.Labels}
+}
+
+// FromDisruptionBudget converts a budget. One that its controller has not
+// brought up to date allows nothing, as in the Eviction API.
+func FromDisruptionBudget(b *policyv1.PodDisruptionBudget) DisruptionBudget {
+	out := DisruptionBudget{Namespace: b.Namespace, Name: b.Name, Selector: b.Spec.Selector}
+	if b.Status.ObservedGeneration >= b.Generation {
+		out.DisruptionsAllowed = b.Status.DisruptionsAllowed
+	}
+	return out
+}

@@ -1,0 +1,64 @@
+package cluster
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Pod converts a pod. It reports false for a pod that has finished, which takes
+// no room and is left out of a Snapshot.
+func (t *Templates) Pod(pod *corev1.Pod) (Pod, bool) {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return Pod{}, false
+	}
+	template := newTemplate(pod)
+	out := Pod{
+		PodKey:        PodKey{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID)},
+		NodeName:      pod.Spec.NodeName,
+		NominatedNode: pod.Status.NominatedNodeName,
+		Owner:         ownerOf(pod),
+		Created:       pod.CreationTimestamp.Time,
+		State:         t.state(pod, template),
+	}
+	out.Template = t.Intern(template)
+	return out, true
+}
+
+func (t *Templates) state(pod *corev1.Pod, template *Template) PodState {
+	terminating := pod.DeletionTimestamp != nil
+	switch {
+	case pod.Spec.NodeName != "" && terminating:
+		return PodTerminating
+	case pod.Spec.NodeName != "":
+		return PodBound
+	case terminating,
+		!unschedulable(pod),
+		pod.Status.NominatedNodeName != "",
+		len(pod.Spec.SchedulingGates) > 0,
+		template.DaemonSet, template.Static,
+		!slices.Contains(t.schedulers, template.SchedulerName):
+		return PodWaiting
+	}
+	return PodPending
+}
+
+// unschedulable reports whether the scheduler looked for a place and found none.
+// Pods that it has not looked at yet are left to it.
+func unschedulable(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled {
+			return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+		}
+	}
+	return false
+}
+
+func ownerOf(o metav1.Object) Owner {
+	c := metav1.GetControllerOfNoCopy(o)
+	if c == nil {
+		return Owner{}
+	}
+	return Owner{Kind: c.Kind, Name: c.Name, UID: string(c.UID)}
+}

@@ -1,0 +1,106 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+)
+
+// csiDrivers maps provisioners that were once built into Kubernetes to the CSI
+// drivers that serve them now and whose attach limits count.
+var csiDrivers = map[string]string{
+	"kubernetes.io/aws-ebs":    "ebs.csi.aws.com",
+	"kubernetes.io/gce-pd":     "pd.csi.storage.gke.io",
+	"kubernetes.io/azure-disk": "disk.csi.azure.com",
+}
+
+// FromClaim converts a claim.
+func FromClaim(c *corev1.PersistentVolumeClaim) Claim {
+	class := c.Spec.StorageClassName
+	if old, ok := c.Annotations[corev1.BetaStorageClassAnnotation]; ok {
+		class = &old
+	}
+	return Claim{
+		Namespace:    c.Namespace,
+		Name:         c.Name,
+		VolumeName:   c.Spec.VolumeName,
+		StorageClass: class,
+		AccessModes:  c.Spec.AccessModes,
+	}
+}
+
+// FromVolume converts a volume. Zone and region labels, with which volumes said
+// where they are before they had an affinity, become part of its affinity.
+func FromVolume(v *corev1.PersistentVolume) Volume {
+	out := Volume{
+		Name:         v.Name,
+		NodeAffinity: volumeAffinity(v),
+		Local:        v.Spec.Local != nil || v.Spec.HostPath != nil,
+	}
+	switch {
+	case v.Spec.CSI != nil:
+		out.Driver = v.Spec.CSI.Driver
+	case v.Spec.AWSElasticBlockStore != nil:
+		out.Driver = csiDrivers["kubernetes.io/aws-ebs"]
+	case v.Spec.GCEPersistentDisk != nil:
+		out.Driver = csiDrivers["kubernetes.io/gce-pd"]
+	case v.Spec.AzureDisk != nil:
+		out.Driver = csiDrivers["kubernetes.io/azure-disk"]
+	}
+	return out
+}
+
+func volumeAffinity(v *corev1.PersistentVolume) *corev1.NodeSelector {
+	var required *corev1.NodeSelector
+	if v.Spec.NodeAffinity != nil {
+		required = v.Spec.NodeAffinity.Required
+	}
+	labels := locationLabels(v.Labels)
+	if len(labels) == 0 {
+		return required
+	}
+	if required == nil {
+		return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: labels}}}
+	}
+	required = required.DeepCopy()
+	for i := range required.NodeSelectorTerms {
+		term := &required.NodeSelectorTerms[i]
+		term.MatchExpressions = append(term.MatchExpressions, labels...)
+	}
+	return required
+}
+
+func locationLabels(labels map[string]string) []corev1.NodeSelectorRequirement {
+	var out []corev1.NodeSelectorRequirement
+	for _, key := range []string{
+		corev1.LabelTopologyZone, corev1.LabelTopologyRegion,
+		corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion,
+	} {
+		if value, ok := labels[key]; ok {
+			// A volume in several zones joins their names with two underscores.
+			values := strings.Split(value, "__")
+			slices.Sort(values)
+			out = append(out, corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values})
+		}
+	}
+	return out
+}
+
+// FromStorageClass converts a storage class.
+func FromStorageClass(c *storagev1.StorageClass) StorageClass {
+	driver := c.Provisioner
+	if csi, ok := csiDrivers[driver]; ok {
+		driver = csi
+	}
+	return StorageClass{
+		Name:                 c.Name,
+		Driver:               driver,
+		WaitForFirstConsumer: c.VolumeBindingMode != nil && *c.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer,
+		AllowedTopologies:    c.AllowedTopologies,
+		Default: c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" ||
+			c.Annotations["storageclass.beta.kubernetes.io/is-default-class"] == "true",
+		Created: c.CreationTimestamp.Time,
+	}
+}
