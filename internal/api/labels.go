@@ -37,6 +37,19 @@ const (
 	TagLaunchID = "packhorse.io/launch-id"
 	// TagClusterPrefix + cluster name = "owned" marks ownership as AWS tools know it.
 	TagClusterPrefix = "kubernetes.io/cluster/"
+
+	// TagLabelPrefix + label key on an instance holds a label that its node was
+	// planned with beyond those of its Provisioner, so that the Node object can be
+	// made again after a crash.
+	TagLabelPrefix = "packhorse.io/label/"
+	// AnnotationLaunchID on a node is the launch that bought its machine.
+	AnnotationLaunchID = TagLaunchID
+	// AnnotationHourlyPrice on a node is what its machine costs, in micro-dollars per hour.
+	AnnotationHourlyPrice = "packhorse.io/hourly-price"
+	// AnnotationReplacedBy on a node that is being taken away names the nodes that
+	// must be up before it is drained, separated by commas. Room on them is kept
+	// for its pods.
+	AnnotationReplacedBy = "packhorse.io/replaced-by"
 )
 
 // Values of LabelCapacityType.
