@@ -1,0 +1,249 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+)
+
+func read[T any](t *testing.T, text string) *T {
+	t.Helper()
+	out := new(T)
+	unmarshal(t, text, out)
+	return out
+}
+
+func at(hour int) time.Time { return time.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC).Local() }
+
+func TestFromNode(t *testing.T) {
+	node := read[corev1.Node](t, `
+metadata:
+  name: n1
+  creationTimestamp: "2026-01-01T01:00:00Z"
+  deletionTimestamp: "2026-01-01T09:00:00Z"
+  labels: {karpenter.sh/provisioner-name: default, karpenter.sh/initialized: "true"}
+  annotations: {a: b}
+  finalizers: [karpenter.sh/termination]
+spec:
+  providerID: aws:///eu-west-1a/i-1
+  unschedulable: true
+  taints: [{key: k, effect: NoSchedule}]
+status:
+  capacity: {cpu: 2}
+  allocatable: {cpu: 1930m}
+  conditions: [{type: Ready, status: "True", lastTransitionTime: "2026-01-01T02:00:00Z"}]`)
+	csi := read[storagev1.CSINode](t, `
+spec:
+  drivers:
+  - {name: ebs.csi.aws.com, nodeID: i-1, allocatable: {count: 25}}
+  - {name: unlimited, nodeID: i-1}`)
+	want := Node{
+		Name:          "n1",
+		ProviderID:    "aws:///eu-west-1a/i-1",
+		Provisioner:   "default",
+		Labels:        node.Labels,
+		Annotations:   map[string]string{"a": "b"},
+		Taints:        []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}},
+		Capacity:      amount.List{"cpu": 2000},
+		Allocatable:   amount.List{"cpu": 1930},
+		Ready:         true,
+		Initialized:   true,
+		Unschedulable: true,
+		Deleting:      true,
+		Created:       at(1),
+		ReadySince:    at(2),
+		Finalizers:    []string{"karpenter.sh/termination"},
+		VolumeLimits:  map[string]int64{"ebs.csi.aws.com": 25},
+	}
+	if diff := cmp.Diff(want, FromNode(node, csi)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestFromNodeThatIsNotUp(t *testing.T) {
+	got := FromNode(read[corev1.Node](t, `
+metadata: {name: n1}
+status: {conditions: [{type: Ready, status: "False", lastTransitionTime: "2026-01-01T02:00:00Z"}]}`), nil)
+	if diff := cmp.Diff(Node{Name: "n1"}, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestFromDaemonSet(t *testing.T) {
+	ds := read[appsv1.DaemonSet](t, `
+metadata: {namespace: kube-system, name: logs}
+spec:
+  template:
+    metadata: {labels: {app: logs}}
+    spec:
+      hostNetwork: true
+      priorityClassName: system-node-critical
+      tolerations: [{key: own}]
+      containers: [{name: c, resources: {requests: {cpu: 4}}}]`)
+	got := FromDaemonSet(ds, nil)
+	if got.Namespace != "kube-system" || got.Name != "logs" || got.Template.Namespace != "kube-system" {
+		t.Errorf("got %s/%s with a template of %q", got.Namespace, got.Name, got.Template.Namespace)
+	}
+	if !got.Template.DaemonSet || !got.Template.Critical || got.Template.Labels["app"] != "logs" {
+		t.Errorf("got template %+v", got.Template)
+	}
+	var keys []string
+	for _, tol := range got.Template.Tolerations {
+		keys = append(keys, tol.Key+":"+string(tol.Effect))
+	}
+	want := []string{
+		"own:",
+		"node.kubernetes.io/not-ready:NoExecute", "node.kubernetes.io/unreachable:NoExecute",
+		"node.kubernetes.io/disk-pressure:NoSchedule", "node.kubernetes.io/memory-pressure:NoSchedule",
+		"node.kubernetes.io/pid-pressure:NoSchedule", "node.kubernetes.io/unschedulable:NoSchedule",
+		"node.kubernetes.io/network-unavailable:NoSchedule",
+	}
+	if diff := cmp.Diff(want, keys); diff != "" {
+		t.Errorf("tolerations: -want +got\n%s", diff)
+	}
+	if len(ds.Spec.Template.Spec.Tolerations) != 1 {
+		t.Error("the DaemonSet itself was changed")
+	}
+	if diff := cmp.Diff(amount.List{"cpu": 4000, "pods": 1}, got.Template.Requests); diff != "" {
+		t.Errorf("requests: -want +got\n%s", diff)
+	}
+
+	running := podFrom(t, `
+spec:
+  affinity: {nodeAffinity: {}}
+  containers: [{name: c, resources: {requests: {cpu: 1}}}]`)
+	got = FromDaemonSet(ds, running)
+	if diff := cmp.Diff(amount.List{"cpu": 1000, "pods": 1}, got.Template.Requests); diff != "" {
+		t.Errorf("requests beside a running pod: -want +got\n%s", diff)
+	}
+	if got.Template.Affinity != nil {
+		t.Error("the running pod's node affinity was taken for the template's")
+	}
+}
+
+func TestFromDisruptionBudget(t *testing.T) {
+	for name, c := range map[string]struct {
+		budget string
+		want   int32
+	}{
+		"up to date":      {`{metadata: {generation: 2}, status: {observedGeneration: 2, disruptionsAllowed: 3}}`, 3},
+		"not up to date":  {`{metadata: {generation: 2}, status: {observedGeneration: 1, disruptionsAllowed: 3}}`, 0},
+		"without figures": {`{metadata: {generation: 1}}`, 0},
+	} {
+		if got := FromDisruptionBudget(read[policyv1.PodDisruptionBudget](t, c.budget)); got.DisruptionsAllowed != c.want {
+			t.Errorf("%s: got %d, want %d", name, got.DisruptionsAllowed, c.want)
+		}
+	}
+}
+
+func TestFromNamespace(t *testing.T) {
+	got := FromNamespace(read[corev1.Namespace](t, `metadata: {name: shop, labels: {team: a}}`))
+	if diff := cmp.Diff(Namespace{Name: "shop", Labels: map[string]string{"team": "a"}}, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestFromClaim(t *testing.T) {
+	fast, old := "fast", "old"
+	for name, c := range map[string]struct {
+		claim string
+		want  Claim
+	}{
+		"bound": {`
+metadata: {namespace: shop, name: data}
+spec: {storageClassName: fast, volumeName: pv-1, accessModes: [ReadWriteOncePod]}`,
+			Claim{Namespace: "shop", Name: "data", VolumeName: "pv-1", StorageClass: &fast, AccessModes: []corev1.PersistentVolumeAccessMode{"ReadWriteOncePod"}}},
+		"of the default class": {`metadata: {name: data}`, Claim{Name: "data"}},
+		"with the class as an annotation": {`
+metadata: {name: data, annotations: {volume.beta.kubernetes.io/storage-class: old}}
+spec: {storageClassName: fast}`,
+			Claim{Name: "data", StorageClass: &old}},
+	} {
+		if diff := cmp.Diff(c.want, FromClaim(read[corev1.PersistentVolumeClaim](t, c.claim))); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+func TestFromVolume(t *testing.T) {
+	zones := func(key string, values ...string) corev1.NodeSelectorRequirement {
+		return corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
+	}
+	one := func(r ...corev1.NodeSelectorRequirement) *corev1.NodeSelector {
+		return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: r}}}
+	}
+	for name, c := range map[string]struct {
+		volume string
+		want   Volume
+	}{
+		"CSI with an affinity": {`
+metadata: {name: v}
+spec:
+  csi: {driver: ebs.csi.aws.com, volumeHandle: vol-1}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [a]}]}]}}`,
+			Volume{Name: "v", Driver: "ebs.csi.aws.com", NodeAffinity: one(zones("zone", "a"))}},
+		"in-tree EBS with labels": {`
+metadata: {name: v, labels: {topology.kubernetes.io/zone: b__a}}
+spec: {awsElasticBlockStore: {volumeID: vol-1}}`,
+			Volume{Name: "v", Driver: "ebs.csi.aws.com", NodeAffinity: one(zones("topology.kubernetes.io/zone", "a", "b"))}},
+		"labels and an affinity hold together": {`
+metadata: {name: v, labels: {topology.kubernetes.io/region: r}}
+spec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [a]}]}]}}}`,
+			Volume{Name: "v", NodeAffinity: one(zones("zone", "a"), zones("topology.kubernetes.io/region", "r"))}},
+		"NFS is not limited": {`
+metadata: {name: v}
+spec: {nfs: {server: s, path: /}}`, Volume{Name: "v"}},
+		"local": {`
+metadata: {name: v}
+spec: {local: {path: /}}`, Volume{Name: "v", Local: true}},
+		"hostPath": {`
+metadata: {name: v}
+spec: {hostPath: {path: /}}`, Volume{Name: "v", Local: true}},
+	} {
+		if diff := cmp.Diff(c.want, FromVolume(read[corev1.PersistentVolume](t, c.volume))); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+func TestFromStorageClass(t *testing.T) {
+	for name, c := range map[string]struct {
+		class string
+		want  StorageClass
+	}{
+		"CSI, default, late binding": {`
+metadata: {name: fast, creationTimestamp: "2026-01-01T01:00:00Z", annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
+provisioner: ebs.csi.aws.com
+volumeBindingMode: WaitForFirstConsumer
+allowedTopologies: [{matchLabelExpressions: [{key: zone, values: [a]}]}]`,
+			StorageClass{
+				Name: "fast", Driver: "ebs.csi.aws.com", WaitForFirstConsumer: true, Default: true, Created: at(1),
+				AllowedTopologies: []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: "zone", Values: []string{"a"}}}}},
+			}},
+		"in-tree EBS is served by the CSI driver": {`
+metadata: {name: gp2}
+provisioner: kubernetes.io/aws-ebs`, StorageClass{Name: "gp2", Driver: "ebs.csi.aws.com"}},
+	} {
+		if diff := cmp.Diff(c.want, FromStorageClass(read[storagev1.StorageClass](t, c.class))); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+func TestSelectorOfBudgetIsKept(t *testing.T) {
+	got := FromDisruptionBudget(read[policyv1.PodDisruptionBudget](t, `
+metadata: {namespace: shop, name: web}
+spec: {selector: {matchLabels: {app: web}}}`))
+	want := DisruptionBudget{Namespace: "shop", Name: "web", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

@@ -1,0 +1,83 @@
+package cluster
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+)
+
+func pod(namespace, name, uid string) Pod {
+	return Pod{PodKey: PodKey{Namespace: namespace, Name: name, UID: uid}, Template: &Template{Requests: amount.List{"pods": 1}}}
+}
+
+func sorted() *Snapshot {
+	return &Snapshot{
+		Pods:              []Pod{pod("a", "x", "1"), pod("a", "x", "2"), pod("a", "y", "0"), pod("b", "a", "0")},
+		Nodes:             []Node{{Name: "n1"}, {Name: "n2"}, {Name: "n3"}},
+		DaemonSets:        []DaemonSet{{Namespace: "a", Name: "z"}, {Namespace: "b", Name: "a"}},
+		Namespaces:        []Namespace{{Name: "a"}, {Name: "b"}},
+		Claims:            []Claim{{Namespace: "a", Name: "z"}, {Namespace: "b", Name: "a"}},
+		Volumes:           []Volume{{Name: "a"}, {Name: "b"}},
+		StorageClasses:    []StorageClass{{Name: "a"}, {Name: "b"}},
+		DisruptionBudgets: []DisruptionBudget{{Namespace: "a", Name: "z"}, {Namespace: "b", Name: "a"}},
+	}
+}
+
+func TestSort(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := sorted()
+		s.Pods = rapid.Permutation(s.Pods).Draw(t, "pods")
+		s.Nodes = rapid.Permutation(s.Nodes).Draw(t, "nodes")
+		s.DaemonSets = rapid.Permutation(s.DaemonSets).Draw(t, "daemon sets")
+		s.Namespaces = rapid.Permutation(s.Namespaces).Draw(t, "namespaces")
+		s.Claims = rapid.Permutation(s.Claims).Draw(t, "claims")
+		s.Volumes = rapid.Permutation(s.Volumes).Draw(t, "volumes")
+		s.StorageClasses = rapid.Permutation(s.StorageClasses).Draw(t, "classes")
+		s.DisruptionBudgets = rapid.Permutation(s.DisruptionBudgets).Draw(t, "budgets")
+		s.Sort()
+		if diff := cmp.Diff(sorted(), s); diff != "" {
+			t.Fatalf("-want +got\n%s", diff)
+		}
+	})
+}
+
+func TestDigest(t *testing.T) {
+	shared := sorted()
+	for i := range shared.Pods {
+		shared.Pods[i].Template = shared.Pods[0].Template
+	}
+	if sorted().Digest() != shared.Digest() {
+		t.Error("sharing templates changes the digest")
+	}
+	if shared.Pods[0].Template == nil {
+		t.Error("taking the digest changed the snapshot")
+	}
+	for name, change := range map[string]func(*Snapshot){
+		"a template":   func(s *Snapshot) { s.Pods[1].Template.Priority = 1 },
+		"a pod":        func(s *Snapshot) { s.Pods[1].NodeName = "n1" },
+		"a node":       func(s *Snapshot) { s.Nodes[0].Ready = true },
+		"a DaemonSet":  func(s *Snapshot) { s.DaemonSets[0].Template = &Template{Priority: 1} },
+		"a claim":      func(s *Snapshot) { s.Claims[0].VolumeName = "v" },
+		"one pod less": func(s *Snapshot) { s.Pods = s.Pods[1:] },
+	} {
+		changed := sorted()
+		change(changed)
+		if changed.Digest() == sorted().Digest() {
+			t.Errorf("%s does not change the digest", name)
+		}
+	}
+}
+
+func TestBlockedErrorNamesTheBudget(t *testing.T) {
+	for budget, want := range map[string]string{
+		"shop/web": "eviction is not allowed now by PodDisruptionBudget shop/web",
+		"":         "eviction is not allowed now",
+	} {
+		if got := (&BlockedError{Budget: budget}).Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
