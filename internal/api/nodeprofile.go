@@ -7,6 +7,8 @@ import (
 
 // AWSNodeTemplate is a node profile: what a machine is built from on AWS. It is
 // the cluster-scoped resource karpenter.k8s.aws/v1alpha1.
+//
+// +kubebuilder:object:root=true
 type AWSNodeTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -98,6 +100,8 @@ type AMIStatus struct {
 }
 
 // AWSNodeTemplateList is a list of node profiles.
+//
+// +kubebuilder:object:root=true
 type AWSNodeTemplateList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

@@ -8,6 +8,8 @@ import (
 
 // Provisioner declares which nodes may be bought for pods that have none, and
 // when they go. It is the cluster-scoped resource karpenter.sh/v1alpha5.
+//
+// +kubebuilder:object:root=true
 type Provisioner struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -139,6 +141,8 @@ type ProvisionerStatus struct {
 }
 
 // ProvisionerList is a list of Provisioners.
+//
+// +kubebuilder:object:root=true
 type ProvisionerList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// cronField is one of the five fields of a cron expression.
+type cronField struct {
+	name      string
+	low, high int
+	names     []string // of the values from low on, in lower case
+}
+
+var cronFields = []cronField{
+	{name: "minute", low: 0, high: 59},
+	{name: "hour", low: 0, high: 23},
+	{name: "day of month", low: 1, high: 31},
+	{name: "month", low: 1, high: 12, names: []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
+	{name: "day of week", low: 0, high: 7, names: []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
+}
+
+var cronMacros = []string{"@annually", "@daily", "@hourly", "@midnight", "@monthly", "@weekly", "@yearly"}
+
+// checkCron checks a cron expression: five fields of numbers, names, lists,
+// ranges and steps as in crontab(5), or a macro such as @daily. Times are UTC,
+// so that a time zone is refused.
+func checkCron(expression string) error {
+	if strings.HasPrefix(expression, "@") {
+		if slices.Contains(cronMacros, expression) {
+			return nil
+		}
+		return fmt.Errorf("must be one of %s%s", strings.Join(cronMacros, ", "), didYouMean(expression, cronMacros))
+	}
+	if strings.Contains(expression, "TZ=") {
+		return errors.New("must not name a time zone: schedules are in UTC")
+	}
+	parts := strings.Fields(expression)
+	if len(parts) != len(cronFields) {
+		return fmt.Errorf("must have 5 fields (minute, hour, day of month, month, day of week), not %d", len(parts))
+	}
+	for i, part := range parts {
+		for item := range strings.SplitSeq(part, ",") {
+			if err := cronFields[i].check(item); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// check accepts *, a value, or a range, each with an optional step.
+func (f cronField) check(item string) error {
+	span, step, hasStep := strings.Cut(item, "/")
+	if hasStep {
+		if n, err := strconv.ParseUint(step, 10, 31); err != nil || n == 0 {
+			return fmt.Errorf("%s %q: the step must be a number above zero", f.name, item)
+		}
+	}
+	if span == "*" || (span == "?" && strings.HasPrefix(f.name, "day")) {
+		return nil
+	}
+	from, to, isRange := strings.Cut(span, "-")
+	low, ok := f.value(from)
+	if !ok {
+		return f.outside(item)
+	}
+	if !isRange {
+		return nil
+	}
+	high, ok := f.value(to)
+	if !ok {
+		return f.outside(item)
+	}
+	if high < low {
+		return fmt.Errorf("%s %q: the range ends before it begins", f.name, item)
+	}
+	return nil
+}
+
+func (f cronField) value(text string) (int, bool) {
+	if i := slices.Index(f.names, strings.ToLower(text)); i >= 0 {
+		return f.low + i, true
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	return int(n), err == nil && int(n) >= f.low && int(n) <= f.high
+}
+
+func (f cronField) outside(item string) error {
+	return fmt.Errorf("%s %q: must be from %d to %d", f.name, item, f.low, f.high)
+}

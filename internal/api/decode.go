@@ -1,0 +1,79 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+// DecodeProvisioner reads one YAML or JSON document leniently: unknown fields,
+// explicit nulls, empty lists and a namespace are accepted. What was ignored
+// comes back as warnings with its path. An error names every path whose value
+// has the wrong type.
+func DecodeProvisioner(doc []byte) (*Provisioner, []string, error) {
+	p := &Provisioner{}
+	warnings, err := decodeDocument(doc, ProvisionerGVK, p)
+	if err != nil {
+		return nil, warnings, err
+	}
+	if p.Namespace != "" {
+		warnings = append(warnings, clusterScoped(ProvisionerKind))
+		p.Namespace = ""
+	}
+	return p, warnings, nil
+}
+
+// DecodeNodeTemplate reads one YAML or JSON document as DecodeProvisioner does.
+func DecodeNodeTemplate(doc []byte) (*AWSNodeTemplate, []string, error) {
+	t := &AWSNodeTemplate{}
+	warnings, err := decodeDocument(doc, NodeTemplateGVK, t)
+	if err != nil {
+		return nil, warnings, err
+	}
+	if t.Namespace != "" {
+		warnings = append(warnings, clusterScoped(NodeTemplateKind))
+		t.Namespace = ""
+	}
+	return t, warnings, nil
+}
+
+func clusterScoped(kind string) string {
+	return fmt.Sprintf("metadata.namespace: %s is cluster-scoped, the namespace is ignored", kind)
+}
+
+func decodeDocument(doc []byte, want schema.GroupVersionKind, into any) ([]string, error) {
+	asJSON, err := yaml.YAMLToJSONStrict(doc)
+	if err != nil {
+		return nil, fmt.Errorf("parse %s: %w", want.Kind, err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(asJSON))
+	decoder.UseNumber()
+	var tree any
+	if err := decoder.Decode(&tree); err != nil {
+		return nil, fmt.Errorf("parse %s: %w", want.Kind, err)
+	}
+	object, ok := tree.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("parse %s: the document is %s, not an object", want.Kind, describe(tree))
+	}
+	if err := checkKind(object, want); err != nil {
+		return nil, err
+	}
+	return decodeTree(object, into, nil)
+}
+
+// checkKind refuses other kinds, and other versions of the kind, by name: their
+// fields differ in meaning, so that reading them would guess.
+func checkKind(object map[string]any, want schema.GroupVersionKind) error {
+	kind, apiVersion := object["kind"], object["apiVersion"]
+	if kind != want.Kind {
+		return fmt.Errorf("kind: %s is not %s", show(kind), want.Kind)
+	}
+	if served := want.GroupVersion().String(); apiVersion != served {
+		return fmt.Errorf("apiVersion: %s has no kind %s: use %s", show(apiVersion), want.Kind, served)
+	}
+	return nil
+}

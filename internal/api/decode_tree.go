@@ -1,0 +1,233 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// decodeTree fills into from a tree of JSON values. Nulls and unknown fields are
+// left out; unknown fields are returned as warnings.
+func decodeTree(tree any, into any, path *field.Path) ([]string, error) {
+	d := treeDecoder{}
+	clean := d.clean(tree, reflect.TypeOf(into).Elem(), path)
+	if len(d.problems) > 0 {
+		return d.warnings, errors.Join(d.problems...)
+	}
+	asJSON, err := json.Marshal(clean)
+	if err != nil {
+		return d.warnings, fmt.Errorf("encode %s: %w", pathName(path), err)
+	}
+	if err := json.Unmarshal(asJSON, into); err != nil {
+		return d.warnings, fmt.Errorf("decode %s: %w", pathName(path), err)
+	}
+	return d.warnings, nil
+}
+
+// treeDecoder walks a tree along a Go type and collects what does not belong.
+type treeDecoder struct {
+	warnings []string
+	problems []error
+}
+
+func (d *treeDecoder) clean(value any, t reflect.Type, path *field.Path) any {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(unmarshaler) {
+		d.check(value, t, path)
+		return value
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return d.cleanStruct(value, t, path)
+	case reflect.Map:
+		return d.cleanMap(value, t, path)
+	case reflect.Slice:
+		return d.cleanSlice(value, t, path)
+	default:
+		d.check(value, t, path)
+		return value
+	}
+}
+
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+func (d *treeDecoder) cleanStruct(value any, t reflect.Type, path *field.Path) any {
+	object, ok := value.(map[string]any)
+	if !ok {
+		d.mismatch(value, "an object", path)
+		return nil
+	}
+	fields := jsonFields(t)
+	out := make(map[string]any, len(object))
+	for _, name := range sortedKeys(object) {
+		ft, known := fields[name]
+		switch {
+		case !known:
+			d.warnings = append(d.warnings, unknownField(child(path, name), name, fields))
+		case object[name] != nil:
+			out[name] = d.clean(object[name], ft, child(path, name))
+		}
+	}
+	return out
+}
+
+func (d *treeDecoder) cleanMap(value any, t reflect.Type, path *field.Path) any {
+	object, ok := value.(map[string]any)
+	if !ok {
+		d.mismatch(value, "an object", path)
+		return nil
+	}
+	out := make(map[string]any, len(object))
+	for _, key := range sortedKeys(object) {
+		if object[key] != nil {
+			out[key] = d.clean(object[key], t.Elem(), path.Key(key))
+		}
+	}
+	return out
+}
+
+func (d *treeDecoder) cleanSlice(value any, t reflect.Type, path *field.Path) any {
+	list, ok := value.([]any)
+	if !ok {
+		d.mismatch(value, "a list", path)
+		return nil
+	}
+	out := make([]any, 0, len(list))
+	for i, item := range list {
+		if item != nil {
+			out = append(out, d.clean(item, t.Elem(), path.Index(i)))
+		}
+	}
+	return out
+}
+
+// check tries to decode a leaf into its type.
+func (d *treeDecoder) check(value any, t reflect.Type, path *field.Path) {
+	asJSON, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(asJSON, reflect.New(t).Interface())
+	}
+	if err == nil {
+		return
+	}
+	var mistyped *json.UnmarshalTypeError
+	if errors.As(err, &mistyped) || t.Kind() == reflect.String {
+		d.mismatch(value, wanted(t), path)
+		return
+	}
+	d.problems = append(d.problems, fmt.Errorf("%s: %s: %w", pathName(path), show(value), err))
+}
+
+// mismatch reports a value of the wrong type. The usual causes are missing
+// quotes around what YAML reads as a boolean or number, and quotes too many.
+func (d *treeDecoder) mismatch(value any, want string, path *field.Path) {
+	advice := "must be " + want
+	switch value.(type) {
+	case bool, json.Number, float64:
+		if want == "a string" {
+			advice = "quote it"
+		}
+	case string:
+		if want == "a whole number" || want == "a boolean" {
+			advice = "must be " + want + ": remove the quotes"
+		}
+	}
+	d.problems = append(d.problems, fmt.Errorf("%s: %s: %s", pathName(path), describe(value), advice))
+}
+
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	default:
+		return "a string"
+	}
+}
+
+// describe shows a value with its type: `true is a boolean`.
+func describe(value any) string {
+	switch value.(type) {
+	case nil:
+		return "nothing is given"
+	case bool:
+		return show(value) + " is a boolean"
+	case json.Number, float64:
+		return show(value) + " is a number"
+	case string:
+		return show(value) + " is a string"
+	case []any:
+		return show(value) + " is a list"
+	default:
+		return show(value) + " is an object"
+	}
+}
+
+// show abbreviates a value for a message.
+func show(value any) string {
+	const longest = 60
+	asJSON, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	if len(asJSON) > longest {
+		return string(asJSON[:longest]) + "…"
+	}
+	return string(asJSON)
+}
+
+func unknownField(path *field.Path, name string, fields map[string]reflect.Type) string {
+	message := path.String() + ": unknown field, ignored"
+	if near, ok := Suggest(name, sortedKeys(fields)); ok {
+		message += fmt.Sprintf(" (did you mean %s?)", near)
+	}
+	return message
+}
+
+// child is path.Child, also from the root, where the path is nil.
+func child(path *field.Path, name string) *field.Path {
+	if path == nil {
+		return field.NewPath(name)
+	}
+	return path.Child(name)
+}
+
+func pathName(path *field.Path) string {
+	if path == nil {
+		return "document"
+	}
+	return path.String()
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
+}
+
+// jsonFields maps the JSON names of a struct's fields, embedded ones included,
+// to their types.
+func jsonFields(t reflect.Type) map[string]reflect.Type {
+	out := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-":
+		case f.Anonymous && name == "":
+			for k, v := range jsonFields(f.Type) {
+				out[k] = v
+			}
+		default:
+			out[name] = f.Type
+		}
+	}
+	return out
+}

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+)
+
+// provisionerStatics are the fields of a Provisioner that a node cannot follow
+// after it was built. Requirements are left out because drift compares them by
+// value, and what only steers behaviour does not make a node differ.
+type provisionerStatics struct {
+	Labels        map[string]string `json:"labels,omitempty"`
+	Annotations   map[string]string `json:"annotations,omitempty"`
+	Taints        []corev1.Taint    `json:"taints,omitempty"`
+	StartupTaints []corev1.Taint    `json:"startupTaints,omitempty"`
+	Kubelet       *kubeletStatics   `json:"kubelet,omitempty"`
+	Provider      string            `json:"provider,omitempty"`
+}
+
+type kubeletStatics struct {
+	*KubeletConfiguration
+	// These replace the fields of the same JSON name.
+	SystemReserved map[corev1.ResourceName]string `json:"systemReserved,omitempty"`
+	KubeReserved   map[corev1.ResourceName]string `json:"kubeReserved,omitempty"`
+}
+
+// Hash identifies what the Provisioner puts on a node when it is built: labels,
+// annotations, taints, startup taints, kubelet settings and the inline node
+// profile. The order of lists of taints and the spelling of quantities do not
+// matter. Sixteen hexadecimal digits.
+func (p *Provisioner) Hash() string {
+	s := provisionerStatics{
+		Labels:        p.Spec.Labels,
+		Annotations:   p.Spec.Annotations,
+		Taints:        sortedTaints(p.Spec.Taints),
+		StartupTaints: sortedTaints(p.Spec.StartupTaints),
+	}
+	if k := p.Spec.KubeletConfiguration; k != nil {
+		s.Kubelet = &kubeletStatics{
+			KubeletConfiguration: k,
+			SystemReserved:       canonicalResources(k.SystemReserved),
+			KubeReserved:         canonicalResources(k.KubeReserved),
+		}
+	}
+	if p.Spec.Provider != nil {
+		s.Provider = p.inlineHash()
+	}
+	return digest(s)
+}
+
+// inlineHash falls back to the raw text for an inline profile that cannot be
+// decoded: such a Provisioner is invalid and launches nothing.
+func (p *Provisioner) inlineHash() string {
+	inline, err := p.InlineProfile()
+	if err != nil {
+		return digest(string(p.Spec.Provider.Raw))
+	}
+	return inline.Hash()
+}
+
+// Hash identifies what a machine is built from, without the selectors and the
+// launch template, which drift compares by what they resolve to. Spelling out a
+// default does not change it, nor do the order of volumes and the spelling of
+// sizes. Sixteen hexadecimal digits.
+func (s *NodeProfile) Hash() string {
+	static := s.DeepCopy()
+	static.SubnetSelector, static.SecurityGroupSelector, static.AMISelector, static.LaunchTemplate = nil, nil, nil, nil
+	static.MetadataOptions = static.MetadataOptions.Defaulted()
+	if !ptr.Deref(static.DetailedMonitoring, false) {
+		static.DetailedMonitoring = nil
+	}
+	for i := range static.BlockDeviceMappings {
+		if ebs := static.BlockDeviceMappings[i].EBS; ebs != nil && ebs.VolumeSize != nil {
+			ebs.VolumeSize = ptr.To(resource.MustParse(canonicalQuantity(*ebs.VolumeSize)))
+		}
+	}
+	slices.SortStableFunc(static.BlockDeviceMappings, func(a, b BlockDeviceMapping) int {
+		return cmp.Compare(ptr.Deref(a.DeviceName, ""), ptr.Deref(b.DeviceName, ""))
+	})
+	return digest(static)
+}
+
+func sortedTaints(taints []corev1.Taint) []corev1.Taint {
+	return slices.SortedFunc(slices.Values(taints), func(a, b corev1.Taint) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect), cmp.Compare(a.Value, b.Value))
+	})
+}
+
+func canonicalResources(in corev1.ResourceList) map[corev1.ResourceName]string {
+	out := make(map[corev1.ResourceName]string, len(in))
+	for name, q := range in {
+		out[name] = canonicalQuantity(q)
+	}
+	return out
+}
+
+// canonicalQuantity spells equal amounts equally: 1Gi and 1024Mi, 0.5 and 500m.
+func canonicalQuantity(q resource.Quantity) string {
+	return resource.NewMilliQuantity(q.MilliValue(), resource.DecimalSI).String()
+}
+
+// digest hashes the JSON form, in which maps are sorted and empty fields left out.
+func digest(v any) string {
+	asJSON, err := json.Marshal(v)
+	if err != nil {
+		panic("encode for hashing: " + err.Error()) // the types hold nothing that JSON cannot
+	}
+	sum := sha256.Sum256(asJSON)
+	return hex.EncodeToString(sum[:8])
+}

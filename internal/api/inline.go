@@ -1,0 +1,46 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// inlineProvider is the inline node profile with the keys that manifests of
+// early releases carry in it.
+type inlineProvider struct {
+	APIVersion  string `json:"apiVersion,omitempty"`
+	Kind        string `json:"kind,omitempty"`
+	NodeProfile `json:",inline"`
+}
+
+// providerPath is where a Provisioner holds its inline node profile.
+var providerPath = field.NewPath("spec", "provider")
+
+// InlineProfile decodes spec.provider. Without one it is the empty profile,
+// which the defaults of the node profile complete. Callers look at
+// spec.providerRef first. Unknown fields are ignored.
+func (p *Provisioner) InlineProfile() (*NodeProfile, error) {
+	inline, _, err := p.decodeInline()
+	if err != nil {
+		return nil, err
+	}
+	return inline, nil
+}
+
+func (p *Provisioner) decodeInline() (*NodeProfile, []string, error) {
+	if p.Spec.Provider == nil || len(p.Spec.Provider.Raw) == 0 {
+		return &NodeProfile{}, nil, nil
+	}
+	var tree any
+	if err := json.Unmarshal(p.Spec.Provider.Raw, &tree); err != nil {
+		return nil, nil, fmt.Errorf("decode %s: %w", providerPath, err)
+	}
+	var inline inlineProvider
+	warnings, err := decodeTree(tree, &inline, providerPath)
+	if err != nil {
+		return nil, warnings, err
+	}
+	return &inline.NodeProfile, warnings, nil
+}

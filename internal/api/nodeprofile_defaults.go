@@ -1,0 +1,65 @@
+package api
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// Values of MetadataOptions.
+const (
+	MetadataEnabled  = "enabled"
+	MetadataDisabled = "disabled"
+	TokensRequired   = "required"
+	TokensOptional   = "optional"
+
+	defaultHopLimit = 2
+)
+
+// Defaulted returns a copy in which every option has a value: the endpoint is
+// enabled, IPv6 disabled, the hop limit 2, and tokens are required. A nil
+// receiver gives the defaults.
+func (m *MetadataOptions) Defaulted() *MetadataOptions {
+	out := &MetadataOptions{}
+	if m != nil {
+		out = m.DeepCopy()
+	}
+	if out.HTTPEndpoint == nil {
+		out.HTTPEndpoint = ptr.To(MetadataEnabled)
+	}
+	if out.HTTPProtocolIPv6 == nil {
+		out.HTTPProtocolIPv6 = ptr.To(MetadataDisabled)
+	}
+	if out.HTTPPutResponseHopLimit == nil {
+		out.HTTPPutResponseHopLimit = ptr.To[int64](defaultHopLimit)
+	}
+	if out.HTTPTokens == nil {
+		out.HTTPTokens = ptr.To(TokensRequired)
+	}
+	return out
+}
+
+// DefaultSelectors returns a copy in which missing selectors find what carries
+// the tag kubernetes.io/cluster/<cluster>. A profile with a launch template of
+// its own needs no security groups. Without a cluster's name nothing can be
+// defaulted, and a missing selector is an error at path.
+func (s *NodeProfile) DefaultSelectors(cluster string, path *field.Path) (*NodeProfile, field.ErrorList) {
+	var errs field.ErrorList
+	out := s.DeepCopy()
+	fill := func(selector *map[string]string, name string) {
+		switch {
+		case len(*selector) > 0:
+		case cluster == "":
+			errs = append(errs, field.Required(path.Child(name),
+				fmt.Sprintf("without the cluster's name there is no default of %s<cluster>", TagClusterPrefix)))
+		default:
+			*selector = map[string]string{TagClusterPrefix + cluster: "*"}
+		}
+	}
+	fill(&out.SubnetSelector, "subnetSelector")
+	if out.LaunchTemplate == nil {
+		fill(&out.SecurityGroupSelector, "securityGroupSelector")
+	}
+	return out, errs
+}

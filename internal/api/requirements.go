@@ -1,0 +1,39 @@
+package api
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// EffectiveRequirements returns all that the Provisioner says about its nodes'
+// labels as one conjunction: its requirements, the instanceTypes shorthand and
+// its labels as single-value In, with normalised keys and sorted, distinct
+// values, in the order of the keys. Two requirements on one key stay two; equal
+// ones become one. Defaults are not included: see Defaulted.
+func (p *Provisioner) EffectiveRequirements() []Requirement {
+	var out []Requirement
+	for _, r := range p.Spec.Requirements {
+		out = append(out, Requirement{Key: NormalizeLabel(r.Key), Operator: r.Operator, Values: distinct(r.Values)})
+	}
+	if len(p.Spec.InstanceTypes) > 0 {
+		out = append(out, Requirement{Key: LabelInstanceType, Operator: OpIn, Values: distinct(p.Spec.InstanceTypes)})
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.Spec.Labels)) {
+		out = append(out, Requirement{Key: NormalizeLabel(key), Operator: OpIn, Values: []string{p.Spec.Labels[key]}})
+	}
+	slices.SortStableFunc(out, func(a, b Requirement) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Operator, b.Operator), slices.Compare(a.Values, b.Values))
+	})
+	return slices.CompactFunc(out, func(a, b Requirement) bool {
+		return a.Key == b.Key && a.Operator == b.Operator && slices.Equal(a.Values, b.Values)
+	})
+}
+
+// distinct returns the values sorted and without repetitions, nil for none.
+func distinct(values []string) []string {
+	if len(values) == 0 {
+		return nil
+	}
+	return slices.Compact(slices.Sorted(slices.Values(values)))
+}

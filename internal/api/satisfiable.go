@@ -1,0 +1,154 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// constraint is the conjunction of all requirements on one key.
+type constraint struct {
+	allowed   map[string]struct{} // nil means any value
+	excluded  map[string]struct{}
+	low, high int64 // inclusive bounds; only meaningful if bounded
+	bounded   bool
+	exists    bool // the label must be there
+	absent    bool // the label must not be there
+	origins   []*field.Path
+}
+
+// validateSatisfiable reports each key on which requirements, instanceTypes and
+// labels together leave no possibility. The error stands at the last of them.
+func validateSatisfiable(spec *ProvisionerSpec, path *field.Path) field.ErrorList {
+	constraints := map[string]*constraint{}
+	add := func(r Requirement, at *field.Path) {
+		key := NormalizeLabel(r.Key)
+		if constraints[key] == nil {
+			constraints[key] = &constraint{excluded: map[string]struct{}{}, high: math.MaxInt64}
+		}
+		constraints[key].add(r, at)
+	}
+	for i, r := range spec.Requirements {
+		add(r, path.Child("requirements").Index(i))
+	}
+	if len(spec.InstanceTypes) > 0 {
+		add(Requirement{Key: LabelInstanceType, Operator: OpIn, Values: spec.InstanceTypes}, path.Child("instanceTypes"))
+	}
+	for _, key := range slices.Sorted(maps.Keys(spec.Labels)) {
+		add(Requirement{Key: key, Operator: OpIn, Values: []string{spec.Labels[key]}}, path.Child("labels").Key(key))
+	}
+	var errs field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(constraints)) {
+		if c := constraints[key]; !c.satisfiable() {
+			errs = append(errs, c.contradiction(key))
+		}
+	}
+	return errs
+}
+
+func (c *constraint) add(r Requirement, at *field.Path) {
+	c.origins = append(c.origins, at)
+	switch r.Operator {
+	case OpIn:
+		c.exists = true
+		c.intersect(r.Values)
+	case OpNotIn:
+		for _, v := range r.Values {
+			c.excluded[v] = struct{}{}
+		}
+	case OpExists:
+		c.exists = true
+	case OpDoesNotExist:
+		c.absent = true
+	case OpGt, OpGte, OpLt, OpLte:
+		c.exists = true
+		c.bound(r.Operator, r.Values[0])
+	}
+}
+
+func (c *constraint) intersect(values []string) {
+	both := map[string]struct{}{}
+	for _, v := range values {
+		if _, ok := c.allowed[v]; ok || c.allowed == nil {
+			both[v] = struct{}{}
+		}
+	}
+	c.allowed = both
+}
+
+// bound narrows the interval. The value has been checked.
+func (c *constraint) bound(operator Operator, value string) {
+	n, _ := parseBound(value)
+	c.bounded = true
+	switch operator {
+	case OpGt:
+		if n == math.MaxInt64 {
+			c.high = -1 // nothing is greater
+			return
+		}
+		c.low = max(c.low, n+1)
+	case OpGte:
+		c.low = max(c.low, n)
+	case OpLt:
+		c.high = min(c.high, n-1)
+	case OpLte:
+		c.high = min(c.high, n)
+	}
+}
+
+func (c *constraint) satisfiable() bool {
+	if c.absent {
+		return !c.exists
+	}
+	if c.allowed != nil {
+		for v := range c.allowed {
+			if c.admits(v) {
+				return true
+			}
+		}
+		return false
+	}
+	return !c.bounded || c.intervalLeavesValue()
+}
+
+func (c *constraint) admits(value string) bool {
+	if _, out := c.excluded[value]; out {
+		return false
+	}
+	if !c.bounded {
+		return true
+	}
+	n, ok := parseBound(value)
+	return ok && n >= c.low && n <= c.high
+}
+
+// intervalLeavesValue looks for a number in the interval that is not excluded.
+// One more candidate than there are exclusions is enough.
+func (c *constraint) intervalLeavesValue() bool {
+	for n, tried := c.low, 0; n <= c.high && tried <= len(c.excluded); n, tried = n+1, tried+1 {
+		if c.admits(strconv.FormatInt(n, 10)) {
+			return true
+		}
+		if n == math.MaxInt64 {
+			return false
+		}
+	}
+	return false
+}
+
+func (c *constraint) contradiction(key string) *field.Error {
+	others := make([]string, 0, len(c.origins))
+	for _, origin := range c.origins[:len(c.origins)-1] {
+		others = append(others, origin.String())
+	}
+	last := c.origins[len(c.origins)-1]
+	if len(others) == 0 {
+		return field.Invalid(last, key, "no value can meet this requirement")
+	}
+	return field.Invalid(last, key, fmt.Sprintf("no value can meet this and %s", strings.Join(others, ", ")))
+}

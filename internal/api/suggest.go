@@ -1,0 +1,89 @@
+package api
+
+import (
+	"slices"
+	"strings"
+)
+
+// synonyms are names from other places for values of the API, in lower case.
+var synonyms = map[string]string{
+	"x86_64": "amd64", "x86-64": "amd64", "x64": "amd64", "aarch64": "arm64", "arm": "arm64",
+	"ondemand": CapacityOnDemand, "demand": CapacityOnDemand,
+	"=": string(OpIn), "==": string(OpIn), "equal": string(OpIn), "equals": string(OpIn), "!=": string(OpNotIn),
+	">": string(OpGt), ">=": string(OpGte), "<": string(OpLt), "<=": string(OpLte),
+	"greaterthan": string(OpGt), "lessthan": string(OpLt),
+	"empty": ReasonEmptiness, "expired": ReasonExpiry, "drifted": ReasonDrift, "underutilized": ReasonConsolidation,
+}
+
+// maxSuggestLength bounds the cost of the edit distance; what is longer is no typo.
+const maxSuggestLength = 128
+
+// Suggest returns the candidate that was probably meant by an unknown word: its
+// successor if it is a deprecated alias, a candidate that differs in case and
+// separators only (on_demand), that has the word after the slash (zone), that
+// the word is a synonym of, or else the nearest by edit distance. Among equally
+// near candidates the first wins.
+func Suggest(unknown string, candidates []string) (string, bool) {
+	if unknown == "" || len(unknown) > maxSuggestLength {
+		return "", false
+	}
+	folded := fold(unknown)
+	for _, same := range []func(string) bool{
+		func(c string) bool { return c == NormalizeLabel(unknown) },
+		func(c string) bool { return fold(c) == folded },
+		func(c string) bool { return c == synonyms[strings.ToLower(unknown)] },
+		func(c string) bool { return fold(shortForm(c)) == fold(shortForm(unknown)) },
+	} {
+		if i := slices.IndexFunc(candidates, same); i >= 0 {
+			return candidates[i], true
+		}
+	}
+	return nearest(unknown, candidates)
+}
+
+// nearest finds the candidate within an edit distance of a third of the word,
+// comparing short forms too, so that a typo in "zone" finds the zone's label.
+func nearest(unknown string, candidates []string) (string, bool) {
+	best, bestDistance := "", 1+max(1, len(unknown)/3)
+	for _, candidate := range candidates {
+		distance := editDistance(fold(unknown), fold(candidate))
+		if short := shortForm(candidate); short != candidate && !strings.Contains(unknown, "/") {
+			distance = min(distance, editDistance(fold(unknown), fold(short)))
+		}
+		if distance < bestDistance {
+			best, bestDistance = candidate, distance
+		}
+	}
+	return best, best != ""
+}
+
+// shortForm is the part of a qualified name after the slash.
+func shortForm(name string) string {
+	return name[strings.LastIndex(name, "/")+1:]
+}
+
+// fold removes what people vary when they type a name from memory.
+func fold(name string) string {
+	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name))
+}
+
+// editDistance is the Levenshtein distance of a and b in bytes.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			substituted := diagonal
+			if a[i] != b[j] {
+				substituted++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(row[j]+1, row[j+1]+1, substituted)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,102 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// typographicQuotes come into manifests from documents and chats, where they
+// look like quotes and are part of the value.
+const typographicQuotes = "“”„‟‘’‚‛«»"
+
+// unsupported reports a value outside a fixed choice, with the nearest of them.
+func unsupported(path *field.Path, value string, allowed []string) *field.Error {
+	quoted := make([]string, len(allowed))
+	for i, a := range allowed {
+		quoted[i] = fmt.Sprintf("%q", a)
+	}
+	detail := "must be " + strings.Join(quoted, ", ")
+	if len(quoted) > 1 {
+		detail = "must be one of " + strings.Join(quoted, ", ")
+	}
+	return &field.Error{
+		Type:     field.ErrorTypeNotSupported,
+		Field:    path.String(),
+		BadValue: value,
+		Detail:   detail + didYouMean(value, allowed),
+	}
+}
+
+// didYouMean is the end of a message that names the nearest valid value, or nothing.
+func didYouMean(value string, allowed []string) string {
+	if near, ok := Suggest(value, allowed); ok && near != value {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
+// choice checks an optional value of a fixed choice.
+func choice(value *string, allowed []string, path *field.Path) field.ErrorList {
+	if value == nil || slices.Contains(allowed, *value) {
+		return nil
+	}
+	return field.ErrorList{unsupported(path, *value, allowed)}
+}
+
+// checkQuotes reports typographic quotes. Where it does, the other checks of
+// the value have nothing to add.
+func checkQuotes(value string, path *field.Path) field.ErrorList {
+	i := strings.IndexAny(value, typographicQuotes)
+	if i < 0 {
+		return nil
+	}
+	quote := []rune(value[i:])[0]
+	return field.ErrorList{field.Invalid(path, value,
+		fmt.Sprintf("holds the typographic quote %c as part of the value: use plain quotes or none", quote))}
+}
+
+// checkLabelKey checks the syntax of a label, taint or requirement key.
+func checkLabelKey(key string, path *field.Path) field.ErrorList {
+	if errs := checkQuotes(key, path); errs != nil {
+		return errs
+	}
+	return invalid(path, key, validation.IsQualifiedName(key))
+}
+
+// checkLabelValue checks the syntax of a label's value.
+func checkLabelValue(value string, path *field.Path) field.ErrorList {
+	if errs := checkQuotes(value, path); errs != nil {
+		return errs
+	}
+	return invalid(path, value, validation.IsValidLabelValue(value))
+}
+
+func invalid(path *field.Path, value string, details []string) field.ErrorList {
+	var errs field.ErrorList
+	for _, detail := range details {
+		errs = append(errs, field.Invalid(path, value, detail))
+	}
+	return errs
+}
+
+// notNegative checks an optional number.
+func notNegative[T int32 | int64](value *T, path *field.Path) field.ErrorList {
+	if value == nil || *value >= 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, *value, "must not be negative")}
+}
+
+// within checks an optional number against inclusive bounds.
+func within[T int32 | int64](value *T, low, high T, path *field.Path) field.ErrorList {
+	if value == nil || (*value >= low && *value <= high) {
+		return nil
+	}
+	nearest := min(max(*value, low), high)
+	return field.ErrorList{field.Invalid(path, *value,
+		fmt.Sprintf("must be from %d to %d; the nearest valid value is %d", low, high, nearest))}
+}

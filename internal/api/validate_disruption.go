@@ -1,0 +1,68 @@
+package api
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func validateDisruption(d *Disruption, path *field.Path) field.ErrorList {
+	if d == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for i := range d.Budgets {
+		errs = append(errs, validateBudget(&d.Budgets[i], path.Child("budgets").Index(i))...)
+	}
+	errs = append(errs, durationNotNegative(d.ConsolidateAfter, path.Child("consolidateAfter"))...)
+	errs = append(errs, durationNotNegative(d.TerminationGracePeriod, path.Child("terminationGracePeriod"))...)
+	return errs
+}
+
+func validateBudget(b *Budget, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if problem := budgetNodesProblem(b.Nodes); problem != "" {
+		errs = append(errs, field.Invalid(path.Child("nodes"), b.Nodes, problem))
+	}
+	switch {
+	case b.Schedule != nil && b.Duration == nil:
+		errs = append(errs, field.Required(path.Child("duration"), "a schedule needs a duration: how long the budget holds from each match"))
+	case b.Schedule == nil && b.Duration != nil:
+		errs = append(errs, field.Required(path.Child("schedule"), "a duration needs a schedule: when the budget begins to hold"))
+	}
+	if b.Schedule != nil {
+		if err := checkCron(*b.Schedule); err != nil {
+			errs = append(errs, field.Invalid(path.Child("schedule"), *b.Schedule, err.Error()))
+		}
+	}
+	if b.Duration != nil && b.Duration.Duration <= 0 {
+		errs = append(errs, field.Invalid(path.Child("duration"), b.Duration.Duration.String(), "must be above zero"))
+	}
+	for i, reason := range b.Reasons {
+		errs = append(errs, choice(&reason, disruptionReasons, path.Child("reasons").Index(i))...)
+	}
+	return errs
+}
+
+// budgetNodesProblem says what is wrong with a budget's nodes, if anything.
+func budgetNodesProblem(nodes string) string {
+	number, isPercent := strings.CutSuffix(nodes, "%")
+	n, err := strconv.ParseUint(number, 10, 31)
+	switch {
+	case err != nil:
+		return `must be a number of nodes such as "3" or a percentage such as "10%"`
+	case isPercent && n > 100:
+		return fmt.Sprintf("must be from 0%% to 100%%; the nearest valid value is %q", "100%")
+	}
+	return ""
+}
+
+func durationNotNegative(d *metav1.Duration, path *field.Path) field.ErrorList {
+	if d == nil || d.Duration >= 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, d.Duration.String(), "must not be negative")}
+}

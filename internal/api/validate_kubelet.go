@@ -1,0 +1,121 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// evictionSignals are the signals on which the kubelet evicts.
+var evictionSignals = []string{
+	"imagefs.available", "imagefs.inodesFree", "memory.available", "nodefs.available", "nodefs.inodesFree", "pid.available",
+}
+
+// reservedResources can be set aside by systemReserved and kubeReserved.
+var reservedResources = []string{"cpu", "ephemeral-storage", "memory", "pid"}
+
+// containerRuntimes holds dockerd for old manifests; nodes get containerd.
+var containerRuntimes = []string{"containerd", "dockerd"}
+
+func validateKubelet(k *KubeletConfiguration, path *field.Path) field.ErrorList {
+	if k == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for i, ip := range k.ClusterDNS {
+		errs = append(errs, validation.IsValidIP(path.Child("clusterDNS").Index(i), ip)...)
+	}
+	errs = append(errs, choice(k.ContainerRuntime, containerRuntimes, path.Child("containerRuntime"))...)
+	errs = append(errs, validateReserved(k.SystemReserved, path.Child("systemReserved"))...)
+	errs = append(errs, validateReserved(k.KubeReserved, path.Child("kubeReserved"))...)
+	errs = append(errs, validateEviction(k, path)...)
+	errs = append(errs, validateImageGC(k, path)...)
+	errs = append(errs, notNegative(k.EvictionMaxPodGracePeriod, path.Child("evictionMaxPodGracePeriod"))...)
+	errs = append(errs, notNegative(k.PodsPerCore, path.Child("podsPerCore"))...)
+	errs = append(errs, notNegative(k.MaxPods, path.Child("maxPods"))...)
+	return errs
+}
+
+func validateReserved(reserved corev1.ResourceList, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(reserved)) {
+		if !slices.Contains(reservedResources, string(name)) {
+			errs = append(errs, unsupported(path.Key(string(name)), string(name), reservedResources))
+		}
+	}
+	return append(errs, validateQuantities(reserved, path)...)
+}
+
+func validateEviction(k *KubeletConfiguration, path *field.Path) field.ErrorList {
+	hard, soft, grace := path.Child("evictionHard"), path.Child("evictionSoft"), path.Child("evictionSoftGracePeriod")
+	errs := validateThresholds(k.EvictionHard, hard)
+	errs = append(errs, validateThresholds(k.EvictionSoft, soft)...)
+	for _, signal := range slices.Sorted(maps.Keys(k.EvictionSoft)) {
+		if _, ok := k.EvictionSoftGracePeriod[signal]; !ok {
+			errs = append(errs, field.Required(grace.Key(signal), fmt.Sprintf("%s needs a grace period", soft.Key(signal))))
+		}
+	}
+	for _, signal := range slices.Sorted(maps.Keys(k.EvictionSoftGracePeriod)) {
+		period := k.EvictionSoftGracePeriod[signal]
+		if !slices.Contains(evictionSignals, signal) {
+			errs = append(errs, unsupported(grace.Key(signal), signal, evictionSignals))
+		} else if _, ok := k.EvictionSoft[signal]; !ok {
+			errs = append(errs, field.Required(soft.Key(signal), fmt.Sprintf("%s needs a threshold", grace.Key(signal))))
+		}
+		if period.Duration < 0 {
+			errs = append(errs, field.Invalid(grace.Key(signal), period.Duration.String(), "must not be negative"))
+		}
+	}
+	return errs
+}
+
+func validateThresholds(thresholds map[string]string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, signal := range slices.Sorted(maps.Keys(thresholds)) {
+		if !slices.Contains(evictionSignals, signal) {
+			errs = append(errs, unsupported(path.Key(signal), signal, evictionSignals))
+			continue
+		}
+		if problem := thresholdProblem(thresholds[signal]); problem != "" {
+			errs = append(errs, field.Invalid(path.Key(signal), thresholds[signal], problem))
+		}
+	}
+	return errs
+}
+
+// thresholdProblem says what is wrong with an eviction threshold, if anything.
+func thresholdProblem(threshold string) string {
+	if percent, isPercent := strings.CutSuffix(threshold, "%"); isPercent {
+		p, err := strconv.ParseFloat(percent, 64)
+		if err != nil || !(p >= 0 && p <= 100) { // the negation catches NaN too
+			return "must be from 0% to 100%"
+		}
+		return ""
+	}
+	q, err := resource.ParseQuantity(threshold)
+	if err != nil {
+		return "must be a quantity such as 500Mi or a percentage such as 5%"
+	}
+	if q.Sign() < 0 {
+		return "must not be negative"
+	}
+	return ""
+}
+
+func validateImageGC(k *KubeletConfiguration, path *field.Path) field.ErrorList {
+	high, low := k.ImageGCHighThresholdPercent, k.ImageGCLowThresholdPercent
+	at := path.Child("imageGCHighThresholdPercent")
+	errs := within(high, 0, 100, at)
+	errs = append(errs, within(low, 0, 100, path.Child("imageGCLowThresholdPercent"))...)
+	if high != nil && low != nil && *high <= *low {
+		errs = append(errs, field.Invalid(at, *high, fmt.Sprintf("must be above imageGCLowThresholdPercent, which is %d", *low)))
+	}
+	return errs
+}

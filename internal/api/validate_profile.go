@@ -1,0 +1,131 @@
+package api
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// amiFamilies lists the values of amiFamily.
+var amiFamilies = []string{
+	FamilyAL2, FamilyAL2023, FamilyBottlerocket, FamilyUbuntu, FamilyWindows2019, FamilyWindows2022, FamilyCustom,
+}
+
+// maxUserData is the limit of EC2 on user data before encoding, in bytes.
+const maxUserData = 16 << 10
+
+// ValidateNodeTemplate checks a node profile resource by every rule of the API.
+func ValidateNodeTemplate(t *AWSNodeTemplate) field.ErrorList {
+	var errs field.ErrorList
+	name := field.NewPath("metadata", "name")
+	switch {
+	case t.Name != "":
+		errs = invalid(name, t.Name, validation.IsDNS1123Subdomain(t.Name))
+	case t.GenerateName == "":
+		errs = field.ErrorList{field.Required(name, "a node profile needs a name")}
+	}
+	return append(errs, ValidateNodeProfile(&t.Spec, field.NewPath("spec"))...)
+}
+
+// ValidateNodeProfile checks a node profile that stands at path. Selectors may
+// be missing: see DefaultSelectors.
+func ValidateNodeProfile(s *NodeProfile, path *field.Path) field.ErrorList {
+	errs := validateSelector(s.SubnetSelector, subnetSelector, path.Child("subnetSelector"))
+	errs = append(errs, validateSelector(s.SecurityGroupSelector, securityGroupSelector, path.Child("securityGroupSelector"))...)
+	errs = append(errs, validateSelector(s.AMISelector, amiSelector, path.Child("amiSelector"))...)
+	errs = append(errs, validateLaunchTemplate(s, path)...)
+	errs = append(errs, notEmpty(s.InstanceProfile, path.Child("instanceProfile"))...)
+	errs = append(errs, validateImage(s, path)...)
+	errs = append(errs, validateTags(s.Tags, path.Child("tags"))...)
+	errs = append(errs, validateMetadataOptions(s.MetadataOptions, path.Child("metadataOptions"))...)
+	errs = append(errs, validateVolumes(s.BlockDeviceMappings, path.Child("blockDeviceMappings"))...)
+	return errs
+}
+
+func notEmpty(value *string, path *field.Path) field.ErrorList {
+	if value == nil || *value != "" {
+		return nil
+	}
+	return field.ErrorList{field.Required(path, "must not be empty: remove it instead")}
+}
+
+// validateLaunchTemplate refuses, beside a launch template of the user's own,
+// the fields that a generated one would hold.
+func validateLaunchTemplate(s *NodeProfile, path *field.Path) field.ErrorList {
+	if s.LaunchTemplate == nil {
+		return nil
+	}
+	errs := notEmpty(s.LaunchTemplate, path.Child("launchTemplate"))
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"amiFamily", s.AMIFamily != nil},
+		{"amiSelector", len(s.AMISelector) > 0},
+		{"userData", s.UserData != nil},
+		{"securityGroupSelector", len(s.SecurityGroupSelector) > 0},
+		{"metadataOptions", s.MetadataOptions != nil},
+		{"blockDeviceMappings", len(s.BlockDeviceMappings) > 0},
+		{"instanceProfile", s.InstanceProfile != nil},
+	} {
+		if f.set {
+			errs = append(errs, field.Forbidden(path.Child(f.name),
+				"the launch template holds this already: remove it, or remove launchTemplate"))
+		}
+	}
+	return errs
+}
+
+func validateImage(s *NodeProfile, path *field.Path) field.ErrorList {
+	errs := choice(s.AMIFamily, amiFamilies, path.Child("amiFamily"))
+	if s.AMIFamily != nil && *s.AMIFamily == FamilyCustom && len(s.AMISelector) == 0 {
+		errs = append(errs, field.Required(path.Child("amiSelector"), "amiFamily Custom has no images of its own"))
+	}
+	if s.UserData != nil && len(*s.UserData) > maxUserData {
+		errs = append(errs, field.TooLong(path.Child("userData"), "", maxUserData))
+	}
+	return errs
+}
+
+// reservedTags are tag keys that tell which machines are ours.
+var reservedTags = []string{LabelProvisioner, TagManagedBy, TagLaunchID}
+
+func validateTags(tags map[string]string, path *field.Path) field.ErrorList {
+	const maxKey, maxValue = 128, 256 // limits of EC2
+	var errs field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		at := path.Key(key)
+		switch {
+		case key == "":
+			errs = append(errs, field.Required(at, "a tag needs a key"))
+		case slices.Contains(reservedTags, key), strings.HasPrefix(key, TagClusterPrefix):
+			errs = append(errs, field.Invalid(at, key, "is set by Packhorse to know its own machines and cannot be overridden"))
+		case strings.HasPrefix(strings.ToLower(key), "aws:"):
+			errs = append(errs, field.Invalid(at, key, "the prefix aws: is reserved by AWS"))
+		case len([]rune(key)) > maxKey:
+			errs = append(errs, field.TooLong(at, "", maxKey))
+		default:
+			errs = append(errs, checkQuotes(key, at)...)
+		}
+		if len([]rune(tags[key])) > maxValue {
+			errs = append(errs, field.TooLong(at, "", maxValue))
+		}
+		errs = append(errs, checkQuotes(tags[key], at)...)
+	}
+	return errs
+}
+
+func validateMetadataOptions(m *MetadataOptions, path *field.Path) field.ErrorList {
+	if m == nil {
+		return nil
+	}
+	onOff := []string{MetadataEnabled, MetadataDisabled}
+	errs := choice(m.HTTPEndpoint, onOff, path.Child("httpEndpoint"))
+	errs = append(errs, choice(m.HTTPProtocolIPv6, onOff, path.Child("httpProtocolIPv6"))...)
+	errs = append(errs, within(m.HTTPPutResponseHopLimit, 1, 64, path.Child("httpPutResponseHopLimit"))...)
+	errs = append(errs, choice(m.HTTPTokens, []string{TokensRequired, TokensOptional}, path.Child("httpTokens"))...)
+	return errs
+}

@@ -1,0 +1,158 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// ValidateProvisioner checks a Provisioner by every rule of the API. It does
+// not need defaults to be added first.
+func ValidateProvisioner(p *Provisioner) field.ErrorList {
+	spec := field.NewPath("spec")
+	errs := validateName(p)
+	errs = append(errs, validateLabels(p.Spec.Labels, spec.Child("labels"))...)
+	errs = append(errs, apivalidation.ValidateAnnotations(p.Spec.Annotations, spec.Child("annotations"))...)
+	errs = append(errs, validateTaints(&p.Spec, spec)...)
+	errs = append(errs, validateRequirements(&p.Spec, spec)...)
+	errs = append(errs, validatePodOverrides(p.Spec.PodOverrides, spec.Child("podOverrides"))...)
+	errs = append(errs, validateKubelet(p.Spec.KubeletConfiguration, spec.Child("kubeletConfiguration"))...)
+	errs = append(errs, validateLimits(p.Spec.Limits, spec.Child("limits"))...)
+	errs = append(errs, validateLifetime(&p.Spec, spec)...)
+	errs = append(errs, within(p.Spec.Weight, 1, 100, spec.Child("weight"))...)
+	errs = append(errs, validateProvider(p, spec)...)
+	errs = append(errs, validateDisruption(p.Spec.Disruption, spec.Child("disruption"))...)
+	if p.Spec.PodBinding != "" {
+		binding := string(p.Spec.PodBinding)
+		errs = append(errs, choice(&binding, []string{string(BindImmediate), string(BindScheduler)}, spec.Child("podBinding"))...)
+	}
+	return errs
+}
+
+// validateName checks that the name can be the value of LabelProvisioner.
+func validateName(p *Provisioner) field.ErrorList {
+	path := field.NewPath("metadata", "name")
+	if p.Name == "" {
+		if p.GenerateName != "" {
+			return nil
+		}
+		return field.ErrorList{field.Required(path, "a Provisioner needs a name")}
+	}
+	if errs := invalid(path, p.Name, validation.IsDNS1123Subdomain(p.Name)); errs != nil {
+		return errs
+	}
+	if len(p.Name) > validation.LabelValueMaxLength {
+		return field.ErrorList{field.TooLong(path, p.Name, validation.LabelValueMaxLength)}
+	}
+	return nil
+}
+
+func validateLabels(labels map[string]string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		at := path.Key(key)
+		syntax := checkLabelKey(key, at)
+		errs = append(errs, syntax...)
+		if reason, restricted := RestrictedLabel(key); restricted && syntax == nil {
+			errs = append(errs, restrictedKey(at, key, reason))
+		}
+		errs = append(errs, checkLabelValue(labels[key], at)...)
+	}
+	return errs
+}
+
+// restrictedKey reports a key that users may not set, with the known label that
+// it resembles.
+func restrictedKey(path *field.Path, key, reason string) *field.Error {
+	hint := ""
+	if key != LabelProvisioner && key != LabelHostname {
+		hint = didYouMean(key, WellKnownLabels())
+	}
+	return field.Invalid(path, key, fmt.Sprintf("%s %s and cannot be set here%s", key, reason, hint))
+}
+
+func validatePodOverrides(keys []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, key := range keys {
+		if !WellKnown(NormalizeLabel(key)) {
+			errs = append(errs, field.Invalid(path.Index(i), key,
+				"only well-known labels can be overridden by pods"+didYouMean(key, WellKnownLabels())))
+		}
+	}
+	return errs
+}
+
+func validateLimits(limits *Limits, path *field.Path) field.ErrorList {
+	if limits == nil {
+		return nil
+	}
+	return validateQuantities(limits.Resources, path.Child("resources"))
+}
+
+// validateQuantities refuses negative amounts.
+func validateQuantities(amounts corev1.ResourceList, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		if q := amounts[name]; q.Sign() < 0 {
+			errs = append(errs, field.Invalid(path.Key(string(name)), q.String(), "must not be negative"))
+		}
+	}
+	return errs
+}
+
+func validateLifetime(spec *ProvisionerSpec, path *field.Path) field.ErrorList {
+	empty := path.Child("ttlSecondsAfterEmpty")
+	errs := notNegative(spec.TTLSecondsAfterEmpty, empty)
+	errs = append(errs, notNegative(spec.TTLSecondsUntilExpired, path.Child("ttlSecondsUntilExpired"))...)
+	if spec.ConsolidationEnabled() && spec.TTLSecondsAfterEmpty != nil {
+		errs = append(errs, field.Forbidden(empty,
+			"cannot be combined with consolidation.enabled: true, which removes empty nodes too: remove one of the two"))
+	}
+	return errs
+}
+
+// ConsolidationEnabled reports whether the Provisioner lowers its cost by
+// removing and replacing nodes.
+func (s *ProvisionerSpec) ConsolidationEnabled() bool {
+	return s.Consolidation != nil && ptr.Deref(s.Consolidation.Enabled, false)
+}
+
+func validateProvider(p *Provisioner, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if p.Spec.Provider != nil {
+		errs = append(errs, validateInline(p)...)
+	}
+	ref := p.Spec.ProviderRef
+	if ref == nil {
+		return errs
+	}
+	at := path.Child("providerRef")
+	if p.Spec.Provider != nil {
+		errs = append(errs, field.Forbidden(at, "cannot be combined with provider: keep one of the two"))
+	}
+	if ref.Name == "" {
+		errs = append(errs, field.Required(at.Child("name"), "the name of the "+NodeTemplateKind))
+	}
+	if ref.Kind != "" {
+		errs = append(errs, choice(&ref.Kind, []string{NodeTemplateKind}, at.Child("kind"))...)
+	}
+	if ref.APIVersion != "" {
+		served := []string{NodeTemplateGVK.GroupVersion().String()}
+		errs = append(errs, choice(&ref.APIVersion, served, at.Child("apiVersion"))...)
+	}
+	return errs
+}
+
+func validateInline(p *Provisioner) field.ErrorList {
+	profile, err := p.InlineProfile()
+	if err != nil {
+		return field.ErrorList{field.Invalid(providerPath, string(p.Spec.Provider.Raw), err.Error())}
+	}
+	return ValidateNodeProfile(profile, providerPath)
+}

@@ -1,0 +1,106 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// operators lists the operators of a Requirement.
+var operators = []string{
+	string(OpIn), string(OpNotIn), string(OpExists), string(OpDoesNotExist),
+	string(OpGt), string(OpLt), string(OpGte), string(OpLte),
+}
+
+// capacityTypes lists the values of LabelCapacityType.
+var capacityTypes = []string{CapacitySpot, CapacityOnDemand}
+
+func validateRequirements(spec *ProvisionerSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i := range spec.Requirements {
+		errs = append(errs, validateRequirement(&spec.Requirements[i], path.Child("requirements").Index(i))...)
+	}
+	for i, value := range spec.InstanceTypes {
+		at := path.Child("instanceTypes").Index(i)
+		if value == "" {
+			errs = append(errs, field.Required(at, "the name of an instance type"))
+			continue
+		}
+		errs = append(errs, checkLabelValue(value, at)...)
+	}
+	if value, ok := spec.Labels[LabelCapacityType]; ok {
+		errs = append(errs, choice(&value, capacityTypes, path.Child("labels").Key(LabelCapacityType))...)
+	}
+	if len(errs) > 0 {
+		return errs // what does not read as a requirement contradicts nothing
+	}
+	return validateSatisfiable(spec, path)
+}
+
+func validateRequirement(r *Requirement, path *field.Path) field.ErrorList {
+	errs := validateRequirementKey(r.Key, path.Child("key"))
+	values := path.Child("values")
+	switch r.Operator {
+	case "":
+		errs = append(errs, field.Required(path.Child("operator"), fmt.Sprintf("one of %q", operators)))
+	case OpIn:
+		if len(r.Values) == 0 {
+			errs = append(errs, field.Required(values, "In needs at least one value; to allow any value use Exists"))
+		}
+	case OpNotIn:
+	case OpExists, OpDoesNotExist:
+		if len(r.Values) > 0 {
+			errs = append(errs, field.Invalid(values, r.Values, fmt.Sprintf("%s takes no values: remove them, or use In or NotIn", r.Operator)))
+		}
+	case OpGt, OpLt, OpGte, OpLte:
+		errs = append(errs, validateBound(r, values)...)
+	default:
+		errs = append(errs, unsupported(path.Child("operator"), string(r.Operator), operators))
+	}
+	for i, value := range r.Values {
+		errs = append(errs, validateRequirementValue(r, value, values.Index(i))...)
+	}
+	return errs
+}
+
+func validateRequirementKey(key string, path *field.Path) field.ErrorList {
+	if key == "" {
+		return field.ErrorList{field.Required(path, "the key of a label")}
+	}
+	if errs := checkLabelKey(key, path); errs != nil {
+		return errs
+	}
+	if reason, restricted := RestrictedLabel(key); restricted {
+		return field.ErrorList{restrictedKey(path, key, reason)}
+	}
+	return nil
+}
+
+func validateRequirementValue(r *Requirement, value string, path *field.Path) field.ErrorList {
+	if errs := checkLabelValue(value, path); errs != nil {
+		return errs
+	}
+	if NormalizeLabel(r.Key) == LabelCapacityType && r.Operator == OpIn {
+		return choice(&value, capacityTypes, path)
+	}
+	return nil
+}
+
+// validateBound checks the value of Gt, Lt, Gte and Lte.
+func validateBound(r *Requirement, path *field.Path) field.ErrorList {
+	if len(r.Values) != 1 {
+		return field.ErrorList{field.Invalid(path, r.Values, fmt.Sprintf("%s takes exactly one value", r.Operator))}
+	}
+	if _, ok := parseBound(r.Values[0]); !ok {
+		return field.ErrorList{field.Invalid(path.Index(0), r.Values[0], fmt.Sprintf("%s takes a whole number that is not negative", r.Operator))}
+	}
+	return nil
+}
+
+// parseBound reads a non-negative integer in plain decimal digits.
+func parseBound(value string) (int64, bool) {
+	n, err := strconv.ParseInt(value, 10, 64)
+	return n, err == nil && !slices.Contains([]byte(value), '+') && n >= 0
+}

@@ -1,0 +1,114 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Keys of selectors that do not name a tag.
+const (
+	SelectorIDs       = "aws::ids"
+	SelectorIDsLegacy = "aws-ids"
+	SelectorAMIName   = "aws::name"
+	SelectorAMIOwners = "aws::owners"
+)
+
+// selectorKind is what a selector finds.
+type selectorKind struct {
+	what    string
+	id      *regexp.Regexp
+	special []string // keys that do not name a tag
+}
+
+var (
+	subnetSelector = selectorKind{
+		"subnet", regexp.MustCompile(`^subnet-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy},
+	}
+	securityGroupSelector = selectorKind{
+		"security group", regexp.MustCompile(`^sg-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy},
+	}
+	amiSelector = selectorKind{
+		"image", regexp.MustCompile(`^ami-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy, SelectorAMIName, SelectorAMIOwners},
+	}
+)
+
+// SplitAlternatives returns the comma-separated alternatives of a selector's
+// value without surrounding space and empty ones.
+func SplitAlternatives(value string) []string {
+	var out []string
+	for part := range strings.SplitSeq(value, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// validateSelector refuses keys that no tag can have and values that nothing
+// can match.
+func validateSelector(selector map[string]string, kind selectorKind, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(selector)) {
+		at, value := path.Key(key), selector[key]
+		switch {
+		case key == "":
+			errs = append(errs, field.Required(at, "a tag needs a key"))
+		case key == SelectorIDs, key == SelectorIDsLegacy:
+			errs = append(errs, kind.validateIDs(value, at)...)
+		case slices.Contains(kind.special, key):
+			errs = append(errs, validateAlternatives(value, at)...)
+		case strings.HasPrefix(key, "aws::"):
+			errs = append(errs, unsupported(at, key, kind.special))
+		default:
+			errs = append(errs, validateTagFilter(key, value, at)...)
+		}
+	}
+	return append(errs, validateBothIDs(selector, path)...)
+}
+
+func (k selectorKind) validateIDs(value string, path *field.Path) field.ErrorList {
+	errs := validateAlternatives(value, path)
+	for _, id := range SplitAlternatives(value) {
+		if !k.id.MatchString(id) && len(errs) == 0 {
+			errs = append(errs, field.Invalid(path, value, fmt.Sprintf("%q is not the id of a %s, which matches %s", id, k.what, k.id)))
+		}
+	}
+	return errs
+}
+
+// validateBothIDs refuses two lists of ids with none in common.
+func validateBothIDs(selector map[string]string, path *field.Path) field.ErrorList {
+	ids, legacy := SplitAlternatives(selector[SelectorIDs]), SplitAlternatives(selector[SelectorIDsLegacy])
+	if len(ids) == 0 || len(legacy) == 0 || slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(legacy, id) }) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Key(SelectorIDsLegacy), selector[SelectorIDsLegacy],
+		fmt.Sprintf("has no id in common with %s, so that nothing can match", SelectorIDs))}
+}
+
+// validateTagFilter checks a tag's key and value. An empty value and * mean
+// that the tag is there.
+func validateTagFilter(key, value string, path *field.Path) field.ErrorList {
+	if errs := append(checkQuotes(key, path), checkQuotes(value, path)...); len(errs) > 0 {
+		return errs
+	}
+	if strings.TrimSpace(value) == "" {
+		return nil
+	}
+	return validateAlternatives(value, path)
+}
+
+func validateAlternatives(value string, path *field.Path) field.ErrorList {
+	if errs := checkQuotes(value, path); errs != nil {
+		return errs
+	}
+	if len(SplitAlternatives(value)) == 0 {
+		return field.ErrorList{field.Invalid(path, value, "names nothing, so that nothing can match")}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var taintEffects = []string{
+	string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute),
+}
+
+// taintID is what a node may carry once.
+type taintID struct {
+	key    string
+	effect corev1.TaintEffect
+}
+
+// validateTaints checks taints and startup taints. The same key and effect may
+// occur once in both lists together, since a node can carry it once.
+func validateTaints(spec *ProvisionerSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	first := map[taintID]*field.Path{}
+	check := func(taints []corev1.Taint, path *field.Path) {
+		for i := range taints {
+			at, id := path.Index(i), taintID{taints[i].Key, taints[i].Effect}
+			errs = append(errs, validateTaint(&taints[i], at)...)
+			if before, seen := first[id]; seen {
+				errs = append(errs, duplicateTaint(at, id, before))
+				continue
+			}
+			first[id] = at
+		}
+	}
+	check(spec.Taints, path.Child("taints"))
+	check(spec.StartupTaints, path.Child("startupTaints"))
+	return errs
+}
+
+func duplicateTaint(path *field.Path, id taintID, before *field.Path) *field.Error {
+	err := field.Duplicate(path, fmt.Sprintf("%s:%s", id.key, id.effect))
+	err.Detail = fmt.Sprintf("the same key and effect as %s", before)
+	return err
+}
+
+func validateTaint(taint *corev1.Taint, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if taint.Key == "" {
+		errs = append(errs, field.Required(path.Child("key"), "a taint needs a key"))
+	} else {
+		errs = append(errs, checkLabelKey(taint.Key, path.Child("key"))...)
+	}
+	errs = append(errs, checkLabelValue(taint.Value, path.Child("value"))...)
+	effect := string(taint.Effect)
+	switch {
+	case effect == "":
+		errs = append(errs, field.Required(path.Child("effect"), fmt.Sprintf("one of %q", taintEffects)))
+	case !slices.Contains(taintEffects, effect):
+		errs = append(errs, unsupported(path.Child("effect"), effect, taintEffects))
+	}
+	return errs
+}

@@ -1,0 +1,113 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// span is a range of whole numbers with both ends; the zero value means "not
+// supported".
+type span struct{ low, high int64 }
+
+// volumeLimits are the limits of an EBS volume type.
+type volumeLimits struct {
+	size       span // GiB
+	iops       span
+	throughput span // MiB/s
+}
+
+const defaultVolumeType = "gp3"
+
+// volumeTypes holds the limits that AWS publishes in "Amazon EBS volume types".
+var volumeTypes = map[string]volumeLimits{
+	"gp2":      {size: span{1, 16384}},
+	"gp3":      {size: span{1, 65536}, iops: span{3000, 80000}, throughput: span{125, 2000}},
+	"io1":      {size: span{4, 16384}, iops: span{100, 64000}},
+	"io2":      {size: span{4, 65536}, iops: span{100, 256000}},
+	"sc1":      {size: span{125, 16384}},
+	"st1":      {size: span{125, 16384}},
+	"standard": {size: span{1, 1024}},
+}
+
+func validateVolumes(mappings []BlockDeviceMapping, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	devices, root := map[string]bool{}, false
+	for i, m := range mappings {
+		at := path.Index(i)
+		device := ptr.Deref(m.DeviceName, "")
+		switch {
+		case device == "":
+			errs = append(errs, field.Required(at.Child("deviceName"), "such as /dev/xvda"))
+		case devices[device]:
+			errs = append(errs, field.Duplicate(at.Child("deviceName"), device))
+		}
+		devices[device] = true
+		if ptr.Deref(m.RootVolume, false) {
+			if root {
+				errs = append(errs, field.Invalid(at.Child("rootVolume"), true, "a machine has one root volume, and an earlier entry is it"))
+			}
+			root = true
+		}
+		if m.EBS == nil {
+			errs = append(errs, field.Required(at.Child("ebs"), "what the volume is"))
+			continue
+		}
+		errs = append(errs, validateVolume(m.EBS, at.Child("ebs"))...)
+	}
+	return errs
+}
+
+func validateVolume(v *BlockDevice, path *field.Path) field.ErrorList {
+	kind := ptr.Deref(v.VolumeType, defaultVolumeType)
+	limits, known := volumeTypes[kind]
+	if !known {
+		return field.ErrorList{unsupported(path.Child("volumeType"), kind, slices.Sorted(maps.Keys(volumeTypes)))}
+	}
+	var errs field.ErrorList
+	switch {
+	case v.VolumeSize != nil:
+		errs = append(errs, validateVolumeSize(*v.VolumeSize, kind, limits.size, path.Child("volumeSize"))...)
+	case v.SnapshotID == nil:
+		errs = append(errs, field.Required(path.Child("volumeSize"), "a volume needs a size unless it has a snapshotID"))
+	}
+	errs = append(errs, notEmpty(v.SnapshotID, path.Child("snapshotID"))...)
+	errs = append(errs, validatePerformance(v.IOPS, kind, limits.iops, path.Child("iops"))...)
+	errs = append(errs, validatePerformance(v.Throughput, kind, limits.throughput, path.Child("throughput"))...)
+	if v.IOPS == nil && (kind == "io1" || kind == "io2") {
+		errs = append(errs, field.Required(path.Child("iops"), fmt.Sprintf("%s has no default", kind)))
+	}
+	return errs
+}
+
+// validateVolumeSize compares in whole GiB, the unit of EBS.
+func validateVolumeSize(size resource.Quantity, kind string, allowed span, path *field.Path) field.ErrorList {
+	gib := VolumeGiB(size)
+	if gib >= allowed.low && gib <= allowed.high && size.Sign() > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, size.String(), fmt.Sprintf("%s takes from %dGi to %dGi; the nearest valid value is %dGi",
+		kind, allowed.low, allowed.high, min(max(gib, allowed.low), allowed.high)))}
+}
+
+// VolumeGiB is a volume's size in GiB, the unit of EBS, rounded up.
+func VolumeGiB(size resource.Quantity) int64 {
+	const gib = 1 << 30
+	bytes := size.Value()
+	whole := bytes / gib
+	if bytes%gib > 0 {
+		whole++
+	}
+	return whole
+}
+
+func validatePerformance(value *int64, kind string, allowed span, path *field.Path) field.ErrorList {
+	if value != nil && allowed == (span{}) {
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("cannot be set on %s volumes", kind))}
+	}
+	return within(value, allowed.low, allowed.high, path)
+}

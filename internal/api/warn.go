@@ -1,0 +1,116 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// knownValues are the usual values of labels that are not a fixed choice.
+var knownValues = map[string][]string{
+	LabelArch:         {"amd64", "arm64"},
+	LabelOS:           {"linux", "windows"},
+	LabelCapacityType: capacityTypes,
+}
+
+// WarnProvisioner returns what is accepted and yet probably not meant or out of
+// date, each with its path.
+func WarnProvisioner(p *Provisioner) []string {
+	spec := field.NewPath("spec")
+	var out []string
+	warn := func(path *field.Path, format string, args ...any) {
+		out = append(out, path.String()+": "+fmt.Sprintf(format, args...))
+	}
+	warnKeys(&p.Spec, spec, warn)
+	warnValues(p.Spec.Requirements, spec.Child("requirements"), warn)
+	warnLimits(p.Spec.Limits, spec.Child("limits"), warn)
+	warnKubelet(p.Spec.KubeletConfiguration, spec.Child("kubeletConfiguration"), warn)
+	if expiry := p.Spec.TTLSecondsUntilExpired; expiry != nil && *expiry == 0 {
+		warn(spec.Child("ttlSecondsUntilExpired"), "0 replaces every node as soon as it is up")
+	}
+	if p.Spec.Provider != nil {
+		warn(providerPath, "an inline node profile is deprecated: move it into an %s and point providerRef to it", NodeTemplateKind)
+		if _, ignored, err := p.decodeInline(); err == nil {
+			out = append(out, ignored...)
+		}
+	}
+	return out
+}
+
+// warner adds one warning.
+type warner func(path *field.Path, format string, args ...any)
+
+func warnKeys(spec *ProvisionerSpec, path *field.Path, warn warner) {
+	deprecated := func(key string, at *field.Path) {
+		if successor := NormalizeLabel(key); successor != key {
+			warn(at, "%s is deprecated: use %s", key, successor)
+		}
+	}
+	for i, r := range spec.Requirements {
+		deprecated(r.Key, path.Child("requirements").Index(i).Child("key"))
+	}
+	for _, key := range slices.Sorted(maps.Keys(spec.Labels)) {
+		deprecated(key, path.Child("labels").Key(key))
+	}
+	for i, key := range spec.PodOverrides {
+		deprecated(key, path.Child("podOverrides").Index(i))
+	}
+	if len(spec.InstanceTypes) > 0 {
+		warn(path.Child("instanceTypes"), "deprecated: use a requirement %s In [%s]", LabelInstanceType, strings.Join(spec.InstanceTypes, ", "))
+	}
+}
+
+func warnValues(requirements []Requirement, path *field.Path, warn warner) {
+	for i, r := range requirements {
+		seen := map[string]bool{}
+		for j, value := range r.Values {
+			at := path.Index(i).Child("values").Index(j)
+			if seen[value] {
+				warn(at, "%q is repeated", value)
+			}
+			seen[value] = true
+			if known, ok := knownValues[NormalizeLabel(r.Key)]; ok && !slices.Contains(known, value) {
+				warn(at, "%q is no value that machines have (%s)%s", value, strings.Join(known, ", "), didYouMean(value, known))
+			}
+		}
+		if r.Operator == OpNotIn && len(r.Values) == 0 {
+			warn(path.Index(i).Child("values"), "NotIn without values excludes nothing")
+		}
+	}
+}
+
+func warnLimits(limits *Limits, path *field.Path, warn warner) {
+	if limits == nil {
+		return
+	}
+	if len(limits.Resources) == 0 {
+		warn(path, "empty limits limit nothing")
+	}
+	for _, name := range slices.Sorted(maps.Keys(limits.Resources)) {
+		if q := limits.Resources[name]; q.IsZero() {
+			warn(path.Child("resources").Key(string(name)), "a limit of 0 freezes the Provisioner: it buys no node with %s", name)
+		}
+	}
+}
+
+func warnKubelet(k *KubeletConfiguration, path *field.Path, warn warner) {
+	// Defaults of the kubelet, which applies them to the threshold that is not given.
+	const defaultHigh, defaultLow = 85, 80
+	if k == nil {
+		return
+	}
+	if ptr.Deref(k.ContainerRuntime, "") == "dockerd" {
+		warn(path.Child("containerRuntime"), "dockerd is no longer supported by Kubernetes: nodes use containerd")
+	}
+	high, low := k.ImageGCHighThresholdPercent, k.ImageGCLowThresholdPercent
+	if high != nil && low == nil && *high <= defaultLow {
+		warn(path.Child("imageGCHighThresholdPercent"), "%d is not above the kubelet's default of imageGCLowThresholdPercent, %d: set both", *high, defaultLow)
+	}
+	if low != nil && high == nil && *low >= defaultHigh {
+		warn(path.Child("imageGCLowThresholdPercent"), "%d is not below the kubelet's default of imageGCHighThresholdPercent, %d: set both", *low, defaultHigh)
+	}
+}

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// wellKnown are the node labels whose values follow from the machine that is
+// bought, so that requirements on them choose the machine.
+var wellKnown = set(
+	LabelZone, LabelRegion, LabelInstanceType, LabelArch, LabelOS, LabelWindowsBuild, LabelCapacityType, LabelZoneID,
+	LabelInstanceHypervisor, LabelInstanceEncryptionInTransit, LabelInstanceCategory, LabelInstanceGeneration,
+	LabelInstanceFamily, LabelInstanceSize, LabelInstanceCPU, LabelInstanceCPUManufacturer, LabelInstanceMemory,
+	LabelInstanceNetworkBandwidth, LabelInstanceEBSBandwidth, LabelInstancePods, LabelInstanceLocalNVMe,
+	LabelInstanceGPUName, LabelInstanceGPUManufacturer, LabelInstanceGPUCount, LabelInstanceGPUMemory,
+	LabelInstanceAcceleratorName, LabelInstanceAcceleratorMaker, LabelInstanceAcceleratorCount, LabelInstanceAMIID,
+)
+
+// aliases maps deprecated label keys to their successors.
+var aliases = map[string]string{
+	"beta.kubernetes.io/arch":                  LabelArch,
+	"beta.kubernetes.io/os":                    LabelOS,
+	"beta.kubernetes.io/instance-type":         LabelInstanceType,
+	"failure-domain.beta.kubernetes.io/zone":   LabelZone,
+	"failure-domain.beta.kubernetes.io/region": LabelRegion,
+	"topology.ebs.csi.aws.com/zone":            LabelZone,
+}
+
+// restrictedDomains belong to Kubernetes and Packhorse: labels in them and in
+// their subdomains are set by neither users nor pods.
+var restrictedDomains = []string{"kubernetes.io", "k8s.io", "karpenter.sh"}
+
+// openDomains are exceptions within restrictedDomains, with their subdomains.
+var openDomains = []string{"node-restriction.kubernetes.io", "kops.k8s.io", "node.kubernetes.io"}
+
+// WellKnown reports whether the key is a well-known label. Deprecated aliases
+// are not: normalise them first.
+func WellKnown(key string) bool {
+	_, ok := wellKnown[key]
+	return ok
+}
+
+// WellKnownLabels lists the well-known labels in alphabetical order.
+func WellKnownLabels() []string {
+	return slices.Sorted(maps.Keys(wellKnown))
+}
+
+// NormalizeLabel returns the successor of a deprecated alias, or the key itself.
+func NormalizeLabel(key string) string {
+	if successor, ok := aliases[key]; ok {
+		return successor
+	}
+	return key
+}
+
+// RestrictedLabel reports whether a label or requirement of a Provisioner or a
+// pod may not use the key, and why. Aliases count as their successors.
+func RestrictedLabel(key string) (reason string, restricted bool) {
+	key = NormalizeLabel(key)
+	switch {
+	case key == LabelProvisioner:
+		return "is set by Packhorse on every node", true
+	case key == LabelHostname:
+		return "is different on every node", true
+	case WellKnown(key):
+		return "", false
+	}
+	domain, _, found := strings.Cut(key, "/")
+	if !found {
+		return "", false
+	}
+	if inDomain(domain, AWSDomain) {
+		return fmt.Sprintf("is not a known label of %s", AWSDomain), true
+	}
+	if slices.ContainsFunc(openDomains, func(d string) bool { return inDomain(domain, d) }) {
+		return "", false
+	}
+	for _, d := range restrictedDomains {
+		if inDomain(domain, d) {
+			return fmt.Sprintf("is in the reserved domain %s", d), true
+		}
+	}
+	return "", false
+}
+
+// inDomain reports whether name is the domain or one of its subdomains.
+func inDomain(name, domain string) bool {
+	return name == domain || strings.HasSuffix(name, "."+domain)
+}
+
+func set(keys ...string) map[string]struct{} {
+	out := make(map[string]struct{}, len(keys))
+	for _, key := range keys {
+		out[key] = struct{}{}
+	}
+	return out
+}
