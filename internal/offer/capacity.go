@@ -1,0 +1,183 @@
+package offer
+
+import (
+	"math"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// Extended resources of machines, as their device plugins name them.
+const (
+	resourceNvidiaGPU  = "nvidia.com/gpu"
+	resourceAMDGPU     = "amd.com/gpu"
+	resourceGaudi      = "habana.ai/gaudi"
+	resourceNeuron     = "aws.amazon.com/neuron"
+	resourceNeuronCore = "aws.amazon.com/neuroncore"
+	resourcePodENI     = "vpc.amazonaws.com/pod-eni"
+	resourceEFA        = "vpc.amazonaws.com/efa"
+)
+
+const (
+	mebibyte = int64(1) << 20
+	gibibyte = int64(1) << 30
+
+	// armFirmwareMemory is what the firmware of arm64 machines keeps.
+	armFirmwareMemory = 64 * mebibyte
+
+	uniformPods   = 110 // also the recommended most for small machines with prefix delegation
+	largePods     = 250 // the recommended most for machines with more than smallVCPUs
+	smallVCPUs    = 30
+	prefixSize    = 16
+	hostNetworked = 2 // kube-proxy and the network plugin use the host's address
+)
+
+// memory is the capacity that a kubelet will report: nominal memory less what
+// firmware and hypervisor keep, in bytes.
+func (s *sizer) memory(h *Hardware) int64 {
+	nominal := h.MemoryMiB * mebibyte
+	if h.Arch == "arm64" {
+		nominal -= armFirmwareMemory
+	}
+	return max(nominal-int64(math.Ceil(float64(nominal)*s.memoryPercent/100)), 0)
+}
+
+// Pods returns how many pods a machine can hold under the settings: the
+// kubelet's max-pods.
+func (s Settings) Pods(h *Hardware) int64 {
+	if s.AMIFamily == "" {
+		s.AMIFamily = api.FamilyAL2023
+	}
+	return newSizer(s).pods(h)
+}
+
+func (s *sizer) pods(h *Hardware) int64 {
+	var pods int64
+	switch {
+	case s.Kubelet.MaxPods != nil:
+		pods = int64(*s.Kubelet.MaxPods)
+	case s.family.uniformDensity || s.IgnoreENIs:
+		pods = uniformPods
+	default:
+		pods = s.eniPods(h)
+	}
+	if perCore := s.Kubelet.PodsPerCore; perCore != nil && *perCore > 0 && !s.family.ignoresPodsPerCore {
+		pods = min(pods, int64(*perCore)*h.VCPUs)
+	}
+	return pods
+}
+
+// eniPods is the number of pods that get an address from the machine's network
+// interfaces: each has one address of its own and the rest for pods.
+func (s *sizer) eniPods(h *Hardware) int64 {
+	enis := h.DefaultCardENIs
+	if enis == 0 {
+		enis = h.ENIs
+	}
+	enis -= s.ReservedENIs
+	if enis <= 0 || h.IPv4PerENI <= 0 {
+		return 0
+	}
+	perENI := h.IPv4PerENI - 1
+	if !s.PrefixDelegation || h.Hypervisor == "xen" { // prefixes need Nitro
+		return enis*perENI + hostNetworked
+	}
+	most := int64(uniformPods)
+	if h.VCPUs > smallVCPUs {
+		most = largePods
+	}
+	return min(enis*perENI*prefixSize+hostNetworked, most)
+}
+
+// ephemeralStorage is the size of the volume that pods write to, in bytes.
+func (s *sizer) ephemeralStorage(h *Hardware) int64 {
+	if s.InstanceStoreRAID && h.LocalNVMeGB > 0 {
+		return h.LocalNVMeGB * 1e9
+	}
+	return s.dataVolume
+}
+
+// dataVolumeSize finds the volume for pods among the node profile's: the root
+// volume where one is marked so, else the family's data device; with a Custom
+// image the last one.
+func (s *sizer) dataVolumeSize() int64 {
+	chosen := -1
+	for i, m := range s.Volumes {
+		switch {
+		case m.RootVolume != nil && *m.RootVolume:
+			return volumeSize(m)
+		case s.AMIFamily == api.FamilyCustom,
+			m.DeviceName != nil && *m.DeviceName == s.family.dataDevice:
+			chosen = i
+		}
+	}
+	if chosen >= 0 {
+		return volumeSize(s.Volumes[chosen])
+	}
+	for _, m := range DefaultVolumes(s.AMIFamily) {
+		if *m.DeviceName == s.family.dataDevice {
+			return volumeSize(m)
+		}
+	}
+	return defaultVolumeSize
+}
+
+// defaultVolumeSize stands in where only a snapshot or an image says the size.
+const defaultVolumeSize = 20 * gibibyte
+
+func volumeSize(m api.BlockDeviceMapping) int64 {
+	if m.EBS == nil || m.EBS.VolumeSize == nil {
+		return defaultVolumeSize
+	}
+	return m.EBS.VolumeSize.Value()
+}
+
+// extendedResources are the devices that the machine's device plugins announce.
+func (s *sizer) extendedResources(h *Hardware) amount.List {
+	out := make(amount.List, 6)
+	add := func(name string, count int64) {
+		if count > 0 {
+			out[name] = count
+		}
+	}
+	if gpu := h.GPU; gpu != nil {
+		switch strings.ToLower(gpu.Manufacturer) {
+		case "nvidia":
+			add(resourceNvidiaGPU, gpu.Count)
+		case "amd":
+			add(resourceAMDGPU, gpu.Count)
+		case "habana":
+			add(resourceGaudi, gpu.Count)
+		}
+	}
+	if chip := h.Accelerator; chip != nil {
+		switch strings.ToLower(chip.Manufacturer) {
+		case "aws":
+			add(resourceNeuron, chip.Count)
+			add(resourceNeuronCore, chip.Count*neuronCores(chip.Name))
+		case "habana":
+			add(resourceGaudi, chip.Count)
+		}
+	}
+	if s.PodENI {
+		add(resourcePodENI, h.BranchInterfaces)
+	}
+	if s.EFA {
+		add(resourceEFA, h.EFAs)
+	}
+	return out
+}
+
+// neuronCores is the number of cores of one Neuron device; 0 for an unknown one.
+func neuronCores(device string) int64 {
+	switch strings.ToLower(device) {
+	case "inferentia":
+		return 4
+	case "inferentia2", "trainium":
+		return 2
+	case "trainium2":
+		return 8
+	}
+	return 0
+}

@@ -1,0 +1,104 @@
+package offer
+
+import (
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// family is what an AMI family means for a node's labels, capacity and volumes.
+type family struct {
+	os string
+	// windowsBuild is the value of api.LabelWindowsBuild.
+	windowsBuild string
+	// dataDevice is the volume on which pods' ephemeral storage lies.
+	dataDevice string
+	volumes    []volume
+	// uniformDensity: the network plugin does not hand out addresses by ENI.
+	uniformDensity bool
+	// ignoresPodsPerCore and ignoresEvictionSoft: the family's kubelet has no such setting.
+	ignoresPodsPerCore  bool
+	ignoresEvictionSoft bool
+}
+
+type volume struct {
+	device string
+	size   string
+}
+
+const (
+	osLinux   = "linux"
+	osWindows = "windows"
+)
+
+var families = map[string]family{
+	api.FamilyAL2:    {os: osLinux, dataDevice: "/dev/xvda", volumes: []volume{{"/dev/xvda", "20Gi"}}},
+	api.FamilyAL2023: {os: osLinux, dataDevice: "/dev/xvda", volumes: []volume{{"/dev/xvda", "20Gi"}}},
+	api.FamilyUbuntu: {os: osLinux, dataDevice: "/dev/sda1", volumes: []volume{{"/dev/sda1", "20Gi"}}},
+	api.FamilyBottlerocket: {
+		os: osLinux, dataDevice: "/dev/xvdb",
+		volumes:            []volume{{"/dev/xvda", "4Gi"}, {"/dev/xvdb", "20Gi"}},
+		ignoresPodsPerCore: true, ignoresEvictionSoft: true,
+	},
+	api.FamilyWindows2019: {
+		os: osWindows, windowsBuild: "10.0.17763", dataDevice: "/dev/sda1",
+		volumes: []volume{{"/dev/sda1", "50Gi"}}, uniformDensity: true, ignoresEvictionSoft: true,
+	},
+	api.FamilyWindows2022: {
+		os: osWindows, windowsBuild: "10.0.20348", dataDevice: "/dev/sda1",
+		volumes: []volume{{"/dev/sda1", "50Gi"}}, uniformDensity: true, ignoresEvictionSoft: true,
+	},
+	api.FamilyCustom: {}, // the image decides
+}
+
+// DefaultFamily is the AMI family of a node profile that names none: AL2023 for
+// Kubernetes 1.30 and later and for a version that is not known, else AL2.
+func DefaultFamily(kubernetesVersion string) string {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(kubernetesVersion, "v"), ".")
+	minor, err := strconv.Atoi(leadingDigits(rest))
+	if major == "1" && err == nil && minor < 30 {
+		return api.FamilyAL2
+	}
+	return api.FamilyAL2023
+}
+
+func leadingDigits(s string) string {
+	end := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 0 {
+		return s
+	}
+	return s[:end]
+}
+
+// DefaultVolumes returns the block devices of a node profile that names none:
+// encrypted gp3 volumes that go with the machine. A Custom image brings its own.
+func DefaultVolumes(amiFamily string) []api.BlockDeviceMapping {
+	var out []api.BlockDeviceMapping
+	for _, v := range families[amiFamily].volumes {
+		size := resource.MustParse(v.size)
+		out = append(out, api.BlockDeviceMapping{
+			DeviceName: new(v.device),
+			EBS: &api.BlockDevice{
+				VolumeSize:          &size,
+				VolumeType:          new("gp3"),
+				Encrypted:           new(true),
+				DeleteOnTermination: new(true),
+			},
+		})
+	}
+	return out
+}
+
+// operatingSystems that a machine of an architecture can have with the family.
+func (f family) operatingSystems(arch string) []string {
+	switch {
+	case f.os != "":
+		return []string{f.os}
+	case arch == "amd64":
+		return []string{osLinux, osWindows}
+	}
+	return []string{osLinux}
+}

@@ -1,0 +1,156 @@
+package offer
+
+import (
+	"maps"
+	"strconv"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// Settings are what a Provisioner, its node profile and the installation say
+// about the size of nodes. The zero value means the defaults everywhere.
+type Settings struct {
+	Region string
+	// Zones that machines may be launched into; nil means all of the region.
+	Zones     []string
+	AMIFamily string // empty: AL2023
+	Kubelet   *api.KubeletConfiguration
+	// Volumes are the node profile's block devices; empty means the family's.
+	Volumes []api.BlockDeviceMapping
+	// InstanceStoreRAID puts pods' ephemeral storage on the local NVMe disks of
+	// machines that have any.
+	InstanceStoreRAID bool
+
+	// MemoryOverheadPercent is the share of memory that the hypervisor keeps; nil
+	// means DefaultMemoryOverheadPercent.
+	MemoryOverheadPercent *float64
+	// IgnoreENIs: the number of pods is 110, not what the network interfaces allow.
+	IgnoreENIs bool
+	// ReservedENIs are not used for pods, as with custom networking.
+	ReservedENIs int64
+	// PrefixDelegation: addresses are handed out in prefixes of 16.
+	PrefixDelegation bool
+	// PodENI and EFA: nodes offer vpc.amazonaws.com/pod-eni and /efa.
+	PodENI bool
+	EFA    bool
+
+	// Unavailable returns why an offering cannot be bought now, or an empty
+	// string; nil means that all can.
+	Unavailable func(instanceType, zone, capacityType string) string
+}
+
+// DefaultMemoryOverheadPercent is what a virtual machine usually lacks of its
+// nominal memory.
+const DefaultMemoryOverheadPercent = 7.5
+
+// Types returns every instance type that the region sells in one of the zones,
+// sized by the settings and sorted by name. For a region that the catalogue does
+// not know it returns none; see Region for the reason.
+func (c *Catalogue) Types(s Settings) []InstanceType {
+	region := c.Regions[s.Region]
+	if region == nil {
+		return nil
+	}
+	if s.AMIFamily == "" {
+		s.AMIFamily = api.FamilyAL2023
+	}
+	sizes := newSizer(s)
+	labels := c.labels()
+	out := make([]InstanceType, 0, len(region.Sales))
+	for i := range c.Hardware {
+		h := &c.Hardware[i]
+		sale, ok := region.Sales[h.Name]
+		if !ok || h.Arch == "" {
+			continue
+		}
+		offerings := s.offerings(h, region, sale)
+		if len(offerings) == 0 {
+			continue
+		}
+		t := sizes.instanceType(h, labels[i])
+		t.Offerings = offerings
+		out = append(out, t)
+	}
+	return out
+}
+
+// sizer holds what is the same for all types under one set of Settings.
+type sizer struct {
+	Settings
+	family         family
+	shared         map[string][]string // labels that all types have
+	memoryPercent  float64
+	kubeReserved   amount.List
+	systemReserved amount.List
+	dataVolume     int64
+}
+
+func newSizer(s Settings) *sizer {
+	out := &sizer{Settings: s, family: families[s.AMIFamily], memoryPercent: DefaultMemoryOverheadPercent}
+	if s.MemoryOverheadPercent != nil {
+		out.memoryPercent = *s.MemoryOverheadPercent
+	}
+	if s.Kubelet == nil {
+		out.Kubelet = &api.KubeletConfiguration{}
+	}
+	out.kubeReserved = amount.FromResourceList(out.Kubelet.KubeReserved)
+	out.systemReserved = amount.FromResourceList(out.Kubelet.SystemReserved)
+	out.dataVolume = out.dataVolumeSize()
+	out.shared = map[string][]string{api.LabelRegion: {s.Region}}
+	if build := out.family.windowsBuild; build != "" {
+		out.shared[api.LabelWindowsBuild] = []string{build}
+	}
+	return out
+}
+
+func (s *sizer) instanceType(h *Hardware, hardwareLabels map[string][]string) InstanceType {
+	pods := s.pods(h)
+	capacity := s.extendedResources(h)
+	capacity[amount.CPU] = h.VCPUs * 1000
+	capacity[amount.Memory] = s.memory(h)
+	capacity[amount.Pods] = pods
+	capacity[amount.EphemeralStorage] = s.ephemeralStorage(h)
+
+	labels := maps.Clone(hardwareLabels)
+	maps.Copy(labels, s.shared)
+	labels[api.LabelOS] = s.family.operatingSystems(h.Arch)
+	labels[api.LabelInstancePods] = []string{strconv.FormatInt(pods, 10)}
+	return InstanceType{Name: h.Name, Labels: labels, Capacity: capacity, Overhead: s.overhead(h, capacity)}
+}
+
+func (s *Settings) offerings(h *Hardware, region *Region, sale Sale) []Offering {
+	zones := sale.Zones
+	if s.Zones != nil {
+		zones = common(zones, s.Zones)
+	}
+	out := make([]Offering, 0, 2*len(zones))
+	add := func(zone, capacityType string, price Price) {
+		if price <= 0 || !h.Sold(capacityType) {
+			return
+		}
+		o := Offering{Zone: zone, ZoneID: region.ZoneIDs[zone], CapacityType: capacityType, Price: price}
+		if s.Unavailable != nil {
+			o.Unavailable = s.Unavailable(h.Name, zone, capacityType)
+		}
+		out = append(out, o)
+	}
+	for _, zone := range zones {
+		add(zone, api.CapacityOnDemand, sale.OnDemand)
+		add(zone, api.CapacitySpot, sale.Spot[zone])
+	}
+	return out
+}
+
+func common(sorted, wanted []string) []string {
+	var out []string
+	for _, zone := range sorted {
+		for _, w := range wanted {
+			if zone == w {
+				out = append(out, zone)
+				break
+			}
+		}
+	}
+	return out
+}
