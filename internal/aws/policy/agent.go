@@ -1,0 +1,189 @@
+package policy
+
+import (
+	"fmt"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// Agent is what the agent's permissions depend on.
+type Agent struct {
+	Partition string // aws, aws-cn or aws-us-gov
+	Region    string
+	Account   string
+	Cluster   string
+	// NodeRoles are the ARNs of the roles that its machines may have.
+	NodeRoles []string
+	// Queue is the ARN of the interruption queue, empty without one.
+	Queue string
+}
+
+// Named is a policy and the name under which a role has it.
+type Named struct{ Name, JSON string }
+
+// The names of the agent's policies.
+const (
+	LaunchPolicy    = "packhorse-launch"
+	TerminatePolicy = "packhorse-terminate"
+	ReadPolicy      = "packhorse-read"
+	NodeRolePolicy  = "packhorse-node-role"
+	QueuePolicy     = "packhorse-queue"
+)
+
+// Policies returns the agent's least-privilege policies in the order of a
+// machine's life. Each fits into a managed policy, and all of them together
+// into the inline policies of one role. Whatever changes something is bound to
+// the cluster's tags.
+func (a Agent) Policies() ([]Named, error) {
+	parts := []struct {
+		name       string
+		statements []statement
+	}{
+		{LaunchPolicy, a.launch()},
+		{TerminatePolicy, a.terminate()},
+		{ReadPolicy, a.read()},
+		{NodeRolePolicy, a.nodeRole()},
+		{QueuePolicy, a.queue()},
+	}
+	var out []Named
+	total := 0
+	for _, part := range parts {
+		if len(part.statements) == 0 {
+			continue
+		}
+		json, err := render(part.name, MaxManaged, part.statements...)
+		if err != nil {
+			return nil, err
+		}
+		total += Size(json)
+		out = append(out, Named{part.name, json})
+	}
+	if total > MaxInline {
+		return nil, fmt.Errorf("the agent's policies have %d characters, IAM takes at most %d per role: name fewer node roles", total, MaxInline)
+	}
+	return out, nil
+}
+
+func (a Agent) launch() []statement {
+	create := values{"ec2:CreateFleet", "ec2:RunInstances"}
+	machines := a.ec2("fleet", "instance", "network-interface", "spot-instances-request", "volume")
+	return []statement{
+		allow("UseImagesAndNetworks", create,
+			append(a.shared("image", "snapshot"), a.ec2("security-group", "subnet")...), nil),
+		allow("UseOwnTemplates", create, a.ec2("launch-template"), map[string]condition{
+			"StringEquals": a.owned("aws:ResourceTag/"),
+		}),
+		allow("LaunchTagged", create, machines, a.tagged("aws:RequestTag/")),
+		allow("CreateTaggedTemplates", values{"ec2:CreateLaunchTemplate"}, a.ec2("launch-template"), map[string]condition{
+			"StringEquals": a.owned("aws:RequestTag/"),
+		}),
+		allow("TagWhatIsCreated", values{"ec2:CreateTags"}, append(machines, a.ec2("launch-template")...), map[string]condition{
+			"StringEquals": {
+				a.clusterTag("aws:RequestTag/"): {"owned"},
+				"ec2:CreateAction":              {"CreateFleet", "CreateLaunchTemplate", "RunInstances"},
+			},
+		}),
+		allow("TagOwnMachines", values{"ec2:CreateTags"}, a.ec2("instance"), map[string]condition{
+			"StringEquals":            a.owned("aws:ResourceTag/"),
+			"ForAllValues:StringLike": {"aws:TagKeys": {"Name", "packhorse.io/*"}},
+		}),
+	}
+}
+
+func (a Agent) terminate() []statement {
+	return []statement{
+		allow("TerminateOwnMachines", values{"ec2:TerminateInstances"}, a.ec2("instance"), a.tagged("aws:ResourceTag/")),
+		allow("DeleteOwnTemplates", values{"ec2:DeleteLaunchTemplate"}, a.ec2("launch-template"), map[string]condition{
+			"StringEquals": a.owned("aws:ResourceTag/"),
+		}),
+	}
+}
+
+func (a Agent) read() []statement {
+	return []statement{
+		allow("ReadMachinesAndNetworks", values{
+			"ec2:DescribeAvailabilityZones",
+			"ec2:DescribeImages",
+			"ec2:DescribeInstanceTypeOfferings",
+			"ec2:DescribeInstanceTypes",
+			"ec2:DescribeInstances",
+			"ec2:DescribeLaunchTemplateVersions",
+			"ec2:DescribeLaunchTemplates",
+			"ec2:DescribeSecurityGroups",
+			"ec2:DescribeSpotPriceHistory",
+			"ec2:DescribeSubnets",
+		}, values{"*"}, map[string]condition{"StringEquals": {"aws:RequestedRegion": {a.Region}}}),
+		allow("ReadImageParameters", values{"ssm:GetParameter", "ssm:GetParameters"},
+			values{fmt.Sprintf("arn:%s:ssm:%s::parameter/aws/service/*", a.Partition, a.Region)}, nil),
+		allow("ReadPrices", values{"pricing:GetProducts"}, values{"*"}, nil),
+		allow("ReadCluster", values{"eks:DescribeCluster"},
+			values{fmt.Sprintf("arn:%s:eks:%s:%s:cluster/%s", a.Partition, a.Region, a.Account, a.Cluster)}, nil),
+	}
+}
+
+func (a Agent) nodeRole() []statement {
+	profiles := values{fmt.Sprintf("arn:%s:iam::%s:instance-profile/*", a.Partition, a.Account)}
+	out := []statement{
+		allow("ReadProfiles", values{"iam:GetInstanceProfile"}, profiles, nil),
+		allow("CreateTaggedProfiles", values{"iam:CreateInstanceProfile", "iam:TagInstanceProfile"}, profiles, map[string]condition{
+			"StringEquals": a.owned("aws:RequestTag/"),
+		}),
+		allow("ChangeOwnProfiles", values{
+			"iam:AddRoleToInstanceProfile",
+			"iam:DeleteInstanceProfile",
+			"iam:RemoveRoleFromInstanceProfile",
+		}, profiles, map[string]condition{"StringEquals": a.owned("aws:ResourceTag/")}),
+	}
+	if len(a.NodeRoles) > 0 {
+		out = append(out, allow("GiveNodesTheirRole", values{"iam:PassRole"}, a.NodeRoles, map[string]condition{
+			"StringEquals": {"iam:PassedToService": {a.ec2Service()}},
+		}))
+	}
+	return out
+}
+
+func (a Agent) queue() []statement {
+	if a.Queue == "" {
+		return nil
+	}
+	return []statement{allow("ReadInterruptions",
+		values{"sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}, values{a.Queue}, nil)}
+}
+
+// ec2 returns the ARN patterns of the account's resources of the types.
+func (a Agent) ec2(types ...string) values {
+	out := make(values, len(types))
+	for i, t := range types {
+		out[i] = fmt.Sprintf("arn:%s:ec2:%s:%s:%s/*", a.Partition, a.Region, a.Account, t)
+	}
+	return out
+}
+
+// shared returns the ARN patterns of resources that other accounts may own.
+func (a Agent) shared(types ...string) values {
+	out := make(values, len(types))
+	for i, t := range types {
+		out[i] = fmt.Sprintf("arn:%s:ec2:%s:*:%s/*", a.Partition, a.Region, t)
+	}
+	return out
+}
+
+func (a Agent) clusterTag(prefix string) string { return prefix + api.TagClusterPrefix + a.Cluster }
+
+// owned demands the cluster's ownership tag.
+func (a Agent) owned(prefix string) condition { return condition{a.clusterTag(prefix): {"owned"}} }
+
+// tagged demands the ownership tag and that some Provisioner is named.
+func (a Agent) tagged(prefix string) map[string]condition {
+	return map[string]condition{
+		"StringEquals": a.owned(prefix),
+		"StringLike":   {prefix + api.LabelProvisioner: {"*"}},
+	}
+}
+
+func (a Agent) ec2Service() string {
+	if a.Partition == "aws-cn" {
+		return "ec2.amazonaws.com.cn"
+	}
+	return "ec2.amazonaws.com"
+}

@@ -1,0 +1,201 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/policy"
+)
+
+func agent() policy.Agent {
+	return policy.Agent{
+		Partition: "aws",
+		Region:    "eu-west-1",
+		Account:   "123456789012",
+		Cluster:   "prod",
+		NodeRoles: []string{"arn:aws:iam::123456789012:role/node"},
+		Queue:     "arn:aws:sqs:eu-west-1:123456789012:prod",
+	}
+}
+
+type rule struct {
+	Sid       string
+	Action    any
+	Resource  any
+	Condition map[string]map[string]any
+}
+
+func rules(t *testing.T, a policy.Agent) []rule {
+	t.Helper()
+	policies, err := a.Policies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []rule
+	for _, p := range policies {
+		var doc struct{ Statement []rule }
+		if err := json.Unmarshal([]byte(p.JSON), &doc); err != nil {
+			t.Fatalf("policy %s: %v", p.Name, err)
+		}
+		out = append(out, doc.Statement...)
+	}
+	return out
+}
+
+func list(v any) []string {
+	if s, ok := v.(string); ok {
+		return []string{s}
+	}
+	var out []string
+	for _, s := range v.([]any) {
+		out = append(out, s.(string))
+	}
+	return out
+}
+
+// readOnly are the actions that change nothing, and those that only use what is
+// shared: images and networks.
+func readOnly(r rule, action string) bool {
+	_, verb, _ := strings.Cut(action, ":")
+	return strings.HasPrefix(verb, "Describe") || strings.HasPrefix(verb, "Get") || r.Sid == "UseImagesAndNetworks"
+}
+
+func TestAgentChangesOnlyWhatHasItsTags(t *testing.T) {
+	for _, r := range rules(t, agent()) {
+		for _, action := range list(r.Action) {
+			if readOnly(r, action) || strings.HasPrefix(action, "sqs:") || action == "iam:PassRole" {
+				continue
+			}
+			equals := r.Condition["StringEquals"]
+			request, resource := equals["aws:RequestTag/kubernetes.io/cluster/prod"], equals["aws:ResourceTag/kubernetes.io/cluster/prod"]
+			if request != "owned" && resource != "owned" {
+				t.Errorf("%s allows %s without the cluster's tag", r.Sid, action)
+			}
+		}
+	}
+}
+
+func TestAgentPassesOnlyTheNodeRoles(t *testing.T) {
+	i := slices.IndexFunc(rules(t, agent()), func(r rule) bool { return r.Sid == "GiveNodesTheirRole" })
+	got := rules(t, agent())[i]
+	want := rule{
+		Sid:       "GiveNodesTheirRole",
+		Action:    "iam:PassRole",
+		Resource:  "arn:aws:iam::123456789012:role/node",
+		Condition: map[string]map[string]any{"StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("statement (-want +got):\n%s", diff)
+	}
+}
+
+func TestAgentTerminatesOnlyMachinesOfAProvisioner(t *testing.T) {
+	for _, r := range rules(t, agent()) {
+		if slices.Contains(list(r.Action), "ec2:TerminateInstances") {
+			want := map[string]map[string]any{
+				"StringEquals": {"aws:ResourceTag/kubernetes.io/cluster/prod": "owned"},
+				"StringLike":   {"aws:ResourceTag/karpenter.sh/provisioner-name": "*"},
+			}
+			if diff := cmp.Diff(want, r.Condition); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+			return
+		}
+	}
+	t.Error("no statement allows ec2:TerminateInstances")
+}
+
+func TestQueueIsOptional(t *testing.T) {
+	a := agent()
+	a.Queue = ""
+	for _, r := range rules(t, a) {
+		for _, action := range list(r.Action) {
+			if strings.HasPrefix(action, "sqs:") {
+				t.Errorf("%s allows %s without a queue", r.Sid, action)
+			}
+		}
+	}
+}
+
+func TestSizesStayWithinIAMLimits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := agent()
+		a.Partition = rapid.SampledFrom([]string{"aws", "aws-cn", "aws-us-gov"}).Draw(t, "partition")
+		a.Cluster = strings.Repeat("c", rapid.IntRange(1, 100).Draw(t, "length of the cluster's name"))
+		a.NodeRoles = nil
+		for i := range rapid.IntRange(0, 60).Draw(t, "node roles") {
+			a.NodeRoles = append(a.NodeRoles, fmt.Sprintf("arn:aws:iam::123456789012:role/%s-%d", strings.Repeat("r", 40), i))
+		}
+		policies, err := a.Policies()
+		if err != nil {
+			if len(a.NodeRoles) < 10 {
+				t.Fatalf("refused an ordinary cluster: %v", err)
+			}
+			return
+		}
+		total := 0
+		for _, p := range policies {
+			if size := policy.Size(p.JSON); size > policy.MaxManaged {
+				t.Fatalf("%s has %d characters", p.Name, size)
+			}
+			total += policy.Size(p.JSON)
+		}
+		if total > policy.MaxInline {
+			t.Fatalf("all together have %d characters", total)
+		}
+	})
+}
+
+func TestTrust(t *testing.T) {
+	trust := policy.Trust{
+		Provider: "arn:aws:iam::123456789012:oidc-provider/oidc.eks.eu-west-1.amazonaws.com/id/ABC",
+		Issuer:   "https://oidc.eks.eu-west-1.amazonaws.com/id/ABC",
+		Accounts: []policy.ServiceAccount{{Namespace: "packhorse", Name: "agent"}, {Namespace: "b", Name: "c"}},
+	}
+	got, err := trust.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow",` +
+		`"Principal":{"Federated":"arn:aws:iam::123456789012:oidc-provider/oidc.eks.eu-west-1.amazonaws.com/id/ABC"},` +
+		`"Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringEquals":{` +
+		`"oidc.eks.eu-west-1.amazonaws.com/id/ABC:aud":"sts.amazonaws.com",` +
+		`"oidc.eks.eu-west-1.amazonaws.com/id/ABC:sub":["system:serviceaccount:b:c","system:serviceaccount:packhorse:agent"]}}}]}`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("trust policy (-want +got):\n%s", diff)
+	}
+	back, err := policy.ParseTrust(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := cmpopts.SortSlices(func(a, b policy.ServiceAccount) bool { return a.Name < b.Name })
+	if diff := cmp.Diff(trust, back, byName); diff != "" {
+		t.Errorf("parsed back (-want +got):\n%s", diff)
+	}
+	if arn := policy.ProviderARN("aws", "123456789012", trust.Issuer); arn != trust.Provider {
+		t.Errorf("provider = %s, want %s", arn, trust.Provider)
+	}
+}
+
+func TestParseTrustRefusesWhatItDidNotWrite(t *testing.T) {
+	tests := map[string]struct{ policy, want string }{
+		"a service":        {`{"Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`, "not a single statement"},
+		"any subject":      {`{"Statement":[{"Effect":"Allow","Principal":{"Federated":"x"},"Action":"sts:AssumeRoleWithWebIdentity"}]}`, "no condition on the subject"},
+		"no workload":      {`{"Statement":[{"Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringEquals":{"i:sub":"repo:x"}}}]}`, "is no ServiceAccount"},
+		"not even a trust": {`[`, "read trust policy"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := policy.ParseTrust(tt.policy); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error = %v, want one that says %q", err, tt.want)
+			}
+		})
+	}
+}
