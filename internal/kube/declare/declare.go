@@ -1,0 +1,180 @@
+// Package declare keeps cluster-scoped custom resources as somebody outside of
+// the cluster declares them: by server-side apply, owning only the fields that
+// are declared.
+package declare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// ErrNotFound says that the object is not in the cluster.
+var ErrNotFound = errors.New("not found")
+
+// ErrExists says that an object of the name is there already.
+var ErrExists = errors.New("already exists")
+
+// ErrNoKind says that the cluster does not know the kind: its
+// CustomResourceDefinition is not installed.
+var ErrNoKind = errors.New("the cluster does not know this kind, its CustomResourceDefinition is not installed")
+
+// Kind is a cluster-scoped kind of custom resource.
+type Kind struct {
+	Name     string // such as Provisioner
+	Resource schema.GroupVersionResource
+}
+
+// Manager says in whose name fields are declared.
+type Manager struct {
+	Name string
+	// Force takes fields away from other managers instead of reporting a conflict.
+	Force bool
+}
+
+// Store reads and declares the objects of one kind.
+type Store struct {
+	kind    Kind
+	client  dynamic.ResourceInterface
+	manager Manager
+}
+
+// NewStore returns the store of a kind.
+func NewStore(client dynamic.Interface, kind Kind, manager Manager) *Store {
+	return &Store{kind: kind, client: client.Resource(kind.Resource), manager: manager}
+}
+
+// Get returns the live object, ErrNotFound or ErrNoKind.
+func (s *Store) Get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	var live *unstructured.Unstructured
+	err := retry(ctx, func(ctx context.Context) (err error) {
+		live, err = s.client.Get(ctx, name, metav1.GetOptions{})
+		return err
+	})
+	return live, s.explain(err, "read", name)
+}
+
+// Create declares a new object. One of the same name that is there already is
+// left alone and reported as ErrExists.
+func (s *Store) Create(ctx context.Context, name string, spec map[string]any) (*unstructured.Unstructured, error) {
+	switch _, err := s.Get(ctx, name); {
+	case err == nil:
+		return nil, fmt.Errorf("create %s %q: %w", s.kind.Name, name, ErrExists)
+	case !errors.Is(err, ErrNotFound):
+		return nil, err
+	}
+	return s.apply(ctx, name, spec)
+}
+
+// Update declares an object anew. A field that was declared before and is not
+// any more is removed, even if another manager has declared it too: with force
+// at once, else it is reported as a ConflictError.
+func (s *Store) Update(ctx context.Context, name string, before, spec map[string]any) (*unstructured.Unstructured, error) {
+	live, err := s.apply(ctx, name, spec)
+	if err != nil {
+		return nil, err
+	}
+	liveSpec, _, err := unstructured.NestedMap(live.Object, "spec")
+	if err != nil {
+		return nil, fmt.Errorf("read the spec of %s %q: %w", s.kind.Name, name, err)
+	}
+	left := leftovers(before, spec, liveSpec)
+	if len(left) == 0 {
+		return live, nil
+	}
+	if !s.manager.Force {
+		return nil, fmt.Errorf("update %s %q: %w", s.kind.Name, name, heldByOthers(live, left))
+	}
+	return s.remove(ctx, name, left)
+}
+
+// Delete asks for the deletion of the very object with the UID. With foreground
+// propagation the object stays until its dependents are gone. An object that is
+// gone already is fine.
+func (s *Store) Delete(ctx context.Context, name string, uid types.UID, propagation metav1.DeletionPropagation) error {
+	opts := metav1.DeleteOptions{PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &uid}}
+	err := retry(ctx, func(ctx context.Context) error { return s.client.Delete(ctx, name, opts) })
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return s.explain(err, "delete", name)
+}
+
+func (s *Store) apply(ctx context.Context, name string, spec map[string]any) (*unstructured.Unstructured, error) {
+	desired := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	desired.SetGroupVersionKind(s.kind.Resource.GroupVersion().WithKind(s.kind.Name))
+	desired.SetName(name)
+	opts := metav1.ApplyOptions{FieldManager: s.manager.Name, Force: s.manager.Force}
+	var live *unstructured.Unstructured
+	err := retry(ctx, func(ctx context.Context) (err error) {
+		live, err = s.client.Apply(ctx, name, desired, opts)
+		return err
+	})
+	return live, s.explain(err, "apply", name)
+}
+
+// remove takes fields out of the object, whoever declared them.
+func (s *Store) remove(ctx context.Context, name string, fields [][]string) (*unstructured.Unstructured, error) {
+	patch, err := removalPatch(fields)
+	if err != nil {
+		return nil, fmt.Errorf("remove fields of %s %q: %w", s.kind.Name, name, err)
+	}
+	var live *unstructured.Unstructured
+	err = retry(ctx, func(ctx context.Context) (err error) {
+		live, err = s.client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: s.manager.Name})
+		return err
+	})
+	return live, s.explain(err, "remove fields of", name)
+}
+
+func (s *Store) explain(err error, operation, name string) error {
+	if err == nil {
+		return nil
+	}
+	var status apierrors.APIStatus
+	if apierrors.IsNotFound(err) && errors.As(err, &status) {
+		if details := status.Status().Details; details == nil || details.Name != name {
+			err = ErrNoKind
+		} else {
+			err = ErrNotFound
+		}
+	} else if conflict := conflictOf(err); conflict != nil {
+		err = conflict
+	}
+	return fmt.Errorf("%s %s %q: %w", operation, s.kind.Name, name, err)
+}
+
+// leftovers returns the fields that before declares, after does not and the
+// live object still has.
+func leftovers(before, after, live map[string]any) [][]string {
+	var out [][]string
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		present, ok := live[name]
+		if !ok {
+			continue
+		}
+		wanted, declared := after[name]
+		if !declared {
+			out = append(out, []string{name})
+			continue
+		}
+		b, isMap := before[name].(map[string]any)
+		w, stillMap := wanted.(map[string]any)
+		l, liveMap := present.(map[string]any)
+		if isMap && stillMap && liveMap {
+			for _, inner := range leftovers(b, w, l) {
+				out = append(out, append([]string{name}, inner...))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,52 @@
+// Package teardown follows the removal of a Provisioner from outside of the
+// cluster: whether an agent is there to drain its nodes, how far that has come,
+// and what holds it up.
+package teardown
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// LeaseName is the name of the agent's leader election Lease, in whatever
+// namespace the agent is installed.
+const LeaseName = "packhorse-agent"
+
+// callTimeout bounds one call of the API server.
+const callTimeout = 30 * time.Second
+
+// clockSkew is how far this machine's clock may be behind or ahead.
+const clockSkew = 15 * time.Second
+
+// AgentAlive reports whether some agent has renewed its Lease recently enough
+// to be at work at the given time.
+func AgentAlive(ctx context.Context, client kubernetes.Interface, now time.Time) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	leases, err := client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: "metadata.name=" + LeaseName,
+	})
+	if err != nil {
+		return false, fmt.Errorf("list the leases named %s: %w", LeaseName, err)
+	}
+	for i := range leases.Items {
+		if held(&leases.Items[i], now) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func held(lease *coordinationv1.Lease, now time.Time) bool {
+	s := lease.Spec
+	if s.HolderIdentity == nil || *s.HolderIdentity == "" || s.RenewTime == nil || s.LeaseDurationSeconds == nil {
+		return false
+	}
+	term := time.Duration(*s.LeaseDurationSeconds) * time.Second
+	return now.Before(s.RenewTime.Add(term + clockSkew))
+}

@@ -1,0 +1,79 @@
+package teardown
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// diagnosisTimeout bounds the calls that find out what holds a removal up, after
+// the time for the removal itself has passed.
+const diagnosisTimeout = 30 * time.Second
+
+// stuck finds out what remains. What cannot be read is left out: the point is
+// to help, and the removal has come to an end without success either way.
+func (r Removal) stuck(ctx context.Context) error {
+	cause := ctx.Err()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnosisTimeout)
+	defer cancel()
+	stuck := &StuckError{Provisioner: r.Provisioner}
+	if live, err := r.Reader.Get(ctx, r.Provisioner); err == nil {
+		stuck.Finalizers = live.GetFinalizers()
+	}
+	nodes, err := r.Nodes(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	budgets := r.closedBudgets(ctx)
+	for i := range nodes {
+		stuck.Nodes = append(stuck.Nodes, r.describe(ctx, &nodes[i], budgets))
+	}
+	return fmt.Errorf("%w: %w", cause, stuck)
+}
+
+func (r Removal) describe(ctx context.Context, node *corev1.Node, budgets []policyv1.PodDisruptionBudget) StuckNode {
+	out := StuckNode{
+		Name:       node.Name,
+		Instance:   node.Spec.ProviderID,
+		Finalizers: node.Finalizers,
+		Deleting:   node.DeletionTimestamp != nil,
+	}
+	pods, err := r.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node.Name})
+	if err != nil {
+		return out
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
+			continue
+		}
+		out.Pods = append(out.Pods, pod.Namespace+"/"+pod.Name)
+		for j := range budgets {
+			name := budgets[j].Namespace + "/" + budgets[j].Name
+			if covers(&budgets[j], pod) && !slices.Contains(out.Budgets, name) {
+				out.Budgets = append(out.Budgets, name)
+			}
+		}
+	}
+	return out
+}
+
+// closedBudgets returns the budgets that allow no eviction at this moment.
+func (r Removal) closedBudgets(ctx context.Context) []policyv1.PodDisruptionBudget {
+	all, err := r.Client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(all.Items, func(b policyv1.PodDisruptionBudget) bool { return b.Status.DisruptionsAllowed > 0 })
+}
+
+func covers(budget *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
+	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+	return err == nil && budget.Namespace == pod.Namespace && selector.Matches(labels.Set(pod.Labels))
+}
