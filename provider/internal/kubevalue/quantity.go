@@ -1,0 +1,89 @@
+// Package kubevalue holds the Terraform string types whose values are compared
+// by meaning: Kubernetes quantities and durations.
+package kubevalue
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// QuantityType is the type of a Kubernetes quantity such as "500m" or "10Gi".
+type QuantityType struct{ basetypes.StringType }
+
+// Quantity is a Kubernetes quantity: "500m" equals "0.5", "1k" equals "1000".
+type Quantity struct{ basetypes.StringValue }
+
+var (
+	_ basetypes.StringTypable                    = QuantityType{}
+	_ basetypes.StringValuableWithSemanticEquals = Quantity{}
+	_ xattr.ValidateableAttribute                = Quantity{}
+)
+
+// Equal reports whether the other type is the same.
+func (t QuantityType) Equal(o attr.Type) bool { _, ok := o.(QuantityType); return ok }
+
+// String names the type.
+func (t QuantityType) String() string { return "kubevalue.QuantityType" }
+
+// ValueType returns an empty value of the type.
+func (t QuantityType) ValueType(context.Context) attr.Value { return Quantity{} }
+
+// ValueFromString wraps a string.
+func (t QuantityType) ValueFromString(_ context.Context, in basetypes.StringValue) (basetypes.StringValuable, diag.Diagnostics) {
+	return Quantity{in}, nil
+}
+
+// ValueFromTerraform converts a value of the wire protocol.
+func (t QuantityType) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
+	value, err := t.StringType.ValueFromTerraform(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return Quantity{value.(basetypes.StringValue)}, nil
+}
+
+// Type returns QuantityType.
+func (q Quantity) Type(context.Context) attr.Type { return QuantityType{} }
+
+// Equal reports whether both are spelt the same.
+func (q Quantity) Equal(o attr.Value) bool {
+	other, ok := o.(Quantity)
+	return ok && q.StringValue.Equal(other.StringValue)
+}
+
+// StringSemanticEquals reports whether both are the same amount.
+func (q Quantity) StringSemanticEquals(_ context.Context, o basetypes.StringValuable) (bool, diag.Diagnostics) {
+	other, ok := o.(Quantity)
+	return ok && sameQuantity(q.ValueString(), other.ValueString()), nil
+}
+
+// ValidateAttribute refuses what is no quantity.
+func (q Quantity) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRequest, resp *xattr.ValidateAttributeResponse) {
+	if q.IsNull() || q.IsUnknown() {
+		return
+	}
+	if _, err := resource.ParseQuantity(q.ValueString()); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path,
+			fmt.Sprintf("%s: %q is no quantity", req.Path, q.ValueString()),
+			`A quantity is a number with an optional suffix: m for thousandths, k, M, G, T for powers of 1000, Ki, Mi, Gi, Ti for powers of 1024. Examples: "500m", "100", "1k", "10Gi".`)
+	}
+}
+
+func sameQuantity(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, err := resource.ParseQuantity(a)
+	if err != nil {
+		return false
+	}
+	y, err := resource.ParseQuantity(b)
+	return err == nil && x.Cmp(y) == 0
+}

@@ -1,0 +1,159 @@
+package wire
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// Attribute translates the JSON path of a finding about this document, such as
+// `requirements[1].values[0]` or `limits.resources[cpu]`, to how the user wrote
+// it: the name of the root attribute and the whole path in HCL. A path that
+// leaves the schema is translated as far as it goes.
+func (d *Document) Attribute(c Codec, typ tftypes.Object, jsonPath string) (root, hcl string) {
+	at := ""
+	var current tftypes.Type = typ
+	steps := split(jsonPath)
+	for len(steps) > 0 {
+		switch t := current.(type) {
+		case tftypes.Object:
+			name, used := c.match(t, steps, at == "")
+			if used == 0 {
+				return root, hcl
+			}
+			if root == "" {
+				root = name
+			}
+			at, hcl = join(at, names(steps[:used])...), join(hcl, name)
+			current, steps = t.AttributeTypes[name], steps[used:]
+		case tftypes.List:
+			i, err := strconv.Atoi(steps[0].name)
+			if err != nil {
+				return root, hcl
+			}
+			hcl = index(hcl, d.original(at, i))
+			at, current, steps = index(at, i), t.ElementType, steps[1:]
+		case tftypes.Map:
+			hcl = subscript(hcl, strconv.Quote(steps[0].name))
+			at, current, steps = subscript(at, steps[0].name), t.ElementType, steps[1:]
+		default:
+			return root, hcl
+		}
+	}
+	return root, hcl
+}
+
+// Undecided reports whether a finding at the JSON path may be due to something
+// that is known only after apply: the path lies at, above or below it.
+func (d *Document) Undecided(jsonPath string) bool {
+	at := d.originalPath(jsonPath)
+	for _, unknown := range d.Unknown {
+		if under(at, unknown) || under(unknown, at) {
+			return true
+		}
+	}
+	return false
+}
+
+// UndecidedBeside reports whether the object that holds the JSON path has
+// anything in it that is known only after apply.
+func (d *Document) UndecidedBeside(jsonPath string) bool {
+	at := d.originalPath(jsonPath)
+	parent := ""
+	if i := strings.LastIndexAny(at, ".["); i > 0 {
+		parent = at[:i]
+	}
+	for _, unknown := range d.Unknown {
+		if parent == "" || under(unknown, parent) {
+			return true
+		}
+	}
+	return false
+}
+
+func under(path, ancestor string) bool {
+	rest, ok := strings.CutPrefix(path, ancestor)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// original returns the index that the user gave to an element of the list.
+func (d *Document) original(list string, i int) int {
+	if kept := d.kept[list]; i < len(kept) {
+		return kept[i]
+	}
+	return i
+}
+
+// originalPath replaces the indices of a JSON path by those that the user gave.
+func (d *Document) originalPath(jsonPath string) string {
+	at, out := "", ""
+	for _, s := range split(jsonPath) {
+		if !s.subscript {
+			at, out = join(at, s.name), join(out, s.name)
+			continue
+		}
+		if i, err := strconv.Atoi(s.name); err == nil {
+			out = index(out, d.original(at, i))
+		} else {
+			out = subscript(out, s.name)
+		}
+		at = subscript(at, s.name)
+	}
+	return out
+}
+
+// match finds the attribute whose JSON field the steps begin with.
+func (c Codec) match(typ tftypes.Object, steps []step, root bool) (name string, used int) {
+	for _, candidate := range c.attributes(typ, root) {
+		path := c.field(candidate)
+		if len(path) <= len(steps) && slices.Equal(path, names(steps[:len(path)])) {
+			return candidate, len(path)
+		}
+	}
+	// A finding about an object without an attribute of its own belongs to
+	// the one attribute below it.
+	for _, candidate := range c.attributes(typ, root) {
+		if path := c.field(candidate); len(steps) < len(path) && slices.Equal(path[:len(steps)], names(steps)) {
+			return candidate, len(steps)
+		}
+	}
+	return "", 0
+}
+
+type step struct {
+	name      string
+	subscript bool
+}
+
+// split takes a path such as a.b[c.d/e][0] apart. Subscripts may hold dots.
+func split(path string) []step {
+	var steps []step
+	for path != "" {
+		if path[0] == '[' {
+			end := strings.IndexByte(path, ']')
+			if end < 0 {
+				end = len(path)
+			}
+			steps = append(steps, step{strings.Trim(path[1:end], `"`), true})
+			path = strings.TrimPrefix(path[min(end+1, len(path)):], ".")
+			continue
+		}
+		end := strings.IndexAny(path, ".[")
+		if end < 0 {
+			end = len(path)
+		}
+		steps = append(steps, step{path[:end], false})
+		path = strings.TrimPrefix(path[end:], ".")
+	}
+	return steps
+}
+
+func names(steps []step) []string {
+	out := make([]string, len(steps))
+	for i, s := range steps {
+		out[i] = s.name
+	}
+	return out
+}

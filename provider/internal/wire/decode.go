@@ -1,0 +1,133 @@
+package wire
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// Decode converts a JSON object into a value of the type. Fields without an
+// attribute are ignored, absent fields, empty lists and the local attributes
+// are null. A number where the type says string is spelt out, since manifests
+// may write quantities either way.
+func (c Codec) Decode(fields map[string]any, typ tftypes.Object) (tftypes.Value, error) {
+	return c.decodeObject(fields, typ, "")
+}
+
+func (c Codec) decode(in any, typ tftypes.Type, at string) (tftypes.Value, error) {
+	if in == nil {
+		return tftypes.NewValue(typ, nil), nil
+	}
+	switch typ := typ.(type) {
+	case tftypes.Object:
+		fields, ok := in.(map[string]any)
+		if !ok {
+			return mismatch(in, typ, at)
+		}
+		return c.decodeObject(fields, typ, at)
+	case tftypes.Map:
+		return c.decodeMap(in, typ, at)
+	case tftypes.List:
+		return c.decodeList(in, typ, at)
+	}
+	return decodeScalar(in, typ, at)
+}
+
+func (c Codec) decodeObject(fields map[string]any, typ tftypes.Object, at string) (tftypes.Value, error) {
+	attributes := make(map[string]tftypes.Value, len(typ.AttributeTypes))
+	for name, t := range typ.AttributeTypes {
+		attributes[name] = tftypes.NewValue(t, nil)
+	}
+	for _, name := range c.attributes(typ, at == "") {
+		path := c.field(name)
+		value, err := c.decode(get(fields, path), typ.AttributeTypes[name], join(at, path...))
+		if err != nil {
+			return tftypes.Value{}, err
+		}
+		attributes[name] = value
+	}
+	return tftypes.NewValue(typ, attributes), nil
+}
+
+func (c Codec) decodeMap(in any, typ tftypes.Map, at string) (tftypes.Value, error) {
+	entries, ok := in.(map[string]any)
+	if !ok {
+		return mismatch(in, typ, at)
+	}
+	if len(entries) == 0 {
+		return tftypes.NewValue(typ, nil), nil
+	}
+	out := make(map[string]tftypes.Value, len(entries))
+	for key, entry := range entries {
+		value, err := c.decode(entry, typ.ElementType, subscript(at, key))
+		if err != nil {
+			return tftypes.Value{}, err
+		}
+		out[key] = value
+	}
+	return tftypes.NewValue(typ, out), nil
+}
+
+func (c Codec) decodeList(in any, typ tftypes.List, at string) (tftypes.Value, error) {
+	elements, ok := in.([]any)
+	if !ok {
+		return mismatch(in, typ, at)
+	}
+	if len(elements) == 0 {
+		return tftypes.NewValue(typ, nil), nil
+	}
+	out := make([]tftypes.Value, 0, len(elements))
+	for i, element := range elements {
+		value, err := c.decode(element, typ.ElementType, index(at, i))
+		if err != nil {
+			return tftypes.Value{}, err
+		}
+		out = append(out, value)
+	}
+	return tftypes.NewValue(typ, out), nil
+}
+
+func decodeScalar(in any, typ tftypes.Type, at string) (tftypes.Value, error) {
+	switch v := in.(type) {
+	case string:
+		if typ.Is(tftypes.String) {
+			return tftypes.NewValue(typ, v), nil
+		}
+	case bool:
+		if typ.Is(tftypes.Bool) {
+			return tftypes.NewValue(typ, v), nil
+		}
+	case int64:
+		if typ.Is(tftypes.Number) {
+			return tftypes.NewValue(typ, big.NewFloat(0).SetInt64(v)), nil
+		}
+		if typ.Is(tftypes.String) {
+			return tftypes.NewValue(typ, strconv.FormatInt(v, 10)), nil
+		}
+	case float64:
+		if typ.Is(tftypes.Number) {
+			return tftypes.NewValue(typ, big.NewFloat(v)), nil
+		}
+		if typ.Is(tftypes.String) {
+			return tftypes.NewValue(typ, strconv.FormatFloat(v, 'f', -1, 64)), nil
+		}
+	}
+	return mismatch(in, typ, at)
+}
+
+func mismatch(in any, typ tftypes.Type, at string) (tftypes.Value, error) {
+	return tftypes.Value{}, fmt.Errorf("read %s: %v is no %s", at, in, typ)
+}
+
+func get(fields map[string]any, path []string) any {
+	for _, name := range path[:len(path)-1] {
+		inner, ok := fields[name].(map[string]any)
+		if !ok {
+			return nil
+		}
+		fields = inner
+	}
+	return fields[path[len(path)-1]]
+}
