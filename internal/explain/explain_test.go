@@ -1,0 +1,104 @@
+package explain
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+func key(name string) cluster.PodKey {
+	return cluster.PodKey{Namespace: "default", Name: name, UID: name}
+}
+
+func plan() decide.Plan {
+	m := decide.Machine{
+		Provisioner: "default",
+		Candidates: []offer.Candidate{
+			{InstanceType: "m7g.large", Zone: "eu-west-1a", CapacityType: "spot", Price: 41_000},
+			{InstanceType: "m6g.large", Zone: "eu-west-1a", CapacityType: "spot", Price: 43_000},
+		},
+		Used:        amount.List{amount.CPU: 1500, amount.Memory: 3 << 30, amount.Pods: 2},
+		Allocatable: amount.List{amount.CPU: 2000, amount.Memory: 6 << 30, amount.Pods: 29},
+		RunnerUp:    &offer.Candidate{InstanceType: "m6g.large", Price: 43_000},
+	}
+	first, second := m, m
+	first.Name, first.Pods = "default-1", []cluster.PodKey{key("a"), key("b")}
+	second.Name, second.Pods = "default-2", []cluster.PodKey{key("c"), key("d")}
+	return decide.Plan{
+		Machines:    []decide.Machine{first, second},
+		Bindings:    []decide.Binding{{Pod: key("e"), Node: "ip-10-0-0-1"}},
+		Unplaced:    []decide.Unplaced{{Pod: key("f"), Reason: "no type is large enough"}, {Pod: key("g"), Reason: "no type is large enough"}},
+		HourlyPrice: 82_000, LowerBound: 80_000,
+	}
+}
+
+func TestText(t *testing.T) {
+	r := Of(plan(), 1500*time.Microsecond)
+	want := `5 of 7 pods placed, 1 of them on nodes that exist; 2 machines to buy for $0.0820 per hour, at most 2.50 % above the best possible ($0.0800); decided in 1.5 ms.
+
+count  provisioner  type       zone        bought  $/hour each  pods  CPU  memory  runner-up
+2      default      m7g.large  eu-west-1a  spot    0.0410       4     75%  50%     m6g.large at 0.0430
+
+Without a place: 2 pods
+
+  default/f and 1 more: no type is large enough
+`
+	if diff := cmp.Diff(want, r.Text()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	r := Of(plan(), 2*time.Second)
+	r.Warnings = []string{"prices are estimates"}
+	want := `5 of 7 pods placed, 1 of them on nodes that exist; 2 machines to buy for $0.0820 per hour, at most 2.50 % above the best possible ($0.0800); decided in 2.00 s.
+
+| count | provisioner | type | zone | bought | $/hour each | pods | CPU | memory | runner-up |
+| ---: | --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |
+| 2 | default | m7g.large | eu-west-1a | spot | 0.0410 | 4 | 75% | 50% | m6g.large at 0.0430 |
+
+Without a place: 2 pods
+
+- default/f and 1 more: no type is large enough
+
+To note:
+
+- prices are estimates
+`
+	if diff := cmp.Diff(want, r.Markdown()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestNothingToDo(t *testing.T) {
+	r := Of(decide.Plan{}, 0)
+	if got, want := r.Text(), "No pod is waiting for a node.\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The JSON form is read by programs: every list is there even when it is empty.
+func TestJSON(t *testing.T) {
+	got, err := json.Marshal(Of(decide.Plan{}, time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"seconds":1,"pods":0,"placed":0,"hourlyPrice":0,"lowerBound":0,"gapPercent":0,"machines":[],"bindings":[],"unplaced":[]}`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	full := Of(plan(), 0)
+	if got, want := full.Machines[0].Used, map[string]string{"cpu": "1500m", "memory": "3Gi", "pods": "2"}; cmp.Diff(want, got) != "" {
+		t.Errorf("-want +got\n%s", cmp.Diff(want, got))
+	}
+	if full.Pods != 7 || full.Placed != 5 {
+		t.Errorf("%d of %d placed, want 5 of 7", full.Placed, full.Pods)
+	}
+}
