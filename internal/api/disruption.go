@@ -1,5 +1,86 @@
 package api
 
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Disruption bounds how nodes are taken away voluntarily.
+type Disruption struct {
+	// Budgets hold together: the strictest that applies counts.
+	// +kubebuilder:validation:MaxItems=50
+	// +listType=atomic
+	Budgets []Budget `json:"budgets,omitempty"`
+	// ConsolidateAfter is how long a node must be left alone by pods before it
+	// may be consolidated.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`
+	ConsolidateAfter *metav1.Duration `json:"consolidateAfter,omitempty"`
+	// TerminationGracePeriod bounds how long a node may take to drain; after it
+	// the pods that are left are deleted.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`
+	TerminationGracePeriod *metav1.Duration `json:"terminationGracePeriod,omitempty"`
+	// Drift replaces nodes that the Provisioner no longer describes. On unless
+	// set to false.
+	Drift *bool `json:"drift,omitempty"`
+}
+
+// Budget bounds how many nodes may be taken away at the same time.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.schedule) == has(self.duration)",message="schedule and duration go together"
+type Budget struct {
+	// Nodes is a number, or a percentage of the Provisioner's nodes such as "10%".
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=10
+	// +kubebuilder:validation:Pattern=`^((100|[0-9]{1,2})%|[0-9]{1,9})$`
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must not be negative"
+	Nodes string `json:"nodes"`
+	// Schedule is a cron expression in UTC; the budget holds for Duration from each match.
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^\s*(@(annually|daily|hourly|midnight|monthly|weekly|yearly)|[^@\s]\S*(\s+\S+){4})\s*$`
+	Schedule *string `json:"schedule,omitempty"`
+	// Duration is how long the budget holds from each match of Schedule.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]*)?(ns|us|µs|ms|s|m|h))+$`
+	Duration *metav1.Duration `json:"duration,omitempty"`
+	// Reasons the budget holds for; empty means all.
+	// +kubebuilder:validation:items:Enum=emptiness;expiry;drift;consolidation
+	// +kubebuilder:validation:MaxItems=10
+	// +listType=atomic
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// UnmarshalJSON accepts nodes as a number too.
+func (b *Budget) UnmarshalJSON(text []byte) error {
+	type plain Budget // without this method
+	in := struct {
+		*plain
+		Nodes numberOrString `json:"nodes"`
+	}{plain: (*plain)(b)}
+	if err := json.Unmarshal(text, &in); err != nil {
+		return err
+	}
+	b.Nodes = string(in.Nodes)
+	return nil
+}
+
+// numberOrString keeps the digits of a number as they are written.
+type numberOrString string
+
+func (n *numberOrString) UnmarshalJSON(text []byte) error {
+	var number json.Number // takes strings that hold numbers too, which are equal here
+	if err := json.Unmarshal(text, &number); err == nil {
+		*n = numberOrString(number)
+		return nil
+	}
+	var s string
+	err := json.Unmarshal(text, &s)
+	*n = numberOrString(s)
+	return err
+}
+
 // The voluntary reasons under which nodes are taken away, as Budget.Reasons
 // and AnnotationDisruption hold them.
 const (

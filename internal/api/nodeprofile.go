@@ -9,6 +9,11 @@ import (
 // the cluster-scoped resource karpenter.k8s.aws/v1alpha1.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:path=awsnodetemplates,scope=Cluster,shortName=nodeprofile,categories=packhorse
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Family",type=string,JSONPath=`.spec.amiFamily`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type AWSNodeTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -19,18 +24,62 @@ type AWSNodeTemplate struct {
 
 // NodeProfile is the spec of an AWSNodeTemplate and the inline `provider` of a
 // Provisioner.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.amiFamily) || self.amiFamily != 'Custom' || (has(self.amiSelector) && size(self.amiSelector) > 0)",message="amiFamily Custom needs an amiSelector"
+// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !(has(self.amiFamily) || has(self.userData) || has(self.metadataOptions) || has(self.instanceProfile) || (has(self.amiSelector) && size(self.amiSelector) > 0) || (has(self.securityGroupSelector) && size(self.securityGroupSelector) > 0) || (has(self.blockDeviceMappings) && size(self.blockDeviceMappings) > 0))",message="launchTemplate excludes amiFamily, amiSelector, userData, securityGroupSelector, metadataOptions, blockDeviceMappings and instanceProfile"
 type NodeProfile struct {
-	SubnetSelector        map[string]string    `json:"subnetSelector,omitempty"`
-	SecurityGroupSelector map[string]string    `json:"securityGroupSelector,omitempty"`
-	InstanceProfile       *string              `json:"instanceProfile,omitempty"`
-	LaunchTemplate        *string              `json:"launchTemplate,omitempty"`
-	AMIFamily             *string              `json:"amiFamily,omitempty"`
-	AMISelector           map[string]string    `json:"amiSelector,omitempty"`
-	UserData              *string              `json:"userData,omitempty"`
-	Tags                  map[string]string    `json:"tags,omitempty"`
-	MetadataOptions       *MetadataOptions     `json:"metadataOptions,omitempty"`
-	BlockDeviceMappings   []BlockDeviceMapping `json:"blockDeviceMappings,omitempty"`
-	DetailedMonitoring    *bool                `json:"detailedMonitoring,omitempty"`
+	// SubnetSelector maps tag keys to values; a subnet must match all of them.
+	// Values may be alternatives separated by commas and hold * wildcards; an
+	// empty value and * mean that the tag is there; aws::ids takes ids. Missing,
+	// it finds the tag kubernetes.io/cluster/<cluster>.
+	// +kubebuilder:validation:MaxProperties=50
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && (!k.startsWith('aws::') || k == 'aws::ids'))",message="keys must be those of tags, or aws::ids"
+	// +kubebuilder:validation:XValidation:rule="['aws::ids', 'aws-ids'].all(k, !(k in self) || self[k].matches('^[ ,]*subnet-[0-9a-z]+([ ,]+subnet-[0-9a-z]+)*[ ,]*$'))",message="must be ids of subnets separated by commas"
+	SubnetSelector map[string]string `json:"subnetSelector,omitempty"`
+	// SecurityGroupSelector finds security groups as SubnetSelector finds subnets;
+	// all that match are attached.
+	// +kubebuilder:validation:MaxProperties=50
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && (!k.startsWith('aws::') || k == 'aws::ids'))",message="keys must be those of tags, or aws::ids"
+	// +kubebuilder:validation:XValidation:rule="['aws::ids', 'aws-ids'].all(k, !(k in self) || self[k].matches('^[ ,]*sg-[0-9a-z]+([ ,]+sg-[0-9a-z]+)*[ ,]*$'))",message="must be ids of security groups separated by commas"
+	SecurityGroupSelector map[string]string `json:"securityGroupSelector,omitempty"`
+	// InstanceProfile is the name of an IAM instance profile. Missing, it is the
+	// agent's default.
+	// +kubebuilder:validation:MinLength=1
+	InstanceProfile *string `json:"instanceProfile,omitempty"`
+	// LaunchTemplate is the name of a launch template of the user's own. Missing,
+	// one is generated.
+	// +kubebuilder:validation:MinLength=1
+	LaunchTemplate *string `json:"launchTemplate,omitempty"`
+	// AMIFamily decides about images and user data. Missing, it is AL2023 for
+	// Kubernetes 1.30 and later, else AL2.
+	// +kubebuilder:validation:Enum=AL2;AL2023;Bottlerocket;Ubuntu;Windows2019;Windows2022;Custom
+	AMIFamily *string `json:"amiFamily,omitempty"`
+	// AMISelector finds images by tags, aws::ids, aws::name and aws::owners.
+	// Missing, it is the family's current image.
+	// +kubebuilder:validation:MaxProperties=50
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && (!k.startsWith('aws::') || k in ['aws::ids', 'aws::name', 'aws::owners']))",message="keys must be those of tags, or aws::ids, aws::name or aws::owners"
+	// +kubebuilder:validation:XValidation:rule="['aws::ids', 'aws-ids'].all(k, !(k in self) || self[k].matches('^[ ,]*ami-[0-9a-z]+([ ,]+ami-[0-9a-z]+)*[ ,]*$'))",message="must be ids of images separated by commas"
+	AMISelector map[string]string `json:"amiSelector,omitempty"`
+	// UserData is merged with what the family needs, and used untouched with Custom.
+	// +kubebuilder:validation:MaxLength=16384
+	UserData *string `json:"userData,omitempty"`
+	// Tags are put on instances, volumes, network interfaces, launch templates
+	// and fleets.
+	// +kubebuilder:validation:MaxProperties=50
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '')",message="a tag needs a key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['karpenter.sh/provisioner-name', 'karpenter.sh/managed-by', 'packhorse.io/launch-id']) && !k.startsWith('kubernetes.io/cluster/') && !k.matches('^[aA][wW][sS]:'))",message="the tag is reserved"
+	Tags map[string]string `json:"tags,omitempty"`
+	// MetadataOptions configures the instance metadata service.
+	MetadataOptions *MetadataOptions `json:"metadataOptions,omitempty"`
+	// BlockDeviceMappings lists the volumes. Missing, it is one encrypted gp3 root
+	// volume of 20 GiB (Bottlerocket: 4 GiB and 20 GiB data; Windows: 50 GiB).
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="self.all(m, self.exists_one(n, n.deviceName == m.deviceName))",message="a device name occurs twice"
+	// +kubebuilder:validation:XValidation:rule="self.filter(m, has(m.rootVolume) && m.rootVolume).size() <= 1",message="a machine has one root volume"
+	// +listType=atomic
+	BlockDeviceMappings []BlockDeviceMapping `json:"blockDeviceMappings,omitempty"`
+	// DetailedMonitoring turns on detailed CloudWatch monitoring.
+	DetailedMonitoring *bool `json:"detailedMonitoring,omitempty"`
 }
 
 // The AMI families.
@@ -46,37 +95,79 @@ const (
 
 // MetadataOptions configures the instance metadata service.
 type MetadataOptions struct {
-	HTTPEndpoint            *string `json:"httpEndpoint,omitempty"`
-	HTTPProtocolIPv6        *string `json:"httpProtocolIPv6,omitempty"`
-	HTTPPutResponseHopLimit *int64  `json:"httpPutResponseHopLimit,omitempty"`
-	HTTPTokens              *string `json:"httpTokens,omitempty"`
+	// HTTPEndpoint is enabled if missing.
+	// +kubebuilder:validation:Enum=enabled;disabled
+	HTTPEndpoint *string `json:"httpEndpoint,omitempty"`
+	// HTTPProtocolIPv6 is disabled if missing.
+	// +kubebuilder:validation:Enum=enabled;disabled
+	HTTPProtocolIPv6 *string `json:"httpProtocolIPv6,omitempty"`
+	// HTTPPutResponseHopLimit is 2 if missing, so that pods reach the service.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	HTTPPutResponseHopLimit *int64 `json:"httpPutResponseHopLimit,omitempty"`
+	// HTTPTokens is required if missing: version 2 of the service only.
+	// +kubebuilder:validation:Enum=required;optional
+	HTTPTokens *string `json:"httpTokens,omitempty"`
 }
 
 // BlockDeviceMapping is one volume of a machine.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.deviceName) && self.deviceName != ''",message="deviceName is required, such as /dev/xvda"
+// +kubebuilder:validation:XValidation:rule="has(self.ebs)",message="ebs is required"
 type BlockDeviceMapping struct {
-	DeviceName *string      `json:"deviceName,omitempty"`
-	RootVolume *bool        `json:"rootVolume,omitempty"`
-	EBS        *BlockDevice `json:"ebs,omitempty"`
+	// DeviceName is required, such as /dev/xvda.
+	// +kubebuilder:validation:MaxLength=128
+	DeviceName *string `json:"deviceName,omitempty"`
+	// RootVolume marks the volume that the machine boots from.
+	RootVolume *bool `json:"rootVolume,omitempty"`
+	// EBS is required: what the volume is.
+	EBS *BlockDevice `json:"ebs,omitempty"`
 }
 
 // BlockDevice is an EBS volume.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.volumeSize) || has(self.snapshotID)",message="a volume needs a volumeSize or a snapshotID"
+// +kubebuilder:validation:XValidation:rule="!has(self.volumeSize) || [quantity(string(self.volumeSize))].all(q, !has(self.volumeType) || self.volumeType == 'gp3' ? q.isGreaterThan(quantity('0')) && !q.isGreaterThan(quantity('64Ti')) : self.volumeType == 'io2' ? q.isGreaterThan(quantity('3Gi')) && !q.isGreaterThan(quantity('64Ti')) : self.volumeType == 'io1' ? q.isGreaterThan(quantity('3Gi')) && !q.isGreaterThan(quantity('16Ti')) : self.volumeType == 'standard' ? q.isGreaterThan(quantity('0')) && !q.isGreaterThan(quantity('1Ti')) : self.volumeType == 'gp2' ? q.isGreaterThan(quantity('0')) && !q.isGreaterThan(quantity('16Ti')) : q.isGreaterThan(quantity('124Gi')) && !q.isGreaterThan(quantity('16Ti')))",message="the volume type does not come in this size"
+// +kubebuilder:validation:XValidation:rule="!has(self.iops) || !has(self.volumeType) || self.volumeType in ['gp3', 'io1', 'io2']",message="iops can be set on gp3, io1 and io2 only"
+// +kubebuilder:validation:XValidation:rule="has(self.iops) || !has(self.volumeType) || !(self.volumeType in ['io1', 'io2'])",message="io1 and io2 need iops"
+// +kubebuilder:validation:XValidation:rule="!has(self.throughput) || !has(self.volumeType) || self.volumeType == 'gp3'",message="throughput can be set on gp3 only"
 type BlockDevice struct {
-	VolumeSize          *resource.Quantity `json:"volumeSize,omitempty"`
-	VolumeType          *string            `json:"volumeType,omitempty"`
-	IOPS                *int64             `json:"iops,omitempty"`
-	Throughput          *int64             `json:"throughput,omitempty"`
-	Encrypted           *bool              `json:"encrypted,omitempty"`
-	KMSKeyID            *string            `json:"kmsKeyID,omitempty"`
-	SnapshotID          *string            `json:"snapshotID,omitempty"`
-	DeleteOnTermination *bool              `json:"deleteOnTermination,omitempty"`
+	// VolumeSize is rounded up to whole GiB. Missing, it is the snapshot's.
+	VolumeSize *resource.Quantity `json:"volumeSize,omitempty"`
+	// VolumeType is gp3 if missing.
+	// +kubebuilder:validation:Enum=gp2;gp3;io1;io2;sc1;st1;standard
+	VolumeType *string `json:"volumeType,omitempty"`
+	// IOPS of gp3, io1 and io2 volumes.
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=256000
+	IOPS *int64 `json:"iops,omitempty"`
+	// Throughput of gp3 volumes in MiB/s.
+	// +kubebuilder:validation:Minimum=125
+	// +kubebuilder:validation:Maximum=2000
+	Throughput *int64 `json:"throughput,omitempty"`
+	// Encrypted volumes use KMSKeyID, or the account's default key.
+	Encrypted *bool `json:"encrypted,omitempty"`
+	// KMSKeyID is the ARN or id of a key.
+	KMSKeyID *string `json:"kmsKeyID,omitempty"`
+	// SnapshotID is the snapshot that the volume starts from.
+	// +kubebuilder:validation:MinLength=1
+	SnapshotID *string `json:"snapshotID,omitempty"`
+	// DeleteOnTermination removes the volume with its machine.
+	DeleteOnTermination *bool `json:"deleteOnTermination,omitempty"`
 }
 
 // AWSNodeTemplateStatus is what a node profile's selectors resolved to.
 type AWSNodeTemplateStatus struct {
-	Subnets        []SubnetStatus        `json:"subnets,omitempty"`
+	// +listType=atomic
+	Subnets []SubnetStatus `json:"subnets,omitempty"`
+	// +listType=atomic
 	SecurityGroups []SecurityGroupStatus `json:"securityGroups,omitempty"`
-	AMIs           []AMIStatus           `json:"amis,omitempty"`
-	Conditions     []metav1.Condition    `json:"conditions,omitempty"`
+	// +listType=atomic
+	AMIs []AMIStatus `json:"amis,omitempty"`
+	// Conditions hold Ready and why it is not.
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // SubnetStatus is a subnet that machines may be launched into.
@@ -92,10 +183,12 @@ type SecurityGroupStatus struct {
 	Name string `json:"name,omitempty"`
 }
 
-// AMIStatus is an image and the instance types that it is for.
+// AMIStatus is an image and the labels of the machines that it is for.
 type AMIStatus struct {
-	ID           string        `json:"id"`
-	Name         string        `json:"name,omitempty"`
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	// +kubebuilder:validation:MaxItems=50
+	// +listType=atomic
 	Requirements []Requirement `json:"requirements,omitempty"`
 }
 

@@ -10,6 +10,16 @@ import (
 // when they go. It is the cluster-scoped resource karpenter.sh/v1alpha5.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:path=provisioners,scope=Cluster,shortName=prov,categories=packhorse
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Profile",type=string,JSONPath=`.spec.providerRef.name`
+// +kubebuilder:printcolumn:name="Weight",type=integer,JSONPath=`.spec.weight`
+// +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.status.nodes`
+// +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.status.resources.cpu`
+// +kubebuilder:printcolumn:name="CPU limit",type=string,JSONPath=`.spec.limits.resources.cpu`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name becomes a label's value: at most 63 characters"
 type Provisioner struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -19,87 +29,104 @@ type Provisioner struct {
 }
 
 // ProvisionerSpec is the declared state of a Provisioner.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.consolidation) && has(self.consolidation.enabled) && self.consolidation.enabled && has(self.ttlSecondsAfterEmpty))",message="ttlSecondsAfterEmpty cannot be combined with consolidation.enabled: true, which removes empty nodes too"
+// +kubebuilder:validation:XValidation:rule="!(has(self.provider) && has(self.providerRef))",message="providerRef cannot be combined with provider"
+// +kubebuilder:validation:XValidation:rule="!has(self.taints) || !has(self.startupTaints) || self.startupTaints.all(s, !self.taints.exists(t, t.key == s.key && t.effect == s.effect))",message="taints and startupTaints hold the same key and effect"
 type ProvisionerSpec struct {
-	Labels        map[string]string `json:"labels,omitempty"`
-	Annotations   map[string]string `json:"annotations,omitempty"`
-	Taints        []corev1.Taint    `json:"taints,omitempty"`
-	StartupTaints []corev1.Taint    `json:"startupTaints,omitempty"`
-	Requirements  []Requirement     `json:"requirements,omitempty"`
+	// Labels are put on every node. A well-known label is a requirement with one value.
+	// +kubebuilder:validation:MaxProperties=100
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="keys must have the syntax of labels"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^([^/]*[.])?(kubernetes[.]io|k8s[.]io|karpenter[.]sh|karpenter[.]k8s[.]aws)/') || k.matches('^([^/]*[.])?(node-restriction[.]kubernetes[.]io|kops[.]k8s[.]io|node[.]kubernetes[.]io)/') || k.matches('^(topology[.]kubernetes[.]io/(zone|region)|kubernetes[.]io/(arch|os)|karpenter[.]sh/capacity-type|beta[.]kubernetes[.]io/(arch|os|instance-type)|failure-domain[.]beta[.]kubernetes[.]io/(zone|region)|karpenter[.]k8s[.]aws/instance-(hypervisor|encryption-in-transit-supported|category|generation|family|size|cpu|cpu-manufacturer|memory|network-bandwidth|ebs-bandwidth|pods|local-nvme|gpu-name|gpu-manufacturer|gpu-count|gpu-memory|accelerator-name|accelerator-manufacturer|accelerator-count|ami-id))$'))",message="labels in reserved domains cannot be set"
+	// +kubebuilder:validation:XValidation:rule="!('karpenter.sh/capacity-type' in self) || self['karpenter.sh/capacity-type'] in ['spot', 'on-demand']",message="the capacity type must be spot or on-demand"
+	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations are put on every node.
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// Taints are put on every node; pods must tolerate them.
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="self.all(t, self.exists_one(s, s.key == t.key && s.effect == t.effect))",message="the same key and effect occurs twice"
+	// +listType=atomic
+	Taints []corev1.Taint `json:"taints,omitempty"`
+	// StartupTaints are put on new nodes and expected to be removed by something
+	// else; pods need not tolerate them.
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="self.all(t, self.exists_one(s, s.key == t.key && s.effect == t.effect))",message="the same key and effect occurs twice"
+	// +listType=atomic
+	StartupTaints []corev1.Taint `json:"startupTaints,omitempty"`
+	// Requirements constrain what may be bought.
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	Requirements []Requirement `json:"requirements,omitempty"`
 	// InstanceTypes is shorthand for a requirement instance-type In [...].
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=atomic
 	InstanceTypes []string `json:"instanceTypes,omitempty"`
 	// PodOverrides lists requirement keys for which a pod's own required
 	// selector replaces this Provisioner's values.
-	PodOverrides           []string              `json:"podOverrides,omitempty"`
-	KubeletConfiguration   *KubeletConfiguration `json:"kubeletConfiguration,omitempty"`
-	Limits                 *Limits               `json:"limits,omitempty"`
-	Consolidation          *Consolidation        `json:"consolidation,omitempty"`
-	TTLSecondsAfterEmpty   *int64                `json:"ttlSecondsAfterEmpty,omitempty"`
-	TTLSecondsUntilExpired *int64                `json:"ttlSecondsUntilExpired,omitempty"`
-	Weight                 *int32                `json:"weight,omitempty"`
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MaxLength=316
+	// +kubebuilder:validation:items:Pattern=`^(topology\.kubernetes\.io/(zone|region)|topology\.k8s\.aws/zone-id|topology\.ebs\.csi\.aws\.com/zone|kubernetes\.io/(arch|os)|node\.kubernetes\.io/(instance-type|windows-build)|karpenter\.sh/capacity-type|beta\.kubernetes\.io/(arch|os|instance-type)|failure-domain\.beta\.kubernetes\.io/(zone|region)|karpenter\.k8s\.aws/instance-(hypervisor|encryption-in-transit-supported|category|generation|family|size|cpu|cpu-manufacturer|memory|network-bandwidth|ebs-bandwidth|pods|local-nvme|gpu-name|gpu-manufacturer|gpu-count|gpu-memory|accelerator-name|accelerator-manufacturer|accelerator-count|ami-id))$`
+	// +listType=atomic
+	PodOverrides []string `json:"podOverrides,omitempty"`
+	// KubeletConfiguration holds the kubelet settings of the nodes; what is
+	// missing is derived per instance type.
+	KubeletConfiguration *KubeletConfiguration `json:"kubeletConfiguration,omitempty"`
+	// Limits bounds the total capacity of the nodes.
+	Limits *Limits `json:"limits,omitempty"`
+	// Consolidation lowers the cost by removing or replacing nodes.
+	Consolidation *Consolidation `json:"consolidation,omitempty"`
+	// TTLSecondsAfterEmpty deletes a node that has had no workload pod for this
+	// long; 0 means at once. Off if missing.
+	// +kubebuilder:validation:Minimum=0
+	TTLSecondsAfterEmpty *int64 `json:"ttlSecondsAfterEmpty,omitempty"`
+	// TTLSecondsUntilExpired replaces a node this long after its creation. Off if
+	// missing.
+	// +kubebuilder:validation:Minimum=0
+	TTLSecondsUntilExpired *int64 `json:"ttlSecondsUntilExpired,omitempty"`
+	// Weight orders Provisioners: the higher is tried first. Missing counts as 0.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Weight *int32 `json:"weight,omitempty"`
 	// Provider is an inline node profile, excluded by ProviderRef.
-	Provider    *runtime.RawExtension `json:"provider,omitempty"`
-	ProviderRef *ProviderRef          `json:"providerRef,omitempty"`
-	Disruption  *Disruption           `json:"disruption,omitempty"`
-	PodBinding  PodBinding            `json:"podBinding,omitempty"`
-}
-
-// Requirement constrains one label of the nodes that may be bought.
-type Requirement struct {
-	Key      string   `json:"key"`
-	Operator Operator `json:"operator"`
-	Values   []string `json:"values,omitempty"`
-}
-
-// Operator relates a label to a requirement's values.
-type Operator string
-
-// The operators of a Requirement.
-const (
-	OpIn           Operator = "In"
-	OpNotIn        Operator = "NotIn"
-	OpExists       Operator = "Exists"
-	OpDoesNotExist Operator = "DoesNotExist"
-	OpGt           Operator = "Gt"
-	OpLt           Operator = "Lt"
-	OpGte          Operator = "Gte"
-	OpLte          Operator = "Lte"
-)
-
-// KubeletConfiguration holds the kubelet settings of a Provisioner's nodes.
-type KubeletConfiguration struct {
-	ClusterDNS                  []string                   `json:"clusterDNS,omitempty"`
-	ContainerRuntime            *string                    `json:"containerRuntime,omitempty"`
-	SystemReserved              corev1.ResourceList        `json:"systemReserved,omitempty"`
-	KubeReserved                corev1.ResourceList        `json:"kubeReserved,omitempty"`
-	EvictionHard                map[string]string          `json:"evictionHard,omitempty"`
-	EvictionSoft                map[string]string          `json:"evictionSoft,omitempty"`
-	EvictionSoftGracePeriod     map[string]metav1.Duration `json:"evictionSoftGracePeriod,omitempty"`
-	EvictionMaxPodGracePeriod   *int32                     `json:"evictionMaxPodGracePeriod,omitempty"`
-	ImageGCHighThresholdPercent *int32                     `json:"imageGCHighThresholdPercent,omitempty"`
-	ImageGCLowThresholdPercent  *int32                     `json:"imageGCLowThresholdPercent,omitempty"`
-	CPUCFSQuota                 *bool                      `json:"cpuCFSQuota,omitempty"`
-	PodsPerCore                 *int32                     `json:"podsPerCore,omitempty"`
-	MaxPods                     *int32                     `json:"maxPods,omitempty"`
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Provider *runtime.RawExtension `json:"provider,omitempty"`
+	// ProviderRef points to the node profile.
+	ProviderRef *ProviderRef `json:"providerRef,omitempty"`
+	// Disruption bounds how nodes are taken away voluntarily.
+	Disruption *Disruption `json:"disruption,omitempty"`
+	// PodBinding says who binds pods to a launched node. Immediate if missing.
+	PodBinding PodBinding `json:"podBinding,omitempty"`
 }
 
 // Limits bounds the total capacity of a Provisioner's nodes.
 type Limits struct {
+	// Resources that the nodes together may not exceed, by any resource name.
+	// +kubebuilder:validation:MaxProperties=100
+	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !string(self[k]).startsWith('-'))",message="limits must not be negative"
 	Resources corev1.ResourceList `json:"resources,omitempty"`
 }
 
 // Consolidation turns on removing and replacing nodes to lower the cost.
 type Consolidation struct {
+	// Enabled is off if missing.
 	Enabled *bool `json:"enabled,omitempty"`
 }
 
 // ProviderRef points to a node profile.
 type ProviderRef struct {
+	// +kubebuilder:validation:Enum=karpenter.k8s.aws/v1alpha1
 	APIVersion string `json:"apiVersion,omitempty"`
-	Kind       string `json:"kind,omitempty"`
-	Name       string `json:"name"`
+	// +kubebuilder:validation:Enum=AWSNodeTemplate
+	Kind string `json:"kind,omitempty"`
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name"`
 }
 
 // PodBinding says who binds pods to a launched node.
+//
+// +kubebuilder:validation:Enum=Immediate;Scheduler
 type PodBinding string
 
 // The values of PodBinding. The empty value means BindImmediate.
@@ -110,34 +137,20 @@ const (
 	BindScheduler PodBinding = "Scheduler"
 )
 
-// Disruption bounds how nodes are taken away voluntarily.
-type Disruption struct {
-	Budgets                []Budget         `json:"budgets,omitempty"`
-	ConsolidateAfter       *metav1.Duration `json:"consolidateAfter,omitempty"`
-	TerminationGracePeriod *metav1.Duration `json:"terminationGracePeriod,omitempty"`
-	// Drift is on unless set to false.
-	Drift *bool `json:"drift,omitempty"`
-}
-
-// Budget bounds how many nodes may be taken away at the same time.
-type Budget struct {
-	// Nodes is a number or a percentage such as "10%".
-	Nodes string `json:"nodes"`
-	// Schedule is a cron expression in UTC; the budget holds for Duration from each match.
-	Schedule *string          `json:"schedule,omitempty"`
-	Duration *metav1.Duration `json:"duration,omitempty"`
-	// Reasons the budget holds for; empty means all.
-	Reasons []string `json:"reasons,omitempty"`
-}
-
 // ProvisionerStatus is the observed state of a Provisioner.
 type ProvisionerStatus struct {
 	// Resources is the sum of the capacity of its nodes.
-	Resources          corev1.ResourceList `json:"resources,omitempty"`
-	Conditions         []metav1.Condition  `json:"conditions,omitempty"`
-	LastScaleTime      *metav1.Time        `json:"lastScaleTime,omitempty"`
-	ObservedGeneration int64               `json:"observedGeneration,omitempty"`
-	Nodes              int64               `json:"nodes,omitempty"`
+	Resources corev1.ResourceList `json:"resources,omitempty"`
+	// Conditions hold Ready and why it is not.
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// LastScaleTime is when a node was last bought for it.
+	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
+	// ObservedGeneration is the generation of the spec that the status is about.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Nodes counts its nodes.
+	Nodes int64 `json:"nodes,omitempty"`
 }
 
 // ProvisionerList is a list of Provisioners.

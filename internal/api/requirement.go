@@ -1,0 +1,40 @@
+package api
+
+// Requirement constrains one label of the nodes that may be bought.
+//
+// +kubebuilder:validation:XValidation:rule="self.operator != 'In' || (has(self.values) && size(self.values) > 0)",message="In needs at least one value; to allow any value use Exists"
+// +kubebuilder:validation:XValidation:rule="!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || size(self.values) == 0",message="Exists and DoesNotExist take no values"
+// +kubebuilder:validation:XValidation:rule="!(self.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(self.values) && size(self.values) == 1 && self.values[0].matches('^[0-9]{1,18}$'))",message="Gt, Lt, Gte and Lte take exactly one whole number that is not negative"
+// +kubebuilder:validation:XValidation:rule="self.key != 'karpenter.sh/capacity-type' || self.operator != 'In' || !has(self.values) || self.values.all(v, v in ['spot', 'on-demand'])",message="the capacity type must be spot or on-demand"
+type Requirement struct {
+	// Key of a label: well-known, or of the user's own.
+	// +kubebuilder:validation:MaxLength=316
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([^/]*[.])?(kubernetes[.]io|k8s[.]io|karpenter[.]sh|karpenter[.]k8s[.]aws)/') || self.matches('^([^/]*[.])?(node-restriction[.]kubernetes[.]io|kops[.]k8s[.]io|node[.]kubernetes[.]io)/') || self.matches('^(topology[.]kubernetes[.]io/(zone|region)|kubernetes[.]io/(arch|os)|karpenter[.]sh/capacity-type|beta[.]kubernetes[.]io/(arch|os|instance-type)|failure-domain[.]beta[.]kubernetes[.]io/(zone|region)|karpenter[.]k8s[.]aws/instance-(hypervisor|encryption-in-transit-supported|category|generation|family|size|cpu|cpu-manufacturer|memory|network-bandwidth|ebs-bandwidth|pods|local-nvme|gpu-name|gpu-manufacturer|gpu-count|gpu-memory|accelerator-name|accelerator-manufacturer|accelerator-count|ami-id))$')",message="the key is in a reserved domain"
+	Key string `json:"key"`
+	// Operator relates the label to the values.
+	Operator Operator `json:"operator"`
+	// Values that the operator takes.
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
+	// +listType=atomic
+	Values []string `json:"values,omitempty"`
+}
+
+// Operator relates a label to a requirement's values.
+//
+// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist;Gt;Lt;Gte;Lte
+type Operator string
+
+// The operators of a Requirement.
+const (
+	OpIn           Operator = "In"
+	OpNotIn        Operator = "NotIn"
+	OpExists       Operator = "Exists"
+	OpDoesNotExist Operator = "DoesNotExist"
+	OpGt           Operator = "Gt"
+	OpLt           Operator = "Lt"
+	OpGte          Operator = "Gte"
+	OpLte          Operator = "Lte"
+)
