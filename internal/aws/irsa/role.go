@@ -1,0 +1,181 @@
+// Package irsa keeps IAM roles for Kubernetes ServiceAccounts. It changes only
+// what it is told that its caller owns, and rides out IAM's eventual
+// consistency.
+package irsa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+)
+
+// ErrNotFound says that IAM has no such role.
+var ErrNotFound = errors.New("not found")
+
+// ErrExists says that a role of the name is there already.
+var ErrExists = errors.New("already exists")
+
+// Role is the declared state of a role.
+type Role struct {
+	Name        string
+	Path        string
+	Description string
+	// Boundary is the ARN of the permissions boundary, empty without one.
+	Boundary string
+	// MaxSession is the longest session in seconds.
+	MaxSession int32
+	Trust      string
+	// Inline maps the names of inline policies to their JSON.
+	Inline map[string]string
+	// Attached are the ARNs of managed policies.
+	Attached []string
+	Tags     map[string]string
+}
+
+// LiveRole is a role as IAM has it, with all of its policies.
+type LiveRole struct {
+	Role
+	ARN string
+}
+
+// Roles keeps roles in one account.
+type Roles struct{ client *iam.Client }
+
+// NewRoles returns the roles that the client's account has.
+func NewRoles(client *iam.Client) *Roles { return &Roles{client} }
+
+// Create creates the role itself, without policies, and returns its ARN.
+func (r *Roles) Create(ctx context.Context, role Role) (arn string, err error) {
+	in := &iam.CreateRoleInput{
+		RoleName:                 aws.String(role.Name),
+		Path:                     aws.String(role.Path),
+		AssumeRolePolicyDocument: aws.String(role.Trust),
+		MaxSessionDuration:       aws.Int32(role.MaxSession),
+		Tags:                     tagList(role.Tags),
+	}
+	if role.Description != "" {
+		in.Description = aws.String(role.Description)
+	}
+	if role.Boundary != "" {
+		in.PermissionsBoundary = aws.String(role.Boundary)
+	}
+	var out *iam.CreateRoleOutput
+	// A principal that was created a moment ago is not known everywhere yet.
+	err = untilConsistent(ctx, unknownPrincipal, func(ctx context.Context) (err error) {
+		out, err = r.client.CreateRole(ctx, in)
+		return err
+	})
+	if code(err) == codeExists {
+		return "", fmt.Errorf("create role %q: %w", role.Name, ErrExists)
+	}
+	if err != nil {
+		return "", fmt.Errorf("create role %q: %w", role.Name, err)
+	}
+	return aws.ToString(out.Role.Arn), nil
+}
+
+// Read returns the role or ErrNotFound.
+func (r *Roles) Read(ctx context.Context, name string) (*LiveRole, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	out, err := r.client.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
+	if code(err) == codeMissing {
+		return nil, fmt.Errorf("read role %q: %w", name, ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read role %q: %w", name, err)
+	}
+	live := &LiveRole{ARN: aws.ToString(out.Role.Arn), Role: Role{
+		Name:        name,
+		Path:        aws.ToString(out.Role.Path),
+		Description: aws.ToString(out.Role.Description),
+		MaxSession:  aws.ToInt32(out.Role.MaxSessionDuration),
+		Tags:        tagMap(out.Role.Tags),
+	}}
+	if out.Role.PermissionsBoundary != nil {
+		live.Boundary = aws.ToString(out.Role.PermissionsBoundary.PermissionsBoundaryArn)
+	}
+	if live.Trust, err = url.PathUnescape(aws.ToString(out.Role.AssumeRolePolicyDocument)); err != nil {
+		return nil, fmt.Errorf("read role %q: decode its trust policy: %w", name, err)
+	}
+	if live.Inline, err = r.inline(ctx, name); err != nil {
+		return nil, err
+	}
+	live.Attached, err = r.attached(ctx, name)
+	return live, err
+}
+
+func (r *Roles) inline(ctx context.Context, role string) (map[string]string, error) {
+	names, err := r.inlineNames(ctx, role)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]string, len(names))
+	for _, name := range names {
+		got, err := r.client.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: aws.String(role), PolicyName: aws.String(name)})
+		if code(err) == codeMissing {
+			continue // deleted since it was listed
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read policy %q of role %q: %w", name, role, err)
+		}
+		if out[name], err = url.PathUnescape(aws.ToString(got.PolicyDocument)); err != nil {
+			return nil, fmt.Errorf("decode policy %q of role %q: %w", name, role, err)
+		}
+	}
+	return out, nil
+}
+
+func (r *Roles) inlineNames(ctx context.Context, role string) ([]string, error) {
+	var names []string
+	pages := iam.NewListRolePoliciesPaginator(r.client, &iam.ListRolePoliciesInput{RoleName: aws.String(role)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list the inline policies of role %q: %w", role, err)
+		}
+		names = append(names, page.PolicyNames...)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func (r *Roles) attached(ctx context.Context, role string) ([]string, error) {
+	var arns []string
+	pages := iam.NewListAttachedRolePoliciesPaginator(r.client, &iam.ListAttachedRolePoliciesInput{RoleName: aws.String(role)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list the managed policies of role %q: %w", role, err)
+		}
+		for _, p := range page.AttachedPolicies {
+			arns = append(arns, aws.ToString(p.PolicyArn))
+		}
+	}
+	slices.Sort(arns)
+	return arns, nil
+}
+
+func tagList(tags map[string]string) []types.Tag {
+	out := make([]types.Tag, 0, len(tags))
+	for key, value := range tags {
+		out = append(out, types.Tag{Key: aws.String(key), Value: aws.String(value)})
+	}
+	slices.SortFunc(out, func(a, b types.Tag) int { return strings.Compare(*a.Key, *b.Key) })
+	return out
+}
+
+func tagMap(tags []types.Tag) map[string]string {
+	out := make(map[string]string, len(tags))
+	for _, t := range tags {
+		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return out
+}

@@ -1,0 +1,124 @@
+// Package session holds what the provider block says and the clients that come
+// of it. Clients are built on first use, so that planning something new needs
+// neither a cluster nor AWS.
+package session
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+)
+
+// Config is the provider block.
+type Config struct {
+	// ClusterName is the name of an EKS cluster.
+	ClusterName string
+	// Kubernetes says how any cluster is reached; nil to use ClusterName.
+	Kubernetes *Kubernetes
+	// KubeConfigPath is from the environment, and used if neither of the others is set.
+	KubeConfigPath string
+
+	AWS         connect.Settings
+	DefaultTags map[string]string
+	Manager     declare.Manager
+
+	// Unknown lists the attributes that are known only after apply.
+	Unknown []string
+}
+
+// Kubernetes says how a cluster is reached.
+type Kubernetes struct {
+	ConfigPath    string
+	ConfigContext string
+
+	Host              string
+	CA                string
+	TLSServerName     string
+	ProxyURL          string
+	Token             string
+	ClientCertificate string
+	ClientKey         string
+	Exec              *Exec
+}
+
+// Exec is a program that prints credentials.
+type Exec struct {
+	APIVersion string
+	Command    string
+	Args       []string
+	Env        map[string]string
+}
+
+// ErrNoCluster says that nothing tells how to reach a cluster.
+var ErrNoCluster = errors.New("no cluster is configured: set `cluster_name` or `kubernetes` in the provider block, or KUBE_CONFIG_PATH in the environment")
+
+// ErrUnknown says that the provider block is known only after apply.
+var ErrUnknown = errors.New("the provider block is known only after apply")
+
+// Source names where the access to the cluster comes from.
+func (c Config) Source() (string, error) {
+	switch {
+	case c.ClusterName != "" && c.Kubernetes != nil:
+		return "", errors.New("both `cluster_name` and `kubernetes` are set: keep one, there is one way to reach the cluster")
+	case c.ClusterName != "":
+		return fmt.Sprintf("EKS cluster %q", c.ClusterName), nil
+	case c.Kubernetes != nil:
+		return "the provider block's `kubernetes`", c.Kubernetes.check()
+	case c.KubeConfigPath != "":
+		return "KUBE_CONFIG_PATH", nil
+	}
+	return "", ErrNoCluster
+}
+
+func (k *Kubernetes) check() error {
+	switch {
+	case k.ConfigPath != "" && k.Host != "":
+		return errors.New("both `kubernetes.config_path` and `kubernetes.host` are set: keep one")
+	case k.ConfigPath == "" && k.Host == "":
+		return errors.New("`kubernetes` needs either `config_path` or `host`")
+	case k.ConfigContext != "" && k.ConfigPath == "":
+		return errors.New("`kubernetes.config_context` needs `config_path`")
+	case k.ConfigPath != "":
+		return nil
+	}
+	var ways []string
+	for _, way := range []struct {
+		name string
+		set  bool
+	}{{"token", k.Token != ""}, {"exec", k.Exec != nil}, {"client_certificate", k.ClientCertificate != ""}} {
+		if way.set {
+			ways = append(ways, "`"+way.name+"`")
+		}
+	}
+	switch {
+	case len(ways) > 1:
+		return fmt.Errorf("`kubernetes` has %s: keep one way to authenticate", strings.Join(ways, " and "))
+	case (k.ClientCertificate == "") != (k.ClientKey == ""):
+		return errors.New("`kubernetes.client_certificate` and `kubernetes.client_key` need each other")
+	}
+	return nil
+}
+
+// secrets returns what must never be logged.
+func (c Config) secrets() []string {
+	if c.Kubernetes == nil {
+		return nil
+	}
+	var out []string
+	for _, s := range []string{c.Kubernetes.Token, c.Kubernetes.ClientKey} {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	if c.Kubernetes.Exec != nil {
+		for _, value := range c.Kubernetes.Exec.Env {
+			if value != "" {
+				out = append(out, value)
+			}
+		}
+	}
+	return out
+}
