@@ -1,0 +1,118 @@
+package manifest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// Builder collects files and then builds the Set that they describe together.
+type Builder struct {
+	templates *cluster.Templates
+	objects   objects
+	rows      []cluster.Pod // from tables
+	tables    int
+	documents []*Document
+	seen      map[string]*Document
+	problems  []error
+}
+
+// NewBuilder returns an empty builder. Pods of the default scheduler, and of the
+// ones named, are ours to place.
+func NewBuilder(schedulers ...string) *Builder {
+	return &Builder{templates: cluster.NewTemplates(schedulers...), seen: map[string]*Document{}}
+}
+
+// Add adds the YAML or JSON documents of a file.
+func (b *Builder) Add(file string, data []byte) {
+	for _, doc := range split(file, data) {
+		asJSON, err := toJSON(doc)
+		if err != nil {
+			b.problems = append(b.problems, err)
+			continue
+		}
+		b.add(doc, asJSON)
+	}
+}
+
+// Build returns the Set of everything that could be read, and the problems with
+// the rest, in the order of the files; Problems takes them apart.
+func (b *Builder) Build() (*Set, error) {
+	set := &Set{Snapshot: b.snapshot(), Documents: b.documents}
+	for _, d := range b.documents {
+		if d.Provisioner != nil {
+			set.Provisioners = append(set.Provisioners, d.Provisioner)
+		}
+		if d.NodeTemplate != nil {
+			set.NodeTemplates = append(set.NodeTemplates, d.NodeTemplate)
+		}
+	}
+	slices.SortStableFunc(set.Provisioners, func(a, b *api.Provisioner) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(set.NodeTemplates, func(a, b *api.AWSNodeTemplate) int { return cmp.Compare(a.Name, b.Name) })
+	return set, errors.Join(b.problems...)
+}
+
+// toJSON converts a document. A syntax error gets its line in the file.
+func toJSON(doc *Document) ([]byte, error) {
+	if text := bytes.TrimSpace(doc.text); text[0] == '{' && json.Valid(text) {
+		return text, nil
+	}
+	asJSON, err := yaml.YAMLToJSONStrict(doc.text)
+	if err == nil {
+		return asJSON, nil
+	}
+	// With the lines above it replaced by empty ones, the parser's own line
+	// numbers are those of the file.
+	padded := append(bytes.Repeat([]byte("\n"), doc.Line-1), doc.text...)
+	if _, again := yaml.YAMLToJSONStrict(padded); again != nil {
+		err = again
+	}
+	return nil, &Error{File: doc.File, Document: doc.Index, Line: doc.Line, Err: errors.New(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))}
+}
+
+// header is what all objects and lists have.
+type header struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Items             []json.RawMessage `json:"items"`
+}
+
+func (b *Builder) add(doc *Document, asJSON []byte) {
+	var h header
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(asJSON, &h); err != nil {
+		b.documents = append(b.documents, doc)
+		b.problems = append(b.problems, doc.errorAt(fmt.Errorf("read kind and metadata: %w", err)))
+		return
+	}
+	if strings.HasSuffix(h.Kind, "List") && h.Items != nil {
+		b.addItems(doc, h.Items)
+		return
+	}
+	b.documents = append(b.documents, doc)
+	doc.Kind, doc.Namespace, doc.Name = h.Kind, h.Namespace, h.Name
+	if err := b.addObject(doc, &h, asJSON); err != nil {
+		for _, problem := range Problems(err) {
+			b.problems = append(b.problems, doc.errorAt(problem))
+		}
+	}
+}
+
+func (b *Builder) addItems(list *Document, items []json.RawMessage) {
+	for i, item := range items {
+		b.add(&Document{
+			File: list.File, Index: list.Index, Line: list.Line,
+			text: list.text, prefix: fmt.Sprintf("%sitems[%d].", list.prefix, i),
+		}, item)
+	}
+}

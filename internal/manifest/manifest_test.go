@@ -1,0 +1,303 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+func parse(t *testing.T, text string) *Set {
+	t.Helper()
+	set, err := Parse("in.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// podLines shows pods as "namespace/name state node owner".
+func podLines(pods []cluster.Pod) []string {
+	var out []string
+	for _, p := range pods {
+		line := fmt.Sprintf("%s %s", p.PodKey, p.State)
+		if p.NodeName != "" {
+			line += " on " + p.NodeName
+		}
+		if p.Owner.Kind != "" {
+			line += " of " + p.Owner.Kind + " " + p.Owner.Name
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+const mixed = `# the user's own
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: spare}
+spec: {weight: 1}
+--- # next
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: default}
+spec: {providerRef: {name: profile}}
+---
+# nothing but a comment
+---
+apiVersion: karpenter.k8s.aws/v1alpha1
+kind: AWSNodeTemplate
+metadata: {name: profile}
+spec: {userData: "--BOUNDARY\n"}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: plain}
+  spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}
+- apiVersion: v1
+  kind: Pod
+  metadata: {namespace: shop, generateName: job-}
+  spec: {nodeName: n1, containers: []}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: new}
+  status: {phase: Pending}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: done}
+  status: {phase: Succeeded}
+---
+{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"capacity": {"cpu": "2"}}}
+---
+apiVersion: storage.k8s.io/v1
+kind: CSINode
+metadata: {name: n1}
+spec: {drivers: [{name: ebs.csi.aws.com, nodeID: i, allocatable: {count: 9}}]}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: team, labels: {a: b}}
+`
+
+func TestParse(t *testing.T) {
+	set := parse(t, mixed)
+	var names []string
+	for _, p := range set.Provisioners {
+		names = append(names, p.Name)
+	}
+	for _, n := range set.NodeTemplates {
+		names = append(names, n.Name)
+	}
+	if diff := cmp.Diff([]string{"default", "spare", "profile"}, names); diff != "" {
+		t.Errorf("configuration: -want +got\n%s", diff)
+	}
+	want := []string{"default/new waiting", "default/plain pending", "shop/job-4 bound on n1"}
+	if diff := cmp.Diff(want, podLines(set.Snapshot.Pods)); diff != "" {
+		t.Errorf("pods: -want +got\n%s", diff)
+	}
+	node := set.Snapshot.Nodes[0]
+	if !node.Ready || node.Allocatable["cpu"] != 2000 || node.VolumeLimits["ebs.csi.aws.com"] != 9 {
+		t.Errorf("got node %+v", node)
+	}
+	wantNamespaces := []cluster.Namespace{
+		{Name: "default", Labels: map[string]string{"kubernetes.io/metadata.name": "default"}},
+		{Name: "shop", Labels: map[string]string{"kubernetes.io/metadata.name": "shop"}},
+		{Name: "team", Labels: map[string]string{"kubernetes.io/metadata.name": "team", "a": "b"}},
+	}
+	if diff := cmp.Diff(wantNamespaces, set.Snapshot.Namespaces); diff != "" {
+		t.Errorf("namespaces: -want +got\n%s", diff)
+	}
+	if w := set.Warnings(); len(w) > 0 {
+		t.Errorf("unexpected warnings: %q", w)
+	}
+}
+
+func TestOtherObjects(t *testing.T) {
+	set := parse(t, `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {namespace: shop, name: data}
+spec: {volumeName: pv}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: pv}
+spec: {csi: {driver: ebs.csi.aws.com, volumeHandle: v}}
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: fast}
+provisioner: ebs.csi.aws.com
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {maxUnavailable: 0}
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: high}
+value: 1000
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: usual}
+globalDefault: true
+value: 10
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: high}
+spec: {priorityClassName: high, containers: []}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: system}
+spec: {priorityClassName: system-node-critical, containers: []}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: usual}
+spec: {containers: []}
+`)
+	s := set.Snapshot
+	if diff := cmp.Diff([]cluster.Claim{{Namespace: "shop", Name: "data", VolumeName: "pv"}}, s.Claims); diff != "" {
+		t.Errorf("claims: -want +got\n%s", diff)
+	}
+	if diff := cmp.Diff([]cluster.Volume{{Name: "pv", Driver: "ebs.csi.aws.com"}}, s.Volumes); diff != "" {
+		t.Errorf("volumes: -want +got\n%s", diff)
+	}
+	if diff := cmp.Diff([]cluster.StorageClass{{Name: "fast", Driver: "ebs.csi.aws.com"}}, s.StorageClasses); diff != "" {
+		t.Errorf("storage classes: -want +got\n%s", diff)
+	}
+	if diff := cmp.Diff([]cluster.DisruptionBudget{{Namespace: "default", Name: "web"}}, s.DisruptionBudgets); diff != "" {
+		t.Errorf("budgets: -want +got\n%s", diff)
+	}
+	got := map[string]int32{}
+	for _, p := range s.Pods {
+		got[p.Name] = p.Template.Priority
+	}
+	if diff := cmp.Diff(map[string]int32{"high": 1000, "system": 2_000_001_000, "usual": 10}, got); diff != "" {
+		t.Errorf("priorities: -want +got\n%s", diff)
+	}
+}
+
+func TestProblemsHaveTheirPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"syntax": {
+			"kind: Pod\nmetadata: {name: a}\n---\n\nkind: [\n",
+			[]string{
+				"in.yaml:4: document 2: yaml: line 5: did not find expected node content",
+			},
+		},
+		"wrong types in a Provisioner, each with its line": {
+			"# c\n---\napiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata:\n  name: p\nspec:\n  weight: x\n  labels:\n    example.com/a: true\n",
+			[]string{
+				"in.yaml:10: document 1: Provisioner p: spec.labels[example.com/a]: true is a boolean: quote it",
+				`in.yaml:8: document 1: Provisioner p: spec.weight: "x" is a string: must be a whole number: remove the quotes`,
+			},
+		},
+		"a wrong type in a Pod": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  priority: high\n",
+			[]string{"in.yaml:5: document 1: Pod default/a: spec.priority: a string cannot be read as int32"},
+		},
+		"a wrong item of a list": {
+			"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: a}}\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: b}\n  spec: {priority: high}\n",
+			[]string{"in.yaml:8: document 1: Pod default/b: spec.priority: a string cannot be read as int32"},
+		},
+		"the same object twice": {
+			"kind: Pod\napiVersion: v1\nmetadata: {name: a}\n---\nkind: Pod\napiVersion: v1\nmetadata:\n  namespace: default\n  name: a\n",
+			[]string{"in.yaml:9: document 2: Pod default/a: metadata.name: is defined in in.yaml, document 1, already"},
+		},
+		"no name": {
+			"kind: Pod\napiVersion: v1\n",
+			[]string{"in.yaml:1: document 1: Pod : metadata.name: is missing"},
+		},
+		"no kind": {
+			"a: b\n",
+			[]string{"in.yaml:1: document 1: kind: is missing"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse("in.yaml", []byte(c.text))
+			var got []string
+			for _, p := range Problems(err) {
+				got = append(got, p.Error())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOneBrokenDocumentLeavesTheOthers(t *testing.T) {
+	set, err := Parse("in.yaml", []byte("kind: [\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"))
+	var problem *Error
+	if !errors.As(err, &problem) || problem.Document != 1 {
+		t.Errorf("got %v, want an *Error of document 1", err)
+	}
+	if diff := cmp.Diff([]string{"default/a pending"}, podLines(set.Snapshot.Pods)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	set := parse(t, `apiVersion: v1
+kind: Service
+metadata: {name: web}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  containers:
+  - name: c
+    imagee: x
+---
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: p, namespace: x}
+spec:
+  userData: x
+`)
+	want := []string{
+		"in.yaml:2: document 1: Service web: kind: Service is not looked at",
+		"in.yaml:11: document 2: Pod default/a: spec.containers[0].imagee: unknown field",
+		"in.yaml:17: document 3: Provisioner p: spec.userData: unknown field, ignored",
+		"in.yaml:15: document 3: Provisioner p: metadata.namespace: Provisioner is cluster-scoped, the namespace is ignored",
+	}
+	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yaml")
+	for path, name := range map[string]string{a: "first", b: "second"} {
+		text := "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\n"
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set, err := Read(a, filepath.Join(dir, "absent.yaml"), b)
+	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "absent.yaml") {
+		t.Errorf("got error %v, want that absent.yaml does not exist", err)
+	}
+	if diff := cmp.Diff([]string{"default/first pending", "default/second pending"}, podLines(set.Snapshot.Pods)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

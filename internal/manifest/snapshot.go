@@ -1,0 +1,164 @@
+package manifest
+
+import (
+	"cmp"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// snapshot converts everything read so far.
+func (b *Builder) snapshot() *cluster.Snapshot {
+	s := &cluster.Snapshot{}
+	classes := priorities(b.objects.priorityClasses)
+	for _, pod := range b.objects.pods {
+		setPriority(&pod.Spec, classes)
+		if untouched(pod) {
+			markUnschedulable(pod)
+		}
+		if converted, ok := b.templates.Pod(pod); ok {
+			s.Pods = append(s.Pods, converted)
+		}
+	}
+	for _, w := range b.objects.workloads() {
+		setPriority(&w.template.Spec, classes)
+		s.Pods = append(s.Pods, w.pods(b.templates)...)
+		s.Claims = append(s.Claims, w.missingClaims(b.objects.claims)...)
+	}
+	s.Pods = append(s.Pods, b.rows...)
+	b.objects.addNodes(s)
+	b.objects.addStorage(s)
+	b.objects.addNamespaces(s)
+	running := b.objects.daemonPods()
+	for _, ds := range b.objects.daemonSets {
+		setPriority(&ds.Spec.Template.Spec, classes)
+		s.DaemonSets = append(s.DaemonSets, cluster.FromDaemonSet(ds, running[ds.Namespace+"/"+ds.Name]))
+	}
+	for _, budget := range b.objects.budgets {
+		s.DisruptionBudgets = append(s.DisruptionBudgets, cluster.FromDisruptionBudget(budget))
+	}
+	s.Sort()
+	return s
+}
+
+// untouched reports whether a pod is a plain manifest, which no scheduler has
+// looked at.
+func untouched(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && pod.Status.Phase == "" &&
+		len(pod.Status.Conditions) == 0 && pod.Status.NominatedNodeName == ""
+}
+
+// markUnschedulable does what the scheduler does to a pod that fits no node.
+func markUnschedulable(pod *corev1.Pod) {
+	pod.Status.Phase = corev1.PodPending
+	pod.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+	}}
+}
+
+// classPriorities are those of a set of PriorityClasses.
+type classPriorities struct {
+	byName   map[string]int32
+	fallback int32
+}
+
+// priorities starts with the two classes that every cluster has.
+func priorities(classes []*schedulingv1.PriorityClass) classPriorities {
+	out := classPriorities{byName: map[string]int32{
+		"system-cluster-critical": 2_000_000_000,
+		"system-node-critical":    2_000_001_000,
+	}}
+	for _, c := range classes {
+		out.byName[c.Name] = c.Value
+		if c.GlobalDefault {
+			out.fallback = c.Value
+		}
+	}
+	return out
+}
+
+// setPriority does what the API server does at a pod's creation.
+func setPriority(spec *corev1.PodSpec, classes classPriorities) {
+	if spec.Priority != nil {
+		return
+	}
+	value := classes.fallback
+	if spec.PriorityClassName != "" {
+		value = classes.byName[spec.PriorityClassName]
+	}
+	spec.Priority = &value
+}
+
+// addNodes converts nodes. One that is written by hand, without conditions, is
+// taken for ready, and its capacity for allocatable where that is not given.
+func (o *objects) addNodes(s *cluster.Snapshot) {
+	csi := map[string]*storagev1.CSINode{}
+	for _, c := range o.csiNodes {
+		csi[c.Name] = c
+	}
+	for _, node := range o.nodes {
+		if node.Status.Allocatable == nil {
+			node.Status.Allocatable = node.Status.Capacity
+		}
+		if node.Status.Conditions == nil {
+			node.Status.Conditions = []corev1.NodeCondition{{
+				Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: node.CreationTimestamp,
+			}}
+		}
+		s.Nodes = append(s.Nodes, cluster.FromNode(node, csi[node.Name]))
+	}
+}
+
+func (o *objects) addStorage(s *cluster.Snapshot) {
+	for _, c := range o.claims {
+		s.Claims = append(s.Claims, cluster.FromClaim(c))
+	}
+	for _, v := range o.volumes {
+		s.Volumes = append(s.Volumes, cluster.FromVolume(v))
+	}
+	for _, c := range o.storageClasses {
+		s.StorageClasses = append(s.StorageClasses, cluster.FromStorageClass(c))
+	}
+}
+
+// addNamespaces converts namespaces and adds those that are only referred to,
+// all with the label that the API server gives them.
+func (o *objects) addNamespaces(s *cluster.Snapshot) {
+	labels := map[string]map[string]string{}
+	for i := range s.Pods {
+		if name := s.Pods[i].Namespace; labels[name] == nil {
+			labels[name] = map[string]string{corev1.LabelMetadataName: name}
+		}
+	}
+	for _, ns := range o.namespaces {
+		all := map[string]string{corev1.LabelMetadataName: ns.Name}
+		maps.Copy(all, ns.Labels)
+		labels[ns.Name] = all
+	}
+	for name, l := range labels {
+		s.Namespaces = append(s.Namespaces, cluster.Namespace{Name: name, Labels: l})
+	}
+}
+
+// daemonPods returns the newest bound pod of each DaemonSet, by namespace/name.
+func (o *objects) daemonPods() map[string]*corev1.Pod {
+	out := map[string]*corev1.Pod{}
+	for _, pod := range o.pods {
+		owner := metav1.GetControllerOfNoCopy(pod)
+		if owner == nil || owner.Kind != "DaemonSet" || pod.Spec.NodeName == "" {
+			continue
+		}
+		key := pod.Namespace + "/" + owner.Name
+		if best := out[key]; best == nil || cmp.Or(
+			pod.CreationTimestamp.Compare(best.CreationTimestamp.Time), cmp.Compare(best.Name, pod.Name),
+		) > 0 {
+			out[key] = pod
+		}
+	}
+	return out
+}

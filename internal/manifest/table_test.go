@@ -1,0 +1,87 @@
+package manifest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+func table(text string) (*Set, error) {
+	b := NewBuilder()
+	b.AddPodsCSV("pods.csv", []byte(text))
+	return b.Build()
+}
+
+func TestTable(t *testing.T) {
+	set, err := table(`cpu_milli,mem_mib,count,gpu,gpu_name,node_selector
+500,1024,2,,,
+8000,2048,1,4,a100,disk=fast; zone=a
+0,0,0,,,
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := set.Snapshot.Pods
+	if diff := cmp.Diff([]string{"default/pods-1-0 pending", "default/pods-1-1 pending", "default/pods-2-0 pending"}, podLines(pods)); diff != "" {
+		t.Fatalf("-want +got\n%s", diff)
+	}
+	if pods[0].Template != pods[1].Template {
+		t.Error("pods of one row do not share their template")
+	}
+	want := []*cluster.Template{
+		{Namespace: "default", SchedulerName: "default-scheduler", Requests: amount.List{"cpu": 500, "memory": 1 << 30, "pods": 1}},
+		{
+			Namespace: "default", SchedulerName: "default-scheduler",
+			Requests:     amount.List{"cpu": 8000, "memory": 2 << 30, "nvidia.com/gpu": 4, "pods": 1},
+			NodeSelector: map[string]string{"disk": "fast", "zone": "a", "karpenter.k8s.aws/instance-gpu-name": "a100"},
+		},
+	}
+	if diff := cmp.Diff(want, []*cluster.Template{pods[0].Template, pods[2].Template}); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestTableProblems(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"empty":              {"", "pods.csv:1: read the columns: EOF"},
+		"missing column":     {"cpu_milli,count\n", "pods.csv:1: mem_mib: the column is missing"},
+		"unknown column":     {"cpu,mem_mib,count\n", "pods.csv:1: cpu: unknown column; the columns are cpu_milli, mem_mib, count, gpu, gpu_name, node_selector"},
+		"not a number":       {"cpu_milli,mem_mib,count\n1,1,1\n0.5,1,1\n", `pods.csv:3: cpu_milli: "0.5" is not a whole number from 0 to 1099511627776`},
+		"negative":           {"cpu_milli,mem_mib,count\n1,1,-1\n", `pods.csv:2: count: "-1" is not a whole number from 0 to 10000000`},
+		"too many":           {"cpu_milli,mem_mib,count\n1,1,99999999999\n", `pods.csv:2: count: "99999999999" is not a whole number from 0 to 10000000`},
+		"malformed selector": {"cpu_milli,mem_mib,count,node_selector\n1,1,1,fast\n", `pods.csv:2: node_selector: "fast" is not of the form key=value`},
+		"ragged":             {"cpu_milli,mem_mib,count\n1,1\n", "pods.csv: record on line 2: wrong number of fields"},
+	} {
+		_, err := table(c.text)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+func TestTablesBesideManifests(t *testing.T) {
+	b := NewBuilder()
+	b.AddPodsCSV("a.csv", []byte("count,mem_mib,cpu_milli\n1,1,1\n"))
+	b.AddPodsCSV("b.csv", []byte("count,mem_mib,cpu_milli\n1,1,1\n"))
+	b.Add("c.yaml", []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"))
+	set, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"default/a pending", "default/pods-1-0 pending", "default/pods2-1-0 pending"}, podLines(set.Snapshot.Pods)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func BenchmarkTableOfHundredThousandPods(b *testing.B) {
+	text := "cpu_milli,mem_mib,count\n" + strings.Repeat("500,1024,10000\n", 10)
+	for b.Loop() {
+		if _, err := table(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// workload is a controller with the pods that it has still to create.
+type workload struct {
+	namespace string
+	owner     metav1.OwnerReference
+	template  *corev1.PodTemplateSpec
+	first     int // ordinal of the first pod to create
+	count     int
+	// These labels, where set, get each pod's ordinal and name.
+	ordinalLabel, nameLabel string
+	claims                  []corev1.PersistentVolumeClaim // one per pod of each
+}
+
+// workloads lists what is still to be created: pods that exist already and that
+// a controller owns count for it, and a controller whose own children are among
+// the objects leaves the creation to them.
+func (o *objects) workloads() []workload {
+	owned, delegated := o.ownedPods(), o.delegated()
+	var out []workload
+	add := func(w workload) {
+		w.count -= owned[w.namespace+"/"+w.owner.Kind+"/"+w.owner.Name]
+		if w.count > 0 {
+			out = append(out, w)
+		}
+	}
+	for _, d := range o.deployments {
+		if key := d.Namespace + "/Deployment/" + d.Name; !delegated[key] {
+			w := replicaSetOf(d)
+			w.count -= owned[key]
+			add(w)
+		}
+	}
+	for _, r := range o.replicaSets {
+		add(newWorkload(r, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &r.Spec.Template, r.Spec.Replicas))
+	}
+	for _, r := range o.controllers {
+		if r.Spec.Template != nil {
+			add(newWorkload(r, corev1.SchemeGroupVersion.WithKind("ReplicationController"), r.Spec.Template, r.Spec.Replicas))
+		}
+	}
+	for _, s := range o.statefulSets {
+		add(statefulSet(s, owned))
+	}
+	for _, j := range o.jobs {
+		add(job(j, &j.Spec))
+	}
+	for _, c := range o.cronJobs {
+		if suspended := c.Spec.Suspend != nil && *c.Spec.Suspend; !suspended && !delegated[c.Namespace+"/CronJob/"+c.Name] {
+			run := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
+			add(job(run, &c.Spec.JobTemplate.Spec))
+		}
+	}
+	return out
+}
+
+func newWorkload(o metav1.Object, kind schema.GroupVersionKind, template *corev1.PodTemplateSpec, replicas *int32) workload {
+	w := workload{namespace: o.GetNamespace(), owner: *metav1.NewControllerRef(o, kind), template: template, count: 1}
+	if replicas != nil {
+		w.count = int(*replicas)
+	}
+	return w
+}
+
+// replicaSetOf returns the ReplicaSet that a Deployment would create, with a
+// stable hash of the template in its name and in its pods' labels.
+func replicaSetOf(d *appsv1.Deployment) workload {
+	template := d.Spec.Template.DeepCopy()
+	asJSON, _ := json.Marshal(template) // plain data always encodes
+	sum := sha256.Sum256(asJSON)
+	hash := hex.EncodeToString(sum[:5])
+	if template.Labels == nil {
+		template.Labels = map[string]string{}
+	}
+	template.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name + "-" + hash}}
+	return newWorkload(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), template, d.Spec.Replicas)
+}
+
+func statefulSet(s *appsv1.StatefulSet, owned map[string]int) workload {
+	w := newWorkload(s, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), &s.Spec.Template, s.Spec.Replicas)
+	if s.Spec.Ordinals != nil {
+		w.first = int(s.Spec.Ordinals.Start)
+	}
+	w.first += owned[s.Namespace+"/StatefulSet/"+s.Name]
+	w.ordinalLabel, w.nameLabel = appsv1.PodIndexLabel, appsv1.StatefulSetPodNameLabel
+	w.claims = s.Spec.VolumeClaimTemplates
+	return w
+}
+
+// job returns the pods that a Job runs at the same time.
+func job(j *batchv1.Job, spec *batchv1.JobSpec) workload {
+	w := newWorkload(j, batchv1.SchemeGroupVersion.WithKind("Job"), spec.Template.DeepCopy(), spec.Parallelism)
+	if spec.Completions != nil {
+		w.count = min(w.count, int(*spec.Completions-j.Status.Succeeded))
+	}
+	if spec.Suspend != nil && *spec.Suspend {
+		w.count = 0
+	}
+	if spec.CompletionMode != nil && *spec.CompletionMode == batchv1.IndexedCompletion {
+		w.ordinalLabel = batchv1.JobCompletionIndexAnnotation
+	}
+	if w.template.Labels == nil {
+		w.template.Labels = map[string]string{}
+	}
+	w.template.Labels[batchv1.JobNameLabel] = j.Name
+	return w
+}
+
+// ownedPods counts the pods that have not finished by namespace/kind/name of
+// their controller. Those of a ReplicaSet count for the Deployment whose name it
+// has before the hash, as the ReplicaSet itself may not be among the objects.
+func (o *objects) ownedPods() map[string]int {
+	sets := map[string]bool{}
+	for _, r := range o.replicaSets {
+		sets[r.Namespace+"/"+r.Name] = true
+	}
+	out := map[string]int{}
+	for _, pod := range o.pods {
+		owner := metav1.GetControllerOfNoCopy(pod)
+		if owner == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		kind, name := owner.Kind, owner.Name
+		if at := strings.LastIndexByte(name, '-'); kind == "ReplicaSet" && at > 0 && !sets[pod.Namespace+"/"+name] {
+			kind, name = "Deployment", name[:at]
+		}
+		out[pod.Namespace+"/"+kind+"/"+name]++
+	}
+	return out
+}
+
+// delegated holds namespace/kind/name of the controllers of ReplicaSets and Jobs.
+func (o *objects) delegated() map[string]bool {
+	out := map[string]bool{}
+	note := func(child metav1.Object) {
+		if owner := metav1.GetControllerOfNoCopy(child); owner != nil {
+			out[child.GetNamespace()+"/"+owner.Kind+"/"+owner.Name] = true
+		}
+	}
+	for _, r := range o.replicaSets {
+		note(r)
+	}
+	for _, j := range o.jobs {
+		note(j)
+	}
+	return out
+}
+
+// pods converts the pods to create. They share one template unless something in
+// it is a pod's own.
+func (w *workload) pods(templates *cluster.Templates) []cluster.Pod {
+	names := podNames(w.owner.Name, w.first, w.count)
+	out := make([]cluster.Pod, 0, w.count)
+	if w.individual() {
+		for i, name := range names {
+			if pod, ok := templates.Pod(w.pod(name, w.first+i)); ok {
+				out = append(out, pod)
+			}
+		}
+		return out
+	}
+	pod, _ := templates.Pod(w.pod(names[0], w.first))
+	for _, name := range names {
+		pod.Name = name
+		out = append(out, pod)
+	}
+	return out
+}
+
+func (w *workload) individual() bool {
+	for i := range w.template.Spec.Volumes {
+		if w.template.Spec.Volumes[i].Ephemeral != nil {
+			return true
+		}
+	}
+	return w.ordinalLabel != "" || len(w.claims) > 0
+}
+
+func (w *workload) pod(name string, ordinal int) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: *w.template.ObjectMeta.DeepCopy(), Spec: *w.template.Spec.DeepCopy()}
+	pod.Namespace, pod.Name = w.namespace, name
+	pod.OwnerReferences = []metav1.OwnerReference{w.owner}
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	if w.ordinalLabel != "" {
+		pod.Labels[w.ordinalLabel] = strconv.Itoa(ordinal)
+	}
+	if w.nameLabel != "" {
+		pod.Labels[w.nameLabel] = name
+	}
+	for i := range w.claims {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
+			Name: w.claims[i].Name,
+			VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
+				ClaimName: w.claims[i].Name + "-" + name,
+			}},
+		})
+	}
+	if untouched(pod) {
+		markUnschedulable(pod)
+	}
+	return pod
+}
+
+// missingClaims returns the claims that a StatefulSet would create.
+func (w *workload) missingClaims(have []*corev1.PersistentVolumeClaim) []cluster.Claim {
+	if len(w.claims) == 0 {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, c := range have {
+		known[c.Namespace+"/"+c.Name] = true
+	}
+	var out []cluster.Claim
+	for _, name := range podNames(w.owner.Name, w.first, w.count) {
+		for i := range w.claims {
+			claim := w.claims[i].DeepCopy()
+			claim.Namespace, claim.Name = w.namespace, claim.Name+"-"+name
+			if !known[claim.Namespace+"/"+claim.Name] {
+				out = append(out, cluster.FromClaim(claim))
+			}
+		}
+	}
+	return out
+}
+
+// podNames returns prefix-first … prefix-(first+count-1). All names are parts of
+// one string, so that a hundred thousand cost a few allocations.
+func podNames(prefix string, first, count int) []string {
+	var all strings.Builder
+	ends := make([]int, count)
+	for i := range count {
+		all.WriteString(prefix)
+		all.WriteByte('-')
+		all.WriteString(strconv.Itoa(first + i))
+		ends[i] = all.Len()
+	}
+	text, start := all.String(), 0
+	names := make([]string, count)
+	for i, end := range ends {
+		names[i], start = text[start:end], end
+	}
+	return names
+}

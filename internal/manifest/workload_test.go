@@ -1,0 +1,263 @@
+package manifest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const podTemplate = `
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}
+`
+
+func TestWorkloads(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"ReplicaSet": {`
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {namespace: shop, name: web}
+spec:
+  replicas: 2` + podTemplate, []string{"shop/web-0 pending of ReplicaSet web", "shop/web-1 pending of ReplicaSet web"}},
+		"ReplicaSet of one by default": {`
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: web}
+spec:` + podTemplate, []string{"default/web-0 pending of ReplicaSet web"}},
+		"ReplicationController": {`
+apiVersion: v1
+kind: ReplicationController
+metadata: {name: web}
+spec:` + podTemplate, []string{"default/web-0 pending of ReplicationController web"}},
+		"scaled to zero": {`
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: web}
+spec:
+  replicas: 0` + podTemplate, nil},
+		"pods that exist count": {`
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: web}
+spec:
+  replicas: 2` + podTemplate + `
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web-x, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: u, controller: true}]}
+spec: {nodeName: n1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web-y, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: u, controller: true}]}
+status: {phase: Failed}
+`, []string{"default/web-0 pending of ReplicaSet web", "default/web-x bound on n1 of ReplicaSet web"}},
+		"a Deployment leaves the pods to its ReplicaSet": {`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 5` + podTemplate + `
+---
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: web-abc, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: u, controller: true}]}
+spec:` + podTemplate, []string{"default/web-abc-0 pending of ReplicaSet web-abc"}},
+		"pods of a Deployment count without its ReplicaSet": {`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:` + podTemplate + `
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web-abc-x, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-abc, uid: u, controller: true}]}
+spec: {nodeName: n1}
+`, []string{"default/web-abc-x bound on n1 of ReplicaSet web-abc"}},
+		"Job": {`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: sum}
+spec:
+  parallelism: 3
+  completions: 4` + podTemplate + `
+status: {succeeded: 2}
+`, []string{"default/sum-0 pending of Job sum", "default/sum-1 pending of Job sum"}},
+		"suspended Job": {`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: sum}
+spec:
+  suspend: true` + podTemplate, nil},
+		"CronJob": {`
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: nightly}
+spec:
+  jobTemplate:
+    spec:
+      parallelism: 2
+      template: {spec: {containers: []}}
+`, []string{"default/nightly-0 pending of Job nightly", "default/nightly-1 pending of Job nightly"}},
+		"gated pods wait": {`
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: web}
+spec: {template: {spec: {schedulingGates: [{name: g}], containers: []}}}
+`, []string{"default/web-0 waiting of ReplicaSet web"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, podLines(parse(t, c.text).Snapshot.Pods)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDeployment(t *testing.T) {
+	const text = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: shop, name: web}
+spec:
+  replicas: 3` + podTemplate
+	pods := parse(t, text).Snapshot.Pods
+	if len(pods) != 3 {
+		t.Fatalf("got %d pods, want 3", len(pods))
+	}
+	hash := pods[0].Template.Labels["pod-template-hash"]
+	if hash == "" || pods[0].Owner.Name != "web-"+hash || pods[0].Name != "web-"+hash+"-0" {
+		t.Errorf("got pod %s of %s with the hash %q", pods[0].Name, pods[0].Owner.Name, hash)
+	}
+	if pods[0].Template != pods[2].Template {
+		t.Error("replicas do not share their template")
+	}
+	if diff := cmp.Diff(pods, parse(t, text).Snapshot.Pods); diff != "" {
+		t.Errorf("reading again gives other pods: -want +got\n%s", diff)
+	}
+	other := parse(t, strings.Replace(text, "cpu: 1", "cpu: 2", 1)).Snapshot.Pods
+	if other[0].Name == pods[0].Name {
+		t.Error("another template has the same hash")
+	}
+}
+
+func TestStatefulSet(t *testing.T) {
+	set := parse(t, `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 2
+  ordinals: {start: 5}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {storageClassName: fast}`+podTemplate+`
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data-db-5}
+spec: {volumeName: pv-5}
+`)
+	pods := set.Snapshot.Pods
+	if diff := cmp.Diff([]string{"default/db-5 pending of StatefulSet db", "default/db-6 pending of StatefulSet db"}, podLines(pods)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	wantLabels := map[string]string{"app": "web", "apps.kubernetes.io/pod-index": "6", "statefulset.kubernetes.io/pod-name": "db-6"}
+	if diff := cmp.Diff(wantLabels, pods[1].Template.Labels); diff != "" {
+		t.Errorf("labels: -want +got\n%s", diff)
+	}
+	var claims []string
+	for _, c := range set.Snapshot.Claims {
+		claims = append(claims, c.Name+"="+c.VolumeName)
+	}
+	if diff := cmp.Diff([]string{"data-db-5=pv-5", "data-db-6="}, claims); diff != "" {
+		t.Errorf("claims: -want +got\n%s", diff)
+	}
+	if got := pods[1].Template.Claims; len(got) != 1 || got[0].Name != "data-db-6" {
+		t.Errorf("got claims %+v of the second pod", got)
+	}
+}
+
+func TestStatefulSetGoesOnAfterItsPods(t *testing.T) {
+	pods := parse(t, `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 2`+podTemplate+`
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: db-0, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, uid: u, controller: true}]}
+spec: {nodeName: n1}
+`).Snapshot.Pods
+	if diff := cmp.Diff([]string{"default/db-0 bound on n1 of StatefulSet db", "default/db-1 pending of StatefulSet db"}, podLines(pods)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestEphemeralClaimsBelongToThePod(t *testing.T) {
+	pods := parse(t, `
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: web}
+spec:
+  replicas: 2
+  template:
+    spec:
+      containers: []
+      volumes: [{name: tmp, ephemeral: {volumeClaimTemplate: {spec: {}}}}]
+`).Snapshot.Pods
+	var got []string
+	for _, p := range pods {
+		got = append(got, p.Template.Claims[0].Name)
+	}
+	if diff := cmp.Diff([]string{"web-0-tmp", "web-1-tmp"}, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestIndexedJob(t *testing.T) {
+	pods := parse(t, `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: sum}
+spec: {parallelism: 2, completions: 2, completionMode: Indexed, template: {spec: {containers: []}}}
+`).Snapshot.Pods
+	want := map[string]string{"batch.kubernetes.io/job-completion-index": "1", "batch.kubernetes.io/job-name": "sum"}
+	if diff := cmp.Diff(want, pods[1].Template.Labels); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestDaemonSet(t *testing.T) {
+	set := parse(t, `
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {namespace: kube-system, name: logs}
+spec:`+podTemplate+`
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Pod
+  metadata: {namespace: kube-system, name: logs-old, creationTimestamp: "2026-01-01T00:00:00Z", ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: logs, uid: u, controller: true}]}
+  spec: {nodeName: n1, containers: [{name: c, resources: {requests: {cpu: 5}}}]}
+- apiVersion: v1
+  kind: Pod
+  metadata: {namespace: kube-system, name: logs-new, creationTimestamp: "2026-02-01T00:00:00Z", ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: logs, uid: u, controller: true}]}
+  spec: {nodeName: n2, containers: [{name: c, resources: {requests: {cpu: 3}}}]}
+`)
+	if len(set.Snapshot.DaemonSets) != 1 || set.Snapshot.DaemonSets[0].Template.Requests["cpu"] != 3000 {
+		t.Errorf("got %+v, want the requests of the newest pod", set.Snapshot.DaemonSets)
+	}
+	if len(set.Snapshot.Pods) != 2 {
+		t.Errorf("got %d pods, want only those that exist", len(set.Snapshot.Pods))
+	}
+}
