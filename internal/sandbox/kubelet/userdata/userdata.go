@@ -31,6 +31,7 @@ const (
 
 // Settings is what user data tells a node.
 type Settings struct {
+	Family      Family // whose software has read it
 	ClusterName string
 	// Endpoint is the URL of the API server. Endpoint and CA are both empty when the
 	// node is left to look them up by the cluster's name (AL2, Ubuntu, Windows).
@@ -108,6 +109,7 @@ func Parse(family Family, data []byte) (Settings, error) {
 	if err != nil {
 		return Settings{}, fmt.Errorf("%s user data: %w", family, err)
 	}
+	settings.Family = family
 	return settings, nil
 }
 

@@ -69,7 +69,7 @@ func render(settings Settings, err error) string {
 		taints = append(taints, taint{t.Key, t.Value, t.Effect})
 	}
 	text, err := yaml.Marshal(map[string]any{
-		"cluster": settings.ClusterName, "endpoint": settings.Endpoint, "ca": string(settings.CA),
+		"family": settings.Family, "cluster": settings.ClusterName, "endpoint": settings.Endpoint, "ca": string(settings.CA),
 		"labels": kubelet.Labels, "taints": taints, "maxPods": kubelet.MaxPods, "podsPerCore": kubelet.PodsPerCore,
 		"ignorePodTable": kubelet.IgnorePodTable, "kubeReserved": kubelet.KubeReserved,
 		"systemReserved": kubelet.SystemReserved, "evictionHard": kubelet.EvictionHard, "clusterDNS": kubelet.ClusterDNS,
