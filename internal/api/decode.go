@@ -3,9 +3,11 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 )
 
@@ -62,7 +64,17 @@ func decodeDocument(doc []byte, want schema.GroupVersionKind, into any) ([]strin
 	if err := checkKind(object, want); err != nil {
 		return nil, err
 	}
-	return decodeTree(object, into, nil)
+	warnings, errs := decodeTree(object, into, nil)
+	return warnings, joinTypeErrors(errs)
+}
+
+// joinTypeErrors makes one error with a line for each value of the wrong type.
+func joinTypeErrors(errs field.ErrorList) error {
+	lines := make([]error, len(errs))
+	for i, err := range errs {
+		lines[i] = fmt.Errorf("%s: %s", err.Field, err.Detail)
+	}
+	return errors.Join(lines...)
 }
 
 // checkKind refuses other kinds, and other versions of the kind, by name: their

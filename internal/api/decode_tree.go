@@ -9,31 +9,38 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// decodeTree fills into from a tree of JSON values. Nulls and unknown fields are
-// left out; unknown fields are returned as warnings.
-func decodeTree(tree any, into any, path *field.Path) ([]string, error) {
+// decodeTree fills into from a tree of JSON values that stands at path. Nulls and
+// unknown fields are left out; unknown fields are returned as warnings, values of
+// the wrong type as errors.
+func decodeTree(tree any, into any, path *field.Path) ([]string, field.ErrorList) {
 	d := treeDecoder{}
 	clean := d.clean(tree, reflect.TypeOf(into).Elem(), path)
-	if len(d.problems) > 0 {
-		return d.warnings, errors.Join(d.problems...)
+	if len(d.errs) > 0 {
+		return d.warnings, d.errs
 	}
 	asJSON, err := json.Marshal(clean)
+	if err == nil {
+		err = json.Unmarshal(asJSON, into)
+	}
 	if err != nil {
-		return d.warnings, fmt.Errorf("encode %s: %w", pathName(path), err)
+		d.reject(path, tree, err.Error())
 	}
-	if err := json.Unmarshal(asJSON, into); err != nil {
-		return d.warnings, fmt.Errorf("decode %s: %w", pathName(path), err)
-	}
-	return d.warnings, nil
+	return d.warnings, d.errs
 }
 
 // treeDecoder walks a tree along a Go type and collects what does not belong.
 type treeDecoder struct {
 	warnings []string
-	problems []error
+	errs     field.ErrorList
+}
+
+func (d *treeDecoder) reject(path *field.Path, value any, detail string) {
+	d.errs = append(d.errs, field.TypeInvalid(path, value, detail))
 }
 
 func (d *treeDecoder) clean(value any, t reflect.Type, path *field.Path) any {
@@ -71,9 +78,9 @@ func (d *treeDecoder) cleanStruct(value any, t reflect.Type, path *field.Path) a
 		ft, known := fields[name]
 		switch {
 		case !known:
-			d.warnings = append(d.warnings, unknownField(child(path, name), name, fields))
+			d.warnings = append(d.warnings, unknownField(path.Child(name), name, fields))
 		case object[name] != nil:
-			out[name] = d.clean(object[name], ft, child(path, name))
+			out[name] = d.clean(object[name], ft, path.Child(name))
 		}
 	}
 	return out
@@ -123,7 +130,14 @@ func (d *treeDecoder) check(value any, t reflect.Type, path *field.Path) {
 		d.mismatch(value, wanted(t), path)
 		return
 	}
-	d.problems = append(d.problems, fmt.Errorf("%s: %s: %w", pathName(path), show(value), err))
+	advice := err.Error()
+	switch t {
+	case reflect.TypeFor[resource.Quantity]():
+		advice = "must be a quantity such as 500m or 2Gi"
+	case reflect.TypeFor[metav1.Duration]():
+		advice = "must be a duration such as 30s or 1h30m"
+	}
+	d.reject(path, value, show(value)+": "+advice)
 }
 
 // mismatch reports a value of the wrong type. The usual causes are missing
@@ -140,7 +154,7 @@ func (d *treeDecoder) mismatch(value any, want string, path *field.Path) {
 			advice = "must be " + want + ": remove the quotes"
 		}
 	}
-	d.problems = append(d.problems, fmt.Errorf("%s: %s: %s", pathName(path), describe(value), advice))
+	d.reject(path, value, describe(value)+": "+advice)
 }
 
 func wanted(t reflect.Type) string {
@@ -191,21 +205,6 @@ func unknownField(path *field.Path, name string, fields map[string]reflect.Type)
 		message += fmt.Sprintf(" (did you mean %s?)", near)
 	}
 	return message
-}
-
-// child is path.Child, also from the root, where the path is nil.
-func child(path *field.Path, name string) *field.Path {
-	if path == nil {
-		return field.NewPath(name)
-	}
-	return path.Child(name)
-}
-
-func pathName(path *field.Path) string {
-	if path == nil {
-		return "document"
-	}
-	return path.String()
 }
 
 func sortedKeys[V any](m map[string]V) []string {

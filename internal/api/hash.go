@@ -20,7 +20,7 @@ type provisionerStatics struct {
 	Annotations   map[string]string `json:"annotations,omitempty"`
 	Taints        []corev1.Taint    `json:"taints,omitempty"`
 	StartupTaints []corev1.Taint    `json:"startupTaints,omitempty"`
-	Kubelet       *kubeletStatics   `json:"kubelet,omitempty"`
+	Kubelet       kubeletStatics    `json:"kubelet"`
 	Provider      string            `json:"provider,omitempty"`
 }
 
@@ -43,7 +43,7 @@ func (p *Provisioner) Hash() string {
 		StartupTaints: sortedTaints(p.Spec.StartupTaints),
 	}
 	if k := p.Spec.KubeletConfiguration; k != nil {
-		s.Kubelet = &kubeletStatics{
+		s.Kubelet = kubeletStatics{
 			KubeletConfiguration: k,
 			SystemReserved:       canonicalResources(k.SystemReserved),
 			KubeReserved:         canonicalResources(k.KubeReserved),

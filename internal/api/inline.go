@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -22,25 +21,22 @@ var providerPath = field.NewPath("spec", "provider")
 // which the defaults of the node profile complete. Callers look at
 // spec.providerRef first. Unknown fields are ignored.
 func (p *Provisioner) InlineProfile() (*NodeProfile, error) {
-	inline, _, err := p.decodeInline()
-	if err != nil {
-		return nil, err
+	profile, _, errs := p.decodeInline()
+	if len(errs) > 0 {
+		return nil, joinTypeErrors(errs)
 	}
-	return inline, nil
+	return profile, nil
 }
 
-func (p *Provisioner) decodeInline() (*NodeProfile, []string, error) {
+func (p *Provisioner) decodeInline() (*NodeProfile, []string, field.ErrorList) {
 	if p.Spec.Provider == nil || len(p.Spec.Provider.Raw) == 0 {
 		return &NodeProfile{}, nil, nil
 	}
 	var tree any
 	if err := json.Unmarshal(p.Spec.Provider.Raw, &tree); err != nil {
-		return nil, nil, fmt.Errorf("decode %s: %w", providerPath, err)
+		return nil, nil, field.ErrorList{field.Invalid(providerPath, string(p.Spec.Provider.Raw), err.Error())}
 	}
 	var inline inlineProvider
-	warnings, err := decodeTree(tree, &inline, providerPath)
-	if err != nil {
-		return nil, warnings, err
-	}
-	return &inline.NodeProfile, warnings, nil
+	warnings, errs := decodeTree(tree, &inline, providerPath)
+	return &inline.NodeProfile, warnings, errs
 }

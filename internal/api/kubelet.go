@@ -34,13 +34,13 @@ type KubeletConfiguration struct {
 	// which pods are evicted at once.
 	// +kubebuilder:validation:MaxProperties=10
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available'])",message="unknown eviction signal"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].endsWith('%') ? self[k].matches('^(100([.]0*)?|[0-9]{1,2}([.][0-9]*)?)%$') : isQuantity(self[k]) && quantity(self[k]).sign() >= 0)",message="thresholds must be quantities that are not negative or percentages from 0% to 100%"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].endsWith('%') ? self[k].matches('^(100([.]0*)?|[0-9]{1,2}([.][0-9]*)?)%$') : isQuantity(self[k]) && !quantity(self[k]).isLessThan(quantity('0')))",message="thresholds must be quantities that are not negative or percentages from 0% to 100%"
 	EvictionHard map[string]string `json:"evictionHard,omitempty"`
 	// EvictionSoft maps signals to thresholds at which pods are evicted after a
 	// grace period.
 	// +kubebuilder:validation:MaxProperties=10
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available'])",message="unknown eviction signal"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].endsWith('%') ? self[k].matches('^(100([.]0*)?|[0-9]{1,2}([.][0-9]*)?)%$') : isQuantity(self[k]) && quantity(self[k]).sign() >= 0)",message="thresholds must be quantities that are not negative or percentages from 0% to 100%"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].endsWith('%') ? self[k].matches('^(100([.]0*)?|[0-9]{1,2}([.][0-9]*)?)%$') : isQuantity(self[k]) && !quantity(self[k]).isLessThan(quantity('0')))",message="thresholds must be quantities that are not negative or percentages from 0% to 100%"
 	EvictionSoft map[string]string `json:"evictionSoft,omitempty"`
 	// EvictionSoftGracePeriod maps the signals of EvictionSoft to durations.
 	// +kubebuilder:validation:MaxProperties=10

@@ -112,7 +112,7 @@ type MetadataOptions struct {
 
 // BlockDeviceMapping is one volume of a machine.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.deviceName) && self.deviceName != ''",message="deviceName is required, such as /dev/xvda"
+// +kubebuilder:validation:XValidation:rule="has(self.deviceName) && size(self.deviceName) > 0",message="deviceName is required, such as /dev/xvda"
 // +kubebuilder:validation:XValidation:rule="has(self.ebs)",message="ebs is required"
 type BlockDeviceMapping struct {
 	// DeviceName is required, such as /dev/xvda.

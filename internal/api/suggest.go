@@ -12,6 +12,7 @@ var synonyms = map[string]string{
 	"=": string(OpIn), "==": string(OpIn), "equal": string(OpIn), "equals": string(OpIn), "!=": string(OpNotIn),
 	">": string(OpGt), ">=": string(OpGte), "<": string(OpLt), "<=": string(OpLte),
 	"greaterthan": string(OpGt), "lessthan": string(OpLt),
+	"on": MetadataEnabled, "off": MetadataDisabled,
 	"empty": ReasonEmptiness, "expired": ReasonExpiry, "drifted": ReasonDrift, "underutilized": ReasonConsolidation,
 }
 
@@ -41,10 +42,11 @@ func Suggest(unknown string, candidates []string) (string, bool) {
 	return nearest(unknown, candidates)
 }
 
-// nearest finds the candidate within an edit distance of a third of the word,
-// comparing short forms too, so that a typo in "zone" finds the zone's label.
+// nearest finds the candidate within an edit distance of a third of the word
+// (of the part after the slash, since domains are long and common to many). Short
+// forms are compared too, so that a typo in "zone" finds the zone's label.
 func nearest(unknown string, candidates []string) (string, bool) {
-	best, bestDistance := "", 1+max(1, len(unknown)/3)
+	best, bestDistance := "", 1+max(1, len(shortForm(unknown))/3)
 	for _, candidate := range candidates {
 		distance := editDistance(fold(unknown), fold(candidate))
 		if short := shortForm(candidate); short != candidate && !strings.Contains(unknown, "/") {

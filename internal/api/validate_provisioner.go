@@ -150,9 +150,9 @@ func validateProvider(p *Provisioner, path *field.Path) field.ErrorList {
 }
 
 func validateInline(p *Provisioner) field.ErrorList {
-	profile, err := p.InlineProfile()
-	if err != nil {
-		return field.ErrorList{field.Invalid(providerPath, string(p.Spec.Provider.Raw), err.Error())}
+	profile, _, errs := p.decodeInline()
+	if len(errs) > 0 {
+		return errs
 	}
 	return ValidateNodeProfile(profile, providerPath)
 }

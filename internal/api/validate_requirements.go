@@ -49,7 +49,9 @@ func validateRequirement(r *Requirement, path *field.Path) field.ErrorList {
 		if len(r.Values) == 0 {
 			errs = append(errs, field.Required(values, "In needs at least one value; to allow any value use Exists"))
 		}
+		errs = append(errs, validateRequirementValues(r, values)...)
 	case OpNotIn:
+		errs = append(errs, validateRequirementValues(r, values)...)
 	case OpExists, OpDoesNotExist:
 		if len(r.Values) > 0 {
 			errs = append(errs, field.Invalid(values, r.Values, fmt.Sprintf("%s takes no values: remove them, or use In or NotIn", r.Operator)))
@@ -58,9 +60,6 @@ func validateRequirement(r *Requirement, path *field.Path) field.ErrorList {
 		errs = append(errs, validateBound(r, values)...)
 	default:
 		errs = append(errs, unsupported(path.Child("operator"), string(r.Operator), operators))
-	}
-	for i, value := range r.Values {
-		errs = append(errs, validateRequirementValue(r, value, values.Index(i))...)
 	}
 	return errs
 }
@@ -78,14 +77,17 @@ func validateRequirementKey(key string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-func validateRequirementValue(r *Requirement, value string, path *field.Path) field.ErrorList {
-	if errs := checkLabelValue(value, path); errs != nil {
-		return errs
+func validateRequirementValues(r *Requirement, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, value := range r.Values {
+		at := path.Index(i)
+		if syntax := checkLabelValue(value, at); syntax != nil {
+			errs = append(errs, syntax...)
+		} else if r.Operator == OpIn && NormalizeLabel(r.Key) == LabelCapacityType {
+			errs = append(errs, choice(&value, capacityTypes, at)...)
+		}
 	}
-	if NormalizeLabel(r.Key) == LabelCapacityType && r.Operator == OpIn {
-		return choice(&value, capacityTypes, path)
-	}
-	return nil
+	return errs
 }
 
 // validateBound checks the value of Gt, Lt, Gte and Lte.

@@ -20,20 +20,20 @@ const (
 
 // selectorKind is what a selector finds.
 type selectorKind struct {
-	what    string
+	what    string // with its article
 	id      *regexp.Regexp
 	special []string // keys that do not name a tag
 }
 
 var (
 	subnetSelector = selectorKind{
-		"subnet", regexp.MustCompile(`^subnet-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy},
+		"a subnet", regexp.MustCompile(`^subnet-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy},
 	}
 	securityGroupSelector = selectorKind{
-		"security group", regexp.MustCompile(`^sg-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy},
+		"a security group", regexp.MustCompile(`^sg-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy},
 	}
 	amiSelector = selectorKind{
-		"image", regexp.MustCompile(`^ami-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy, SelectorAMIName, SelectorAMIOwners},
+		"an image", regexp.MustCompile(`^ami-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy, SelectorAMIName, SelectorAMIOwners},
 	}
 )
 
@@ -75,7 +75,7 @@ func (k selectorKind) validateIDs(value string, path *field.Path) field.ErrorLis
 	errs := validateAlternatives(value, path)
 	for _, id := range SplitAlternatives(value) {
 		if !k.id.MatchString(id) && len(errs) == 0 {
-			errs = append(errs, field.Invalid(path, value, fmt.Sprintf("%q is not the id of a %s, which matches %s", id, k.what, k.id)))
+			errs = append(errs, field.Invalid(path, value, fmt.Sprintf("%q is not the id of %s, which matches %s", id, k.what, k.id)))
 		}
 	}
 	return errs

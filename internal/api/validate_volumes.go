@@ -2,8 +2,6 @@ package api
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -23,8 +21,11 @@ type volumeLimits struct {
 
 const defaultVolumeType = "gp3"
 
-// volumeTypes holds the limits that AWS publishes in "Amazon EBS volume types".
-var volumeTypes = map[string]volumeLimits{
+// volumeTypes lists the volume types, the usual ones first.
+var volumeTypes = []string{"gp3", "gp2", "io2", "io1", "st1", "sc1", "standard"}
+
+// limitsOfVolumes are those that AWS publishes in "Amazon EBS volume types".
+var limitsOfVolumes = map[string]volumeLimits{
 	"gp2":      {size: span{1, 16384}},
 	"gp3":      {size: span{1, 65536}, iops: span{3000, 80000}, throughput: span{125, 2000}},
 	"io1":      {size: span{4, 16384}, iops: span{100, 64000}},
@@ -64,9 +65,9 @@ func validateVolumes(mappings []BlockDeviceMapping, path *field.Path) field.Erro
 
 func validateVolume(v *BlockDevice, path *field.Path) field.ErrorList {
 	kind := ptr.Deref(v.VolumeType, defaultVolumeType)
-	limits, known := volumeTypes[kind]
+	limits, known := limitsOfVolumes[kind]
 	if !known {
-		return field.ErrorList{unsupported(path.Child("volumeType"), kind, slices.Sorted(maps.Keys(volumeTypes)))}
+		return field.ErrorList{unsupported(path.Child("volumeType"), kind, volumeTypes)}
 	}
 	var errs field.ErrorList
 	switch {

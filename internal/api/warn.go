@@ -34,9 +34,8 @@ func WarnProvisioner(p *Provisioner) []string {
 	}
 	if p.Spec.Provider != nil {
 		warn(providerPath, "an inline node profile is deprecated: move it into an %s and point providerRef to it", NodeTemplateKind)
-		if _, ignored, err := p.decodeInline(); err == nil {
-			out = append(out, ignored...)
-		}
+		_, ignored, _ := p.decodeInline() // what does not decode is an error of the validation
+		out = append(out, ignored...)
 	}
 	return out
 }
@@ -73,7 +72,11 @@ func warnValues(requirements []Requirement, path *field.Path, warn warner) {
 				warn(at, "%q is repeated", value)
 			}
 			seen[value] = true
-			if known, ok := knownValues[NormalizeLabel(r.Key)]; ok && !slices.Contains(known, value) {
+			known, ok := knownValues[NormalizeLabel(r.Key)]
+			if NormalizeLabel(r.Key) == LabelCapacityType && r.Operator == OpIn {
+				continue // refused
+			}
+			if ok && !slices.Contains(known, value) {
 				warn(at, "%q is no value that machines have (%s)%s", value, strings.Join(known, ", "), didYouMean(value, known))
 			}
 		}

@@ -31,6 +31,9 @@ var taintEffects = []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}
 func bound(s *apiextensionsv1.JSONSchemaProps) {
 	for name, property := range s.Properties {
 		switch name {
+		case "status":
+			dropRules(&property)
+			bound(&property)
 		case "taints", "startupTaints":
 			boundTaint(property.Items.Schema)
 		default:
@@ -49,6 +52,19 @@ func bound(s *apiextensionsv1.JSONSchemaProps) {
 	}
 	if s.XIntOrString {
 		boundIntOrString(s)
+	}
+}
+
+// dropRules removes the CEL rules of types that the status shares with the spec.
+// Only the agent writes it, and its lists have no bounds.
+func dropRules(s *apiextensionsv1.JSONSchemaProps) {
+	s.XValidations = nil
+	for name, property := range s.Properties {
+		dropRules(&property)
+		s.Properties[name] = property
+	}
+	if s.Items != nil {
+		dropRules(s.Items.Schema)
 	}
 }
 

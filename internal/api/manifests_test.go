@@ -1,0 +1,170 @@
+package api
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// manifestCase is a record of testdata/*.yaml.
+type manifestCase struct {
+	Name       string         `json:"name"`
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Metadata   map[string]any `json:"metadata"`
+	Spec       map[string]any `json:"spec"`
+	Refused    []string       `json:"refused"`
+	Warned     []string       `json:"warned"`
+	Server     string         `json:"server"`
+}
+
+func loadManifests(t *testing.T, path, apiVersion, kind string) []manifestCase {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []manifestCase
+	if err := yaml.UnmarshalStrict(text, &cases); err != nil {
+		t.Fatalf("parse %s: %v", path, err)
+	}
+	for i := range cases {
+		cases[i].APIVersion = cmp.Or(cases[i].APIVersion, apiVersion)
+		cases[i].Kind = cmp.Or(cases[i].Kind, kind)
+		if cases[i].Metadata == nil {
+			cases[i].Metadata = map[string]any{"name": "default"}
+		}
+	}
+	return cases
+}
+
+func (c *manifestCase) document(t *testing.T) []byte {
+	t.Helper()
+	doc, err := yaml.Marshal(map[string]any{"apiVersion": c.APIVersion, "kind": c.Kind, "metadata": c.Metadata, "spec": c.Spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// checkManifest reads and validates a document, returning what users are told.
+type checkManifest func(doc []byte) (messages, warnings []string)
+
+func checkProvisioner(doc []byte) (messages, warnings []string) {
+	p, warnings, err := DecodeProvisioner(doc)
+	if err != nil {
+		return lines(err), warnings
+	}
+	return fieldMessages(ValidateProvisioner(p)), append(warnings, WarnProvisioner(p)...)
+}
+
+func checkNodeTemplate(doc []byte) (messages, warnings []string) {
+	profile, warnings, err := DecodeNodeTemplate(doc)
+	if err != nil {
+		return lines(err), warnings
+	}
+	return fieldMessages(ValidateNodeTemplate(profile)), warnings
+}
+
+func TestManifests(t *testing.T) {
+	for name, kind := range map[string]struct {
+		apiVersion, kind string
+		check            checkManifest
+	}{
+		"provisioners":  {"karpenter.sh/v1alpha5", ProvisionerKind, checkProvisioner},
+		"nodetemplates": {"karpenter.k8s.aws/v1alpha1", NodeTemplateKind, checkNodeTemplate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var golden strings.Builder
+			for _, c := range loadManifests(t, "testdata/"+name+".yaml", kind.apiVersion, kind.kind) {
+				messages, warnings := kind.check(c.document(t))
+				golden.WriteString(transcript(c.Name, messages, warnings))
+				if diff := gocmp.Diff(c.Refused, paths(messages), cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("%s: errors -want +got:\n%s%s", c.Name, diff, strings.Join(messages, "\n"))
+				}
+				sorted := cmpopts.SortSlices(strings.Compare)
+				if diff := gocmp.Diff(c.Warned, paths(warnings), cmpopts.EquateEmpty(), sorted); diff != "" && len(c.Refused) == 0 {
+					t.Errorf("%s: warnings -want +got:\n%s%s", c.Name, diff, strings.Join(warnings, "\n"))
+				}
+			}
+			checkGolden(t, "testdata/"+name+".golden", golden.String())
+		})
+	}
+}
+
+// checkGolden compares all messages with those on file.
+func checkGolden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs, -want +got (run with -update if it should):\n%s", path, diff)
+	}
+}
+
+func transcript(name string, messages, warnings []string) string {
+	if len(messages)+len(warnings) == 0 {
+		return ""
+	}
+	var out strings.Builder
+	out.WriteString(name + "\n")
+	for _, m := range messages {
+		out.WriteString("  error: " + m + "\n")
+	}
+	for _, w := range warnings {
+		out.WriteString("  warning: " + w + "\n")
+	}
+	return out.String() + "\n"
+}
+
+func fieldMessages(errs field.ErrorList) []string {
+	var out []string
+	for _, err := range errs {
+		out = append(out, err.Error())
+	}
+	return out
+}
+
+// lines splits joined errors.
+func lines(err error) []string {
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		return []string{err.Error()}
+	}
+	var out []string
+	for _, e := range joined.Unwrap() {
+		out = append(out, e.Error())
+	}
+	return out
+}
+
+// pathPrefix is the path at the beginning of a message. Keys in brackets may hold
+// colons.
+var pathPrefix = regexp.MustCompile(`^([^\[\]:]|\[[^\]]*\])+`)
+
+func paths(messages []string) []string {
+	out := make([]string, len(messages))
+	for i, m := range messages {
+		out[i] = pathPrefix.FindString(m)
+	}
+	return slices.Clip(out)
+}
