@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,7 +22,10 @@ func (s *Simulator) boot(ctx context.Context, n *powered, m Machine) {
 	}
 	s.config.Running(m.ID)
 	logger := s.config.Logger.With("instance", m.ID, "node", m.PrivateDNSName)
-	kubelet, err := s.configure(m)
+	kubelet, err := s.configure(ctx, m)
+	if ctx.Err() != nil {
+		return
+	}
 	if err != nil {
 		// Nothing will change in what the machine reads at its start.
 		s.set(n, Failed, err.Error())
@@ -57,12 +61,19 @@ type kubelet struct {
 
 // configure reads the user data and stops at what a node would stumble over before
 // its first request.
-func (s *Simulator) configure(m Machine) (*kubelet, error) {
+func (s *Simulator) configure(ctx context.Context, m Machine) (*kubelet, error) {
 	machine, ok := s.types[m.Type]
 	if !ok {
 		return nil, fmt.Errorf("instance type %s is not in the catalogue", m.Type)
 	}
-	family, _ := userdata.FamilyOfImage(m.Image)
+	if m.InstanceProfile == "" {
+		return nil, errors.New("there is no instance profile: the node has no credentials for the cluster")
+	}
+	image, err := s.config.ImageName(ctx, m.ImageID)
+	if err != nil {
+		return nil, err
+	}
+	family, _ := userdata.FamilyOfImage(image)
 	settings, err := userdata.Parse(family, m.UserData)
 	if err != nil {
 		return nil, err
@@ -80,6 +91,7 @@ func (s *Simulator) configure(m Machine) (*kubelet, error) {
 	if err != nil {
 		return nil, err
 	}
+	node.Status.NodeInfo.OSImage = image
 	return &kubelet{simulator: s, machine: m, settings: settings, node: node, ownLabels: own}, nil
 }
 
@@ -88,9 +100,6 @@ func (k *kubelet) run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	config := k.simulator.config
-	if err := config.CheckProfile(ctx, k.machine.InstanceProfile); err != nil {
-		return err
-	}
 	client, err := k.client()
 	if err != nil {
 		return err

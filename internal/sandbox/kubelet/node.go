@@ -64,7 +64,6 @@ func newNode(m Machine, own map[string]string, h hardware, settings userdata.Kub
 			NodeInfo: corev1.NodeSystemInfo{
 				Architecture:    h.machine.arch,
 				OperatingSystem: h.os(),
-				OSImage:         m.Image,
 			},
 		},
 	}, nil

@@ -17,7 +17,7 @@ import (
 func testNode(t *testing.T) (node *corev1.Node, own map[string]string) {
 	t.Helper()
 	m := Machine{
-		ID: "i-0123", Type: "m5.large", Image: "an image", Zone: "eu-west-1b",
+		ID: "i-0123", Type: "m5.large", Zone: "eu-west-1b",
 		PrivateIP: "10.0.0.7", PrivateDNSName: "ip-10-0-0-7.eu-west-1.compute.internal",
 	}
 	h := hardware{machine: testMachine(t, m.Type), family: userdata.AL2023}

@@ -32,7 +32,7 @@ const (
 type Machine struct {
 	ID              string
 	Type            string // instance type
-	Image           string // name of the image
+	ImageID         string
 	Zone            string
 	PrivateIP       string
 	PrivateDNSName  string // becomes the node's name
@@ -55,8 +55,8 @@ type Config struct {
 	Admin *rest.Config
 	// KubeletLabel and its value make kwok play the kubelet of a Node object.
 	KubeletLabel, KubeletLabelValue string
-	// CheckProfile tells whether an instance profile gives access to the cluster.
-	CheckProfile func(ctx context.Context, profile string) error
+	// ImageName returns the name of an image, which tells what software is on it.
+	ImageName func(ctx context.Context, imageID string) (string, error)
 	// Running is told when an instance has booted.
 	Running func(instanceID string)
 	Logger  hclog.Logger
