@@ -1,0 +1,107 @@
+package cloud
+
+// capacity is what AWS has to sell: pools of machines by type, zone and
+// capacity type, and the account's quotas. Both have no limit until a test
+// sets one.
+type capacity struct {
+	rules  []*poolRule
+	quotas map[string]int32 // vCPUs by capacity type
+	inUse  map[string]int32 // vCPUs by capacity type
+}
+
+// poolRule limits every pool that it matches to a number of machines.
+type poolRule struct {
+	instanceType, zone, capacityType string // "*" for any
+	machines                         int    // -1 for no limit
+	taken                            map[pool]int
+}
+
+type pool struct{ instanceType, zone, capacityType string }
+
+// poolClaim is one machine taken out of a pool.
+type poolClaim struct {
+	capacity *capacity
+	rule     *poolRule // nil if no rule limited it
+	pool     pool
+	vcpus    int32
+}
+
+func newCapacity() *capacity {
+	return &capacity{quotas: map[string]int32{}, inUse: map[string]int32{}}
+}
+
+// SetCapacity says how many more machines each of the named pools has; -1 lifts
+// the limit, "*" stands for every instance type, zone or capacity type. The
+// last call that names a pool holds.
+func (c *Cloud) SetCapacity(instanceType, zone, capacityType string, machines int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.capacity.rules = append(c.capacity.rules, &poolRule{
+		instanceType: instanceType, zone: zone, capacityType: capacityType, machines: machines, taken: map[pool]int{},
+	})
+}
+
+// SetQuota limits how many vCPUs of a capacity type may run at a time; -1
+// lifts the limit.
+func (c *Cloud) SetQuota(capacityType string, vcpus int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if vcpus < 0 {
+		delete(c.capacity.quotas, capacityType)
+		return
+	}
+	c.capacity.quotas[capacityType] = vcpus
+}
+
+// ruleFor returns the last rule that matches, or nil.
+func (k *capacity) ruleFor(p pool) *poolRule {
+	for i := len(k.rules) - 1; i >= 0; i-- {
+		r := k.rules[i]
+		if wildcard(r.instanceType, p.instanceType) && wildcard(r.zone, p.zone) && wildcard(r.capacityType, p.capacityType) {
+			return r
+		}
+	}
+	return nil
+}
+
+// left returns how many machines a pool has left; limited is false if there is
+// no end to them.
+func (k *capacity) left(p pool) (machines int, limited bool) {
+	rule := k.ruleFor(p)
+	if rule == nil || rule.machines < 0 {
+		return 0, false
+	}
+	return rule.machines - rule.taken[p], true
+}
+
+func (spec launchSpec) pool() pool {
+	return pool{spec.instanceType.name, spec.subnet.zone, spec.capacityType}
+}
+
+// claim takes one machine out of the pool, within the quota.
+func (k *capacity) claim(spec launchSpec) (*poolClaim, *apiError) {
+	p := spec.pool()
+	if quota, limited := k.quotas[spec.capacityType]; limited && k.inUse[spec.capacityType]+spec.instanceType.vcpus > quota {
+		if spec.capacityType == capacitySpot {
+			return nil, fail("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
+		}
+		return nil, fail("VcpuLimitExceeded", "You have requested more vCPU capacity than your current vCPU limit of %d allows for the instance bucket that the specified instance type belongs to.", quota)
+	}
+	if left, limited := k.left(p); limited && left <= 0 {
+		return nil, fail("InsufficientInstanceCapacity", "We currently do not have sufficient %s capacity in the Availability Zone you requested (%s). Our system will be working on provisioning additional capacity.", p.instanceType, p.zone)
+	}
+	claim := &poolClaim{capacity: k, rule: k.ruleFor(p), pool: p, vcpus: spec.instanceType.vcpus}
+	k.inUse[p.capacityType] += claim.vcpus
+	if claim.rule != nil {
+		claim.rule.taken[p]++
+	}
+	return claim, nil
+}
+
+// release gives the machine back.
+func (claim *poolClaim) release() {
+	claim.capacity.inUse[claim.pool.capacityType] -= claim.vcpus
+	if claim.rule != nil {
+		claim.rule.taken[claim.pool]--
+	}
+}

@@ -1,0 +1,85 @@
+package cloud
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+func (c *Cloud) describeImages(_ *call, in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
+	for _, id := range in.ImageIds {
+		if !strings.HasPrefix(id, "ami-") {
+			return nil, fail("InvalidAMIID.Malformed", "Invalid id: \"%s\" (expecting \"ami-...\")", id)
+		}
+		if c.imageByID(id) == nil {
+			return nil, fail("InvalidAMIID.NotFound", "The image id '[%s]' does not exist", id)
+		}
+	}
+	var candidates []*image
+	for _, im := range c.images {
+		if (len(in.ImageIds) == 0 || slices.Contains(in.ImageIds, im.id)) && ownedByAny(im, in.Owners) {
+			candidates = append(candidates, im)
+		}
+	}
+	kept, err := selected(candidates, in.Filters, imageAttributes)
+	if err != nil {
+		return nil, err
+	}
+	part, next, err := page(kept, in.NextToken, in.MaxResults, 1000)
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeImagesOutput{NextToken: next, Images: []types.Image{}}
+	for _, im := range part {
+		out.Images = append(out.Images, describedImage(im))
+	}
+	return out, nil
+}
+
+// ownedByAny understands account ids and aliases; "self" owns no image here.
+func ownedByAny(im *image, owners []string) bool {
+	if len(owners) == 0 {
+		return true
+	}
+	for _, owner := range owners {
+		if owner == im.owner || (owner == im.ownerAlias && owner != "") {
+			return true
+		}
+	}
+	return false
+}
+
+func imageAttributes(im *image) attributes {
+	platform := ""
+	if im.windows {
+		platform = "windows"
+	}
+	return attributes{
+		"image-id": {im.id}, "name": {im.name}, "description": {im.description}, "architecture": {im.arch},
+		"owner-id": {im.owner}, "owner-alias": {im.ownerAlias}, "state": {"available"}, "image-type": {"machine"},
+		"is-public": {"true"}, "root-device-type": {"ebs"}, "virtualization-type": {"hvm"}, "platform": {platform},
+		"creation-date": {im.created.Format(time.RFC3339)},
+	}.withTags(im.tags)
+}
+
+func describedImage(im *image) types.Image {
+	described := types.Image{
+		ImageId: &im.id, Name: &im.name, Description: &im.description, OwnerId: &im.owner, ImageOwnerAlias: nilIfEmpty(im.ownerAlias),
+		Architecture: types.ArchitectureValues(im.arch), CreationDate: aws.String(im.created.Format("2006-01-02T15:04:05.000Z")),
+		State: types.ImageStateAvailable, Public: aws.Bool(true), ImageType: types.ImageTypeValuesMachine,
+		RootDeviceName: &im.rootDevice, RootDeviceType: types.DeviceTypeEbs, VirtualizationType: types.VirtualizationTypeHvm,
+		EnaSupport: aws.Bool(true), Hypervisor: types.HypervisorTypeXen, PlatformDetails: aws.String("Linux/UNIX"), Tags: ec2Tags(im.tags),
+		BlockDeviceMappings: []types.BlockDeviceMapping{{
+			DeviceName: &im.rootDevice,
+			Ebs:        &types.EbsBlockDevice{VolumeSize: &im.rootSizeGiB, VolumeType: types.VolumeTypeGp3, DeleteOnTermination: aws.Bool(true)},
+		}},
+	}
+	if im.windows {
+		described.Platform, described.PlatformDetails = types.PlatformValuesWindows, aws.String("Windows")
+	}
+	return described
+}

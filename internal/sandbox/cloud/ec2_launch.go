@@ -1,0 +1,198 @@
+package cloud
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// launchAccess describes a launch to the policies of its caller.
+type launchAccess struct {
+	spot         bool
+	templates    []*launchTemplate
+	images       []string
+	subnets      []string
+	groups       []string
+	profiles     []string // instance profile names
+	tags         map[types.ResourceType]map[string]string
+	tagCreator   string // value of ec2:CreateAction
+	taggedKinds  []types.ResourceType
+	launchAction string
+}
+
+// addTags adds the tags of a request or of a launch template.
+func (l *launchAccess) addTags(kind types.ResourceType, list []types.Tag) {
+	if l.tags == nil {
+		l.tags = map[types.ResourceType]map[string]string{}
+	}
+	if l.tags[kind] == nil {
+		l.tags[kind] = map[string]string{}
+		l.taggedKinds = append(l.taggedKinds, kind)
+	}
+	for _, tag := range list {
+		l.tags[kind][deref(tag.Key)] = deref(tag.Value)
+	}
+}
+
+// addTemplate adds what a launch template contributes.
+func (l *launchAccess) addTemplate(t *launchTemplate) {
+	l.templates = append(l.templates, t)
+	for _, s := range t.data.TagSpecifications {
+		l.addTags(s.ResourceType, s.Tags)
+	}
+	l.images = append(l.images, deref(t.data.ImageId))
+	l.groups = append(l.groups, templateGroups(t.data)...)
+	if name := profileName(t.data.IamInstanceProfile); name != "" {
+		l.profiles = append(l.profiles, name)
+	}
+}
+
+func templateGroups(data *types.RequestLaunchTemplateData) []string {
+	groups := slices.Clone(data.SecurityGroupIds)
+	for _, n := range data.NetworkInterfaces {
+		groups = append(groups, n.Groups...)
+	}
+	return groups
+}
+
+func profileName(p *types.LaunchTemplateIamInstanceProfileSpecificationRequest) string {
+	if p == nil {
+		return ""
+	}
+	if name := deref(p.Name); name != "" {
+		return name
+	}
+	arn := deref(p.Arn)
+	return arn[strings.LastIndex(arn, "/")+1:]
+}
+
+// accesses lists the permissions that a launch needs: to run instances, on
+// everything that it uses and makes; to tag what it makes; and to pass the
+// role of the instance profile. Interfaces and spot requests that the call
+// does not tag on their own count as tagged like the instances.
+func (l *launchAccess) accesses(c *Cloud) []access {
+	var needed []access
+	use := func(resource string, tags map[string]string) {
+		needed = append(needed, access{action: l.launchAction, resource: resource, context: resourceTags("ec2", tags)})
+	}
+	for _, t := range l.templates {
+		use(c.ec2ARN("launch-template", t.id), t.tags)
+	}
+	for _, id := range distinct(l.images) {
+		use("arn:aws:ec2:"+c.region+"::image/"+id, nil)
+	}
+	for _, id := range distinct(l.subnets) {
+		var tags map[string]string
+		if s := c.network.subnets[id]; s != nil {
+			tags = s.tags
+		}
+		use(c.ec2ARN("subnet", id), tags)
+	}
+	for _, id := range distinct(l.groups) {
+		var tags map[string]string
+		if g := c.network.groups[id]; g != nil {
+			tags = g.tags
+		}
+		use(c.ec2ARN("security-group", id), tags)
+	}
+	needed = append(needed, l.accessesToMake(c)...)
+	for _, name := range distinct(l.profiles) {
+		needed = append(needed, c.accessesToPassRoles(name)...)
+	}
+	return needed
+}
+
+func (l *launchAccess) accessesToMake(c *Cloud) []access {
+	made := []types.ResourceType{types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface}
+	if l.spot {
+		made = append(made, types.ResourceTypeSpotInstancesRequest)
+	}
+	var needed []access
+	for _, kind := range made {
+		tags, own := l.tags[kind]
+		if !own && kind != types.ResourceTypeVolume {
+			tags = l.tags[types.ResourceTypeInstance]
+		}
+		needed = append(needed, access{action: l.launchAction, resource: c.ec2ARN(string(kind), "*"), context: requestTags(tags)})
+	}
+	for _, kind := range l.taggedKinds {
+		needed = append(needed, taggingOnCreate(l.tagCreator, c.ec2ARN(string(kind), "*"), l.tags[kind])...)
+	}
+	return needed
+}
+
+// accessesToPassRoles is the permission to give the roles of an instance
+// profile to EC2.
+func (c *Cloud) accessesToPassRoles(profile string) []access {
+	var needed []access
+	p := c.iam.profiles[profile]
+	if p == nil {
+		return nil
+	}
+	for _, name := range p.roles {
+		if r := c.iam.roles[name]; r != nil {
+			needed = append(needed, access{action: "iam:PassRole", resource: c.roleARN(r), context: map[string][]string{"iam:PassedToService": {"ec2.amazonaws.com"}}})
+		}
+	}
+	return needed
+}
+
+func distinct(list []string) []string {
+	sorted := slices.Clone(list)
+	slices.Sort(sorted)
+	return slices.Compact(sorted)
+}
+
+// specOfTemplate turns a launch template into what it launches, without a type
+// and a subnet.
+func (c *Cloud) specOfTemplate(t *launchTemplate) (launchSpec, *apiError) {
+	data := t.data
+	userData, err := decodeUserData(deref(data.UserData))
+	if err != nil {
+		return launchSpec{}, fail("InvalidUserData.Malformed", "%s", err)
+	}
+	spec := launchSpec{
+		image:    c.imageByID(deref(data.ImageId)),
+		groups:   templateGroups(data),
+		profile:  profileName(data.IamInstanceProfile),
+		userData: userData,
+		tags:     map[string]string{},
+		metadata: data.MetadataOptions,
+		devices:  data.BlockDeviceMappings,
+	}
+	for _, s := range data.TagSpecifications {
+		if s.ResourceType == types.ResourceTypeInstance {
+			maps.Copy(spec.tags, tagMap(s.Tags))
+		}
+	}
+	return spec, c.checkSpec(spec, deref(data.ImageId))
+}
+
+func tagMap(list []types.Tag) map[string]string {
+	tags := map[string]string{}
+	for _, tag := range list {
+		tags[deref(tag.Key)] = deref(tag.Value)
+	}
+	return tags
+}
+
+// checkSpec makes sure that what a launch refers to exists.
+func (c *Cloud) checkSpec(spec launchSpec, imageID string) *apiError {
+	if imageID == "" {
+		return fail("MissingParameter", "The request must contain the parameter ImageId")
+	}
+	if spec.image == nil {
+		return fail("InvalidAMIID.NotFound", "The image id '[%s]' does not exist", imageID)
+	}
+	for _, id := range spec.groups {
+		if c.network.groups[id] == nil {
+			return fail("InvalidGroup.NotFound", "The security group '%s' does not exist in VPC '%s'", id, c.network.vpc)
+		}
+	}
+	if spec.profile != "" && c.iam.profiles[spec.profile] == nil {
+		return fail("InvalidParameterValue", "Value (%s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name", spec.profile)
+	}
+	return nil
+}

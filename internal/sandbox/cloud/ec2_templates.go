@@ -1,0 +1,260 @@
+package cloud
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// launchTemplate has one version: the API for more is not modelled.
+type launchTemplate struct {
+	id, name    string
+	created     time.Time
+	createdBy   string
+	description string
+	data        *types.RequestLaunchTemplateData
+	tags        map[string]string
+	token       string // ClientToken of the request that made it
+}
+
+// maxUserData is the size of user data in bytes, before base64.
+const maxUserData = 16 * 1024
+
+var templateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`)
+
+func accessesOfCreateLaunchTemplate(c *Cloud, in *ec2.CreateLaunchTemplateInput) []access {
+	tags := tagsFor(in.TagSpecifications, types.ResourceTypeLaunchTemplate)
+	resource := c.ec2ARN("launch-template", "*")
+	needed := []access{{action: "ec2:CreateLaunchTemplate", resource: resource, context: requestTags(tags)}}
+	return append(needed, taggingOnCreate("CreateLaunchTemplate", resource, tags)...)
+}
+
+// taggingOnCreate is the permission to tag what a call makes; untagged it is
+// not needed.
+func taggingOnCreate(creator, resource string, tags map[string]string) []access {
+	if len(tags) == 0 {
+		return nil
+	}
+	keys := requestTags(tags)
+	keys["ec2:CreateAction"] = []string{creator}
+	return []access{{action: "ec2:CreateTags", resource: resource, context: keys}}
+}
+
+// tagsFor returns the tags that specifications give to a type of resource.
+func tagsFor(specifications []types.TagSpecification, kind types.ResourceType) map[string]string {
+	tags := map[string]string{}
+	for _, s := range specifications {
+		if s.ResourceType != kind {
+			continue
+		}
+		for _, tag := range s.Tags {
+			tags[deref(tag.Key)] = deref(tag.Value)
+		}
+	}
+	return tags
+}
+
+func (c *Cloud) createLaunchTemplate(caller *call, in *ec2.CreateLaunchTemplateInput) (*ec2.CreateLaunchTemplateOutput, error) {
+	name := deref(in.LaunchTemplateName)
+	if !templateName.MatchString(name) {
+		return nil, fail("InvalidLaunchTemplateName.MalformedException", "A launch template name must be between 3 and 128 characters, and may contain letters, numbers, and the following characters: ( ) . / _")
+	}
+	if in.LaunchTemplateData == nil {
+		return nil, fail("MissingParameter", "The request must contain the parameter LaunchTemplateData")
+	}
+	if err := checkTemplateData(in.LaunchTemplateData); err != nil {
+		return nil, err
+	}
+	for _, s := range in.TagSpecifications {
+		if _, err := readTags(s.Tags); err != nil {
+			return nil, err
+		}
+		if s.ResourceType != types.ResourceTypeLaunchTemplate {
+			return nil, fail("InvalidParameterValue", "'%s' is not a valid taggable resource type for this operation.", s.ResourceType)
+		}
+	}
+	if existing := c.templateByName(name); existing != nil {
+		if token := deref(in.ClientToken); token != "" && token == existing.token {
+			return &ec2.CreateLaunchTemplateOutput{LaunchTemplate: describedTemplate(existing)}, nil
+		}
+		return nil, fail("InvalidLaunchTemplateName.AlreadyExistsException", "Launch template name already in use.")
+	}
+	t := &launchTemplate{
+		id: c.newID("lt"), name: name, created: c.now(), createdBy: caller.who.arn, description: deref(in.VersionDescription),
+		data: in.LaunchTemplateData, tags: tagsFor(in.TagSpecifications, types.ResourceTypeLaunchTemplate), token: deref(in.ClientToken),
+	}
+	c.templates[t.id] = t
+	return &ec2.CreateLaunchTemplateOutput{LaunchTemplate: describedTemplate(t)}, nil
+}
+
+func checkTemplateData(data *types.RequestLaunchTemplateData) error {
+	for _, s := range data.TagSpecifications {
+		if _, err := readTags(s.Tags); err != nil {
+			return err
+		}
+	}
+	_, err := decodeUserData(deref(data.UserData))
+	return err
+}
+
+func decodeUserData(text string) ([]byte, error) {
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, fail("InvalidUserData.Malformed", "Invalid BASE64 encoding of user data.")
+	}
+	if len(decoded) > maxUserData {
+		return nil, fail("InvalidParameterValue", "User data is limited to %d bytes", maxUserData)
+	}
+	return decoded, nil
+}
+
+func (c *Cloud) templateByName(name string) *launchTemplate {
+	for _, t := range c.templates {
+		if t.name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// findTemplate looks a template up by id or, if that is empty, by name.
+func (c *Cloud) findTemplate(id, name string) (*launchTemplate, error) {
+	switch {
+	case id != "" && name != "":
+		return nil, fail("InvalidParameterCombination", "The parameters launchTemplateId and launchTemplateName cannot be used together.")
+	case id != "":
+		if t := c.templates[id]; t != nil {
+			return t, nil
+		}
+		return nil, fail("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", id)
+	case name != "":
+		if t := c.templateByName(name); t != nil {
+			return t, nil
+		}
+		return nil, fail("InvalidLaunchTemplateName.NotFoundException", "The specified launch template, with template name %s, does not exist.", name)
+	}
+	return nil, fail("MissingParameter", "Either a launch template ID or a launch template name must be specified in the request.")
+}
+
+func (c *Cloud) describeLaunchTemplates(_ *call, in *ec2.DescribeLaunchTemplatesInput) (*ec2.DescribeLaunchTemplatesOutput, error) {
+	var candidates []*launchTemplate
+	for _, id := range in.LaunchTemplateIds {
+		t, err := c.findTemplate(id, "")
+		if err != nil {
+			return nil, err
+		}
+		candidates = append(candidates, t)
+	}
+	for _, name := range in.LaunchTemplateNames {
+		t, err := c.findTemplate("", name)
+		if err != nil {
+			return nil, err
+		}
+		candidates = append(candidates, t)
+	}
+	if len(in.LaunchTemplateIds)+len(in.LaunchTemplateNames) == 0 {
+		for _, id := range sortedKeys(c.templates) {
+			candidates = append(candidates, c.templates[id])
+		}
+	}
+	kept, err := selected(candidates, in.Filters, func(t *launchTemplate) attributes {
+		return attributes{"launch-template-name": {t.name}, "create-time": {t.created.UTC().Format(time.RFC3339)}}.withTags(t.tags)
+	})
+	if err != nil {
+		return nil, err
+	}
+	part, next, err := page(kept, in.NextToken, in.MaxResults, 200)
+	if err != nil {
+		return nil, err
+	}
+	out := &ec2.DescribeLaunchTemplatesOutput{NextToken: next, LaunchTemplates: []types.LaunchTemplate{}}
+	for _, t := range part {
+		out.LaunchTemplates = append(out.LaunchTemplates, *describedTemplate(t))
+	}
+	return out, nil
+}
+
+func describedTemplate(t *launchTemplate) *types.LaunchTemplate {
+	return &types.LaunchTemplate{
+		LaunchTemplateId: &t.id, LaunchTemplateName: &t.name, CreateTime: &t.created, CreatedBy: &t.createdBy,
+		DefaultVersionNumber: aws.Int64(1), LatestVersionNumber: aws.Int64(1), Tags: ec2Tags(t.tags),
+	}
+}
+
+// checkVersion accepts the names of the one version that a template has.
+func (t *launchTemplate) checkVersion(version string) error {
+	if slices.Contains([]string{"", "1", "$Latest", "$Default"}, version) {
+		return nil
+	}
+	return fail("InvalidLaunchTemplateId.VersionNotFound", "Could not find the specified version %s for the launch template with ID %s.", version, t.id)
+}
+
+func (c *Cloud) describeLaunchTemplateVersions(_ *call, in *ec2.DescribeLaunchTemplateVersionsInput) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
+	templates := []*launchTemplate{}
+	if deref(in.LaunchTemplateId) == "" && deref(in.LaunchTemplateName) == "" && len(in.Versions) > 0 {
+		for _, id := range sortedKeys(c.templates) {
+			templates = append(templates, c.templates[id])
+		}
+	} else {
+		t, err := c.findTemplate(deref(in.LaunchTemplateId), deref(in.LaunchTemplateName))
+		if err != nil {
+			return nil, err
+		}
+		templates = append(templates, t)
+	}
+	out := &ec2.DescribeLaunchTemplateVersionsOutput{LaunchTemplateVersions: []types.LaunchTemplateVersion{}}
+	for _, t := range templates {
+		for _, version := range in.Versions {
+			if err := t.checkVersion(version); err != nil {
+				return nil, err
+			}
+		}
+		data, err := responseData(t.data)
+		if err != nil {
+			return nil, err
+		}
+		out.LaunchTemplateVersions = append(out.LaunchTemplateVersions, types.LaunchTemplateVersion{
+			LaunchTemplateId: &t.id, LaunchTemplateName: &t.name, VersionNumber: aws.Int64(1), DefaultVersion: aws.Bool(true),
+			CreateTime: &t.created, CreatedBy: &t.createdBy, VersionDescription: nilIfEmpty(t.description), LaunchTemplateData: data,
+		})
+	}
+	return out, nil
+}
+
+// responseData turns the data of a request into that of a response: the SDK
+// has two families of types with the same fields.
+func responseData(data *types.RequestLaunchTemplateData) (*types.ResponseLaunchTemplateData, error) {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return nil, fmt.Errorf("copy launch template data: %w", err)
+	}
+	var out types.ResponseLaunchTemplateData
+	if err := json.Unmarshal(text, &out); err != nil {
+		return nil, fmt.Errorf("copy launch template data: %w", err)
+	}
+	return &out, nil
+}
+
+func accessesOfDeleteLaunchTemplate(c *Cloud, in *ec2.DeleteLaunchTemplateInput) []access {
+	id, tags := deref(in.LaunchTemplateId), map[string]string(nil)
+	if t, err := c.findTemplate(id, deref(in.LaunchTemplateName)); err == nil {
+		id, tags = t.id, t.tags
+	}
+	return []access{{action: "ec2:DeleteLaunchTemplate", resource: c.ec2ARN("launch-template", id), context: resourceTags("ec2", tags)}}
+}
+
+func (c *Cloud) deleteLaunchTemplate(_ *call, in *ec2.DeleteLaunchTemplateInput) (*ec2.DeleteLaunchTemplateOutput, error) {
+	t, err := c.findTemplate(deref(in.LaunchTemplateId), deref(in.LaunchTemplateName))
+	if err != nil {
+		return nil, err
+	}
+	delete(c.templates, t.id)
+	return &ec2.DeleteLaunchTemplateOutput{LaunchTemplate: describedTemplate(t)}, nil
+}

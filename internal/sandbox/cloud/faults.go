@@ -1,0 +1,147 @@
+package cloud
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Fault makes calls fail or slow.
+type Fault struct {
+	Service string        // "ec2"; "*" or empty for any
+	Action  string        // "CreateFleet"; "*" or empty for any
+	Code    string        // AWS error code; empty for none, only Latency
+	Rate    float64       // share of the calls, 0 to 1; 0 counts as 1
+	Times   int           // how many calls are struck; 0 for no end
+	Latency time.Duration // before the answer
+}
+
+// faults are the faults that are in force.
+type faults struct{ active []*activeFault }
+
+type activeFault struct {
+	Fault
+	struck int
+}
+
+// strike is what a fault does to one call.
+type strike struct {
+	latency time.Duration
+	problem *apiError
+}
+
+// land waits and returns the fault's error, if it has one.
+func (s strike) land(ctx context.Context) error {
+	if s.latency > 0 {
+		timer := time.NewTimer(s.latency)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if s.problem != nil {
+		return s.problem
+	}
+	return nil
+}
+
+// Inject puts a fault in force until remove is called.
+func (c *Cloud) Inject(fault Fault) (remove func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	active := &activeFault{Fault: fault}
+	c.faults.active = append(c.faults.active, active)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.faults.active = slices.DeleteFunc(c.faults.active, func(f *activeFault) bool { return f == active })
+	}
+}
+
+// nextFault adds up what the faults in force do to a call: the first one with
+// an error decides it, latencies add.
+func (c *Cloud) nextFault(caller *call) strike {
+	var s strike
+	for _, f := range c.faults.active {
+		if !f.concerns(caller) || (f.Times > 0 && f.struck >= f.Times) {
+			continue
+		}
+		if f.Rate > 0 && f.Rate < 1 && c.random.Float64() >= f.Rate {
+			continue
+		}
+		f.struck++
+		s.latency += f.Latency
+		if f.Code != "" && s.problem == nil {
+			s.problem = fail(f.Code, "Injected fault.").with(statusOf(f.Code))
+		}
+	}
+	return s
+}
+
+func (f *activeFault) concerns(caller *call) bool {
+	return wildcard(f.Service, caller.service.name) && wildcard(f.Action, caller.action)
+}
+
+// wildcard tells whether want is name, or stands for any.
+func wildcard(want, name string) bool {
+	return want == "" || want == "*" || strings.EqualFold(want, name)
+}
+
+// statusOf returns the HTTP status that AWS sends along with an error code.
+func statusOf(code string) int {
+	switch code {
+	case "InternalError", "InternalFailure", "InternalServerError", "ServerInternal":
+		return http.StatusInternalServerError
+	case "RequestLimitExceeded", "Unavailable", "ServiceUnavailable", "ServiceUnavailableException":
+		return http.StatusServiceUnavailable
+	case "UnauthorizedOperation", "AccessDenied", "AuthFailure":
+		return http.StatusForbidden
+	default:
+		return http.StatusBadRequest
+	}
+}
+
+// bucket is a token bucket.
+type bucket struct {
+	rate   float64 // tokens per second
+	burst  float64
+	tokens float64
+	filled time.Time
+}
+
+// SetThrottle limits a call of a service ("*" for all of its calls together)
+// to rate per second with bursts; a rate of zero lifts the limit.
+func (c *Cloud) SetThrottle(service, action string, rate float64, burst int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	name := service + ":" + action
+	if rate <= 0 {
+		delete(c.throttle, name)
+		return
+	}
+	c.throttle[name] = &bucket{rate: rate, burst: float64(burst), tokens: float64(burst), filled: c.wall()}
+}
+
+// takeToken takes a token from each bucket that the call is limited by.
+func (c *Cloud) takeToken(caller *call) bool {
+	for _, action := range []string{caller.action, "*"} {
+		if b := c.throttle[caller.service.name+":"+action]; b != nil && !b.take(c.wall()) {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *bucket) take(now time.Time) bool {
+	b.tokens = min(b.burst, b.tokens+b.rate*now.Sub(b.filled).Seconds())
+	b.filled = now
+	if b.tokens < 1 {
+		return false
+	}
+	b.tokens--
+	return true
+}

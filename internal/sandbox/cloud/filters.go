@@ -1,0 +1,97 @@
+package cloud
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/policy"
+)
+
+// attributes are what the filters of an EC2 call can look at, by filter name.
+type attributes map[string][]string
+
+// withTags adds the attributes that tags have: "tag:<key>" and "tag-key".
+func (a attributes) withTags(tags map[string]string) attributes {
+	a["tag-key"] = sortedKeys(tags)
+	for key, value := range tags {
+		a["tag:"+key] = []string{value}
+	}
+	return a
+}
+
+// matchesFilters tells whether all filters hold; the values of one are
+// alternatives and may have wildcards. A filter that the call does not know is
+// an error.
+func matchesFilters(filters []types.Filter, have attributes) (bool, error) {
+	matches := true
+	for _, filter := range filters {
+		name := deref(filter.Name)
+		values, known := have[name]
+		if !known && !strings.HasPrefix(name, "tag:") {
+			return false, fail("InvalidParameterValue", "The filter '%s' is invalid", name)
+		}
+		if !anyMatches(filter.Values, values) {
+			matches = false
+		}
+	}
+	return matches, nil
+}
+
+func anyMatches(patterns, values []string) bool {
+	for _, pattern := range patterns {
+		for _, value := range values {
+			if policy.Match(pattern, value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// selected returns the items that pass the filters.
+func selected[T any](items []T, filters []types.Filter, describe func(T) attributes) ([]T, error) {
+	var kept []T
+	for _, item := range items {
+		ok, err := matchesFilters(filters, describe(item))
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			kept = append(kept, item)
+		}
+	}
+	return kept, nil
+}
+
+const tokenPrefix = "offset:"
+
+// page returns the part of items that begins where token says, and the token
+// of the next part. Without maxResults a page has the size of limit.
+func page[T any](items []T, token *string, maxResults *int32, limit int) ([]T, *string, error) {
+	size := limit
+	if maxResults != nil {
+		if *maxResults < 1 {
+			return nil, nil, fail("InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid.", *maxResults)
+		}
+		size = min(limit, int(*maxResults))
+	}
+	offset := 0
+	if deref(token) != "" {
+		text, err := base64.StdEncoding.DecodeString(*token)
+		number, isOurs := strings.CutPrefix(string(text), tokenPrefix)
+		parsed, parseErr := strconv.Atoi(number)
+		if err != nil || !isOurs || parseErr != nil || parsed < 0 {
+			return nil, nil, fail("InvalidNextToken", "The token '%s' is invalid.", *token)
+		}
+		offset = min(parsed, len(items))
+	}
+	end := min(offset+size, len(items))
+	if end == len(items) {
+		return items[offset:end], nil, nil
+	}
+	next := base64.StdEncoding.EncodeToString([]byte(tokenPrefix + strconv.Itoa(end)))
+	return items[offset:end], &next, nil
+}

@@ -1,0 +1,127 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"reflect"
+	"time"
+)
+
+// maxBody is the largest request that is read.
+const maxBody = 1 << 20
+
+// call is one request on its way.
+type call struct {
+	ctx       context.Context
+	service   *service
+	action    string
+	who       principal
+	requestID string
+	endpoint  string // base URL as the client wrote it
+}
+
+// Handler answers the requests of all services.
+func (c *Cloud) Handler() http.Handler { return http.HandlerFunc(c.serve) }
+
+func (c *Cloud) serve(w http.ResponseWriter, r *http.Request) {
+	started := time.Now()
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		http.Error(w, "request entity too large", http.StatusRequestEntityTooLarge)
+		return
+	}
+	service, name, received := c.route(r, body)
+	if service == nil {
+		http.Error(w, "no such AWS service here: "+r.Method+" "+r.URL.Path, http.StatusNotFound)
+		return
+	}
+	caller := &call{ctx: r.Context(), service: service, action: name, endpoint: "http://" + r.Host}
+	output, err := c.perform(caller, received)
+	if err == nil {
+		err = service.protocol.answer(w, caller, output)
+	}
+	problem := c.asAPIError(caller, err)
+	if problem != nil {
+		service.protocol.refuse(w, caller, problem)
+	}
+	c.record(caller, problem, time.Since(started))
+	c.events.deliver()
+}
+
+// perform takes a call through the steps that AWS takes it through.
+func (c *Cloud) perform(caller *call, received *received) (any, error) {
+	op, known := caller.service.operations[caller.action]
+	fault, err := c.admit(caller, received, op.public)
+	if err != nil {
+		return nil, err
+	}
+	if err := fault.land(caller.ctx); err != nil {
+		return nil, err
+	}
+	if !known {
+		return nil, fail(caller.service.words.unknownCall, "The action %s is not valid for this web service.", caller.action)
+	}
+	input := op.newInput()
+	if err := caller.service.protocol.decode(received, input); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	err = c.authorise(caller, op.accesses(c, input))
+	if err == nil && isDryRun(input) {
+		err = fail("DryRunOperation", "Request would have succeeded, but DryRun flag is set.").with(http.StatusPreconditionFailed)
+	}
+	if err != nil || op.waits {
+		c.mu.Unlock()
+	} else {
+		defer c.mu.Unlock()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return op.run(c, caller, input)
+}
+
+// admit authenticates the caller and picks the fault that strikes the call, if
+// any.
+func (c *Cloud) admit(caller *call, received *received, public bool) (strike, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settle()
+	caller.requestID = c.newUUID()
+	if !public {
+		who, err := c.authenticate(caller.service, received)
+		if err != nil {
+			return strike{}, err
+		}
+		caller.who = who
+	}
+	if !c.takeToken(caller) {
+		words := caller.service.words
+		return strike{}, fail(words.throttled, "Request limit exceeded.").with(words.throttleHTTP)
+	}
+	return c.nextFault(caller), nil
+}
+
+// asAPIError turns whatever went wrong into what AWS would say.
+func (c *Cloud) asAPIError(caller *call, err error) *apiError {
+	if err == nil {
+		return nil
+	}
+	var problem *apiError
+	if errors.As(err, &problem) {
+		return problem
+	}
+	c.log.Error("answered with an internal error", "service", caller.service.name, "action", caller.action, "error", err)
+	return fail("InternalError", "%s", err).with(http.StatusInternalServerError)
+}
+
+// isDryRun reads the DryRun field that most inputs of EC2 have.
+func isDryRun(input any) bool {
+	field := reflect.ValueOf(input).Elem().FieldByName("DryRun")
+	if !field.IsValid() || field.IsNil() {
+		return false
+	}
+	return field.Elem().Bool()
+}

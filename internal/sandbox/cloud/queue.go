@@ -1,0 +1,242 @@
+package cloud
+
+import (
+	"crypto/md5"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// Limits of SQS.
+const (
+	maxMessageSize = 1 << 20 // bytes
+	maxLongPoll    = 20      // seconds
+	maxReceive     = 10      // messages at a time
+)
+
+// queue is a standard queue.
+type queue struct {
+	name       string
+	created    time.Time
+	attributes map[string]string
+	tags       map[string]string
+	messages   []*message
+	arrived    chan struct{} // closed and replaced when there is something new
+}
+
+type message struct {
+	id, body  string
+	receipt   string // of the latest receipt
+	sent      time.Time
+	hidden    time.Time // until when it is invisible
+	received  int
+	firstSeen time.Time
+}
+
+func newQueue(name string, now time.Time) *queue {
+	return &queue{
+		name: name, created: now, tags: map[string]string{}, arrived: make(chan struct{}),
+		attributes: map[string]string{
+			"VisibilityTimeout": "30", "MessageRetentionPeriod": "345600", "DelaySeconds": "0", "MaximumMessageSize": strconv.Itoa(maxMessageSize),
+			"ReceiveMessageWaitTimeSeconds": "0", "SqsManagedSseEnabled": "true",
+		},
+	}
+}
+
+// attributeRanges are the numeric attributes and what they may be.
+func attributeRanges() map[string][2]int {
+	return map[string][2]int{
+		"VisibilityTimeout": {0, 43_200}, "MessageRetentionPeriod": {60, 1_209_600}, "DelaySeconds": {0, 900},
+		"MaximumMessageSize": {1_024, maxMessageSize}, "ReceiveMessageWaitTimeSeconds": {0, maxLongPoll}, "KmsDataKeyReusePeriodSeconds": {60, 86_400},
+	}
+}
+
+// set validates and stores attributes; an empty value of a text removes it.
+func (q *queue) set(attributes map[string]string) error {
+	texts := []string{"Policy", "RedrivePolicy", "RedriveAllowPolicy", "KmsMasterKeyId", "SqsManagedSseEnabled"}
+	for name, value := range attributes {
+		if bounds, numeric := attributeRanges()[name]; numeric {
+			n, err := strconv.Atoi(value)
+			if err != nil || n < bounds[0] || n > bounds[1] {
+				return fail("InvalidAttributeValue", "Invalid value for the parameter %s.", name)
+			}
+		} else if !slices.Contains(texts, name) {
+			return fail("InvalidAttributeName", "Unknown Attribute %s.", name)
+		}
+	}
+	maps.Copy(q.attributes, attributes)
+	maps.DeleteFunc(q.attributes, func(_, value string) bool { return value == "" })
+	return nil
+}
+
+// agreesWith tells whether creating the queue again with these attributes is
+// harmless.
+func (q *queue) agreesWith(attributes map[string]string) bool {
+	for name, value := range attributes {
+		if q.attributes[name] != value {
+			return false
+		}
+	}
+	return true
+}
+
+func (q *queue) describe(now time.Time) map[string]string {
+	visible, hidden := 0, 0
+	for _, m := range q.messages {
+		if m.hidden.After(now) {
+			hidden++
+		} else {
+			visible++
+		}
+	}
+	all := maps.Clone(q.attributes)
+	all["ApproximateNumberOfMessages"] = strconv.Itoa(visible)
+	all["ApproximateNumberOfMessagesNotVisible"] = strconv.Itoa(hidden)
+	all["ApproximateNumberOfMessagesDelayed"] = "0"
+	all["CreatedTimestamp"] = strconv.FormatInt(q.created.Unix(), 10)
+	all["LastModifiedTimestamp"] = all["CreatedTimestamp"]
+	return all
+}
+
+// wake tells those who wait for a message to look again.
+func (q *queue) wake() {
+	close(q.arrived)
+	q.arrived = make(chan struct{})
+}
+
+// enqueue puts a message on a queue. The services of AWS that write to queues,
+// such as the warnings that a spot instance is about to be reclaimed, come in
+// here.
+func (c *Cloud) enqueue(q *queue, body string) *message {
+	m := &message{id: c.newUUID(), body: body, sent: c.wall()}
+	q.messages = append(q.messages, m)
+	q.wake()
+	return m
+}
+
+func (c *Cloud) sendMessage(_ *call, in *sqs.SendMessageInput) (*sqs.SendMessageOutput, error) {
+	q, err := c.findQueue(in.QueueUrl)
+	if err != nil {
+		return nil, err
+	}
+	body := deref(in.MessageBody)
+	if body == "" || len(body) > maxMessageSize {
+		return nil, fail("InvalidParameterValue", "The message body must be between 1 and %d bytes long.", maxMessageSize)
+	}
+	m := c.enqueue(q, body)
+	return &sqs.SendMessageOutput{MessageId: &m.id, MD5OfMessageBody: aws.String(md5Of(body))}, nil
+}
+
+func md5Of(text string) string {
+	sum := md5.Sum([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// receiveMessage waits up to the given time for messages, without the cloud's
+// lock.
+func (c *Cloud) receiveMessage(caller *call, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
+	if n := in.MaxNumberOfMessages; n < 0 || n > maxReceive {
+		return nil, fail("InvalidParameterValue", "Value %d for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided.", n)
+	}
+	if in.WaitTimeSeconds < 0 || in.WaitTimeSeconds > maxLongPoll {
+		return nil, fail("InvalidParameterValue", "Value %d for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided.", in.WaitTimeSeconds)
+	}
+	var deadline <-chan time.Time
+	for {
+		found, arrived, wait, err := c.takeMessages(in)
+		if err != nil || len(found) > 0 || wait == 0 {
+			return &sqs.ReceiveMessageOutput{Messages: found}, err
+		}
+		if deadline == nil {
+			timer := time.NewTimer(wait)
+			defer timer.Stop()
+			deadline = timer.C
+		}
+		again := time.NewTimer(time.Second) // a hidden message may have become visible
+		select {
+		case <-arrived:
+		case <-again.C:
+		case <-deadline:
+			again.Stop()
+			return &sqs.ReceiveMessageOutput{}, nil
+		case <-caller.ctx.Done():
+			again.Stop()
+			return nil, caller.ctx.Err()
+		}
+		again.Stop()
+	}
+}
+
+// takeMessages hides and returns what is visible now, the channel that tells
+// of new messages, and how long the caller wants to wait for them.
+func (c *Cloud) takeMessages(in *sqs.ReceiveMessageInput) (found []types.Message, arrived chan struct{}, wait time.Duration, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q, err := c.findQueue(in.QueueUrl)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	now := c.wall()
+	timeout := seconds(q.attributes["VisibilityTimeout"])
+	if in.VisibilityTimeout > 0 {
+		timeout = time.Duration(in.VisibilityTimeout) * time.Second
+	}
+	for _, m := range q.messages {
+		if len(found) >= max(1, int(in.MaxNumberOfMessages)) {
+			break
+		}
+		if m.hidden.After(now) {
+			continue
+		}
+		found = append(found, c.receive(m, now, timeout))
+	}
+	wait = time.Duration(in.WaitTimeSeconds) * time.Second
+	if wait == 0 {
+		wait = seconds(q.attributes["ReceiveMessageWaitTimeSeconds"])
+	}
+	return found, q.arrived, wait, nil
+}
+
+func (c *Cloud) receive(m *message, now time.Time, timeout time.Duration) types.Message {
+	m.hidden = now.Add(timeout)
+	m.receipt = c.newToken(64)
+	m.received++
+	if m.firstSeen.IsZero() {
+		m.firstSeen = now
+	}
+	receipt := m.receipt
+	return types.Message{
+		MessageId: &m.id, Body: &m.body, ReceiptHandle: &receipt, MD5OfBody: aws.String(md5Of(m.body)),
+		Attributes: map[string]string{
+			"SentTimestamp": strconv.FormatInt(m.sent.UnixMilli(), 10), "ApproximateReceiveCount": strconv.Itoa(m.received),
+			"ApproximateFirstReceiveTimestamp": strconv.FormatInt(m.firstSeen.UnixMilli(), 10),
+		},
+	}
+}
+
+func seconds(text string) time.Duration {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(n) * time.Second
+}
+
+// deleteMessage is no error for a message that is gone.
+func (c *Cloud) deleteMessage(_ *call, in *sqs.DeleteMessageInput) (*sqs.DeleteMessageOutput, error) {
+	q, err := c.findQueue(in.QueueUrl)
+	if err != nil {
+		return nil, err
+	}
+	if deref(in.ReceiptHandle) == "" {
+		return nil, fail("ReceiptHandleIsInvalid", "The input receipt handle is invalid.")
+	}
+	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool { return m.receipt == *in.ReceiptHandle })
+	return &sqs.DeleteMessageOutput{}, nil
+}

@@ -1,0 +1,37 @@
+package cloud
+
+import (
+	"maps"
+	"slices"
+)
+
+// deref returns what p points to, or the zero value if it is nil: optional
+// members of SDK types are pointers.
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
+}
+
+// texts turns a list of enumeration values into strings.
+func texts[T ~string](values []T) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
+}
+
+// nilIfEmpty returns nil for the empty string, so that the field is absent.
+func nilIfEmpty(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
