@@ -1,0 +1,151 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Options are the knobs of an agent. The zero value of each means its default.
+type Options struct {
+	// BatchIdle is how long no further pod may come up before a batch is planned: 100 ms.
+	BatchIdle time.Duration
+	// BatchMax bounds the wait while more keep coming: 10 s.
+	BatchMax time.Duration
+	// StartupTimeout is how long a machine may take to come up: 15 min.
+	StartupTimeout time.Duration
+	// Interval is the longest time between two turns, and between two comparisons
+	// of the nodes with the cloud's instances: 1 min.
+	Interval time.Duration
+	// NodeCost is the cost of having one more machine, beyond its price.
+	NodeCost offer.Price
+	// PackingBudget bounds the effort spent on improving a plan.
+	PackingBudget time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	fill := func(d *time.Duration, value time.Duration) {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	fill(&o.BatchIdle, 100*time.Millisecond)
+	fill(&o.BatchMax, 10*time.Second)
+	fill(&o.StartupTimeout, 15*time.Minute)
+	fill(&o.Interval, time.Minute)
+	return o
+}
+
+// Agent gives a cluster the nodes that it needs. Make it with New.
+type Agent struct {
+	cluster Cluster
+	cloud   Cloud
+	options Options
+	log     hclog.Logger
+	metrics *Metrics
+
+	plan    func(decide.Input) decide.Plan
+	replan  signal // something changed that planning looks at
+	redrain signal // something changed that draining looks at
+
+	leading  atomic.Bool
+	lastTurn atomic.Int64 // unix nanoseconds at which a turn began
+
+	assumed *assumptions
+	ledger  *ledger
+	history history
+	drains  drains
+}
+
+// New returns an agent that is not running yet.
+func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
+	return &Agent{
+		cluster: c,
+		cloud:   cloud,
+		options: options.withDefaults(),
+		log:     log,
+		metrics: newMetrics(),
+		plan:    decide.Decide,
+		replan:  newSignal(),
+		redrain: newSignal(),
+		assumed: newAssumptions(),
+		ledger:  newLedger(),
+		history: newHistory(),
+		drains:  newDrains(),
+	}
+}
+
+// Metrics are the agent's own.
+func (a *Agent) Metrics() *Metrics { return a.metrics }
+
+// Run works until the context ends, and then stops acting at once. Only one
+// agent of a cluster may run at a time: see leader election.
+func (a *Agent) Run(ctx context.Context) error {
+	a.lastTurn.Store(time.Now().UnixNano())
+	a.leading.Store(true)
+	defer a.leading.Store(false)
+	a.log.Info("began to lead")
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return a.watch(ctx) })
+	g.Go(func() error { return a.loop(ctx) })
+	g.Go(func() error { return a.drainLoop(ctx) })
+	g.Go(func() error { return a.sweepLoop(ctx) })
+	if err := g.Wait(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("run the agent: %w", err)
+	}
+	return nil
+}
+
+// watch passes changes of the cluster on to both loops.
+func (a *Agent) watch(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-a.cluster.Changed():
+			a.replan.set()
+			a.redrain.set()
+		}
+	}
+}
+
+// sweepLoop removes what no machine uses any more.
+func (a *Agent) sweepLoop(ctx context.Context) error {
+	ticker := time.NewTicker(sweepInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+		if err := a.sweep(ctx); err != nil && ctx.Err() == nil {
+			a.log.Warn("left unused cloud resources for later", "error", err)
+		}
+	}
+}
+
+func (a *Agent) sweep(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, cloudTimeout)
+	defer cancel()
+	return a.cloud.Sweep(ctx)
+}
+
+// signal is a dirty bit that can be waited for.
+type signal chan struct{}
+
+func newSignal() signal { return make(signal, 1) }
+
+func (s signal) set() {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
+}

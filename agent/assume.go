@@ -1,0 +1,210 @@
+package agent
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// assumptions hold what the agent has done and its caches may not show yet:
+// nodes created, pods bound, nodes changed. Without them a turn on a cache that
+// lags would do the same again, and count what is in flight for nothing. Each is
+// forgotten once the caches agree, and after assumptionTTL.
+type assumptions struct {
+	mu    sync.Mutex
+	nodes map[string]assumedNode
+	pods  map[string]assumedBinding // by UID
+	edits map[string]assumedEdit    // by node
+}
+
+type assumedNode struct {
+	node cluster.Node
+	// created is false where the cloud has the machine, but creating its Node
+	// object went wrong: it takes up room, and nothing may be bound to it.
+	created bool
+	until   time.Time
+}
+
+type assumedBinding struct {
+	node  string
+	until time.Time
+}
+
+type assumedEdit struct {
+	changes []cluster.NodeChange
+	deleted bool
+	until   time.Time
+}
+
+func newAssumptions() *assumptions {
+	return &assumptions{
+		nodes: map[string]assumedNode{},
+		pods:  map[string]assumedBinding{},
+		edits: map[string]assumedEdit{},
+	}
+}
+
+func (a *assumptions) node(node cluster.Node, created bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.nodes[node.Name] = assumedNode{node: node, created: created, until: time.Now().Add(assumptionTTL)}
+}
+
+func (a *assumptions) bound(pod cluster.PodKey, node string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.pods[pod.UID] = assumedBinding{node: node, until: time.Now().Add(assumptionTTL)}
+}
+
+func (a *assumptions) edited(node string, change cluster.NodeChange) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.edits[node]
+	e.changes = append(slices.Clip(e.changes), change)
+	e.until = time.Now().Add(assumptionTTL)
+	a.edits[node] = e
+}
+
+func (a *assumptions) deleted(node string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.edits[node]
+	e.deleted, e.until = true, time.Now().Add(assumptionTTL)
+	a.edits[node] = e
+}
+
+// gone forgets a node that the agent has let go.
+func (a *assumptions) gone(node string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.nodes, node)
+	delete(a.edits, node)
+}
+
+// uncreated reports whether the node has no Node object although its machine exists.
+func (a *assumptions) uncreated(node string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n, ok := a.nodes[node]
+	return ok && !n.created
+}
+
+// apply returns the snapshot as it will be once the caches have caught up. The
+// argument is not changed.
+func (a *assumptions) apply(s *cluster.Snapshot) *cluster.Snapshot {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := *s
+	now := time.Now()
+	a.applyPods(&out, now)
+	a.applyEdits(&out, now)
+	a.applyNodes(&out, now)
+	return &out
+}
+
+func (a *assumptions) applyPods(s *cluster.Snapshot, now time.Time) {
+	if len(a.pods) == 0 {
+		return
+	}
+	s.Pods = slices.Clone(s.Pods)
+	open := make(map[string]bool, len(a.pods))
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		bound, ok := a.pods[p.UID]
+		if !ok || p.NodeName != "" || now.After(bound.until) {
+			continue
+		}
+		open[p.UID] = true
+		p.NodeName, p.State = bound.node, cluster.PodBound
+	}
+	maps.DeleteFunc(a.pods, func(uid string, _ assumedBinding) bool { return !open[uid] })
+}
+
+func (a *assumptions) applyEdits(s *cluster.Snapshot, now time.Time) {
+	if len(a.edits) == 0 {
+		return
+	}
+	s.Nodes = slices.Clone(s.Nodes)
+	open := make(map[string]bool, len(a.edits))
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		e, ok := a.edits[n.Name]
+		if !ok || now.After(e.until) {
+			continue
+		}
+		differs := e.deleted && !n.Deleting
+		n.Deleting = n.Deleting || e.deleted
+		for _, c := range e.changes {
+			differs = edit(n, c) || differs
+		}
+		open[n.Name] = differs
+	}
+	maps.DeleteFunc(a.edits, func(name string, _ assumedEdit) bool { return !open[name] })
+}
+
+func (a *assumptions) applyNodes(s *cluster.Snapshot, now time.Time) {
+	if len(a.nodes) == 0 {
+		return
+	}
+	for i := range s.Nodes {
+		delete(a.nodes, s.Nodes[i].Name)
+	}
+	maps.DeleteFunc(a.nodes, func(_ string, n assumedNode) bool { return now.After(n.until) })
+	s.Nodes = slices.Clone(s.Nodes)
+	for _, n := range a.nodes {
+		s.Nodes = append(s.Nodes, n.node)
+	}
+	s.Sort()
+}
+
+// edit applies a change to a node whose maps and slices are shared, and reports
+// whether it made a difference.
+func edit(n *cluster.Node, c cluster.NodeChange) bool {
+	labels := editMap(&n.Labels, c.SetLabels, c.RemoveLabels)
+	annotations := editMap(&n.Annotations, c.SetAnnotations, c.RemoveAnnotations)
+	taints := editTaints(&n.Taints, c)
+	cordon := c.Cordon != nil && n.Unschedulable != *c.Cordon
+	if cordon {
+		n.Unschedulable = *c.Cordon
+	}
+	n.Initialized = initialized(n)
+	return labels || annotations || taints || cordon
+}
+
+func editMap(m *map[string]string, set map[string]string, remove []string) bool {
+	edited := maps.Clone(*m)
+	if edited == nil {
+		edited = map[string]string{}
+	}
+	maps.Copy(edited, set)
+	for _, key := range remove {
+		delete(edited, key)
+	}
+	if maps.Equal(edited, *m) {
+		return false
+	}
+	*m = edited
+	return true
+}
+
+func editTaints(taints *[]corev1.Taint, c cluster.NodeChange) bool {
+	same := func(t corev1.Taint) func(corev1.Taint) bool {
+		return func(o corev1.Taint) bool { return o.MatchTaint(&t) }
+	}
+	edited := slices.DeleteFunc(slices.Clone(*taints), func(t corev1.Taint) bool {
+		return slices.ContainsFunc(c.RemoveTaints, same(t))
+	})
+	differs := len(edited) != len(*taints)
+	for _, t := range c.AddTaints {
+		if !slices.ContainsFunc(edited, same(t)) {
+			edited, differs = append(edited, t), true
+		}
+	}
+	*taints = edited
+	return differs
+}

@@ -1,0 +1,91 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+)
+
+// bind carries out a plan's bindings to nodes that exist. Only pods on nodes of
+// ours that are not up yet are bound here; a pod that fits a node that is up is
+// left to kube-scheduler, and so are the pods of a Provisioner that says so.
+func (a *Agent) bind(ctx context.Context, v *view, plan *decide.Plan) (bound int) {
+	if len(plan.Bindings) == 0 {
+		return 0
+	}
+	fresh := a.verify(v)
+	byNode := map[string][]cluster.PodKey{}
+	for _, b := range plan.Bindings {
+		byNode[b.Node] = append(byNode[b.Node], b.Pod)
+		a.tell(b.Pod, eventNominated, "fits node "+b.Node)
+	}
+	var total atomic.Int64
+	var g errgroup.Group
+	g.SetLimit(nodesAtOnce)
+	for node, pods := range byNode {
+		if !a.binds(v, fresh, node) {
+			continue
+		}
+		g.Go(func() error {
+			total.Add(int64(a.bindAll(ctx, fresh, node, pods)))
+			return nil
+		})
+	}
+	_ = g.Wait() // bindAll deals with errors itself
+	return int(total.Load())
+}
+
+// binds reports whether the agent binds pods to the node itself.
+func (a *Agent) binds(v *view, fresh *verifier, name string) bool {
+	n := v.nodes[name]
+	if n == nil || n.Provisioner == "" || n.Initialized || !fresh.node(name) || a.assumed.uncreated(name) {
+		return false
+	}
+	p := v.byName[n.Provisioner]
+	return p != nil && p.spec.Spec.PodBinding == api.BindImmediate
+}
+
+// bindAll binds the pods that still wait, and returns how many are bound now.
+func (a *Agent) bindAll(ctx context.Context, fresh *verifier, node string, pods []cluster.PodKey) int {
+	var bound atomic.Int64
+	var g errgroup.Group
+	g.SetLimit(bindsAtOnce / nodesAtOnce)
+	for _, pod := range pods {
+		if !fresh.pod(pod) || fresh.pods[pod.UID].State != cluster.PodPending || fresh.pods[pod.UID].Template.ResourceClaims {
+			continue
+		}
+		g.Go(func() error {
+			if a.bindOne(ctx, pod, node) {
+				bound.Add(1)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // bindOne deals with errors itself
+	return int(bound.Load())
+}
+
+func (a *Agent) bindOne(ctx context.Context, pod cluster.PodKey, node string) bool {
+	call, cancel := context.WithTimeout(ctx, clusterTimeout)
+	defer cancel()
+	err := a.cluster.Bind(call, pod, node)
+	switch {
+	case err == nil:
+		a.assumed.bound(pod, node)
+		a.metrics.waited(a.metrics.untilBinding, a.history.firstSeen[pod.UID])
+		a.log.Debug("bound a pod", "pod", pod.String(), "node", node)
+		return true
+	case errors.Is(err, cluster.ErrStale):
+		a.log.Debug("skipped a pod that has changed", "pod", pod.String(), "node", node)
+	case ctx.Err() == nil:
+		a.log.Warn("left a pod unbound", "pod", pod.String(), "node", node, "error", err)
+	}
+	a.replan.set()
+	return false
+}

@@ -1,0 +1,30 @@
+package agent
+
+import "time"
+
+// Every call has a deadline, and what is done at the same time has a bound.
+const (
+	cloudTimeout   = 2 * time.Minute
+	clusterTimeout = 15 * time.Second
+
+	launchesAtOnce = 8  // orders
+	nodesAtOnce    = 16 // Node objects of one order
+	bindsAtOnce    = 64 // pods, of all nodes together
+	drainsAtOnce   = 32 // nodes
+	evictsAtOnce   = 16 // pods of one node
+	patchesAtOnce  = 16
+
+	// launchAttempts bounds how often an order is repeated under its launch id
+	// after an error that leaves open whether machines were bought.
+	launchAttempts = 3
+	// planRounds bounds how often a turn plans anew because a cloud refused.
+	planRounds = 8
+
+	sweepInterval = 10 * time.Minute
+	// assumptionTTL is how long the agent trusts what it did over what its caches say.
+	assumptionTTL = 30 * time.Second
+	// avoidTime is how long an offering is avoided after its machine did not come up.
+	avoidTime = 15 * time.Minute
+	// listingLag is how long a new instance may be missing in a cloud's listing.
+	listingLag = time.Minute
+)

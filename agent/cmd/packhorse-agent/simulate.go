@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/forecast"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// simulation holds the flags of `simulate`.
+type simulation struct {
+	files     []string
+	tables    []string
+	catalogue string
+	region    string
+	output    string
+	budget    time.Duration
+}
+
+func simulateCommand() *cobra.Command {
+	s := &simulation{}
+	cmd := &cobra.Command{
+		Use:   "simulate -f FILE [FILE ...]",
+		Short: "Say what would be bought for the pods in some files, at what price, and why not",
+		Long: `simulate makes the same decision as the agent, from files and in milliseconds.
+It needs no cluster and no AWS account, and touches nothing.
+
+Files may hold any mix of Provisioner, AWSNodeTemplate, Node, Pod,
+PersistentVolume(Claim), StorageClass and workloads (Deployment, StatefulSet,
+DaemonSet, ReplicaSet, Job, CronJob, List): replicas become pods. "-" is the
+standard input.`,
+		Example: `  packhorse-agent simulate -f provisioner.yaml -f deployment.yaml
+  kubectl get deploy,ds -A -o yaml | packhorse-agent simulate -f provisioner.yaml -f - -o markdown
+  packhorse-agent simulate --pods-csv pods.csv --region us-east-1 -o json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s.files = append(s.files, args...)
+			return s.run(cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&s.files, "filename", "f", nil, "`FILE` with manifests in YAML or JSON; may be repeated")
+	flags.StringArrayVar(&s.tables, "pods-csv", nil, "`FILE` with pods as rows: cpu_milli, mem_mib, count, and optionally gpu, gpu_name, node_selector")
+	flags.StringVar(&s.catalogue, "catalogue", "", "`FILE` with instance types and prices, CSV or saved JSON (default: the built-in one)")
+	flags.StringVar(&s.region, "region", cmp.Or(os.Getenv("AWS_REGION"), "us-east-1"), "AWS `REGION` whose types and prices count")
+	flags.StringVarP(&s.output, "output", "o", "text", "text, json or markdown")
+	flags.DurationVar(&s.budget, "budget", 0, "effort to spend on a better packing (default: the agent's)")
+	return cmd
+}
+
+func (s *simulation) run(out io.Writer) error {
+	if len(s.files)+len(s.tables) == 0 {
+		return errors.New("nothing to simulate: name files with -f or --pods-csv")
+	}
+	render, ok := renderers[s.output]
+	if !ok {
+		return fmt.Errorf("output %q is not known: use text, json or markdown", s.output)
+	}
+	set, err := s.read()
+	if err != nil {
+		return err
+	}
+	catalogue, err := s.readCatalogue()
+	if err != nil {
+		return err
+	}
+	source := forecast.Source{
+		Set: set, Catalogue: catalogue, Region: s.region, Now: time.Now(),
+		Settings: decide.Settings{PackingBudget: s.budget},
+	}
+	in, warnings, err := source.Input()
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	plan := decide.Decide(in)
+	report := explain.Of(plan, time.Since(started))
+	report.Warnings = warnings
+	return render(out, &report)
+}
+
+func (s *simulation) read() (*manifest.Set, error) {
+	b := manifest.NewBuilder()
+	for _, f := range s.files {
+		b.AddFile(f)
+	}
+	for _, f := range s.tables {
+		b.AddPodsCSVFile(f)
+	}
+	return b.Build()
+}
+
+func (s *simulation) readCatalogue() (*offer.Catalogue, error) {
+	if s.catalogue == "" {
+		return offer.ReadCatalogue(bytes.NewReader(offer.EmbeddedCSV()))
+	}
+	f, err := os.Open(s.catalogue)
+	if err != nil {
+		return nil, fmt.Errorf("open the catalogue: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	catalogue, err := offer.ReadCatalogue(f)
+	if err != nil {
+		return nil, fmt.Errorf("read the catalogue %s: %w", s.catalogue, err)
+	}
+	return catalogue, nil
+}
+
+// renderers write a report, by the value of --output.
+var renderers = map[string]func(io.Writer, *explain.Report) error{
+	"text": func(w io.Writer, r *explain.Report) error {
+		_, err := io.WriteString(w, r.Text())
+		return err
+	},
+	"markdown": func(w io.Writer, r *explain.Report) error {
+		_, err := io.WriteString(w, r.Markdown())
+		return err
+	},
+	"json": func(w io.Writer, r *explain.Report) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	},
+}

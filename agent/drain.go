@@ -1,0 +1,200 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// drains is what the draining loop remembers between passes. Only that loop, and
+// the goroutines of one pass under its lock, use it.
+type drains struct {
+	mu      sync.Mutex
+	began   map[string]time.Time // by node
+	retries map[string]retry     // by UID of the pod
+}
+
+// retry is when an eviction may be tried again.
+type retry struct {
+	at      time.Time
+	refused int
+}
+
+func newDrains() drains {
+	return drains{began: map[string]time.Time{}, retries: map[string]retry{}}
+}
+
+const (
+	drainPoll = time.Second
+	// kubeletPatience is how long a drain waits for a kubelet that is not ready to
+	// stop pods that were told to go.
+	kubeletPatience = 5 * time.Minute
+	// excludeFromBalancers keeps load balancers from sending new connections.
+	excludeFromBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"
+)
+
+// drainLoop empties the nodes that are being deleted, gives their machines back
+// and lets the Node objects go. It does not wait for the planning loop.
+func (a *Agent) drainLoop(ctx context.Context) error {
+	if err := a.awaitSync(ctx); err != nil {
+		return err
+	}
+	for {
+		idle := a.options.Interval
+		if a.drainPass(ctx) > 0 {
+			idle = drainPoll
+		}
+		timer := time.NewTimer(idle)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-a.redrain:
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// drainPass takes each node that is being deleted one step further, and returns
+// how many of them are left.
+func (a *Agent) drainPass(ctx context.Context) int {
+	s := a.assumed.apply(a.cluster.Snapshot())
+	pods := podsOn(s)
+	var leaving, empty []*cluster.Node
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Deleting && n.Provisioner != "" && held(n, api.Finalizer) {
+			leaving = append(leaving, n)
+		}
+	}
+	a.drains.keep(leaving, s)
+	var mu sync.Mutex
+	var g errgroup.Group
+	g.SetLimit(drainsAtOnce)
+	for _, n := range leaving {
+		g.Go(func() error {
+			if a.drain(ctx, n, pods[n.Name]) {
+				mu.Lock()
+				defer mu.Unlock()
+				empty = append(empty, n)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // each step deals with its own errors and is taken again
+	return len(leaving) - a.finish(ctx, empty, pods)
+}
+
+// drain takes one node a step further and reports whether its machine may be
+// given back.
+func (a *Agent) drain(ctx context.Context, n *cluster.Node, pods []*cluster.Pod) bool {
+	if !a.closeNode(ctx, n) {
+		return false
+	}
+	if !hasKubelet(n) || a.ledger.instanceGone(n.Name) {
+		return true // nothing runs there that could be stopped in order
+	}
+	silent := !n.Ready && a.drains.since(n.Name) >= kubeletPatience
+	evictable := slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool {
+		return !waitedFor(p) || silent && p.State == cluster.PodTerminating
+	})
+	if a.graceOver(n) {
+		a.deletePods(ctx, evictable, 0)
+		return true
+	}
+	next := slices.DeleteFunc(slices.Clone(evictable), func(p *cluster.Pod) bool { return p.Template.Critical })
+	if len(next) == 0 {
+		next = evictable
+	}
+	a.evictAll(ctx, n, next)
+	return len(next) == 0
+}
+
+// closeNode keeps new pods and connections away.
+func (a *Agent) closeNode(ctx context.Context, n *cluster.Node) bool {
+	tainted := slices.ContainsFunc(n.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&disruptionTaint) })
+	if tainted && n.Unschedulable && n.Labels[excludeFromBalancers] != "" {
+		return true
+	}
+	closed := a.patchNode(ctx, n.Name, cluster.NodeChange{
+		SetLabels: map[string]string{excludeFromBalancers: "true"},
+		AddTaints: []corev1.Taint{disruptionTaint},
+		Cordon:    ptr.To(true),
+	})
+	if closed {
+		a.log.Info("began to drain a node", "node", n.Name, "provisioner", n.Provisioner)
+		a.cluster.Event(nodeRef(n.Name), corev1.EventTypeNormal, eventDraining, "the node's pods are being evicted")
+	}
+	return closed
+}
+
+// hasKubelet reports whether a kubelet has ever taken the node over.
+func hasKubelet(n *cluster.Node) bool { return n.Ready || n.Initialized }
+
+// waitedFor reports whether a drain evicts the pod and waits until it is gone.
+// DaemonSet and static pods would come back, and pods that tolerate the taints of
+// a drain are meant to stay until the machine goes.
+func waitedFor(p *cluster.Pod) bool {
+	if p.Template.DaemonSet || p.Template.Static {
+		return false
+	}
+	unschedulable := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+	return !slices.ContainsFunc(p.Template.Tolerations, func(t corev1.Toleration) bool {
+		return tolerates(t, disruptionTaint) || tolerates(t, unschedulable)
+	})
+}
+
+func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
+	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+		return false
+	}
+	return t.Operator == corev1.TolerationOpExists || t.Key != "" && t.Value == taint.Value
+}
+
+// graceOver reports whether the Provisioner's terminationGracePeriod has passed
+// since this agent began to drain the node.
+func (a *Agent) graceOver(n *cluster.Node) bool {
+	for _, p := range a.cluster.Provisioners() {
+		if p.Name == n.Provisioner && p.Spec.Disruption != nil && p.Spec.Disruption.TerminationGracePeriod != nil {
+			return a.drains.since(n.Name) >= p.Spec.Disruption.TerminationGracePeriod.Duration
+		}
+	}
+	return false
+}
+
+// keep forgets what is gone and notes what is new.
+func (d *drains) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	began := make(map[string]time.Time, len(leaving))
+	for _, n := range leaving {
+		t, known := d.began[n.Name]
+		if !known {
+			t = time.Now()
+		}
+		began[n.Name] = t
+	}
+	d.began = began
+	retries := make(map[string]retry, len(d.retries))
+	for i := range s.Pods {
+		if r, ok := d.retries[s.Pods[i].UID]; ok {
+			retries[s.Pods[i].UID] = r
+		}
+	}
+	d.retries = retries
+}
+
+func (d *drains) since(node string) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Since(d.began[node])
+}

@@ -1,0 +1,56 @@
+package agent
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+)
+
+// The reasons of events. Users filter by them: they are part of the interface.
+const (
+	eventUnplaceable     = "Unplaceable"     // pod: no node can be bought for it
+	eventNominated       = "Nominated"       // pod: the node it will run on
+	eventLaunched        = "Launched"        // node: what was bought, and at what price
+	eventAdopted         = "Adopted"         // node: its object was made from the instance
+	eventInitialized     = "Initialized"     // node: it is up
+	eventNeverRegistered = "NeverRegistered" // node: its machine did not come up
+	eventDisrupting      = "Disrupting"      // node: it will be taken away, and why
+	eventKept            = "Kept"            // node: it will not be taken away after all
+	eventDraining        = "Draining"        // node: its pods are being evicted
+	eventEvictionBlocked = "EvictionBlocked" // node: a disruption budget forbids an eviction
+	eventTerminated      = "Terminated"      // node: its machine was given back
+	eventInstanceGone    = "InstanceGone"    // node: its machine does not exist any more
+	eventLaunchFailed    = "LaunchFailed"    // Provisioner: a cloud refused
+)
+
+func nodeRef(name string) cluster.ObjectRef { return cluster.ObjectRef{Kind: "Node", Name: name} }
+
+func podRef(k cluster.PodKey) cluster.ObjectRef {
+	return cluster.ObjectRef{Kind: "Pod", Namespace: k.Namespace, Name: k.Name, UID: k.UID}
+}
+
+func provisionerRef(p *api.Provisioner) cluster.ObjectRef {
+	return cluster.ObjectRef{Kind: api.ProvisionerKind, Name: p.Name, UID: string(p.UID)}
+}
+
+// tell sends an event about a waiting pod, unless it was the last one about it.
+func (a *Agent) tell(pod cluster.PodKey, reason, message string) {
+	if a.history.told[pod.UID] == reason+message {
+		return
+	}
+	a.history.told[pod.UID] = reason + message
+	eventType := corev1.EventTypeNormal
+	if reason == eventUnplaceable {
+		eventType = corev1.EventTypeWarning
+	}
+	a.cluster.Event(podRef(pod), eventType, reason, message)
+}
+
+// explain tells the pods that have no place why.
+func (a *Agent) explain(plan *decide.Plan) {
+	for _, u := range plan.Unplaced {
+		a.tell(u.Pod, eventUnplaceable, u.Reason)
+	}
+}

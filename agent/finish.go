@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// finish gives the machines of drained nodes back and, once the cloud confirms
+// that they are going, lets the Node objects go. It returns how many went.
+func (a *Agent) finish(ctx context.Context, drained []*cluster.Node, pods map[string][]*cluster.Pod) int {
+	gone := a.terminate(ctx, drained)
+	results := make([]bool, len(drained))
+	var g errgroup.Group
+	g.SetLimit(patchesAtOnce)
+	for i, n := range drained {
+		if !gone[instanceID(n.ProviderID)] {
+			continue
+		}
+		g.Go(func() error {
+			results[i] = a.letNodeGo(ctx, n, pods[n.Name])
+			return nil
+		})
+	}
+	_ = g.Wait() // what did not succeed is taken again in the next pass
+	went := 0
+	for _, ok := range results {
+		if ok {
+			went++
+		}
+	}
+	return went
+}
+
+// terminate returns the instances that are going.
+func (a *Agent) terminate(ctx context.Context, drained []*cluster.Node) map[string]bool {
+	gone := map[string]bool{"": true} // a node without a provider id has no machine
+	var ids []string
+	for _, n := range drained {
+		if id := instanceID(n.ProviderID); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return gone
+	}
+	slices.Sort(ids)
+	call, cancel := context.WithTimeout(ctx, cloudTimeout)
+	defer cancel()
+	confirmed, err := a.cloud.Terminate(call, ids)
+	if err != nil && ctx.Err() == nil {
+		a.log.Error("left instances for later", "instances", ids, "error", err)
+	}
+	for _, id := range confirmed {
+		gone[id] = true
+		a.ledger.gaveBack(id)
+	}
+	return gone
+}
+
+// letNodeGo removes the finalizer. Pods that no kubelet will ever stop are deleted
+// first, so that their controllers can replace them.
+func (a *Agent) letNodeGo(ctx context.Context, n *cluster.Node, pods []*cluster.Pod) bool {
+	if !hasKubelet(n) || a.ledger.instanceGone(n.Name) {
+		if !a.deletePods(ctx, pods, 0) {
+			return false
+		}
+	}
+	if !a.patchNode(ctx, n.Name, cluster.NodeChange{RemoveFinalizer: api.Finalizer}) {
+		return false
+	}
+	a.assumed.gone(n.Name)
+	a.ledger.scale(n.Provisioner)
+	took := a.drains.since(n.Name)
+	a.metrics.drained(n.Provisioner, took)
+	a.log.Info("terminated a node", "node", n.Name, "provisioner", n.Provisioner, "instance", instanceID(n.ProviderID),
+		"drain_seconds", took.Seconds())
+	a.cluster.Event(nodeRef(n.Name), corev1.EventTypeNormal, eventTerminated,
+		fmt.Sprintf("instance %s is going", instanceID(n.ProviderID)))
+	a.replan.set()
+	return true
+}

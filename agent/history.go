@@ -1,0 +1,120 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// history is what the planning loop remembers between turns. Losing it at a
+// restart costs a repeated event or a repeated attempt, nothing else. Only the
+// planning loop uses it.
+type history struct {
+	firstSeen map[string]time.Time // by UID: a pod was first seen waiting for a node
+	told      map[string]string    // by UID: the last event about a pod
+	pauses    map[string]pause     // by Provisioner
+	avoided   map[offering]avoidance
+}
+
+type pause struct {
+	until    time.Time
+	failures int
+	message  string
+}
+
+type offering struct{ instanceType, zone, capacityType string }
+
+type avoidance struct {
+	until  time.Time
+	reason string
+}
+
+func newHistory() history {
+	return history{
+		firstSeen: map[string]time.Time{},
+		told:      map[string]string{},
+		pauses:    map[string]pause{},
+		avoided:   map[offering]avoidance{},
+	}
+}
+
+// prune forgets pods that do not wait any more.
+func (h *history) prune(s *cluster.Snapshot) {
+	waiting := map[string]bool{}
+	for _, p := range pending(s) {
+		waiting[p.UID] = true
+	}
+	for uid := range h.firstSeen {
+		if !waiting[uid] {
+			delete(h.firstSeen, uid)
+			delete(h.told, uid)
+		}
+	}
+}
+
+// earliest returns when the first of the order's pods was seen waiting.
+func (h *history) earliest(o *order) time.Time {
+	var first time.Time
+	for _, m := range o.machines {
+		for _, p := range m.Pods {
+			if t, ok := h.firstSeen[p.UID]; ok && (first.IsZero() || t.Before(first)) {
+				first = t
+			}
+		}
+	}
+	return first
+}
+
+// fail pauses a Provisioner after a launch that broke: 5 s, doubled each time, up
+// to 2 min.
+func (h *history) fail(provisioner, message string) {
+	p := h.pauses[provisioner]
+	p.failures++
+	p.until = time.Now().Add(min(5*time.Second<<min(p.failures-1, 10), 2*time.Minute))
+	p.message = message
+	h.pauses[provisioner] = p
+}
+
+func (h *history) succeed(provisioner string) { delete(h.pauses, provisioner) }
+
+// paused returns until when and why a Provisioner is paused; an empty message
+// means that it is not.
+func (h *history) paused(provisioner string) (time.Time, string) {
+	p, ok := h.pauses[provisioner]
+	if !ok || !time.Now().Before(p.until) {
+		return time.Time{}, ""
+	}
+	return p.until, p.message
+}
+
+// avoid keeps an offering from being bought for a while.
+func (h *history) avoid(o offering, reason string) {
+	h.avoided[o] = avoidance{until: time.Now().Add(avoidTime), reason: reason}
+}
+
+// withoutAvoided marks avoided offerings as unavailable, in a copy.
+func (h *history) withoutAvoided(types []offer.InstanceType) []offer.InstanceType {
+	for o, why := range h.avoided {
+		if !time.Now().Before(why.until) {
+			delete(h.avoided, o)
+		}
+	}
+	if len(h.avoided) == 0 {
+		return types
+	}
+	types = slices.Clone(types)
+	for i := range types {
+		types[i].Offerings = slices.Clone(types[i].Offerings)
+		for j := range types[i].Offerings {
+			o := &types[i].Offerings[j]
+			why, ok := h.avoided[offering{types[i].Name, o.Zone, o.CapacityType}]
+			if ok && o.Unavailable == "" {
+				o.Unavailable = fmt.Sprintf("%s, avoided until %s", why.reason, why.until.UTC().Format(time.TimeOnly))
+			}
+		}
+	}
+	return types
+}

@@ -1,0 +1,58 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// reportLaunches tells what came of the orders.
+func (a *Agent) reportLaunches(ctx context.Context, fresh *verifier, all []*order, out *launched) {
+	for _, o := range all {
+		a.reportRefusals(o)
+		switch {
+		case o.err == nil:
+			a.history.succeed(o.Provisioner)
+		case ctx.Err() == nil:
+			out.short = true
+			a.history.fail(o.Provisioner, o.err.Error())
+			a.log.Error("launched nothing", "provisioner", o.Provisioner, "launch_id", o.LaunchID, "error", o.err)
+			a.cluster.Event(provisionerRef(o.by.raw), corev1.EventTypeWarning, eventLaunchFailed, o.err.Error())
+		}
+	}
+	for _, d := range out.nodes {
+		a.reportLaunch(fresh, d)
+	}
+}
+
+func (a *Agent) reportLaunch(fresh *verifier, d delivered) {
+	i := d.instance
+	a.ledger.scale(d.order.Provisioner)
+	a.metrics.launches.WithLabelValues(d.order.Provisioner, i.InstanceType, i.Zone, i.CapacityType).Inc()
+	a.log.Info("launched a node", "node", i.NodeName, "provisioner", d.order.Provisioner, "instance", i.ID,
+		"instance_type", i.InstanceType, "zone", i.Zone, "capacity_type", i.CapacityType,
+		"hourly_dollars", d.price.Dollars(), "launch_id", d.order.LaunchID, "pods", len(d.machine.Pods))
+	a.cluster.Event(nodeRef(i.NodeName), corev1.EventTypeNormal, eventLaunched,
+		fmt.Sprintf("%s %s in %s at $%.4f per hour", i.CapacityType, i.InstanceType, i.Zone, d.price.Dollars()))
+	for _, key := range d.machine.Pods {
+		if pod := fresh.pods[key.UID]; pod != nil && pod.State == cluster.PodPending {
+			a.tell(key, eventNominated, fmt.Sprintf("placed on the new node %s (%s %s in %s)",
+				i.NodeName, i.CapacityType, i.InstanceType, i.Zone))
+		}
+	}
+}
+
+// reportRefusals tells which offerings a cloud would not sell.
+func (a *Agent) reportRefusals(o *order) {
+	for _, r := range o.refusals {
+		c := r.Candidate
+		a.metrics.refusals.WithLabelValues(o.Provisioner, string(r.Reason)).Inc()
+		a.log.Info("was refused an offering", "provisioner", o.Provisioner, "instance_type", c.InstanceType,
+			"zone", c.Zone, "capacity_type", c.CapacityType, "reason", string(r.Reason), "message", r.Message)
+		a.cluster.Event(provisionerRef(o.by.raw), corev1.EventTypeWarning, eventLaunchFailed,
+			fmt.Sprintf("%s: %s %s in %s: %s", r.Reason, c.CapacityType, c.InstanceType, c.Zone, r.Message))
+	}
+}

@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// withinLimits keeps what can be bought without exceeding any Provisioner's
+// limits, even if the cloud serves every machine with its largest candidate: a
+// candidate that might exceed them is taken off its order, and an order that
+// would exceed them anyway is dropped. The plan respects limits already; this
+// looks again at what exists now.
+func withinLimits(v *verifier, all []*order) []*order {
+	slack := map[string]amount.List{}
+	for _, o := range all {
+		if room, ok := slack[o.Provisioner]; ok {
+			slack[o.Provisioner] = room.Minus(o.planned())
+		} else if l := o.by.spec.Spec.Limits; l != nil {
+			used := capacityOf(v.fresh, o.Provisioner)
+			slack[o.Provisioner] = amount.FromResourceList(l.Resources).Minus(used).Minus(o.planned())
+		}
+	}
+	return slices.DeleteFunc(all, func(o *order) bool {
+		room, limited := slack[o.Provisioner]
+		if !limited {
+			return false
+		}
+		limits := amount.FromResourceList(o.by.spec.Spec.Limits.Resources)
+		if exceeded(room, limits) {
+			slack[o.Provisioner] = room.Plus(o.planned())
+			return true
+		}
+		slack[o.Provisioner] = room.Minus(o.keepWithin(room, limits))
+		return false
+	})
+}
+
+// exceeded reports whether there is less than nothing left of a limited resource.
+func exceeded(room, limits amount.List) bool {
+	for name := range limits {
+		if room[name] < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// planned is the capacity of the order's machines if all come as planned.
+func (o *order) planned() amount.List { return o.capacity(o.Candidates[0]) }
+
+// capacity is that of the order's machines if all come as the candidate.
+func (o *order) capacity(c offer.Candidate) amount.List {
+	t := o.by.instanceType(c.InstanceType)
+	if t == nil {
+		return nil
+	}
+	out := amount.List{}
+	for name, v := range t.Capacity {
+		out[name] = v * int64(o.Count)
+	}
+	return out
+}
+
+// keepWithin takes off the candidates that need more than the room beyond what is
+// planned, and returns the most that the others may need beyond it.
+func (o *order) keepWithin(room, limits amount.List) amount.List {
+	planned, most := o.planned(), amount.List{}
+	o.Candidates = slices.DeleteFunc(slices.Clone(o.Candidates), func(c offer.Candidate) bool {
+		beyond := amount.List{}
+		for name, v := range o.capacity(c).Minus(planned) {
+			if _, limited := limits[name]; limited {
+				beyond[name] = v
+			}
+		}
+		if !beyond.Fits(room) {
+			return true
+		}
+		most = most.Max(beyond)
+		return false
+	})
+	return most
+}
+
+// capacityOf sums the capacity of a Provisioner's nodes.
+func capacityOf(nodes map[string]*cluster.Node, provisioner string) amount.List {
+	out := amount.List{}
+	for _, n := range nodes {
+		if n.Provisioner == provisioner {
+			out = out.Plus(n.Capacity)
+		}
+	}
+	return out
+}

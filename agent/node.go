@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// nodeFor is the Node object of a machine that was just bought.
+func nodeFor(p *provisioner, m *decide.Machine, i offer.Instance) *corev1.Node {
+	node := bareNode(p, i)
+	maps.Copy(node.Labels, nodeLabels(p, m))
+	maps.Copy(node.Annotations, nodeAnnotations(p, m))
+	node.Spec.Taints = nodeTaints(m.Taints, m.StartupTaints)
+	return node
+}
+
+// adoptedNode is the Node object of a machine that was bought before a crash, as
+// its tags and its Provisioner describe it.
+func adoptedNode(p *provisioner, i offer.Instance) *corev1.Node {
+	node := bareNode(p, i)
+	maps.Copy(node.Labels, p.spec.Spec.Labels)
+	maps.Copy(node.Annotations, p.spec.Spec.Annotations)
+	for key, value := range i.Tags {
+		if label, ok := strings.CutPrefix(key, api.TagLabelPrefix); ok {
+			node.Labels[label] = value
+		}
+	}
+	for _, key := range []string{api.AnnotationProvisionerHash, api.AnnotationProfileHash} {
+		if value := i.Tags[key]; value != "" {
+			node.Annotations[key] = value
+		}
+	}
+	node.Labels[api.LabelProvisioner] = p.raw.Name
+	node.Spec.Taints = nodeTaints(p.spec.Spec.Taints, p.spec.Spec.StartupTaints)
+	return node
+}
+
+// bareNode has what follows from the instance alone: its identity, the labels,
+// price and size of its type, and the marks of a node that is not up yet.
+func bareNode(p *provisioner, i offer.Instance) *corev1.Node {
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        i.NodeName,
+			Labels:      map[string]string{},
+			Annotations: map[string]string{api.AnnotationLaunchID: i.LaunchID},
+			Finalizers:  []string{api.Finalizer},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion:         api.ProvisionerGVK.GroupVersion().String(),
+				Kind:               api.ProvisionerKind,
+				Name:               p.raw.Name,
+				UID:                p.raw.UID,
+				BlockOwnerDeletion: ptr.To(true),
+			}},
+		},
+		Spec: corev1.NodeSpec{ProviderID: i.ProviderID},
+		Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{
+				Type:    corev1.NodeReady,
+				Status:  corev1.ConditionFalse,
+				Reason:  "Launching",
+				Message: "the machine has been bought and is starting",
+			}},
+		},
+	}
+	if t := p.instanceType(i.InstanceType); t != nil {
+		describeType(node, t, i)
+	}
+	node.Labels[api.LabelInstanceType] = i.InstanceType
+	node.Labels[api.LabelZone] = i.Zone
+	node.Labels[api.LabelCapacityType] = i.CapacityType
+	node.Labels[api.LabelHostname] = i.NodeName
+	return node
+}
+
+func describeType(node *corev1.Node, t *offer.InstanceType, i offer.Instance) {
+	for key := range t.Labels {
+		if value, ok := t.Label(key); ok {
+			node.Labels[key] = value
+		}
+	}
+	for _, o := range t.Offerings {
+		if o.Zone != i.Zone || o.CapacityType != i.CapacityType {
+			continue
+		}
+		node.Annotations[api.AnnotationHourlyPrice] = strconv.FormatInt(int64(o.Price), 10)
+		if o.ZoneID != "" {
+			node.Labels[api.LabelZoneID] = o.ZoneID
+		}
+	}
+	node.Status.Capacity = t.Capacity.ResourceList()
+	node.Status.Allocatable = t.Allocatable().ResourceList()
+}
+
+// nodeTaints adds the taint that keeps everything but the planned pods away until
+// the kubelet has taken over.
+func nodeTaints(taints, startup []corev1.Taint) []corev1.Taint {
+	out := append(append([]corev1.Taint{}, taints...), startup...)
+	notReady := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
+	for _, t := range out {
+		if t.MatchTaint(&notReady) {
+			return out
+		}
+	}
+	return append(out, notReady)
+}
+
+// priceOf returns what a node's machine costs.
+func priceOf(annotations map[string]string) offer.Price {
+	v, err := strconv.ParseInt(annotations[api.AnnotationHourlyPrice], 10, 64)
+	if err != nil {
+		return 0 // not launched by this agent
+	}
+	return offer.Price(v)
+}
+
+// instanceID is the last part of a provider id such as aws:///zone/i-0123.
+func instanceID(providerID string) string {
+	return providerID[strings.LastIndex(providerID, "/")+1:]
+}

@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+)
+
+// view is everything that one decision of a turn is made from.
+type view struct {
+	now          time.Time
+	snapshot     *cluster.Snapshot
+	provisioners []*provisioner // sorted by name
+	nodes        map[string]*cluster.Node
+	byName       map[string]*provisioner
+}
+
+// observe reads the caches, with what the agent has done since, and asks the
+// cloud what each Provisioner may buy.
+func (a *Agent) observe(ctx context.Context) *view {
+	v := &view{
+		now:          time.Now(),
+		snapshot:     a.assumed.apply(a.cluster.Snapshot()),
+		provisioners: a.provisioners(ctx),
+		nodes:        map[string]*cluster.Node{},
+		byName:       map[string]*provisioner{},
+	}
+	for i := range v.snapshot.Nodes {
+		v.nodes[v.snapshot.Nodes[i].Name] = &v.snapshot.Nodes[i]
+	}
+	for _, p := range v.provisioners {
+		v.byName[p.raw.Name] = p
+	}
+	return v
+}
+
+func (v *view) input(o Options) decide.Input {
+	in := decide.Input{
+		Now:      v.now,
+		Snapshot: v.snapshot,
+		Settings: decide.Settings{
+			NodeCost:       o.NodeCost,
+			StartupTimeout: o.StartupTimeout,
+			PackingBudget:  o.PackingBudget,
+		},
+	}
+	for _, p := range v.provisioners {
+		in.Provisioners = append(in.Provisioners, decide.Provisioner{
+			Spec:        p.spec,
+			ProfileHash: p.market.ProfileHash,
+			Types:       p.market.Types,
+			Blocked:     p.blocked,
+		})
+	}
+	return in
+}
+
+// nodesOf returns the nodes of a Provisioner, in order.
+func (v *view) nodesOf(provisioner string) []*cluster.Node {
+	var out []*cluster.Node
+	for i := range v.snapshot.Nodes {
+		if n := &v.snapshot.Nodes[i]; n.Provisioner == provisioner {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// podsOn returns the pods that are bound to each node.
+func podsOn(s *cluster.Snapshot) map[string][]*cluster.Pod {
+	out := map[string][]*cluster.Pod{}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.NodeName != "" {
+			out[p.NodeName] = append(out[p.NodeName], p)
+		}
+	}
+	return out
+}
+
+// pending returns the pods that wait for a node.
+func pending(s *cluster.Snapshot) []*cluster.Pod {
+	var out []*cluster.Pod
+	for i := range s.Pods {
+		if s.Pods[i].State == cluster.PodPending {
+			out = append(out, &s.Pods[i])
+		}
+	}
+	return out
+}
+
+// held reports whether the node's deletion waits for this agent.
+func held(n *cluster.Node, finalizer string) bool { return slices.Contains(n.Finalizers, finalizer) }

@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Observer is what the agent knows of the cluster, from caches that lag a little
+// behind the truth.
+type Observer interface {
+	// Snapshot returns the cluster as the caches hold it, sorted.
+	Snapshot() *cluster.Snapshot
+	// Provisioners returns them as written, without defaults, sorted by name. They
+	// may not be changed.
+	Provisioners() []*api.Provisioner
+	// NodeTemplates returns the node profiles, sorted by name. They may not be changed.
+	NodeTemplates() []*api.AWSNodeTemplate
+}
+
+// Signals tells when to look.
+type Signals interface {
+	// Changed has a token when something changed since it was last drained.
+	Changed() <-chan struct{}
+	// Synced reports whether all caches are filled.
+	Synced() bool
+}
+
+// Nodes changes Node objects.
+type Nodes interface {
+	// CreateNode creates the object, or takes one of the same name over: labels,
+	// annotations, finalizer and owner are set, taints are left as they are.
+	CreateNode(ctx context.Context, node *corev1.Node) error
+	// PatchNode returns cluster.ErrGone if there is no such node.
+	PatchNode(ctx context.Context, name string, change cluster.NodeChange) error
+	// DeleteNode asks for a deletion, which the finalizer holds up until the drain
+	// is over. A node that is gone is no error.
+	DeleteNode(ctx context.Context, name string) error
+}
+
+// Pods binds and evicts pods.
+type Pods interface {
+	// Bind returns cluster.ErrStale if the pod is gone, has changed or is bound
+	// elsewhere. A pod that is on the node already is no error.
+	Bind(ctx context.Context, pod cluster.PodKey, node string) error
+	// Evict returns a *cluster.BlockedError while a disruption budget forbids it. A
+	// pod that is gone is no error.
+	Evict(ctx context.Context, pod cluster.PodKey) error
+	// DeletePod deletes without regard to disruption budgets.
+	DeletePod(ctx context.Context, pod cluster.PodKey, grace time.Duration) error
+}
+
+// Reports tells users what happens.
+type Reports interface {
+	// Event is deduplicated and rate-limited, and does not wait.
+	Event(ref cluster.ObjectRef, eventType, reason, message string)
+	// UpdateProvisionerStatus writes only what differs.
+	UpdateProvisionerStatus(ctx context.Context, name string, status api.ProvisionerStatus) error
+	// UpdateNodeTemplateStatus writes only what differs.
+	UpdateNodeTemplateStatus(ctx context.Context, name string, status api.AWSNodeTemplateStatus) error
+	// SetProvisionerFinalizer adds or removes the finalizer that keeps a
+	// Provisioner until its nodes are gone.
+	SetProvisionerFinalizer(ctx context.Context, name string, present bool) error
+}
+
+// Market answers what can be bought.
+type Market interface {
+	// Market answers for a Provisioner, with its defaults added, and a node
+	// profile; nil is the cloud's default profile.
+	Market(ctx context.Context, p *api.Provisioner, profile *api.NodeProfile) (offer.Market, error)
+}
+
+// Machines buys machines and gives them back.
+type Machines interface {
+	// Launch is idempotent in the order's launch id. Offerings that were refused
+	// are unavailable in later Markets.
+	Launch(ctx context.Context, order offer.Order) (offer.Delivery, error)
+	// Instances returns everything of this cluster that is not gone.
+	Instances(ctx context.Context) ([]offer.Instance, error)
+	// Terminate returns the ids that are now going or were gone already.
+	Terminate(ctx context.Context, ids []string) (gone []string, err error)
+	// Sweep removes what no machine uses any more, such as launch templates.
+	Sweep(ctx context.Context) error
+}
+
+// Cluster is everything that the agent asks of a cluster.
+type Cluster interface {
+	Observer
+	Signals
+	Nodes
+	Pods
+	Reports
+}
+
+// Cloud is everything that the agent asks of a cloud.
+type Cloud interface {
+	Market
+	Machines
+}

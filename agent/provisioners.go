@@ -1,0 +1,120 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// provisioner is a Provisioner with what it may buy.
+type provisioner struct {
+	raw      *api.Provisioner // as written
+	spec     *api.Provisioner // with defaults
+	profile  *api.NodeProfile // nil: the cloud's default
+	template string           // name of its AWSNodeTemplate; empty without one
+	market   offer.Market
+	// blocked is why it buys nothing now, and reason the condition reason for it.
+	blocked string
+	reason  string
+}
+
+// The condition reasons of a Provisioner that is not ready.
+const (
+	reasonValidation   = "ValidationFailed"
+	reasonNoProfile    = "NodeProfileNotFound"
+	reasonNoTypes      = "NoInstanceTypes"
+	reasonLimitReached = "LimitReached"
+	reasonMarket       = "MarketUnavailable"
+	reasonLaunch       = "LaunchFailed"
+	reasonDeleting     = "Deleting"
+	reasonReady        = "Ready"
+)
+
+// provisioners resolves all Provisioners: those that are invalid or lack
+// something are blocked, and the others go on working.
+func (a *Agent) provisioners(ctx context.Context) []*provisioner {
+	templates := map[string]*api.AWSNodeTemplate{}
+	for _, t := range a.cluster.NodeTemplates() {
+		templates[t.Name] = t
+	}
+	var out []*provisioner
+	for _, raw := range a.cluster.Provisioners() {
+		p := &provisioner{raw: raw, spec: raw.Defaulted()}
+		p.resolve(templates)
+		if p.blocked == "" {
+			a.readMarket(ctx, p)
+		}
+		if until, message := a.history.paused(raw.Name); p.blocked == "" && message != "" {
+			p.block(reasonLaunch, fmt.Sprintf("%s; tried again at %s", message, until.UTC().Format(time.TimeOnly)))
+		}
+		if raw.DeletionTimestamp != nil {
+			p.block(reasonDeleting, "the Provisioner is being deleted")
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func (p *provisioner) block(reason, message string) { p.reason, p.blocked = reason, message }
+
+// resolve finds the node profile.
+func (p *provisioner) resolve(templates map[string]*api.AWSNodeTemplate) {
+	if errs := api.ValidateProvisioner(p.raw); len(errs) > 0 {
+		p.block(reasonValidation, errs.ToAggregate().Error())
+		return
+	}
+	ref := p.raw.Spec.ProviderRef
+	switch {
+	case ref != nil:
+		t := templates[ref.Name]
+		if t == nil {
+			p.block(reasonNoProfile, fmt.Sprintf("node profile %q not found", ref.Name))
+			return
+		}
+		p.template = t.Name
+		if errs := api.ValidateNodeTemplate(t); len(errs) > 0 {
+			p.block(reasonValidation, fmt.Sprintf("node profile %q: %s", ref.Name, errs.ToAggregate()))
+			return
+		}
+		p.profile = &t.Spec
+	case p.raw.Spec.Provider != nil:
+		profile, err := p.raw.InlineProfile()
+		if err != nil {
+			p.block(reasonValidation, err.Error())
+			return
+		}
+		p.profile = profile
+	}
+}
+
+func (a *Agent) readMarket(ctx context.Context, p *provisioner) {
+	ctx, cancel := context.WithTimeout(ctx, cloudTimeout)
+	defer cancel()
+	m, err := a.cloud.Market(ctx, p.spec, p.profile)
+	if err != nil {
+		p.block(reasonMarket, err.Error())
+		a.log.Warn("read no market", "provisioner", p.raw.Name, "error", err)
+		return
+	}
+	m.Types = a.history.withoutAvoided(m.Types)
+	p.market = m
+	switch {
+	case m.Blocked != "":
+		p.block(m.BlockedReason, m.Blocked)
+	case len(m.Types) == 0:
+		p.block(reasonNoTypes, "no instance type meets its requirements")
+	}
+}
+
+// instanceType returns the type of that name as this Provisioner would buy it.
+func (p *provisioner) instanceType(name string) *offer.InstanceType {
+	i := slices.IndexFunc(p.market.Types, func(t offer.InstanceType) bool { return t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &p.market.Types[i]
+}

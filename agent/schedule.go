@@ -1,0 +1,64 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// soonest keeps a turn that cannot finish its work from turning in circles.
+const soonest = time.Second
+
+// nextTurn returns when the next turn is due if nothing changes: when a node will
+// have been empty or old for long enough, or should be up, or a paused
+// Provisioner may try again, and after the interval at the latest.
+func (a *Agent) nextTurn(v *view) time.Time {
+	now := time.Now()
+	next := now.Add(a.options.Interval)
+	at := func(t time.Time) {
+		if t.After(now) && t.Before(next) {
+			next = t
+		}
+	}
+	at(a.ledger.next(a.options.Interval))
+	for _, p := range a.history.pauses {
+		at(p.until)
+	}
+	for i := range v.snapshot.Nodes {
+		n := &v.snapshot.Nodes[i]
+		if n.Provisioner == "" || n.Deleting {
+			continue
+		}
+		if !n.Initialized {
+			at(n.Created.Add(a.options.StartupTimeout))
+		}
+		if p := v.byName[n.Provisioner]; p != nil {
+			at(expiry(n, p))
+			at(emptyLongEnough(n, p))
+		}
+	}
+	if !a.ledger.complete() {
+		at(now.Add(soonest))
+	}
+	return next
+}
+
+// expiry returns when the node is too old; zero means never.
+func expiry(n *cluster.Node, p *provisioner) time.Time {
+	if ttl := p.spec.Spec.TTLSecondsUntilExpired; ttl != nil {
+		return n.Created.Add(time.Duration(*ttl) * time.Second)
+	}
+	return time.Time{}
+}
+
+// emptyLongEnough returns when a node that is marked as empty may go; zero means
+// never.
+func emptyLongEnough(n *cluster.Node, p *provisioner) time.Time {
+	ttl := p.spec.Spec.TTLSecondsAfterEmpty
+	since, err := time.Parse(time.RFC3339, n.Annotations[api.AnnotationEmptiness])
+	if ttl == nil || err != nil {
+		return time.Time{}
+	}
+	return since.Add(time.Duration(*ttl) * time.Second)
+}

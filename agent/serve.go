@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// MetricsHandler serves /metrics.
+func (a *Agent) MetricsHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", a.metrics.Handler())
+	return mux
+}
+
+// HealthHandler serves /healthz, which fails when the planning loop of a leading
+// agent hangs, and /readyz, which succeeds once the caches are filled.
+func (a *Agent) HealthHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, a.Healthy()) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, a.Ready()) })
+	return mux
+}
+
+func answer(w http.ResponseWriter, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// Healthy returns an error if this agent leads and no turn has begun for long. A
+// turn may wait for several cloud calls, each with its own deadline.
+func (a *Agent) Healthy() error {
+	limit := a.options.Interval + 5*cloudTimeout
+	since := time.Since(time.Unix(0, a.lastTurn.Load()))
+	if a.leading.Load() && since > limit {
+		return fmt.Errorf("the last turn began %s ago", since.Round(time.Second))
+	}
+	return nil
+}
+
+// Ready returns an error until the caches are filled.
+func (a *Agent) Ready() error {
+	if !a.cluster.Synced() {
+		return errors.New("the caches are not filled yet")
+	}
+	return nil
+}
+
+// Serve answers on the address until the context ends.
+func Serve(ctx context.Context, address string, handler http.Handler) error {
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", address, err)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // nothing is lost: answers take no time
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve on %s: %w", address, err)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// The conditions of a Provisioner.
+const (
+	conditionReady = "Ready"
+	// conditionConsolidation says honestly that a setting has no effect yet.
+	conditionConsolidation = "ConsolidationSupported"
+)
+
+// reportStatus writes the status of all Provisioners and of the node profiles that
+// they use.
+func (a *Agent) reportStatus(ctx context.Context, v *view) {
+	told := map[string]bool{}
+	for _, p := range v.provisioners {
+		call, cancel := context.WithTimeout(ctx, clusterTimeout)
+		err := a.cluster.UpdateProvisionerStatus(call, p.raw.Name, a.provisionerStatus(v, p))
+		if err == nil && p.template != "" && !told[p.template] && p.reason != reasonMarket {
+			told[p.template] = true
+			err = a.cluster.UpdateNodeTemplateStatus(call, p.template, p.market.Status)
+		}
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			a.log.Warn("left a status unwritten", "provisioner", p.raw.Name, "error", err)
+		}
+	}
+}
+
+func (a *Agent) provisionerStatus(v *view, p *provisioner) api.ProvisionerStatus {
+	nodes := v.nodesOf(p.raw.Name)
+	used := amount.List{}
+	for _, n := range nodes {
+		used = used.Plus(n.Capacity)
+	}
+	status := api.ProvisionerStatus{
+		Resources:          used.ResourceList(),
+		Conditions:         slices.Clone(p.raw.Status.Conditions),
+		LastScaleTime:      p.raw.Status.LastScaleTime,
+		ObservedGeneration: p.raw.Generation,
+		Nodes:              int64(len(nodes)),
+	}
+	if t, ok := a.ledger.lastScale(p.raw.Name); ok {
+		status.LastScaleTime = ptr.To(metav1.NewTime(t).Rfc3339Copy())
+	}
+	meta.SetStatusCondition(&status.Conditions, p.ready(used))
+	if c := p.raw.Spec.Consolidation; c != nil && ptr.Deref(c.Enabled, false) {
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: conditionConsolidation, Status: metav1.ConditionFalse, Reason: "NotImplemented",
+			Message:            "nodes are not consolidated by this release; consolidation.enabled has no effect",
+			ObservedGeneration: p.raw.Generation,
+		})
+	} else {
+		meta.RemoveStatusCondition(&status.Conditions, conditionConsolidation)
+	}
+	return status
+}
+
+// ready says whether the Provisioner may buy something, and why not.
+func (p *provisioner) ready(used amount.List) metav1.Condition {
+	c := metav1.Condition{
+		Type: conditionReady, Status: metav1.ConditionFalse,
+		Reason: p.reason, Message: p.blocked, ObservedGeneration: p.raw.Generation,
+	}
+	if c.Reason == "" && p.blocked == "" {
+		if full := p.limitReached(used); full != "" {
+			c.Reason, c.Message = reasonLimitReached, full
+		} else {
+			c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonReady, "nodes can be bought"
+		}
+	}
+	return c
+}
+
+// limitReached names a resource of which nothing more may be bought.
+func (p *provisioner) limitReached(used amount.List) string {
+	if p.spec.Spec.Limits == nil {
+		return ""
+	}
+	limits := amount.FromResourceList(p.spec.Spec.Limits.Resources)
+	for _, name := range limits.Names() {
+		if used[name] >= limits[name] && p.sells(name) {
+			has, may := amount.Quantity(name, used[name]), amount.Quantity(name, limits[name])
+			return fmt.Sprintf("its nodes have %s of %s %s", has.String(), may.String(), name)
+		}
+	}
+	return ""
+}
+
+// sells reports whether any type has the resource: a limit on one that no type has
+// does not bind.
+func (p *provisioner) sells(resource string) bool {
+	for i := range p.market.Types {
+		if p.market.Types[i].Capacity[resource] > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,73 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+)
+
+// turn plans the whole cluster once and carries the plan out. It returns when the
+// next turn is due if nothing changes.
+func (a *Agent) turn(ctx context.Context) time.Time {
+	began := time.Now()
+	a.lastTurn.Store(began.UnixNano())
+	v := a.observe(ctx)
+	if a.ledger.due(a.options.Interval) {
+		a.account(ctx, v)
+		v = a.observe(ctx)
+	}
+	a.initialize(ctx, v)
+	a.release(ctx, v)
+	sum, plan := a.provision(ctx, v)
+	a.explain(plan)
+	v = a.observe(ctx)
+	a.releaseProvisioners(ctx, v)
+	a.reportStatus(ctx, v)
+	a.history.prune(v.snapshot)
+	a.metrics.state(v, plan)
+	a.metrics.turns.Inc()
+	a.metrics.turnSeconds.Observe(time.Since(began).Seconds())
+	sum.log(a, time.Since(began))
+	return a.nextTurn(v)
+}
+
+// summary counts what a turn did.
+type summary struct {
+	pending, launched, bound, unplaced, removals, rounds int
+}
+
+// log writes one line about a turn that did something.
+func (s summary) log(a *Agent, took time.Duration) {
+	if s.launched+s.bound+s.removals == 0 {
+		return
+	}
+	a.log.Info("took a turn", "pending", s.pending, "launched", s.launched, "bound", s.bound, "unplaced", s.unplaced,
+		"removals", s.removals, "rounds", s.rounds, "seconds", took.Seconds())
+}
+
+// provision decides and acts, and does so again at once while a cloud refuses
+// offerings or the plan has become stale. It returns the last plan.
+func (a *Agent) provision(ctx context.Context, v *view) (summary, *decide.Plan) {
+	sum := summary{pending: len(pending(v.snapshot))}
+	for {
+		sum.rounds++
+		a.metrics.rounds.Inc()
+		plan := a.plan(v.input(a.options))
+		bought := a.launch(ctx, v, &plan)
+		sum.launched += len(bought.nodes)
+		sum.bound += bought.bound + a.bind(ctx, v, &plan)
+		sum.removals += len(plan.Removals)
+		a.mark(ctx, &plan)
+		a.remove(ctx, v, &plan, bought)
+		sum.unplaced = len(plan.Unplaced)
+		if !bought.short || ctx.Err() != nil {
+			return sum, &plan
+		}
+		if sum.rounds >= planRounds {
+			a.replan.set()
+			return sum, &plan
+		}
+		v = a.observe(ctx)
+	}
+}

@@ -1,0 +1,193 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// refusalTime is how long an offering counts as unavailable after a refusal.
+const refusalTime = 3 * time.Minute
+
+// Cloud is a process's connection to the cloud.
+type Cloud struct{ *client }
+
+// machine is an instance with what its kubelet registers.
+type machine struct {
+	offer.Instance
+	spec offer.NodeSpec
+	up   bool
+}
+
+// pool is where the capacity of one offering comes from.
+type pool struct{ instanceType, zone, capacityType string }
+
+func poolOf(c offer.Candidate) pool { return pool{c.InstanceType, c.Zone, c.CapacityType} }
+
+// Market sells the whole catalogue to everybody.
+func (c *Cloud) Market(ctx context.Context, _ *api.Provisioner, _ *api.NodeProfile) (offer.Market, error) {
+	var m offer.Market
+	err := c.do(ctx, "Market", func(w *World) error {
+		m.ProfileHash = "profile"
+		m.Types = slices.Clone(w.options.Types)
+		for i := range m.Types {
+			t := &m.Types[i]
+			t.Offerings = slices.Clone(t.Offerings)
+			for j := range t.Offerings {
+				o := &t.Offerings[j]
+				until := w.refusedUntil[pool{t.Name, o.Zone, o.CapacityType}]
+				if time.Now().Before(until) {
+					o.Unavailable = "insufficient capacity until " + until.UTC().Format(time.TimeOnly)
+				}
+			}
+		}
+		for i, zone := range Zones {
+			m.Status.Subnets = append(m.Status.Subnets, api.SubnetStatus{ID: fmt.Sprintf("subnet-%d", i), Zone: zone, FreeAddresses: 250})
+		}
+		return nil
+	})
+	return m, err
+}
+
+// Launch serves an order as far as the pools reach.
+func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, error) {
+	if err := c.wait(ctx); err != nil {
+		return offer.Delivery{}, fmt.Errorf("launch %s: %w", order.LaunchID, err)
+	}
+	var delivery offer.Delivery
+	err := c.do(ctx, "Launch", func(w *World) error {
+		known, ok := w.deliveries[order.LaunchID]
+		if !ok {
+			known = w.serve(order)
+			w.deliveries[order.LaunchID] = known
+			w.launches = append(w.launches, order)
+		}
+		delivery = known
+		return nil
+	})
+	if err != nil {
+		return offer.Delivery{}, err
+	}
+	return delivery, nil
+}
+
+func (c *Cloud) wait(ctx context.Context) error {
+	timer := time.NewTimer(c.world.options.LaunchTime)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+func (w *World) serve(order offer.Order) offer.Delivery {
+	var out offer.Delivery
+	refused := map[pool]bool{}
+	for range order.Count {
+		for _, candidate := range order.Candidates {
+			from := poolOf(candidate)
+			left, limited := w.pools[from]
+			if limited && left == 0 {
+				if !refused[from] {
+					refused[from] = true
+					w.refusedUntil[from] = time.Now().Add(refusalTime)
+					out.Refusals = append(out.Refusals, offer.Refusal{
+						Candidate: candidate, Reason: offer.RefusedCapacity, Message: "the pool is empty",
+					})
+				}
+				continue
+			}
+			if limited {
+				w.pools[from] = left - 1
+			}
+			out.Instances = append(out.Instances, w.start(order, candidate))
+			break
+		}
+	}
+	return out
+}
+
+// start makes a machine, whose kubelet comes up after the boot time.
+func (w *World) start(order offer.Order, c offer.Candidate) offer.Instance {
+	n := w.next()
+	id := fmt.Sprintf("i-%017x", n)
+	m := &machine{spec: order.Node, Instance: offer.Instance{
+		ID:           id,
+		ProviderID:   "aws:///" + c.Zone + "/" + id,
+		NodeName:     fmt.Sprintf("ip-10-0-%d-%d.sim.internal", n/256, n%256),
+		LaunchID:     order.LaunchID,
+		Provisioner:  order.Provisioner,
+		InstanceType: c.InstanceType,
+		Zone:         c.Zone,
+		CapacityType: c.CapacityType,
+		ImageID:      "ami-sim",
+		State:        offer.StatePending,
+		LaunchedAt:   time.Now(),
+		Tags:         maps.Clone(order.Tags),
+	}}
+	w.machines[id] = m
+	if w.neverBoots == nil || !w.neverBoots(m.Instance) {
+		time.AfterFunc(w.options.BootTime, func() { w.boot(id) })
+	}
+	return m.Instance
+}
+
+// Instances lists the machines that are not gone.
+func (c *Cloud) Instances(ctx context.Context) ([]offer.Instance, error) {
+	var out []offer.Instance
+	err := c.do(ctx, "Instances", func(w *World) error {
+		for _, id := range slices.Sorted(maps.Keys(w.machines)) {
+			if m := w.machines[id]; m.State != offer.StateGone {
+				out = append(out, m.Instance)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Terminate gives machines back.
+func (c *Cloud) Terminate(ctx context.Context, ids []string) ([]string, error) {
+	err := c.do(ctx, "Terminate", func(w *World) error {
+		for _, id := range ids {
+			w.terminate(id)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ids, nil
+}
+
+func (w *World) terminate(id string) {
+	m := w.machines[id]
+	if m == nil || m.State == offer.StateGone {
+		return
+	}
+	m.State, m.up = offer.StateGone, false
+	if n := w.nodes[m.NodeName]; n != nil && n.Spec.ProviderID == m.ProviderID {
+		setReady(n, corev1.ConditionFalse, "KubeletStopped")
+		w.changed()
+	}
+}
+
+// Sweep counts how often it was asked.
+func (c *Cloud) Sweep(ctx context.Context) error {
+	return c.do(ctx, "Sweep", func(w *World) error {
+		w.sweeps++
+		return nil
+	})
+}

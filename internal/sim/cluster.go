@@ -1,0 +1,256 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// Cluster is a process's connection to the cluster.
+type Cluster struct{ *client }
+
+// Snapshot returns the cluster as the caches hold it.
+func (c *Cluster) Snapshot() *cluster.Snapshot {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	return c.world.published.snapshot
+}
+
+// Provisioners returns them sorted by name.
+func (c *Cluster) Provisioners() []*api.Provisioner {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	return c.world.published.provisioners
+}
+
+// NodeTemplates returns them sorted by name.
+func (c *Cluster) NodeTemplates() []*api.AWSNodeTemplate {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	return c.world.published.templates
+}
+
+// Changed has a token when something changed since it was last drained.
+func (c *Cluster) Changed() <-chan struct{} { return c.changes }
+
+// Synced reports whether the caches are filled.
+func (c *Cluster) Synced() bool { return !c.unsynced.Load() }
+
+// CreateNode creates a Node object or takes one over.
+func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) error {
+	return c.do(ctx, "CreateNode", func(w *World) error {
+		if known := w.nodes[node.Name]; known != nil {
+			w.takeOver(known, node)
+		} else {
+			created := node.DeepCopy()
+			created.UID = w.uid()
+			created.CreationTimestamp = metav1.Now()
+			w.nodes[node.Name] = created
+			for _, m := range w.machines {
+				if m.NodeName == node.Name && m.up {
+					w.report(m)
+				}
+			}
+		}
+		w.changed()
+		return nil
+	})
+}
+
+func (w *World) takeOver(known, node *corev1.Node) {
+	for key, value := range node.Labels {
+		metav1.SetMetaDataLabel(&known.ObjectMeta, key, value)
+	}
+	for key, value := range node.Annotations {
+		metav1.SetMetaDataAnnotation(&known.ObjectMeta, key, value)
+	}
+	if known.DeletionTimestamp == nil && !slices.Contains(known.Finalizers, api.Finalizer) {
+		known.Finalizers = append(known.Finalizers, api.Finalizer)
+	}
+	known.OwnerReferences = node.OwnerReferences
+}
+
+// PatchNode changes a node.
+func (c *Cluster) PatchNode(ctx context.Context, name string, change cluster.NodeChange) error {
+	return c.do(ctx, "PatchNode", func(w *World) error {
+		n := w.nodes[name]
+		if n == nil {
+			return fmt.Errorf("patch node %s: %w", name, cluster.ErrGone)
+		}
+		patch(n, change)
+		w.collect(n)
+		w.changed()
+		return nil
+	})
+}
+
+func patch(n *corev1.Node, change cluster.NodeChange) {
+	for key, value := range change.SetLabels {
+		metav1.SetMetaDataLabel(&n.ObjectMeta, key, value)
+	}
+	for key, value := range change.SetAnnotations {
+		metav1.SetMetaDataAnnotation(&n.ObjectMeta, key, value)
+	}
+	maps.DeleteFunc(n.Labels, func(key, _ string) bool { return slices.Contains(change.RemoveLabels, key) })
+	maps.DeleteFunc(n.Annotations, func(key, _ string) bool { return slices.Contains(change.RemoveAnnotations, key) })
+	for _, t := range change.RemoveTaints {
+		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(o corev1.Taint) bool { return o.MatchTaint(&t) })
+	}
+	for _, t := range change.AddTaints {
+		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(o corev1.Taint) bool { return o.MatchTaint(&t) })
+		n.Spec.Taints = append(n.Spec.Taints, t)
+	}
+	if f := change.AddFinalizer; f != "" && !slices.Contains(n.Finalizers, f) {
+		n.Finalizers = append(n.Finalizers, f)
+	}
+	n.Finalizers = slices.DeleteFunc(n.Finalizers, func(f string) bool { return f == change.RemoveFinalizer })
+	if change.Cordon != nil {
+		n.Spec.Unschedulable = *change.Cordon
+	}
+}
+
+// DeleteNode asks for a node's deletion.
+func (c *Cluster) DeleteNode(ctx context.Context, name string) error {
+	return c.do(ctx, "DeleteNode", func(w *World) error {
+		w.deleteNode(name)
+		return nil
+	})
+}
+
+func (w *World) deleteNode(name string) {
+	n := w.nodes[name]
+	if n == nil || n.DeletionTimestamp != nil {
+		return
+	}
+	now := metav1.Now()
+	n.DeletionTimestamp = &now
+	w.collect(n)
+	w.changed()
+}
+
+// orphanTime is how long the pod garbage collector leaves the pods of a node that
+// does not exist any more.
+const orphanTime = 40 * time.Second
+
+// collect removes a node that is being deleted and that nothing holds any more.
+func (w *World) collect(n *corev1.Node) {
+	if n.DeletionTimestamp == nil || len(n.Finalizers) > 0 {
+		return
+	}
+	delete(w.nodes, n.Name)
+	time.AfterFunc(orphanTime, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for uid, p := range w.pods {
+			if p.Spec.NodeName == n.Name && w.nodes[n.Name] == nil {
+				delete(w.pods, uid)
+				w.changed()
+			}
+		}
+	})
+}
+
+// Bind binds a pod to a node.
+func (c *Cluster) Bind(ctx context.Context, pod cluster.PodKey, node string) error {
+	return c.do(ctx, "Bind", func(w *World) error {
+		p := w.pods[types.UID(pod.UID)]
+		switch {
+		case p == nil, p.DeletionTimestamp != nil, p.Spec.NodeName != "" && p.Spec.NodeName != node:
+			return fmt.Errorf("bind pod %s to %s: %w", pod, node, cluster.ErrStale)
+		case p.Spec.NodeName == node:
+			return nil
+		}
+		w.bind(p, node)
+		return nil
+	})
+}
+
+// Evict asks for a pod's eviction.
+func (c *Cluster) Evict(ctx context.Context, pod cluster.PodKey) error {
+	return c.do(ctx, "Evict", func(w *World) error {
+		p := w.pods[types.UID(pod.UID)]
+		if p == nil {
+			return nil
+		}
+		if b, ok := w.forbids(p); ok {
+			return &cluster.BlockedError{Budget: metav1.NamespaceDefault + "/" + b.Name}
+		}
+		w.stop(p)
+		return nil
+	})
+}
+
+// DeletePod deletes a pod; without a grace period at once.
+func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey, grace time.Duration) error {
+	return c.do(ctx, "DeletePod", func(w *World) error {
+		p := w.pods[types.UID(pod.UID)]
+		switch {
+		case p == nil:
+		case grace == 0:
+			delete(w.pods, p.UID)
+			w.changed()
+		default:
+			w.stop(p)
+		}
+		return nil
+	})
+}
+
+// Event records an event.
+func (c *Cluster) Event(ref cluster.ObjectRef, eventType, reason, message string) {
+	if c.dead.Load() {
+		return
+	}
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	c.world.events = append(c.world.events, Event{ref, eventType, reason, message, time.Now()})
+}
+
+// UpdateProvisionerStatus writes a status.
+func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, s api.ProvisionerStatus) error {
+	return c.do(ctx, "UpdateProvisionerStatus", func(w *World) error {
+		if p := w.provisioners[name]; p != nil && !sameJSON(p.Status, s) {
+			p.Status = s
+			w.changed()
+		}
+		return nil
+	})
+}
+
+// UpdateNodeTemplateStatus writes a status.
+func (c *Cluster) UpdateNodeTemplateStatus(ctx context.Context, name string, s api.AWSNodeTemplateStatus) error {
+	return c.do(ctx, "UpdateNodeTemplateStatus", func(w *World) error {
+		if t := w.templates[name]; t != nil && !sameJSON(t.Status, s) {
+			t.Status = s
+			w.changed()
+		}
+		return nil
+	})
+}
+
+// SetProvisionerFinalizer adds or removes the finalizer.
+func (c *Cluster) SetProvisionerFinalizer(ctx context.Context, name string, present bool) error {
+	return c.do(ctx, "SetProvisionerFinalizer", func(w *World) error {
+		p := w.provisioners[name]
+		if p == nil || slices.Contains(p.Finalizers, api.Finalizer) == present {
+			return nil
+		}
+		if present {
+			p.Finalizers = append(p.Finalizers, api.Finalizer)
+		} else {
+			p.Finalizers = slices.DeleteFunc(p.Finalizers, func(f string) bool { return f == api.Finalizer })
+		}
+		w.collectProvisioner(p)
+		w.changed()
+		return nil
+	})
+}

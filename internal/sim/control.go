@@ -1,0 +1,284 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// edit runs a change by a user.
+func (w *World) edit(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+	w.changed()
+}
+
+// Apply creates a Provisioner or replaces its spec.
+func (w *World) Apply(p *api.Provisioner) {
+	w.edit(func() {
+		known := w.provisioners[p.Name]
+		if known == nil {
+			known = p.DeepCopy()
+			known.UID, known.CreationTimestamp = w.uid(), metav1.Now()
+			w.provisioners[p.Name] = known
+		}
+		p.Spec.DeepCopyInto(&known.Spec)
+		known.Generation++
+	})
+}
+
+// ApplyTemplate creates a node profile or replaces its spec.
+func (w *World) ApplyTemplate(t *api.AWSNodeTemplate) {
+	w.edit(func() { w.templates[t.Name] = t.DeepCopy() })
+}
+
+// DeleteProvisioner asks for a Provisioner's deletion.
+func (w *World) DeleteProvisioner(name string) {
+	w.edit(func() {
+		if p := w.provisioners[name]; p != nil && p.DeletionTimestamp == nil {
+			now := metav1.Now()
+			p.DeletionTimestamp = &now
+			w.collectProvisioner(p)
+		}
+	})
+}
+
+// collectProvisioner removes a Provisioner that nothing holds any more, and then
+// what it owns.
+func (w *World) collectProvisioner(p *api.Provisioner) {
+	if p.DeletionTimestamp == nil || len(p.Finalizers) > 0 {
+		return
+	}
+	delete(w.provisioners, p.Name)
+	for _, n := range w.nodes {
+		if slices.ContainsFunc(n.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == p.UID }) {
+			w.deleteNode(n.Name)
+		}
+	}
+}
+
+// Deploy creates a workload or replaces it.
+func (w *World) Deploy(load Workload) { w.edit(func() { w.workloads[load.Name] = &load }) }
+
+// Scale changes the number of a workload's pods.
+func (w *World) Scale(name string, replicas int) {
+	w.edit(func() {
+		load := *w.workloads[name]
+		load.Replicas = replicas
+		w.workloads[name] = &load
+	})
+}
+
+// DaemonSet runs a pod on every node.
+func (w *World) DaemonSet(name string, spec corev1.PodSpec) {
+	w.edit(func() { w.daemonSets[name] = &corev1.PodTemplateSpec{Spec: spec} })
+}
+
+// Protect adds a disruption budget, or replaces the one of that name.
+func (w *World) Protect(b Budget) {
+	w.edit(func() {
+		w.budgets = slices.DeleteFunc(w.budgets, func(o Budget) bool { return o.Name == b.Name })
+		w.budgets = append(w.budgets, b)
+	})
+}
+
+// AddPod puts a pod into the cluster as it is.
+func (w *World) AddPod(p *corev1.Pod) {
+	w.edit(func() {
+		p = p.DeepCopy()
+		p.Namespace, p.UID, p.CreationTimestamp = metav1.NamespaceDefault, w.uid(), metav1.Now()
+		if p.Spec.NodeName != "" {
+			p.Status.Phase = corev1.PodRunning
+		}
+		w.pods[p.UID] = p
+	})
+}
+
+// DeletePods deletes all pods of a workload, which makes it create new ones.
+func (w *World) DeletePods(workload string) {
+	w.edit(func() {
+		for _, p := range w.podsOf(workload) {
+			w.stop(p)
+		}
+	})
+}
+
+// AddNode puts a node into the cluster as it is. Its pods run.
+func (w *World) AddNode(n *corev1.Node) {
+	w.edit(func() {
+		n = n.DeepCopy()
+		n.UID = w.uid()
+		if n.CreationTimestamp.IsZero() {
+			n.CreationTimestamp = metav1.Now()
+		}
+		w.nodes[n.Name] = n
+	})
+}
+
+// DeleteNode asks for a node's deletion, as a person does.
+func (w *World) DeleteNode(name string) { w.edit(func() { w.deleteNode(name) }) }
+
+// Untaint removes the taints of a key, as whoever owns a startup taint does.
+func (w *World) Untaint(node, key string) {
+	w.edit(func() {
+		if n := w.nodes[node]; n != nil {
+			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
+		}
+	})
+}
+
+// Capacity limits how many more machines an offering can serve.
+func (w *World) Capacity(instanceType, zone, capacityType string, machines int) {
+	w.edit(func() { w.pools[pool{instanceType, zone, capacityType}] = machines })
+}
+
+// NeverBoots makes machines launched from now on never come up if the function
+// says so; nil lets all come up.
+func (w *World) NeverBoots(f func(offer.Instance) bool) { w.edit(func() { w.neverBoots = f }) }
+
+// TerminateInstance ends a machine behind everybody's back.
+func (w *World) TerminateInstance(id string) { w.edit(func() { w.terminate(id) }) }
+
+// lease is held by one leader.
+type lease struct{ cancel context.CancelFunc }
+
+// leaseRetry is how often a candidate tries to become the leader.
+const leaseRetry = 2 * time.Second
+
+// Lead runs the function while this process holds the lease, which it gives back
+// when the function returns. It waits while another process holds it.
+func (c *Cluster) Lead(ctx context.Context, run func(context.Context)) error {
+	for ctx.Err() == nil {
+		leading, cancel := context.WithCancel(ctx)
+		if held := c.world.acquire(cancel); held != nil {
+			run(leading)
+			c.world.release(held)
+		}
+		cancel()
+		timer := time.NewTimer(leaseRetry)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+	return ctx.Err()
+}
+
+func (w *World) acquire(cancel context.CancelFunc) *lease {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.leader != nil {
+		return nil
+	}
+	w.leader = &lease{cancel}
+	return w.leader
+}
+
+func (w *World) release(held *lease) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.leader == held {
+		w.leader = nil
+	}
+}
+
+// LoseLease takes the lease away from the leader.
+func (w *World) LoseLease() {
+	w.edit(func() {
+		if w.leader != nil {
+			w.leader.cancel()
+			w.leader = nil
+		}
+	})
+}
+
+// Nodes returns copies of the nodes, sorted by name.
+func (w *World) Nodes() []*corev1.Node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []*corev1.Node
+	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
+		out = append(out, w.nodes[name].DeepCopy())
+	}
+	return out
+}
+
+// Pods returns copies of the pods, sorted by UID, which is the order of their creation.
+func (w *World) Pods() []*corev1.Pod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []*corev1.Pod
+	for _, uid := range slices.Sorted(maps.Keys(w.pods)) {
+		out = append(out, w.pods[uid].DeepCopy())
+	}
+	return out
+}
+
+// Machines returns the instances that are not gone, sorted by id.
+func (w *World) Machines() []offer.Instance {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []offer.Instance
+	for _, id := range slices.Sorted(maps.Keys(w.machines)) {
+		if w.machines[id].State != offer.StateGone {
+			out = append(out, w.machines[id].Instance)
+		}
+	}
+	return out
+}
+
+// Launches returns the orders that were served, oldest first.
+func (w *World) Launches() []offer.Order {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.launches)
+}
+
+// Events returns the events of one reason, oldest first.
+func (w *World) Events(reason string) []Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []Event
+	for _, e := range w.events {
+		if e.Reason == reason {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Provisioner returns a copy, or nil if there is none of that name.
+func (w *World) Provisioner(name string) *api.Provisioner {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.provisioners[name]; p != nil {
+		return p.DeepCopy()
+	}
+	return nil
+}
+
+// NodeTemplate returns a copy, or nil if there is none of that name.
+func (w *World) NodeTemplate(name string) *api.AWSNodeTemplate {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.templates[name]; t != nil {
+		return t.DeepCopy()
+	}
+	return nil
+}
+
+func sameJSON(a, b any) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}

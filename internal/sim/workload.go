@@ -1,0 +1,209 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// Workload keeps a number of equal pods up, as a ReplicaSet does.
+type Workload struct {
+	Name     string
+	Replicas int
+	Labels   map[string]string // besides app=Name
+	Spec     corev1.PodSpec
+}
+
+// Budget is a disruption budget: at least MinAvailable of the pods that the labels
+// select keep running.
+type Budget struct {
+	Name         string
+	Selector     map[string]string
+	MinAvailable int
+}
+
+// Requests returns a pod spec with one container that requests the amounts.
+func Requests(cpu, memory string) corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{
+		Name:      "main",
+		Resources: corev1.ResourceRequirements{Requests: resources(cpu, memory)},
+	}}}
+}
+
+func (w *World) reconcileWorkloads() {
+	for _, name := range slices.Sorted(maps.Keys(w.workloads)) {
+		load := w.workloads[name]
+		pods := w.podsOf(name)
+		for range load.Replicas - len(pods) {
+			w.addPod(load)
+		}
+		for _, p := range pods[min(load.Replicas, len(pods)):] {
+			w.stop(p)
+		}
+	}
+}
+
+// podsOf returns the pods of a workload that are not being deleted, those that run
+// first, then the oldest first.
+func (w *World) podsOf(name string) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, p := range w.pods {
+		if o := metav1.GetControllerOf(p); o != nil && o.Name == name && p.DeletionTimestamp == nil {
+			out = append(out, p)
+		}
+	}
+	bound := func(p *corev1.Pod) int {
+		if p.Spec.NodeName != "" {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(out, func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(bound(a), bound(b)), cmp.Compare(a.UID, b.UID))
+	})
+	return out
+}
+
+func (w *World) addPod(load *Workload) {
+	uid := w.uid()
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceDefault, Name: fmt.Sprintf("%s-%s", load.Name, uid), UID: uid,
+			Labels: map[string]string{"app": load.Name}, CreationTimestamp: metav1.Now(),
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: load.Name, UID: "workload", Controller: ptr.To(true),
+			}},
+		},
+		Spec:   *load.Spec.DeepCopy(),
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	maps.Copy(p.Labels, load.Labels)
+	w.pods[uid] = p
+	w.changed()
+}
+
+func daemonSet(name string, template *corev1.PodTemplateSpec) *appsv1.DaemonSet {
+	return &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name, UID: "daemonset"},
+		Spec:       appsv1.DaemonSetSpec{Template: *template},
+	}
+}
+
+// reconcileDaemonSets runs one pod of each on each node whose kubelet is up.
+func (w *World) reconcileDaemonSets() {
+	for name, template := range w.daemonSets {
+		has := map[string]bool{}
+		for _, p := range w.podsOf(name) {
+			has[p.Spec.NodeName] = true
+		}
+		for node, n := range w.nodes {
+			if has[node] || !w.hasKubelet(node) || n.DeletionTimestamp != nil {
+				continue
+			}
+			uid := w.uid()
+			p := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: metav1.NamespaceDefault, Name: fmt.Sprintf("%s-%s", name, uid), UID: uid,
+					OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(daemonSet(name, template), appsv1.SchemeGroupVersion.WithKind("DaemonSet"))},
+				},
+				Spec: *template.Spec.DeepCopy(),
+			}
+			w.pods[uid] = p
+			w.bind(p, node)
+		}
+	}
+}
+
+func (w *World) bind(p *corev1.Pod, node string) {
+	p.Spec.NodeName = node
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}}
+	if w.hasKubelet(node) {
+		w.run(p)
+	}
+	w.changed()
+}
+
+func (w *World) run(p *corev1.Pod) {
+	p.Status.Phase = corev1.PodRunning
+	if p.DeletionTimestamp != nil {
+		w.stopLater(p)
+	}
+}
+
+// stop deletes a pod: at once if it is not bound, else when its kubelet has
+// stopped it, which a kubelet that never comes up never does.
+func (w *World) stop(p *corev1.Pod) {
+	if p.DeletionTimestamp != nil {
+		return
+	}
+	if p.Spec.NodeName == "" {
+		delete(w.pods, p.UID)
+		w.changed()
+		return
+	}
+	now := metav1.Now()
+	p.DeletionTimestamp = &now
+	if w.hasKubelet(p.Spec.NodeName) {
+		w.stopLater(p)
+	}
+	w.changed()
+}
+
+func (w *World) stopLater(p *corev1.Pod) {
+	time.AfterFunc(w.options.StopTime, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.hasKubelet(p.Spec.NodeName) && w.pods[p.UID] == p {
+			delete(w.pods, p.UID)
+			w.changed()
+		}
+	})
+}
+
+// disruptionsAllowed is how many more of the pods may be evicted now.
+func (w *World) disruptionsAllowed(b Budget) int {
+	running := 0
+	for _, p := range w.pods {
+		if selects(b, p) && p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+			running++
+		}
+	}
+	return max(running-b.MinAvailable, 0)
+}
+
+// forbids returns the budget that keeps the pod. One that does not run is free to go.
+func (w *World) forbids(p *corev1.Pod) (Budget, bool) {
+	if p.Status.Phase != corev1.PodRunning {
+		return Budget{}, false
+	}
+	for _, b := range w.budgets {
+		if selects(b, p) && w.disruptionsAllowed(b) == 0 {
+			return b, true
+		}
+	}
+	return Budget{}, false
+}
+
+func selects(b Budget, p *corev1.Pod) bool {
+	for key, value := range b.Selector {
+		if p.Labels[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// snapshotPod converts a pod as the caches do.
+func (w *World) snapshotPod(p *corev1.Pod) cluster.Pod {
+	pod, _ := w.interned.Pod(p)
+	return pod
+}

@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Options shape a World. The zero value of each duration means its default.
+type Options struct {
+	// Types is what the cloud sells; nil means Catalogue().
+	Types []offer.InstanceType
+	// Lag is how far the clients' caches are behind the truth: 5 ms.
+	Lag time.Duration
+	// ReactionTime is how long controllers and the scheduler take to notice a change: 20 ms.
+	ReactionTime time.Duration
+	// BootTime is from the launch of a machine to its kubelet being ready: 40 s.
+	BootTime time.Duration
+	// LaunchTime is how long the launch call takes: 1 s.
+	LaunchTime time.Duration
+	// StopTime is how long a pod takes to stop: 2 s.
+	StopTime time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	fill := func(d *time.Duration, value time.Duration) {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	fill(&o.Lag, 5*time.Millisecond)
+	fill(&o.ReactionTime, 20*time.Millisecond)
+	fill(&o.BootTime, 40*time.Second)
+	fill(&o.LaunchTime, time.Second)
+	fill(&o.StopTime, 2*time.Second)
+	if o.Types == nil {
+		o.Types = Catalogue()
+	}
+	return o
+}
+
+// World is a cluster and a cloud. It is safe for concurrent use.
+type World struct {
+	options Options
+
+	mu           sync.Mutex
+	serial       int
+	nodes        map[string]*corev1.Node
+	pods         map[types.UID]*corev1.Pod
+	workloads    map[string]*Workload
+	daemonSets   map[string]*corev1.PodTemplateSpec
+	budgets      []Budget
+	provisioners map[string]*api.Provisioner
+	templates    map[string]*api.AWSNodeTemplate
+	events       []Event
+	machines     map[string]*machine
+	deliveries   map[string]offer.Delivery // by launch id
+	pools        map[pool]int
+	refusedUntil map[pool]time.Time
+	neverBoots   func(offer.Instance) bool
+	launches     []offer.Order
+	sweeps       int
+	clients      []*client
+	leader       *lease
+
+	interned   *cluster.Templates
+	published  published
+	publishing bool
+	reacting   bool
+}
+
+// published is what the clients' caches hold.
+type published struct {
+	snapshot     *cluster.Snapshot
+	provisioners []*api.Provisioner
+	templates    []*api.AWSNodeTemplate
+}
+
+// Event is an event that an agent has reported.
+type Event struct {
+	cluster.ObjectRef
+	Type    string
+	Reason  string
+	Message string
+	At      time.Time
+}
+
+// New returns an empty World.
+func New(options Options) *World {
+	w := &World{
+		options:      options.withDefaults(),
+		nodes:        map[string]*corev1.Node{},
+		pods:         map[types.UID]*corev1.Pod{},
+		workloads:    map[string]*Workload{},
+		daemonSets:   map[string]*corev1.PodTemplateSpec{},
+		provisioners: map[string]*api.Provisioner{},
+		templates:    map[string]*api.AWSNodeTemplate{},
+		machines:     map[string]*machine{},
+		deliveries:   map[string]offer.Delivery{},
+		pools:        map[pool]int{},
+		refusedUntil: map[pool]time.Time{},
+		interned:     cluster.NewTemplates(),
+	}
+	w.published = w.state()
+	return w
+}
+
+// next returns a number that was not used before.
+func (w *World) next() int {
+	w.serial++
+	return w.serial
+}
+
+func (w *World) uid() types.UID { return types.UID(fmt.Sprintf("uid-%06d", w.next())) }
+
+// changed makes the change visible after the lag and wakes the controllers. The
+// lock is held.
+func (w *World) changed() {
+	if !w.publishing {
+		w.publishing = true
+		time.AfterFunc(w.options.Lag, w.publish)
+	}
+	w.wake()
+}
+
+func (w *World) wake() {
+	if !w.reacting {
+		w.reacting = true
+		time.AfterFunc(w.options.ReactionTime, w.react)
+	}
+}
+
+func (w *World) publish() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.publishing = false
+	w.published = w.state()
+	for _, c := range w.clients {
+		c.signal()
+	}
+}
+
+// react runs the controllers once. Each change wakes them again, so that they
+// come to rest when there is nothing left to do.
+func (w *World) react() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reacting = false
+	w.reconcileWorkloads()
+	w.reconcileDaemonSets()
+	w.schedule()
+}
+
+// state converts the truth. The lock is held.
+func (w *World) state() published {
+	s := &cluster.Snapshot{Namespaces: []cluster.Namespace{{Name: metav1.NamespaceDefault}}}
+	for _, p := range w.pods {
+		if pod, ok := w.interned.Pod(p); ok {
+			s.Pods = append(s.Pods, pod)
+		}
+	}
+	for _, n := range w.nodes {
+		s.Nodes = append(s.Nodes, cluster.FromNode(n.DeepCopy(), nil))
+	}
+	for name, template := range w.daemonSets {
+		s.DaemonSets = append(s.DaemonSets, cluster.FromDaemonSet(daemonSet(name, template), nil))
+	}
+	for _, b := range w.budgets {
+		s.DisruptionBudgets = append(s.DisruptionBudgets, cluster.DisruptionBudget{
+			Namespace: metav1.NamespaceDefault, Name: b.Name,
+			Selector:           &metav1.LabelSelector{MatchLabels: b.Selector},
+			DisruptionsAllowed: int32(w.disruptionsAllowed(b)),
+		})
+	}
+	s.Sort()
+	out := published{snapshot: s}
+	for _, name := range slices.Sorted(maps.Keys(w.provisioners)) {
+		out.provisioners = append(out.provisioners, w.provisioners[name].DeepCopy())
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.templates)) {
+		out.templates = append(out.templates, w.templates[name].DeepCopy())
+	}
+	return out
+}
