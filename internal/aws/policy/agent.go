@@ -1,7 +1,10 @@
 package policy
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
@@ -51,12 +54,12 @@ func (a Agent) Policies() ([]Named, error) {
 		if len(part.statements) == 0 {
 			continue
 		}
-		json, err := render(part.name, MaxManaged, part.statements...)
+		rendered, err := render(part.name, MaxManaged, part.statements...)
 		if err != nil {
 			return nil, err
 		}
-		total += Size(json)
-		out = append(out, Named{part.name, json})
+		total += Size(rendered)
+		out = append(out, Named{part.name, rendered})
 	}
 	if total > MaxInline {
 		return nil, fmt.Errorf("the agent's policies have %d characters, IAM takes at most %d per role: name fewer node roles", total, MaxInline)
@@ -186,4 +189,28 @@ func (a Agent) ec2Service() string {
 		return "ec2.amazonaws.com.cn"
 	}
 	return "ec2.amazonaws.com"
+}
+
+// ParseAgent finds in the agent's policies, by name, what they depend on beside
+// the account: the cluster, the node roles and the queue. What the policies do
+// not say stays empty.
+func ParseAgent(policies map[string]string) Agent {
+	var a Agent
+	for _, raw := range policies {
+		var doc document
+		if json.Unmarshal([]byte(raw), &doc) != nil {
+			continue
+		}
+		for _, s := range doc.Statement {
+			switch {
+			case slices.Contains(s.Action, "iam:PassRole"):
+				a.NodeRoles = s.Resource
+			case slices.Contains(s.Action, "sqs:ReceiveMessage") && len(s.Resource) == 1:
+				a.Queue = s.Resource[0]
+			case slices.Contains(s.Action, "eks:DescribeCluster") && len(s.Resource) == 1:
+				_, a.Cluster, _ = strings.Cut(s.Resource[0], ":cluster/")
+			}
+		}
+	}
+	return a
 }

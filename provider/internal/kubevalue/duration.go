@@ -2,11 +2,9 @@ package kubevalue
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -21,7 +19,6 @@ type Duration struct{ basetypes.StringValue }
 var (
 	_ basetypes.StringTypable                    = DurationType{}
 	_ basetypes.StringValuableWithSemanticEquals = Duration{}
-	_ xattr.ValidateableAttribute                = Duration{}
 )
 
 // Equal reports whether the other type is the same.
@@ -60,18 +57,6 @@ func (d Duration) Equal(o attr.Value) bool {
 func (d Duration) StringSemanticEquals(_ context.Context, o basetypes.StringValuable) (bool, diag.Diagnostics) {
 	other, ok := o.(Duration)
 	return ok && sameDuration(d.ValueString(), other.ValueString()), nil
-}
-
-// ValidateAttribute refuses what is no duration.
-func (d Duration) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRequest, resp *xattr.ValidateAttributeResponse) {
-	if d.IsNull() || d.IsUnknown() {
-		return
-	}
-	if _, err := time.ParseDuration(d.ValueString()); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path,
-			fmt.Sprintf("%s: %q is no duration", req.Path, d.ValueString()),
-			`A duration is one or more numbers, each with a unit of h, m, s or ms. Examples: "90s", "15m", "1h30m". There is no unit for days: write "720h" for 30 of them.`)
-	}
 }
 
 func sameDuration(a, b string) bool {

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
@@ -40,32 +38,6 @@ func TestSemanticEquality(t *testing.T) {
 			got, diags := tt.a.StringSemanticEquals(context.Background(), tt.b)
 			if got != tt.want || diags.HasError() {
 				t.Errorf("%s and %s: equal = %v (%v), want %v", tt.a, tt.b, got, diags, tt.want)
-			}
-		})
-	}
-}
-
-func TestValidation(t *testing.T) {
-	tests := map[string]struct {
-		value xattr.ValidateableAttribute
-		want  string
-	}{
-		"a quantity":              {quantity("10Gi"), ""},
-		"a quantity with a space": {quantity("10 Gi"), `limits: "10 Gi" is no quantity`},
-		"a duration":              {duration("1h30m"), ""},
-		"a duration in days":      {duration("30d"), `limits: "30d" is no duration`},
-		"unknown":                 {kubevalue.Quantity{StringValue: types.StringUnknown()}, ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			var resp xattr.ValidateAttributeResponse
-			tt.value.ValidateAttribute(context.Background(), xattr.ValidateAttributeRequest{Path: path.Root("limits")}, &resp)
-			got := ""
-			if resp.Diagnostics.HasError() {
-				got = resp.Diagnostics.Errors()[0].Summary()
-			}
-			if got != tt.want {
-				t.Errorf("summary = %q, want %q", got, tt.want)
 			}
 		})
 	}

@@ -4,10 +4,8 @@ package kubevalue
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -23,7 +21,6 @@ type Quantity struct{ basetypes.StringValue }
 var (
 	_ basetypes.StringTypable                    = QuantityType{}
 	_ basetypes.StringValuableWithSemanticEquals = Quantity{}
-	_ xattr.ValidateableAttribute                = Quantity{}
 )
 
 // Equal reports whether the other type is the same.
@@ -62,18 +59,6 @@ func (q Quantity) Equal(o attr.Value) bool {
 func (q Quantity) StringSemanticEquals(_ context.Context, o basetypes.StringValuable) (bool, diag.Diagnostics) {
 	other, ok := o.(Quantity)
 	return ok && sameQuantity(q.ValueString(), other.ValueString()), nil
-}
-
-// ValidateAttribute refuses what is no quantity.
-func (q Quantity) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRequest, resp *xattr.ValidateAttributeResponse) {
-	if q.IsNull() || q.IsUnknown() {
-		return
-	}
-	if _, err := resource.ParseQuantity(q.ValueString()); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path,
-			fmt.Sprintf("%s: %q is no quantity", req.Path, q.ValueString()),
-			`A quantity is a number with an optional suffix: m for thousandths, k, M, G, T for powers of 1000, Ki, Mi, Gi, Ti for powers of 1024. Examples: "500m", "100", "1k", "10Gi".`)
-	}
 }
 
 func sameQuantity(a, b string) bool {

@@ -92,14 +92,17 @@ func (s *Session) Caller(ctx context.Context) (Caller, error) {
 
 // EKS returns where the cluster named in the provider block is.
 func (s *Session) EKS(ctx context.Context) (*eksauth.Cluster, error) {
+	return s.eks.get(func() (*eksauth.Cluster, error) { return s.FindEKS(ctx, s.Config.ClusterName) })
+}
+
+// FindEKS looks an EKS cluster up by its name.
+func (s *Session) FindEKS(ctx context.Context, name string) (*eksauth.Cluster, error) {
 	cfg, err := s.AWS(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.eks.get(func() (*eksauth.Cluster, error) {
-		client := eks.NewFromConfig(cfg, func(o *eks.Options) { o.BaseEndpoint = s.endpoint("eks", o.BaseEndpoint) })
-		return eksauth.Find(ctx, client, s.Config.ClusterName)
-	})
+	client := eks.NewFromConfig(cfg, func(o *eks.Options) { o.BaseEndpoint = s.endpoint("eks", o.BaseEndpoint) })
+	return eksauth.Find(ctx, client, name)
 }
 
 func (s *Session) sts(ctx context.Context) (*sts.Client, error) {

@@ -57,22 +57,6 @@ func (d *Document) Undecided(jsonPath string) bool {
 	return false
 }
 
-// UndecidedBeside reports whether the object that holds the JSON path has
-// anything in it that is known only after apply.
-func (d *Document) UndecidedBeside(jsonPath string) bool {
-	at := d.originalPath(jsonPath)
-	parent := ""
-	if i := strings.LastIndexAny(at, ".["); i > 0 {
-		parent = at[:i]
-	}
-	for _, unknown := range d.Unknown {
-		if parent == "" || under(unknown, parent) {
-			return true
-		}
-	}
-	return false
-}
-
 func under(path, ancestor string) bool {
 	rest, ok := strings.CutPrefix(path, ancestor)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')

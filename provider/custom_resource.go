@@ -1,0 +1,217 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
+)
+
+// customResource is a Terraform resource that is one object in the cluster.
+type customResource struct {
+	kind    kind
+	session *session.Session
+}
+
+var (
+	_ resource.ResourceWithConfigure      = &customResource{}
+	_ resource.ResourceWithIdentity       = &customResource{}
+	_ resource.ResourceWithImportState    = &customResource{}
+	_ resource.ResourceWithModifyPlan     = &customResource{}
+	_ resource.ResourceWithValidateConfig = &customResource{}
+)
+
+func (r *customResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + r.kind.typeName()
+}
+
+func (r *customResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = r.kind.schema(ctx)
+}
+
+func (r *customResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = nameIdentity("Name of the object in the cluster.")
+}
+
+func (r *customResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.session = sessionOf(req, resp)
+}
+
+func (r *customResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
+}
+
+// Create declares the object.
+func (r *customResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	ctx = r.session.Mask(ctx)
+	name := nameOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics)
+	doc := r.encode(req.Plan.Raw, &resp.Diagnostics)
+	cluster, store := r.connect(ctx, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if _, err := store.Create(ctx, name, doc.Fields); err != nil {
+		resp.Diagnostics.Append(explainError(err, r.kind.title(), name))
+		return
+	}
+	setName(ctx, resp.Identity, name, &resp.Diagnostics)
+	resp.Diagnostics.Append(recordCluster(ctx, resp.Private, cluster.UID)...)
+	resp.State.Raw = r.withComputed(req.Plan.Raw, doc, &resp.Diagnostics)
+}
+
+// Read refreshes the state from the live object.
+func (r *customResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	ctx = r.session.Mask(ctx)
+	name := nameOf(ctx, req.State.GetAttribute, &resp.Diagnostics)
+	setName(ctx, resp.Identity, name, &resp.Diagnostics)
+	if err := r.session.Known(); err != nil {
+		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s was not refreshed", r.kind.title(), name),
+			fmt.Sprintf("The state stays as it was recorded: %s.", err))
+		return
+	}
+	cluster, store := r.connect(ctx, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	imported, same := recordedCluster(ctx, req.Private, cluster.UID, &resp.Diagnostics)
+	if !same {
+		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s belongs to another cluster", r.kind.title(), name),
+			"The provider now reaches another cluster than the one in which the object was made, so that it counts as gone. "+
+				"If that is not meant, correct the provider block; the object itself has not been touched.")
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	live, err := store.Get(ctx, name)
+	if errors.Is(err, declare.ErrNotFound) || errors.Is(err, declare.ErrNoKind) {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		resp.Diagnostics.Append(explainError(err, r.kind.title(), name))
+		return
+	}
+	resp.Diagnostics.Append(recordCluster(ctx, resp.Private, cluster.UID)...)
+	resp.State.Raw = r.refresh(req.State.Raw, live, imported, &resp.Diagnostics)
+}
+
+// Update declares the object anew.
+func (r *customResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	ctx = r.session.Mask(ctx)
+	name := nameOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics)
+	before := r.encode(req.State.Raw, &resp.Diagnostics)
+	doc := r.encode(req.Plan.Raw, &resp.Diagnostics)
+	_, store := r.connect(ctx, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if _, err := store.Update(ctx, name, before.Fields, doc.Fields); err != nil {
+		resp.Diagnostics.Append(explainError(err, r.kind.title(), name))
+		return
+	}
+	setName(ctx, resp.Identity, name, &resp.Diagnostics)
+	resp.State.Raw = r.withComputed(req.Plan.Raw, doc, &resp.Diagnostics)
+}
+
+// Delete removes the object and waits until it is gone.
+func (r *customResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	ctx = r.session.Mask(ctx)
+	name := nameOf(ctx, req.State.GetAttribute, &resp.Diagnostics)
+	limit, diags := r.kind.timeout(ctx, req.State)
+	resp.Diagnostics.Append(diags...)
+	cluster, store := r.connect(ctx, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	live, err := store.Get(ctx, name)
+	if errors.Is(err, declare.ErrNotFound) || errors.Is(err, declare.ErrNoKind) {
+		return
+	}
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		err = r.kind.remove(ctx, removal{name, live, store, cluster})
+	}
+	if err != nil {
+		resp.Diagnostics.Append(explainError(err, r.kind.title(), name))
+	}
+}
+
+func (r *customResource) connect(ctx context.Context, diags *diag.Diagnostics) (*session.Cluster, *declare.Store) {
+	cluster, err := r.session.Cluster(ctx)
+	if err != nil {
+		diags.AddError("no access to the cluster: "+err.Error(), "Nothing has been changed.")
+		return nil, nil
+	}
+	return cluster, declare.NewStore(cluster.Dynamic, r.kind.object(), r.session.Config.Manager)
+}
+
+// objectType is the type of the whole resource.
+func (r *customResource) objectType(v tftypes.Value) tftypes.Object {
+	return v.Type().(tftypes.Object)
+}
+
+func (r *customResource) encode(v tftypes.Value, diags *diag.Diagnostics) *wire.Document {
+	doc, err := r.kind.codec().Encode(v)
+	if err != nil {
+		diags.AddError(r.kind.title()+": "+err.Error(), "")
+		return nil
+	}
+	return doc
+}
+
+// refresh is the state that a live object gives.
+func (r *customResource) refresh(prior tftypes.Value, live *unstructured.Unstructured, imported bool, diags *diag.Diagnostics) tftypes.Value {
+	spec, _, err := unstructured.NestedMap(live.Object, "spec")
+	if err == nil {
+		var now tftypes.Value
+		if now, err = r.kind.codec().Decode(spec, r.objectType(prior)); err == nil {
+			if !imported {
+				now = wire.Merge(prior, now)
+			}
+			now = withAttributes(now, attributesOf(prior, r.kind.codec().Local))
+			if doc := r.encode(now, diags); doc != nil {
+				return r.withComputed(now, doc, diags)
+			}
+			return prior
+		}
+	}
+	diags.AddError(fmt.Sprintf("%s %s: %s", r.kind.title(), live.GetName(), err), "The object in the cluster cannot be read as one of this kind.")
+	return prior
+}
+
+func (r *customResource) withComputed(v tftypes.Value, doc *wire.Document, diags *diag.Diagnostics) tftypes.Value {
+	if doc == nil {
+		return v
+	}
+	computed, err := r.kind.computed(r.objectType(v), doc.Fields)
+	if err != nil {
+		diags.AddError(r.kind.title()+": "+err.Error(), "")
+		return v
+	}
+	return withAttributes(v, computed)
+}
+
+// nameIdentity is the identity of what is known by its name alone.
+func nameIdentity(description string) identityschema.Schema {
+	return identityschema.Schema{Attributes: map[string]identityschema.Attribute{
+		"name": identityschema.StringAttribute{RequiredForImport: true, Description: description},
+	}}
+}
+
+// nameOf reads the attribute name.
+func nameOf(ctx context.Context, get func(context.Context, path.Path, any) diag.Diagnostics, diags *diag.Diagnostics) string {
+	var name types.String
+	diags.Append(get(ctx, path.Root("name"), &name)...)
+	return name.ValueString()
+}

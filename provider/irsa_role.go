@@ -1,0 +1,267 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/irsa"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// irsaRole is the resource packhorse_irsa_role.
+type irsaRole struct{ session *session.Session }
+
+var (
+	_ resource.ResourceWithConfigure      = &irsaRole{}
+	_ resource.ResourceWithIdentity       = &irsaRole{}
+	_ resource.ResourceWithImportState    = &irsaRole{}
+	_ resource.ResourceWithModifyPlan     = &irsaRole{}
+	_ resource.ResourceWithValidateConfig = &irsaRole{}
+)
+
+// NewIRSARole returns the resource packhorse_irsa_role.
+func NewIRSARole() resource.Resource { return &irsaRole{} }
+
+func (r *irsaRole) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_irsa_role"
+}
+
+func (r *irsaRole) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = irsaRoleSchema()
+}
+
+func (r *irsaRole) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = nameIdentity("Name of the role in IAM.")
+}
+
+func (r *irsaRole) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.session = sessionOf(req, resp)
+}
+
+func (r *irsaRole) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
+}
+
+// Create creates the role, records it, and then gives it its policies: a role
+// that was left half made is known to the state and replaced.
+func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	ctx = r.session.Mask(ctx)
+	var m irsaModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	roles, where := r.connect(ctx, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if err := r.complete(ctx, &m, where); err != nil {
+		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
+		return
+	}
+	record, err := r.trustIssuer(ctx, roles, &m)
+	if err == nil {
+		var arn string
+		if arn, err = roles.Create(ctx, m.role()); err == nil {
+			m.ARN = types.StringValue(arn)
+		}
+	}
+	if err != nil {
+		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), r.undoIssuer(ctx, roles, record, err)))
+		return
+	}
+	setName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
+	resp.Diagnostics.Append(record.save(ctx, resp.Private)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	if err := roles.UpdatePolicies(ctx, irsa.Role{}, m.role()); err != nil {
+		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
+		return
+	}
+	if err := r.annotate(ctx, irsaModel{}, m); err != nil {
+		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
+	}
+}
+
+// Update brings the role from the state to the plan.
+func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	ctx = r.session.Mask(ctx)
+	var before, m irsaModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	roles, where := r.connect(ctx, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	m.ARN = before.ARN
+	record, diags := loadIssuerRecord(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	err := r.complete(ctx, &m, where)
+	if err == nil && !m.OIDCProviderARN.Equal(before.OIDCProviderARN) || m.CreateOIDCProvider.ValueBool() && !before.CreateOIDCProvider.ValueBool() {
+		record, err = r.trustIssuer(ctx, roles, &m)
+	}
+	if err == nil {
+		err = roles.Update(ctx, before.role(), m.role())
+	}
+	if err == nil {
+		err = r.annotate(ctx, before, m)
+	}
+	if err != nil {
+		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
+		return
+	}
+	setName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
+	resp.Diagnostics.Append(record.save(ctx, resp.Private)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// Delete removes the role, its own policies and annotations, and the OIDC
+// provider if this role has created it.
+func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	ctx = r.session.Mask(ctx)
+	var m irsaModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	record, diags := loadIssuerRecord(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	roles, _ := r.connect(ctx, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	err := r.annotate(ctx, m, irsaModel{})
+	if err == nil {
+		err = roles.Delete(ctx, m.role())
+	}
+	if err == nil && record.Created != "" && m.CreateOIDCProvider.ValueBool() {
+		err = roles.DeleteProvider(ctx, record.Created)
+	}
+	if err != nil {
+		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
+	}
+}
+
+// connect returns the roles of the account, and where they are.
+func (r *irsaRole) connect(ctx context.Context, diags *diag.Diagnostics) (*irsa.Roles, place) {
+	roles, err := r.session.Roles(ctx)
+	if err != nil {
+		diags.AddError("no access to AWS: "+err.Error(), "Nothing has been changed.")
+		return nil, place{}
+	}
+	caller, err := r.session.Caller(ctx)
+	if err != nil {
+		diags.AddError("no access to AWS: "+err.Error(), "Nothing has been changed.")
+		return nil, place{}
+	}
+	cfg, err := r.session.AWS(ctx)
+	if err != nil {
+		diags.AddError("no access to AWS: "+err.Error(), "Nothing has been changed.")
+	}
+	return roles, place{caller.Partition, caller.Account, cfg.Region}
+}
+
+// complete finds out what the configuration leaves to the cluster, and settles
+// all that follows from it.
+func (r *irsaRole) complete(ctx context.Context, m *irsaModel, where place) error {
+	if m.ClusterName.IsUnknown() {
+		m.ClusterName = types.StringPointerValue(optional(r.session.Config.ClusterName))
+	}
+	if m.OIDCIssuerURL.ValueString() == "" {
+		if m.ClusterName.ValueString() == "" {
+			return errNoIssuer
+		}
+		cluster, err := r.session.FindEKS(ctx, m.ClusterName.ValueString())
+		if err != nil {
+			return err
+		}
+		if cluster.Issuer == "" {
+			return fmt.Errorf("cluster %q has no OIDC issuer", cluster.Name)
+		}
+		m.OIDCIssuerURL = types.StringValue(cluster.Issuer)
+	}
+	if err := m.settle(where); err != nil {
+		return err
+	}
+	tags, diags := m.withDefaults(ctx, r.session.Config.DefaultTags)
+	if diags.HasError() {
+		return errors.New(diags.Errors()[0].Summary())
+	}
+	m.TagsAll = tags
+	return r.checkAccounts(ctx, *m)
+}
+
+// checkAccounts makes sure, before anything is made, that the ServiceAccounts
+// that shall be annotated are there.
+func (r *irsaRole) checkAccounts(ctx context.Context, m irsaModel) error {
+	if !m.AnnotateServiceAccount.ValueBool() {
+		return nil
+	}
+	annotation, err := r.annotation(ctx)
+	if err != nil {
+		return err
+	}
+	for _, account := range m.accounts() {
+		if _, err := annotation.Get(ctx, account.Namespace, account.Name); err != nil {
+			return fmt.Errorf("annotate_service_account: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *irsaRole) annotation(ctx context.Context) (*declare.RoleAnnotation, error) {
+	cluster, err := r.session.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return declare.NewRoleAnnotation(cluster.Typed, r.session.Config.Manager), nil
+}
+
+// annotate brings the annotations of ServiceAccounts from one state to another.
+func (r *irsaRole) annotate(ctx context.Context, before, now irsaModel) error {
+	if !before.AnnotateServiceAccount.ValueBool() && !now.AnnotateServiceAccount.ValueBool() {
+		return nil
+	}
+	annotation, err := r.annotation(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := map[any]bool{}
+	if now.AnnotateServiceAccount.ValueBool() {
+		for _, account := range now.accounts() {
+			wanted[account] = true
+			if err := annotation.Set(ctx, account.Namespace, account.Name, now.ARN.ValueString()); err != nil {
+				return err
+			}
+		}
+	}
+	if !before.AnnotateServiceAccount.ValueBool() {
+		return nil
+	}
+	for _, account := range before.accounts() {
+		if !wanted[account] {
+			if err := annotation.Remove(ctx, account.Namespace, account.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// errNoIssuer says that the trust policy has nobody to trust.
+var errNoIssuer = errors.New("no OIDC issuer is known: set `oidc_issuer_url`, or `cluster_name` here or in the provider block")
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func irsaError(name string, err error) diag.Diagnostic {
+	if errors.Is(err, irsa.ErrExists) {
+		return diag.NewErrorDiagnostic(fmt.Sprintf("IAM role %s exists already", name),
+			fmt.Sprintf("Something else has created it. To manage it here, import it:\n\n  import {\n    to = <this resource>\n    id = %q\n  }", name))
+	}
+	return diag.NewErrorDiagnostic(fmt.Sprintf("IAM role %s: %s", name, err), "")
+}

@@ -1,0 +1,111 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// ModifyPlan predicts the computed attributes as far as they follow from the
+// configuration and the state. It reaches nothing: a new role needs no AWS to be
+// planned.
+func (r *irsaRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() || r.session == nil || r.session.Known() != nil {
+		return
+	}
+	var config, m irsaModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if config.ClusterName.IsNull() {
+		m.ClusterName = types.StringPointerValue(optional(r.session.Config.ClusterName))
+	}
+	if config.OIDCIssuerURL.IsNull() && m.ClusterName.IsNull() {
+		resp.Diagnostics.AddAttributeError(path.Root("oidc_issuer_url"), "oidc_issuer_url: "+errNoIssuer.Error(), "")
+		return
+	}
+	if fullyKnown(ctx, m.Tags) {
+		var diags diag.Diagnostics
+		m.TagsAll, diags = m.withDefaults(ctx, r.session.Config.DefaultTags)
+		resp.Diagnostics.Append(diags...)
+	}
+	if !req.State.Raw.IsNull() {
+		var state irsaModel
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		r.predict(ctx, config, state, &m, &resp.Diagnostics)
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
+}
+
+// predict settles the computed attributes of a role that exists, and keeps the
+// state's spelling of those that have not changed.
+func (r *irsaRole) predict(ctx context.Context, config, state irsaModel, m *irsaModel, diags *diag.Diagnostics) {
+	if config.OIDCIssuerURL.IsNull() && state.ClusterName.Equal(m.ClusterName) {
+		m.OIDCIssuerURL = state.OIDCIssuerURL
+	}
+	inputs := []bool{
+		!m.OIDCIssuerURL.IsUnknown(), !m.ClusterName.IsUnknown(), !m.Preset.IsUnknown(), !m.InterruptionQueueARN.IsUnknown(),
+		fullyKnown(ctx, m.ServiceAccounts), fullyKnown(ctx, m.NodeRoles), !m.ARN.IsUnknown(),
+	}
+	where, ok := r.placeOf(ctx, state.ARN.ValueString())
+	if !ok || slices.Contains(inputs, false) {
+		return
+	}
+	if err := m.settle(where); err != nil {
+		diags.Append(irsaError(m.Name.ValueString(), err))
+		return
+	}
+	if sameJSON(m.AssumeRolePolicy.ValueString(), state.AssumeRolePolicy.ValueString()) {
+		m.AssumeRolePolicy = state.AssumeRolePolicy
+	}
+	if sameDocuments(m.PresetPolicies, state.PresetPolicies) {
+		m.PresetPolicies = state.PresetPolicies
+	}
+}
+
+// placeOf reads the place of a role from its ARN.
+func (r *irsaRole) placeOf(ctx context.Context, arn string) (place, bool) {
+	parts := strings.SplitN(arn, ":", 6)
+	cfg, err := r.session.AWS(ctx)
+	if len(parts) < 6 || err != nil {
+		return place{}, false
+	}
+	return place{partition: parts[1], account: parts[4], region: cfg.Region}, true
+}
+
+// fullyKnown reports whether a value has no unknown part.
+func fullyKnown(ctx context.Context, v attr.Value) bool {
+	raw, err := v.ToTerraformValue(ctx)
+	return err == nil && raw.IsFullyKnown()
+}
+
+func sameDocuments(a, b types.Map) bool {
+	x, y := mapStrings(a), mapStrings(b)
+	if len(x) != len(y) {
+		return false
+	}
+	for name := range x {
+		if !sameJSON(x[name], y[name]) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameJSON(a, b string) bool {
+	var x, y any
+	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
+		return a == b
+	}
+	return reflect.DeepEqual(x, y)
+}

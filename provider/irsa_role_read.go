@@ -1,0 +1,195 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/irsa"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+)
+
+// Read refreshes the state from IAM.
+func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	ctx = r.session.Mask(ctx)
+	var m irsaModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	name := m.Name.ValueString()
+	setName(ctx, resp.Identity, name, &resp.Diagnostics)
+	if err := r.session.Known(); err != nil {
+		resp.Diagnostics.AddWarning(fmt.Sprintf("IAM role %s was not refreshed", name), fmt.Sprintf("The state stays as it was recorded: %s.", err))
+		return
+	}
+	roles, where := r.connect(ctx, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	live, err := roles.Read(ctx, name)
+	if errors.Is(err, irsa.ErrNotFound) {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		resp.Diagnostics.Append(irsaError(name, err))
+		return
+	}
+	recorded, diags := req.Private.GetKey(ctx, issuerKey)
+	resp.Diagnostics.Append(diags...)
+	if len(recorded) == 0 {
+		resp.Diagnostics.Append(m.adopt(ctx, live, where, r.session.Config.DefaultTags)...)
+		resp.Diagnostics.Append(issuerRecord{}.save(ctx, resp.Private)...)
+	}
+	resp.Diagnostics.Append(m.refresh(ctx, live)...)
+	if err := r.refreshAnnotation(ctx, &m); err != nil {
+		resp.Diagnostics.Append(irsaError(name, err))
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// adopt declares all that an imported role has, so that refresh takes it over.
+func (m *irsaModel) adopt(ctx context.Context, live *irsa.LiveRole, where place, defaults map[string]string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	own, preset := map[string]string{}, map[string]string{}
+	for name, document := range live.Inline {
+		if slices.Contains(agentPolicies, name) {
+			preset[name] = document
+		} else {
+			own[name] = document
+		}
+	}
+	m.PresetPolicies = documents(preset, true)
+	m.Policies = documents(own, false)
+	m.adoptPreset(ctx, preset, where, &diags)
+	if len(live.Attached) > 0 {
+		m.PolicyARNs = collect(types.SetValueFrom(ctx, types.StringType, live.Attached))(&diags)
+	}
+	tags := maps.Clone(live.Tags)
+	m.TagsAll = collect(types.MapValueFrom(ctx, types.StringType, tags))(&diags)
+	maps.DeleteFunc(tags, func(key, value string) bool { d, ok := defaults[key]; return ok && d == value })
+	if len(tags) > 0 {
+		m.Tags = collect(types.MapValueFrom(ctx, types.StringType, tags))(&diags)
+	}
+	trust, err := policy.ParseTrust(live.Trust)
+	if err != nil {
+		diags.AddWarning(fmt.Sprintf("IAM role %s does not trust ServiceAccounts alone", live.Name),
+			fmt.Sprintf("The next apply replaces its trust policy: %s.", err))
+		return diags
+	}
+	m.OIDCIssuerURL = types.StringValue(trust.Issuer)
+	m.OIDCProviderARN = types.StringValue(trust.Provider)
+	return diags
+}
+
+// adoptPreset recognises the preset agent by its policies, and finds its
+// arguments in them.
+func (m *irsaModel) adoptPreset(ctx context.Context, preset map[string]string, where place, diags *diag.Diagnostics) {
+	if len(preset) == 0 {
+		return
+	}
+	m.Preset = types.StringValue(presetAgent)
+	facts := policy.ParseAgent(preset)
+	m.ClusterName = types.StringPointerValue(optional(facts.Cluster))
+	m.InterruptionQueueARN = types.StringPointerValue(optional(facts.Queue))
+	for i, arn := range facts.NodeRoles {
+		facts.NodeRoles[i] = where.roleName(arn)
+	}
+	if len(facts.NodeRoles) > 0 {
+		m.NodeRoles = collect(types.SetValueFrom(ctx, types.StringType, facts.NodeRoles))(diags)
+	}
+}
+
+// refresh sets what IAM says about everything that is declared.
+func (m *irsaModel) refresh(ctx context.Context, live *irsa.LiveRole) diag.Diagnostics {
+	var diags diag.Diagnostics
+	m.ARN = types.StringValue(live.ARN)
+	m.Path = types.StringValue(live.Path)
+	m.Description = declared(m.Description, live.Description)
+	m.PermissionsBoundary = declared(m.PermissionsBoundary, live.Boundary)
+	m.MaxSessionDuration = types.Int64Value(int64(live.MaxSession))
+	m.AssumeRolePolicy = jsontypes.NewNormalizedValue(live.Trust)
+	if trust, err := policy.ParseTrust(live.Trust); err == nil {
+		m.ServiceAccounts = collect(accountSet(trust.Accounts))(&diags)
+	}
+	if !m.Policies.IsNull() {
+		m.Policies = documents(common(mapStrings(m.Policies), live.Inline), true)
+	}
+	m.PresetPolicies = documents(common(mapStrings(m.PresetPolicies), live.Inline), true)
+	if !m.PolicyARNs.IsNull() {
+		attached := slices.DeleteFunc(elementStrings(m.PolicyARNs), func(arn string) bool { return !slices.Contains(live.Attached, arn) })
+		m.PolicyARNs = collect(types.SetValueFrom(ctx, types.StringType, append([]string{}, attached...)))(&diags)
+	}
+	if !m.Tags.IsNull() {
+		m.Tags = collect(types.MapValueFrom(ctx, types.StringType, common(mapStrings(m.Tags), live.Tags)))(&diags)
+	}
+	m.TagsAll = collect(types.MapValueFrom(ctx, types.StringType, common(mapStrings(m.TagsAll), live.Tags)))(&diags)
+	return diags
+}
+
+// refreshAnnotation finds out whether the ServiceAccounts are still annotated.
+func (r *irsaRole) refreshAnnotation(ctx context.Context, m *irsaModel) error {
+	if !m.AnnotateServiceAccount.ValueBool() {
+		return nil
+	}
+	annotation, err := r.annotation(ctx)
+	if err != nil {
+		return err
+	}
+	for _, account := range m.accounts() {
+		arn, err := annotation.Get(ctx, account.Namespace, account.Name)
+		if err != nil && !errors.Is(err, declare.ErrNotFound) {
+			return err
+		}
+		if arn != m.ARN.ValueString() {
+			m.AnnotateServiceAccount = types.BoolValue(false)
+		}
+	}
+	return nil
+}
+
+// declared leaves a string null that is neither declared nor there.
+func declared(prior types.String, live string) types.String {
+	if prior.ValueString() == "" && live == "" {
+		return prior
+	}
+	return types.StringValue(live)
+}
+
+// common returns the live values of the declared keys.
+func common(declared, live map[string]string) map[string]string {
+	out := make(map[string]string, len(declared))
+	for key := range declared {
+		if value, ok := live[key]; ok {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// documents converts policies; none are an empty map, or null.
+func documents(policies map[string]string, keepEmpty bool) types.Map {
+	if len(policies) == 0 && !keepEmpty {
+		return types.MapNull(jsontypes.NormalizedType{})
+	}
+	out := make(map[string]attr.Value, len(policies))
+	for name, document := range policies {
+		out[name] = jsontypes.NewNormalizedValue(document)
+	}
+	return types.MapValueMust(jsontypes.NormalizedType{}, out)
+}
+
+// collect gathers the diagnostics of a conversion and returns its value.
+func collect[T any](value T, found diag.Diagnostics) func(*diag.Diagnostics) T {
+	return func(diags *diag.Diagnostics) T {
+		diags.Append(found...)
+		return value
+	}
+}

@@ -1,0 +1,124 @@
+package provider
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// presetAgent is the preset with the agent's permissions.
+const presetAgent = "agent"
+
+// Bounds that IAM sets on sessions, in seconds.
+const (
+	minSession     = 3600
+	maxSession     = 43200
+	defaultSession = 3600
+)
+
+const irsaRoleDescription = "An IAM role that Kubernetes ServiceAccounts of one cluster can assume.\n\n" +
+	"The trust policy follows from the cluster's OIDC issuer and names exactly the given ServiceAccounts. Policies and tags that " +
+	"others have given to the role are left alone, and a role that still has such policies is not deleted."
+
+func irsaRoleSchema() schema.Schema {
+	level := attributes{
+		"name": nameAttribute("Name of the role."),
+		"path": schema.StringAttribute{
+			Optional: true, Computed: true, Default: stringdefault.StaticString("/"),
+			MarkdownDescription: "Path of the role. `/` by default. Changing it forces a replacement.",
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		},
+		"description":          text("Description of the role."),
+		"permissions_boundary": text("ARN of the policy that bounds what the role can ever do."),
+		"max_session_duration": schema.Int64Attribute{
+			Optional: true, Computed: true, Default: int64default.StaticInt64(defaultSession),
+			MarkdownDescription: "Longest session in seconds, 3600 to 43200. 3600 by default.",
+			Validators:          []validator.Int64{int64validator.Between(minSession, maxSession)},
+		},
+		"tags": textMap("Tags of the role, beside the provider's `default_tags`."),
+		"tags_all": schema.MapAttribute{
+			Computed: true, ElementType: types.StringType, MarkdownDescription: "All tags that are declared, with the provider's `default_tags`.",
+		},
+		"arn": schema.StringAttribute{
+			Computed: true, MarkdownDescription: "ARN of the role.",
+			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+		},
+	}
+	for _, part := range []attributes{irsaTrustAttributes(), irsaPolicyAttributes()} {
+		for name, attribute := range part {
+			level[name] = attribute
+		}
+	}
+	return schema.Schema{MarkdownDescription: irsaRoleDescription, Attributes: level}
+}
+
+// irsaTrustAttributes say who may assume the role.
+func irsaTrustAttributes() attributes {
+	return attributes{
+		"service_accounts": schema.SetNestedAttribute{
+			Required:            true,
+			MarkdownDescription: "ServiceAccounts that may assume the role.",
+			Validators:          []validator.Set{setvalidator.SizeAtLeast(1)},
+			NestedObject: schema.NestedAttributeObject{Attributes: attributes{
+				"namespace": schema.StringAttribute{
+					Required: true, MarkdownDescription: "Namespace of the ServiceAccount.", Validators: []validator.String{noPattern()},
+				},
+				"name": schema.StringAttribute{
+					Required: true, MarkdownDescription: "Name of the ServiceAccount.", Validators: []validator.String{noPattern()},
+				},
+			}},
+		},
+		"cluster_name": schema.StringAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: "Name of the EKS cluster. That of the provider block by default.",
+		},
+		"oidc_issuer_url": schema.StringAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: "URL of the cluster's OIDC issuer. By default it is looked up by the cluster's name.",
+			Validators:          []validator.String{httpsURL()},
+		},
+		"create_oidc_provider": flag("Whether to create the IAM OIDC provider of the issuer if there is none. The role that has created it deletes it " +
+			"again, so set this on one role per cluster."),
+		"oidc_provider_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the IAM OIDC provider."},
+		"assume_role_policy": schema.StringAttribute{
+			Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Trust policy of the role, as JSON.",
+		},
+		"annotate_service_account": flag("Whether to annotate the ServiceAccounts, which must be there, with the role: `eks.amazonaws.com/role-arn`."),
+	}
+}
+
+// irsaPolicyAttributes say what the role may do.
+func irsaPolicyAttributes() attributes {
+	return attributes{
+		"preset": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "`agent` gives the role the least privilege that the agent needs: it can change only what carries the cluster's tags, " +
+				"and pass only `node_roles`. The policies are split so that none exceeds IAM's limits.",
+			Validators: []validator.String{stringvalidator.OneOf(presetAgent)},
+		},
+		"node_roles": schema.SetAttribute{
+			Optional: true, ElementType: types.StringType,
+			MarkdownDescription: "Names or ARNs of the IAM roles that machines may have. Needed by the preset `agent`.",
+		},
+		"interruption_queue_arn": text("ARN of the SQS queue with interruption events, for the preset `agent`."),
+		"preset_policies": schema.MapAttribute{
+			Computed: true, ElementType: jsontypes.NormalizedType{},
+			MarkdownDescription: "Inline policies that the preset has given to the role, by name.",
+		},
+		"policies": schema.MapAttribute{
+			Optional: true, ElementType: jsontypes.NormalizedType{},
+			MarkdownDescription: "Inline policies of the role: names to JSON.",
+		},
+		"policy_arns": schema.SetAttribute{
+			Optional: true, ElementType: types.StringType, MarkdownDescription: "ARNs of managed policies that are attached to the role.",
+		},
+	}
+}

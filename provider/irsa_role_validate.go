@@ -1,0 +1,74 @@
+package provider
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/policy"
+)
+
+// noPattern refuses wildcards: the trust policy compares exactly, so that one
+// would match nothing.
+func noPattern() validator.String {
+	return stringvalidator.RegexMatches(regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`),
+		"must be an exact Kubernetes name in lower case, without wildcards")
+}
+
+func httpsURL() validator.String {
+	return stringvalidator.RegexMatches(regexp.MustCompile(`^https://[^/]+`), "must begin with https://")
+}
+
+// agentPolicies are the names that the preset gives to its policies.
+var agentPolicies = []string{
+	policy.LaunchPolicy, policy.TerminatePolicy, policy.ReadPolicy, policy.NodeRolePolicy, policy.QueuePolicy,
+}
+
+// ValidateConfig checks what can be said without AWS.
+func (r *irsaRole) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var m irsaModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if !m.Preset.IsUnknown() {
+		m.validatePreset(resp)
+	}
+	for name, value := range m.Policies.Elements() {
+		if slices.Contains(agentPolicies, name) {
+			resp.Diagnostics.AddAttributeError(path.Root("policies"), `policies: the name "`+name+`" is taken by the preset`, "Give the policy another name.")
+		}
+		if document, ok := value.(interface{ ValueString() string }); ok && policy.Size(document.ValueString()) > policy.MaxInline {
+			resp.Diagnostics.AddAttributeError(path.Root("policies"), `policies["`+name+`"]: larger than IAM takes`,
+				"The inline policies of a role may have 10,240 characters in all. Attach managed policies with `policy_arns` instead.")
+		}
+	}
+}
+
+func (m irsaModel) validatePreset(resp *resource.ValidateConfigResponse) {
+	agent := m.Preset.ValueString() == presetAgent
+	if agent && m.NodeRoles.IsNull() {
+		resp.Diagnostics.AddAttributeError(path.Root("node_roles"), `node_roles: needed by preset = "agent"`,
+			"Name the IAM role of the machines' instance profile: the agent may pass no other role to a machine.")
+	}
+	if agent {
+		return
+	}
+	var without []string
+	if !m.NodeRoles.IsNull() {
+		without = append(without, "node_roles")
+	}
+	if !m.InterruptionQueueARN.IsNull() {
+		without = append(without, "interruption_queue_arn")
+	}
+	if len(without) > 0 {
+		resp.Diagnostics.AddAttributeError(path.Root(without[0]), strings.Join(without, " and ")+`: has no effect without preset = "agent"`,
+			"Remove it, or set the preset.")
+	}
+}

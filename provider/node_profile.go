@@ -1,0 +1,85 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
+)
+
+// profileDeleteTimeout is how long a node profile may take to go. Nothing
+// depends on it, so that it goes at once unless somebody holds it.
+const profileDeleteTimeout = 2 * time.Minute
+
+// NewNodeProfile returns the resource packhorse_node_profile.
+func NewNodeProfile() resource.Resource { return &customResource{kind: nodeProfile{}} }
+
+// nodeProfile is the kind AWSNodeTemplate.
+type nodeProfile struct{}
+
+func (nodeProfile) title() string { return "node profile" }
+
+func (nodeProfile) typeName() string { return "_node_profile" }
+
+func (nodeProfile) object() declare.Kind {
+	return declare.Kind{Name: api.NodeTemplateKind, Resource: api.NodeTemplateGVR}
+}
+
+func (nodeProfile) schema(ctx context.Context) schema.Schema { return nodeProfileSchema(ctx) }
+
+func (nodeProfile) codec() wire.Codec { return wire.Codec{Fields: jsonFields, Local: []string{"name"}} }
+
+func (k nodeProfile) check(name string, spec map[string]any) (problems, warnings []finding) {
+	raw, err := manifest(k.object(), name, spec)
+	if err != nil {
+		return splitErrors(err), nil
+	}
+	template, ignored, err := api.DecodeNodeTemplate(raw)
+	if err != nil {
+		return splitErrors(err), nil
+	}
+	return findingsOf(api.ValidateNodeTemplate(template)), splitFindings(ignored)
+}
+
+func (nodeProfile) computed(tftypes.Object, map[string]any) (map[string]tftypes.Value, error) {
+	return nil, nil
+}
+
+func (nodeProfile) timeout(context.Context, tfsdk.State) (time.Duration, diag.Diagnostics) {
+	return profileDeleteTimeout, nil
+}
+
+// remove deletes the object. A finalizer on it is somebody else's and is waited for.
+func (nodeProfile) remove(ctx context.Context, r removal) error {
+	if err := r.store.Delete(ctx, r.name, r.live.GetUID(), metav1.DeletePropagationBackground); err != nil {
+		return err
+	}
+	var finalizers []string
+	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		live, err := r.store.Get(ctx, r.name)
+		if errors.Is(err, declare.ErrNotFound) || errors.Is(err, declare.ErrNoKind) {
+			return true, nil
+		}
+		if err == nil {
+			finalizers = live.GetFinalizers()
+		}
+		return false, err
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("it is not gone after %s, held by the finalizers %s: %w", profileDeleteTimeout, strings.Join(finalizers, ", "), err)
+	}
+	return err
+}

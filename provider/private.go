@@ -1,0 +1,87 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// clusterKey is where the private state holds the cluster that an object is in.
+const clusterKey = "cluster"
+
+// clusterRecord tells clusters apart.
+type clusterRecord struct {
+	UID types.UID `json:"uid"`
+}
+
+// privateState is the part of a resource's private state that is used here.
+type privateState interface {
+	SetKey(context.Context, string, []byte) diag.Diagnostics
+	GetKey(context.Context, string) ([]byte, diag.Diagnostics)
+}
+
+func recordCluster(ctx context.Context, private privateState, uid types.UID) diag.Diagnostics {
+	raw, err := json.Marshal(clusterRecord{uid})
+	if err != nil {
+		return diag.Diagnostics{diag.NewErrorDiagnostic("record the cluster: "+err.Error(), "")}
+	}
+	return private.SetKey(ctx, clusterKey, raw)
+}
+
+// recordedCluster reports whether the object is recorded to be in the cluster.
+// An object of which nothing is recorded has just been imported.
+func recordedCluster(ctx context.Context, private privateState, uid types.UID, diags *diag.Diagnostics) (imported, same bool) {
+	raw, d := private.GetKey(ctx, clusterKey)
+	diags.Append(d...)
+	if len(raw) == 0 {
+		return true, true
+	}
+	var record clusterRecord
+	if err := json.Unmarshal(raw, &record); err != nil {
+		diags.AddError("read which cluster the object is in: "+err.Error(), "")
+	}
+	return false, record.UID == uid
+}
+
+// setName sets the identity of what is known by its name. Terraform before 1.12
+// has no identities and then there is nothing to set.
+func setName(ctx context.Context, identity *tfsdk.ResourceIdentity, name string, diags *diag.Diagnostics) {
+	if identity != nil {
+		diags.Append(identity.SetAttribute(ctx, path.Root("name"), name)...)
+	}
+}
+
+// withAttributes returns the object with some of its attributes replaced.
+func withAttributes(v tftypes.Value, replaced map[string]tftypes.Value) tftypes.Value {
+	if len(replaced) == 0 {
+		return v
+	}
+	all := attributesOf(v, nil)
+	for name, value := range replaced {
+		all[name] = value
+	}
+	return tftypes.NewValue(v.Type(), all)
+}
+
+// attributesOf returns the named attributes of a known object, all if none is named.
+func attributesOf(v tftypes.Value, names []string) map[string]tftypes.Value {
+	var all map[string]tftypes.Value
+	if err := v.As(&all); err != nil {
+		panic("a resource that is no object: " + err.Error())
+	}
+	if names == nil {
+		return all
+	}
+	out := make(map[string]tftypes.Value, len(names))
+	for _, name := range names {
+		if value, ok := all[name]; ok {
+			out[name] = value
+		}
+	}
+	return out
+}

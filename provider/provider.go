@@ -1,0 +1,70 @@
+// Package provider is the Terraform provider packhorse: it declares the
+// configuration of the agent as typed resources, and checks it before anything
+// is applied.
+package provider
+
+import (
+	"context"
+	"os"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// typeName is the prefix of all resource types.
+const typeName = "packhorse"
+
+// packhorse is the provider.
+type packhorse struct{ version string }
+
+// New returns the factory of the provider in the given version.
+func New(version string) func() provider.Provider {
+	return func() provider.Provider { return &packhorse{version} }
+}
+
+func (p *packhorse) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+	resp.TypeName = typeName
+	resp.Version = p.version
+}
+
+func (p *packhorse) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
+	resp.Schema = providerSchema()
+}
+
+// Configure records what the provider block says. It builds no client: that
+// happens on first use, so that plans of new resources need no access.
+func (p *packhorse) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	var block providerModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &block)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	cfg, diags := block.config(ctx, unknownAttributes(req.Config.Raw))
+	resp.Diagnostics.Append(diags...)
+	cfg.KubeConfigPath = os.Getenv("KUBE_CONFIG_PATH")
+	shared := session.New(cfg)
+	resp.ResourceData = shared
+	resp.DataSourceData = shared
+}
+
+func (p *packhorse) Resources(context.Context) []func() resource.Resource {
+	return []func() resource.Resource{NewProvisioner, NewNodeProfile, NewIRSARole}
+}
+
+func (p *packhorse) DataSources(context.Context) []func() datasource.DataSource { return nil }
+
+// sessionOf returns the session that Configure of the provider has made. There
+// is none while a configuration is only being validated.
+func sessionOf(req resource.ConfigureRequest, resp *resource.ConfigureResponse) *session.Session {
+	if req.ProviderData == nil {
+		return nil
+	}
+	shared, ok := req.ProviderData.(*session.Session)
+	if !ok {
+		resp.Diagnostics.AddError("the provider has handed over something else than its session", "This is a mistake in the provider, please report it.")
+	}
+	return shared
+}

@@ -1,0 +1,124 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// providerModel is the provider block as Terraform hands it over. Objects stay
+// objects, since any part of them may be unknown.
+type providerModel struct {
+	ClusterName    types.String `tfsdk:"cluster_name"`
+	Region         types.String `tfsdk:"region"`
+	Profile        types.String `tfsdk:"profile"`
+	AssumeRole     types.Object `tfsdk:"assume_role"`
+	DefaultTags    types.Map    `tfsdk:"default_tags"`
+	Endpoints      types.Object `tfsdk:"endpoints"`
+	Kubernetes     types.Object `tfsdk:"kubernetes"`
+	FieldManager   types.String `tfsdk:"field_manager"`
+	ForceConflicts types.Bool   `tfsdk:"force_conflicts"`
+}
+
+// config converts the block. With anything unknown in it only the unknown
+// attributes are recorded, since no client can be built then.
+func (m providerModel) config(ctx context.Context, unknown []string) (session.Config, diag.Diagnostics) {
+	cfg := session.Config{Unknown: unknown}
+	if len(unknown) > 0 {
+		return cfg, nil
+	}
+	var diags diag.Diagnostics
+	cfg.ClusterName = m.ClusterName.ValueString()
+	cfg.AWS = connect.Settings{Region: m.Region.ValueString(), Profile: m.Profile.ValueString(), Endpoints: stringsOf(m.Endpoints)}
+	cfg.AWS.Role = m.role(&diags)
+	cfg.Kubernetes = m.kubernetes(ctx, &diags)
+	diags.Append(m.DefaultTags.ElementsAs(ctx, &cfg.DefaultTags, false)...)
+	cfg.Manager = declare.Manager{Name: m.FieldManager.ValueString(), Force: m.ForceConflicts.ValueBool()}
+	if cfg.Manager.Name == "" {
+		cfg.Manager.Name = defaultFieldManager
+	}
+	if _, err := cfg.Source(); err != nil && !errors.Is(err, session.ErrNoCluster) {
+		diags.AddError(err.Error(), "")
+	}
+	return cfg, diags
+}
+
+func (m providerModel) role(diags *diag.Diagnostics) *connect.Role {
+	if m.AssumeRole.IsNull() {
+		return nil
+	}
+	given := stringsOf(m.AssumeRole)
+	role := &connect.Role{ARN: given["role_arn"], SessionName: given["session_name"], ExternalID: given["external_id"]}
+	if given["duration"] != "" {
+		length, err := time.ParseDuration(given["duration"])
+		if err != nil {
+			diags.AddAttributeError(path.Root("assume_role"), "assume_role.duration: "+err.Error(), `A duration such as "30m" or "1h".`)
+		}
+		role.Duration = length
+	}
+	return role
+}
+
+func (m providerModel) kubernetes(ctx context.Context, diags *diag.Diagnostics) *session.Kubernetes {
+	if m.Kubernetes.IsNull() {
+		return nil
+	}
+	given := stringsOf(m.Kubernetes)
+	out := &session.Kubernetes{
+		ConfigPath:        given["config_path"],
+		ConfigContext:     given["config_context"],
+		Host:              given["host"],
+		CA:                given["cluster_ca_certificate"],
+		TLSServerName:     given["tls_server_name"],
+		ProxyURL:          given["proxy_url"],
+		Token:             given["token"],
+		ClientCertificate: given["client_certificate"],
+		ClientKey:         given["client_key"],
+	}
+	exec, ok := m.Kubernetes.Attributes()["exec"].(types.Object)
+	if !ok || exec.IsNull() {
+		return out
+	}
+	program := stringsOf(exec)
+	out.Exec = &session.Exec{APIVersion: program["api_version"], Command: program["command"]}
+	if args, ok := exec.Attributes()["args"].(types.List); ok {
+		diags.Append(args.ElementsAs(ctx, &out.Exec.Args, false)...)
+	}
+	if env, ok := exec.Attributes()["env"].(types.Map); ok {
+		diags.Append(env.ElementsAs(ctx, &out.Exec.Env, false)...)
+	}
+	return out
+}
+
+// stringsOf returns the attributes of an object that are strings and set.
+func stringsOf(o types.Object) map[string]string {
+	out := map[string]string{}
+	for name, value := range o.Attributes() {
+		if s, ok := value.(types.String); ok && !s.IsNull() {
+			out[name] = s.ValueString()
+		}
+	}
+	return out
+}
+
+// unknownAttributes returns the names of the attributes that have an unknown part.
+func unknownAttributes(block tftypes.Value) []string {
+	var out []string
+	for name, value := range attributesOf(block, nil) {
+		if !value.IsFullyKnown() {
+			out = append(out, "`"+name+"`")
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,104 @@
+package provider
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// defaultFieldManager is in whose name fields are declared.
+const defaultFieldManager = "packhorse-terraform"
+
+const providerDescription = "Declares node provisioning for EKS: provisioners, node profiles and IAM roles for ServiceAccounts.\n\n" +
+	"The cluster is reached in exactly one way: by `cluster_name`, by `kubernetes`, or, if neither is set, by the kubeconfig that " +
+	"`KUBE_CONFIG_PATH` names. All values may be known only after apply."
+
+// services are those whose endpoints can be replaced.
+var services = []string{"ec2", "eks", "events", "iam", "pricing", "sqs", "ssm", "sts"}
+
+func providerSchema() schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: providerDescription,
+		Attributes: map[string]schema.Attribute{
+			"cluster_name": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Name of the EKS cluster. Its endpoint, certificate authority and OIDC issuer are looked up, and a token is " +
+					"minted in process for the requests: the `aws` command is not needed.",
+			},
+			"region":  optionalText("AWS region. By default from the environment or the profile."),
+			"profile": optionalText("Profile in the shared AWS configuration files."),
+			"assume_role": schema.SingleNestedAttribute{
+				Optional:            true,
+				MarkdownDescription: "IAM role that is assumed for all calls of AWS.",
+				Attributes: map[string]schema.Attribute{
+					"role_arn":     schema.StringAttribute{Required: true, MarkdownDescription: "ARN of the role."},
+					"session_name": optionalText("Name of the session. `terraform-provider-packhorse` by default."),
+					"external_id":  optionalText("External id that the role's trust policy demands."),
+					"duration":     optionalText("How long the session's credentials are good for, such as `30m`. An hour by default."),
+				},
+			},
+			"default_tags": schema.MapAttribute{
+				Optional: true, ElementType: types.StringType,
+				MarkdownDescription: "Tags of every AWS resource that this provider makes. The tags of a resource take precedence.",
+			},
+			"endpoints": schema.SingleNestedAttribute{
+				Optional: true,
+				MarkdownDescription: "URLs of AWS services in place of the usual ones. They take precedence over `AWS_ENDPOINT_URL_<SERVICE>` and " +
+					"`AWS_ENDPOINT_URL`.",
+				Attributes: endpointAttributes(),
+			},
+			"kubernetes": schema.SingleNestedAttribute{
+				Optional:            true,
+				MarkdownDescription: "How the cluster is reached, instead of `cluster_name`.",
+				Attributes:          kubernetesAttributes(),
+			},
+			"field_manager": optionalText("Name under which fields of objects in the cluster are declared. `" + defaultFieldManager + "` by default."),
+			"force_conflicts": schema.BoolAttribute{
+				Optional: true,
+				MarkdownDescription: "Whether fields that another field manager has declared are taken over. By default that is an error, " +
+					"which names the manager and the field.",
+			},
+		},
+	}
+}
+
+func optionalText(description string) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, MarkdownDescription: description}
+}
+
+func secret(description string) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: description}
+}
+
+func endpointAttributes() map[string]schema.Attribute {
+	out := make(map[string]schema.Attribute, len(services))
+	for _, service := range services {
+		out[service] = optionalText("URL of the service `" + service + "`.")
+	}
+	return out
+}
+
+func kubernetesAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"host":                   optionalText("URL of the API server."),
+		"cluster_ca_certificate": optionalText("Certificate authority of the API server, as PEM."),
+		"tls_server_name":        optionalText("Name that the API server's certificate is verified for, if it is not that of `host`."),
+		"proxy_url":              optionalText("URL of a proxy in front of the API server."),
+		"token":                  secret("Bearer token."),
+		"client_certificate":     optionalText("Client certificate, as PEM."),
+		"client_key":             secret("Key of the client certificate, as PEM."),
+		"config_path":            optionalText("Path of a kubeconfig, instead of `host`."),
+		"config_context":         optionalText("Context of the kubeconfig. Its current context by default."),
+		"exec": schema.SingleNestedAttribute{
+			Optional:            true,
+			MarkdownDescription: "Program that prints credentials.",
+			Attributes: map[string]schema.Attribute{
+				"api_version": schema.StringAttribute{Required: true, MarkdownDescription: "Version of the protocol, such as `client.authentication.k8s.io/v1`."},
+				"command":     schema.StringAttribute{Required: true, MarkdownDescription: "The program."},
+				"args":        schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Its arguments."},
+				"env": schema.MapAttribute{
+					Optional: true, Sensitive: true, ElementType: types.StringType, MarkdownDescription: "Environment variables for it.",
+				},
+			},
+		},
+	}
+}

@@ -1,0 +1,145 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
+)
+
+const effectiveRequirements = "effective_requirements"
+
+// deleteTimeout is how long the nodes of a provisioner may take to drain if the
+// configuration does not say.
+const deleteTimeout = 20 * time.Minute
+
+// NewProvisioner returns the resource packhorse_provisioner.
+func NewProvisioner() resource.Resource { return &customResource{kind: provisioner{}} }
+
+// provisioner is the kind Provisioner.
+type provisioner struct{}
+
+func (provisioner) title() string { return "provisioner" }
+
+func (provisioner) typeName() string { return "_provisioner" }
+
+func (provisioner) object() declare.Kind {
+	return declare.Kind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}
+}
+
+func (provisioner) schema(ctx context.Context) schema.Schema { return provisionerSchema(ctx) }
+
+func (provisioner) codec() wire.Codec {
+	return wire.Codec{Fields: jsonFields, Local: []string{"name", "timeouts", effectiveRequirements}}
+}
+
+// jsonFields are the attributes whose JSON field is not their name in camel case.
+var jsonFields = map[string]string{
+	"cluster_dns":                     "clusterDNS",
+	"cpu_cfs_quota":                   "cpuCFSQuota",
+	"http_protocol_ipv6":              "httpProtocolIPv6",
+	"image_gc_high_threshold_percent": "imageGCHighThresholdPercent",
+	"image_gc_low_threshold_percent":  "imageGCLowThresholdPercent",
+	"kms_key_id":                      "kmsKeyID",
+	"limits":                          "limits.resources",
+	"node_profile":                    "provider",
+	"snapshot_id":                     "snapshotID",
+}
+
+func (k provisioner) check(name string, spec map[string]any) (problems, warnings []finding) {
+	p, ignored, err := k.decode(name, spec)
+	if err != nil {
+		return splitErrors(err), nil
+	}
+	return findingsOf(api.ValidateProvisioner(p)), splitFindings(append(ignored, api.WarnProvisioner(p)...))
+}
+
+func (k provisioner) decode(name string, spec map[string]any) (*api.Provisioner, []string, error) {
+	raw, err := manifest(k.object(), name, spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	return api.DecodeProvisioner(raw)
+}
+
+func (k provisioner) computed(typ tftypes.Object, spec map[string]any) (map[string]tftypes.Value, error) {
+	p, _, err := k.decode(unnamed, spec)
+	if err != nil {
+		return nil, err
+	}
+	list := typ.AttributeTypes[effectiveRequirements].(tftypes.List)
+	element := list.ElementType.(tftypes.Object)
+	var out []tftypes.Value
+	for _, r := range p.Defaulted().EffectiveRequirements() {
+		var values []tftypes.Value
+		for _, v := range r.Values {
+			values = append(values, tftypes.NewValue(tftypes.String, v))
+		}
+		out = append(out, tftypes.NewValue(element, map[string]tftypes.Value{
+			"key":      tftypes.NewValue(tftypes.String, r.Key),
+			"operator": tftypes.NewValue(tftypes.String, string(r.Operator)),
+			"values":   tftypes.NewValue(element.AttributeTypes["values"], values),
+		}))
+	}
+	return map[string]tftypes.Value{effectiveRequirements: tftypes.NewValue(list, out)}, nil
+}
+
+func (provisioner) timeout(ctx context.Context, state tfsdk.State) (time.Duration, diag.Diagnostics) {
+	var limits timeouts.Value
+	if diags := state.GetAttribute(ctx, path.Root("timeouts"), &limits); diags.HasError() {
+		return 0, diags
+	}
+	return limits.Delete(ctx, deleteTimeout)
+}
+
+// errNoAgent says that nobody would drain the nodes.
+var errNoAgent = errors.New("no agent is running that could drain them")
+
+// remove drains the provisioner's nodes by deleting the object that owns them,
+// and waits for both to be gone. Finalizers are left to the agent.
+func (provisioner) remove(ctx context.Context, r removal) error {
+	waiting := teardown.Removal{
+		Provisioner: r.name,
+		Reader:      r.store,
+		Client:      r.cluster.Typed,
+		Progress: func(remaining []string) {
+			tflog.Info(ctx, "waited for the provisioner's nodes to drain", map[string]any{
+				"provisioner": r.name, "remaining": len(remaining), "nodes": strings.Join(remaining, ","),
+			})
+		},
+	}
+	nodes, err := waiting.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	if len(nodes) > 0 {
+		alive, err := teardown.AgentAlive(ctx, r.cluster.Typed, time.Now())
+		if err != nil {
+			return err
+		}
+		if !alive {
+			return fmt.Errorf("it has %d nodes and %w: no Lease named %s has been renewed in time. Nothing has been deleted; "+
+				"start the agent, or delete the nodes yourself, and destroy again", len(nodes), errNoAgent, teardown.LeaseName)
+		}
+	}
+	if err := r.store.Delete(ctx, r.name, r.live.GetUID(), metav1.DeletePropagationForeground); err != nil {
+		return err
+	}
+	return waiting.Wait(ctx)
+}
