@@ -124,7 +124,7 @@ func (c *Catalogue) labels() []map[string][]string {
 	c.labelsOnce.Do(func() {
 		c.labelCache = make([]map[string][]string, len(c.Hardware))
 		for i := range c.Hardware {
-			c.labelCache[i] = hardwareLabels(&c.Hardware[i])
+			c.labelCache[i] = c.Hardware[i].Labels()
 		}
 	})
 	return c.labelCache

@@ -174,7 +174,7 @@ func (r *row) hardware() Hardware {
 		r.fail("name", name, "an instance type")
 	}
 	family, category, generation, size := SplitName(name)
-	return Hardware{
+	h := Hardware{
 		Name: name, Family: family, Category: category, Generation: generation, Size: size,
 		VCPUs:               r.positive("vcpus"),
 		MemoryMiB:           r.positive("memory_mib"),
@@ -194,8 +194,19 @@ func (r *row) hardware() Hardware {
 		IPv4PerENI:          r.number("ipv4_per_eni"),
 		BranchInterfaces:    r.number("branch_interfaces"),
 		EFAs:                r.number("efa_max"),
-		CapacityTypes:       r.capacityTypes(),
 	}
+	for class := range strings.SplitSeq(r.usageClasses(), "/") {
+		h.AddUsageClass(class)
+	}
+	return h
+}
+
+// usageClasses of a table that has no such column: what has a price is sold.
+func (r *row) usageClasses() string {
+	if _, ok := r.columns["usage_classes"]; !ok {
+		return api.CapacityOnDemand + "/" + api.CapacitySpot
+	}
+	return r.text("usage_classes")
 }
 
 func (r *row) arch() string {
@@ -204,14 +215,6 @@ func (r *row) arch() string {
 		r.fail("arch", s, "an architecture")
 	}
 	return KubernetesArch(strings.Split(s, "/")...)
-}
-
-// capacityTypes of a table without usage classes: what has a spot price is sold as spot.
-func (r *row) capacityTypes() []string {
-	if _, ok := r.columns["usage_classes"]; !ok {
-		return []string{api.CapacityOnDemand, api.CapacitySpot}
-	}
-	return capacityTypes(strings.Split(r.text("usage_classes"), "/"))
 }
 
 func (r *row) accelerator(prefix string) *Accelerator {

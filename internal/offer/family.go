@@ -45,11 +45,11 @@ var families = map[string]family{
 	},
 	api.FamilyWindows2019: {
 		os: osWindows, windowsBuild: "10.0.17763", dataDevice: "/dev/sda1",
-		volumes: []volume{{"/dev/sda1", "50Gi"}}, uniformDensity: true, ignoresEvictionSoft: true,
+		volumes: []volume{{"/dev/sda1", "50Gi"}}, uniformDensity: true,
 	},
 	api.FamilyWindows2022: {
 		os: osWindows, windowsBuild: "10.0.20348", dataDevice: "/dev/sda1",
-		volumes: []volume{{"/dev/sda1", "50Gi"}}, uniformDensity: true, ignoresEvictionSoft: true,
+		volumes: []volume{{"/dev/sda1", "50Gi"}}, uniformDensity: true,
 	},
 	api.FamilyCustom: {}, // the image decides
 }

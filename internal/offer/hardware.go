@@ -103,16 +103,11 @@ func KubernetesArch(architectures ...string) string {
 	return ""
 }
 
-// capacityTypes translates EC2's usage classes. Capacity blocks are bought in
-// advance and are not offered.
-func capacityTypes(usageClasses []string) []string {
-	var out []string
-	for _, class := range usageClasses {
-		switch class {
-		case api.CapacityOnDemand, api.CapacitySpot:
-			out = append(out, class)
-		}
+// AddUsageClass notes that the type is sold under one of EC2's usage classes.
+// Capacity blocks are bought in advance and are not offered.
+func (h *Hardware) AddUsageClass(class string) {
+	if (class == api.CapacityOnDemand || class == api.CapacitySpot) && !h.Sold(class) {
+		h.CapacityTypes = append(h.CapacityTypes, class)
+		slices.Sort(h.CapacityTypes)
 	}
-	slices.Sort(out)
-	return out
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
-// hardwareLabels are the labels that follow from the instance type alone. A
-// machine lacks the label of what it does not have or the cloud does not tell.
-func hardwareLabels(h *Hardware) map[string][]string {
+// Labels returns the labels that follow from the instance type alone. A machine
+// lacks the label of what it does not have or the cloud does not tell.
+func (h *Hardware) Labels() map[string][]string {
 	out := make(map[string][]string, 24) // leaves room for those that settings add
 	text := func(key, value string) {
 		if value != "" {

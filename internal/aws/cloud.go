@@ -1,0 +1,165 @@
+// Package aws buys machines from EC2: it lists what there is at which price,
+// launches fleets of what was ordered, and takes away what is no longer needed.
+// Types of the AWS SDK do not leave it.
+package aws
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
+)
+
+// Options describe the cluster that machines are bought for, and the
+// installation's settings. Only ClusterName is required.
+type Options struct {
+	ClusterName string
+	// ClusterEndpoint, CABundle (PEM), KubernetesVersion ("1.33") and ServiceCIDR
+	// are asked of EKS where they are empty.
+	ClusterEndpoint   string
+	CABundle          []byte
+	KubernetesVersion string
+	ServiceCIDR       string
+
+	// DefaultInstanceProfile is given to machines whose node profile names none.
+	DefaultInstanceProfile string
+	// Tags are put on everything that is created.
+	Tags map[string]string
+
+	// VMMemoryOverheadPercent is the share of memory that the hypervisor keeps; 0
+	// means offer.DefaultMemoryOverheadPercent.
+	VMMemoryOverheadPercent float64
+	// IgnoreENIs, ReservedENIs, PrefixDelegation and PodENI are as in offer.Settings.
+	IgnoreENIs       bool
+	ReservedENIs     int64
+	PrefixDelegation bool
+	PodENI           bool
+	// NoPricing: on-demand prices are those of the embedded table, for networks
+	// from which the Pricing API cannot be reached.
+	NoPricing bool
+
+	Now func() time.Time // nil: time.Now
+}
+
+// Cloud is an AWS account's region as a place to buy machines. It is safe for
+// concurrent use.
+type Cloud struct {
+	options Options
+	region  string
+	now     func() time.Time
+
+	// reads slows down by itself when EC2 throttles; writes are few and must not
+	// wait behind them.
+	reads  *ec2.Client
+	writes *ec2.Client
+
+	cluster   *clusterFacts
+	network   *network
+	images    *images
+	stock     *stock
+	shortages *shortages
+	templates *templates
+	markets   *markets
+}
+
+// LoadConfig returns the configuration that New takes: credentials by the SDK's
+// default chain (in a cluster: IRSA or EKS Pod Identity, the token read again
+// when it rotates) and endpoints from AWS_ENDPOINT_URL*. An empty region means
+// the environment's.
+func LoadConfig(ctx context.Context, region string) (awssdk.Config, error) {
+	return connect.Load(ctx, connect.Settings{Region: region})
+}
+
+// New returns the cloud of the configuration's region. It asks EKS for those
+// facts about the cluster that the options leave out.
+func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
+	if o.ClusterName == "" {
+		return nil, fmt.Errorf("set up AWS: the cluster's name is missing")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	reads := ec2.NewFromConfig(cfg, func(o *ec2.Options) {
+		o.Retryer = retry.NewAdaptiveMode(func(a *retry.AdaptiveModeOptions) {
+			a.StandardOptions = append(a.StandardOptions, boundRetries)
+		})
+	})
+	writes := ec2.NewFromConfig(cfg, func(o *ec2.Options) { o.Retryer = retry.NewStandard(boundRetries) })
+	cluster := newClusterFacts(eks.NewFromConfig(cfg), o)
+	if _, err := cluster.get(ctx); err != nil {
+		return nil, err
+	}
+	prices := newPriceList(pricing.NewFromConfig(cfg, pricingRegion(cfg)), cfg.Region)
+	return &Cloud{
+		options:   o,
+		region:    cfg.Region,
+		now:       o.Now,
+		reads:     reads,
+		writes:    writes,
+		cluster:   cluster,
+		network:   newNetwork(reads, o.Now),
+		images:    newImages(reads, ssm.NewFromConfig(cfg), o.Now),
+		stock:     newStock(reads, prices, cfg.Region, o),
+		shortages: newShortages(o.Now),
+		templates: newTemplates(reads, writes, o),
+		markets:   newMarkets(),
+	}, nil
+}
+
+// Retries of one call end after a few attempts or at the call's deadline,
+// whichever comes first.
+const (
+	maxAttempts = 6
+	maxBackoff  = 5 * time.Second
+	callTimeout = 30 * time.Second
+)
+
+func boundRetries(o *retry.StandardOptions) {
+	o.MaxAttempts = maxAttempts
+	o.MaxBackoff = maxBackoff
+}
+
+// invoke makes one call of an AWS client within the deadline of calls.
+func invoke[I, O, F any](ctx context.Context, call func(context.Context, *I, ...F) (*O, error), in *I) (*O, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return call(ctx, in)
+}
+
+// maxPages bounds the pages that are read of one answer.
+const maxPages = 500
+
+// pager is a paginator of the SDK.
+type pager[O, F any] interface {
+	HasMorePages() bool
+	NextPage(ctx context.Context, options ...F) (*O, error)
+}
+
+// eachPage calls use with each page, which is read within the deadline of calls.
+func eachPage[O, F any](ctx context.Context, p pager[O, F], use func(*O)) error {
+	for page := 0; p.HasMorePages(); page++ {
+		if page == maxPages {
+			return fmt.Errorf("the answer has more than %d pages", maxPages)
+		}
+		out, err := nextPage(ctx, p)
+		if err != nil {
+			return err
+		}
+		use(out)
+	}
+	return nil
+}
+
+func nextPage[O, F any](ctx context.Context, p pager[O, F]) (*O, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return p.NextPage(ctx)
+}

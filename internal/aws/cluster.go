@@ -1,0 +1,73 @@
+package aws
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+)
+
+// How long what EKS says about the cluster is believed. The Kubernetes version
+// changes under a running agent.
+const (
+	clusterDue      = 15 * time.Minute
+	clusterOutdated = 24 * time.Hour
+)
+
+// clusterFacts is what machines must know about the cluster.
+type clusterFacts struct {
+	client  *eks.Client
+	options Options
+	memo    *memo[*cluster]
+}
+
+// cluster is what a machine needs to know to join.
+type cluster struct {
+	endpoint string
+	ca       []byte
+	version  string
+	cidr     string
+}
+
+func newClusterFacts(client *eks.Client, o Options) *clusterFacts {
+	return &clusterFacts{client: client, options: o, memo: newMemo[*cluster](o.Now, clusterDue, clusterOutdated)}
+}
+
+func (f *clusterFacts) get(ctx context.Context) (*cluster, error) {
+	o := f.options
+	given := &cluster{endpoint: o.ClusterEndpoint, ca: o.CABundle, version: o.KubernetesVersion, cidr: o.ServiceCIDR}
+	if given.endpoint != "" && len(given.ca) > 0 && given.version != "" {
+		return given, nil
+	}
+	return f.memo.get(ctx, "", func(ctx context.Context) (*cluster, error) { return f.ask(ctx, given) })
+}
+
+// ask completes what was given by what EKS says.
+func (f *clusterFacts) ask(ctx context.Context, given *cluster) (*cluster, error) {
+	out, err := invoke(ctx, f.client.DescribeCluster, &eks.DescribeClusterInput{Name: &f.options.ClusterName})
+	if err != nil {
+		return nil, fmt.Errorf("describe cluster %s: %w", f.options.ClusterName, err)
+	}
+	c := *given
+	if c.endpoint == "" {
+		c.endpoint = awssdk.ToString(out.Cluster.Endpoint)
+	}
+	if c.version == "" {
+		c.version = awssdk.ToString(out.Cluster.Version)
+	}
+	if network := out.Cluster.KubernetesNetworkConfig; c.cidr == "" && network != nil {
+		c.cidr = awssdk.ToString(network.ServiceIpv4Cidr)
+	}
+	if authority := out.Cluster.CertificateAuthority; len(c.ca) == 0 && authority != nil {
+		if c.ca, err = base64.StdEncoding.DecodeString(awssdk.ToString(authority.Data)); err != nil {
+			return nil, fmt.Errorf("describe cluster %s: decode its certificate authority: %w", f.options.ClusterName, err)
+		}
+	}
+	if c.endpoint == "" || c.version == "" {
+		return nil, fmt.Errorf("describe cluster %s: it has no endpoint yet", f.options.ClusterName)
+	}
+	return &c, nil
+}

@@ -1,0 +1,225 @@
+package aws
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// fleetResult is what came of a fleet request.
+type fleetResult struct {
+	instances []fleetInstance
+	failures  []fleetFailure
+	again     bool // the same request may succeed now
+}
+
+// fleetInstance is a machine that a fleet has bought.
+type fleetInstance struct {
+	id, instanceType, zone, subnetID, capacityType string
+}
+
+// fleetFailure is what a fleet says about one of its overrides.
+type fleetFailure struct {
+	candidate offer.Candidate
+	subnetID  string
+	code      string
+	reason    offer.RefusalReason
+	message   string
+}
+
+// concurrentTemplates bounds the launch templates that are made at a time.
+const concurrentTemplates = 8
+
+// makeTemplates sees to it that each build's launch template exists, and tells the
+// overrides its name.
+func (l *launch) makeTemplates(ctx context.Context, request *fleetRequest, order []build, builds map[build][]int) error {
+	names := make([]string, len(order))
+	tags := l.cloud.options.sharedTags(l.order.Provisioner, l.resolved.profile)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(concurrentTemplates)
+	for i, b := range order {
+		if own := l.resolved.profile.LaunchTemplate; own != nil {
+			names[i] = *own
+			continue
+		}
+		group.Go(func() error {
+			data, err := l.cloud.templateData(l.order, l.resolved, b)
+			if err != nil {
+				return err
+			}
+			names[i], err = l.cloud.templates.ensure(ctx, data, tags)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i, b := range order {
+		request.templates = append(request.templates, names[i])
+		for _, n := range builds[b] {
+			request.overrides[n].template = names[i]
+		}
+	}
+	return nil
+}
+
+// requestFleet makes the request. An order that was asked before under the same
+// token, but differently, is answered with what it bought then.
+func (c *Cloud) requestFleet(ctx context.Context, l *launch, request *fleetRequest, round int) (*fleetResult, error) {
+	token := clientToken(l.order.LaunchID, round)
+	out, err := invoke(ctx, c.writes.CreateFleet, fleetInput(&c.options, l, request, token))
+	if err == nil {
+		return l.withoutLostTemplates(readFleet(out, request), request)
+	}
+	code := errorCode(err)
+	reason := refusalReason(code)
+	switch {
+	case code == "IdempotentParameterMismatch":
+		return c.alreadyLaunched(ctx, l)
+	case isTemplateGone(code), reason != offer.RefusedOther:
+		return l.withoutLostTemplates(request.refusedAll(code, reason, err.Error()), request)
+	}
+	return nil, fmt.Errorf("create fleet of %d machines: %w", l.missing(), err)
+}
+
+// withoutLostTemplates drops the failures that come from a launch template that
+// was deleted behind our back, and lets the next request create it again; but
+// only once per order.
+func (l *launch) withoutLostTemplates(result *fleetResult, request *fleetRequest) (*fleetResult, error) {
+	lost := func(f fleetFailure) bool { return isTemplateGone(f.code) }
+	at := slices.IndexFunc(result.failures, lost)
+	if at < 0 || l.resolved.profile.LaunchTemplate != nil {
+		return result, nil
+	}
+	l.cloud.templates.forget(request.templates...)
+	if l.recreated {
+		return nil, fmt.Errorf("create fleet of %d machines: %s", l.missing(), result.failures[at].message)
+	}
+	l.recreated, result.again = true, true
+	result.failures = slices.DeleteFunc(result.failures, lost)
+	return result, nil
+}
+
+func (l *launch) missing() int { return l.order.Count - len(l.found) }
+
+// refusedAll is the result of a request that EC2 refused as a whole.
+func (r *fleetRequest) refusedAll(code string, reason offer.RefusalReason, message string) *fleetResult {
+	result := &fleetResult{}
+	for _, o := range r.overrides {
+		result.failures = append(result.failures, fleetFailure{
+			candidate: o.candidate, subnetID: o.subnetID, code: code, reason: reason, message: message,
+		})
+	}
+	return result
+}
+
+func fleetInput(o *Options, l *launch, request *fleetRequest, token string) *ec2.CreateFleetInput {
+	tags := tagList(o.launchTags(l.order, l.resolved.profile))
+	in := &ec2.CreateFleetInput{
+		Type:                  types.FleetTypeInstant,
+		ClientToken:           &token,
+		LaunchTemplateConfigs: request.configs(),
+		TargetCapacitySpecification: &types.TargetCapacitySpecificationRequest{
+			TotalTargetCapacity: awssdk.Int32(int32(l.missing())),
+		},
+		TagSpecifications: []types.TagSpecification{
+			{ResourceType: types.ResourceTypeInstance, Tags: tags},
+			{ResourceType: types.ResourceTypeVolume, Tags: tags},
+			{ResourceType: types.ResourceTypeFleet, Tags: tags},
+		},
+	}
+	if request.capacityType == api.CapacitySpot {
+		in.TargetCapacitySpecification.DefaultTargetCapacityType = types.DefaultTargetCapacityTypeSpot
+		in.SpotOptions = &types.SpotOptionsRequest{AllocationStrategy: types.SpotAllocationStrategyPriceCapacityOptimized}
+	} else {
+		in.TargetCapacitySpecification.DefaultTargetCapacityType = types.DefaultTargetCapacityTypeOnDemand
+		in.OnDemandOptions = &types.OnDemandOptionsRequest{AllocationStrategy: types.FleetOnDemandAllocationStrategyLowestPrice}
+	}
+	return in
+}
+
+// configs groups the overrides by launch template. Neither of our allocation
+// strategies looks at priorities: they rank by price themselves.
+func (r *fleetRequest) configs() []types.FleetLaunchTemplateConfigRequest {
+	byName := map[string]*types.FleetLaunchTemplateConfigRequest{}
+	out := make([]types.FleetLaunchTemplateConfigRequest, len(r.templates))
+	for i, name := range r.templates {
+		out[i].LaunchTemplateSpecification = &types.FleetLaunchTemplateSpecificationRequest{
+			LaunchTemplateName: &name, Version: awssdk.String("$Latest"),
+		}
+		byName[name] = &out[i]
+	}
+	for _, o := range r.overrides {
+		config := byName[o.template]
+		config.Overrides = append(config.Overrides, types.FleetLaunchTemplateOverridesRequest{
+			InstanceType: types.InstanceType(o.candidate.InstanceType),
+			SubnetId:     awssdk.String(o.subnetID),
+		})
+	}
+	return out
+}
+
+// readFleet translates the answer. An error that names no override of ours says
+// something about the whole request and counts for its first candidate.
+func readFleet(out *ec2.CreateFleetOutput, request *fleetRequest) *fleetResult {
+	result := &fleetResult{}
+	for _, group := range out.Instances {
+		o, _ := request.find(group.LaunchTemplateAndOverrides)
+		for _, id := range group.InstanceIds {
+			result.instances = append(result.instances, fleetInstance{
+				id: id, instanceType: string(group.InstanceType), zone: o.candidate.Zone, subnetID: o.subnetID, capacityType: request.capacityType,
+			})
+		}
+	}
+	for _, e := range out.Errors {
+		o, ok := request.find(e.LaunchTemplateAndOverrides)
+		if !ok {
+			o = request.overrides[0]
+		}
+		code := awssdk.ToString(e.ErrorCode)
+		result.failures = append(result.failures, fleetFailure{
+			candidate: o.candidate, subnetID: o.subnetID, code: code,
+			reason: refusalReason(code), message: code + ": " + awssdk.ToString(e.ErrorMessage),
+		})
+	}
+	return result
+}
+
+func (r *fleetRequest) find(said *types.LaunchTemplateAndOverridesResponse) (override, bool) {
+	if said == nil || said.Overrides == nil {
+		return override{}, false
+	}
+	for _, o := range r.overrides {
+		if o.candidate.InstanceType == string(said.Overrides.InstanceType) && o.subnetID == awssdk.ToString(said.Overrides.SubnetId) {
+			return o, true
+		}
+	}
+	return override{}, false
+}
+
+// maxToken is the length that EC2 takes of a client token.
+const maxToken = 64
+
+// clientToken is the launch id in the first round of an order.
+func clientToken(launchID string, round int) string {
+	token := launchID
+	if round > 0 {
+		token += "-" + strconv.Itoa(round+1)
+	}
+	if len(token) <= maxToken {
+		return token
+	}
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,252 @@
+package aws
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// A new instance is not visible to every question at once.
+const (
+	describeAttempts = 12
+	describePause    = 250 * time.Millisecond
+	describeLongest  = 4 * time.Second
+)
+
+// idsPerCall bounds the instances that one call names.
+const idsPerCall = 100
+
+// Instances returns every instance with the cluster's tags that is not gone, in
+// the order of their ids.
+func (c *Cloud) Instances(ctx context.Context) ([]offer.Instance, error) {
+	states := filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down")
+	return c.describe(ctx, &ec2.DescribeInstancesInput{Filters: append(c.options.ownedFilters(), states)})
+}
+
+func (c *Cloud) describe(ctx context.Context, in *ec2.DescribeInstancesInput) ([]offer.Instance, error) {
+	var out []offer.Instance
+	err := eachPage(ctx, ec2.NewDescribeInstancesPaginator(c.reads, in), func(page *ec2.DescribeInstancesOutput) {
+		for _, reservation := range page.Reservations {
+			for i := range reservation.Instances {
+				out = append(out, instanceOf(&reservation.Instances[i]))
+			}
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("describe instances: %w", err)
+	}
+	slices.SortFunc(out, func(a, b offer.Instance) int { return cmp.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+func instanceOf(i *types.Instance) offer.Instance {
+	tags := tagMap(i.Tags)
+	out := offer.Instance{
+		ID:           awssdk.ToString(i.InstanceId),
+		NodeName:     awssdk.ToString(i.PrivateDnsName),
+		LaunchID:     tags[api.TagLaunchID],
+		Provisioner:  tags[api.LabelProvisioner],
+		InstanceType: string(i.InstanceType),
+		CapacityType: capacityTypeOf(i.InstanceLifecycle == types.InstanceLifecycleTypeSpot),
+		ImageID:      awssdk.ToString(i.ImageId),
+		State:        stateOf(i.State),
+		LaunchedAt:   awssdk.ToTime(i.LaunchTime),
+		Tags:         tags,
+		SubnetID:     awssdk.ToString(i.SubnetId),
+	}
+	if i.Placement != nil {
+		out.Zone = awssdk.ToString(i.Placement.AvailabilityZone)
+	}
+	out.ProviderID = providerID(out.Zone, out.ID)
+	for _, g := range i.SecurityGroups {
+		out.SecurityGroupIDs = append(out.SecurityGroupIDs, awssdk.ToString(g.GroupId))
+	}
+	slices.Sort(out.SecurityGroupIDs)
+	return out
+}
+
+// providerID is how the Node object of an instance names it.
+func providerID(zone, id string) string { return "aws:///" + zone + "/" + id }
+
+func stateOf(s *types.InstanceState) offer.InstanceState {
+	if s == nil {
+		return offer.StatePending
+	}
+	switch s.Name {
+	case types.InstanceStateNameRunning:
+		return offer.StateRunning
+	case types.InstanceStateNameStopping, types.InstanceStateNameStopped, types.InstanceStateNameShuttingDown:
+		return offer.StateStopping
+	case types.InstanceStateNameTerminated:
+		return offer.StateGone
+	}
+	return offer.StatePending
+}
+
+// describeLaunched tells what EC2 says about machines that were just bought. It
+// asks again for a while until each has a name; those that still have none are
+// returned with what the fleet said.
+func (c *Cloud) describeLaunched(ctx context.Context, order *offer.Order, launched []fleetInstance) []offer.Instance {
+	known := map[string]offer.Instance{}
+	pause := describePause
+	for attempt := 0; len(known) < len(launched) && attempt < describeAttempts; attempt++ {
+		if attempt > 0 && !sleep(ctx, pause) {
+			break
+		}
+		if attempt > 0 {
+			pause = min(pause*2, describeLongest)
+		}
+		for chunk := range slices.Chunk(unknownIDs(launched, known), idsPerCall) {
+			found, err := c.describe(ctx, &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-id", chunk...)}})
+			if err != nil {
+				continue // asked again; the machines are there either way
+			}
+			for _, i := range found {
+				if i.NodeName != "" {
+					known[i.ID] = i
+				}
+			}
+		}
+	}
+	out := make([]offer.Instance, 0, len(launched))
+	for _, l := range launched {
+		i, ok := known[l.id]
+		if !ok {
+			i = l.instance(c, order)
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
+func unknownIDs(launched []fleetInstance, known map[string]offer.Instance) []string {
+	var out []string
+	for _, l := range launched {
+		if _, ok := known[l.id]; !ok {
+			out = append(out, l.id)
+		}
+	}
+	return out
+}
+
+// instance is what is known of a machine from its fleet alone.
+func (f fleetInstance) instance(c *Cloud, order *offer.Order) offer.Instance {
+	return offer.Instance{
+		ID: f.id, ProviderID: providerID(f.zone, f.id), LaunchID: order.LaunchID, Provisioner: order.Provisioner,
+		InstanceType: f.instanceType, Zone: f.zone, CapacityType: f.capacityType, SubnetID: f.subnetID,
+		State: offer.StatePending, LaunchedAt: c.now(),
+	}
+}
+
+// sleep reports whether the pause passed before the context ended.
+func sleep(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// alreadyLaunched finds the machines of an order that an earlier request with the
+// same id has bought.
+func (c *Cloud) alreadyLaunched(ctx context.Context, l *launch) (*fleetResult, error) {
+	in := &ec2.DescribeInstancesInput{Filters: append(c.options.ownedFilters(),
+		filter("tag:"+api.TagLaunchID, l.order.LaunchID),
+		filter("instance-state-name", "pending", "running"))}
+	instances, err := c.describe(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	result := &fleetResult{}
+	for _, i := range instances {
+		counted := slices.ContainsFunc(l.found, func(f fleetInstance) bool { return f.id == i.ID })
+		if !counted && len(result.instances) < l.missing() {
+			result.instances = append(result.instances, fleetInstance{i.ID, i.InstanceType, i.Zone, i.SubnetID, i.CapacityType})
+		}
+	}
+	return result, nil
+}
+
+// Terminate ends instances and returns the ids that are now going or were gone
+// already, in their order. Only instances that carry the cluster's tags are
+// touched: the id of another one is an error.
+func (c *Cloud) Terminate(ctx context.Context, ids []string) ([]string, error) {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	var gone []string
+	var errs []error
+	for chunk := range slices.Chunk(ids, idsPerCall) {
+		part, err := c.terminate(ctx, chunk)
+		gone = append(gone, part...)
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return gone, errors.Join(errs...)
+}
+
+func (c *Cloud) terminate(ctx context.Context, ids []string) ([]string, error) {
+	found, err := c.describe(ctx, &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-id", ids...)}})
+	if err != nil {
+		return nil, fmt.Errorf("terminate %v: %w", ids, err)
+	}
+	gone := map[string]bool{}
+	for _, id := range ids {
+		gone[id] = true // unless EC2 still knows it
+	}
+	var going []string
+	var errs []error
+	for _, i := range found {
+		switch {
+		case i.State == offer.StateGone:
+		case !c.options.owns(i.Tags):
+			delete(gone, i.ID)
+			errs = append(errs, fmt.Errorf("terminate %s: it does not have the tags of cluster %s", i.ID, c.options.ClusterName))
+		default:
+			delete(gone, i.ID)
+			going = append(going, i.ID)
+		}
+	}
+	ended, err := c.end(ctx, going)
+	for _, id := range ended {
+		gone[id] = true
+	}
+	return slices.Sorted(maps.Keys(gone)), errors.Join(append(errs, err)...)
+}
+
+// end terminates instances together, and one by one if one of them is a problem.
+func (c *Cloud) end(ctx context.Context, ids []string) ([]string, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	_, err := invoke(ctx, c.writes.TerminateInstances, &ec2.TerminateInstancesInput{InstanceIds: ids})
+	switch {
+	case err == nil:
+		return ids, nil
+	case len(ids) == 1 && errorCode(err) == "InvalidInstanceID.NotFound":
+		return ids, nil
+	case len(ids) == 1 || errorCode(err) == "":
+		return nil, fmt.Errorf("terminate %v: %w", ids, err)
+	}
+	var ended []string
+	var errs []error
+	for _, id := range ids {
+		one, err := c.end(ctx, []string{id})
+		ended = append(ended, one...)
+		errs = append(errs, err)
+	}
+	return ended, errors.Join(errs...)
+}

@@ -1,0 +1,212 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// maxRounds bounds the fleet requests of one order.
+const maxRounds = 8
+
+// launch is an order that is being served.
+type launch struct {
+	cloud     *Cloud
+	order     *offer.Order
+	resolved  *resolved
+	catalogue *offer.Catalogue
+
+	candidates []offer.Candidate // not refused and not tried in vain
+	found      []fleetInstance
+	refusals   []offer.Refusal
+	recreated  bool // lost launch templates were created again
+}
+
+// Launch buys the machines of an order. It asks for the candidates of the first
+// one's capacity type in one fleet request; whatever is refused is remembered,
+// and what is missing is asked of the other candidates at once. The delivery
+// holds what was bought, even if it is less than was ordered: Refusals say why.
+// The error is for launches that bought nothing because something broke.
+//
+// The order's LaunchID makes the first request idempotent, and marks the
+// machines. An instance of which EC2 did not tell the name in time is delivered
+// without a NodeName.
+func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, error) {
+	if order.LaunchID == "" || order.Count <= 0 || len(order.Candidates) == 0 {
+		return offer.Delivery{}, fmt.Errorf("launch %q: an order needs an id, a count and candidates", order.LaunchID)
+	}
+	l, err := c.newLaunch(ctx, &order)
+	if err != nil {
+		return offer.Delivery{}, fmt.Errorf("launch %s: %w", order.LaunchID, err)
+	}
+	for round := 0; round < maxRounds && len(l.found) < order.Count && len(l.candidates) > 0; round++ {
+		if err := l.askFleet(ctx, round); err != nil {
+			if len(l.found) == 0 {
+				return offer.Delivery{Refusals: l.refusals}, fmt.Errorf("launch %s: %w", order.LaunchID, err)
+			}
+			l.refuse(l.candidates[:1], offer.RefusedOther, err.Error())
+			break
+		}
+	}
+	instances := c.describeLaunched(ctx, &order, l.found)
+	return offer.Delivery{Instances: instances, Refusals: l.refusals}, nil
+}
+
+func (c *Cloud) newLaunch(ctx context.Context, order *offer.Order) (*launch, error) {
+	r, err := c.resolve(ctx, order.Node.Profile)
+	if err != nil {
+		return nil, err
+	}
+	if r.blocked != "" {
+		return nil, fmt.Errorf("%s: %s", r.reason, r.blocked)
+	}
+	catalogue, err := c.stock.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &launch{cloud: c, order: order, resolved: r, catalogue: catalogue, candidates: slices.Clone(order.Candidates)}, nil
+}
+
+// askFleet makes one fleet request with the best candidates and drops those that
+// need not be asked again.
+func (l *launch) askFleet(ctx context.Context, round int) error {
+	request, err := l.prepare(ctx)
+	if err != nil || len(request.overrides) == 0 {
+		return err
+	}
+	result, err := l.cloud.requestFleet(ctx, l, request, round)
+	if err != nil {
+		return err
+	}
+	l.found = append(l.found, result.instances...)
+	for _, i := range result.instances {
+		l.cloud.network.promise(i.subnetID, l.addresses(i.instanceType))
+	}
+	refused := map[offer.Candidate]bool{}
+	for _, f := range result.failures {
+		l.refuse([]offer.Candidate{f.candidate}, f.reason, f.message)
+		refused[f.candidate] = true
+		if f.reason == offer.RefusedAddresses {
+			l.cloud.network.exhaust(f.subnetID)
+		}
+	}
+	// A fleet tries all its overrides before it gives up, so that those it was
+	// silent about are worth another request only if it bought something.
+	silent := len(result.instances) == 0 && !result.again
+	l.candidates = slices.DeleteFunc(l.candidates, func(c offer.Candidate) bool {
+		return refused[c] || (silent && request.has(c))
+	})
+	return nil
+}
+
+// refuse records why candidates cannot be bought, and holds them back for later
+// markets.
+func (l *launch) refuse(candidates []offer.Candidate, reason offer.RefusalReason, message string) {
+	for _, c := range candidates {
+		l.refusals = append(l.refusals, offer.Refusal{Candidate: c, Reason: reason, Message: message})
+		l.cloud.shortages.add(c, reason)
+	}
+}
+
+// addresses is how many of its subnet's addresses a machine takes when it comes
+// up: the network plugin fills its first interface.
+func (l *launch) addresses(instanceType string) int64 {
+	if h, ok := l.catalogue.Find(instanceType); ok && h.IPv4PerENI > 0 {
+		return h.IPv4PerENI
+	}
+	return 1
+}
+
+// fleetRequest is one question to EC2.
+type fleetRequest struct {
+	capacityType string
+	overrides    []override
+	templates    []string // by order of first use
+}
+
+// override is a candidate with all that a fleet needs to know of it.
+type override struct {
+	candidate offer.Candidate
+	subnetID  string
+	template  string
+}
+
+// Bounds of a fleet request.
+const (
+	maxTypes     = 60
+	maxOverrides = 300
+	maxTemplates = 50
+)
+
+func (r *fleetRequest) has(c offer.Candidate) bool {
+	return slices.ContainsFunc(r.overrides, func(o override) bool { return o.candidate == c })
+}
+
+// prepare chooses the candidates of the first one's capacity type, finds a subnet
+// for each and makes their launch templates. Candidates for which there is no
+// subnet or no image are refused.
+func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
+	request := &fleetRequest{capacityType: l.candidates[0].CapacityType}
+	subnets, err := l.cloud.network.findSubnets(ctx, l.resolved.profile.SubnetSelector)
+	if err != nil {
+		return nil, err
+	}
+	room := roomiest(subnets)
+	types := map[string]bool{}
+	builds := map[build][]int{} // indexes of overrides
+	var order []build
+	var hopeless []offer.Candidate
+	for _, candidate := range l.candidates {
+		if candidate.CapacityType != request.capacityType || request.has(candidate) {
+			continue
+		}
+		if len(request.overrides) == maxOverrides || (len(types) == maxTypes && !types[candidate.InstanceType]) {
+			continue
+		}
+		subnet, b, reason, problem := l.place(candidate, room)
+		if problem != "" {
+			l.refuse([]offer.Candidate{candidate}, reason, problem)
+			hopeless = append(hopeless, candidate)
+			continue
+		}
+		if _, ok := builds[b]; !ok {
+			if len(builds) == maxTemplates {
+				continue
+			}
+			order = append(order, b)
+		}
+		types[candidate.InstanceType] = true
+		builds[b] = append(builds[b], len(request.overrides))
+		request.overrides = append(request.overrides, override{candidate: candidate, subnetID: subnet})
+	}
+	l.candidates = slices.DeleteFunc(l.candidates, func(c offer.Candidate) bool { return slices.Contains(hopeless, c) })
+	return request, l.makeTemplates(ctx, request, order, builds)
+}
+
+// place finds subnet and build of a candidate, or why it has none.
+func (l *launch) place(c offer.Candidate, room map[string]subnet) (subnetID string, b build, reason offer.RefusalReason, problem string) {
+	s, ok := room[c.Zone]
+	if !ok {
+		return "", build{}, offer.RefusedAddresses, "no free address in a subnet of " + c.Zone
+	}
+	h, ok := l.catalogue.Find(c.InstanceType)
+	if !ok {
+		return "", build{}, offer.RefusedUnsupported, "EC2 has no instance type " + c.InstanceType + " here"
+	}
+	b, err := l.cloud.buildOf(c, h, l.order, l.resolved)
+	if err != nil {
+		return "", build{}, offer.RefusedUnsupported, err.Error()
+	}
+	return s.id, b, "", ""
+}
+
+// capacityTypeOf spells how an instance was bought.
+func capacityTypeOf(spot bool) string {
+	if spot {
+		return api.CapacitySpot
+	}
+	return api.CapacityOnDemand
+}

@@ -1,0 +1,119 @@
+package aws
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// markets keeps the last market of each Provisioner for as long as everything
+// that it was made of is the same.
+type markets struct {
+	mu   sync.Mutex
+	last map[string]knownMarket // by Provisioner
+}
+
+type knownMarket struct {
+	key       string
+	catalogue *offer.Catalogue
+	types     []offer.InstanceType
+}
+
+// maxMarkets bounds the Provisioners whose markets are kept.
+const maxMarkets = 1000
+
+func newMarkets() *markets { return &markets{last: map[string]knownMarket{}} }
+
+// Market returns what a Provisioner may buy with a node profile: every instance
+// type that the profile's zones sell and one of its images runs on. The result is
+// shared with later calls and must not be changed. Selectors that find nothing
+// are no error but the market's Blocked.
+func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.NodeProfile) (offer.Market, error) {
+	r, err := c.resolve(ctx, profile)
+	if err != nil {
+		return offer.Market{}, fmt.Errorf("look at the market of %s: %w", p.Name, err)
+	}
+	market := offer.Market{ProfileHash: r.profile.Hash(), Status: r.status(), Blocked: r.blocked, BlockedReason: r.reason}
+	if r.blocked != "" {
+		return market, nil
+	}
+	catalogue, err := c.stock.get(ctx)
+	if err != nil {
+		return offer.Market{}, fmt.Errorf("look at the market of %s: %w", p.Name, err)
+	}
+	market.Types = c.markets.types(p.Name, c.marketKey(p, r), catalogue, func() []offer.InstanceType {
+		return c.types(catalogue, r, p.Spec.KubeletConfiguration)
+	})
+	if len(market.Types) == 0 {
+		market.BlockedReason = reasonNoInstanceTypes
+		market.Blocked = fmt.Sprintf("no instance type in %v runs one of the images", r.zones())
+	}
+	return market, nil
+}
+
+// types returns the instance types that an image of the profile runs on.
+func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.KubeletConfiguration) []offer.InstanceType {
+	settings := c.settings(r, kubelet)
+	room := roomiest(r.subnets)
+	settings.Unavailable = func(instanceType, zone, capacityType string) string {
+		if _, ok := room[zone]; !ok {
+			return "no free address in a subnet of " + zone
+		}
+		return c.shortages.reason(instanceType, zone, capacityType)
+	}
+	types := catalogue.Types(settings)
+	if r.profile.LaunchTemplate != nil {
+		return types
+	}
+	return slices.DeleteFunc(types, func(t offer.InstanceType) bool {
+		im, ok := imageFor(r.images, t.Labels)
+		if ok {
+			t.Labels[api.LabelInstanceAMIID] = []string{im.id}
+		}
+		return !ok
+	})
+}
+
+// marketKey identifies everything but the catalogue that a market depends on.
+func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
+	room := roomiest(r.subnets)
+	var full []string
+	for _, zone := range r.zones() {
+		if _, ok := room[zone]; !ok {
+			full = append(full, zone)
+		}
+	}
+	var images []string
+	for _, im := range r.images {
+		images = append(images, im.id)
+	}
+	key, err := json.Marshal([]any{
+		p.Spec.KubeletConfiguration, r.profile.BlockDeviceMappings, r.family, r.zones(), full, images, r.profile.LaunchTemplate, c.shortages.state(),
+	})
+	if err != nil {
+		return "" // never the same
+	}
+	return string(key)
+}
+
+func (m *markets) types(provisioner, key string, catalogue *offer.Catalogue, compute func() []offer.InstanceType) []offer.InstanceType {
+	m.mu.Lock()
+	known, ok := m.last[provisioner]
+	m.mu.Unlock()
+	if ok && key != "" && known.key == key && known.catalogue == catalogue {
+		return known.types
+	}
+	computed := compute()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.last) >= maxMarkets {
+		clear(m.last)
+	}
+	m.last[provisioner] = knownMarket{key: key, catalogue: catalogue, types: computed}
+	return computed
+}

@@ -1,0 +1,121 @@
+package aws
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
+	"github.com/aws/aws-sdk-go-v2/service/pricing/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// priceList reads the region's on-demand prices from the Pricing API.
+type priceList struct {
+	client *pricing.Client
+	region string
+}
+
+func newPriceList(client *pricing.Client, region string) *priceList {
+	return &priceList{client: client, region: region}
+}
+
+// pricingRegion sends calls to the nearest of the few regions that serve prices.
+func pricingRegion(cfg awssdk.Config) func(*pricing.Options) {
+	return func(o *pricing.Options) {
+		switch {
+		case strings.HasPrefix(cfg.Region, "cn-"):
+			o.Region = "cn-northwest-1"
+		case strings.HasPrefix(cfg.Region, "ap-"):
+			o.Region = "ap-south-1"
+		case strings.HasPrefix(cfg.Region, "eu-"):
+			o.Region = "eu-central-1"
+		default:
+			o.Region = "us-east-1"
+		}
+	}
+}
+
+// get returns the price by instance type, of Linux machines. Bare metal is
+// listed under dedicated tenancy.
+func (l *priceList) get(ctx context.Context) (map[string]offer.Price, error) {
+	out := map[string]offer.Price{}
+	for _, filters := range [][]types.Filter{
+		{term("tenancy", "Shared")},
+		{term("tenancy", "Dedicated"), term("productFamily", "Compute Instance (bare metal)")},
+	} {
+		if err := l.read(ctx, filters, out); err != nil {
+			return nil, fmt.Errorf("get prices of %s: %w", l.region, err)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("get prices of %s: there are none", l.region)
+	}
+	return out, nil
+}
+
+func (l *priceList) read(ctx context.Context, filters []types.Filter, into map[string]offer.Price) error {
+	in := &pricing.GetProductsInput{
+		ServiceCode:   awssdk.String("AmazonEC2"),
+		FormatVersion: awssdk.String("aws_v1"),
+		Filters: append(filters,
+			term("regionCode", l.region),
+			term("operatingSystem", "Linux"),
+			term("preInstalledSw", "NA"),
+			term("capacitystatus", "Used"),
+			term("marketoption", "OnDemand"),
+		),
+	}
+	return eachPage(ctx, pricing.NewGetProductsPaginator(l.client, in), func(page *pricing.GetProductsOutput) {
+		for _, text := range page.PriceList {
+			if name, price, ok := readPrice(text); ok {
+				into[name] = price
+			}
+		}
+	})
+}
+
+func term(field, value string) types.Filter {
+	return types.Filter{Type: types.FilterTypeTermMatch, Field: &field, Value: &value}
+}
+
+// priceDocument is the part of a price list entry that matters.
+type priceDocument struct {
+	Product struct {
+		Attributes struct {
+			InstanceType string `json:"instanceType"`
+		} `json:"attributes"`
+	} `json:"product"`
+	Terms struct {
+		OnDemand map[string]struct {
+			PriceDimensions map[string]struct {
+				Unit         string            `json:"unit"`
+				PricePerUnit map[string]string `json:"pricePerUnit"`
+			} `json:"priceDimensions"`
+		}
+	} `json:"terms"`
+}
+
+// readPrice reads one entry. Entries of other units and free ones are left out.
+func readPrice(text string) (instanceType string, price offer.Price, ok bool) {
+	var d priceDocument
+	if err := json.Unmarshal([]byte(text), &d); err != nil || d.Product.Attributes.InstanceType == "" {
+		return "", 0, false
+	}
+	for _, offered := range d.Terms.OnDemand {
+		for _, dimension := range offered.PriceDimensions {
+			if dimension.Unit != "" && !strings.EqualFold(dimension.Unit, "Hrs") {
+				continue
+			}
+			for _, currency := range []string{"USD", "CNY"} {
+				if p, err := offer.ParsePrice(dimension.PricePerUnit[currency]); err == nil && p > 0 {
+					price = max(price, p)
+				}
+			}
+		}
+	}
+	return d.Product.Attributes.InstanceType, price, price > 0
+}

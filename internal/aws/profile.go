@@ -1,0 +1,128 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Reasons of a Provisioner's condition Ready=False.
+const (
+	reasonNoSubnets         = "NoSubnets"
+	reasonNoSecurityGroups  = "NoSecurityGroups"
+	reasonNoImages          = "NoImages"
+	reasonNoInstanceTypes   = "NoInstanceTypes"
+	reasonNoInstanceProfile = "NoInstanceProfile"
+)
+
+// resolved is a node profile with what its selectors found.
+type resolved struct {
+	profile         *api.NodeProfile // with default selectors
+	family          string
+	cluster         *cluster
+	subnets         []subnet
+	securityGroups  []api.SecurityGroupStatus
+	images          []image // best first; none with a launch template of the user's own
+	instanceProfile string
+
+	// blocked is why nothing can be launched, with the reason of the condition.
+	blocked, reason string
+}
+
+// resolve looks up what a node profile stands for. A nil profile is the default one.
+func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolved, error) {
+	if profile == nil {
+		profile = &api.NodeProfile{}
+	}
+	profile, errs := profile.DefaultSelectors(c.options.ClusterName, nil)
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("complete node profile: %w", errs.ToAggregate())
+	}
+	facts, err := c.cluster.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &resolved{
+		profile: profile, cluster: facts,
+		family:          ptr.Deref(profile.AMIFamily, offer.DefaultFamily(facts.version)),
+		instanceProfile: ptr.Deref(profile.InstanceProfile, c.options.DefaultInstanceProfile),
+	}
+	if r.subnets, err = c.network.findSubnets(ctx, profile.SubnetSelector); err != nil {
+		return nil, err
+	}
+	if profile.LaunchTemplate == nil {
+		if r.securityGroups, err = c.network.findSecurityGroups(ctx, profile.SecurityGroupSelector); err != nil {
+			return nil, err
+		}
+		if r.images, err = c.images.find(ctx, profile, r.family, facts.version); err != nil {
+			return nil, err
+		}
+	}
+	r.block()
+	return r, nil
+}
+
+// block says what is missing for a launch.
+func (r *resolved) block() {
+	own := r.profile.LaunchTemplate != nil
+	switch {
+	case len(r.subnets) == 0:
+		r.reason, r.blocked = reasonNoSubnets, "no subnet matches "+selectorKey(r.profile.SubnetSelector)
+	case own: // the template says the rest
+	case len(r.securityGroups) == 0:
+		r.reason, r.blocked = reasonNoSecurityGroups, "no security group matches "+selectorKey(r.profile.SecurityGroupSelector)
+	case len(r.images) == 0 && len(r.profile.AMISelector) > 0:
+		r.reason, r.blocked = reasonNoImages, "no image matches "+selectorKey(r.profile.AMISelector)
+	case len(r.images) == 0:
+		r.reason = reasonNoImages
+		r.blocked = fmt.Sprintf("there is no %s image for Kubernetes %s", r.family, r.cluster.version)
+	case r.instanceProfile == "":
+		r.reason = reasonNoInstanceProfile
+		r.blocked = "no instance profile: neither the node profile nor the agent's settings name one"
+	}
+}
+
+// zones returns the zones that have subnets, sorted.
+func (r *resolved) zones() []string {
+	zones := map[string]bool{}
+	for _, s := range r.subnets {
+		zones[s.zone] = true
+	}
+	return slices.Sorted(maps.Keys(zones))
+}
+
+func (r *resolved) status() api.AWSNodeTemplateStatus {
+	out := api.AWSNodeTemplateStatus{SecurityGroups: r.securityGroups}
+	for _, s := range r.subnets {
+		out.Subnets = append(out.Subnets, api.SubnetStatus{ID: s.id, Zone: s.zone, FreeAddresses: s.free})
+	}
+	for _, im := range r.images {
+		out.AMIs = append(out.AMIs, api.AMIStatus{ID: im.id, Name: im.name, Requirements: im.requirements})
+	}
+	return out
+}
+
+// settings are those of the machines that a Provisioner buys with the profile.
+func (c *Cloud) settings(r *resolved, kubelet *api.KubeletConfiguration) offer.Settings {
+	s := offer.Settings{
+		Region:           c.region,
+		Zones:            r.zones(),
+		AMIFamily:        r.family,
+		Kubelet:          kubelet,
+		Volumes:          r.profile.BlockDeviceMappings,
+		IgnoreENIs:       c.options.IgnoreENIs,
+		ReservedENIs:     c.options.ReservedENIs,
+		PrefixDelegation: c.options.PrefixDelegation,
+		PodENI:           c.options.PodENI,
+	}
+	if percent := c.options.VMMemoryOverheadPercent; percent > 0 {
+		s.MemoryOverheadPercent = &percent
+	}
+	return s
+}

@@ -1,0 +1,83 @@
+package aws
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+const (
+	tagName = "Name"
+	owned   = "owned"
+)
+
+// sharedTags are on everything that is created for a Provisioner, launch
+// templates included. What marks ownership cannot be overridden; Name can.
+func (o *Options) sharedTags(provisioner string, profile *api.NodeProfile) map[string]string {
+	out := map[string]string{tagName: api.LabelProvisioner + "/" + provisioner}
+	maps.Copy(out, o.Tags)
+	maps.Copy(out, profile.Tags)
+	maps.Copy(out, o.ownership())
+	out[api.LabelProvisioner] = provisioner
+	return out
+}
+
+// ownership are the tags by which the cluster's own resources are found.
+func (o *Options) ownership() map[string]string {
+	return map[string]string{
+		api.TagClusterPrefix + o.ClusterName: owned,
+		api.TagManagedBy:                     o.ClusterName,
+	}
+}
+
+// launchTags are on what one launch creates.
+func (o *Options) launchTags(order *offer.Order, profile *api.NodeProfile) map[string]string {
+	out := maps.Clone(order.Tags)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, o.sharedTags(order.Provisioner, profile))
+	out[api.TagLaunchID] = order.LaunchID
+	return out
+}
+
+func tagList(tags map[string]string) []types.Tag {
+	out := make([]types.Tag, 0, len(tags))
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		value := tags[key]
+		out = append(out, types.Tag{Key: &key, Value: &value})
+	}
+	return out
+}
+
+func tagMap(tags []types.Tag) map[string]string {
+	out := make(map[string]string, len(tags))
+	for _, tag := range tags {
+		if tag.Key != nil && tag.Value != nil {
+			out[*tag.Key] = *tag.Value
+		}
+	}
+	return out
+}
+
+// ownedFilters find the cluster's own resources.
+func (o *Options) ownedFilters() []types.Filter {
+	return []types.Filter{
+		filter("tag:"+api.TagManagedBy, o.ClusterName),
+		filter("tag:"+api.TagClusterPrefix+o.ClusterName, owned),
+	}
+}
+
+// owns reports whether tags are those of one of the cluster's own resources.
+func (o *Options) owns(tags map[string]string) bool {
+	for key, value := range o.ownership() {
+		if tags[key] != value {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,133 @@
+package aws
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/userdata"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// build is what candidates must have in common to share a launch template.
+type build struct {
+	imageID      string
+	maxPods      int64
+	capacityType string
+}
+
+// templateData is the content of the launch template for a build.
+func (c *Cloud) templateData(order *offer.Order, r *resolved, b build) (*types.RequestLaunchTemplateData, error) {
+	text, err := userdata.Build(r.family, c.node(order, r, b))
+	if err != nil {
+		return nil, err
+	}
+	tags := tagList(c.options.sharedTags(order.Provisioner, r.profile))
+	data := &types.RequestLaunchTemplateData{
+		ImageId:             &b.imageID,
+		IamInstanceProfile:  &types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: &r.instanceProfile},
+		BlockDeviceMappings: blockDevices(r),
+		MetadataOptions:     metadataOptions(r.profile.MetadataOptions),
+		Monitoring:          &types.LaunchTemplatesMonitoringRequest{Enabled: awssdk.Bool(ptr.Deref(r.profile.DetailedMonitoring, false))},
+		// A fleet request cannot tag these itself.
+		TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{
+			{ResourceType: types.ResourceTypeNetworkInterface, Tags: tags},
+		},
+	}
+	if text != "" {
+		data.UserData = awssdk.String(base64.StdEncoding.EncodeToString([]byte(text)))
+	}
+	for _, g := range r.securityGroups {
+		data.SecurityGroupIds = append(data.SecurityGroupIds, g.ID)
+	}
+	if b.capacityType == api.CapacitySpot {
+		data.TagSpecifications = append(data.TagSpecifications, types.LaunchTemplateTagSpecificationRequest{
+			ResourceType: types.ResourceTypeSpotInstancesRequest, Tags: tags,
+		})
+	}
+	return data, nil
+}
+
+// node is what the machines' user data says.
+func (c *Cloud) node(order *offer.Order, r *resolved, b build) userdata.Node {
+	labels := maps.Clone(order.Node.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[api.LabelCapacityType] = b.capacityType
+	labels[api.LabelProvisioner] = order.Provisioner
+	return userdata.Node{
+		Cluster: c.options.ClusterName, Endpoint: r.cluster.endpoint, CA: r.cluster.ca, ServiceCIDR: r.cluster.cidr,
+		Labels: labels, Taints: order.Node.Taints, MaxPods: b.maxPods, Kubelet: order.Node.Kubelet,
+		Own: ptr.Deref(r.profile.UserData, ""),
+	}
+}
+
+func metadataOptions(given *api.MetadataOptions) *types.LaunchTemplateInstanceMetadataOptionsRequest {
+	m := given.Defaulted()
+	return &types.LaunchTemplateInstanceMetadataOptionsRequest{
+		HttpEndpoint:            types.LaunchTemplateInstanceMetadataEndpointState(*m.HTTPEndpoint),
+		HttpProtocolIpv6:        types.LaunchTemplateInstanceMetadataProtocolIpv6(*m.HTTPProtocolIPv6),
+		HttpPutResponseHopLimit: awssdk.Int32(int32(*m.HTTPPutResponseHopLimit)),
+		HttpTokens:              types.LaunchTemplateHttpTokensState(*m.HTTPTokens),
+	}
+}
+
+// blockDevices are the profile's volumes, or the family's. EC2 counts in GiB.
+func blockDevices(r *resolved) []types.LaunchTemplateBlockDeviceMappingRequest {
+	volumes := r.profile.BlockDeviceMappings
+	if len(volumes) == 0 {
+		volumes = offer.DefaultVolumes(r.family)
+	}
+	var out []types.LaunchTemplateBlockDeviceMappingRequest
+	for _, v := range volumes {
+		m := types.LaunchTemplateBlockDeviceMappingRequest{DeviceName: v.DeviceName}
+		if e := v.EBS; e != nil {
+			m.Ebs = &types.LaunchTemplateEbsBlockDeviceRequest{
+				DeleteOnTermination: e.DeleteOnTermination,
+				Encrypted:           e.Encrypted,
+				KmsKeyId:            e.KMSKeyID,
+				SnapshotId:          e.SnapshotID,
+				VolumeType:          types.VolumeType(ptr.Deref(e.VolumeType, "")),
+				Iops:                int32Of(e.IOPS),
+				Throughput:          int32Of(e.Throughput),
+			}
+			if e.VolumeSize != nil {
+				m.Ebs.VolumeSize = awssdk.Int32(int32(api.VolumeGiB(*e.VolumeSize)))
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func int32Of(v *int64) *int32 {
+	if v == nil {
+		return nil
+	}
+	return awssdk.Int32(int32(*v))
+}
+
+// builds sorts candidates by what they must have in common.
+func (c *Cloud) buildOf(candidate offer.Candidate, h *offer.Hardware, order *offer.Order, r *resolved) (build, error) {
+	b := build{capacityType: candidate.CapacityType, maxPods: order.Node.MaxPods}
+	if r.profile.LaunchTemplate != nil {
+		return build{}, nil // all the same
+	}
+	im, ok := imageFor(r.images, h.Labels())
+	if !ok {
+		return build{}, fmt.Errorf("no image of the node profile runs on %s", candidate.InstanceType)
+	}
+	b.imageID = im.id
+	if r.family == api.FamilyCustom {
+		b.maxPods = 0 // the user data is the user's alone
+	} else if b.maxPods == 0 {
+		b.maxPods = c.settings(r, order.Node.Kubelet).Pods(h)
+	}
+	return b, nil
+}

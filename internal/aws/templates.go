@@ -1,0 +1,131 @@
+package aws
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// templatePrefix begins the names of our launch templates.
+const templatePrefix = "packhorse/"
+
+// unusedFor is how long a launch template is kept after its last use.
+const unusedFor = time.Hour
+
+// templates creates launch templates as they are needed. Their names are derived
+// from their content, so that one that exists already is the right one.
+type templates struct {
+	reads, writes *ec2.Client
+	options       Options
+	started       time.Time
+
+	mu   sync.Mutex
+	used map[string]time.Time // by name: known to exist, and last used then
+}
+
+func newTemplates(reads, writes *ec2.Client, o Options) *templates {
+	return &templates{reads: reads, writes: writes, options: o, started: o.Now(), used: map[string]time.Time{}}
+}
+
+// templateName is the same for the same content.
+func templateName(data *types.RequestLaunchTemplateData) (string, error) {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return "", fmt.Errorf("hash launch template: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return templatePrefix + hex.EncodeToString(sum[:16]), nil
+}
+
+// ensure returns the name of the launch template with the content, which it
+// creates if need be.
+func (t *templates) ensure(ctx context.Context, data *types.RequestLaunchTemplateData, tags map[string]string) (string, error) {
+	name, err := templateName(data)
+	if err != nil {
+		return "", err
+	}
+	t.mu.Lock()
+	_, known := t.used[name]
+	t.used[name] = t.options.Now()
+	t.mu.Unlock()
+	if known {
+		return name, nil
+	}
+	_, err = invoke(ctx, t.writes.CreateLaunchTemplate, &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: &name,
+		LaunchTemplateData: data,
+		TagSpecifications:  []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: tagList(tags)}},
+	})
+	if err != nil && errorCode(err) != "InvalidLaunchTemplateName.AlreadyExistsException" {
+		t.forget(name)
+		return "", fmt.Errorf("create launch template %s: %w", name, err)
+	}
+	return name, nil
+}
+
+// forget makes the templates be created again when they are next needed.
+func (t *templates) forget(names ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range names {
+		delete(t.used, name)
+	}
+}
+
+// sweep deletes the launch templates that nothing has used for a while. Those of
+// an earlier process count as used when this one began.
+func (t *templates) sweep(ctx context.Context) error {
+	now := t.options.Now()
+	if now.Sub(t.started) < unusedFor {
+		return nil
+	}
+	var errs []error
+	in := &ec2.DescribeLaunchTemplatesInput{Filters: append(t.options.ownedFilters(), filter("launch-template-name", templatePrefix+"*"))}
+	var names []string
+	err := eachPage(ctx, ec2.NewDescribeLaunchTemplatesPaginator(t.reads, in), func(page *ec2.DescribeLaunchTemplatesOutput) {
+		for _, found := range page.LaunchTemplates {
+			if name := awssdk.ToString(found.LaunchTemplateName); t.claimUnused(name, awssdk.ToTime(found.CreateTime), now) {
+				names = append(names, name)
+			}
+		}
+	})
+	if err != nil {
+		errs = append(errs, fmt.Errorf("describe launch templates: %w", err))
+	}
+	for _, name := range names {
+		_, err := invoke(ctx, t.writes.DeleteLaunchTemplate, &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: &name})
+		if err != nil && !isTemplateGone(errorCode(err)) {
+			errs = append(errs, fmt.Errorf("delete launch template %s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// claimUnused reports whether a template is not needed any more, and forgets it
+// if so: a launch that needs it creates it again.
+func (t *templates) claimUnused(name string, created, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now.Sub(t.used[name]) < unusedFor || now.Sub(created) < unusedFor {
+		return false
+	}
+	delete(t.used, name)
+	return true
+}
+
+// Sweep removes launch templates that nothing has used for an hour.
+func (c *Cloud) Sweep(ctx context.Context) error {
+	if err := c.templates.sweep(ctx); err != nil {
+		return fmt.Errorf("sweep launch templates: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package userdata
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// bottlerocket merges our settings over the user's TOML: what decides how the
+// node joins is ours, labels and taints add up, everything else stays.
+func (n *Node) bottlerocket() (string, error) {
+	document := map[string]any{}
+	if err := toml.Unmarshal([]byte(n.Own), &document); err != nil {
+		return "", fmt.Errorf("read userData as TOML: %w", err)
+	}
+	settings, err := table(document, "settings")
+	if err != nil {
+		return "", err
+	}
+	kubernetes, err := table(settings, "kubernetes")
+	if err != nil {
+		return "", err
+	}
+	if err := n.setBottlerocket(kubernetes); err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	if err := toml.NewEncoder(&out).Encode(document); err != nil {
+		return "", fmt.Errorf("write TOML: %w", err)
+	}
+	return out.String(), nil
+}
+
+func (n *Node) setBottlerocket(kubernetes map[string]any) error {
+	k := n.Kubelet
+	kubernetes["cluster-name"] = n.Cluster
+	kubernetes["api-server"] = n.Endpoint
+	kubernetes["cluster-certificate"] = n.encodedCA()
+	setIf(kubernetes, "max-pods", n.MaxPods, n.MaxPods > 0)
+	setIf(kubernetes, "cluster-dns-ip", k.ClusterDNS, len(k.ClusterDNS) > 0)
+	setIf(kubernetes, "system-reserved", resources(k.SystemReserved), len(k.SystemReserved) > 0)
+	setIf(kubernetes, "kube-reserved", resources(k.KubeReserved), len(k.KubeReserved) > 0)
+	setIf(kubernetes, "eviction-hard", k.EvictionHard, len(k.EvictionHard) > 0)
+	if k.ImageGCHighThresholdPercent != nil {
+		kubernetes["image-gc-high-threshold-percent"] = fmt.Sprint(*k.ImageGCHighThresholdPercent)
+	}
+	if k.ImageGCLowThresholdPercent != nil {
+		kubernetes["image-gc-low-threshold-percent"] = fmt.Sprint(*k.ImageGCLowThresholdPercent)
+	}
+	setIf(kubernetes, "cpu-cfs-quota-enforced", k.CPUCFSQuota, k.CPUCFSQuota != nil)
+
+	labels, err := table(kubernetes, "node-labels")
+	if err != nil {
+		return err
+	}
+	for key, value := range n.kubeletLabels() {
+		labels[key] = value
+	}
+	taints, err := table(kubernetes, "node-taints")
+	if err != nil {
+		return err
+	}
+	return n.addBottlerocketTaints(taints)
+}
+
+// addBottlerocketTaints adds to each key's list of value:effect.
+func (n *Node) addBottlerocketTaints(taints map[string]any) error {
+	for _, t := range n.Taints {
+		have, err := texts(t.Key, taints[t.Key])
+		if err != nil {
+			return err
+		}
+		if add := t.Value + ":" + string(t.Effect); !slices.Contains(have, add) {
+			have = append(have, add)
+		}
+		taints[t.Key] = have
+	}
+	return nil
+}
+
+// table returns the table under a key, which it makes where there is none.
+func table(parent map[string]any, key string) (map[string]any, error) {
+	switch t := parent[key].(type) {
+	case nil:
+		made := map[string]any{}
+		parent[key] = made
+		return made, nil
+	case map[string]any:
+		return t, nil
+	}
+	return nil, fmt.Errorf("%s in userData is not a table", key)
+}
+
+// texts reads a string or a list of strings.
+func texts(key string, value any) ([]string, error) {
+	switch value := value.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		return []string{value}, nil
+	case []string:
+		return value, nil
+	case []any:
+		out := make([]string, 0, len(value))
+		for _, v := range value {
+			text, ok := v.(string)
+			if !ok {
+				return nil, fmt.Errorf("taint %s in userData: %v is not text", key, v)
+			}
+			out = append(out, text)
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("taint %s in userData is neither text nor a list of texts", key)
+}

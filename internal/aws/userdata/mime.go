@@ -1,0 +1,121 @@
+package userdata
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/mail"
+	"strings"
+)
+
+// Media types that cloud-init and nodeadm act upon.
+const (
+	mediaShell      = "text/x-shellscript"
+	mediaNodeConfig = "application/node.eks.aws"
+)
+
+// part is one piece of multipart user data.
+type part struct {
+	mediaType string
+	content   string
+}
+
+// ownParts takes the user's own user data apart: an archive of parts, or one
+// plain document.
+func ownParts(own string) ([]part, error) {
+	if strings.TrimSpace(own) == "" {
+		return nil, nil
+	}
+	header, isArchive := archiveHeader(own)
+	if !isArchive {
+		return []part{{plainType(own), own}}, nil
+	}
+	_, parameters, err := mime.ParseMediaType(header.Header.Get("Content-Type"))
+	if err != nil {
+		return nil, fmt.Errorf("read the content type of userData: %w", err)
+	}
+	reader := multipart.NewReader(header.Body, parameters["boundary"])
+	var parts []part
+	for {
+		p, err := reader.NextPart()
+		if errors.Is(err, io.EOF) {
+			return parts, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read part %d of userData: %w", len(parts)+1, err)
+		}
+		content, err := readPart(p)
+		if err != nil {
+			return nil, fmt.Errorf("read part %d of userData: %w", len(parts)+1, err)
+		}
+		parts = append(parts, content)
+	}
+}
+
+// archiveHeader recognises a MIME archive by its headers, which may come in
+// either order.
+func archiveHeader(own string) (*mail.Message, bool) {
+	message, err := mail.ReadMessage(strings.NewReader(strings.TrimLeft(own, " \t\r\n")))
+	if err != nil {
+		return nil, false
+	}
+	return message, strings.HasPrefix(strings.ToLower(message.Header.Get("Content-Type")), "multipart/")
+}
+
+func readPart(p *multipart.Part) (part, error) {
+	var body io.Reader = p
+	if strings.EqualFold(p.Header.Get("Content-Transfer-Encoding"), "base64") {
+		body = base64.NewDecoder(base64.StdEncoding, p)
+	}
+	content, err := io.ReadAll(body)
+	if err != nil {
+		return part{}, err
+	}
+	mediaType := p.Header.Get("Content-Type")
+	if mediaType == "" {
+		mediaType = plainType(string(content))
+	}
+	return part{mediaType, string(content)}, nil
+}
+
+// plainType tells the media type of a document without headers. Shell scripts
+// that lack their first line are taken for what most users mean.
+func plainType(content string) string {
+	switch trimmed := strings.TrimSpace(content); {
+	case strings.HasPrefix(trimmed, "#cloud-config"):
+		return "text/cloud-config"
+	case strings.Contains(trimmed, "node.eks.aws/"):
+		return mediaNodeConfig
+	}
+	return mediaShell
+}
+
+// writeMIME writes the parts as one archive.
+func writeMIME(parts []part) string {
+	boundary := boundaryFor(parts)
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"%s\"\n\n", boundary)
+	for _, p := range parts {
+		fmt.Fprintf(&b, "--%s\nContent-Type: %s\n\n%s", boundary, p.mediaType, p.content)
+		if !strings.HasSuffix(p.content, "\n") {
+			b.WriteByte('\n')
+		}
+	}
+	fmt.Fprintf(&b, "--%s--\n", boundary)
+	return b.String()
+}
+
+// boundaryFor returns a boundary that none of the parts contains.
+func boundaryFor(parts []part) string {
+	boundary := "packhorse"
+	for _, p := range parts {
+		for strings.Contains(p.content, "--"+boundary) {
+			boundary += "-part"
+		}
+	}
+	return boundary
+}

@@ -1,0 +1,124 @@
+// Package userdata writes what a machine reads when it boots: how its kubelet
+// joins the cluster. It is pure: the same node gives the same text.
+package userdata
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// Node is what a machine has to know to join the cluster.
+type Node struct {
+	Cluster     string
+	Endpoint    string // URL of the API server
+	CA          []byte // PEM
+	ServiceCIDR string
+	Labels      map[string]string
+	Taints      []corev1.Taint // taints and startup taints
+	MaxPods     int64          // 0: what the image finds out by itself
+	Kubelet     *api.KubeletConfiguration
+	// InstanceStoreRAID puts containers and pods' ephemeral storage on the local disks.
+	InstanceStoreRAID bool
+	// Own is the user's part; it runs before the node joins, and with the family
+	// Custom it is all there is.
+	Own string
+}
+
+// Build returns the user data for an AMI family, in plain text. An error means
+// that the user's own part cannot be merged.
+func Build(family string, n Node) (string, error) {
+	if n.Kubelet == nil {
+		n.Kubelet = &api.KubeletConfiguration{}
+	}
+	var out string
+	var err error
+	switch family {
+	case api.FamilyAL2, api.FamilyUbuntu:
+		out, err = n.bootstrap()
+	case api.FamilyAL2023:
+		out, err = n.nodeConfig()
+	case api.FamilyBottlerocket:
+		out, err = n.bottlerocket()
+	case api.FamilyWindows2019, api.FamilyWindows2022:
+		out = n.windows()
+	case api.FamilyCustom:
+		out = n.Own
+	default:
+		err = fmt.Errorf("AMI family %q is not known", family)
+	}
+	if err != nil {
+		return "", fmt.Errorf("write user data for %s: %w", family, err)
+	}
+	return out, nil
+}
+
+// kubeletLabels are the labels that a kubelet may give itself: it refuses to
+// start with others of Kubernetes' own domains, and the API server does not let
+// it set those of node-restriction.kubernetes.io.
+func (n *Node) kubeletLabels() map[string]string {
+	out := make(map[string]string, len(n.Labels))
+	for key, value := range n.Labels {
+		if kubeletMaySet(key) {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// Keys in Kubernetes' domains that the kubelet accepts, beside the two domains
+// that are meant for it.
+var kubeletKeys = []string{
+	api.LabelHostname, api.LabelArch, api.LabelOS, api.LabelInstanceType, api.LabelZone, api.LabelRegion,
+	"beta.kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/instance-type",
+	"failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
+}
+
+func kubeletMaySet(key string) bool {
+	domain, _, found := strings.Cut(key, "/")
+	if !found || !(within(domain, "kubernetes.io") || within(domain, "k8s.io")) {
+		return true
+	}
+	return within(domain, "kubelet.kubernetes.io") || within(domain, "node.kubernetes.io") || slices.Contains(kubeletKeys, key)
+}
+
+func within(domain, parent string) bool {
+	return domain == parent || strings.HasSuffix(domain, "."+parent)
+}
+
+func (n *Node) encodedCA() string { return base64.StdEncoding.EncodeToString(n.CA) }
+
+// sortedPairs writes a map as key<sep>value, in the order of the keys.
+func sortedPairs(m map[string]string, sep string) string {
+	pairs := make([]string, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		pairs = append(pairs, key+sep+m[key])
+	}
+	return strings.Join(pairs, ",")
+}
+
+// taintFlag writes taints as --register-with-taints takes them.
+func (n *Node) taintFlag() string {
+	taints := make([]string, len(n.Taints))
+	for i, t := range n.Taints {
+		taints[i] = t.Key + "=" + t.Value + ":" + string(t.Effect)
+	}
+	return strings.Join(taints, ",")
+}
+
+func resources(list corev1.ResourceList) map[string]string {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(list))
+	for name, q := range list {
+		out[string(name)] = q.String()
+	}
+	return out
+}
