@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -55,8 +56,11 @@ func start(t *testing.T) *account {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := box.Stop(); err != nil {
+		if err := errors.Join(box.Stop(), box.Stop()); err != nil {
 			t.Error(err)
+		}
+		if _, err := os.Stat(box.Dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the temporary folder %s is left: %v", box.Dir, err)
 		}
 	})
 	kube, err := kubernetes.NewForConfig(box.RESTConfig())

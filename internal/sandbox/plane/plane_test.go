@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 )
 
 // testConfig describes a control plane for which the token "let-me-in" is an
@@ -66,6 +67,8 @@ func TestPlane(t *testing.T) {
 	}
 
 	t.Run("a pod runs on a node that kwok plays", func(t *testing.T) { testPodRuns(t, client) })
+
+	t.Run("a deleted pod stays for its grace period", func(t *testing.T) { testGracePeriod(t, client) })
 
 	t.Run("anybody may read the issuer's keys", func(t *testing.T) {
 		anonymous, err := rest.HTTPClientFor(&rest.Config{Host: plane.Host, TLSClientConfig: rest.TLSClientConfig{CAData: plane.CA}})
@@ -159,6 +162,32 @@ func testPodRuns(t *testing.T, client kubernetes.Interface) {
 			t.Fatalf("pod is %s on %q after 30 s, want Running", pod.Status.Phase, pod.Spec.NodeName)
 		}
 		time.Sleep(pollInterval)
+	}
+}
+
+// testGracePeriod deletes the pod of testPodRuns, which ends at its deletion
+// timestamp and not before.
+func testGracePeriod(t *testing.T, client kubernetes.Interface) {
+	pods := client.CoreV1().Pods("default")
+	if err := pods.Delete(t.Context(), "pod-a", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](2)}); err != nil {
+		t.Fatal(err)
+	}
+	var end time.Time
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(pollInterval) {
+		pod, err := pods.Get(t.Context(), "pod-a", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		end = pod.DeletionTimestamp.Time
+		if time.Now().After(deadline) {
+			t.Fatal("the pod is still there after 30 s")
+		}
+	}
+	if early := time.Until(end); early > 0 {
+		t.Errorf("the pod went %s before the end of its grace period", early)
 	}
 }
 
