@@ -215,15 +215,12 @@ func sortedKeys[V any](m map[string]V) []string {
 // to their types.
 func jsonFields(t reflect.Type) map[string]reflect.Type {
 	out := map[string]reflect.Type{}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case name == "-":
 		case f.Anonymous && name == "":
-			for k, v := range jsonFields(f.Type) {
-				out[k] = v
-			}
+			maps.Copy(out, jsonFields(f.Type))
 		default:
 			out[name] = f.Type
 		}
