@@ -54,3 +54,9 @@ type ObjectRef struct {
 	Name      string
 	UID       string
 }
+
+// Rejection is one of our custom resources that exists but cannot be read.
+type Rejection struct {
+	Object ObjectRef
+	Err    error // names the paths
+}
