@@ -1,0 +1,122 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// selectedNode tells a volume provisioner for which node an unbound claim's
+// volume is wanted.
+const selectedNode = "volume.kubernetes.io/selected-node"
+
+// Bind places a pod on a node, and the volumes of its unbound claims near it. A
+// pod that is there already is fine; one that is gone, being deleted or bound
+// elsewhere is cluster.ErrStale.
+func (c *Cluster) Bind(ctx context.Context, pod cluster.PodKey, node string) error {
+	return retry(ctx, func(ctx context.Context) error {
+		if err := c.bind(ctx, pod, node); err != nil {
+			return fmt.Errorf("bind pod %s to node %s: %w", pod, node, err)
+		}
+		return nil
+	})
+}
+
+func (c *Cluster) bind(ctx context.Context, key cluster.PodKey, node string) error {
+	if pod, ok := get[*corev1.Pod](c.caches.pods, key.Namespace, key.Name); ok {
+		if err := c.selectNode(ctx, pod, node); err != nil {
+			return err
+		}
+	}
+	err := c.client.CoreV1().Pods(key.Namespace).Bind(ctx, &corev1.Binding{
+		// The UID makes the API server refuse another pod of the same name.
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: types.UID(key.UID)},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
+	}, metav1.CreateOptions{FieldManager: manager})
+	switch {
+	case apierrors.IsNotFound(err):
+		return cluster.ErrStale
+	case apierrors.IsConflict(err), apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
+		return c.explainRefusal(ctx, key, node, err)
+	}
+	return err
+}
+
+// explainRefusal looks at a pod that the API server would not bind.
+func (c *Cluster) explainRefusal(ctx context.Context, key cluster.PodKey, node string, refusal error) error {
+	pod, err := c.client.CoreV1().Pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return cluster.ErrStale
+	case err != nil:
+		return err
+	case string(pod.UID) != key.UID:
+		return fmt.Errorf("another pod has the name: %w", cluster.ErrStale)
+	case pod.Spec.NodeName == node:
+		return nil
+	case pod.Spec.NodeName != "":
+		return fmt.Errorf("it is on node %s: %w", pod.Spec.NodeName, cluster.ErrStale)
+	case pod.DeletionTimestamp != nil:
+		return fmt.Errorf("it is being deleted: %w", cluster.ErrStale)
+	case len(pod.Spec.SchedulingGates) > 0:
+		return fmt.Errorf("it is gated: %w", cluster.ErrStale)
+	}
+	return refusal
+}
+
+// selectNode marks the pod's unbound claims whose volumes are made for their
+// first consumer.
+func (c *Cluster) selectNode(ctx context.Context, pod *corev1.Pod, node string) error {
+	for i := range pod.Spec.Volumes {
+		name := claimName(pod, &pod.Spec.Volumes[i])
+		if name == "" {
+			continue
+		}
+		claim, ok := get[*corev1.PersistentVolumeClaim](c.caches.claims, pod.Namespace, name)
+		if !ok || claim.Spec.VolumeName != "" || !c.waitsForConsumer(claim) || claim.Annotations[selectedNode] == node {
+			continue
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"uid":         claim.UID,
+			"annotations": map[string]string{selectedNode: node},
+		}})
+		if err != nil {
+			return err
+		}
+		_, err = c.client.CoreV1().PersistentVolumeClaims(pod.Namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+		if apierrors.IsNotFound(err) {
+			err = cluster.ErrStale
+		}
+		if err != nil {
+			return fmt.Errorf("select the node for claim %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func claimName(pod *corev1.Pod, v *corev1.Volume) string {
+	switch {
+	case v.PersistentVolumeClaim != nil:
+		return v.PersistentVolumeClaim.ClaimName
+	case v.Ephemeral != nil:
+		return pod.Name + "-" + v.Name
+	}
+	return ""
+}
+
+func (c *Cluster) waitsForConsumer(claim *corev1.PersistentVolumeClaim) bool {
+	name := cluster.FromClaim(claim).StorageClass
+	if name == nil {
+		return false
+	}
+	class, ok := get[*storagev1.StorageClass](c.caches.storageClasses, "", *name)
+	return ok && cluster.FromStorageClass(class).WaitForFirstConsumer
+}

@@ -1,0 +1,120 @@
+// Package kube is the agent's side of the Kubernetes API: caches that become a
+// cluster.Snapshot, and the actions on nodes, pods and our custom resources.
+package kube
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/version"
+	apiversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// manager names us in fields that we own and events that we write.
+const manager = "packhorse-agent"
+
+// Options of a Cluster. The zero value is usable.
+type Options struct {
+	// UserAgent goes with every call; "packhorse-agent" by default.
+	UserAgent string
+	// QPS and Burst bound the calls per second on our side; 200 and 400 by
+	// default. The API server has its own fairness.
+	QPS   float32
+	Burst int
+	// Schedulers names those whose pods are ours to place, besides the default one.
+	Schedulers []string
+}
+
+// Cluster is a live cluster. Its methods are safe for concurrent use. Every call
+// of the API server has a deadline, and what may pass by itself is tried again a
+// few times.
+type Cluster struct {
+	client  kubernetes.Interface
+	dynamic dynamic.Interface
+	caches  *caches
+	view    *view
+	events  *events
+}
+
+// New prepares a Cluster. Nothing is called before Start or the first action.
+func New(cfg *rest.Config, o Options) (*Cluster, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.UserAgent = cmp.Or(o.UserAgent, manager)
+	cfg.QPS, cfg.Burst = cmp.Or(o.QPS, 200), cmp.Or(o.Burst, 400)
+	custom, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for custom resources: %w", err)
+	}
+	cfg.ContentType = runtime.ContentTypeProtobuf
+	cfg.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	caches, err := newCaches(client, custom)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{
+		client:  client,
+		dynamic: custom,
+		caches:  caches,
+		view:    newView(caches, cluster.NewTemplates(o.Schedulers...)),
+		events:  newEvents(),
+	}, nil
+}
+
+// Start fills the caches and keeps them up to date until ctx ends. It returns at
+// once: Synced and Waiting tell how far that has come.
+func (c *Cluster) Start(ctx context.Context) error {
+	if err := c.caches.start(ctx, c.dynamic); err != nil {
+		return err
+	}
+	c.events.start(ctx, c.client)
+	return nil
+}
+
+// UID identifies the cluster for as long as it exists.
+func (c *Cluster) UID(ctx context.Context) (string, error) {
+	var uid string
+	err := retry(ctx, func(ctx context.Context) error {
+		ns, err := c.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err)
+		}
+		uid = string(ns.UID)
+		return nil
+	})
+	return uid, err
+}
+
+// Version returns the API server's minor version, such as "1.36".
+func (c *Cluster) Version(ctx context.Context) (string, error) {
+	var minor string
+	err := retry(ctx, func(ctx context.Context) error {
+		raw, err := c.client.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+		if err != nil {
+			return fmt.Errorf("read the API server's version: %w", err)
+		}
+		var info apiversion.Info
+		if err := json.Unmarshal(raw, &info); err != nil {
+			return fmt.Errorf("read the API server's version: %w", err)
+		}
+		v, err := version.ParseGeneric(info.GitVersion)
+		if err != nil {
+			return fmt.Errorf("read the API server's version: %w", err)
+		}
+		minor = fmt.Sprintf("%d.%d", v.Major(), v.Minor())
+		return nil
+	})
+	return minor, err
+}

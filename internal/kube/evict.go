@@ -1,0 +1,88 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// Evict asks a pod to go. While a PodDisruptionBudget forbids it, that is a
+// *cluster.BlockedError, and the caller decides when to ask again. A pod that is
+// gone is fine.
+func (c *Cluster) Evict(ctx context.Context, pod cluster.PodKey) error {
+	return retry(ctx, func(ctx context.Context) error {
+		err := c.evict(ctx, pod)
+		if gone(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("evict pod %s: %w", pod, c.blocked(pod, err))
+		}
+		return nil
+	})
+}
+
+func (c *Cluster) evict(ctx context.Context, pod cluster.PodKey) error {
+	uid := types.UID(pod.UID)
+	eviction := &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
+	}
+	// As EvictV1 of the typed client, but without its own waiting for as long as a
+	// budget says: other pods are to be evicted in the meantime.
+	return c.client.CoreV1().RESTClient().Post().
+		Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("eviction").
+		MaxRetries(0).Body(eviction).Do(ctx).Error()
+}
+
+// blocked turns the API server's refusals for budgets' sake into a BlockedError.
+// A pod under two budgets can never be evicted and answers with an internal error.
+func (c *Cluster) blocked(key cluster.PodKey, err error) error {
+	var budgets []string
+	if pod, ok := get[*corev1.Pod](c.caches.pods, key.Namespace, key.Name); ok {
+		budgets = c.view.budgetsOver(pod)
+	}
+	switch {
+	case apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause),
+		apierrors.IsInternalError(err) && len(budgets) > 1:
+		return &cluster.BlockedError{Budget: strings.Join(budgets, ", ")}
+	}
+	return err
+}
+
+// DeletePod deletes a pod without regard to budgets, and with the given time to
+// shut down. A pod that is gone is fine.
+func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey, grace time.Duration) error {
+	uid, seconds := types.UID(pod.UID), int64(grace/time.Second)
+	return retry(ctx, func(ctx context.Context) error {
+		err := c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+			GracePeriodSeconds: &seconds,
+			Preconditions:      &metav1.Preconditions{UID: &uid},
+		})
+		if err != nil && !gone(err) {
+			return fmt.Errorf("delete pod %s: %w", pod, err)
+		}
+		return nil
+	})
+}
+
+// gone reports whether a pod does not exist any more: not found, or the UID is
+// another's.
+func gone(err error) bool {
+	if apierrors.IsNotFound(err) {
+		return true
+	}
+	var status apierrors.APIStatus
+	return apierrors.IsConflict(err) && errors.As(err, &status) &&
+		strings.Contains(status.Status().Message, "Precondition failed: UID")
+}

@@ -1,0 +1,139 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// ErrLeaseLost means that another process may be leading now.
+var ErrLeaseLost = errors.New("the leader election lease was lost")
+
+// The times of leader election: a leader gives up when it could not renew for
+// renewDeadline, well before others may take over after leaseDuration.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
+)
+
+// LeaseOptions say who leads what.
+type LeaseOptions struct {
+	Namespace string
+	Name      string
+	// Identity is unique among the processes, such as the pod's name.
+	Identity string
+	// Duration is how long a leader that died is waited for; 15 seconds by default.
+	Duration time.Duration
+	// Observe, if set, is called with each new leader's identity.
+	Observe func(leader string)
+}
+
+// Lead waits for the lease and then calls run, once. The context of run ends with
+// ctx and the moment the lease is lost. When ctx ends, the lease is kept until
+// run has returned and is then given back at once, so that the next leader does
+// not start while this one finishes. Losing the lease is ErrLeaseLost.
+func (c *Cluster) Lead(ctx context.Context, o LeaseOptions, run func(context.Context)) error {
+	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	t := &term{ctx: ctx, stop: stop, run: run}
+	elector, err := leaderelection.NewLeaderElector(c.electionConfig(o, t))
+	if err != nil {
+		return fmt.Errorf("prepare leader election by lease %s/%s: %w", o.Namespace, o.Name, err)
+	}
+	defer context.AfterFunc(ctx, t.abandon)()
+	elector.Run(electing)
+	t.close()
+	if ctx.Err() == nil && !t.finished {
+		return fmt.Errorf("lead by lease %s/%s: %w", o.Namespace, o.Name, ErrLeaseLost)
+	}
+	return nil
+}
+
+func (c *Cluster) electionConfig(o LeaseOptions, t *term) leaderelection.LeaderElectionConfig {
+	scale := 1.0
+	if o.Duration > 0 {
+		scale = float64(o.Duration) / float64(leaseDuration)
+	}
+	scaled := func(d time.Duration) time.Duration { return time.Duration(scale * float64(d)) }
+	return leaderelection.LeaderElectionConfig{
+		Name: o.Name,
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
+			Client:     c.client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
+		},
+		LeaseDuration:   scaled(leaseDuration),
+		RenewDeadline:   scaled(renewDeadline),
+		RetryPeriod:     scaled(retryPeriod),
+		ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: t.lead,
+			OnStoppedLeading: func() {},
+			OnNewLeader: func(identity string) {
+				if o.Observe != nil {
+					o.Observe(identity)
+				}
+			},
+		},
+	}
+}
+
+// term is one time as leader, from the election to its end.
+type term struct {
+	ctx  context.Context // of the caller
+	stop func()          // ends the election, which gives the lease back
+	run  func(context.Context)
+
+	mu       sync.Mutex
+	leading  bool
+	closed   bool
+	finished bool // run returned while the lease was ours
+	running  sync.WaitGroup
+}
+
+func (t *term) lead(leading context.Context) {
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return
+	}
+	t.leading = true
+	t.running.Add(1)
+	t.mu.Unlock()
+	defer t.running.Done()
+
+	ctx, cancel := context.WithCancel(leading)
+	defer cancel()
+	defer context.AfterFunc(t.ctx, cancel)()
+	t.run(ctx)
+
+	t.mu.Lock()
+	t.finished = leading.Err() == nil
+	t.mu.Unlock()
+	t.stop()
+}
+
+// abandon ends the election of a process that does not lead; a leader gets to
+// finish first.
+func (t *term) abandon() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.leading {
+		t.stop()
+	}
+}
+
+// close waits until run has returned, and keeps a late start from happening.
+func (t *term) close() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.running.Wait()
+}

@@ -1,0 +1,256 @@
+package kube
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// launching is a Node object as it is before the kubelet takes over.
+func launching(name string) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        name,
+			Labels:      map[string]string{api.LabelProvisioner: "default"},
+			Annotations: map[string]string{"packhorse.io/launch-id": "l1"},
+			Finalizers:  []string{api.Finalizer},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: api.ProvisionerGVK.GroupVersion().String(), Kind: api.ProvisionerKind, Name: "default", UID: "u1",
+			}},
+		},
+		Spec: corev1.NodeSpec{
+			ProviderID: "aws:///eu-west-1a/i-" + name,
+			Taints: []corev1.Taint{
+				{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
+				{Key: "gpu", Value: "true", Effect: corev1.TaintEffectNoSchedule},
+			},
+		},
+		Status: corev1.NodeStatus{
+			Capacity:    corev1.ResourceList{"cpu": resource.MustParse("4"), "pods": resource.MustParse("58")},
+			Allocatable: corev1.ResourceList{"cpu": resource.MustParse("3920m"), "pods": resource.MustParse("58")},
+			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "Launching"}},
+		},
+	}
+}
+
+func node(t *testing.T, name string) *corev1.Node {
+	t.Helper()
+	out, err := admin.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestCreateNodeKeepsItsStatus(t *testing.T) {
+	c := connect(t)
+	want := launching("created")
+	removeNode(t, want.Name)
+	// The garbage collector would remove a node whose owner does not exist.
+	want.OwnerReferences[0].UID = newProvisioner(t, "default", map[string]any{}).GetUID()
+	if err := c.CreateNode(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the node is in the snapshot", func() error {
+		for _, n := range c.Snapshot().Nodes {
+			if n.Name != want.Name {
+				continue
+			}
+			if n.Ready || n.Allocatable["cpu"] != 3920 || n.Capacity["pods"] != 58 || n.Provisioner != "default" || n.ProviderID != want.Spec.ProviderID {
+				t.Errorf("got %+v", n)
+			}
+			if diff := cmp.Diff([]string{api.Finalizer}, n.Finalizers); diff != "" {
+				t.Errorf("finalizers: -want +got\n%s", diff)
+			}
+			for _, taint := range want.Spec.Taints {
+				if !hasTaint(n.Taints, taint) {
+					t.Errorf("taint %s is missing in %v", taint.ToString(), n.Taints)
+				}
+			}
+			return nil
+		}
+		return errors.New("it is not there")
+	})
+	if err := c.CreateNode(t.Context(), want); err != nil {
+		t.Errorf("creating it again: %v", err)
+	}
+}
+
+func hasTaint(taints []corev1.Taint, want corev1.Taint) bool {
+	for _, have := range taints {
+		if have.MatchTaint(&want) && have.Value == want.Value {
+			return true
+		}
+	}
+	return false
+}
+
+func TestCreateNodeTakesTheKubeletsOver(t *testing.T) {
+	c := connect(t)
+	const name = "kubelet-was-faster"
+	removeNode(t, name)
+	kubelets := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubelet": "yes"}},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "startup", Effect: corev1.TaintEffectNoExecute}}},
+	}
+	if _, err := admin.CoreV1().Nodes().Create(t.Context(), kubelets, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ours := launching(name)
+	ours.OwnerReferences[0].UID = newProvisioner(t, "default", map[string]any{}).GetUID()
+	if err := c.CreateNode(t.Context(), ours); err != nil {
+		t.Fatal(err)
+	}
+	got := node(t, name)
+	if got.Labels["kubelet"] != "yes" || got.Labels[api.LabelProvisioner] != "default" {
+		t.Errorf("got labels %v", got.Labels)
+	}
+	if got.Annotations["packhorse.io/launch-id"] != "l1" || len(got.Finalizers) != 1 || len(got.OwnerReferences) != 1 || got.Spec.ProviderID != ours.Spec.ProviderID {
+		t.Errorf("got %+v and provider id %s", got.ObjectMeta, got.Spec.ProviderID)
+	}
+	if !hasTaint(got.Spec.Taints, kubelets.Spec.Taints[0]) || hasTaint(got.Spec.Taints, ours.Spec.Taints[1]) {
+		t.Errorf("got taints %v, want the kubelet's alone", got.Spec.Taints)
+	}
+}
+
+func TestCreateNodeLeavesOthersAlone(t *testing.T) {
+	c := connect(t)
+	const name = "name-used-again"
+	removeNode(t, name)
+	old := launching(name)
+	old.OwnerReferences = nil
+	if err := c.CreateNode(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	other := launching(name)
+	other.Spec.ProviderID = "aws:///eu-west-1a/i-another"
+	if err := c.CreateNode(t.Context(), other); !errors.Is(err, cluster.ErrStale) {
+		t.Errorf("got %v for another machine's node, want ErrStale", err)
+	}
+	if err := c.DeleteNode(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.CreateNode(t.Context(), old); !errors.Is(err, cluster.ErrStale) {
+		t.Errorf("got %v for a node that is being deleted, want ErrStale", err)
+	}
+}
+
+func TestPatchNode(t *testing.T) {
+	c := connect(t)
+	const name = "patched"
+	removeNode(t, name)
+	start := launching(name)
+	start.OwnerReferences = nil
+	start.Annotations["old"] = "x"
+	if err := c.CreateNode(t.Context(), start); err != nil {
+		t.Fatal(err)
+	}
+	yes := true
+	leaving := corev1.Taint{Key: api.TaintDisruption, Effect: corev1.TaintEffectNoSchedule}
+	change := cluster.NodeChange{
+		SetLabels:         map[string]string{"a": "b"},
+		RemoveLabels:      []string{"absent"},
+		SetAnnotations:    map[string]string{"c": "d"},
+		RemoveAnnotations: []string{"old"},
+		AddTaints:         []corev1.Taint{leaving},
+		RemoveTaints:      []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}},
+		AddFinalizer:      "example.com/other",
+		Cordon:            &yes,
+	}
+	if err := c.PatchNode(t.Context(), name, change); err != nil {
+		t.Fatal(err)
+	}
+	got := node(t, name)
+	if got.Labels["a"] != "b" || got.Annotations["c"] != "d" || got.Annotations["old"] != "" || !got.Spec.Unschedulable {
+		t.Errorf("got %+v, unschedulable %v", got.ObjectMeta, got.Spec.Unschedulable)
+	}
+	if !hasTaint(got.Spec.Taints, leaving) || hasTaint(got.Spec.Taints, start.Spec.Taints[1]) {
+		t.Errorf("got taints %v", got.Spec.Taints)
+	}
+	if diff := cmp.Diff([]string{api.Finalizer, "example.com/other"}, got.Finalizers); diff != "" {
+		t.Errorf("finalizers: -want +got\n%s", diff)
+	}
+	if got.Labels[api.LabelProvisioner] != "default" {
+		t.Error("a label that the change does not name was lost")
+	}
+}
+
+func TestNodeLifeEndsWithItsFinalizer(t *testing.T) {
+	c := connect(t)
+	const name = "released"
+	removeNode(t, name)
+	start := launching(name)
+	start.OwnerReferences = nil
+	if err := c.CreateNode(t.Context(), start); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.DeleteNode(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if node(t, name).DeletionTimestamp == nil {
+		t.Fatal("the node is not being deleted")
+	}
+	if err := c.PatchNode(t.Context(), name, cluster.NodeChange{RemoveFinalizer: api.Finalizer}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("got %v, want that the node is gone", err)
+	}
+	if err := c.PatchNode(t.Context(), name, cluster.NodeChange{SetLabels: map[string]string{"a": "b"}}); !errors.Is(err, cluster.ErrGone) {
+		t.Errorf("got %v from changing it, want ErrGone", err)
+	}
+	if err := c.DeleteNode(t.Context(), name); err != nil {
+		t.Errorf("got %v from deleting it again, want nothing", err)
+	}
+}
+
+func TestNodePatch(t *testing.T) {
+	no := false
+	have := launching("n")
+	have.ResourceVersion = "7"
+	for name, c := range map[string]struct {
+		change cluster.NodeChange
+		want   map[string]any
+	}{
+		"nothing": {cluster.NodeChange{}, nil},
+		"everything is as wanted": {
+			cluster.NodeChange{
+				SetLabels:       map[string]string{api.LabelProvisioner: "default"},
+				RemoveLabels:    []string{"absent"},
+				AddTaints:       have.Spec.Taints[:1],
+				RemoveTaints:    []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoExecute}},
+				AddFinalizer:    api.Finalizer,
+				RemoveFinalizer: "absent",
+				Cordon:          &no,
+			}, nil,
+		},
+		"a taint gets another value": {
+			cluster.NodeChange{AddTaints: []corev1.Taint{{Key: "gpu", Value: "false", Effect: corev1.TaintEffectNoSchedule}}},
+			map[string]any{
+				"metadata": map[string]any{"resourceVersion": "7"},
+				"spec": map[string]any{"taints": []corev1.Taint{
+					have.Spec.Taints[0], {Key: "gpu", Value: "false", Effect: corev1.TaintEffectNoSchedule},
+				}},
+			},
+		},
+		"a label goes": {
+			cluster.NodeChange{RemoveLabels: []string{api.LabelProvisioner}},
+			map[string]any{
+				"metadata": map[string]any{"resourceVersion": "7", "labels": map[string]any{api.LabelProvisioner: nil}},
+				"spec":     map[string]any{},
+			},
+		},
+	} {
+		if diff := cmp.Diff(c.want, nodePatch(have, c.change)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}

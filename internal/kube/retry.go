@@ -1,0 +1,56 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// callTimeout bounds one call of the API server.
+	callTimeout = 15 * time.Second
+	// attempts bounds how often an action is tried, within about 3 seconds
+	// besides the calls themselves.
+	attempts = 5
+)
+
+// retry repeats a call that met a conflict, throttling or a passing failure.
+// Every call made through it is safe to repeat.
+func retry(ctx context.Context, call func(context.Context) error) error {
+	backoff := wait.Backoff{Steps: attempts, Duration: 100 * time.Millisecond, Factor: 2.5, Jitter: 0.2}
+	for {
+		err := callOnce(ctx, call)
+		if err == nil || !passing(err) || ctx.Err() != nil {
+			return err
+		}
+		pause := backoff.Step()
+		if backoff.Steps == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+func callOnce(ctx context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return call(ctx)
+}
+
+// passing reports whether the same call may well succeed a moment later.
+func passing(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsInternalError(err) || apierrors.IsServerTimeout(err) ||
+		apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) ||
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) ||
+		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
+		errors.Is(err, context.DeadlineExceeded)
+}

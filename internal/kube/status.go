@@ -1,0 +1,143 @@
+package kube
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// UpdateProvisionerStatus writes a status where it differs from the one in the
+// cache. A condition whose status stays the same keeps its transition time, and
+// a new one without a time gets the present. A Provisioner that is gone is fine.
+func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, status api.ProvisionerStatus) error {
+	var now api.ProvisionerStatus
+	readStatus(c.caches.provisioners, name, &now)
+	status.Conditions = keepTransitions(now.Conditions, status.Conditions)
+	return c.updateStatus(ctx, api.ProvisionerGVR, api.ProvisionerGVK, statusChange{name: name, now: now, want: status})
+}
+
+// UpdateNodeTemplateStatus does the same for a node profile.
+func (c *Cluster) UpdateNodeTemplateStatus(ctx context.Context, name string, status api.AWSNodeTemplateStatus) error {
+	var now api.AWSNodeTemplateStatus
+	readStatus(c.caches.nodeTemplates, name, &now)
+	status.Conditions = keepTransitions(now.Conditions, status.Conditions)
+	return c.updateStatus(ctx, api.NodeTemplateGVR, api.NodeTemplateGVK, statusChange{name: name, now: now, want: status})
+}
+
+// statusChange is a status in the cache and the one that it should be.
+type statusChange struct {
+	name      string
+	now, want any
+}
+
+// readStatus leaves the status empty where there is none that can be read.
+func readStatus(m *mirror, name string, into any) {
+	u, ok := get[*unstructured.Unstructured](m, "", name)
+	if !ok {
+		return
+	}
+	if asJSON, err := json.Marshal(u.Object["status"]); err == nil {
+		_ = json.Unmarshal(asJSON, into)
+	}
+}
+
+func keepTransitions(now, want []metav1.Condition) []metav1.Condition {
+	out := slices.Clone(want)
+	for i := range out {
+		old := meta.FindStatusCondition(now, out[i].Type)
+		switch {
+		case old != nil && old.Status == out[i].Status:
+			out[i].LastTransitionTime = old.LastTransitionTime
+		case out[i].LastTransitionTime.IsZero():
+			out[i].LastTransitionTime = metav1.Now()
+		}
+	}
+	return out
+}
+
+func (c *Cluster) updateStatus(ctx context.Context, gvr schema.GroupVersionResource, gvk schema.GroupVersionKind, change statusChange) error {
+	now, err := json.Marshal(change.now)
+	if err != nil {
+		return fmt.Errorf("encode the status of %s %s: %w", gvk.Kind, change.name, err)
+	}
+	want, err := json.Marshal(change.want)
+	if err != nil {
+		return fmt.Errorf("encode the status of %s %s: %w", gvk.Kind, change.name, err)
+	}
+	if bytes.Equal(now, want) {
+		return nil
+	}
+	var status map[string]any
+	if err := json.Unmarshal(want, &status); err != nil {
+		return fmt.Errorf("encode the status of %s %s: %w", gvk.Kind, change.name, err)
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"status": status}}
+	object.SetGroupVersionKind(gvk)
+	object.SetName(change.name)
+	return retry(ctx, func(ctx context.Context) error {
+		_, err := c.dynamic.Resource(gvr).ApplyStatus(ctx, change.name, object, metav1.ApplyOptions{FieldManager: manager, Force: true})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("write the status of %s %s: %w", gvk.Kind, change.name, err)
+		}
+		return nil
+	})
+}
+
+// SetProvisionerFinalizer adds or removes the finalizer that keeps a Provisioner
+// until its nodes are gone. Adding it to one that is gone is cluster.ErrGone, and
+// to one that is being deleted cluster.ErrStale.
+func (c *Cluster) SetProvisionerFinalizer(ctx context.Context, name string, present bool) error {
+	return retry(ctx, func(ctx context.Context) error {
+		err := c.setFinalizer(ctx, name, present)
+		if apierrors.IsNotFound(err) {
+			if !present {
+				return nil
+			}
+			err = cluster.ErrGone
+		}
+		if err != nil {
+			return fmt.Errorf("set the finalizer of Provisioner %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+func (c *Cluster) setFinalizer(ctx context.Context, name string, present bool) error {
+	resource := c.dynamic.Resource(api.ProvisionerGVR)
+	p, err := resource.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	have := p.GetFinalizers()
+	if slices.Contains(have, api.Finalizer) == present {
+		return nil
+	}
+	if present && p.GetDeletionTimestamp() != nil {
+		return cluster.ErrStale
+	}
+	want := slices.DeleteFunc(slices.Clone(have), func(f string) bool { return f == api.Finalizer })
+	if present {
+		want = append(want, api.Finalizer)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": p.GetResourceVersion(),
+		"finalizers":      want,
+	}})
+	if err != nil {
+		return err
+	}
+	_, err = resource.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	return err
+}

@@ -1,0 +1,112 @@
+package kube
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// trim drops what nobody here reads before an object enters a cache: that is most
+// of it, and a large cluster has many.
+func trim(object any) (any, error) {
+	if m, ok := object.(metav1.Object); ok {
+		m.SetManagedFields(nil)
+	}
+	switch o := object.(type) {
+	case *corev1.Pod:
+		o.Annotations = keep(o.Annotations, corev1.MirrorPodAnnotationKey, api.AnnotationDoNotEvict, api.AnnotationDoNotDisrupt)
+		o.Spec = trimPodSpec(&o.Spec)
+		o.Status = trimPodStatus(&o.Status)
+	case *corev1.Node:
+		o.Status.Images, o.Status.VolumesAttached, o.Status.VolumesInUse = nil, nil, nil
+	case *appsv1.DaemonSet:
+		o.Annotations = nil
+		o.Spec.Template.Spec = trimPodSpec(&o.Spec.Template.Spec)
+	case *corev1.Namespace, *corev1.PersistentVolume:
+		o.(metav1.Object).SetAnnotations(nil)
+	}
+	return object, nil
+}
+
+func keep(annotations map[string]string, keys ...string) map[string]string {
+	var out map[string]string
+	for _, key := range keys {
+		if value, ok := annotations[key]; ok {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// trimPodSpec keeps what package cluster reads of a pod.
+func trimPodSpec(s *corev1.PodSpec) corev1.PodSpec {
+	return corev1.PodSpec{
+		NodeName:                  s.NodeName,
+		NodeSelector:              s.NodeSelector,
+		Affinity:                  s.Affinity,
+		Tolerations:               s.Tolerations,
+		TopologySpreadConstraints: s.TopologySpreadConstraints,
+		HostNetwork:               s.HostNetwork,
+		Priority:                  s.Priority,
+		PriorityClassName:         s.PriorityClassName,
+		SchedulerName:             s.SchedulerName,
+		SchedulingGates:           s.SchedulingGates,
+		Overhead:                  s.Overhead,
+		Resources:                 s.Resources,
+		ResourceClaims:            s.ResourceClaims,
+		Containers:                trimContainers(s.Containers),
+		InitContainers:            trimContainers(s.InitContainers),
+		Volumes:                   trimVolumes(s.Volumes),
+	}
+}
+
+func trimContainers(in []corev1.Container) []corev1.Container {
+	var out []corev1.Container
+	for i := range in {
+		out = append(out, corev1.Container{
+			Name: in[i].Name, Resources: in[i].Resources, Ports: in[i].Ports, RestartPolicy: in[i].RestartPolicy,
+		})
+	}
+	return out
+}
+
+func trimVolumes(in []corev1.Volume) []corev1.Volume {
+	var out []corev1.Volume
+	for i := range in {
+		if in[i].PersistentVolumeClaim != nil || in[i].Ephemeral != nil {
+			out = append(out, in[i])
+		}
+	}
+	return out
+}
+
+func trimPodStatus(s *corev1.PodStatus) corev1.PodStatus {
+	return corev1.PodStatus{
+		Phase:             s.Phase,
+		NominatedNodeName: s.NominatedNodeName,
+		Conditions: slices.DeleteFunc(s.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type != corev1.PodScheduled && c.Type != corev1.PodResizePending
+		}),
+		ContainerStatuses:     trimStatuses(s.ContainerStatuses),
+		InitContainerStatuses: trimStatuses(s.InitContainerStatuses),
+	}
+}
+
+func trimStatuses(in []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var out []corev1.ContainerStatus
+	for i := range in {
+		if in[i].Resources != nil {
+			out = append(out, corev1.ContainerStatus{
+				Name: in[i].Name, Resources: in[i].Resources, AllocatedResources: in[i].AllocatedResources,
+			})
+		}
+	}
+	return out
+}

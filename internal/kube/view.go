@@ -1,0 +1,194 @@
+package kube
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// view turns the caches into a Snapshot. What did not change is converted once:
+// each object by its resource version, and the whole by the caches' generation.
+type view struct {
+	caches    *caches
+	templates *cluster.Templates
+
+	mu         sync.Mutex
+	generation uint64
+	snapshot   *cluster.Snapshot
+
+	pods  converted[*corev1.Pod, cluster.Pod]
+	nodes converted[*corev1.Node, cluster.Node]
+}
+
+func newView(caches *caches, templates *cluster.Templates) *view {
+	return &view{caches: caches, templates: templates}
+}
+
+// Snapshot returns the cluster as the caches hold it, sorted. Until something
+// changes it is the same one.
+func (c *Cluster) Snapshot() *cluster.Snapshot { return c.view.take() }
+
+func (v *view) take() *cluster.Snapshot {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	// Read before the caches: a change in between is then seen again next time.
+	generation := v.caches.generation.Load()
+	if v.snapshot != nil && generation == v.generation {
+		return v.snapshot
+	}
+	s := &cluster.Snapshot{}
+	s.Pods = v.takePods()
+	s.Nodes = v.takeNodes()
+	s.DaemonSets = v.takeDaemonSets(s.Pods)
+	s.Namespaces = convertAll(v.caches.namespaces, cluster.FromNamespace)
+	s.Claims = convertAll(v.caches.claims, cluster.FromClaim)
+	s.Volumes = convertAll(v.caches.volumes, cluster.FromVolume)
+	s.StorageClasses = convertAll(v.caches.storageClasses, cluster.FromStorageClass)
+	s.DisruptionBudgets = convertAll(v.caches.budgets, cluster.FromDisruptionBudget)
+	s.Sort()
+	v.snapshot, v.generation = s, generation
+	return s
+}
+
+func (v *view) takePods() []cluster.Pod {
+	all := v.pods.update(list[*corev1.Pod](v.caches.pods), func(p *corev1.Pod) string { return p.ResourceVersion }, v.templates.Pod)
+	// Pointers are sorted here because whole pods are slow to move; Sort then
+	// finds them in order.
+	slices.SortFunc(all, func(a, b *cluster.Pod) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	out := make([]cluster.Pod, len(all))
+	for i, p := range all {
+		out[i] = *p
+	}
+	return out
+}
+
+func (v *view) takeNodes() []cluster.Node {
+	csi := map[string]*storagev1.CSINode{}
+	for _, c := range list[*storagev1.CSINode](v.caches.csiNodes) {
+		csi[c.Name] = c
+	}
+	version := func(n *corev1.Node) string {
+		if c := csi[n.Name]; c != nil {
+			return n.ResourceVersion + "/" + c.ResourceVersion
+		}
+		return n.ResourceVersion
+	}
+	all := v.nodes.update(list[*corev1.Node](v.caches.nodes), version, func(n *corev1.Node) (cluster.Node, bool) {
+		return cluster.FromNode(n, csi[n.Name]), true
+	})
+	out := make([]cluster.Node, len(all))
+	for i, n := range all {
+		out[i] = *n
+	}
+	return out
+}
+
+// takeDaemonSets converts DaemonSets, each with the newest of its bound pods.
+func (v *view) takeDaemonSets(pods []cluster.Pod) []cluster.DaemonSet {
+	newest := map[string]*cluster.Pod{}
+	for i := range pods {
+		p := &pods[i]
+		if !p.Template.DaemonSet || p.NodeName == "" {
+			continue
+		}
+		if best := newest[p.Owner.UID]; best == nil || p.Created.After(best.Created) {
+			newest[p.Owner.UID] = p
+		}
+	}
+	return convertAll(v.caches.daemonSets, func(ds *appsv1.DaemonSet) cluster.DaemonSet {
+		var running *corev1.Pod
+		if p := newest[string(ds.UID)]; p != nil {
+			running, _ = get[*corev1.Pod](v.caches.pods, p.Namespace, p.Name)
+		}
+		return cluster.FromDaemonSet(ds, running)
+	})
+}
+
+// converted remembers conversions by the version of the object.
+type converted[O metav1.Object, T any] struct {
+	known map[string]conversion[T] // by UID
+}
+
+type conversion[T any] struct {
+	version string
+	value   *T // nil: left out
+}
+
+func (c *converted[O, T]) update(objects []O, version func(O) string, convert func(O) (T, bool)) []*T {
+	next := make(map[string]conversion[T], len(objects))
+	out := make([]*T, 0, len(objects))
+	for _, o := range objects {
+		now, have := c.known[string(o.GetUID())], version(o)
+		if now.version != have {
+			now = conversion[T]{version: have}
+			if value, ok := convert(o); ok {
+				now.value = &value
+			}
+		}
+		next[string(o.GetUID())] = now
+		if now.value != nil {
+			out = append(out, now.value)
+		}
+	}
+	c.known = next
+	return out
+}
+
+func convertAll[O metav1.Object, T any](m *mirror, convert func(O) T) []T {
+	objects := list[O](m)
+	out := make([]T, 0, len(objects))
+	for _, o := range objects {
+		out = append(out, convert(o))
+	}
+	return out
+}
+
+// list returns all objects of a cache.
+func list[O metav1.Object](m *mirror) []O {
+	items := m.informer.GetStore().List()
+	out := make([]O, 0, len(items))
+	for _, item := range items {
+		if o, ok := item.(O); ok {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// get returns one object of a cache.
+func get[O metav1.Object](m *mirror, namespace, name string) (O, bool) {
+	var none O
+	key := cache.ObjectName{Namespace: namespace, Name: name}.String()
+	item, exists, err := m.informer.GetStore().GetByKey(key)
+	if err != nil || !exists {
+		return none, false
+	}
+	o, ok := item.(O)
+	return o, ok
+}
+
+// budgetsOver names the PodDisruptionBudgets that a pod is under, in order.
+func (v *view) budgetsOver(pod *corev1.Pod) []string {
+	var out []string
+	for _, b := range list[*policyv1.PodDisruptionBudget](v.caches.budgets) {
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if b.Namespace == pod.Namespace && err == nil && selector.Matches(labels.Set(pod.Labels)) {
+			out = append(out, b.Namespace+"/"+b.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
