@@ -16,8 +16,16 @@ type Input struct {
 	Now          time.Time
 	Snapshot     *cluster.Snapshot
 	Provisioners []Provisioner // sorted by name
-	Settings     Settings
+	// Planned are placements of earlier plans that have not happened yet: the pods
+	// are still pending and the nodes exist. They are kept where they still fit, so
+	// that nothing is bought twice.
+	Planned  []Binding
+	Settings Settings
 }
+
+// AnnotationReplacedBy on a leaving node names the nodes that were launched for
+// its pods, separated by commas.
+const AnnotationReplacedBy = "packhorse.io/replaced-by"
 
 // Provisioner is a Provisioner with what it may buy.
 type Provisioner struct {

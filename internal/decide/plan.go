@@ -33,6 +33,9 @@ type Plan struct {
 type Binding struct {
 	Pod  cluster.PodKey
 	Node string
+	// From is the leaving node that the pod still runs on: the room is kept for it
+	// and there is nothing to bind yet. Empty for pending pods.
+	From string
 	// GivenUp lists the preferences that the placement does not meet.
 	GivenUp []string
 }
@@ -42,8 +45,11 @@ type Machine struct {
 	// Name is unique in the plan ("default-1"); the node's name is not known yet.
 	Name        string
 	Provisioner string
-	Pods        []cluster.PodKey
-	// GivenUp lists, by pod, the preferences that are not met.
+	// Pods are pending pods, to be bound to it.
+	Pods []cluster.PodKey
+	// Moving are pods of leaving nodes that it has room for.
+	Moving []Move
+	// GivenUp lists, by pod (namespace/name), the preferences that are not met.
 	GivenUp map[string][]string
 	// Candidates may serve it, best first. The first is the chosen one; the
 	// price of the plan is the sum of the chosen prices.
@@ -68,6 +74,8 @@ func (m *Machine) Chosen() offer.Candidate { return m.Candidates[0] }
 // Unplaced is a pod without a place.
 type Unplaced struct {
 	Pod cluster.PodKey
+	// From is the leaving node that the pod still runs on; empty for pending pods.
+	From string
 	// Reason names the constraint that decided and the nearest miss.
 	Reason string
 }

@@ -1,0 +1,93 @@
+package decide
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
+)
+
+// Decide returns what should be done: where pods go, which machines to launch,
+// which nodes should go, and why the rest cannot be helped.
+func Decide(in Input) Plan {
+	return newTurn(&in).plan()
+}
+
+// turn is one decision while it is being made.
+type turn struct {
+	in      *Input
+	leaving map[string]bool
+}
+
+func newTurn(in *Input) *turn {
+	t := &turn{in: in, leaving: map[string]bool{}}
+	for i := range in.Snapshot.Nodes {
+		if n := &in.Snapshot.Nodes[i]; leaving(n) {
+			t.leaving[n.Name] = true
+		}
+	}
+	return t
+}
+
+// leaving reports whether a node is on its way out, so that it is no room and its
+// pods need another place.
+func leaving(n *cluster.Node) bool {
+	return n.Deleting || n.Annotations[api.AnnotationDisruption] != ""
+}
+
+func (t *turn) plan() Plan {
+	problem := t.problem(t.leaving)
+	return t.render(problem, pack.Solve(problem))
+}
+
+// problem states what is to be packed when the given nodes go: the pending pods,
+// and the pods of those nodes that will come back elsewhere.
+func (t *turn) problem(leaving map[string]bool) *pack.Problem {
+	p := &pack.Problem{Snapshot: t.in.Snapshot, Leaving: leaving, NodeCost: t.in.Settings.NodeCost}
+	for i := range t.in.Provisioners {
+		d := &t.in.Provisioners[i]
+		p.Provisioners = append(p.Provisioners, pack.Provisioner{Spec: d.Spec, Types: d.Types, Closed: d.Blocked})
+	}
+	kept := t.keptPlaces()
+	for i := range t.in.Snapshot.Pods {
+		pod := &t.in.Snapshot.Pods[i]
+		switch {
+		case pod.State == cluster.PodPending:
+			p.Pods = append(p.Pods, pack.Demand{Pod: pod, Nodes: kept[pod.PodKey]})
+		case leaving[pod.NodeName] && moves(pod):
+			p.Pods = append(p.Pods, pack.Demand{Pod: pod, From: pod.NodeName, Nodes: t.replacements(pod.NodeName)})
+		}
+	}
+	return p
+}
+
+// moves reports whether a running pod will come back elsewhere when its node goes.
+func moves(p *cluster.Pod) bool {
+	return p.State == cluster.PodBound && p.Owner.Kind != "" && !p.Template.DaemonSet && !p.Template.Static
+}
+
+// keptPlaces indexes the placements of earlier plans that have not happened yet.
+func (t *turn) keptPlaces() map[cluster.PodKey][]string {
+	out := map[cluster.PodKey][]string{}
+	for _, b := range t.in.Planned {
+		out[b.Pod] = append(out[b.Pod], b.Node)
+	}
+	return out
+}
+
+// replacements names the nodes that were launched for the pods of a leaving node.
+func (t *turn) replacements(name string) []string {
+	i, ok := slices.BinarySearchFunc(t.in.Snapshot.Nodes, name, func(n cluster.Node, name string) int { return strings.Compare(n.Name, name) })
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, replacement := range strings.Split(t.in.Snapshot.Nodes[i].Annotations[AnnotationReplacedBy], ",") {
+		if replacement = strings.TrimSpace(replacement); replacement != "" {
+			out = append(out, replacement)
+		}
+	}
+	return out
+}

@@ -1,0 +1,218 @@
+package match
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// Set is a set of states that one label of a node may be in: its possible
+// values, and whether it may be missing. The zero value is empty.
+type Set struct {
+	// complement: all values are in the set but those listed, and, where it is
+	// bounded, only integers from lo to hi.
+	complement bool
+	bounded    bool
+	absent     bool
+	lo, hi     int64
+	values     []string // sorted, distinct
+}
+
+// noUpperBound stands for "no upper bound" in a bounded set.
+const noUpperBound = math.MaxInt64
+
+// Only returns the set of the given values.
+func Only(values ...string) Set {
+	return Set{values: slices.Compact(slices.Sorted(slices.Values(values)))}
+}
+
+// Missing returns the set that holds only the missing label.
+func Missing() Set { return Set{absent: true} }
+
+// Any returns the set of all values, without the missing label.
+func Any() Set { return Set{complement: true} }
+
+// NewSet returns the set that an operator describes. Like in Kubernetes, NotIn
+// holds for a missing label, while Gt and its kin want an integer.
+func NewSet(op api.Operator, values []string) (Set, error) {
+	switch op {
+	case api.OpIn:
+		return Only(values...), nil
+	case api.OpNotIn:
+		s := Only(values...)
+		s.complement, s.absent = true, true
+		return s, nil
+	case api.OpExists:
+		return Any(), nil
+	case api.OpDoesNotExist:
+		return Missing(), nil
+	case api.OpGt, api.OpLt, api.OpGte, api.OpLte:
+		return interval(op, values)
+	}
+	return Set{}, fmt.Errorf("operator %q is not known", op)
+}
+
+func interval(op api.Operator, values []string) (Set, error) {
+	if len(values) != 1 {
+		return Set{}, fmt.Errorf("operator %s takes one value, not %d", op, len(values))
+	}
+	n, err := strconv.ParseInt(values[0], 10, 64)
+	if err != nil {
+		return Set{}, fmt.Errorf("operator %s takes an integer, not %q", op, values[0])
+	}
+	// Label values cannot be negative: they begin with a letter or a digit.
+	s := Set{complement: true, bounded: true, hi: noUpperBound}
+	switch {
+	case op == api.OpGt && n == math.MaxInt64, op == api.OpLt && n == math.MinInt64:
+		return Set{}, nil
+	case op == api.OpGt:
+		s.lo = max(0, n+1)
+	case op == api.OpGte:
+		s.lo = max(0, n)
+	case op == api.OpLt:
+		s.hi = n - 1
+	case op == api.OpLte:
+		s.hi = n
+	}
+	return s, nil
+}
+
+// Has reports whether the label may have the value.
+func (s Set) Has(value string) bool {
+	_, listed := slices.BinarySearch(s.values, value)
+	if !s.complement {
+		return listed
+	}
+	return !listed && s.inBounds(value)
+}
+
+// HasMissing reports whether the label may be missing.
+func (s Set) HasMissing() bool { return s.absent }
+
+// HasAny reports whether one of the values is in the set.
+func (s Set) HasAny(values []string) bool { return slices.ContainsFunc(values, s.Has) }
+
+func (s Set) inBounds(value string) bool {
+	if !s.bounded {
+		return true
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	return err == nil && s.lo <= n && n <= s.hi
+}
+
+// Empty reports whether no state of the label is in the set.
+func (s Set) Empty() bool { return !s.absent && !s.hasValue() }
+
+func (s Set) hasValue() bool {
+	if !s.complement {
+		return len(s.values) > 0
+	}
+	if !s.bounded || s.hi == noUpperBound {
+		return true
+	}
+	excluded := int64(0)
+	for _, v := range s.values {
+		if s.inBounds(v) {
+			excluded++
+		}
+	}
+	return s.hi-s.lo+1 > excluded
+}
+
+// Intersect returns what is in both sets.
+func (s Set) Intersect(o Set) Set {
+	out := Set{absent: s.absent && o.absent}
+	if s.complement && o.complement {
+		out.complement = true
+		out.values = union(s.values, o.values)
+		out.bounded, out.lo, out.hi = bothBounds(s, o)
+		return out
+	}
+	if s.complement {
+		s, o = o, s
+	}
+	for _, v := range s.values {
+		if o.Has(v) {
+			out.values = append(out.values, v)
+		}
+	}
+	return out
+}
+
+func bothBounds(s, o Set) (bounded bool, lo, hi int64) {
+	switch {
+	case !s.bounded:
+		return o.bounded, o.lo, o.hi
+	case !o.bounded:
+		return s.bounded, s.lo, s.hi
+	}
+	return true, max(s.lo, o.lo), min(s.hi, o.hi)
+}
+
+func union(a, b []string) []string {
+	if len(a) == 0 {
+		return b
+	}
+	if len(b) == 0 {
+		return a
+	}
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
+}
+
+// Values returns the values of a set that lists them all.
+func (s Set) Values() ([]string, bool) { return s.values, !s.complement }
+
+// Pick returns a value of the set, always the same one: the first that is
+// listed, or one that is made up where the set leaves the choice. It returns
+// false where the label can only be missing.
+func (s Set) Pick() (string, bool) {
+	if !s.hasValue() {
+		return "", false
+	}
+	if !s.complement {
+		return s.values[0], true
+	}
+	for n := s.lo; ; n++ {
+		candidate := strconv.FormatInt(n, 10)
+		if !s.bounded {
+			candidate = "any-" + candidate
+		}
+		if s.Has(candidate) {
+			return candidate, true
+		}
+	}
+}
+
+// String spells the set as the requirement that describes it.
+func (s Set) String() string {
+	list := "[" + strings.Join(s.values, ", ") + "]"
+	switch {
+	case s.Empty():
+		return "no value"
+	case !s.complement && len(s.values) == 0:
+		return "DoesNotExist"
+	case !s.complement && s.absent:
+		return "In " + list + " or missing"
+	case !s.complement:
+		return "In " + list
+	}
+	text := "Exists"
+	switch {
+	case s.bounded && s.hi == noUpperBound:
+		text = fmt.Sprintf("Gte %d", s.lo)
+	case s.bounded && s.lo == 0:
+		text = fmt.Sprintf("Lte %d", s.hi)
+	case s.bounded:
+		text = fmt.Sprintf("from %d to %d", s.lo, s.hi)
+	case len(s.values) > 0:
+		return "NotIn " + list
+	}
+	if len(s.values) > 0 {
+		text += ", NotIn " + list
+	}
+	return text
+}

@@ -1,0 +1,65 @@
+package match
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Untolerated returns the first taint that keeps a pod away. PreferNoSchedule
+// taints keep a pod away only where they are to be honoured.
+func Untolerated(taints []corev1.Taint, tolerations []corev1.Toleration, honourPreferences bool) (Miss, bool) {
+	for i := range taints {
+		t := &taints[i]
+		if t.Effect == corev1.TaintEffectPreferNoSchedule && !honourPreferences {
+			continue
+		}
+		if !slices.ContainsFunc(tolerations, func(tol corev1.Toleration) bool { return Tolerates(&tol, t) }) {
+			return Miss{Kind: Taint, Key: t.ToString()}, true
+		}
+	}
+	return Miss{}, false
+}
+
+// Tolerates reports whether the toleration covers the taint, by the rules of
+// https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/.
+func Tolerates(tol *corev1.Toleration, taint *corev1.Taint) bool {
+	if tol.Effect != "" && tol.Effect != taint.Effect {
+		return false
+	}
+	if tol.Key != "" && tol.Key != taint.Key {
+		return false
+	}
+	switch tol.Operator {
+	case corev1.TolerationOpExists:
+		return true
+	case corev1.TolerationOpEqual, "":
+		return tol.Key != "" && tol.Value == taint.Value
+	}
+	return false
+}
+
+// passing are taints of a node that is coming up or lost contact for a while;
+// Kubernetes removes them by itself.
+var passing = []string{
+	corev1.TaintNodeNotReady,
+	corev1.TaintNodeUnreachable,
+	"node.cloudprovider.kubernetes.io/uninitialized",
+}
+
+// Lasting returns the taints of a node that will stay: those that pass by
+// themselves are left out, and so are the startup taints of a node that has not
+// been up yet.
+func Lasting(taints, startup []corev1.Taint, initialized bool) []corev1.Taint {
+	var out []corev1.Taint
+	for _, t := range taints {
+		if slices.Contains(passing, t.Key) {
+			continue
+		}
+		if !initialized && slices.ContainsFunc(startup, func(s corev1.Taint) bool { return s.Key == t.Key && s.Effect == t.Effect }) {
+			continue
+		}
+		out = append(out, t)
+	}
+	return out
+}

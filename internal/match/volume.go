@@ -1,0 +1,170 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// maxAlternatives bounds the combinations of a pod's volume topologies and
+// affinity terms.
+const maxAlternatives = 64
+
+// Volumes finds what a pod's claims lead to.
+type Volumes struct {
+	snapshot *cluster.Snapshot
+	fallback *cluster.StorageClass // the newest default class
+}
+
+// NewVolumes indexes the volumes of a snapshot.
+func NewVolumes(s *cluster.Snapshot) *Volumes {
+	v := &Volumes{snapshot: s}
+	for i := range s.StorageClasses {
+		c := &s.StorageClasses[i]
+		if c.Default && (v.fallback == nil || c.Created.After(v.fallback.Created)) {
+			v.fallback = c
+		}
+	}
+	return v
+}
+
+// Needs are what a pod's volumes ask of its node.
+type Needs struct {
+	// Places are alternatives, in order; at least one.
+	Places []Requirements
+	// Attach counts the volumes to be attached, by CSI driver.
+	Attach map[string]int64
+}
+
+// Needs resolves the claims of a template. Where moving is set the pod is to
+// leave its node: a volume that lives on that node stays behind.
+func (v *Volumes) Needs(t *cluster.Template, moving bool) (Needs, Miss) {
+	out := Needs{Places: []Requirements{nil}}
+	for _, ref := range t.Claims {
+		places, driver, miss := v.claim(t.Namespace, ref, moving)
+		if miss.Missed() {
+			return Needs{}, miss
+		}
+		if out.Places = combine(out.Places, places); len(out.Places) > maxAlternatives {
+			return Needs{}, Miss{Kind: Unsupported, Want: "the volumes' topologies have too many combinations"}
+		}
+		if driver != "" {
+			if out.Attach == nil {
+				out.Attach = map[string]int64{}
+			}
+			out.Attach[driver]++
+		}
+	}
+	return out, Miss{}
+}
+
+// combine returns all conjunctions of one of a and one of b.
+func combine(a, b []Requirements) []Requirements {
+	out := make([]Requirements, 0, len(a)*len(b))
+	for _, x := range a {
+		for _, y := range b {
+			out = append(out, x.And(y))
+		}
+	}
+	return out
+}
+
+// claim resolves one claim to alternatives of places and its driver.
+func (v *Volumes) claim(namespace string, ref cluster.ClaimRef, moving bool) ([]Requirements, string, Miss) {
+	claims := v.snapshot.Claims
+	i, ok := slices.BinarySearchFunc(claims, ref.Name, func(c cluster.Claim, name string) int {
+		if c.Namespace != namespace {
+			return strings.Compare(c.Namespace, namespace)
+		}
+		return strings.Compare(c.Name, name)
+	})
+	switch {
+	case ok && claims[i].VolumeName != "":
+		return v.bound(&claims[i], moving)
+	case ok:
+		return v.unbound(ref.Name, claims[i].StorageClass)
+	case ref.Ephemeral:
+		return v.unbound(ref.Name, ref.StorageClass)
+	}
+	return nil, "", volumeMiss("persistent volume claim %s/%s does not exist", namespace, ref.Name)
+}
+
+func (v *Volumes) bound(c *cluster.Claim, moving bool) ([]Requirements, string, Miss) {
+	volumes := v.snapshot.Volumes
+	i, ok := slices.BinarySearchFunc(volumes, c.VolumeName, func(p cluster.Volume, name string) int { return strings.Compare(p.Name, name) })
+	if !ok {
+		return nil, "", volumeMiss("persistent volume %s of claim %s/%s does not exist", c.VolumeName, c.Namespace, c.Name)
+	}
+	p := &volumes[i]
+	if p.NodeAffinity == nil {
+		return []Requirements{nil}, p.Driver, Miss{}
+	}
+	var places []Requirements
+	for i := range p.NodeAffinity.NodeSelectorTerms {
+		place, miss := fromTerm(&p.NodeAffinity.NodeSelectorTerms[i])
+		if miss.Missed() {
+			continue
+		}
+		if p.Local && moving {
+			place = slices.DeleteFunc(place, func(q Requirement) bool { return q.Key == api.LabelHostname })
+		}
+		places = append(places, place)
+	}
+	if len(places) == 0 {
+		return nil, "", volumeMiss("persistent volume %s can be used on no node: no term of its node affinity can match", p.Name)
+	}
+	return places, p.Driver, Miss{}
+}
+
+func (v *Volumes) unbound(claim string, name *string) ([]Requirements, string, Miss) {
+	class, miss := v.class(claim, name)
+	if miss.Missed() {
+		return nil, "", miss
+	}
+	if !class.WaitForFirstConsumer {
+		return nil, "", volumeMiss("persistent volume claim %s is not bound yet, and its storage class %s does not wait for a node", claim, class.Name)
+	}
+	if len(class.AllowedTopologies) == 0 {
+		return []Requirements{nil}, class.Driver, Miss{}
+	}
+	places := make([]Requirements, 0, len(class.AllowedTopologies))
+	for _, term := range class.AllowedTopologies {
+		places = append(places, fromTopology(term))
+	}
+	return places, class.Driver, Miss{}
+}
+
+func fromTopology(term corev1.TopologySelectorTerm) Requirements {
+	var out Requirements
+	for _, e := range term.MatchLabelExpressions {
+		out = append(out, Requirement{Key: api.NormalizeLabel(e.Key), Set: Only(e.Values...)})
+	}
+	return conjunction(out)
+}
+
+func (v *Volumes) class(claim string, name *string) (*cluster.StorageClass, Miss) {
+	if name == nil {
+		if v.fallback == nil {
+			return nil, volumeMiss("persistent volume claim %s names no storage class, and there is no default", claim)
+		}
+		return v.fallback, Miss{}
+	}
+	if *name == "" {
+		return nil, volumeMiss("persistent volume claim %s waits for a volume that somebody makes by hand", claim)
+	}
+	classes := v.snapshot.StorageClasses
+	i, ok := slices.BinarySearchFunc(classes, *name, func(c cluster.StorageClass, name string) int { return strings.Compare(c.Name, name) })
+	if !ok {
+		return nil, volumeMiss("storage class %s of persistent volume claim %s does not exist", *name, claim)
+	}
+	return &classes[i], Miss{}
+}
+
+func volumeMiss(format string, args ...any) Miss {
+	return Miss{Kind: Volume, Want: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,177 @@
+package pack
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// class is a set of pods that cannot be told apart: all work is done once for
+// the class.
+type class struct {
+	template *cluster.Template
+	pods     []int // indices of Problem.Pods; the first left of them are not placed yet
+	left     int64
+	nodes    []string // to be tried first
+
+	need      []int64
+	devices   bool    // needs a device
+	size      float64 // for big-first orders, relative to other classes
+	places    []match.Requirements
+	prefers   []match.Preference
+	tolerates string // key of the tolerations
+
+	// Preferences in the order in which they are given up.
+	drops []drop
+	// level counts the steps of giving up: for each of the places in turn, the
+	// number of drops.
+	level int
+
+	host     []touch // constraints by node
+	follows  []bond  // required affinity by node
+	spreads  []spread
+	repels   []bond // anti-affinity by domain
+	attracts []bond // affinity by domain
+	member   []int  // domain groups that the class belongs to
+	soft     []softTouch
+	keys     []string // topology keys, other than the host name, that matter to it
+
+	never   match.Miss // why it can have no place at all
+	limited bool       // a limit kept it from having one
+}
+
+// drop is a preference that can be given up.
+type drop struct {
+	text   string
+	weight int32
+	// node affinity: index in class.prefers; otherwise -1
+	prefer int
+	taints bool
+}
+
+// softTouch is a preference by node. It never makes machines necessary; where it
+// is not met that is noted.
+type softTouch struct {
+	touch
+	text string
+	want bool // the group's pods should be there, rather than not
+}
+
+// alternative returns which of the places a level is about and how many drops.
+func (c *class) alternative(level int) (place, dropped int) {
+	return level / (len(c.drops) + 1), level % (len(c.drops) + 1)
+}
+
+func (c *class) levels() int { return len(c.places) * (len(c.drops) + 1) }
+
+// requires returns what a level requires of the node's labels, and whether
+// PreferNoSchedule taints keep the class away.
+func (c *class) requires(level int) (match.Requirements, bool) {
+	place, dropped := c.alternative(level)
+	r, honour := c.places[place], false
+	for i := dropped; i < len(c.drops); i++ {
+		if d := c.drops[i]; d.prefer >= 0 {
+			r = r.And(c.prefers[d.prefer].Requirements)
+		} else if d.taints {
+			honour = true
+		}
+	}
+	return r, honour
+}
+
+// givenUp lists what a level gives up.
+func (c *class) givenUp(level int) []string {
+	_, dropped := c.alternative(level)
+	var out []string
+	for _, d := range c.drops[:dropped] {
+		out = append(out, d.text)
+	}
+	return out
+}
+
+// signature identifies what can be told of a template apart from labels that no
+// selector looks at and the names of claims.
+func signature(t *cluster.Template, needs match.Needs, labelKeys []string) string {
+	var b strings.Builder
+	b.WriteString(t.Namespace)
+	for _, name := range t.Requests.Names() {
+		fmt.Fprintf(&b, "\x00%s=%d", name, t.Requests[name])
+	}
+	for _, key := range slices.Sorted(maps.Keys(t.NodeSelector)) {
+		b.WriteString("\x01" + key + "=" + t.NodeSelector[key])
+	}
+	if t.Affinity != nil {
+		encoded, err := t.Affinity.Marshal()
+		if err != nil {
+			panic("encode affinity: " + err.Error()) // plain data always encodes
+		}
+		b.WriteByte(2)
+		b.Write(encoded)
+	}
+	for i := range t.Spread {
+		encoded, err := t.Spread[i].Marshal()
+		if err != nil {
+			panic("encode topology spread: " + err.Error())
+		}
+		b.WriteByte(3)
+		b.Write(binary.AppendUvarint(nil, uint64(len(encoded))))
+		b.Write(encoded)
+	}
+	b.WriteString("\x04" + tolerationKey(t.Tolerations))
+	for _, p := range t.HostPorts {
+		fmt.Fprintf(&b, "\x05%s/%s/%d", p.IP, p.Protocol, p.Port)
+	}
+	for _, place := range needs.Places {
+		b.WriteString("\x06" + place.String())
+	}
+	for _, driver := range slices.Sorted(maps.Keys(needs.Attach)) {
+		fmt.Fprintf(&b, "\x07%s=%d", driver, needs.Attach[driver])
+	}
+	for _, key := range labelKeys {
+		if value, ok := t.Labels[key]; ok {
+			b.WriteString("\x08" + key + "=" + value)
+		}
+	}
+	fmt.Fprintf(&b, "\x09%d %s", t.Priority, t.Unsupported)
+	return b.String()
+}
+
+// tolerationKey identifies a list of tolerations. Their order does not matter.
+func tolerationKey(tolerations []corev1.Toleration) string {
+	keys := make([]string, 0, len(tolerations))
+	for _, t := range tolerations {
+		keys = append(keys, t.Key+" "+string(t.Operator)+" "+t.Value+" "+string(t.Effect))
+	}
+	slices.Sort(keys)
+	return strings.Join(slices.Compact(keys), ",")
+}
+
+// total returns the requests of a pod with its attached volumes.
+func total(t *cluster.Template, needs match.Needs) amount.List {
+	out := t.Requests
+	for driver, n := range needs.Attach {
+		out = out.Plus(amount.List{attachPrefix + driver: n})
+	}
+	return out
+}
+
+// sortClasses brings the classes into the order in which they are placed: higher
+// priority first, then the larger, then by the name of the first pod.
+func sortClasses(classes []*class) {
+	slices.SortStableFunc(classes, func(a, b *class) int {
+		return cmp.Or(
+			cmp.Compare(b.template.Priority, a.template.Priority),
+			cmp.Compare(b.size, a.size),
+			cmp.Compare(a.pods[0], b.pods[0]),
+		)
+	})
+}

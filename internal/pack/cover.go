@@ -1,0 +1,371 @@
+package pack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A cover buys machines for lots. It repeats: price the resources for what is
+// left to buy (duals), take the largest lot, fill one machine of each of the
+// columns that are the best worth for the money, keep the one that gets the most
+// worth per price, and buy it as often as the counts allow.
+type cover struct {
+	s       *solver
+	lots    []*lot
+	left    []int64
+	order   []int // lots with something left, the largest first
+	sellers []*seller
+	budget  budget
+	style   style
+	columns []int     // candidates: one of each group of columns that no lot tells apart
+	worth   []float64 // of a pod of each lot
+	rate    []float64 // price of a candidate over the worth of its room
+	bought  []*machine
+	cost    int64
+}
+
+// style is how a machine is filled.
+type style int
+
+const (
+	bySize    style = iota // the largest that fits
+	byBalance              // what leaves the rest of the machine best proportioned
+)
+
+// candidatesPerStep is how many columns a machine is filled for, to compare.
+const candidatesPerStep = 8
+
+func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *cover {
+	c := &cover{s: s, sellers: sellers, budget: b.clone(), style: st}
+	for _, l := range lots {
+		if l.n > 0 && slices.ContainsFunc(sellers, func(p *seller) bool { return anyIn(l.mask, p.columns) }) {
+			l.index = len(c.lots)
+			c.order = append(c.order, l.index)
+			c.lots = append(c.lots, l)
+			c.left = append(c.left, l.n)
+		}
+	}
+	slices.SortStableFunc(c.order, func(i, j int) int { return cmp.Compare(c.lots[j].class.size, c.lots[i].class.size) })
+	c.columns = c.candidates()
+	c.worth = make([]float64, len(c.lots))
+	c.rate = make([]float64, len(c.columns))
+	return c
+}
+
+func anyIn(b bitset, span [2]int) bool {
+	for k := range b.all {
+		if k >= span[0] {
+			return k < span[1]
+		}
+	}
+	return false
+}
+
+// candidates keeps, of the columns of one shape that exactly the same lots
+// allow, the cheapest.
+func (c *cover) candidates() []int {
+	type identity struct {
+		shape int
+		lots  string
+	}
+	masks := c.distinctMasks()
+	seen := map[identity]bool{}
+	var out []int
+	key := make([]byte, (len(masks)+7)/8)
+	for _, p := range c.sellers {
+		for k := p.columns[0]; k < p.columns[1]; k++ {
+			clear(key)
+			some := false
+			for i, m := range masks {
+				if m.has(k) {
+					key[i/8] |= 1 << (i % 8)
+					some = true
+				}
+			}
+			if id := (identity{c.s.columns[k].shape, string(key)}); some && !seen[id] {
+				seen[id] = true
+				out = append(out, k)
+			}
+		}
+	}
+	return out
+}
+
+// distinctMasks lists the sets of columns that the lots' requirements allow.
+func (c *cover) distinctMasks() []bitset {
+	seen := map[int]bool{}
+	var out []bitset
+	for _, l := range c.lots {
+		if !seen[l.opt.id] {
+			seen[l.opt.id] = true
+			out = append(out, l.opt.columns)
+		}
+	}
+	return out
+}
+
+// run buys until nothing is left or nothing more can be bought.
+func (c *cover) run() {
+	for {
+		c.order = slices.DeleteFunc(c.order, func(i int) bool { return c.left[i] == 0 })
+		if len(c.order) == 0 {
+			return
+		}
+		c.price()
+		best := c.bestFor(c.order[0])
+		if best == nil {
+			c.order = c.order[1:] // no column can be had for this lot any more
+			continue
+		}
+		c.buy(best)
+	}
+}
+
+// price sets the worth of the lots and the rates of the candidates.
+func (c *cover) price() {
+	width := len(c.s.space.names)
+	demand := make([]float64, width)
+	for _, i := range c.order {
+		for r, n := range c.lots[i].class.need {
+			demand[r] += float64(float64(n) * float64(c.left[i]))
+		}
+	}
+	y := c.s.worthOf(demand, c.columns, int64(c.s.problem.NodeCost))
+	for j, k := range c.columns {
+		col := &c.s.columns[k]
+		c.rate[j] = math.Inf(1)
+		if w := worthOfVector(col.room, y); w > 0 {
+			c.rate[j] = float64(col.price+int64(c.s.problem.NodeCost)) / w
+		}
+	}
+	for _, i := range c.order {
+		c.worth[i] = worthOfVector(c.lots[i].class.need, y)
+	}
+}
+
+// worthOf returns the worth of a unit of each resource for a demand, given the
+// columns that may be bought. Resources that nobody needs are worth nothing.
+func (s *solver) worthOf(demand []float64, columns []int, nodeCost int64) []float64 {
+	var names []int
+	for r, d := range demand {
+		if d > 0 {
+			names = append(names, r)
+		}
+	}
+	// Scaled so that all figures are of the same order.
+	scale := make([]float64, len(names))
+	cheapest := map[int]int{}
+	for _, k := range columns {
+		col := &s.columns[k]
+		if at, ok := cheapest[col.shape]; !ok || col.price < s.columns[at].price {
+			cheapest[col.shape] = k
+		}
+		for j, r := range names {
+			scale[j] = max(scale[j], float64(min(col.room[r], plenty)))
+		}
+	}
+	var room [][]float64
+	var price []float64
+	for _, k := range columns {
+		col := &s.columns[k]
+		if cheapest[col.shape] != k {
+			continue
+		}
+		row := make([]float64, len(names))
+		for j, r := range names {
+			if scale[j] > 0 {
+				row[j] = float64(max(col.room[r], 0)) / scale[j]
+			}
+		}
+		room = append(room, row)
+		price = append(price, float64(col.price+nodeCost)/1e6)
+	}
+	scaled := make([]float64, len(names))
+	for j, r := range names {
+		if scale[j] > 0 {
+			scaled[j] = demand[r] / scale[j]
+		}
+	}
+	normalise(scaled)
+	y := make([]float64, len(demand))
+	for j, v := range duals(scaled, room, price) {
+		if scale[j] > 0 {
+			y[names[j]] = v * 1e6 / scale[j]
+		}
+	}
+	return y
+}
+
+func normalise(v []float64) {
+	largest := 0.0
+	for _, x := range v {
+		largest = max(largest, x)
+	}
+	for i := range v {
+		if largest > 0 {
+			v[i] /= largest
+		}
+	}
+}
+
+func worthOfVector(v []int64, y []float64) float64 {
+	sum := 0.0
+	for r, n := range v {
+		if n > 0 {
+			sum += float64(float64(n) * y[r])
+		}
+	}
+	return sum
+}
+
+// bestFor fills a machine of each promising column, starting with a pod of the
+// given lot, and returns the one that gets the most worth for its price.
+func (c *cover) bestFor(seed int) *machine {
+	var best *machine
+	bestScore := 0.0
+	for _, k := range c.promising(seed) {
+		m := c.fill(k, seed)
+		if m == nil {
+			continue
+		}
+		c.s.shrink(m, func(col *column) bool { return c.budget.affords(col, 1) > 0 })
+		if score := c.score(m); best == nil || score > bestScore*(1+1e-9) {
+			best, bestScore = m, score
+		}
+	}
+	return best
+}
+
+func (c *cover) score(m *machine) float64 {
+	worth := 0.0
+	for _, it := range m.items {
+		worth += float64(float64(it.n) * c.worth[it.lot.index])
+	}
+	return worth / float64(c.s.columns[m.column].price+int64(c.s.problem.NodeCost)+1)
+}
+
+// promising lists the candidates that hold the lot, the best rates first, and
+// among them the cheapest that holds all that is left.
+func (c *cover) promising(seed int) []int {
+	mask := c.lots[seed].mask
+	var able []int
+	for j, k := range c.columns {
+		if mask.has(k) && c.budget.affords(&c.s.columns[k], 1) > 0 {
+			able = append(able, j)
+		}
+	}
+	slices.SortStableFunc(able, func(a, b int) int { return cmp.Compare(c.rate[a], c.rate[b]) })
+	var out []int
+	for _, j := range able[:min(len(able), candidatesPerStep)] {
+		out = append(out, c.columns[j])
+	}
+	if len(able) > candidatesPerStep {
+		if k, ok := c.last(able); ok && !slices.Contains(out, k) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// last returns the cheapest candidate that could hold all that is left.
+func (c *cover) last(able []int) (int, bool) {
+	all := make([]int64, len(c.s.space.names))
+	for _, i := range c.order {
+		addTimes(all, c.lots[i].class.need, c.left[i])
+	}
+	best, found := 0, false
+	for _, j := range able {
+		k := c.columns[j]
+		if fits(all, c.s.columns[k].room) && (!found || c.s.columns[k].price < c.s.columns[best].price) {
+			best, found = k, true
+		}
+	}
+	return best, found
+}
+
+// fill returns a machine of the column that begins with a pod of the seed.
+func (c *cover) fill(column, seed int) *machine {
+	m := c.s.newMachine(column)
+	if !c.take(m, seed, 1) {
+		return nil
+	}
+	if c.style == byBalance {
+		c.balance(m)
+	}
+	for _, i := range c.order {
+		c.take(m, i, c.left[i])
+	}
+	return m
+}
+
+// take adds pods of a lot to the machine, as many as fit, at most n.
+func (c *cover) take(m *machine, i int, n int64) bool {
+	n = min(n, c.left[i]-m.has(c.lots[i]))
+	if n <= 0 {
+		return false
+	}
+	k, residual := c.s.admit(m, c.lots[i], n)
+	if k <= 0 {
+		return false
+	}
+	m.add(c.lots[i], k, residual)
+	return true
+}
+
+func (m *machine) has(l *lot) int64 {
+	for _, it := range m.items {
+		if it.lot == l {
+			return it.n
+		}
+	}
+	return 0
+}
+
+// balanceWindow bounds how many lots are compared for each pod that is added.
+const balanceWindow = 48
+
+// balance adds pods one by one: always the one whose needs point most in the
+// direction of what is left of the machine, weighted by its size.
+func (c *cover) balance(m *machine) {
+	col := &c.s.columns[m.column]
+	window := append([]int(nil), c.order[:min(len(c.order), balanceWindow)]...)
+	rest := make([]float64, len(m.used))
+	for len(window) > 0 {
+		for r, room := range col.room {
+			rest[r] = 0
+			if room > 0 {
+				rest[r] = float64(room-m.used[r]) / float64(room) / float64(room)
+			}
+		}
+		best, bestFit := -1, -1.0
+		for w, i := range window {
+			if fit := worthOfVector(c.lots[i].class.need, rest); fit > bestFit {
+				best, bestFit = w, fit
+			}
+		}
+		i := window[best]
+		step := max(1, copies(c.lots[i].class.need, col.room, c.left[i])/8)
+		if !c.take(m, i, step) {
+			window = slices.Delete(window, best, best+1)
+		}
+	}
+}
+
+// buy takes the machine as often as the counts and limits allow.
+func (c *cover) buy(m *machine) {
+	col := &c.s.columns[m.column]
+	times := int64(math.MaxInt64)
+	for _, it := range m.items {
+		times = min(times, c.left[it.lot.index]/it.n)
+	}
+	times = max(1, c.budget.affords(col, times))
+	c.budget.spend(col, times)
+	for _, it := range m.items {
+		c.left[it.lot.index] -= it.n * times
+	}
+	c.cost += times * (col.price + int64(c.s.problem.NodeCost))
+	for range times {
+		c.bought = append(c.bought, m)
+	}
+}

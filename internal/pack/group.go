@@ -1,0 +1,242 @@
+package pack
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// group is a set of pods that a constraint counts by topology domain: those that
+// a selector finds in some namespaces, or those that take a host port.
+type group struct {
+	key        string // topology key
+	selector   labels.Selector
+	namespaces map[string]bool // nil: all
+	port       *cluster.HostPort
+	// Only nodes that match all of these count, for topology spread.
+	nodes       []match.Requirements
+	tolerations []corev1.Toleration // nil unless taints keep nodes from counting
+
+	// By domain, for keys other than the host name: the pods of the group, and
+	// the pods elsewhere that must not share a domain with one.
+	count map[string]int64
+	repel map[string]int64
+	total int64 // pods of the group anywhere, also where the key is missing
+}
+
+// unbounded is the cap of a constraint that is not there.
+const unbounded = math.MaxInt64 / 4
+
+// touch is what a class has to do with a group counted by node.
+type touch struct {
+	group int
+	self  int64 // 1 if the class's pods belong to the group
+	cap   int64 // pods of the group that a pod of the class stands on its node
+}
+
+// spread is a topology spread constraint over a key other than the host name.
+type spread struct {
+	group      int
+	self       int64
+	maxSkew    int64
+	minDomains int
+	drop       int      // index in class.drops, -1 when required
+	domains    []string // filled on first use
+}
+
+// bond is a pod affinity or anti-affinity over a key other than the host name.
+type bond struct {
+	group int
+	self  bool
+	drop  int
+}
+
+// matches reports whether the pods of a template belong to the group.
+func (g *group) matches(t *cluster.Template) bool {
+	if g.port != nil {
+		return slices.ContainsFunc(t.HostPorts, func(p cluster.HostPort) bool { return conflict(p, *g.port) })
+	}
+	return (g.namespaces == nil || g.namespaces[t.Namespace]) && g.selector.Matches(labels.Set(t.Labels))
+}
+
+func conflict(a, b cluster.HostPort) bool {
+	return a.Port == b.Port && a.Protocol == b.Protocol && (a.IP == b.IP || anyAddress(a.IP) || anyAddress(b.IP))
+}
+
+func anyAddress(ip string) bool { return ip == "" || ip == "0.0.0.0" || ip == "::" }
+
+// counts reports whether pods on a node count, by the group's node policies.
+func (g *group) counts(n *node) bool {
+	if g.nodes != nil && !slices.ContainsFunc(g.nodes, func(r match.Requirements) bool { _, ok := match.Node(r, n.Node); return ok }) {
+		return false
+	}
+	if g.tolerations != nil {
+		_, bad := match.Untolerated(n.Taints, g.tolerations, false)
+		return !bad
+	}
+	return true
+}
+
+// countsPlan reports whether pods on a machine that will meet the requirements count.
+func (g *group) countsPlan(requires match.Requirements) bool {
+	return g.nodes == nil || slices.ContainsFunc(g.nodes, func(r match.Requirements) bool {
+		_, bad := r.And(requires).Unmeetable()
+		return !bad
+	})
+}
+
+// groups registers every group once.
+type groups struct {
+	list       []*group
+	byKey      map[string]int
+	namespaces []cluster.Namespace
+	// labelKeys are those that any selector looks at.
+	labelKeys map[string]bool
+}
+
+func newGroups(namespaces []cluster.Namespace) *groups {
+	return &groups{byKey: map[string]int{}, namespaces: namespaces, labelKeys: map[string]bool{}}
+}
+
+func (gs *groups) add(identity string, g *group) int {
+	identity = g.key + "\x00" + identity
+	id, ok := gs.byKey[identity]
+	if !ok {
+		id = len(gs.list)
+		gs.byKey[identity] = id
+		g.count, g.repel = map[string]int64{}, map[string]int64{}
+		gs.list = append(gs.list, g)
+	}
+	return id
+}
+
+func (gs *groups) addPort(p cluster.HostPort) int {
+	return gs.add(fmt.Sprintf("port %s %s %d", p.IP, p.Protocol, p.Port), &group{key: corev1.LabelHostname, port: &p})
+}
+
+// addTerm registers the group that a pod affinity term speaks of.
+func (gs *groups) addTerm(t *cluster.Template, term *corev1.PodAffinityTerm) (int, error) {
+	selector, err := selectorFor(term.LabelSelector, t.Labels, term.MatchLabelKeys, term.MismatchLabelKeys)
+	if err != nil {
+		return 0, fmt.Errorf("pod affinity over %s: %w", term.TopologyKey, err)
+	}
+	namespaces, err := gs.namespacesOf(t, term)
+	if err != nil {
+		return 0, fmt.Errorf("pod affinity over %s: %w", term.TopologyKey, err)
+	}
+	return gs.add(describe(namespaces, selector), &group{key: term.TopologyKey, selector: selector, namespaces: namespaces}), nil
+}
+
+func (gs *groups) namespacesOf(t *cluster.Template, term *corev1.PodAffinityTerm) (map[string]bool, error) {
+	if term.NamespaceSelector == nil {
+		if len(term.Namespaces) == 0 {
+			return map[string]bool{t.Namespace: true}, nil
+		}
+		return setOf(term.Namespaces), nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(term.NamespaceSelector)
+	if err != nil {
+		return nil, fmt.Errorf("namespace selector: %w", err)
+	}
+	if selector.Empty() {
+		return nil, nil
+	}
+	out := setOf(term.Namespaces)
+	for _, n := range gs.namespaces {
+		if selector.Matches(labels.Set(n.Labels)) {
+			out[n.Name] = true
+		}
+	}
+	return out, nil
+}
+
+// addSpread registers the group that a topology spread constraint counts.
+func (gs *groups) addSpread(t *cluster.Template, c *corev1.TopologySpreadConstraint, places []match.Requirements) (int, error) {
+	selector, err := selectorFor(c.LabelSelector, t.Labels, c.MatchLabelKeys, nil)
+	if err != nil {
+		return 0, fmt.Errorf("topology spread over %s: %w", c.TopologyKey, err)
+	}
+	g := &group{key: c.TopologyKey, selector: selector, namespaces: map[string]bool{t.Namespace: true}}
+	identity := describe(g.namespaces, selector)
+	if c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor {
+		if g.nodes = withoutVolumes(t, places); g.nodes != nil {
+			for _, r := range g.nodes {
+				identity += "\x00" + r.String()
+			}
+		}
+	}
+	if c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor {
+		g.tolerations = append([]corev1.Toleration{}, t.Tolerations...)
+		identity += "\x00" + tolerationKey(t.Tolerations)
+	}
+	return gs.add(identity, g), nil
+}
+
+// withoutVolumes returns the requirements of the pod's own node selector and
+// affinity, or nil where it has none.
+func withoutVolumes(t *cluster.Template, places []match.Requirements) []match.Requirements {
+	if len(t.NodeSelector) == 0 && (t.Affinity == nil || t.Affinity.NodeAffinity == nil || t.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil) {
+		return nil
+	}
+	if len(t.Claims) == 0 {
+		return places
+	}
+	own, miss := match.Places(t, []match.Requirements{nil})
+	if miss.Missed() {
+		return places
+	}
+	return own
+}
+
+// selectorFor resolves a selector with its matchLabelKeys for the pod's labels.
+// No selector at all matches nothing.
+func selectorFor(s *metav1.LabelSelector, own map[string]string, match, mismatch []string) (labels.Selector, error) {
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil || s == nil {
+		return selector, err
+	}
+	same := &metav1.LabelSelector{}
+	for _, key := range match {
+		if value, ok := own[key]; ok {
+			same.MatchExpressions = append(same.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{value}})
+		}
+	}
+	for _, key := range mismatch {
+		if value, ok := own[key]; ok {
+			same.MatchExpressions = append(same.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpNotIn, Values: []string{value}})
+		}
+	}
+	if len(same.MatchExpressions) == 0 {
+		return selector, nil
+	}
+	more, err := metav1.LabelSelectorAsSelector(same)
+	if err != nil {
+		return nil, err
+	}
+	requirements, _ := more.Requirements()
+	return selector.Add(requirements...), nil
+}
+
+func describe(namespaces map[string]bool, selector labels.Selector) string {
+	if namespaces == nil {
+		return "*\x00" + selector.String()
+	}
+	return strings.Join(slices.Sorted(maps.Keys(namespaces)), ",") + "\x00" + selector.String()
+}
+
+func setOf(names []string) map[string]bool {
+	out := make(map[string]bool, len(names))
+	for _, n := range names {
+		out[n] = true
+	}
+	return out
+}

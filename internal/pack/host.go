@@ -1,0 +1,52 @@
+package pack
+
+// hostState counts, for one node or machine, the pods of groups that are
+// constrained by node, and the smallest cap that a pod on it puts on each.
+type hostState []hostCount
+
+type hostCount struct {
+	group int
+	count int64
+	cap   int64
+}
+
+func (h hostState) get(group int) (count, limit int64) {
+	for i := range h {
+		if h[i].group == group {
+			return h[i].count, h[i].cap
+		}
+	}
+	return 0, unbounded
+}
+
+// room returns how many pods with the touches may be added, at most limit, so
+// that no group has more pods than any pod on the node stands.
+func (h hostState) room(touches []touch, limit int64) int64 {
+	for _, t := range touches {
+		count, bound := h.get(t.group)
+		bound = min(bound, t.cap)
+		switch {
+		case t.self > 0:
+			limit = min(limit, max(0, bound-count)/t.self)
+		case count > bound:
+			return 0
+		}
+	}
+	return limit
+}
+
+// plus returns the state with n pods added. The receiver may be reused.
+func (h hostState) plus(touches []touch, n int64) hostState {
+next:
+	for _, t := range touches {
+		for i := range h {
+			if h[i].group == t.group {
+				h[i].count += t.self * n
+				h[i].cap = min(h[i].cap, t.cap)
+				continue next
+			}
+		}
+		h = append(h, hostCount{group: t.group, count: t.self * n, cap: t.cap})
+	}
+	return h
+}

@@ -1,0 +1,197 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// maxCandidateTypes bounds the instance types of a machine's candidates: more
+// than a fleet request needs.
+const maxCandidateTypes = 60
+
+// layout renders the solution.
+func (s *solver) layout() *Layout {
+	out := &Layout{Places: s.places, LowerBound: s.lowerBound()}
+	s.sortMachines()
+	slack := s.slack()
+	for i, m := range s.machines {
+		slices.Sort(m.pods)
+		out.Machines = append(out.Machines, s.render(m, slack))
+		for _, pod := range m.pods {
+			s.places[pod].Machine = i
+		}
+	}
+	for _, c := range s.classes {
+		if c.left == 0 {
+			continue
+		}
+		reason := s.explain(c)
+		for _, pod := range c.pods[int64(len(c.pods))-c.left:] {
+			s.places[pod].Reason = reason
+		}
+	}
+	return out
+}
+
+// sortMachines brings the machines into an order that does not depend on how
+// they were found: by Provisioner, then the dearest first, then by their pods.
+func (s *solver) sortMachines() {
+	for _, m := range s.machines {
+		at := 0
+		for _, it := range m.placed {
+			given := it.lot.class.givenUp(it.lot.level)
+			for _, pod := range m.pods[at : at+int(it.n)] {
+				s.places[pod].GivenUp = given
+			}
+			at += int(it.n)
+		}
+		s.noteSoft(m)
+	}
+	slices.SortStableFunc(s.machines, func(a, b *machine) int {
+		return cmp.Or(
+			cmp.Compare(a.seller.index, b.seller.index),
+			cmp.Compare(a.column, b.column),
+			cmp.Compare(slices.Min(a.pods), slices.Min(b.pods)),
+		)
+	})
+}
+
+// noteSoft notes the preferences by node that a machine does not meet.
+func (s *solver) noteSoft(m *machine) {
+	at := 0
+	for _, it := range m.placed {
+		c := it.lot.class
+		for _, soft := range c.soft {
+			if !s.softMet(m, c, soft) {
+				for _, pod := range m.pods[at : at+int(it.n)] {
+					s.places[pod].GivenUp = append(slices.Clone(s.places[pod].GivenUp), soft.text)
+				}
+			}
+		}
+		at += int(it.n)
+	}
+}
+
+func (s *solver) softMet(m *machine, c *class, soft softTouch) bool {
+	g := s.groups.list[soft.group]
+	others := -soft.self
+	for _, it := range m.placed {
+		if g.matches(it.lot.class.template) {
+			others += it.n
+		}
+	}
+	if soft.want {
+		return others > 0
+	}
+	return others+soft.self <= max(soft.cap, soft.self)
+}
+
+// slack returns, by seller and resource, how much each of its machines may be
+// larger than planned without breaking a limit.
+func (s *solver) slack() budget {
+	out := s.budgets()
+	count := make([]int64, len(s.sellers))
+	for _, m := range s.machines {
+		count[m.seller.index]++
+	}
+	for i, left := range out {
+		for r := range left {
+			left[r] = max(0, left[r]/max(1, count[i]))
+		}
+	}
+	return out
+}
+
+func (s *solver) render(m *machine, slack budget) Machine {
+	col := &s.columns[m.column]
+	out := Machine{Provisioner: m.seller.index, Pods: m.pods, Labels: s.labels(m)}
+	used := slices.Clone(m.used)
+	for _, i := range col.daemons {
+		addTimes(used, s.daemons[i].need, 1)
+	}
+	out.Used = s.space.list(used)
+	out.Allocatable = col.typ.Allocatable()
+	for name, v := range out.Used {
+		if v == 0 || len(name) > len(attachPrefix) && name[:len(attachPrefix)] == attachPrefix {
+			delete(out.Used, name)
+		}
+	}
+	out.Candidates = s.candidates(m, slack[m.seller.index])
+	for i := range out.Candidates {
+		if c := out.Candidates[i]; c.InstanceType != col.typ.Name {
+			out.RunnerUp = &c
+			break
+		}
+	}
+	return out
+}
+
+// candidates ranks the offerings that can take the machine's content by price.
+// Spot offerings that cost more than the cheapest on-demand one are left out.
+func (s *solver) candidates(m *machine, slack []int64) []offer.Candidate {
+	var out []offer.Candidate
+	types := map[string]bool{}
+	onDemand := false
+	planned := &s.columns[m.column]
+	for k := m.seller.columns[0]; k < m.seller.columns[1]; k++ {
+		col := &s.columns[k]
+		if k != m.column && (!s.holds(k, m) || !s.sameDaemons(k, m.column, m) || !within(col, planned, slack)) {
+			continue
+		}
+		if col.price < planned.price || col.offering.CapacityType == api.CapacitySpot && onDemand {
+			continue
+		}
+		if !types[col.typ.Name] && len(types) == maxCandidateTypes {
+			continue
+		}
+		types[col.typ.Name] = true
+		onDemand = onDemand || col.offering.CapacityType == api.CapacityOnDemand
+		out = append(out, offer.Candidate{InstanceType: col.typ.Name, Zone: col.offering.Zone, CapacityType: col.offering.CapacityType, Price: col.offering.Price})
+	}
+	return moveFirst(out, planned)
+}
+
+// moveFirst puts the planned offering in front of others of the same price.
+func moveFirst(list []offer.Candidate, planned *column) []offer.Candidate {
+	i := slices.IndexFunc(list, func(c offer.Candidate) bool {
+		return c.InstanceType == planned.typ.Name && c.Zone == planned.offering.Zone && c.CapacityType == planned.offering.CapacityType
+	})
+	first := list[i]
+	return slices.Insert(slices.Delete(list, i, i+1), 0, first)
+}
+
+// within reports whether buying the column instead of the planned one keeps the
+// limits.
+func within(col, planned *column, slack []int64) bool {
+	for r := range slack {
+		if col.capacity[r] > planned.capacity[r]+slack[r] {
+			return false
+		}
+	}
+	return true
+}
+
+// labels returns what the machine's requirements say about labels beyond those
+// that follow from the offering that is bought.
+func (s *solver) labels(m *machine) map[string]string {
+	out := map[string]string{}
+	for _, q := range s.residuals[m.residual] {
+		set := q.Set
+		if values, ok := s.columns[m.column].typ.Labels[q.Key]; ok {
+			for _, v := range values {
+				if set.Has(v) {
+					out[q.Key] = v
+					break
+				}
+			}
+			continue
+		}
+		if value, ok := set.Pick(); ok {
+			out[q.Key] = value
+		}
+	}
+	return out
+}

@@ -1,0 +1,101 @@
+package pack
+
+import "slices"
+
+// machine is to be bought. Machines with the same content share their items.
+type machine struct {
+	seller   *seller
+	column   int // the cheapest that holds the content
+	items    []item
+	used     []int64 // by pods, without DaemonSets
+	mask     bitset  // columns that the lots allow; not all of them hold the content
+	residual int
+	host     hostState
+	// Once assigned: the pods (indices of Problem.Pods), in the order of placed.
+	pods   []int
+	placed []item
+}
+
+// item is a number of pods of a lot.
+type item struct {
+	lot *lot
+	n   int64
+}
+
+// admit returns how many pods of the lot the machine can take as it is, at most
+// limit, and the residual that it then has.
+func (s *solver) admit(m *machine, l *lot, limit int64) (int64, int) {
+	col := &s.columns[m.column]
+	if !l.mask.has(m.column) {
+		return 0, 0
+	}
+	residual, ok := s.merge(m.residual, l.opt.residual[col.provisioner])
+	if !ok || residual != m.residual && !s.leavesChoice(residual, col) {
+		return 0, 0
+	}
+	for i, n := range l.class.need {
+		if n > 0 {
+			limit = min(limit, (col.room[i]-m.used[i])/n)
+		}
+	}
+	if limit <= 0 {
+		return 0, 0
+	}
+	return m.host.room(l.class.host, limit), residual
+}
+
+// add puts n pods of the lot on the machine, which must not be shared.
+func (m *machine) add(l *lot, n int64, residual int) {
+	addTimes(m.used, l.class.need, n)
+	m.host = m.host.plus(l.class.host, n)
+	m.residual = residual
+	m.mask.keep(l.mask)
+	for i := range m.items {
+		if m.items[i].lot == l {
+			m.items[i].n += n
+			return
+		}
+	}
+	m.items = append(m.items, item{lot: l, n: n})
+}
+
+// newMachine returns an empty machine of a column.
+func (s *solver) newMachine(column int) *machine {
+	c := &s.columns[column]
+	m := &machine{seller: s.sellers[c.provisioner], column: column, used: make([]int64, len(s.space.names)), host: s.daemonHost(c), mask: newBitset(len(s.columns))}
+	m.residual = s.intern(s.residualOf(m.seller.has))
+	for k := m.seller.columns[0]; k < m.seller.columns[1]; k++ {
+		m.mask.add(k)
+	}
+	return m
+}
+
+// clone returns a machine of the same content that shares nothing.
+func (m *machine) clone() *machine {
+	out := *m
+	out.items, out.used, out.mask, out.host = slices.Clone(m.items), slices.Clone(m.used), m.mask.clone(), slices.Clone(m.host)
+	return &out
+}
+
+// holds reports whether the column can take the machine's content.
+func (s *solver) holds(column int, m *machine) bool {
+	c := &s.columns[column]
+	return m.mask.has(column) && fits(m.used, c.room) && s.leavesChoice(m.residual, c)
+}
+
+// shrink moves the machine to its cheapest column. Columns that would break the
+// limit are left out.
+func (s *solver) shrink(m *machine, within func(*column) bool) {
+	for k := m.seller.columns[0]; k < m.column; k++ { // columns are sorted by price
+		if m.mask.has(k) && s.holds(k, m) && within(&s.columns[k]) && s.sameDaemons(k, m.column, m) {
+			m.column = k
+			return
+		}
+	}
+}
+
+// sameDaemons reports whether the content may move between columns as far as
+// constraints with DaemonSet pods go.
+func (s *solver) sameDaemons(to, from int, m *machine) bool {
+	return len(m.host) == 0 || slices.Equal(s.columns[to].daemons, s.columns[from].daemons)
+}

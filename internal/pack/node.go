@@ -1,0 +1,140 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// node is a node that exists or is being started, with the room that is left.
+type node struct {
+	*cluster.Node
+	Taints []corev1.Taint // without those that pass
+	free   []int64
+	host   hostState
+}
+
+// usable reports whether a node is room for pods. A foreign node that is not
+// ready may be dead; ours are replaced when they do not come up.
+func usable(n *cluster.Node, leaving map[string]bool) bool {
+	return !leaving[n.Name] && !n.Deleting && !n.Unschedulable && (n.Ready || n.Provisioner != "")
+}
+
+// newNodes lists the usable nodes in the order in which they are filled: those
+// that have been up before those that have not, then by name.
+func (s *solver) newNodes() []*node {
+	startup := map[string][]corev1.Taint{}
+	for _, p := range s.sellers {
+		startup[p.Spec.Name] = p.Spec.Spec.StartupTaints
+	}
+	var out []*node
+	for i := range s.problem.Snapshot.Nodes {
+		n := &s.problem.Snapshot.Nodes[i]
+		if usable(n, s.problem.Leaving) {
+			out = append(out, &node{Node: n, Taints: match.Lasting(n.Taints, startup[n.Provisioner], n.Initialized), free: s.nodeRoom(n)})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *node) int {
+		return cmp.Or(cmpBool(b.Initialized, a.Initialized), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+func (s *solver) nodeRoom(n *cluster.Node) []int64 {
+	free := s.space.vector(n.Allocatable)
+	for i, name := range s.space.names {
+		if len(name) <= len(attachPrefix) || name[:len(attachPrefix)] != attachPrefix {
+			continue
+		}
+		free[i] = plenty
+		if limit, ok := n.VolumeLimits[name[len(attachPrefix):]]; ok {
+			free[i] = limit
+		}
+	}
+	return free
+}
+
+// occupy takes the room that running pods use, and counts them where
+// constraints look at them.
+func (s *solver) occupy() {
+	byName := make(map[string]*node, len(s.nodes))
+	for _, n := range s.nodes {
+		byName[n.Name] = n
+	}
+	daemons := map[*node]map[string]bool{}
+	for i := range s.problem.Snapshot.Pods {
+		p := &s.problem.Snapshot.Pods[i]
+		n := byName[cmp.Or(p.NodeName, p.NominatedNode)]
+		if n == nil || p.State == cluster.PodPending {
+			continue
+		}
+		addTimes(n.free, s.running[p.Template].need, -1)
+		if p.Owner.Kind == "DaemonSet" {
+			if daemons[n] == nil {
+				daemons[n] = map[string]bool{}
+			}
+			daemons[n][p.Namespace+"/"+p.Owner.Name] = true
+		}
+		if p.State != cluster.PodTerminating {
+			s.count(n, s.running[p.Template])
+		}
+	}
+	for _, n := range s.nodes {
+		s.expectDaemons(n, daemons[n])
+	}
+}
+
+// count adds a running pod to the groups that it belongs to or repels.
+func (s *solver) count(n *node, r *runner) {
+	n.host = n.host.plus(r.host, 1)
+	for _, id := range r.member {
+		g := s.groups.list[id]
+		g.total++
+		if value, ok := n.Labels[g.key]; ok && g.counts(n) {
+			g.count[value]++
+		}
+	}
+	for _, id := range r.repels {
+		g := s.groups.list[id]
+		if value, ok := n.Labels[g.key]; ok {
+			g.repel[value]++
+		}
+	}
+}
+
+// expectDaemons keeps room for DaemonSet pods that have not started yet.
+func (s *solver) expectDaemons(n *node, there map[string]bool) {
+	for i := range s.daemons {
+		d := &s.daemons[i]
+		if there[d.Namespace+"/"+d.Name] || !d.runsOn(n) {
+			continue
+		}
+		addTimes(n.free, d.need, -1)
+		n.host = n.host.plus(d.host, 1)
+	}
+}
+
+// runsOn reports whether the DaemonSet will put a pod on the node.
+func (d *daemon) runsOn(n *node) bool {
+	if _, bad := match.Untolerated(n.Taints, d.Template.Tolerations, false); bad {
+		return false
+	}
+	return slices.ContainsFunc(d.places, func(r match.Requirements) bool { _, ok := match.Node(r, n.Node); return ok })
+}
+
+// matches reports whether the options allow the node.
+func (s *solver) matches(o *options, i int) bool {
+	if o.nodes[i] == 0 {
+		o.nodes[i] = 1
+		if _, ok := match.Node(o.requires, s.nodes[i].Node); !ok {
+			o.nodes[i] = -1
+		} else if _, bad := match.Untolerated(s.nodes[i].Taints, o.tolerations, false); bad {
+			o.nodes[i] = -1
+		}
+	}
+	return o.nodes[i] > 0
+}

@@ -1,0 +1,185 @@
+package pack
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// options is what one set of requirements and tolerations may use. Classes with
+// equal requirements share it.
+type options struct {
+	requires    match.Requirements
+	tolerations []corev1.Toleration
+	honour      bool // PreferNoSchedule taints keep the pod away
+
+	columns bitset
+	special bool // asks for special types
+	// residual, by seller: what the machine's labels must be beyond what the
+	// column says. Not meaningful where miss says that the seller is excluded.
+	residual []int
+	miss     []match.Miss
+	nodes    []int8 // by node: 0 not looked at, 1 matches, -1 does not
+	id       int
+}
+
+// optionsFor returns the options of the requirements, made once.
+func (s *solver) optionsFor(requires match.Requirements, tolerations []corev1.Toleration, tolerationKey string, honour bool) *options {
+	key := requires.String() + "\x00" + tolerationKey
+	if honour {
+		key += "\x01"
+	}
+	if o, ok := s.options[key]; ok {
+		return o
+	}
+	o := &options{
+		requires: requires, tolerations: tolerations, honour: honour, id: len(s.options),
+		columns: newBitset(len(s.columns)), residual: make([]int, len(s.sellers)), miss: make([]match.Miss, len(s.sellers)),
+		nodes: make([]int8, len(s.nodes)), special: asksForSpecial(requires),
+	}
+	s.options[key] = o
+	for i, seller := range s.sellers {
+		o.miss[i] = s.choose(o, seller)
+	}
+	return o
+}
+
+// choose adds the seller's columns that the options allow, or says why there are none.
+func (s *solver) choose(o *options, p *seller) match.Miss {
+	if p.Spec.DeletionTimestamp != nil {
+		return match.Miss{Kind: match.Deleting}
+	}
+	if miss, bad := match.Untolerated(p.Spec.Spec.Taints, o.tolerations, o.honour); bad {
+		return miss
+	}
+	combined, miss := match.Combined(p.Spec, p.has, o.requires)
+	if miss.Missed() {
+		return miss
+	}
+	if p.Closed != "" {
+		return match.Miss{Kind: match.Blocked, Want: p.Closed}
+	}
+	o.residual[p.index] = s.intern(s.residualOf(combined))
+	var asked match.Requirements
+	for _, q := range combined {
+		_, byPod := o.requires.Get(q.Key)
+		if byPod || slices.Contains(p.checked, q.Key) {
+			asked = append(asked, q)
+		}
+	}
+	some := false
+	var last *column
+	allowed := false
+	for i := p.columns[0]; i < p.columns[1]; i++ {
+		c := &s.columns[i]
+		if last == nil || last.typ != c.typ {
+			_, allowed = typeAllows(asked, c.typ)
+			last = c
+		}
+		if allowed && offeringAllows(asked, c.offering) {
+			o.columns.add(i)
+			some = true
+		}
+	}
+	if some {
+		return match.Miss{}
+	}
+	return nearestColumn(p, combined)
+}
+
+// nearestColumn says which requirement leaves the seller without a column.
+func nearestColumn(p *seller, combined match.Requirements) match.Miss {
+	if len(p.Types) == 0 {
+		return match.Miss{Kind: match.Offering, Want: "any instance type"}
+	}
+	var missing match.Requirement
+	var right []int
+	for i := range p.Types {
+		q, ok := typeAllows(combined, &p.Types[i])
+		if ok {
+			right = append(right, i)
+		} else if missing.Key == "" {
+			missing = q
+		}
+	}
+	if len(right) == 0 {
+		return match.Miss{Kind: match.TypeLabel, Key: missing.Key, Want: missing.Set.String()}
+	}
+	for _, i := range right {
+		t := &p.Types[i]
+		for j := range t.Offerings {
+			if offeringAllows(combined, &t.Offerings[j]) {
+				return match.Miss{Kind: match.Unavailable, Want: t.Name + " in " + t.Offerings[j].Zone + " (" + t.Offerings[j].CapacityType + "): " + t.Offerings[j].Unavailable}
+			}
+		}
+	}
+	return match.Miss{Kind: match.Offering, Want: offeringText(combined)}
+}
+
+func offeringText(r match.Requirements) string {
+	text := ""
+	for _, q := range r {
+		if ofOffering(q.Key) {
+			if text != "" {
+				text += " and "
+			}
+			text += q.Key + " " + q.Set.String()
+		}
+	}
+	return text
+}
+
+// residualOf keeps what the column alone does not settle: labels of the user's
+// own, and those for which a type leaves a choice.
+func (s *solver) residualOf(combined match.Requirements) match.Requirements {
+	var out match.Requirements
+	for _, q := range combined {
+		if !s.settled[q.Key] {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// intern numbers a residual.
+func (s *solver) intern(r match.Requirements) int {
+	key := r.String()
+	id, ok := s.residualIDs[key]
+	if !ok {
+		id = len(s.residuals)
+		s.residualIDs[key] = id
+		s.residuals = append(s.residuals, r)
+	}
+	return id
+}
+
+// merge returns the residual of a machine that must meet both, or false where
+// none can.
+func (s *solver) merge(a, b int) (int, bool) {
+	if a == b {
+		return a, true
+	}
+	pair := [2]int{min(a, b), max(a, b)}
+	merged, ok := s.merged[pair]
+	if !ok {
+		merged = -1
+		both := s.residuals[a].And(s.residuals[b])
+		if _, bad := both.Unmeetable(); !bad {
+			merged = s.intern(both)
+		}
+		s.merged[pair] = merged
+	}
+	return merged, merged >= 0
+}
+
+// leavesChoice reports whether the type can have labels that meet the residual.
+func (s *solver) leavesChoice(residual int, c *column) bool {
+	for _, q := range s.residuals[residual] {
+		if values, ok := c.typ.Labels[q.Key]; ok && !q.Set.HasAny(values) {
+			return false
+		}
+	}
+	return true
+}

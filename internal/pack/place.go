@@ -1,0 +1,453 @@
+package pack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// lot is a number of pods of one class that machines are to be bought for, under
+// the same requirements.
+type lot struct {
+	class *class
+	level int
+	opt   *options // with the domain that was chosen, if any
+	cell  *cell
+	n     int64  // left to buy for
+	mask  bitset // columns that allow and hold a pod of the lot
+	index int    // within the cover that is being made
+}
+
+// cell is a combination of topology domains in which machines can be bought.
+type cell struct {
+	values   []string // in the order of the class's keys
+	requires match.Requirements
+}
+
+type cellKey struct {
+	options int
+	keys    string
+}
+
+// fill puts as many pods of the class as possible onto nodes that exist.
+func (s *solver) fill(c *class, o *options, level int) {
+	for i, n := range s.nodes {
+		if c.left == 0 {
+			return
+		}
+		if k := s.roomOn(c, o, i, c.left); k > 0 {
+			s.put(c, n, level, k)
+		}
+	}
+}
+
+// roomOn returns how many pods of the class the node can take, at most limit.
+func (s *solver) roomOn(c *class, o *options, i int, limit int64) int64 {
+	n := s.nodes[i]
+	k := copies(c.need, n.free, limit)
+	if k == 0 || !s.matches(o, i) {
+		return 0
+	}
+	for _, f := range c.follows {
+		if count, _ := n.host.get(f.group); count == 0 {
+			return 0
+		}
+	}
+	return n.host.room(c.host, k)
+}
+
+// put places k pods on a node.
+func (s *solver) put(c *class, n *node, level int, k int64) {
+	addTimes(n.free, c.need, -k)
+	n.host = n.host.plus(c.host, k)
+	given := c.givenUp(level)
+	s.onNodes = append(s.onNodes, placedClass{class: c, level: level, n: k})
+	for _, pod := range c.take(k) {
+		s.places[pod] = Place{Node: n.Name, Machine: -1, GivenUp: given}
+	}
+}
+
+// take removes k pods from those that have no place yet.
+func (c *class) take(k int64) []int {
+	out := c.pods[int64(len(c.pods))-c.left:][:k]
+	c.left -= k
+	return out
+}
+
+// lotFor returns a lot of the class, or false where no column holds its pods.
+func (s *solver) lotFor(c *class, level int, o *options, at *cell) (*lot, bool) {
+	l := &lot{class: c, level: level, opt: o, cell: at, mask: s.fitting(c, o)}
+	return l, !l.mask.empty()
+}
+
+// fitting returns the columns of the options that hold a pod of the class.
+// Special types are left out unless they were asked for or nothing else fits.
+func (s *solver) fitting(c *class, o *options) bitset {
+	const unknown, yes, no = 0, 1, 2
+	holds := make([]uint8, len(s.shapes))
+	all := newBitset(len(s.columns))
+	plain := newBitset(len(s.columns))
+	some := false
+	for k := range o.columns.all {
+		col := &s.columns[k]
+		if holds[col.shape] == unknown {
+			holds[col.shape] = no
+			if fits(c.need, col.room) && (len(c.host) == 0 || s.daemonHost(col).room(c.host, 1) > 0) && s.leavesChoice(o.residual[col.provisioner], col) {
+				holds[col.shape] = yes
+			}
+		}
+		if holds[col.shape] != yes {
+			continue
+		}
+		all.add(k)
+		if !col.special {
+			plain.add(k)
+			some = true
+		}
+	}
+	if some && !o.special && !c.devices {
+		return plain
+	}
+	return all
+}
+
+// place finds places for the pods of a class at a level: on nodes that exist,
+// or else in lots to be bought.
+func (s *solver) place(c *class, level int) []*lot {
+	requires, honour := c.requires(level)
+	if _, bad := requires.Unmeetable(); bad {
+		return nil
+	}
+	o := s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour)
+	if len(c.keys) > 0 {
+		return s.placeByDomain(c, o, level)
+	}
+	s.fill(c, o, level)
+	if c.left == 0 || len(c.follows) > 0 {
+		return nil
+	}
+	l, ok := s.lotFor(c, level, o, nil)
+	if !ok {
+		return nil
+	}
+	l.n = c.left
+	return []*lot{l}
+}
+
+// spot is a combination of topology domains that a class may be placed in: by
+// nodes that are there, by machines that can be bought, or both.
+type spot struct {
+	values []string
+	known  []bool // false where nodes lack the key
+	nodes  []int
+	next   int // nodes before it have no more room for the class
+	lot    *lot
+	price  int64
+}
+
+// placeByDomain places the pods of a class that domains matter to, one at a time,
+// each in the domain that evens out its spreads, then where there is room
+// already, then where it is cheapest.
+func (s *solver) placeByDomain(c *class, o *options, level int) []*lot {
+	spots := s.spotsFor(c, o, level)
+	_, dropped := c.alternative(level)
+	planned := int64(0)
+	for planned < c.left {
+		best := s.bestSpot(c, spots, dropped)
+		if best < 0 {
+			break
+		}
+		at := &spots[best]
+		if i, ok := s.nodeIn(c, o, at); ok {
+			s.put(c, s.nodes[i], level, 1)
+			s.enter(c, at, o.requires, 1, s.nodes[i])
+			continue
+		}
+		if at.lot == nil {
+			spots = slices.Delete(spots, best, best+1)
+			continue
+		}
+		at.lot.n++
+		planned++
+		s.enter(c, at, at.lot.opt.requires, 1, nil)
+	}
+	var out []*lot
+	for _, at := range spots {
+		if at.lot != nil && at.lot.n > 0 {
+			out = append(out, at.lot)
+		}
+	}
+	return out
+}
+
+// nodeIn returns a node of the spot with room for a pod of the class.
+func (s *solver) nodeIn(c *class, o *options, at *spot) (int, bool) {
+	for ; at.next < len(at.nodes); at.next++ {
+		if s.roomOn(c, o, at.nodes[at.next], 1) > 0 {
+			return at.nodes[at.next], true
+		}
+	}
+	return 0, false
+}
+
+// bestSpot returns the spot for the next pod, or -1.
+func (s *solver) bestSpot(c *class, spots []spot, dropped int) int {
+	best, bestCount, bestRank := -1, int64(0), int64(0)
+	for i := range spots {
+		at := &spots[i]
+		count, ok := s.admits(c, at, dropped)
+		if !ok {
+			continue
+		}
+		rank := at.price
+		if at.next < len(at.nodes) {
+			rank = -1
+		}
+		if best < 0 || cmp.Or(cmp.Compare(count, bestCount), cmp.Compare(rank, bestRank)) < 0 {
+			best, bestCount, bestRank = i, count, rank
+		}
+	}
+	return best
+}
+
+// admits reports whether another pod of the class may enter the spot, and how
+// many pods the class's spreads count there.
+func (s *solver) admits(c *class, at *spot, dropped int) (int64, bool) {
+	counted := int64(0)
+	for i := range c.spreads {
+		sp := &c.spreads[i]
+		if sp.drop >= 0 && sp.drop < dropped {
+			continue
+		}
+		g := s.groups.list[sp.group]
+		value, ok := c.valueAt(at, g.key)
+		if !ok || g.count[value]+sp.self-s.fewest(c, sp) > sp.maxSkew {
+			return 0, false
+		}
+		counted += g.count[value]
+	}
+	for _, b := range c.attracts {
+		g := s.groups.list[b.group]
+		value, ok := c.valueAt(at, g.key)
+		first := g.total == 0 && b.self
+		if b.drop >= 0 && (b.drop < dropped || g.total == 0) {
+			continue
+		}
+		if !ok || g.count[value] == 0 && !first {
+			return 0, false
+		}
+	}
+	for _, b := range c.repels {
+		g := s.groups.list[b.group]
+		if b.drop >= 0 && b.drop < dropped {
+			continue
+		}
+		if value, ok := c.valueAt(at, g.key); ok && g.count[value] > 0 {
+			return 0, false
+		}
+	}
+	for _, id := range c.member {
+		g := s.groups.list[id]
+		if value, ok := c.valueAt(at, g.key); ok && g.repel[value] > 0 {
+			return 0, false
+		}
+	}
+	return counted, true
+}
+
+func (c *class) valueAt(at *spot, key string) (string, bool) {
+	i, _ := slices.BinarySearch(c.keys, key)
+	return at.values[i], at.known[i]
+}
+
+// fewest returns the smallest count of a spread's domains, 0 while there are
+// fewer domains than it wants.
+func (s *solver) fewest(c *class, sp *spread) int64 {
+	g := s.groups.list[sp.group]
+	domains := s.domains(c, sp)
+	if len(domains) < sp.minDomains {
+		return 0
+	}
+	least := int64(math.MaxInt64)
+	for _, d := range domains {
+		least = min(least, g.count[d])
+	}
+	if least == math.MaxInt64 {
+		return 0
+	}
+	return least
+}
+
+// domains lists the values of a spread's key that count: those of nodes, and
+// those in which the class's required places could be bought.
+func (s *solver) domains(c *class, sp *spread) []string {
+	if sp.domains != nil {
+		return sp.domains
+	}
+	g := s.groups.list[sp.group]
+	seen := map[string]bool{}
+	for _, n := range s.nodes {
+		if value, ok := n.Labels[g.key]; ok && g.counts(n) {
+			seen[value] = true
+		}
+	}
+	for _, place := range c.places {
+		o := s.optionsFor(place, c.template.Tolerations, c.tolerates, false)
+		for _, at := range s.cellsOf(o, []string{g.key}) {
+			seen[at.values[0]] = true
+		}
+	}
+	sp.domains = sortedKeys(seen)
+	return sp.domains
+}
+
+// enter counts pods of the class in a spot.
+func (s *solver) enter(c *class, at *spot, requires match.Requirements, k int64, n *node) {
+	for _, id := range c.member {
+		g := s.groups.list[id]
+		g.total += k
+		if value, ok := c.valueAt(at, g.key); ok && (n != nil && g.counts(n) || n == nil && g.countsPlan(requires)) {
+			g.count[value] += k
+		}
+	}
+	for _, b := range c.repels {
+		if b.drop < 0 {
+			g := s.groups.list[b.group]
+			if value, ok := c.valueAt(at, g.key); ok {
+				g.repel[value] += k
+			}
+		}
+	}
+}
+
+// leave takes back what was counted for pods of a lot that could not be bought for.
+func (s *solver) leave(l *lot, k int64) {
+	if l.cell == nil {
+		return
+	}
+	at := &spot{values: l.cell.values, known: make([]bool, len(l.cell.values))}
+	for i := range at.known {
+		at.known[i] = true
+	}
+	s.enter(l.class, at, l.opt.requires, -k, nil)
+}
+
+// spotsFor lists where the class may go at a level, sorted by domain.
+func (s *solver) spotsFor(c *class, o *options, level int) []spot {
+	byValues := map[string]int{}
+	var out []spot
+	at := func(values []string, known []bool) *spot {
+		key := strings.Join(values, "\x00")
+		for _, k := range known {
+			if !k {
+				key += "\x01"
+			}
+		}
+		i, ok := byValues[key]
+		if !ok {
+			i = len(out)
+			byValues[key] = i
+			out = append(out, spot{values: values, known: known, price: math.MaxInt64})
+		}
+		return &out[i]
+	}
+	for i, n := range s.nodes {
+		if !s.matches(o, i) {
+			continue
+		}
+		values, known := make([]string, len(c.keys)), make([]bool, len(c.keys))
+		for k, key := range c.keys {
+			values[k], known[k] = n.Labels[key]
+		}
+		to := at(values, known)
+		to.nodes = append(to.nodes, i)
+	}
+	everyKey := make([]bool, len(c.keys))
+	for i := range everyKey {
+		everyKey[i] = true
+	}
+	cells := s.cellsOf(o, c.keys)
+	for i := range cells {
+		pinned := s.optionsFor(cells[i].requires, c.template.Tolerations, c.tolerates, o.honour)
+		if l, ok := s.lotFor(c, level, pinned, &cells[i]); ok {
+			to := at(cells[i].values, everyKey)
+			to.lot, to.price = l, s.cheapest(l.mask)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b spot) int { return slices.Compare(a.values, b.values) })
+	return out
+}
+
+func (s *solver) cheapest(mask bitset) int64 {
+	best := int64(math.MaxInt64)
+	for k := range mask.all {
+		best = min(best, s.columns[k].price)
+	}
+	return best
+}
+
+// cellsOf lists the combinations of values of the keys in which the options can
+// be bought.
+func (s *solver) cellsOf(o *options, keys []string) []cell {
+	id := cellKey{o.id, strings.Join(keys, "\x00")}
+	if known, ok := s.cells[id]; ok {
+		return known
+	}
+	seen := map[string][]string{}
+	for k := range o.columns.all {
+		for _, values := range s.combinations(o, &s.columns[k], keys) {
+			seen[strings.Join(values, "\x00")] = values
+		}
+	}
+	var out []cell
+	for _, joined := range sortedKeys(seen) {
+		c := cell{values: seen[joined], requires: o.requires}
+		for i, key := range keys {
+			c.requires = c.requires.With(key, match.Only(c.values[i]))
+		}
+		out = append(out, c)
+	}
+	s.cells[id] = out
+	return out
+}
+
+// combinations lists the values of the keys that a column's nodes can have.
+func (s *solver) combinations(o *options, c *column, keys []string) [][]string {
+	out := [][]string{nil}
+	for _, key := range keys {
+		var next [][]string
+		for _, value := range s.valuesOf(o, c, key) {
+			for _, prefix := range out {
+				next = append(next, append(slices.Clone(prefix), value))
+			}
+		}
+		out = next
+	}
+	return out
+}
+
+func (s *solver) valuesOf(o *options, c *column, key string) []string {
+	switch key {
+	case api.LabelZone:
+		return []string{c.offering.Zone}
+	case api.LabelCapacityType:
+		return []string{c.offering.CapacityType}
+	case api.LabelZoneID:
+		return []string{c.offering.ZoneID}
+	case api.LabelProvisioner:
+		return []string{s.sellers[c.provisioner].Spec.Name}
+	}
+	set, asked := s.residuals[o.residual[c.provisioner]].Get(key)
+	if values, ok := c.typ.Labels[key]; ok {
+		if !asked {
+			return values
+		}
+		return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !set.Has(v) })
+	}
+	values, _ := set.Values()
+	return values
+}

@@ -1,0 +1,81 @@
+// Package pack decides where pods go: onto nodes that exist or are being
+// started, and onto machines to be bought. It works on classes of pods that
+// cannot be told apart, and keeps prices in micro-dollars per hour.
+package pack
+
+import (
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Problem is everything that a packing depends on.
+type Problem struct {
+	Snapshot *cluster.Snapshot
+	// Provisioners are sorted by name.
+	Provisioners []Provisioner
+	// Pods need a place, in the order of the snapshot.
+	Pods []Demand
+	// Leaving nodes, by name, are no room for anything.
+	Leaving map[string]bool
+	// NodeCost is the cost of a machine beyond its price.
+	NodeCost offer.Price
+}
+
+// Provisioner is a Provisioner with what it may buy.
+type Provisioner struct {
+	Spec *api.Provisioner
+	// Types are sorted by name.
+	Types []offer.InstanceType
+	// Closed is why nothing may be bought with it now; empty when it may.
+	Closed string
+}
+
+// Demand is a pod that needs a place.
+type Demand struct {
+	Pod *cluster.Pod
+	// From is the leaving node that the pod still runs on; empty for pending pods.
+	From string
+	// Nodes are tried before anything else: room there was kept for the pod.
+	Nodes []string
+}
+
+// Layout is where everything goes.
+type Layout struct {
+	// Places are in the order of Problem.Pods.
+	Places   []Place
+	Machines []Machine
+	// LowerBound on the price of the machines of any layout that places the same
+	// pods under the same constraints.
+	LowerBound offer.Price
+}
+
+// Place is what was found for a pod: a node, a machine, or a reason.
+type Place struct {
+	Node    string
+	Machine int // index of Layout.Machines, -1 for none
+	// Reason why there is no place; empty where there is.
+	Reason string
+	// GivenUp lists the preferences that the place does not meet.
+	GivenUp []string
+}
+
+// Placed reports whether there is a place.
+func (p *Place) Placed() bool { return p.Node != "" || p.Machine >= 0 }
+
+// Machine is to be bought.
+type Machine struct {
+	Provisioner int // index of Problem.Provisioners
+	// Pods are indices of Problem.Pods, ascending.
+	Pods []int
+	// Candidates may serve it, best first.
+	Candidates []offer.Candidate
+	// RunnerUp is the cheapest candidate of another instance type, or nil.
+	RunnerUp *offer.Candidate
+	// Labels that do not follow from the instance type, zone and capacity type.
+	Labels map[string]string
+	// Used is what pods and DaemonSets take of the Allocatable of the first candidate.
+	Used        amount.List
+	Allocatable amount.List
+}

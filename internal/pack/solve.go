@@ -1,0 +1,332 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Solve finds a place for every pod that can have one. Nodes that exist are
+// filled first, machines are bought for the rest, preferences are given up one
+// by one where that is needed.
+func Solve(p *Problem) *Layout {
+	s := newSolver(p)
+	s.settleReserved()
+	s.rounds()
+	if s.limitsBind() {
+		// Somebody goes without: the important ones first.
+		if again := byPriority(p); again != nil {
+			s = again
+		}
+	}
+	s.restoreSpread()
+	return s.layout()
+}
+
+// byPriority solves the problem one priority after the other; nil where all pods
+// have the same.
+func byPriority(p *Problem) *solver {
+	s := newSolver(p)
+	if len(s.classes) == 0 || s.classes[0].template.Priority == s.classes[len(s.classes)-1].template.Priority {
+		return nil
+	}
+	s.settleReserved()
+	all := slices.Clone(s.classes)
+	defer func(classes []*class) { s.classes = classes }(s.classes)
+	for len(all) > 0 {
+		end := slices.IndexFunc(all, func(c *class) bool { return c.template.Priority != all[0].template.Priority })
+		if end < 0 {
+			end = len(all)
+		}
+		s.classes = all[:end]
+		s.rounds()
+		all = all[end:]
+	}
+	return s
+}
+
+// limitsBind reports whether a pod went without a place because of a limit.
+func (s *solver) limitsBind() bool {
+	return slices.ContainsFunc(s.classes, func(c *class) bool { return c.left > 0 && c.limited })
+}
+
+// settleReserved puts pods onto the nodes where room was kept for them.
+func (s *solver) settleReserved() {
+	for _, c := range s.classes {
+		if len(c.nodes) == 0 || c.never.Missed() {
+			continue
+		}
+		for level := 0; level < c.levels() && c.left > 0; level++ {
+			requires, honour := c.requires(level)
+			o := s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour)
+			s.fillOnly(c, o, level)
+		}
+	}
+}
+
+// fillOnly puts pods of the class onto the nodes that it names.
+func (s *solver) fillOnly(c *class, o *options, level int) {
+	_, dropped := c.alternative(level)
+	for i, n := range s.nodes {
+		if !slices.Contains(c.nodes, n.Name) {
+			continue
+		}
+		for c.left > 0 && s.roomOn(c, o, i, 1) > 0 {
+			at := s.spotOf(c, n)
+			if _, ok := s.admits(c, at, dropped); !ok {
+				break
+			}
+			s.put(c, n, level, 1)
+			s.enter(c, at, o.requires, 1, n)
+		}
+	}
+}
+
+// spotOf returns the spot that a node is in.
+func (s *solver) spotOf(c *class, n *node) *spot {
+	at := &spot{values: make([]string, len(c.keys)), known: make([]bool, len(c.keys))}
+	for k, key := range c.keys {
+		at.values[k], at.known[k] = n.Labels[key]
+	}
+	return at
+}
+
+// rounds places the classes level by level until all have a place or have given
+// up everything that they can.
+func (s *solver) rounds() {
+	open := slices.DeleteFunc(slices.Clone(s.classes), func(c *class) bool { return c.left == 0 || c.never.Missed() })
+	for len(open) > 0 {
+		lots := s.placeAll(open)
+		s.buyAll(lots)
+		var next []*class
+		for _, c := range open {
+			if c.left == 0 {
+				continue
+			}
+			if c.level++; c.level < c.levels() {
+				next = append(next, c)
+			} else {
+				c.level-- // its last level explains why there is no place
+			}
+		}
+		open = next
+	}
+}
+
+// placeAll places the classes on nodes and returns the lots to be bought. A
+// class whose affinity waits for another class is tried again after it.
+func (s *solver) placeAll(open []*class) []*lot {
+	var lots []*lot
+	waiting := open
+	for len(waiting) > 0 {
+		var again []*class
+		progress := false
+		for _, c := range waiting {
+			before := c.left - planned(lots, c)
+			lots = append(lots, s.place(c, c.level)...)
+			after := c.left - planned(lots, c)
+			progress = progress || after < before
+			if after > 0 && len(c.attracts) > 0 {
+				again = append(again, c)
+			}
+		}
+		if !progress {
+			break
+		}
+		waiting = again
+	}
+	return lots
+}
+
+// planned returns for how many pods of the class the lots are.
+func planned(lots []*lot, c *class) int64 {
+	n := int64(0)
+	for i := len(lots) - 1; i >= 0; i-- {
+		if lots[i].class == c {
+			n += lots[i].n
+		}
+	}
+	return n
+}
+
+// buyAll fills machines that are planned already and buys others for the lots,
+// Provisioners of higher weight first.
+func (s *solver) buyAll(lots []*lot) {
+	for _, l := range lots {
+		s.topUp(l)
+	}
+	for _, tier := range s.tiers() {
+		s.buy(lots, tier)
+	}
+	for _, l := range lots {
+		if l.n > 0 {
+			s.leave(l, l.n)
+			l.class.limited = l.class.limited || s.limitedBy(l)
+		}
+	}
+}
+
+// tiers returns the sellers of each weight, the highest first.
+func (s *solver) tiers() [][]*seller {
+	sorted := slices.SortedStableFunc(slices.Values(s.sellers), func(a, b *seller) int { return cmp.Compare(b.weight, a.weight) })
+	var out [][]*seller
+	for i, p := range sorted {
+		if i == 0 || sorted[i-1].weight != p.weight {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], p)
+	}
+	return out
+}
+
+// topUp uses what is left of machines that are planned already.
+func (s *solver) topUp(l *lot) {
+	for i, m := range s.machines {
+		if l.n == 0 {
+			return
+		}
+		k, residual := s.admit(m, l, l.n)
+		if k == 0 {
+			continue
+		}
+		m = m.clone()
+		m.add(l, k, residual)
+		s.machines[i] = m
+		s.assign(m, l, k)
+		l.n -= k
+	}
+}
+
+// buy makes a cover in each style and carries out the best.
+func (s *solver) buy(lots []*lot, tier []*seller) {
+	var best *cover
+	b := s.budgets()
+	for _, st := range []style{byBalance, bySize} {
+		c := s.newCover(lots, tier, b, st)
+		if len(c.lots) == 0 {
+			return
+		}
+		c.run()
+		c.improve()
+		if best == nil || c.better(best) {
+			best = c
+		}
+		if len(c.lots) == 1 {
+			break // there is only one way to fill a machine with one lot
+		}
+	}
+	for _, m := range best.bought {
+		m = s.own(m)
+		s.machines = append(s.machines, m)
+		for _, it := range m.items {
+			it.lot.n -= it.n
+			s.assign(m, it.lot, it.n)
+		}
+	}
+}
+
+// own returns the machine as one of its own, which still shares its content.
+func (s *solver) own(m *machine) *machine {
+	out := *m
+	out.pods = nil
+	return &out
+}
+
+// assign gives pods of the lot's class to the machine.
+func (s *solver) assign(m *machine, l *lot, k int64) {
+	m.pods = append(m.pods, l.class.take(k)...)
+	m.placed = append(m.placed, item{l, k})
+}
+
+// better reports whether c leaves less unbought than o, or else costs less, or
+// else needs fewer machines.
+func (c *cover) better(o *cover) bool {
+	return cmp.Or(cmp.Compare(c.unmet(), o.unmet()), cmp.Compare(c.cost, o.cost), cmp.Compare(len(c.bought), len(o.bought))) < 0
+}
+
+func (c *cover) unmet() int64 {
+	n := int64(0)
+	for _, left := range c.left {
+		n += left
+	}
+	return n
+}
+
+// limitedBy reports whether the lot could be bought if limits were higher.
+func (s *solver) limitedBy(l *lot) bool {
+	b := s.budgets()
+	for k := range l.mask.all {
+		if b.affords(&s.columns[k], 1) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// restoreSpread is the last check of spreads: where limits or capacity left
+// domains uneven, pods beyond what the spread allows lose their place on
+// machines that are not bought yet.
+func (s *solver) restoreSpread() {
+	for changed := true; changed; {
+		changed = false
+		for i := len(s.machines) - 1; i >= 0; i-- {
+			for _, it := range s.machines[i].placed {
+				if over := s.overSpread(it.lot); over != "" && it.n > 0 {
+					s.withdraw(i, it.lot, over)
+					changed = true
+				}
+			}
+		}
+		s.machines = slices.DeleteFunc(s.machines, func(m *machine) bool { return len(m.pods) == 0 })
+	}
+}
+
+// overSpread returns the topology key over which the lot's domain has more pods
+// than its class's spread allows.
+func (s *solver) overSpread(l *lot) string {
+	_, dropped := l.class.alternative(l.level)
+	for i := range l.class.spreads {
+		sp := &l.class.spreads[i]
+		if sp.drop >= 0 && sp.drop < dropped || sp.self == 0 || l.cell == nil {
+			continue
+		}
+		g := s.groups.list[sp.group]
+		k, _ := slices.BinarySearch(l.class.keys, g.key)
+		if g.count[l.cell.values[k]]-s.fewest(l.class, sp) > sp.maxSkew {
+			return g.key
+		}
+	}
+	return ""
+}
+
+// withdraw takes one pod of the lot off a machine.
+func (s *solver) withdraw(i int, l *lot, key string) {
+	m := s.machines[i].clone()
+	m.pods, m.placed = slices.Clone(m.pods), slices.Clone(m.placed)
+	at := 0
+	for j := range m.placed {
+		at += int(m.placed[j].n)
+		if m.placed[j].lot == l && m.placed[j].n > 0 {
+			pod := m.pods[at-1]
+			m.pods = slices.Delete(m.pods, at-1, at)
+			m.placed[j].n--
+			s.places[pod].Reason = "topology spread over " + key + " would be exceeded: other domains have no room"
+			break
+		}
+	}
+	for j := range m.items {
+		if m.items[j].lot == l {
+			m.items[j].n--
+		}
+	}
+	addTimes(m.used, l.class.need, -1)
+	s.machines[i] = m
+	s.leave(l, 1)
+}
+
+// explain returns why the class has no place.
+func (s *solver) explain(c *class) string {
+	if c.never.Missed() {
+		return c.never.String()
+	}
+	return s.diagnose(c)
+}

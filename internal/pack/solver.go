@@ -1,0 +1,452 @@
+package pack
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// solver holds a problem in the form in which it is solved.
+type solver struct {
+	problem *Problem
+	volumes *match.Volumes
+	space   *space
+	groups  *groups
+	sellers []*seller
+	columns []column
+	shapes  []*column // one column of each shape
+	nodes   []*node
+	classes []*class
+	daemons []daemon
+	running map[*cluster.Template]*runner
+
+	settled     map[string]bool // labels that the column alone decides
+	options     map[string]*options
+	residuals   []match.Requirements
+	residualIDs map[string]int
+	merged      map[[2]int]int
+	cells       map[cellKey][]cell
+
+	machines []*machine
+	places   []Place
+	// For the bound: what was put on nodes, and the room that these had before.
+	onNodes    []placedClass
+	roomBefore [][]int64
+}
+
+// daemon is a DaemonSet as overhead of the nodes that it runs on.
+type daemon struct {
+	*cluster.DaemonSet
+	places []match.Requirements
+	need   []int64
+	host   []touch
+	on     bitset // columns
+}
+
+// runner is what running pods of one template take, and mean to others.
+type runner struct {
+	need   []int64
+	host   []touch
+	member []int
+	repels []int
+	anti   []int
+}
+
+func newSolver(p *Problem) *solver {
+	s := &solver{
+		problem: p, volumes: match.NewVolumes(p.Snapshot), groups: newGroups(p.Snapshot.Namespaces),
+		running: map[*cluster.Template]*runner{}, options: map[string]*options{}, residualIDs: map[string]int{},
+		merged: map[[2]int]int{}, cells: map[cellKey][]cell{}, places: make([]Place, len(p.Pods)),
+	}
+	for i := range s.places {
+		s.places[i].Machine = -1
+	}
+	for i := range p.Provisioners {
+		s.sellers = append(s.sellers, newSeller(&p.Provisioners[i], i))
+	}
+	needs := s.classify()
+	s.measure(needs)
+	s.settled = settledKeys(s.sellers)
+	for _, p := range s.sellers {
+		p.columns[0] = len(s.columns)
+		s.columns = append(s.columns, p.columnsOf(s.space)...)
+		p.columns[1] = len(s.columns)
+	}
+	s.constrain()
+	s.nodes = s.newNodes()
+	s.chargeDaemons()
+	s.occupy()
+	for _, n := range s.nodes {
+		s.roomBefore = append(s.roomBefore, slices.Clone(n.free))
+	}
+	s.chargeLimits()
+	s.sizeClasses()
+	return s
+}
+
+// classify groups the pods into classes and returns what each class needs.
+func (s *solver) classify() map[*class]amount.List {
+	keys := s.labelKeys()
+	type shared struct {
+		*class
+		needs match.Needs
+		miss  match.Miss
+	}
+	byTemplate := map[*cluster.Template]map[bool]*shared{}
+	bySignature := map[string]*class{}
+	needs := map[*class]amount.List{}
+	claimed := s.exclusiveClaims()
+	for i := range s.problem.Pods {
+		d := &s.problem.Pods[i]
+		t := d.Pod.Template
+		moving := d.From != ""
+		if byTemplate[t] == nil {
+			byTemplate[t] = map[bool]*shared{}
+		}
+		known := byTemplate[t][moving]
+		if known == nil {
+			known = &shared{}
+			known.needs, known.miss = s.volumes.Needs(t, moving)
+			byTemplate[t][moving] = known
+		}
+		miss := known.miss
+		if !miss.Missed() {
+			miss = claimed.take(d.Pod)
+		}
+		if miss.Missed() {
+			s.places[i].Reason = miss.String()
+			continue
+		}
+		if known.class == nil || len(d.Nodes) > 0 {
+			key := signature(t, known.needs, keys)
+			for _, n := range d.Nodes {
+				key += "\x0a" + n
+			}
+			c := bySignature[key]
+			if c == nil {
+				c = newClass(t, known.needs, d.Nodes)
+				bySignature[key] = c
+				needs[c] = total(t, known.needs)
+				s.classes = append(s.classes, c)
+			}
+			if len(d.Nodes) > 0 {
+				c.pods, c.left = append(c.pods, i), c.left+1
+				continue
+			}
+			known.class = c
+		}
+		known.class.pods, known.class.left = append(known.class.pods, i), known.class.left+1
+	}
+	return needs
+}
+
+func newClass(t *cluster.Template, needs match.Needs, nodes []string) *class {
+	c := &class{template: t, nodes: nodes, tolerates: tolerationKey(t.Tolerations), prefers: match.Preferences(t.Affinity)}
+	c.places, c.never = match.Places(t, needs.Places)
+	switch {
+	case t.Unsupported != "":
+		c.never = match.Miss{Kind: match.Unsupported, Want: t.Unsupported}
+	case t.ResourceClaims:
+		c.never = match.Miss{Kind: match.Unsupported, Want: "the pod uses dynamic resource claims, which cannot be planned"}
+	}
+	return c
+}
+
+// measure fixes the resources that count.
+func (s *solver) measure(needs map[*class]amount.List) {
+	lists := slices.Collect(maps.Values(needs))
+	for _, p := range s.sellers {
+		limited := amount.List{}
+		for name := range p.limits {
+			limited[name] = 1
+		}
+		lists = append(lists, limited)
+	}
+	s.space = newSpace(lists)
+	for c, list := range needs {
+		c.need = s.space.vector(list)
+		for name, v := range list {
+			c.devices = c.devices || v > 0 && device(name)
+		}
+	}
+	for i := range s.problem.Snapshot.Pods {
+		t := s.problem.Snapshot.Pods[i].Template
+		if s.running[t] == nil {
+			attached, _ := s.volumes.Needs(t, false) // a volume that is gone takes no attachment
+			s.running[t] = &runner{need: s.space.vector(total(t, attached))}
+		}
+	}
+}
+
+// settledKeys are the labels that the instance type and the offering decide.
+func settledKeys(sellers []*seller) map[string]bool {
+	out := map[string]bool{}
+	for _, key := range api.WellKnownLabels() {
+		out[key] = true
+	}
+	for _, p := range sellers {
+		for i := range p.Types {
+			for key, values := range p.Types[i].Labels {
+				if len(values) != 1 {
+					out[key] = false
+				} else if _, known := out[key]; !known {
+					out[key] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// constrain finds the groups that constraints speak of, and who belongs to them.
+func (s *solver) constrain() {
+	prefers := s.anyPreferNoSchedule()
+	for _, c := range s.classes {
+		if !c.never.Missed() {
+			s.groups.register(c)
+			if prefers {
+				c.drops = append(c.drops, drop{text: "PreferNoSchedule taints", prefer: -1, taints: true})
+			}
+		}
+	}
+	for i := range s.problem.Snapshot.Pods {
+		p := &s.problem.Snapshot.Pods[i]
+		if r := s.running[p.Template]; p.State != cluster.PodPending && r.host == nil && r.anti == nil {
+			s.groups.registerRunning(p.Template, r)
+		}
+	}
+	for i := range s.problem.Snapshot.DaemonSets {
+		s.addDaemon(&s.problem.Snapshot.DaemonSets[i])
+	}
+	for _, c := range s.classes {
+		s.groups.settle(c)
+	}
+	for t, r := range s.running {
+		s.groups.settleRunning(t, r)
+	}
+	for i := range s.daemons {
+		d := &s.daemons[i]
+		r := &runner{}
+		s.groups.registerRunning(d.Template, r)
+		s.groups.settleRunning(d.Template, r)
+		d.host = r.host
+	}
+}
+
+func (s *solver) anyPreferNoSchedule() bool {
+	soft := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectPreferNoSchedule }
+	return slices.ContainsFunc(s.sellers, func(p *seller) bool { return slices.ContainsFunc(p.Spec.Spec.Taints, soft) })
+}
+
+func (s *solver) addDaemon(ds *cluster.DaemonSet) {
+	places, miss := match.Places(ds.Template, []match.Requirements{nil})
+	if !miss.Missed() {
+		s.daemons = append(s.daemons, daemon{DaemonSet: ds, places: places, need: s.space.vector(ds.Template.Requests)})
+	}
+}
+
+// chargeDaemons takes the DaemonSets' needs off the columns on which they will
+// run, and numbers the shapes.
+func (s *solver) chargeDaemons() {
+	for i := range s.daemons {
+		d := &s.daemons[i]
+		d.on = newBitset(len(s.columns))
+		for _, place := range d.places {
+			o := s.optionsFor(place, d.Template.Tolerations, tolerationKey(d.Template.Tolerations), false)
+			for k := range o.columns.all {
+				d.on.add(k)
+			}
+		}
+	}
+	type identity struct {
+		provisioner int
+		typ         string
+		daemons     string
+	}
+	shapes := map[identity]int{}
+	for k := range s.columns {
+		c := &s.columns[k]
+		key := make([]byte, 0, len(s.daemons))
+		for i := range s.daemons {
+			if s.daemons[i].on.has(k) {
+				c.daemons = append(c.daemons, i)
+				key = append(key, byte(i), byte(i>>8))
+			}
+		}
+		id := identity{c.provisioner, c.typ.Name, string(key)}
+		shape, known := shapes[id]
+		if !known {
+			shape = len(s.shapes)
+			shapes[id] = shape
+			if len(c.daemons) > 0 {
+				c.room = slices.Clone(c.room)
+				for _, i := range c.daemons {
+					addTimes(c.room, s.daemons[i].need, -1)
+				}
+				if slices.Min(c.room) < 0 {
+					c.room[s.space.index[amount.Pods]] = 0 // not even its DaemonSets fit
+				}
+			}
+			s.shapes = append(s.shapes, c)
+		}
+		c.shape, c.room = shape, s.shapes[shape].room
+	}
+}
+
+// daemonHost returns what the DaemonSets of a column mean to others.
+func (s *solver) daemonHost(c *column) hostState {
+	var h hostState
+	for _, i := range c.daemons {
+		h = h.plus(s.daemons[i].host, 1)
+	}
+	return h
+}
+
+// chargeLimits counts the capacity of the nodes that each Provisioner has.
+func (s *solver) chargeLimits() {
+	byName := map[string]*seller{}
+	for _, p := range s.sellers {
+		byName[p.Spec.Name] = p
+		p.used = make([]int64, len(s.space.names))
+	}
+	for i := range s.problem.Snapshot.Nodes {
+		n := &s.problem.Snapshot.Nodes[i]
+		if p := byName[n.Provisioner]; p != nil {
+			addTimes(p.used, s.space.vector(n.Capacity), 1)
+		}
+	}
+}
+
+// sizeClasses gives each class its share of the largest machine, and sorts.
+func (s *solver) sizeClasses() {
+	largest := make([]int64, len(s.space.names))
+	for _, c := range s.shapes {
+		for i, v := range c.room {
+			largest[i] = max(largest[i], v)
+		}
+	}
+	for _, n := range s.nodes {
+		for i, v := range n.free {
+			largest[i] = max(largest[i], v)
+		}
+	}
+	for _, c := range s.classes {
+		for i, v := range c.need {
+			if largest[i] > 0 {
+				c.size = max(c.size, float64(v)/float64(largest[i]))
+			}
+		}
+	}
+	sortClasses(s.classes)
+}
+
+// labelKeys lists the pod labels that any selector looks at.
+func (s *solver) labelKeys() []string {
+	keys := map[string]bool{}
+	seen := map[*cluster.Template]bool{}
+	look := func(t *cluster.Template) {
+		if !seen[t] {
+			seen[t] = true
+			collectLabelKeys(t, keys)
+		}
+	}
+	for i := range s.problem.Snapshot.Pods {
+		look(s.problem.Snapshot.Pods[i].Template)
+	}
+	for i := range s.problem.Pods {
+		look(s.problem.Pods[i].Pod.Template)
+	}
+	for i := range s.problem.Snapshot.DaemonSets {
+		look(s.problem.Snapshot.DaemonSets[i].Template)
+	}
+	return slices.Sorted(maps.Keys(keys))
+}
+
+func collectLabelKeys(t *cluster.Template, keys map[string]bool) {
+	add := func(selector *metav1.LabelSelector, more ...[]string) {
+		if selector != nil {
+			for key := range selector.MatchLabels {
+				keys[key] = true
+			}
+			for _, e := range selector.MatchExpressions {
+				keys[e.Key] = true
+			}
+		}
+		for _, key := range slices.Concat(more...) {
+			keys[key] = true
+		}
+	}
+	for i := range t.Spread {
+		add(t.Spread[i].LabelSelector, t.Spread[i].MatchLabelKeys)
+	}
+	for _, term := range affinityTerms(t.Affinity) {
+		add(term.LabelSelector, term.MatchLabelKeys, term.MismatchLabelKeys)
+	}
+}
+
+func affinityTerms(a *corev1.Affinity) []*corev1.PodAffinityTerm {
+	var out []*corev1.PodAffinityTerm
+	take := func(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
+		for i := range required {
+			out = append(out, &required[i])
+		}
+		for i := range preferred {
+			out = append(out, &preferred[i].PodAffinityTerm)
+		}
+	}
+	if a != nil && a.PodAffinity != nil {
+		take(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if a != nil && a.PodAntiAffinity != nil {
+		take(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	return out
+}
+
+// claims keeps pods from sharing a claim that only one pod may use.
+type claims struct {
+	exclusive map[string]bool
+	user      map[string]string
+}
+
+func (s *solver) exclusiveClaims() *claims {
+	out := &claims{exclusive: map[string]bool{}, user: map[string]string{}}
+	for i := range s.problem.Snapshot.Claims {
+		c := &s.problem.Snapshot.Claims[i]
+		if slices.Contains(c.AccessModes, corev1.ReadWriteOncePod) {
+			out.exclusive[c.Namespace+"/"+c.Name] = true
+		}
+	}
+	if len(out.exclusive) == 0 {
+		return out
+	}
+	for i := range s.problem.Snapshot.Pods {
+		if p := &s.problem.Snapshot.Pods[i]; p.NodeName != "" {
+			out.take(p)
+		}
+	}
+	return out
+}
+
+// take lets the pod use its claims, or says who uses one already.
+func (c *claims) take(p *cluster.Pod) match.Miss {
+	for _, ref := range p.Template.Claims {
+		name := p.Namespace + "/" + ref.Name
+		if !c.exclusive[name] {
+			continue
+		}
+		if user := cmp.Or(c.user[name], p.String()); user != p.String() {
+			return match.Miss{Kind: match.Volume, Want: "persistent volume claim " + name + " may be used by one pod only, and " + user + " uses it"}
+		}
+		c.user[name] = p.String()
+	}
+	return match.Miss{}
+}
