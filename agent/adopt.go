@@ -70,8 +70,8 @@ func (a *Agent) adopt(ctx context.Context, v *view, i offer.Instance) bool {
 	if p == nil {
 		return true // its node is there, and goes with its Provisioner
 	}
-	if p.reason == reasonMarket {
-		return false // its size is not known, so it could not count against limits
+	if p.reason == reasonMarket || i.NodeName == "" {
+		return false // its size or its name is not known yet
 	}
 	if !a.createNode(ctx, adoptedNode(p, i)) {
 		return false

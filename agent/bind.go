@@ -22,6 +22,9 @@ func (a *Agent) bind(ctx context.Context, v *view, plan *decide.Plan) (bound int
 	fresh := a.verify(v)
 	byNode := map[string][]cluster.PodKey{}
 	for _, b := range plan.Bindings {
+		if b.From != "" {
+			continue // it still runs elsewhere: there is nothing to bind yet
+		}
 		byNode[b.Node] = append(byNode[b.Node], b.Pod)
 		a.tell(b.Pod, eventNominated, "fits node "+b.Node)
 	}

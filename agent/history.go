@@ -2,10 +2,12 @@ package agent
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -13,9 +15,10 @@ import (
 // restart costs a repeated event or a repeated attempt, nothing else. Only the
 // planning loop uses it.
 type history struct {
-	firstSeen map[string]time.Time // by UID: a pod was first seen waiting for a node
-	told      map[string]string    // by UID: the last event about a pod
-	pauses    map[string]pause     // by Provisioner
+	firstSeen map[string]time.Time      // by UID: a pod was first seen waiting for a node
+	told      map[string]string         // by UID: the last event about a pod
+	planned   map[string]decide.Binding // by UID: where a waiting pod was placed
+	pauses    map[string]pause          // by Provisioner
 	avoided   map[offering]avoidance
 }
 
@@ -36,6 +39,7 @@ func newHistory() history {
 	return history{
 		firstSeen: map[string]time.Time{},
 		told:      map[string]string{},
+		planned:   map[string]decide.Binding{},
 		pauses:    map[string]pause{},
 		avoided:   map[offering]avoidance{},
 	}
@@ -53,6 +57,35 @@ func (h *history) prune(s *cluster.Snapshot) {
 			delete(h.told, uid)
 		}
 	}
+	maps.DeleteFunc(h.planned, func(uid string, _ decide.Binding) bool { return !waiting[uid] })
+}
+
+// place notes where a plan put the pods that still wait, so that the next plan
+// leaves them there.
+func (h *history) place(plan *decide.Plan, bought *launched) {
+	clear(h.planned)
+	for _, b := range plan.Bindings {
+		if b.From == "" {
+			h.planned[b.Pod.UID] = b
+		}
+	}
+	for _, d := range bought.nodes {
+		for _, pod := range d.machine.Pods {
+			h.planned[pod.UID] = decide.Binding{Pod: pod, Node: d.instance.NodeName}
+		}
+	}
+}
+
+// placements returns the noted places of the pods that still wait, in the order
+// of the snapshot.
+func (h *history) placements(s *cluster.Snapshot) []decide.Binding {
+	var out []decide.Binding
+	for _, p := range pending(s) {
+		if b, ok := h.planned[p.UID]; ok {
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 // earliest returns when the first of the order's pods was seen waiting.

@@ -116,6 +116,11 @@ func (a *Agent) fill(ctx context.Context, fresh *verifier, o *order, out *launch
 
 // settle creates the Node object of an instance and binds its pods.
 func (a *Agent) settle(ctx context.Context, fresh *verifier, d delivered, out *launched) {
+	if d.instance.NodeName == "" {
+		a.ledger.unsettled() // the cloud does not know its name yet
+		out.fellShort()
+		return
+	}
 	node := nodeFor(d.order.by, d.machine, d.instance)
 	if !a.createNode(ctx, node) {
 		out.fellShort()

@@ -37,14 +37,16 @@ func (a *Agent) observe(ctx context.Context) *view {
 	return v
 }
 
-func (v *view) input(o Options) decide.Input {
+// input is what the core decides on.
+func (a *Agent) input(v *view) decide.Input {
 	in := decide.Input{
 		Now:      v.now,
 		Snapshot: v.snapshot,
+		Planned:  a.history.placements(v.snapshot),
 		Settings: decide.Settings{
-			NodeCost:       o.NodeCost,
-			StartupTimeout: o.StartupTimeout,
-			PackingBudget:  o.PackingBudget,
+			NodeCost:       a.options.NodeCost,
+			StartupTimeout: a.options.StartupTimeout,
+			PackingBudget:  a.options.PackingBudget,
 		},
 	}
 	for _, p := range v.provisioners {

@@ -21,6 +21,9 @@ type Observer interface {
 	Provisioners() []*api.Provisioner
 	// NodeTemplates returns the node profiles, sorted by name. They may not be changed.
 	NodeTemplates() []*api.AWSNodeTemplate
+	// Rejected returns the Provisioners and node profiles that exist but cannot be
+	// read, and that the other lists lack.
+	Rejected() []cluster.Rejection
 }
 
 // Signals tells when to look.

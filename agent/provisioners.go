@@ -1,12 +1,17 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -56,7 +61,24 @@ func (a *Agent) provisioners(ctx context.Context) []*provisioner {
 		}
 		out = append(out, p)
 	}
+	for _, r := range a.cluster.Rejected() {
+		if r.Object.Kind == api.ProvisionerKind {
+			out = append(out, unreadable(r))
+		}
+	}
+	slices.SortFunc(out, func(a, b *provisioner) int { return cmp.Compare(a.raw.Name, b.raw.Name) })
 	return out
+}
+
+// unreadable stands for a Provisioner that cannot be read. It buys nothing, and
+// its nodes stay: without it they would look as if it had been deleted.
+func unreadable(r cluster.Rejection) *provisioner {
+	raw := &api.Provisioner{}
+	raw.Name, raw.UID = r.Object.Name, types.UID(r.Object.UID)
+	raw.Spec.Disruption = &api.Disruption{Drift: ptr.To(false)}
+	p := &provisioner{raw: raw, spec: raw.Defaulted()}
+	p.block(reasonValidation, r.Err.Error())
+	return p
 }
 
 func (p *provisioner) block(reason, message string) { p.reason, p.blocked = reason, message }

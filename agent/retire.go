@@ -22,12 +22,15 @@ func (a *Agent) mark(ctx context.Context, plan *decide.Plan) {
 		change := cluster.NodeChange{RemoveAnnotations: []string{api.AnnotationEmptiness}}
 		if !m.Since.IsZero() {
 			change = cluster.NodeChange{SetAnnotations: map[string]string{
-				api.AnnotationEmptiness: m.Since.UTC().Format(time.RFC3339),
+				api.AnnotationEmptiness: wholeSeconds(m.Since).UTC().Format(time.RFC3339),
 			}}
 		}
 		a.patchNode(ctx, m.Node, change)
 	}
 }
+
+// wholeSeconds rounds up, so that no node is taken for empty longer than it is.
+func wholeSeconds(t time.Time) time.Time { return t.Add(time.Second - 1).Truncate(time.Second) }
 
 // remove carries out a plan's removals. What must go is deleted at once. What goes
 // voluntarily is tainted and annotated first: once its replacements are up, and

@@ -53,10 +53,11 @@ func (a *Agent) provision(ctx context.Context, v *view) (summary, *decide.Plan) 
 	for {
 		sum.rounds++
 		a.metrics.rounds.Inc()
-		plan := a.plan(v.input(a.options))
+		plan := a.plan(a.input(v))
 		bought := a.launch(ctx, v, &plan)
 		sum.launched += len(bought.nodes)
 		sum.bound += bought.bound + a.bind(ctx, v, &plan)
+		a.history.place(&plan, bought)
 		sum.removals += len(plan.Removals)
 		a.mark(ctx, &plan)
 		a.remove(ctx, v, &plan, bought)

@@ -52,7 +52,9 @@ func byUID(s *cluster.Snapshot) map[string]*cluster.Pod {
 
 // machine reports whether all of the machine's pods and its Provisioner are as planned.
 func (c *verifier) machine(m *decide.Machine) bool {
-	return c.provisioner(m.Provisioner) && !slices.ContainsFunc(m.Pods, func(p cluster.PodKey) bool { return !c.pod(p) })
+	return c.provisioner(m.Provisioner) &&
+		!slices.ContainsFunc(m.Pods, func(p cluster.PodKey) bool { return !c.pod(p) }) &&
+		!slices.ContainsFunc(m.Moving, func(p decide.Move) bool { return !c.pod(p.Pod) })
 }
 
 // provisioner reports whether it still exists as it was planned with.

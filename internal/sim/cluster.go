@@ -39,6 +39,13 @@ func (c *Cluster) NodeTemplates() []*api.AWSNodeTemplate {
 	return c.world.published.templates
 }
 
+// Rejected returns what a test made unreadable.
+func (c *Cluster) Rejected() []cluster.Rejection {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	return c.world.published.rejected
+}
+
 // Changed has a token when something changed since it was last drained.
 func (c *Cluster) Changed() <-chan struct{} { return c.changes }
 

@@ -36,6 +36,9 @@ func (w *World) Apply(p *api.Provisioner) {
 	})
 }
 
+// Reject makes a Provisioner unreadable for the processes; nil makes it readable again.
+func (w *World) Reject(name string, err error) { w.edit(func() { w.unreadable[name] = err }) }
+
 // ApplyTemplate creates a node profile or replaces its spec.
 func (w *World) ApplyTemplate(t *api.AWSNodeTemplate) {
 	w.edit(func() { w.templates[t.Name] = t.DeepCopy() })
@@ -154,24 +157,25 @@ type lease struct{ cancel context.CancelFunc }
 // leaseRetry is how often a candidate tries to become the leader.
 const leaseRetry = 2 * time.Second
 
-// Lead runs the function while this process holds the lease, which it gives back
-// when the function returns. It waits while another process holds it.
+// Lead waits for the lease and calls the function once, with a context that ends
+// when the lease is lost. The lease is given back when it returns.
 func (c *Cluster) Lead(ctx context.Context, run func(context.Context)) error {
-	for ctx.Err() == nil {
-		leading, cancel := context.WithCancel(ctx)
+	leading, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for {
 		if held := c.world.acquire(cancel); held != nil {
 			run(leading)
 			c.world.release(held)
+			return nil
 		}
-		cancel()
 		timer := time.NewTimer(leaseRetry)
 		select {
 		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
 		case <-timer.C:
 		}
-		timer.Stop()
 	}
-	return ctx.Err()
 }
 
 func (w *World) acquire(cancel context.CancelFunc) *lease {

@@ -62,6 +62,7 @@ type World struct {
 	budgets      []Budget
 	provisioners map[string]*api.Provisioner
 	templates    map[string]*api.AWSNodeTemplate
+	unreadable   map[string]error // Provisioners
 	events       []Event
 	machines     map[string]*machine
 	deliveries   map[string]offer.Delivery // by launch id
@@ -84,6 +85,7 @@ type published struct {
 	snapshot     *cluster.Snapshot
 	provisioners []*api.Provisioner
 	templates    []*api.AWSNodeTemplate
+	rejected     []cluster.Rejection
 }
 
 // Event is an event that an agent has reported.
@@ -105,6 +107,7 @@ func New(options Options) *World {
 		daemonSets:   map[string]*corev1.PodTemplateSpec{},
 		provisioners: map[string]*api.Provisioner{},
 		templates:    map[string]*api.AWSNodeTemplate{},
+		unreadable:   map[string]error{},
 		machines:     map[string]*machine{},
 		deliveries:   map[string]offer.Delivery{},
 		pools:        map[pool]int{},
@@ -185,6 +188,11 @@ func (w *World) state() published {
 	s.Sort()
 	out := published{snapshot: s}
 	for _, name := range slices.Sorted(maps.Keys(w.provisioners)) {
+		if err := w.unreadable[name]; err != nil {
+			ref := cluster.ObjectRef{Kind: api.ProvisionerKind, Name: name, UID: string(w.provisioners[name].UID)}
+			out.rejected = append(out.rejected, cluster.Rejection{Object: ref, Err: err})
+			continue
+		}
 		out.provisioners = append(out.provisioners, w.provisioners[name].DeepCopy())
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.templates)) {

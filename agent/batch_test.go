@@ -1,0 +1,188 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+// The window closes when no pod has come for the idle time.
+func TestBatchWindow(t *testing.T) {
+	cases := map[string]struct {
+		pods     int
+		every    time.Duration
+		want     time.Duration // from the first pod to the launch call
+		launches int
+	}{
+		"a single pod waits the idle time only":          {pods: 1, want: time.Second, launches: 1},
+		"seven pods every 500 ms are one batch":          {pods: 7, every: 500 * time.Millisecond, want: 4 * time.Second, launches: 1},
+		"pods that keep coming wait the longest at most": {pods: 40, every: 500 * time.Millisecond, want: 10 * time.Second},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{LaunchTime: time.Millisecond}, func(r *rig) {
+				r.Apply(testProvisioner("default"))
+				r.start(Options{BatchIdle: time.Second, BatchMax: 10 * time.Second}, nil)
+				time.Sleep(5 * time.Second) // let the status settle
+				began := time.Now()
+				go func() {
+					for i := range c.pods {
+						r.Deploy(sim.Workload{Name: fmt.Sprintf("web-%02d", i), Replicas: 1, Spec: sim.Requests("100m", "100Mi")})
+						time.Sleep(c.every)
+					}
+				}()
+				r.until("something is launched", func() bool { return len(r.Launches()) > 0 })
+				if took := time.Since(began); took < c.want || took > c.want+300*time.Millisecond {
+					t.Errorf("launched after %s, want about %s", took, c.want)
+				}
+				time.Sleep(time.Minute)
+				if got := len(r.Launches()); c.launches > 0 && got != c.launches {
+					t.Errorf("%d launches, want %d", got, c.launches)
+				}
+			})
+		})
+	}
+}
+
+func limitCPU(cores string) func(*api.ProvisionerSpec) {
+	return func(s *api.ProvisionerSpec) {
+		s.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cores)}}
+	}
+}
+
+// cores sums what was bought.
+func (r *rig) cores() int64 {
+	var sum int64
+	sizes := map[string]int64{}
+	for _, it := range sim.Catalogue() {
+		sizes[it.Name] = it.Capacity[string(corev1.ResourceCPU)] / 1000
+	}
+	for _, m := range r.Machines() {
+		sum += sizes[m.InstanceType]
+	}
+	return sum
+}
+
+// A burst gets what the limit allows, and never more; the rest is told why.
+func TestBurstAgainstLimit(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", limitCPU("20")))
+		r.start(Options{}, nil)
+		for wave := range 4 { // the later waves come while machines are in flight
+			r.Deploy(sim.Workload{Name: fmt.Sprintf("wave-%d", wave), Replicas: 50, Spec: sim.Requests("500m", "500Mi")})
+			time.Sleep(700 * time.Millisecond)
+		}
+		r.never(5*time.Minute, "the limit is exceeded", func() bool { return r.cores() > 20 })
+		if got := r.cores(); got < 16 {
+			t.Errorf("bought %d cores, want close to the limit of 20", got)
+		}
+		if got := len(r.Events(eventUnplaceable)); got == 0 {
+			t.Error("no event tells the other pods why they wait")
+		}
+		status := r.Provisioner("default").Status
+		if status.Resources.Cpu().Value() != r.cores() || status.Nodes != int64(len(r.ours())) {
+			t.Errorf("the status counts %v on %d nodes, want %d cores on %d", status.Resources, status.Nodes, r.cores(), len(r.ours()))
+		}
+	})
+}
+
+// An offering without capacity leads to another one in the same turn.
+func TestInsufficientCapacity(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		for _, it := range sim.Catalogue() {
+			for _, o := range it.Offerings {
+				if it.Name != "r5.xlarge" {
+					r.Capacity(it.Name, o.Zone, o.CapacityType, 0)
+				}
+			}
+		}
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("500m", "500Mi")})
+		took := r.until("all pods are bound", func() bool { return r.count("web", bound) == 2 })
+		if calls := time.Duration(len(r.Launches())) * time.Second; took > calls+500*time.Millisecond {
+			t.Errorf("took %s for %d launch calls of 1 s", took, len(r.Launches()))
+		}
+		if got := r.Machines()[0].InstanceType; got != "r5.xlarge" {
+			t.Errorf("bought %s, want the only type with capacity", got)
+		}
+		if len(r.Events(eventLaunchFailed)) == 0 {
+			t.Error("no event tells of the refusals")
+		}
+	})
+}
+
+// Half of an order is served; the rest of the pods are planned again at once.
+func TestPartialDelivery(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"c5.large", "m5.large"} }))
+		for _, zone := range sim.Zones {
+			r.Capacity("c5.large", zone, api.CapacityOnDemand, 1)
+		}
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 6, Spec: sim.Requests("1500m", "1Gi")})
+		r.until("all pods are bound", func() bool { return r.count("web", bound) == 6 })
+		if got := len(r.Machines()); got != 6 {
+			t.Errorf("bought %d machines for six pods that need one each", got)
+		}
+	})
+}
+
+// Pods that are deleted while their machine is being bought do no harm.
+func TestPodsDeletedMeanwhile(t *testing.T) {
+	inBubble(t, sim.Options{LaunchTime: 5 * time.Second}, func(r *rig) {
+		r.Apply(testProvisioner("default", emptyAfter(10)))
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 4, Spec: sim.Requests("500m", "500Mi")})
+		time.Sleep(2 * time.Second) // the launch call is under way
+		r.Scale("web", 0)
+		r.until("the node is there", func() bool { return len(r.ours()) == 1 })
+		r.until("nothing is left", r.nothingLeft)
+	})
+}
+
+// A launch whose outcome is unknown buys nothing twice.
+func TestLaunchOutcomeUnknown(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		lost := 0
+		r.start(Options{}, func(call string, when sim.When) error {
+			if call == "Launch" && when == sim.After && lost < 5 {
+				lost++
+				return errors.New("the connection was reset")
+			}
+			return nil
+		})
+		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("500m", "500Mi")})
+		r.until("the workload runs", r.allRun("web", 2))
+		if got := len(r.Machines()); got != 1 {
+			t.Errorf("bought %d machines, want 1", got)
+		}
+	})
+}
+
+// Nothing is bought before the caches are filled and the instances were listed.
+func TestNothingBeforeAccounting(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		blind := true
+		r.start(Options{}, func(call string, _ sim.When) error {
+			if call == "Instances" && blind {
+				return errors.New("request limit exceeded")
+			}
+			return nil
+		})
+		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("500m", "500Mi")})
+		r.never(time.Minute, "something is launched", func() bool { return len(r.Launches()) > 0 })
+		blind = false
+		r.until("the workload runs", r.allRun("web", 2))
+	})
+}

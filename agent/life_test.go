@@ -1,0 +1,159 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+// served starts an agent and waits until the workload runs on initialized nodes.
+func (r *rig) served(p *api.Provisioner, load sim.Workload) *running {
+	r.Helper()
+	r.Apply(p)
+	a := r.start(Options{}, nil)
+	r.Deploy(load)
+	r.until("the workload runs", r.allRun(load.Name, load.Replicas))
+	r.until("all nodes are up", r.allUp)
+	return a
+}
+
+func (r *rig) allUp() bool {
+	for _, n := range r.ours() {
+		if n.Labels[api.LabelInitialized] != "true" {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *rig) nothingLeft() bool { return len(r.ours()) == 0 && len(r.Machines()) == 0 }
+
+func TestEmptinessAfterTTL(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.DaemonSet("logs", sim.Requests("50m", "50Mi"))
+		r.served(testProvisioner("default", emptyAfter(30)), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("1", "1Gi")})
+		r.Scale("web", 0)
+		took := r.until("nothing is left", r.nothingLeft)
+		if took < 30*time.Second || took > 40*time.Second {
+			t.Errorf("the empty node went after %s, want 30 s and a little", took)
+		}
+	})
+}
+
+func TestEmptinessAtOnce(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", emptyAfter(0)), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("1", "1Gi")})
+		r.Scale("web", 0)
+		if took := r.until("nothing is left", r.nothingLeft); took > 6*time.Second {
+			t.Errorf("the empty node went after %s, want at once", took)
+		}
+	})
+}
+
+func TestEmptinessNotSet(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("1", "1Gi")})
+		r.Scale("web", 0)
+		r.never(2*time.Hour, "the empty node goes", r.nothingLeft)
+	})
+}
+
+// A pod that comes while the node counts as empty takes the mark away.
+func TestEmptinessEnds(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", emptyAfter(30)), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("1", "1Gi")})
+		marked := func() bool { return len(r.ours()) == 1 && r.ours()[0].Annotations[api.AnnotationEmptiness] != "" }
+		r.Scale("web", 0)
+		r.until("the node is marked", marked)
+		r.Scale("web", 1)
+		r.until("the mark is gone", func() bool { return !marked() })
+		r.never(time.Minute, "the node goes", r.nothingLeft)
+	})
+}
+
+// An expired node goes only when its replacement is up, so that the pods move at once.
+func TestExpiryReplacesFirst(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", expireAfter(600), emptyAfter(30)),
+			sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
+		old := r.ours()[0].Name
+		r.until("a replacement is there", func() bool { return len(r.ours()) == 2 })
+		exists := func() bool {
+			for _, n := range r.ours() {
+				if n.Name == old {
+					return true
+				}
+			}
+			return false
+		}
+		for exists() {
+			if running := r.count("web", isRunning); running < 2 && !r.allUp() {
+				t.Fatalf("%d pods run while the replacement is not up\n%s", running, r.describe())
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		r.until("the workload runs", r.allRun("web", 2))
+		if got := len(r.ours()); got != 1 {
+			t.Errorf("%d nodes are left, want the replacement alone", got)
+		}
+	})
+}
+
+// An expired node whose replacement cannot be bought stays.
+func TestExpiryKeepsWithoutReplacement(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", expireAfter(300)), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
+		for _, it := range sim.Catalogue() {
+			for _, o := range it.Offerings {
+				r.Capacity(it.Name, o.Zone, o.CapacityType, 0)
+			}
+		}
+		r.never(20*time.Minute, "a pod is disturbed", func() bool { return r.count("web", isRunning) != 2 })
+		if got := len(r.ours()); got != 1 {
+			t.Errorf("%d nodes, want the old one", got)
+		}
+	})
+}
+
+// A machine that never comes up is replaced, with another offering.
+func TestNeverUp(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		var dud offer.Instance
+		r.NeverBoots(func(i offer.Instance) bool {
+			if dud.ID == "" {
+				dud = i
+			}
+			return i.ID == dud.ID
+		})
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
+		took := r.until("the workload runs", r.allRun("web", 2))
+		if took < 15*time.Minute || took > 17*time.Minute {
+			t.Errorf("it took %s, want the startup timeout of 15 min and a boot", took)
+		}
+		r.until("the dud is gone", func() bool { return len(r.Machines()) == 1 && len(r.ours()) == 1 })
+		if got := len(r.Events(eventNeverRegistered)); got != 1 {
+			t.Errorf("%d events %s, want 1", got, eventNeverRegistered)
+		}
+		second := r.Machines()[0]
+		if second.InstanceType == dud.InstanceType && second.Zone == dud.Zone {
+			t.Errorf("the offering %s in %s was bought again", dud.InstanceType, dud.Zone)
+		}
+	})
+}
+
+// A node whose instance is gone is let go, and its pods run elsewhere.
+func TestInstanceGone(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
+		time.Sleep(2 * time.Minute)
+		old := r.ours()[0]
+		r.TerminateInstance(r.Machines()[0].ID)
+		r.until("the node is let go", func() bool { return len(r.ours()) == 0 || r.ours()[0].Name != old.Name })
+		r.until("the workload runs", r.allRun("web", 2))
+	})
+}
