@@ -85,7 +85,7 @@ func (a *account) testEKSToken(t *testing.T) {
 		}, metav1.CreateOptions{})
 		if !valid {
 			if !apierrors.IsUnauthorized(err) {
-				t.Errorf("token for %s: error = %v, want unauthorized", cluster, err)
+				t.Errorf("token for %s: error = %v, want 401", cluster, err)
 			}
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -198,8 +199,8 @@ func (s *Sandbox) Env() []string {
 func (s *Sandbox) Stop() error {
 	s.stopOnce.Do(func() {
 		var errs []error
-		for i := len(s.closers) - 1; i >= 0; i-- {
-			errs = append(errs, s.closers[i]())
+		for _, closeOne := range slices.Backward(s.closers) {
+			errs = append(errs, closeOne())
 		}
 		if s.temporary {
 			errs = append(errs, os.RemoveAll(s.Dir))

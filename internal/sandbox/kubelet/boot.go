@@ -92,6 +92,7 @@ func (s *Simulator) configure(ctx context.Context, m Machine) (*kubelet, error) 
 		return nil, err
 	}
 	node.Status.NodeInfo.OSImage = image
+	node.Status.NodeInfo.KubeletVersion = s.version
 	return &kubelet{simulator: s, machine: m, settings: settings, node: node, ownLabels: own}, nil
 }
 

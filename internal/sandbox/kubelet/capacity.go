@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -129,9 +130,7 @@ func (h hardware) kubeReserved(settings userdata.Kubelet) corev1.ResourceList {
 		reserved[corev1.ResourceCPU] = *resource.NewMilliQuantity(reservedMilliCPU(h.machine.cpus), resource.DecimalSI)
 		reserved[corev1.ResourceEphemeralStorage] = *resource.NewQuantity(gib, resource.BinarySI)
 	}
-	for name, quantity := range settings.KubeReserved {
-		reserved[name] = quantity
-	}
+	maps.Copy(reserved, settings.KubeReserved)
 	return reserved
 }
 
@@ -156,9 +155,7 @@ func (h hardware) evictionHard(settings userdata.Kubelet) map[string]string {
 	if h.family == userdata.Windows {
 		thresholds["memory.available"] = "500Mi"
 	}
-	for signal, value := range settings.EvictionHard {
-		thresholds[signal] = value
-	}
+	maps.Copy(thresholds, settings.EvictionHard)
 	return thresholds
 }
 

@@ -3,6 +3,7 @@ package kubelet
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -39,7 +40,7 @@ func readMachineTypes(catalogue []byte) (map[string]machineType, error) {
 		return nil, fmt.Errorf("read catalogue of instance types: %w", err)
 	}
 	if len(rows) == 0 {
-		return nil, fmt.Errorf("read catalogue of instance types: it is empty")
+		return nil, errors.New("read catalogue of instance types: it is empty")
 	}
 	columns := map[string]int{}
 	for i, name := range rows[0] {

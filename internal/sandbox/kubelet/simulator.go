@@ -87,9 +87,11 @@ type Simulator struct {
 	config Config
 	types  map[string]machineType
 	admin  kubernetes.Interface
-	ctx    context.Context // of all machines
-	cancel context.CancelFunc
-	boots  sync.WaitGroup
+	// version is the kubelets': images are published for the cluster's version.
+	version string
+	ctx     context.Context // of all machines
+	cancel  context.CancelFunc
+	boots   sync.WaitGroup
 
 	mu    sync.Mutex
 	nodes map[string]*powered // by instance ID
@@ -112,8 +114,15 @@ func New(config Config) (*Simulator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make client of the API server: %w", err)
 	}
+	server, err := admin.Discovery().ServerVersion()
+	if err != nil {
+		return nil, fmt.Errorf("ask the API server for its version: %w", err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Simulator{config: config, types: types, admin: admin, ctx: ctx, cancel: cancel, nodes: map[string]*powered{}}, nil
+	return &Simulator{
+		config: config, types: types, admin: admin, version: server.GitVersion,
+		ctx: ctx, cancel: cancel, nodes: map[string]*powered{},
+	}, nil
 }
 
 // Boot powers a machine on and returns at once. A machine that is on already stays

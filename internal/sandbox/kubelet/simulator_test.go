@@ -43,7 +43,11 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.Stop() })
+	t.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
 	simulator, err := New(Config{
 		ClusterName: "demo", Region: "eu-west-1", Catalogue: []byte(testCatalogue), BootDelay: 50 * time.Millisecond,
 		Admin: p.RESTConfig(), KubeletLabel: plane.KubeletLabel, KubeletLabelValue: plane.KubeletLabelValue,
@@ -158,6 +162,9 @@ func (w *world) testLifeOfANode(t *testing.T) {
 	}
 	if got := node.Status.Allocatable.Pods().Value(); got != 12 {
 		t.Errorf("allocatable pods = %d, want 12", got)
+	}
+	if got := node.Status.NodeInfo.KubeletVersion; !strings.HasPrefix(got, "v1.") {
+		t.Errorf("kubelet version = %q, want the cluster's", got)
 	}
 	// The node-lifecycle controller takes its own taint away.
 	eventually(t, func() bool {

@@ -16,10 +16,11 @@ const (
 	// loopback address is not valid there and nothing connects to it.
 	advertiseAddress = "192.0.2.1"
 
-	// KubeletLabel and KubeletLabelValue mark the Node objects whose kubelet kwok
-	// plays. It is a label because kwok notices its removal, which it does not for
-	// an annotation: removing it is how a simulated kubelet dies.
-	KubeletLabel      = "kwok.x-k8s.io/node"
+	// KubeletLabel marks the Node objects whose kubelet kwok plays. It is a label
+	// because kwok notices its removal, which it does not for an annotation: removing
+	// it is how a simulated kubelet dies.
+	KubeletLabel = "kwok.x-k8s.io/node"
+	// KubeletLabelValue is the value of KubeletLabel.
 	KubeletLabelValue = "fake"
 
 	// maxInFlight is the API server's limit on concurrent requests. Clients are all

@@ -37,20 +37,20 @@ func newAuthority(commonName string) (*identity, error) {
 
 // issueClient makes a client certificate: the API server takes the common name as
 // the user and the organisations as the groups.
-func (ca *identity) issueClient(user string, groups ...string) (*identity, error) {
+func (id *identity) issueClient(user string, groups ...string) (*identity, error) {
 	template := certificateTemplate(pkix.Name{CommonName: user, Organization: groups})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	return sign(template, ca)
+	return sign(template, id)
 }
 
 // issueServer makes a serving certificate for the API server's loopback address
 // and for the names under which pods know it.
-func (ca *identity) issueServer(commonName string) (*identity, error) {
+func (id *identity) issueServer(commonName string) (*identity, error) {
 	template := certificateTemplate(pkix.Name{CommonName: commonName})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
 	template.IPAddresses = []net.IP{net.ParseIP(loopback), net.ParseIP(kubernetesServiceIP)}
-	return sign(template, ca)
+	return sign(template, id)
 }
 
 func certificateTemplate(subject pkix.Name) *x509.Certificate {
@@ -87,19 +87,19 @@ func sign(template *x509.Certificate, issuer *identity) (*identity, error) {
 	return &identity{certificate: certificate, key: key}, nil
 }
 
-func (i *identity) certificatePEM() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.certificate.Raw})
+func (id *identity) certificatePEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: id.certificate.Raw})
 }
 
-func (i *identity) keyPEM() ([]byte, error) { return privateKeyPEM(i.key) }
+func (id *identity) keyPEM() ([]byte, error) { return privateKeyPEM(id.key) }
 
 // write stores the pair as NAME.crt and NAME.key in dir.
-func (i *identity) write(dir, name string) error {
-	key, err := i.keyPEM()
+func (id *identity) write(dir, name string) error {
+	key, err := id.keyPEM()
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, name+".crt"), i.certificatePEM(), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name+".crt"), id.certificatePEM(), 0o600); err != nil {
 		return fmt.Errorf("write certificate of %s: %w", name, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, name+".key"), key, 0o600); err != nil {

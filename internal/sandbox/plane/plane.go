@@ -94,19 +94,19 @@ func startOnce(ctx context.Context, config Config) (_ *Plane, err error) {
 			err = errors.Join(err, p.Stop())
 		}
 	}()
-	if err := p.prepare(); err != nil {
+	if err := p.prepare(ctx); err != nil {
 		return nil, err
 	}
 	return p, p.startComponents(ctx, chosen)
 }
 
 // prepare writes the files that the components read.
-func (p *Plane) prepare() error {
+func (p *Plane) prepare(ctx context.Context) error {
 	ca, err := p.state.prepare(p.Host, p.webhook.url())
 	if err != nil {
 		return err
 	}
-	stages, err := exec.Command(p.config.Binary, "kwok-stages").Output()
+	stages, err := exec.CommandContext(ctx, p.config.Binary, "kwok-stages").Output()
 	if err != nil {
 		return fmt.Errorf("read kwok's stages from %s: %w", p.config.Binary, err)
 	}

@@ -104,7 +104,7 @@ func TestPlane(t *testing.T) {
 				t.Errorf("token %q: %v", token, err)
 			}
 			if !allowed && !apierrors.IsUnauthorized(err) {
-				t.Errorf("token %q: error = %v, want unauthorized", token, err)
+				t.Errorf("token %q: error = %v, want 401", token, err)
 			}
 		}
 	})
@@ -202,8 +202,7 @@ func TestStartNamesTheComponentThatFailed(t *testing.T) {
 
 	plane, err := Start(t.Context(), config)
 	if err == nil {
-		plane.Stop()
-		t.Fatal("Start succeeded on a port that is in use")
+		t.Fatal("Start succeeded on a port that is in use", plane.Stop())
 	}
 	if !errors.Is(err, errPortTaken) || !strings.HasPrefix(err.Error(), "kube-apiserver stopped: port already in use") {
 		t.Errorf("error = %v, want the API server's", err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,12 +27,11 @@ file of ` + "`sandbox up`" + ` sets.`,
 			kubectl := exec.CommandContext(command.Context(), binary, append([]string{"kubectl"}, args...)...)
 			kubectl.Stdin, kubectl.Stdout, kubectl.Stderr = os.Stdin, command.OutOrStdout(), command.ErrOrStderr()
 			err = kubectl.Run()
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
+			if err != nil {
 				// It has said why itself.
-				return fmt.Errorf("kubectl ended with %s", exit)
+				return fmt.Errorf("run kubectl: %w", err)
 			}
-			return err
+			return nil
 		},
 	}
 }

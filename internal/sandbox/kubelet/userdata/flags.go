@@ -91,7 +91,7 @@ func (k *Kubelet) mergeLabels(labels map[string]string) error {
 // pairs splits key=value,key=value; the separator within a pair differs by flag.
 func pairs(list, separator string) map[string]string {
 	split := map[string]string{}
-	for _, pair := range strings.Split(list, ",") {
+	for pair := range strings.SplitSeq(list, ",") {
 		if pair = strings.TrimSpace(pair); pair != "" {
 			key, value, _ := strings.Cut(pair, separator)
 			split[strings.TrimSpace(key)] = strings.TrimSpace(value)
@@ -103,7 +103,7 @@ func pairs(list, separator string) map[string]string {
 // parseTaints reads key=value:Effect,key:Effect.
 func parseTaints(list string) ([]corev1.Taint, error) {
 	var taints []corev1.Taint
-	for _, text := range strings.Split(list, ",") {
+	for text := range strings.SplitSeq(list, ",") {
 		if text == "" {
 			continue
 		}

@@ -27,8 +27,8 @@ type part struct {
 // splitParts takes MIME multipart user data apart, as cloud-init does. Anything
 // else is one part whose media type is told by its first line.
 func splitParts(data []byte) ([]part, error) {
-	message, err := mail.ReadMessage(bytes.NewReader(data))
-	if err != nil || message.Header.Get("Content-Type") == "" {
+	message, ok := readMessage(data)
+	if !ok {
 		return []part{{mediaType: plainMediaType(data), content: data}}, nil
 	}
 	mediaType, parameters, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
@@ -55,6 +55,12 @@ func splitParts(data []byte) ([]part, error) {
 		}
 		parts = append(parts, read)
 	}
+}
+
+// readMessage reads the headers of user data, if it has those of MIME.
+func readMessage(data []byte) (message *mail.Message, ok bool) {
+	message, err := mail.ReadMessage(bytes.NewReader(data))
+	return message, err == nil && message.Header.Get("Content-Type") != ""
 }
 
 func readPart(p *multipart.Part) (part, error) {

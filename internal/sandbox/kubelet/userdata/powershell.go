@@ -52,7 +52,7 @@ func powerShellCall(script string) (line string, ok bool) {
 	if variable := powerShellPath.FindStringSubmatch(script); variable != nil {
 		callees = append(callees, variable[1])
 	}
-	for _, line := range strings.Split(script, "\n") {
+	for line := range strings.SplitSeq(script, "\n") {
 		called, isCall := strings.CutPrefix(strings.TrimSpace(line), "&")
 		if !isCall {
 			continue
