@@ -1,0 +1,27 @@
+# The role of the agent.
+resource "packhorse_irsa_role" "agent" {
+  name       = "prod-packhorse-agent"
+  preset     = "agent"
+  node_roles = ["prod-node"]
+
+  service_accounts = [{ namespace = "packhorse", name = "packhorse-agent" }]
+}
+
+# A role for any other workload.
+resource "packhorse_irsa_role" "reports" {
+  name             = "prod-reports"
+  service_accounts = [{ namespace = "reports", name = "writer" }]
+
+  policies = {
+    write = jsonencode({
+      Version = "2012-10-17"
+      Statement = [{
+        Effect   = "Allow"
+        Action   = "s3:PutObject"
+        Resource = "arn:aws:s3:::reports/*"
+      }]
+    })
+  }
+
+  annotate_service_account = true
+}

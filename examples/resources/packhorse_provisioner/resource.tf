@@ -1,0 +1,28 @@
+resource "packhorse_provisioner" "default" {
+  name         = "default"
+  provider_ref = { name = packhorse_node_profile.default.name }
+
+  requirements = [
+    { key = "karpenter.sh/capacity-type", operator = "In", values = ["spot", "on-demand"] },
+    { key = "kubernetes.io/arch", operator = "In", values = ["amd64", "arm64"] },
+    { key = "karpenter.k8s.aws/instance-category", operator = "In", values = ["c", "m", "r"] },
+    { key = "karpenter.k8s.aws/instance-generation", operator = "Gt", values = ["4"] },
+  ]
+
+  labels = { "example.com/team" = "platform" }
+  limits = { cpu = "1000", memory = "4000Gi" }
+
+  consolidation             = { enabled = true }
+  ttl_seconds_until_expired = 30 * 24 * 60 * 60
+
+  disruption = {
+    budgets = [
+      { nodes = "10%" },
+      { nodes = "0", schedule = "0 9 * * mon-fri", duration = "8h" },
+    ]
+  }
+
+  timeouts {
+    delete = "45m"
+  }
+}
