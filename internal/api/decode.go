@@ -57,6 +57,9 @@ func decodeDocument(doc []byte, want schema.GroupVersionKind, into any) ([]strin
 	if err := decoder.Decode(&tree); err != nil {
 		return nil, fmt.Errorf("parse %s: %w", want.Kind, err)
 	}
+	if tree == nil {
+		return nil, fmt.Errorf("parse %s: the document is empty", want.Kind)
+	}
 	object, ok := tree.(map[string]any)
 	if !ok {
 		return nil, fmt.Errorf("parse %s: the document is %s, not an object", want.Kind, describe(tree))

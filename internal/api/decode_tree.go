@@ -171,8 +171,6 @@ func wanted(t reflect.Type) string {
 // describe shows a value with its type: `true is a boolean`.
 func describe(value any) string {
 	switch value.(type) {
-	case nil:
-		return "nothing is given"
 	case bool:
 		return show(value) + " is a boolean"
 	case json.Number, float64:

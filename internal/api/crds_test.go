@@ -1,0 +1,58 @@
+package api
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func TestCRDs(t *testing.T) {
+	var names []string
+	for _, definition := range CRDs() {
+		names = append(names, definition.Name)
+		var crd apiextensionsv1.CustomResourceDefinition
+		if err := yaml.UnmarshalStrict(definition.YAML, &crd); err != nil {
+			t.Fatalf("%s: %v", definition.Name, err)
+		}
+		if crd.Name != definition.Name || crd.Kind != "CustomResourceDefinition" || crd.Spec.Scope != apiextensionsv1.ClusterScoped {
+			t.Errorf("%s: %s %s, scope %s", definition.Name, crd.Kind, crd.Name, crd.Spec.Scope)
+		}
+		version := crd.Spec.Versions[0]
+		if !version.Served || !version.Storage || version.Subresources.Status == nil {
+			t.Errorf("%s: served %t, stored %t, subresources %v", definition.Name, version.Served, version.Storage, version.Subresources)
+		}
+	}
+	if diff := cmp.Diff([]string{"awsnodetemplates.karpenter.k8s.aws", "provisioners.karpenter.sh"}, names); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestTheTablesHoldEveryKey keeps the keys in the rules of the CRDs complete,
+// which the API server checks with the same table.
+func TestTheTablesHoldEveryKey(t *testing.T) {
+	want := slices.Sorted(slices.Values(append(WellKnownLabels(), slices.Collect(maps.Keys(aliases))...)))
+	for _, c := range loadManifests(t, "testdata/provisioners.yaml", "karpenter.sh/v1alpha5", ProvisionerKind) {
+		if c.Name != "every well-known key and alias" {
+			continue
+		}
+		p, _, err := DecodeProvisioner(c.document(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var required []string
+		for _, r := range p.Spec.Requirements {
+			required = append(required, r.Key)
+		}
+		for _, keys := range [][]string{required, p.Spec.PodOverrides, slices.Collect(maps.Keys(p.Spec.Labels))} {
+			if diff := cmp.Diff(want, slices.Sorted(slices.Values(keys))); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		}
+		return
+	}
+	t.Fatal("no such case")
+}

@@ -1,0 +1,202 @@
+package api
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+const referenceManifest = `
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata:
+  name: default
+  namespace: karpenter
+spec:
+  ttlSecondsAfterEmpty: 30
+  taints:
+    - {key: example.com/special, effect: NoSchedule}
+    - null
+  labels: {billing-team: my-team, unset: null}
+  requirements:
+    - {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand], minValues: 2}
+  limits: {resources: {cpu: 1000}}
+  disruption: {budgets: [{nodes: 3}]}
+  provider: {subnetSelector: {a: b}}
+`
+
+func TestDecodeProvisioner(t *testing.T) {
+	got, warnings, err := DecodeProvisioner([]byte(referenceManifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{
+		"spec.requirements[0].minValues: unknown field, ignored (did you mean values?)",
+		"metadata.namespace: Provisioner is cluster-scoped, the namespace is ignored",
+	}, warnings); diff != "" {
+		t.Errorf("warnings -want +got:\n%s", diff)
+	}
+	if got.Name != "default" || got.Namespace != "" || got.Kind != ProvisionerKind {
+		t.Errorf("metadata = %+v, kind %s", got.ObjectMeta, got.Kind)
+	}
+	spec := got.Spec
+	if cpu := spec.Limits.Resources[corev1.ResourceCPU]; cpu.Value() != 1000 {
+		t.Errorf("cpu limit = %s, want 1k", cpu.String())
+	}
+	spec.Limits, spec.Provider = nil, nil
+	if diff := cmp.Diff(ProvisionerSpec{
+		TTLSecondsAfterEmpty: ptr.To[int64](30),
+		Taints:               []corev1.Taint{{Key: "example.com/special", Effect: corev1.TaintEffectNoSchedule}},
+		Labels:               map[string]string{"billing-team": "my-team"},
+		Requirements:         []Requirement{{Key: LabelCapacityType, Operator: OpIn, Values: []string{"spot", "on-demand"}}},
+		Disruption:           &Disruption{Budgets: []Budget{{Nodes: "3"}}},
+	}, spec); diff != "" {
+		t.Errorf("spec -want +got:\n%s", diff)
+	}
+}
+
+func TestDecodeRefusesWhatIsNoManifest(t *testing.T) {
+	for name, c := range map[string]struct{ doc, want string }{
+		"nothing":      {"", "the document is empty"},
+		"a list":       {"[1]", "not an object"},
+		"a word":       {"hello", "not an object"},
+		"no YAML":      {"a: [", "parse Provisioner"},
+		"a key twice":  {"kind: Provisioner\nkind: Provisioner", `already set`},
+		"no kind":      {"apiVersion: karpenter.sh/v1alpha5", "kind: null is not Provisioner"},
+		"no version":   {"kind: Provisioner", "apiVersion: null has no kind Provisioner: use karpenter.sh/v1alpha5"},
+		"a spec of no": {"kind: Provisioner\napiVersion: karpenter.sh/v1alpha5\nspec: []", "spec: [] is a list: must be an object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, _, err := DecodeProvisioner([]byte(c.doc)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error = %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestDecodeNodeTemplateReadsJSON(t *testing.T) {
+	got, warnings, err := DecodeNodeTemplate([]byte(`{"apiVersion":"karpenter.k8s.aws/v1alpha1","kind":"AWSNodeTemplate","metadata":{"name":"a"},"spec":{"amiFamily":"AL2"}}`))
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("error %v, warnings %v", err, warnings)
+	}
+	if diff := cmp.Diff(NodeProfile{AMIFamily: ptr.To(FamilyAL2)}, got.Spec); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestBudgetNodes holds that numbers are read on all ways into the type.
+func TestBudgetNodes(t *testing.T) {
+	for text, want := range map[string]string{`3`: "3", `"3"`: "3", `"10%"`: "10%", `"ten"`: "ten"} {
+		var b Budget
+		if err := json.Unmarshal([]byte(`{"nodes":`+text+`,"reasons":["drift"]}`), &b); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if b.Nodes != want || len(b.Reasons) != 1 {
+			t.Errorf("%s = %+v, want nodes %q", text, b, want)
+		}
+	}
+	var b Budget
+	if err := json.Unmarshal([]byte(`{"nodes":true}`), &b); err == nil {
+		t.Errorf("true = %+v, want an error", b)
+	}
+	object := unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"disruption": map[string]any{"budgets": []any{map[string]any{"nodes": int64(3)}}},
+	}}}
+	var p Provisioner
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &p); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Spec.Disruption.Budgets[0].Nodes; got != "3" {
+		t.Errorf("nodes from the API = %q, want 3", got)
+	}
+}
+
+func TestInlineProfile(t *testing.T) {
+	inline := func(raw string) *Provisioner {
+		return &Provisioner{Spec: ProvisionerSpec{Provider: &runtime.RawExtension{Raw: []byte(raw)}}}
+	}
+	for name, c := range map[string]struct {
+		p    *Provisioner
+		want *NodeProfile
+	}{
+		"none":     {&Provisioner{}, &NodeProfile{}},
+		"empty":    {inline(`{}`), &NodeProfile{}},
+		"legacy":   {inline(`{"apiVersion":"extensions.karpenter.sh/v1alpha1","kind":"AWS","instanceProfile":"a"}`), &NodeProfile{InstanceProfile: ptr.To("a")}},
+		"unknown":  {inline(`{"context":"x","launchTemplate":"b"}`), &NodeProfile{LaunchTemplate: ptr.To("b")}},
+		"null":     {inline(`{"subnetSelector":null}`), &NodeProfile{}},
+		"a number": {inline(`{"instanceProfile":1}`), nil},
+		"no JSON":  {inline(`{`), nil},
+		"a list":   {inline(`[]`), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := c.p.InlineProfile()
+			if (err == nil) != (c.want != nil) {
+				t.Fatalf("error = %v", err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDefaultSelectors(t *testing.T) {
+	tagged := map[string]string{"kubernetes.io/cluster/prod": "*"}
+	own := map[string]string{"a": "b"}
+	path := field.NewPath("spec")
+	for name, c := range map[string]struct {
+		profile NodeProfile
+		cluster string
+		want    NodeProfile
+		missing []string
+	}{
+		"both missing":       {NodeProfile{}, "prod", NodeProfile{SubnetSelector: tagged, SecurityGroupSelector: tagged}, nil},
+		"own ones":           {NodeProfile{SubnetSelector: own, SecurityGroupSelector: own}, "prod", NodeProfile{SubnetSelector: own, SecurityGroupSelector: own}, nil},
+		"a launch template":  {NodeProfile{LaunchTemplate: ptr.To("a")}, "prod", NodeProfile{LaunchTemplate: ptr.To("a"), SubnetSelector: tagged}, nil},
+		"no cluster's name":  {NodeProfile{}, "", NodeProfile{}, []string{"spec.subnetSelector", "spec.securityGroupSelector"}},
+		"no name, no groups": {NodeProfile{SubnetSelector: own}, "", NodeProfile{SubnetSelector: own}, []string{"spec.securityGroupSelector"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, errs := c.profile.DefaultSelectors(c.cluster, path)
+			if diff := cmp.Diff(&c.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			var missing []string
+			for _, err := range errs {
+				missing = append(missing, err.Field)
+			}
+			if diff := cmp.Diff(c.missing, missing); diff != "" {
+				t.Errorf("missing -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLimitsOfLength(t *testing.T) {
+	profile := &NodeProfile{
+		UserData: ptr.To(strings.Repeat("x", maxUserData+1)),
+		Tags:     map[string]string{strings.Repeat("k", 129): "", "long": strings.Repeat("v", 257)},
+	}
+	if errs := ValidateNodeProfile(profile, field.NewPath("spec")); len(errs) != 3 {
+		t.Errorf("%d errors, want 3: %v", len(errs), errs)
+	}
+}
+
+func TestVolumeGiB(t *testing.T) {
+	for text, want := range map[string]int64{"4G": 4, "2G": 2, "20Gi": 20, "1": 1, "0": 0, "1025Mi": 2} {
+		var v BlockDevice
+		if err := json.Unmarshal([]byte(`{"volumeSize":"`+text+`"}`), &v); err != nil {
+			t.Fatal(err)
+		}
+		if got := VolumeGiB(*v.VolumeSize); got != want {
+			t.Errorf("VolumeGiB(%s) = %d, want %d", text, got, want)
+		}
+	}
+}

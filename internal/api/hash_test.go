@@ -1,0 +1,130 @@
+package api
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+)
+
+func hashed() *Provisioner {
+	return &Provisioner{Spec: ProvisionerSpec{
+		Labels:        map[string]string{"a": "1", "b": "2"},
+		Annotations:   map[string]string{"c": "3"},
+		Taints:        []corev1.Taint{{Key: "x", Effect: corev1.TaintEffectNoSchedule}, {Key: "y", Effect: corev1.TaintEffectNoExecute}},
+		StartupTaints: []corev1.Taint{{Key: "z", Effect: corev1.TaintEffectNoExecute}},
+		Requirements:  []Requirement{linux, amd64},
+		KubeletConfiguration: &KubeletConfiguration{
+			MaxPods:        ptr.To[int32](20),
+			SystemReserved: corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("1Gi")},
+		},
+		Provider: &runtime.RawExtension{Raw: []byte(`{"instanceProfile":"nodes","subnetSelector":{"a":"b"}}`)},
+	}}
+}
+
+// TestHashesStay pins the hashes: a change makes every node of every cluster drift.
+func TestHashesStay(t *testing.T) {
+	if got, want := hashed().Hash(), "ab18878305e5ed27"; got != want {
+		t.Errorf("Provisioner.Hash() = %s, want %s", got, want)
+	}
+	if got, want := (&Provisioner{}).Hash(), "2ae1c1a5781c4580"; got != want {
+		t.Errorf("Hash() of an empty Provisioner = %s, want %s", got, want)
+	}
+	if got, want := (&NodeProfile{}).Hash(), "ce3e2aa3e4488b20"; got != want {
+		t.Errorf("Hash() of an empty NodeProfile = %s, want %s", got, want)
+	}
+}
+
+func TestProvisionerHash(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*ProvisionerSpec)
+		drifts bool
+	}{
+		"labels":           {func(s *ProvisionerSpec) { s.Labels["a"] = "2" }, true},
+		"annotations":      {func(s *ProvisionerSpec) { s.Annotations = nil }, true},
+		"taints":           {func(s *ProvisionerSpec) { s.Taints[0].Value = "v" }, true},
+		"startupTaints":    {func(s *ProvisionerSpec) { s.StartupTaints = nil }, true},
+		"a taint's list":   {func(s *ProvisionerSpec) { s.Taints, s.StartupTaints = s.StartupTaints, s.Taints }, true},
+		"kubelet settings": {func(s *ProvisionerSpec) { s.KubeletConfiguration.MaxPods = ptr.To[int32](30) }, true},
+		"reserved":         {func(s *ProvisionerSpec) { s.KubeletConfiguration.SystemReserved["cpu"] = resource.MustParse("1") }, true},
+		"instance profile": {func(s *ProvisionerSpec) { s.Provider.Raw = []byte(`{"instanceProfile":"others"}`) }, true},
+		"broken provider":  {func(s *ProvisionerSpec) { s.Provider.Raw = []byte(`{"instanceProfile":1}`) }, true},
+
+		"inline selectors":       {func(s *ProvisionerSpec) { s.Provider.Raw = []byte(`{"instanceProfile":"nodes"}`) }, false},
+		"spelling of provider":   {func(s *ProvisionerSpec) { s.Provider.Raw = []byte(`{ "kind": "AWS", "instanceProfile": "nodes" }`) }, false},
+		"requirements":           {func(s *ProvisionerSpec) { s.Requirements = nil }, false},
+		"instanceTypes":          {func(s *ProvisionerSpec) { s.InstanceTypes = []string{"m5.large"} }, false},
+		"podOverrides":           {func(s *ProvisionerSpec) { s.PodOverrides = []string{LabelZone} }, false},
+		"limits":                 {func(s *ProvisionerSpec) { s.Limits = &Limits{} }, false},
+		"consolidation":          {func(s *ProvisionerSpec) { s.Consolidation = &Consolidation{Enabled: ptr.To(true)} }, false},
+		"ttlSecondsAfterEmpty":   {func(s *ProvisionerSpec) { s.TTLSecondsAfterEmpty = ptr.To[int64](30) }, false},
+		"ttlSecondsUntilExpired": {func(s *ProvisionerSpec) { s.TTLSecondsUntilExpired = ptr.To[int64](30) }, false},
+		"weight":                 {func(s *ProvisionerSpec) { s.Weight = ptr.To[int32](3) }, false},
+		"disruption":             {func(s *ProvisionerSpec) { s.Disruption = &Disruption{} }, false},
+		"podBinding":             {func(s *ProvisionerSpec) { s.PodBinding = BindScheduler }, false},
+		"order of taints":        {func(s *ProvisionerSpec) { s.Taints[0], s.Taints[1] = s.Taints[1], s.Taints[0] }, false},
+		"spelling of amounts": {func(s *ProvisionerSpec) {
+			s.KubeletConfiguration.SystemReserved = corev1.ResourceList{"memory": resource.MustParse("1024Mi"), "cpu": resource.MustParse("0.5")}
+		}, false},
+		"empty instead of missing": {func(s *ProvisionerSpec) { s.KubeletConfiguration.EvictionHard = map[string]string{} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := hashed()
+			c.change(&changed.Spec)
+			if drifts := changed.Hash() != hashed().Hash(); drifts != c.drifts {
+				t.Errorf("the hash changed: %t, want %t", drifts, c.drifts)
+			}
+		})
+	}
+	empty := &Provisioner{Spec: ProvisionerSpec{KubeletConfiguration: &KubeletConfiguration{}, Labels: map[string]string{}}}
+	if empty.Hash() != (&Provisioner{}).Hash() {
+		t.Error("empty settings count as a difference to none")
+	}
+}
+
+func TestNodeProfileHash(t *testing.T) {
+	profile := func() *NodeProfile {
+		return &NodeProfile{
+			SubnetSelector: map[string]string{"a": "b"},
+			AMIFamily:      ptr.To(FamilyBottlerocket),
+			Tags:           map[string]string{"team": "a"},
+			BlockDeviceMappings: []BlockDeviceMapping{
+				{DeviceName: ptr.To("/dev/xvda"), EBS: &BlockDevice{VolumeSize: ptr.To(resource.MustParse("4Gi"))}},
+				{DeviceName: ptr.To("/dev/xvdb"), EBS: &BlockDevice{VolumeSize: ptr.To(resource.MustParse("20Gi"))}},
+			},
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*NodeProfile)
+		drifts bool
+	}{
+		"amiFamily":          {func(s *NodeProfile) { s.AMIFamily = nil }, true},
+		"userData":           {func(s *NodeProfile) { s.UserData = ptr.To("x") }, true},
+		"tags":               {func(s *NodeProfile) { s.Tags["team"] = "b" }, true},
+		"instanceProfile":    {func(s *NodeProfile) { s.InstanceProfile = ptr.To("nodes") }, true},
+		"hop limit":          {func(s *NodeProfile) { s.MetadataOptions = &MetadataOptions{HTTPPutResponseHopLimit: ptr.To[int64](1)} }, true},
+		"volume size":        {func(s *NodeProfile) { s.BlockDeviceMappings[0].EBS.VolumeSize = ptr.To(resource.MustParse("5Gi")) }, true},
+		"detailedMonitoring": {func(s *NodeProfile) { s.DetailedMonitoring = ptr.To(true) }, true},
+
+		"subnetSelector":        {func(s *NodeProfile) { s.SubnetSelector = nil }, false},
+		"securityGroupSelector": {func(s *NodeProfile) { s.SecurityGroupSelector = map[string]string{"a": "b"} }, false},
+		"amiSelector":           {func(s *NodeProfile) { s.AMISelector = map[string]string{"a": "b"} }, false},
+		"launchTemplate":        {func(s *NodeProfile) { s.LaunchTemplate = ptr.To("mine") }, false},
+		"a default spelt out":   {func(s *NodeProfile) { s.DetailedMonitoring = ptr.To(false) }, false},
+		"metadata spelt out":    {func(s *NodeProfile) { s.MetadataOptions = (*MetadataOptions)(nil).Defaulted() }, false},
+		"spelling of a size":    {func(s *NodeProfile) { s.BlockDeviceMappings[0].EBS.VolumeSize = ptr.To(resource.MustParse("4096Mi")) }, false},
+		"order of volumes": {func(s *NodeProfile) {
+			s.BlockDeviceMappings[0], s.BlockDeviceMappings[1] = s.BlockDeviceMappings[1], s.BlockDeviceMappings[0]
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := profile()
+			c.change(changed)
+			if drifts := changed.Hash() != profile().Hash(); drifts != c.drifts {
+				t.Errorf("the hash changed: %t, want %t", drifts, c.drifts)
+			}
+		})
+	}
+}
