@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"context"
 	"crypto/md5"
 	"encoding/hex"
 	"maps"
@@ -147,30 +148,40 @@ func (c *Cloud) receiveMessage(caller *call, in *sqs.ReceiveMessageInput) (*sqs.
 	if in.WaitTimeSeconds < 0 || in.WaitTimeSeconds > maxLongPoll {
 		return nil, fail("InvalidParameterValue", "Value %d for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided.", in.WaitTimeSeconds)
 	}
-	var deadline <-chan time.Time
+	var deadline time.Time
 	for {
 		found, arrived, wait, err := c.takeMessages(in)
-		if err != nil || len(found) > 0 || wait == 0 {
+		if err != nil || len(found) > 0 {
 			return &sqs.ReceiveMessageOutput{Messages: found}, err
 		}
-		if deadline == nil {
-			timer := time.NewTimer(wait)
-			defer timer.Stop()
-			deadline = timer.C
+		if deadline.IsZero() {
+			deadline = time.Now().Add(wait)
 		}
-		again := time.NewTimer(time.Second) // a hidden message may have become visible
-		select {
-		case <-arrived:
-		case <-again.C:
-		case <-deadline:
-			again.Stop()
+		left := time.Until(deadline)
+		if left <= 0 {
 			return &sqs.ReceiveMessageOutput{}, nil
-		case <-caller.ctx.Done():
-			again.Stop()
-			return nil, caller.ctx.Err()
 		}
-		again.Stop()
+		if err := awaitArrival(caller.ctx, arrived, min(left, visibilityCheck)); err != nil {
+			return nil, err
+		}
 	}
+}
+
+// visibilityCheck is how often a long poll looks whether a message that was in
+// flight has become visible again.
+const visibilityCheck = time.Second
+
+// awaitArrival returns when there is something new or after a while.
+func awaitArrival(ctx context.Context, arrived <-chan struct{}, atMost time.Duration) error {
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	select {
+	case <-arrived:
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // takeMessages hides and returns what is visible now, the channel that tells

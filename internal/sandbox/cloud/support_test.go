@@ -163,3 +163,6 @@ func filter(name string, values ...string) ec2types.Filter {
 func hasPrefix(text *string, prefix string) bool {
 	return text != nil && strings.HasPrefix(*text, prefix)
 }
+
+// asError is errors.As, for tests that care for the client's own error types.
+func asError[T error](err error, target *T) bool { return errors.As(err, target) }
