@@ -99,7 +99,7 @@ func (w *World) AddPod(p *corev1.Pod) {
 	w.edit(func() {
 		p = p.DeepCopy()
 		p.Namespace, p.UID, p.CreationTimestamp = metav1.NamespaceDefault, w.uid(), metav1.Now()
-		if p.Spec.NodeName != "" {
+		if p.Spec.NodeName != "" && p.Status.Phase == "" {
 			p.Status.Phase = corev1.PodRunning
 		}
 		w.pods[p.UID] = p

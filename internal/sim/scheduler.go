@@ -24,16 +24,19 @@ func (w *World) schedule() {
 	}
 	var waiting []*corev1.Pod
 	for _, p := range w.pods {
-		if p.Spec.NodeName != "" {
-			room[p.Spec.NodeName] = room[p.Spec.NodeName].Minus(w.snapshotPod(p).Template.Requests)
-		} else if p.DeletionTimestamp == nil {
+		switch pod, unfinished := w.interned.Pod(p); {
+		case !unfinished:
+		case pod.NodeName != "":
+			room[pod.NodeName] = room[pod.NodeName].Minus(pod.Template.Requests)
+		case p.DeletionTimestamp == nil:
 			waiting = append(waiting, p)
 		}
 	}
 	slices.SortFunc(waiting, func(a, b *corev1.Pod) int { return cmp.Compare(a.UID, b.UID) })
 	names := slices.Sorted(maps.Keys(w.nodes))
 	for _, p := range waiting {
-		requests := w.snapshotPod(p).Template.Requests
+		pod, _ := w.interned.Pod(p)
+		requests := pod.Template.Requests
 		i := slices.IndexFunc(names, func(name string) bool {
 			return requests.Fits(room[name]) && admits(w.nodes[name], p)
 		})

@@ -11,8 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 // Workload keeps a number of equal pods up, as a ReplicaSet does.
@@ -200,10 +198,4 @@ func selects(b Budget, p *corev1.Pod) bool {
 		}
 	}
 	return true
-}
-
-// snapshotPod converts a pod as the caches do.
-func (w *World) snapshotPod(p *corev1.Pod) cluster.Pod {
-	pod, _ := w.interned.Pod(p)
-	return pod
 }

@@ -1,0 +1,207 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+// node returns a node by its name, or nil.
+func (r *rig) node(name string) *corev1.Node {
+	i := slices.IndexFunc(r.Nodes(), func(n *corev1.Node) bool { return n.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return r.Nodes()[i]
+}
+
+func (r *rig) gone(name string) func() bool { return func() bool { return r.node(name) == nil } }
+
+// stray adds a pod that runs on a node.
+func (r *rig) stray(name, node string, edits ...func(*corev1.Pod)) {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}}, Spec: sim.Requests("10m", "10Mi")}
+	p.Spec.NodeName = node
+	for _, e := range edits {
+		e(p)
+	}
+	r.AddPod(p)
+}
+
+// A deleted node is closed, drained, given back, and only then gone.
+func TestDrain(t *testing.T) {
+	inBubble(t, sim.Options{StopTime: 10 * time.Second}, func(r *rig) {
+		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("500m", "500Mi")})
+		old, machine := r.ours()[0].Name, r.Machines()[0].ID
+		r.stray("ownerless", old)
+		time.Sleep(time.Second)
+		r.DeleteNode(old)
+		time.Sleep(5 * time.Second) // the pods are stopping
+		n := r.node(old)
+		if n == nil {
+			t.Fatal("the node went before its pods")
+		}
+		if !n.Spec.Unschedulable || n.Labels[excludeFromBalancers] == "" ||
+			!slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == api.TaintDisruption }) {
+			t.Errorf("the draining node is not closed: %v %v %v", n.Spec.Unschedulable, n.Labels, n.Spec.Taints)
+		}
+		if got := r.Machines()[0].ID; got != machine {
+			t.Error("the machine went before its pods")
+		}
+		r.until("the node is gone", r.gone(old))
+		if r.count("ownerless", anyPod) != 0 {
+			t.Error("the pod without an owner was left behind")
+		}
+		r.until("the workload runs", r.allRun("web", 2))
+		if got := len(r.Machines()); got != 1 {
+			t.Errorf("%d machines, want one for the pods that moved", got)
+		}
+		for _, reason := range []string{eventDraining, eventTerminated} {
+			if got := len(r.Events(reason)); got != 1 {
+				t.Errorf("%d events %s, want 1", got, reason)
+			}
+		}
+	})
+}
+
+// A disruption budget is waited for, by name, and does not hold up other pods.
+func TestDrainWaitsForBudget(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("300m", "300Mi")})
+		r.Deploy(sim.Workload{Name: "other", Replicas: 1, Spec: sim.Requests("100m", "100Mi")})
+		r.until("the other workload runs", r.allRun("other", 1))
+		r.Protect(sim.Budget{Name: "web-budget", Selector: map[string]string{"app": "web"}, MinAvailable: 2})
+		old := r.ours()[0].Name
+		r.DeleteNode(old)
+		r.until("the other pod has moved", func() bool { return r.onNode("other", old) == 0 })
+		r.never(5*time.Minute, "a protected pod is evicted", func() bool { return r.onNode("web", old) != 2 || r.node(old) == nil })
+		blocked := r.Events(eventEvictionBlocked)
+		if len(blocked) == 0 || !strings.Contains(blocked[0].Message, "default/web-budget") {
+			t.Errorf("no event names the budget: %v", blocked)
+		}
+		r.Protect(sim.Budget{Name: "web-budget", Selector: map[string]string{"app": "web"}, MinAvailable: 1})
+		r.until("the node is gone", r.gone(old))
+		r.until("the workload runs", r.allRun("web", 2))
+	})
+}
+
+func (r *rig) onNode(workload, node string) int {
+	return r.count(workload, func(p *corev1.Pod) bool { return p.Spec.NodeName == node })
+}
+
+// Ordinary pods go first, critical ones when these are gone.
+func TestDrainCriticalLast(t *testing.T) {
+	inBubble(t, sim.Options{StopTime: 10 * time.Second}, func(r *rig) {
+		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+		old := r.ours()[0].Name
+		for _, class := range []string{"system-node-critical", "system-cluster-critical"} {
+			r.stray(class, old, func(p *corev1.Pod) { p.Spec.PriorityClassName = class })
+		}
+		time.Sleep(time.Second)
+		r.DeleteNode(old)
+		terminating := func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil }
+		r.until("the ordinary pod is gone", func() bool {
+			web := r.onNode("web", old)
+			if critical := r.count("system-node-critical", terminating) + r.count("system-cluster-critical", terminating); web > 0 && critical > 0 {
+				t.Fatal("critical pods are evicted while an ordinary one is there")
+			}
+			return web == 0
+		})
+		if r.count("system-node-critical", anyPod) != 1 {
+			t.Fatal("the critical pod went with the ordinary one")
+		}
+		r.until("the node is gone", r.gone(old))
+	})
+}
+
+// Pods that are not waited for: a drain that finds only these is over at once.
+func TestDrainDoesNotWait(t *testing.T) {
+	cases := map[string]func(*corev1.Pod){
+		"static":   func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} },
+		"finished": func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded },
+		"tolerates unschedulable": func(p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}}
+		},
+		"tolerates everything": func(p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		},
+	}
+	for name, edit := range cases {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+				r.Scale("web", 0)
+				time.Sleep(5 * time.Second)
+				old := r.ours()[0].Name
+				r.stray("stays", old, edit)
+				time.Sleep(time.Second)
+				r.DeleteNode(old)
+				if took := r.until("the node is gone", r.gone(old)); took > 2*time.Second {
+					t.Errorf("the drain took %s", took)
+				}
+			})
+		})
+	}
+}
+
+// A node whose instance is gone does not wait for pods that nobody can stop.
+func TestDrainWithoutInstance(t *testing.T) {
+	inBubble(t, sim.Options{StopTime: time.Hour}, func(r *rig) {
+		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+		time.Sleep(2 * time.Minute)
+		old, machine := r.ours()[0].Name, r.Machines()[0].ID
+		r.DeleteNode(old)
+		r.TerminateInstance(machine)
+		if took := r.until("the node is gone", r.gone(old)); took > 2*time.Minute {
+			t.Errorf("the drain took %s", took)
+		}
+	})
+}
+
+// The termination grace period ends a drain that a budget holds up.
+func TestTerminationGracePeriod(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		p := testProvisioner("default", func(s *api.ProvisionerSpec) {
+			s.Disruption = &api.Disruption{TerminationGracePeriod: ptr.To(metav1.Duration{Duration: 10 * time.Minute})}
+		})
+		r.served(p, sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+		r.Protect(sim.Budget{Name: "never", Selector: map[string]string{"app": "web"}, MinAvailable: 1})
+		old := r.ours()[0].Name
+		r.DeleteNode(old)
+		took := r.until("the node is gone", r.gone(old))
+		if took < 10*time.Minute || took > 11*time.Minute {
+			t.Errorf("the drain took %s, want the grace period of 10 min", took)
+		}
+		r.until("the workload runs", r.allRun("web", 1))
+	})
+}
+
+// Deleting a Provisioner drains its nodes; it goes when they have.
+func TestProvisionerDeletion(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 5, Spec: sim.Requests("1500m", "1Gi")})
+		if f := r.Provisioner("default").Finalizers; !slices.Equal(f, []string{api.Finalizer}) {
+			t.Errorf("finalizers %v while it has nodes", f)
+		}
+		r.DeleteProvisioner("default")
+		r.until("the Provisioner is gone", func() bool {
+			if r.Provisioner("default") != nil {
+				return false
+			}
+			if len(r.ours()) > 0 || len(r.Machines()) > 0 {
+				t.Fatalf("it went before its nodes\n%s", r.describe())
+			}
+			return true
+		})
+		if got := r.count("web", bound); got != 0 {
+			t.Errorf("%d pods are bound to nothing", got)
+		}
+	})
+}
