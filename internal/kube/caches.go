@@ -8,7 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,9 +25,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
-// kindPoll is how often a custom resource that the cluster does not know yet is
-// looked for.
-const kindPoll = 2 * time.Second
+// accessPoll is how often a resource that cannot be listed yet is tried again.
+const accessPoll = 2 * time.Second
 
 // caches mirror what a decision looks at. Their event handlers do no more than
 // note that something changed.
@@ -41,10 +43,9 @@ type caches struct {
 
 // mirror is the cache of one kind.
 type mirror struct {
-	name     string
 	informer cache.SharedIndexInformer
 	handler  cache.ResourceEventHandlerRegistration
-	custom   schema.GroupVersionResource // set for custom resources
+	resource schema.GroupVersionResource
 
 	mu      sync.Mutex
 	trouble error              // the last failure to list or watch
@@ -53,53 +54,48 @@ type mirror struct {
 
 func newCaches(client kubernetes.Interface, custom dynamic.Interface) (*caches, error) {
 	c := &caches{changed: make(chan struct{}, 1)}
-	trimmed := informers.WithTransform(trim)
-	shared := informers.NewSharedInformerFactoryWithOptions(client, 0, trimmed)
+	shared := informers.NewSharedInformerFactory(client, 0)
 	// Finished pods take no room, and a cluster may keep thousands of them.
-	live := informers.NewSharedInformerFactoryWithOptions(client, 0, trimmed,
+	live := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.AndSelectors(
 				fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 				fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 			).String()
 		}))
-	c.pods = c.mirror("pods", live.Core().V1().Pods().Informer())
-	c.nodes = c.mirror("nodes", shared.Core().V1().Nodes().Informer())
-	c.csiNodes = c.mirror("csinodes", shared.Storage().V1().CSINodes().Informer())
-	c.daemonSets = c.mirror("daemonsets", shared.Apps().V1().DaemonSets().Informer())
-	c.namespaces = c.mirror("namespaces", shared.Core().V1().Namespaces().Informer())
-	c.claims = c.mirror("persistentvolumeclaims", shared.Core().V1().PersistentVolumeClaims().Informer())
-	c.volumes = c.mirror("persistentvolumes", shared.Core().V1().PersistentVolumes().Informer())
-	c.storageClasses = c.mirror("storageclasses", shared.Storage().V1().StorageClasses().Informer())
-	c.budgets = c.mirror("poddisruptionbudgets", shared.Policy().V1().PodDisruptionBudgets().Informer())
+	c.pods = c.mirror(corev1.SchemeGroupVersion.WithResource("pods"), live.Core().V1().Pods().Informer())
+	c.nodes = c.mirror(corev1.SchemeGroupVersion.WithResource("nodes"), shared.Core().V1().Nodes().Informer())
+	c.csiNodes = c.mirror(storagev1.SchemeGroupVersion.WithResource("csinodes"), shared.Storage().V1().CSINodes().Informer())
+	c.daemonSets = c.mirror(appsv1.SchemeGroupVersion.WithResource("daemonsets"), shared.Apps().V1().DaemonSets().Informer())
+	c.namespaces = c.mirror(corev1.SchemeGroupVersion.WithResource("namespaces"), shared.Core().V1().Namespaces().Informer())
+	c.claims = c.mirror(corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), shared.Core().V1().PersistentVolumeClaims().Informer())
+	c.volumes = c.mirror(corev1.SchemeGroupVersion.WithResource("persistentvolumes"), shared.Core().V1().PersistentVolumes().Informer())
+	c.storageClasses = c.mirror(storagev1.SchemeGroupVersion.WithResource("storageclasses"), shared.Storage().V1().StorageClasses().Informer())
+	c.budgets = c.mirror(policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"), shared.Policy().V1().PodDisruptionBudgets().Informer())
 	c.provisioners = c.customMirror(custom, api.ProvisionerGVR)
 	c.nodeTemplates = c.customMirror(custom, api.NodeTemplateGVR)
 	for _, m := range c.all {
 		if err := c.prepare(m); err != nil {
-			return nil, fmt.Errorf("prepare the cache of %s: %w", m.name, err)
+			return nil, fmt.Errorf("prepare the cache of %s: %w", m.name(), err)
 		}
 	}
 	return c, nil
 }
 
-func (c *caches) mirror(name string, informer cache.SharedIndexInformer) *mirror {
-	m := &mirror{name: name, informer: informer}
+func (c *caches) mirror(gvr schema.GroupVersionResource, informer cache.SharedIndexInformer) *mirror {
+	m := &mirror{resource: gvr, informer: informer}
 	c.all = append(c.all, m)
 	return m
 }
 
 func (c *caches) customMirror(client dynamic.Interface, gvr schema.GroupVersionResource) *mirror {
 	informer := dynamicinformer.NewFilteredDynamicInformer(client, gvr, metav1.NamespaceAll, 0, cache.Indexers{}, nil)
-	m := c.mirror(gvr.GroupResource().String(), informer.Informer())
-	m.custom = gvr
-	return m
+	return c.mirror(gvr, informer.Informer())
 }
 
 func (c *caches) prepare(m *mirror) error {
-	if !m.custom.Empty() {
-		if err := m.informer.SetTransform(trim); err != nil {
-			return err
-		}
+	if err := m.informer.SetTransform(trim); err != nil {
+		return err
 	}
 	err := m.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { m.note(err) })
 	if err != nil {
@@ -127,28 +123,30 @@ func (c *caches) start(ctx context.Context, client dynamic.Interface) error {
 	}
 	for _, m := range c.all {
 		go func() {
-			if !m.custom.Empty() {
-				m.awaitKind(ctx, client)
-			}
+			m.awaitAccess(ctx, client)
 			m.informer.RunWithContext(ctx)
 		}()
 	}
 	return nil
 }
 
-// awaitKind returns once the cluster serves the resource. An informer would wait
-// too, but with pauses that grow to half a minute.
-func (m *mirror) awaitKind(ctx context.Context, client dynamic.Interface) {
+// awaitAccess returns once the resource can be listed: the cluster is there, knows
+// the kind and lets us. An informer would wait too, but without saying for what,
+// and with pauses that grow to half a minute.
+func (m *mirror) awaitAccess(ctx context.Context, client dynamic.Interface) {
 	// It ends without an error but that of ctx.
-	_ = wait.PollUntilContextCancel(ctx, kindPoll, true, func(ctx context.Context) (bool, error) {
+	_ = wait.PollUntilContextCancel(ctx, accessPoll, true, func(ctx context.Context) (bool, error) {
 		err := callOnce(ctx, func(ctx context.Context) error {
-			_, err := client.Resource(m.custom).List(ctx, metav1.ListOptions{Limit: 1})
+			_, err := client.Resource(m.resource).List(ctx, metav1.ListOptions{Limit: 1})
 			return err
 		})
 		m.note(err)
 		return err == nil, nil
 	})
 }
+
+// name is such as provisioners.karpenter.sh.
+func (m *mirror) name() string { return m.resource.GroupResource().String() }
 
 func (m *mirror) note(err error) {
 	m.mu.Lock()
@@ -171,7 +169,7 @@ func (c *Cluster) Waiting() []string {
 			continue
 		}
 		m.mu.Lock()
-		line := m.name
+		line := m.name()
 		if m.trouble != nil {
 			line += ": " + m.trouble.Error()
 		}

@@ -213,3 +213,8 @@ func newProvisioner(t *testing.T, name string, spec map[string]any) *unstructure
 	})
 	return out
 }
+
+func withVersion(u *unstructured.Unstructured, version string) *unstructured.Unstructured {
+	u.SetResourceVersion(version)
+	return u
+}

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -22,7 +21,7 @@ import (
 func (c *Cluster) Evict(ctx context.Context, pod cluster.PodKey) error {
 	return retry(ctx, func(ctx context.Context) error {
 		err := c.evict(ctx, pod)
-		if gone(err) {
+		if c.gone(ctx, pod, err) {
 			return nil
 		}
 		if err != nil {
@@ -69,20 +68,22 @@ func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey, grace time.
 			GracePeriodSeconds: &seconds,
 			Preconditions:      &metav1.Preconditions{UID: &uid},
 		})
-		if err != nil && !gone(err) {
+		if err != nil && !c.gone(ctx, pod, err) {
 			return fmt.Errorf("delete pod %s: %w", pod, err)
 		}
 		return nil
 	})
 }
 
-// gone reports whether a pod does not exist any more: not found, or the UID is
-// another's.
-func gone(err error) bool {
-	if apierrors.IsNotFound(err) {
-		return true
+// gone reports whether a call met no such pod: none of the name, or, after a
+// conflict, another one.
+func (c *Cluster) gone(ctx context.Context, key cluster.PodKey, err error) bool {
+	if apierrors.IsConflict(err) {
+		var pod *corev1.Pod
+		pod, err = c.client.CoreV1().Pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+		if err == nil {
+			return string(pod.UID) != key.UID
+		}
 	}
-	var status apierrors.APIStatus
-	return apierrors.IsConflict(err) && errors.As(err, &status) &&
-		strings.Contains(status.Status().Message, "Precondition failed: UID")
+	return apierrors.IsNotFound(err)
 }

@@ -1,0 +1,167 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// emptyNode creates a node that is not up, so that only we bind to it.
+func emptyNode(t *testing.T, c *Cluster, name string) {
+	t.Helper()
+	removeNode(t, name)
+	n := launching(name)
+	n.OwnerReferences, n.Finalizers = nil, nil
+	if err := c.CreateNode(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func nodeOf(t *testing.T, pod *corev1.Pod) string {
+	t.Helper()
+	got, err := admin.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Spec.NodeName
+}
+
+func TestBind(t *testing.T) {
+	c := connect(t)
+	ns := namespace(t)
+	emptyNode(t, c, "bind-a")
+	emptyNode(t, c, "bind-b")
+	pod := newPod(t, ns, "web", nil)
+	if err := c.Bind(t.Context(), keyOf(pod), "bind-a"); err != nil {
+		t.Fatal(err)
+	}
+	if got := nodeOf(t, pod); got != "bind-a" {
+		t.Errorf("the pod is on %q", got)
+	}
+	if err := c.Bind(t.Context(), keyOf(pod), "bind-a"); err != nil {
+		t.Errorf("binding it again: %v", err)
+	}
+	if err := c.Bind(t.Context(), keyOf(pod), "bind-b"); !errors.Is(err, cluster.ErrStale) {
+		t.Errorf("binding it elsewhere: got %v, want ErrStale", err)
+	}
+}
+
+func TestBindRefusesWhatHasChanged(t *testing.T) {
+	c := connect(t)
+	ns := namespace(t)
+	emptyNode(t, c, "bind-c")
+	replaced := newPod(t, ns, "replaced", nil)
+	another := keyOf(replaced)
+	another.UID = "00000000-0000-0000-0000-000000000000"
+	gated := newPod(t, ns, "gated", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/g"}} })
+	leaving := newPod(t, ns, "leaving", func(p *corev1.Pod) { p.Finalizers = []string{"example.com/hold"} })
+	if err := admin.CoreV1().Pods(ns).Delete(t.Context(), leaving.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, err := admin.CoreV1().Pods(ns).Patch(context.Background(), leaving.Name, "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		ignoreGone(t, err)
+	})
+	for name, key := range map[string]cluster.PodKey{
+		"a pod that does not exist":    {Namespace: ns, Name: "absent", UID: "u"},
+		"another pod of the same name": another,
+		"a gated pod":                  keyOf(gated),
+		"a pod that is being deleted":  keyOf(leaving),
+	} {
+		if err := c.Bind(t.Context(), key, "bind-c"); !errors.Is(err, cluster.ErrStale) {
+			t.Errorf("%s: got %v, want ErrStale", name, err)
+		}
+	}
+}
+
+func TestBindSelectsTheNodeForUnboundClaims(t *testing.T) {
+	c := connect(t)
+	ns := namespace(t)
+	emptyNode(t, c, "bind-d")
+	late := storagev1.VolumeBindingWaitForFirstConsumer
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "late-" + ns}, Provisioner: "example.com/disk", VolumeBindingMode: &late}
+	if _, err := admin.StorageV1().StorageClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ignoreGone(t, admin.StorageV1().StorageClasses().Delete(context.Background(), class.Name, metav1.DeleteOptions{}))
+	})
+	claim := func(name, class string) {
+		_, err := admin.CoreV1().PersistentVolumeClaims(ns).Create(t.Context(), &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: corev1.PersistentVolumeClaimSpec{
+				StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("1Gi")}},
+			},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	claim("late", class.Name)
+	claim("static", "")
+	pod := newPod(t, ns, "db", func(p *corev1.Pod) {
+		for _, name := range []string{"late", "static"} {
+			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+			}})
+		}
+	})
+	eventually(t, "the caches have all of it", func() error {
+		s := c.Snapshot()
+		for _, p := range s.Pods {
+			if p.PodKey == keyOf(pod) && len(s.StorageClasses) > 0 && len(s.Claims) >= 2 {
+				return nil
+			}
+		}
+		return errors.New("not yet")
+	})
+	if err := c.Bind(t.Context(), keyOf(pod), "bind-d"); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"late": "bind-d", "static": ""} {
+		got, err := admin.CoreV1().PersistentVolumeClaims(ns).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Annotations["volume.kubernetes.io/selected-node"] != want {
+			t.Errorf("claim %s: got annotations %v, want %q", name, got.Annotations, want)
+		}
+	}
+}
+
+func TestDeletePod(t *testing.T) {
+	c := connect(t)
+	ns := namespace(t)
+	pod := newPod(t, ns, "web", nil)
+	another := keyOf(pod)
+	another.UID = "00000000-0000-0000-0000-000000000000"
+	if err := c.DeletePod(t.Context(), another, 0); err != nil {
+		t.Errorf("a pod of another UID: %v", err)
+	}
+	if _, err := admin.CoreV1().Pods(ns).Get(t.Context(), "web", metav1.GetOptions{}); err != nil {
+		t.Fatalf("the wrong pod was deleted: %v", err)
+	}
+	if err := c.DeletePod(t.Context(), keyOf(pod), 0); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the pod goes", func() error {
+		_, err := admin.CoreV1().Pods(ns).Get(t.Context(), "web", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it is there (%v)", err)
+	})
+	if err := c.DeletePod(t.Context(), keyOf(pod), 0); err != nil {
+		t.Errorf("a pod that is gone: %v", err)
+	}
+}

@@ -1,0 +1,211 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+func TestKindsMayComeLater(t *testing.T) {
+	for _, crd := range api.CRDs() {
+		if err := adminCustom.Resource(crds).Delete(t.Context(), crd.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if err := installCRDs(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, "the kinds are unknown", func() error {
+		_, err := adminCustom.Resource(api.ProvisionerGVR).List(t.Context(), metav1.ListOptions{})
+		if err == nil {
+			return errors.New("they are known")
+		}
+		return nil
+	})
+	c := unsynced(t)
+	eventually(t, "only the two kinds are waited for, and it is said why", func() error {
+		waiting := c.Waiting()
+		if len(waiting) != 2 || c.Synced() {
+			return fmt.Errorf("waiting for %q", waiting)
+		}
+		for _, w := range waiting {
+			if !strings.Contains(w, "could not find the requested resource") {
+				return fmt.Errorf("got %q", w)
+			}
+		}
+		return nil
+	})
+	if err := installCRDs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the caches are filled", func() error {
+		if !c.Synced() || len(c.Waiting()) > 0 {
+			return fmt.Errorf("waiting for %q", c.Waiting())
+		}
+		return nil
+	})
+}
+
+func TestStartTwice(t *testing.T) {
+	if err := unsynced(t).Start(t.Context()); err == nil {
+		t.Error("a second start is accepted")
+	}
+}
+
+func TestOneUnreadableResourceLeavesTheOthers(t *testing.T) {
+	c := connect(t)
+	newProvisioner(t, "readable", map[string]any{"weight": int64(5)})
+	u := newProvisioner(t, "unreadable", map[string]any{"provider": map[string]any{"amiFamily": "AL2"}})
+	cachedProvisioner(t, c, "readable")
+	cachedProvisioner(t, c, "unreadable")
+	// The API server's schema does not let one through, an older one may have.
+	broken := u.DeepCopy()
+	broken.Object["spec"] = map[string]any{"weight": "heavy"}
+	if err := c.caches.provisioners.informer.GetStore().Update(withVersion(broken, "0")); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range c.Provisioners() {
+		names = append(names, p.Name)
+	}
+	if diff := cmp.Diff([]string{"readable"}, names); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	rejected := c.Rejected()
+	if len(rejected) != 1 || rejected[0].Object.Name != "unreadable" || !strings.Contains(rejected[0].Err.Error(), "spec.weight") {
+		t.Errorf("got %+v", rejected)
+	}
+}
+
+func TestSnapshotFollowsTheCluster(t *testing.T) {
+	c := connect(t)
+	ns := namespace(t)
+	drain := func() {
+		select {
+		case <-c.Changed():
+		default:
+		}
+	}
+	pod := newPod(t, ns, "web", nil)
+	find := func() (cluster.Pod, bool) {
+		all := c.Snapshot().Pods
+		i := slices.IndexFunc(all, func(p cluster.Pod) bool { return p.PodKey == keyOf(pod) })
+		if i < 0 {
+			return cluster.Pod{}, false
+		}
+		return all[i], true
+	}
+	eventually(t, "kube-scheduler has marked the pod", func() error {
+		if p, _ := find(); p.State != cluster.PodPending {
+			return fmt.Errorf("it is %q", p.State)
+		}
+		return nil
+	})
+	drain()
+	emptyNode(t, c, "snapshot-a")
+	if err := c.Bind(t.Context(), keyOf(pod), "snapshot-a"); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "a change", c.Changed())
+	eventually(t, "the pod is bound", func() error {
+		if p, _ := find(); p.State != cluster.PodBound || p.NodeName != "snapshot-a" {
+			return fmt.Errorf("it is %q", p.State)
+		}
+		return nil
+	})
+	live, err := admin.CoreV1().Pods(ns).Get(t.Context(), "web", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live.Status.Phase = corev1.PodSucceeded
+	if _, err := admin.CoreV1().Pods(ns).UpdateStatus(t.Context(), live, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a finished pod is left out", func() error {
+		if _, there := find(); there {
+			return errors.New("it is there")
+		}
+		return nil
+	})
+}
+
+func TestIdentity(t *testing.T) {
+	c, err := New(adminConfig, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, err := c.UID(t.Context())
+	if err != nil || len(uid) != 36 {
+		t.Errorf("got UID %q, %v", uid, err)
+	}
+	version, err := c.Version(t.Context())
+	if err != nil || !strings.HasPrefix(version, "1.") || strings.Count(version, ".") != 1 {
+		t.Errorf("got version %q, %v", version, err)
+	}
+}
+
+func TestUnreachableClusterIsSaid(t *testing.T) {
+	cfg := *adminConfig
+	cfg.Host = "https://127.0.0.1:1"
+	c, err := New(&cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "each cache names the trouble", func() error {
+		for _, w := range c.Waiting() {
+			if !strings.Contains(w, "connection refused") {
+				return fmt.Errorf("got %q", w)
+			}
+		}
+		return nil
+	})
+	started := time.Now()
+	if _, err := c.UID(t.Context()); err == nil || time.Since(started) > callTimeout {
+		t.Errorf("got %v after %s, want an error in bounded time", err, time.Since(started))
+	}
+}
+
+func TestRESTConfig(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	file := clientcmdapi.NewConfig()
+	for _, name := range []string{"a", "b"} {
+		file.Clusters[name] = &clientcmdapi.Cluster{Server: "https://" + name + ".example.com"}
+		file.Contexts[name] = &clientcmdapi.Context{Cluster: name}
+	}
+	file.CurrentContext = "a"
+	if err := clientcmd.WriteToFile(*file, path); err != nil {
+		t.Fatal(err)
+	}
+	for context, want := range map[string]string{"": "https://a.example.com", "b": "https://b.example.com"} {
+		cfg, err := RESTConfig(path, context)
+		if err != nil || cfg.Host != want {
+			t.Errorf("context %q: got %v, %v", context, cfg, err)
+		}
+	}
+	if _, err := RESTConfig(path, "absent"); err == nil {
+		t.Error("a context that is not there is accepted")
+	}
+	if _, err := RESTConfig(filepath.Join(t.TempDir(), "absent"), ""); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want that the file does not exist", err)
+	}
+}
