@@ -108,12 +108,12 @@ func TestTestsNeitherSleepNorSkip(t *testing.T) {
 	})
 }
 
-// reportSleeps allows time.Sleep only in a loop, where it paces the polling of a
-// condition.
+// reportSleeps allows time.Sleep in a loop, where it paces the polling of a
+// condition, and in packages that test with virtual time, where it advances it.
 func reportSleeps(t *testing.T, f *sourceFile) {
 	t.Helper()
 	local, imported := importNames(f.syntax)["time"]
-	if !imported {
+	if !imported || slices.Contains(slices.Concat(f.pkg.TestImports, f.pkg.XTestImports), "testing/synctest") {
 		return
 	}
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
