@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+)
+
+func execute(t *testing.T, cmd *cobra.Command, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func file(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const simpleProvisioner = `
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: default}
+spec:
+  requirements:
+    - {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large, m5.xlarge]}
+`
+
+const simpleDeployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, resources: {requests: {cpu: 900m, memory: 1Gi}}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: huge}
+spec:
+  containers: [{name: huge, resources: {requests: {cpu: "500"}}}]
+`
+
+func TestSimulateJSON(t *testing.T) {
+	out, err := execute(t, simulateCommand(), "--region", "us-east-1", "-o", "json",
+		"-f", file(t, "provisioner.yaml", simpleProvisioner), file(t, "web.yaml", simpleDeployment))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var r explain.Report
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Pods != 4 || r.Placed != 3 || len(r.Unplaced) != 1 || r.Unplaced[0].Pod != "default/huge" || !strings.Contains(r.Unplaced[0].Reason, "cpu") {
+		t.Errorf("%d of %d placed; %+v", r.Placed, r.Pods, r.Unplaced)
+	}
+	// Three pods of 900m need an m5.large (1930m) and a half: one m5.xlarge costs
+	// as much as two m5.large, and fewer machines win ties.
+	if len(r.Machines) != 1 || r.Machines[0].InstanceType != "m5.xlarge" || r.HourlyPrice != 0.192 {
+		t.Errorf("bought %+v for %v", r.Machines, r.HourlyPrice)
+	}
+	if r.LowerBound <= 0 || r.LowerBound > r.HourlyPrice || r.Seconds <= 0 {
+		t.Errorf("bound %v, %v seconds", r.LowerBound, r.Seconds)
+	}
+}
+
+func TestSimulateTable(t *testing.T) {
+	pods := file(t, "pods.csv", "cpu_milli,mem_mib,count\n500,512,30\n")
+	out, err := execute(t, simulateCommand(), "--region", "us-east-1", "--pods-csv", pods)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"30 of 30 pods placed", `one named "default" with the defaults of the API is assumed`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+}
+
+func TestSimulateRefuses(t *testing.T) {
+	good := file(t, "provisioner.yaml", simpleProvisioner)
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"nothing":        {nil, "name files with -f"},
+		"a wrong output": {[]string{"-f", good, "-o", "xml"}, `output "xml" is not known`},
+		"a wrong region": {[]string{"-f", good, "--region", "moon-1"}, "moon-1"},
+		"a missing file": {[]string{"-f", "nowhere.yaml"}, "nowhere.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := execute(t, simulateCommand(), c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestValidate(t *testing.T) {
+	good := file(t, "good.yaml", simpleProvisioner)
+	if out, err := execute(t, validateCommand(), "-f", good); err != nil || out != "" {
+		t.Errorf("a good file: %v, %q", err, out)
+	}
+	out, err := execute(t, validateCommand(), "-v", "-f", good)
+	if err != nil || !strings.Contains(out, "# Provisioner default with its defaults") || !strings.Contains(out, "on-demand") {
+		t.Errorf("verbose: %v\n%s", err, out)
+	}
+
+	bad := file(t, "bad.yaml", strings.Replace(simpleProvisioner, "operator: In", "operator: Inn", 1)+"  weight: 1000\n---\n{kind: Pod")
+	out, err = execute(t, validateCommand(), "-f", bad)
+	if !errors.Is(err, errFindings) {
+		t.Errorf("a bad file: %v", err)
+	}
+	var places []string
+	for line := range strings.Lines(out) {
+		place, _, _ := strings.Cut(strings.TrimPrefix(line, bad), ": ")
+		places = append(places, place)
+	}
+	// Syntax errors come first, then findings in the order of the file.
+	if diff := cmp.Diff([]string{":10", ":7", ":8"}, places); diff != "" {
+		t.Errorf("-want +got\n%s\n%s", diff, out)
+	}
+}
