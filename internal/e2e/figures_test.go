@@ -1,0 +1,99 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// TestFigures reports how long the agent itself takes: from the first pod that
+// kube-scheduler marks unschedulable to the first fleet call, and from there
+// until every pod is bound. The boot of the machines is not part of either. It
+// asserts that all pods are bound, not how fast.
+func TestFigures(t *testing.T) {
+	s := newScene(t)
+	for _, pods := range []int{10, 100, 1000} {
+		t.Run(fmt.Sprintf("%d pods", pods), func(t *testing.T) {
+			s := s.in(t)
+			app := fmt.Sprintf("figures-%d", pods)
+			seen := s.observe(app, pods)
+			before := len(s.Sandbox.Cloud.Calls())
+			s.apply(deployment(app, "default", pods, "100m", "128Mi"))
+			times, ok := <-seen
+			if !ok {
+				t.Fatalf("not all of %d pods were bound within %s", pods, patience)
+			}
+			fleet := s.firstFleetCall(before)
+			t.Logf("%d pods: first unschedulable to fleet call %s, fleet call to last binding %s",
+				pods, fleet.Sub(times.unschedulable).Round(time.Millisecond), times.bound.Sub(fleet).Round(time.Millisecond))
+			s.delete(app)
+			s.untilNoNodes("default")
+		})
+	}
+}
+
+type times struct{ unschedulable, bound time.Time }
+
+// observe watches an app's pods. It sends once, when count of them are bound, or
+// closes the channel when patience ends.
+func (s *scene) observe(app string, count int) <-chan times {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	w, err := s.Kube.CoreV1().Pods(metav1.NamespaceDefault).Watch(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	if err != nil {
+		cancel()
+		s.t.Fatalf("watch pods: %v", err)
+	}
+	out := make(chan times, 1)
+	go func() {
+		defer cancel()
+		defer close(out)
+		defer w.Stop()
+		var seen times
+		bound := map[string]bool{}
+		for e := range w.ResultChan() {
+			pod, ok := e.Object.(*corev1.Pod)
+			if !ok || e.Type == watch.Deleted {
+				continue
+			}
+			if seen.unschedulable.IsZero() && unschedulable(pod) {
+				seen.unschedulable = time.Now()
+			}
+			if pod.Spec.NodeName != "" {
+				bound[pod.Name] = true
+			}
+			if len(bound) == count {
+				seen.bound = time.Now()
+				out <- seen
+				return
+			}
+		}
+	}()
+	return out
+}
+
+func unschedulable(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable {
+			return true
+		}
+	}
+	return false
+}
+
+// firstFleetCall returns the time of the first CreateFleet after the given number of calls.
+func (s *scene) firstFleetCall(after int) time.Time {
+	s.t.Helper()
+	for _, c := range s.Sandbox.Cloud.Calls()[after:] {
+		if c.Action == "CreateFleet" {
+			return c.Time
+		}
+	}
+	s.t.Fatal("no fleet was requested")
+	return time.Time{}
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
+)
+
+// How long a chapter may take before the demo gives up on it.
+const patience = 90 * time.Second
+
+// run is what the chapters share.
+type run struct {
+	*story
+	stage     *stage.Stage
+	workspace *stage.Workspace
+	agent     *stage.Agent
+	bought    int
+	paid      float64 // the highest price per hour
+}
+
+// play tells the story from nothing to nothing. Whatever happens, it leaves no
+// process and no file behind, unless keep is set.
+func play(ctx context.Context, s *story, keep bool, boot time.Duration) (err error) {
+	s.show(s.paint(bold, "Packhorse") + ": the right nodes at the right time, declared in Terraform.\n" +
+		"Everything below is real but the machines: Kubernetes, its scheduler, Terraform, and AWS's wire protocols on loopback.\n")
+	s.chapter("A cluster and an AWS account, on this machine")
+	dir, err := os.MkdirTemp("", "packhorse-demo-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the demo: %w", err)
+	}
+	sb, err := sandbox.Start(ctx, sandbox.Options{
+		Dir: dir, Catalogue: offer.EmbeddedCSV(), BootDelay: boot,
+		Progress: func(line string) { s.say("%s", line) },
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("start the sandbox: %w", err), os.RemoveAll(dir))
+	}
+	r := &run{story: s}
+	defer func() { err = errors.Join(err, r.stop(sb, dir)) }()
+	if r.stage, err = stage.New(ctx, sb); err != nil {
+		return err
+	}
+	for _, chapter := range []func(context.Context) error{r.declare, r.startAgent, r.workArrives, r.workLeaves} {
+		if err := chapter(ctx); err != nil {
+			return fmt.Errorf("%w\n%s", err, r.logTail())
+		}
+	}
+	if keep {
+		return r.stay(ctx)
+	}
+	if err := r.destroy(ctx); err != nil {
+		return fmt.Errorf("%w\n%s", err, r.logTail())
+	}
+	r.summary()
+	return nil
+}
+
+func (r *run) stop(sb *sandbox.Sandbox, dir string) error {
+	if r.agent != nil {
+		r.agent.Stop()
+	}
+	return errors.Join(sb.Stop(), os.RemoveAll(dir))
+}
+
+// declare runs terraform init and apply on the quickstart.
+func (r *run) declare(ctx context.Context) error {
+	r.chapter("terraform apply: a node profile, two provisioners, an IAM role for the agent")
+	w, err := r.stage.Workspace("quickstart", r.stage.Example("quickstart"))
+	if err != nil {
+		return err
+	}
+	r.workspace = w
+	if err := w.Run(ctx, &quiet{}, "init", "-no-color"); err != nil {
+		return err
+	}
+	r.say("terraform init found the provider that was just built")
+	return w.Run(ctx, newApplyReader(r.story), "apply", "-auto-approve", "-json")
+}
+
+func (r *run) startAgent(ctx context.Context) error {
+	r.chapter("The agent starts, with nothing but its ServiceAccount's token")
+	role, err := r.workspace.Output(ctx, "agent_role_arn")
+	if err != nil {
+		return err
+	}
+	if r.agent, err = r.stage.StartAgent(ctx, stage.AgentOptions{RoleARN: role}); err != nil {
+		return err
+	}
+	if err := r.stage.AwaitLeader(ctx, patience); err != nil {
+		return err
+	}
+	r.say("packhorse-agent leads; AWS credentials come from %s by AssumeRoleWithWebIdentity", role)
+	return nil
+}
+
+// workArrives creates the workload and watches until every pod runs.
+func (r *run) workArrives(ctx context.Context) error {
+	r.chapter("Work arrives: four deployments and a DaemonSet, and not one node")
+	manifest, err := os.ReadFile(r.stage.Example("quickstart/workload.yaml"))
+	if err != nil {
+		return fmt.Errorf("read the workload: %w", err)
+	}
+	cancel := r.stage.Sandbox.Cloud.Subscribe(r.tellLaunches)
+	defer cancel()
+	if err := r.stage.Apply(ctx, manifest); err != nil {
+		return err
+	}
+	started, told := time.Now(), map[string]bool{}
+	once := func(key string, now bool, format string, args ...any) {
+		if now && !told[key] {
+			told[key] = true
+			r.say(format, args...)
+		}
+	}
+	want := workloadPods
+	seen, err := until(ctx, r.stage.Kube, patience, func(s sight) bool {
+		all, unschedulable, bound, running := s.phases()
+		once("unschedulable", all == want && unschedulable+bound == want, "kube-scheduler found no node for %s", count(want, "pod"))
+		once("bound", bound == want, "%s", r.paint(green, fmt.Sprintf("all %d pods bound, %.1f s after they were created", want, time.Since(started).Seconds())))
+		r.progress("%d pods: %d unschedulable, %d bound, %d running; %s", all, unschedulable, bound, running, count(len(s.nodes), "node"))
+		return running == want
+	})
+	if err != nil {
+		return err
+	}
+	r.say("%s", r.paint(green, fmt.Sprintf("all %d pods run on %s", want, count(len(seen.nodes), "node"))))
+	r.show("\n" + seen.table(r.stage.Sandbox.Cloud.Instances()))
+	ledger := r.stage.Sandbox.Cloud.Ledger()
+	r.paid = float64(ledger.HourlyMicros) / 1e6
+	r.show(fmt.Sprintf("  together $%.4f per hour\n", r.paid))
+	return nil
+}
+
+// tellLaunches prints what is bought and what goes.
+func (r *run) tellLaunches(e cloud.Event) {
+	i := e.Instance
+	switch e.Kind {
+	case cloud.Launched:
+		r.bought++
+		r.say("%s %s (%s) in %s at $%.4f per hour", r.paint(blue, "bought"), i.Type, i.CapacityType, i.Zone, float64(i.PriceMicros)/1e6)
+	case cloud.Stopping:
+		r.say("%s %s in %s", r.paint(amber, "terminated"), i.Type, i.Zone)
+	}
+}
+
+// workLeaves scales everything to zero and watches the nodes go.
+func (r *run) workLeaves(ctx context.Context) error {
+	r.chapter("Work leaves: everything is scaled to zero, and ttlSecondsAfterEmpty passes")
+	cancel := r.stage.Sandbox.Cloud.Subscribe(r.tellLaunches)
+	defer cancel()
+	if err := r.stage.ScaleAll(ctx, 0); err != nil {
+		return err
+	}
+	started := time.Now()
+	if _, err := until(ctx, r.stage.Kube, patience, func(s sight) bool {
+		all, _, _, running := s.phases()
+		r.progress("%s, %d running; %s left", count(all, "pod"), running, count(len(s.nodes), "node"))
+		return len(s.nodes) == 0 && r.stage.LiveInstances() == 0
+	}); err != nil {
+		return err
+	}
+	r.say("%s", r.paint(green, fmt.Sprintf("no node and no instance is left, %.1f s after the last pod was told to go", time.Since(started).Seconds())))
+	return nil
+}
+
+func (r *run) destroy(ctx context.Context) error {
+	r.chapter("terraform destroy")
+	if err := r.workspace.Run(ctx, newApplyReader(r.story), "destroy", "-auto-approve", "-json"); err != nil {
+		return err
+	}
+	left, err := r.stage.Leftovers(ctx)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("terraform destroy left something behind: %v", left)
+	}
+	r.say("%s", r.paint(green, "nothing is left: no node, no instance, no launch template, no provisioner, no role"))
+	return nil
+}
+
+func (r *run) summary() {
+	ledger := r.stage.Sandbox.Cloud.Ledger()
+	r.show("\n" + r.paint(bold, "In short") + "\n" +
+		fmt.Sprintf("  %d pods, %s bought for $%.4f per hour, all removed again; $%.6f spent in %.0f s.\n",
+			workloadPods, count(r.bought, "machine"), r.paid, float64(ledger.CostMicros)/1e6, time.Since(r.started).Seconds()) +
+		"  Next: `make demo KEEP=1` to look around, README.md for what it can do.\n")
+}
+
+// stay keeps the sandbox until the user has seen enough.
+func (r *run) stay(ctx context.Context) error {
+	r.chapter("It is all yours until Ctrl-C")
+	sb := r.stage.Sandbox
+	r.show(fmt.Sprintf("  export KUBECONFIG=%s\n  AWS endpoints:  %s\n  control port:   %s\n  agent's log:    %s\n  agent's metrics: %s\n  Terraform:      %s\n\n",
+		sb.Kubeconfig, sb.AWSEndpoint, sb.ControlEndpoint, r.agent.LogFile, r.agent.Metrics, r.workspace.Dir) +
+		"Try, in another terminal:\n" +
+		fmt.Sprintf("  export KUBECONFIG=%s\n  bin/sandbox kubectl scale deployment web --replicas=30\n  bin/sandbox kubectl get nodes -w -L node.kubernetes.io/instance-type -L topology.kubernetes.io/zone\n  bin/sandbox kubectl describe provisioner default\n", sb.Kubeconfig))
+	<-ctx.Done()
+	r.say("stopping")
+	return nil
+}
+
+// logTail returns the last lines of the agent's log, for a failure's message.
+func (r *run) logTail() string {
+	if r.agent == nil {
+		return ""
+	}
+	text, err := os.ReadFile(r.agent.LogFile)
+	if err != nil {
+		return fmt.Sprintf("(the log %s cannot be read: %v)", filepath.Base(r.agent.LogFile), err)
+	}
+	const most = 3000
+	if len(text) > most {
+		text = text[len(text)-most:]
+	}
+	return "the end of the agent's log:\n" + string(text)
+}
