@@ -31,7 +31,7 @@ func (c *Cluster) Bind(ctx context.Context, pod cluster.PodKey, node string) err
 }
 
 func (c *Cluster) bind(ctx context.Context, key cluster.PodKey, node string) error {
-	if pod, ok := get[*corev1.Pod](c.caches.pods, key.Namespace, key.Name); ok {
+	if pod, ok := get[*corev1.Pod](c.caches.pods, key.Namespace, key.Name); ok && string(pod.UID) == key.UID {
 		if err := c.selectNode(ctx, pod, node); err != nil {
 			return err
 		}
