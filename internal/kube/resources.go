@@ -12,13 +12,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// Rejection is one of our custom resources that cannot be read. The others are
-// not affected.
-type Rejection struct {
-	Object cluster.ObjectRef
-	Err    error // names the paths
-}
-
 // Provisioners returns those that can be read, as written, sorted by name. They
 // may not be changed.
 func (c *Cluster) Provisioners() []*api.Provisioner {
@@ -36,11 +29,11 @@ func (c *Cluster) NodeTemplates() []*api.AWSNodeTemplate {
 }
 
 // Rejected returns the Provisioners and node profiles that cannot be read.
-func (c *Cluster) Rejected() []Rejection {
+func (c *Cluster) Rejected() []cluster.Rejection {
 	_, provisioners := decodeAll(c.caches.provisioners, api.DecodeProvisioner)
 	_, templates := decodeAll(c.caches.nodeTemplates, api.DecodeNodeTemplate)
 	out := slices.Concat(provisioners, templates)
-	slices.SortFunc(out, func(a, b Rejection) int {
+	slices.SortFunc(out, func(a, b cluster.Rejection) int {
 		return cmp.Or(cmp.Compare(a.Object.Kind, b.Object.Kind), cmp.Compare(a.Object.Name, b.Object.Name))
 	})
 	return out
@@ -54,12 +47,12 @@ type decoded struct {
 }
 
 // decodeAll decodes the objects of a cache, each version once.
-func decodeAll[T any](m *mirror, decode func([]byte) (*T, []string, error)) ([]*T, []Rejection) {
+func decodeAll[T any](m *mirror, decode func([]byte) (*T, []string, error)) ([]*T, []cluster.Rejection) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	next := map[string]decoded{}
 	var out []*T
-	var rejected []Rejection
+	var rejected []cluster.Rejection
 	for _, u := range list[*unstructured.Unstructured](m) {
 		now, ok := m.decoded[string(u.GetUID())]
 		if !ok || now.version != u.GetResourceVersion() {
@@ -69,7 +62,7 @@ func decodeAll[T any](m *mirror, decode func([]byte) (*T, []string, error)) ([]*
 		next[string(u.GetUID())] = now
 		if now.err != nil {
 			ref := cluster.ObjectRef{Kind: u.GetKind(), Name: u.GetName(), UID: string(u.GetUID())}
-			rejected = append(rejected, Rejection{Object: ref, Err: now.err})
+			rejected = append(rejected, cluster.Rejection{Object: ref, Err: now.err})
 			continue
 		}
 		out = append(out, now.value.(*T))
