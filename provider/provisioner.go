@@ -138,7 +138,14 @@ func (provisioner) remove(ctx context.Context, r removal) error {
 				"start the agent, or delete the nodes yourself, and destroy again", len(nodes), errNoAgent, teardown.LeaseName)
 		}
 	}
-	if err := r.store.Delete(ctx, r.name, r.live.GetUID(), metav1.DeletePropagationForeground); err != nil {
+	// Foreground: the object stays until the nodes that it owns are gone, which
+	// the garbage collector asks to go. It takes its time to learn of a kind, so
+	// that without nodes there is no reason to wait for it.
+	propagation := metav1.DeletePropagationBackground
+	if len(nodes) > 0 {
+		propagation = metav1.DeletePropagationForeground
+	}
+	if err := r.store.Delete(ctx, r.name, r.live.GetUID(), propagation); err != nil {
 		return err
 	}
 	return waiting.Wait(ctx)

@@ -19,11 +19,11 @@ import (
 )
 
 // pollInterval is how often the progress is looked at. Draining a node takes
-// tens of seconds.
-const pollInterval = 2 * time.Second
+// tens of seconds, and a Provisioner without nodes is gone in a moment.
+const pollInterval = time.Second
 
 // maxFailures is how many looks in a row may fail before the wait gives up.
-const maxFailures = 15
+const maxFailures = 30
 
 // Reader reads the Provisioner that is being removed.
 type Reader interface {

@@ -1,0 +1,334 @@
+package provider_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/policy"
+)
+
+const (
+	roleAddress  = "packhorse_irsa_role.test"
+	readOnlyEKS  = "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
+	agentAccount = `service_accounts = [{ namespace = "packhorse", name = "packhorse-agent" }]`
+)
+
+func roleConfig(name, arguments string) string {
+	return byName() + fmt.Sprintf("resource \"packhorse_irsa_role\" \"test\" {\n  name = %q\n  create_oidc_provider = true\n%s\n}\n", name, arguments)
+}
+
+func roleState(attribute string, want knownvalue.Check) statecheck.StateCheck {
+	return statecheck.ExpectKnownValue(roleAddress, tfjsonpath.New(attribute), want)
+}
+
+func TestIRSARoleOfTheAgent(t *testing.T) {
+	name := "agent"
+	agent := agentAccount + "\n preset = \"agent\"\n node_roles = [\"packhorse-node\"]\n"
+	empty := resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noRole(name),
+		Steps: []resource.TestStep{
+			{
+				Config: roleConfig(name, agent), ConfigPlanChecks: empty,
+				ConfigStateChecks: []statecheck.StateCheck{
+					roleState("arn", knownvalue.StringExact("arn:aws:iam::123456789012:role/agent")),
+					roleState("oidc_issuer_url", knownvalue.StringExact(box.Host)),
+					roleState("cluster_name", knownvalue.StringExact(box.ClusterName)),
+				},
+				Check: func(*terraform.State) error {
+					return inlinePolicies(name, policy.LaunchPolicy, policy.NodeRolePolicy, policy.ReadPolicy, policy.TerminatePolicy)
+				},
+			},
+			{
+				ResourceName: roleAddress, ImportState: true, ImportStateId: name, ImportStateVerify: true,
+				ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"create_oidc_provider"},
+			},
+			{
+				// Somebody has widened a policy and the trust.
+				PreConfig: func() {
+					putPolicy(t, name, policy.TerminatePolicy, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`)
+				},
+				Config: roleConfig(name, agent),
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(roleAddress, plancheck.ResourceActionUpdate)},
+					PostApplyPostRefresh: empty.PostApplyPostRefresh,
+				},
+				Check: func(*terraform.State) error { return policyLacks(name, policy.TerminatePolicy, `"Action":"*"`) },
+			},
+			{
+				Config: roleConfig(name, agent+`interruption_queue_arn = "arn:aws:sqs:eu-west-1:123456789012:prod"`), ConfigPlanChecks: empty,
+				Check: func(*terraform.State) error {
+					return inlinePolicies(name, policy.LaunchPolicy, policy.NodeRolePolicy, policy.QueuePolicy, policy.ReadPolicy, policy.TerminatePolicy)
+				},
+			},
+			{
+				Config: roleConfig(name, agentAccount), ConfigPlanChecks: empty,
+				Check: func(*terraform.State) error { return inlinePolicies(name) },
+			},
+		},
+	})
+}
+
+func TestIRSARoleOfAWorkload(t *testing.T) {
+	name := "workload"
+	tagged := "provider \"packhorse\" {\n cluster_name = \"" + box.ClusterName + "\"\n default_tags = { team = \"platform\", stage = \"test\" }\n}\n"
+	role := func(arguments string) string {
+		return tagged + fmt.Sprintf("resource \"packhorse_irsa_role\" \"test\" {\n name = %q\n path = \"/apps/\"\n create_oidc_provider = true\n%s\n}\n", name, arguments)
+	}
+	write := `jsonencode({ Version = "2012-10-17", Statement = [{ Effect = "Allow", Action = "s3:PutObject", Resource = "*" }] })`
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noRole(name),
+		Steps: []resource.TestStep{
+			{
+				Config: role(agentAccount + "\n description = \"first\"\n policies = { write = " + write + " }\n tags = { stage = \"prod\" }\n policy_arns = [\"" + readOnlyEKS + "\"]"),
+				ConfigStateChecks: []statecheck.StateCheck{
+					roleState("tags_all", knownvalue.MapExact(map[string]knownvalue.Check{"team": knownvalue.StringExact("platform"), "stage": knownvalue.StringExact("prod")})),
+				},
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			},
+			{
+				Config: role(`
+  service_accounts     = [{ namespace = "b", name = "two" }, { namespace = "a", name = "one" }]
+  max_session_duration = 7200
+  policies             = { read = ` + strings.ReplaceAll(write, "PutObject", "GetObject") + ` }`),
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(roleAddress, plancheck.ResourceActionUpdate)},
+					PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+				},
+				Check: func(*terraform.State) error {
+					return errors.Join(inlinePolicies(name, "read"), trusts(name, "system:serviceaccount:a:one", "system:serviceaccount:b:two"))
+				},
+			},
+			{
+				// What others add is no change.
+				PreConfig: func() {
+					putPolicy(t, name, "theirs", `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}`)
+				},
+				RefreshState: true, ExpectNonEmptyPlan: false,
+			},
+			{
+				PreConfig: func() { deletePolicy(t, name, "theirs") },
+				Config:    role(agentAccount),
+				Check:     func(*terraform.State) error { return inlinePolicies(name) },
+			},
+		},
+	})
+}
+
+func TestIRSARoleKeepsWhatItDoesNotOwn(t *testing.T) {
+	name := "shared"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{
+			{Config: roleConfig(name, agentAccount)},
+			{
+				PreConfig: func() {
+					putPolicy(t, name, "theirs", `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}`)
+				},
+				Config: roleConfig(name, agentAccount), Destroy: true,
+				ExpectError: regexp.MustCompile(`it still\s+has\s+inline\s+policies\s+theirs`),
+			},
+			{PreConfig: func() { deletePolicy(t, name, "theirs") }, Config: roleConfig(name, agentAccount)},
+		},
+	})
+}
+
+func TestIRSARoleDisappears(t *testing.T) {
+	name := "vanished"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{
+			{Config: roleConfig(name, agentAccount)},
+			{
+				PreConfig: func() {
+					if _, err := roles.DeleteRole(t.Context(), &iam.DeleteRoleInput{RoleName: aws.String(name)}); err != nil {
+						t.Fatal(err)
+					}
+				},
+				Config: roleConfig(name, agentAccount),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction(roleAddress, plancheck.ResourceActionCreate),
+				}},
+			},
+		},
+	})
+}
+
+func TestIRSARoleAnnotatesServiceAccounts(t *testing.T) {
+	ctx := context.Background()
+	accounts := kube.CoreV1().ServiceAccounts("default")
+	if _, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "writer"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	annotated := func(want string) func(*terraform.State) error {
+		return func(*terraform.State) error {
+			account, err := accounts.Get(ctx, "writer", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if got := account.Annotations["eks.amazonaws.com/role-arn"]; got != want {
+				return fmt.Errorf("annotation = %q, want %q", got, want)
+			}
+			return nil
+		}
+	}
+	config := roleConfig("annotating", "annotate_service_account = true\n service_accounts = [{ namespace = \"default\", name = \"writer\" }]")
+	arn := "arn:aws:iam::123456789012:role/annotating"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             annotated(""),
+		Steps: []resource.TestStep{
+			{
+				Config:      roleConfig("annotating", "annotate_service_account = true\n service_accounts = [{ namespace = \"default\", name = \"missing\" }]"),
+				ExpectError: regexp.MustCompile(`ServiceAccount\s+default/missing:\s+not\s+found`),
+			},
+			{Config: config, Check: annotated(arn)},
+			{
+				PreConfig: func() {
+					account, err := accounts.Get(ctx, "writer", metav1.GetOptions{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					account.Annotations = nil
+					if _, err := accounts.Update(ctx, account, metav1.UpdateOptions{}); err != nil {
+						t.Fatal(err)
+					}
+				},
+				Config: config, Check: annotated(arn),
+			},
+		},
+	})
+}
+
+func TestIRSARoleInvalid(t *testing.T) {
+	tests := map[string]struct{ arguments, want string }{
+		"no node roles": {agentAccount + "\n preset = \"agent\"", `node_roles: needed by preset = "agent"`},
+		"node roles without the preset": {
+			agentAccount + "\n node_roles = [\"node\"]", `node_roles: has no effect without preset = "agent"`,
+		},
+		"a wildcard":        {`service_accounts = [{ namespace = "*", name = "a" }]`, `without wildcards`},
+		"no accounts":       {`service_accounts = []`, `at least 1`},
+		"a plain issuer":    {agentAccount + "\n oidc_issuer_url = \"http://example.com\"", `must begin with https://`},
+		"a reserved policy": {agentAccount + "\n policies = { packhorse-launch = \"{}\" }", `the name "packhorse-launch" is taken by the preset`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: factories(),
+				Steps: []resource.TestStep{{
+					Config: roleConfig("invalid", tt.arguments), PlanOnly: true, ExpectError: words(tt.want),
+				}},
+			})
+		})
+	}
+}
+
+// words matches a message however Terraform has wrapped it.
+func words(message string) *regexp.Regexp {
+	var parts []string
+	for _, word := range strings.Fields(message) {
+		parts = append(parts, regexp.QuoteMeta(word))
+	}
+	return regexp.MustCompile(strings.Join(parts, `[\s│]+`))
+}
+
+func inlinePolicies(role string, want ...string) error {
+	out, err := roles.ListRolePolicies(context.Background(), &iam.ListRolePoliciesInput{RoleName: aws.String(role)})
+	if err != nil {
+		return err
+	}
+	if diff := cmp.Diff(append([]string{}, want...), append([]string{}, out.PolicyNames...)); diff != "" {
+		return fmt.Errorf("inline policies (-want +got):\n%s", diff)
+	}
+	return nil
+}
+
+func policyLacks(role, name, text string) error {
+	out, err := roles.GetRolePolicy(context.Background(), &iam.GetRolePolicyInput{RoleName: aws.String(role), PolicyName: aws.String(name)})
+	if err != nil {
+		return err
+	}
+	document, err := url.PathUnescape(*out.PolicyDocument)
+	if err == nil && strings.Contains(document, text) {
+		err = fmt.Errorf("policy %s still has %s: %s", name, text, document)
+	}
+	return err
+}
+
+func trusts(role string, subjects ...string) error {
+	out, err := roles.GetRole(context.Background(), &iam.GetRoleInput{RoleName: aws.String(role)})
+	if err != nil {
+		return err
+	}
+	document, err := url.PathUnescape(*out.Role.AssumeRolePolicyDocument)
+	if err != nil {
+		return err
+	}
+	trust, err := policy.ParseTrust(document)
+	if err != nil {
+		return err
+	}
+	var got []string
+	for _, a := range trust.Accounts {
+		got = append(got, "system:serviceaccount:"+a.Namespace+":"+a.Name)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(subjects, got); diff != "" {
+		return fmt.Errorf("trusted subjects (-want +got):\n%s", diff)
+	}
+	return nil
+}
+
+func putPolicy(t *testing.T, role, name, document string) {
+	t.Helper()
+	_, err := roles.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String(role), PolicyName: aws.String(name), PolicyDocument: aws.String(document)})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func deletePolicy(t *testing.T, role, name string) {
+	t.Helper()
+	_, err := roles.DeleteRolePolicy(t.Context(), &iam.DeleteRolePolicyInput{RoleName: aws.String(role), PolicyName: aws.String(name)})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// noRole checks that IAM has neither the role nor an OIDC provider that it has left.
+func noRole(name string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		ctx := context.Background()
+		_, err := roles.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
+		var missing *types.NoSuchEntityException
+		if !errors.As(err, &missing) {
+			return fmt.Errorf("role %s is still there: %v", name, err)
+		}
+		providers, err := roles.ListOpenIDConnectProviders(ctx, &iam.ListOpenIDConnectProvidersInput{})
+		if err == nil && len(providers.OpenIDConnectProviderList) > 0 {
+			err = fmt.Errorf("role %s has left OIDC provider %s", name, *providers.OpenIDConnectProviderList[0].Arn)
+		}
+		return err
+	}
+}
