@@ -81,7 +81,11 @@ func generate(roots []*loader.Package, kind schema.GroupVersionKind) (*apiextens
 	}
 	crd.FixTopLevelMetadata(definition)
 	for i := range definition.Spec.Versions {
-		bound(definition.Spec.Versions[i].Schema.OpenAPIV3Schema)
+		root := definition.Spec.Versions[i].Schema.OpenAPIV3Schema
+		bound(root)
+		spec := root.Properties["spec"]
+		keepUnknown(&spec)
+		root.Properties["spec"] = spec
 	}
 	return &definition, nil
 }
