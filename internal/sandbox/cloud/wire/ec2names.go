@@ -174,3 +174,9 @@ var ec2ResponseNames = map[string]string{
 	"Vpc.Tags":                                                                 "tagSet",
 	"VpcEncryptionControl.Tags":                                                "tagSet",
 }
+
+// ec2ItemNames maps Type.Field to the XML element around the items of a list, where it is not item.
+var ec2ItemNames = map[string]string{
+	"InferenceAcceleratorInfo.Accelerators":                      "member",
+	"LaunchTemplateInstanceNetworkInterfaceSpecification.Groups": "groupId",
+}

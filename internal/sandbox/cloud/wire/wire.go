@@ -18,18 +18,20 @@ type Dialect struct {
 	requestNames  map[string]string // Type.Field to parameter name
 	responseNames map[string]string // Type.Field to element name
 	listLevel     string            // between a list's name and its index in a request; empty if flat
-	listItem      string            // element around each item of a list in a response
+	itemNames     map[string]string // Type.Field of a list to the element around its items
+	listItem      string            // that element for all other lists
 	lowerFirst    bool              // elements begin with a lower-case letter
 }
 
 // EC2 is the dialect of EC2: flat lists in requests, <item> in responses.
 func EC2() Dialect {
-	return Dialect{requestNames: ec2RequestNames, responseNames: ec2ResponseNames, listItem: "item", lowerFirst: true}
+	return Dialect{requestNames: ec2RequestNames, responseNames: ec2ResponseNames, itemNames: ec2ItemNames, listItem: "item", lowerFirst: true}
 }
 
 // Query is the dialect of IAM and STS: lists have a "member" level.
 func Query() Dialect {
-	return Dialect{listLevel: "member", listItem: "member"}
+	names := map[string]string{"PolicyDescriptorType.Arn": "arn"}
+	return Dialect{requestNames: names, listLevel: "member", listItem: "member"}
 }
 
 func (d Dialect) requestName(owner reflect.Type, field string) string {
@@ -47,6 +49,13 @@ func (d Dialect) responseName(owner reflect.Type, field string) string {
 		return lowerFirst(field)
 	}
 	return field
+}
+
+func (d Dialect) itemName(owner reflect.Type, field string) string {
+	if name, ok := d.itemNames[owner.Name()+"."+field]; ok {
+		return name
+	}
+	return d.listItem
 }
 
 func lowerFirst(name string) string {

@@ -33,23 +33,26 @@ func (d Dialect) encodeStruct(b *bytes.Buffer, v reflect.Value) error {
 		if !onWire(field) || isAbsent(v.Field(i)) {
 			continue
 		}
-		if err := d.encodeElement(b, d.responseName(v.Type(), field.Name), v.Field(i)); err != nil {
+		name, item := d.responseName(v.Type(), field.Name), d.itemName(v.Type(), field.Name)
+		if err := d.encodeElement(b, name, item, v.Field(i)); err != nil {
 			return fmt.Errorf("encode %s.%s: %w", v.Type().Name(), field.Name, err)
 		}
 	}
 	return nil
 }
 
-func (d Dialect) encodeElement(b *bytes.Buffer, name string, v reflect.Value) error {
+// encodeElement writes an element called name; if it is a list, those of its
+// items are called item.
+func (d Dialect) encodeElement(b *bytes.Buffer, name, item string, v reflect.Value) error {
 	b.WriteString("<" + name + ">")
-	if err := d.encodeContent(b, v); err != nil {
+	if err := d.encodeContent(b, item, v); err != nil {
 		return err
 	}
 	b.WriteString("</" + name + ">")
 	return nil
 }
 
-func (d Dialect) encodeContent(b *bytes.Buffer, v reflect.Value) error {
+func (d Dialect) encodeContent(b *bytes.Buffer, item string, v reflect.Value) error {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
@@ -66,7 +69,7 @@ func (d Dialect) encodeContent(b *bytes.Buffer, v reflect.Value) error {
 		return d.encodeStruct(b, v)
 	case reflect.Slice:
 		for i := range v.Len() {
-			if err := d.encodeElement(b, d.listItem, v.Index(i)); err != nil {
+			if err := d.encodeElement(b, item, d.listItem, v.Index(i)); err != nil {
 				return err
 			}
 		}
