@@ -147,6 +147,9 @@ func provisioner(t testing.TB, name, spec string) *api.Provisioner {
 
 func read(t testing.TB, text string, into any) {
 	t.Helper()
+	if !strings.HasPrefix(text, "{") {
+		text = "{" + text + "}"
+	}
 	if err := yaml.Unmarshal([]byte(short.Replace(text)), into); err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}

@@ -54,7 +54,7 @@ func (s *solver) boundClasses() []placedClass {
 		i, ok := at[k]
 		if !ok {
 			requires, honour := c.requires(level)
-			mask := s.fitting(c, s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour))
+			mask := s.fitting(c.need, c.host, c.devices, s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour))
 			i = len(out)
 			at[k] = i
 			out = append(out, placedClass{class: c, mask: mask})
@@ -63,7 +63,7 @@ func (s *solver) boundClasses() []placedClass {
 	}
 	for _, m := range s.machines {
 		for _, it := range m.placed {
-			add(it.lot.class, it.lot.level, it.n)
+			add(it.class, it.level, it.n)
 		}
 	}
 	for _, p := range s.onNodes {

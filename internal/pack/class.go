@@ -21,6 +21,7 @@ type class struct {
 	template *cluster.Template
 	pods     []int // indices of Problem.Pods; the first left of them are not placed yet
 	left     int64
+	booked   int64    // of those left, how many lots of this round are for
 	nodes    []string // to be tried first
 
 	need      []int64

@@ -46,7 +46,7 @@ func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *c
 			c.left = append(c.left, l.n)
 		}
 	}
-	slices.SortStableFunc(c.order, func(i, j int) int { return cmp.Compare(c.lots[j].class.size, c.lots[i].class.size) })
+	slices.SortStableFunc(c.order, func(i, j int) int { return cmp.Compare(c.lots[j].size, c.lots[i].size) })
 	c.columns = c.candidates()
 	c.worth = make([]float64, len(c.lots))
 	c.rate = make([]float64, len(c.columns))
@@ -127,7 +127,7 @@ func (c *cover) price() {
 	width := len(c.s.space.names)
 	demand := make([]float64, width)
 	for _, i := range c.order {
-		for r, n := range c.lots[i].class.need {
+		for r, n := range c.lots[i].need {
 			demand[r] += float64(float64(n) * float64(c.left[i]))
 		}
 	}
@@ -140,7 +140,7 @@ func (c *cover) price() {
 		}
 	}
 	for _, i := range c.order {
-		c.worth[i] = worthOfVector(c.lots[i].class.need, y)
+		c.worth[i] = worthOfVector(c.lots[i].need, y)
 	}
 }
 
@@ -272,7 +272,7 @@ func (c *cover) promising(seed int) []int {
 func (c *cover) last(able []int) (int, bool) {
 	all := make([]int64, len(c.s.space.names))
 	for _, i := range c.order {
-		addTimes(all, c.lots[i].class.need, c.left[i])
+		addTimes(all, c.lots[i].need, c.left[i])
 	}
 	best, found := 0, false
 	for _, j := range able {
@@ -340,12 +340,12 @@ func (c *cover) balance(m *machine) {
 		}
 		best, bestFit := -1, -1.0
 		for w, i := range window {
-			if fit := worthOfVector(c.lots[i].class.need, rest); fit > bestFit {
+			if fit := worthOfVector(c.lots[i].need, rest); fit > bestFit {
 				best, bestFit = w, fit
 			}
 		}
 		i := window[best]
-		step := max(1, copies(c.lots[i].class.need, col.room, c.left[i])/8)
+		step := max(1, copies(c.lots[i].need, col.room, c.left[i])/8)
 		if !c.take(m, i, step) {
 			window = slices.Delete(window, best, best+1)
 		}

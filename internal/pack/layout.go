@@ -42,7 +42,7 @@ func (s *solver) sortMachines() {
 	for _, m := range s.machines {
 		at := 0
 		for _, it := range m.placed {
-			given := it.lot.class.givenUp(it.lot.level)
+			given := it.class.givenUp(it.level)
 			for _, pod := range m.pods[at : at+int(it.n)] {
 				s.places[pod].GivenUp = given
 			}
@@ -63,7 +63,7 @@ func (s *solver) sortMachines() {
 func (s *solver) noteSoft(m *machine) {
 	at := 0
 	for _, it := range m.placed {
-		c := it.lot.class
+		c := it.class
 		for _, soft := range c.soft {
 			if !s.softMet(m, c, soft) {
 				for _, pod := range m.pods[at : at+int(it.n)] {
@@ -79,7 +79,7 @@ func (s *solver) softMet(m *machine, c *class, soft softTouch) bool {
 	g := s.groups.list[soft.group]
 	others := -soft.self
 	for _, it := range m.placed {
-		if g.matches(it.lot.class.template) {
+		if g.matches(it.class.template) {
 			others += it.n
 		}
 	}

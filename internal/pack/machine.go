@@ -13,13 +13,21 @@ type machine struct {
 	host     hostState
 	// Once assigned: the pods (indices of Problem.Pods), in the order of placed.
 	pods   []int
-	placed []item
+	placed []placement
 }
 
-// item is a number of pods of a lot.
+// item is a number of loads of a lot.
 type item struct {
 	lot *lot
 	n   int64
+}
+
+// placement is a number of pods of a class on a machine, bought for a lot.
+type placement struct {
+	lot   *lot
+	class *class
+	level int
+	n     int64
 }
 
 // admit returns how many pods of the lot the machine can take as it is, at most
@@ -33,7 +41,7 @@ func (s *solver) admit(m *machine, l *lot, limit int64) (int64, int) {
 	if !ok || residual != m.residual && !s.leavesChoice(residual, col) {
 		return 0, 0
 	}
-	for i, n := range l.class.need {
+	for i, n := range l.need {
 		if n > 0 {
 			limit = min(limit, (col.room[i]-m.used[i])/n)
 		}
@@ -41,13 +49,13 @@ func (s *solver) admit(m *machine, l *lot, limit int64) (int64, int) {
 	if limit <= 0 {
 		return 0, 0
 	}
-	return m.host.room(l.class.host, limit), residual
+	return m.host.room(l.host, limit), residual
 }
 
 // add puts n pods of the lot on the machine, which must not be shared.
 func (m *machine) add(l *lot, n int64, residual int) {
-	addTimes(m.used, l.class.need, n)
-	m.host = m.host.plus(l.class.host, n)
+	addTimes(m.used, l.need, n)
+	m.host = m.host.plus(l.host, n)
 	m.residual = residual
 	m.mask.keep(l.mask)
 	for i := range m.items {

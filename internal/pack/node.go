@@ -91,6 +91,9 @@ func (s *solver) occupy() {
 // count adds a running pod to the groups that it belongs to or repels.
 func (s *solver) count(n *node, r *runner) {
 	n.host = n.host.plus(r.host, 1)
+	for _, t := range r.host {
+		s.groups.list[t.group].total += t.self
+	}
 	for _, id := range r.member {
 		g := s.groups.list[id]
 		g.total++

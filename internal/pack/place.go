@@ -10,21 +10,32 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
-// lot is a number of pods of one class that machines are to be bought for, under
-// the same requirements.
+// lot is a number of equal loads that machines are to be bought for, under the
+// same requirements. A load is one pod, or several that must share a node.
 type lot struct {
+	parts []part
+	opt   *options // with the domain that was chosen, if any
+	at    *spot    // that domain, or nil
+	n     int64    // loads left to buy for
+	mask  bitset   // columns that allow and hold a load
+	index int      // within the cover that is being made
+
+	// Of one load:
+	need []int64
+	host []touch
+	size float64
+}
+
+// part is the share of one class in a load.
+type part struct {
 	class *class
 	level int
-	opt   *options // with the domain that was chosen, if any
-	cell  *cell
-	n     int64  // left to buy for
-	mask  bitset // columns that allow and hold a pod of the lot
-	index int    // within the cover that is being made
+	n     int64
 }
 
 // cell is a combination of topology domains in which machines can be bought.
 type cell struct {
-	values   []string // in the order of the class's keys
+	values   []string // in the order of the keys that were asked for
 	requires match.Requirements
 }
 
@@ -36,10 +47,10 @@ type cellKey struct {
 // fill puts as many pods of the class as possible onto nodes that exist.
 func (s *solver) fill(c *class, o *options, level int) {
 	for i, n := range s.nodes {
-		if c.left == 0 {
+		if c.open() == 0 {
 			return
 		}
-		if k := s.roomOn(c, o, i, c.left); k > 0 {
+		if k := s.roomOn(c, o, i, c.open()); k > 0 {
 			s.put(c, n, level, k)
 		}
 	}
@@ -65,11 +76,15 @@ func (s *solver) put(c *class, n *node, level int, k int64) {
 	addTimes(n.free, c.need, -k)
 	n.host = n.host.plus(c.host, k)
 	given := c.givenUp(level)
+	s.join(c, k)
 	s.onNodes = append(s.onNodes, placedClass{class: c, level: level, n: k})
 	for _, pod := range c.take(k) {
 		s.places[pod] = Place{Node: n.Name, Machine: -1, GivenUp: given}
 	}
 }
+
+// open returns how many pods have neither a place nor a lot.
+func (c *class) open() int64 { return c.left - c.booked }
 
 // take removes k pods from those that have no place yet.
 func (c *class) take(k int64) []int {
@@ -78,15 +93,23 @@ func (c *class) take(k int64) []int {
 	return out
 }
 
+// join counts placed pods of a class in the groups that are counted by node.
+func (s *solver) join(c *class, k int64) {
+	for _, t := range c.host {
+		s.groups.list[t.group].total += t.self * k
+	}
+}
+
 // lotFor returns a lot of the class, or false where no column holds its pods.
-func (s *solver) lotFor(c *class, level int, o *options, at *cell) (*lot, bool) {
-	l := &lot{class: c, level: level, opt: o, cell: at, mask: s.fitting(c, o)}
+func (s *solver) lotFor(c *class, level int, o *options) (*lot, bool) {
+	l := &lot{parts: []part{{class: c, level: level, n: 1}}, opt: o, need: c.need, host: c.host, size: c.size}
+	l.mask = s.fitting(c.need, c.host, c.devices, o)
 	return l, !l.mask.empty()
 }
 
-// fitting returns the columns of the options that hold a pod of the class.
-// Special types are left out unless they were asked for or nothing else fits.
-func (s *solver) fitting(c *class, o *options) bitset {
+// fitting returns the columns of the options that hold a load. Special types are
+// left out unless they were asked for or nothing else fits.
+func (s *solver) fitting(need []int64, host []touch, devices bool, o *options) bitset {
 	const unknown, yes, no = 0, 1, 2
 	holds := make([]uint8, len(s.shapes))
 	all := newBitset(len(s.columns))
@@ -96,7 +119,7 @@ func (s *solver) fitting(c *class, o *options) bitset {
 		col := &s.columns[k]
 		if holds[col.shape] == unknown {
 			holds[col.shape] = no
-			if fits(c.need, col.room) && (len(c.host) == 0 || s.daemonHost(col).room(c.host, 1) > 0) && s.leavesChoice(o.residual[col.provisioner], col) {
+			if fits(need, col.room) && (len(host) == 0 || s.daemonHost(col).room(host, 1) > 0) && s.leavesChoice(o.residual[col.provisioner], col) {
 				holds[col.shape] = yes
 			}
 		}
@@ -109,7 +132,7 @@ func (s *solver) fitting(c *class, o *options) bitset {
 			some = true
 		}
 	}
-	if some && !o.special && !c.devices {
+	if some && !o.special && !devices {
 		return plain
 	}
 	return all
@@ -127,20 +150,22 @@ func (s *solver) place(c *class, level int) []*lot {
 		return s.placeByDomain(c, o, level)
 	}
 	s.fill(c, o, level)
-	if c.left == 0 || len(c.follows) > 0 {
+	if c.open() == 0 || len(c.follows) > 0 {
 		return nil
 	}
-	l, ok := s.lotFor(c, level, o, nil)
+	l, ok := s.lotFor(c, level, o)
 	if !ok {
 		return nil
 	}
-	l.n = c.left
+	l.n = c.open()
+	c.booked += l.n
 	return []*lot{l}
 }
 
 // spot is a combination of topology domains that a class may be placed in: by
 // nodes that are there, by machines that can be bought, or both.
 type spot struct {
+	keys   []string // sorted
 	values []string
 	known  []bool // false where nodes lack the key
 	nodes  []int
@@ -155,8 +180,7 @@ type spot struct {
 func (s *solver) placeByDomain(c *class, o *options, level int) []*lot {
 	spots := s.spotsFor(c, o, level)
 	_, dropped := c.alternative(level)
-	planned := int64(0)
-	for planned < c.left {
+	for c.open() > 0 {
 		best := s.bestSpot(c, spots, dropped)
 		if best < 0 {
 			break
@@ -172,7 +196,7 @@ func (s *solver) placeByDomain(c *class, o *options, level int) []*lot {
 			continue
 		}
 		at.lot.n++
-		planned++
+		c.booked++
 		s.enter(c, at, at.lot.opt.requires, 1, nil)
 	}
 	var out []*lot
@@ -224,7 +248,7 @@ func (s *solver) admits(c *class, at *spot, dropped int) (int64, bool) {
 			continue
 		}
 		g := s.groups.list[sp.group]
-		value, ok := c.valueAt(at, g.key)
+		value, ok := at.value(g.key)
 		if !ok || g.count[value]+sp.self-s.fewest(c, sp) > sp.maxSkew {
 			return 0, false
 		}
@@ -232,7 +256,7 @@ func (s *solver) admits(c *class, at *spot, dropped int) (int64, bool) {
 	}
 	for _, b := range c.attracts {
 		g := s.groups.list[b.group]
-		value, ok := c.valueAt(at, g.key)
+		value, ok := at.value(g.key)
 		first := g.total == 0 && b.self
 		if b.drop >= 0 && (b.drop < dropped || g.total == 0) {
 			continue
@@ -246,21 +270,24 @@ func (s *solver) admits(c *class, at *spot, dropped int) (int64, bool) {
 		if b.drop >= 0 && b.drop < dropped {
 			continue
 		}
-		if value, ok := c.valueAt(at, g.key); ok && g.count[value] > 0 {
+		if value, ok := at.value(g.key); ok && g.count[value] > 0 {
 			return 0, false
 		}
 	}
 	for _, id := range c.member {
 		g := s.groups.list[id]
-		if value, ok := c.valueAt(at, g.key); ok && g.repel[value] > 0 {
+		if value, ok := at.value(g.key); ok && g.repel[value] > 0 {
 			return 0, false
 		}
 	}
 	return counted, true
 }
 
-func (c *class) valueAt(at *spot, key string) (string, bool) {
-	i, _ := slices.BinarySearch(c.keys, key)
+func (at *spot) value(key string) (string, bool) {
+	i, ok := slices.BinarySearch(at.keys, key)
+	if !ok {
+		return "", false
+	}
 	return at.values[i], at.known[i]
 }
 
@@ -310,14 +337,14 @@ func (s *solver) enter(c *class, at *spot, requires match.Requirements, k int64,
 	for _, id := range c.member {
 		g := s.groups.list[id]
 		g.total += k
-		if value, ok := c.valueAt(at, g.key); ok && (n != nil && g.counts(n) || n == nil && g.countsPlan(requires)) {
+		if value, ok := at.value(g.key); ok && (n != nil && g.counts(n) || n == nil && g.countsPlan(requires)) {
 			g.count[value] += k
 		}
 	}
 	for _, b := range c.repels {
 		if b.drop < 0 {
 			g := s.groups.list[b.group]
-			if value, ok := c.valueAt(at, g.key); ok {
+			if value, ok := at.value(g.key); ok {
 				g.repel[value] += k
 			}
 		}
@@ -326,14 +353,12 @@ func (s *solver) enter(c *class, at *spot, requires match.Requirements, k int64,
 
 // leave takes back what was counted for pods of a lot that could not be bought for.
 func (s *solver) leave(l *lot, k int64) {
-	if l.cell == nil {
+	if l.at == nil {
 		return
 	}
-	at := &spot{values: l.cell.values, known: make([]bool, len(l.cell.values))}
-	for i := range at.known {
-		at.known[i] = true
+	for _, p := range l.parts {
+		s.enter(p.class, l.at, l.opt.requires, -k*p.n, nil)
 	}
-	s.enter(l.class, at, l.opt.requires, -k, nil)
 }
 
 // spotsFor lists where the class may go at a level, sorted by domain.
@@ -351,7 +376,7 @@ func (s *solver) spotsFor(c *class, o *options, level int) []spot {
 		if !ok {
 			i = len(out)
 			byValues[key] = i
-			out = append(out, spot{values: values, known: known, price: math.MaxInt64})
+			out = append(out, spot{keys: c.keys, values: values, known: known, price: math.MaxInt64})
 		}
 		return &out[i]
 	}
@@ -373,9 +398,10 @@ func (s *solver) spotsFor(c *class, o *options, level int) []spot {
 	cells := s.cellsOf(o, c.keys)
 	for i := range cells {
 		pinned := s.optionsFor(cells[i].requires, c.template.Tolerations, c.tolerates, o.honour)
-		if l, ok := s.lotFor(c, level, pinned, &cells[i]); ok {
+		if l, ok := s.lotFor(c, level, pinned); ok {
 			to := at(cells[i].values, everyKey)
 			to.lot, to.price = l, s.cheapest(l.mask)
+			l.at = &spot{keys: c.keys, values: cells[i].values, known: everyKey}
 		}
 	}
 	slices.SortStableFunc(out, func(a, b spot) int { return slices.Compare(a.values, b.values) })

@@ -83,7 +83,7 @@ func (s *solver) fillOnly(c *class, o *options, level int) {
 
 // spotOf returns the spot that a node is in.
 func (s *solver) spotOf(c *class, n *node) *spot {
-	at := &spot{values: make([]string, len(c.keys)), known: make([]bool, len(c.keys))}
+	at := &spot{keys: c.keys, values: make([]string, len(c.keys)), known: make([]bool, len(c.keys))}
 	for k, key := range c.keys {
 		at.values[k], at.known[k] = n.Labels[key]
 	}
@@ -95,7 +95,7 @@ func (s *solver) spotOf(c *class, n *node) *spot {
 func (s *solver) rounds() {
 	open := slices.DeleteFunc(slices.Clone(s.classes), func(c *class) bool { return c.left == 0 || c.never.Missed() })
 	for len(open) > 0 {
-		lots := s.placeAll(open)
+		lots := append(s.bundle(open), s.placeAll(open)...)
 		s.buyAll(lots)
 		var next []*class
 		for _, c := range open {
@@ -121,11 +121,10 @@ func (s *solver) placeAll(open []*class) []*lot {
 		var again []*class
 		progress := false
 		for _, c := range waiting {
-			before := c.left - planned(lots, c)
+			before := c.open()
 			lots = append(lots, s.place(c, c.level)...)
-			after := c.left - planned(lots, c)
-			progress = progress || after < before
-			if after > 0 && len(c.attracts) > 0 {
+			progress = progress || c.open() < before
+			if c.open() > 0 && len(c.attracts) > 0 {
 				again = append(again, c)
 			}
 		}
@@ -135,17 +134,6 @@ func (s *solver) placeAll(open []*class) []*lot {
 		waiting = again
 	}
 	return lots
-}
-
-// planned returns for how many pods of the class the lots are.
-func planned(lots []*lot, c *class) int64 {
-	n := int64(0)
-	for i := len(lots) - 1; i >= 0; i-- {
-		if lots[i].class == c {
-			n += lots[i].n
-		}
-	}
-	return n
 }
 
 // buyAll fills machines that are planned already and buys others for the lots,
@@ -158,9 +146,15 @@ func (s *solver) buyAll(lots []*lot) {
 		s.buy(lots, tier)
 	}
 	for _, l := range lots {
+		for _, p := range l.parts {
+			p.class.booked = 0
+		}
 		if l.n > 0 {
 			s.leave(l, l.n)
-			l.class.limited = l.class.limited || s.limitedBy(l)
+			limited := s.limitedBy(l)
+			for _, p := range l.parts {
+				p.class.limited = p.class.limited || limited
+			}
 		}
 	}
 }
@@ -183,6 +177,9 @@ func (s *solver) topUp(l *lot) {
 	for i, m := range s.machines {
 		if l.n == 0 {
 			return
+		}
+		if len(l.parts) == 1 && !m.followed(l.parts[0].class) {
+			continue
 		}
 		k, residual := s.admit(m, l, l.n)
 		if k == 0 {
@@ -231,10 +228,13 @@ func (s *solver) own(m *machine) *machine {
 	return &out
 }
 
-// assign gives pods of the lot's class to the machine.
+// assign gives the pods of k loads to the machine.
 func (s *solver) assign(m *machine, l *lot, k int64) {
-	m.pods = append(m.pods, l.class.take(k)...)
-	m.placed = append(m.placed, item{l, k})
+	for _, p := range l.parts {
+		m.pods = append(m.pods, p.class.take(k*p.n)...)
+		m.placed = append(m.placed, placement{lot: l, class: p.class, level: p.level, n: k * p.n})
+		s.join(p.class, k*p.n)
+	}
 }
 
 // better reports whether c leaves less unbought than o, or else costs less, or
@@ -283,15 +283,18 @@ func (s *solver) restoreSpread() {
 // overSpread returns the topology key over which the lot's domain has more pods
 // than its class's spread allows.
 func (s *solver) overSpread(l *lot) string {
-	_, dropped := l.class.alternative(l.level)
-	for i := range l.class.spreads {
-		sp := &l.class.spreads[i]
-		if sp.drop >= 0 && sp.drop < dropped || sp.self == 0 || l.cell == nil {
+	if l.at == nil || len(l.parts) > 1 {
+		return ""
+	}
+	c := l.parts[0].class
+	_, dropped := c.alternative(l.parts[0].level)
+	for i := range c.spreads {
+		sp := &c.spreads[i]
+		if sp.drop >= 0 && sp.drop < dropped || sp.self == 0 {
 			continue
 		}
 		g := s.groups.list[sp.group]
-		k, _ := slices.BinarySearch(l.class.keys, g.key)
-		if g.count[l.cell.values[k]]-s.fewest(l.class, sp) > sp.maxSkew {
+		if value, ok := l.at.value(g.key); ok && g.count[value]-s.fewest(c, sp) > sp.maxSkew {
 			return g.key
 		}
 	}
@@ -318,7 +321,7 @@ func (s *solver) withdraw(i int, l *lot, key string) {
 			m.items[j].n--
 		}
 	}
-	addTimes(m.used, l.class.need, -1)
+	addTimes(m.used, l.need, -1)
 	s.machines[i] = m
 	s.leave(l, 1)
 }

@@ -34,6 +34,7 @@ type solver struct {
 	residualIDs map[string]int
 	merged      map[[2]int]int
 	cells       map[cellKey][]cell
+	joint       int // joint options made so far
 
 	machines []*machine
 	places   []Place

@@ -1,0 +1,284 @@
+package pack
+
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// Pods with a required affinity over the host name must share a node with others.
+// Those for which no node that exists has both the others and room are bundled
+// with pods that are pending too: all followers, and one pod of each class that
+// they follow. A bundle that no machine holds is split into several, as long as
+// there are pods to follow for each.
+
+// followed reports whether the machine has the pods that the class must share a
+// node with.
+func (m *machine) followed(c *class) bool {
+	for _, f := range c.follows {
+		if count, _ := m.host.get(f.group); count == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// bundle places the followers among the classes: on nodes that exist, or else in
+// lots of loads that are bought for together.
+func (s *solver) bundle(open []*class) []*lot {
+	var followers []*class
+	for _, c := range open {
+		if len(c.follows) > 0 {
+			s.place(c, c.level)
+			if c.open() > 0 {
+				followers = append(followers, c)
+			}
+		}
+	}
+	var lots []*lot
+	for len(followers) > 0 {
+		var together []*class
+		together, followers = s.component(followers, open)
+		lots = append(lots, s.bundleLots(together, open)...)
+	}
+	return lots
+}
+
+// component splits off the followers that are tied to the first one, because
+// one follows the other or both follow the same class.
+func (s *solver) component(followers, open []*class) (together, rest []*class) {
+	together = append(together, followers[0])
+	rest = append(rest, followers[1:]...)
+	for grown := true; grown; {
+		grown = false
+		for i, c := range rest {
+			if slices.ContainsFunc(together, func(t *class) bool { return s.tied(c, t, open) }) {
+				together = append(together, c)
+				rest = slices.Delete(rest, i, i+1)
+				grown = true
+				break
+			}
+		}
+	}
+	return together, rest
+}
+
+func (s *solver) tied(a, b *class, open []*class) bool {
+	if s.followsClass(a, b) || s.followsClass(b, a) {
+		return true
+	}
+	return slices.ContainsFunc(open, func(c *class) bool { return s.followsClass(a, c) && s.followsClass(b, c) })
+}
+
+func (s *solver) followsClass(c, target *class) bool {
+	return slices.ContainsFunc(c.follows, func(f bond) bool { return s.groups.list[f.group].matches(target.template) })
+}
+
+// bundleLots returns the lots of one component, or nothing where there is no way.
+func (s *solver) bundleLots(together, open []*class) []*lot {
+	targets, most, ok := s.targets(together, open)
+	if !ok {
+		return nil
+	}
+	for times := int64(1); times <= most; times += max(1, times/2) {
+		if lots := s.split(together, targets, times); lots != nil {
+			for _, l := range lots {
+				for _, p := range l.parts {
+					p.class.booked += l.n * p.n
+				}
+			}
+			return lots
+		}
+	}
+	if len(together) == 1 {
+		return nil
+	}
+	var lots []*lot
+	for _, c := range together { // each on its own, if it may start a group
+		lots = append(lots, s.bundleLots([]*class{c}, nil)...)
+	}
+	return lots
+}
+
+// targets returns the classes of which every bundle needs a pod, and how many
+// bundles there can be at most.
+func (s *solver) targets(together, open []*class) (targets []*class, most int64, ok bool) {
+	most = 1 << 40
+	for _, c := range together {
+		for _, f := range c.follows {
+			g := s.groups.list[f.group]
+			has := func(t *class) bool { return g.matches(t.template) }
+			switch i := slices.IndexFunc(open, func(t *class) bool { return len(t.follows) == 0 && t.open() > 0 && has(t) }); {
+			case slices.ContainsFunc(targets, has):
+			case i >= 0:
+				targets = append(targets, open[i])
+				most = min(most, open[i].open())
+			case slices.ContainsFunc(together, has):
+				if g.total > 0 && f.self {
+					return nil, 0, false // only the first pod of a group may be without company
+				}
+				most = 1
+			default:
+				return nil, 0, false
+			}
+		}
+	}
+	for _, c := range together {
+		most = min(most, max(1, c.left))
+	}
+	return targets, most, true
+}
+
+// split distributes the followers over so many bundles, each with one pod of each
+// target; nil where one of them fits nowhere.
+func (s *solver) split(together, targets []*class, times int64) []*lot {
+	var lots []*lot
+	for i := range times {
+		var parts []part
+		for _, c := range together {
+			if n := (c.left + times - 1 - i) / times; n > 0 {
+				parts = append(parts, part{class: c, level: c.level, n: n})
+			}
+		}
+		for _, c := range targets {
+			parts = append(parts, part{class: c, level: c.level, n: 1})
+		}
+		l := s.load(parts)
+		if l == nil {
+			for _, l := range lots {
+				s.leave(l, l.n)
+			}
+			return nil
+		}
+		if len(lots) > 0 && lots[len(lots)-1].equal(l) {
+			lots[len(lots)-1].n++
+		} else {
+			lots = append(lots, l)
+		}
+	}
+	return lots
+}
+
+func (l *lot) equal(o *lot) bool {
+	return slices.Equal(l.parts, o.parts) && (l.at == nil) == (o.at == nil) && (l.at == nil || slices.Equal(l.at.values, o.at.values))
+}
+
+// load returns a lot of one load of the parts, in a domain where all may be.
+func (s *solver) load(parts []part) *lot {
+	l := &lot{parts: parts, n: 1, need: make([]int64, len(s.space.names))}
+	var keys []string
+	var h hostState
+	devices := false
+	for _, p := range parts {
+		addTimes(l.need, p.class.need, p.n)
+		l.size += float64(p.n) * p.class.size
+		keys = append(keys, p.class.keys...)
+		devices = devices || p.class.devices
+		if h.room(p.class.host, p.n) < p.n {
+			return nil
+		}
+		h = h.plus(p.class.host, p.n)
+	}
+	for _, c := range h {
+		l.host = append(l.host, touch{group: c.group, self: c.count, cap: c.cap})
+	}
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	if len(keys) == 0 {
+		l.opt = s.jointOptions(parts, nil)
+		l.mask = s.fitting(l.need, l.host, devices, l.opt)
+		if l.mask.empty() {
+			return nil
+		}
+		return l
+	}
+	return s.loadInDomain(l, keys, devices)
+}
+
+// loadInDomain gives the load the cheapest domain that its parts may enter.
+func (s *solver) loadInDomain(l *lot, keys []string, devices bool) *lot {
+	everyKey := make([]bool, len(keys))
+	for i := range everyKey {
+		everyKey[i] = true
+	}
+	var best *lot
+	var price int64
+	for _, at := range s.cellsOf(s.jointOptions(l.parts, nil), keys) {
+		try := *l
+		try.at = &spot{keys: keys, values: at.values, known: everyKey}
+		var pin match.Requirements
+		for i, key := range keys {
+			pin = pin.With(key, match.Only(at.values[i]))
+		}
+		try.opt = s.jointOptions(l.parts, pin)
+		if try.mask = s.fitting(l.need, l.host, devices, try.opt); try.mask.empty() {
+			continue
+		}
+		if p := s.cheapest(try.mask); (best == nil || p < price) && s.enterAll(&try) {
+			s.leave(&try, 1)
+			best, price = &try, p
+		}
+	}
+	if best != nil {
+		s.enterAll(best)
+	}
+	return best
+}
+
+// enterAll counts the parts of one load in its domain, pod by pod; it takes all
+// back and reports false where one may not enter.
+func (s *solver) enterAll(l *lot) bool {
+	entered := make([]int64, len(l.parts))
+	for i, p := range l.parts {
+		_, dropped := p.class.alternative(p.level)
+		for range p.n {
+			if _, ok := s.admits(p.class, l.at, dropped); !ok {
+				for k, n := range entered {
+					s.enter(l.parts[k].class, l.at, l.opt.requires, -n, nil)
+				}
+				return false
+			}
+			s.enter(p.class, l.at, l.opt.requires, 1, nil)
+			entered[i]++
+		}
+	}
+	return true
+}
+
+// jointOptions returns what all parts may use together, with further requirements.
+func (s *solver) jointOptions(parts []part, pin match.Requirements) *options {
+	s.joint++
+	out := &options{columns: newBitset(len(s.columns)), residual: make([]int, len(s.sellers)), miss: make([]match.Miss, len(s.sellers)), id: -s.joint}
+	for i, p := range parts {
+		requires, honour := p.class.requires(p.level)
+		requires = requires.And(pin)
+		if _, bad := requires.Unmeetable(); bad {
+			return &options{columns: newBitset(len(s.columns)), residual: out.residual, miss: out.miss, id: out.id}
+		}
+		o := s.optionsFor(requires, p.class.template.Tolerations, p.class.tolerates, honour)
+		out.special = out.special || o.special
+		out.requires = out.requires.And(requires)
+		if i == 0 {
+			copy(out.columns, o.columns)
+			copy(out.residual, o.residual)
+			continue
+		}
+		out.columns.keep(o.columns)
+		for k := range out.residual {
+			merged, ok := s.merge(out.residual[k], o.residual[k])
+			if !ok {
+				s.exclude(out.columns, s.sellers[k])
+				continue
+			}
+			out.residual[k] = merged
+		}
+	}
+	return out
+}
+
+// exclude removes the columns of a seller.
+func (s *solver) exclude(b bitset, p *seller) {
+	for k := p.columns[0]; k < p.columns[1]; k++ {
+		b[k>>6] &^= 1 << (k & 63)
+	}
+}
