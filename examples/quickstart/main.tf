@@ -34,6 +34,9 @@ resource "packhorse_provisioner" "default" {
   }
 
   ttl_seconds_after_empty = var.seconds_after_empty
+
+  # On destroy the agent drains the nodes, for which it needs its role.
+  depends_on = [packhorse_irsa_role.agent]
 }
 
 # Spot machines, for the pods that tolerate to lose them.
@@ -50,6 +53,9 @@ resource "packhorse_provisioner" "batch" {
   limits = { cpu = "100" }
 
   ttl_seconds_after_empty = var.seconds_after_empty
+
+  # On destroy the agent drains the nodes, for which it needs its role.
+  depends_on = [packhorse_irsa_role.agent]
 }
 
 # The IAM role of the agent, which its ServiceAccount alone can assume.
