@@ -1,0 +1,227 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+// doomed is an agent that is killed at a certain call.
+type doomed struct {
+	*running
+	mu   sync.Mutex
+	died bool
+}
+
+func (d *doomed) dead() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.died
+}
+
+// killAt starts an agent that is killed at its n-th call of that kind.
+func (r *rig) killAt(call string, when sim.When, n int) *doomed {
+	out := &doomed{}
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	out.running = r.start(Options{}, func(c string, w sim.When) error {
+		out.mu.Lock()
+		defer out.mu.Unlock()
+		if c == call && w == when {
+			if n--; n == 0 {
+				out.died = true
+				out.process.Kill()
+				go out.end()
+			}
+		}
+		return nil
+	})
+	return out
+}
+
+// An agent that dies at any step of a birth leaves no machine behind, and the next
+// one serves the pods with the machine that is there.
+func TestCrashDuringBirth(t *testing.T) {
+	cases := map[string]struct {
+		call string
+		when sim.When
+	}{
+		"before the launch":            {"Launch", sim.Before},
+		"after the launch":             {"Launch", sim.After},
+		"before the node's creation":   {"CreateNode", sim.Before},
+		"after the node's creation":    {"CreateNode", sim.After},
+		"before a binding":             {"Bind", sim.Before},
+		"after a binding":              {"Bind", sim.After},
+		"before the finalizer was set": {"SetProvisionerFinalizer", sim.Before},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.Labels = map[string]string{"team": "a"} }))
+				first := r.killAt(c.call, c.when, 1)
+				r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("500m", "500Mi")})
+				r.until("the agent is dead", first.dead)
+				time.Sleep(10 * time.Second)
+				r.start(Options{}, nil)
+				r.until("the workload runs", r.allRun("web", 3))
+				r.until("all nodes are up", r.allUp)
+				if machines, nodes := len(r.Machines()), len(r.ours()); machines != 1 || nodes != 1 {
+					t.Errorf("%d machines and %d nodes, want one of each", machines, nodes)
+				}
+				if n := r.ours()[0]; n.Labels["team"] != "a" || len(n.Finalizers) != 1 || len(n.OwnerReferences) != 1 {
+					t.Errorf("the node is not complete: %v %v %v", n.Labels, n.Finalizers, n.OwnerReferences)
+				}
+			})
+		})
+	}
+}
+
+// An instance whose kubelet registered while no agent ran is taken over.
+func TestAdoptionOfRegisteredNode(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		first := r.killAt("Launch", sim.After, 1)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("500m", "500Mi")})
+		r.until("the agent is dead", first.dead)
+		r.until("the kubelet has registered", func() bool { return len(r.Nodes()) == 1 })
+		r.start(Options{}, nil)
+		r.until("the node is taken over", func() bool { return len(r.ours()[0].Finalizers) == 1 && r.allUp() })
+		r.until("the workload runs", r.allRun("web", 3))
+		if got := len(r.Machines()); got != 1 {
+			t.Errorf("%d machines, want the one that was there", got)
+		}
+	})
+}
+
+// An instance without a Node object that is too old to come up is given back.
+func TestOldInstanceWithoutNode(t *testing.T) {
+	inBubble(t, sim.Options{BootTime: 24 * time.Hour}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		first := r.killAt("Launch", sim.After, 1)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("500m", "500Mi")})
+		r.until("the agent is dead", first.dead)
+		r.Scale("web", 0)
+		time.Sleep(20 * time.Minute)
+		r.start(Options{}, nil)
+		r.until("nothing is left", r.nothingLeft)
+	})
+}
+
+// Of two agents one acts at a time; the other takes over.
+func TestOneLeader(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		ctx, cancel := context.WithCancel(r.Context())
+		var agents []*Agent
+		leaders := func() (n int) {
+			for _, a := range agents {
+				if a.leading.Load() {
+					n++
+				}
+			}
+			return n
+		}
+		done := make(chan struct{})
+		for range 2 {
+			process := r.Connect(nil)
+			a := New(process.Cluster, process.Cloud, Options{}, r.log)
+			agents = append(agents, a)
+			go func() {
+				_ = process.Cluster.Lead(ctx, func(ctx context.Context) { _ = a.Run(ctx) }) // ends with the test
+				done <- struct{}{}
+			}()
+		}
+		r.until("one leads", func() bool { return leaders() == 1 })
+		r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("500m", "500Mi")})
+		time.Sleep(600 * time.Millisecond) // the launch call is under way
+		r.LoseLease()
+		r.until("the workload runs", func() bool {
+			if leaders() > 1 {
+				t.Fatal("two agents act at a time")
+			}
+			return r.allRun("web", 3)()
+		})
+		time.Sleep(5 * time.Minute)
+		if got := len(r.Machines()); got != len(r.ours()) {
+			t.Errorf("%d machines and %d nodes", got, len(r.ours()))
+		}
+		cancel()
+		<-done
+		<-done
+	})
+}
+
+// Whatever an agent is doing when it dies, the world comes right in the end: no
+// machine without a node, no pod waiting that could run, no limit exceeded, and
+// nothing left when all is deleted.
+func TestRandomCrashes(t *testing.T) {
+	calls := []string{
+		"Launch", "CreateNode", "Bind", "PatchNode", "DeleteNode", "Evict", "DeletePod",
+		"Terminate", "Instances", "SetProvisionerFinalizer", "UpdateProvisionerStatus", "Market",
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		type crash struct {
+			call  string
+			when  sim.When
+			nth   int
+			pause time.Duration
+		}
+		crashes := make([]crash, rapid.IntRange(1, 4).Draw(rt, "crashes"))
+		for i := range crashes {
+			crashes[i] = crash{
+				call:  rapid.SampledFrom(calls).Draw(rt, "call"),
+				when:  rapid.SampledFrom([]sim.When{sim.Before, sim.After}).Draw(rt, "when"),
+				nth:   rapid.IntRange(1, 4).Draw(rt, "nth"),
+				pause: time.Duration(rapid.IntRange(1, 120).Draw(rt, "pause")) * time.Second,
+			}
+		}
+		sizes := rapid.SliceOfN(rapid.IntRange(0, 12), 2, 4).Draw(rt, "sizes")
+		problem := ""
+		inBubble(t, sim.Options{}, func(r *rig) {
+			r.Apply(testProvisioner("default", emptyAfter(20), expireAfter(900), limitCPU("32")))
+			r.Deploy(sim.Workload{Name: "web", Spec: sim.Requests("700m", "700Mi")})
+			for i, c := range crashes {
+				a := r.killAt(c.call, c.when, c.nth)
+				for end := time.Now().Add(2 * time.Minute); !a.dead() && time.Now().Before(end) && problem == ""; {
+					r.Scale("web", sizes[i%len(sizes)])
+					time.Sleep(5 * time.Second)
+					problem = r.overLimit(32)
+				}
+				a.kill()
+				time.Sleep(c.pause)
+			}
+			r.start(Options{}, nil)
+			want := sizes[len(sizes)-1]
+			r.Scale("web", want)
+			settles := func(what string, condition func() bool) {
+				for end := time.Now().Add(time.Hour); problem == "" && !condition(); time.Sleep(100 * time.Millisecond) {
+					problem = r.overLimit(32)
+					if problem == "" && time.Now().After(end) {
+						problem = what + " does not come true\n" + r.describe()
+					}
+				}
+			}
+			settles("the workload runs", r.allRun("web", want))
+			settles("machines and nodes agree", func() bool { return len(r.Machines()) == len(r.ours()) && r.allUp() })
+			r.DeleteProvisioner("default")
+			settles("everything is gone", func() bool { return r.nothingLeft() && r.Provisioner("default") == nil })
+		})
+		if problem != "" {
+			rt.Fatal(problem)
+		}
+	})
+}
+
+func (r *rig) overLimit(cores int64) string {
+	if got := r.cores(); got > cores {
+		return fmt.Sprintf("%d cores were bought, the limit is %d\n%s", got, cores, r.describe())
+	}
+	return ""
+}
