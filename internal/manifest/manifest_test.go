@@ -221,6 +221,10 @@ func TestProblemsHaveTheirPlace(t *testing.T) {
 			"kind: Pod\napiVersion: v1\nmetadata: {name: a}\n---\nkind: Pod\napiVersion: v1\nmetadata:\n  namespace: default\n  name: a\n",
 			[]string{"in.yaml:9: document 2: Pod default/a: metadata.name: is defined in in.yaml, document 1, already"},
 		},
+		"too many replicas": {
+			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: 2000000000\n",
+			[]string{"in.yaml:5: document 1: Deployment default/a: spec.replicas: 2000000000 pods are to be created, at most 1000000 are read"},
+		},
 		"no name": {
 			"kind: Pod\napiVersion: v1\n",
 			[]string{"in.yaml:1: document 1: Pod : metadata.name: is missing"},

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,11 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 		}
 	}
 	for _, w := range b.objects.workloads() {
+		if w.count > maxPods {
+			doc := b.seen[w.object]
+			b.problems = append(b.problems, doc.errorAt(fmt.Errorf("spec.replicas: %d pods are to be created, at most %d are read", w.count, maxPods)))
+			continue
+		}
 		setPriority(&w.template.Spec, classes)
 		s.Pods = append(s.Pods, w.pods(b.templates)...)
 		s.Claims = append(s.Claims, w.missingClaims(b.objects.claims)...)

@@ -25,8 +25,6 @@ const (
 	mebibyte        = 1 << 20
 	// gpuResource is what the column gpu counts.
 	gpuResource = "nvidia.com/gpu"
-	// maxCount bounds a row, against a mistyped figure that would take all memory.
-	maxCount = 10_000_000
 )
 
 // AddPodsCSV adds the pods of a table with the columns cpu_milli, mem_mib, count
@@ -106,7 +104,7 @@ func (b *Builder) addRow(name string, index map[string]int, record []string) err
 	cpu, cpuErr := number("cpu_milli", 1<<40)
 	memory, memoryErr := number("mem_mib", 1<<40)
 	gpus, gpuErr := number("gpu", 1<<40)
-	count, countErr := number("count", maxCount)
+	count, countErr := number("count", maxPods)
 	selector, selectorErr := parseSelector(cell("node_selector"))
 	if err := errors.Join(cpuErr, memoryErr, gpuErr, countErr, selectorErr); err != nil {
 		return err

@@ -1,6 +1,9 @@
 package manifest
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -51,8 +54,8 @@ func TestTableProblems(t *testing.T) {
 		"missing column":     {"cpu_milli,count\n", "pods.csv:1: mem_mib: the column is missing"},
 		"unknown column":     {"cpu,mem_mib,count\n", "pods.csv:1: cpu: unknown column; the columns are cpu_milli, mem_mib, count, gpu, gpu_name, node_selector"},
 		"not a number":       {"cpu_milli,mem_mib,count\n1,1,1\n0.5,1,1\n", `pods.csv:3: cpu_milli: "0.5" is not a whole number from 0 to 1099511627776`},
-		"negative":           {"cpu_milli,mem_mib,count\n1,1,-1\n", `pods.csv:2: count: "-1" is not a whole number from 0 to 10000000`},
-		"too many":           {"cpu_milli,mem_mib,count\n1,1,99999999999\n", `pods.csv:2: count: "99999999999" is not a whole number from 0 to 10000000`},
+		"negative":           {"cpu_milli,mem_mib,count\n1,1,-1\n", `pods.csv:2: count: "-1" is not a whole number from 0 to 1000000`},
+		"too many":           {"cpu_milli,mem_mib,count\n1,1,99999999999\n", `pods.csv:2: count: "99999999999" is not a whole number from 0 to 1000000`},
 		"malformed selector": {"cpu_milli,mem_mib,count,node_selector\n1,1,1,fast\n", `pods.csv:2: node_selector: "fast" is not of the form key=value`},
 		"ragged":             {"cpu_milli,mem_mib,count\n1,1\n", "pods.csv: record on line 2: wrong number of fields"},
 	} {
@@ -83,5 +86,39 @@ func BenchmarkTableOfHundredThousandPods(b *testing.B) {
 		if _, err := table(text); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestFilesAndStandardInput(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pods.csv")
+	if err := os.WriteFile(path, []byte("count,mem_mib,cpu_milli\n1,1,1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.WriteString("apiVersion: v1\nkind: Pod\nmetadata: {name: piped}\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	real := os.Stdin
+	os.Stdin = in
+	defer func() { os.Stdin = real }()
+
+	b := NewBuilder("theirs")
+	b.AddPodsCSVFile(path)
+	b.AddPodsCSVFile(path + ".absent")
+	b.AddFile("-")
+	b.Add("other.yaml", []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: other}\nspec: {schedulerName: theirs}\n"))
+	set, err := b.Build()
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got error %v, want that a file does not exist", err)
+	}
+	want := []string{"default/other pending", "default/piped pending", "default/pods-1-0 pending"}
+	if diff := cmp.Diff(want, podLines(set.Snapshot.Pods)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }

@@ -16,8 +16,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
+// maxPods bounds the pods of one workload or row of a table, against a mistyped
+// figure that would take all memory.
+const maxPods = 1_000_000
+
 // workload is a controller with the pods that it has still to create.
 type workload struct {
+	object    string // that declares it, as Document.Object names it
 	namespace string
 	owner     metav1.OwnerReference
 	template  *corev1.PodTemplateSpec
@@ -64,14 +69,22 @@ func (o *objects) workloads() []workload {
 	for _, c := range o.cronJobs {
 		if suspended := c.Spec.Suspend != nil && *c.Spec.Suspend; !suspended && !delegated[c.Namespace+"/CronJob/"+c.Name] {
 			run := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
-			add(job(run, &c.Spec.JobTemplate.Spec))
+			w := job(run, &c.Spec.JobTemplate.Spec)
+			w.object = "CronJob " + c.Namespace + "/" + c.Name
+			add(w)
 		}
 	}
 	return out
 }
 
 func newWorkload(o metav1.Object, kind schema.GroupVersionKind, template *corev1.PodTemplateSpec, replicas *int32) workload {
-	w := workload{namespace: o.GetNamespace(), owner: *metav1.NewControllerRef(o, kind), template: template, count: 1}
+	w := workload{
+		object:    kind.Kind + " " + o.GetNamespace() + "/" + o.GetName(),
+		namespace: o.GetNamespace(),
+		owner:     *metav1.NewControllerRef(o, kind),
+		template:  template,
+		count:     1,
+	}
 	if replicas != nil {
 		w.count = int(*replicas)
 	}
@@ -90,7 +103,9 @@ func replicaSetOf(d *appsv1.Deployment) workload {
 	}
 	template.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name + "-" + hash}}
-	return newWorkload(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), template, d.Spec.Replicas)
+	w := newWorkload(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), template, d.Spec.Replicas)
+	w.object = "Deployment " + d.Namespace + "/" + d.Name
+	return w
 }
 
 func statefulSet(s *appsv1.StatefulSet, owned map[string]int) workload {
