@@ -26,7 +26,7 @@ const manager = "packhorse-agent"
 type Options struct {
 	// UserAgent goes with every call; "packhorse-agent" by default.
 	UserAgent string
-	// QPS and Burst bound the calls per second on our side; 200 and 400 by
+	// QPS and Burst bound the calls per second on our side; 500 and 1000 by
 	// default. The API server has its own fairness.
 	QPS   float32
 	Burst int
@@ -49,7 +49,7 @@ type Cluster struct {
 func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = cmp.Or(o.UserAgent, manager)
-	cfg.QPS, cfg.Burst = cmp.Or(o.QPS, 200), cmp.Or(o.Burst, 400)
+	cfg.QPS, cfg.Burst = cmp.Or(o.QPS, 500), cmp.Or(o.Burst, 1000)
 	custom, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for custom resources: %w", err)

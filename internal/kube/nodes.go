@@ -20,6 +20,8 @@ import (
 // or that is being deleted, is cluster.ErrStale.
 func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) error {
 	return retry(ctx, func(ctx context.Context) error {
+		// The API server keeps the status that a node is created with, so that there
+		// is no moment at which it looks ready.
 		_, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{FieldManager: manager})
 		if apierrors.IsAlreadyExists(err) {
 			err = c.takeOver(ctx, node)
