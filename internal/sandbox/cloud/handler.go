@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"sync"
 	"time"
 )
 
@@ -38,20 +39,20 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	caller := &call{ctx: r.Context(), service: service, action: name, endpoint: "http://" + r.Host}
-	output, err := c.perform(caller, received)
-	if err == nil {
-		err = service.protocol.answer(w, caller, output)
-	}
+	answer, err := c.perform(caller, received)
 	problem := c.asAPIError(caller, err)
+	c.record(caller, problem, time.Since(started))
+	c.events.deliver() // before the answer: who has it may rely on the events
 	if problem != nil {
 		service.protocol.refuse(w, caller, problem)
+	} else {
+		service.protocol.answer(w, caller, answer)
 	}
-	c.record(caller, problem, time.Since(started))
-	c.events.deliver()
 }
 
-// perform takes a call through the steps that AWS takes it through.
-func (c *Cloud) perform(caller *call, received *received) (any, error) {
+// perform takes a call through the steps that AWS takes it through and returns
+// the encoded answer.
+func (c *Cloud) perform(caller *call, received *received) ([]byte, error) {
 	op, known := caller.service.operations[caller.action]
 	fault, err := c.admit(caller, received, op.public)
 	if err != nil {
@@ -67,20 +68,29 @@ func (c *Cloud) perform(caller *call, received *received) (any, error) {
 	if err := caller.service.protocol.decode(received, input); err != nil {
 		return nil, err
 	}
+	return c.act(caller, op, input)
+}
+
+// act authorises and carries out a call. The answer is encoded under the same
+// lock, since it points into the cloud's state.
+func (c *Cloud) act(caller *call, op operation, input any) ([]byte, error) {
 	c.mu.Lock()
-	err = c.authorise(caller, op.accesses(c, input))
-	if err == nil && isDryRun(input) {
-		err = fail("DryRunOperation", "Request would have succeeded, but DryRun flag is set.").with(http.StatusPreconditionFailed)
+	unlock := sync.OnceFunc(c.mu.Unlock)
+	defer unlock()
+	if err := c.authorise(caller, op.accesses(c, input)); err != nil {
+		return nil, err
 	}
-	if err != nil || op.waits {
-		c.mu.Unlock()
-	} else {
-		defer c.mu.Unlock()
+	if isDryRun(input) {
+		return nil, fail("DryRunOperation", "Request would have succeeded, but DryRun flag is set.").with(http.StatusPreconditionFailed)
 	}
+	if op.waits {
+		unlock()
+	}
+	output, err := op.run(c, caller, input)
 	if err != nil {
 		return nil, err
 	}
-	return op.run(c, caller, input)
+	return caller.service.protocol.encode(caller, output)
 }
 
 // admit authenticates the caller and picks the fault that strikes the call, if

@@ -24,7 +24,8 @@ type received struct {
 // protocol is how a service is spoken to.
 type protocol interface {
 	decode(r *received, input any) error
-	answer(w http.ResponseWriter, caller *call, output any) error
+	encode(caller *call, output any) ([]byte, error)
+	answer(w http.ResponseWriter, caller *call, body []byte)
 	refuse(w http.ResponseWriter, caller *call, problem *apiError)
 }
 
@@ -48,10 +49,10 @@ func (p queryProtocol) decode(r *received, input any) error {
 	return err
 }
 
-func (p queryProtocol) answer(w http.ResponseWriter, caller *call, output any) error {
+func (p queryProtocol) encode(caller *call, output any) ([]byte, error) {
 	var content bytes.Buffer
 	if err := p.dialect.EncodeXML(&content, output); err != nil {
-		return err
+		return nil, err
 	}
 	var b bytes.Buffer
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n")
@@ -63,8 +64,11 @@ func (p queryProtocol) answer(w http.ResponseWriter, caller *call, output any) e
 		fmt.Fprintf(&b, "<requestId>%s</requestId>%s", caller.requestID, content.Bytes())
 	}
 	fmt.Fprintf(&b, "</%sResponse>", caller.action)
-	write(w, http.StatusOK, "text/xml;charset=UTF-8", b.Bytes())
-	return nil
+	return b.Bytes(), nil
+}
+
+func (p queryProtocol) answer(w http.ResponseWriter, _ *call, body []byte) {
+	write(w, http.StatusOK, "text/xml;charset=UTF-8", body)
 }
 
 func (p queryProtocol) refuse(w http.ResponseWriter, caller *call, problem *apiError) {
@@ -116,14 +120,13 @@ func malformedJSON(err error) error {
 	return nil
 }
 
-func (p jsonProtocol) answer(w http.ResponseWriter, caller *call, output any) error {
-	text, err := p.names.EncodeJSON(output)
-	if err != nil {
-		return err
-	}
+func (p jsonProtocol) encode(_ *call, output any) ([]byte, error) {
+	return p.names.EncodeJSON(output)
+}
+
+func (p jsonProtocol) answer(w http.ResponseWriter, caller *call, body []byte) {
 	w.Header().Set("X-Amzn-RequestId", caller.requestID)
-	write(w, http.StatusOK, p.contentType, text)
-	return nil
+	write(w, http.StatusOK, p.contentType, body)
 }
 
 func (p jsonProtocol) refuse(w http.ResponseWriter, caller *call, problem *apiError) {
