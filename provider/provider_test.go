@@ -1,0 +1,149 @@
+package provider_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/config"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+)
+
+// declared is a resource that needs the cluster.
+const declared = "resource \"packhorse_provisioner\" \"test\" {\n  name   = \"access\"\n  weight = 1\n}\n"
+
+func TestProviderReachesTheCluster(t *testing.T) {
+	kubeconfig := fmt.Sprintf("provider \"packhorse\" {\n kubernetes = { config_path = %q }\n}\n", box.Kubeconfig)
+	host := fmt.Sprintf("provider \"packhorse\" {\n kubernetes = {\n host = %q\n cluster_ca_certificate = <<PEM\n%s\nPEM\n", box.Host, box.CA)
+	admin := box.RESTConfig()
+	certificate := fmt.Sprintf("client_certificate = <<PEM\n%s\nPEM\nclient_key = <<PEM\n%s\nPEM\n", admin.CertData, admin.KeyData)
+	tests := map[string]struct {
+		block string
+		env   map[string]string
+	}{
+		"by the name of an EKS cluster": {block: byName()},
+		"by a kubeconfig":               {block: kubeconfig},
+		"by KUBE_CONFIG_PATH":           {block: "", env: map[string]string{"KUBE_CONFIG_PATH": box.Kubeconfig}},
+		"by a name in spite of KUBE_CONFIG_PATH": {
+			block: byName(), env: map[string]string{"KUBE_CONFIG_PATH": "/nowhere"},
+		},
+		"by a host and a client certificate": {block: host + certificate + "}\n}\n"},
+		"with endpoints in the block": {
+			block: fmt.Sprintf("provider \"packhorse\" {\n cluster_name = %q\n region = %q\n endpoints = { eks = %q, sts = %q }\n}\n",
+				box.ClusterName, box.Region, box.AWSEndpoint, box.AWSEndpoint),
+			env: map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ENDPOINT_URL_STS": "http://127.0.0.1:1", "AWS_REGION": ""},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			for variable, value := range tt.env {
+				t.Setenv(variable, value)
+			}
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: factories(),
+				Steps: []resource.TestStep{{
+					Config:           tt.block + declared,
+					ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+				}},
+			})
+		})
+	}
+}
+
+func TestProviderRefuses(t *testing.T) {
+	tests := map[string]struct{ block, want string }{
+		"no way to a cluster": {"", "no cluster is configured: set `cluster_name` or `kubernetes`"},
+		"two ways": {
+			"provider \"packhorse\" {\n cluster_name = \"a\"\n kubernetes = { config_path = \"b\" }\n}\n",
+			"both `cluster_name` and `kubernetes` are set",
+		},
+		"a block that says nothing": {
+			"provider \"packhorse\" {\n kubernetes = { token = \"secret\" }\n}\n", "`kubernetes` needs either `config_path` or `host`",
+		},
+		"two credentials": {
+			"provider \"packhorse\" {\n kubernetes = { host = \"https://h\", token = \"t\", exec = { api_version = \"v\", command = \"c\" } }\n}\n",
+			"`kubernetes` has `token` and `exec`: keep one way to authenticate",
+		},
+		"a session without end": {
+			"provider \"packhorse\" {\n cluster_name = \"a\"\n assume_role = { role_arn = \"r\", duration = \"long\" }\n}\n",
+			"assume_role.duration: time: invalid duration",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: factories(),
+				Steps:                    []resource.TestStep{{Config: tt.block + declared, PlanOnly: true, ExpectError: words(tt.want)}},
+			})
+		})
+	}
+}
+
+func TestProviderNamesWhatItCannotReach(t *testing.T) {
+	tests := map[string]struct{ block, want string }{
+		"no such cluster":    {"provider \"packhorse\" {\n cluster_name = \"missing\"\n}\n", `find cluster "missing": no such EKS cluster`},
+		"no such kubeconfig": {"provider \"packhorse\" {\n kubernetes = { config_path = \"/nowhere/config\" }\n}\n", "/nowhere/config: no such file"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: factories(),
+				Steps:                    []resource.TestStep{{Config: tt.block + declared, ExpectError: words(tt.want)}},
+			})
+		})
+	}
+}
+
+// unknownCluster gets the cluster's name from a resource of the same apply.
+func unknownCluster(replace string) string {
+	return fmt.Sprintf(`
+resource "terraform_data" "cluster" {
+  input            = %q
+  triggers_replace = %q
+}
+
+provider "packhorse" {
+  cluster_name = terraform_data.cluster.output
+}
+
+resource "packhorse_irsa_role" "test" {
+  name                 = "unknown"
+  create_oidc_provider = true
+  service_accounts     = [{ namespace = "a", name = "b" }]
+}
+`, box.ClusterName, replace) + declared
+}
+
+func TestProviderConfigurationUnknownAtPlan(t *testing.T) {
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{
+			{
+				// Creates plan without a client, and the apply knows the cluster.
+				Config: unknownCluster("first"),
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction("packhorse_provisioner.test", plancheck.ResourceActionCreate)},
+					PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+				},
+			},
+			{
+				// What exists keeps its recorded state while the cluster is unknown.
+				Config: unknownCluster("second"),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction("packhorse_provisioner.test", plancheck.ResourceActionNoop),
+				}},
+			},
+		},
+	})
+}
+
+func TestQuickstart(t *testing.T) {
+	resource.Test(t, resource.TestCase{
+		Steps: []resource.TestStep{{
+			ProtoV6ProviderFactories: factories(), // the example names its provider itself
+			ConfigDirectory:          config.StaticDirectory("../examples/quickstart"),
+			ConfigVariables:          config.Variables{"cluster_name": config.StringVariable(box.ClusterName)},
+			ConfigPlanChecks:         resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+		}},
+	})
+}
