@@ -19,7 +19,7 @@ const (
 	eventDisrupting      = "Disrupting"      // node: it will be taken away, and why
 	eventKept            = "Kept"            // node: it will not be taken away after all
 	eventDraining        = "Draining"        // node: its pods are being evicted
-	eventEvictionBlocked = "EvictionBlocked" // node: a disruption budget forbids an eviction
+	eventEvictionBlocked = "EvictionBlocked" // node and pod: a disruption budget forbids an eviction
 	eventTerminated      = "Terminated"      // node: its machine was given back
 	eventInstanceGone    = "InstanceGone"    // node: its machine does not exist any more
 	eventLaunchFailed    = "LaunchFailed"    // Provisioner: a cloud refused

@@ -48,7 +48,9 @@ func (a *Agent) evict(ctx context.Context, n *cluster.Node, p *cluster.Pod) {
 	case errors.As(err, &blocked):
 		a.drains.refused(p.UID)
 		a.metrics.blocked.WithLabelValues(n.Provisioner).Inc()
-		a.cluster.Event(nodeRef(n.Name), corev1.EventTypeWarning, eventEvictionBlocked, fmt.Sprintf("pod %s: %s", p.PodKey, blocked))
+		message := fmt.Sprintf("pod %s: %s", p.PodKey, blocked)
+		a.cluster.Event(nodeRef(n.Name), corev1.EventTypeWarning, eventEvictionBlocked, message)
+		a.cluster.Event(podRef(p.PodKey), corev1.EventTypeWarning, eventEvictionBlocked, message)
 	case ctx.Err() == nil:
 		a.drains.refused(p.UID)
 		a.log.Warn("evicted no pod", "pod", p.PodKey.String(), "node", n.Name, "error", err)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,8 @@ func (a *Agent) reportLaunches(ctx context.Context, fresh *verifier, all []*orde
 		switch {
 		case o.err == nil:
 			a.history.succeed(o.Provisioner)
+		case errors.Is(o.err, cluster.ErrGone), errors.Is(o.err, cluster.ErrStale):
+			out.short = true // the Provisioner is being deleted
 		case ctx.Err() == nil:
 			out.short = true
 			a.history.fail(o.Provisioner, o.err.Error())

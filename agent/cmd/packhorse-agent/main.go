@@ -1,0 +1,58 @@
+// Command packhorse-agent gives a cluster the nodes that it needs, and answers
+// offline what it would do.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := rootCommand().ExecuteContext(ctx); err != nil {
+		if !errors.Is(err, errFindings) {
+			fmt.Fprintln(os.Stderr, "Error:", err)
+		}
+		stop()
+		os.Exit(1)
+	}
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "packhorse-agent",
+		Short: "Buys the nodes that pending pods need, and takes away those that nobody needs",
+		Long: `packhorse-agent watches a cluster for pods that kube-scheduler has marked
+unschedulable, decides which machines to buy for them, launches these, creates
+their nodes and binds the pods. It takes nodes away that are empty or expired.
+What it may buy is said by Provisioners (karpenter.sh/v1alpha5) and node
+profiles (karpenter.k8s.aws/v1alpha1 AWSNodeTemplate).`,
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(runCommand(), simulateCommand(), validateCommand(), manifestsCommand(), versionCommand())
+	return root
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), version)
+			return err
+		},
+	}
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/klog/v2"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+const defaultNamespace = "packhorse"
+
+// settings are the flags of `run`.
+type settings struct {
+	kubeconfig, context           string
+	namespace, leaseName          string
+	leaderElect                   bool
+	region                        string
+	cloud                         aws.Options
+	agent                         agent.Options
+	nodeCost                      float64
+	schedulers                    []string
+	metricsAddress, healthAddress string
+	logLevel, logFormat           string
+}
+
+func runCommand() *cobra.Command {
+	s := &settings{}
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the agent",
+		Long: `run watches a cluster and gives it the nodes that it needs, until it is told to
+stop. Several replicas may run: one acts at a time.
+
+Each flag can also be given as an environment variable: --cluster-name as
+PACKHORSE_CLUSTER_NAME, and so on. AWS credentials, region and endpoints come
+from where the AWS SDK finds them: in a cluster from IRSA or EKS Pod Identity.`,
+		Example: `  packhorse-agent run --cluster-name prod
+  packhorse-agent run --cluster-name dev --kubeconfig ~/.kube/config --leader-elect=false --log-level debug`,
+		Args:    cobra.NoArgs,
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return s.run(cmd.Context())
+		},
+	}
+	s.flags(cmd)
+	return cmd
+}
+
+// flags declares the flags, by topic.
+func (s *settings) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.cloud.ClusterName, "cluster-name", "", "`NAME` of the EKS cluster (required)")
+	f.StringVar(&s.cloud.ClusterEndpoint, "cluster-endpoint", "", "`URL` of the API server as nodes reach it (default: asked of EKS)")
+	f.StringVar(&s.region, "region", "", "AWS `REGION` (default: the environment's)")
+	f.StringVar(&s.kubeconfig, "kubeconfig", "", "`FILE` to reach the cluster by (default: $KUBECONFIG, or the pod's ServiceAccount)")
+	f.StringVar(&s.context, "kube-context", "", "`NAME` of a context in the kubeconfig (default: its current one)")
+
+	f.BoolVar(&s.leaderElect, "leader-elect", true, "act only while holding a lease, so that several replicas may run")
+	f.StringVar(&s.namespace, "namespace", defaultNamespace, "`NAMESPACE` of the lease")
+	f.StringVar(&s.leaseName, "lease-name", "packhorse-agent", "`NAME` of the lease")
+
+	f.DurationVar(&s.agent.BatchIdle, "batch-idle", 100*time.Millisecond, "how long no further pod may come up before a batch is planned")
+	f.DurationVar(&s.agent.BatchMax, "batch-max", 10*time.Second, "how long a batch waits at most while more pods keep coming up")
+	f.DurationVar(&s.agent.StartupTimeout, "startup-timeout", 15*time.Minute, "how long a machine may take to come up before it is replaced")
+	f.Float64Var(&s.nodeCost, "node-cost", 0, "cost of having one more node beyond its price, in `DOLLARS` per hour: more prefers fewer, larger nodes")
+	f.StringSliceVar(&s.schedulers, "scheduler-name", nil, "`NAME` of a further scheduler whose pods get nodes; may be repeated")
+
+	f.StringVar(&s.cloud.DefaultInstanceProfile, "default-instance-profile", "", "IAM instance profile `NAME` for node profiles that name none")
+	f.StringToStringVar(&s.cloud.Tags, "tag", nil, "`KEY=VALUE` to put on every cloud resource; may be repeated")
+	f.BoolVar(&s.cloud.PrefixDelegation, "prefix-delegation", false, "the network plugin assigns address prefixes, which allows more pods per node")
+	f.BoolVar(&s.cloud.PodENI, "pod-eni", false, "the network plugin gives pods interfaces of their own")
+	f.Int64Var(&s.cloud.ReservedENIs, "reserved-enis", 0, "network interfaces per node that pods cannot use")
+	f.BoolVar(&s.cloud.NoPricing, "no-pricing", false, "use the built-in on-demand prices, where the AWS Pricing API cannot be reached")
+
+	f.StringVar(&s.metricsAddress, "metrics-address", ":8080", "`ADDRESS` to serve /metrics on")
+	f.StringVar(&s.healthAddress, "health-address", ":8081", "`ADDRESS` to serve /healthz and /readyz on")
+	f.StringVar(&s.logLevel, "log-level", "info", "trace, debug, info, warn or error")
+	f.StringVar(&s.logFormat, "log-format", "text", "text or json")
+}
+
+func (s *settings) run(ctx context.Context) error {
+	if s.cloud.ClusterName == "" {
+		return errors.New("--cluster-name is missing")
+	}
+	log, err := s.logger()
+	if err != nil {
+		return err
+	}
+	klog.SetLogger(agent.NewLogr(log.Named("kubernetes")))
+	log.Info("started", "version", version, "cluster", s.cloud.ClusterName)
+	cluster, err := s.connect()
+	if err != nil {
+		return err
+	}
+	cloud, err := s.openCloud(ctx)
+	if err != nil {
+		return err
+	}
+	s.agent.NodeCost = offer.Price(s.nodeCost * 1e6)
+	a := agent.New(cluster, cloud, s.agent, log.Named("agent"))
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return agent.Serve(ctx, s.metricsAddress, a.MetricsHandler()) })
+	g.Go(func() error { return agent.Serve(ctx, s.healthAddress, a.HealthHandler()) })
+	if err := cluster.Start(ctx); err != nil {
+		return err
+	}
+	g.Go(func() error { return s.lead(ctx, cluster, a) })
+	if err := g.Wait(); err != nil && !errors.Is(err, errEnded) {
+		return err
+	}
+	log.Info("stopped")
+	return nil
+}
+
+// errEnded ends the servers when the agent has ended in good order.
+var errEnded = errors.New("the agent has ended")
+
+// lead runs the agent for as long as it may act.
+func (s *settings) lead(ctx context.Context, cluster *kube.Cluster, a *agent.Agent) error {
+	if !s.leaderElect {
+		return cmp.Or(a.Run(ctx), errEnded)
+	}
+	identity, err := identity()
+	if err != nil {
+		return err
+	}
+	var ran error
+	err = cluster.Lead(ctx, kube.LeaseOptions{Namespace: s.namespace, Name: s.leaseName, Identity: identity},
+		func(ctx context.Context) { ran = a.Run(ctx) })
+	return cmp.Or(errors.Join(err, ran), errEnded)
+}
+
+// identity is unique among the replicas.
+func identity() (string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("find this process's identity: %w", err)
+	}
+	return fmt.Sprintf("%s_%d", cmp.Or(os.Getenv("POD_NAME"), host), os.Getpid()), nil
+}
+
+func (s *settings) connect() (*kube.Cluster, error) {
+	cfg, err := kube.RESTConfig(s.kubeconfig, s.context)
+	if err != nil {
+		return nil, err
+	}
+	return kube.New(cfg, kube.Options{UserAgent: "packhorse-agent/" + version, Schedulers: s.schedulers})
+}
+
+func (s *settings) openCloud(ctx context.Context) (*aws.Cloud, error) {
+	cfg, err := aws.LoadConfig(ctx, s.region)
+	if err != nil {
+		return nil, err
+	}
+	return aws.New(ctx, cfg, s.cloud)
+}
+
+func (s *settings) logger() (hclog.Logger, error) {
+	level := hclog.LevelFromString(s.logLevel)
+	if level == hclog.NoLevel {
+		return nil, fmt.Errorf("--log-level %q is none of trace, debug, info, warn, error", s.logLevel)
+	}
+	if s.logFormat != "text" && s.logFormat != "json" {
+		return nil, fmt.Errorf("--log-format %q is neither text nor json", s.logFormat)
+	}
+	return hclog.New(&hclog.LoggerOptions{
+		Name: "packhorse", Level: level, JSONFormat: s.logFormat == "json", Output: os.Stderr,
+		TimeFormat: "2006-01-02T15:04:05.000Z0700",
+	}), nil
+}
