@@ -1,7 +1,6 @@
 package cloud
 
 import (
-	"context"
 	"encoding/base64"
 	"net/http"
 	"strings"
@@ -156,7 +155,7 @@ func TestPassRoleIsNeeded(t *testing.T) {
 // clusterToken makes a bearer token as EKS clients do.
 func clusterToken(t *testing.T, c *clients, cluster string) string {
 	t.Helper()
-	signed, err := sts.NewPresignClient(c.sts).PresignGetCallerIdentity(context.Background(), &sts.GetCallerIdentityInput{}, func(o *sts.PresignOptions) {
+	signed, err := sts.NewPresignClient(c.sts).PresignGetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{}, func(o *sts.PresignOptions) {
 		o.ClientOptions = append(o.ClientOptions, sts.WithAPIOptions(smithyhttp.SetHeaderValue("x-k8s-aws-id", cluster), smithyhttp.SetHeaderValue("X-Amz-Expires", "60")))
 	})
 	if err != nil {

@@ -43,6 +43,9 @@ func (c *Cloud) describeInstances(_ *call, in *ec2.DescribeInstancesInput) (*ec2
 	if in.MaxResults != nil && (*in.MaxResults < 5 || *in.MaxResults > 1000) {
 		return nil, fail("InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value between 5 and 1000.", *in.MaxResults)
 	}
+	if _, err := matchesFilters(in.Filters, c.machineAttributes(blankMachine())); err != nil {
+		return nil, err
+	}
 	visible, err := c.visibleMachines(in.InstanceIds)
 	if err != nil {
 		return nil, err
@@ -86,6 +89,12 @@ func (c *Cloud) visibleMachines(ids []string) ([]*machine, error) {
 		}
 	}
 	return visible, nil
+}
+
+// blankMachine has the attributes of any machine, so that an unknown filter is
+// an error even if there is none.
+func blankMachine() *machine {
+	return &machine{launchSpec: launchSpec{instanceType: &instanceType{}, subnet: &subnet{}, image: &image{}}}
 }
 
 func (c *Cloud) machineAttributes(m *machine) attributes {

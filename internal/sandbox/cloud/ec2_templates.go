@@ -144,6 +144,9 @@ func (c *Cloud) findTemplate(id, name string) (*launchTemplate, error) {
 }
 
 func (c *Cloud) describeLaunchTemplates(_ *call, in *ec2.DescribeLaunchTemplatesInput) (*ec2.DescribeLaunchTemplatesOutput, error) {
+	if _, err := matchesFilters(in.Filters, templateAttributes(&launchTemplate{})); err != nil {
+		return nil, err
+	}
 	var candidates []*launchTemplate
 	for _, id := range in.LaunchTemplateIds {
 		t, err := c.findTemplate(id, "")
@@ -164,9 +167,7 @@ func (c *Cloud) describeLaunchTemplates(_ *call, in *ec2.DescribeLaunchTemplates
 			candidates = append(candidates, c.templates[id])
 		}
 	}
-	kept, err := selected(candidates, in.Filters, func(t *launchTemplate) attributes {
-		return attributes{"launch-template-name": {t.name}, "create-time": {t.created.UTC().Format(time.RFC3339)}}.withTags(t.tags)
-	})
+	kept, err := selected(candidates, in.Filters, templateAttributes)
 	if err != nil {
 		return nil, err
 	}
@@ -179,6 +180,10 @@ func (c *Cloud) describeLaunchTemplates(_ *call, in *ec2.DescribeLaunchTemplates
 		out.LaunchTemplates = append(out.LaunchTemplates, *describedTemplate(t))
 	}
 	return out, nil
+}
+
+func templateAttributes(t *launchTemplate) attributes {
+	return attributes{"launch-template-name": {t.name}, "create-time": {t.created.UTC().Format(time.RFC3339)}}.withTags(t.tags)
 }
 
 func describedTemplate(t *launchTemplate) *types.LaunchTemplate {

@@ -386,3 +386,13 @@ func TestRunInstancesAndTags(t *testing.T) {
 	_, err = f.ec2.RunInstances(t.Context(), run)
 	wantCode(t, err, "InvalidAMIID.NotFound")
 }
+
+func TestUnknownFiltersAreErrorsInAnEmptyAccount(t *testing.T) {
+	f := start(t)
+	_, err := f.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-state", "running")}})
+	wantCode(t, err, "InvalidParameterValue")
+	_, err = f.ec2.DescribeLaunchTemplates(t.Context(), &ec2.DescribeLaunchTemplatesInput{Filters: []types.Filter{filter("name", "x")}})
+	wantCode(t, err, "InvalidParameterValue")
+	_, err = f.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("tag:none", "x")}})
+	wantCode(t, err, "")
+}

@@ -1,7 +1,6 @@
 package cloud
 
 import (
-	"context"
 	"errors"
 	"net/http/httptest"
 	"strings"
@@ -129,7 +128,7 @@ func must[T any](t *testing.T, value T, err error) T {
 // subnetIn returns the private subnet of a zone of eu-west-1.
 func (f *fixture) subnetIn(t *testing.T, letter string) string {
 	t.Helper()
-	out, err := f.ec2.DescribeSubnets(context.Background(), &ec2.DescribeSubnetsInput{Filters: []ec2types.Filter{
+	out, err := f.ec2.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{Filters: []ec2types.Filter{
 		{Name: aws.String("availability-zone"), Values: []string{"eu-west-1" + letter}},
 		{Name: aws.String("tag:karpenter.sh/discovery"), Values: []string{"prod"}},
 	}})
@@ -142,7 +141,7 @@ func (f *fixture) subnetIn(t *testing.T, letter string) string {
 // imageFor returns the newest AL2023 image for "x86_64" or "arm64".
 func (f *fixture) imageFor(t *testing.T, arch string) string {
 	t.Helper()
-	out := must2(f.ssm.GetParameter(context.Background(), &ssm.GetParameterInput{
+	out := must2(f.ssm.GetParameter(t.Context(), &ssm.GetParameterInput{
 		Name: aws.String("/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/" + arch + "/standard/recommended/image_id"),
 	}))(t)
 	return *out.Parameter.Value

@@ -2,7 +2,6 @@ package sigv4
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -22,7 +21,7 @@ var (
 
 func newRequest(t *testing.T, method, url, body string) *http.Request {
 	t.Helper()
-	r, err := http.NewRequestWithContext(context.Background(), method, url, bytes.NewReader([]byte(body)))
+	r, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader([]byte(body)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +33,7 @@ func newRequest(t *testing.T, method, url, body string) *http.Request {
 func sign(t *testing.T, r *http.Request, body string) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(body))
-	if err := v4.NewSigner().SignHTTP(context.Background(), key, r, hex.EncodeToString(sum[:]), "eks", "eu-west-1", signed); err != nil {
+	if err := v4.NewSigner().SignHTTP(t.Context(), key, r, hex.EncodeToString(sum[:]), "eks", "eu-west-1", signed); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -78,7 +77,7 @@ func TestVerifySignedHeaders(t *testing.T) {
 func TestVerifyPresignedURL(t *testing.T) {
 	r := newRequest(t, "GET", "https://sts.example.com/?Action=GetCallerIdentity&X-Amz-Expires=60", "")
 	r.Header.Set("x-k8s-aws-id", "prod")
-	url, _, err := v4.NewSigner().PresignHTTP(context.Background(), key, r, hexHash(nil), "sts", "eu-west-1", signed)
+	url, _, err := v4.NewSigner().PresignHTTP(t.Context(), key, r, hexHash(nil), "sts", "eu-west-1", signed)
 	if err != nil {
 		t.Fatal(err)
 	}

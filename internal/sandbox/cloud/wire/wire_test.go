@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -109,7 +108,7 @@ func call(t *testing.T, client any, e *exchange, name string, encode func(output
 	f.fill(in.Elem())
 	f.fill(out.Elem())
 	e.answer = encode(out.Interface())
-	results := method.Call([]reflect.Value{reflect.ValueOf(context.Background()), in})
+	results := method.Call([]reflect.Value{reflect.ValueOf(t.Context()), in})
 	if err, _ := results[1].Interface().(error); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
