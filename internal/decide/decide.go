@@ -38,8 +38,29 @@ func leaving(n *cluster.Node) bool {
 }
 
 func (t *turn) plan() Plan {
-	problem := t.problem(t.leaving)
-	return t.render(problem, pack.Solve(problem))
+	nodes := t.owned()
+	forced := t.force(nodes)
+	removals, kept, final := t.retire(nodes, t.pack())
+	plan := t.render(final.problem, final.layout)
+	plan.Marks = t.marks(nodes)
+	plan.Kept = kept
+	plan.Removals = append(forced, removals...)
+	for i := range plan.Removals {
+		plan.Removals[i].Replacements = replacements(&plan, plan.Removals[i].Node)
+	}
+	slices.SortStableFunc(plan.Removals, func(a, b Removal) int { return strings.Compare(a.Node, b.Node) })
+	return plan
+}
+
+// replacements names the machines of the plan that get pods of a node.
+func replacements(p *Plan, node string) []string {
+	var out []string
+	for i := range p.Machines {
+		if slices.ContainsFunc(p.Machines[i].Moving, func(m Move) bool { return m.From == node }) {
+			out = append(out, p.Machines[i].Name)
+		}
+	}
+	return out
 }
 
 // problem states what is to be packed when the given nodes go: the pending pods,
@@ -57,7 +78,7 @@ func (t *turn) problem(leaving map[string]bool) *pack.Problem {
 		case pod.State == cluster.PodPending:
 			p.Pods = append(p.Pods, pack.Demand{Pod: pod, Nodes: kept[pod.PodKey]})
 		case leaving[pod.NodeName] && moves(pod):
-			p.Pods = append(p.Pods, pack.Demand{Pod: pod, From: pod.NodeName, Nodes: t.replacements(pod.NodeName)})
+			p.Pods = append(p.Pods, pack.Demand{Pod: pod, From: pod.NodeName, Nodes: t.launchedFor(pod.NodeName)})
 		}
 	}
 	return p
@@ -77,14 +98,14 @@ func (t *turn) keptPlaces() map[cluster.PodKey][]string {
 	return out
 }
 
-// replacements names the nodes that were launched for the pods of a leaving node.
-func (t *turn) replacements(name string) []string {
+// launchedFor names the nodes that were launched for the pods of a leaving node.
+func (t *turn) launchedFor(name string) []string {
 	i, ok := slices.BinarySearchFunc(t.in.Snapshot.Nodes, name, func(n cluster.Node, name string) int { return strings.Compare(n.Name, name) })
 	if !ok {
 		return nil
 	}
 	var out []string
-	for _, replacement := range strings.Split(t.in.Snapshot.Nodes[i].Annotations[AnnotationReplacedBy], ",") {
+	for _, replacement := range strings.Split(t.in.Snapshot.Nodes[i].Annotations[api.AnnotationReplacedBy], ",") {
 		if replacement = strings.TrimSpace(replacement); replacement != "" {
 			out = append(out, replacement)
 		}

@@ -131,7 +131,8 @@ var short = strings.NewReplacer(
 const anyCapacity = "{key: $capacity, operator: In, values: [spot, on-demand]}"
 
 // provisioner reads the spec of a Provisioner; the name defaults to default.
-// Without requirements on the capacity type both are allowed.
+// Without requirements on the capacity type both are allowed, and drift is off
+// unless the text speaks of disruption.
 func provisioner(t testing.TB, name, spec string) *api.Provisioner {
 	t.Helper()
 	p := &api.Provisioner{}
@@ -141,6 +142,10 @@ func provisioner(t testing.TB, name, spec string) *api.Provisioner {
 		var both api.Requirement
 		read(t, anyCapacity, &both)
 		p.Spec.Requirements = append(p.Spec.Requirements, both)
+	}
+	if p.Spec.Disruption == nil {
+		off := false
+		p.Spec.Disruption = &api.Disruption{Drift: &off}
 	}
 	return p
 }

@@ -23,10 +23,6 @@ type Input struct {
 	Settings Settings
 }
 
-// AnnotationReplacedBy on a leaving node names the nodes that were launched for
-// its pods, separated by commas.
-const AnnotationReplacedBy = "packhorse.io/replaced-by"
-
 // Provisioner is a Provisioner with what it may buy.
 type Provisioner struct {
 	// Spec has its defaults added.

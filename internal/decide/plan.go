@@ -20,6 +20,8 @@ type Plan struct {
 	Unplaced []Unplaced
 	// Removals are nodes that should go.
 	Removals []Removal
+	// Kept are nodes that have a reason to go and stay for now, with what holds them.
+	Kept []Kept
 	// Marks are emptiness timestamps to set or remove.
 	Marks []Mark
 	// HourlyPrice is the price of Machines together.
@@ -101,6 +103,14 @@ type Removal struct {
 	// Replacements are the machines of the plan (by name) that must be up before
 	// the node is drained.
 	Replacements []string
+}
+
+// Kept is a node that has a reason to go and stays for now.
+type Kept struct {
+	Node   string
+	Reason RemovalReason
+	// Why completes a sentence: "node x is kept: ...".
+	Why string
 }
 
 // Mark sets a node's emptiness timestamp, or removes it where Since is zero.

@@ -1,0 +1,78 @@
+package retire
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// Budgets count how many nodes of each Provisioner may still be taken away
+// voluntarily.
+type Budgets struct {
+	total map[string]int // nodes, by Provisioner
+	going map[string]int // of these, how many are on their way out or down
+}
+
+// NewBudgets counts the nodes, of which some are leaving already.
+func NewBudgets(nodes []*Node, leaving func(*Node) bool) *Budgets {
+	b := &Budgets{total: map[string]int{}, going: map[string]int{}}
+	for _, n := range nodes {
+		b.total[n.Provisioner.Name]++
+		if leaving(n) || n.Initialized && !n.Ready {
+			b.going[n.Provisioner.Name]++
+		}
+	}
+	return b
+}
+
+// Take lets a node go, or reports false where a budget forbids it. The default
+// budget does not hold back nodes that nobody uses: removing them disrupts
+// nothing. A budget with a schedule holds at all times.
+func (b *Budgets) Take(f Finding) bool {
+	name := f.Node.Provisioner.Name
+	for _, budget := range budgetsOf(f.Node.Provisioner) {
+		if len(budget.Reasons) > 0 && !slices.Contains(budget.Reasons, f.Reason.budgetName()) || isDefault(budget) && !f.Node.InUse() {
+			continue
+		}
+		if b.going[name] >= allowed(budget.Nodes, b.total[name]) {
+			return false
+		}
+	}
+	if f.Node.InUse() {
+		b.going[name]++
+	} else if !slices.ContainsFunc(budgetsOf(f.Node.Provisioner), isDefault) {
+		b.going[name]++
+	}
+	return true
+}
+
+func budgetsOf(p *api.Provisioner) []api.Budget {
+	if d := p.Spec.Disruption; d != nil && len(d.Budgets) > 0 {
+		return d.Budgets
+	}
+	return []api.Budget{{Nodes: api.DefaultBudget}}
+}
+
+func isDefault(b api.Budget) bool {
+	return b.Nodes == api.DefaultBudget && b.Schedule == nil && len(b.Reasons) == 0
+}
+
+// allowed is the number of nodes that a budget stands for; a share is rounded up.
+// What is neither a number nor a percentage allows nothing.
+func allowed(nodes string, total int) int {
+	if share, ok := strings.CutSuffix(nodes, "%"); ok {
+		percent, err := strconv.Atoi(share)
+		if err != nil {
+			return 0
+		}
+		return int(math.Ceil(float64(total*percent) / 100))
+	}
+	n, err := strconv.Atoi(nodes)
+	if err != nil {
+		return 0
+	}
+	return n
+}
