@@ -1,0 +1,200 @@
+package aws
+
+import (
+	"context"
+	"encoding/json"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+)
+
+const testRegion = "eu-west-1"
+
+// clock is a time that only tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (k *clock) Now() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.now
+}
+
+func (k *clock) Advance(d time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.now = k.now.Add(d)
+}
+
+// fixture is the adapter against a modelled AWS account, over real HTTP with
+// real clients.
+type fixture struct {
+	*Cloud
+	account *cloud.Cloud
+	admin   *ec2.Client
+	clock   *clock
+	config  awssdk.Config
+}
+
+func start(t *testing.T, change ...func(*Options)) *fixture {
+	t.Helper()
+	k := &clock{now: time.Now()}
+	account, err := cloud.New(cloud.Config{
+		Region: testRegion, Catalogue: offer.EmbeddedCSV(), Now: k.Now, Seed: 7,
+		Cluster: cloud.Cluster{Name: "prod", Version: "1.33", Endpoint: "https://127.0.0.1:6443", CA: []byte("PEM"), ServiceCIDR: "10.100.0.0/16"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(account.Handler())
+	t.Cleanup(server.Close)
+	key, secret := account.AdminCredentials()
+	f := &fixture{account: account, clock: k, config: awssdk.Config{
+		Region: testRegion, BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider(key, secret, ""),
+	}}
+	f.admin = ec2.NewFromConfig(f.config)
+	f.Cloud = f.newCloud(t, change...)
+	return f
+}
+
+// newCloud is the adapter as after a restart.
+func (f *fixture) newCloud(t *testing.T, change ...func(*Options)) *Cloud {
+	t.Helper()
+	o := Options{ClusterName: "prod", DefaultInstanceProfile: "packhorse-node", Now: f.clock.Now, NoPricing: true}
+	for _, c := range change {
+		c(&o)
+	}
+	c, err := New(t.Context(), f.config, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// calls counts the requests for an action, answered with the code ("" for success).
+func (f *fixture) calls(action, code string) int {
+	n := 0
+	for _, c := range f.account.Calls() {
+		if c.Action == action && c.ErrorCode == code {
+			n++
+		}
+	}
+	return n
+}
+
+// live returns the instances that are not on their way out.
+func (f *fixture) live() []cloud.Instance {
+	return slices.DeleteFunc(f.account.Instances(), func(i cloud.Instance) bool { return i.State == "shutting-down" || i.State == "terminated" })
+}
+
+func (f *fixture) templates(t *testing.T) []types.LaunchTemplate {
+	t.Helper()
+	out, err := f.admin.DescribeLaunchTemplates(t.Context(), &ec2.DescribeLaunchTemplatesInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.LaunchTemplates
+}
+
+// templateData returns the content of the only launch template.
+func (f *fixture) templateContent(t *testing.T) *types.ResponseLaunchTemplateData {
+	t.Helper()
+	templates := f.templates(t)
+	if len(templates) != 1 {
+		t.Fatalf("launch templates = %d, want 1", len(templates))
+	}
+	out, err := f.admin.DescribeLaunchTemplateVersions(t.Context(), &ec2.DescribeLaunchTemplateVersionsInput{
+		LaunchTemplateId: templates[0].LaunchTemplateId, Versions: []string{"$Latest"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.LaunchTemplateVersions[0].LaunchTemplateData
+}
+
+func (f *fixture) market(t *testing.T, profile *api.NodeProfile) offer.Market {
+	t.Helper()
+	m, err := f.Market(t.Context(), provisioner("default"), profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (f *fixture) launch(t *testing.T, o offer.Order) offer.Delivery {
+	t.Helper()
+	d, err := f.Launch(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func provisioner(name string) *api.Provisioner {
+	p := &api.Provisioner{}
+	p.Name = name
+	return p
+}
+
+// order asks for count machines of candidates written as "type zone-letter capacity-type".
+func order(id string, count int, candidates ...offer.Candidate) offer.Order {
+	return offer.Order{LaunchID: id, Provisioner: "default", Count: count, Candidates: candidates}
+}
+
+func onDemand(instanceType, zone string) offer.Candidate {
+	return offer.Candidate{InstanceType: instanceType, Zone: testRegion + zone, CapacityType: api.CapacityOnDemand}
+}
+
+func spot(instanceType, zone string) offer.Candidate {
+	return offer.Candidate{InstanceType: instanceType, Zone: testRegion + zone, CapacityType: api.CapacitySpot}
+}
+
+func find(t *testing.T, m offer.Market, name string) offer.InstanceType {
+	t.Helper()
+	for _, it := range m.Types {
+		if it.Name == name {
+			return it
+		}
+	}
+	t.Fatalf("%s is not on the market", name)
+	return offer.InstanceType{}
+}
+
+func has(m offer.Market, name string) bool {
+	return slices.ContainsFunc(m.Types, func(it offer.InstanceType) bool { return it.Name == name })
+}
+
+// eventually waits for a condition that another goroutine brings about.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for !condition() {
+		if !sleep(ctx, 5*time.Millisecond) {
+			t.Fatalf("%s did not happen", what)
+		}
+	}
+}
+
+// readJSON reads a document as loose fields.
+func readJSON(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var out map[string]any
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

@@ -1,0 +1,200 @@
+package aws
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+)
+
+// foreign launches a machine that is not ours, with the tags.
+func (f *fixture) foreign(t *testing.T, tags map[string]string) string {
+	t.Helper()
+	m := f.market(t, nil)
+	in := &ec2.RunInstancesInput{
+		ImageId: &m.Status.AMIs[0].ID, InstanceType: "m5.large", SubnetId: &m.Status.Subnets[0].ID,
+		MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1),
+	}
+	if len(tags) > 0 {
+		in.TagSpecifications = []types.TagSpecification{{ResourceType: types.ResourceTypeInstance, Tags: tagList(tags)}}
+	}
+	out, err := f.admin.RunInstances(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *out.Instances[0].InstanceId
+}
+
+func TestInstancesAreThoseOfTheCluster(t *testing.T) {
+	f := start(t)
+	launched := f.launch(t, order("launch-1", 3, spot("m5.large", "a"))).Instances
+	f.foreign(t, nil)
+	f.foreign(t, map[string]string{"karpenter.sh/managed-by": "other", "kubernetes.io/cluster/other": "owned"})
+	f.foreign(t, map[string]string{"kubernetes.io/cluster/prod": "owned"})
+	got, err := f.Instances(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(launched, func(a, b offer.Instance) int { return strings.Compare(a.ID, b.ID) })
+	if diff := cmp.Diff(launched, got, cmpopts.IgnoreFields(offer.Instance{}, "State")); diff != "" {
+		t.Errorf("-launched +listed\n%s", diff)
+	}
+	if got[0].LaunchID != "launch-1" || got[0].Provisioner != "default" || got[0].CapacityType != "spot" {
+		t.Errorf("instance = %+v", got[0])
+	}
+}
+
+func TestStates(t *testing.T) {
+	f := start(t)
+	launched := ids(f.launch(t, order("launch-1", 2, onDemand("m5.large", "a"))).Instances)
+	f.account.MarkRunning(launched[0])
+	if _, err := f.Terminate(t.Context(), launched[1:]); err != nil {
+		t.Fatal(err)
+	}
+	list, err := f.Instances(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := map[string]offer.InstanceState{}
+	for _, i := range list {
+		states[i.ID] = i.State
+	}
+	if states[launched[0]] != offer.StateRunning || states[launched[1]] != offer.StateStopping {
+		t.Errorf("states = %v", states)
+	}
+	f.clock.Advance(time.Minute)
+	if list, err = f.Instances(t.Context()); err != nil || len(list) != 1 {
+		t.Errorf("instances after one is gone = %v, %v", list, err)
+	}
+}
+
+func TestInstancesOfSeveralPages(t *testing.T) {
+	f := start(t)
+	f.launch(t, order("launch-1", 1100, onDemand("m5.large", "a"), onDemand("m5.large", "b")))
+	list, err := f.Instances(t.Context())
+	if err != nil || len(list) != 1100 {
+		t.Errorf("instances = %d, %v", len(list), err)
+	}
+	if d := f.launch(t, order("launch-2", 250, onDemand("m5.large", "c"))); slices.ContainsFunc(d.Instances, func(i offer.Instance) bool { return i.NodeName == "" }) {
+		t.Error("some of many instances have no name")
+	}
+}
+
+func TestTerminateOnlyOurs(t *testing.T) {
+	f := start(t)
+	ours := ids(f.launch(t, order("launch-1", 2, onDemand("m5.large", "a"))).Instances)
+	foreign := f.foreign(t, map[string]string{"kubernetes.io/cluster/other": "owned"})
+	unknown := "i-0123456789abcdef0"
+	gone, err := f.Terminate(t.Context(), []string{ours[0], foreign, unknown})
+	if err == nil || !strings.Contains(err.Error(), "terminate "+foreign+": it does not have the tags of cluster prod") {
+		t.Errorf("error = %v", err)
+	}
+	want := []string{ours[0], unknown}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, gone); diff != "" {
+		t.Errorf("gone: -want +got\n%s", diff)
+	}
+	var live []string
+	for _, i := range f.live() {
+		live = append(live, i.ID)
+	}
+	wantLive := []string{foreign, ours[1]}
+	slices.Sort(wantLive)
+	if diff := cmp.Diff(wantLive, live); diff != "" {
+		t.Errorf("still running: -want +got\n%s", diff)
+	}
+}
+
+func TestTerminateTwice(t *testing.T) {
+	f := start(t)
+	ours := ids(f.launch(t, order("launch-1", 1, onDemand("m5.large", "a"))).Instances)
+	for range 2 {
+		gone, err := f.Terminate(t.Context(), append(ours, ours...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(ours, gone); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		f.clock.Advance(time.Minute)
+	}
+}
+
+func TestTerminateOneByOneWhenOneIsAProblem(t *testing.T) {
+	f := start(t)
+	ours := ids(f.launch(t, order("launch-1", 3, onDemand("m5.large", "a"))).Instances)
+	f.account.Inject(cloud.Fault{Service: "ec2", Action: "TerminateInstances", Code: "InvalidInstanceID.NotFound", Times: 1})
+	gone, err := f.Terminate(t.Context(), ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(ours, gone); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if len(f.live()) != 0 {
+		t.Errorf("still running: %v", f.live())
+	}
+}
+
+func TestTerminateNothing(t *testing.T) {
+	f := start(t)
+	before := len(f.account.Calls())
+	if gone, err := f.Terminate(t.Context(), nil); err != nil || len(gone) != 0 {
+		t.Errorf("gone = %v, %v", gone, err)
+	}
+	if len(f.account.Calls()) != before {
+		t.Error("AWS was called for nothing")
+	}
+}
+
+func TestSweep(t *testing.T) {
+	f := start(t)
+	f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
+	_, err := f.admin.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: awssdk.String("packhorse/foreign"), LaunchTemplateData: &types.RequestLaunchTemplateData{KeyName: awssdk.String("key")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweep := func(want int, why string) {
+		t.Helper()
+		if err := f.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(f.templates(t)); got != want {
+			t.Errorf("launch templates = %d, want %d: %s", got, want, why)
+		}
+	}
+	sweep(2, "ours was just used")
+	f.clock.Advance(50 * time.Minute)
+	f.launch(t, order("launch-2", 1, onDemand("m5.large", "a")))
+	f.clock.Advance(50 * time.Minute)
+	sweep(2, "ours was used within the hour")
+	f.clock.Advance(20 * time.Minute)
+	sweep(1, "nothing has used ours for an hour, and the other is not ours")
+	if d := f.launch(t, order("launch-3", 1, onDemand("m5.large", "a"))); len(d.Instances) != 1 {
+		t.Errorf("launch after the sweep = %+v", d)
+	}
+	f.clock.Advance(2 * time.Hour)
+	restarted := &fixture{Cloud: f.newCloud(t)}
+	if err := restarted.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sweepable := len(f.templates(t))
+	f.clock.Advance(2 * time.Hour)
+	if err := restarted.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := len(f.templates(t)); sweepable != 2 || left != 1 {
+		t.Errorf("after a restart %d templates, later %d, want 2 and 1", sweepable, left)
+	}
+}

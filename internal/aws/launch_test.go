@@ -1,0 +1,475 @@
+package aws
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/kubelet/userdata"
+)
+
+func TestLaunchOneMachine(t *testing.T) {
+	f := start(t, func(o *Options) { o.Tags = map[string]string{"cost-centre": "7", api.TagManagedBy: "somebody"} })
+	o := order("launch-1", 1, onDemand("m5.large", "b"))
+	o.Tags = map[string]string{"packhorse.io/label/team": "a"}
+	o.Node = offer.NodeSpec{
+		Labels:  map[string]string{"team": "a"},
+		Taints:  []corev1.Taint{{Key: "dedicated", Value: "x", Effect: corev1.TaintEffectNoSchedule}},
+		Profile: &api.NodeProfile{Tags: map[string]string{"stage": "test"}},
+	}
+	d := f.launch(t, o)
+	if len(d.Instances) != 1 || len(d.Refusals) != 0 {
+		t.Fatalf("delivery = %+v", d)
+	}
+	got := d.Instances[0]
+	if got.NodeName == "" || got.ProviderID != "aws:///eu-west-1b/"+got.ID || got.SubnetID == "" || len(got.SecurityGroupIDs) != 1 {
+		t.Errorf("instance = %+v", got)
+	}
+	wantTags := map[string]string{
+		"karpenter.sh/provisioner-name": "default",
+		"kubernetes.io/cluster/prod":    "owned",
+		"karpenter.sh/managed-by":       "prod",
+		"packhorse.io/launch-id":        "launch-1",
+		"packhorse.io/label/team":       "a",
+		"Name":                          "karpenter.sh/provisioner-name/default",
+		"cost-centre":                   "7",
+		"stage":                         "test",
+	}
+	tags := got.Tags
+	delete(tags, "aws:ec2:fleet-id")
+	if diff := cmp.Diff(wantTags, tags); diff != "" {
+		t.Errorf("tags: -want +got\n%s", diff)
+	}
+	data := f.templateContent(t)
+	text, err := base64.StdEncoding.DecodeString(awssdk.ToString(data.UserData))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := userdata.Parse(userdata.AL2023, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLabels := map[string]string{"team": "a", api.LabelCapacityType: "on-demand", api.LabelProvisioner: "default"}
+	if diff := cmp.Diff(wantLabels, settings.Kubelet.Labels); diff != "" {
+		t.Errorf("labels: -want +got\n%s", diff)
+	}
+	if settings.ClusterName != "prod" || settings.Endpoint != "https://127.0.0.1:6443" || *settings.Kubelet.MaxPods != 29 || len(settings.Kubelet.Taints) != 1 {
+		t.Errorf("settings = %+v", settings)
+	}
+}
+
+func TestLaunchTemplateDefaults(t *testing.T) {
+	f := start(t)
+	f.launch(t, order("launch-1", 1, spot("m5.large", "a")))
+	data := f.templateContent(t)
+	if m := data.MetadataOptions; m.HttpEndpoint != "enabled" || m.HttpTokens != "required" || *m.HttpPutResponseHopLimit != 2 || m.HttpProtocolIpv6 != "disabled" {
+		t.Errorf("metadata options = %+v", m)
+	}
+	if *data.Monitoring.Enabled {
+		t.Error("detailed monitoring is on")
+	}
+	if len(data.BlockDeviceMappings) != 1 {
+		t.Fatalf("volumes = %d, want 1", len(data.BlockDeviceMappings))
+	}
+	v := data.BlockDeviceMappings[0]
+	if *v.DeviceName != "/dev/xvda" || *v.Ebs.VolumeSize != 20 || v.Ebs.VolumeType != "gp3" || !*v.Ebs.Encrypted || !*v.Ebs.DeleteOnTermination {
+		t.Errorf("root volume = %+v", v)
+	}
+	if *data.IamInstanceProfile.Name != "packhorse-node" {
+		t.Errorf("instance profile = %s", *data.IamInstanceProfile.Name)
+	}
+	var tagged []string
+	for _, s := range data.TagSpecifications {
+		tagged = append(tagged, string(s.ResourceType))
+	}
+	if diff := cmp.Diff([]string{"network-interface", "spot-instances-request"}, tagged); diff != "" {
+		t.Errorf("what is tagged: -want +got\n%s", diff)
+	}
+}
+
+func TestLaunchTemplateAsTheProfileSays(t *testing.T) {
+	f := start(t)
+	o := order("launch-1", 1, onDemand("m5.large", "a"))
+	four := resource.MustParse("4G")
+	o.Node.Profile = &api.NodeProfile{
+		MetadataOptions:    &api.MetadataOptions{HTTPTokens: new("optional"), HTTPPutResponseHopLimit: new(int64(3))},
+		DetailedMonitoring: new(true),
+		BlockDeviceMappings: []api.BlockDeviceMapping{{DeviceName: new("/dev/xvda"), EBS: &api.BlockDevice{
+			VolumeSize: &four, VolumeType: new("io2"), IOPS: new(int64(3000)), Encrypted: new(true), KMSKeyID: new("key"), DeleteOnTermination: new(false),
+		}}},
+	}
+	f.launch(t, o)
+	data := f.templateContent(t)
+	if data.MetadataOptions.HttpTokens != "optional" || *data.MetadataOptions.HttpPutResponseHopLimit != 3 || !*data.Monitoring.Enabled {
+		t.Errorf("template = %+v", data)
+	}
+	e := data.BlockDeviceMappings[0].Ebs
+	if *e.VolumeSize != 4 || e.VolumeType != "io2" || *e.Iops != 3000 || *e.KmsKeyId != "key" || *e.DeleteOnTermination || e.Throughput != nil {
+		t.Errorf("volume = %+v", e)
+	}
+}
+
+func TestInsufficientCapacityLeadsToAnotherOfferingAtOnce(t *testing.T) {
+	tests := map[string]struct {
+		candidates []offer.Candidate
+		want       string // type and zone
+	}{
+		"another zone":          {[]offer.Candidate{onDemand("m5.large", "a"), onDemand("m5.large", "b")}, "m5.large eu-west-1b on-demand"},
+		"another type":          {[]offer.Candidate{onDemand("m5.large", "a"), onDemand("m5.xlarge", "a")}, "m5.xlarge eu-west-1a on-demand"},
+		"another capacity type": {[]offer.Candidate{spot("m5.large", "a"), onDemand("c5.large", "a")}, "c5.large eu-west-1a on-demand"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			f.account.SetCapacity("m5.large", testRegion+"a", "*", 0)
+			d := f.launch(t, order("launch-1", 1, tt.candidates...))
+			if len(d.Instances) != 1 {
+				t.Fatalf("delivery = %+v", d)
+			}
+			i := d.Instances[0]
+			if got := i.InstanceType + " " + i.Zone + " " + i.CapacityType; got != tt.want {
+				t.Errorf("bought %s, want %s", got, tt.want)
+			}
+			if len(d.Refusals) != 1 || d.Refusals[0].Candidate != tt.candidates[0] || d.Refusals[0].Reason != offer.RefusedCapacity {
+				t.Errorf("refusals = %+v", d.Refusals)
+			}
+			if f.Cloud.shortages.reason("m5.large", testRegion+"a", tt.candidates[0].CapacityType) == "" {
+				t.Error("the refused offering is not held back")
+			}
+		})
+	}
+}
+
+func TestNothingToBeHad(t *testing.T) {
+	f := start(t)
+	f.account.SetCapacity("*", "*", "*", 0)
+	candidates := []offer.Candidate{onDemand("m5.large", "a"), onDemand("m5.large", "b"), spot("m5.large", "a")}
+	d := f.launch(t, order("launch-1", 1, candidates...))
+	if len(d.Instances) != 0 || len(d.Refusals) != 3 {
+		t.Errorf("delivery = %+v, want three refusals", d)
+	}
+	if got := f.calls("CreateFleet", ""); got != 2 {
+		t.Errorf("fleet requests = %d, want one per capacity type", got)
+	}
+}
+
+func TestRefusedOfferingIsUnavailableForThreeMinutes(t *testing.T) {
+	f := start(t)
+	unavailable := func() string {
+		for _, o := range find(t, f.market(t, nil), "m5.large").Offerings {
+			if o.Zone == testRegion+"a" && o.CapacityType == api.CapacityOnDemand {
+				return o.Unavailable
+			}
+		}
+		t.Fatal("no such offering")
+		return ""
+	}
+	if got := unavailable(); got != "" {
+		t.Fatalf("unavailable from the start: %s", got)
+	}
+	f.account.SetCapacity("m5.large", testRegion+"a", api.CapacityOnDemand, 0)
+	f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
+	f.clock.Advance(2*time.Minute + 59*time.Second)
+	if got := unavailable(); !strings.HasPrefix(got, "insufficient capacity until ") {
+		t.Errorf("before three minutes are over: %q", got)
+	}
+	f.clock.Advance(2 * time.Second)
+	if got := unavailable(); got != "" {
+		t.Errorf("after three minutes: %q", got)
+	}
+}
+
+func TestPartialSuccess(t *testing.T) {
+	f := start(t)
+	f.account.SetCapacity("m5.large", "*", "*", 2)
+	d := f.launch(t, order("launch-1", 5, onDemand("m5.large", "a"), onDemand("m5.large", "b")))
+	if len(d.Instances) != 4 {
+		t.Errorf("instances = %d, want the four that there are", len(d.Instances))
+	}
+	if len(d.Refusals) == 0 {
+		t.Error("nothing says why the fifth is missing")
+	}
+	f.account.SetCapacity("m5.large", "*", "*", -1)
+}
+
+func TestMissingMachinesAreBoughtElsewhere(t *testing.T) {
+	f := start(t)
+	f.account.SetCapacity("m5.large", "*", api.CapacitySpot, 1)
+	d := f.launch(t, order("launch-1", 3, spot("m5.large", "a"), onDemand("m5.large", "a")))
+	bought := map[string]int{}
+	for _, i := range d.Instances {
+		bought[i.CapacityType]++
+	}
+	if diff := cmp.Diff(map[string]int{"spot": 1, "on-demand": 2}, bought); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if len(f.live()) != 3 {
+		t.Errorf("running instances = %d, want 3", len(f.live()))
+	}
+}
+
+func TestSameLaunchIDBuysOnce(t *testing.T) {
+	f := start(t)
+	o := order("launch-1", 2, onDemand("m5.large", "a"))
+	first := f.launch(t, o)
+	second := f.launch(t, o)
+	if diff := cmp.Diff(ids(first.Instances), ids(second.Instances)); diff != "" {
+		t.Errorf("-first +second\n%s", diff)
+	}
+	restarted := &fixture{Cloud: f.newCloud(t), account: f.account, clock: f.clock, config: f.config}
+	o.Candidates = append(o.Candidates, onDemand("m5.large", "b")) // EC2 refuses the token for another request
+	third := restarted.launch(t, o)
+	if diff := cmp.Diff(ids(first.Instances), ids(third.Instances)); diff != "" {
+		t.Errorf("-first +third\n%s", diff)
+	}
+	if len(f.live()) != 2 {
+		t.Errorf("running instances = %d, want 2", len(f.live()))
+	}
+}
+
+func ids(list []offer.Instance) []string {
+	var out []string
+	for _, i := range list {
+		out = append(out, i.ID)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestLaunchTemplatesAreReused(t *testing.T) {
+	f := start(t)
+	f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
+	f.launch(t, order("launch-2", 1, onDemand("m5.large", "b")))
+	if got := f.calls("CreateLaunchTemplate", ""); got != 1 {
+		t.Errorf("launch templates made = %d, want 1", got)
+	}
+	restarted := &fixture{Cloud: f.newCloud(t), account: f.account, clock: f.clock, config: f.config}
+	restarted.launch(t, order("launch-3", 1, onDemand("m5.large", "a")))
+	if got := len(f.templates(t)); got != 1 {
+		t.Errorf("launch templates after a restart = %d, want 1", got)
+	}
+	o := order("launch-4", 1, onDemand("m5.large", "a"))
+	o.Node.Labels = map[string]string{"another": "node"}
+	f.launch(t, o)
+	if got := len(f.templates(t)); got != 2 {
+		t.Errorf("launch templates with other user data = %d, want 2", got)
+	}
+}
+
+func TestTemplateDeletedBehindOurBack(t *testing.T) {
+	f := start(t)
+	f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
+	_, err := f.admin.DeleteLaunchTemplate(t.Context(), &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: f.templates(t)[0].LaunchTemplateId})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := f.launch(t, order("launch-2", 1, onDemand("m5.large", "a")))
+	if len(d.Instances) != 1 || len(d.Refusals) != 0 {
+		t.Errorf("delivery = %+v", d)
+	}
+	if got := len(f.templates(t)); got != 1 {
+		t.Errorf("launch templates = %d, want it back", got)
+	}
+	if got := f.Cloud.shortages.reason("m5.large", testRegion+"a", api.CapacityOnDemand); got != "" {
+		t.Errorf("the offering is held back for it: %s", got)
+	}
+}
+
+func TestOneTemplatePerImageAndDensity(t *testing.T) {
+	f := start(t)
+	f.account.SetCapacity("m5.large", "*", "*", 1)
+	f.account.SetCapacity("m6g.large", "*", "*", 1)
+	d := f.launch(t, order("launch-1", 3, onDemand("m5.large", "a"), onDemand("m6g.large", "a"), onDemand("g5.xlarge", "a")))
+	images := map[string]string{}
+	for _, i := range d.Instances {
+		images[i.InstanceType] = i.ImageID
+	}
+	if len(images) != 3 || images["m5.large"] == images["m6g.large"] || images["m5.large"] == images["g5.xlarge"] {
+		t.Errorf("images = %v, want three different ones", images)
+	}
+	if got := f.calls("CreateFleet", ""); got != 1 {
+		t.Errorf("fleet requests = %d, want 1", got)
+	}
+}
+
+func TestErrorsAreSorted(t *testing.T) {
+	t.Run("quota", func(t *testing.T) {
+		f := start(t)
+		f.account.SetQuota(api.CapacityOnDemand, 1)
+		d := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a"), spot("m5.large", "a")))
+		if len(d.Instances) != 1 || d.Instances[0].CapacityType != api.CapacitySpot || d.Refusals[0].Reason != offer.RefusedQuota {
+			t.Errorf("delivery = %+v", d)
+		}
+		for _, o := range find(t, f.market(t, nil), "r5.large").Offerings {
+			if held := o.Unavailable != ""; held != (o.CapacityType == api.CapacityOnDemand) {
+				t.Errorf("%s %s: unavailable = %q", o.Zone, o.CapacityType, o.Unavailable)
+			}
+		}
+		for _, o := range find(t, f.market(t, nil), "g5.xlarge").Offerings {
+			if o.Unavailable != "" {
+				t.Errorf("GPUs have a quota of their own, but %s is held back: %s", o.CapacityType, o.Unavailable)
+			}
+		}
+	})
+	t.Run("no free address", func(t *testing.T) {
+		f := start(t)
+		subnet := f.market(t, nil).Status.Subnets
+		for _, s := range subnet {
+			if s.Zone == testRegion+"a" {
+				if err := f.account.SetFreeAddresses(s.ID, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		d := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a"), onDemand("m5.xlarge", "b")))
+		if len(d.Instances) != 1 || d.Instances[0].Zone != testRegion+"b" || d.Refusals[0].Reason != offer.RefusedAddresses {
+			t.Errorf("delivery = %+v", d)
+		}
+		for _, o := range find(t, f.market(t, nil), "m5.large").Offerings {
+			if full := o.Unavailable != ""; full != (o.Zone == testRegion+"a") {
+				t.Errorf("%s: unavailable = %q", o.Zone, o.Unavailable)
+			}
+		}
+	})
+	t.Run("not authorised", func(t *testing.T) {
+		f := start(t)
+		f.account.Inject(cloud.Fault{Service: "ec2", Action: "CreateFleet", Code: "UnauthorizedOperation"})
+		d := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
+		if len(d.Refusals) != 1 || d.Refusals[0].Reason != offer.RefusedUnauthorized || !strings.Contains(d.Refusals[0].Message, "CreateFleet") {
+			t.Errorf("refusals = %+v, want one that names the action", d.Refusals)
+		}
+	})
+	t.Run("no image for the type", func(t *testing.T) {
+		f := start(t)
+		o := order("launch-1", 1, onDemand("m6g.large", "a"), onDemand("m5.xlarge", "a"))
+		o.Node.Profile = &api.NodeProfile{AMIFamily: new(api.FamilyWindows2022)}
+		d := f.launch(t, o)
+		if len(d.Instances) != 1 || d.Refusals[0].Reason != offer.RefusedUnsupported {
+			t.Errorf("delivery = %+v", d)
+		}
+	})
+	t.Run("broken", func(t *testing.T) {
+		f := start(t)
+		f.account.Inject(cloud.Fault{Service: "ec2", Action: "CreateFleet", Code: "InvalidParameterValue"})
+		if d, err := f.Launch(t.Context(), order("launch-1", 1, onDemand("m5.large", "a"))); err == nil || len(d.Instances) > 0 {
+			t.Errorf("delivery = %+v, %v", d, err)
+		}
+	})
+}
+
+func TestThrottledLaunchIsRetried(t *testing.T) {
+	f := start(t)
+	f.account.Inject(cloud.Fault{Service: "ec2", Action: "CreateFleet", Code: "RequestLimitExceeded", Times: 2})
+	d := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
+	if len(d.Instances) != 1 || f.calls("CreateFleet", "RequestLimitExceeded") != 2 {
+		t.Errorf("delivery = %+v", d)
+	}
+}
+
+func TestNewInstancesAreSeenLate(t *testing.T) {
+	f := start(t)
+	f.account.SetBehaviour(cloud.Behaviour{ReadLag: time.Minute, TerminatedVisible: time.Hour})
+	go func() {
+		eventually(t, "a first look", func() bool { return f.calls("DescribeInstances", "") > 0 })
+		f.clock.Advance(2 * time.Minute)
+	}()
+	d := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
+	if len(d.Instances) != 1 || d.Instances[0].NodeName == "" {
+		t.Errorf("delivery = %+v, want an instance with its name", d)
+	}
+}
+
+func TestAtMostSixtyTypes(t *testing.T) {
+	f := start(t)
+	var candidates []offer.Candidate
+	for _, it := range f.market(t, nil).Types {
+		for _, o := range it.Offerings {
+			if o.CapacityType == api.CapacityOnDemand {
+				candidates = append(candidates, offer.Candidate{InstanceType: it.Name, Zone: o.Zone, CapacityType: o.CapacityType, Price: o.Price})
+			}
+		}
+	}
+	l, err := f.Cloud.newLaunch(t.Context(), new(order("launch-1", 1, candidates...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := l.prepare(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := map[string]bool{}
+	for _, o := range request.overrides {
+		types[o.candidate.InstanceType] = true
+	}
+	if len(types) > maxTypes || len(request.overrides) > maxOverrides || len(request.templates) > maxTemplates {
+		t.Errorf("%d types, %d overrides, %d templates", len(types), len(request.overrides), len(request.templates))
+	}
+	if request.overrides[0].candidate != candidates[0] {
+		t.Error("the best candidate is not among them")
+	}
+}
+
+func TestOwnLaunchTemplate(t *testing.T) {
+	f := start(t)
+	image := f.market(t, nil).Status.AMIs[0].ID
+	_, err := f.admin.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: awssdk.String("mine"), LaunchTemplateData: &types.RequestLaunchTemplateData{ImageId: &image},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := order("launch-1", 1, onDemand("m5.large", "a"), onDemand("m5.xlarge", "a"))
+	o.Node.Profile = &api.NodeProfile{LaunchTemplate: new("mine")}
+	if d := f.launch(t, o); len(d.Instances) != 1 || d.Instances[0].Tags[api.TagManagedBy] != "prod" {
+		t.Errorf("delivery = %+v", d)
+	}
+	if got := len(f.templates(t)); got != 1 {
+		t.Errorf("launch templates = %d, want only the user's", got)
+	}
+}
+
+func TestIncompleteOrders(t *testing.T) {
+	f := start(t)
+	for name, o := range map[string]offer.Order{
+		"no id":         order("", 1, onDemand("m5.large", "a")),
+		"no machines":   order("launch-1", 0, onDemand("m5.large", "a")),
+		"no candidates": order("launch-1", 1),
+	} {
+		if _, err := f.Launch(t.Context(), o); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestClientToken(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	seen := map[string]bool{}
+	for _, id := range []string{"launch-1", long, long + "y"} {
+		for round := range 3 {
+			token := clientToken(id, round)
+			if len(token) > maxToken || seen[token] {
+				t.Errorf("token %q of %s in round %d is too long or not unique", token, id, round)
+			}
+			seen[token] = true
+		}
+	}
+	if got := clientToken("launch-1", 0); got != "launch-1" {
+		t.Errorf("first token = %s, want the launch id", got)
+	}
+	if got := clientToken("launch-1", 1); got != fmt.Sprint("launch-1-", 2) {
+		t.Errorf("second token = %s", got)
+	}
+}

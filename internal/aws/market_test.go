@@ -1,0 +1,376 @@
+package aws
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+)
+
+// What EC2 describes leads to the same machines as the embedded table, on whose
+// data the modelled account is built.
+func TestMarketAgreesWithTheEmbeddedCatalogue(t *testing.T) {
+	f := start(t)
+	m := f.market(t, nil)
+	if m.Blocked != "" || len(m.Types) < 900 {
+		t.Fatalf("%d types, blocked %q", len(m.Types), m.Blocked)
+	}
+	embedded := map[string]offer.InstanceType{}
+	for _, it := range offer.Embedded().Types(offer.Settings{Region: testRegion}) {
+		embedded[it.Name] = it
+	}
+	differ := 0
+	for _, got := range m.Types {
+		want := embedded[got.Name]
+		delete(got.Labels, api.LabelInstanceAMIID)
+		diff := cmp.Diff(want.Labels, got.Labels) + cmp.Diff(want.Capacity, got.Capacity) + cmp.Diff(want.Overhead, got.Overhead)
+		if diff != "" {
+			if differ++; differ <= 3 {
+				t.Errorf("%s: -embedded +EC2\n%s", got.Name, diff)
+			}
+		}
+		for _, o := range got.Offerings {
+			if o.ZoneID == "" || o.Price <= 0 || o.Unavailable != "" {
+				t.Errorf("%s: offering %+v", got.Name, o)
+			}
+		}
+	}
+}
+
+func TestMarketStatus(t *testing.T) {
+	f := start(t)
+	status := f.market(t, nil).Status
+	var zones []string
+	for _, s := range status.Subnets {
+		if s.FreeAddresses <= 0 || !strings.HasPrefix(s.ID, "subnet-") {
+			t.Errorf("subnet = %+v", s)
+		}
+		zones = append(zones, s.Zone)
+	}
+	slices.Sort(zones)
+	if diff := cmp.Diff([]string{"eu-west-1a", "eu-west-1b", "eu-west-1c"}, zones); diff != "" {
+		t.Errorf("zones: -want +got\n%s", diff)
+	}
+	if len(status.SecurityGroups) != 1 || status.SecurityGroups[0].Name != "node" {
+		t.Errorf("security groups = %+v", status.SecurityGroups)
+	}
+	if len(status.AMIs) != 5 {
+		t.Errorf("images = %+v, want five variants", status.AMIs)
+	}
+}
+
+func TestSelectors(t *testing.T) {
+	f := start(t)
+	all := f.market(t, &api.NodeProfile{SubnetSelector: map[string]string{"Name": "*"}}).Status.Subnets
+	private := f.market(t, nil).Status.Subnets
+	name := func(i int) string { return "prod-private-" + private[i].Zone }
+	tests := map[string]struct {
+		selector map[string]string
+		want     int
+	}{
+		"tag":                       {map[string]string{"karpenter.sh/discovery": "prod"}, 3},
+		"has the tag":               {map[string]string{"kubernetes.io/role/elb": "*"}, 3},
+		"has the tag, empty":        {map[string]string{"karpenter.sh/discovery": ""}, 3},
+		"wildcard":                  {map[string]string{"Name": "prod-private-*"}, 3},
+		"alternatives":              {map[string]string{"Name": name(0) + ", " + name(1)}, 2},
+		"ids":                       {map[string]string{"aws::ids": all[0].ID + "," + all[1].ID}, 2},
+		"ids in the early spelling": {map[string]string{"aws-ids": all[0].ID}, 1},
+		"ids and tags":              {map[string]string{"aws::ids": private[0].ID + "," + private[1].ID, "Name": name(1)}, 1},
+		"all keys must match":       {map[string]string{"karpenter.sh/discovery": "prod", "kubernetes.io/role/elb": "1"}, 0},
+		"nothing":                   {map[string]string{"Name": "nowhere"}, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := f.market(t, &api.NodeProfile{SubnetSelector: tt.selector})
+			if got := len(m.Status.Subnets); got != tt.want {
+				t.Errorf("subnets = %d, want %d", got, tt.want)
+			}
+			if blocked := m.BlockedReason == "NoSubnets"; blocked != (tt.want == 0) {
+				t.Errorf("blocked = %q", m.Blocked)
+			}
+		})
+	}
+}
+
+func TestOnlyZonesWithSubnetsAreOffered(t *testing.T) {
+	f := start(t)
+	m := f.market(t, &api.NodeProfile{SubnetSelector: map[string]string{"Name": "prod-private-eu-west-1b"}})
+	for _, o := range find(t, m, "m5.large").Offerings {
+		if o.Zone != "eu-west-1b" {
+			t.Errorf("offered in %s", o.Zone)
+		}
+	}
+}
+
+func TestRoomiestSubnetOfAZone(t *testing.T) {
+	f := start(t)
+	profile := &api.NodeProfile{SubnetSelector: map[string]string{"Name": "*-eu-west-1a"}} // the private one is larger
+	want := f.market(t, &api.NodeProfile{SubnetSelector: map[string]string{"Name": "prod-private-eu-west-1a"}}).Status.Subnets[0].ID
+	o := order("launch-1", 1, onDemand("m5.large", "a"))
+	o.Node.Profile = profile
+	if got := f.launch(t, o).Instances[0].SubnetID; got != want {
+		t.Errorf("launched into %s, want %s", got, want)
+	}
+}
+
+func TestPromisedAddressesCount(t *testing.T) {
+	f := start(t)
+	before := f.market(t, nil).Status.Subnets
+	i := f.launch(t, order("launch-1", 3, onDemand("m5.large", "a"))).Instances[0]
+	for n, s := range f.market(t, nil).Status.Subnets {
+		want := before[n].FreeAddresses
+		if s.ID == i.SubnetID {
+			want -= 3 * 10 // an m5.large takes ten addresses for its first interface
+		}
+		if s.FreeAddresses != want {
+			t.Errorf("%s: %d free addresses, want %d", s.ID, s.FreeAddresses, want)
+		}
+	}
+}
+
+func TestImagesByFamily(t *testing.T) {
+	tests := map[string]struct {
+		profile *api.NodeProfile
+		want    map[string]bool // type: on the market
+		image   string          // part of the name of m5.large's image
+	}{
+		"default":      {nil, map[string]bool{"m6g.large": true, "g5.xlarge": true, "inf2.xlarge": true}, "amazon-eks-node-al2023-x86_64-standard"},
+		"AL2":          {&api.NodeProfile{AMIFamily: new("AL2")}, map[string]bool{"m6g.large": true, "g5.xlarge": true, "inf2.xlarge": true}, "amazon-eks-node-1.33"},
+		"Bottlerocket": {&api.NodeProfile{AMIFamily: new("Bottlerocket")}, map[string]bool{"m6g.large": true, "g5.xlarge": true, "inf2.xlarge": true}, "bottlerocket-aws-k8s-1.33-x86_64"},
+		"Ubuntu":       {&api.NodeProfile{AMIFamily: new("Ubuntu")}, map[string]bool{"m6g.large": true, "g5.xlarge": false}, "ubuntu-noble-24.04-amd64"},
+		"Windows":      {&api.NodeProfile{AMIFamily: new("Windows2022")}, map[string]bool{"m6g.large": false}, "Windows_Server-2022-English-Core"},
+		"selected by architecture": {&api.NodeProfile{
+			AMIFamily: new("Custom"), AMISelector: map[string]string{"aws::name": "amazon-eks-node-al2023-arm64-standard-*"},
+		}, map[string]bool{"m6g.large": true, "m5.large": false}, ""},
+		"selected with an owner": {&api.NodeProfile{
+			AMIFamily: new("Custom"), AMISelector: map[string]string{"aws::name": "ubuntu-eks/k8s_1.33*amd64*", "aws::owners": "099720109477"},
+		}, map[string]bool{"m6g.large": false, "m5.large": true}, "ubuntu-eks"},
+	}
+	f := start(t)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := f.market(t, tt.profile)
+			if m.Blocked != "" {
+				t.Fatal(m.Blocked)
+			}
+			for instanceType, want := range tt.want {
+				if got := has(m, instanceType); got != want {
+					t.Errorf("%s on the market: %t, want %t", instanceType, got, want)
+				}
+			}
+			if tt.image == "" {
+				return
+			}
+			id, _ := new(find(t, m, "m5.large")).Label(api.LabelInstanceAMIID)
+			at := slices.IndexFunc(m.Status.AMIs, func(a api.AMIStatus) bool { return a.ID == id })
+			if at < 0 || !strings.Contains(m.Status.AMIs[at].Name, tt.image) {
+				t.Errorf("image of m5.large = %s of %+v", id, m.Status.AMIs)
+			}
+		})
+	}
+}
+
+func TestNewestSelectedImageWins(t *testing.T) {
+	f := start(t)
+	m := f.market(t, &api.NodeProfile{AMIFamily: new("Custom"), AMISelector: map[string]string{"aws::name": "amazon-eks-node-al2023-x86_64-standard-1.33-*"}})
+	if len(m.Status.AMIs) != 2 {
+		t.Fatalf("images = %+v, want two releases", m.Status.AMIs)
+	}
+	newest := slices.MaxFunc(m.Status.AMIs, func(a, b api.AMIStatus) int { return strings.Compare(a.Name, b.Name) })
+	if id, _ := new(find(t, m, "m5.large")).Label(api.LabelInstanceAMIID); id != newest.ID {
+		t.Errorf("image = %s, want %s (%s)", id, newest.ID, newest.Name)
+	}
+}
+
+func TestBlockedReasons(t *testing.T) {
+	f := start(t)
+	tests := map[string]struct {
+		profile api.NodeProfile
+		want    string
+		words   string
+	}{
+		"no security group": {api.NodeProfile{SecurityGroupSelector: map[string]string{"Name": "none"}}, "NoSecurityGroups", `no security group matches {"Name":"none"}`},
+		"no image selected": {api.NodeProfile{AMIFamily: new("Custom"), AMISelector: map[string]string{"aws::name": "none"}}, "NoImages", "no image matches"},
+		"no image for it":   {api.NodeProfile{AMIFamily: new("Custom")}, "NoImages", "there is no Custom image for Kubernetes 1.33"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := f.market(t, &tt.profile)
+			if m.BlockedReason != tt.want || !strings.Contains(m.Blocked, tt.words) || len(m.Types) != 0 {
+				t.Errorf("blocked = %s %q with %d types", m.BlockedReason, m.Blocked, len(m.Types))
+			}
+			o := order("launch-1", 1, onDemand("m5.large", "a"))
+			o.Node.Profile = &tt.profile
+			if _, err := f.Launch(t.Context(), o); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("launch: %v", err)
+			}
+		})
+	}
+	without := &fixture{Cloud: f.newCloud(t, func(o *Options) { o.DefaultInstanceProfile = "" })}
+	if m := without.market(t, nil); m.BlockedReason != "NoInstanceProfile" {
+		t.Errorf("without an instance profile: %s %q", m.BlockedReason, m.Blocked)
+	}
+	if m := without.market(t, &api.NodeProfile{LaunchTemplate: new("mine")}); m.Blocked != "" || len(m.Types) < 900 {
+		t.Errorf("with a launch template of the user's own: %q, %d types", m.Blocked, len(m.Types))
+	}
+}
+
+func TestKubeletSettingsSizeTheMachines(t *testing.T) {
+	f := start(t, func(o *Options) { o.VMMemoryOverheadPercent = 50 })
+	p := provisioner("default")
+	p.Spec.KubeletConfiguration = &api.KubeletConfiguration{MaxPods: new(int32(10))}
+	m, err := f.Market(t.Context(), p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := find(t, m, "m5.large").Capacity
+	if got[amount.Pods] != 10 || got[amount.Memory] != 4<<30 {
+		t.Errorf("capacity = %v", got)
+	}
+	if other := find(t, f.market(t, nil), "m5.large").Capacity; other[amount.Pods] != 29 {
+		t.Errorf("capacity of another Provisioner = %v", other)
+	}
+}
+
+func TestUnchangedMarketCostsNothing(t *testing.T) {
+	f := start(t)
+	first := f.market(t, nil)
+	before := len(f.account.Calls())
+	second := f.market(t, nil)
+	if made := len(f.account.Calls()) - before; made != 0 {
+		t.Errorf("the second look made %d calls", made)
+	}
+	if &first.Types[0] != &second.Types[0] {
+		t.Error("the types were computed again")
+	}
+	f.clock.Advance(2 * time.Minute)
+	f.market(t, nil)
+	if made := len(f.account.Calls()) - before; made != 1 {
+		t.Errorf("after two minutes %d calls were made, want one for the subnets", made)
+	}
+}
+
+func TestStockIsLookedAtAgain(t *testing.T) {
+	f := start(t)
+	f.market(t, nil)
+	history := f.calls("DescribeSpotPriceHistory", "")
+	kinds := f.calls("DescribeInstanceTypes", "")
+	f.clock.Advance(time.Hour + time.Minute)
+	f.market(t, nil)
+	eventually(t, "a new look at the spot prices", func() bool { return f.calls("DescribeSpotPriceHistory", "") >= 2*history })
+	if got := f.calls("DescribeInstanceTypes", ""); got != kinds {
+		t.Errorf("instance types were described again after an hour")
+	}
+	f.clock.Advance(12 * time.Hour)
+	f.market(t, nil)
+	eventually(t, "a new look at the instance types", func() bool { return f.calls("DescribeInstanceTypes", "") >= 2*kinds })
+}
+
+func TestPricesOfThePriceList(t *testing.T) {
+	f := start(t, func(o *Options) { o.NoPricing = false })
+	f.market(t, nil)
+	eventually(t, "a catalogue with listed prices", func() bool {
+		c, err := f.Cloud.stock.get(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !c.Regions[testRegion].Sales["m5.large"].Estimate
+	})
+	if got := find(t, f.market(t, nil), "m5.large").Offerings[0].Price; got != 107_000 {
+		t.Errorf("price = %d, want 107000", got)
+	}
+}
+
+func TestEmbeddedPricesStandIn(t *testing.T) {
+	f := start(t, func(o *Options) { o.NoPricing = false })
+	f.account.Inject(cloud.Fault{Service: "pricing", Action: "*", Code: "AccessDeniedException"})
+	if got := find(t, f.market(t, nil), "m5.large").Offerings[0].Price; got != 107_000 {
+		t.Errorf("price = %d, want that of the embedded table", got)
+	}
+	c, err := f.Cloud.stock.get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.Regions[testRegion].Sales["m5.large"].Estimate {
+		t.Error("the price is not marked as an estimate")
+	}
+	if got := embeddedPrices("mars-north-1")["m5.large"]; got != 96_000 {
+		t.Errorf("price in a region without a table = %d, want that of us-east-1", got)
+	}
+}
+
+func TestReadPrice(t *testing.T) {
+	entry := `{"product":{"attributes":{"instanceType":"m5.large"}},"terms":{"OnDemand":{"A":{"priceDimensions":{"B":{"unit":"%s","pricePerUnit":{"%s":"%s"}}}}}}}`
+	tests := map[string]struct {
+		text string
+		want offer.Price
+	}{
+		"dollars":  {fmt.Sprintf(entry, "Hrs", "USD", "0.1070000000"), 107_000},
+		"yuan":     {fmt.Sprintf(entry, "Hrs", "CNY", "0.5"), 500_000},
+		"per GB":   {fmt.Sprintf(entry, "GB", "USD", "0.1"), 0},
+		"free":     {fmt.Sprintf(entry, "Hrs", "USD", "0"), 0},
+		"no terms": {`{"product":{"attributes":{"instanceType":"m5.large"}}}`, 0},
+		"nonsense": {`[`, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, got, ok := readPrice(tt.text)
+			if got != tt.want || ok != (tt.want > 0) {
+				t.Errorf("got %d, %t", got, ok)
+			}
+		})
+	}
+}
+
+func TestMarketOutlivesAnOutage(t *testing.T) {
+	f := start(t)
+	f.market(t, nil)
+	lift := f.account.Inject(cloud.Fault{Service: "ec2", Action: "DescribeSubnets", Code: "InvalidParameterValue"})
+	f.clock.Advance(10 * time.Minute)
+	if m := f.market(t, nil); m.Blocked != "" || len(m.Types) == 0 {
+		t.Errorf("market during the outage: %q, %d types", m.Blocked, len(m.Types))
+	}
+	f.clock.Advance(2 * time.Hour)
+	if _, err := f.Market(t.Context(), provisioner("default"), nil); err == nil {
+		t.Error("what was found hours ago is still believed")
+	}
+	lift()
+	f.clock.Advance(time.Minute)
+	f.market(t, nil)
+}
+
+func TestClusterFacts(t *testing.T) {
+	f := start(t)
+	facts, err := f.Cloud.cluster.get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if facts.endpoint != "https://127.0.0.1:6443" || facts.version != "1.33" || string(facts.ca) != "PEM" || facts.cidr != "10.100.0.0/16" {
+		t.Errorf("facts = %+v", facts)
+	}
+	before := f.calls("DescribeCluster", "")
+	given := f.newCloud(t, func(o *Options) {
+		o.ClusterEndpoint, o.CABundle, o.KubernetesVersion = "https://x", []byte("CA"), "1.29"
+	})
+	m := (&fixture{Cloud: given}).market(t, nil)
+	if f.calls("DescribeCluster", "") != before {
+		t.Error("EKS was asked for what the options say")
+	}
+	if !strings.Contains(m.Blocked, "there is no AL2 image for Kubernetes 1.29") {
+		t.Errorf("blocked = %q, want the default family of an early version", m.Blocked)
+	}
+	if _, err := New(t.Context(), f.config, Options{ClusterName: "other"}); err == nil {
+		t.Error("a cluster that does not exist is no error")
+	}
+	if _, err := New(t.Context(), f.config, Options{}); err == nil {
+		t.Error("a missing name is no error")
+	}
+}
