@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -50,7 +52,12 @@ func (a *Agent) tell(pod cluster.PodKey, reason, message string) {
 
 // explain tells the pods that have no place why.
 func (a *Agent) explain(plan *decide.Plan) {
-	for _, u := range plan.Unplaced {
+	for _, u := range waiting(plan) {
 		a.tell(u.Pod, eventUnplaceable, u.Reason)
 	}
+}
+
+// waiting returns the pods without a place that do not run anywhere.
+func waiting(plan *decide.Plan) []decide.Unplaced {
+	return slices.DeleteFunc(slices.Clone(plan.Unplaced), func(u decide.Unplaced) bool { return u.From != "" })
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -123,9 +124,17 @@ func (h *history) paused(provisioner string) (time.Time, string) {
 	return p.until, p.message
 }
 
-// avoid keeps an offering from being bought for a while.
-func (h *history) avoid(o offering, reason string) {
-	h.avoided[o] = avoidance{until: time.Now().Add(avoidTime), reason: reason}
+// avoidDuds keeps the offerings of machines that did not come up in time from
+// being bought again for a while.
+func (h *history) avoidDuds(v *view, startup time.Duration) {
+	for i := range v.snapshot.Nodes {
+		n := &v.snapshot.Nodes[i]
+		if n.Provisioner == "" || n.Ready || n.Initialized || n.Deleting || v.now.Sub(n.Created) < startup {
+			continue
+		}
+		dud := offering{n.Labels[api.LabelInstanceType], n.Labels[api.LabelZone], n.Labels[api.LabelCapacityType]}
+		h.avoided[dud] = avoidance{until: v.now.Add(avoidTime), reason: "machine of node " + n.Name + " did not come up"}
+	}
 }
 
 // withoutAvoided marks avoided offerings as unavailable, in a copy.

@@ -107,7 +107,7 @@ func (m *Metrics) drained(provisioner string, took time.Duration) {
 // state sets the gauges.
 func (m *Metrics) state(v *view, plan *decide.Plan) {
 	m.pending.Set(float64(len(pending(v.snapshot))))
-	m.unplaced.Set(float64(len(plan.Unplaced)))
+	m.unplaced.Set(float64(len(waiting(plan))))
 	m.nodes.Reset()
 	m.price.Reset()
 	for i := range v.snapshot.Nodes {

@@ -22,12 +22,13 @@ type view struct {
 // cloud what each Provisioner may buy.
 func (a *Agent) observe(ctx context.Context) *view {
 	v := &view{
-		now:          time.Now(),
-		snapshot:     a.assumed.apply(a.cluster.Snapshot()),
-		provisioners: a.provisioners(ctx),
-		nodes:        map[string]*cluster.Node{},
-		byName:       map[string]*provisioner{},
+		now:      time.Now(),
+		snapshot: a.assumed.apply(a.cluster.Snapshot()),
+		nodes:    map[string]*cluster.Node{},
+		byName:   map[string]*provisioner{},
 	}
+	a.history.avoidDuds(v, a.options.StartupTimeout)
+	v.provisioners = a.provisioners(ctx)
 	for i := range v.snapshot.Nodes {
 		v.nodes[v.snapshot.Nodes[i].Name] = &v.snapshot.Nodes[i]
 	}

@@ -58,14 +58,11 @@ func (a *Agent) removeNow(ctx context.Context, n *cluster.Node, r *decide.Remova
 		return
 	}
 	a.log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", string(r.Reason), "message", r.Message)
-	if r.Reason != decide.NeverUp {
-		a.cluster.Event(nodeRef(n.Name), corev1.EventTypeNormal, eventDisrupting, r.Message)
-		return
+	reason, eventType := eventDisrupting, corev1.EventTypeNormal
+	if r.Reason == decide.NeverUp {
+		reason, eventType = eventNeverRegistered, corev1.EventTypeWarning
 	}
-	a.history.avoid(offering{
-		n.Labels[api.LabelInstanceType], n.Labels[api.LabelZone], n.Labels[api.LabelCapacityType],
-	}, "a machine did not come up")
-	a.cluster.Event(nodeRef(n.Name), corev1.EventTypeWarning, eventNeverRegistered, r.Message)
+	a.cluster.Event(nodeRef(n.Name), eventType, reason, r.Message)
 }
 
 // disrupt marks a node as going. Nothing happens unless all of its replacements

@@ -61,7 +61,7 @@ func (a *Agent) provision(ctx context.Context, v *view) (summary, *decide.Plan) 
 		sum.removals += len(plan.Removals)
 		a.mark(ctx, &plan)
 		a.remove(ctx, v, &plan, bought)
-		sum.unplaced = len(plan.Unplaced)
+		sum.unplaced = len(waiting(&plan))
 		if !bought.short || ctx.Err() != nil {
 			return sum, &plan
 		}

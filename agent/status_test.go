@@ -1,0 +1,140 @@
+package agent
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+func TestReadyCondition(t *testing.T) {
+	cases := map[string]struct {
+		edit    func(*api.ProvisionerSpec)
+		want    metav1.ConditionStatus
+		reason  string
+		message string
+	}{
+		"all is well": {edit: func(*api.ProvisionerSpec) {}, want: metav1.ConditionTrue, reason: reasonReady},
+		"invalid": {
+			edit: func(s *api.ProvisionerSpec) { s.TTLSecondsAfterEmpty = ptr.To[int64](-1) },
+			want: metav1.ConditionFalse, reason: reasonValidation, message: "spec.ttlSecondsAfterEmpty",
+		},
+		"no such node profile": {
+			edit: func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "absent"} },
+			want: metav1.ConditionFalse, reason: reasonNoProfile, message: `"absent"`,
+		},
+		"frozen": {edit: limitCPU("0"), want: metav1.ConditionFalse, reason: reasonLimitReached, message: "0 of 0 cpu"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.Apply(testProvisioner("default", c.edit))
+				r.Apply(testProvisioner("other"))
+				r.start(Options{}, nil)
+				r.until("the status is there", func() bool { return len(r.Provisioner("default").Status.Conditions) > 0 })
+				ready := meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionReady)
+				if ready == nil || ready.Status != c.want || ready.Reason != c.reason || !strings.Contains(ready.Message, c.message) {
+					t.Errorf("condition %+v, want %s with reason %s and %q", ready, c.want, c.reason, c.message)
+				}
+				if got := r.Provisioner("default").Status.ObservedGeneration; got != 1 {
+					t.Errorf("observed generation %d, want 1", got)
+				}
+				if other := r.Provisioner("other").Status.Conditions; !meta.IsStatusConditionTrue(other, conditionReady) {
+					t.Errorf("the other Provisioner is not ready: %v", other)
+				}
+			})
+		})
+	}
+}
+
+// The status counts what there is, and says when that changed.
+func TestStatusCounts(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", emptyAfter(10)), sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("1500m", "1Gi")})
+		status := func() api.ProvisionerStatus { return r.Provisioner("default").Status }
+		if s := status(); s.Nodes != int64(len(r.ours())) || s.Resources.Cpu().Value() != r.cores() || s.LastScaleTime == nil {
+			t.Errorf("status %+v, want %d nodes with %d cores and a time", s, len(r.ours()), r.cores())
+		}
+		scaled := status().LastScaleTime.Time
+		time.Sleep(time.Minute)
+		r.Scale("web", 0)
+		r.until("the status is empty", func() bool {
+			now := status()
+			return now.Nodes == 0 && now.Resources.Cpu().IsZero()
+		})
+		if !status().LastScaleTime.After(scaled) {
+			t.Error("the time of the last change did not change")
+		}
+	})
+}
+
+func TestConsolidationIsNotPromised(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		consolidate := func(on bool) func(*api.ProvisionerSpec) {
+			return func(s *api.ProvisionerSpec) { s.Consolidation = &api.Consolidation{Enabled: &on} }
+		}
+		condition := func() *metav1.Condition {
+			return meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionConsolidation)
+		}
+		r.Apply(testProvisioner("default", consolidate(true)))
+		r.start(Options{}, nil)
+		r.until("the condition is there", func() bool { return condition() != nil })
+		if condition().Status != metav1.ConditionFalse {
+			t.Errorf("condition %+v, want False", condition())
+		}
+		r.Apply(testProvisioner("default", consolidate(false)))
+		r.until("the condition is gone", func() bool { return condition() == nil })
+	})
+}
+
+func TestNodeTemplateStatus(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		profile := &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: "standard"}}
+		profile.Spec.SubnetSelector = map[string]string{"team": "a"}
+		profile.Spec.SecurityGroupSelector = map[string]string{"team": "a"}
+		r.ApplyTemplate(profile)
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "standard"} }))
+		r.start(Options{}, nil)
+		r.until("the profile says what it found", func() bool { return len(r.NodeTemplate("standard").Status.Subnets) == len(sim.Zones) })
+	})
+}
+
+// A Provisioner that cannot be read buys nothing, and its nodes stay.
+func TestUnreadableProvisioner(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", emptyAfter(10)), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
+		r.Reject("default", errors.New("spec.requirements: expected a list"))
+		r.Scale("web", 3)
+		r.never(10*time.Minute, "its nodes change", func() bool { return len(r.ours()) != 1 })
+		ready := meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionReady)
+		if ready == nil || ready.Reason != reasonValidation {
+			t.Errorf("condition %+v, want reason %s", ready, reasonValidation)
+		}
+		r.Reject("default", nil)
+		r.until("the workload runs", r.allRun("web", 3))
+	})
+}
+
+// Startup taints and missing device plugins keep a node from being initialized.
+func TestInitialization(t *testing.T) {
+	agent := corev1.Taint{Key: "example.com/agent", Effect: corev1.TaintEffectNoExecute}
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.StartupTaints = []corev1.Taint{agent} }))
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("500m", "500Mi")})
+		r.until("the kubelet is up", func() bool {
+			return len(r.ours()) == 1 && r.ours()[0].Status.Conditions[0].Status == corev1.ConditionTrue
+		})
+		r.never(5*time.Minute, "the node is initialized", r.allUp)
+		r.Untaint(r.ours()[0].Name, agent.Key)
+		r.until("the node is initialized", r.allUp)
+	})
+}
