@@ -1,13 +1,338 @@
 package decide
 
 import (
+	"maps"
+	"slices"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// verify checks a plan against its input from scratch.
+// home is a node or planned machine with everything that will run there.
+type home struct {
+	name    string
+	labels  map[string]string
+	taints  []corev1.Taint
+	room    amount.List
+	limits  map[string]int64
+	pods    []*cluster.Template // also those that run there already
+	placed  []*cluster.Template // those that the plan puts there
+	daemons []*cluster.Template
+}
+
+// verify checks a plan against its input from scratch, with the scheduler's own
+// helpers where there are some and none of the code that made the plan.
 func verify(t testing.TB, in *Input, p *Plan) {
 	t.Helper()
 	if p.LowerBound > p.HourlyPrice {
 		t.Errorf("the lower bound %d is above the price %d", p.LowerBound, p.HourlyPrice)
+	}
+	verifyAccount(t, in, p)
+	homes := homesOf(t, in, p)
+	for _, h := range homes {
+		verifyHome(t, h)
+	}
+	verifyTopology(t, homes)
+	verifyLimits(t, in, p)
+}
+
+// verifyAccount: each pending pod has exactly one fate.
+func verifyAccount(t testing.TB, in *Input, p *Plan) {
+	t.Helper()
+	fate := map[cluster.PodKey]int{}
+	for _, b := range p.Bindings {
+		if b.From == "" {
+			fate[b.Pod]++
+		}
+	}
+	for i := range p.Machines {
+		if len(p.Machines[i].Pods)+len(p.Machines[i].Moving) == 0 {
+			t.Errorf("machine %s is for no pod", p.Machines[i].Name)
+		}
+		for _, pod := range p.Machines[i].Pods {
+			fate[pod]++
+		}
+	}
+	for _, u := range p.Unplaced {
+		if u.Reason == "" {
+			t.Errorf("pod %s has no place and no reason", u.Pod)
+		}
+		if u.From == "" {
+			fate[u.Pod]++
+		}
+	}
+	for i := range in.Snapshot.Pods {
+		pod := &in.Snapshot.Pods[i]
+		want := 0
+		if pod.State == cluster.PodPending {
+			want = 1
+		}
+		if fate[pod.PodKey] != want {
+			t.Errorf("pod %s has %d fates, want %d", pod, fate[pod.PodKey], want)
+		}
+	}
+}
+
+func homesOf(t testing.TB, in *Input, p *Plan) []*home {
+	t.Helper()
+	pods := map[cluster.PodKey]*cluster.Pod{}
+	nodes := map[string]*home{}
+	var out []*home
+	for i := range in.Snapshot.Nodes {
+		n := &in.Snapshot.Nodes[i]
+		nodes[n.Name] = &home{name: n.Name, labels: n.Labels, taints: lasting(in, n), room: n.Allocatable, limits: n.VolumeLimits}
+		out = append(out, nodes[n.Name])
+	}
+	moved := map[cluster.PodKey]bool{}
+	for _, b := range p.Bindings {
+		moved[b.Pod] = true
+	}
+	for i := range p.Machines {
+		for _, m := range p.Machines[i].Moving {
+			moved[m.Pod] = true
+		}
+	}
+	for i := range in.Snapshot.Pods {
+		pod := &in.Snapshot.Pods[i]
+		pods[pod.PodKey] = pod
+		if h := nodes[pod.NodeName]; h != nil && !moved[pod.PodKey] && pod.State == cluster.PodBound {
+			h.pods = append(h.pods, pod.Template)
+		}
+	}
+	for _, b := range p.Bindings {
+		nodes[b.Node].pods = append(nodes[b.Node].pods, pods[b.Pod].Template)
+		nodes[b.Node].placed = append(nodes[b.Node].placed, pods[b.Pod].Template)
+	}
+	for i := range p.Machines {
+		for k := range p.Machines[i].Candidates {
+			h := machineHome(t, in, &p.Machines[i], p.Machines[i].Candidates[k])
+			for _, pod := range p.Machines[i].Pods {
+				h.pods = append(h.pods, pods[pod].Template)
+			}
+			for _, m := range p.Machines[i].Moving {
+				h.pods = append(h.pods, pods[m.Pod].Template)
+			}
+			h.placed = h.pods
+			if k == 0 {
+				out = append(out, h)
+			} else {
+				verifyHome(t, h) // the others must do as well
+				if zoneMatters(h.pods) && h.labels[api.LabelZone] != p.Machines[i].Chosen().Zone {
+					t.Errorf("machine %s may be bought in another zone than planned", h.name)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func zoneMatters(pods []*cluster.Template) bool {
+	return slices.ContainsFunc(pods, func(p *cluster.Template) bool {
+		return slices.ContainsFunc(p.Spread, func(s corev1.TopologySpreadConstraint) bool {
+			return s.TopologyKey == api.LabelZone && s.WhenUnsatisfiable == corev1.DoNotSchedule
+		})
+	})
+}
+
+func lasting(in *Input, n *cluster.Node) []corev1.Taint {
+	var startup []corev1.Taint
+	for _, p := range in.Provisioners {
+		if p.Spec.Name == n.Provisioner {
+			startup = p.Spec.Spec.StartupTaints
+		}
+	}
+	return match.Lasting(n.Taints, startup, n.Initialized)
+}
+
+func machineHome(t testing.TB, in *Input, m *Machine, c offer.Candidate) *home {
+	t.Helper()
+	h := &home{name: m.Name + " as " + c.InstanceType, labels: map[string]string{}, taints: m.Taints}
+	for _, p := range in.Provisioners {
+		if p.Spec.Name != m.Provisioner {
+			continue
+		}
+		for i := range p.Types {
+			typ := &p.Types[i]
+			if typ.Name != c.InstanceType {
+				continue
+			}
+			h.room = typ.Allocatable()
+			for key, values := range typ.Labels {
+				h.labels[key] = values[0]
+				if chosen, ok := m.Labels[key]; ok && !slices.Contains(values, chosen) {
+					t.Errorf("%s cannot have the label %s=%s", h.name, key, chosen)
+				}
+			}
+		}
+	}
+	if h.room == nil {
+		t.Fatalf("machine %s: no type %s", m.Name, c.InstanceType)
+	}
+	maps.Copy(h.labels, m.Labels)
+	h.labels[api.LabelZone], h.labels[api.LabelCapacityType], h.labels[api.LabelHostname] = c.Zone, c.CapacityType, m.Name
+	for i := range in.Snapshot.DaemonSets {
+		if d := in.Snapshot.DaemonSets[i].Template; admitted(d, h) {
+			h.daemons = append(h.daemons, d)
+		}
+	}
+	return h
+}
+
+// admitted asks the scheduler's own code about labels, and our rule about taints.
+func admitted(t *cluster.Template, h *home) bool {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: h.name, Labels: maps.Clone(h.labels)}}
+	for _, key := range []string{"beta.kubernetes.io/instance-type", "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"} {
+		node.Labels[key] = h.labels[api.NormalizeLabel(key)]
+	}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: t.NodeSelector, Affinity: t.Affinity}}
+	ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
+	if err != nil || !ok {
+		return false
+	}
+	for i := range h.taints {
+		if h.taints[i].Effect != corev1.TaintEffectPreferNoSchedule && !slices.ContainsFunc(t.Tolerations, func(tol corev1.Toleration) bool { return match.Tolerates(&tol, &h.taints[i]) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func verifyHome(t testing.TB, h *home) {
+	t.Helper()
+	var used amount.List
+	ports := map[cluster.HostPort]int{}
+	for _, p := range slices.Concat(h.pods, h.daemons) {
+		used = used.Plus(p.Requests)
+		for _, port := range p.HostPorts {
+			ports[port]++
+		}
+	}
+	if len(h.placed) > 0 && !used.Fits(h.room) {
+		t.Errorf("%s is over capacity: %v of %v", h.name, used, h.room)
+	}
+	for _, p := range h.placed {
+		if !admitted(p, h) {
+			t.Errorf("%s with labels %v does not admit a pod with selector %v and affinity %v", h.name, h.labels, p.NodeSelector, p.Affinity)
+		}
+		for _, port := range p.HostPorts {
+			if ports[port] > 1 {
+				t.Errorf("%s has host port %v twice", h.name, port)
+			}
+		}
+		for _, term := range antiTerms(p) {
+			if term.TopologyKey == api.LabelHostname && found(h.pods, p, term.LabelSelector) > self(p, term.LabelSelector) {
+				t.Errorf("%s has pods that repel each other", h.name)
+			}
+		}
+		for i := range p.Spread {
+			s := &p.Spread[i]
+			if s.TopologyKey == api.LabelHostname && s.WhenUnsatisfiable == corev1.DoNotSchedule && found(h.pods, p, s.LabelSelector) > int(s.MaxSkew) {
+				t.Errorf("%s has more pods of a spread than %d", h.name, s.MaxSkew)
+			}
+		}
+	}
+}
+
+func antiTerms(p *cluster.Template) []corev1.PodAffinityTerm {
+	if p.Affinity == nil || p.Affinity.PodAntiAffinity == nil {
+		return nil
+	}
+	return p.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+func found(pods []*cluster.Template, of *cluster.Template, s *metav1.LabelSelector) int {
+	selector, _ := metav1.LabelSelectorAsSelector(s)
+	n := 0
+	for _, p := range pods {
+		if p.Namespace == of.Namespace && selector.Matches(labels.Set(p.Labels)) {
+			n++
+		}
+	}
+	return n
+}
+
+func self(p *cluster.Template, s *metav1.LabelSelector) int {
+	return found([]*cluster.Template{p}, p, s)
+}
+
+// verifyTopology checks anti-affinity and spreads over zones. The fewest pods of
+// a spread are counted over the zones that have pods only: fewer cannot be.
+func verifyTopology(t testing.TB, homes []*home) {
+	t.Helper()
+	zones := map[string][]*cluster.Template{}
+	for _, h := range homes {
+		zone := h.labels[api.LabelZone]
+		zones[zone] = append(zones[zone], h.pods...)
+	}
+	for _, h := range homes {
+		in := zones[h.labels[api.LabelZone]]
+		for _, p := range h.placed {
+			for _, term := range antiTerms(p) {
+				if term.TopologyKey == api.LabelZone && found(in, p, term.LabelSelector) > self(p, term.LabelSelector) {
+					t.Errorf("zone %s has pods that repel each other", h.labels[api.LabelZone])
+				}
+			}
+			if p.Affinity != nil || len(p.NodeSelector) > 0 {
+				continue // not all zones count for them
+			}
+			for i := range p.Spread {
+				s := &p.Spread[i]
+				if s.TopologyKey != api.LabelZone || s.WhenUnsatisfiable != corev1.DoNotSchedule || self(p, s.LabelSelector) == 0 {
+					continue
+				}
+				least := found(in, p, s.LabelSelector)
+				for zone, pods := range zones {
+					if zone != "" {
+						least = min(least, found(pods, p, s.LabelSelector))
+					}
+				}
+				if skew := found(in, p, s.LabelSelector) - least; skew > int(s.MaxSkew) {
+					t.Errorf("zone %s has a skew of %d, more than %d", h.labels[api.LabelZone], skew, s.MaxSkew)
+				}
+			}
+		}
+	}
+}
+
+// verifyLimits: whichever candidates are bought, no limit is exceeded by them.
+func verifyLimits(t testing.TB, in *Input, p *Plan) {
+	t.Helper()
+	for _, pr := range in.Provisioners {
+		if pr.Spec.Spec.Limits == nil {
+			continue
+		}
+		var used amount.List
+		for i := range in.Snapshot.Nodes {
+			if n := &in.Snapshot.Nodes[i]; n.Provisioner == pr.Spec.Name {
+				used = used.Plus(n.Capacity)
+			}
+		}
+		before, machines := used, 0
+		for i := range p.Machines {
+			if p.Machines[i].Provisioner != pr.Spec.Name {
+				continue
+			}
+			machines++
+			var most amount.List
+			for _, c := range p.Machines[i].Candidates {
+				k := slices.IndexFunc(pr.Types, func(t offer.InstanceType) bool { return t.Name == c.InstanceType })
+				most = most.Max(pr.Types[k].Capacity)
+			}
+			used = used.Plus(most)
+		}
+		for name, limit := range amount.FromResourceList(pr.Spec.Spec.Limits.Resources) {
+			if machines > 0 && used[name] > limit && used[name] > before[name] {
+				t.Errorf("provisioner %s has %d of %s, more than its limit of %d", pr.Spec.Name, used[name], name, limit)
+			}
+		}
 	}
 }
