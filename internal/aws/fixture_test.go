@@ -2,9 +2,9 @@ package aws
 
 import (
 	"context"
-	"encoding/json"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -49,11 +49,26 @@ type fixture struct {
 	config  awssdk.Config
 }
 
+// start has an account that sells a few families of instance types.
 func start(t *testing.T, change ...func(*Options)) *fixture {
+	t.Helper()
+	lines := strings.SplitAfter(string(offer.EmbeddedCSV()), "\n")
+	kept := lines[:1]
+	for _, line := range lines[1:] {
+		family, _, _ := strings.Cut(line, ".")
+		if slices.Contains([]string{"c5", "g5", "inf2", "m5", "m6g", "r5"}, family) {
+			kept = append(kept, line)
+		}
+	}
+	return startWith(t, []byte(strings.Join(kept, "")), change...)
+}
+
+// startWith has an account that sells what a table lists.
+func startWith(t *testing.T, catalogue []byte, change ...func(*Options)) *fixture {
 	t.Helper()
 	k := &clock{now: time.Now()}
 	account, err := cloud.New(cloud.Config{
-		Region: testRegion, Catalogue: offer.EmbeddedCSV(), Now: k.Now, Seed: 7,
+		Region: testRegion, Catalogue: catalogue, Now: k.Now, Seed: 7,
 		Cluster: cloud.Cluster{Name: "prod", Version: "1.33", Endpoint: "https://127.0.0.1:6443", CA: []byte("PEM"), ServiceCIDR: "10.100.0.0/16"},
 	})
 	if err != nil {
@@ -109,7 +124,7 @@ func (f *fixture) templates(t *testing.T) []types.LaunchTemplate {
 	return out.LaunchTemplates
 }
 
-// templateData returns the content of the only launch template.
+// templateContent returns the content of the only launch template.
 func (f *fixture) templateContent(t *testing.T) *types.ResponseLaunchTemplateData {
 	t.Helper()
 	templates := f.templates(t)
@@ -149,7 +164,7 @@ func provisioner(name string) *api.Provisioner {
 	return p
 }
 
-// order asks for count machines of candidates written as "type zone-letter capacity-type".
+// order asks for count machines for the Provisioner "default".
 func order(id string, count int, candidates ...offer.Candidate) offer.Order {
 	return offer.Order{LaunchID: id, Provisioner: "default", Count: count, Candidates: candidates}
 }
@@ -187,14 +202,4 @@ func eventually(t *testing.T, what string, condition func() bool) {
 			t.Fatalf("%s did not happen", what)
 		}
 	}
-}
-
-// readJSON reads a document as loose fields.
-func readJSON(t *testing.T, text string) map[string]any {
-	t.Helper()
-	var out map[string]any
-	if err := json.Unmarshal([]byte(text), &out); err != nil {
-		t.Fatal(err)
-	}
-	return out
 }

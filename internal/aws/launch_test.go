@@ -393,7 +393,7 @@ func TestNewInstancesAreSeenLate(t *testing.T) {
 }
 
 func TestAtMostSixtyTypes(t *testing.T) {
-	f := start(t)
+	f := startWith(t, offer.EmbeddedCSV())
 	var candidates []offer.Candidate
 	for _, it := range f.market(t, nil).Types {
 		for _, o := range it.Offerings {

@@ -18,7 +18,7 @@ import (
 // What EC2 describes leads to the same machines as the embedded table, on whose
 // data the modelled account is built.
 func TestMarketAgreesWithTheEmbeddedCatalogue(t *testing.T) {
-	f := start(t)
+	f := startWith(t, offer.EmbeddedCSV())
 	m := f.market(t, nil)
 	if m.Blocked != "" || len(m.Types) < 900 {
 		t.Fatalf("%d types, blocked %q", len(m.Types), m.Blocked)
@@ -218,7 +218,7 @@ func TestBlockedReasons(t *testing.T) {
 	if m := without.market(t, nil); m.BlockedReason != "NoInstanceProfile" {
 		t.Errorf("without an instance profile: %s %q", m.BlockedReason, m.Blocked)
 	}
-	if m := without.market(t, &api.NodeProfile{LaunchTemplate: new("mine")}); m.Blocked != "" || len(m.Types) < 900 {
+	if m := without.market(t, &api.NodeProfile{LaunchTemplate: new("mine")}); m.Blocked != "" || len(m.Types) < 40 {
 		t.Errorf("with a launch template of the user's own: %q, %d types", m.Blocked, len(m.Types))
 	}
 }

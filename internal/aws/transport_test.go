@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // sent is a client that keeps the request.
@@ -46,7 +48,7 @@ func TestBodiesAreSentFromMemory(t *testing.T) {
 
 func TestNoCallIsRetriedWithoutReason(t *testing.T) {
 	for range 5 {
-		f := start(t)
+		f := startWith(t, offer.EmbeddedCSV())
 		f.market(t, nil)
 		const pages = 14 // of a hundred instance types each
 		if got := f.calls("DescribeInstanceTypes", ""); got > pages {

@@ -1,0 +1,82 @@
+package aws
+
+import (
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/policy"
+)
+
+const testAccount = "123456789012"
+
+// asAgent is the adapter with a role that has the agent's policies and no more.
+func (f *fixture) asAgent(t *testing.T) *fixture {
+	t.Helper()
+	named, err := policy.Agent{
+		Partition: "aws", Region: testRegion, Account: testAccount, Cluster: "prod",
+		NodeRoles: []string{"arn:aws:iam::" + testAccount + ":role/packhorse-node"},
+	}.Policies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := iam.NewFromConfig(f.config)
+	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::` + testAccount + `:root"},"Action":"sts:AssumeRole"}]}`
+	role, err := admin.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: awssdk.String("agent"), AssumeRolePolicyDocument: &trust})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range named {
+		if _, err := admin.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: awssdk.String("agent"), PolicyName: &p.Name, PolicyDocument: &p.JSON}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	assumed, err := sts.NewFromConfig(f.config).AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: role.Role.Arn, RoleSessionName: awssdk.String("test")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := assumed.Credentials
+	agent := *f
+	agent.config.Credentials = credentials.NewStaticCredentialsProvider(*c.AccessKeyId, *c.SecretAccessKey, *c.SessionToken)
+	agent.Cloud = agent.newCloud(t, func(o *Options) { o.NoPricing = false })
+	return &agent
+}
+
+// The least-privilege policies allow everything that the adapter does.
+func TestTheAgentsPoliciesSuffice(t *testing.T) {
+	f := start(t).asAgent(t)
+	f.market(t, nil)
+	eventually(t, "a look at the price list", func() bool { return f.calls("GetProducts", "") > 0 })
+	for _, c := range []string{api.CapacityOnDemand, api.CapacitySpot} {
+		candidate := onDemand("m5.large", "a")
+		candidate.CapacityType = c
+		d := f.launch(t, order("launch-"+c, 1, candidate))
+		if len(d.Instances) != 1 {
+			t.Fatalf("%s: delivery = %+v", c, d)
+		}
+	}
+	list, err := f.Instances(t.Context())
+	if err != nil || len(list) != 2 {
+		t.Fatalf("instances = %v, %v", list, err)
+	}
+	if _, err := f.Terminate(t.Context(), ids(list)); err != nil {
+		t.Error(err)
+	}
+	f.clock.Advance(2 * time.Hour)
+	if err := f.Sweep(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := len(f.templates(t)); got != 0 {
+		t.Errorf("launch templates after the sweep = %d", got)
+	}
+	for _, c := range f.account.Calls() {
+		if c.ErrorCode != "" {
+			t.Errorf("%s %s: %s", c.Service, c.Action, c.ErrorCode)
+		}
+	}
+}
