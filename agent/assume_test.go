@@ -1,0 +1,85 @@
+package agent
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+func waitingPod(name string) cluster.Pod {
+	return cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: name, UID: name}, State: cluster.PodPending}
+}
+
+func TestAssumptionsBridgeTheLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAssumptions()
+		pod := waitingPod("web")
+		a.node(cluster.Node{Name: "new"}, true)
+		a.node(cluster.Node{Name: "failed"}, false)
+		a.bound(pod.PodKey, "new")
+		change := cluster.NodeChange{
+			SetLabels: map[string]string{api.LabelInitialized: "true"}, RemoveAnnotations: []string{"old"},
+			AddTaints: []corev1.Taint{disruptionTaint}, Cordon: ptr.To(true),
+		}
+		a.edited("known", change)
+		a.deleted("going")
+
+		lagging := &cluster.Snapshot{
+			Pods: []cluster.Pod{pod},
+			Nodes: []cluster.Node{
+				{Name: "going"},
+				{Name: "known", Annotations: map[string]string{"old": "x", "kept": "x"}},
+			},
+		}
+		edited := cluster.Node{
+			Name: "known", Labels: change.SetLabels, Annotations: map[string]string{"kept": "x"},
+			Taints: change.AddTaints, Unschedulable: true, Initialized: true,
+		}
+		placed := pod
+		placed.NodeName, placed.State = "new", cluster.PodBound
+		want := &cluster.Snapshot{
+			Pods:  []cluster.Pod{placed},
+			Nodes: []cluster.Node{{Name: "failed"}, {Name: "going", Deleting: true}, edited, {Name: "new"}},
+		}
+		before := lagging.Digest()
+		if diff := cmp.Diff(want, a.apply(lagging)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		if lagging.Digest() != before {
+			t.Error("the snapshot of the caches was changed")
+		}
+		if !a.uncreated("failed") || a.uncreated("new") {
+			t.Error("the node without an object is not told from the other")
+		}
+
+		// Once the caches agree, they are believed.
+		if diff := cmp.Diff(want, a.apply(want)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		if n := len(a.nodes) + len(a.pods) + len(a.edits); n != 0 {
+			t.Errorf("%d assumptions are left", n)
+		}
+	})
+}
+
+func TestAssumptionsExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAssumptions()
+		pod := waitingPod("web")
+		a.node(cluster.Node{Name: "new"}, true)
+		a.bound(pod.PodKey, "new")
+		a.deleted("known")
+		s := &cluster.Snapshot{Pods: []cluster.Pod{pod}, Nodes: []cluster.Node{{Name: "known"}}}
+		time.Sleep(assumptionTTL + time.Second)
+		if diff := cmp.Diff(s, a.apply(s)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}

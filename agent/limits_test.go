@@ -1,0 +1,147 @@
+package agent
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+// seller is a Provisioner that sells the simulated catalogue.
+func seller(edits ...func(*api.ProvisionerSpec)) *provisioner {
+	raw := testProvisioner("default", edits...)
+	return &provisioner{raw: raw, spec: raw.Defaulted(), market: offer.Market{Types: sim.Catalogue(), ProfileHash: "profile"}}
+}
+
+func candidates(types ...string) []offer.Candidate {
+	var out []offer.Candidate
+	for _, t := range types {
+		out = append(out, offer.Candidate{InstanceType: t, Zone: "sim-1a", CapacityType: api.CapacityOnDemand})
+	}
+	return out
+}
+
+func machine(name string, types ...string) *decide.Machine {
+	return &decide.Machine{Name: name, Provisioner: "default", Candidates: candidates(types...)}
+}
+
+func viewOf(p *provisioner) *view {
+	return &view{provisioners: []*provisioner{p}, byName: map[string]*provisioner{p.raw.Name: p}}
+}
+
+func TestWithinLimits(t *testing.T) {
+	cases := map[string]struct {
+		limit    string
+		existing int64 // cores
+		machines []*decide.Machine
+		want     [][]string // candidates of each order that is left
+	}{
+		"a fallback that fits stays": {
+			limit: "8", machines: []*decide.Machine{machine("a", "c5.large", "c5.xlarge")},
+			want: [][]string{{"c5.large", "c5.xlarge"}},
+		},
+		"a fallback that exceeds the limit goes": {
+			limit: "3", machines: []*decide.Machine{machine("a", "c5.large", "c5.xlarge")},
+			want: [][]string{{"c5.large"}},
+		},
+		"all machines may come as the fallback": {
+			limit: "6", machines: []*decide.Machine{machine("a", "c5.large", "c5.xlarge"), machine("b", "c5.large", "c5.xlarge")},
+			want: [][]string{{"c5.large"}},
+		},
+		"one order's fallback leaves no room for the other's": {
+			limit: "6", machines: []*decide.Machine{machine("a", "c5.large", "c5.xlarge"), machine("b", "m5.large", "m5.xlarge")},
+			want: [][]string{{"c5.large", "c5.xlarge"}, {"m5.large"}},
+		},
+		"what exists counts": {
+			limit: "8", existing: 6, machines: []*decide.Machine{machine("a", "c5.large", "c5.xlarge")},
+			want: [][]string{{"c5.large"}},
+		},
+		"an order that does not fit any more is dropped": {
+			limit: "8", existing: 8, machines: []*decide.Machine{machine("a", "c5.large")},
+		},
+		"a dropped order leaves its room to the others": {
+			limit: "6", machines: []*decide.Machine{machine("a", "c5.2xlarge"), machine("b", "c5.large")},
+			want: [][]string{{"c5.large"}},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := seller(limitCPU(c.limit))
+			v := &verifier{fresh: map[string]*cluster.Node{
+				"mine":    {Provisioner: "default", Capacity: amount.List{amount.CPU: c.existing * 1000}},
+				"another": {Provisioner: "other", Capacity: amount.List{amount.CPU: 64_000}},
+			}}
+			var got [][]string
+			for _, o := range withinLimits(v, orders(viewOf(p), c.machines)) {
+				var types []string
+				for _, x := range o.Candidates {
+					types = append(types, x.InstanceType)
+				}
+				got = append(got, types)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// Identical machines become one order, whose id is its own.
+func TestOrders(t *testing.T) {
+	p := seller(func(s *api.ProvisionerSpec) { s.Labels = map[string]string{"team": "a"} })
+	tainted := machine("c", "c5.large")
+	tainted.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}}
+	chosen := machine("d", "c5.large")
+	chosen.Labels = map[string]string{"team": "a", "tier": "web"}
+	got := orders(viewOf(p), []*decide.Machine{machine("a", "c5.large"), machine("b", "c5.large"), tainted, chosen, machine("e", "m5.large")})
+	counts := make([]int, len(got))
+	ids := map[string]bool{}
+	for i, o := range got {
+		counts[i] = o.Count
+		ids[o.LaunchID] = true
+	}
+	if want := []int{2, 1, 1, 1}; !slices.Equal(counts, want) || len(ids) != len(want) {
+		t.Fatalf("orders of %v machines with %d different ids, want %v", counts, len(ids), want)
+	}
+	if diff := cmp.Diff(map[string]string{"team": "a", "tier": "web", api.LabelProvisioner: "default"}, got[2].Node.Labels); diff != "" {
+		t.Errorf("labels -want +got:\n%s", diff)
+	}
+	want := map[string]string{
+		api.TagLabelPrefix + "tier": "web", api.AnnotationProvisionerHash: p.raw.Hash(), api.AnnotationProfileHash: "profile",
+	}
+	if diff := cmp.Diff(want, got[2].Tags); diff != "" {
+		t.Errorf("tags -want +got:\n%s", diff)
+	}
+}
+
+// A node that is made from an instance's tags is the one that was made at its launch.
+func TestAdoptedNodeIsTheSame(t *testing.T) {
+	p := seller(func(s *api.ProvisionerSpec) {
+		s.Labels = map[string]string{"team": "a"}
+		s.Annotations = map[string]string{"note": "x"}
+		s.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}}
+		s.StartupTaints = []corev1.Taint{{Key: "agent", Effect: corev1.TaintEffectNoExecute}}
+	})
+	m := machine("a", "c5.large")
+	m.Labels = map[string]string{"team": "a", "tier": "web"}
+	m.Taints, m.StartupTaints = p.spec.Spec.Taints, p.spec.Spec.StartupTaints
+	o := newOrder(p, m)
+	i := offer.Instance{
+		ID: "i-1", ProviderID: "aws:///sim-1a/i-1", NodeName: "node-1", LaunchID: o.LaunchID, Provisioner: "default",
+		InstanceType: "c5.large", Zone: "sim-1a", CapacityType: api.CapacityOnDemand, Tags: o.Tags,
+	}
+	if diff := cmp.Diff(nodeFor(p, m, i), adoptedNode(p, i)); diff != "" {
+		t.Errorf("-at launch +adopted:\n%s", diff)
+	}
+	if price := priceOf(adoptedNode(p, i).Annotations); price != 85_000 {
+		t.Errorf("price %d micro-dollars, want 85000", price)
+	}
+}

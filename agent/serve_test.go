@@ -1,0 +1,165 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"sigs.k8s.io/yaml"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+func get(h http.Handler, path string) (int, string) {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w.Code, w.Body.String()
+}
+
+func TestMetrics(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		a := r.served(testProvisioner("default", emptyAfter(10)), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
+		time.Sleep(time.Second)
+		_, up := get(a.MetricsHandler(), "/metrics")
+		r.Scale("web", 0)
+		r.until("nothing is left", r.nothingLeft)
+		time.Sleep(time.Second)
+		_, down := get(a.MetricsHandler(), "/metrics")
+		for _, want := range []string{
+			`packhorse_launches_total{capacity_type="on-demand",instance_type="c5.large",provisioner="default",zone="sim-1a"} 1`,
+			`packhorse_nodes{provisioner="default",state="ready"} 1`,
+			`packhorse_hourly_price_dollars{provisioner="default"} 0.085`,
+			`packhorse_unschedulable_to_launch_seconds_count 1`,
+			`packhorse_unschedulable_to_binding_seconds_count 2`,
+			`packhorse_pods_pending 0`,
+		} {
+			if !strings.Contains(up, want+"\n") {
+				t.Errorf("no %s in\n%s", want, up)
+			}
+		}
+		for _, want := range []string{
+			`packhorse_terminations_total{provisioner="default"} 1`,
+			`packhorse_drain_duration_seconds_count{provisioner="default"} 1`,
+		} {
+			if !strings.Contains(down, want+"\n") {
+				t.Errorf("no %s in\n%s", want, down)
+			}
+		}
+		if strings.Contains(down, "packhorse_nodes{") {
+			t.Error("nodes that are gone are still counted")
+		}
+	})
+}
+
+func TestHealth(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		hang := make(chan struct{})
+		hanging := false
+		a := r.start(Options{}, func(call string, _ sim.When) error {
+			if call == "Instances" && hanging {
+				<-hang
+			}
+			return nil
+		})
+		time.Sleep(time.Minute)
+		if code, body := get(a.HealthHandler(), "/healthz"); code != http.StatusOK {
+			t.Errorf("a working agent is said to be ill: %d %s", code, body)
+		}
+		hanging = true
+		time.Sleep(time.Hour)
+		if code, _ := get(a.HealthHandler(), "/healthz"); code != http.StatusServiceUnavailable {
+			t.Errorf("an agent that hangs is said to be well: %d", code)
+		}
+		close(hang)
+		a.end()
+		if code, _ := get(a.HealthHandler(), "/healthz"); code != http.StatusOK {
+			t.Errorf("an agent that does not lead is said to be ill: %d", code)
+		}
+	})
+}
+
+func TestReadyOnceSynced(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		a := r.start(Options{}, nil)
+		a.process.SetSynced(false)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
+		if code, _ := get(a.HealthHandler(), "/readyz"); code != http.StatusServiceUnavailable {
+			t.Errorf("ready without caches: %d", code)
+		}
+		r.never(time.Minute, "something is launched", func() bool { return len(r.Launches()) > 0 })
+		a.process.SetSynced(true)
+		r.until("the workload runs", r.allRun("web", 2))
+		if code, _ := get(a.HealthHandler(), "/readyz"); code != http.StatusOK {
+			t.Errorf("not ready with caches: %d", code)
+		}
+	})
+}
+
+func TestServe(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Serve(ctx, "127.0.0.1:0", http.NotFoundHandler()); err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("an ended context is an error: %v", err)
+	}
+	if err := Serve(t.Context(), "127.0.0.1:-1", http.NotFoundHandler()); err == nil || !strings.Contains(err.Error(), "127.0.0.1:-1") {
+		t.Errorf("error %v, want one that names the address", err)
+	}
+}
+
+func TestKlogSink(t *testing.T) {
+	var out bytes.Buffer
+	log := NewLogr(hclog.New(&hclog.LoggerOptions{Output: &out, Level: hclog.Info, DisableTime: true})).WithName("lease").WithValues("key", 1)
+	log.Info("renewed")
+	log.Error(errors.New("timeout"), "could not renew", "attempt", 2)
+	if got, want := out.String(), "[WARN]  lease: could not renew: key=1 error=timeout attempt=2\n"; got != want {
+		t.Errorf("logged %q, want %q", got, want)
+	}
+}
+
+func TestManifests(t *testing.T) {
+	out, err := Manifests("somewhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for document := range bytes.SplitSeq(out, []byte("\n---\n")) {
+		var object struct {
+			Kind     string `json:"kind"`
+			Metadata struct{ Name, Namespace string }
+			Rules    []struct{ Verbs []string }
+			Subjects []struct{ Namespace string }
+		}
+		if err := yaml.Unmarshal(document, &object); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		kinds[object.Kind]++
+		if ns := object.Metadata.Namespace; ns != "" && ns != "somewhere" {
+			t.Errorf("%s is in namespace %s", object.Kind, ns)
+		}
+		for _, s := range object.Subjects {
+			if s.Namespace != "somewhere" {
+				t.Errorf("%s binds a subject in %s", object.Kind, s.Namespace)
+			}
+		}
+		for _, rule := range object.Rules {
+			if strings.Contains(strings.Join(rule.Verbs, ","), "*") {
+				t.Errorf("%s grants every verb", object.Kind)
+			}
+		}
+	}
+	for _, kind := range []string{"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"} {
+		if kinds[kind] != 1 {
+			t.Errorf("%d objects of kind %s, want 1", kinds[kind], kind)
+		}
+	}
+	if _, err := Manifests("no: namespace"); err == nil {
+		t.Error("a name that is no name is accepted")
+	}
+}
