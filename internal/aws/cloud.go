@@ -5,6 +5,7 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -82,7 +83,7 @@ func LoadConfig(ctx context.Context, region string) (awssdk.Config, error) {
 // facts about the cluster that the options leave out.
 func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 	if o.ClusterName == "" {
-		return nil, fmt.Errorf("set up AWS: the cluster's name is missing")
+		return nil, errors.New("set up AWS: the cluster's name is missing")
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -177,14 +177,14 @@ func imageFor(list []image, labels map[string][]string) (image, bool) {
 func (im *image) suits(labels map[string][]string) bool {
 	for _, r := range im.requirements {
 		values := labels[r.Key]
-		any := slices.ContainsFunc(values, func(v string) bool { return slices.Contains(r.Values, v) })
+		matches := slices.ContainsFunc(values, func(v string) bool { return slices.Contains(r.Values, v) })
 		switch r.Operator {
 		case api.OpIn:
-			if !any {
+			if !matches {
 				return false
 			}
 		case api.OpNotIn:
-			if any {
+			if matches {
 				return false
 			}
 		}

@@ -69,10 +69,3 @@ func (m *memo[T]) answer(key string) *answer[T] {
 	}
 	return m.answers[key]
 }
-
-// forget makes every key be looked up again.
-func (m *memo[T]) forget() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	clear(m.answers)
-}

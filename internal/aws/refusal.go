@@ -10,8 +10,7 @@ import (
 
 // errorCode returns AWS's code of an error; empty for an error that is not AWS's.
 func errorCode(err error) string {
-	var problem smithy.APIError
-	if errors.As(err, &problem) {
+	if problem, ok := errors.AsType[smithy.APIError](err); ok {
 		return problem.ErrorCode()
 	}
 	return ""

@@ -1,6 +1,7 @@
 package offer
 
 import (
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -46,9 +47,7 @@ func (s *sizer) kubeReserve(h *Hardware, pods int64) amount.List {
 		amount.Memory:           reservedMemoryBase + reservedMemoryPerPod*pods,
 		amount.EphemeralStorage: reservedStorage,
 	}
-	for name, v := range s.kubeReserved {
-		out[name] = v
-	}
+	maps.Copy(out, s.kubeReserved)
 	return out
 }
 

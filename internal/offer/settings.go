@@ -2,6 +2,7 @@ package offer
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -145,11 +146,8 @@ func (s *Settings) offerings(h *Hardware, region *Region, sale Sale) []Offering 
 func common(sorted, wanted []string) []string {
 	var out []string
 	for _, zone := range sorted {
-		for _, w := range wanted {
-			if zone == w {
-				out = append(out, zone)
-				break
-			}
+		if slices.Contains(wanted, zone) {
+			out = append(out, zone)
 		}
 	}
 	return out

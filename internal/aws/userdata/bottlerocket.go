@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/pelletier/go-toml/v2"
 )
@@ -43,11 +44,13 @@ func (n *Node) setBottlerocket(kubernetes map[string]any) error {
 	setIf(kubernetes, "system-reserved", resources(k.SystemReserved), len(k.SystemReserved) > 0)
 	setIf(kubernetes, "kube-reserved", resources(k.KubeReserved), len(k.KubeReserved) > 0)
 	setIf(kubernetes, "eviction-hard", k.EvictionHard, len(k.EvictionHard) > 0)
-	if k.ImageGCHighThresholdPercent != nil {
-		kubernetes["image-gc-high-threshold-percent"] = fmt.Sprint(*k.ImageGCHighThresholdPercent)
-	}
-	if k.ImageGCLowThresholdPercent != nil {
-		kubernetes["image-gc-low-threshold-percent"] = fmt.Sprint(*k.ImageGCLowThresholdPercent)
+	for key, percent := range map[string]*int32{ // Bottlerocket takes them as text
+		"image-gc-high-threshold-percent": k.ImageGCHighThresholdPercent,
+		"image-gc-low-threshold-percent":  k.ImageGCLowThresholdPercent,
+	} {
+		if percent != nil {
+			kubernetes[key] = strconv.Itoa(int(*percent))
+		}
 	}
 	setIf(kubernetes, "cpu-cfs-quota-enforced", k.CPUCFSQuota, k.CPUCFSQuota != nil)
 

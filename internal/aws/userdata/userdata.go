@@ -82,7 +82,7 @@ var kubeletKeys = []string{
 
 func kubeletMaySet(key string) bool {
 	domain, _, found := strings.Cut(key, "/")
-	if !found || !(within(domain, "kubernetes.io") || within(domain, "k8s.io")) {
+	if !found || (!within(domain, "kubernetes.io") && !within(domain, "k8s.io")) {
 		return true
 	}
 	return within(domain, "kubelet.kubernetes.io") || within(domain, "node.kubernetes.io") || slices.Contains(kubeletKeys, key)

@@ -1,0 +1,242 @@
+package userdata
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	reader "github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/kubelet/userdata"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// fullNode says everything that a node can say.
+func fullNode() Node {
+	return Node{
+		Cluster:     "prod",
+		Endpoint:    "https://example.eks.amazonaws.com",
+		CA:          []byte("-----BEGIN CERTIFICATE-----\n"),
+		ServiceCIDR: "10.100.0.0/16",
+		Labels: map[string]string{
+			"team":                               "a",
+			"karpenter.sh/provisioner-name":      "default",
+			"node-restriction.kubernetes.io/own": "x", // the API server does not let kubelets set these
+			"kops.k8s.io/instancegroup":          "x", // the kubelet would not start
+			"node.kubernetes.io/role":            "worker",
+			"topology.kubernetes.io/zone":        "eu-west-1a",
+		},
+		Taints: []corev1.Taint{
+			{Key: "dedicated", Value: "batch", Effect: corev1.TaintEffectNoSchedule},
+			{Key: "example.com/starting", Effect: corev1.TaintEffectNoExecute},
+		},
+		MaxPods: 29,
+		Kubelet: &api.KubeletConfiguration{
+			ClusterDNS:                  []string{"10.100.0.10"},
+			ContainerRuntime:            new("containerd"),
+			SystemReserved:              corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("200Mi")},
+			KubeReserved:                corev1.ResourceList{"cpu": resource.MustParse("90m"), "ephemeral-storage": resource.MustParse("2Gi")},
+			EvictionHard:                map[string]string{"memory.available": "5%", "nodefs.available": "10%"},
+			EvictionSoft:                map[string]string{"memory.available": "500Mi"},
+			EvictionSoftGracePeriod:     map[string]metav1.Duration{"memory.available": {Duration: time.Minute}},
+			EvictionMaxPodGracePeriod:   new(int32(60)),
+			ImageGCHighThresholdPercent: new(int32(85)),
+			ImageGCLowThresholdPercent:  new(int32(80)),
+			CPUCFSQuota:                 new(false),
+			PodsPerCore:                 new(int32(20)),
+		},
+	}
+}
+
+var ownByFamily = map[string]string{
+	api.FamilyAL2:          "#!/bin/bash\necho mine\n",
+	api.FamilyUbuntu:       "#!/bin/bash\necho mine\n",
+	api.FamilyAL2023:       "#!/bin/bash\necho mine\n",
+	api.FamilyBottlerocket: "[settings.kubernetes]\nmax-pods = 5\ncluster-name = 'mine'\nlog-level = 4\n[settings.kubernetes.node-labels]\nmine = 'yes'\n[settings.kubernetes.node-taints]\ndedicated = ['batch:NoSchedule', 'mine:NoExecute']\n[settings.host-containers.admin]\nenabled = true\n",
+	api.FamilyWindows2022:  "<powershell>\nWrite-Host mine\n</powershell>",
+	api.FamilyCustom:       "anything at all, untouched\n",
+}
+
+func TestGolden(t *testing.T) {
+	for family, own := range ownByFamily {
+		for name, node := range map[string]Node{
+			"full":  fullNode(),
+			"plain": {Cluster: "prod", Endpoint: "https://example.eks.amazonaws.com", CA: []byte("CA")},
+		} {
+			t.Run(family+" "+name, func(t *testing.T) {
+				if name == "full" {
+					node.Own = own
+				}
+				got, err := Build(family, node)
+				if err != nil {
+					t.Fatal(err)
+				}
+				path := filepath.Join("testdata", strings.ToLower(family)+"-"+name+".golden")
+				if *update {
+					if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(string(want), got); diff != "" {
+					t.Errorf("-want +got\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// A reader that shares no code with this package understands the same as was meant.
+func TestAnIndependentReaderUnderstands(t *testing.T) {
+	families := map[string]reader.Family{
+		api.FamilyAL2: reader.AL2, api.FamilyUbuntu: reader.Ubuntu, api.FamilyAL2023: reader.AL2023,
+		api.FamilyBottlerocket: reader.Bottlerocket, api.FamilyWindows2022: reader.Windows,
+	}
+	wantLabels := map[string]string{
+		"team": "a", "karpenter.sh/provisioner-name": "default", "node.kubernetes.io/role": "worker", "topology.kubernetes.io/zone": "eu-west-1a",
+	}
+	for family, readerFamily := range families {
+		t.Run(family, func(t *testing.T) {
+			node := fullNode()
+			text, err := Build(family, node)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := reader.Parse(readerFamily, []byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.ClusterName != node.Cluster || got.Endpoint != node.Endpoint || string(got.CA) != string(node.CA) {
+				t.Errorf("cluster = %q %q %q", got.ClusterName, got.Endpoint, got.CA)
+			}
+			if diff := cmp.Diff(wantLabels, got.Kubelet.Labels); diff != "" {
+				t.Errorf("labels: -want +got\n%s", diff)
+			}
+			if diff := cmp.Diff(node.Taints, got.Kubelet.Taints); diff != "" {
+				t.Errorf("taints: -want +got\n%s", diff)
+			}
+			if got.Kubelet.MaxPods == nil || *got.Kubelet.MaxPods != 29 {
+				t.Errorf("max pods = %v, want 29", got.Kubelet.MaxPods)
+			}
+			if diff := cmp.Diff(node.Kubelet.SystemReserved, got.Kubelet.SystemReserved); diff != "" {
+				t.Errorf("system reserved: -want +got\n%s", diff)
+			}
+			if diff := cmp.Diff(node.Kubelet.EvictionHard, got.Kubelet.EvictionHard); diff != "" {
+				t.Errorf("hard eviction: -want +got\n%s", diff)
+			}
+			if diff := cmp.Diff(node.Kubelet.ClusterDNS, got.Kubelet.ClusterDNS); diff != "" {
+				t.Errorf("cluster DNS: -want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOwnArchiveIsMerged(t *testing.T) {
+	const body = "--//\nContent-Type: text/x-shellscript; charset=\"us-ascii\"\n\n#!/bin/bash\necho one\n--//\nContent-Type: text/cloud-config\nContent-Transfer-Encoding: base64\n\nI2Nsb3VkLWNvbmZpZwo=\n--//--\n"
+	for name, own := range map[string]string{
+		"version first": "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n" + body,
+		"type first":    "Content-Type: multipart/mixed; boundary=\"//\"\nMIME-Version: 1.0\n\n" + body,
+		"CRLF":          strings.ReplaceAll("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n"+body, "\n", "\r\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := Build(api.FamilyAL2, Node{Cluster: "prod", Own: own})
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts, err := ownParts(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(parts) != 3 {
+				t.Fatalf("parts = %d, want the user's two and ours", len(parts))
+			}
+			if !strings.Contains(parts[0].content, "echo one") || parts[1].content != "#cloud-config\n" && parts[1].content != "#cloud-config" {
+				t.Errorf("the user's parts = %q, %q", parts[0].content, parts[1].content)
+			}
+			if !strings.Contains(parts[2].content, "/etc/eks/bootstrap.sh") {
+				t.Errorf("the last part does not join the cluster: %q", parts[2].content)
+			}
+		})
+	}
+}
+
+func TestOwnNodeConfigComesFirst(t *testing.T) {
+	own := "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config:\n      maxPods: 5\n      logging: {verbosity: 3}\n"
+	text, err := Build(api.FamilyAL2023, Node{Cluster: "prod", Endpoint: "https://x", CA: []byte("CA"), ServiceCIDR: "10.0.0.0/16", MaxPods: 29, Own: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := reader.Parse(reader.AL2023, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *got.Kubelet.MaxPods != 29 {
+		t.Errorf("max pods = %d: the user's NodeConfig won over ours", *got.Kubelet.MaxPods)
+	}
+	if !strings.Contains(text, "verbosity: 3") {
+		t.Error("the user's own setting is gone")
+	}
+}
+
+func TestBoundaryIsNotPartOfTheContent(t *testing.T) {
+	text, err := Build(api.FamilyAL2, Node{Cluster: "prod", Own: "#!/bin/sh\n--packhorse\n--packhorse-part\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := ownParts(text)
+	if err != nil || len(parts) != 2 {
+		t.Errorf("parts = %v, %v", parts, err)
+	}
+}
+
+func TestQuoting(t *testing.T) {
+	for family, readerFamily := range map[string]reader.Family{api.FamilyAL2: reader.AL2, api.FamilyWindows2019: reader.Windows} {
+		text, err := Build(family, Node{Cluster: "it's", Endpoint: "https://x", CA: []byte("CA")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := reader.Parse(readerFamily, []byte(text))
+		if err != nil || got.ClusterName != "it's" {
+			t.Errorf("%s: cluster = %q, %v", family, got.ClusterName, err)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	tests := map[string]struct{ family, own, want string }{
+		"TOML that cannot be read": {api.FamilyBottlerocket, "settings = [", "read userData as TOML"},
+		"settings is no table":     {api.FamilyBottlerocket, "settings = 1", "settings in userData is not a table"},
+		"labels are no table":      {api.FamilyBottlerocket, "[settings.kubernetes]\nnode-labels = 'x'", "node-labels in userData is not a table"},
+		"taint is no text":         {api.FamilyBottlerocket, "[settings.kubernetes.node-taints]\ndedicated = [1]", "taint dedicated in userData: 1 is not text"},
+		"archive without an end":   {api.FamilyAL2023, "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: text/plain\n\nhi", "read part 1 of userData"},
+		"unknown family":           {"Solaris", "", `AMI family "Solaris" is not known`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := Build(tt.family, Node{Cluster: "prod", Own: tt.own, Taints: []corev1.Taint{{Key: "dedicated", Effect: "NoSchedule"}}})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error = %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestInstanceStore(t *testing.T) {
+	for family, want := range map[string]string{api.FamilyAL2: "--local-disks 'raid0'", api.FamilyAL2023: "strategy: RAID0"} {
+		text, err := Build(family, Node{Cluster: "prod", InstanceStoreRAID: true})
+		if err != nil || !strings.Contains(text, want) {
+			t.Errorf("%s: %v, no %q in\n%s", family, err, want, text)
+		}
+	}
+}
