@@ -3,7 +3,6 @@ package decide
 import (
 	"maps"
 	"slices"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +15,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
+
+// reporter is what testing.T and rapid.T have in common.
+type reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
 
 // home is a node or planned machine with everything that will run there.
 type home struct {
@@ -31,7 +37,7 @@ type home struct {
 
 // verify checks a plan against its input from scratch, with the scheduler's own
 // helpers where there are some and none of the code that made the plan.
-func verify(t testing.TB, in *Input, p *Plan) {
+func verify(t reporter, in *Input, p *Plan) {
 	t.Helper()
 	if p.LowerBound > p.HourlyPrice {
 		t.Errorf("the lower bound %d is above the price %d", p.LowerBound, p.HourlyPrice)
@@ -46,7 +52,7 @@ func verify(t testing.TB, in *Input, p *Plan) {
 }
 
 // verifyAccount: each pending pod has exactly one fate.
-func verifyAccount(t testing.TB, in *Input, p *Plan) {
+func verifyAccount(t reporter, in *Input, p *Plan) {
 	t.Helper()
 	fate := map[cluster.PodKey]int{}
 	for _, b := range p.Bindings {
@@ -82,7 +88,7 @@ func verifyAccount(t testing.TB, in *Input, p *Plan) {
 	}
 }
 
-func homesOf(t testing.TB, in *Input, p *Plan) []*home {
+func homesOf(t reporter, in *Input, p *Plan) []*home {
 	t.Helper()
 	pods := map[cluster.PodKey]*cluster.Pod{}
 	nodes := map[string]*home{}
@@ -153,7 +159,7 @@ func lasting(in *Input, n *cluster.Node) []corev1.Taint {
 	return match.Lasting(n.Taints, startup, n.Initialized)
 }
 
-func machineHome(t testing.TB, in *Input, m *Machine, c offer.Candidate) *home {
+func machineHome(t reporter, in *Input, m *Machine, c offer.Candidate) *home {
 	t.Helper()
 	h := &home{name: m.Name + " as " + c.InstanceType, labels: map[string]string{}, taints: m.Taints}
 	for _, p := range in.Provisioners {
@@ -206,7 +212,7 @@ func admitted(t *cluster.Template, h *home) bool {
 	return true
 }
 
-func verifyHome(t testing.TB, h *home) {
+func verifyHome(t reporter, h *home) {
 	t.Helper()
 	var used amount.List
 	ports := map[cluster.HostPort]int{}
@@ -266,7 +272,7 @@ func self(p *cluster.Template, s *metav1.LabelSelector) int {
 
 // verifyTopology checks anti-affinity and spreads over zones. The fewest pods of
 // a spread are counted over the zones that have pods only: fewer cannot be.
-func verifyTopology(t testing.TB, homes []*home) {
+func verifyTopology(t reporter, homes []*home) {
 	t.Helper()
 	zones := map[string][]*cluster.Template{}
 	for _, h := range homes {
@@ -286,7 +292,7 @@ func verifyTopology(t testing.TB, homes []*home) {
 			}
 			for i := range p.Spread {
 				s := &p.Spread[i]
-				if s.TopologyKey != api.LabelZone || s.WhenUnsatisfiable != corev1.DoNotSchedule || self(p, s.LabelSelector) == 0 {
+				if s.TopologyKey != api.LabelZone || s.WhenUnsatisfiable != corev1.DoNotSchedule || !allSpread(homes, p, s.LabelSelector) {
 					continue
 				}
 				least := found(in, p, s.LabelSelector)
@@ -303,8 +309,21 @@ func verifyTopology(t testing.TB, homes []*home) {
 	}
 }
 
+// allSpread reports whether every pod that a spread counts is spread itself: the
+// others may come after the pods that are, and make it uneven.
+func allSpread(homes []*home, of *cluster.Template, s *metav1.LabelSelector) bool {
+	for _, h := range homes {
+		for _, p := range h.pods {
+			if self(p, s) > 0 && !zoneMatters([]*cluster.Template{p}) {
+				return false
+			}
+		}
+	}
+	return self(of, s) > 0
+}
+
 // verifyLimits: whichever candidates are bought, no limit is exceeded by them.
-func verifyLimits(t testing.TB, in *Input, p *Plan) {
+func verifyLimits(t reporter, in *Input, p *Plan) {
 	t.Helper()
 	for _, pr := range in.Provisioners {
 		if pr.Spec.Spec.Limits == nil {

@@ -35,7 +35,6 @@ func (s *solver) lowerBound() offer.Price {
 // that could have been bought for them.
 type placedClass struct {
 	class *class
-	level int
 	n     int64
 	mask  bitset
 }

@@ -5,14 +5,17 @@ import (
 	"slices"
 )
 
+// maxRepairs bounds how many single steps are made to repair a cover.
+const maxRepairs = 64
+
 // dissolveAtMost bounds how many machines are looked at for emptying them.
 const dissolveAtMost = 64
 
 // improve repairs the tail of a cover: machines whose pods fit into what others
 // have left are given back, pairs that one cheaper machine can hold are merged.
 func (c *cover) improve() {
-	for range 4 {
-		if !c.dissolve() && !c.merge() {
+	for range maxRepairs {
+		if !c.dissolve() && !c.merge() && !c.relocate() {
 			return
 		}
 	}
@@ -84,9 +87,8 @@ func (c *cover) rehome(i int, moved map[int]*machine) bool {
 }
 
 func (c *cover) drop(i int) {
-	col := &c.s.columns[c.bought[i].column]
-	c.budget.spend(col, -1)
-	c.cost -= col.price + int64(c.s.problem.NodeCost)
+	c.budget.spend(&c.s.columns[c.bought[i].column], -1)
+	c.cost -= c.costOf(c.bought[i])
 	c.bought = slices.Delete(c.bought, i, i+1)
 }
 
@@ -103,9 +105,8 @@ func (c *cover) merge() bool {
 			}
 			c.drop(max(i, j))
 			c.drop(min(i, j))
-			col := &c.s.columns[m.column]
-			c.budget.spend(col, 1)
-			c.cost += col.price + int64(c.s.problem.NodeCost)
+			c.budget.spend(&c.s.columns[m.column], 1)
+			c.cost += c.costOf(m)
 			c.bought = append(c.bought, m)
 			return true
 		}
@@ -119,36 +120,96 @@ func (c *cover) union(a, b *machine) (*machine, bool) {
 	if a.seller != b.seller || !a.mask.meets(b.mask) {
 		return nil, false
 	}
-	most := c.s.columns[a.column].price + c.s.columns[b.column].price + int64(c.s.problem.NodeCost)
-	for k := a.seller.columns[0]; k < a.seller.columns[1] && c.s.columns[k].price <= most; k++ {
+	return c.cheapestFor(a.seller, slices.Concat(a.items, b.items), c.costOf(a)+c.costOf(b)-c.nodeCost())
+}
+
+func (c *cover) nodeCost() int64 { return int64(c.s.problem.NodeCost) }
+
+// costOf is the price of a machine with the cost of having it.
+func (c *cover) costOf(m *machine) int64 { return c.s.columns[m.column].price + c.nodeCost() }
+
+// cheapestFor returns the seller's cheapest machine that holds the items, at a
+// price of at most the given one.
+func (c *cover) cheapestFor(p *seller, items []item, most int64) (*machine, bool) {
+	need := make([]int64, len(c.s.space.names))
+	mask := items[0].lot.mask.clone()
+	for _, it := range items {
+		addTimes(need, it.lot.need, it.n)
+		mask.keep(it.lot.mask)
+	}
+	for k := p.columns[0]; k < p.columns[1] && c.s.columns[k].price <= most; k++ {
 		col := &c.s.columns[k]
-		if !a.mask.has(k) || !b.mask.has(k) || c.budget.affords(col, 1) == 0 || !sumFits(a.used, b.used, col.room) {
+		if !mask.has(k) || !fits(need, col.room) || c.budget.affords(col, 1) == 0 {
 			continue
 		}
 		m := c.s.newMachine(k)
-		if c.moveAll(m, a) && c.moveAll(m, b) {
+		if c.moveAll(m, items) {
 			return m, true
 		}
 	}
 	return nil, false
 }
 
-func sumFits(a, b, room []int64) bool {
-	for r := range a {
-		if sum := a[r] + b[r]; sum > 0 && sum > room[r] {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *cover) moveAll(to, from *machine) bool {
-	for _, it := range from.items {
+func (c *cover) moveAll(to *machine, items []item) bool {
+	for _, it := range items {
 		k, residual := c.s.admit(to, it.lot, it.n)
 		if k < it.n {
 			return false
 		}
 		to.add(it.lot, it.n, residual)
 	}
+	return true
+}
+
+// relocateAtMost bounds how many machines loads are moved between.
+const relocateAtMost = 16
+
+// relocate moves loads from one machine to another where both together become
+// cheaper: the one shrinks by more than the other grows.
+func (c *cover) relocate() bool {
+	order := c.leastUsed()
+	order = order[:min(len(order), relocateAtMost)]
+	for _, i := range order {
+		for _, j := range order {
+			if i == j || c.bought[i].seller != c.bought[j].seller {
+				continue
+			}
+			for k, it := range c.bought[i].items {
+				if c.shift(i, j, k, it.n) || it.n > 1 && c.shift(i, j, k, 1) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// shift moves n loads of one item of machine i to machine j, if that is cheaper.
+func (c *cover) shift(i, j, k int, n int64) bool {
+	a, b := c.bought[i], c.bought[j]
+	rest := slices.Clone(a.items)
+	if rest[k].n -= n; rest[k].n == 0 {
+		rest = slices.Delete(rest, k, k+1)
+	}
+	if len(rest) == 0 {
+		return false // that is merging
+	}
+	most := c.costOf(a) + c.costOf(b) - 1
+	less, ok := c.cheapestFor(a.seller, rest, most)
+	if !ok {
+		return false
+	}
+	more, ok := c.cheapestFor(b.seller, append(slices.Clone(b.items), item{a.items[k].lot, n}), most)
+	if !ok || c.costOf(less)+c.costOf(more) > most {
+		return false
+	}
+	for _, m := range []*machine{a, b} {
+		c.budget.spend(&c.s.columns[m.column], -1)
+	}
+	for _, m := range []*machine{less, more} {
+		c.budget.spend(&c.s.columns[m.column], 1)
+	}
+	c.cost += c.costOf(less) + c.costOf(more) - c.costOf(a) - c.costOf(b)
+	c.bought[i], c.bought[j] = less, more
 	return true
 }

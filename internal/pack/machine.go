@@ -30,6 +30,13 @@ type placement struct {
 	n     int64
 }
 
+// nodePlacement is a number of pods of a class on a node that exists.
+type nodePlacement struct {
+	placement
+	node *node
+	pods []int
+}
+
 // admit returns how many pods of the lot the machine can take as it is, at most
 // limit, and the residual that it then has.
 func (s *solver) admit(m *machine, l *lot, limit int64) (int64, int) {

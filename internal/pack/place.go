@@ -77,8 +77,9 @@ func (s *solver) put(c *class, n *node, level int, k int64) {
 	n.host = n.host.plus(c.host, k)
 	given := c.givenUp(level)
 	s.join(c, k)
-	s.onNodes = append(s.onNodes, placedClass{class: c, level: level, n: k})
-	for _, pod := range c.take(k) {
+	pods := c.take(k)
+	s.onNodes = append(s.onNodes, nodePlacement{placement{class: c, level: level, n: k}, n, pods})
+	for _, pod := range pods {
 		s.places[pod] = Place{Node: n.Name, Machine: -1, GivenUp: given}
 	}
 }

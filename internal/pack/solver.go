@@ -38,8 +38,8 @@ type solver struct {
 
 	machines []*machine
 	places   []Place
-	// For the bound: what was put on nodes, and the room that these had before.
-	onNodes    []placedClass
+	// What was put on nodes, and the room that these had before.
+	onNodes    []nodePlacement
 	roomBefore [][]int64
 }
 
