@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
@@ -114,7 +115,10 @@ func attributeWarning(root, summary, detail string) diag.Diagnostic {
 // explainError turns an error of the cluster into a diagnostic that says what to do.
 func explainError(err error, title, address string) diag.Diagnostic {
 	var conflict *declare.ConflictError
+	var stuck *teardown.StuckError
 	switch {
+	case errors.As(err, &stuck):
+		return diag.NewErrorDiagnostic(summarise(stuck.Error()))
 	case errors.As(err, &conflict):
 		var lines []string
 		for _, c := range conflict.Conflicts {
@@ -133,5 +137,12 @@ func explainError(err error, title, address string) diag.Diagnostic {
 			fmt.Sprintf("%s %s: the cluster does not know this kind", title, address),
 			"Its CustomResourceDefinition is not installed. Install the agent, which brings it, or apply the definitions, and apply again.")
 	}
-	return diag.NewErrorDiagnostic(fmt.Sprintf("%s %s", title, address), err.Error())
+	return diag.NewErrorDiagnostic(summarise(fmt.Sprintf("%s %s: %s", title, address, err)))
+}
+
+// summarise puts the first line of a message into the summary of a diagnostic,
+// where it tells it apart from others, and the rest into the detail.
+func summarise(message string) (summary, detail string) {
+	summary, detail, _ = strings.Cut(message, "\n")
+	return summary, detail
 }

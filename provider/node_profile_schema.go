@@ -28,7 +28,8 @@ func nodeProfileAttributes() attributes {
 		"security_group_selector": textMap("Security groups of the machines; all that match are attached. " + selectorSyntax),
 		"instance_profile":        text("Name of the IAM instance profile of the machines. The agent's default if not set."),
 		"launch_template": text("Name of a launch template of your own. It excludes what a generated one would set: image, user data, " +
-			"security groups, metadata options, volumes and instance profile."),
+			"security groups, metadata options, volumes and instance profile. The agent's IAM policies let it use only a template with the tag " +
+			"`kubernetes.io/cluster/<cluster>` set to `owned`."),
 		"ami_family": text("`AL2`, `AL2023`, `Bottlerocket`, `Ubuntu`, `Windows2019`, `Windows2022` or `Custom`. " +
 			"By default `AL2023` from Kubernetes 1.30 on, else `AL2`."),
 		"ami_selector": textMap("Images of the machines, by tag, `aws::ids`, `aws::name` or `aws::owners`; the newest that fits is used. " +

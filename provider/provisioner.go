@@ -134,8 +134,8 @@ func (provisioner) remove(ctx context.Context, r removal) error {
 			return err
 		}
 		if !alive {
-			return fmt.Errorf("it has %d nodes and %w: no Lease named %s has been renewed in time. Nothing has been deleted; "+
-				"start the agent, or delete the nodes yourself, and destroy again", len(nodes), errNoAgent, teardown.LeaseName)
+			return fmt.Errorf("it has %d nodes and %w\nNo Lease named %s has been renewed in time. Nothing has been deleted: "+
+				"start the agent, or delete the nodes yourself, and destroy again.", len(nodes), errNoAgent, teardown.LeaseName)
 		}
 	}
 	// Foreground: the object stays until the nodes that it owns are gone, which

@@ -86,7 +86,7 @@ func TestDestroyWithoutAgentDeletesNothing(t *testing.T) {
 			{
 				PreConfig: func() { addNode(t, name, "unattended-1") },
 				Config:    config, Destroy: true,
-				ExpectError: words(`provisioner unattended it has 1 nodes and no agent is running that could drain them`),
+				ExpectError: words(`provisioner unattended: it has 1 nodes and no agent is running that could drain them`),
 			},
 			{
 				PreConfig: func() {
@@ -157,7 +157,7 @@ func TestDestroyNamesWhatHoldsItUp(t *testing.T) {
 					occupy(t, "stuck-1")
 				},
 				Config: config, Destroy: true,
-				ExpectError: words(`node stuck-1; instance aws:///eu-west-1a/i-0123456789abcdef0;`),
+				ExpectError: words(`provisioner "stuck" is not gone in time its finalizers: foregroundDeletion node stuck-1; instance aws:///eu-west-1a/i-0123456789abcdef0;`),
 			},
 			{
 				// The second attempt tells the rest, which Terraform wraps.

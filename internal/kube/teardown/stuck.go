@@ -19,7 +19,6 @@ const diagnosisTimeout = 30 * time.Second
 // stuck finds out what remains. What cannot be read is left out: the point is
 // to help, and the removal has come to an end without success either way.
 func (r Removal) stuck(ctx context.Context) error {
-	cause := ctx.Err()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnosisTimeout)
 	defer cancel()
 	stuck := &StuckError{Provisioner: r.Provisioner}
@@ -28,13 +27,13 @@ func (r Removal) stuck(ctx context.Context) error {
 	}
 	nodes, err := r.Nodes(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: %w", cause, err)
+		return fmt.Errorf("wait for provisioner %q to go, which took too long: %w", r.Provisioner, err)
 	}
 	budgets := r.closedBudgets(ctx)
 	for i := range nodes {
 		stuck.Nodes = append(stuck.Nodes, r.describe(ctx, &nodes[i], budgets))
 	}
-	return fmt.Errorf("%w: %w", cause, stuck)
+	return stuck
 }
 
 func (r Removal) describe(ctx context.Context, node *corev1.Node, budgets []policyv1.PodDisruptionBudget) StuckNode {

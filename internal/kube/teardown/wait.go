@@ -126,7 +126,7 @@ type StuckNode struct {
 
 // Error lists everything that remains, one line each.
 func (e *StuckError) Error() string {
-	lines := []string{fmt.Sprintf("provisioner %q is not gone", e.Provisioner)}
+	lines := []string{fmt.Sprintf("provisioner %q is not gone in time", e.Provisioner)}
 	if len(e.Finalizers) > 0 {
 		lines = append(lines, "  its finalizers: "+strings.Join(e.Finalizers, ", "))
 	}

@@ -71,3 +71,6 @@ func join(parent string, fields ...string) string {
 func subscript(parent, key string) string { return parent + "[" + key + "]" }
 
 func index(parent string, i int) string { return subscript(parent, strconv.Itoa(i)) }
+
+// JSONName returns the dotted JSON path of an attribute below its object.
+func (c Codec) JSONName(attribute string) string { return strings.Join(c.field(attribute), ".") }

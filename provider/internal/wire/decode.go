@@ -101,7 +101,7 @@ func decodeScalar(in any, typ tftypes.Type, at string) (tftypes.Value, error) {
 		}
 	case int64:
 		if typ.Is(tftypes.Number) {
-			return tftypes.NewValue(typ, big.NewFloat(0).SetInt64(v)), nil
+			return tftypes.NewValue(typ, new(big.Float).SetInt64(v)), nil
 		}
 		if typ.Is(tftypes.String) {
 			return tftypes.NewValue(typ, strconv.FormatInt(v, 10)), nil

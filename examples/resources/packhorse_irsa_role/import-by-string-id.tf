@@ -1,0 +1,4 @@
+import {
+  to = packhorse_irsa_role.agent
+  id = "prod-packhorse-agent"
+}

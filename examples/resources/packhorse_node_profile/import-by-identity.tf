@@ -1,0 +1,6 @@
+import {
+  to = packhorse_node_profile.default
+  identity = {
+    name = "default"
+  }
+}

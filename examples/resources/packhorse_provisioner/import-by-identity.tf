@@ -1,0 +1,6 @@
+import {
+  to = packhorse_provisioner.default
+  identity = {
+    name = "default"
+  }
+}

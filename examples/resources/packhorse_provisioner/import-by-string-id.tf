@@ -1,0 +1,4 @@
+import {
+  to = packhorse_provisioner.default
+  id = "default"
+}

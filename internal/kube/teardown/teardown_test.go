@@ -1,0 +1,118 @@
+package teardown_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
+)
+
+func TestAgentAlive(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	lease := func(holder string, renewed time.Duration) *coordinationv1.Lease {
+		return &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: teardown.LeaseName, Namespace: "packhorse"},
+			Spec: coordinationv1.LeaseSpec{
+				HolderIdentity: ptr.To(holder), LeaseDurationSeconds: ptr.To[int32](15), RenewTime: &metav1.MicroTime{Time: now.Add(renewed)},
+			},
+		}
+	}
+	tests := map[string]struct {
+		lease *coordinationv1.Lease
+		want  bool
+	}{
+		"renewed a moment ago": {lease("agent-0", -2*time.Second), true},
+		"renewed long ago":     {lease("agent-0", -time.Minute), false},
+		"given back":           {lease("", -2*time.Second), false},
+		"never held":           {&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: teardown.LeaseName, Namespace: "packhorse"}}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := teardown.AgentAlive(t.Context(), fake.NewClientset(tt.lease), now)
+			if err != nil || got != tt.want {
+				t.Errorf("alive = %v, %v, want %v", got, err, tt.want)
+			}
+		})
+	}
+}
+
+// gone is a reader for which the Provisioner is gone after some reads, or fails.
+type gone struct {
+	after int
+	err   error
+	reads *int
+}
+
+func (g gone) Get(_ context.Context, name string) (*unstructured.Unstructured, error) {
+	*g.reads++
+	if g.err != nil {
+		return nil, g.err
+	}
+	if *g.reads > g.after {
+		return nil, declare.ErrNotFound
+	}
+	live := &unstructured.Unstructured{Object: map[string]any{}}
+	live.SetName(name)
+	live.SetFinalizers([]string{api.Finalizer})
+	return live, nil
+}
+
+func TestWait(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{api.LabelProvisioner: "p"}}}
+	tests := map[string]struct {
+		client *fake.Clientset
+		reader gone
+		want   string
+		told   [][]string
+	}{
+		"gone after a while": {fake.NewClientset(), gone{after: 3}, "", [][]string{nil}},
+		"its nodes stay": {
+			fake.NewClientset(node), gone{after: 3},
+			"provisioner \"p\" is not gone in time\n  node n; not marked for deletion", [][]string{{"n"}},
+		},
+		"the object stays": {
+			fake.NewClientset(), gone{after: 1000},
+			"provisioner \"p\" is not gone in time\n  its finalizers: karpenter.sh/termination", [][]string{nil},
+		},
+		"the API server stays away": {
+			fake.NewClientset(), gone{err: errors.New("refused")}, `wait for provisioner "p" to go: refused`, nil,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				var told [][]string
+				tt.reader.reads = new(int)
+				err := teardown.Removal{
+					Provisioner: "p", Reader: tt.reader, Client: tt.client,
+					Progress: func(remaining []string) { told = append(told, remaining) },
+				}.Wait(ctx)
+				got := ""
+				if err != nil {
+					got = err.Error()
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("error (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tt.told, told); diff != "" {
+					t.Errorf("progress (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,21 @@
+// Command provider-schema prints the provider's schema as JSON, in the form of
+// `terraform providers schema -json`. The documentation is generated from it.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/schemajson"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider"
+)
+
+func main() {
+	server := providerserver.NewProtocol6(provider.New("docs")())()
+	if err := schemajson.Write(context.Background(), os.Stdout, "packhorse", server); err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,84 @@
+package provider
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
+)
+
+func TestTranslate(t *testing.T) {
+	typ := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"weight": tftypes.Number, "max_pods": tftypes.Number}}
+	codec := wire.Codec{}
+	doc, err := codec.Encode(tftypes.NewValue(typ, map[string]tftypes.Value{
+		"weight": tftypes.NewValue(tftypes.Number, 1), "max_pods": tftypes.NewValue(tftypes.Number, tftypes.UnknownValue),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := translator{codec, typ, doc}
+	tests := map[string]struct {
+		found           finding
+		summary, detail string
+	}{
+		"an attribute":           {finding{"spec.weight", "too heavy; try 1"}, "weight: too heavy", "try 1"},
+		"the name":               {finding{"metadata.name", "too long"}, "name: too long", ""},
+		"the whole object":       {finding{"spec", "is empty"}, "is empty", ""},
+		"what is not known yet":  {finding{"spec.maxPods", "too many"}, "", ""},
+		"what has no path":       {finding{"", "cannot be read"}, "cannot be read", ""},
+		"what is no attribute":   {finding{"spec.other", "is odd"}, "is odd", ""},
+		"a path in some message": {splitFindings([]string{"spec.weight: 3: out of range"})[0], "weight: 3: out of range", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := in.translate(tt.found, diag.SeverityError)
+			if tt.summary == "" {
+				if got != nil {
+					t.Fatalf("diagnostic = %v, want none", got)
+				}
+				return
+			}
+			if got.Summary() != tt.summary || got.Detail() != tt.detail {
+				t.Errorf("diagnostic = %q, %q, want %q, %q", got.Summary(), got.Detail(), tt.summary, tt.detail)
+			}
+		})
+	}
+}
+
+func TestSplitErrors(t *testing.T) {
+	got := splitErrors(errors.Join(errors.New("spec.weight: not a number"), errors.New("spec.a: b")))
+	if len(got) != 2 || got[0] != (finding{"spec.weight", "not a number"}) || got[1] != (finding{"spec.a", "b"}) {
+		t.Errorf("findings = %v", got)
+	}
+	if got := splitErrors(errors.New("kind: not ours")); len(got) != 1 || got[0].path != "kind" {
+		t.Errorf("findings of a single error = %v", got)
+	}
+}
+
+func TestExplainError(t *testing.T) {
+	tests := map[string]struct {
+		err             error
+		summary, detail string
+	}{
+		"a conflict": {
+			&declare.ConflictError{Conflicts: []declare.Conflict{{Manager: "kubectl", Field: ".spec.weight"}}},
+			`provisioner a: .spec.weight belongs to "kubectl"`, "force_conflicts = true",
+		},
+		"an object that exists": {declare.ErrExists, "provisioner a exists already", `id = "a"`},
+		"an unknown kind":       {declare.ErrNoKind, "provisioner a: the cluster does not know this kind", "CustomResourceDefinition"},
+		"anything else":         {errors.New("the sky fell"), "provisioner a: the sky fell", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := explainError(tt.err, "provisioner", "a")
+			if got.Summary() != tt.summary || !strings.Contains(got.Detail(), tt.detail) {
+				t.Errorf("diagnostic = %q, %q, want %q, …%s…", got.Summary(), got.Detail(), tt.summary, tt.detail)
+			}
+		})
+	}
+}
