@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -153,10 +154,9 @@ func TestPodsDeletedMeanwhile(t *testing.T) {
 func TestLaunchOutcomeUnknown(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.Apply(testProvisioner("default"))
-		lost := 0
+		var lost atomic.Int32
 		r.start(Options{}, func(call string, when sim.When) error {
-			if call == "Launch" && when == sim.After && lost < 5 {
-				lost++
+			if call == "Launch" && when == sim.After && lost.Add(1) <= 5 {
 				return errors.New("the connection was reset")
 			}
 			return nil
@@ -173,16 +173,17 @@ func TestLaunchOutcomeUnknown(t *testing.T) {
 func TestNothingBeforeAccounting(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.Apply(testProvisioner("default"))
-		blind := true
+		var blind atomic.Bool
+		blind.Store(true)
 		r.start(Options{}, func(call string, _ sim.When) error {
-			if call == "Instances" && blind {
+			if call == "Instances" && blind.Load() {
 				return errors.New("request limit exceeded")
 			}
 			return nil
 		})
 		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("500m", "500Mi")})
 		r.never(time.Minute, "something is launched", func() bool { return len(r.Launches()) > 0 })
-		blind = false
+		blind.Store(false)
 		r.until("the workload runs", r.allRun("web", 2))
 	})
 }

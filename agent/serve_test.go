@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,9 +61,9 @@ func TestMetrics(t *testing.T) {
 func TestHealth(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		hang := make(chan struct{})
-		hanging := false
+		var hanging atomic.Bool
 		a := r.start(Options{}, func(call string, _ sim.When) error {
-			if call == "Instances" && hanging {
+			if call == "Instances" && hanging.Load() {
 				<-hang
 			}
 			return nil
@@ -71,7 +72,7 @@ func TestHealth(t *testing.T) {
 		if code, body := get(a.HealthHandler(), "/healthz"); code != http.StatusOK {
 			t.Errorf("a working agent is said to be ill: %d %s", code, body)
 		}
-		hanging = true
+		hanging.Store(true)
 		time.Sleep(time.Hour)
 		if code, _ := get(a.HealthHandler(), "/healthz"); code != http.StatusServiceUnavailable {
 			t.Errorf("an agent that hangs is said to be well: %d", code)

@@ -47,9 +47,9 @@ func TestReadyCondition(t *testing.T) {
 				if got := r.Provisioner("default").Status.ObservedGeneration; got != 1 {
 					t.Errorf("observed generation %d, want 1", got)
 				}
-				if other := r.Provisioner("other").Status.Conditions; !meta.IsStatusConditionTrue(other, conditionReady) {
-					t.Errorf("the other Provisioner is not ready: %v", other)
-				}
+				r.until("the other Provisioner is ready", func() bool {
+					return meta.IsStatusConditionTrue(r.Provisioner("other").Status.Conditions, conditionReady)
+				})
 			})
 		})
 	}
