@@ -1,0 +1,113 @@
+package connect_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
+)
+
+// isolate keeps the machine's own AWS settings away.
+func isolate(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{
+		"AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_STS", "AWS_ROLE_ARN",
+		"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+	} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "config"))
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "credentials"))
+}
+
+func TestLoadNeedsARegion(t *testing.T) {
+	isolate(t)
+	if _, err := connect.Load(t.Context(), connect.Settings{}); err == nil || !strings.Contains(err.Error(), "no region") {
+		t.Errorf("error = %v, want one about the region", err)
+	}
+}
+
+func TestSettingsComeBeforeTheEnvironment(t *testing.T) {
+	isolate(t)
+	t.Setenv("AWS_REGION", "us-east-1")
+	cfg, err := connect.Load(t.Context(), connect.Settings{Region: "eu-west-1"})
+	if err != nil || cfg.Region != "eu-west-1" {
+		t.Errorf("region = %q, %v, want eu-west-1", cfg.Region, err)
+	}
+	s := connect.Settings{Endpoints: map[string]string{"eks": "http://a"}}
+	if got := aws.ToString(s.Endpoint("eks")); got != "http://a" || s.Endpoint("iam") != nil {
+		t.Errorf("endpoints = %q, %v", got, s.Endpoint("iam"))
+	}
+}
+
+// answer is what STS says to both ways of assuming a role.
+const answer = `<%[1]sResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><%[1]sResult><Credentials>
+<AccessKeyId>ASSUMED</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken><Expiration>%[2]s</Expiration>
+</Credentials></%[1]sResult></%[1]sResponse>`
+
+// securityTokens is an STS that records what it is asked.
+func securityTokens(t *testing.T) (url string, asked *[]string) {
+	t.Helper()
+	asked = &[]string{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*asked = append(*asked, r.FormValue("Action")+" "+r.FormValue("RoleArn")+" "+r.FormValue("RoleSessionName")+" "+r.FormValue("ExternalId")+" "+r.FormValue("DurationSeconds"))
+		fmt.Fprintf(w, answer, r.FormValue("Action"), time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, asked
+}
+
+func TestRoleIsAssumedAtTheGivenEndpoint(t *testing.T) {
+	isolate(t)
+	url, asked := securityTokens(t)
+	t.Setenv("AWS_ACCESS_KEY_ID", "a")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+	cfg, err := connect.Load(t.Context(), connect.Settings{
+		Region: "eu-west-1", Endpoints: map[string]string{"sts": url},
+		Role: &connect.Role{ARN: "arn:role", SessionName: "me", ExternalID: "x", Duration: 30 * time.Minute},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	credentials, err := cfg.Credentials.Retrieve(t.Context())
+	if err != nil || credentials.AccessKeyID != "ASSUMED" {
+		t.Errorf("credentials = %q, %v", credentials.AccessKeyID, err)
+	}
+	if want := "AssumeRole arn:role me x 1800"; len(*asked) != 1 || (*asked)[0] != want {
+		t.Errorf("STS was asked %q, want %q", *asked, want)
+	}
+}
+
+func TestWebIdentityFollowsTheGeneralEndpoint(t *testing.T) {
+	isolate(t)
+	url, asked := securityTokens(t)
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("jwt"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_ENDPOINT_URL", url)
+	t.Setenv("AWS_REGION", "eu-west-1")
+	t.Setenv("AWS_ROLE_ARN", "arn:role")
+	t.Setenv("AWS_ROLE_SESSION_NAME", "me")
+	t.Setenv("AWS_WEB_IDENTITY_TOKEN_FILE", token)
+	cfg, err := connect.Load(t.Context(), connect.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	credentials, err := cfg.Credentials.Retrieve(t.Context())
+	if err != nil || credentials.AccessKeyID != "ASSUMED" {
+		t.Errorf("credentials = %q, %v", credentials.AccessKeyID, err)
+	}
+	if len(*asked) != 1 || !strings.HasPrefix((*asked)[0], "AssumeRoleWithWebIdentity arn:role me") {
+		t.Errorf("STS was asked %q", *asked)
+	}
+}

@@ -1,0 +1,194 @@
+package eksauth_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
+)
+
+// clock is set by the tests.
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+func client(provider aws.CredentialsProvider) *sts.Client {
+	return sts.New(sts.Options{Region: "eu-west-1", BaseEndpoint: aws.String("http://127.0.0.1:1234"), Credentials: provider})
+}
+
+func static() aws.CredentialsProvider {
+	return credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", "")
+}
+
+func token(t *testing.T, tokens *eksauth.Tokens) string {
+	t.Helper()
+	out, err := tokens.Token(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestTokenIsAPresignedRequest(t *testing.T) {
+	got := token(t, eksauth.NewTokens(client(static()), "prod", time.Now))
+	encoded, ok := strings.CutPrefix(got, "k8s-aws-v1.")
+	if !ok || strings.Contains(encoded, "=") {
+		t.Fatalf("token = %s, want the prefix k8s-aws-v1. and no padding", got)
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	presigned, err := url.Parse(string(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if presigned.Host != "127.0.0.1:1234" {
+		t.Errorf("host = %s, want that of the endpoint", presigned.Host)
+	}
+	query := presigned.Query()
+	for name, want := range map[string]string{"Action": "GetCallerIdentity", "X-Amz-Expires": "60", "X-Amz-SignedHeaders": "host;x-k8s-aws-id"} {
+		if query.Get(name) != want {
+			t.Errorf("%s = %q, want %q", name, query.Get(name), want)
+		}
+	}
+	if query.Get("X-Amz-Signature") == "" {
+		t.Error("the request is not signed")
+	}
+}
+
+// expiring hands out credentials that expire.
+type expiring struct {
+	expires time.Time
+	calls   int
+}
+
+func (e *expiring) Retrieve(context.Context) (aws.Credentials, error) {
+	e.calls++
+	if e.calls > 10 {
+		return aws.Credentials{}, errors.New("asked too often")
+	}
+	return aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret", CanExpire: true, Expires: e.expires}, nil
+}
+
+func TestTokenIsKeptUntilShortlyBeforeItExpires(t *testing.T) {
+	start := time.Now()
+	tests := map[string]struct {
+		credentials time.Duration
+		after       time.Duration
+		fresh       bool
+	}{
+		"within its life":              {time.Hour, 13 * time.Minute, false},
+		"before the fifteen minutes":   {time.Hour, 14*time.Minute + time.Second, true},
+		"not beyond its credentials":   {5 * time.Minute, 6 * time.Minute, true},
+		"within those of its duration": {5 * time.Minute, 4 * time.Minute, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			now := &clock{start}
+			source := &expiring{expires: start.Add(tt.credentials)}
+			tokens := eksauth.NewTokens(client(source), "prod", now.Now)
+			token(t, tokens)
+			minted := source.calls
+			now.now = start.Add(tt.after)
+			token(t, tokens)
+			if fresh := source.calls > minted; fresh != tt.fresh {
+				t.Errorf("minted anew = %v, want %v", fresh, tt.fresh)
+			}
+		})
+	}
+}
+
+func TestTransportAuthenticatesAndForgetsWhatWasRefused(t *testing.T) {
+	source := &expiring{expires: time.Now().Add(time.Hour)}
+	tokens := eksauth.NewTokens(client(source), "prod", time.Now)
+	var seen []string
+	answer := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header.Get("Authorization"))
+		w.WriteHeader(answer)
+	}))
+	defer server.Close()
+	browser := &http.Client{Transport: tokens.WrapTransport(http.DefaultTransport)}
+	get := func() {
+		t.Helper()
+		resp, err := browser.Get(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resp.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	get()
+	get()
+	kept := source.calls
+	if !strings.HasPrefix(seen[0], "Bearer k8s-aws-v1.") || seen[0] != seen[1] {
+		t.Errorf("authorisation = %q, want one bearer token twice", seen)
+	}
+	answer = http.StatusUnauthorized
+	get()
+	get()
+	if source.calls == kept {
+		t.Error("a token that was refused is still used")
+	}
+}
+
+// describer answers with a cluster.
+type describer struct {
+	cluster *types.Cluster
+	err     error
+}
+
+func (d describer) DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+	return &eks.DescribeClusterOutput{Cluster: d.cluster}, d.err
+}
+
+func TestFind(t *testing.T) {
+	found, err := eksauth.Find(t.Context(), describer{cluster: &types.Cluster{
+		Arn: aws.String("arn"), Endpoint: aws.String("https://a"),
+		CertificateAuthority: &types.Certificate{Data: aws.String(base64.StdEncoding.EncodeToString([]byte("PEM")))},
+		Identity:             &types.Identity{Oidc: &types.OIDC{Issuer: aws.String("https://issuer")}},
+	}}, "prod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &eksauth.Cluster{Name: "prod", ARN: "arn", Endpoint: "https://a", CA: []byte("PEM"), Issuer: "https://issuer"}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("cluster (-want +got):\n%s", diff)
+	}
+}
+
+func TestFindSaysWhatIsWrong(t *testing.T) {
+	ca := func(data string) *types.Certificate { return &types.Certificate{Data: aws.String(data)} }
+	tests := map[string]struct {
+		describer describer
+		want      string
+	}{
+		"no such cluster": {describer{err: &types.ResourceNotFoundException{}}, "no such EKS cluster"},
+		"being created":   {describer{cluster: &types.Cluster{Status: types.ClusterStatusCreating}}, "no endpoint yet, its status is CREATING"},
+		"a broken CA":     {describer{cluster: &types.Cluster{Endpoint: aws.String("a"), CertificateAuthority: ca("%")}}, "decode its CA"},
+		"anything else":   {describer{err: errors.New("denied")}, `find cluster "prod": denied`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := eksauth.Find(t.Context(), tt.describer, "prod"); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error = %v, want one that says %q", err, tt.want)
+			}
+		})
+	}
+}
