@@ -36,7 +36,11 @@ func (a *Agent) account(ctx context.Context, v *view) {
 	for _, i := range instances {
 		exists[i.ProviderID] = true
 		n := byProviderID[i.ProviderID]
+		if n == nil && v.nodes[i.NodeName] != nil && v.nodes[i.NodeName].ProviderID == "" {
+			n = v.nodes[i.NodeName] // its kubelet does not know its provider id
+		}
 		switch {
+		case i.LaunchID == "": // another program's
 		case n != nil && (n.Deleting || held(n, api.Finalizer)) && !a.assumed.uncreated(n.Name),
 			i.State != offer.StatePending && i.State != offer.StateRunning,
 			a.ledger.wasGivenBack(i.ID):
@@ -104,7 +108,8 @@ func (a *Agent) letGo(ctx context.Context, v *view, exists map[string]bool) map[
 	missing := map[string]bool{}
 	for i := range v.snapshot.Nodes {
 		n := &v.snapshot.Nodes[i]
-		if !held(n, api.Finalizer) || n.Provisioner == "" || exists[n.ProviderID] || v.now.Sub(n.Created) < listingLag {
+		ours := n.Provisioner != "" && n.Annotations[api.AnnotationLaunchID] != "" && held(n, api.Finalizer)
+		if !ours || exists[n.ProviderID] || v.now.Sub(n.Created) < listingLag {
 			continue
 		}
 		missing[n.Name] = true

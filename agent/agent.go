@@ -56,6 +56,7 @@ type Agent struct {
 	redrain signal // something changed that draining looks at
 
 	leading  atomic.Bool
+	retry    atomic.Bool  // something was left for the next turn
 	lastTurn atomic.Int64 // unix nanoseconds at which a turn began
 
 	assumed *assumptions

@@ -86,9 +86,10 @@ func (a *Agent) bindOne(ctx context.Context, pod cluster.PodKey, node string) bo
 		return true
 	case errors.Is(err, cluster.ErrStale):
 		a.log.Debug("skipped a pod that has changed", "pod", pod.String(), "node", node)
+		a.replan.set()
 	case ctx.Err() == nil:
 		a.log.Warn("left a pod unbound", "pod", pod.String(), "node", node, "error", err)
+		a.retry.Store(true)
 	}
-	a.replan.set()
 	return false
 }

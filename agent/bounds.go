@@ -25,6 +25,8 @@ const (
 	assumptionTTL = 30 * time.Second
 	// avoidTime is how long an offering is avoided after its machine did not come up.
 	avoidTime = 15 * time.Minute
+	// tellAgain is well within the hour for which an API server keeps events.
+	tellAgain = 40 * time.Minute
 	// listingLag is how long a new instance may be missing in a cloud's listing.
 	listingLag = time.Minute
 )

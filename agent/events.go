@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -19,7 +21,7 @@ const (
 	eventInitialized     = "Initialized"     // node: it is up
 	eventNeverRegistered = "NeverRegistered" // node: its machine did not come up
 	eventDisrupting      = "Disrupting"      // node: it will be taken away, and why
-	eventKept            = "Kept"            // node: it will not be taken away after all
+	eventKept            = "Kept"            // node: it is not taken away, and why
 	eventDraining        = "Draining"        // node: its pods are being evicted
 	eventEvictionBlocked = "EvictionBlocked" // node and pod: a disruption budget forbids an eviction
 	eventTerminated      = "Terminated"      // node: its machine was given back
@@ -27,7 +29,10 @@ const (
 	eventLaunchFailed    = "LaunchFailed"    // Provisioner: a cloud refused
 )
 
-func nodeRef(name string) cluster.ObjectRef { return cluster.ObjectRef{Kind: "Node", Name: name} }
+// nodeRef carries the name as UID, as the kubelet's own events do.
+func nodeRef(name string) cluster.ObjectRef {
+	return cluster.ObjectRef{Kind: "Node", Name: name, UID: name}
+}
 
 func podRef(k cluster.PodKey) cluster.ObjectRef {
 	return cluster.ObjectRef{Kind: "Pod", Namespace: k.Namespace, Name: k.Name, UID: k.UID}
@@ -37,12 +42,14 @@ func provisionerRef(p *api.Provisioner) cluster.ObjectRef {
 	return cluster.ObjectRef{Kind: api.ProvisionerKind, Name: p.Name, UID: string(p.UID)}
 }
 
-// tell sends an event about a waiting pod, unless it was the last one about it.
+// tell sends an event about a waiting pod, unless it was the last one about it and
+// the API server still has it.
 func (a *Agent) tell(pod cluster.PodKey, reason, message string) {
-	if a.history.told[pod.UID] == reason+message {
+	last := a.history.told[pod.UID]
+	if last.text == reason+message && time.Since(last.at) < tellAgain {
 		return
 	}
-	a.history.told[pod.UID] = reason + message
+	a.history.told[pod.UID] = said{reason + message, time.Now()}
 	eventType := corev1.EventTypeNormal
 	if reason == eventUnplaceable {
 		eventType = corev1.EventTypeWarning
@@ -55,6 +62,20 @@ func (a *Agent) explain(plan *decide.Plan) {
 	for _, u := range waiting(plan) {
 		a.tell(u.Pod, eventUnplaceable, u.Reason)
 	}
+}
+
+// explainKept tells the nodes that have a reason to go why they stay, once for
+// each reason.
+func (a *Agent) explainKept(plan *decide.Plan) {
+	kept := make(map[string]string, len(plan.Kept))
+	for _, k := range plan.Kept {
+		text := fmt.Sprintf("%s, but stays: %s", k.Reason, k.Why)
+		if a.history.kept[k.Node] != text {
+			a.cluster.Event(nodeRef(k.Node), corev1.EventTypeNormal, eventKept, text)
+		}
+		kept[k.Node] = text
+	}
+	a.history.kept = kept
 }
 
 // waiting returns the pods without a place that do not run anywhere.

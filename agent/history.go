@@ -17,10 +17,16 @@ import (
 // planning loop uses it.
 type history struct {
 	firstSeen map[string]time.Time      // by UID: a pod was first seen waiting for a node
-	told      map[string]string         // by UID: the last event about a pod
+	told      map[string]said           // by UID: the last event about a pod
 	planned   map[string]decide.Binding // by UID: where a waiting pod was placed
+	kept      map[string]string         // by node: why it stays although it has a reason to go
 	pauses    map[string]pause          // by Provisioner
 	avoided   map[offering]avoidance
+}
+
+type said struct {
+	text string
+	at   time.Time
 }
 
 type pause struct {
@@ -39,7 +45,7 @@ type avoidance struct {
 func newHistory() history {
 	return history{
 		firstSeen: map[string]time.Time{},
-		told:      map[string]string{},
+		told:      map[string]said{},
 		planned:   map[string]decide.Binding{},
 		pauses:    map[string]pause{},
 		avoided:   map[offering]avoidance{},

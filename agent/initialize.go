@@ -27,9 +27,6 @@ func (a *Agent) initialize(ctx context.Context, v *view) {
 		if n.Provisioner == "" || n.Initialized || n.Deleting {
 			continue
 		}
-		if !held(n, api.Finalizer) {
-			a.ledger.unsettled() // it registered before its object was created: take it over
-		}
 		if !isUp(n, v.byName[n.Provisioner]) {
 			continue
 		}
@@ -92,8 +89,8 @@ func (a *Agent) patchNode(ctx context.Context, name string, change cluster.NodeC
 	case errors.Is(err, cluster.ErrGone):
 	case ctx.Err() == nil:
 		a.log.Warn("left a node unchanged", "node", name, "error", err)
+		a.retry.Store(true)
 	}
-	a.replan.set()
 	return false
 }
 
@@ -104,6 +101,7 @@ func (a *Agent) deleteNode(ctx context.Context, name string) bool {
 	if err := a.cluster.DeleteNode(call, name); err != nil {
 		if ctx.Err() == nil {
 			a.log.Warn("left a node for later", "node", name, "error", err)
+			a.retry.Store(true)
 		}
 		return false
 	}

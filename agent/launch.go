@@ -100,7 +100,8 @@ func (a *Agent) fill(ctx context.Context, fresh *verifier, o *order, out *launch
 		return err
 	}
 	o.refusals = delivery.Refusals
-	if len(delivery.Instances) < o.Count {
+	o.missing = o.Count - len(delivery.Instances)
+	if o.missing > 0 {
 		out.fellShort()
 	}
 	var g errgroup.Group

@@ -15,6 +15,8 @@ func (a *Agent) reportLaunches(ctx context.Context, fresh *verifier, all []*orde
 	for _, o := range all {
 		a.reportRefusals(o)
 		switch {
+		case o.err == nil && o.missing > 0 && len(o.refusals) == 0:
+			a.history.fail(o.Provisioner, fmt.Sprintf("%d of %d machines were not delivered, for no reason given", o.missing, o.Count))
 		case o.err == nil:
 			a.history.succeed(o.Provisioner)
 		case errors.Is(o.err, cluster.ErrGone), errors.Is(o.err, cluster.ErrStale):

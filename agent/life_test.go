@@ -1,8 +1,12 @@
 package agent
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -155,5 +159,46 @@ func TestInstanceGone(t *testing.T) {
 		r.TerminateInstance(r.Machines()[0].ID)
 		r.until("the node is let go", func() bool { return len(r.ours()) == 0 || r.ours()[0].Name != old.Name })
 		r.until("the workload runs", r.allRun("web", 2))
+	})
+}
+
+// What other programs bought, and the nodes that they manage, are left alone.
+func TestOthersAreLeftAlone(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", emptyAfter(10)))
+		other := r.Connect(nil).Cloud
+		order := offer.Order{Provisioner: "default", Count: 1, Candidates: candidates("c5.large")}
+		if _, err := other.Launch(r.Context(), order); err != nil { // without a launch id
+			t.Fatal(err)
+		}
+		r.AddNode(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "foreign", Labels: map[string]string{api.LabelProvisioner: "default", api.LabelInitialized: "true"},
+				Annotations: map[string]string{api.AnnotationDisruption: "drifted", api.AnnotationDoNotDisrupt: "true"},
+				Finalizers:  []string{api.Finalizer},
+			},
+			Spec: corev1.NodeSpec{ProviderID: "aws:///sim-1a/i-foreign"},
+		})
+		r.start(Options{}, nil)
+		r.never(time.Hour, "something of another program's goes", func() bool {
+			return len(r.Machines()) != 1 || r.node("foreign") == nil || r.node("foreign").DeletionTimestamp != nil
+		})
+	})
+}
+
+// A node that must stay although it is too old says why.
+func TestKeptNodeSaysWhy(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", expireAfter(300)), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("700m", "1Gi")})
+		r.stray("precious", r.ours()[0].Name, func(p *corev1.Pod) {
+			p.Annotations = map[string]string{api.AnnotationDoNotDisrupt: "true"}
+		})
+		r.until("the node says why it stays", func() bool { return len(r.Events(eventKept)) > 0 })
+		if e := r.Events(eventKept)[0]; e.Name != r.ours()[0].Name || !strings.Contains(e.Message, "precious") {
+			t.Errorf("event %+v, want one on the node that names the pod", e)
+		}
+		r.never(time.Hour, "the node goes, or says it again and again", func() bool {
+			return len(r.ours()) != 1 || len(r.Events(eventKept)) > 1
+		})
 	})
 }

@@ -16,6 +16,7 @@ type order struct {
 	by       *provisioner
 	machines []*decide.Machine
 	refusals []offer.Refusal
+	missing  int // machines that were not delivered
 	err      error
 }
 

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
 var disruptionTaint = corev1.Taint{Key: api.TaintDisruption, Effect: corev1.TaintEffectNoSchedule}
@@ -114,6 +114,9 @@ func (a *Agent) release(ctx context.Context, v *view) {
 	for i := range raw.Nodes {
 		n := &raw.Nodes[i]
 		reason := n.Annotations[api.AnnotationDisruption]
+		if _, ours := n.Annotations[api.AnnotationReplacedBy]; !ours {
+			continue // other programs use the same annotation for their own ends
+		}
 		if reason == "" || n.Provisioner == "" || n.Deleting || v.nodes[n.Name] == nil || v.nodes[n.Name].Deleting {
 			continue
 		}
@@ -159,13 +162,8 @@ func (a *Agent) keep(ctx context.Context, n *cluster.Node, why string) {
 	a.cluster.Event(nodeRef(n.Name), corev1.EventTypeNormal, eventKept, why)
 }
 
-// hasWork reports whether pods run there that need the node: those of DaemonSets,
-// static pods and pods that are going do not.
-func hasWork(pods []*cluster.Pod) bool {
-	return slices.ContainsFunc(pods, func(p *cluster.Pod) bool {
-		return p.State == cluster.PodBound && !p.Template.DaemonSet && !p.Template.Static
-	})
-}
+// hasWork reports whether pods run there that need the node, by the core's own rule.
+func hasWork(pods []*cluster.Pod) bool { return (&retire.Node{Pods: pods}).InUse() }
 
 func (c *verifier) podsOn(node string) []*cluster.Pod {
 	var out []*cluster.Pod

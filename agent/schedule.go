@@ -7,17 +7,18 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// soonest keeps a turn that cannot finish its work from turning in circles.
-const soonest = time.Second
+// retryPause keeps a turn that cannot finish its work from turning in circles.
+const retryPause = 2 * time.Second
 
 // nextTurn returns when the next turn is due if nothing changes: when a node will
 // have been empty or old for long enough, or should be up, or a paused
-// Provisioner may try again, and after the interval at the latest.
-func (a *Agent) nextTurn(v *view) time.Time {
+// Provisioner may try again, and after the interval at the latest. What fell due
+// since this turn began is due at once.
+func (a *Agent) nextTurn(began time.Time, v *view) time.Time {
 	now := time.Now()
 	next := now.Add(a.options.Interval)
 	at := func(t time.Time) {
-		if t.After(now) && t.Before(next) {
+		if t.After(began) && t.Before(next) {
 			next = t
 		}
 	}
@@ -38,8 +39,8 @@ func (a *Agent) nextTurn(v *view) time.Time {
 			at(emptyLongEnough(n, p))
 		}
 	}
-	if !a.ledger.complete() {
-		at(now.Add(soonest))
+	if !a.ledger.complete() || a.retry.Load() {
+		at(now.Add(retryPause))
 	}
 	return next
 }

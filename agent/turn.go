@@ -12,6 +12,7 @@ import (
 func (a *Agent) turn(ctx context.Context) time.Time {
 	began := time.Now()
 	a.lastTurn.Store(began.UnixNano())
+	a.retry.Store(false)
 	v := a.observe(ctx)
 	if a.ledger.due(a.options.Interval) {
 		a.account(ctx, v)
@@ -21,6 +22,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	a.release(ctx, v)
 	sum, plan := a.provision(ctx, v)
 	a.explain(plan)
+	a.explainKept(plan)
 	v = a.observe(ctx)
 	a.releaseProvisioners(ctx, v)
 	a.reportStatus(ctx, v)
@@ -29,7 +31,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	a.metrics.turns.Inc()
 	a.metrics.turnSeconds.Observe(time.Since(began).Seconds())
 	sum.log(a, time.Since(began))
-	return a.nextTurn(v)
+	return a.nextTurn(began, v)
 }
 
 // summary counts what a turn did.
