@@ -13,7 +13,8 @@ const safety = 1 - 1e-9
 // same requirements can undercut. It is the larger of two bounds.
 //
 // The first prices resources. For each column t take any vector y[t] ≥ 0 with
-// room[t]·y[t] ≤ price[t], and for each class c let u[c] be the least of
+// room[t]·y[t] ≤ price[t], where room[t] is rounded down to what whole pods can
+// use (see demand.grain), and for each class c let u[c] be the least of
 // need[c]·y[t] over the columns that allow and hold c. A machine of column t
 // costs at least room[t]·y[t], so at least Σ need[c]·y[t], so at least Σ u[c]
 // over its pods. Summed over all machines: Σ u[c] over the pods that are not on
@@ -72,12 +73,10 @@ func (s *solver) boundClasses() []placedClass {
 }
 
 func (s *solver) resourceBound(classes []placedClass) float64 {
-	demand := make([]float64, len(s.space.names))
+	d := newDemand(len(s.space.names))
 	usable := newBitset(len(s.columns))
 	for _, c := range classes {
-		for r, n := range c.class.need {
-			demand[r] += float64(float64(n) * float64(c.n))
-		}
+		d.add(c.class.need, c.n)
 		for i := range usable {
 			usable[i] |= c.mask[i]
 		}
@@ -89,11 +88,11 @@ func (s *solver) resourceBound(classes []placedClass) float64 {
 	if len(columns) == 0 {
 		return 0
 	}
-	y := s.worthOf(demand, columns, 0)
+	y := s.worthOf(d, columns, 0)
 	scale := make([]float64, len(s.columns))
 	for _, k := range columns {
 		scale[k] = math.Inf(1) // nothing of worth fits
-		if w := worthOfVector(s.columns[k].room, y); w > 0 {
+		if w := d.worthOfRoom(s.columns[k].room, y); w > 0 {
 			scale[k] = float64(s.columns[k].price) / w
 		}
 	}

@@ -125,17 +125,15 @@ func (c *cover) run() {
 // price sets the worth of the lots and the rates of the candidates.
 func (c *cover) price() {
 	width := len(c.s.space.names)
-	demand := make([]float64, width)
+	d := newDemand(width)
 	for _, i := range c.order {
-		for r, n := range c.lots[i].need {
-			demand[r] += float64(float64(n) * float64(c.left[i]))
-		}
+		d.add(c.lots[i].need, c.left[i])
 	}
-	y := c.s.worthOf(demand, c.columns, int64(c.s.problem.NodeCost))
+	y := c.s.worthOf(d, c.columns, int64(c.s.problem.NodeCost))
 	for j, k := range c.columns {
 		col := &c.s.columns[k]
 		c.rate[j] = math.Inf(1)
-		if w := worthOfVector(col.room, y); w > 0 {
+		if w := d.worthOfRoom(col.room, y); w > 0 {
 			c.rate[j] = float64(col.price+int64(c.s.problem.NodeCost)) / w
 		}
 	}
@@ -144,12 +142,54 @@ func (c *cover) price() {
 	}
 }
 
+// demand is what a number of pods need together.
+type demand struct {
+	total []float64
+	// grain divides each single need: pods cannot use less than a whole number of
+	// grains of a machine.
+	grain []int64
+}
+
+func newDemand(width int) *demand {
+	return &demand{total: make([]float64, width), grain: make([]int64, width)}
+}
+
+func (d *demand) add(need []int64, n int64) {
+	for r, v := range need {
+		d.total[r] += float64(float64(v) * float64(n))
+		d.grain[r] = gcd(d.grain[r], v)
+	}
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// usable is what pods of the demand can use of a machine's room.
+func (d *demand) usable(room int64, r int) int64 {
+	if d.grain[r] == 0 || room < 0 {
+		return 0
+	}
+	return room - room%d.grain[r]
+}
+
+func (d *demand) worthOfRoom(room []int64, y []float64) float64 {
+	sum := 0.0
+	for r, n := range room {
+		sum += float64(float64(d.usable(n, r)) * y[r])
+	}
+	return sum
+}
+
 // worthOf returns the worth of a unit of each resource for a demand, given the
 // columns that may be bought. Resources that nobody needs are worth nothing.
-func (s *solver) worthOf(demand []float64, columns []int, nodeCost int64) []float64 {
+func (s *solver) worthOf(d *demand, columns []int, nodeCost int64) []float64 {
 	var names []int
-	for r, d := range demand {
-		if d > 0 {
+	for r, total := range d.total {
+		if total > 0 {
 			names = append(names, r)
 		}
 	}
@@ -175,7 +215,7 @@ func (s *solver) worthOf(demand []float64, columns []int, nodeCost int64) []floa
 		row := make([]float64, len(names))
 		for j, r := range names {
 			if scale[j] > 0 {
-				row[j] = float64(max(col.room[r], 0)) / scale[j]
+				row[j] = float64(d.usable(col.room[r], r)) / scale[j]
 			}
 		}
 		room = append(room, row)
@@ -184,11 +224,11 @@ func (s *solver) worthOf(demand []float64, columns []int, nodeCost int64) []floa
 	scaled := make([]float64, len(names))
 	for j, r := range names {
 		if scale[j] > 0 {
-			scaled[j] = demand[r] / scale[j]
+			scaled[j] = d.total[r] / scale[j]
 		}
 	}
 	normalise(scaled)
-	y := make([]float64, len(demand))
+	y := make([]float64, len(d.total))
 	for j, v := range duals(scaled, room, price) {
 		if scale[j] > 0 {
 			y[names[j]] = v * 1e6 / scale[j]

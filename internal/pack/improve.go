@@ -8,8 +8,12 @@ import (
 // maxRepairs bounds how many single steps are made to repair a cover.
 const maxRepairs = 64
 
-// dissolveAtMost bounds how many machines are looked at for emptying them.
-const dissolveAtMost = 64
+// How many machines are looked at for emptying them, and for merging and moving
+// loads between pairs of them.
+const (
+	dissolveAtMost = 64
+	relocateAtMost = 16
+)
 
 // improve repairs the tail of a cover: machines whose pods fit into what others
 // have left are given back, pairs that one cheaper machine can hold are merged.
@@ -21,8 +25,11 @@ func (c *cover) improve() {
 	}
 }
 
-// leastUsed lists the machines with the most room left, that first.
-func (c *cover) leastUsed() []int {
+// fullEnough is the use of a resource from which on nothing can be gained.
+const fullEnough = 0.97
+
+// leastUsed lists the machines with the most room left, that first, at most limit.
+func (c *cover) leastUsed(limit int) []int {
 	fill := make([]float64, len(c.bought))
 	order := make([]int, len(c.bought))
 	for i, m := range c.bought {
@@ -35,12 +42,13 @@ func (c *cover) leastUsed() []int {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(fill[a], fill[b]) })
-	return order[:min(len(order), dissolveAtMost)]
+	order = slices.DeleteFunc(order, func(i int) bool { return fill[i] > fullEnough })
+	return order[:min(len(order), limit)]
 }
 
 // dissolve gives back one machine whose pods all fit elsewhere.
 func (c *cover) dissolve() bool {
-	for _, i := range c.leastUsed() {
+	for _, i := range c.leastUsed(dissolveAtMost) {
 		moved := map[int]*machine{}
 		if !c.rehome(i, moved) {
 			continue
@@ -95,7 +103,7 @@ func (c *cover) drop(i int) {
 // merge replaces one pair of machines by a single one that costs less, or as
 // much: then there is one machine fewer.
 func (c *cover) merge() bool {
-	order := c.leastUsed()
+	order := c.leastUsed(relocateAtMost)
 	for a := range order {
 		for _, j := range order[a+1:] {
 			i := order[a]
@@ -120,7 +128,10 @@ func (c *cover) union(a, b *machine) (*machine, bool) {
 	if a.seller != b.seller || !a.mask.meets(b.mask) {
 		return nil, false
 	}
-	return c.cheapestFor(a.seller, slices.Concat(a.items, b.items), c.costOf(a)+c.costOf(b)-c.nodeCost())
+	need, mask := slices.Clone(a.used), a.mask.clone()
+	addTimes(need, b.used, 1)
+	mask.keep(b.mask)
+	return c.cheapestFor(a.seller, need, mask, slices.Concat(a.items, b.items), c.costOf(a)+c.costOf(b)-c.nodeCost())
 }
 
 func (c *cover) nodeCost() int64 { return int64(c.s.problem.NodeCost) }
@@ -128,17 +139,14 @@ func (c *cover) nodeCost() int64 { return int64(c.s.problem.NodeCost) }
 // costOf is the price of a machine with the cost of having it.
 func (c *cover) costOf(m *machine) int64 { return c.s.columns[m.column].price + c.nodeCost() }
 
-// cheapestFor returns the seller's cheapest machine that holds the items, at a
-// price of at most the given one.
-func (c *cover) cheapestFor(p *seller, items []item, most int64) (*machine, bool) {
-	need := make([]int64, len(c.s.space.names))
-	mask := items[0].lot.mask.clone()
-	for _, it := range items {
-		addTimes(need, it.lot.need, it.n)
-		mask.keep(it.lot.mask)
-	}
-	for k := p.columns[0]; k < p.columns[1] && c.s.columns[k].price <= most; k++ {
+// cheapestFor returns the seller's cheapest machine of the mask that holds the
+// items, which need so much together, at a price of at most the given one.
+func (c *cover) cheapestFor(p *seller, need []int64, mask bitset, items []item, most int64) (*machine, bool) {
+	for _, k := range c.columns {
 		col := &c.s.columns[k]
+		if col.provisioner != p.index || col.price > most {
+			continue
+		}
 		if !mask.has(k) || !fits(need, col.room) || c.budget.affords(col, 1) == 0 {
 			continue
 		}
@@ -161,14 +169,10 @@ func (c *cover) moveAll(to *machine, items []item) bool {
 	return true
 }
 
-// relocateAtMost bounds how many machines loads are moved between.
-const relocateAtMost = 16
-
 // relocate moves loads from one machine to another where both together become
 // cheaper: the one shrinks by more than the other grows.
 func (c *cover) relocate() bool {
-	order := c.leastUsed()
-	order = order[:min(len(order), relocateAtMost)]
+	order := c.leastUsed(relocateAtMost)
 	for _, i := range order {
 		for _, j := range order {
 			if i == j || c.bought[i].seller != c.bought[j].seller {
@@ -195,11 +199,17 @@ func (c *cover) shift(i, j, k int, n int64) bool {
 		return false // that is merging
 	}
 	most := c.costOf(a) + c.costOf(b) - 1
-	less, ok := c.cheapestFor(a.seller, rest, most)
+	lot := a.items[k].lot
+	need, mask := slices.Clone(b.used), b.mask.clone()
+	addTimes(need, lot.need, n)
+	mask.keep(lot.mask)
+	more, ok := c.cheapestFor(b.seller, need, mask, append(slices.Clone(b.items), item{lot, n}), most)
 	if !ok {
 		return false
 	}
-	more, ok := c.cheapestFor(b.seller, append(slices.Clone(b.items), item{a.items[k].lot, n}), most)
+	need = slices.Clone(a.used)
+	addTimes(need, lot.need, -n)
+	less, ok := c.cheapestFor(a.seller, need, a.mask, rest, most-c.costOf(more))
 	if !ok || c.costOf(less)+c.costOf(more) > most {
 		return false
 	}

@@ -176,6 +176,9 @@ func (s *solver) merge(a, b int) (int, bool) {
 
 // leavesChoice reports whether the type can have labels that meet the residual.
 func (s *solver) leavesChoice(residual int, c *column) bool {
+	if !s.choices {
+		return true
+	}
 	for _, q := range s.residuals[residual] {
 		if values, ok := c.typ.Labels[q.Key]; ok && !q.Set.HasAny(values) {
 			return false

@@ -29,6 +29,7 @@ type solver struct {
 	running map[*cluster.Template]*runner
 
 	settled     map[string]bool // labels that the column alone decides
+	choices     bool            // some types leave a choice of labels
 	options     map[string]*options
 	residuals   []match.Requirements
 	residualIDs map[string]int
@@ -75,7 +76,7 @@ func newSolver(p *Problem) *solver {
 	}
 	needs := s.classify()
 	s.measure(needs)
-	s.settled = settledKeys(s.sellers)
+	s.settled, s.choices = settledKeys(s.sellers)
 	for _, p := range s.sellers {
 		p.columns[0] = len(s.columns)
 		s.columns = append(s.columns, p.columnsOf(s.space)...)
@@ -188,8 +189,9 @@ func (s *solver) measure(needs map[*class]amount.List) {
 }
 
 // settledKeys are the labels that the instance type and the offering decide.
-func settledKeys(sellers []*seller) map[string]bool {
-	out := map[string]bool{}
+// The second result is whether some types have labels with several values.
+func settledKeys(sellers []*seller) (map[string]bool, bool) {
+	out, choices := map[string]bool{}, false
 	for _, key := range api.WellKnownLabels() {
 		out[key] = true
 	}
@@ -197,14 +199,14 @@ func settledKeys(sellers []*seller) map[string]bool {
 		for i := range p.Types {
 			for key, values := range p.Types[i].Labels {
 				if len(values) != 1 {
-					out[key] = false
+					out[key], choices = false, true
 				} else if _, known := out[key]; !known {
 					out[key] = true
 				}
 			}
 		}
 	}
-	return out
+	return out, choices
 }
 
 // constrain finds the groups that constraints speak of, and who belongs to them.
