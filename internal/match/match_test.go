@@ -1,0 +1,216 @@
+package match
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+func TestTolerates(t *testing.T) {
+	taint := corev1.Taint{Key: "k", Value: "v", Effect: corev1.TaintEffectNoSchedule}
+	for name, c := range map[string]struct {
+		toleration corev1.Toleration
+		want       bool
+	}{
+		"equal":                     {corev1.Toleration{Key: "k", Value: "v", Operator: corev1.TolerationOpEqual, Effect: corev1.TaintEffectNoSchedule}, true},
+		"equal is the default":      {corev1.Toleration{Key: "k", Value: "v"}, true},
+		"another value":             {corev1.Toleration{Key: "k", Value: "w"}, false},
+		"another effect":            {corev1.Toleration{Key: "k", Value: "v", Effect: corev1.TaintEffectNoExecute}, false},
+		"another key":               {corev1.Toleration{Key: "l", Operator: corev1.TolerationOpExists}, false},
+		"exists":                    {corev1.Toleration{Key: "k", Operator: corev1.TolerationOpExists}, true},
+		"everything":                {corev1.Toleration{Operator: corev1.TolerationOpExists}, true},
+		"no key needs exists":       {corev1.Toleration{Value: "v"}, false},
+		"an operator not supported": {corev1.Toleration{Key: "k", Value: "1", Operator: "Gt"}, false},
+	} {
+		if got := Tolerates(&c.toleration, &taint); got != c.want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}
+
+func TestPreferNoSchedule(t *testing.T) {
+	taints := []corev1.Taint{{Key: "soft", Effect: corev1.TaintEffectPreferNoSchedule}}
+	if miss, bad := Untolerated(taints, nil, false); bad {
+		t.Errorf("a preference keeps the pod away: %v", miss)
+	}
+	miss, bad := Untolerated(taints, nil, true)
+	if want := "has the taint soft:PreferNoSchedule, which the pod does not tolerate"; !bad || miss.String() != want {
+		t.Errorf("got %q, want %q", miss, want)
+	}
+}
+
+func TestLastingTaints(t *testing.T) {
+	taints := []corev1.Taint{
+		{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute},
+		{Key: "startup", Effect: corev1.TaintEffectNoSchedule},
+		{Key: "own", Effect: corev1.TaintEffectNoSchedule},
+	}
+	startup := taints[1:2]
+	if diff := cmp.Diff(taints[2:], Lasting(taints, startup, false)); diff != "" {
+		t.Errorf("not up yet: -want +got\n%s", diff)
+	}
+	if diff := cmp.Diff(taints[1:], Lasting(taints, startup, true)); diff != "" {
+		t.Errorf("a startup taint that came back stays: -want +got\n%s", diff)
+	}
+}
+
+func selector(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}}
+}
+
+func term(key string, op corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorTerm {
+	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: op, Values: values}}}
+}
+
+func TestPlaces(t *testing.T) {
+	zones := []Requirements{{{Key: api.LabelZone, Set: Only("a", "b")}}}
+	for name, c := range map[string]struct {
+		template cluster.Template
+		volumes  []Requirements
+		want     []string
+		miss     string
+	}{
+		"nothing": {volumes: []Requirements{nil}, want: []string{""}},
+		"aliases": {
+			template: cluster.Template{NodeSelector: map[string]string{"beta.kubernetes.io/arch": "arm64"}},
+			volumes:  []Requirements{nil}, want: []string{api.LabelArch + " In [arm64]"},
+		},
+		"terms are alternatives, each with the volumes' place": {
+			template: cluster.Template{Affinity: selector(term(api.LabelZone, "In", "b", "c"), term("team", "Exists"))},
+			volumes:  zones, want: []string{api.LabelZone + " In [b]", "team Exists; " + api.LabelZone + " In [a, b]"},
+		},
+		"the node's name": {
+			template: cluster.Template{Affinity: selector(corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "In", Values: []string{"n1"}}}})},
+			volumes:  []Requirements{nil}, want: []string{NodeNameField + " In [n1]"},
+		},
+		"an empty term": {
+			template: cluster.Template{Affinity: selector(corev1.NodeSelectorTerm{})},
+			volumes:  []Requirements{nil}, miss: "node affinity term is empty and matches no node",
+		},
+		"a bad bound": {
+			template: cluster.Template{Affinity: selector(term("n", "Gt", "x"))},
+			volumes:  []Requirements{nil}, miss: `node affinity on n: operator Gt takes an integer, not "x"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			places, miss := Places(&c.template, c.volumes)
+			if miss.Missed() != (c.miss != "") || miss.Missed() && miss.String() != c.miss {
+				t.Fatalf("got miss %q, want %q", miss, c.miss)
+			}
+			var got []string
+			for _, p := range places {
+				got = append(got, p.String())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCombined(t *testing.T) {
+	p := &api.Provisioner{}
+	p.Name = "default"
+	p.Spec.Requirements = []api.Requirement{
+		{Key: api.LabelZone, Operator: api.OpIn, Values: []string{"a", "b"}},
+		{Key: "team", Operator: api.OpExists},
+	}
+	p.Spec.PodOverrides = []string{api.LabelZone}
+	has := ForProvisioner(p)
+	for name, c := range map[string]struct {
+		pod  Requirements
+		want string
+		miss string
+	}{
+		"a pod's own selector replaces an overridable one": {pod: Requirements{{Key: api.LabelZone, Set: Only("z")}}, want: api.LabelZone + " In [z]"},
+		"a pod chooses the value of a custom label":        {pod: Requirements{{Key: "team", Set: Only("x")}}, want: "team In [x]"},
+		"an undefined label that may be missing":           {pod: Requirements{{Key: "other", Set: set(t, api.OpNotIn, "x")}}, want: "other DoesNotExist"},
+		"an undefined label":                               {pod: Requirements{{Key: "other", Set: Only("x")}}, miss: `does not define the label "other"`},
+		"a restricted label": {
+			pod:  Requirements{{Key: "kubernetes.io/mine", Set: Only("x")}},
+			miss: "cannot give nodes the label kubernetes.io/mine In [x]: it is in the reserved domain kubernetes.io",
+		},
+		"another provisioner": {
+			pod:  Requirements{{Key: api.LabelProvisioner, Set: Only("other")}},
+			miss: "requires karpenter.sh/provisioner-name In [default], the pod requires In [other]",
+		},
+		"a node's name": {pod: Requirements{{Key: NodeNameField, Set: Only("n1")}}, miss: "cannot give a machine the name that the pod asks for"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, miss := Combined(p, has, c.pod)
+			if miss.Missed() != (c.miss != "") || miss.Missed() && miss.String() != c.miss {
+				t.Fatalf("got miss %q, want %q", miss, c.miss)
+			}
+			if c.want == "" {
+				return
+			}
+			set, _ := got.Get(c.pod[0].Key)
+			if have := (Requirements{{Key: c.pod[0].Key, Set: set}}).String(); have != c.want {
+				t.Errorf("got %s, want %s", have, c.want)
+			}
+		})
+	}
+}
+
+func TestNode(t *testing.T) {
+	n := &cluster.Node{Name: "n1", Labels: map[string]string{"team": "a"}}
+	for name, c := range map[string]struct {
+		requires Requirements
+		want     bool
+	}{
+		"the value":           {Requirements{{Key: "team", Set: Only("a", "b")}}, true},
+		"another value":       {Requirements{{Key: "team", Set: Only("b")}}, false},
+		"a label it lacks":    {Requirements{{Key: "tier", Set: Any()}}, false},
+		"a label it may lack": {Requirements{{Key: "tier", Set: set(t, api.OpNotIn, "x")}}, true},
+		"its name":            {Requirements{{Key: NodeNameField, Set: Only("n1")}}, true},
+		"another name":        {Requirements{{Key: NodeNameField, Set: Only("n2")}}, false},
+	} {
+		if miss, ok := Node(c.requires, n); ok != c.want {
+			t.Errorf("%s: got %v (%v)", name, ok, miss)
+		}
+	}
+}
+
+func TestVolumeNeeds(t *testing.T) {
+	slow, gone := "slow", "gone"
+	local := &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term(api.LabelHostname, "In", "n1")}}
+	s := &cluster.Snapshot{
+		Claims: []cluster.Claim{
+			{Namespace: "d", Name: "disk", VolumeName: "pv"},
+			{Namespace: "d", Name: "lost", VolumeName: "none"},
+			{Namespace: "d", Name: "soon", StorageClass: &slow},
+			{Namespace: "d", Name: "typo", StorageClass: &gone},
+			{Namespace: "d", Name: "unnamed"},
+		},
+		Volumes:        []cluster.Volume{{Name: "pv", NodeAffinity: local, Driver: "ebs", Local: true}},
+		StorageClasses: []cluster.StorageClass{{Name: "slow", Driver: "ebs"}},
+	}
+	for name, c := range map[string]struct {
+		claim  string
+		moving bool
+		want   string
+		miss   string
+	}{
+		"a local volume":                 {claim: "disk", want: api.LabelHostname + " In [n1]"},
+		"a local volume is left behind":  {claim: "disk", moving: true, want: ""},
+		"a volume that is gone":          {claim: "lost", miss: "persistent volume none of claim d/lost does not exist"},
+		"a claim that is gone":           {claim: "nope", miss: "persistent volume claim d/nope does not exist"},
+		"a class that is gone":           {claim: "typo", miss: "storage class gone of persistent volume claim typo does not exist"},
+		"a class that does not wait":     {claim: "soon", miss: "persistent volume claim soon is not bound yet, and its storage class slow does not wait for a node"},
+		"no class and no default either": {claim: "unnamed", miss: "persistent volume claim unnamed names no storage class, and there is no default"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			needs, miss := NewVolumes(s).Needs(&cluster.Template{Namespace: "d", Claims: []cluster.ClaimRef{{Name: c.claim}}}, c.moving)
+			if miss.Missed() != (c.miss != "") || miss.Missed() && miss.String() != c.miss {
+				t.Fatalf("got miss %q, want %q", miss, c.miss)
+			}
+			if c.miss == "" && (len(needs.Places) != 1 || needs.Places[0].String() != c.want || needs.Attach["ebs"] != 1) {
+				t.Errorf("got %+v", needs)
+			}
+		})
+	}
+}
