@@ -52,11 +52,11 @@ type class struct {
 
 // drop is a preference that can be given up.
 type drop struct {
+	id     int // in the order in which the pod's spec lists them
 	text   string
 	weight int32
-	// node affinity: index in class.prefers; otherwise -1
-	prefer int
-	taints bool
+	prefer int  // index in class.prefers, -1 if it is no node affinity
+	taints bool // it is about PreferNoSchedule taints
 }
 
 // softTouch is a preference by node. It never makes machines necessary; where it

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -15,7 +16,7 @@ import (
 func (gs *groups) register(c *class) {
 	t := c.template
 	for i, p := range c.prefers {
-		c.drops = append(c.drops, drop{text: "preferred node affinity " + p.Requirements.String(), weight: p.Weight, prefer: i})
+		c.addDrop(drop{text: "preferred node affinity " + p.Requirements.String(), weight: p.Weight, prefer: i})
 	}
 	for _, p := range t.HostPorts {
 		c.host = append(c.host, touch{group: gs.addPort(p), cap: 1})
@@ -24,20 +25,26 @@ func (gs *groups) register(c *class) {
 		gs.registerAffinity(c, a)
 		gs.registerAnti(c, a)
 	}
-	slices.SortStableFunc(c.drops, func(a, b drop) int { return int(a.weight) - int(b.weight) })
-	gs.remapDrops(c)
+	c.sortDrops()
 	for i := range t.Spread {
 		gs.registerSpread(c, &t.Spread[i])
 	}
 }
 
-// pendingDrop marks, until the drops are in order, which drop a bond belongs to.
-func (gs *groups) remapDrops(c *class) {
-	position := make(map[int]int, len(c.drops))
+// addDrop adds a preference and returns its id.
+func (c *class) addDrop(d drop) int {
+	d.id = len(c.drops)
+	c.drops = append(c.drops, d)
+	return d.id
+}
+
+// sortDrops orders the preferences by weight, and makes the bonds, which know
+// them by id, refer to their new positions.
+func (c *class) sortDrops() {
+	slices.SortStableFunc(c.drops, func(a, b drop) int { return cmp.Compare(a.weight, b.weight) })
+	position := make([]int, len(c.drops))
 	for i, d := range c.drops {
-		if d.prefer < 0 {
-			position[-d.prefer] = i
-		}
+		position[d.id] = i
 	}
 	for _, bonds := range [][]bond{c.repels, c.attracts} {
 		for i := range bonds {
@@ -74,7 +81,7 @@ func (gs *groups) registerAffinity(c *class, a *corev1.Affinity) {
 		if p.PodAffinityTerm.TopologyKey == corev1.LabelHostname {
 			c.soft = append(c.soft, softTouch{touch: touch{group: id}, text: text, want: true})
 		} else {
-			c.attracts = append(c.attracts, bond{group: id, drop: c.prefer(text, p.Weight)})
+			c.attracts = append(c.attracts, bond{group: id, drop: c.addDrop(drop{text: text, weight: p.Weight, prefer: -1})})
 		}
 	}
 }
@@ -105,16 +112,9 @@ func (gs *groups) registerAnti(c *class, a *corev1.Affinity) {
 		if p.PodAffinityTerm.TopologyKey == corev1.LabelHostname {
 			c.soft = append(c.soft, softTouch{touch: touch{group: id}, text: text})
 		} else {
-			c.repels = append(c.repels, bond{group: id, drop: c.prefer(text, p.Weight)})
+			c.repels = append(c.repels, bond{group: id, drop: c.addDrop(drop{text: text, weight: p.Weight, prefer: -1})})
 		}
 	}
-}
-
-// prefer adds a drop for a bond and returns its provisional number.
-func (c *class) prefer(text string, weight int32) int {
-	number := len(c.drops) + 1
-	c.drops = append(c.drops, drop{text: text, weight: weight, prefer: -number})
-	return number
 }
 
 func (gs *groups) term(c *class, term *corev1.PodAffinityTerm) (int, bool) {
@@ -145,8 +145,7 @@ func (gs *groups) registerSpread(c *class, s *corev1.TopologySpreadConstraint) {
 			sp.minDomains = int(*s.MinDomains)
 		}
 		if soft {
-			sp.drop = len(c.drops)
-			c.drops = append(c.drops, drop{text: text, prefer: -1})
+			sp.drop = c.addDrop(drop{text: text, prefer: -1})
 		}
 		c.spreads = append(c.spreads, sp)
 	}

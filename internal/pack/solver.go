@@ -216,7 +216,7 @@ func (s *solver) constrain() {
 		if !c.never.Missed() {
 			s.groups.register(c)
 			if prefers {
-				c.drops = append(c.drops, drop{text: "PreferNoSchedule taints", prefer: -1, taints: true})
+				c.addDrop(drop{text: "PreferNoSchedule taints", prefer: -1, taints: true})
 			}
 		}
 	}

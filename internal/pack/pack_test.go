@@ -1,0 +1,143 @@
+package pack
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestDuals(t *testing.T) {
+	for name, c := range map[string]struct {
+		demand []float64
+		room   [][]float64
+		price  []float64
+		value  float64
+	}{
+		"one type":            {[]float64{2, 1}, [][]float64{{1, 1}}, []float64{3}, 6},
+		"two that complement": {[]float64{1, 1}, [][]float64{{2, 0.5}, {0.5, 2}}, []float64{1, 1}, 0.8},
+		"a dear one":          {[]float64{1, 1}, [][]float64{{1, 1}, {1, 1}}, []float64{5, 4}, 4},
+		"nobody has it":       {[]float64{1}, [][]float64{{0}}, []float64{1}, 0},
+	} {
+		y := duals(c.demand, c.room, c.price)
+		value := 0.0
+		for r := range y {
+			value += y[r] * c.demand[r]
+		}
+		if math.Abs(value-c.value) > 1e-9 {
+			t.Errorf("%s: got %v of worth %v, want %v", name, y, value, c.value)
+		}
+	}
+}
+
+func TestDualsAreFeasible(t *testing.T) {
+	amount := rapid.Float64Range(0.01, 100)
+	rapid.Check(t, func(r *rapid.T) {
+		width := rapid.IntRange(1, 5).Draw(r, "resources")
+		demand := rapid.SliceOfN(amount, width, width).Draw(r, "demand")
+		var room [][]float64
+		var price []float64
+		for range rapid.IntRange(1, 20).Draw(r, "types") {
+			room = append(room, rapid.SliceOfN(amount, width, width).Draw(r, "room"))
+			price = append(price, amount.Draw(r, "price"))
+		}
+		y := duals(demand, room, price)
+		tight := false
+		for i := range room {
+			worth := 0.0
+			for k := range y {
+				if y[k] < 0 {
+					r.Fatalf("negative worth %v", y)
+				}
+				worth += y[k] * room[i][k]
+			}
+			if worth > price[i]*(1+1e-6) {
+				r.Fatalf("type %d is worth %v, more than its price %v", i, worth, price[i])
+			}
+			tight = tight || worth > price[i]*(1-1e-6)
+		}
+		if !tight {
+			r.Fatalf("no type is worth its price: %v is not optimal", y)
+		}
+	})
+}
+
+func TestHostState(t *testing.T) {
+	alone := []touch{{group: 0, self: 1, cap: 1}}
+	three := []touch{{group: 0, self: 1, cap: 3}}
+	member := []touch{{group: 0, self: 1, cap: unbounded}}
+	stranger := []touch{{group: 0, cap: 0}}
+	for name, c := range map[string]struct {
+		there, comes []touch
+		want         int64
+	}{
+		"alone, then alone":          {alone, alone, 0},
+		"alone, then a member":       {alone, member, 0},
+		"a member, then alone":       {member, alone, 0},
+		"one of three":               {three, three, 2},
+		"a member, then of three":    {member, three, 2},
+		"members":                    {member, member, 9},
+		"a member repels a stranger": {member, stranger, 0},
+		"a stranger repels a member": {stranger, member, 0},
+		"strangers":                  {stranger, stranger, 9},
+	} {
+		if got := hostState(nil).plus(c.there, 1).room(c.comes, 9); got != c.want {
+			t.Errorf("%s: got room for %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestCopies(t *testing.T) {
+	for name, c := range map[string]struct {
+		need, room []int64
+		want       int64
+	}{
+		"the scarcest decides":         {[]int64{2, 3}, []int64{10, 7}, 2},
+		"what is not needed is no bar": {[]int64{2, 0}, []int64{10, -5}, 5},
+		"none":                         {[]int64{2, 3}, []int64{1, 100}, 0},
+		"at most the limit":            {[]int64{1, 1}, []int64{100, 100}, 9},
+	} {
+		if got := copies(c.need, c.room, 9); got != c.want {
+			t.Errorf("%s: got %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestBitset(t *testing.T) {
+	b := newBitset(130)
+	for _, i := range []int{0, 64, 129} {
+		b.add(i)
+	}
+	var got []int
+	for i := range b.all {
+		got = append(got, i)
+	}
+	if len(got) != 3 || got[0] != 0 || got[1] != 64 || got[2] != 129 {
+		t.Errorf("got %v", got)
+	}
+	o := newBitset(130)
+	o.add(64)
+	if !b.meets(o) {
+		t.Error("the sets meet")
+	}
+	b.keep(o)
+	if b.has(0) || !b.has(64) {
+		t.Error("keep leaves the intersection")
+	}
+	o.keep(newBitset(130))
+	if !o.empty() || b.meets(o) {
+		t.Error("an empty set meets nothing")
+	}
+}
+
+func TestUsableRoomIsWholeGrains(t *testing.T) {
+	d := newDemand(2)
+	d.add([]int64{500, 0}, 3)
+	d.add([]int64{750, 0}, 1)
+	if got := d.usable(1999, 0); got != 1750 {
+		t.Errorf("got %d, want 1750: the needs are multiples of 250", got)
+	}
+	if got := d.usable(1999, 1); got != 0 {
+		t.Errorf("got %d of a resource that nobody needs", got)
+	}
+}

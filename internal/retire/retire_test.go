@@ -1,0 +1,168 @@
+package retire
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func up(name string, p *api.Provisioner, pods ...*cluster.Pod) *Node {
+	return &Node{
+		Node:        &cluster.Node{Name: name, Provisioner: p.Name, Initialized: true, Ready: true, Created: noon.Add(-time.Hour), Labels: map[string]string{api.LabelProvisioner: p.Name}, Annotations: map[string]string{}},
+		Provisioner: p, Pods: pods,
+	}
+}
+
+func provisioner(change func(*api.ProvisionerSpec)) *api.Provisioner {
+	p := &api.Provisioner{}
+	p.Name = "default"
+	if change != nil {
+		change(&p.Spec)
+	}
+	return p
+}
+
+func seconds(n int64) *int64 { return &n }
+
+func web() *cluster.Pod {
+	return &cluster.Pod{
+		PodKey: cluster.PodKey{Namespace: "d", Name: "web"}, State: cluster.PodBound, Owner: cluster.Owner{Kind: "ReplicaSet"},
+		Template: &cluster.Template{Labels: map[string]string{"app": "web"}},
+	}
+}
+
+func TestProtected(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*Node)
+		budgets []cluster.DisruptionBudget
+		want    string
+	}{
+		"nothing":         {want: ""},
+		"not up":          {change: func(n *Node) { n.Initialized = false }, want: "it is not up yet"},
+		"nominated":       {change: func(n *Node) { n.Nominated = true }, want: "pods are on their way to it"},
+		"annotation":      {change: func(n *Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "true" }, want: "it has the annotation karpenter.sh/do-not-disrupt"},
+		"false is no bar": {change: func(n *Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "false" }, want: ""},
+		"pod":             {change: func(n *Node) { n.Pods[0].Template.DoNotDisrupt = true }, want: "pod d/web must not be disrupted"},
+		"no controller":   {change: func(n *Node) { n.Pods[0].Owner.Kind = "" }, want: "pod d/web has no controller that would replace it"},
+		"budget": {
+			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}},
+			want:    "PodDisruptionBudget d/b allows no eviction of pod d/web now",
+		},
+		"budget with room": {budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}, DisruptionsAllowed: 1}}, want: ""},
+		"budget elsewhere": {budgets: []cluster.DisruptionBudget{{Namespace: "e", Name: "b", Selector: &metav1.LabelSelector{}}}, want: ""},
+	} {
+		n := up("n", provisioner(nil), web())
+		if c.change != nil {
+			c.change(n)
+		}
+		if got := Protected(n, c.budgets); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestFirstReasonAndOrder(t *testing.T) {
+	p := provisioner(func(s *api.ProvisionerSpec) {
+		s.TTLSecondsUntilExpired, s.TTLSecondsAfterEmpty = seconds(60), seconds(0)
+	})
+	got := ""
+	for _, f := range Voluntary([]*Node{up("used", p, web()), up("unused", p)}, noon) {
+		got += fmt.Sprintf("%s: %s, %s; ", f.Node.Name, f.Reason, f.Message)
+	}
+	if want := "unused: expired, older than 1m0s; used: expired, older than 1m0s; "; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestForced(t *testing.T) {
+	gone := provisioner(nil)
+	gone.DeletionTimestamp = &metav1.Time{Time: noon}
+	late := up("late", provisioner(nil))
+	late.Initialized, late.Ready = false, false
+	slow := up("slow", provisioner(nil))
+	slow.Initialized = false // ready, but startup taints are still there
+	got := ""
+	for _, f := range Forced([]*Node{late, up("orphan", gone, web()), slow, up("fine", provisioner(nil))}, noon, 15*time.Minute) {
+		got += fmt.Sprintf("%s: %s (voluntary %v); ", f.Node.Name, f.Message, f.Reason.Voluntary())
+	}
+	if want := "late: not ready 15m0s after it was launched (voluntary false); orphan: provisioner default is being deleted (voluntary false); "; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestMark(t *testing.T) {
+	empties := provisioner(func(s *api.ProvisionerSpec) { s.TTLSecondsAfterEmpty = seconds(30) })
+	stamp := map[string]string{api.AnnotationEmptiness: noon.Add(-time.Second).Format(time.RFC3339)}
+	for name, c := range map[string]struct {
+		p           *api.Provisioner
+		pods        []*cluster.Pod
+		annotations map[string]string
+		want        time.Time
+		change      bool
+	}{
+		"becomes empty":        {p: empties, want: noon, change: true},
+		"is empty already":     {p: empties, annotations: stamp, want: noon},
+		"is used again":        {p: empties, annotations: stamp, pods: []*cluster.Pod{web()}, change: true},
+		"is used":              {p: empties, pods: []*cluster.Pod{web()}},
+		"the setting is gone":  {p: provisioner(nil), annotations: stamp, change: true},
+		"a stamp that is none": {p: empties, annotations: map[string]string{api.AnnotationEmptiness: "yesterday"}, want: noon, change: true},
+	} {
+		n := up("n", c.p, c.pods...)
+		if c.annotations != nil {
+			n.Annotations = c.annotations
+		}
+		if since, change := Mark(n, noon); change != c.change || change && !since.Equal(c.want) {
+			t.Errorf("%s: got %v, %v", name, since, change)
+		}
+	}
+}
+
+func TestBudgets(t *testing.T) {
+	for name, c := range map[string]struct {
+		budgets []api.Budget
+		nodes   int
+		used    bool
+		leaving int
+		want    int // how many may still go for expiry
+	}{
+		"ten percent, rounded up":         {nodes: 11, used: true, want: 2},
+		"one node":                        {nodes: 1, used: true, want: 1},
+		"those that go already count":     {nodes: 20, used: true, leaving: 1, want: 1},
+		"nobody uses them":                {nodes: 5, want: 5},
+		"a number":                        {budgets: []api.Budget{{Nodes: "3"}}, nodes: 5, used: true, want: 3},
+		"a number holds empty nodes too":  {budgets: []api.Budget{{Nodes: "3"}}, nodes: 5, want: 3},
+		"none":                            {budgets: []api.Budget{{Nodes: "0"}}, nodes: 5, want: 0},
+		"the strictest counts":            {budgets: []api.Budget{{Nodes: "100%"}, {Nodes: "2"}}, nodes: 5, used: true, want: 2},
+		"a budget for another reason":     {budgets: []api.Budget{{Nodes: "0", Reasons: []string{api.ReasonDrift}}}, nodes: 5, used: true, want: 5},
+		"what is no number holds them":    {budgets: []api.Budget{{Nodes: "some"}}, nodes: 5, used: true, want: 0},
+		"what is no percentage, likewise": {budgets: []api.Budget{{Nodes: "x%"}}, nodes: 5, used: true, want: 0},
+	} {
+		p := provisioner(func(s *api.ProvisionerSpec) { s.Disruption = &api.Disruption{Budgets: c.budgets} })
+		var nodes []*Node
+		for i := range c.nodes {
+			n := up(fmt.Sprintf("n%d", i), p)
+			if c.used {
+				n.Pods = []*cluster.Pod{web()}
+			}
+			nodes = append(nodes, n)
+		}
+		b := NewBudgets(nodes, func(n *Node) bool { return strings.TrimPrefix(n.Name, "n") < fmt.Sprint(c.leaving) })
+		got := 0
+		for _, n := range nodes[c.leaving:] {
+			if b.Take(Finding{Node: n, Reason: Expired}) {
+				got++
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: got %d, want %d", name, got, c.want)
+		}
+	}
+}
