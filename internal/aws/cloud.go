@@ -88,7 +88,6 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	cfg = withMemoryBodies(cfg)
 	reads := ec2.NewFromConfig(cfg, func(o *ec2.Options) {
 		o.Retryer = retry.NewAdaptiveMode(func(a *retry.AdaptiveModeOptions) {
 			a.StandardOptions = append(a.StandardOptions, boundRetries)

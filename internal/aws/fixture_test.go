@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 )
@@ -79,6 +80,7 @@ func startWith(t *testing.T, catalogue []byte, change ...func(*Options)) *fixtur
 	key, secret := account.AdminCredentials()
 	f := &fixture{account: account, clock: k, config: awssdk.Config{
 		Region: testRegion, BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider(key, secret, ""),
+		HTTPClient: connect.WithMemoryBodies(nil),
 	}}
 	f.admin = ec2.NewFromConfig(f.config)
 	f.Cloud = f.newCloud(t, change...)

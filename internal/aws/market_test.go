@@ -59,7 +59,8 @@ func TestMarketStatus(t *testing.T) {
 	if diff := cmp.Diff([]string{"eu-west-1a", "eu-west-1b", "eu-west-1c"}, zones); diff != "" {
 		t.Errorf("zones: -want +got\n%s", diff)
 	}
-	if len(status.SecurityGroups) != 1 || status.SecurityGroups[0].Name != "node" {
+	// Both groups with the cluster's tag: EKS's own and the nodes'.
+	if len(status.SecurityGroups) != 2 || status.SecurityGroups[1].Name != "node" {
 		t.Errorf("security groups = %+v", status.SecurityGroups)
 	}
 	if len(status.AMIs) != 5 {
@@ -372,5 +373,16 @@ func TestClusterFacts(t *testing.T) {
 	}
 	if _, err := New(t.Context(), f.config, Options{}); err == nil {
 		t.Error("a missing name is no error")
+	}
+}
+
+func TestNoCallIsRetriedWithoutReason(t *testing.T) {
+	for range 5 {
+		f := startWith(t, offer.EmbeddedCSV())
+		f.market(t, nil)
+		const pages = 14 // of a hundred instance types each
+		if got := f.calls("DescribeInstanceTypes", ""); got > pages {
+			t.Errorf("instance types were asked for %d times, want at most %d", got, pages)
+		}
 	}
 }

@@ -53,6 +53,7 @@ func Load(ctx context.Context, s Settings) (aws.Config, error) {
 	if cfg.Region == "" {
 		return aws.Config{}, fmt.Errorf("load AWS configuration: no region: set `region` or AWS_REGION")
 	}
+	cfg.HTTPClient = WithMemoryBodies(cfg.HTTPClient)
 	if s.Role != nil {
 		cfg.Credentials = aws.NewCredentialsCache(s.assumeRole(cfg))
 	}
@@ -105,7 +106,7 @@ func (s Settings) useSTSEndpoint(o *stscreds.WebIdentityRoleOptions) {
 				region = os.Getenv(name)
 			}
 		}
-		o.Client = sts.New(sts.Options{Region: region, BaseEndpoint: aws.String(url), Retryer: newRetryer()})
+		o.Client = sts.New(sts.Options{Region: region, BaseEndpoint: aws.String(url), Retryer: newRetryer(), HTTPClient: WithMemoryBodies(nil)})
 		return
 	}
 }

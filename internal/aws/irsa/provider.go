@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -11,42 +12,46 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/policy"
 )
 
-// HasProvider reports whether IAM knows the OIDC provider.
-func (r *Roles) HasProvider(ctx context.Context, arn string) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	_, err := r.client.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})
-	if code(err) == codeMissing {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read OIDC provider %s: %w", arn, err)
-	}
-	return true, nil
-}
+// ownerTag names the role that has made an OIDC provider and deletes it again.
+const ownerTag = "packhorse.io/irsa-role"
 
-// CreateProvider makes IAM trust the tokens of the issuer. It reports whether it
-// was this call that did: a provider that is there already is fine.
-func (r *Roles) CreateProvider(ctx context.Context, issuer string, tags map[string]string) (created bool, err error) {
+// EnsureProvider makes IAM trust the tokens of the issuer. A provider that is
+// there already is used as it is; without one, it is made for the owning role,
+// or ErrNoProvider is returned if there is to be no owner. It reports whether it
+// was this call that made the provider.
+func (r *Roles) EnsureProvider(ctx context.Context, issuer, arn, owner string, tags map[string]string) (created bool, err error) {
+	known, _, err := r.provider(ctx, arn)
+	switch {
+	case err != nil || known:
+		return false, err
+	case owner == "":
+		return false, fmt.Errorf("trust %s: %w", issuer, ErrNoProvider)
+	}
+	all := maps.Clone(tags)
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[ownerTag] = owner
 	// No thumbprints: IAM verifies the issuer's certificate by its own store.
 	err = untilConsistent(ctx, nil, func(ctx context.Context) error {
 		_, err := r.client.CreateOpenIDConnectProvider(ctx, &iam.CreateOpenIDConnectProviderInput{
-			Url: aws.String(issuer), ClientIDList: []string{policy.Audience}, Tags: tagList(tags),
+			Url: aws.String(issuer), ClientIDList: []string{policy.Audience}, Tags: tagList(all),
 		})
 		return err
 	})
-	if code(err) == codeExists {
-		return false, nil
-	}
-	if err != nil {
+	if err != nil && code(err) != codeExists {
 		return false, fmt.Errorf("create OIDC provider for %s: %w", issuer, err)
 	}
-	return true, nil
+	return err == nil, nil
 }
 
-// DeleteProvider deletes the OIDC provider; one that is gone already is fine.
-func (r *Roles) DeleteProvider(ctx context.Context, arn string) error {
-	err := untilConsistent(ctx, nil, func(ctx context.Context) error {
+// DeleteProvider deletes the OIDC provider if the role has made it.
+func (r *Roles) DeleteProvider(ctx context.Context, arn, owner string) error {
+	known, madeBy, err := r.provider(ctx, arn)
+	if err != nil || !known || madeBy != owner {
+		return err
+	}
+	err = untilConsistent(ctx, nil, func(ctx context.Context) error {
 		_, err := r.client.DeleteOpenIDConnectProvider(ctx, &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})
 		return gone(err)
 	})
@@ -54,6 +59,20 @@ func (r *Roles) DeleteProvider(ctx context.Context, arn string) error {
 		return fmt.Errorf("delete OIDC provider %s: %w", arn, err)
 	}
 	return nil
+}
+
+// provider reports whether IAM knows the OIDC provider, and which role made it.
+func (r *Roles) provider(ctx context.Context, arn string) (known bool, owner string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	out, err := r.client.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})
+	if code(err) == codeMissing {
+		return false, "", nil
+	}
+	if err != nil {
+		return false, "", fmt.Errorf("read OIDC provider %s: %w", arn, err)
+	}
+	return true, tagMap(out.Tags)[ownerTag], nil
 }
 
 // explain says which part of a change an error belongs to.

@@ -22,6 +22,9 @@ var ErrNotFound = errors.New("not found")
 // ErrExists says that a role of the name is there already.
 var ErrExists = errors.New("already exists")
 
+// ErrNoProvider says that IAM does not know the issuer.
+var ErrNoProvider = errors.New("IAM has no OIDC provider for the issuer")
+
 // Role is the declared state of a role.
 type Role struct {
 	Name        string

@@ -94,7 +94,7 @@ func TestDescribeWorld(t *testing.T) {
 	if len(all.Subnets) != 6 {
 		t.Errorf("got %d subnets, want 6", len(all.Subnets))
 	}
-	groups := must2(f.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{filter("tag:kubernetes.io/cluster/prod", "owned")}}))(t)
+	groups := must2(f.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{filter("tag:karpenter.sh/discovery", "prod")}}))(t)
 	if len(groups.SecurityGroups) != 1 || *groups.SecurityGroups[0].GroupName != "node" {
 		t.Errorf("node groups = %+v", groups.SecurityGroups)
 	}

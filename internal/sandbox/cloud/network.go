@@ -64,6 +64,12 @@ func newNetwork(region, account, cluster string, previous *network) *network {
 		"kubernetes.io/cluster/" + cluster: "owned",
 		"karpenter.sh/discovery":           cluster,
 	})
+	// EKS makes this one with the cluster; its tag is one that only AWS can set.
+	n.addGroup(base, "eks-cluster-sg-"+cluster, "EKS created security group applied to the control plane", map[string]string{
+		"Name":                             "eks-cluster-sg-" + cluster,
+		"kubernetes.io/cluster/" + cluster: "owned",
+		"aws:eks:cluster-name":             cluster,
+	})
 	if previous != nil {
 		n.keepAddresses(previous)
 	}

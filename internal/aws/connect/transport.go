@@ -1,4 +1,4 @@
-package aws
+package connect
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"io"
 	"net/http"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
@@ -15,18 +15,18 @@ import (
 // body from elsewhere has ended, then takes the request for broken and closes the
 // connection under the answer. Endpoints near enough to answer at once, as on
 // loopback, would cost a retry every few calls.
-type memoryBodies struct{ client awssdk.HTTPClient }
+type memoryBodies struct{ client aws.HTTPClient }
 
-func withMemoryBodies(cfg awssdk.Config) awssdk.Config {
-	client := cfg.HTTPClient
+// WithMemoryBodies returns a client that sends requests as memoryBodies says;
+// nil stands for the SDK's own client.
+func WithMemoryBodies(client aws.HTTPClient) aws.HTTPClient {
 	if client == nil {
 		client = awshttp.NewBuildableClient()
 	}
-	cfg.HTTPClient = memoryBodies{client}
-	return cfg
+	return memoryBodies{client}
 }
 
-// Do sends the request. All requests of this package are small.
+// Do sends the request. All requests to AWS that we make are small.
 func (m memoryBodies) Do(r *http.Request) (*http.Response, error) {
 	if r.Body != nil && r.ContentLength > 0 {
 		body, err := io.ReadAll(io.LimitReader(r.Body, r.ContentLength))

@@ -1,4 +1,4 @@
-package aws
+package connect
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // sent is a client that keeps the request.
@@ -29,7 +27,7 @@ func TestBodiesAreSentFromMemory(t *testing.T) {
 				r.Body = struct{ io.ReadCloser }{r.Body} // as opaque as the SDK's
 			}
 			client := &sent{}
-			if _, err := (memoryBodies{client}).Do(r); err == nil {
+			if _, err := WithMemoryBodies(client).Do(r); err == nil {
 				t.Error("the client's error is gone")
 			}
 			if body == nil {
@@ -43,16 +41,5 @@ func TestBodiesAreSentFromMemory(t *testing.T) {
 				t.Errorf("body = %q, %v", text, err)
 			}
 		})
-	}
-}
-
-func TestNoCallIsRetriedWithoutReason(t *testing.T) {
-	for range 5 {
-		f := startWith(t, offer.EmbeddedCSV())
-		f.market(t, nil)
-		const pages = 14 // of a hundred instance types each
-		if got := f.calls("DescribeInstanceTypes", ""); got > pages {
-			t.Errorf("instance types were asked for %d times, want at most %d", got, pages)
-		}
 	}
 }
