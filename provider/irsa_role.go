@@ -59,19 +59,22 @@ func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
 	if err := r.complete(ctx, &m, where); err != nil {
 		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
 		return
 	}
-	record, err := r.trustIssuer(ctx, roles, &m)
+	created, err := r.trustIssuer(ctx, roles, &m)
 	if err == nil {
 		var arn string
-		if arn, err = roles.Create(ctx, m.role()); err == nil {
-			m.ARN = types.StringValue(arn)
-		}
+		arn, err = roles.Create(ctx, m.role())
+		m.ARN = types.StringValue(arn)
+	}
+	if err != nil && created {
+		err = errors.Join(err, r.dropIssuer(ctx, roles, &m))
 	}
 	if err != nil {
-		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), r.undoIssuer(ctx, roles, record, err)))
+		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
 		return
 	}
 	setName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
@@ -97,18 +100,8 @@ func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		return
 	}
 	m.ARN = before.ARN
-	record, diags := loadIssuerRecord(ctx, req.Private)
-	resp.Diagnostics.Append(diags...)
-	err := r.complete(ctx, &m, where)
-	if err == nil && !m.OIDCProviderARN.Equal(before.OIDCProviderARN) || m.CreateOIDCProvider.ValueBool() && !before.CreateOIDCProvider.ValueBool() {
-		record, err = r.trustIssuer(ctx, roles, &m)
-	}
-	if err == nil {
-		err = roles.Update(ctx, before.role(), m.role())
-	}
-	if err == nil {
-		err = r.annotate(ctx, before, m)
-	}
+	record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
+	err := r.change(ctx, roles, where, &before, &m)
 	if err != nil {
 		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
 		return
@@ -118,14 +111,31 @@ func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
+// change does the steps of an update in the order in which they depend on each other.
+func (r *irsaRole) change(ctx context.Context, roles *irsa.Roles, where place, before, now *irsaModel) error {
+	if err := r.complete(ctx, now, where); err != nil {
+		return err
+	}
+	if _, err := r.trustIssuer(ctx, roles, now); err != nil {
+		return err
+	}
+	if err := roles.Update(ctx, before.role(), now.role()); err != nil {
+		return err
+	}
+	if !now.OIDCProviderARN.Equal(before.OIDCProviderARN) {
+		if err := r.dropIssuer(ctx, roles, before); err != nil {
+			return err
+		}
+	}
+	return r.annotate(ctx, *before, *now)
+}
+
 // Delete removes the role, its own policies and annotations, and the OIDC
 // provider if this role has created it.
 func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	ctx = r.session.Mask(ctx)
 	var m irsaModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	record, diags := loadIssuerRecord(ctx, req.Private)
-	resp.Diagnostics.Append(diags...)
 	roles, _ := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
@@ -134,8 +144,8 @@ func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	if err == nil {
 		err = roles.Delete(ctx, m.role())
 	}
-	if err == nil && record.Created != "" && m.CreateOIDCProvider.ValueBool() {
-		err = roles.DeleteProvider(ctx, record.Created)
+	if err == nil {
+		err = r.dropIssuer(ctx, roles, &m)
 	}
 	if err != nil {
 		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))

@@ -7,6 +7,10 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/irsa"
 )
@@ -15,16 +19,17 @@ import (
 // nothing is recorded has just been imported.
 const issuerKey = "issuer"
 
-// issuerRecord remembers what this role has made besides itself.
+// issuerRecord remembers where the role's issuer came from.
 type issuerRecord struct {
-	// Created is the ARN of the IAM OIDC provider that it has created, if any.
-	Created string `json:"created,omitempty"`
+	// Derived says that the issuer was looked up by the cluster's name: a
+	// cluster that is made anew under the same name has another one.
+	Derived bool `json:"derived,omitempty"`
 }
 
 func (r issuerRecord) save(ctx context.Context, private privateState) diag.Diagnostics {
 	raw, err := json.Marshal(r)
 	if err != nil {
-		return diag.Diagnostics{diag.NewErrorDiagnostic("record the OIDC provider: "+err.Error(), "")}
+		return diag.Diagnostics{diag.NewErrorDiagnostic("record the OIDC issuer: "+err.Error(), "")}
 	}
 	return private.SetKey(ctx, issuerKey, raw)
 }
@@ -34,33 +39,55 @@ func loadIssuerRecord(ctx context.Context, private privateState) (issuerRecord, 
 	var record issuerRecord
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &record); err != nil {
-			diags.AddError("read which OIDC provider the role has made: "+err.Error(), "")
+			diags.AddError("read where the OIDC issuer came from: "+err.Error(), "")
 		}
 	}
 	return record, diags
 }
 
-// trustIssuer makes sure that IAM knows the issuer's OIDC provider.
-func (r *irsaRole) trustIssuer(ctx context.Context, roles *irsa.Roles, m *irsaModel) (issuerRecord, error) {
-	arn := m.OIDCProviderARN.ValueString()
-	known, err := roles.HasProvider(ctx, arn)
-	if err != nil || known {
-		return issuerRecord{}, err
-	}
-	if !m.CreateOIDCProvider.ValueBool() {
-		return issuerRecord{}, fmt.Errorf("IAM has no OIDC provider for %s: set `create_oidc_provider = true`, or create it", m.OIDCIssuerURL.ValueString())
-	}
-	created, err := roles.CreateProvider(ctx, m.OIDCIssuerURL.ValueString(), mapStrings(m.TagsAll))
-	if err != nil || !created {
-		return issuerRecord{}, err
-	}
-	return issuerRecord{Created: arn}, nil
+// issuerIsDerived reports whether the configuration leaves the issuer to the
+// cluster's name.
+func issuerIsDerived(ctx context.Context, config tfsdk.Config, diags *diag.Diagnostics) bool {
+	var url types.String
+	diags.Append(config.GetAttribute(ctx, path.Root("oidc_issuer_url"), &url)...)
+	return url.IsNull()
 }
 
-// undoIssuer takes an OIDC provider back whose role could not be made.
-func (r *irsaRole) undoIssuer(ctx context.Context, roles *irsa.Roles, record issuerRecord, cause error) error {
-	if record.Created == "" {
-		return cause
+// trustIssuer makes sure that IAM knows the issuer's OIDC provider, and reports
+// whether it had to be created.
+func (r *irsaRole) trustIssuer(ctx context.Context, roles *irsa.Roles, m *irsaModel) (created bool, err error) {
+	owner := ""
+	if m.CreateOIDCProvider.ValueBool() {
+		owner = m.Name.ValueString()
 	}
-	return errors.Join(cause, roles.DeleteProvider(ctx, record.Created))
+	created, err = roles.EnsureProvider(ctx, m.OIDCIssuerURL.ValueString(), m.OIDCProviderARN.ValueString(), owner, mapStrings(m.TagsAll))
+	if errors.Is(err, irsa.ErrNoProvider) {
+		err = fmt.Errorf("%w: set `create_oidc_provider = true`, or create it", err)
+	}
+	return created, err
+}
+
+// dropIssuer deletes the OIDC provider that this role has made for its former
+// issuer.
+func (r *irsaRole) dropIssuer(ctx context.Context, roles *irsa.Roles, before *irsaModel) error {
+	if !before.CreateOIDCProvider.ValueBool() {
+		return nil
+	}
+	return roles.DeleteProvider(ctx, before.OIDCProviderARN.ValueString(), before.Name.ValueString())
+}
+
+// refreshIssuer looks an issuer up again that came from the cluster's name. A
+// cluster that cannot be found leaves it as it was recorded.
+func (r *irsaRole) refreshIssuer(ctx context.Context, record issuerRecord, m *irsaModel) {
+	if !record.Derived || m.ClusterName.ValueString() == "" {
+		return
+	}
+	cluster, err := r.session.FindEKS(ctx, m.ClusterName.ValueString())
+	if err != nil {
+		tflog.Warn(ctx, "kept the recorded OIDC issuer", map[string]any{"cluster": m.ClusterName.ValueString(), "error": err.Error()})
+		return
+	}
+	if cluster.Issuer != "" {
+		m.OIDCIssuerURL = types.StringValue(cluster.Issuer)
+	}
 }

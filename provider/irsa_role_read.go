@@ -48,6 +48,9 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		resp.Diagnostics.Append(m.adopt(ctx, live, where, r.session.Config.DefaultTags)...)
 		resp.Diagnostics.Append(issuerRecord{}.save(ctx, resp.Private)...)
 	}
+	record, diags := loadIssuerRecord(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	r.refreshIssuer(ctx, record, &m)
 	resp.Diagnostics.Append(m.refresh(ctx, live)...)
 	if err := r.refreshAnnotation(ctx, &m); err != nil {
 		resp.Diagnostics.Append(irsaError(name, err))

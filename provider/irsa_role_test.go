@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 )
 
 const (
@@ -66,6 +67,7 @@ func TestIRSARoleOfTheAgent(t *testing.T) {
 			{
 				// Somebody has widened a policy and the trust.
 				PreConfig: func() {
+					trustEverybody(t, name)
 					putPolicy(t, name, policy.TerminatePolicy, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`)
 				},
 				Config: roleConfig(name, agent),
@@ -73,7 +75,9 @@ func TestIRSARoleOfTheAgent(t *testing.T) {
 					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(roleAddress, plancheck.ResourceActionUpdate)},
 					PostApplyPostRefresh: empty.PostApplyPostRefresh,
 				},
-				Check: func(*terraform.State) error { return policyLacks(name, policy.TerminatePolicy, `"Action":"*"`) },
+				Check: func(*terraform.State) error {
+					return errors.Join(policyLacks(name, policy.TerminatePolicy, `"Action":"*"`), trusts(name, "system:serviceaccount:packhorse:packhorse-agent"))
+				},
 			},
 			{
 				Config: roleConfig(name, agent+`interruption_queue_arn = "arn:aws:sqs:eu-west-1:123456789012:prod"`), ConfigPlanChecks: empty,
@@ -136,6 +140,22 @@ func TestIRSARoleOfAWorkload(t *testing.T) {
 	})
 }
 
+func TestIRSARoleThatExistsIsNotTakenOver(t *testing.T) {
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noProvider,
+		Steps:                    []resource.TestStep{{Config: roleConfig("packhorse-node", agentAccount), ExpectError: words("IAM role packhorse-node exists already")}},
+	})
+}
+
+func TestIRSARoleNeedsAnOIDCProvider(t *testing.T) {
+	config := byName() + "resource \"packhorse_irsa_role\" \"test\" {\n name = \"lonely\"\n" + agentAccount + "\n}\n"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps:                    []resource.TestStep{{Config: config, ExpectError: words("IAM has no OIDC provider for the issuer: set `create_oidc_provider = true`")}},
+	})
+}
+
 func TestIRSARoleKeepsWhatItDoesNotOwn(t *testing.T) {
 	name := "shared"
 	resource.Test(t, resource.TestCase{
@@ -158,6 +178,7 @@ func TestIRSARoleDisappears(t *testing.T) {
 	name := "vanished"
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noRole(name),
 		Steps: []resource.TestStep{
 			{Config: roleConfig(name, agentAccount)},
 			{
@@ -216,6 +237,33 @@ func TestIRSARoleAnnotatesServiceAccounts(t *testing.T) {
 					}
 				},
 				Config: config, Check: annotated(arn),
+			},
+		},
+	})
+}
+
+// A cluster that is made anew under the same name has another issuer.
+func TestIRSARoleFollowsTheClustersIssuer(t *testing.T) {
+	name := "following"
+	cluster := cloud.Cluster{Name: box.ClusterName, Version: "1.36", Endpoint: box.Host, CA: box.CA, IssuerURL: box.Host, IssuerCA: box.CA}
+	defer box.Cloud.SetCluster(cluster)
+	other := cluster
+	other.IssuerURL = "https://issuer.example.com/id/other"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		CheckDestroy:             noRole(name),
+		Steps: []resource.TestStep{
+			{Config: roleConfig(name, agentAccount)},
+			{
+				PreConfig: func() { box.Cloud.SetCluster(other) },
+				Config:    roleConfig(name, agentAccount),
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(roleAddress, plancheck.ResourceActionUpdate)},
+					PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+				},
+				ConfigStateChecks: []statecheck.StateCheck{
+					roleState("oidc_provider_arn", knownvalue.StringExact("arn:aws:iam::123456789012:oidc-provider/issuer.example.com/id/other")),
+				},
 			},
 		},
 	})
@@ -300,6 +348,15 @@ func trusts(role string, subjects ...string) error {
 	return nil
 }
 
+func trustEverybody(t *testing.T, role string) {
+	t.Helper()
+	_, err := roles.UpdateAssumeRolePolicy(t.Context(), &iam.UpdateAssumeRolePolicyInput{RoleName: aws.String(role), PolicyDocument: aws.String(
+		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"*"},"Action":"sts:AssumeRole"}]}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func putPolicy(t *testing.T, role, name, document string) {
 	t.Helper()
 	_, err := roles.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String(role), PolicyName: aws.String(name), PolicyDocument: aws.String(document)})
@@ -325,10 +382,15 @@ func noRole(name string) resource.TestCheckFunc {
 		if !errors.As(err, &missing) {
 			return fmt.Errorf("role %s is still there: %v", name, err)
 		}
-		providers, err := roles.ListOpenIDConnectProviders(ctx, &iam.ListOpenIDConnectProvidersInput{})
-		if err == nil && len(providers.OpenIDConnectProviderList) > 0 {
-			err = fmt.Errorf("role %s has left OIDC provider %s", name, *providers.OpenIDConnectProviderList[0].Arn)
-		}
-		return err
+		return noProvider(nil)
 	}
+}
+
+// noProvider checks that IAM has no OIDC provider.
+func noProvider(*terraform.State) error {
+	providers, err := roles.ListOpenIDConnectProviders(context.Background(), &iam.ListOpenIDConnectProvidersInput{})
+	if err == nil && len(providers.OpenIDConnectProviderList) > 0 {
+		err = fmt.Errorf("OIDC provider %s is left", *providers.OpenIDConnectProviderList[0].Arn)
+	}
+	return err
 }
