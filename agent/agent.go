@@ -117,26 +117,22 @@ func (a *Agent) watch(ctx context.Context) error {
 	}
 }
 
-// sweepLoop removes what no machine uses any more.
+// sweepLoop removes what no machine uses any more, on start and every interval.
 func (a *Agent) sweepLoop(ctx context.Context) error {
-	ticker := time.NewTicker(sweepInterval)
-	defer ticker.Stop()
 	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-		if err := a.sweep(ctx); err != nil && ctx.Err() == nil {
-			a.log.Warn("left unused cloud resources for later", "error", err)
+		a.sweep(ctx)
+		if err := sleep(ctx, a.options.Interval); err != nil {
+			return err
 		}
 	}
 }
 
-func (a *Agent) sweep(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, cloudTimeout)
+func (a *Agent) sweep(ctx context.Context) {
+	call, cancel := context.WithTimeout(ctx, cloudTimeout)
 	defer cancel()
-	return a.cloud.Sweep(ctx)
+	if err := a.cloud.Sweep(call); err != nil && ctx.Err() == nil {
+		a.log.Warn("left unused cloud resources for later", "error", err)
+	}
 }
 
 // signal is a dirty bit that can be waited for.

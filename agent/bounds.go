@@ -20,7 +20,6 @@ const (
 	// planRounds bounds how often a turn plans anew because a cloud refused.
 	planRounds = 8
 
-	sweepInterval = 10 * time.Minute
 	// assumptionTTL is how long the agent trusts what it did over what its caches say.
 	assumptionTTL = 30 * time.Second
 	// avoidTime is how long an offering is avoided after its machine did not come up.

@@ -190,10 +190,17 @@ func TestProvisionerDeletion(t *testing.T) {
 		if f := r.Provisioner("default").Finalizers; !slices.Equal(f, []string{api.Finalizer}) {
 			t.Errorf("finalizers %v while it has nodes", f)
 		}
+		swept := r.Sweeps()
+		if swept == 0 {
+			t.Error("nothing was swept on start")
+		}
 		r.DeleteProvisioner("default")
 		r.until("the Provisioner is gone", func() bool {
 			if r.Provisioner("default") != nil {
 				return false
+			}
+			if r.Sweeps() == swept {
+				t.Fatal("it went before its cloud resources")
 			}
 			if len(r.ours()) > 0 || len(r.Machines()) > 0 {
 				t.Fatalf("it went before its nodes\n%s", r.describe())

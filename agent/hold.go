@@ -31,6 +31,9 @@ func (a *Agent) releaseProvisioners(ctx context.Context, v *view) {
 			a.ledger.unsettled()
 			continue
 		}
+		if !has {
+			a.sweep(ctx) // once the Provisioner is gone, the agent may be too
+		}
 		if err := a.setFinalizer(ctx, p, has); err != nil && ctx.Err() == nil {
 			a.log.Warn("left a Provisioner's finalizer for later", "provisioner", p.raw.Name, "error", err)
 		}

@@ -248,6 +248,13 @@ func (w *World) Launches() []offer.Order {
 	return slices.Clone(w.launches)
 }
 
+// Sweeps returns how often a process asked for unused resources to be removed.
+func (w *World) Sweeps() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sweeps
+}
+
 // Events returns the events of one reason, oldest first.
 func (w *World) Events(reason string) []Event {
 	w.mu.Lock()
