@@ -7,6 +7,7 @@ const (
 	cloudTimeout   = 2 * time.Minute
 	clusterTimeout = 15 * time.Second
 
+	marketsAtOnce  = 8  // Provisioners
 	launchesAtOnce = 8  // orders
 	nodesAtOnce    = 16 // Node objects of one order
 	bindsAtOnce    = 64 // pods, of all nodes together

@@ -78,7 +78,7 @@ func (a *Agent) launch(ctx context.Context, v *view, plan *decide.Plan) *launche
 	g.SetLimit(launchesAtOnce)
 	for _, o := range all {
 		g.Go(func() error {
-			o.err = a.fill(ctx, fresh, o, out)
+			o.err = a.fill(ctx, v, o, out)
 			return nil
 		})
 	}
@@ -89,7 +89,7 @@ func (a *Agent) launch(ctx context.Context, v *view, plan *decide.Plan) *launche
 
 // fill has one order served: it buys the machines, creates their Node objects and
 // binds the pods.
-func (a *Agent) fill(ctx context.Context, fresh *verifier, o *order, out *launched) error {
+func (a *Agent) fill(ctx context.Context, v *view, o *order, out *launched) error {
 	if err := a.holdProvisioner(ctx, o.by); err != nil {
 		return err
 	}
@@ -104,6 +104,7 @@ func (a *Agent) fill(ctx context.Context, fresh *verifier, o *order, out *launch
 	if o.missing > 0 {
 		out.fellShort()
 	}
+	fresh := a.verify(v) // buying takes seconds
 	var g errgroup.Group
 	g.SetLimit(nodesAtOnce)
 	for i, instance := range delivery.Instances[:min(len(delivery.Instances), len(o.machines))] {

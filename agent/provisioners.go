@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -50,16 +51,18 @@ func (a *Agent) provisioners(ctx context.Context) []*provisioner {
 	for _, raw := range a.cluster.Provisioners() {
 		p := &provisioner{raw: raw, spec: raw.Defaulted()}
 		p.resolve(templates)
-		if p.blocked == "" {
-			a.readMarket(ctx, p)
-		}
+		out = append(out, p)
+	}
+	a.readMarkets(ctx, out)
+	for _, p := range out {
+		raw := p.raw
+		p.market.Types = a.history.withoutAvoided(p.market.Types)
 		if until, message := a.history.paused(raw.Name); p.blocked == "" && message != "" {
 			p.block(reasonLaunch, fmt.Sprintf("%s; tried again at %s", message, until.UTC().Format(time.TimeOnly)))
 		}
 		if raw.DeletionTimestamp != nil {
 			p.block(reasonDeleting, "the Provisioner is being deleted")
 		}
-		out = append(out, p)
 	}
 	for _, r := range a.cluster.Rejected() {
 		if r.Object.Kind == api.ProvisionerKind {
@@ -113,6 +116,21 @@ func (p *provisioner) resolve(templates map[string]*api.AWSNodeTemplate) {
 	}
 }
 
+// readMarkets asks the cloud on behalf of all that are not blocked.
+func (a *Agent) readMarkets(ctx context.Context, all []*provisioner) {
+	var g errgroup.Group
+	g.SetLimit(marketsAtOnce)
+	for _, p := range all {
+		if p.blocked == "" {
+			g.Go(func() error {
+				a.readMarket(ctx, p)
+				return nil
+			})
+		}
+	}
+	_ = g.Wait() // a market that cannot be read blocks its Provisioner
+}
+
 func (a *Agent) readMarket(ctx context.Context, p *provisioner) {
 	ctx, cancel := context.WithTimeout(ctx, cloudTimeout)
 	defer cancel()
@@ -122,7 +140,6 @@ func (a *Agent) readMarket(ctx context.Context, p *provisioner) {
 		a.log.Warn("read no market", "provisioner", p.raw.Name, "error", err)
 		return
 	}
-	m.Types = a.history.withoutAvoided(m.Types)
 	p.market = m
 	switch {
 	case m.Blocked != "":

@@ -55,7 +55,11 @@ func (a *Agent) provisionerStatus(v *view, p *provisioner) api.ProvisionerStatus
 	if t, ok := a.ledger.lastScale(p.raw.Name); ok {
 		status.LastScaleTime = ptr.To(metav1.NewTime(t).Rfc3339Copy())
 	}
-	meta.SetStatusCondition(&status.Conditions, p.ready(used))
+	ready := p.ready(used)
+	if was := meta.FindStatusCondition(status.Conditions, conditionReady); was != nil && was.Reason == reasonMarket && ready.Reason == reasonMarket {
+		ready.Message = was.Message // each failure has a request id of its own: writing that would be a change, and the next turn
+	}
+	meta.SetStatusCondition(&status.Conditions, ready)
 	if c := p.raw.Spec.Consolidation; c != nil && ptr.Deref(c.Enabled, false) {
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 			Type: conditionConsolidation, Status: metav1.ConditionFalse, Reason: "NotImplemented",

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -136,5 +138,27 @@ func TestInitialization(t *testing.T) {
 		r.never(5*time.Minute, "the node is initialized", r.allUp)
 		r.Untaint(r.ours()[0].Name, agent.Key)
 		r.until("the node is initialized", r.allUp)
+	})
+}
+
+// A cloud that answers each question with another error is not asked without end.
+func TestUnreadableMarketDoesNotSpin(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		var asked atomic.Int32
+		r.start(Options{}, func(call string, when sim.When) error {
+			if call == "Market" && when == sim.Before {
+				return fmt.Errorf("request %d was denied", asked.Add(1))
+			}
+			return nil
+		})
+		time.Sleep(10 * time.Minute)
+		if got := asked.Load(); got > 60 {
+			t.Errorf("asked %d times in ten minutes", got)
+		}
+		ready := meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionReady)
+		if ready == nil || ready.Reason != reasonMarket || !strings.Contains(ready.Message, "was denied") {
+			t.Errorf("condition %+v, want reason %s with the cloud's words", ready, reasonMarket)
+		}
 	})
 }

@@ -14,6 +14,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	a.lastTurn.Store(began.UnixNano())
 	a.retry.Store(false)
 	v := a.observe(ctx)
+	a.history.arrivals(v.snapshot, began)
 	if a.ledger.due(a.options.Interval) {
 		a.account(ctx, v)
 		v = a.observe(ctx)
