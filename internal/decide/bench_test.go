@@ -61,6 +61,7 @@ func BenchmarkDecide(b *testing.B) {
 			w := newWorld(b, types)
 			usual(w, onDemand)
 			c.given(w)
+			w.in.Settings.NodeCost = DefaultNodeCost
 			w.in.Snapshot.Sort()
 			b.ReportAllocs()
 			var plan Plan

@@ -38,10 +38,14 @@ type Provisioner struct {
 
 // Settings are the knobs of a decision.
 type Settings struct {
-	// NodeCost is the cost of having one more machine, beyond its price.
+	// NodeCost is the cost of having one more machine, beyond its price: agents,
+	// addresses, images. It makes near-ties go to fewer machines.
 	NodeCost offer.Price
 	// StartupTimeout is how long a machine may take to come up.
 	StartupTimeout time.Duration
 	// PackingBudget bounds the effort spent on improving a plan; 0 means the default.
 	PackingBudget time.Duration
 }
+
+// DefaultNodeCost is a tenth of a cent per hour.
+const DefaultNodeCost offer.Price = 1000

@@ -38,6 +38,13 @@ func (b bitset) keep(o bitset) {
 	}
 }
 
+// remove removes what is in o.
+func (b bitset) remove(o bitset) {
+	for i := range b {
+		b[i] &^= o[i]
+	}
+}
+
 // all calls yield with each element in ascending order until it returns false.
 func (b bitset) all(yield func(int) bool) {
 	for i, w := range b {

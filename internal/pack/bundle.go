@@ -267,18 +267,11 @@ func (s *solver) jointOptions(parts []part, pin match.Requirements) *options {
 		for k := range out.residual {
 			merged, ok := s.merge(out.residual[k], o.residual[k])
 			if !ok {
-				s.exclude(out.columns, s.sellers[k])
+				out.columns.remove(s.sellers[k].mask)
 				continue
 			}
 			out.residual[k] = merged
 		}
 	}
 	return out
-}
-
-// exclude removes the columns of a seller.
-func (s *solver) exclude(b bitset, p *seller) {
-	for k := p.columns[0]; k < p.columns[1]; k++ {
-		b[k>>6] &^= 1 << (k & 63)
-	}
 }

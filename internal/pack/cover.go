@@ -33,8 +33,12 @@ const (
 	byBalance              // what leaves the rest of the machine best proportioned
 )
 
-// candidatesPerStep is how many columns a machine is filled for, to compare.
-const candidatesPerStep = 8
+// How many columns a machine is filled for, to compare: at least leastCandidates,
+// and more where there are few lots, so that the effort stays about the same.
+const (
+	leastCandidates = 10
+	fillsPerStep    = 2048
+)
 
 func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *cover {
 	c := &cover{s: s, sellers: sellers, budget: b.clone(), style: st}
@@ -46,11 +50,23 @@ func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *c
 			c.left = append(c.left, l.n)
 		}
 	}
-	slices.SortStableFunc(c.order, func(i, j int) int { return cmp.Compare(c.lots[j].size, c.lots[i].size) })
+	// Important pods first, in case that limits do not allow all.
+	slices.SortStableFunc(c.order, func(i, j int) int {
+		return cmp.Or(cmp.Compare(c.lots[j].priority(), c.lots[i].priority()), cmp.Compare(c.lots[j].size, c.lots[i].size))
+	})
 	c.columns = c.candidates()
 	c.worth = make([]float64, len(c.lots))
 	c.rate = make([]float64, len(c.columns))
 	return c
+}
+
+// priority is that of the load's most important pod.
+func (l *lot) priority() int32 {
+	highest := l.parts[0].class.template.Priority
+	for _, p := range l.parts[1:] {
+		highest = max(highest, p.class.template.Priority)
+	}
+	return highest
 }
 
 func anyIn(b bitset, span [2]int) bool {
@@ -264,8 +280,11 @@ func worthOfVector(v []int64, y []float64) float64 {
 func (c *cover) bestFor(seed int) *machine {
 	var best *machine
 	bestScore := 0.0
-	for _, k := range c.promising(seed) {
-		m := c.fill(k, seed)
+	for _, j := range c.promising(seed) {
+		if best != nil && bestScore*c.rate[j] >= 1 {
+			continue // even a full machine of this column gets less for its price
+		}
+		m := c.fill(c.columns[j], seed)
 		if m == nil {
 			continue
 		}
@@ -282,11 +301,11 @@ func (c *cover) score(m *machine) float64 {
 	for _, it := range m.items {
 		worth += float64(float64(it.n) * c.worth[it.lot.index])
 	}
-	return worth / float64(c.s.columns[m.column].price+int64(c.s.problem.NodeCost)+1)
+	return worth / float64(max(1, c.costOf(m)))
 }
 
-// promising lists the candidates that hold the lot, the best rates first, and
-// among them the cheapest that holds all that is left.
+// promising lists the candidates (as indices of columns) that hold the lot, the best rates first, of
+// equal ones the largest first, and among them the cheapest that holds all that is left.
 func (c *cover) promising(seed int) []int {
 	mask := c.lots[seed].mask
 	var able []int
@@ -295,15 +314,16 @@ func (c *cover) promising(seed int) []int {
 			able = append(able, j)
 		}
 	}
-	slices.SortStableFunc(able, func(a, b int) int { return cmp.Compare(c.rate[a], c.rate[b]) })
-	var out []int
-	for _, j := range able[:min(len(able), candidatesPerStep)] {
-		out = append(out, c.columns[j])
+	slices.SortStableFunc(able, func(a, b int) int {
+		return cmp.Or(cmp.Compare(c.rate[a], c.rate[b]), cmp.Compare(c.s.columns[c.columns[b]].price, c.s.columns[c.columns[a]].price))
+	})
+	most := leastCandidates + fillsPerStep/len(c.order)
+	if len(able) <= most {
+		return able
 	}
-	if len(able) > candidatesPerStep {
-		if k, ok := c.last(able); ok && !slices.Contains(out, k) {
-			out = append(out, k)
-		}
+	out := able[:most:most]
+	if j, ok := c.last(able); ok && !slices.Contains(out, j) {
+		out = append(out, j)
 	}
 	return out
 }
@@ -316,9 +336,9 @@ func (c *cover) last(able []int) (int, bool) {
 	}
 	best, found := 0, false
 	for _, j := range able {
-		k := c.columns[j]
-		if fits(all, c.s.columns[k].room) && (!found || c.s.columns[k].price < c.s.columns[best].price) {
-			best, found = k, true
+		col := &c.s.columns[c.columns[j]]
+		if fits(all, col.room) && (!found || col.price < c.s.columns[c.columns[best]].price) {
+			best, found = j, true
 		}
 	}
 	return best, found

@@ -77,12 +77,8 @@ func (m *machine) add(l *lot, n int64, residual int) {
 // newMachine returns an empty machine of a column.
 func (s *solver) newMachine(column int) *machine {
 	c := &s.columns[column]
-	m := &machine{seller: s.sellers[c.provisioner], column: column, used: make([]int64, len(s.space.names)), host: s.daemonHost(c), mask: newBitset(len(s.columns))}
-	m.residual = s.intern(s.residualOf(m.seller.has))
-	for k := m.seller.columns[0]; k < m.seller.columns[1]; k++ {
-		m.mask.add(k)
-	}
-	return m
+	p := s.sellers[c.provisioner]
+	return &machine{seller: p, column: column, used: make([]int64, len(s.space.names)), host: s.daemonHost(c), mask: p.mask.clone(), residual: p.residual}
 }
 
 // clone returns a machine of the same content that shares nothing.

@@ -37,6 +37,9 @@ type seller struct {
 	limits  amount.List
 	used    []int64 // capacity of its nodes, by the solver's space
 	columns [2]int  // range of its columns
+	mask    bitset  // the same as a set
+	// residual is what its machines' labels must be before any pod is on them.
+	residual int
 	// checked are keys that podOverrides leave to each pod.
 	checked []string
 }

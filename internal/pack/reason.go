@@ -86,11 +86,7 @@ func (s *solver) whyNot(c *class, o *options, p *seller) match.Miss {
 // fittingOf returns the columns of one seller that hold the class.
 func (s *solver) fittingOf(c *class, o *options, p *seller) bitset {
 	out := s.fitting(c.need, c.host, c.devices, o)
-	own := newBitset(len(s.columns))
-	for k := p.columns[0]; k < p.columns[1]; k++ {
-		own.add(k)
-	}
-	out.keep(own)
+	out.keep(p.mask)
 	return out
 }
 

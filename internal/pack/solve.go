@@ -2,6 +2,7 @@ package pack
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -12,8 +13,8 @@ func Solve(p *Problem) *Layout {
 	s := newSolver(p)
 	s.settleReserved()
 	s.rounds()
-	if s.limitsBind() {
-		// Somebody goes without: the important ones first.
+	if s.unjust() {
+		// The limits do not allow all: the important ones first.
 		if again := byPriority(p); again != nil {
 			s = again
 		}
@@ -44,9 +45,16 @@ func byPriority(p *Problem) *solver {
 	return s
 }
 
-// limitsBind reports whether a pod went without a place because of a limit.
-func (s *solver) limitsBind() bool {
-	return slices.ContainsFunc(s.classes, func(c *class) bool { return c.left > 0 && c.limited })
+// unjust reports whether a pod went without a place because of a limit while a
+// machine is bought for a less important one.
+func (s *solver) unjust() bool {
+	least := int32(math.MaxInt32)
+	for _, m := range s.machines {
+		for _, p := range m.placed {
+			least = min(least, p.class.template.Priority)
+		}
+	}
+	return slices.ContainsFunc(s.classes, func(c *class) bool { return c.left > 0 && c.limited && c.template.Priority > least })
 }
 
 // settleReserved puts pods onto the nodes where room was kept for them.

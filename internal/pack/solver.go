@@ -82,6 +82,13 @@ func newSolver(p *Problem) *solver {
 		s.columns = append(s.columns, p.columnsOf(s.space)...)
 		p.columns[1] = len(s.columns)
 	}
+	for _, p := range s.sellers {
+		p.residual = s.intern(s.residualOf(p.has))
+		p.mask = newBitset(len(s.columns))
+		for k := p.columns[0]; k < p.columns[1]; k++ {
+			p.mask.add(k)
+		}
+	}
 	s.constrain()
 	s.nodes = s.newNodes()
 	s.chargeDaemons()
