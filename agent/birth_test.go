@@ -1,12 +1,15 @@
 package agent
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -39,4 +42,72 @@ func TestBirth(t *testing.T) {
 			t.Errorf("%d events %s, want one for each pod", got, eventNominated)
 		}
 	})
+}
+
+// With podBinding Scheduler the pods are left to kube-scheduler, and nothing is
+// bought twice while they wait for it.
+func TestPodBindingScheduler(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.PodBinding = api.BindScheduler }))
+		r.start(Options{}, func(call string, _ sim.When) error {
+			if call == "Bind" {
+				t.Error("the agent binds a pod")
+			}
+			return nil
+		})
+		r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("500m", "1Gi")})
+		r.until("the workload runs", r.allRun("web", 3))
+		time.Sleep(time.Minute)
+		if got := len(r.Launches()); got != 1 {
+			t.Errorf("placed %d orders, want 1", got)
+		}
+	})
+}
+
+// A pod that fits a node that is up is left to kube-scheduler, even if that is slow.
+func TestRoomOnNodeThatIsUp(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"m5.2xlarge"} }),
+			sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("500m", "1Gi")})
+		r.Deploy(sim.Workload{Name: "more", Replicas: 4, Spec: sim.Requests("500m", "1Gi")})
+		r.until("the others run", r.allRun("more", 4))
+		time.Sleep(time.Minute)
+		if got := len(r.Launches()); got != 1 {
+			t.Errorf("placed %d orders, want none for pods that had room", got)
+		}
+	})
+}
+
+// An instance whose name the cloud does not tell in time gets its node later, and
+// nothing is bought in the meantime.
+func TestInstanceWithoutName(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		process := r.Connect(nil)
+		a := New(process.Cluster, nameless{process.Cloud}, Options{}, r.log)
+		ctx, cancel := context.WithCancel(r.Context())
+		done := make(chan error)
+		go func() { done <- a.Run(ctx) }()
+		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("500m", "1Gi")})
+		r.until("the workload runs", r.allRun("web", 2))
+		if got := len(r.Machines()); got != 1 {
+			t.Errorf("%d machines, want 1", got)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// nameless delivers instances without their names, which a later listing tells.
+type nameless struct{ *sim.Cloud }
+
+func (c nameless) Launch(ctx context.Context, o offer.Order) (offer.Delivery, error) {
+	d, err := c.Cloud.Launch(ctx, o)
+	d.Instances = slices.Clone(d.Instances)
+	for i := range d.Instances {
+		d.Instances[i].NodeName = ""
+	}
+	return d, err
 }

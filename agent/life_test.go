@@ -202,3 +202,20 @@ func TestKeptNodeSaysWhy(t *testing.T) {
 		})
 	})
 }
+
+// A node whose replacement is lost before it is up is kept until there is another.
+func TestLostReplacement(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", expireAfter(600)), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("700m", "1Gi")})
+		old := r.ours()[0].Name
+		r.until("a replacement is there", func() bool { return len(r.ours()) == 2 })
+		for _, n := range r.ours() {
+			if n.Name != old {
+				r.DeleteNode(n.Name)
+			}
+		}
+		r.until("the node is kept", func() bool { return len(r.Events(eventKept)) > 0 })
+		r.until("it is replaced after all", r.gone(old))
+		r.until("the workload runs", r.allRun("web", 1))
+	})
+}
