@@ -20,8 +20,8 @@ var passingTaints = []string{
 	"node.cloudprovider.kubernetes.io/uninitialized",
 }
 
-// initialize labels the nodes that have come up.
-func (a *Agent) initialize(ctx context.Context, v *view) {
+// markInitialized labels the nodes that have come up.
+func (a *Agent) markInitialized(ctx context.Context, v *view) {
 	for i := range v.snapshot.Nodes {
 		n := &v.snapshot.Nodes[i]
 		if n.Provisioner == "" || n.Initialized || n.Deleting {

@@ -19,7 +19,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 		a.account(ctx, v)
 		v = a.observe(ctx)
 	}
-	a.initialize(ctx, v)
+	a.markInitialized(ctx, v)
 	a.release(ctx, v)
 	sum, plan := a.provision(ctx, v)
 	a.explain(plan)

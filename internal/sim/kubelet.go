@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,9 +46,7 @@ func (w *World) registered(m *machine) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: m.NodeName, UID: w.uid(), CreationTimestamp: metav1.Now(), Labels: map[string]string{},
 	}}
-	for key, value := range m.spec.Labels {
-		n.Labels[key] = value
-	}
+	maps.Copy(n.Labels, m.spec.Labels)
 	n.Spec.Taints = slices.Clone(m.spec.Taints)
 	return n
 }

@@ -18,14 +18,15 @@ var version = "dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := rootCommand().ExecuteContext(ctx); err != nil {
-		if !errors.Is(err, errFindings) {
-			fmt.Fprintln(os.Stderr, "Error:", err)
-		}
-		stop()
-		os.Exit(1)
+	err := rootCommand().ExecuteContext(ctx)
+	stop()
+	if err == nil {
+		return
 	}
+	if !errors.Is(err, errFindings) {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+	}
+	os.Exit(1)
 }
 
 func rootCommand() *cobra.Command {
