@@ -1,5 +1,7 @@
 package pack
 
+import "math"
+
 // duals solves the resource relaxation of buying machines for a demand:
 //
 //	maximise   Σ demand[r]·y[r]
@@ -11,16 +13,65 @@ package pack
 // phase is needed. Products are rounded one by one, so that the result does not
 // depend on whether the processor fuses them.
 func duals(demand []float64, room [][]float64, price []float64) []float64 {
-	width := len(demand)
-	t := tableau{rows: make([][]float64, len(room)), basis: make([]int, len(room)), cost: make([]float64, width+1), column: make([]int, width)}
-	for r := range demand {
-		t.cost[r] = demand[r]
-		t.column[r] = r
+	t := solve(demand, room, price)
+	y := make([]float64, len(demand))
+	for i, b := range t.basis {
+		if b < len(y) {
+			y[b] = max(0, t.rows[i][len(y)])
+		}
 	}
-	for i := range room {
+	return y
+}
+
+// ceiling returns a proven upper bound on what one machine can hold of loads of
+// the given worth, fractions of loads included:
+//
+//	maximise   Σ worth[c]·x[c]
+//	subject to Σ need[r][c]·x[c] ≤ room[r]  for each r,  x ≥ 0
+//
+// Whatever the simplex method leaves unfinished or rounds, the bound holds: the
+// prices π of the resources that it ends with are raised until they pay for every
+// load, and then no machine's content is worth more than Σ room[r]·π[r].
+func ceiling(worth []float64, need [][]float64, room []float64) float64 {
+	t := solve(worth, need, room)
+	prices := make([]float64, len(room))
+	for j, v := range t.column {
+		if v >= len(worth) {
+			prices[v-len(worth)] = max(0, -t.cost[j])
+		}
+	}
+	raise := 1.0
+	for c, w := range worth {
+		pays := 0.0
+		for r, p := range prices {
+			pays += float64(need[r][c] * p)
+		}
+		if pays < w {
+			if pays <= 0 {
+				return math.Inf(1)
+			}
+			raise = max(raise, w/pays)
+		}
+	}
+	total := 0.0
+	for r, p := range prices {
+		total += float64(room[r] * p)
+	}
+	return total * raise
+}
+
+// solve maximises target·y subject to rows·y ≤ limit and y ≥ 0.
+func solve(target []float64, rows [][]float64, limit []float64) *tableau {
+	width := len(target)
+	t := &tableau{rows: make([][]float64, len(rows)), basis: make([]int, len(rows)), cost: make([]float64, width+1), column: make([]int, width)}
+	for j := range target {
+		t.cost[j] = target[j]
+		t.column[j] = j
+	}
+	for i := range rows {
 		row := make([]float64, width+1)
-		copy(row, room[i])
-		row[width] = price[i]
+		copy(row, rows[i])
+		row[width] = limit[i]
 		t.rows[i] = row
 		t.basis[i] = width + i
 	}
@@ -35,13 +86,7 @@ func duals(demand []float64, room [][]float64, price []float64) []float64 {
 		}
 		t.pivot(leave, enter)
 	}
-	y := make([]float64, width)
-	for i, b := range t.basis {
-		if b < width {
-			y[b] = max(0, t.rows[i][width])
-		}
-	}
-	return y
+	return t
 }
 
 // maxPivots is far above what a program with a handful of resources takes.

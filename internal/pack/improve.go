@@ -25,7 +25,7 @@ func (c *cover) improve() {
 	}
 }
 
-// fullEnough is the use of a resource from which on nothing can be gained.
+// fullEnough is the use of a resource from which on there is little to gain.
 const fullEnough = 0.97
 
 // leastUsed lists the machines with the most room left, that first, at most limit.
@@ -42,7 +42,9 @@ func (c *cover) leastUsed(limit int) []int {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(fill[a], fill[b]) })
-	order = slices.DeleteFunc(order, func(i int) bool { return fill[i] > fullEnough })
+	if len(order) > limit {
+		order = slices.DeleteFunc(order, func(i int) bool { return fill[i] > fullEnough })
+	}
 	return order[:min(len(order), limit)]
 }
 

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -134,21 +135,23 @@ func (s *solver) render(m *machine, slack budget) Machine {
 func (s *solver) candidates(m *machine, slack []int64) []offer.Candidate {
 	var out []offer.Candidate
 	types := map[string]bool{}
-	onDemand := false
+	onDemand := int64(math.MaxInt64)
 	planned := &s.columns[m.column]
 	for k := m.seller.columns[0]; k < m.seller.columns[1]; k++ {
 		col := &s.columns[k]
 		if k != m.column && (!s.holds(k, m) || !s.sameDaemons(k, m.column, m) || !within(col, planned, slack)) {
 			continue
 		}
-		if col.price < planned.price || col.offering.CapacityType == api.CapacitySpot && onDemand {
+		if col.price < planned.price || col.offering.CapacityType == api.CapacitySpot && col.price > onDemand {
 			continue
 		}
 		if !types[col.typ.Name] && len(types) == maxCandidateTypes {
 			continue
 		}
 		types[col.typ.Name] = true
-		onDemand = onDemand || col.offering.CapacityType == api.CapacityOnDemand
+		if col.offering.CapacityType == api.CapacityOnDemand {
+			onDemand = min(onDemand, col.price)
+		}
 		out = append(out, offer.Candidate{InstanceType: col.typ.Name, Zone: col.offering.Zone, CapacityType: col.offering.CapacityType, Price: col.offering.Price})
 	}
 	return moveFirst(out, planned)
