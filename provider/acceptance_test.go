@@ -29,6 +29,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/platform"
 )
 
 // The cluster and the AWS account that all tests of the package share, and
@@ -144,7 +145,7 @@ func install(ctx context.Context, crd api.CRD) error {
 // factories serves the provider in process.
 func factories() map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer, error){
-		"packhorse": providerserver.NewProtocol6WithError(provider.New("test")()),
+		"packhorse": providerserver.NewProtocol6WithError(provider.New("test", platform.Connect)()),
 	}
 }
 

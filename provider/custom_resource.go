@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -13,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
@@ -57,16 +55,16 @@ func (r *customResource) Create(ctx context.Context, req resource.CreateRequest,
 	ctx = r.session.Mask(ctx)
 	name := nameOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics)
 	doc := r.encode(req.Plan.Raw, &resp.Diagnostics)
-	cluster, store := r.connect(ctx, &resp.Diagnostics)
+	cluster, objects := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if _, err := store.Create(ctx, name, doc.Fields); err != nil {
+	if err := objects.Create(ctx, name, doc.Fields); err != nil {
 		resp.Diagnostics.Append(explainError(err, r.kind.title(), name))
 		return
 	}
 	setName(ctx, resp.Identity, name, &resp.Diagnostics)
-	resp.Diagnostics.Append(recordCluster(ctx, resp.Private, cluster.UID)...)
+	resp.Diagnostics.Append(recordCluster(ctx, resp.Private, cluster.UID())...)
 	resp.State.Raw = r.withComputed(req.Plan.Raw, doc, &resp.Diagnostics)
 }
 
@@ -80,11 +78,11 @@ func (r *customResource) Read(ctx context.Context, req resource.ReadRequest, res
 			fmt.Sprintf("The state stays as it was recorded: %s.", err))
 		return
 	}
-	cluster, store := r.connect(ctx, &resp.Diagnostics)
+	cluster, objects := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	imported, same := recordedCluster(ctx, req.Private, cluster.UID, &resp.Diagnostics)
+	imported, same := recordedCluster(ctx, req.Private, cluster.UID(), &resp.Diagnostics)
 	if !same {
 		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s belongs to another cluster", r.kind.title(), name),
 			"The provider now reaches another cluster than the one in which the object was made, so that it counts as gone. "+
@@ -92,8 +90,8 @@ func (r *customResource) Read(ctx context.Context, req resource.ReadRequest, res
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	live, err := store.Get(ctx, name)
-	if errors.Is(err, declare.ErrNotFound) || errors.Is(err, declare.ErrNoKind) {
+	live, err := objects.Get(ctx, name)
+	if gone(err) {
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -101,7 +99,7 @@ func (r *customResource) Read(ctx context.Context, req resource.ReadRequest, res
 		resp.Diagnostics.Append(explainError(err, r.kind.title(), name))
 		return
 	}
-	resp.Diagnostics.Append(recordCluster(ctx, resp.Private, cluster.UID)...)
+	resp.Diagnostics.Append(recordCluster(ctx, resp.Private, cluster.UID())...)
 	resp.State.Raw = r.refresh(req.State.Raw, live, imported, &resp.Diagnostics)
 }
 
@@ -111,11 +109,11 @@ func (r *customResource) Update(ctx context.Context, req resource.UpdateRequest,
 	name := nameOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics)
 	before := r.encode(req.State.Raw, &resp.Diagnostics)
 	doc := r.encode(req.Plan.Raw, &resp.Diagnostics)
-	_, store := r.connect(ctx, &resp.Diagnostics)
+	_, objects := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if _, err := store.Update(ctx, name, before.Fields, doc.Fields); err != nil {
+	if err := objects.Update(ctx, name, before.Fields, doc.Fields); err != nil {
 		resp.Diagnostics.Append(explainError(err, r.kind.title(), name))
 		return
 	}
@@ -129,31 +127,31 @@ func (r *customResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	name := nameOf(ctx, req.State.GetAttribute, &resp.Diagnostics)
 	limit, diags := r.kind.timeout(ctx, req.State)
 	resp.Diagnostics.Append(diags...)
-	cluster, store := r.connect(ctx, &resp.Diagnostics)
+	cluster, objects := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	live, err := store.Get(ctx, name)
-	if errors.Is(err, declare.ErrNotFound) || errors.Is(err, declare.ErrNoKind) {
+	live, err := objects.Get(ctx, name)
+	if gone(err) {
 		return
 	}
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		err = r.kind.remove(ctx, removal{name, live, store, cluster})
+		err = r.kind.remove(ctx, removal{name, live.GetUID(), objects, cluster})
 	}
 	if err != nil {
 		resp.Diagnostics.Append(explainError(err, r.kind.title(), name))
 	}
 }
 
-func (r *customResource) connect(ctx context.Context, diags *diag.Diagnostics) (*session.Cluster, *declare.Store) {
+func (r *customResource) connect(ctx context.Context, diags *diag.Diagnostics) (session.Cluster, session.Objects) {
 	cluster, err := r.session.Cluster(ctx)
 	if err != nil {
 		diags.AddError("no access to the cluster: "+err.Error(), "Nothing has been changed.")
 		return nil, nil
 	}
-	return cluster, declare.NewStore(cluster.Dynamic, r.kind.object(), r.session.Config.Manager)
+	return cluster, cluster.Objects(r.kind.object())
 }
 
 // objectType is the type of the whole resource.

@@ -3,7 +3,6 @@ package provider
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -11,8 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
@@ -58,7 +56,7 @@ func splitErrors(err error) []finding {
 }
 
 // manifest is the JSON of an object.
-func manifest(object declare.Kind, name string, spec map[string]any) ([]byte, error) {
+func manifest(object session.Kind, name string, spec map[string]any) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"apiVersion": object.Resource.GroupVersion().String(),
 		"kind":       object.Name,
@@ -110,39 +108,4 @@ func attributeWarning(root, summary, detail string) diag.Diagnostic {
 		return diag.NewWarningDiagnostic(summary, detail)
 	}
 	return diag.NewAttributeWarningDiagnostic(path.Root(root), summary, detail)
-}
-
-// explainError turns an error of the cluster into a diagnostic that says what to do.
-func explainError(err error, title, address string) diag.Diagnostic {
-	var conflict *declare.ConflictError
-	var stuck *teardown.StuckError
-	switch {
-	case errors.As(err, &stuck):
-		return diag.NewErrorDiagnostic(summarise(stuck.Error()))
-	case errors.As(err, &conflict):
-		var lines []string
-		for _, c := range conflict.Conflicts {
-			lines = append(lines, fmt.Sprintf("  %s is declared by the field manager %q", c.Field, c.Manager))
-		}
-		return diag.NewErrorDiagnostic(
-			fmt.Sprintf("%s %s: %s", title, address, conflict),
-			strings.Join(lines, "\n")+"\n\nEither leave these fields to the other manager by removing them here, or set "+
-				"`force_conflicts = true` in the provider block to take them over.")
-	case errors.Is(err, declare.ErrExists):
-		return diag.NewErrorDiagnostic(
-			fmt.Sprintf("%s %s exists already", title, address),
-			fmt.Sprintf("Something else has created it. To manage it here, import it:\n\n  import {\n    to = <this resource>\n    id = %q\n  }", address))
-	case errors.Is(err, declare.ErrNoKind):
-		return diag.NewErrorDiagnostic(
-			fmt.Sprintf("%s %s: the cluster does not know this kind", title, address),
-			"Its CustomResourceDefinition is not installed. Install the agent, which brings it, or apply the definitions, and apply again.")
-	}
-	return diag.NewErrorDiagnostic(summarise(fmt.Sprintf("%s %s: %s", title, address, err)))
-}
-
-// summarise puts the first line of a message into the summary of a diagnostic,
-// where it tells it apart from others, and the rest into the detail.
-func summarise(message string) (summary, detail string) {
-	summary, detail, _ = strings.Cut(message, "\n")
-	return summary, detail
 }

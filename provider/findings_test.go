@@ -2,13 +2,11 @@ package provider
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
@@ -57,28 +55,5 @@ func TestSplitErrors(t *testing.T) {
 	}
 	if got := splitErrors(errors.New("kind: not ours")); len(got) != 1 || got[0].path != "kind" {
 		t.Errorf("findings of a single error = %v", got)
-	}
-}
-
-func TestExplainError(t *testing.T) {
-	tests := map[string]struct {
-		err             error
-		summary, detail string
-	}{
-		"a conflict": {
-			&declare.ConflictError{Conflicts: []declare.Conflict{{Manager: "kubectl", Field: ".spec.weight"}}},
-			`provisioner a: .spec.weight belongs to "kubectl"`, "force_conflicts = true",
-		},
-		"an object that exists": {declare.ErrExists, "provisioner a exists already", `id = "a"`},
-		"an unknown kind":       {declare.ErrNoKind, "provisioner a: the cluster does not know this kind", "CustomResourceDefinition"},
-		"anything else":         {errors.New("the sky fell"), "provisioner a: the sky fell", ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			got := explainError(tt.err, "provisioner", "a")
-			if got.Summary() != tt.summary || !strings.Contains(got.Detail(), tt.detail) {
-				t.Errorf("diagnostic = %q, %q, want %q, …%s…", got.Summary(), got.Detail(), tt.summary, tt.detail)
-			}
-		})
 	}
 }

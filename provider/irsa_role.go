@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/irsa"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -55,23 +54,23 @@ func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 	ctx = r.session.Mask(ctx)
 	var m irsaModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	roles, where := r.connect(ctx, &resp.Diagnostics)
+	account := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
-	if err := r.complete(ctx, &m, where); err != nil {
+	if err := r.complete(ctx, &m, account); err != nil {
 		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
 		return
 	}
-	created, err := r.trustIssuer(ctx, roles, &m)
+	created, err := r.trustIssuer(ctx, account.Issuers, &m)
 	if err == nil {
 		var arn string
-		arn, err = roles.Create(ctx, m.role())
+		arn, err = account.Roles.Create(ctx, m.role())
 		m.ARN = types.StringValue(arn)
 	}
 	if err != nil && created {
-		err = errors.Join(err, r.dropIssuer(ctx, roles, &m))
+		err = errors.Join(err, r.dropIssuer(ctx, account.Issuers, &m))
 	}
 	if err != nil {
 		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
@@ -80,7 +79,7 @@ func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 	setName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
 	resp.Diagnostics.Append(record.save(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	if err := roles.UpdatePolicies(ctx, irsa.Role{}, m.role()); err != nil {
+	if err := account.Roles.Update(ctx, m.bareRole(), m.role()); err != nil {
 		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
 		return
 	}
@@ -95,13 +94,13 @@ func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	var before, m irsaModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	roles, where := r.connect(ctx, &resp.Diagnostics)
+	account := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	m.ARN = before.ARN
 	record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
-	err := r.change(ctx, roles, where, &before, &m)
+	err := r.change(ctx, account, &before, &m)
 	if err != nil {
 		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
 		return
@@ -112,18 +111,18 @@ func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 }
 
 // change does the steps of an update in the order in which they depend on each other.
-func (r *irsaRole) change(ctx context.Context, roles *irsa.Roles, where place, before, now *irsaModel) error {
-	if err := r.complete(ctx, now, where); err != nil {
+func (r *irsaRole) change(ctx context.Context, account *session.Account, before, now *irsaModel) error {
+	if err := r.complete(ctx, now, account); err != nil {
 		return err
 	}
-	if _, err := r.trustIssuer(ctx, roles, now); err != nil {
+	if _, err := r.trustIssuer(ctx, account.Issuers, now); err != nil {
 		return err
 	}
-	if err := roles.Update(ctx, before.role(), now.role()); err != nil {
+	if err := account.Roles.Update(ctx, before.role(), now.role()); err != nil {
 		return err
 	}
 	if !now.OIDCProviderARN.Equal(before.OIDCProviderARN) {
-		if err := r.dropIssuer(ctx, roles, before); err != nil {
+		if err := r.dropIssuer(ctx, account.Issuers, before); err != nil {
 			return err
 		}
 	}
@@ -136,44 +135,34 @@ func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	ctx = r.session.Mask(ctx)
 	var m irsaModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	roles, _ := r.connect(ctx, &resp.Diagnostics)
+	account := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	err := r.annotate(ctx, m, irsaModel{})
 	if err == nil {
-		err = roles.Delete(ctx, m.role())
+		err = account.Roles.Delete(ctx, m.role())
 	}
 	if err == nil {
-		err = r.dropIssuer(ctx, roles, &m)
+		err = r.dropIssuer(ctx, account.Issuers, &m)
 	}
 	if err != nil {
 		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
 	}
 }
 
-// connect returns the roles of the account, and where they are.
-func (r *irsaRole) connect(ctx context.Context, diags *diag.Diagnostics) (*irsa.Roles, place) {
-	roles, err := r.session.Roles(ctx)
-	if err != nil {
-		diags.AddError("no access to AWS: "+err.Error(), "Nothing has been changed.")
-		return nil, place{}
-	}
-	caller, err := r.session.Caller(ctx)
-	if err != nil {
-		diags.AddError("no access to AWS: "+err.Error(), "Nothing has been changed.")
-		return nil, place{}
-	}
-	cfg, err := r.session.AWS(ctx)
+// connect returns the account.
+func (r *irsaRole) connect(ctx context.Context, diags *diag.Diagnostics) *session.Account {
+	account, err := r.session.Account(ctx)
 	if err != nil {
 		diags.AddError("no access to AWS: "+err.Error(), "Nothing has been changed.")
 	}
-	return roles, place{caller.Partition, caller.Account, cfg.Region}
+	return account
 }
 
 // complete finds out what the configuration leaves to the cluster, and settles
 // all that follows from it.
-func (r *irsaRole) complete(ctx context.Context, m *irsaModel, where place) error {
+func (r *irsaRole) complete(ctx context.Context, m *irsaModel, account *session.Account) error {
 	if m.ClusterName.IsUnknown() {
 		m.ClusterName = types.StringPointerValue(optional(r.session.Config.ClusterName))
 	}
@@ -181,16 +170,13 @@ func (r *irsaRole) complete(ctx context.Context, m *irsaModel, where place) erro
 		if m.ClusterName.ValueString() == "" {
 			return errNoIssuer
 		}
-		cluster, err := r.session.FindEKS(ctx, m.ClusterName.ValueString())
+		url, err := account.Issuers.Of(ctx, m.ClusterName.ValueString())
 		if err != nil {
 			return err
 		}
-		if cluster.Issuer == "" {
-			return fmt.Errorf("cluster %q has no OIDC issuer", cluster.Name)
-		}
-		m.OIDCIssuerURL = types.StringValue(cluster.Issuer)
+		m.OIDCIssuerURL = types.StringValue(url)
 	}
-	if err := m.settle(where); err != nil {
+	if err := m.settle(placeIn(account)); err != nil {
 		return err
 	}
 	tags, diags := m.withDefaults(ctx, r.session.Config.DefaultTags)
@@ -219,12 +205,12 @@ func (r *irsaRole) checkAccounts(ctx context.Context, m irsaModel) error {
 	return nil
 }
 
-func (r *irsaRole) annotation(ctx context.Context) (*declare.RoleAnnotation, error) {
+func (r *irsaRole) annotation(ctx context.Context) (session.Annotation, error) {
 	cluster, err := r.session.Cluster(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return declare.NewRoleAnnotation(cluster.Typed, r.session.Config.Manager), nil
+	return cluster.Accounts(), nil
 }
 
 // annotate brings the annotations of ServiceAccounts from one state to another.
@@ -269,9 +255,8 @@ func optional(s string) *string {
 }
 
 func irsaError(name string, err error) diag.Diagnostic {
-	if errors.Is(err, irsa.ErrExists) {
-		return diag.NewErrorDiagnostic(fmt.Sprintf("IAM role %s exists already", name),
-			fmt.Sprintf("Something else has created it. To manage it here, import it:\n\n  import {\n    to = <this resource>\n    id = %q\n  }", name))
+	if errors.Is(err, fs.ErrExist) {
+		return existsAlready("IAM role "+name, name)
 	}
-	return diag.NewErrorDiagnostic(fmt.Sprintf("IAM role %s: %s", name, err), "")
+	return diag.NewErrorDiagnostic(summarise(fmt.Sprintf("IAM role %s: %s", name, err)))
 }

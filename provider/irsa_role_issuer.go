@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -12,7 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/irsa"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
 // issuerKey is where the private state holds the issuerRecord. A role of which
@@ -55,39 +56,37 @@ func issuerIsDerived(ctx context.Context, config tfsdk.Config, diags *diag.Diagn
 
 // trustIssuer makes sure that IAM knows the issuer's OIDC provider, and reports
 // whether it had to be created.
-func (r *irsaRole) trustIssuer(ctx context.Context, roles *irsa.Roles, m *irsaModel) (created bool, err error) {
+func (r *irsaRole) trustIssuer(ctx context.Context, issuers session.Issuers, m *irsaModel) (created bool, err error) {
 	owner := ""
 	if m.CreateOIDCProvider.ValueBool() {
 		owner = m.Name.ValueString()
 	}
-	created, err = roles.EnsureProvider(ctx, m.OIDCIssuerURL.ValueString(), m.OIDCProviderARN.ValueString(), owner, mapStrings(m.TagsAll))
-	if errors.Is(err, irsa.ErrNoProvider) {
-		err = fmt.Errorf("%w: set `create_oidc_provider = true`, or create it", err)
+	created, err = issuers.EnsureProvider(ctx, m.OIDCIssuerURL.ValueString(), m.OIDCProviderARN.ValueString(), owner, mapStrings(m.TagsAll))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("IAM has no OIDC provider for %s: set `create_oidc_provider = true`, or create it", m.OIDCIssuerURL.ValueString())
 	}
 	return created, err
 }
 
 // dropIssuer deletes the OIDC provider that this role has made for its former
 // issuer.
-func (r *irsaRole) dropIssuer(ctx context.Context, roles *irsa.Roles, before *irsaModel) error {
+func (r *irsaRole) dropIssuer(ctx context.Context, issuers session.Issuers, before *irsaModel) error {
 	if !before.CreateOIDCProvider.ValueBool() {
 		return nil
 	}
-	return roles.DeleteProvider(ctx, before.OIDCProviderARN.ValueString(), before.Name.ValueString())
+	return issuers.DeleteProvider(ctx, before.OIDCProviderARN.ValueString(), before.Name.ValueString())
 }
 
 // refreshIssuer looks an issuer up again that came from the cluster's name. A
 // cluster that cannot be found leaves it as it was recorded.
-func (r *irsaRole) refreshIssuer(ctx context.Context, record issuerRecord, m *irsaModel) {
+func (r *irsaRole) refreshIssuer(ctx context.Context, issuers session.Issuers, record issuerRecord, m *irsaModel) {
 	if !record.Derived || m.ClusterName.ValueString() == "" {
 		return
 	}
-	cluster, err := r.session.FindEKS(ctx, m.ClusterName.ValueString())
+	url, err := issuers.Of(ctx, m.ClusterName.ValueString())
 	if err != nil {
 		tflog.Warn(ctx, "kept the recorded OIDC issuer", map[string]any{"cluster": m.ClusterName.ValueString(), "error": err.Error()})
 		return
 	}
-	if cluster.Issuer != "" {
-		m.OIDCIssuerURL = types.StringValue(cluster.Issuer)
-	}
+	m.OIDCIssuerURL = types.StringValue(url)
 }

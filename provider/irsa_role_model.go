@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/irsa"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
 // irsaModel is packhorse_irsa_role.
@@ -47,6 +47,10 @@ var serviceAccountType = types.ObjectType{AttrTypes: map[string]attr.Type{"names
 // place is where a role is: what its policies say beside the configuration.
 type place struct {
 	partition, account, region string
+}
+
+func placeIn(account *session.Account) place {
+	return place{account.Partition, account.ID, account.Region}
 }
 
 func (p place) roleARN(nameOrARN string) string {
@@ -114,10 +118,10 @@ func (m *irsaModel) presetPolicies(p place) (types.Map, error) {
 }
 
 // role is the declared state of the role. All of the model is known.
-func (m *irsaModel) role() irsa.Role {
+func (m *irsaModel) role() session.Role {
 	inline := mapStrings(m.Policies)
 	maps.Copy(inline, mapStrings(m.PresetPolicies))
-	return irsa.Role{
+	return session.Role{
 		Name:        m.Name.ValueString(),
 		Path:        m.Path.ValueString(),
 		Description: m.Description.ValueString(),
@@ -128,6 +132,13 @@ func (m *irsaModel) role() irsa.Role {
 		Attached:    elementStrings(m.PolicyARNs),
 		Tags:        mapStrings(m.TagsAll),
 	}
+}
+
+// bareRole is the role without its policies, as it is created.
+func (m *irsaModel) bareRole() session.Role {
+	bare := m.role()
+	bare.Inline, bare.Attached = nil, nil
+	return bare
 }
 
 // accounts returns the ServiceAccounts that may assume the role.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -15,8 +14,7 @@ import (
 )
 
 // ModifyPlan predicts the computed attributes as far as they follow from the
-// configuration and the state. It reaches nothing: a new role needs no AWS to be
-// planned.
+// configuration and the state. A new role needs no AWS to be planned.
 func (r *irsaRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || r.session == nil || r.session.Known() != nil {
 		return
@@ -57,11 +55,14 @@ func (r *irsaRole) predict(ctx context.Context, config, state irsaModel, m *irsa
 		!m.OIDCIssuerURL.IsUnknown(), !m.ClusterName.IsUnknown(), !m.Preset.IsUnknown(), !m.InterruptionQueueARN.IsUnknown(),
 		fullyKnown(ctx, m.ServiceAccounts), fullyKnown(ctx, m.NodeRoles), !m.ARN.IsUnknown(),
 	}
-	where, ok := r.placeOf(ctx, state.ARN.ValueString())
-	if !ok || slices.Contains(inputs, false) {
+	if slices.Contains(inputs, false) {
 		return
 	}
-	if err := m.settle(where); err != nil {
+	account, err := r.session.Account(ctx)
+	if err != nil {
+		return // the apply needs the account, and says what is wrong with it
+	}
+	if err := m.settle(placeIn(account)); err != nil {
 		diags.Append(irsaError(m.Name.ValueString(), err))
 		return
 	}
@@ -71,16 +72,6 @@ func (r *irsaRole) predict(ctx context.Context, config, state irsaModel, m *irsa
 	if sameDocuments(m.PresetPolicies, state.PresetPolicies) {
 		m.PresetPolicies = state.PresetPolicies
 	}
-}
-
-// placeOf reads the place of a role from its ARN.
-func (r *irsaRole) placeOf(ctx context.Context, arn string) (place, bool) {
-	parts := strings.SplitN(arn, ":", 6)
-	cfg, err := r.session.AWS(ctx)
-	if len(parts) < 6 || err != nil {
-		return place{}, false
-	}
-	return place{partition: parts[1], account: parts[4], region: cfg.Region}, true
 }
 
 // fullyKnown reports whether a value has no unknown part.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 
@@ -12,10 +13,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/irsa"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/policy"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
 // Read refreshes the state from IAM.
@@ -29,12 +30,12 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		resp.Diagnostics.AddWarning(fmt.Sprintf("IAM role %s was not refreshed", name), fmt.Sprintf("The state stays as it was recorded: %s.", err))
 		return
 	}
-	roles, where := r.connect(ctx, &resp.Diagnostics)
+	account := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	live, err := roles.Read(ctx, name)
-	if errors.Is(err, irsa.ErrNotFound) {
+	live, arn, err := account.Roles.Read(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -45,12 +46,13 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	recorded, diags := req.Private.GetKey(ctx, issuerKey)
 	resp.Diagnostics.Append(diags...)
 	if len(recorded) == 0 {
-		resp.Diagnostics.Append(m.adopt(ctx, live, where, r.session.Config.DefaultTags)...)
+		resp.Diagnostics.Append(m.adopt(ctx, live, placeIn(account), r.session.Config.DefaultTags)...)
 		resp.Diagnostics.Append(issuerRecord{}.save(ctx, resp.Private)...)
 	}
 	record, diags := loadIssuerRecord(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
-	r.refreshIssuer(ctx, record, &m)
+	r.refreshIssuer(ctx, account.Issuers, record, &m)
+	m.ARN = types.StringValue(arn)
 	resp.Diagnostics.Append(m.refresh(ctx, live)...)
 	if err := r.refreshAnnotation(ctx, &m); err != nil {
 		resp.Diagnostics.Append(irsaError(name, err))
@@ -59,7 +61,7 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 }
 
 // adopt declares all that an imported role has, so that refresh takes it over.
-func (m *irsaModel) adopt(ctx context.Context, live *irsa.LiveRole, where place, defaults map[string]string) diag.Diagnostics {
+func (m *irsaModel) adopt(ctx context.Context, live session.Role, where place, defaults map[string]string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	own, preset := map[string]string{}, map[string]string{}
 	for name, document := range live.Inline {
@@ -111,9 +113,8 @@ func (m *irsaModel) adoptPreset(ctx context.Context, preset map[string]string, w
 }
 
 // refresh sets what IAM says about everything that is declared.
-func (m *irsaModel) refresh(ctx context.Context, live *irsa.LiveRole) diag.Diagnostics {
+func (m *irsaModel) refresh(ctx context.Context, live session.Role) diag.Diagnostics {
 	var diags diag.Diagnostics
-	m.ARN = types.StringValue(live.ARN)
 	m.Path = types.StringValue(live.Path)
 	m.Description = declared(m.Description, live.Description)
 	m.PermissionsBoundary = declared(m.PermissionsBoundary, live.Boundary)
@@ -148,7 +149,7 @@ func (r *irsaRole) refreshAnnotation(ctx context.Context, m *irsaModel) error {
 	}
 	for _, account := range m.accounts() {
 		arn, err := annotation.Get(ctx, account.Namespace, account.Name)
-		if err != nil && !errors.Is(err, declare.ErrNotFound) {
+		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 		if arn != m.ARN.ValueString() {

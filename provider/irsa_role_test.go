@@ -23,7 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 )
 
@@ -152,7 +152,7 @@ func TestIRSARoleNeedsAnOIDCProvider(t *testing.T) {
 	config := byName() + "resource \"packhorse_irsa_role\" \"test\" {\n name = \"lonely\"\n" + agentAccount + "\n}\n"
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories(),
-		Steps:                    []resource.TestStep{{Config: config, ExpectError: words("IAM has no OIDC provider for the issuer: set `create_oidc_provider = true`")}},
+		Steps:                    []resource.TestStep{{Config: config, ExpectError: words("IAM has no OIDC provider for " + box.Host + ": set `create_oidc_provider = true`")}},
 	})
 }
 
@@ -222,7 +222,7 @@ func TestIRSARoleAnnotatesServiceAccounts(t *testing.T) {
 		Steps: []resource.TestStep{
 			{
 				Config:      roleConfig("annotating", "annotate_service_account = true\n service_accounts = [{ namespace = \"default\", name = \"missing\" }]"),
-				ExpectError: regexp.MustCompile(`ServiceAccount\s+default/missing:\s+not\s+found`),
+				ExpectError: regexp.MustCompile(`ServiceAccount\s+default/missing:\s+serviceaccounts\s+"missing"\s+not\s+found`),
 			},
 			{Config: config, Check: annotated(arn)},
 			{

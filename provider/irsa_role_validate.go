@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 // noPattern refuses wildcards: the trust policy compares exactly, so that one

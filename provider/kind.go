@@ -8,9 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
@@ -21,7 +20,7 @@ type kind interface {
 	// title is the word for the object in messages, with its article.
 	title() string
 	typeName() string
-	object() declare.Kind
+	object() session.Kind
 	schema(context.Context) schema.Schema
 	codec() wire.Codec
 	// check applies the rules of the API to an object of the name.
@@ -37,7 +36,7 @@ type kind interface {
 // removal is what a kind needs to remove one of its objects.
 type removal struct {
 	name    string
-	live    *unstructured.Unstructured
-	store   *declare.Store
-	cluster *session.Cluster
+	uid     types.UID
+	objects session.Objects
+	cluster session.Cluster
 }

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -16,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
@@ -34,8 +33,8 @@ func (nodeProfile) title() string { return "node profile" }
 
 func (nodeProfile) typeName() string { return "_node_profile" }
 
-func (nodeProfile) object() declare.Kind {
-	return declare.Kind{Name: api.NodeTemplateKind, Resource: api.NodeTemplateGVR}
+func (nodeProfile) object() session.Kind {
+	return session.Kind{Name: api.NodeTemplateKind, Resource: api.NodeTemplateGVR}
 }
 
 func (nodeProfile) schema(ctx context.Context) schema.Schema { return nodeProfileSchema(ctx) }
@@ -64,13 +63,13 @@ func (nodeProfile) timeout(context.Context, tfsdk.State) (time.Duration, diag.Di
 
 // remove deletes the object. A finalizer on it is somebody else's and is waited for.
 func (nodeProfile) remove(ctx context.Context, r removal) error {
-	if err := r.store.Delete(ctx, r.name, r.live.GetUID(), metav1.DeletePropagationBackground); err != nil {
+	if err := r.objects.Delete(ctx, r.name, r.uid, metav1.DeletePropagationBackground); err != nil {
 		return err
 	}
 	var finalizers []string
 	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-		live, err := r.store.Get(ctx, r.name)
-		if errors.Is(err, declare.ErrNotFound) || errors.Is(err, declare.ErrNoKind) {
+		live, err := r.objects.Get(ctx, r.name)
+		if gone(err) {
 			return true, nil
 		}
 		if err == nil {

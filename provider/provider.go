@@ -18,11 +18,15 @@ import (
 const typeName = "packhorse"
 
 // packhorse is the provider.
-type packhorse struct{ version string }
+type packhorse struct {
+	version string
+	connect session.Connect
+}
 
-// New returns the factory of the provider in the given version.
-func New(version string) func() provider.Provider {
-	return func() provider.Provider { return &packhorse{version} }
+// New returns the factory of the provider in the given version. Connect gives it
+// access to what a provider block names.
+func New(version string, connect session.Connect) func() provider.Provider {
+	return func() provider.Provider { return &packhorse{version, connect} }
 }
 
 func (p *packhorse) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
@@ -45,7 +49,7 @@ func (p *packhorse) Configure(ctx context.Context, req provider.ConfigureRequest
 	cfg, diags := block.config(ctx, unknownAttributes(req.Config.Raw))
 	resp.Diagnostics.Append(diags...)
 	cfg.KubeConfigPath = os.Getenv("KUBE_CONFIG_PATH")
-	shared := session.New(cfg)
+	shared := session.New(cfg, p.connect)
 	resp.ResourceData = shared
 	resp.DataSourceData = shared
 }

@@ -11,8 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -39,11 +37,11 @@ func (m providerModel) config(ctx context.Context, unknown []string) (session.Co
 	}
 	var diags diag.Diagnostics
 	cfg.ClusterName = m.ClusterName.ValueString()
-	cfg.AWS = connect.Settings{Region: m.Region.ValueString(), Profile: m.Profile.ValueString(), Endpoints: stringsOf(m.Endpoints)}
-	cfg.AWS.Role = m.role(&diags)
+	cfg.AWS = session.AWS{Region: m.Region.ValueString(), Profile: m.Profile.ValueString(), Endpoints: stringsOf(m.Endpoints)}
+	cfg.AWS.Assume = m.role(&diags)
 	cfg.Kubernetes = m.kubernetes(ctx, &diags)
 	diags.Append(m.DefaultTags.ElementsAs(ctx, &cfg.DefaultTags, false)...)
-	cfg.Manager = declare.Manager{Name: m.FieldManager.ValueString(), Force: m.ForceConflicts.ValueBool()}
+	cfg.Manager = session.Manager{Name: m.FieldManager.ValueString(), Force: m.ForceConflicts.ValueBool()}
 	if cfg.Manager.Name == "" {
 		cfg.Manager.Name = defaultFieldManager
 	}
@@ -53,12 +51,12 @@ func (m providerModel) config(ctx context.Context, unknown []string) (session.Co
 	return cfg, diags
 }
 
-func (m providerModel) role(diags *diag.Diagnostics) *connect.Role {
+func (m providerModel) role(diags *diag.Diagnostics) *session.AssumedRole {
 	if m.AssumeRole.IsNull() {
 		return nil
 	}
 	given := stringsOf(m.AssumeRole)
-	role := &connect.Role{ARN: given["role_arn"], SessionName: given["session_name"], ExternalID: given["external_id"]}
+	role := &session.AssumedRole{ARN: given["role_arn"], SessionName: given["session_name"], ExternalID: given["external_id"]}
 	if given["duration"] != "" {
 		length, err := time.ParseDuration(given["duration"])
 		if err != nil {

@@ -18,8 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
@@ -39,8 +38,8 @@ func (provisioner) title() string { return "provisioner" }
 
 func (provisioner) typeName() string { return "_provisioner" }
 
-func (provisioner) object() declare.Kind {
-	return declare.Kind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}
+func (provisioner) object() session.Kind {
+	return session.Kind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}
 }
 
 func (provisioner) schema(ctx context.Context) schema.Schema { return provisionerSchema(ctx) }
@@ -114,28 +113,19 @@ var errNoAgent = errors.New("no agent is running that could drain them")
 // remove drains the provisioner's nodes by deleting the object that owns them,
 // and waits for both to be gone. Finalizers are left to the agent.
 func (provisioner) remove(ctx context.Context, r removal) error {
-	waiting := teardown.Removal{
-		Provisioner: r.name,
-		Reader:      r.store,
-		Client:      r.cluster.Typed,
-		Progress: func(remaining []string) {
-			tflog.Info(ctx, "waited for the provisioner's nodes to drain", map[string]any{
-				"provisioner": r.name, "remaining": len(remaining), "nodes": strings.Join(remaining, ","),
-			})
-		},
-	}
-	nodes, err := waiting.Nodes(ctx)
+	watch := r.cluster.Teardown()
+	nodes, err := watch.Nodes(ctx, r.name)
 	if err != nil {
 		return err
 	}
 	if len(nodes) > 0 {
-		alive, err := teardown.AgentAlive(ctx, r.cluster.Typed, time.Now())
+		alive, err := watch.AgentAlive(ctx, time.Now())
 		if err != nil {
 			return err
 		}
 		if !alive {
-			return fmt.Errorf("it has %d nodes and %w\nNo Lease named %s has been renewed in time. Nothing has been deleted: "+
-				"start the agent, or delete the nodes yourself, and destroy again.", len(nodes), errNoAgent, teardown.LeaseName)
+			return fmt.Errorf("it has %d nodes and %w\nNo agent has renewed its Lease in time. Nothing has been deleted: "+
+				"start the agent, or delete the nodes yourself, and destroy again.", len(nodes), errNoAgent)
 		}
 	}
 	// Foreground: the object stays until the nodes that it owns are gone, which
@@ -145,8 +135,12 @@ func (provisioner) remove(ctx context.Context, r removal) error {
 	if len(nodes) > 0 {
 		propagation = metav1.DeletePropagationForeground
 	}
-	if err := r.store.Delete(ctx, r.name, r.live.GetUID(), propagation); err != nil {
+	if err := r.objects.Delete(ctx, r.name, r.uid, propagation); err != nil {
 		return err
 	}
-	return waiting.Wait(ctx)
+	return watch.Wait(ctx, r.name, func(remaining []string) {
+		tflog.Info(ctx, "waited for the provisioner's nodes to drain", map[string]any{
+			"provisioner": r.name, "remaining": len(remaining), "nodes": strings.Join(remaining, ","),
+		})
+	})
 }

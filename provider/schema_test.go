@@ -20,7 +20,7 @@ import (
 
 func schemas(t *testing.T) *tfprotov6.GetProviderSchemaResponse {
 	t.Helper()
-	got, err := providerserver.NewProtocol6(New("test")())().GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	got, err := providerserver.NewProtocol6(New("test", nil)())().GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil || len(got.Diagnostics) > 0 {
 		t.Fatalf("schema: %v %v", err, got.Diagnostics)
 	}

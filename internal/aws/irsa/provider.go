@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 // ownerTag names the role that has made an OIDC provider and deletes it again.
@@ -17,7 +18,7 @@ const ownerTag = "packhorse.io/irsa-role"
 
 // EnsureProvider makes IAM trust the tokens of the issuer. A provider that is
 // there already is used as it is; without one, it is made for the owning role,
-// or ErrNoProvider is returned if there is to be no owner. It reports whether it
+// or fs.ErrNotExist is returned if there is to be no owner. It reports whether it
 // was this call that made the provider.
 func (r *Roles) EnsureProvider(ctx context.Context, issuer, arn, owner string, tags map[string]string) (created bool, err error) {
 	known, _, err := r.provider(ctx, arn)
@@ -25,7 +26,7 @@ func (r *Roles) EnsureProvider(ctx context.Context, issuer, arn, owner string, t
 	case err != nil || known:
 		return false, err
 	case owner == "":
-		return false, fmt.Errorf("trust %s: %w", issuer, ErrNoProvider)
+		return false, fmt.Errorf("trust %s: %w", issuer, fs.ErrNotExist)
 	}
 	all := maps.Clone(tags)
 	if all == nil {

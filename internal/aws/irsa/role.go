@@ -5,8 +5,8 @@ package irsa
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"slices"
 	"strings"
@@ -15,15 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
-
-// ErrNotFound says that IAM has no such role.
-var ErrNotFound = errors.New("not found")
-
-// ErrExists says that a role of the name is there already.
-var ErrExists = errors.New("already exists")
-
-// ErrNoProvider says that IAM does not know the issuer.
-var ErrNoProvider = errors.New("IAM has no OIDC provider for the issuer")
 
 // Role is the declared state of a role.
 type Role struct {
@@ -42,19 +33,14 @@ type Role struct {
 	Tags     map[string]string
 }
 
-// LiveRole is a role as IAM has it, with all of its policies.
-type LiveRole struct {
-	Role
-	ARN string
-}
-
 // Roles keeps roles in one account.
 type Roles struct{ client *iam.Client }
 
 // NewRoles returns the roles that the client's account has.
 func NewRoles(client *iam.Client) *Roles { return &Roles{client} }
 
-// Create creates the role itself, without policies, and returns its ARN.
+// Create creates the role itself, without policies, and returns its ARN. A role
+// of the name that is there already is reported as fs.ErrExist.
 func (r *Roles) Create(ctx context.Context, role Role) (arn string, err error) {
 	in := &iam.CreateRoleInput{
 		RoleName:                 aws.String(role.Name),
@@ -76,7 +62,7 @@ func (r *Roles) Create(ctx context.Context, role Role) (arn string, err error) {
 		return err
 	})
 	if code(err) == codeExists {
-		return "", fmt.Errorf("create role %q: %w", role.Name, ErrExists)
+		return "", fmt.Errorf("create role %q: %w", role.Name, fs.ErrExist)
 	}
 	if err != nil {
 		return "", fmt.Errorf("create role %q: %w", role.Name, err)
@@ -84,35 +70,36 @@ func (r *Roles) Create(ctx context.Context, role Role) (arn string, err error) {
 	return aws.ToString(out.Role.Arn), nil
 }
 
-// Read returns the role or ErrNotFound.
-func (r *Roles) Read(ctx context.Context, name string) (*LiveRole, error) {
+// Read returns the role as IAM has it, with all of its policies, and its ARN. One
+// that is not there is reported as fs.ErrNotExist.
+func (r *Roles) Read(ctx context.Context, name string) (live Role, arn string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	out, err := r.client.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
 	if code(err) == codeMissing {
-		return nil, fmt.Errorf("read role %q: %w", name, ErrNotFound)
+		return Role{}, "", fmt.Errorf("read role %q: %w", name, fs.ErrNotExist)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read role %q: %w", name, err)
+		return Role{}, "", fmt.Errorf("read role %q: %w", name, err)
 	}
-	live := &LiveRole{ARN: aws.ToString(out.Role.Arn), Role: Role{
+	live = Role{
 		Name:        name,
 		Path:        aws.ToString(out.Role.Path),
 		Description: aws.ToString(out.Role.Description),
 		MaxSession:  aws.ToInt32(out.Role.MaxSessionDuration),
 		Tags:        tagMap(out.Role.Tags),
-	}}
+	}
 	if out.Role.PermissionsBoundary != nil {
 		live.Boundary = aws.ToString(out.Role.PermissionsBoundary.PermissionsBoundaryArn)
 	}
 	if live.Trust, err = url.PathUnescape(aws.ToString(out.Role.AssumeRolePolicyDocument)); err != nil {
-		return nil, fmt.Errorf("read role %q: decode its trust policy: %w", name, err)
+		return Role{}, "", fmt.Errorf("read role %q: decode its trust policy: %w", name, err)
 	}
 	if live.Inline, err = r.inline(ctx, name); err != nil {
-		return nil, err
+		return Role{}, "", err
 	}
 	live.Attached, err = r.attached(ctx, name)
-	return live, err
+	return live, aws.ToString(out.Role.Arn), err
 }
 
 func (r *Roles) inline(ctx context.Context, role string) (map[string]string, error) {

@@ -14,7 +14,7 @@ import (
 // Policies and tags that are in neither are left alone.
 func (r *Roles) Update(ctx context.Context, before, now Role) error {
 	for _, step := range []func(context.Context, Role, Role) error{
-		r.updateTrust, r.updateSettings, r.updateBoundary, r.updateTags, r.UpdatePolicies,
+		r.updateTrust, r.updateSettings, r.updateBoundary, r.updateTags, r.updatePolicies,
 	} {
 		if err := step(ctx, before, now); err != nil {
 			return fmt.Errorf("update role %q: %w", now.Name, err)
@@ -89,10 +89,10 @@ func (r *Roles) updateTags(ctx context.Context, before, now Role) error {
 	return explain("remove tags from it", err)
 }
 
-// UpdatePolicies puts and attaches the policies that are declared now, and
+// updatePolicies puts and attaches the policies that are declared now, and
 // removes those that were declared before. A role that was created a moment ago
 // may not be known everywhere yet, which is waited for.
-func (r *Roles) UpdatePolicies(ctx context.Context, before, now Role) error {
+func (r *Roles) updatePolicies(ctx context.Context, before, now Role) error {
 	for _, name := range slices.Sorted(maps.Keys(now.Inline)) {
 		if before.Inline[name] == now.Inline[name] {
 			continue

@@ -2,9 +2,7 @@ package declare
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,64 +11,24 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Conflict is a field that another manager has declared.
-type Conflict struct {
-	Manager string
-	Field   string // such as .spec.weight
-}
-
-// ConflictError says that other managers have declared fields of the object.
-type ConflictError struct{ Conflicts []Conflict }
-
-// Error lists the fields and their managers.
-func (e *ConflictError) Error() string {
-	parts := make([]string, len(e.Conflicts))
-	for i, c := range e.Conflicts {
-		parts[i] = fmt.Sprintf("%s belongs to %q", c.Field, c.Manager)
-	}
-	return strings.Join(parts, ", ")
-}
-
-// managerName finds the name in the API server's message, which reads
-// `conflict with "NAME" with subresource "X" using VERSION`.
-var managerName = regexp.MustCompile(`conflict with "([^"]*)"`)
-
-// conflictOf returns the conflicts that the API server reports, or nil.
-func conflictOf(err error) error {
-	var status apierrors.APIStatus
-	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		return nil
-	}
-	conflict := &ConflictError{}
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Type != metav1.CauseTypeFieldManagerConflict {
-			continue
-		}
-		manager := cause.Message
-		if m := managerName.FindStringSubmatch(cause.Message); m != nil {
-			manager = m[1]
-		}
-		conflict.Conflicts = append(conflict.Conflicts, Conflict{Manager: manager, Field: cause.Field})
-	}
-	if len(conflict.Conflicts) == 0 {
-		return nil
-	}
-	return conflict
-}
-
-// heldByOthers names the managers that keep fields of the spec in the object.
+// heldByOthers names the managers that keep fields of the spec in the object, in
+// the form in which the API server reports conflicts.
 func heldByOthers(live *unstructured.Unstructured, fields [][]string) error {
-	conflict := &ConflictError{}
+	var causes []metav1.StatusCause
 	for _, path := range fields {
 		managers := managersOf(live, path)
 		if len(managers) == 0 {
 			managers = []string{"unknown"}
 		}
 		for _, manager := range managers {
-			conflict.Conflicts = append(conflict.Conflicts, Conflict{manager, ".spec." + strings.Join(path, ".")})
+			causes = append(causes, metav1.StatusCause{
+				Type:    metav1.CauseTypeFieldManagerConflict,
+				Field:   ".spec." + strings.Join(path, "."),
+				Message: fmt.Sprintf("conflict with %q", manager),
+			})
 		}
 	}
-	return conflict
+	return apierrors.NewApplyConflict(causes, fmt.Sprintf("%d fields stay because others have declared them too", len(causes)))
 }
 
 func managersOf(live *unstructured.Unstructured, path []string) []string {

@@ -11,22 +11,13 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 )
-
-// ErrNotFound says that the object is not in the cluster.
-var ErrNotFound = errors.New("not found")
-
-// ErrExists says that an object of the name is there already.
-var ErrExists = errors.New("already exists")
-
-// ErrNoKind says that the cluster does not know the kind: its
-// CustomResourceDefinition is not installed.
-var ErrNoKind = errors.New("the cluster does not know this kind, its CustomResourceDefinition is not installed")
 
 // Kind is a cluster-scoped kind of custom resource.
 type Kind struct {
@@ -53,7 +44,9 @@ func NewStore(client dynamic.Interface, kind Kind, manager Manager) *Store {
 	return &Store{kind: kind, client: client.Resource(kind.Resource), manager: manager}
 }
 
-// Get returns the live object, ErrNotFound or ErrNoKind.
+// Get returns the live object. An object that is not there is reported as the
+// API server does (apierrors.IsNotFound), a kind that the cluster does not know
+// as meta.IsNoMatchError.
 func (s *Store) Get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	var live *unstructured.Unstructured
 	err := retry(ctx, func(ctx context.Context) (err error) {
@@ -64,35 +57,37 @@ func (s *Store) Get(ctx context.Context, name string) (*unstructured.Unstructure
 }
 
 // Create declares a new object. One of the same name that is there already is
-// left alone and reported as ErrExists.
-func (s *Store) Create(ctx context.Context, name string, spec map[string]any) (*unstructured.Unstructured, error) {
+// left alone and reported (apierrors.IsAlreadyExists).
+func (s *Store) Create(ctx context.Context, name string, spec map[string]any) error {
 	switch _, err := s.Get(ctx, name); {
 	case err == nil:
-		return nil, fmt.Errorf("create %s %q: %w", s.kind.Name, name, ErrExists)
-	case !errors.Is(err, ErrNotFound):
-		return nil, err
+		return fmt.Errorf("create %s: %w", s.kind.Name, apierrors.NewAlreadyExists(s.kind.Resource.GroupResource(), name))
+	case !apierrors.IsNotFound(err):
+		return err
 	}
-	return s.apply(ctx, name, spec)
+	_, err := s.apply(ctx, name, spec)
+	return err
 }
 
 // Update declares an object anew. A field that was declared before and is not
 // any more is removed, even if another manager has declared it too: with force
-// at once, else it is reported as a ConflictError.
-func (s *Store) Update(ctx context.Context, name string, before, spec map[string]any) (*unstructured.Unstructured, error) {
+// at once, else it is reported as a conflict, in the form in which the API server
+// reports conflicts of field managers.
+func (s *Store) Update(ctx context.Context, name string, before, spec map[string]any) error {
 	live, err := s.apply(ctx, name, spec)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	liveSpec, _, err := unstructured.NestedMap(live.Object, "spec")
 	if err != nil {
-		return nil, fmt.Errorf("read the spec of %s %q: %w", s.kind.Name, name, err)
+		return fmt.Errorf("read the spec of %s %q: %w", s.kind.Name, name, err)
 	}
 	left := leftovers(before, spec, liveSpec)
 	if len(left) == 0 {
-		return live, nil
+		return nil
 	}
 	if !s.manager.Force {
-		return nil, fmt.Errorf("update %s %q: %w", s.kind.Name, name, heldByOthers(live, left))
+		return fmt.Errorf("update %s %q: %w", s.kind.Name, name, heldByOthers(live, left))
 	}
 	return s.remove(ctx, name, left)
 }
@@ -123,19 +118,20 @@ func (s *Store) apply(ctx context.Context, name string, spec map[string]any) (*u
 }
 
 // remove takes fields out of the object, whoever declared them.
-func (s *Store) remove(ctx context.Context, name string, fields [][]string) (*unstructured.Unstructured, error) {
+func (s *Store) remove(ctx context.Context, name string, fields [][]string) error {
 	patch, err := removalPatch(fields)
 	if err != nil {
-		return nil, fmt.Errorf("remove fields of %s %q: %w", s.kind.Name, name, err)
+		return fmt.Errorf("remove fields of %s %q: %w", s.kind.Name, name, err)
 	}
-	var live *unstructured.Unstructured
-	err = retry(ctx, func(ctx context.Context) (err error) {
-		live, err = s.client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: s.manager.Name})
+	err = retry(ctx, func(ctx context.Context) error {
+		_, err := s.client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: s.manager.Name})
 		return err
 	})
-	return live, s.explain(err, "remove fields of", name)
+	return s.explain(err, "remove fields of", name)
 }
 
+// explain adds what was done to which object. The API server answers requests
+// for kinds that it does not know as it does for unknown addresses.
 func (s *Store) explain(err error, operation, name string) error {
 	if err == nil {
 		return nil
@@ -143,12 +139,8 @@ func (s *Store) explain(err error, operation, name string) error {
 	var status apierrors.APIStatus
 	if apierrors.IsNotFound(err) && errors.As(err, &status) {
 		if details := status.Status().Details; details == nil || details.Name != name {
-			err = ErrNoKind
-		} else {
-			err = ErrNotFound
+			err = &meta.NoResourceMatchError{PartialResource: s.kind.Resource}
 		}
-	} else if conflict := conflictOf(err); conflict != nil {
-		err = conflict
 	}
 	return fmt.Errorf("%s %s %q: %w", operation, s.kind.Name, name, err)
 }

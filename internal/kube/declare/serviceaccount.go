@@ -2,7 +2,6 @@ package declare
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,7 +26,8 @@ func NewRoleAnnotation(client kubernetes.Interface, manager Manager) *RoleAnnota
 	return &RoleAnnotation{client, manager}
 }
 
-// Get returns the role that the ServiceAccount is annotated with, or ErrNotFound.
+// Get returns the role that the ServiceAccount is annotated with.
+// One that is not there is reported as the API server does.
 func (a *RoleAnnotation) Get(ctx context.Context, namespace, name string) (arn string, err error) {
 	err = retry(ctx, func(ctx context.Context) error {
 		account, err := a.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -36,9 +36,6 @@ func (a *RoleAnnotation) Get(ctx context.Context, namespace, name string) (arn s
 		}
 		return err
 	})
-	if apierrors.IsNotFound(err) {
-		err = ErrNotFound
-	}
 	if err != nil {
 		return "", fmt.Errorf("read ServiceAccount %s/%s: %w", namespace, name, err)
 	}
@@ -56,7 +53,7 @@ func (a *RoleAnnotation) Set(ctx context.Context, namespace, name, arn string) e
 // Remove takes the annotation back. A ServiceAccount that is gone is fine.
 func (a *RoleAnnotation) Remove(ctx context.Context, namespace, name string) error {
 	switch arn, err := a.Get(ctx, namespace, name); {
-	case arn == "" && (err == nil || errors.Is(err, ErrNotFound)):
+	case arn == "" && (err == nil || apierrors.IsNotFound(err)):
 		return nil
 	case err != nil:
 		return err
@@ -70,9 +67,6 @@ func (a *RoleAnnotation) apply(ctx context.Context, account *corev1.ServiceAccou
 			metav1.ApplyOptions{FieldManager: a.manager.Name, Force: a.manager.Force})
 		return err
 	})
-	if conflict := conflictOf(err); conflict != nil {
-		err = conflict
-	}
 	if err != nil {
 		return fmt.Errorf("annotate ServiceAccount %s/%s: %w", *account.Namespace, *account.Name, err)
 	}

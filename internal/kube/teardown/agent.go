@@ -10,7 +10,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 )
 
 // LeaseName is the name of the agent's leader election Lease, in whatever
@@ -25,10 +24,10 @@ const clockSkew = 15 * time.Second
 
 // AgentAlive reports whether some agent has renewed its Lease recently enough
 // to be at work at the given time.
-func AgentAlive(ctx context.Context, client kubernetes.Interface, now time.Time) (bool, error) {
+func (w *Watch) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	leases, err := client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+	leases, err := w.client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: "metadata.name=" + LeaseName,
 	})
 	if err != nil {

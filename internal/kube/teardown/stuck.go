@@ -18,32 +18,32 @@ const diagnosisTimeout = 30 * time.Second
 
 // stuck finds out what remains. What cannot be read is left out: the point is
 // to help, and the removal has come to an end without success either way.
-func (r Removal) stuck(ctx context.Context) error {
+func (w *Watch) stuck(ctx context.Context, provisioner string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnosisTimeout)
 	defer cancel()
-	stuck := &StuckError{Provisioner: r.Provisioner}
-	if live, err := r.Reader.Get(ctx, r.Provisioner); err == nil {
+	stuck := &StuckError{}
+	if live, err := w.reader.Get(ctx, provisioner); err == nil {
 		stuck.Finalizers = live.GetFinalizers()
 	}
-	nodes, err := r.Nodes(ctx)
+	nodes, err := w.nodes(ctx, provisioner)
 	if err != nil {
-		return fmt.Errorf("wait for provisioner %q to go, which took too long: %w", r.Provisioner, err)
+		return fmt.Errorf("wait for provisioner %q to go, which took too long: %w", provisioner, err)
 	}
-	budgets := r.closedBudgets(ctx)
+	budgets := w.closedBudgets(ctx)
 	for i := range nodes {
-		stuck.Nodes = append(stuck.Nodes, r.describe(ctx, &nodes[i], budgets))
+		stuck.Nodes = append(stuck.Nodes, w.describe(ctx, &nodes[i], budgets))
 	}
 	return stuck
 }
 
-func (r Removal) describe(ctx context.Context, node *corev1.Node, budgets []policyv1.PodDisruptionBudget) StuckNode {
+func (w *Watch) describe(ctx context.Context, node *corev1.Node, budgets []policyv1.PodDisruptionBudget) StuckNode {
 	out := StuckNode{
 		Name:       node.Name,
 		Instance:   node.Spec.ProviderID,
 		Finalizers: node.Finalizers,
 		Deleting:   node.DeletionTimestamp != nil,
 	}
-	pods, err := r.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node.Name})
+	pods, err := w.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node.Name})
 	if err != nil {
 		return out
 	}
@@ -64,8 +64,8 @@ func (r Removal) describe(ctx context.Context, node *corev1.Node, budgets []poli
 }
 
 // closedBudgets returns the budgets that allow no eviction at this moment.
-func (r Removal) closedBudgets(ctx context.Context) []policyv1.PodDisruptionBudget {
-	all, err := r.Client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+func (w *Watch) closedBudgets(ctx context.Context) []policyv1.PodDisruptionBudget {
+	all, err := w.client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil
 	}

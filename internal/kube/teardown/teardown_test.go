@@ -10,13 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
 
@@ -41,7 +41,7 @@ func TestAgentAlive(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := teardown.AgentAlive(t.Context(), fake.NewClientset(tt.lease), now)
+			got, err := teardown.NewWatch(fake.NewClientset(tt.lease), nil).AgentAlive(t.Context(), now)
 			if err != nil || got != tt.want {
 				t.Errorf("alive = %v, %v, want %v", got, err, tt.want)
 			}
@@ -62,7 +62,7 @@ func (g gone) Get(_ context.Context, name string) (*unstructured.Unstructured, e
 		return nil, g.err
 	}
 	if *g.reads > g.after {
-		return nil, declare.ErrNotFound
+		return nil, apierrors.NewNotFound(api.ProvisionerGVR.GroupResource(), "p")
 	}
 	live := &unstructured.Unstructured{Object: map[string]any{}}
 	live.SetName(name)
@@ -81,11 +81,11 @@ func TestWait(t *testing.T) {
 		"gone after a while": {fake.NewClientset(), gone{after: 3}, "", [][]string{nil}},
 		"its nodes stay": {
 			fake.NewClientset(node), gone{after: 3},
-			"provisioner \"p\" is not gone in time\n  node n; not marked for deletion", [][]string{{"n"}},
+			"it is not gone in time\n  node n; not marked for deletion", [][]string{{"n"}},
 		},
 		"the object stays": {
 			fake.NewClientset(), gone{after: 1000},
-			"provisioner \"p\" is not gone in time\n  its finalizers: karpenter.sh/termination", [][]string{nil},
+			"it is not gone in time\n  its finalizers: karpenter.sh/termination", [][]string{nil},
 		},
 		"the API server stays away": {
 			fake.NewClientset(), gone{err: errors.New("refused")}, `wait for provisioner "p" to go: refused`, nil,
@@ -98,10 +98,7 @@ func TestWait(t *testing.T) {
 				defer cancel()
 				var told [][]string
 				tt.reader.reads = new(int)
-				err := teardown.Removal{
-					Provisioner: "p", Reader: tt.reader, Client: tt.client,
-					Progress: func(remaining []string) { told = append(told, remaining) },
-				}.Wait(ctx)
+				err := teardown.NewWatch(tt.client, tt.reader).Wait(ctx, "p", func(remaining []string) { told = append(told, remaining) })
 				got := ""
 				if err != nil {
 					got = err.Error()

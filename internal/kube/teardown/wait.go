@@ -2,20 +2,20 @@ package teardown
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
 )
 
 // pollInterval is how often the progress is looked at. Draining a node takes
@@ -25,86 +25,92 @@ const pollInterval = time.Second
 // maxFailures is how many looks in a row may fail before the wait gives up.
 const maxFailures = 30
 
-// Reader reads the Provisioner that is being removed.
+// Reader reads Provisioners.
 type Reader interface {
-	// Get returns an error that wraps declare.ErrNotFound once it is gone.
+	// Get reports a Provisioner that is gone by apierrors.IsNotFound, and by
+	// meta.IsNoMatchError if the kind is gone with it.
 	Get(ctx context.Context, name string) (*unstructured.Unstructured, error)
 }
 
-// Removal follows the removal of one Provisioner.
-type Removal struct {
-	Provisioner string
-	Reader      Reader
-	Client      kubernetes.Interface
-	// Progress is told whenever the set of remaining nodes has changed.
-	Progress func(remaining []string)
+// Watch follows removals in one cluster.
+type Watch struct {
+	client kubernetes.Interface
+	reader Reader
 }
 
-// Nodes returns the nodes of the Provisioner.
-func (r Removal) Nodes(ctx context.Context) ([]corev1.Node, error) {
+// NewWatch returns the watch of a cluster.
+func NewWatch(client kubernetes.Interface, reader Reader) *Watch { return &Watch{client, reader} }
+
+// Nodes returns the names of the Provisioner's nodes.
+func (w *Watch) Nodes(ctx context.Context, provisioner string) ([]string, error) {
+	nodes, err := w.nodes(ctx, provisioner)
+	var names []string
+	for i := range nodes {
+		names = append(names, nodes[i].Name)
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+func (w *Watch) nodes(ctx context.Context, provisioner string) ([]corev1.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	nodes, err := r.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
-		LabelSelector: labels.Set{api.LabelProvisioner: r.Provisioner}.String(),
+	nodes, err := w.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
+		LabelSelector: labels.Set{api.LabelProvisioner: provisioner}.String(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list the nodes of provisioner %q: %w", r.Provisioner, err)
+		return nil, fmt.Errorf("list the nodes of provisioner %q: %w", provisioner, err)
 	}
 	return nodes.Items, nil
 }
 
-// Wait returns once the Provisioner and all of its nodes are gone. When the
-// context ends first the error is a StuckError that names what remains.
-func (r Removal) Wait(ctx context.Context) error {
+// Wait returns once the Provisioner and all of its nodes are gone. It tells
+// progress whenever the set of remaining nodes has changed. When the context
+// ends first the error is a StuckError that names what remains.
+func (w *Watch) Wait(ctx context.Context, provisioner string, progress func(remaining []string)) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	var reported []string
 	failures := 0
 	for first := true; ; first = false {
-		gone, remaining, err := r.look(ctx)
+		gone, remaining, err := w.look(ctx, provisioner)
 		switch {
 		case err == nil && gone && len(remaining) == 0:
 			return nil
 		case err == nil:
 			failures = 0
 			if first || !slices.Equal(reported, remaining) {
-				r.Progress(remaining)
+				progress(remaining)
 				reported = remaining
 			}
 		case ctx.Err() == nil:
 			if failures++; failures == maxFailures {
-				return fmt.Errorf("wait for provisioner %q to go: %w", r.Provisioner, err)
+				return fmt.Errorf("wait for provisioner %q to go: %w", provisioner, err)
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return r.stuck(ctx)
+			return w.stuck(ctx, provisioner)
 		case <-ticker.C:
 		}
 	}
 }
 
 // look reports whether the object is gone, and the names of the nodes that are not.
-func (r Removal) look(ctx context.Context) (gone bool, remaining []string, err error) {
-	_, err = r.Reader.Get(ctx, r.Provisioner)
-	if err != nil && !errors.Is(err, declare.ErrNotFound) && !errors.Is(err, declare.ErrNoKind) {
+func (w *Watch) look(ctx context.Context, provisioner string) (gone bool, remaining []string, err error) {
+	_, err = w.reader.Get(ctx, provisioner)
+	if err != nil && !isGone(err) {
 		return false, nil, err
 	}
 	gone = err != nil
-	nodes, err := r.Nodes(ctx)
-	if err != nil {
-		return false, nil, err
-	}
-	for i := range nodes {
-		remaining = append(remaining, nodes[i].Name)
-	}
-	slices.Sort(remaining)
-	return gone, remaining, nil
+	remaining, err = w.Nodes(ctx, provisioner)
+	return gone, remaining, err
 }
+
+func isGone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
 // StuckError names what is left of a Provisioner and what holds it.
 type StuckError struct {
-	Provisioner string
 	// Finalizers of the Provisioner itself, if it is still there.
 	Finalizers []string
 	Nodes      []StuckNode
@@ -126,7 +132,7 @@ type StuckNode struct {
 
 // Error lists everything that remains, one line each.
 func (e *StuckError) Error() string {
-	lines := []string{fmt.Sprintf("provisioner %q is not gone in time", e.Provisioner)}
+	lines := []string{"it is not gone in time"}
 	if len(e.Finalizers) > 0 {
 		lines = append(lines, "  its finalizers: "+strings.Join(e.Finalizers, ", "))
 	}

@@ -11,10 +11,11 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/schemajson"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/platform"
 )
 
 func main() {
-	server := providerserver.NewProtocol6(provider.New("docs")())()
+	server := providerserver.NewProtocol6(provider.New("docs", platform.Connect)())()
 	if err := schemajson.Write(context.Background(), os.Stdout, "packhorse", server); err != nil {
 		log.Fatal(err)
 	}

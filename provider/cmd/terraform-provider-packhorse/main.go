@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/platform"
 )
 
 // version is set by the release build.
@@ -18,7 +19,7 @@ var version = "dev"
 func main() {
 	debug := flag.Bool("debug", false, "let a debugger attach to the provider")
 	flag.Parse()
-	err := providerserver.Serve(context.Background(), provider.New(version), providerserver.ServeOpts{
+	err := providerserver.Serve(context.Background(), provider.New(version, platform.Connect), providerserver.ServeOpts{
 		Address: "registry.terraform.io/packhorse/packhorse",
 		Debug:   *debug,
 	})

@@ -1,15 +1,13 @@
-// Package session holds what the provider block says and the clients that come
-// of it. Clients are built on first use, so that planning something new needs
-// neither a cluster nor AWS.
+// Package session holds what the provider block says, and the ports to what it
+// gives access to. Connections are made on first use, so that planning something
+// new needs neither a cluster nor AWS.
 package session
 
 import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+	"time"
 )
 
 // Config is the provider block.
@@ -21,12 +19,29 @@ type Config struct {
 	// KubeConfigPath is from the environment, and used if neither of the others is set.
 	KubeConfigPath string
 
-	AWS         connect.Settings
+	AWS         AWS
 	DefaultTags map[string]string
-	Manager     declare.Manager
+	Manager     Manager
 
 	// Unknown lists the attributes that are known only after apply.
 	Unknown []string
+}
+
+// AWS says how AWS is reached. The zero value is the environment's choice.
+type AWS struct {
+	Region  string
+	Profile string
+	Assume  *AssumedRole
+	// Endpoints by service (eks, iam, sts, …).
+	Endpoints map[string]string
+}
+
+// AssumedRole is assumed with the credentials of the usual chain.
+type AssumedRole struct {
+	ARN         string
+	SessionName string
+	ExternalID  string
+	Duration    time.Duration // zero means an hour
 }
 
 // Kubernetes says how a cluster is reached.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 func agent() policy.Agent {

@@ -1,0 +1,112 @@
+package platform
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// restConfig follows the one source of access that the provider block names.
+func (p *platform) restConfig(ctx context.Context) (*rest.Config, error) {
+	switch cfg := p.config; {
+	case cfg.ClusterName != "":
+		return p.eksConfig(ctx)
+	case cfg.Kubernetes == nil:
+		return kubeconfig(cfg.KubeConfigPath, "")
+	case cfg.Kubernetes.ConfigPath != "":
+		return kubeconfig(cfg.Kubernetes.ConfigPath, cfg.Kubernetes.ConfigContext)
+	default:
+		return restConfig(cfg.Kubernetes)
+	}
+}
+
+func (p *platform) eksConfig(ctx context.Context) (*rest.Config, error) {
+	cfg, err := p.awsConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := p.find(ctx, cfg, p.config.ClusterName)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host:            found.Endpoint,
+		TLSClientConfig: rest.TLSClientConfig{CAData: found.CA},
+		WrapTransport:   eksauth.NewTokens(p.sts(cfg), found.Name, time.Now).WrapTransport,
+	}, nil
+}
+
+// kubeconfig reads exactly the file that was named: no default locations, no
+// service account of a surrounding cluster, no localhost.
+func kubeconfig(path, context string) (*rest.Config, error) {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, fmt.Errorf("read kubeconfig %s: %w", path, err)
+		}
+		path = filepath.Join(home, rest)
+	}
+	file, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig: %w", err)
+	}
+	if err := clientcmd.ResolveLocalPaths(file); err != nil {
+		return nil, fmt.Errorf("read kubeconfig %s: %w", path, err)
+	}
+	cfg, err := clientcmd.NewNonInteractiveClientConfig(*file, context, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %s: %w", path, err)
+	}
+	return cfg, nil
+}
+
+func restConfig(k *session.Kubernetes) (*rest.Config, error) {
+	cfg := &rest.Config{
+		Host:        k.Host,
+		BearerToken: k.Token,
+		TLSClientConfig: rest.TLSClientConfig{
+			ServerName: k.TLSServerName,
+			CAData:     []byte(k.CA),
+			CertData:   []byte(k.ClientCertificate),
+			KeyData:    []byte(k.ClientKey),
+		},
+	}
+	if k.ProxyURL != "" {
+		proxy, err := url.Parse(k.ProxyURL)
+		if err != nil {
+			return nil, fmt.Errorf("read `kubernetes.proxy_url`: %w", err)
+		}
+		cfg.Proxy = http.ProxyURL(proxy)
+	}
+	if k.Exec != nil {
+		cfg.ExecProvider = execConfig(k.Exec)
+	}
+	return cfg, nil
+}
+
+func execConfig(e *session.Exec) *clientcmdapi.ExecConfig {
+	out := &clientcmdapi.ExecConfig{
+		APIVersion:      e.APIVersion,
+		Command:         e.Command,
+		Args:            e.Args,
+		InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
+		out.Env = append(out.Env, clientcmdapi.ExecEnvVar{Name: name, Value: e.Env[name]})
+	}
+	return out
+}

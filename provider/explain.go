@@ -1,0 +1,70 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// gone reports whether an error says that an object is not in the cluster, or
+// not even its kind.
+func gone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
+
+// explainError turns an error of the cluster into a diagnostic that says what to do.
+func explainError(err error, title, name string) diag.Diagnostic {
+	conflicts := conflictsOf(err)
+	switch {
+	case len(conflicts) > 0:
+		return diag.NewErrorDiagnostic(fmt.Sprintf("%s %s: %s", title, name, strings.Join(conflicts, ", ")),
+			"Either leave these fields to the other managers by removing them here, or set `force_conflicts = true` in the provider block to take them over.")
+	case apierrors.IsAlreadyExists(err):
+		return existsAlready(title+" "+name, name)
+	case meta.IsNoMatchError(err):
+		return diag.NewErrorDiagnostic(fmt.Sprintf("%s %s: the cluster does not know this kind", title, name),
+			"Its CustomResourceDefinition is not installed. Install the agent, which brings it, or apply the definitions, and apply again.")
+	}
+	return diag.NewErrorDiagnostic(summarise(fmt.Sprintf("%s %s: %s", title, name, err)))
+}
+
+// existsAlready says how something that is there is taken over.
+func existsAlready(what, id string) diag.Diagnostic {
+	return diag.NewErrorDiagnostic(what+" exists already",
+		fmt.Sprintf("Something else has created it. To manage it here, import it:\n\n  import {\n    to = <this resource>\n    id = %q\n  }", id))
+}
+
+// managerName finds the name in the API server's message, which reads
+// `conflict with "NAME" with subresource "X" using VERSION`.
+var managerName = regexp.MustCompile(`conflict with "([^"]*)"`)
+
+// conflictsOf lists the fields that other field managers have declared.
+func conflictsOf(err error) []string {
+	var status apierrors.APIStatus
+	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	var out []string
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Type != metav1.CauseTypeFieldManagerConflict {
+			continue
+		}
+		manager := cause.Message
+		if m := managerName.FindStringSubmatch(cause.Message); m != nil {
+			manager = m[1]
+		}
+		out = append(out, fmt.Sprintf("%s belongs to %q", cause.Field, manager))
+	}
+	return out
+}
+
+// summarise puts the first line of a message into the summary of a diagnostic,
+// where it tells it apart from others, and the rest into the detail.
+func summarise(message string) (summary, detail string) {
+	summary, detail, _ = strings.Cut(message, "\n")
+	return summary, detail
+}
