@@ -52,8 +52,9 @@ type Agent struct {
 	metrics *Metrics
 
 	plan    func(decide.Input) decide.Plan
-	replan  signal // something changed that planning looks at
-	redrain signal // something changed that draining looks at
+	replan  signal        // something changed that planning looks at
+	redrain signal        // something changed that draining looks at
+	binding chan struct{} // has room for bindsAtOnce
 
 	leading  atomic.Bool
 	retry    atomic.Bool  // something was left for the next turn
@@ -76,6 +77,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 		plan:    decide.Decide,
 		replan:  newSignal(),
 		redrain: newSignal(),
+		binding: make(chan struct{}, bindsAtOnce),
 		assumed: newAssumptions(),
 		ledger:  newLedger(),
 		history: newHistory(),

@@ -58,7 +58,7 @@ func (a *Agent) binds(v *view, fresh *verifier, name string) bool {
 func (a *Agent) bindAll(ctx context.Context, fresh *verifier, node string, pods []cluster.PodKey) int {
 	var bound atomic.Int64
 	var g errgroup.Group
-	g.SetLimit(bindsAtOnce / nodesAtOnce)
+	g.SetLimit(bindsAtOnce)
 	for _, pod := range pods {
 		if !fresh.pod(pod) || fresh.pods[pod.UID].State != cluster.PodPending || fresh.pods[pod.UID].Template.ResourceClaims {
 			continue
@@ -75,6 +75,8 @@ func (a *Agent) bindAll(ctx context.Context, fresh *verifier, node string, pods 
 }
 
 func (a *Agent) bindOne(ctx context.Context, pod cluster.PodKey, node string) bool {
+	a.binding <- struct{}{}
+	defer func() { <-a.binding }()
 	call, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
 	err := a.cluster.Bind(call, pod, node)
