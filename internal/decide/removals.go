@@ -29,7 +29,7 @@ func (t *turn) owned() []*retire.Node {
 			continue
 		}
 		p := &t.in.Provisioners[k]
-		out = append(out, &retire.Node{Node: n, Provisioner: p.Spec, ProfileHash: p.ProfileHash, Pods: pods[n.Name]})
+		out = append(out, &retire.Node{Node: n, Provisioner: p.Spec, ProfileHash: p.ProfileHash, Blocked: p.Blocked, Pods: pods[n.Name]})
 	}
 	return out
 }

@@ -211,7 +211,11 @@ func (c *cover) shift(i, j, k int, n int64) bool {
 	}
 	need = slices.Clone(a.used)
 	addTimes(need, lot.need, -n)
-	less, ok := c.cheapestFor(a.seller, need, a.mask, rest, most-c.costOf(more))
+	mask = rest[0].lot.mask.clone()
+	for _, it := range rest[1:] {
+		mask.keep(it.lot.mask)
+	}
+	less, ok := c.cheapestFor(a.seller, need, mask, rest, most-c.costOf(more))
 	if !ok || c.costOf(less)+c.costOf(more) > most {
 		return false
 	}

@@ -1,12 +1,10 @@
 package pack
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -99,74 +97,6 @@ func newSolver(p *Problem) *solver {
 	s.chargeLimits()
 	s.sizeClasses()
 	return s
-}
-
-// classify groups the pods into classes and returns what each class needs.
-func (s *solver) classify() map[*class]amount.List {
-	keys := s.labelKeys()
-	type shared struct {
-		*class
-		needs match.Needs
-		miss  match.Miss
-	}
-	byTemplate := map[*cluster.Template]map[bool]*shared{}
-	bySignature := map[string]*class{}
-	needs := map[*class]amount.List{}
-	claimed := s.exclusiveClaims()
-	for i := range s.problem.Pods {
-		d := &s.problem.Pods[i]
-		t := d.Pod.Template
-		moving := d.From != ""
-		if byTemplate[t] == nil {
-			byTemplate[t] = map[bool]*shared{}
-		}
-		known := byTemplate[t][moving]
-		if known == nil {
-			known = &shared{}
-			known.needs, known.miss = s.volumes.Needs(t, moving)
-			byTemplate[t][moving] = known
-		}
-		miss := known.miss
-		if !miss.Missed() {
-			miss = claimed.take(d.Pod)
-		}
-		if miss.Missed() {
-			s.places[i].Reason = miss.String()
-			continue
-		}
-		if known.class == nil || len(d.Nodes) > 0 {
-			key := signature(t, known.needs, keys)
-			for _, n := range d.Nodes {
-				key += "\x0a" + n
-			}
-			c := bySignature[key]
-			if c == nil {
-				c = newClass(t, known.needs, d.Nodes)
-				bySignature[key] = c
-				needs[c] = total(t, known.needs)
-				s.classes = append(s.classes, c)
-			}
-			if len(d.Nodes) > 0 {
-				c.pods, c.left = append(c.pods, i), c.left+1
-				continue
-			}
-			known.class = c
-		}
-		known.class.pods, known.class.left = append(known.class.pods, i), known.class.left+1
-	}
-	return needs
-}
-
-func newClass(t *cluster.Template, needs match.Needs, nodes []string) *class {
-	c := &class{template: t, nodes: nodes, tolerates: tolerationKey(t.Tolerations), prefers: match.Preferences(t.Affinity)}
-	c.places, c.never = match.Places(t, needs.Places)
-	switch {
-	case t.Unsupported != "":
-		c.never = match.Miss{Kind: match.Unsupported, Want: t.Unsupported}
-	case t.ResourceClaims:
-		c.never = match.Miss{Kind: match.Unsupported, Want: "the pod uses dynamic resource claims, which cannot be planned"}
-	}
-	return c
 }
 
 // measure fixes the resources that count.
@@ -356,107 +286,4 @@ func (s *solver) sizeClasses() {
 		}
 	}
 	sortClasses(s.classes)
-}
-
-// labelKeys lists the pod labels that any selector looks at.
-func (s *solver) labelKeys() []string {
-	keys := map[string]bool{}
-	seen := map[*cluster.Template]bool{}
-	look := func(t *cluster.Template) {
-		if !seen[t] {
-			seen[t] = true
-			collectLabelKeys(t, keys)
-		}
-	}
-	for i := range s.problem.Snapshot.Pods {
-		look(s.problem.Snapshot.Pods[i].Template)
-	}
-	for i := range s.problem.Pods {
-		look(s.problem.Pods[i].Pod.Template)
-	}
-	for i := range s.problem.Snapshot.DaemonSets {
-		look(s.problem.Snapshot.DaemonSets[i].Template)
-	}
-	return slices.Sorted(maps.Keys(keys))
-}
-
-func collectLabelKeys(t *cluster.Template, keys map[string]bool) {
-	add := func(selector *metav1.LabelSelector, more ...[]string) {
-		if selector != nil {
-			for key := range selector.MatchLabels {
-				keys[key] = true
-			}
-			for _, e := range selector.MatchExpressions {
-				keys[e.Key] = true
-			}
-		}
-		for _, key := range slices.Concat(more...) {
-			keys[key] = true
-		}
-	}
-	for i := range t.Spread {
-		add(t.Spread[i].LabelSelector, t.Spread[i].MatchLabelKeys)
-	}
-	for _, term := range affinityTerms(t.Affinity) {
-		add(term.LabelSelector, term.MatchLabelKeys, term.MismatchLabelKeys)
-	}
-}
-
-func affinityTerms(a *corev1.Affinity) []*corev1.PodAffinityTerm {
-	var out []*corev1.PodAffinityTerm
-	take := func(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
-		for i := range required {
-			out = append(out, &required[i])
-		}
-		for i := range preferred {
-			out = append(out, &preferred[i].PodAffinityTerm)
-		}
-	}
-	if a != nil && a.PodAffinity != nil {
-		take(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
-	}
-	if a != nil && a.PodAntiAffinity != nil {
-		take(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
-	}
-	return out
-}
-
-// claims keeps pods from sharing a claim that only one pod may use.
-type claims struct {
-	exclusive map[string]bool
-	user      map[string]string
-}
-
-func (s *solver) exclusiveClaims() *claims {
-	out := &claims{exclusive: map[string]bool{}, user: map[string]string{}}
-	for i := range s.problem.Snapshot.Claims {
-		c := &s.problem.Snapshot.Claims[i]
-		if slices.Contains(c.AccessModes, corev1.ReadWriteOncePod) {
-			out.exclusive[c.Namespace+"/"+c.Name] = true
-		}
-	}
-	if len(out.exclusive) == 0 {
-		return out
-	}
-	for i := range s.problem.Snapshot.Pods {
-		if p := &s.problem.Snapshot.Pods[i]; p.NodeName != "" {
-			out.take(p)
-		}
-	}
-	return out
-}
-
-// take lets the pod use its claims, or says who uses one already.
-func (c *claims) take(p *cluster.Pod) match.Miss {
-	for _, ref := range p.Template.Claims {
-		name := p.Namespace + "/" + ref.Name
-		if !c.exclusive[name] {
-			continue
-		}
-		if user := cmp.Or(c.user[name], p.String()); user != p.String() {
-			return match.Miss{Kind: match.Volume, Want: "persistent volume claim " + name + " may be used by one pod only, and " + user + " uses it"}
-		}
-		c.user[name] = p.String()
-	}
-	return match.Miss{}
 }

@@ -33,6 +33,7 @@ func NewBudgets(nodes []*Node, leaving func(*Node) bool) *Budgets {
 // nothing. A budget with a schedule holds at all times.
 func (b *Budgets) Take(f Finding) bool {
 	name := f.Node.Provisioner.Name
+	counts := false
 	for _, budget := range budgetsOf(f.Node.Provisioner) {
 		if len(budget.Reasons) > 0 && !slices.Contains(budget.Reasons, f.Reason.budgetName()) || isDefault(budget) && !f.Node.InUse() {
 			continue
@@ -40,10 +41,9 @@ func (b *Budgets) Take(f Finding) bool {
 		if b.going[name] >= allowed(budget.Nodes, b.total[name]) {
 			return false
 		}
+		counts = true
 	}
-	if f.Node.InUse() {
-		b.going[name]++
-	} else if !slices.ContainsFunc(budgetsOf(f.Node.Provisioner), isDefault) {
+	if counts {
 		b.going[name]++
 	}
 	return true

@@ -14,7 +14,7 @@ import (
 // empty string.
 type protection func(n *Node, budgets []cluster.DisruptionBudget) string
 
-var protections = []protection{notUp, nominated, annotated, doNotDisrupt, ownerless, blockedByBudget}
+var protections = []protection{blocked, notUp, nominated, annotated, doNotDisrupt, ownerless, blockedByBudget}
 
 // Protected returns what holds a node back from going voluntarily, or an empty
 // string. Budgets are the PodDisruptionBudgets of the cluster.
@@ -23,6 +23,13 @@ func Protected(n *Node, budgets []cluster.DisruptionBudget) string {
 		if why := p(n, budgets); why != "" {
 			return why
 		}
+	}
+	return ""
+}
+
+func blocked(n *Node, _ []cluster.DisruptionBudget) string {
+	if n.Blocked != "" {
+		return "provisioner " + n.Provisioner.Name + " may do nothing now: " + n.Blocked
 	}
 	return ""
 }

@@ -44,6 +44,8 @@ type Node struct {
 	// ProfileHash is that of the node profile which its Provisioner uses now.
 	ProfileHash string
 	Pods        []*cluster.Pod // in the order of the snapshot
+	// Blocked is why its Provisioner may do nothing now; empty when it may.
+	Blocked string
 	// Nominated: pods are on their way to the node.
 	Nominated bool
 }

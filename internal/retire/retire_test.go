@@ -46,6 +46,7 @@ func TestProtected(t *testing.T) {
 		want    string
 	}{
 		"nothing":         {want: ""},
+		"blocked":         {change: func(n *Node) { n.Blocked = "it is invalid" }, want: "provisioner default may do nothing now: it is invalid"},
 		"not up":          {change: func(n *Node) { n.Initialized = false }, want: "it is not up yet"},
 		"nominated":       {change: func(n *Node) { n.Nominated = true }, want: "pods are on their way to it"},
 		"annotation":      {change: func(n *Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "true" }, want: "it has the annotation karpenter.sh/do-not-disrupt"},
