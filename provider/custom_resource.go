@@ -154,10 +154,8 @@ func (r *customResource) connect(ctx context.Context, diags *diag.Diagnostics) (
 	return cluster, cluster.Objects(r.kind.object())
 }
 
-// objectType is the type of the whole resource.
-func (r *customResource) objectType(v tftypes.Value) tftypes.Object {
-	return v.Type().(tftypes.Object)
-}
+// objectType is the type of a whole resource, which is always an object.
+func objectType(v tftypes.Value) tftypes.Object { return v.Type().(tftypes.Object) }
 
 func (r *customResource) encode(v tftypes.Value, diags *diag.Diagnostics) *wire.Document {
 	doc, err := r.kind.codec().Encode(v)
@@ -173,7 +171,7 @@ func (r *customResource) refresh(prior tftypes.Value, live *unstructured.Unstruc
 	spec, _, err := unstructured.NestedMap(live.Object, "spec")
 	if err == nil {
 		var now tftypes.Value
-		if now, err = r.kind.codec().Decode(spec, r.objectType(prior)); err == nil {
+		if now, err = r.kind.codec().Decode(spec, objectType(prior)); err == nil {
 			if !imported {
 				now = wire.Merge(prior, now)
 			}
@@ -192,7 +190,7 @@ func (r *customResource) withComputed(v tftypes.Value, doc *wire.Document, diags
 	if doc == nil {
 		return v
 	}
-	computed, err := r.kind.computed(r.objectType(v), doc.Fields)
+	computed, err := r.kind.computed(objectType(v), doc.Fields)
 	if err != nil {
 		diags.AddError(r.kind.title()+": "+err.Error(), "")
 		return v

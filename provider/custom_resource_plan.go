@@ -25,7 +25,7 @@ func (r *customResource) ValidateConfig(ctx context.Context, req resource.Valida
 	if name.IsUnknown() {
 		checked = unnamed
 	}
-	in := translator{r.kind.codec(), r.objectType(req.Config.Raw), doc}
+	in := translator{r.kind.codec(), objectType(req.Config.Raw), doc}
 	problems, warnings := r.kind.check(checked, doc.Fields)
 	for _, p := range problems {
 		if d := in.translate(p, diag.SeverityError); d != nil {

@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"maps"
+
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
@@ -53,9 +55,7 @@ func irsaRoleSchema() schema.Schema {
 		},
 	}
 	for _, part := range []attributes{irsaTrustAttributes(), irsaPolicyAttributes()} {
-		for name, attribute := range part {
-			level[name] = attribute
-		}
+		maps.Copy(level, part)
 	}
 	return schema.Schema{MarkdownDescription: irsaRoleDescription, Attributes: level}
 }

@@ -197,7 +197,7 @@ func TestIRSARoleDisappears(t *testing.T) {
 }
 
 func TestIRSARoleAnnotatesServiceAccounts(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	accounts := kube.CoreV1().ServiceAccounts("default")
 	if _, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "writer"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -62,9 +63,7 @@ func withAttributes(v tftypes.Value, replaced map[string]tftypes.Value) tftypes.
 		return v
 	}
 	all := attributesOf(v, nil)
-	for name, value := range replaced {
-		all[name] = value
-	}
+	maps.Copy(all, replaced)
 	return tftypes.NewValue(v.Type(), all)
 }
 

@@ -125,7 +125,7 @@ func (provisioner) remove(ctx context.Context, r removal) error {
 		}
 		if !alive {
 			return fmt.Errorf("it has %d nodes and %w\nNo agent has renewed its Lease in time. Nothing has been deleted: "+
-				"start the agent, or delete the nodes yourself, and destroy again.", len(nodes), errNoAgent)
+				"start the agent, or delete the nodes yourself, and destroy again", len(nodes), errNoAgent)
 		}
 	}
 	// Foreground: the object stays until the nodes that it owns are gone, which

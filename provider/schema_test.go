@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"context"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -95,7 +94,7 @@ func attributesIn(codec wire.Codec, typ tftypes.Type, at string) []string {
 }
 
 func TestSchemaCoversTheAPI(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	tests := map[string]struct {
 		kind kind
 		spec reflect.Type

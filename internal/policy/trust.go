@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,7 +78,7 @@ func ParseTrust(raw string) (Trust, error) {
 		}
 	}
 	if trust.Issuer == "" {
-		return Trust{}, fmt.Errorf("read trust policy: no condition on the subject of an OIDC token")
+		return Trust{}, errors.New("read trust policy: no condition on the subject of an OIDC token")
 	}
 	return trust, nil
 }

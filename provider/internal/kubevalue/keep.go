@@ -27,7 +27,7 @@ func (KeepSpelling) Description(context.Context) string {
 func (k KeepSpelling) MarkdownDescription(ctx context.Context) string { return k.Description(ctx) }
 
 // PlanModifyString keeps the state's spelling of an equal value.
-func (KeepSpelling) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+func (KeepSpelling) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
 	if req.StateValue.IsNull() || req.ConfigValue.IsNull() || req.PlanValue.IsUnknown() {
 		return
 	}

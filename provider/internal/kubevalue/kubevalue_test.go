@@ -1,7 +1,6 @@
 package kubevalue_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -35,7 +34,7 @@ func TestSemanticEquality(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, diags := tt.a.StringSemanticEquals(context.Background(), tt.b)
+			got, diags := tt.a.StringSemanticEquals(t.Context(), tt.b)
 			if got != tt.want || diags.HasError() {
 				t.Errorf("%s and %s: equal = %v (%v), want %v", tt.a, tt.b, got, diags, tt.want)
 			}
@@ -56,7 +55,7 @@ func TestKeepSpellingOfMaps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			resp := planmodifier.MapResponse{PlanValue: tt.config}
 			req := planmodifier.MapRequest{StateValue: tt.state, ConfigValue: tt.config, PlanValue: tt.config}
-			kubevalue.KeepSpelling{}.PlanModifyMap(context.Background(), req, &resp)
+			kubevalue.KeepSpelling{}.PlanModifyMap(t.Context(), req, &resp)
 			if !resp.PlanValue.Equal(tt.want) {
 				t.Errorf("plan = %s, want %s", resp.PlanValue, tt.want)
 			}
@@ -75,7 +74,7 @@ func TestKeepSpellingOfStrings(t *testing.T) {
 			config := types.StringValue(tt.config)
 			resp := planmodifier.StringResponse{PlanValue: config}
 			req := planmodifier.StringRequest{StateValue: types.StringValue(tt.state), ConfigValue: config, PlanValue: config}
-			kubevalue.KeepSpelling{}.PlanModifyString(context.Background(), req, &resp)
+			kubevalue.KeepSpelling{}.PlanModifyString(t.Context(), req, &resp)
 			if got := resp.PlanValue.ValueString(); got != tt.want {
 				t.Errorf("plan = %q, want %q", got, tt.want)
 			}

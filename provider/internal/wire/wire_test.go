@@ -3,6 +3,7 @@ package wire_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"testing"
 
@@ -48,9 +49,7 @@ func root(set map[string]tftypes.Value) tftypes.Value {
 	for name, typ := range rootType.AttributeTypes {
 		all[name] = tftypes.NewValue(typ, nil)
 	}
-	for name, value := range set {
-		all[name] = value
-	}
+	maps.Copy(all, set)
 	return tftypes.NewValue(rootType, all)
 }
 
