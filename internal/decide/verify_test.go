@@ -292,7 +292,7 @@ func verifyTopology(t reporter, homes []*home) {
 			}
 			for i := range p.Spread {
 				s := &p.Spread[i]
-				if s.TopologyKey != api.LabelZone || s.WhenUnsatisfiable != corev1.DoNotSchedule || !allSpread(homes, p, s.LabelSelector) {
+				if s.TopologyKey != api.LabelZone || s.WhenUnsatisfiable != corev1.DoNotSchedule || s.NodeTaintsPolicy != nil || !allSpread(homes, p, s.LabelSelector) {
 					continue
 				}
 				least := found(in, p, s.LabelSelector)
