@@ -96,7 +96,7 @@ func (s *scene) startAgent(args ...string) {
 	s.t.Cleanup(func() {
 		agent.Stop()
 		if s.t.Failed() {
-			s.t.Logf("the agent's log:\n%s", tail(agent.LogFile, 12_000))
+			s.t.Logf("the agent's log:\n%s", tail(agent.LogFile, 20_000))
 		}
 	})
 	if err := s.AwaitLeader(s.t.Context(), patience); err != nil {
@@ -121,8 +121,32 @@ func (s *scene) until(what string, check func(context.Context) (done bool, seen 
 		return done, err
 	})
 	if err != nil {
-		s.t.Fatalf("wait until %s: %v; last seen: %s", what, err, seen)
+		s.t.Fatalf("wait until %s: %v; last seen: %s\n%s", what, err, seen, s.happened())
 	}
+}
+
+// happened lists the events in the cluster and the conditions of the
+// Provisioners, for the message of a failure.
+func (s *scene) happened() string {
+	var b strings.Builder
+	ctx := context.WithoutCancel(s.t.Context())
+	events, err := s.Kube.CoreV1().Events("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	for _, e := range events.Items {
+		if e.Source.Component == "packhorse-agent" || e.ReportingController == "packhorse-agent" {
+			_, _ = fmt.Fprintf(&b, "%s %s %s: %s\n", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
+		}
+	}
+	provisioners, err := s.Dynamic.Resource(api.ProvisionerGVR).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	for _, p := range provisioners.Items {
+		_, _ = fmt.Fprintf(&b, "Provisioner %s: %v\n", p.GetName(), p.Object["status"])
+	}
+	return b.String()
 }
 
 func (s *scene) pods(ctx context.Context, selector string) ([]corev1.Pod, error) {

@@ -8,7 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 )
 
 // TestFigures reports how long the agent itself takes: from the first pod that
@@ -42,37 +43,36 @@ type times struct{ unschedulable, bound time.Time }
 // observe watches an app's pods. It sends once, when count of them are bound, or
 // closes the channel when patience ends.
 func (s *scene) observe(app string, count int) <-chan times {
-	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	w, err := s.Kube.CoreV1().Pods(metav1.NamespaceDefault).Watch(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	out := make(chan times, 1)
+	var seen times
+	bound := map[string]bool{}
+	look := func(o any) {
+		pod := o.(*corev1.Pod)
+		if seen.unschedulable.IsZero() && unschedulable(pod) {
+			seen.unschedulable = time.Now()
+		}
+		if pod.Spec.NodeName != "" {
+			bound[pod.Name] = true
+		}
+		if len(bound) == count && seen.bound.IsZero() {
+			seen.bound = time.Now()
+			out <- seen
+			cancel()
+		}
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(s.Kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.LabelSelector = "app=" + app
+	}))
+	pods := factory.Core().V1().Pods().Informer()
+	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, o any) { look(o) }})
 	if err != nil {
 		cancel()
 		s.t.Fatalf("watch pods: %v", err)
 	}
-	out := make(chan times, 1)
 	go func() {
-		defer cancel()
-		defer close(out)
-		defer w.Stop()
-		var seen times
-		bound := map[string]bool{}
-		for e := range w.ResultChan() {
-			pod, ok := e.Object.(*corev1.Pod)
-			if !ok || e.Type == watch.Deleted {
-				continue
-			}
-			if seen.unschedulable.IsZero() && unschedulable(pod) {
-				seen.unschedulable = time.Now()
-			}
-			if pod.Spec.NodeName != "" {
-				bound[pod.Name] = true
-			}
-			if len(bound) == count {
-				seen.bound = time.Now()
-				out <- seen
-				return
-			}
-		}
+		pods.RunWithContext(ctx)
+		close(out)
 	}()
 	return out
 }

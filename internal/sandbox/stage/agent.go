@@ -78,7 +78,7 @@ func (s *Stage) StartAgent(ctx context.Context, o AgentOptions) (*Agent, error) 
 	}
 	args := append([]string{
 		"run", "--kubeconfig", kubeconfig, "--cluster-name", s.Sandbox.ClusterName, "--namespace", Namespace,
-		"--metrics-address", metrics, "--health-address", health,
+		"--metrics-address", metrics, "--health-address", health, "--default-instance-profile", NodeRole,
 	}, o.Args...)
 	a.cmd = exec.Command(bin, args...)
 	a.cmd.Env = append([]string{

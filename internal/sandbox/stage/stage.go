@@ -18,10 +18,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
 )
 
-// Where the agent lives in the cluster.
+// Where the agent lives in the cluster, and the role and instance profile that
+// nodes have unless their profile says otherwise.
 const (
 	Namespace      = "packhorse"
 	ServiceAccount = "packhorse-agent"
+	NodeRole       = "packhorse-node"
 )
 
 // Stage is a sandbox with Packhorse's binaries at hand.
