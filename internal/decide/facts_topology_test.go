@@ -52,7 +52,8 @@ func perDomain(w *world, p Plan, property func(*Machine) string, key string) str
 	return strings.Join(parts, " ")
 }
 
-// round decides and lets the plan come true: machines become nodes, pods run.
+// round decides and lets the plan come true: machines become nodes, pods run,
+// nodes that are being deleted or should go are gone.
 func (w *world) round() Plan {
 	plan := w.decide()
 	verify(w.t, &w.in, &plan)
@@ -65,7 +66,7 @@ func (w *world) round() Plan {
 		name := fmt.Sprintf("made-%03d", len(w.in.Snapshot.Nodes)+1)
 		chosen := m.Chosen()
 		w.node(name, chosen.InstanceType, chosen.Zone, func(n *cluster.Node) {
-			n.Provisioner = m.Provisioner
+			n.Provisioner, n.Created = m.Provisioner, noon
 			n.Labels[api.LabelCapacityType] = chosen.CapacityType
 			maps.Copy(n.Labels, m.Labels)
 			n.Taints = m.Taints
@@ -73,11 +74,21 @@ func (w *world) round() Plan {
 		for _, pod := range m.Pods {
 			place[pod] = name
 		}
+		for _, move := range m.Moving {
+			place[move.Pod] = name
+		}
 	}
+	gone := map[string]bool{}
+	w.in.Snapshot.Nodes = slices.DeleteFunc(w.in.Snapshot.Nodes, func(n cluster.Node) bool {
+		gone[n.Name] = n.Deleting || slices.ContainsFunc(plan.Removals, func(r Removal) bool { return r.Node == n.Name })
+		return gone[n.Name]
+	})
 	for i := range w.in.Snapshot.Pods {
 		if pod := &w.in.Snapshot.Pods[i]; place[pod.PodKey] != "" {
 			pod.NodeName, pod.State = place[pod.PodKey], cluster.PodBound
 			pod.Owner = cluster.Owner{Kind: "ReplicaSet", Name: "web"}
+		} else if gone[pod.NodeName] {
+			pod.NodeName, pod.State = "", cluster.PodPending
 		}
 	}
 	return plan

@@ -30,6 +30,7 @@ type home struct {
 	taints  []corev1.Taint
 	room    amount.List
 	limits  map[string]int64
+	leaving bool
 	pods    []*cluster.Template // also those that run there already
 	placed  []*cluster.Template // those that the plan puts there
 	daemons []*cluster.Template
@@ -95,7 +96,7 @@ func homesOf(t reporter, in *Input, p *Plan) []*home {
 	var out []*home
 	for i := range in.Snapshot.Nodes {
 		n := &in.Snapshot.Nodes[i]
-		nodes[n.Name] = &home{name: n.Name, labels: n.Labels, taints: lasting(in, n), room: n.Allocatable, limits: n.VolumeLimits}
+		nodes[n.Name] = &home{name: n.Name, labels: n.Labels, taints: lasting(in, n), room: n.Allocatable, limits: n.VolumeLimits, leaving: leaving(n)}
 		out = append(out, nodes[n.Name])
 	}
 	moved := map[cluster.PodKey]bool{}
@@ -106,6 +107,9 @@ func homesOf(t reporter, in *Input, p *Plan) []*home {
 		for _, m := range p.Machines[i].Moving {
 			moved[m.Pod] = true
 		}
+	}
+	for _, u := range p.Unplaced {
+		moved[u.Pod] = true // its node goes, and it with the node
 	}
 	for i := range in.Snapshot.Pods {
 		pod := &in.Snapshot.Pods[i]
@@ -277,6 +281,9 @@ func verifyTopology(t reporter, homes []*home) {
 	zones := map[string][]*cluster.Template{}
 	for _, h := range homes {
 		zone := h.labels[api.LabelZone]
+		if h.leaving {
+			continue
+		}
 		zones[zone] = append(zones[zone], h.pods...)
 	}
 	for _, h := range homes {

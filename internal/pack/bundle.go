@@ -77,7 +77,7 @@ func (s *solver) followsClass(c, target *class) bool {
 // bundleLots returns the lots of one component, or nothing where there is no way.
 func (s *solver) bundleLots(together, open []*class) []*lot {
 	targets, most, ok := s.targets(together, open)
-	if !ok {
+	if !ok || s.loadOnNode(share(together, targets, 1, 0)) {
 		return nil
 	}
 	for times := int64(1); times <= most; times += max(1, times/2) {
@@ -134,16 +134,7 @@ func (s *solver) targets(together, open []*class) (targets []*class, most int64,
 func (s *solver) split(together, targets []*class, times int64) []*lot {
 	var lots []*lot
 	for i := range times {
-		var parts []part
-		for _, c := range together {
-			if n := (c.left + times - 1 - i) / times; n > 0 {
-				parts = append(parts, part{class: c, level: c.level, n: n})
-			}
-		}
-		for _, c := range targets {
-			parts = append(parts, part{class: c, level: c.level, n: 1})
-		}
-		l := s.load(parts)
+		l := s.load(share(together, targets, times, i))
 		if l == nil {
 			for _, l := range lots {
 				s.leave(l, l.n)
@@ -159,6 +150,67 @@ func (s *solver) split(together, targets []*class, times int64) []*lot {
 	return lots
 }
 
+// share returns the parts of bundle i of so many: an even share of the followers
+// and one pod of each target.
+func share(together, targets []*class, times, i int64) []part {
+	var parts []part
+	for _, c := range together {
+		if n := (c.open() + times - 1 - i) / times; n > 0 {
+			parts = append(parts, part{class: c, level: c.level, n: n})
+		}
+	}
+	for _, c := range targets {
+		parts = append(parts, part{class: c, level: c.level, n: 1})
+	}
+	return parts
+}
+
+// loadOnNode places one load on a node that exists, if there is one for it.
+func (s *solver) loadOnNode(parts []part) bool {
+	for i, n := range s.nodes {
+		if !s.takes(parts, i) {
+			continue
+		}
+		l := &lot{parts: parts, opt: s.jointOptions(parts, nil), at: spotOver(keysOf(parts), n)}
+		if !s.enterAll(l) {
+			continue
+		}
+		for _, p := range parts {
+			s.put(p.class, n, p.level, p.n)
+		}
+		return true
+	}
+	return false
+}
+
+// takes reports whether a node matches and has room for all parts together.
+func (s *solver) takes(parts []part, i int) bool {
+	n := s.nodes[i]
+	need, h := make([]int64, len(n.free)), slices.Clone(n.host)
+	for _, p := range parts {
+		requires, honour := p.class.requires(p.level)
+		if !s.matches(s.optionsFor(requires, p.class.template.Tolerations, p.class.tolerates, honour), i) {
+			return false
+		}
+		addTimes(need, p.class.need, p.n)
+		if h.room(p.class.host, p.n) < p.n {
+			return false
+		}
+		h = h.plus(p.class.host, p.n)
+	}
+	return fits(need, n.free)
+}
+
+// keysOf lists the topology keys, other than the host name, that matter to the parts.
+func keysOf(parts []part) []string {
+	var keys []string
+	for _, p := range parts {
+		keys = append(keys, p.class.keys...)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
 func (l *lot) equal(o *lot) bool {
 	return slices.Equal(l.parts, o.parts) && (l.at == nil) == (o.at == nil) && (l.at == nil || slices.Equal(l.at.values, o.at.values))
 }
@@ -166,13 +218,11 @@ func (l *lot) equal(o *lot) bool {
 // load returns a lot of one load of the parts, in a domain where all may be.
 func (s *solver) load(parts []part) *lot {
 	l := &lot{parts: parts, n: 1, need: make([]int64, len(s.space.names))}
-	var keys []string
 	var h hostState
 	devices := false
 	for _, p := range parts {
 		addTimes(l.need, p.class.need, p.n)
 		l.size += float64(p.n) * p.class.size
-		keys = append(keys, p.class.keys...)
 		devices = devices || p.class.devices
 		if h.room(p.class.host, p.n) < p.n {
 			return nil
@@ -182,8 +232,7 @@ func (s *solver) load(parts []part) *lot {
 	for _, c := range h {
 		l.host = append(l.host, touch{group: c.group, self: c.count, cap: c.cap})
 	}
-	slices.Sort(keys)
-	keys = slices.Compact(keys)
+	keys := keysOf(parts)
 	if len(keys) == 0 {
 		l.opt = s.jointOptions(parts, nil)
 		l.mask = s.fitting(l.need, l.host, devices, l.opt)

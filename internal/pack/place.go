@@ -37,15 +37,21 @@ func (s *solver) fill(c *class, o *options, level int) {
 
 // roomOn returns how many pods of the class the node can take, at most limit.
 func (s *solver) roomOn(c *class, o *options, i int, limit int64) int64 {
+	for _, f := range c.follows {
+		if count, _ := s.nodes[i].host.get(f.group); count == 0 {
+			return 0
+		}
+	}
+	return s.roomAlone(c, o, i, limit)
+}
+
+// roomAlone is roomOn without regard to the pods that the class must share a
+// node with.
+func (s *solver) roomAlone(c *class, o *options, i int, limit int64) int64 {
 	n := s.nodes[i]
 	k := copies(c.need, n.free, limit)
 	if k == 0 || !s.matches(o, i) {
 		return 0
-	}
-	for _, f := range c.follows {
-		if count, _ := n.host.get(f.group); count == 0 {
-			return 0
-		}
 	}
 	return n.host.room(c.host, k)
 }

@@ -24,7 +24,7 @@ func (s *solver) withdrawOne() bool {
 	}
 	for i := len(s.onNodes) - 1; i >= 0; i-- {
 		p := &s.onNodes[i]
-		at := s.spotOf(p.class, p.node)
+		at := spotOver(p.class.keys, p.node)
 		if key := s.overSpread(p.placement, at); key != "" {
 			requires, _ := p.class.requires(p.level)
 			s.enter(p.class, at, requires, -1, p.node)

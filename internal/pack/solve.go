@@ -71,15 +71,17 @@ func (s *solver) settleReserved() {
 	}
 }
 
-// fillOnly puts pods of the class onto the nodes that it names.
+// fillOnly puts pods of the class onto the nodes that it names. Those that must
+// share a node with others are taken to come with them: the plan that kept the
+// room was for all of them.
 func (s *solver) fillOnly(c *class, o *options, level int) {
 	_, dropped := c.alternative(level)
 	for i, n := range s.nodes {
 		if !slices.Contains(c.nodes, n.Name) {
 			continue
 		}
-		for c.left > 0 && s.roomOn(c, o, i, 1) > 0 {
-			at := s.spotOf(c, n)
+		for c.left > 0 && s.roomAlone(c, o, i, 1) > 0 {
+			at := spotOver(c.keys, n)
 			if _, ok := s.admits(c, at, dropped); !ok {
 				break
 			}
@@ -89,10 +91,10 @@ func (s *solver) fillOnly(c *class, o *options, level int) {
 	}
 }
 
-// spotOf returns the spot that a node is in.
-func (s *solver) spotOf(c *class, n *node) *spot {
-	at := &spot{keys: c.keys, values: make([]string, len(c.keys)), known: make([]bool, len(c.keys))}
-	for k, key := range c.keys {
+// spotOver returns the spot that a node is in.
+func spotOver(keys []string, n *node) *spot {
+	at := &spot{keys: keys, values: make([]string, len(keys)), known: make([]bool, len(keys))}
+	for k, key := range keys {
 		at.values[k], at.known[k] = n.Labels[key]
 	}
 	return at
