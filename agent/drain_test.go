@@ -190,8 +190,7 @@ func TestProvisionerDeletion(t *testing.T) {
 		if f := r.Provisioner("default").Finalizers; !slices.Equal(f, []string{api.Finalizer}) {
 			t.Errorf("finalizers %v while it has nodes", f)
 		}
-		swept := r.Sweeps()
-		if swept == 0 {
+		if r.Sweeps() == 0 {
 			t.Error("nothing was swept on start")
 		}
 		r.DeleteProvisioner("default")
@@ -199,7 +198,7 @@ func TestProvisionerDeletion(t *testing.T) {
 			if r.Provisioner("default") != nil {
 				return false
 			}
-			if r.Sweeps() == swept {
+			if r.Forgotten("default") == 0 {
 				t.Fatal("it went before its cloud resources")
 			}
 			if len(r.ours()) > 0 || len(r.Machines()) > 0 {

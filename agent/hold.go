@@ -31,13 +31,23 @@ func (a *Agent) releaseProvisioners(ctx context.Context, v *view) {
 			a.ledger.unsettled()
 			continue
 		}
-		if !has {
-			a.sweep(ctx) // once the Provisioner is gone, the agent may be too
-		}
-		if err := a.setFinalizer(ctx, p, has); err != nil && ctx.Err() == nil {
+		if err := a.releaseOrHold(ctx, p, has); err != nil && ctx.Err() == nil {
 			a.log.Warn("left a Provisioner's finalizer for later", "provisioner", p.raw.Name, "error", err)
 		}
 	}
+}
+
+// releaseOrHold makes the finalizer say whether a Provisioner has nodes. What was
+// made for them goes first: once the Provisioner is gone, the agent may be too.
+func (a *Agent) releaseOrHold(ctx context.Context, p *provisioner, hasNodes bool) error {
+	if !hasNodes {
+		call, cancel := context.WithTimeout(ctx, cloudTimeout)
+		defer cancel()
+		if err := a.cloud.Forget(call, p.raw.Name); err != nil {
+			return err
+		}
+	}
+	return a.setFinalizer(ctx, p, hasNodes)
 }
 
 // hasInstances reports whether the cloud has machines of a Provisioner, or cannot tell.

@@ -89,6 +89,8 @@ type Machines interface {
 	Terminate(ctx context.Context, ids []string) (gone []string, err error)
 	// Sweep removes what no machine uses any more, such as launch templates.
 	Sweep(ctx context.Context) error
+	// Forget removes what was made for a Provisioner's machines, now that it has none.
+	Forget(ctx context.Context, provisioner string) error
 }
 
 // Cluster is everything that the agent asks of a cluster.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 )
@@ -196,5 +197,27 @@ func TestSweep(t *testing.T) {
 	}
 	if left := len(f.templates(t)); sweepable != 2 || left != 1 {
 		t.Errorf("after a restart %d templates, later %d, want 2 and 1", sweepable, left)
+	}
+}
+
+func TestForget(t *testing.T) {
+	f := start(t)
+	other := order("launch-2", 1, onDemand("m5.large", "a"))
+	other.Provisioner = "other"
+	f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
+	f.launch(t, other)
+	if got := len(f.templates(t)); got != 2 {
+		t.Fatalf("launch templates = %d, want one for each provisioner", got)
+	}
+	if err := f.Forget(t.Context(), "other"); err != nil {
+		t.Fatal(err)
+	}
+	left := f.templates(t)
+	if len(left) != 1 || tagMap(left[0].Tags)[api.LabelProvisioner] != "default" {
+		t.Errorf("left = %+v, want the default provisioner's", left)
+	}
+	other.LaunchID = "launch-3"
+	if d := f.launch(t, other); len(d.Instances) != 1 {
+		t.Errorf("launch afterwards = %+v", d)
 	}
 }

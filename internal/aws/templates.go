@@ -7,12 +7,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 // templatePrefix begins the names of our launch templates.
@@ -88,16 +91,35 @@ func (t *templates) sweep(ctx context.Context) error {
 	if now.Sub(t.started) < unusedFor {
 		return nil
 	}
-	var errs []error
-	in := &ec2.DescribeLaunchTemplatesInput{Filters: append(t.options.ownedFilters(), filter("launch-template-name", templatePrefix+"*"))}
+	return t.remove(ctx, nil, func(found *types.LaunchTemplate) bool {
+		return t.claimUnused(awssdk.ToString(found.LaunchTemplateName), awssdk.ToTime(found.CreateTime), now)
+	})
+}
+
+// removeOf deletes the launch templates of one Provisioner.
+func (t *templates) removeOf(ctx context.Context, provisioner string) error {
+	only := filter("tag:"+api.LabelProvisioner, provisioner)
+	return t.remove(ctx, []types.Filter{only}, func(found *types.LaunchTemplate) bool {
+		t.forget(awssdk.ToString(found.LaunchTemplateName))
+		return true
+	})
+}
+
+// remove deletes those of our launch templates that the filters find and that
+// are unwanted.
+func (t *templates) remove(ctx context.Context, filters []types.Filter, unwanted func(*types.LaunchTemplate) bool) error {
+	in := &ec2.DescribeLaunchTemplatesInput{
+		Filters: slices.Concat(t.options.ownedFilters(), []types.Filter{filter("launch-template-name", templatePrefix+"*")}, filters),
+	}
 	var names []string
 	err := eachPage(ctx, ec2.NewDescribeLaunchTemplatesPaginator(t.reads, in), func(page *ec2.DescribeLaunchTemplatesOutput) {
-		for _, found := range page.LaunchTemplates {
-			if name := awssdk.ToString(found.LaunchTemplateName); t.claimUnused(name, awssdk.ToTime(found.CreateTime), now) {
-				names = append(names, name)
+		for i := range page.LaunchTemplates {
+			if found := &page.LaunchTemplates[i]; unwanted(found) {
+				names = append(names, awssdk.ToString(found.LaunchTemplateName))
 			}
 		}
 	})
+	var errs []error
 	if err != nil {
 		errs = append(errs, fmt.Errorf("describe launch templates: %w", err))
 	}
@@ -126,6 +148,15 @@ func (t *templates) claimUnused(name string, created, now time.Time) bool {
 func (c *Cloud) Sweep(ctx context.Context) error {
 	if err := c.templates.sweep(ctx); err != nil {
 		return fmt.Errorf("sweep launch templates: %w", err)
+	}
+	return nil
+}
+
+// Forget removes the launch templates of a Provisioner that has no machines. A
+// launch that needs one creates it again.
+func (c *Cloud) Forget(ctx context.Context, provisioner string) error {
+	if err := c.templates.removeOf(ctx, provisioner); err != nil {
+		return fmt.Errorf("forget provisioner %s: %w", provisioner, err)
 	}
 	return nil
 }

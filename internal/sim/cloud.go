@@ -184,6 +184,14 @@ func (w *World) terminate(id string) {
 	}
 }
 
+// Forget notes that a Provisioner has no machines.
+func (c *Cloud) Forget(ctx context.Context, provisioner string) error {
+	return c.do(ctx, "Forget", func(w *World) error {
+		w.forgotten[provisioner]++
+		return nil
+	})
+}
+
 // Sweep counts how often it was asked.
 func (c *Cloud) Sweep(ctx context.Context) error {
 	return c.do(ctx, "Sweep", func(w *World) error {

@@ -248,6 +248,13 @@ func (w *World) Launches() []offer.Order {
 	return slices.Clone(w.launches)
 }
 
+// Forgotten returns how often what was made for a Provisioner was removed.
+func (w *World) Forgotten(provisioner string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.forgotten[provisioner]
+}
+
 // Sweeps returns how often a process asked for unused resources to be removed.
 func (w *World) Sweeps() int {
 	w.mu.Lock()
