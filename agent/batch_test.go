@@ -53,6 +53,20 @@ func TestBatchWindow(t *testing.T) {
 	}
 }
 
+// The scheduler takes longer for a large scale-up than the window is idle for:
+// all of it is one purchase all the same.
+func TestBatchWaitsForTheScheduler(t *testing.T) {
+	inBubble(t, sim.Options{ReactionTime: 300 * time.Millisecond, SchedulerPods: 10}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		r.start(Options{BatchIdle: 100 * time.Millisecond}, nil)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 60, Spec: sim.Requests("100m", "100Mi")})
+		r.until("all pods run", func() bool { return r.count("web", bound) == 60 })
+		if got := len(r.Launches()); got != 1 {
+			t.Errorf("%d launches, want 1", got)
+		}
+	})
+}
+
 func limitCPU(cores string) func(*api.ProvisionerSpec) {
 	return func(s *api.ProvisionerSpec) {
 		s.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cores)}}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -51,8 +52,9 @@ func (a *Agent) await(ctx context.Context, next time.Time) error {
 	}
 }
 
-// batch waits until no pod has come up for BatchIdle, and at most BatchMax. It
-// looks several times within BatchIdle so that it notices when pods came.
+// batch waits until no pod has come up for BatchIdle and the scheduler has looked
+// at all, and at most BatchMax. It looks several times within BatchIdle so that it
+// notices when pods came.
 func (a *Agent) batch(ctx context.Context) error {
 	opened := time.Now()
 	last := opened
@@ -60,10 +62,16 @@ func (a *Agent) batch(ctx context.Context) error {
 	look := max(a.options.BatchIdle/looksPerIdle, time.Millisecond)
 	for {
 		now := time.Now()
-		wait := min(last.Add(a.options.BatchIdle).Sub(now), opened.Add(a.options.BatchMax).Sub(now))
-		if wait <= 0 {
+		if now.Sub(opened) >= a.options.BatchMax {
 			return nil
 		}
+		if now.Sub(last) >= a.options.BatchIdle {
+			if !moreToCome(a.cluster.Snapshot(), now.Add(-a.options.BatchMax)) {
+				return nil
+			}
+			last = now
+		}
+		wait := min(last.Add(a.options.BatchIdle).Sub(now), opened.Add(a.options.BatchMax).Sub(now))
 		if err := sleep(ctx, min(wait, look)); err != nil {
 			return err
 		}
@@ -75,6 +83,14 @@ func (a *Agent) batch(ctx context.Context) error {
 		default:
 		}
 	}
+}
+
+// moreToCome reports whether there are pods that the scheduler has not looked at
+// yet. It takes a while to look at those of a large scale-up, and buying for the
+// first of them apart from the rest would be dear. Pods that have waited for the
+// scheduler since before the given time are not waited for.
+func moreToCome(s *cluster.Snapshot, since time.Time) bool {
+	return slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.State == cluster.PodNew && p.Created.After(since) })
 }
 
 // looksPerIdle is a compromise: each look copies the caches.

@@ -56,8 +56,10 @@ type PodState string
 const (
 	// PodPending: marked unschedulable by the scheduler, and ours to place.
 	PodPending PodState = "pending"
-	// PodWaiting: not bound, but not ours to place (not looked at by the
-	// scheduler yet, gated, another scheduler's, nominated, a DaemonSet's).
+	// PodNew: the scheduler has not looked at it yet, so that it may be ours soon.
+	PodNew PodState = "new"
+	// PodWaiting: not bound, but not ours to place (gated, another scheduler's,
+	// nominated, a DaemonSet's).
 	PodWaiting PodState = "waiting"
 	// PodBound: bound to a node and neither finished nor terminating.
 	PodBound PodState = "bound"

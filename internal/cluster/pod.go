@@ -34,25 +34,28 @@ func (t *Templates) state(pod *corev1.Pod, template *Template) PodState {
 	case pod.Spec.NodeName != "":
 		return PodBound
 	case terminating,
-		!unschedulable(pod),
 		pod.Status.NominatedNodeName != "",
 		len(pod.Spec.SchedulingGates) > 0,
 		template.DaemonSet, template.Static,
 		!slices.Contains(t.schedulers, template.SchedulerName):
 		return PodWaiting
 	}
-	return PodPending
+	return verdict(pod)
 }
 
-// unschedulable reports whether the scheduler looked for a place and found none.
-// Pods that it has not looked at yet are left to it.
-func unschedulable(pod *corev1.Pod) bool {
+// verdict returns what the scheduler has said of a pod that it is to place. Pods
+// that it has not looked at yet are left to it.
+func verdict(pod *corev1.Pod) PodState {
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled {
-			return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+		if c.Type != corev1.PodScheduled {
+			continue
 		}
+		if c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return PodPending
+		}
+		return PodWaiting
 	}
-	return false
+	return PodNew
 }
 
 func ownerOf(o metav1.Object) Owner {

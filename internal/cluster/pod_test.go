@@ -20,7 +20,7 @@ func TestPodState(t *testing.T) {
 		want PodState // empty: left out
 	}{
 		"marked unschedulable":                    {`spec: {}` + marked, PodPending},
-		"not looked at by the scheduler yet":      {`status: {phase: Pending}`, PodWaiting},
+		"not looked at by the scheduler yet":      {`status: {phase: Pending}`, PodNew},
 		"gated":                                   {`spec: {schedulingGates: [{name: g}]}` + marked, PodWaiting},
 		"reported as gated":                       {`status: {conditions: [{type: PodScheduled, status: "False", reason: SchedulingGated}]}`, PodWaiting},
 		"scheduled but not seen as bound yet":     {`status: {conditions: [{type: PodScheduled, status: "True"}]}`, PodWaiting},

@@ -34,7 +34,13 @@ func (w *World) schedule() {
 	}
 	slices.SortFunc(waiting, func(a, b *corev1.Pod) int { return cmp.Compare(a.UID, b.UID) })
 	names := slices.Sorted(maps.Keys(w.nodes))
+	looked := 0
 	for _, p := range waiting {
+		if len(p.Status.Conditions) == 0 {
+			if looked++; w.options.SchedulerPods > 0 && looked > w.options.SchedulerPods {
+				return // marking the others has woken it again
+			}
+		}
 		pod, _ := w.interned.Pod(p)
 		requests := pod.Template.Requests
 		i := slices.IndexFunc(names, func(name string) bool {

@@ -24,6 +24,8 @@ type Options struct {
 	Lag time.Duration
 	// ReactionTime is how long controllers and the scheduler take to notice a change: 20 ms.
 	ReactionTime time.Duration
+	// SchedulerPods is how many new pods the scheduler looks at each time; 0 means all.
+	SchedulerPods int
 	// BootTime is from the launch of a machine to its kubelet being ready: 40 s.
 	BootTime time.Duration
 	// LaunchTime is how long the launch call takes: 1 s.
@@ -71,6 +73,7 @@ type World struct {
 	neverBoots   func(offer.Instance) bool
 	launches     []offer.Order
 	sweeps       int
+	forgotten    map[string]int // by Provisioner
 	clients      []*client
 	leader       *lease
 
@@ -110,6 +113,7 @@ func New(options Options) *World {
 		unreadable:   map[string]error{},
 		machines:     map[string]*machine{},
 		deliveries:   map[string]offer.Delivery{},
+		forgotten:    map[string]int{},
 		pools:        map[pool]int{},
 		refusedUntil: map[pool]time.Time{},
 		interned:     cluster.NewTemplates(),
