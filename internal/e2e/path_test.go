@@ -24,6 +24,16 @@ func TestPath(t *testing.T) {
 	for app, count := range map[string]int{"web": 12, "api": 20, "batch": 8, "cache": 3} {
 		s.untilRunning(app, count)
 	}
+	s.until("all nodes are initialized", func(ctx context.Context) (bool, string, error) {
+		nodes, err := s.nodes(ctx, "")
+		up := 0
+		for _, n := range nodes {
+			if n.Labels[api.LabelInitialized] == "true" {
+				up++
+			}
+		}
+		return up == len(nodes), fmt.Sprintf("%d of %d", up, len(nodes)), err
+	})
 	s.checkPlacement()
 
 	if plan := s.terraform("plan", "-no-color", "-detailed-exitcode"); !strings.Contains(plan, "No changes") {
@@ -88,9 +98,6 @@ func (s *scene) checkPlacement() {
 		s.t.Errorf("the pods of cache are on %v, want three nodes", got)
 	}
 	for _, n := range nodes {
-		if n.Labels[api.LabelInitialized] != "true" {
-			s.t.Logf("node %s is not initialized yet", n.Name)
-		}
 		if n.Spec.ProviderID == "" || len(n.Finalizers) == 0 {
 			s.t.Errorf("node %s: provider id %q, finalizers %v", n.Name, n.Spec.ProviderID, n.Finalizers)
 		}
