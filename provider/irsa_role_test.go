@@ -295,7 +295,7 @@ func TestIRSARoleInvalid(t *testing.T) {
 // words matches a message however Terraform has wrapped it.
 func words(message string) *regexp.Regexp {
 	var parts []string
-	for _, word := range strings.Fields(message) {
+	for word := range strings.FieldsSeq(message) {
 		parts = append(parts, regexp.QuoteMeta(word))
 	}
 	return regexp.MustCompile(strings.Join(parts, `[\s│]+`))
@@ -378,9 +378,8 @@ func noRole(name string) resource.TestCheckFunc {
 	return func(*terraform.State) error {
 		ctx := context.Background()
 		_, err := roles.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
-		var missing *types.NoSuchEntityException
-		if !errors.As(err, &missing) {
-			return fmt.Errorf("role %s is still there: %v", name, err)
+		if _, ok := errors.AsType[*types.NoSuchEntityException](err); !ok {
+			return fmt.Errorf("role %s is still there: %w", name, err)
 		}
 		return noProvider(nil)
 	}

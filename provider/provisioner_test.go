@@ -302,6 +302,6 @@ func gone(name string) resource.TestCheckFunc {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("provisioner %s is still there: %v", name, err)
+		return fmt.Errorf("provisioner %s is still there: %w", name, err)
 	}
 }

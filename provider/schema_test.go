@@ -65,12 +65,12 @@ func fieldsOf(t reflect.Type, at string) []string {
 		return []string{at}
 	}
 	var out []string
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "timeAdded" {
 			continue // Kubernetes sets it
 		}
-		out = append(out, fieldsOf(t.Field(i).Type, at+"."+name)...)
+		out = append(out, fieldsOf(field.Type, at+"."+name)...)
 	}
 	return out
 }

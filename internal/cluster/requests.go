@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,9 +19,7 @@ import (
 // containers' sum, and the runtime's overhead comes on top.
 func requests(pod *corev1.Pod) amount.List {
 	sum := containerRequests(pod)
-	for name, v := range podLevelRequests(pod.Spec.Resources, sum) {
-		sum[name] = v
-	}
+	maps.Copy(sum, podLevelRequests(pod.Spec.Resources, sum))
 	for name, q := range pod.Spec.Overhead {
 		sum[string(name)] += amount.FromQuantity(string(name), q)
 	}

@@ -159,7 +159,7 @@ func TestDeletePod(t *testing.T) {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("it is there (%v)", err)
+		return fmt.Errorf("it is there (%w)", err)
 	})
 	if err := c.DeletePod(t.Context(), keyOf(pod), 0); err != nil {
 		t.Errorf("a pod that is gone: %v", err)

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -119,7 +120,7 @@ func (c *caches) dirty() {
 
 func (c *caches) start(ctx context.Context, client dynamic.Interface) error {
 	if c.started.Swap(true) {
-		return fmt.Errorf("start the caches: they have been started already")
+		return errors.New("start the caches: they have been started already")
 	}
 	for _, m := range c.all {
 		go func() {

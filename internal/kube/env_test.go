@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func withPlane(run func() int) (int, error) {
+func withPlane(run func() int) (code int, err error) {
 	binary, err := plane.FindBinary("")
 	if err != nil {
 		return 0, err
@@ -66,7 +66,7 @@ func withPlane(run func() int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer p.Stop()
+	defer func() { err = errors.Join(err, p.Stop()) }()
 	adminConfig = p.RESTConfig()
 	admin = kubernetes.NewForConfigOrDie(adminConfig)
 	adminCustom = dynamic.NewForConfigOrDie(adminConfig)

@@ -52,7 +52,7 @@ func protect(t *testing.T, c *Cluster, ns, name, app string) {
 	eventually(t, "the budget counts the pod", func() error {
 		b, err := admin.PolicyV1().PodDisruptionBudgets(ns).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil || b.Status.ObservedGeneration < b.Generation || b.Status.ExpectedPods == 0 {
-			return fmt.Errorf("it does not (%v)", err)
+			return fmt.Errorf("it does not (%w)", err)
 		}
 		return nil
 	})

@@ -78,7 +78,9 @@ func TestLeadHandsOverWhenItIsDone(t *testing.T) {
 	}
 	second.resign()
 	close(second.finish)
-	within(t, "the second one's return", second.result)
+	if err := within(t, "the second one's return", second.result); err != nil {
+		t.Errorf("the second one returned %v", err)
+	}
 }
 
 func TestLeadStopsWhenTheLeaseIsLost(t *testing.T) {
@@ -126,5 +128,7 @@ func TestLeadGivesUpWaiting(t *testing.T) {
 	}
 	holder.resign()
 	close(holder.finish)
-	within(t, "the holder's return", holder.result)
+	if err := within(t, "the holder's return", holder.result); err != nil {
+		t.Errorf("the holder returned %v", err)
+	}
 }

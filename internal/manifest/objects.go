@@ -107,12 +107,12 @@ func explain(err error) error {
 // addObject reads one object; doc has its kind, name and namespace as written.
 func (b *Builder) addObject(doc *Document, h *header, asJSON []byte) error {
 	gk := h.GroupVersionKind().GroupKind()
-	switch {
-	case gk.Kind == "":
+	switch gk.Kind {
+	case "":
 		return errors.New("kind: is missing")
-	case gk.Kind == api.ProvisionerKind:
+	case api.ProvisionerKind:
 		return b.addProvisioner(doc, asJSON)
-	case gk.Kind == api.NodeTemplateKind:
+	case api.NodeTemplateKind:
 		return b.addNodeTemplate(doc, asJSON)
 	}
 	k, known := kinds[gk.String()]

@@ -104,9 +104,9 @@ func TestFilesAndStandardInput(t *testing.T) {
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
-	real := os.Stdin
+	before := os.Stdin
 	os.Stdin = in
-	defer func() { os.Stdin = real }()
+	defer func() { os.Stdin = before }()
 
 	b := NewBuilder("theirs")
 	b.AddPodsCSVFile(path)

@@ -4,6 +4,7 @@ package connect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -51,7 +52,7 @@ func Load(ctx context.Context, s Settings) (aws.Config, error) {
 		return aws.Config{}, fmt.Errorf("load AWS configuration: %w", err)
 	}
 	if cfg.Region == "" {
-		return aws.Config{}, fmt.Errorf("load AWS configuration: no region: set `region` or AWS_REGION")
+		return aws.Config{}, errors.New("load AWS configuration: no region: set `region` or AWS_REGION")
 	}
 	cfg.HTTPClient = WithMemoryBodies(cfg.HTTPClient)
 	if s.Role != nil {

@@ -37,8 +37,7 @@ func Find(ctx context.Context, client Describer, name string) (*Cluster, error) 
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	out, err := client.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
-	var missing *types.ResourceNotFoundException
-	if errors.As(err, &missing) {
+	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
 		return nil, fmt.Errorf("find cluster %q: no such EKS cluster in this region and account", name)
 	}
 	if err != nil {

@@ -73,8 +73,7 @@ func gone(err error) error {
 
 // code returns the error code of an AWS error, empty for any other.
 func code(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return strings.TrimSuffix(api.ErrorCode(), "Exception")
 	}
 	return ""

@@ -35,7 +35,7 @@ func managersOf(live *unstructured.Unstructured, path []string) []string {
 	var out []string
 	for _, entry := range live.GetManagedFields() {
 		var owned map[string]any
-		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &owned) != nil {
+		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &owned) != nil {
 			continue
 		}
 		if owns(owned, append([]string{"spec"}, path...)) && !slices.Contains(out, entry.Manager) {

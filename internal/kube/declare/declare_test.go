@@ -61,9 +61,9 @@ func TestRemovalPatch(t *testing.T) {
 func TestHeldByOthersNamesTheManagers(t *testing.T) {
 	live := &unstructured.Unstructured{Object: map[string]any{}}
 	live.SetManagedFields([]metav1.ManagedFieldsEntry{
-		{Manager: "kubectl", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:weight":{},"f:limits":{"f:resources":{"f:cpu":{}}}}}`)}},
-		{Manager: "argocd", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:weight":{}}}`)}},
-		{Manager: "agent", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{}}`)}},
+		{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:weight":{},"f:limits":{"f:resources":{"f:cpu":{}}}}}`)},
+		{Manager: "argocd", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:weight":{}}}`)},
+		{Manager: "agent", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)},
 	})
 	err := heldByOthers(live, [][]string{{"weight"}, {"limits", "resources", "cpu"}, {"labels"}})
 	var status apierrors.APIStatus

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"maps"
 	"net/http"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/policy"
@@ -60,9 +61,7 @@ func (c *Cloud) withGlobalKeys(caller *call, keys policy.ContextKeys) policy.Con
 	if caller.service.name == "ec2" {
 		all["ec2:Region"] = []string{c.region}
 	}
-	for name, values := range keys {
-		all[name] = values
-	}
+	maps.Copy(all, keys)
 	return all
 }
 
@@ -99,9 +98,7 @@ func requestTags(tags map[string]string) policy.ContextKeys {
 func resourceTags(service string, tags map[string]string) policy.ContextKeys {
 	keys := tagKeys("aws:ResourceTag/", tags)
 	if service != "" {
-		for name, values := range tagKeys(service+":ResourceTag/", tags) {
-			keys[name] = values
-		}
+		maps.Copy(keys, tagKeys(service+":ResourceTag/", tags))
 	}
 	return keys
 }
@@ -110,9 +107,7 @@ func resourceTags(service string, tags map[string]string) policy.ContextKeys {
 func merge(sets ...policy.ContextKeys) policy.ContextKeys {
 	all := policy.ContextKeys{}
 	for _, set := range sets {
-		for name, values := range set {
-			all[name] = values
-		}
+		maps.Copy(all, set)
 	}
 	return all
 }

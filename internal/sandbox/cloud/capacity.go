@@ -1,5 +1,7 @@
 package cloud
 
+import "slices"
+
 // capacity is what AWS has to sell: pools of machines by type, zone and
 // capacity type, and the account's quotas. Both have no limit until a test
 // sets one.
@@ -55,8 +57,8 @@ func (c *Cloud) SetQuota(capacityType string, vcpus int32) {
 
 // ruleFor returns the last rule that matches, or nil.
 func (k *capacity) ruleFor(p pool) *poolRule {
-	for i := len(k.rules) - 1; i >= 0; i-- {
-		r := k.rules[i]
+	for _, r := range slices.Backward(k.rules) {
+
 		if wildcard(r.instanceType, p.instanceType) && wildcard(r.zone, p.zone) && wildcard(r.capacityType, p.capacityType) {
 			return r
 		}

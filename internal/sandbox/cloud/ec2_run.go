@@ -108,7 +108,7 @@ func overrideWithRequest(data *types.RequestLaunchTemplateData, in *ec2.RunInsta
 		data.ImageId = in.ImageId
 	}
 	if in.InstanceType != "" {
-		data.InstanceType = types.InstanceType(in.InstanceType)
+		data.InstanceType = in.InstanceType
 	}
 	if in.UserData != nil {
 		data.UserData = in.UserData

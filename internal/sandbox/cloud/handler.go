@@ -119,8 +119,7 @@ func (c *Cloud) asAPIError(caller *call, err error) *apiError {
 	if err == nil {
 		return nil
 	}
-	var problem *apiError
-	if errors.As(err, &problem) {
+	if problem, ok := errors.AsType[*apiError](err); ok {
 		return problem
 	}
 	c.log.Error("answered with an internal error", "service", caller.service.name, "action", caller.action, "error", err)

@@ -119,7 +119,7 @@ func tagsMember(input any) map[string]string {
 	if !field.IsValid() {
 		return nil
 	}
-	list, _ := field.Interface().([]types.Tag)
+	list, _ := reflect.TypeAssert[[]types.Tag](field)
 	return tagsOfIAM(list)
 }
 

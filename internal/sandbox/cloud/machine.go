@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -80,9 +81,7 @@ func (c *Cloud) privateDNS(address netip.Addr) string {
 
 func (c *Cloud) view(m *machine) Instance {
 	tags := make(map[string]string, len(m.tags))
-	for key, value := range m.tags {
-		tags[key] = value
-	}
+	maps.Copy(tags, m.tags)
 	return Instance{
 		ID: m.id, Type: m.instanceType.name, ImageID: m.image.id, Zone: m.subnet.zone, SubnetID: m.subnet.id,
 		CapacityType: m.capacityType, PrivateIP: m.address.String(), PrivateDNSName: c.privateDNS(m.address), State: m.state,

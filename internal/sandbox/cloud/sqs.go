@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"maps"
 	"regexp"
 	"strings"
 
@@ -89,9 +90,7 @@ func (c *Cloud) createQueue(caller *call, in *sqs.CreateQueueInput) (*sqs.Create
 	if err := wanted.set(in.Attributes); err != nil {
 		return nil, err
 	}
-	for key, value := range in.Tags {
-		wanted.tags[key] = value
-	}
+	maps.Copy(wanted.tags, in.Tags)
 	if existing := c.queues[name]; existing == nil {
 		c.queues[name] = wanted
 	} else if !existing.agreesWith(in.Attributes) {

@@ -19,15 +19,6 @@ func sortedKeys[V any](m map[string]V) []string {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// texts turns a list of enumeration values into strings.
-func texts[T ~string](values []T) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = string(v)
-	}
-	return out
-}
-
 // nilIfEmpty returns nil for the empty string, so that the field is absent.
 func nilIfEmpty(s string) *string {
 	if s == "" {

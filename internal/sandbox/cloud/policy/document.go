@@ -76,16 +76,16 @@ func (v *values) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func (p *principals) UnmarshalJSON(data []byte) error {
+func (ps *principals) UnmarshalJSON(data []byte) error {
 	var everyone string
 	if json.Unmarshal(data, &everyone) == nil {
 		if everyone != "*" {
 			return fmt.Errorf("principal %q is neither an object nor *", everyone)
 		}
-		*p = principals{"AWS": {"*"}}
+		*ps = principals{"AWS": {"*"}}
 		return nil
 	}
-	return json.Unmarshal(data, (*map[string]values)(p))
+	return json.Unmarshal(data, (*map[string]values)(ps))
 }
 
 func strict(data []byte, into any) error {

@@ -109,7 +109,7 @@ func call(t *testing.T, client any, e *exchange, name string, encode func(output
 	f.fill(out.Elem())
 	e.answer = encode(out.Interface())
 	results := method.Call([]reflect.Value{reflect.ValueOf(t.Context()), in})
-	if err, _ := results[1].Interface().(error); err != nil {
+	if err, _ := reflect.TypeAssert[error](results[1]); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return in.Interface(), out.Interface(), results[0].Interface()

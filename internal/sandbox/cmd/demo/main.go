@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -24,11 +23,12 @@ func main() {
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	story := newStory(os.Stdout)
 	err := play(ctx, story, *keep, *boot)
+	interrupted := ctx.Err() != nil
+	stop()
 	switch {
-	case errors.Is(ctx.Err(), context.Canceled) && err != nil:
+	case interrupted && err != nil:
 		story.say("interrupted; everything is stopped and removed")
 		os.Exit(130)
 	case err != nil:
