@@ -1,0 +1,139 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/suite"
+)
+
+// Markdown is the page about the measurement.
+func Markdown(outcomes []suite.Outcome, s Setting) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, introduction, s.Machine, s.System, s.Go, s.Ours, s.Peer, runs(outcomes))
+	out.WriteString("## Speed and price\n\n")
+	rows(&out, "Case", "Pods", "Classes", "Types", "CPU time", "Peer's", "Speed", "Machines", "Peer's", "$/h", "Peer's", "Bound", "Above it", "Peer's", "Peak memory", "Peer's")
+	for i := range outcomes {
+		row := cells(&outcomes[i])
+		if c := suite.Find(row[0]); c != nil {
+			row[0] = "`" + row[0] + "` " + c.Title
+		}
+		line(&out, row)
+	}
+	out.WriteString("\n![Price above the bound, by case](images/bench-price.svg)\n\n![Speed against the peer, by case](images/bench-speed.svg)\n\n## Bars\n\n")
+	rows(&out, "Case", "Bar", "Measured", "")
+	for i := range outcomes {
+		o := &outcomes[i]
+		for _, v := range verdicts(o, outcomes) {
+			line(&out, []string{"`" + o.Case + "`", v.Bar, v.Got, v.Mark()})
+		}
+	}
+	ends(&out, outcomes)
+	found(&out, outcomes)
+	out.WriteString(repeatIt)
+	return out.String()
+}
+
+func runs(outcomes []suite.Outcome) int {
+	n := 0
+	for i := range outcomes {
+		n = max(n, outcomes[i].Runs)
+	}
+	return n
+}
+
+// found lists what the checker found wrong, with whichever plan.
+func found(out *strings.Builder, outcomes []suite.Outcome) {
+	var list []string
+	for i := range outcomes {
+		for _, f := range faults(&outcomes[i]) {
+			list = append(list, fmt.Sprintf("- `%s`: %s\n", outcomes[i].Case, f))
+		}
+	}
+	out.WriteString("\n## What the checker found\n\n")
+	if len(list) == 0 {
+		out.WriteString("Nothing: all plans, ours and the peer's, are feasible and complete, and no bound is above a plan.\n")
+		return
+	}
+	out.WriteString(strings.Join(list, ""))
+}
+
+// ends shows the elapsed times, of the first decision of a process and of later ones.
+func ends(out *strings.Builder, outcomes []suite.Outcome) {
+	out.WriteString("\n## First and later decisions\n\nElapsed time and memory allocated.\n\n")
+	rows(out, "Case", "First", "Later", "Peer's first", "Peer's later", "Ratio", "Allocated", "Peer's")
+	for i := range outcomes {
+		o := &outcomes[i]
+		row := []string{"`" + o.Case + "`", clock(o.Ours.Time.First.Wall), clock(o.Ours.Time.Typical.Wall), "–", "–", "–", mebibytes(o.Ours.Time.Typical.Allocated), "–"}
+		if p := o.Peer; p != nil {
+			row[3], row[4], row[5] = clock(p.Time.First.Wall), clock(p.Time.Typical.Wall), fmt.Sprintf("%.0f×", o.WallRatio)
+			row[7] = mebibytes(p.Time.Typical.Allocated)
+		}
+		line(out, row)
+	}
+}
+
+func rows(out *strings.Builder, titles ...string) {
+	line(out, titles)
+	rule := make([]string, len(titles))
+	for i := range rule {
+		rule[i] = "---:"
+	}
+	rule[0] = "---"
+	line(out, rule)
+}
+
+func line(out *strings.Builder, cells []string) {
+	fmt.Fprintf(out, "| %s |\n", strings.Join(cells, " | "))
+}
+
+const introduction = `# Benchmark
+
+Packhorse's decision core side by side with the scheduler of its peer, Karpenter,
+taken unchanged from its published Go module. This page is written by
+` + "`make bench`" + `.
+
+- Machine: %s (%s)
+- Go: %s
+- Packhorse: %s
+- Peer: %s, with one worker, its default in production, and without the limit of
+  one minute that production sets
+- Processes per case: %d; medians
+
+Both plan the same pods for the same catalogue in the same process, one after the
+other and in turns first: the same instance types with the same capacity, overhead,
+zones and on-demand prices, one pool without limits. The pods are drawn with fixed
+seeds. The real types and prices are those of us-east-1 in the built-in catalogue;
+"c/m/r" are virtual machines of these categories newer than generation 2.
+
+Measured is the decision from the state in memory to the plan: for us one call
+of the core, for the peer building its topology and scheduler and solving. Reading
+pods and the catalogue is not part of it for either. Time is processor time of all
+threads, with the garbage collector's, because other work on the machine does not
+change it; "speed" is the peer's time by ours. Short decisions are repeated within a
+process; the first is listed apart. Peak memory is that of the process during the
+first decision, input and code included.
+
+The bound is the better one of two: the one that our plan carries and proves, and
+the optimum of a linear program over the sums of all requests, from a general solver
+that shares no code with the core. No plan can cost less than either. Where only
+our own plan is measured, the peer is marked with a dash.
+
+A checker that shares no code with either planner verifies every plan from scratch:
+each pod placed once, capacity with DaemonSets, selectors, taints, spread, affinity
+and anti-affinity, and that what is bought is on offer at that price.
+
+`
+
+const repeatIt = `
+## How to repeat it
+
+    make bench         # everything, with the peer's slow cases: most of an hour
+    make bench-quick   # one process per case, without the peer's slow cases
+
+A part of it, from the folder ` + "`internal/bench`" + `:
+
+    go run . list
+    go run . run --cases '^mixed' --runs 5 --json mixed.json
+    go run . run --no-peer --peer-from mixed.json   # our own side anew
+`
