@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -49,18 +50,17 @@ func play(ctx context.Context, s *story, keep bool, boot time.Duration) (err err
 	if r.stage, err = stage.New(ctx, sb); err != nil {
 		return err
 	}
-	for _, chapter := range []func(context.Context) error{r.declare, r.startAgent, r.workArrives, r.workLeaves} {
+	chapters := []func(context.Context) error{r.declare, r.startAgent, r.workArrives}
+	if keep {
+		chapters = append(chapters, r.stay)
+	} else {
+		chapters = append(chapters, r.workLeaves, r.destroy, r.summary)
+	}
+	for _, chapter := range chapters {
 		if err := chapter(ctx); err != nil {
 			return fmt.Errorf("%w\n%s", err, r.logTail())
 		}
 	}
-	if keep {
-		return r.stay(ctx)
-	}
-	if err := r.destroy(ctx); err != nil {
-		return fmt.Errorf("%w\n%s", err, r.logTail())
-	}
-	r.summary()
 	return nil
 }
 
@@ -188,24 +188,36 @@ func (r *run) destroy(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) summary() {
+func (r *run) summary(context.Context) error {
 	ledger := r.stage.Sandbox.Cloud.Ledger()
 	r.show("\n" + r.paint(bold, "In short") + "\n" +
 		fmt.Sprintf("  %d pods, %s bought for $%.4f per hour, all removed again; $%.6f spent in %.0f s.\n",
 			workloadPods, count(r.bought, "machine"), r.paid, float64(ledger.CostMicros)/1e6, time.Since(r.started).Seconds()) +
 		"  Next: `make demo KEEP=1` to look around, README.md for what it can do.\n")
+	return nil
 }
 
-// stay keeps the sandbox until the user has seen enough.
+// stay keeps everything running until the user has seen enough.
 func (r *run) stay(ctx context.Context) error {
 	r.chapter("It is all yours until Ctrl-C")
-	sb := r.stage.Sandbox
-	r.show(fmt.Sprintf("  export KUBECONFIG=%s\n  AWS endpoints:  %s\n  control port:   %s\n  agent's log:    %s\n  agent's metrics: %s\n  Terraform:      %s\n\n",
-		sb.Kubeconfig, sb.AWSEndpoint, sb.ControlEndpoint, r.agent.LogFile, r.agent.Metrics, r.workspace.Dir) +
-		"Try, in another terminal:\n" +
-		fmt.Sprintf("  export KUBECONFIG=%s\n  bin/sandbox kubectl scale deployment web --replicas=30\n  bin/sandbox kubectl get nodes -w -L node.kubernetes.io/instance-type -L topology.kubernetes.io/zone\n  bin/sandbox kubectl describe provisioner default\n", sb.Kubeconfig))
+	var exports strings.Builder
+	for _, variable := range r.stage.Sandbox.Env() {
+		exports.WriteString("  export " + variable + "\n")
+	}
+	r.show("In another terminal, in this folder:\n\n" + exports.String() + fmt.Sprintf(`
+  bin/sandbox kubectl get nodes -L node.kubernetes.io/instance-type -L topology.kubernetes.io/zone
+  bin/sandbox kubectl scale deployment web --replicas=30      # and watch nodes come
+  bin/sandbox kubectl describe provisioner default
+  bin/sandbox kubectl get events -A --field-selector reason=Launched
+  terraform -chdir=%s plan                   # edit main.tf there first
+
+  agent's log:      %s
+  agent's metrics:  %s
+  AWS control port: %s   (faults, capacity, calls, ledger)
+
+`, r.workspace.Dir, r.agent.LogFile, r.agent.Metrics, r.stage.Sandbox.ControlEndpoint))
 	<-ctx.Done()
-	r.say("stopping")
+	r.say("stopping; everything is removed")
 	return nil
 }
 
