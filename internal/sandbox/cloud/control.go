@@ -66,7 +66,7 @@ func (k *control) routes() []controlRoute {
 		{"POST /capacity", `{"instanceType","zone","capacityType","machines"}: machines left in each pool; "*" for any, -1 for no limit`, k.setCapacity},
 		{"POST /quota", `{"capacityType","vcpus"}: vCPUs that may run; -1 for no limit`, k.setQuota},
 		{"POST /subnets", `{"subnet","free"}: free addresses of a subnet`, k.setFreeAddresses},
-		{"POST /faults", `{"service","action","code","rate","times","latency"}: make calls fail or slow; answers with the fault's id`, k.inject},
+		{"POST /faults", `{"service","action","code","rate","times","latency"}: make calls fail or slow, or with "instanceType","zone","capacity" purchases of an offering; answers with the fault's id`, k.inject},
 		{"DELETE /faults/{id}", "lift a fault", k.lift},
 		{"POST /throttle", `{"service","action","rate","burst"}: calls per second; 0 lifts the limit`, k.setThrottle},
 		{"POST /behaviour", `{"pendingDelay","shuttingDownDelay","terminatedVisible","readLag"}: durations such as "2s"`, k.setBehaviour},
@@ -139,16 +139,18 @@ func (k *control) setFreeAddresses(r *http.Request) (any, error) {
 
 func (k *control) inject(r *http.Request) (any, error) {
 	var in struct {
-		Service, Action, Code string
-		Rate                  float64
-		Times                 int
-		Latency               span
+		Service, Action, Code        string
+		InstanceType, Zone, Capacity string
+		Rate                         float64
+		Times                        int
+		Latency                      span
 	}
 	if err := read(r, &in); err != nil {
 		return nil, err
 	}
 	remove := k.cloud.Inject(Fault{
 		Service: in.Service, Action: in.Action, Code: in.Code, Rate: in.Rate, Times: in.Times, Latency: time.Duration(in.Latency),
+		InstanceType: in.InstanceType, Zone: in.Zone, CapacityType: in.Capacity,
 	})
 	k.cloud.mu.Lock()
 	defer k.cloud.mu.Unlock()

@@ -59,7 +59,7 @@ func (c *Cloud) templateOf(s *types.FleetLaunchTemplateSpecificationRequest) (*l
 	return t, t.checkVersion(*s.Version)
 }
 
-func (c *Cloud) createFleet(_ *call, in *ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
+func (c *Cloud) createFleet(caller *call, in *ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
 	if err := checkFleet(in); err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (c *Cloud) createFleet(_ *call, in *ec2.CreateFleetInput) (*ec2.CreateFleet
 	}
 	order := orderOf(in)
 	c.rank(candidates, order, int(deref(in.TargetCapacitySpecification.TotalTargetCapacity)))
-	out := c.fill(in, candidates)
+	out := c.fill(caller, in, candidates)
 	out.FleetId = new(string)
 	*out.FleetId = "fleet-" + c.newUUID()
 	for _, id := range instancesOf(out) {
@@ -237,7 +237,7 @@ func zoneOf(s *subnet, o types.FleetLaunchTemplateOverridesRequest) *string {
 }
 
 // fill launches the candidates in their order until the target is reached.
-func (c *Cloud) fill(in *ec2.CreateFleetInput, candidates []*candidate) *ec2.CreateFleetOutput {
+func (c *Cloud) fill(caller *call, in *ec2.CreateFleetInput, candidates []*candidate) *ec2.CreateFleetOutput {
 	out := &ec2.CreateFleetOutput{Instances: []types.CreateFleetInstance{}, Errors: []types.CreateFleetError{}}
 	left := float64(*in.TargetCapacitySpecification.TotalTargetCapacity)
 	for _, candidate := range candidates {
@@ -248,7 +248,12 @@ func (c *Cloud) fill(in *ec2.CreateFleetInput, candidates []*candidate) *ec2.Cre
 		if w := candidate.override.WeightedCapacity; w != nil && *w > 0 {
 			weight = *w
 		}
-		ids, problem := c.launchMany(candidate, left, weight)
+		fault := c.offeringFault(candidate.spec)
+		caller.delay += fault.latency
+		ids, problem := []string(nil), fault.problem
+		if problem == nil {
+			ids, problem = c.launchMany(candidate, left, weight)
+		}
 		left -= weight * float64(len(ids))
 		if len(ids) > 0 {
 			out.Instances = append(out.Instances, candidate.instances(ids))

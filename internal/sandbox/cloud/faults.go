@@ -8,7 +8,9 @@ import (
 	"time"
 )
 
-// Fault makes calls fail or slow.
+// Fault makes calls fail or slow, or purchases of some offerings where one of
+// InstanceType, Zone and CapacityType is set: then Code stands in the errors of a
+// fleet beside the offering, and the next one is tried as usual.
 type Fault struct {
 	Service string        // "ec2"; "*" or empty for any
 	Action  string        // "CreateFleet"; "*" or empty for any
@@ -16,7 +18,14 @@ type Fault struct {
 	Rate    float64       // share of the calls, 0 to 1; 0 counts as 1
 	Times   int           // how many calls are struck; 0 for no end
 	Latency time.Duration // before the answer
+
+	InstanceType string // "m5.large"; "*" for any
+	Zone         string // "eu-west-1a"; "*" for any
+	CapacityType string // "spot" or "on-demand"; "*" for any
 }
+
+// ofOffering reports whether the fault is about purchases, not about calls.
+func (f *Fault) ofOffering() bool { return f.InstanceType+f.Zone+f.CapacityType != "" }
 
 // faults are the faults that are in force.
 type faults struct{ active []*activeFault }
@@ -62,12 +71,30 @@ func (c *Cloud) Inject(fault Fault) (remove func()) {
 	}
 }
 
-// nextFault adds up what the faults in force do to a call: the first one with
-// an error decides it, latencies add.
+// nextFault adds up what the faults in force do to a call.
 func (c *Cloud) nextFault(caller *call) strike {
+	return c.strikes(func(f *Fault) bool {
+		return !f.ofOffering() && wildcard(f.Service, caller.service.name) && wildcard(f.Action, caller.action)
+	})
+}
+
+// offeringFault adds up what the faults in force do to one purchase.
+func (c *Cloud) offeringFault(spec launchSpec) strike {
+	if spec.instanceType == nil || spec.subnet == nil {
+		return strike{}
+	}
+	return c.strikes(func(f *Fault) bool {
+		return f.ofOffering() && wildcard(f.InstanceType, spec.instanceType.name) &&
+			wildcard(f.Zone, spec.subnet.zone) && wildcard(f.CapacityType, spec.capacityType)
+	})
+}
+
+// strikes adds up the faults in force that concern something: the first one with
+// an error decides, latencies add.
+func (c *Cloud) strikes(concerned func(*Fault) bool) strike {
 	var s strike
 	for _, f := range c.faults.active {
-		if !f.concerns(caller) || (f.Times > 0 && f.struck >= f.Times) {
+		if !concerned(&f.Fault) || (f.Times > 0 && f.struck >= f.Times) {
 			continue
 		}
 		if f.Rate > 0 && f.Rate < 1 && c.random.Float64() >= f.Rate {
@@ -80,10 +107,6 @@ func (c *Cloud) nextFault(caller *call) strike {
 		}
 	}
 	return s
-}
-
-func (f *activeFault) concerns(caller *call) bool {
-	return wildcard(f.Service, caller.service.name) && wildcard(f.Action, caller.action)
 }
 
 // wildcard tells whether want is name, or stands for any.

@@ -150,6 +150,13 @@ func TestCreateFleetChoosesOffering(t *testing.T) {
 			prepare: func(f *fixture, _ *ec2.CreateFleetInput) { f.cloud.SetQuota("spot", 1) },
 			want:    []string{"MaxSpotInstanceCountExceeded m5.large"},
 		},
+		"a fault of one offering": {
+			count: 1, capacityType: onDemand, types: []string{"m5.large"}, zones: "ab",
+			prepare: func(f *fixture, _ *ec2.CreateFleetInput) {
+				f.cloud.Inject(Fault{InstanceType: "m5.large", Zone: "eu-west-1a", Code: "InternalError"})
+			},
+			want: []string{"1 m5.large eu-west-1b on-demand", "InternalError m5.large"},
+		},
 		"spot price above the maximum": {
 			count: 1, capacityType: spot, types: []string{"m5.large"}, zones: "a",
 			prepare: func(_ *fixture, in *ec2.CreateFleetInput) {
@@ -395,4 +402,21 @@ func TestUnknownFiltersAreErrorsInAnEmptyAccount(t *testing.T) {
 	wantCode(t, err, "InvalidParameterValue")
 	_, err = f.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("tag:none", "x")}})
 	wantCode(t, err, "")
+}
+
+// The answer to a purchase of a slow offering is late, though the machine is there.
+func TestSlowOffering(t *testing.T) {
+	f := start(t)
+	f.template(t, "nodes")
+	f.cloud.Inject(Fault{Zone: "eu-west-1b", Latency: 200 * time.Millisecond})
+	for zone, late := range map[string]bool{"a": false, "b": true} {
+		began := time.Now()
+		must2(f.ec2.CreateFleet(t.Context(), f.fleet(t, 1, types.DefaultTargetCapacityTypeOnDemand, []string{"m5.large"}, zone)))(t)
+		if took := time.Since(began); late && took < 200*time.Millisecond {
+			t.Errorf("the answer for zone %s came after %s", zone, took)
+		}
+	}
+	if n := len(f.cloud.Instances()); n != 2 {
+		t.Errorf("%d instances, want 2", n)
+	}
 }

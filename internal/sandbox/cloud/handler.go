@@ -20,7 +20,8 @@ type call struct {
 	action    string
 	who       principal
 	requestID string
-	endpoint  string // base URL as the client wrote it
+	endpoint  string        // base URL as the client wrote it
+	delay     time.Duration // of the answer, by faults of offerings
 }
 
 // Handler answers the requests of all services.
@@ -43,6 +44,9 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request) {
 	problem := c.asAPIError(caller, err)
 	c.record(caller, problem, time.Since(started))
 	c.events.deliver() // before the answer: who has it may rely on the events
+	if err := (strike{latency: caller.delay}).land(caller.ctx); err != nil {
+		return // the client does not wait any more
+	}
 	if problem != nil {
 		service.protocol.refuse(w, caller, problem)
 	} else {
