@@ -15,19 +15,7 @@ type rule struct {
 	text    string
 	skew    int
 	matches func(*corev1.Pod) bool
-	domains []string       // that count for the fewest; none for hosts, where a new one has no pods
-	count   map[string]int // matching pods placed so far
-}
-
-// allows reports whether one more pod may come to the domain.
-func (r *rule) allows(domain string, self int) bool {
-	fewest := 0
-	for i, d := range r.domains {
-		if i == 0 || r.count[d] < fewest {
-			fewest = r.count[d]
-		}
-	}
-	return r.count[domain]+self-fewest <= r.skew
+	domains []string // that count for the fewest; none for hosts, where a new one has no pods
 }
 
 // lot is a number of pods of one domain that no rule can tell apart.
@@ -35,84 +23,25 @@ type lot struct {
 	domain string
 	rules  []int // that the pods have
 	counts []int // that count the pods
-	left   int
+	pods   int
 }
 
 // spread: there is an order in which the pods can have come to their places so
 // that no rule over the key was broken by any of them at its time. The scheduler
 // looks at a rule only when a pod that has it is placed, so the final state alone
-// does not tell. The order is searched greedily.
+// does not tell.
 func (c *checker) spread(key string) {
 	rules, lots := c.lots(key)
 	if len(rules) == 0 {
 		return
 	}
-	if key != corev1.LabelHostname {
-		c.order(key, rules, lots)
-		return
+	stuck := orderZones
+	if key == corev1.LabelHostname {
+		stuck = orderHosts
 	}
-	for len(lots) > 0 { // hosts do not affect each other
-		n := slices.IndexFunc(lots, func(l *lot) bool { return l.domain != lots[0].domain })
-		if n < 0 {
-			n = len(lots)
-		}
-		c.order(key, rules, lots[:n])
-		lots = lots[n:]
+	for _, l := range stuck(rules, lots) {
+		c.faultf("%s %s: %d pods cannot have come there (%s)", key, l.domain, l.pods, rules[l.rules[0]].text)
 	}
-}
-
-// order places the pods of the lots one by one.
-func (c *checker) order(key string, rules []*rule, lots []*lot) {
-	ok := func(l *lot) bool {
-		return !slices.ContainsFunc(l.rules, func(r int) bool {
-			self := 0
-			if slices.Contains(l.counts, r) {
-				self = 1
-			}
-			return !rules[r].allows(l.domain, self)
-		})
-	}
-	for next := choose(lots, rules, ok); next != nil; next = choose(lots, rules, ok) {
-		next.left--
-		for _, r := range next.counts {
-			rules[r].count[next.domain]++
-		}
-	}
-	for _, l := range lots {
-		if l.left > 0 {
-			c.faultf("%s %s: %d pods cannot have come there (%s)", key, l.domain, l.left, rules[l.rules[0]].text)
-		}
-	}
-}
-
-// choose takes the pod to be placed next: one with rules that may come now, where
-// fewest of its kind are so far; else one without rules, where it helps most.
-func choose(lots []*lot, rules []*rule, ok func(*lot) bool) *lot {
-	var bound, free *lot
-	for _, l := range lots {
-		switch {
-		case l.left == 0:
-		case len(l.rules) == 0:
-			if free == nil || height(free, rules) > height(l, rules) {
-				free = l
-			}
-		case (bound == nil || height(bound, rules) > height(l, rules)) && ok(l):
-			bound = l
-		}
-	}
-	if bound != nil {
-		return bound
-	}
-	return free
-}
-
-// height is how many pods of the lot's kind its domain has.
-func height(l *lot, rules []*rule) int {
-	most := 0
-	for _, r := range l.counts {
-		most = max(most, rules[r].count[l.domain])
-	}
-	return most
 }
 
 // lots groups the pods that a rule over the key concerns, by domain.
@@ -132,7 +61,7 @@ func (c *checker) lots(key string) ([]*rule, []*lot) {
 			if !ok {
 				at = len(rules)
 				known[text] = at
-				rules = append(rules, &rule{text: text, skew: int(s.MaxSkew), matches: matcher(p.Namespace, s.LabelSelector), domains: domains, count: map[string]int{}})
+				rules = append(rules, &rule{text: text, skew: int(s.MaxSkew), matches: matcher(p.Namespace, s.LabelSelector), domains: domains})
 			}
 			out = append(out, at)
 		}
@@ -160,7 +89,7 @@ func (c *checker) lots(key string) ([]*rule, []*lot) {
 				at[id] = l
 				lots = append(lots, l)
 			}
-			l.left++
+			l.pods++
 		}
 	}
 	slices.SortStableFunc(lots, func(a, b *lot) int { return cmp.Compare(a.domain, b.domain) })

@@ -90,8 +90,8 @@ func Unique(n int) *Workload {
 	w := &Workload{Types: ec2(general)}
 	r := random(4)
 	for range n {
-		cpu := min(16_000, max(10, 10*int64(exp(r, 5.9, 1.0)/10)))
-		memory := min(65_536, max(32, 16*int64(float64(cpu)*exp(r, 0.9, 0.8)/16)))
+		cpu := min(16_000, max(10, int64(exp(r, 5.9, 1.0))))
+		memory := min(65_536, max(32, int64(float64(cpu)*exp(r, 0.9, 0.8))))
 		w.add(size{cpu: cpu, memory: memory})
 	}
 	return w
