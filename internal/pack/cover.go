@@ -21,6 +21,10 @@ type cover struct {
 	columns []int     // candidates: one of each group of columns that no lot tells apart
 	worth   []float64 // of a pod of each lot
 	rate    []float64 // price of a candidate over the worth of its room
+	window  []int     // lots for exchanges, the most worth first
+	least   []int64   // of each resource that all lots of the order need, the least need
+	taken   []int64   // loads of each lot on the machine that is being filled
+	spare   []int64   // scratch
 	bought  []*machine
 	cost    int64
 }
@@ -55,7 +59,8 @@ func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *c
 		return cmp.Or(cmp.Compare(c.lots[j].priority(), c.lots[i].priority()), cmp.Compare(c.lots[j].size, c.lots[i].size))
 	})
 	c.columns = c.candidates()
-	c.worth = make([]float64, len(c.lots))
+	c.worth, c.taken = make([]float64, len(c.lots)), make([]int64, len(c.lots))
+	c.least, c.spare = make([]int64, len(s.space.names)), make([]int64, len(s.space.names))
 	c.rate = make([]float64, len(c.columns))
 	return c
 }
@@ -153,9 +158,26 @@ func (c *cover) price() {
 			c.rate[j] = float64(col.price+int64(c.s.problem.NodeCost)) / w
 		}
 	}
+	for r := range c.least {
+		c.least[r] = math.MaxInt64
+	}
 	for _, i := range c.order {
 		c.worth[i] = worthOfVector(c.lots[i].need, y)
+		for r, v := range c.lots[i].need {
+			c.least[r] = min(c.least[r], v)
+		}
 	}
+	c.sample()
+}
+
+// full reports whether not even the least need of every lot fits any more.
+func (c *cover) full(m *machine) bool {
+	for r, room := range c.s.columns[m.column].room {
+		if c.least[r] > 0 && c.least[r] > room-m.used[r] {
+			return true
+		}
+	}
+	return false
 }
 
 // bestFor fills a machine of each promising column, starting with a pod of the
@@ -230,6 +252,7 @@ func (c *cover) last(able []int) (int, bool) {
 // fill returns a machine of the column that begins with a pod of the seed.
 func (c *cover) fill(column, seed int) *machine {
 	m := c.s.newMachine(column)
+	clear(c.taken)
 	if !c.take(m, seed, 1) {
 		return nil
 	}
@@ -237,14 +260,18 @@ func (c *cover) fill(column, seed int) *machine {
 		c.balance(m)
 	}
 	for _, i := range c.order {
+		if c.full(m) {
+			break
+		}
 		c.take(m, i, c.left[i])
 	}
+	c.polish(m, seed)
 	return m
 }
 
 // take adds pods of a lot to the machine, as many as fit, at most n.
 func (c *cover) take(m *machine, i int, n int64) bool {
-	n = min(n, c.left[i]-m.has(c.lots[i]))
+	n = min(n, c.left[i]-c.taken[i])
 	if n <= 0 {
 		return false
 	}
@@ -253,16 +280,8 @@ func (c *cover) take(m *machine, i int, n int64) bool {
 		return false
 	}
 	m.add(c.lots[i], k, residual)
+	c.taken[i] += k
 	return true
-}
-
-func (m *machine) has(l *lot) int64 {
-	for _, it := range m.items {
-		if it.lot == l {
-			return it.n
-		}
-	}
-	return 0
 }
 
 // balanceWindow bounds how many lots are compared for each pod that is added.
@@ -272,7 +291,11 @@ const balanceWindow = 48
 // direction of what is left of the machine, weighted by its size.
 func (c *cover) balance(m *machine) {
 	col := &c.s.columns[m.column]
-	window := append([]int(nil), c.order[:min(len(c.order), balanceWindow)]...)
+	n := min(len(c.order), balanceWindow)
+	window := make([]int, n)
+	for w := range window {
+		window[w] = c.order[w*len(c.order)/n]
+	}
 	rest := make([]float64, len(m.used))
 	for len(window) > 0 {
 		for r, room := range col.room {

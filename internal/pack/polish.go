@@ -1,0 +1,115 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+)
+
+// How many lots are looked at for exchanges, and how many exchanges are made in
+// one machine.
+const (
+	exchangeWindow = 256
+	maxExchanges   = 24
+)
+
+// leastGain is the part of a machine's price that an exchange has to be worth.
+const leastGain = 1e-5
+
+// sample lists lots for exchanges, the most worth first: all where there are few,
+// else some of every size.
+func (c *cover) sample() {
+	c.window = c.window[:0]
+	n := min(len(c.order), exchangeWindow)
+	for w := range n {
+		c.window = append(c.window, c.order[w*len(c.order)/n])
+	}
+	slices.SortStableFunc(c.window, func(a, b int) int { return cmp.Compare(c.worth[b], c.worth[a]) })
+}
+
+// polish raises the worth of a machine's content: one pod leaves for another that
+// is worth more and fits, and what room then is left is filled again. The seed
+// keeps a pod, so that the largest do not remain to the end. Where a limit may
+// decide who gets a place the order of importance stays.
+func (c *cover) polish(m *machine, seed int) {
+	if c.budget[m.seller.index] != nil {
+		return
+	}
+	least := leastGain * float64(c.costOf(m))
+	changed := false
+	for range maxExchanges {
+		out, in := c.bestExchange(m, seed, least)
+		if in < 0 {
+			break
+		}
+		c.exchange(m, out, in)
+		changed = true
+		for _, i := range c.window {
+			if c.full(m) {
+				break
+			}
+			c.take(m, i, c.left[i])
+		}
+	}
+	if changed {
+		c.s.refresh(m)
+	}
+}
+
+// bestExchange returns the item that loses a load and the lot that gains one, or
+// -1 where no exchange gains at least so much.
+func (c *cover) bestExchange(m *machine, seed int, gain float64) (out, in int) {
+	out, in = -1, -1
+	room := c.s.columns[m.column].room
+	for k, it := range m.items {
+		if len(it.lot.host) > 0 || it.lot.index == seed && it.n == 1 {
+			continue
+		}
+		for r, v := range it.lot.need {
+			c.spare[r] = room[r] - m.used[r] + v
+		}
+		for _, i := range c.window {
+			more := c.worth[i] - c.worth[it.lot.index]
+			if more <= gain {
+				break // sorted by worth
+			}
+			if l := c.lots[i]; fits(l.need, c.spare) && c.taken[i] < c.left[i] && c.joins(m, l) {
+				out, in, gain = k, i, more
+				break
+			}
+		}
+	}
+	return out, in
+}
+
+// joins reports whether the lot may be on the machine, room apart.
+func (c *cover) joins(m *machine, l *lot) bool {
+	if len(l.host) > 0 || !l.mask.has(m.column) {
+		return false
+	}
+	col := &c.s.columns[m.column]
+	residual, ok := c.s.merge(m.residual, l.opt.residual[col.provisioner])
+	return ok && (residual == m.residual || c.s.leavesChoice(residual, col))
+}
+
+func (c *cover) exchange(m *machine, out, in int) {
+	leaves, comes := m.items[out].lot, c.lots[in]
+	addTimes(m.used, leaves.need, -1)
+	c.taken[leaves.index]--
+	if m.items[out].n--; m.items[out].n == 0 {
+		m.items = slices.Delete(m.items, out, out+1)
+	}
+	residual, _ := c.s.merge(m.residual, comes.opt.residual[m.seller.index])
+	m.add(comes, 1, residual)
+	c.taken[in]++
+}
+
+// refresh sets what the machine's labels and columns must be from its content
+// alone: loads that have left no longer count. The machine must not be shared.
+func (s *solver) refresh(m *machine) {
+	m.residual = m.seller.residual
+	copy(m.mask, m.seller.mask)
+	for _, it := range m.items {
+		m.residual, _ = s.merge(m.residual, it.lot.opt.residual[m.seller.index])
+		m.mask.keep(it.lot.mask)
+	}
+}
