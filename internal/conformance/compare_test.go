@@ -1,0 +1,273 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+)
+
+// disagreement is a pod of which we and the scheduler think differently.
+type disagreement struct {
+	pod       string
+	kind      string // refused, accepted or daemon
+	ours      string
+	scheduler string
+}
+
+// The kinds of a disagreement.
+const (
+	refused  = "refused"  // the scheduler does not accept our placement
+	accepted = "accepted" // the scheduler places a pod that we said has no place
+	crowded  = "crowded"  // a DaemonSet's pod finds no room on a planned machine
+)
+
+func (d disagreement) String() string {
+	return fmt.Sprintf("%s: pod %s: we say: %s; kube-scheduler says: %s", d.kind, d.pod, d.ours, d.scheduler)
+}
+
+// outcome is what came of a comparison.
+type outcome struct {
+	disagreements []disagreement
+	// As planned and confirmed:
+	placed, unplaced, machines, daemons int
+}
+
+// planner makes a plan; the tests of the comparison itself use wrong ones.
+type planner func(decide.Input) decide.Plan
+
+// compare plans the scenario, makes the plan come true in the control plane, and
+// lets the scheduler judge it.
+func (l *lab) compare(ctx context.Context, s *scenario, plan planner, r *rand.Rand) (*outcome, error) {
+	if err := l.clear(ctx); err != nil {
+		return nil, err
+	}
+	there := settled(s)
+	seen, err := l.observe(ctx, s, there)
+	if err != nil {
+		return nil, err
+	}
+	in, err := seen.input()
+	if err != nil {
+		return nil, err
+	}
+	p := plan(in)
+	if len(p.Removals) > 0 {
+		return nil, fmt.Errorf("node %s is to be removed: %s", p.Removals[0].Node, p.Removals[0].Message)
+	}
+	pick := first
+	if r.IntN(2) == 0 {
+		pick = anyOf(r)
+	}
+	machines, err := bought(&in, &p, pick)
+	if err != nil {
+		return nil, err
+	}
+	j := &judge{lab: l, scenario: s, nodes: append(there, machines...), out: &outcome{machines: len(machines)}}
+	if err := j.judgeDaemons(ctx, machines); err != nil {
+		return nil, err
+	}
+	if err := j.judgePlaced(ctx, &p, r); err != nil {
+		return nil, err
+	}
+	sale, err := onSale(&in, &p)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.judgeUnplaced(ctx, &p, sale); err != nil {
+		return nil, err
+	}
+	return j.out, nil
+}
+
+// settled returns the nodes of the scenario as they are once those that are being
+// started are up.
+func settled(s *scenario) []*corev1.Node {
+	var out []*corev1.Node
+	for _, n := range s.Nodes {
+		n = n.DeepCopy()
+		if starting(n) {
+			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+				return t.Key == corev1.TaintNodeNotReady || t.Key == startupTaint.Key
+			})
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+func starting(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+	})
+}
+
+// observe creates what is there before anything is planned, and returns the
+// scenario as the API server tells it: with the fields that it fills in and the
+// pods of DaemonSets.
+func (l *lab) observe(ctx context.Context, s *scenario, nodes []*corev1.Node) (*scenario, error) {
+	if err := l.addNodes(ctx, nodes); err != nil {
+		return nil, err
+	}
+	out := s.copy()
+	out.Running, out.Pods = nil, nil
+	for _, p := range s.Running {
+		created, err := l.client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("create running pod %s: %w", keyOf(p), err)
+		}
+		out.Running = append(out.Running, bare(created))
+	}
+	for _, d := range s.DaemonSets {
+		if _, err := l.client.AppsV1().DaemonSets(d.Namespace).Create(ctx, d, metav1.CreateOptions{}); err != nil {
+			return nil, fmt.Errorf("create daemon set %s: %w", d.Name, err)
+		}
+	}
+	daemons, err := l.awaitDaemons(ctx, s.DaemonSets, nodes)
+	if err != nil {
+		return nil, err
+	}
+	for i := range daemons {
+		d := &daemons[i]
+		k := slices.IndexFunc(s.Nodes, func(n *corev1.Node) bool { return n.Name == d.Spec.NodeName })
+		if k >= 0 && !starting(s.Nodes[k]) {
+			out.Running = append(out.Running, bare(d))
+		}
+	}
+	for _, p := range s.Pods {
+		created, err := l.client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil {
+			return nil, fmt.Errorf("try to create pod %s: %w", keyOf(p), err)
+		}
+		out.Pods = append(out.Pods, bare(created))
+	}
+	return out, nil
+}
+
+// bare returns a pod without what does not matter to scheduling.
+func bare(p *corev1.Pod) *corev1.Pod {
+	out := p.DeepCopy()
+	out.ManagedFields, out.ResourceVersion, out.Status = nil, "", corev1.PodStatus{}
+	return out
+}
+
+// judge compares one plan with what the scheduler does.
+type judge struct {
+	*lab
+	scenario *scenario
+	nodes    []*corev1.Node // that exist
+	out      *outcome
+}
+
+// judgeDaemons creates the machines. Their DaemonSets must find room.
+func (j *judge) judgeDaemons(ctx context.Context, machines []*corev1.Node) error {
+	if err := j.addNodes(ctx, machines); err != nil {
+		return err
+	}
+	daemons, err := j.awaitDaemons(ctx, j.scenario.DaemonSets, j.nodes)
+	if err != nil {
+		return err
+	}
+	for i := range daemons {
+		d := &daemons[i]
+		planned := slices.ContainsFunc(machines, func(n *corev1.Node) bool { return n.Name == nodeMeant(d) })
+		if v, _ := verdictOn(d); planned && v.node == "" {
+			j.differ(crowded, keyOf(d), "there is room on "+nodeMeant(d), v.message)
+		} else if planned {
+			j.out.daemons++
+		}
+	}
+	return nil
+}
+
+// judgePlaced sends each pod that has a place to its node.
+func (j *judge) judgePlaced(ctx context.Context, p *decide.Plan, r *rand.Rand) error {
+	home := map[string]string{}
+	for _, b := range p.Bindings {
+		home[b.Pod.String()] = b.Node
+	}
+	for i := range p.Machines {
+		for _, pod := range p.Machines[i].Pods {
+			home[pod.String()] = p.Machines[i].Name
+		}
+	}
+	var pods []*corev1.Pod
+	for _, pod := range j.scenario.Pods {
+		if home[keyOf(pod)] != "" {
+			pods = append(pods, pod)
+		}
+	}
+	if len(pods) == 0 {
+		return nil
+	}
+	why, err := j.placeAll(ctx, pods, home, r)
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		if message, bad := why[keyOf(pod)]; bad {
+			j.differ(refused, keyOf(pod), "goes to "+home[keyOf(pod)], message)
+			continue
+		}
+		j.out.placed++
+	}
+	return nil
+}
+
+// judgeUnplaced adds a node of each kind that is on sale and lets the scheduler try
+// the pods that have no place. A placement that was refused leaves room that was
+// not to be there, so that there is nothing to compare.
+func (j *judge) judgeUnplaced(ctx context.Context, p *decide.Plan, sale []*corev1.Node) error {
+	if len(p.Unplaced) == 0 || len(j.out.disagreements) > 0 {
+		return nil
+	}
+	if err := j.addNodes(ctx, sale); err != nil {
+		return err
+	}
+	if _, err := j.awaitDaemons(ctx, j.scenario.DaemonSets, append(j.nodes, sale...)); err != nil {
+		return err
+	}
+	reasons := map[string]string{}
+	for _, u := range p.Unplaced {
+		reasons[u.Pod.String()] = u.Reason
+	}
+	var pods []*corev1.Pod
+	for _, pod := range j.scenario.Pods {
+		if reasons[keyOf(pod)] != "" {
+			pods = append(pods, pod)
+		}
+	}
+	got, err := j.tryAll(ctx, pods)
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		if node := got[keyOf(pod)].node; node != "" {
+			j.differ(accepted, keyOf(pod), "no place: "+reasons[keyOf(pod)], "goes to "+describe(node, slices.Concat(j.nodes, sale)))
+			continue
+		}
+		j.out.unplaced++
+	}
+	return nil
+}
+
+func (j *judge) differ(kind, pod, ours, scheduler string) {
+	j.out.disagreements = append(j.out.disagreements, disagreement{pod: pod, kind: kind, ours: ours, scheduler: scheduler})
+}
+
+// describe names a node with what tells it from others on sale.
+func describe(name string, nodes []*corev1.Node) string {
+	for _, n := range nodes {
+		if n.Name == name {
+			l := n.Labels
+			return strings.Join([]string{name, l[corev1.LabelInstanceTypeStable], l[corev1.LabelTopologyZone], l["karpenter.sh/capacity-type"], l["karpenter.sh/provisioner-name"]}, " ")
+		}
+	}
+	return name
+}

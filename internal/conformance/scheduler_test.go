@@ -1,0 +1,114 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+)
+
+// Variables of the environment that steer TestScheduler.
+const (
+	casesVariable    = "CONFORMANCE_CASES"    // how many
+	seedVariable     = "CONFORMANCE_SEED"     // of the first; the next ones count up
+	minimiseVariable = "CONFORMANCE_MINIMISE" // 1: reduce the scenarios that differ
+)
+
+// sample is how many cases are part of every run of the tests.
+const sample = 8
+
+// reduceTimeout bounds a case while its scenario is being reduced: what remains of a
+// cluster may make no sense, and then something is waited for that does not come.
+const reduceTimeout = 4 * time.Second
+
+// shared is the control plane of all tests of this package.
+var shared *lab
+
+func TestMain(m *testing.M) {
+	code, err := withLab(func(l *lab) int {
+		shared = l
+		return m.Run()
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// fromEnvironment reads a number, or returns the fallback where there is none.
+func fromEnvironment(t *testing.T, name string, fallback uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return fallback
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s=%s: it is to be a whole number", name, text)
+	}
+	return n
+}
+
+// TestScheduler plans random clusters and lets the real kube-scheduler judge the
+// plans.
+func TestScheduler(t *testing.T) {
+	seed := fromEnvironment(t, seedVariable, uint64(time.Now().UnixNano()%1e9))
+	cases := fromEnvironment(t, casesVariable, sample)
+	minimise := fromEnvironment(t, minimiseVariable, 0) == 1
+	var total outcome
+	for i := range cases {
+		t.Run(fmt.Sprintf("seed %d", seed+i), func(t *testing.T) {
+			total.add(judgeSeed(t, seed+i, minimise))
+		})
+	}
+	t.Logf("%d cases from seed %d (%s=%d repeats them): the scheduler agrees with %d placements on %d machines and nodes that were there, %d pods without a place, and the room for %d pods of DaemonSets",
+		cases, seed, seedVariable, seed, total.placed, total.machines, total.unplaced, total.daemons)
+}
+
+func (o *outcome) add(more *outcome) {
+	o.placed += more.placed
+	o.unplaced += more.unplaced
+	o.machines += more.machines
+	o.daemons += more.daemons
+}
+
+func judgeSeed(t *testing.T, seed uint64, minimise bool) *outcome {
+	t.Helper()
+	s := generate(randomOf(seed))
+	out, err := shared.compare(t.Context(), s, decide.Decide, randomOf(seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.disagreements) == 0 {
+		return out
+	}
+	if minimise {
+		s = reduce(s, func(smaller *scenario) bool {
+			ctx, cancel := context.WithTimeout(t.Context(), reduceTimeout)
+			defer cancel()
+			again, err := shared.compare(ctx, smaller, decide.Decide, randomOf(seed))
+			if err != nil || len(again.disagreements) == 0 || again.disagreements[0].kind != out.disagreements[0].kind {
+				return false
+			}
+			out = again
+			return true
+		})
+	}
+	for _, d := range out.disagreements {
+		t.Error(d)
+	}
+	file, err := s.file()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s=%d %s=1; the scenario as a file:\n%s", seedVariable, seed, casesVariable, file)
+	return out
+}
+
+func randomOf(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
