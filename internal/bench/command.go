@@ -25,7 +25,7 @@ func root() *cobra.Command {
 
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	cmd.AddCommand(runCommand(), listCommand(), measureCommand())
+	cmd.AddCommand(runCommand(), reportCommand(), listCommand(), measureCommand())
 	return cmd
 }
 
@@ -43,15 +43,40 @@ func listCommand() *cobra.Command {
 	}
 }
 
-// measurement holds the flags of `measure`.
-type measurement struct {
+// reportCommand writes what was measured before anew.
+func reportCommand() *cobra.Command {
+	var from string
+	p := &page{}
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "Print what was measured before, and write its page",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m, err := readMeasurement(from)
+			if err != nil {
+				return err
+			}
+			if err := p.write(m); err != nil {
+				return err
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), report.Text(m.Outcomes))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "`FILE` that run --json wrote")
+	p.flags(cmd.Flags())
+	return cmd
+}
+
+// single holds the flags of `measure`.
+type single struct {
 	name    string
 	options suite.Options
 }
 
 // measureCommand is what `run` starts, once for each case and run.
 func measureCommand() *cobra.Command {
-	m := &measurement{}
+	m := &single{}
 	cmd := &cobra.Command{
 		Use:    "measure",
 		Short:  "Run one case in this process and print what came of it as JSON",
@@ -87,8 +112,7 @@ type session struct {
 	budget   time.Duration
 	json     string
 	peerFrom string
-	markdown string
-	images   string
+	page     page
 	commit   string
 }
 
@@ -111,9 +135,8 @@ func runCommand() *cobra.Command {
 	flags.DurationVar(&s.budget, "budget", 0, "effort to spend on a better packing (default: the agent's)")
 	flags.StringVar(&s.json, "json", "", "write everything that was measured to `FILE`")
 	flags.StringVar(&s.peerFrom, "peer-from", "", "take what was not measured of the peer from `FILE`, written with --json before")
-	flags.StringVar(&s.markdown, "markdown", "", "write the report to `FILE`")
-	flags.StringVar(&s.images, "images", "", "write the report's charts to `FOLDER`")
-	flags.StringVar(&s.commit, "commit", "", "the version of Packhorse that the report names")
+	flags.StringVar(&s.commit, "commit", "", "the version of Packhorse that the report names (default: what this program was built from)")
+	s.page.flags(flags)
 	return cmd
 }
 
@@ -122,11 +145,11 @@ func (s *session) run(ctx context.Context, out, progress io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("read --cases: %w", err)
 	}
-	before, err := readOutcomes(s.peerFrom)
+	before, err := readMeasurement(s.peerFrom)
 	if err != nil {
 		return err
 	}
-	var outcomes []suite.Outcome
+	m := &report.Measurement{Setting: report.Describe(s.commit)}
 	for i := range suite.Cases {
 		c := &suite.Cases[i]
 		if !wanted.MatchString(c.Name) {
@@ -137,13 +160,16 @@ func (s *session) run(ctx context.Context, out, progress io.Writer) error {
 		if err != nil {
 			return err
 		}
-		o.Borrow(before)
-		outcomes = append(outcomes, o)
+		o.Borrow(before.Outcomes)
+		m.Outcomes = append(m.Outcomes, o)
 	}
-	if err := s.save(outcomes); err != nil {
+	if err := writeMeasurement(s.json, m); err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, report.Text(outcomes))
+	if err := s.page.write(m); err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, report.Text(m.Outcomes))
 	return err
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,15 +42,21 @@ func TestRun(t *testing.T) {
 	if len(outcomes) != 1 || outcomes[0].Peer == nil || outcomes[0].Ours.Machines != 1 || outcomes[0].Ratio <= 0 {
 		t.Fatalf("got %+v", outcomes)
 	}
-	for file, want := range map[string]string{"bench.md": "Packhorse: v9", "images/bench-price.svg": "one-cold", "images/bench-speed.svg": "one-cold"} {
-		data, err := os.ReadFile(filepath.Join(dir, file))
-		if err != nil || !strings.Contains(string(data), want) {
-			t.Errorf("%s: no %q (%v)", file, want, err)
+	for name, want := range map[string]string{"bench.md": "Packhorse: v9", "images/bench-price.svg": "one-cold", "images/bench-speed.svg": "one-cold"} {
+		if got := file(t, filepath.Join(dir, name)); !strings.Contains(got, want) {
+			t.Errorf("%s: no %q", name, want)
 		}
 	}
 	second := filepath.Join(dir, "second.json")
 	if _, err := execute(t, "run", "--runs", "2", "--cases", "^one-cold$", "--no-peer", "--peer-from", first, "--json", second); err != nil {
 		t.Fatal(err)
+	}
+	again := filepath.Join(dir, "again.md")
+	if out, err := execute(t, "report", "--from", first, "--markdown", again); err != nil || !strings.Contains(out, "one-cold") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if a, b := file(t, again), file(t, filepath.Join(dir, "bench.md")); a != b || a == "" {
+		t.Errorf("the page written anew differs: %s\nfrom\n%s", a, b)
 	}
 	if got := read(t, second); len(got) != 1 || got[0].Runs != 2 || got[0].Peer == nil {
 		t.Errorf("the peer's result was not taken over: %+v", got)
@@ -60,15 +65,20 @@ func TestRun(t *testing.T) {
 
 func read(t *testing.T, path string) []suite.Outcome {
 	t.Helper()
+	m, err := readMeasurement(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Outcomes
+}
+
+func file(t *testing.T, path string) string {
+	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []suite.Outcome
-	if err := json.Unmarshal(data, &out); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return string(data)
 }
 
 func TestList(t *testing.T) {

@@ -6,48 +6,62 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/pflag"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/report"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/suite"
 )
 
-// readOutcomes reads what `run --json` wrote. No path gives none.
-func readOutcomes(path string) ([]suite.Outcome, error) {
+// readMeasurement reads what `run --json` wrote. No path gives an empty one.
+func readMeasurement(path string) (*report.Measurement, error) {
+	out := &report.Measurement{}
 	if path == "" {
-		return nil, nil
+		return out, nil
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read earlier measurements: %w", err)
+		return nil, fmt.Errorf("read a measurement: %w", err)
 	}
-	var out []suite.Outcome
-	if err := json.Unmarshal(data, &out); err != nil {
-		return nil, fmt.Errorf("read earlier measurements in %s: %w", path, err)
+	if err := json.Unmarshal(data, out); err != nil {
+		return nil, fmt.Errorf("read the measurement %s: %w", path, err)
 	}
 	return out, nil
 }
 
-// save writes the files that were asked for.
-func (s *session) save(outcomes []suite.Outcome) error {
-	if s.json != "" {
-		data, err := json.MarshalIndent(outcomes, "", " ")
-		if err != nil {
-			return fmt.Errorf("encode measurements: %w", err)
-		}
-		if err := write(s.json, append(data, '\n')); err != nil {
+// writeMeasurement writes it for readMeasurement. No path does nothing.
+func writeMeasurement(path string, m *report.Measurement) error {
+	if path == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(m, "", " ")
+	if err != nil {
+		return fmt.Errorf("encode the measurement: %w", err)
+	}
+	return write(path, append(data, '\n'))
+}
+
+// page says where the report goes; an empty name is nowhere.
+type page struct {
+	markdown string
+	images   string
+}
+
+func (p *page) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&p.markdown, "markdown", "", "write the report to `FILE`")
+	flags.StringVar(&p.images, "images", "", "write the report's charts to `FOLDER`")
+}
+
+func (p *page) write(m *report.Measurement) error {
+	if p.markdown != "" {
+		if err := write(p.markdown, []byte(report.Markdown(m))); err != nil {
 			return err
 		}
 	}
-	if s.markdown != "" {
-		page := report.Markdown(outcomes, report.Describe(s.commit))
-		if err := write(s.markdown, []byte(page)); err != nil {
-			return err
-		}
+	if p.images == "" {
+		return nil
 	}
-	if s.images != "" {
-		for name, svg := range report.Charts(outcomes) {
-			if err := write(filepath.Join(s.images, name), []byte(svg)); err != nil {
-				return err
-			}
+	for name, svg := range report.Charts(m.Outcomes) {
+		if err := write(filepath.Join(p.images, name), []byte(svg)); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -9,15 +9,23 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/suite"
 )
 
 // Setting is where and with what was measured.
 type Setting struct {
-	Machine string
-	System  string
-	Go      string
-	Ours    string
-	Peer    string
+	Machine string `json:"machine"`
+	System  string `json:"system"`
+	Go      string `json:"go"`
+	Ours    string `json:"packhorse"`
+	Peer    string `json:"peer"`
+}
+
+// Measurement is all that one call measured.
+type Measurement struct {
+	Setting  Setting         `json:"setting"`
+	Outcomes []suite.Outcome `json:"outcomes"`
 }
 
 const peerModule = "sigs.k8s.io/karpenter"

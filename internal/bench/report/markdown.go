@@ -8,8 +8,9 @@ import (
 )
 
 // Markdown is the page about the measurement.
-func Markdown(outcomes []suite.Outcome, s Setting) string {
+func Markdown(m *Measurement) string {
 	var out strings.Builder
+	outcomes, s := m.Outcomes, m.Setting
 	fmt.Fprintf(&out, introduction, s.Machine, s.System, s.Go, s.Ours, s.Peer, runs(outcomes))
 	out.WriteString("## Speed and price\n\n")
 	rows(&out, "Case", "Pods", "Classes", "Types", "CPU time", "Peer's", "Speed", "Machines", "Peer's", "$/h", "Peer's", "Bound", "Above it", "Peer's", "Peak memory", "Peer's")
@@ -136,4 +137,5 @@ A part of it, from the folder ` + "`internal/bench`" + `:
     go run . list
     go run . run --cases '^mixed' --runs 5 --json mixed.json
     go run . run --no-peer --peer-from mixed.json   # our own side anew
+    go run . report --from mixed.json               # the same table again
 `

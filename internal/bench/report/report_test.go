@@ -41,7 +41,7 @@ func TestText(t *testing.T) {
 }
 
 func TestMarkdown(t *testing.T) {
-	got := Markdown(outcomes(), Setting{Machine: "a box", System: "linux/amd64", Go: "go1", Ours: "abc", Peer: "peer v1"})
+	got := Markdown(&Measurement{Setting: Setting{Machine: "a box", System: "linux/amd64", Go: "go1", Ours: "abc", Peer: "peer v1"}, Outcomes: outcomes()})
 	for _, want := range []string{
 		"a box", "linux/amd64", "Packhorse: abc", "Peer: peer v1", "Processes per case: 3", "images/bench-price.svg", "images/bench-speed.svg",
 		"| `uniform-10000` 40 deployments, c/m/r types | 10,000 | 40 | 900 | 5.00 ms | 6.0 s | 1,200× |",
@@ -65,7 +65,7 @@ func TestMarkdown(t *testing.T) {
 }
 
 func TestNothingFound(t *testing.T) {
-	if got := Markdown(outcomes()[:2], Setting{}); !strings.Contains(got, "Nothing: all plans") {
+	if got := Markdown(&Measurement{Outcomes: outcomes()[:2]}); !strings.Contains(got, "Nothing: all plans") {
 		t.Errorf("faults without any in\n%s", got)
 	}
 }
