@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -15,6 +16,28 @@ import (
 
 func key(name string) cluster.PodKey {
 	return cluster.PodKey{Namespace: "default", Name: name, UID: name}
+}
+
+// snapshot holds the pods of plan: a, b, c and d alike, e to be placed on a node
+// where another runs, f and g without a place.
+func snapshot() *cluster.Snapshot {
+	web := &cluster.Template{
+		Labels:   map[string]string{"pod-template-hash": "5d4"},
+		Requests: amount.List{amount.CPU: 700, amount.Memory: 1 << 30, amount.Pods: 1},
+	}
+	s := &cluster.Snapshot{Nodes: []cluster.Node{{
+		Name:        "ip-10-0-0-1",
+		Labels:      map[string]string{api.LabelInstanceType: "m5.large", api.LabelZone: "eu-west-1a", api.LabelCapacityType: "on-demand"},
+		Allocatable: amount.List{amount.CPU: 2000, amount.Memory: 8 << 30, amount.Pods: 29},
+	}}}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "running"} {
+		pod := cluster.Pod{PodKey: key(name), Template: web, State: cluster.PodPending, Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web-5d4"}}
+		if name == "running" {
+			pod.State, pod.NodeName = cluster.PodBound, "ip-10-0-0-1"
+		}
+		s.Pods = append(s.Pods, pod)
+	}
+	return s
 }
 
 func plan() decide.Plan {
@@ -40,11 +63,11 @@ func plan() decide.Plan {
 }
 
 func TestText(t *testing.T) {
-	r := Of(plan(), 1500*time.Microsecond)
+	r := Of(plan(), snapshot(), 1500*time.Microsecond)
 	want := `5 of 7 pods placed, 1 of them on nodes that exist; 2 machines to buy for $0.0820 per hour, at most 2.50 % above the best possible ($0.0800); decided in 1.5 ms.
 
 count  provisioner  type       zone        bought  $/hour each  pods  CPU  memory  runner-up
-2      default      m7g.large  eu-west-1a  spot    0.0410       4     75%  50%     m6g.large at 0.0430
+2      default      m7g.large  eu-west-1a  spot    0.0410       4     75%  50%     m6g.large at 0.0430 (+4.9%)
 
 Without a place: 2 pods
 
@@ -56,13 +79,13 @@ Without a place: 2 pods
 }
 
 func TestMarkdown(t *testing.T) {
-	r := Of(plan(), 2*time.Second)
+	r := Of(plan(), snapshot(), 2*time.Second)
 	r.Warnings = []string{"prices are estimates"}
 	want := `5 of 7 pods placed, 1 of them on nodes that exist; 2 machines to buy for $0.0820 per hour, at most 2.50 % above the best possible ($0.0800); decided in 2.00 s.
 
 | count | provisioner | type | zone | bought | $/hour each | pods | CPU | memory | runner-up |
 | ---: | --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |
-| 2 | default | m7g.large | eu-west-1a | spot | 0.0410 | 4 | 75% | 50% | m6g.large at 0.0430 |
+| 2 | default | m7g.large | eu-west-1a | spot | 0.0410 | 4 | 75% | 50% | m6g.large at 0.0430 (+4.9%) |
 
 Without a place: 2 pods
 
@@ -78,7 +101,7 @@ To note:
 }
 
 func TestNothingToDo(t *testing.T) {
-	r := Of(decide.Plan{}, 0)
+	r := Of(decide.Plan{}, &cluster.Snapshot{}, 0)
 	if got, want := r.Text(), "No pod is waiting for a node.\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -86,7 +109,7 @@ func TestNothingToDo(t *testing.T) {
 
 // The JSON form is read by programs: every list is there even when it is empty.
 func TestJSON(t *testing.T) {
-	got, err := json.Marshal(Of(decide.Plan{}, time.Second))
+	got, err := json.Marshal(Of(decide.Plan{}, &cluster.Snapshot{}, time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,11 +117,69 @@ func TestJSON(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	full := Of(plan(), 0)
+	full := Of(plan(), snapshot(), 0)
 	if got, want := full.Machines[0].Used, map[string]string{"cpu": "1500m", "memory": "3Gi", "pods": "2"}; cmp.Diff(want, got) != "" {
 		t.Errorf("-want +got\n%s", cmp.Diff(want, got))
 	}
+	if got, want := full.Machines[0].Workloads, map[string]int{"default/web": 2}; cmp.Diff(want, got) != "" {
+		t.Errorf("-want +got\n%s", cmp.Diff(want, got))
+	}
+	if got, want := full.Machines[0].Why, "cheapest of its 2 candidate types; CPU fills first (75%)"; got != want {
+		t.Errorf("why: %q, want %q", got, want)
+	}
 	if full.Pods != 7 || full.Placed != 5 {
 		t.Errorf("%d of %d placed, want 5 of 7", full.Placed, full.Pods)
+	}
+}
+
+// Rows that differ only in how full the machines are become one.
+func TestTextFoldsKinds(t *testing.T) {
+	p := plan()
+	p.Machines[1].Used = amount.List{amount.CPU: 2000, amount.Memory: 6 << 30}
+	p.Machines[1].RunnerUp = nil
+	p.Machines[1].GivenUp = map[string][]string{"default/d": {"zone spread"}, "default/c": {"zone spread"}}
+	third := p.Machines[0]
+	third.Candidates = []offer.Candidate{{InstanceType: "m7g.large", Zone: "eu-west-1b", CapacityType: "spot", Price: 41_000}}
+	p.Machines = append(p.Machines, third)
+	r := Of(p, snapshot(), time.Millisecond)
+	want := `7 of 9 pods placed, 1 of them on nodes that exist; 3 machines to buy for $0.0820 per hour, at most 2.50 % above the best possible ($0.0800); decided in 1.0 ms.
+
+count  provisioner  type       zone        bought  $/hour each  pods  CPU           memory        runner-up
+2      default      m7g.large  eu-west-1a  spot    0.0410       4     88% (75-100)  75% (50-100)  m6g.large at 0.0430 (+4.9%) or others
+1      default      m7g.large  eu-west-1b  spot    0.0410       2     75%           50%           m6g.large at 0.0430 (+4.9%)
+
+Without a place: 2 pods
+
+  default/f and 1 more: no type is large enough
+
+Preferences that are not met:
+
+  default/c and 1 more: zone spread
+`
+	if diff := cmp.Diff(want, r.Text()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestWhy(t *testing.T) {
+	cheap, dear := offer.Candidate{InstanceType: "a", Price: 1}, offer.Candidate{InstanceType: "b", Price: 2}
+	equal := offer.Candidate{InstanceType: "c", Price: 1}
+	for name, c := range map[string]struct {
+		machine decide.Machine
+		want    string
+	}{
+		"one":   {decide.Machine{Candidates: []offer.Candidate{cheap}}, "the only candidate type"},
+		"zones": {decide.Machine{Candidates: []offer.Candidate{cheap, cheap}}, "the only candidate type"},
+		"two":   {decide.Machine{Candidates: []offer.Candidate{cheap, dear}, RunnerUp: &dear}, "cheapest of its 2 candidate types"},
+		"equal": {decide.Machine{Candidates: []offer.Candidate{cheap, equal}, RunnerUp: &equal}, "as cheap as any of its 2 candidate types"},
+		"memory": {decide.Machine{
+			Candidates: []offer.Candidate{cheap}, Used: amount.List{amount.CPU: 1, amount.Memory: 3}, Allocatable: amount.List{amount.CPU: 4, amount.Memory: 4},
+		}, "the only candidate type; memory fills first (75%)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := why(&c.machine); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }

@@ -1,5 +1,5 @@
-// Package explain turns a plan into words and numbers for people and programs:
-// text, markdown and JSON, with the same words everywhere.
+// Package explain turns a plan into words, numbers and pictures for people and
+// programs: text, markdown, JSON, SVG and HTML, with the same words everywhere.
 package explain
 
 import (
@@ -30,6 +30,8 @@ type Report struct {
 	Bindings   []Binding  `json:"bindings"`
 	Unplaced   []Unplaced `json:"unplaced"`
 	Warnings   []string   `json:"warnings,omitempty"`
+
+	fleet []box
 }
 
 // Machine is a node to be bought. Amounts are Kubernetes quantities.
@@ -43,10 +45,14 @@ type Machine struct {
 	Allocatable  map[string]string `json:"allocatable"`
 	Used         map[string]string `json:"used"`
 	Pods         []string          `json:"pods"`
+	// Workloads counts Pods by what made them (namespace/name).
+	Workloads map[string]int `json:"workloads,omitempty"`
 	// Alternatives is the number of further offerings that may serve it.
 	Alternatives int `json:"alternatives"`
 	// RunnerUp is the next best type, where there is one.
 	RunnerUp *RunnerUp `json:"runnerUp,omitempty"`
+	// Why says why it is of this type, in a phrase.
+	Why string `json:"why"`
 	// GivenUp lists the preferences that are not met, by pod.
 	GivenUp map[string][]string `json:"givenUp,omitempty"`
 
@@ -72,8 +78,9 @@ type Unplaced struct {
 	Reason string `json:"reason"`
 }
 
-// Of builds the report of a plan that took the given time to decide.
-func Of(plan decide.Plan, took time.Duration) Report {
+// Of builds the report of a plan that was made from a snapshot, and took the
+// given time to decide.
+func Of(plan decide.Plan, snapshot *cluster.Snapshot, took time.Duration) Report {
 	r := Report{
 		Seconds:     took.Seconds(),
 		Placed:      len(plan.Bindings),
@@ -83,9 +90,12 @@ func Of(plan decide.Plan, took time.Duration) Report {
 		Machines:    make([]Machine, 0, len(plan.Machines)),
 		Bindings:    make([]Binding, 0, len(plan.Bindings)),
 		Unplaced:    make([]Unplaced, 0, len(plan.Unplaced)),
+		fleet:       fleet(&plan, snapshot),
 	}
+	found := pods{snapshot}
 	for i := range plan.Machines {
 		m := machine(&plan.Machines[i])
+		m.Workloads = found.count(plan.Machines[i].Pods)
 		r.Placed += len(m.Pods)
 		r.Machines = append(r.Machines, m)
 	}
@@ -123,6 +133,7 @@ func machine(m *decide.Machine) Machine {
 			out.share[name] = float64(m.Used[name]) / float64(room)
 		}
 	}
+	out.Why = why(m)
 	if m.RunnerUp != nil {
 		out.RunnerUp = &RunnerUp{InstanceType: m.RunnerUp.InstanceType, HourlyPrice: m.RunnerUp.Price.Dollars()}
 	}
@@ -148,56 +159,62 @@ func names(pods []cluster.PodKey) []string {
 	return out
 }
 
-// group is machines that differ only in name and pods.
-type group struct {
-	Machine
-	count int
-	pods  int
-}
-
-// groups folds machines that are bought alike, in the order of the plan.
-func (r *Report) groups() []group {
-	var out []group
-	index := map[string]int{}
-	for _, m := range r.Machines {
-		key := fmt.Sprint(m.Provisioner, m.InstanceType, m.Zone, m.CapacityType, sorted(m.Used))
-		i, ok := index[key]
-		if !ok {
-			i = len(out)
-			index[key] = i
-			out = append(out, group{Machine: m})
-		}
-		out[i].count++
-		out[i].pods += len(m.Pods)
-	}
-	return out
-}
-
 // reasons folds unplaced pods by reason, in order of first appearance.
 func (r *Report) reasons() []reason {
-	var out []reason
-	index := map[string]int{}
+	var out reasons
 	for _, u := range r.Unplaced {
-		i, ok := index[u.Reason]
-		if !ok {
-			i = len(out)
-			index[u.Reason] = i
-			out = append(out, reason{text: u.Reason, first: u.Pod})
+		out.add(u.Reason, u.Pod)
+	}
+	return out.list
+}
+
+// givenUp folds the preferences that are not met in the same way.
+func (r *Report) givenUp() []reason {
+	var out reasons
+	for _, b := range r.Bindings {
+		for _, text := range b.GivenUp {
+			out.add(text, b.Pod)
 		}
-		out[i].count++
 	}
-	return out
+	for _, m := range r.Machines {
+		for _, pod := range slices.Sorted(maps.Keys(m.GivenUp)) {
+			for _, text := range m.GivenUp[pod] {
+				out.add(text, pod)
+			}
+		}
+	}
+	return out.list
 }
 
+// reasons counts pods by what holds for them.
+type reasons struct {
+	list  []reason
+	index map[string]int
+}
+
+func (r *reasons) add(text, pod string) {
+	i, ok := r.index[text]
+	if !ok {
+		if r.index == nil {
+			r.index = map[string]int{}
+		}
+		i = len(r.list)
+		r.index[text] = i
+		r.list = append(r.list, reason{Text: text})
+	}
+	r.list[i].Pods = append(r.list[i].Pods, pod)
+}
+
+// reason is a text with the pods that it is true of.
 type reason struct {
-	text, first string
-	count       int
+	Text string
+	Pods []string
 }
 
-func sorted(m map[string]string) string {
-	var out string
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		out += k + "=" + m[k] + " "
+// Who names the pods: the first and how many more.
+func (r *reason) Who() string {
+	if len(r.Pods) == 1 {
+		return r.Pods[0]
 	}
-	return out
+	return fmt.Sprintf("%s and %d more", r.Pods[0], len(r.Pods)-1)
 }

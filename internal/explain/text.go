@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
 
 // Text renders the report for a terminal, without colour.
@@ -16,9 +14,8 @@ func (r *Report) Text() string {
 		b.WriteByte('\n')
 		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 		_, _ = fmt.Fprintln(w, "count\tprovisioner\ttype\tzone\tbought\t$/hour each\tpods\tCPU\tmemory\trunner-up")
-		for _, g := range r.groups() {
-			_, _ = fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%.4f\t%d\t%s\t%s\t%s\n", g.count, g.Provisioner, g.InstanceType, g.Zone, g.CapacityType,
-				g.HourlyPrice, g.pods, percent(g.share[amount.CPU]), percent(g.share[amount.Memory]), g.runnerUp())
+		for _, row := range r.rows() {
+			_, _ = fmt.Fprintln(w, strings.Join(row.cells(), "\t"))
 		}
 		_ = w.Flush()
 	}
@@ -32,9 +29,8 @@ func (r *Report) Markdown() string {
 	b.WriteString(r.headline() + "\n")
 	if len(r.Machines) > 0 {
 		b.WriteString("\n| count | provisioner | type | zone | bought | $/hour each | pods | CPU | memory | runner-up |\n| ---: | --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |\n")
-		for _, g := range r.groups() {
-			_, _ = fmt.Fprintf(&b, "| %d | %s | %s | %s | %s | %.4f | %d | %s | %s | %s |\n", g.count, g.Provisioner, g.InstanceType, g.Zone, g.CapacityType,
-				g.HourlyPrice, g.pods, percent(g.share[amount.CPU]), percent(g.share[amount.Memory]), g.runnerUp())
+		for _, row := range r.rows() {
+			b.WriteString("| " + strings.Join(row.cells(), " | ") + " |\n")
 		}
 	}
 	r.list(&b, "- ")
@@ -64,11 +60,13 @@ func (r *Report) list(b *strings.Builder, bullet string) {
 	if len(r.Unplaced) > 0 {
 		_, _ = fmt.Fprintf(b, "\nWithout a place: %s\n\n", plural(len(r.Unplaced), "pod"))
 		for _, why := range r.reasons() {
-			who := why.first
-			if why.count > 1 {
-				who += fmt.Sprintf(" and %d more", why.count-1)
-			}
-			_, _ = fmt.Fprintf(b, "%s%s: %s\n", bullet, who, why.text)
+			_, _ = fmt.Fprintf(b, "%s%s: %s\n", bullet, why.Who(), why.Text)
+		}
+	}
+	if given := r.givenUp(); len(given) > 0 {
+		b.WriteString("\nPreferences that are not met:\n\n")
+		for _, g := range given {
+			_, _ = fmt.Fprintf(b, "%s%s: %s\n", bullet, g.Who(), g.Text)
 		}
 	}
 	if len(r.Warnings) > 0 {
@@ -77,13 +75,6 @@ func (r *Report) list(b *strings.Builder, bullet string) {
 			b.WriteString(bullet + w + "\n")
 		}
 	}
-}
-
-func (g *group) runnerUp() string {
-	if g.RunnerUp == nil {
-		return "none"
-	}
-	return fmt.Sprintf("%s at %.4f", g.RunnerUp.InstanceType, g.RunnerUp.HourlyPrice)
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }

@@ -99,6 +99,29 @@ func TestSimulateTable(t *testing.T) {
 	}
 }
 
+// Every form shows the same decision.
+func TestSimulateForms(t *testing.T) {
+	provisioner, web := file(t, "provisioner.yaml", simpleProvisioner), file(t, "web.yaml", simpleDeployment)
+	for form, wants := range map[string][]string{
+		"text":     {"3 of 4 pods placed", "m5.xlarge"},
+		"markdown": {"3 of 4 pods placed", "| m5.xlarge |"},
+		"svg":      {"<svg ", "1 × m5.xlarge", "default/web: 3 of 0.9 CPU, 1 GiB", "default/huge: "},
+		"html":     {"<!doctype html>", "1 × m5.xlarge", "default/web: 3 of 0.9 CPU, 1 GiB", "default/huge"},
+	} {
+		t.Run(form, func(t *testing.T) {
+			out, err := execute(t, simulateCommand(), "--region", "us-east-1", "-o", form, "-f", provisioner, web)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range wants {
+				if !strings.Contains(out, want) {
+					t.Errorf("the output lacks %q:\n%s", want, out)
+				}
+			}
+		})
+	}
+}
+
 func TestSimulateRefuses(t *testing.T) {
 	good := file(t, "provisioner.yaml", simpleProvisioner)
 	for name, c := range map[string]struct {

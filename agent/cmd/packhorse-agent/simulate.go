@@ -43,7 +43,8 @@ DaemonSet, ReplicaSet, Job, CronJob, List): replicas become pods. "-" is the
 standard input.`,
 		Example: `  packhorse-agent simulate -f provisioner.yaml -f deployment.yaml
   kubectl get deploy,ds -A -o yaml | packhorse-agent simulate -f provisioner.yaml -f - -o markdown
-  packhorse-agent simulate --pods-csv pods.csv --region us-east-1 -o json`,
+  packhorse-agent simulate --pods-csv pods.csv --region us-east-1 -o json
+  packhorse-agent simulate -f provisioner.yaml -f workloads.yaml -o html > plan.html`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.files = append(s.files, args...)
 			return s.run(cmd.OutOrStdout())
@@ -54,7 +55,7 @@ standard input.`,
 	flags.StringArrayVar(&s.tables, "pods-csv", nil, "`FILE` with pods as rows: cpu_milli, mem_mib, count, and optionally gpu, gpu_name, node_selector")
 	flags.StringVar(&s.catalogue, "catalogue", "", "`FILE` with instance types and prices, CSV or saved JSON (default: the built-in one)")
 	flags.StringVar(&s.region, "region", cmp.Or(os.Getenv("AWS_REGION"), "us-east-1"), "AWS `REGION` whose types and prices count")
-	flags.StringVarP(&s.output, "output", "o", "text", "text, json or markdown")
+	flags.StringVarP(&s.output, "output", "o", "text", "text, json, markdown, svg or html")
 	flags.DurationVar(&s.budget, "budget", 0, "effort to spend on a better packing (default: the agent's)")
 	return cmd
 }
@@ -65,7 +66,7 @@ func (s *simulation) run(out io.Writer) error {
 	}
 	render, ok := renderers[s.output]
 	if !ok {
-		return fmt.Errorf("output %q is not known: use text, json or markdown", s.output)
+		return fmt.Errorf("output %q is not known: use text, json, markdown, svg or html", s.output)
 	}
 	set, err := s.read()
 	if err != nil {
@@ -85,7 +86,7 @@ func (s *simulation) run(out io.Writer) error {
 	}
 	started := time.Now()
 	plan := decide.Decide(in)
-	report := explain.Of(plan, time.Since(started))
+	report := explain.Of(plan, in.Snapshot, time.Since(started))
 	report.Warnings = warnings
 	return render(out, &report)
 }
@@ -119,17 +120,21 @@ func (s *simulation) readCatalogue() (*offer.Catalogue, error) {
 
 // renderers write a report, by the value of --output.
 var renderers = map[string]func(io.Writer, *explain.Report) error{
-	"text": func(w io.Writer, r *explain.Report) error {
-		_, err := io.WriteString(w, r.Text())
-		return err
-	},
-	"markdown": func(w io.Writer, r *explain.Report) error {
-		_, err := io.WriteString(w, r.Markdown())
-		return err
-	},
+	"text":     written((*explain.Report).Text),
+	"markdown": written((*explain.Report).Markdown),
+	"svg":      written((*explain.Report).SVG),
+	"html":     written((*explain.Report).HTML),
 	"json": func(w io.Writer, r *explain.Report) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		return e.Encode(r)
 	},
+}
+
+// written makes a renderer of a form that is a string.
+func written(form func(*explain.Report) string) func(io.Writer, *explain.Report) error {
+	return func(w io.Writer, r *explain.Report) error {
+		_, err := io.WriteString(w, form(r))
+		return err
+	}
 }
