@@ -39,7 +39,8 @@ type Provisioner struct {
 // Settings are the knobs of a decision.
 type Settings struct {
 	// NodeCost is the cost of having one more machine, beyond its price: agents,
-	// addresses, images. It makes near-ties go to fewer machines.
+	// addresses, images. It makes near-ties go to fewer machines. 0 means
+	// DefaultNodeCost, NoNodeCost means that only prices count.
 	NodeCost offer.Price
 	// StartupTimeout is how long a machine may take to come up.
 	StartupTimeout time.Duration
@@ -47,5 +48,15 @@ type Settings struct {
 	PackingBudget time.Duration
 }
 
-// DefaultNodeCost is a tenth of a cent per hour.
-const DefaultNodeCost offer.Price = 1000
+// Values of Settings.NodeCost: a tenth of a cent per hour, and none.
+const (
+	DefaultNodeCost offer.Price = 1000
+	NoNodeCost      offer.Price = -1
+)
+
+func (s *Settings) nodeCost() offer.Price {
+	if s.NodeCost == 0 {
+		return DefaultNodeCost
+	}
+	return max(0, s.NodeCost)
+}
