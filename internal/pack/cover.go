@@ -15,6 +15,7 @@ type cover struct {
 	lots    []*lot
 	left    []int64
 	order   []int // lots with something left, the largest first
+	sorted  []int // all lots in that order
 	sellers []*seller
 	budget  budget
 	style   style
@@ -37,6 +38,8 @@ const (
 	byBalance              // what leaves the rest of the machine best proportioned
 )
 
+var styles = [...]style{byBalance, bySize}
+
 // How many columns a machine is filled for, to compare: at least leastCandidates,
 // and more where there are few lots, so that the effort stays about the same.
 const (
@@ -58,6 +61,7 @@ func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *c
 	slices.SortStableFunc(c.order, func(i, j int) int {
 		return cmp.Or(cmp.Compare(c.lots[j].priority(), c.lots[i].priority()), cmp.Compare(c.lots[j].size, c.lots[i].size))
 	})
+	c.sorted = slices.Clone(c.order)
 	c.columns = c.candidates()
 	c.worth, c.taken = make([]float64, len(c.lots)), make([]int64, len(c.lots))
 	c.least, c.spare = make([]int64, len(s.space.names)), make([]int64, len(s.space.names))
@@ -202,11 +206,7 @@ func (c *cover) bestFor(seed int) *machine {
 }
 
 func (c *cover) score(m *machine) float64 {
-	worth := 0.0
-	for _, it := range m.items {
-		worth += float64(float64(it.n) * c.worth[it.lot.index])
-	}
-	return worth / float64(max(1, c.costOf(m)))
+	return c.worthOfItems(m) / float64(max(1, c.costOf(m)))
 }
 
 // promising lists the candidates (as indices of columns) that hold the lot, the best rates first, of

@@ -207,13 +207,16 @@ func (s *solver) topUp(l *lot) {
 func (s *solver) buy(lots []*lot, tier []*seller) {
 	var best *cover
 	b := s.budgets()
-	for _, st := range []style{byBalance, bySize} {
+	for _, st := range styles {
 		c := s.newCover(lots, tier, b, st)
 		if len(c.lots) == 0 {
 			return
 		}
-		c.run()
-		c.improve()
+		if !c.runEqual() {
+			c.run()
+			c.improve()
+			c.rework()
+		}
 		if best == nil || c.better(best) {
 			best = c
 		}

@@ -1,0 +1,93 @@
+package pack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// equalAtMost bounds the loads of which the last are bought for optimally; those
+// before get machines of the best rate.
+const equalAtMost = 2048
+
+// size is how many loads of the only lot a machine of a column holds.
+type size struct {
+	column int
+	holds  int64
+	cost   int64
+}
+
+// runEqual buys for a single lot, at the least cost: the least for n loads is that
+// of one machine and of the loads that it does not hold. It reports false where
+// there are several lots, or limits, which that does not know.
+func (c *cover) runEqual() bool {
+	if len(c.lots) != 1 || slices.ContainsFunc(c.sellers, func(p *seller) bool { return c.budget[p.index] != nil }) {
+		return false
+	}
+	sizes := c.sizes()
+	if len(sizes) == 0 {
+		return false
+	}
+	best := slices.MinFunc(sizes, func(a, b size) int {
+		return cmp.Compare(float64(a.cost)/float64(a.holds), float64(b.cost)/float64(b.holds))
+	})
+	if n := (c.left[0] - equalAtMost) / best.holds; n > 0 {
+		c.buyEqual(best, n)
+	}
+	for _, s := range leastCost(sizes, c.left[0]) {
+		c.buyEqual(s, 1)
+	}
+	return true
+}
+
+// sizes lists the columns that hold more than every cheaper one, cheapest first.
+func (c *cover) sizes() []size {
+	var all []size
+	for _, k := range c.columns {
+		if n, _ := c.s.admit(c.s.newMachine(k), c.lots[0], c.left[0]); n > 0 {
+			all = append(all, size{column: k, holds: n, cost: c.s.columns[k].price + c.nodeCost()})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b size) int { return cmp.Compare(a.cost, b.cost) })
+	most := int64(0)
+	return slices.DeleteFunc(all, func(s size) bool {
+		needless := s.holds <= most
+		most = max(most, s.holds)
+		return needless
+	})
+}
+
+// leastCost returns the sizes that hold n loads at the least cost, the largest first.
+func leastCost(sizes []size, n int64) []size {
+	cost, pick := make([]int64, n+1), make([]int, n+1)
+	for i := int64(1); i <= n; i++ {
+		cost[i] = math.MaxInt64
+		for k, s := range sizes {
+			if total := s.cost + cost[max(0, i-s.holds)]; total < cost[i] {
+				cost[i], pick[i] = total, k
+			}
+		}
+	}
+	var out []size
+	for ; n > 0; n -= sizes[pick[n]].holds {
+		out = append(out, sizes[pick[n]])
+	}
+	slices.SortFunc(out, func(a, b size) int { return cmp.Compare(b.holds, a.holds) })
+	return out
+}
+
+// buyEqual buys so many machines of a size, as full as they get.
+func (c *cover) buyEqual(s size, times int64) {
+	m := c.s.newMachine(s.column)
+	clear(c.taken)
+	c.take(m, 0, min(s.holds, c.left[0]))
+	c.s.shrink(m, func(*column) bool { return true })
+	for range times {
+		if last := len(c.bought) - 1; last >= 0 && c.bought[last].column == m.column && c.bought[last].items[0] == m.items[0] {
+			m = c.bought[last] // content is shared
+		}
+		c.bought = append(c.bought, m)
+	}
+	c.left[0] -= times * m.items[0].n
+	c.cost += times * c.costOf(m)
+}
