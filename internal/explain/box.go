@@ -24,13 +24,13 @@ func (d *drawing) box(b *box) {
 	}
 	fmt.Fprintf(&d.out, "<rect class=\"room\" width=\"%s\" height=\"%s\"/>\n", decimal(side), decimal(side))
 	level := make([]float64, len(d.columns))
-	labels := ""
+	var labels strings.Builder
 	held := load{pods: 1, each: b.held}
-	labels += d.load(b, &held, "held", "", level)
+	labels.WriteString(d.load(b, &held, "held", "", level))
 	for _, class := range d.order() {
 		for i := range b.loads {
 			if l := &b.loads[i]; d.classes[l.workload] == class {
-				labels += d.load(b, l, class, l.workload, level)
+				labels.WriteString(d.load(b, l, class, l.workload, level))
 			}
 		}
 	}
@@ -43,7 +43,7 @@ func (d *drawing) box(b *box) {
 		x += w
 	}
 	fmt.Fprintf(&d.out, "<rect class=\"edge\" width=\"%s\" height=\"%s\"/>\n", decimal(side), decimal(side))
-	d.out.WriteString(labels)
+	d.out.WriteString(labels.String())
 }
 
 // order returns the classes of workloads from the bottom of a box to its top.

@@ -100,6 +100,11 @@ type figure struct {
 	Boxes   []drawnBox
 }
 
+// Wide reports whether the boxes deserve the width of the page.
+func (f figure) Wide() bool { return len(f.Boxes) > manyBoxes }
+
+const manyBoxes = 24
+
 // drawnBox is a box as an SVG element of its own, with what stands below it.
 type drawnBox struct {
 	SVG   template.HTML

@@ -158,7 +158,7 @@ func (l *layout) caption(k *fleetKind) []string {
 	mean := average(k.boxes)
 	shares := l.shares(&mean)
 	if !k.exists {
-		where += fmt.Sprintf(", $%.4f each", k.price)
+		name += fmt.Sprintf(", $%.4f each", k.price)
 	}
 	var lines []string
 	for _, line := range []string{name, where, shares} {

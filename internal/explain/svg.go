@@ -250,7 +250,7 @@ func escape(text string) string {
 func wrap(text string, size, room float64) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		next := strings.TrimSpace(line + " " + word)
 		if line != "" && textWidth(next, size) > room {
 			lines = append(lines, line)
