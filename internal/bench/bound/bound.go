@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/optimize/convex/lp"
+	"gonum.org/v1/gonum/optimize/convex/lp" //nolint:misspell // the path is theirs
 
 	corev1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"

@@ -75,8 +75,8 @@ func plan(t *rapid.T, w *workload.Workload) *decide.Plan {
 	return &p
 }
 
-// close compares prices in dollars, of which a millionth is a micro-dollar.
-const close = 1e-6
+// slack compares prices in dollars, of which a millionth is a micro-dollar.
+const slack = 1e-6
 
 // TestBoundIsBelowTheOptimum: however the core proves its bound, the optimum found
 // by trying everything is not below it, nor is the price below the optimum.
@@ -103,10 +103,10 @@ func TestBoundIsBelowThePatterns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bound := p.LowerBound.Dollars(); bound > max(relaxed, dearest(w.Types, kinds).Dollars())+close {
+		if bound := p.LowerBound.Dollars(); bound > max(relaxed, dearest(w.Types, kinds).Dollars())+slack {
 			t.Errorf("bound %.6f, relaxation %.6f, dearest pod %.6f", bound, relaxed, dearest(w.Types, kinds).Dollars())
 		}
-		if p.LowerBound.Dollars() > rounded+close {
+		if p.LowerBound.Dollars() > rounded+slack {
 			t.Errorf("bound %.6f is above a plan of %.6f", p.LowerBound.Dollars(), rounded)
 		}
 	})
@@ -136,7 +136,7 @@ func TestRelaxationsAreInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		best := Optimum(w.Types, kinds).Dollars()
-		if resources > relaxed+close || relaxed > best+close || best > rounded+close {
+		if resources > relaxed+slack || relaxed > best+slack || best > rounded+slack {
 			t.Errorf("resources %.6f, patterns %.6f, optimum %.6f, rounded %.6f", resources, relaxed, best, rounded)
 		}
 	})
@@ -166,7 +166,7 @@ func TestKnownBounds(t *testing.T) {
 		"rounded: two of type two":              {rounded, 0.3},
 		"optimum: one of each":                  {Optimum(types, kinds).Dollars(), 0.25},
 	} {
-		if math.Abs(v.got-v.want) > close {
+		if math.Abs(v.got-v.want) > slack {
 			t.Errorf("%s: got %.6f, want %.6f", name, v.got, v.want)
 		}
 	}
@@ -186,11 +186,11 @@ func TestRepulsionCounts(t *testing.T) {
 		w.Pods = append(w.Pods, p)
 	}
 	got, err := Resources(w)
-	if err != nil || math.Abs(got-0.5) > close {
+	if err != nil || math.Abs(got-0.5) > slack {
 		t.Errorf("got %.6f, %v; want 0.5", got, err)
 	}
 	w.Pods[0].Labels = map[string]string{"app": "b"} // repels the others and not its like
-	if got, err = Resources(w); err != nil || math.Abs(got-0.4) > close {
+	if got, err = Resources(w); err != nil || math.Abs(got-0.4) > slack {
 		t.Errorf("got %.6f, %v; want 0.4", got, err)
 	}
 }

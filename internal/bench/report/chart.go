@@ -18,9 +18,9 @@ const (
 	labelWidth = 190
 	plotWidth  = 480
 	rowHeight  = 24
-	topMargin  = 64
+	topMargin  = 76
 	bottom     = 16
-	valueWidth = 70
+	valueWidth = 130
 )
 
 // scale is a logarithmic axis.
@@ -67,6 +67,11 @@ func label(out *strings.Builder, row int, text string) float64 {
 	return y
 }
 
+// value writes a row's figures to the right of the plot.
+func value(out *strings.Builder, y float64, text string) {
+	fmt.Fprintf(out, `<text x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n", labelWidth+plotWidth+valueWidth-4, y+4, text)
+}
+
 func legend(out *strings.Builder, entries ...[2]string) {
 	x := labelWidth
 	for _, e := range entries {
@@ -87,6 +92,7 @@ func priceChart(outcomes []suite.Outcome) string {
 		fmt.Fprintf(out, `<line class="span" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`+"\n", a, b, y, y)
 		fmt.Fprintf(out, `<circle class="peer" cx="%.1f" cy="%.1f" r="5"><title>Karpenter: %s</title></circle>`+"\n", b, y, percent(o.PeerGap()))
 		fmt.Fprintf(out, `<circle class="ours" cx="%.1f" cy="%.1f" r="5"><title>Packhorse: %s</title></circle>`+"\n", a, y, percent(o.Gap()))
+		value(out, y, fmt.Sprintf("%.1f · %.0f %%", 100*o.Gap(), 100*o.PeerGap()))
 	}
 	out.WriteString("</svg>\n")
 	return out.String()
@@ -102,7 +108,7 @@ func speedChart(outcomes []suite.Outcome) string {
 		y := label(out, row, o.Case)
 		x := s.x(o.Ratio)
 		fmt.Fprintf(out, `<rect class="ours" x="%d" y="%.1f" width="%.1f" height="12" rx="2"/>`+"\n", labelWidth, y-6, x-labelWidth)
-		fmt.Fprintf(out, `<text x="%.1f" y="%.1f">%s×</text>`+"\n", x+8, y+4, thousands(int(math.Round(o.Ratio))))
+		value(out, y, thousands(int(math.Round(o.Ratio)))+"×")
 		if c := suite.Find(o.Case); c != nil && c.Bars.Speed > 0 {
 			fmt.Fprintf(out, `<line class="bar" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`+"\n", s.x(c.Bars.Speed), s.x(c.Bars.Speed), y-9, y+9)
 		}

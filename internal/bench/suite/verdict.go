@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -43,7 +44,7 @@ func (c *Case) Verdicts(o *Outcome, all []Outcome) []Verdict {
 		out = append(out, Verdict{Bar: bar, Got: fmt.Sprintf("+%.2f %%", 100*o.Gap()), Met: o.Gap() <= limit})
 	}
 	if limit := c.Bars.Machines; limit > 0 {
-		out = append(out, Verdict{Bar: fmt.Sprintf("machines ≤ %d", limit), Got: fmt.Sprint(o.Ours.Machines), Met: o.Ours.Machines <= limit})
+		out = append(out, Verdict{Bar: fmt.Sprintf("machines ≤ %d", limit), Got: strconv.Itoa(o.Ours.Machines), Met: o.Ours.Machines <= limit})
 	}
 	if limit := c.Bars.Wall; limit > 0 {
 		out = append(out, within("time < ", limit, o.Ours.Time.Typical.Wall))
