@@ -34,8 +34,12 @@ func (s *solver) lowerBound() offer.Price {
 	if len(classes) == 0 || len(s.machines) == 0 {
 		return 0
 	}
+	bound := s.singleBound(classes)
+	if bound >= s.price() {
+		return offer.Price(bound)
+	}
 	byResource, worth := s.resourceBound(classes)
-	return offer.Price(math.Floor(max(0, byResource, s.singleBound(classes), s.patternBound(classes, worth))))
+	return offer.Price(math.Floor(max(0, byResource, bound, s.patternBound(classes, worth))))
 }
 
 // placedClass is a number of pods of a class that have a place, and the columns
@@ -44,6 +48,15 @@ type placedClass struct {
 	class *class
 	n     int64
 	mask  bitset
+}
+
+// price is that of the machines together.
+func (s *solver) price() float64 {
+	sum := int64(0)
+	for _, m := range s.machines {
+		sum += s.columns[m.column].price
+	}
+	return float64(sum)
 }
 
 // boundClasses lists the classes with pods that have a place. The domain that a
@@ -55,12 +68,17 @@ func (s *solver) boundClasses() []placedClass {
 	}
 	at := map[key]int{}
 	var out []placedClass
-	add := func(c *class, level int, n int64) {
+	add := func(c *class, level int, n int64, l *lot) {
 		k := key{c, level}
 		i, ok := at[k]
 		if !ok {
-			requires, honour := c.requires(level)
-			mask := s.fitting(c.need, c.host, c.devices, s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour))
+			var mask bitset
+			if l != nil && len(l.parts) == 1 && l.at == nil {
+				mask = l.mask
+			} else {
+				requires, honour := c.requires(level)
+				mask = s.fitting(c.need, c.host, c.devices, s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour))
+			}
 			i = len(out)
 			at[k] = i
 			out = append(out, placedClass{class: c, mask: mask})
@@ -69,11 +87,11 @@ func (s *solver) boundClasses() []placedClass {
 	}
 	for _, m := range s.machines {
 		for _, it := range m.placed {
-			add(it.class, it.level, it.n)
+			add(it.class, it.level, it.n, it.lot)
 		}
 	}
 	for _, p := range s.onNodes {
-		add(p.class, p.level, p.n)
+		add(p.class, p.level, p.n, nil)
 	}
 	return out
 }

@@ -134,21 +134,28 @@ func (s *solver) render(m *machine, slack budget) Machine {
 // Spot offerings that cost more than the cheapest on-demand one are left out.
 func (s *solver) candidates(m *machine, slack []int64) []offer.Candidate {
 	var out []offer.Candidate
-	types := map[string]bool{}
+	types, count := make([]bool, len(m.seller.Types)), 0 // by rank
 	onDemand := int64(math.MaxInt64)
 	planned := &s.columns[m.column]
-	for k := m.seller.columns[0]; k < m.seller.columns[1]; k++ {
+	first := m.column
+	for first > m.seller.columns[0] && s.columns[first-1].price == planned.price {
+		first--
+	}
+	for k := first; k < m.seller.columns[1]; k++ {
 		col := &s.columns[k]
 		if k != m.column && (!s.holds(k, m) || !s.sameDaemons(k, m.column, m) || !within(col, planned, slack)) {
 			continue
 		}
-		if col.price < planned.price || col.offering.CapacityType == api.CapacitySpot && col.price > onDemand {
+		if col.offering.CapacityType == api.CapacitySpot && col.price > onDemand {
 			continue
 		}
-		if !types[col.typ.Name] && len(types) == maxCandidateTypes {
-			continue
+		if !types[col.rank] {
+			if count == maxCandidateTypes {
+				continue
+			}
+			types[col.rank] = true
+			count++
 		}
-		types[col.typ.Name] = true
 		if col.offering.CapacityType == api.CapacityOnDemand {
 			onDemand = min(onDemand, col.price)
 		}

@@ -18,6 +18,7 @@ import (
 type column struct {
 	provisioner int
 	typ         *offer.InstanceType
+	rank        int // of the type, among those of the Provisioner
 	offering    *offer.Offering
 	price       int64
 	capacity    []int64 // what counts against limits
@@ -72,38 +73,83 @@ func (s *seller) columnsOf(sp *space) []column {
 		}
 	}
 	var out []column
+	allows := offeringTest(own)
+	ranks := ranksOf(s.Types)
 	for i := range s.Types {
 		t := &s.Types[i]
 		if _, ok := typeAllows(own, t); !ok {
 			continue
 		}
-		capacity, room := sp.vector(t.Capacity), sp.vector(t.Allocatable())
-		for k, name := range sp.names {
-			if strings.HasPrefix(name, attachPrefix) {
-				room[k] = plenty
-			}
-		}
+		capacity, room, special := sp.vector(t.Capacity), sp.roomOf(t), special(t)
 		for j := range t.Offerings {
 			o := &t.Offerings[j]
-			if o.Unavailable == "" && offeringAllows(own, o) {
-				out = append(out, column{provisioner: s.index, typ: t, offering: o, price: int64(o.Price), capacity: capacity, room: room, special: special(t)})
+			if o.Unavailable == "" && allows(o) {
+				out = append(out, column{provisioner: s.index, typ: t, rank: ranks[i], offering: o, price: int64(o.Price), capacity: capacity, room: room, special: special})
 			}
 		}
 	}
-	slices.SortStableFunc(out, compareColumns)
+	return sortedColumns(out)
+}
+
+// roomOf returns what a machine of the type has for pods.
+func (sp *space) roomOf(t *offer.InstanceType) []int64 {
+	room := sp.vector(t.Capacity)
+	for k, name := range sp.names {
+		room[k] = max(0, room[k]-t.Overhead[name])
+		if strings.HasPrefix(name, attachPrefix) {
+			room[k] = plenty
+		}
+	}
+	return room
+}
+
+// sortedColumns sorts by price, then by the rank of the type, zone and capacity type.
+func sortedColumns(list []column) []column {
+	order := make([]int32, len(list))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(i, j int32) int {
+		a, b := &list[i], &list[j]
+		if a.price != b.price {
+			return cmp.Compare(a.price, b.price)
+		}
+		if a.rank != b.rank {
+			return cmp.Compare(a.rank, b.rank)
+		}
+		return cmp.Or(strings.Compare(a.offering.Zone, b.offering.Zone), strings.Compare(a.offering.CapacityType, b.offering.CapacityType))
+	})
+	out := make([]column, len(list))
+	for at, i := range order {
+		out[at] = list[i]
+	}
 	return out
 }
 
-func compareColumns(a, b column) int {
-	if c := cmp.Or(cmp.Compare(a.price, b.price), cmpBool(a.special, b.special), cmp.Compare(generation(b.typ), generation(a.typ))); c != 0 {
-		return c
+// ranksOf numbers the types in the order in which they are preferred at the same
+// price.
+func ranksOf(types []offer.InstanceType) []int {
+	type key struct {
+		at, generation int
+		special        bool
+		capacity       [3]int64
 	}
-	for _, name := range []string{amount.CPU, amount.Memory, amount.Pods} {
-		if c := cmp.Compare(b.typ.Capacity[name], a.typ.Capacity[name]); c != 0 {
+	keys := make([]key, len(types))
+	for i := range types {
+		t := &types[i]
+		keys[i] = key{i, generation(t), special(t), [3]int64{t.Capacity[amount.CPU], t.Capacity[amount.Memory], t.Capacity[amount.Pods]}}
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		if c := cmp.Or(cmpBool(a.special, b.special), cmp.Compare(b.generation, a.generation)); c != 0 {
 			return c
 		}
+		return cmp.Or(slices.Compare(b.capacity[:], a.capacity[:]), strings.Compare(types[a.at].Name, types[b.at].Name))
+	})
+	out := make([]int, len(types))
+	for rank, k := range keys {
+		out[k.at] = rank
 	}
-	return cmp.Or(cmp.Compare(a.typ.Name, b.typ.Name), cmp.Compare(a.offering.Zone, b.offering.Zone), cmp.Compare(a.offering.CapacityType, b.offering.CapacityType))
+	return out
 }
 
 func cmpBool(a, b bool) int {
@@ -186,11 +232,15 @@ func ofOffering(key string) bool {
 	return key == api.LabelZone || key == api.LabelCapacityType || key == api.LabelZoneID
 }
 
-func offeringAllows(r match.Requirements, o *offer.Offering) bool {
-	return allowsValue(r, api.LabelZone, o.Zone) && allowsValue(r, api.LabelCapacityType, o.CapacityType) && allowsValue(r, api.LabelZoneID, o.ZoneID)
-}
+func offeringAllows(r match.Requirements, o *offer.Offering) bool { return offeringTest(r)(o) }
 
-func allowsValue(r match.Requirements, key, value string) bool {
-	set, ok := r.Get(key)
-	return !ok || set.Has(value)
+// offeringTest returns whether offerings meet the requirements, which are looked
+// up once.
+func offeringTest(r match.Requirements) func(*offer.Offering) bool {
+	zone, byZone := r.Get(api.LabelZone)
+	capacity, byCapacity := r.Get(api.LabelCapacityType)
+	id, byID := r.Get(api.LabelZoneID)
+	return func(o *offer.Offering) bool {
+		return (!byZone || zone.Has(o.Zone)) && (!byCapacity || capacity.Has(o.CapacityType)) && (!byID || id.Has(o.ZoneID))
+	}
 }

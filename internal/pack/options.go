@@ -16,13 +16,22 @@ type options struct {
 	honour      bool // PreferNoSchedule taints keep the pod away
 
 	columns bitset
-	special bool // asks for special types
+	list    []int // the same columns, made when asked for
+	special bool  // asks for special types
 	// residual, by seller: what the machine's labels must be beyond what the
 	// column says. Not meaningful where miss says that the seller is excluded.
 	residual []int
 	miss     []match.Miss
 	nodes    []int8 // by node: 0 not looked at, 1 matches, -1 does not
 	id       int
+}
+
+// listed returns the columns as a list, which is quicker to go through.
+func (o *options) listed() []int {
+	if o.list == nil {
+		o.list = slices.Collect(o.columns.all)
+	}
+	return o.list
 }
 
 // optionsFor returns the options of the requirements, made once.
@@ -70,15 +79,17 @@ func (s *solver) choose(o *options, p *seller) match.Miss {
 		}
 	}
 	some := false
-	var last *column
-	allowed := false
+	known := make([]int8, len(p.Types)) // by rank: 1 allowed, -1 not
+	allows := offeringTest(asked)
 	for i := p.columns[0]; i < p.columns[1]; i++ {
 		c := &s.columns[i]
-		if last == nil || last.typ != c.typ {
-			_, allowed = typeAllows(asked, c.typ)
-			last = c
+		if known[c.rank] == 0 {
+			known[c.rank] = -1
+			if _, ok := typeAllows(asked, c.typ); ok {
+				known[c.rank] = 1
+			}
 		}
-		if allowed && offeringAllows(asked, c.offering) {
+		if known[c.rank] > 0 && allows(c.offering) {
 			o.columns.add(i)
 			some = true
 		}
@@ -136,7 +147,7 @@ func offeringText(r match.Requirements) string {
 func (s *solver) residualOf(combined match.Requirements) match.Requirements {
 	var out match.Requirements
 	for _, q := range combined {
-		if !s.settled[q.Key] {
+		if !s.settles(q.Key) {
 			out = append(out, q)
 		}
 	}
@@ -176,9 +187,6 @@ func (s *solver) merge(a, b int) (int, bool) {
 
 // leavesChoice reports whether the type can have labels that meet the residual.
 func (s *solver) leavesChoice(residual int, c *column) bool {
-	if !s.choices {
-		return true
-	}
 	for _, q := range s.residuals[residual] {
 		if values, ok := c.typ.Labels[q.Key]; ok && !q.Set.HasAny(values) {
 			return false

@@ -101,7 +101,7 @@ func (s *solver) fitting(need []int64, host []touch, devices bool, o *options) b
 	all := newBitset(len(s.columns))
 	plain := newBitset(len(s.columns))
 	some := false
-	for k := range o.columns.all {
+	for _, k := range o.listed() {
 		col := &s.columns[k]
 		if holds[col.shape] == unknown {
 			holds[col.shape] = no

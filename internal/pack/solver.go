@@ -26,8 +26,7 @@ type solver struct {
 	daemons []daemon
 	running map[*cluster.Template]*runner
 
-	settled     map[string]bool // labels that the column alone decides
-	choices     bool            // some types leave a choice of labels
+	settled     map[string]bool // labels that were asked for: whether the column alone decides
 	options     map[string]*options
 	residuals   []match.Requirements
 	residualIDs map[string]int
@@ -63,7 +62,7 @@ type runner struct {
 func newSolver(p *Problem) *solver {
 	s := &solver{
 		problem: p, volumes: match.NewVolumes(p.Snapshot), groups: newGroups(p.Snapshot.Namespaces),
-		running: map[*cluster.Template]*runner{}, options: map[string]*options{}, residualIDs: map[string]int{},
+		running: map[*cluster.Template]*runner{}, settled: map[string]bool{}, options: map[string]*options{}, residualIDs: map[string]int{},
 		merged: map[[2]int]int{}, cells: map[cellKey][]cell{}, places: make([]Place, len(p.Pods)),
 	}
 	for i := range s.places {
@@ -74,7 +73,6 @@ func newSolver(p *Problem) *solver {
 	}
 	needs := s.classify()
 	s.measure(needs)
-	s.settled, s.choices = settledKeys(s.sellers)
 	for _, p := range s.sellers {
 		p.columns[0] = len(s.columns)
 		s.columns = append(s.columns, p.columnsOf(s.space)...)
@@ -125,25 +123,29 @@ func (s *solver) measure(needs map[*class]amount.List) {
 	}
 }
 
-// settledKeys are the labels that the instance type and the offering decide.
-// The second result is whether some types have labels with several values.
-func settledKeys(sellers []*seller) (map[string]bool, bool) {
-	out, choices := map[string]bool{}, false
-	for _, key := range api.WellKnownLabels() {
-		out[key] = true
+// settles reports whether the instance type and the offering alone decide a label:
+// no type leaves a choice of it, and it is well known or some type has it.
+func (s *solver) settles(key string) bool {
+	settled, known := s.settled[key]
+	if !known {
+		settled = s.onlyByType(key)
+		s.settled[key] = settled
 	}
-	for _, p := range sellers {
+	return settled
+}
+
+func (s *solver) onlyByType(key string) bool {
+	some := slices.Contains(api.WellKnownLabels(), key)
+	for _, p := range s.sellers {
 		for i := range p.Types {
-			for key, values := range p.Types[i].Labels {
-				if len(values) != 1 {
-					out[key], choices = false, true
-				} else if _, known := out[key]; !known {
-					out[key] = true
-				}
+			values, has := p.Types[i].Labels[key]
+			if has && len(values) != 1 {
+				return false
 			}
+			some = some || has
 		}
 	}
-	return out, choices
+	return some
 }
 
 // constrain finds the groups that constraints speak of, and who belongs to them.
