@@ -118,7 +118,8 @@ first decision, input and code included.
 The bound is the better one of two: the one that our plan carries and proves, and
 the optimum of a linear program over the sums of all requests, from a general solver
 that shares no code with the core. No plan can cost less than either. Where only
-our own plan is measured, the peer is marked with a dash.
+our own plan is measured, the peer is marked with a dash; † marks a result of the
+peer that was taken over from an earlier measurement of the same case.
 
 A checker that shares no code with either planner verifies every plan from scratch:
 each pod placed once, capacity with DaemonSets, selectors, taints, spread, affinity

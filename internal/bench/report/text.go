@@ -50,6 +50,9 @@ func cells(o *suite.Outcome) []string {
 		out[5], out[6] = clock(p.Time.Typical.CPU), thousands(int(math.Round(o.Ratio)))+"×"
 		out[8], out[10] = thousands(p.Machines), money(p.Price)
 		out[13], out[15] = percent(o.PeerGap()), mebibytes(p.Time.First.Peak)
+		if o.Borrowed {
+			out[5] += "†"
+		}
 	}
 	return out
 }

@@ -15,6 +15,8 @@ type Outcome struct {
 	// pair from one process; 0 without the peer. WallRatio is that of elapsed time.
 	Ratio     float64 `json:"processorTimeRatio,omitempty"`
 	WallRatio float64 `json:"wallTimeRatio,omitempty"`
+	// Borrowed: the peer's result is from an earlier measurement.
+	Borrowed bool `json:"borrowed,omitempty"`
 }
 
 // Combine takes the medians of runs of one case.
@@ -84,7 +86,7 @@ func (o *Outcome) Borrow(earlier []Outcome) {
 		if e.Case != o.Case || e.Peer == nil || e.Pods != o.Pods || e.Classes != o.Classes || e.Types != o.Types {
 			continue
 		}
-		o.Peer = e.Peer
+		o.Peer, o.Borrowed = e.Peer, true
 		o.Ratio = seconds(e.Peer.Time.Typical.CPU) / seconds(o.Ours.Time.Typical.CPU)
 		o.WallRatio = seconds(e.Peer.Time.Typical.Wall) / seconds(o.Ours.Time.Typical.Wall)
 		return

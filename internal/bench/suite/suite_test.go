@@ -95,6 +95,9 @@ func TestBorrow(t *testing.T) {
 			c.run.Ours = resultOf(10, 1, 1)
 			o := Combine([]*Run{&c.run})
 			o.Borrow(earlier)
+			if o.Borrowed != (c.want == 40) {
+				t.Errorf("borrowed: %v", o.Borrowed)
+			}
 			if o.Ratio != c.want || (o.Peer != nil) != (c.want > 0) {
 				t.Errorf("got a ratio of %v, want %v", o.Ratio, c.want)
 			}
