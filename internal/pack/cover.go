@@ -87,19 +87,18 @@ func anyIn(b bitset, span [2]int) bool {
 	return false
 }
 
-// candidates keeps, of the columns of one shape that exactly the same lots
-// allow, the cheapest.
+// candidates lists what to buy: of the columns that exactly the same lots allow,
+// those of which no cheaper one has as much room. Where a limit counts capacity, a
+// dearer one may be needed: then of each shape the cheapest.
 func (c *cover) candidates() []int {
-	type identity struct {
-		shape int
-		lots  string
-	}
-	masks := c.distinctMasks()
-	seen := map[identity]bool{}
+	masks, needed := c.distinctMasks(), c.needed()
+	alike := !slices.Contains(c.s.choices, true) // labels do not tell columns of the same lots apart
+	rivals := map[string][]int{}
 	var out []int
-	key := make([]byte, (len(masks)+7)/8)
+	key := make([]byte, (len(masks)+7)/8+1)
 	for _, p := range c.sellers {
-		for k := p.columns[0]; k < p.columns[1]; k++ {
+		clear(rivals)
+		for k := p.columns[0]; k < p.columns[1]; k++ { // cheapest first
 			clear(key)
 			some := false
 			for i, m := range masks {
@@ -108,13 +107,43 @@ func (c *cover) candidates() []int {
 					some = true
 				}
 			}
-			if id := (identity{c.s.columns[k].shape, string(key)}); some && !seen[id] {
-				seen[id] = true
+			if c.s.columns[k].special {
+				key[len(key)-1] = 1
+			}
+			if some && !slices.ContainsFunc(rivals[string(key)], func(j int) bool {
+				return c.s.columns[j].shape == c.s.columns[k].shape || alike && c.needless(k, j, needed)
+			}) {
+				rivals[string(key)] = append(rivals[string(key)], k)
 				out = append(out, k)
 			}
 		}
 	}
 	return out
+}
+
+// needed tells which resources the lots need.
+func (c *cover) needed() []bool {
+	out := make([]bool, len(c.s.space.names))
+	for _, l := range c.lots {
+		for r, v := range l.need {
+			out[r] = out[r] || v > 0
+		}
+	}
+	return out
+}
+
+// needless reports whether column k has nothing that the cheaper j does not have.
+func (c *cover) needless(k, j int, needed []bool) bool {
+	x, y := &c.s.columns[j], &c.s.columns[k]
+	if c.budget[x.provisioner] != nil || !slices.Equal(x.daemons, y.daemons) {
+		return false
+	}
+	for r, v := range y.room {
+		if needed[r] && v > x.room[r] {
+			return false
+		}
+	}
+	return true
 }
 
 // distinctMasks lists the sets of columns that the lots' requirements allow.

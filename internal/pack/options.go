@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // options is what one set of requirements and tolerations may use. Classes with
@@ -162,8 +163,15 @@ func (s *solver) intern(r match.Requirements) int {
 		id = len(s.residuals)
 		s.residualIDs[key] = id
 		s.residuals = append(s.residuals, r)
+		s.choices = append(s.choices, slices.ContainsFunc(r, func(q match.Requirement) bool { return s.someTypeHas(q.Key) }))
 	}
 	return id
+}
+
+func (s *solver) someTypeHas(key string) bool {
+	return slices.ContainsFunc(s.sellers, func(p *seller) bool {
+		return slices.ContainsFunc(p.Types, func(t offer.InstanceType) bool { _, has := t.Labels[key]; return has })
+	})
 }
 
 // merge returns the residual of a machine that must meet both, or false where
@@ -187,6 +195,9 @@ func (s *solver) merge(a, b int) (int, bool) {
 
 // leavesChoice reports whether the type can have labels that meet the residual.
 func (s *solver) leavesChoice(residual int, c *column) bool {
+	if !s.choices[residual] {
+		return true
+	}
 	for _, q := range s.residuals[residual] {
 		if values, ok := c.typ.Labels[q.Key]; ok && !q.Set.HasAny(values) {
 			return false

@@ -73,12 +73,11 @@ func (c *cover) buyAgain(which []int) bool {
 // machine's content is worth more than the machine costs.
 type search struct {
 	*cover
-	able   []int // candidates that no other one makes needless, best rates first
+	able   []int // candidates, best rates first
 	chosen []*machine
 	best   []*machine
 	cost   int64 // of the best, or what is to be undercut
 	fills  int   // that may still be made
-	needed []bool
 }
 
 // branch is a machine that may be bought next, with the least that all then costs.
@@ -89,18 +88,12 @@ type branch struct {
 
 func (s *search) run() {
 	s.price()
-	s.needed = make([]bool, len(s.spare))
-	for _, i := range s.order {
-		for r, v := range s.lots[i].need {
-			s.needed[r] = s.needed[r] || v > 0
-		}
-	}
 	for j := range s.columns {
 		if s.costOfColumn(j) < s.cost {
 			s.able = append(s.able, j)
 		}
 	}
-	s.able = s.undominated(s.able)
+	slices.SortStableFunc(s.able, func(a, b int) int { return cmp.Compare(s.rate[a], s.rate[b]) })
 	rest := 0.0
 	for _, i := range s.order {
 		rest += float64(float64(s.left[i]) * s.worth[i])
@@ -109,33 +102,6 @@ func (s *search) run() {
 }
 
 func (c *cover) costOfColumn(j int) int64 { return c.s.columns[c.columns[j]].price + c.nodeCost() }
-
-// undominated leaves out candidates for which there is one that costs no more, has
-// no less room and is allowed for the same lots. The list comes sorted by price
-// for each seller.
-func (s *search) undominated(list []int) []int {
-	var out []int
-	for _, j := range list {
-		if !slices.ContainsFunc(out, func(k int) bool { return s.dominates(s.columns[k], s.columns[j]) }) {
-			out = append(out, j)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(s.rate[a], s.rate[b]) })
-	return out
-}
-
-func (s *search) dominates(a, b int) bool {
-	x, y := &s.s.columns[a], &s.s.columns[b]
-	if x.provisioner != y.provisioner || x.price > y.price || !slices.Equal(x.daemons, y.daemons) || s.budget[x.provisioner] != nil {
-		return false
-	}
-	for r, v := range y.room {
-		if s.needed[r] && v > x.room[r] {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(s.order, func(i int) bool { return s.lots[i].mask.has(b) && !s.lots[i].mask.has(a) })
-}
 
 // from buys for what is left, once so much is spent; rest is its worth.
 func (s *search) from(spent int64, rest float64) {

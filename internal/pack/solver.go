@@ -29,6 +29,7 @@ type solver struct {
 	settled     map[string]bool // labels that were asked for: whether the column alone decides
 	options     map[string]*options
 	residuals   []match.Requirements
+	choices     []bool // by residual: it is about labels that some types have
 	residualIDs map[string]int
 	merged      map[[2]int]int
 	cells       map[cellKey][]cell
