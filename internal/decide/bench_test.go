@@ -43,6 +43,18 @@ func BenchmarkDecide(b *testing.B) {
 				w.pods(250, fmt.Sprintf("c%d-", i), fmt.Sprintf("requests: {cpu: %dm, memory: %dMi}", 100*(1+r.IntN(30)), 128*(1+r.IntN(60))))
 			}
 		}},
+		{"1000 pods, mixed", func(w *world) {
+			r := random()
+			for i := range 100 {
+				w.pods(10, fmt.Sprintf("c%d-", i), fmt.Sprintf("requests: {cpu: %dm, memory: %dMi}", 50+r.IntN(3000), 64+r.IntN(8000)))
+			}
+		}},
+		{"26 pods with a DaemonSet", func(w *world) {
+			w.daemonSet("agent", "requests: {cpu: 100m, memory: 128Mi}")
+			w.pods(10, "a", "requests: {cpu: 250m, memory: 512Mi}")
+			w.pods(10, "b", "requests: {cpu: 500m, memory: 1Gi}")
+			w.pods(6, "c", "requests: {cpu: 100m, memory: 2Gi}")
+		}},
 		{"5000 pods, each different", func(w *world) {
 			r := random()
 			for i := range 5000 {
@@ -61,7 +73,6 @@ func BenchmarkDecide(b *testing.B) {
 			w := newWorld(b, types)
 			usual(w, onDemand)
 			c.given(w)
-			w.in.Settings.NodeCost = DefaultNodeCost
 			w.in.Snapshot.Sort()
 			b.ReportAllocs()
 			var plan Plan
@@ -70,7 +81,7 @@ func BenchmarkDecide(b *testing.B) {
 			}
 			b.ReportMetric(plan.HourlyPrice.Dollars(), "$/h")
 			b.ReportMetric(float64(len(plan.Machines)), "machines")
-			b.ReportMetric(100*(float64(plan.HourlyPrice)/float64(plan.LowerBound)-1), "%gap")
+			b.ReportMetric(100*(float64(plan.HourlyPrice)/float64(plan.LowerBound)-1), "gap-%")
 		})
 	}
 }

@@ -66,7 +66,7 @@ func replacements(p *Plan, node string) []string {
 // problem states what is to be packed when the given nodes go: the pending pods,
 // and the pods of those nodes that will come back elsewhere.
 func (t *turn) problem(leaving map[string]bool) *pack.Problem {
-	p := &pack.Problem{Snapshot: t.in.Snapshot, Leaving: leaving, NodeCost: t.in.Settings.nodeCost()}
+	p := &pack.Problem{Snapshot: t.in.Snapshot, Leaving: leaving, NodeCost: t.in.Settings.nodeCost(), Trials: t.in.Settings.trials()}
 	for i := range t.in.Provisioners {
 		d := &t.in.Provisioners[i]
 		p.Provisioners = append(p.Provisioners, pack.Provisioner{Spec: d.Spec, Types: d.Types, Closed: d.Blocked})

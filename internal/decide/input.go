@@ -44,7 +44,10 @@ type Settings struct {
 	NodeCost offer.Price
 	// StartupTimeout is how long a machine may take to come up.
 	StartupTimeout time.Duration
-	// PackingBudget bounds the effort spent on improving a plan; 0 means the default.
+	// PackingBudget bounds the effort spent on improving a plan; 0 means the default
+	// (60 ms). It is not measured by a clock, so that the plan does not depend on the
+	// machine that makes it: every five microseconds allow one machine more to be
+	// filled on trial.
 	PackingBudget time.Duration
 }
 
@@ -53,6 +56,14 @@ const (
 	DefaultNodeCost offer.Price = 1000
 	NoNodeCost      offer.Price = -1
 )
+
+// trials returns how many machines may be filled on trial; 0 means the default.
+func (s *Settings) trials() int {
+	if s.PackingBudget <= 0 {
+		return 0
+	}
+	return max(1, int(s.PackingBudget/(5*time.Microsecond)))
+}
 
 func (s *Settings) nodeCost() offer.Price {
 	if s.NodeCost == 0 {

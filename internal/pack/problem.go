@@ -21,7 +21,13 @@ type Problem struct {
 	Leaving map[string]bool
 	// NodeCost is the cost of a machine beyond its price.
 	NodeCost offer.Price
+	// Trials bounds how many machines are filled in search of a cheaper plan; 0
+	// means DefaultTrials.
+	Trials int
 }
+
+// DefaultTrials is enough for a plan of a few machines to be the cheapest or near.
+const DefaultTrials = 12_000
 
 // Provisioner is a Provisioner with what it may buy.
 type Provisioner struct {

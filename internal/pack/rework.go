@@ -10,13 +10,14 @@ import (
 const (
 	reworkMachines = 4    // bought anew together
 	reworkTimes    = 6    // successes in a row
-	reworkFills    = 1500 // machines filled in one search
+	reworkGain     = 1e-3 // of the whole cost has to be in reach
+	trialShare     = 8    // of the trials that remain, one search uses at most one in so many
 )
 
 // rework looks for cheaper machines for the content of the tail: the machines with
 // the most room left, first few, then more together.
 func (c *cover) rework() {
-	for times, n := 0, 1; times < reworkTimes && n <= min(reworkMachines, len(c.bought)); {
+	for times, n := 0, 1; c.s.trials > 0 && times < reworkTimes && n <= min(reworkMachines, len(c.bought)); {
 		if c.buyAgain(c.leastUsed(n)) {
 			times++
 			n = 1
@@ -45,8 +46,10 @@ func (c *cover) buyAgain(which []int) bool {
 			c.order = append(c.order, i)
 		}
 	}
-	s := &search{cover: c, cost: cost, fills: reworkFills}
+	s := &search{cover: c, cost: cost, fills: max(1, c.s.trials/trialShare)}
+	c.s.trials -= s.fills
 	s.run()
+	c.s.trials = max(0, c.s.trials+s.fills)
 	if s.best == nil {
 		for _, i := range which {
 			c.budget.spend(&c.s.columns[c.bought[i].column], 1)
@@ -98,7 +101,9 @@ func (s *search) run() {
 	for _, i := range s.order {
 		rest += float64(float64(s.left[i]) * s.worth[i])
 	}
-	s.from(0, rest)
+	if float64(s.cost)-rest > reworkGain*float64(s.cover.cost) {
+		s.from(0, rest)
+	}
 }
 
 func (c *cover) costOfColumn(j int) int64 { return c.s.columns[c.columns[j]].price + c.nodeCost() }

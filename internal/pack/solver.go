@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -34,6 +35,7 @@ type solver struct {
 	merged      map[[2]int]int
 	cells       map[cellKey][]cell
 	joint       int // joint options made so far
+	trials      int // machines that may still be filled in search of a cheaper plan
 
 	machines []*machine
 	places   []Place
@@ -66,6 +68,7 @@ func newSolver(p *Problem) *solver {
 		running: map[*cluster.Template]*runner{}, settled: map[string]bool{}, options: map[string]*options{}, residualIDs: map[string]int{},
 		merged: map[[2]int]int{}, cells: map[cellKey][]cell{}, places: make([]Place, len(p.Pods)),
 	}
+	s.trials = cmp.Or(p.Trials, DefaultTrials)
 	for i := range s.places {
 		s.places[i].Machine = -1
 	}
