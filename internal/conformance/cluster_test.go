@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane"
@@ -33,7 +35,7 @@ type lab struct {
 }
 
 // withLab starts a control plane, runs and stops it.
-func withLab(run func(*lab) int) (int, error) {
+func withLab(run func(*lab) int) (code int, err error) {
 	binary, err := plane.FindBinary("")
 	if err != nil {
 		return 0, err
@@ -53,8 +55,10 @@ func withLab(run func(*lab) int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer p.Stop()
-	client, err := kubernetes.NewForConfig(p.RESTConfig())
+	defer func() { err = errors.Join(err, p.Stop()) }()
+	config := p.RESTConfig()
+	config.WarningHandler = rest.NoWarnings{} // odd constraints are what we are after
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return 0, err
 	}
@@ -166,17 +170,27 @@ func (l *lab) addNodes(ctx context.Context, nodes []*corev1.Node) error {
 	return l.probe(ctx, nodes[len(nodes)-1])
 }
 
+// repelled is in the scheduler's message where nothing but a running pod keeps
+// another from a node: that is what it looks at last.
+const repelled = "existing pods anti-affinity"
+
 // probe returns once the scheduler uses a node. It hears of nodes in the order of
 // their changes: once it uses the last one, it knows all.
 func (l *lab) probe(ctx context.Context, n *corev1.Node) error {
 	probe := probeFor(n)
-	return l.await(ctx, "the scheduler to use node "+n.Name, func(ctx context.Context) (bool, error) {
+	var v verdict
+	err := l.await(ctx, "the scheduler to use node "+n.Name, func(ctx context.Context) (bool, error) {
 		got, err := l.tryAll(ctx, []*corev1.Pod{probe})
 		if err != nil {
 			return false, err
 		}
-		return got[keyOf(probe)].node == n.Name, l.remove(ctx, probe)
+		v = got[keyOf(probe)]
+		return v.node == n.Name || strings.Contains(v.message, repelled), l.remove(ctx, probe)
 	})
+	if err != nil {
+		return fmt.Errorf("%w; the scheduler says %q", err, v.message)
+	}
+	return nil
 }
 
 // probeFor is a pod that goes to the node, and takes nothing of it, as soon as the

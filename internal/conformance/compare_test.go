@@ -177,10 +177,13 @@ func (j *judge) judgeDaemons(ctx context.Context, machines []*corev1.Node) error
 	for i := range daemons {
 		d := &daemons[i]
 		planned := slices.ContainsFunc(machines, func(n *corev1.Node) bool { return n.Name == nodeMeant(d) })
-		if v, _ := verdictOn(d); planned && v.node == "" {
-			j.differ(crowded, keyOf(d), "there is room on "+nodeMeant(d), v.message)
-		} else if planned {
+		v, _ := verdictOn(d)
+		switch {
+		case !planned:
+		case v.node != "":
 			j.out.daemons++
+		case !strings.Contains(v.message, repelled): // which no other machine would help
+			j.differ(crowded, keyOf(d), "there is room on "+nodeMeant(d), v.message)
 		}
 	}
 	return nil
@@ -248,13 +251,19 @@ func (j *judge) judgeUnplaced(ctx context.Context, p *decide.Plan, sale []*corev
 		return err
 	}
 	for _, pod := range pods {
-		if node := got[keyOf(pod)].node; node != "" {
+		switch node := got[keyOf(pod)].node; {
+		case node == "":
+			j.out.unplaced++
+		case !j.cordoned(node):
 			j.differ(accepted, keyOf(pod), "no place: "+reasons[keyOf(pod)], "goes to "+describe(node, slices.Concat(j.nodes, sale)))
-			continue
 		}
-		j.out.unplaced++
 	}
 	return nil
+}
+
+// cordoned nodes take pods that tolerate everything, which is not planned for.
+func (j *judge) cordoned(name string) bool {
+	return slices.ContainsFunc(j.nodes, func(n *corev1.Node) bool { return n.Name == name && n.Spec.Unschedulable })
 }
 
 func (j *judge) differ(kind, pod, ours, scheduler string) {

@@ -157,13 +157,15 @@ func (g generator) tolerations(p *corev1.Pod) {
 
 // selector finds pods of the workload itself more often than others.
 func (g generator) selector(p *corev1.Pod) *metav1.LabelSelector {
-	switch {
-	case g.chance(60):
+	switch n := g.IntN(100); {
+	case n < 60:
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": p.Labels["app"]}}
-	case g.chance(60):
+	case n < 85:
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": oneOf(g, apps...)}}
-	case g.chance(10):
-		return nil
+	case n < 87:
+		return nil // finds nothing
+	case n < 90:
+		return &metav1.LabelSelector{} // finds everything
 	}
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{oneOf(g,
 		metav1.LabelSelectorRequirement{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: someOf(g, apps...)},
@@ -212,19 +214,19 @@ func (g generator) podTerm(p *corev1.Pod) corev1.PodAffinityTerm {
 	out := corev1.PodAffinityTerm{
 		TopologyKey: oneOf(g, api.LabelHostname, api.LabelZone), LabelSelector: g.selector(p),
 	}
-	switch {
-	case g.chance(10):
+	switch g.IntN(10) {
+	case 0:
 		out.Namespaces = []string{namespaces[1].Name}
-	case g.chance(10):
+	case 1:
 		out.NamespaceSelector = &metav1.LabelSelector{}
-	case g.chance(10):
+	case 2:
 		out.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "red"}}
 	}
-	switch {
-	case out.LabelSelector == nil:
-	case g.chance(8):
+	switch n := g.IntN(12); {
+	case out.LabelSelector == nil: // the keys need one
+	case n == 0:
 		out.MatchLabelKeys = []string{"version"}
-	case g.chance(8):
+	case n == 1:
 		out.MismatchLabelKeys = []string{"version"}
 	}
 	return out

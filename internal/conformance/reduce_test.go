@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // reduce removes one part of a scenario after the other, as long as the rest still
@@ -49,7 +51,7 @@ func (r *reducer) succeeds() bool {
 
 // shorten removes elements of a list, the last first.
 func (r *reducer) shorten(list []any, set func([]any)) []any {
-	for i := len(list) - 1; i >= 0; i-- {
+	for i := range slices.Backward(list) {
 		without := slices.Delete(slices.Clone(list), i, i+1)
 		if set(without); r.succeeds() {
 			list = without
@@ -102,6 +104,11 @@ func fromTree(tree map[string]any) (*scenario, bool) {
 	s := &scenario{}
 	if err := json.Unmarshal(data, s); err != nil {
 		return nil, false
+	}
+	for _, p := range s.Running {
+		if !slices.ContainsFunc(s.Nodes, func(n *corev1.Node) bool { return n.Name == p.Spec.NodeName }) {
+			return nil, false
+		}
 	}
 	return s, true
 }

@@ -26,6 +26,9 @@ const sample = 8
 // cluster may make no sense, and then something is waited for that does not come.
 const reduceTimeout = 4 * time.Second
 
+// reduceBudget bounds a reduction; then the smallest scenario so far will do.
+const reduceBudget = 2 * time.Minute
+
 // shared is the control plane of all tests of this package.
 var shared *lab
 
@@ -58,8 +61,12 @@ func fromEnvironment(t *testing.T, name string, fallback uint64) uint64 {
 // TestScheduler plans random clusters and lets the real kube-scheduler judge the
 // plans.
 func TestScheduler(t *testing.T) {
-	seed := fromEnvironment(t, seedVariable, uint64(time.Now().UnixNano()%1e9))
-	cases := fromEnvironment(t, casesVariable, sample)
+	cases := fromEnvironment(t, casesVariable, 0)
+	fallback := uint64(time.Now().UnixNano() % 1e9)
+	if cases == 0 {
+		cases, fallback = sample, 1 // the sample is the same every time
+	}
+	seed := fromEnvironment(t, seedVariable, fallback)
 	minimise := fromEnvironment(t, minimiseVariable, 0) == 1
 	var total outcome
 	for i := range cases {
@@ -89,16 +96,7 @@ func judgeSeed(t *testing.T, seed uint64, minimise bool) *outcome {
 		return out
 	}
 	if minimise {
-		s = reduce(s, func(smaller *scenario) bool {
-			ctx, cancel := context.WithTimeout(t.Context(), reduceTimeout)
-			defer cancel()
-			again, err := shared.compare(ctx, smaller, decide.Decide, randomOf(seed))
-			if err != nil || len(again.disagreements) == 0 || again.disagreements[0].kind != out.disagreements[0].kind {
-				return false
-			}
-			out = again
-			return true
-		})
+		s, out = reduced(t, s, out, seed)
 	}
 	for _, d := range out.disagreements {
 		t.Error(d)
@@ -109,6 +107,26 @@ func judgeSeed(t *testing.T, seed uint64, minimise bool) *outcome {
 	}
 	t.Logf("%s=%d %s=1; the scenario as a file:\n%s", seedVariable, seed, casesVariable, file)
 	return out
+}
+
+// reduced returns a smaller scenario that differs in the same way, and how.
+func reduced(t *testing.T, s *scenario, out *outcome, seed uint64) (*scenario, *outcome) {
+	t.Helper()
+	end := time.Now().Add(reduceBudget)
+	smallest := reduce(s, func(smaller *scenario) bool {
+		if time.Now().After(end) {
+			return false
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), reduceTimeout)
+		defer cancel()
+		again, err := shared.compare(ctx, smaller, decide.Decide, randomOf(seed))
+		if err != nil || len(again.disagreements) == 0 || again.disagreements[0].kind != out.disagreements[0].kind {
+			return false
+		}
+		out = again
+		return true
+	})
+	return smallest, out
 }
 
 func randomOf(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }

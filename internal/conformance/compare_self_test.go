@@ -1,0 +1,155 @@
+package conformance
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+)
+
+// plainScenario has two pods that need a machine each.
+func plainScenario() *scenario {
+	p := &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	p.Spec.Requirements = []api.Requirement{{Key: api.LabelInstanceType, Operator: api.OpIn, Values: []string{"m5.large"}}}
+	s := &scenario{Provisioners: []*api.Provisioner{p}}
+	for _, name := range []string{"one", "two"} {
+		s.Pods = append(s.Pods, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "alpha", Name: name},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none", Resources: requestCPU("1200m")}}},
+		})
+	}
+	return s
+}
+
+func requestCPU(amount string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}}
+}
+
+// greedyDaemonSet takes more than a whole m5.large.
+func greedyDaemonSet() *appsv1.DaemonSet {
+	labels := map[string]string{"daemon": "greedy"}
+	return &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "beta", Name: "greedy"},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none", Resources: requestCPU("1940m")}}},
+			},
+		},
+	}
+}
+
+// TestWrongPlansAreFound shows that the comparison notices each kind of mistake.
+func TestWrongPlansAreFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*scenario)
+		planner planner
+		want    []string
+	}{
+		"a right plan": {planner: decide.Decide},
+		"two pods where one fits": {
+			planner: func(in decide.Input) decide.Plan {
+				p := decide.Decide(in)
+				p.Machines[0].Pods = append(p.Machines[0].Pods, p.Machines[1].Pods...)
+				p.Machines = p.Machines[:1]
+				return p
+			},
+			want: []string{refused},
+		},
+		"a pod that fits is left out": {
+			planner: func(in decide.Input) decide.Plan {
+				p := decide.Decide(in)
+				p.Unplaced = []decide.Unplaced{{Pod: p.Machines[1].Pods[0], Reason: "a mistake"}}
+				p.Machines = p.Machines[:1]
+				return p
+			},
+			want: []string{accepted},
+		},
+		"no room is kept for a DaemonSet": {
+			change: func(s *scenario) { s.Pods, s.DaemonSets = s.Pods[:1], []*appsv1.DaemonSet{greedyDaemonSet()} },
+			planner: func(in decide.Input) decide.Plan {
+				snapshot := *in.Snapshot
+				snapshot.DaemonSets = nil
+				in.Snapshot = &snapshot
+				return decide.Decide(in)
+			},
+			want: []string{crowded},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := plainScenario()
+			if c.change != nil {
+				c.change(s)
+			}
+			out, err := shared.compare(t.Context(), s, c.planner, randomOf(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, d := range out.disagreements {
+				got = append(got, d.kind)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("-want +got\n%s%v", diff, out.disagreements)
+			}
+		})
+	}
+}
+
+func TestReduce(t *testing.T) {
+	s := generate(randomOf(7))
+	s.Pods = append(s.Pods, plainScenario().Pods...)
+	smallest := reduce(s, func(c *scenario) bool {
+		return slices.ContainsFunc(c.Pods, func(p *corev1.Pod) bool { return p.Name == "two" && len(p.Spec.Containers) > 0 })
+	})
+	want := &scenario{Pods: []*corev1.Pod{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "alpha", Name: "two"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{}}},
+	}}}
+	if diff := cmp.Diff(want, smallest, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestTheSameSeedGivesTheSameScenario(t *testing.T) {
+	clean := func(s *scenario) *scenario {
+		for _, n := range s.Nodes {
+			for i := range n.Status.Conditions {
+				n.Status.Conditions[i].LastHeartbeatTime, n.Status.Conditions[i].LastTransitionTime = metav1.Time{}, metav1.Time{}
+			}
+		}
+		return s
+	}
+	for seed := range uint64(20) {
+		if diff := cmp.Diff(clean(generate(randomOf(seed))), clean(generate(randomOf(seed)))); diff != "" {
+			t.Fatalf("seed %d: -first +second\n%s", seed, diff)
+		}
+	}
+}
+
+// TestEverythingIsGenerated finds each kind of thing that scenarios are to have
+// among a few hundred.
+func TestEverythingIsGenerated(t *testing.T) {
+	seen := map[string]bool{}
+	for seed := range uint64(300) {
+		note(generate(randomOf(seed)), seen)
+	}
+	for _, want := range []string{
+		"two provisioners", "limits", "max pods", "taints", "startup taints", "capacity types", "weights", "cordoned node", "starting node",
+		"foreign node", "node without zone", "running pod", "daemon set", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "matchFields",
+		"zone spread", "hostname spread", "min domains", "node taints policy", "node affinity policy", "affinity", "anti-affinity",
+		"host port", "host IP", "init container", "sidecar", "pod-level resources", "GPU", "ephemeral storage", "priority", "toleration",
+	} {
+		if !seen[want] {
+			t.Errorf("no scenario has %s", want)
+		}
+	}
+}

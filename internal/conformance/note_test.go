@@ -1,0 +1,84 @@
+package conformance
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// note marks what a scenario has.
+func note(s *scenario, seen map[string]bool) {
+	mark := func(what string, there bool) { seen[what] = seen[what] || there }
+	mark("two provisioners", len(s.Provisioners) == 2)
+	for _, p := range s.Provisioners {
+		mark("limits", p.Spec.Limits != nil)
+		mark("max pods", p.Spec.KubeletConfiguration != nil)
+		mark("taints", len(p.Spec.Taints) > 0)
+		mark("startup taints", len(p.Spec.StartupTaints) > 0)
+		mark("weights", p.Spec.Weight != nil)
+		for _, r := range p.Spec.Requirements {
+			mark("capacity types", r.Key == api.LabelCapacityType && len(r.Values) == 2)
+		}
+	}
+	for _, n := range s.Nodes {
+		mark("cordoned node", n.Spec.Unschedulable)
+		mark("starting node", starting(n))
+		mark("foreign node", n.Labels[api.LabelProvisioner] == "")
+		mark("node without zone", n.Labels[api.LabelZone] == "")
+	}
+	mark("running pod", len(s.Running) > 0)
+	mark("daemon set", len(s.DaemonSets) > 0)
+	for _, p := range s.Pods {
+		noteResources(p, mark)
+		noteNodeAffinity(p, mark)
+		notePods(p, mark)
+	}
+}
+
+func noteResources(p *corev1.Pod, mark func(string, bool)) {
+	mark("priority", p.Spec.PriorityClassName != "")
+	mark("toleration", len(p.Spec.Tolerations) > 0)
+	mark("pod-level resources", p.Spec.Resources != nil)
+	for _, c := range p.Spec.InitContainers {
+		mark("sidecar", c.RestartPolicy != nil)
+		mark("init container", c.RestartPolicy == nil)
+	}
+	for _, c := range p.Spec.Containers {
+		mark("GPU", !c.Resources.Limits.Name("nvidia.com/gpu", "").IsZero())
+		mark("ephemeral storage", !c.Resources.Requests.StorageEphemeral().IsZero())
+		for _, port := range c.Ports {
+			mark("host port", port.HostPort > 0)
+			mark("host IP", port.HostIP != "")
+		}
+	}
+}
+
+func noteNodeAffinity(p *corev1.Pod, mark func(string, bool)) {
+	a := p.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return
+	}
+	for _, t := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		mark("matchFields", len(t.MatchFields) > 0)
+		for _, e := range t.MatchExpressions {
+			mark(string(e.Operator), true)
+		}
+	}
+}
+
+func notePods(p *corev1.Pod, mark func(string, bool)) {
+	for _, s := range p.Spec.TopologySpreadConstraints {
+		if s.WhenUnsatisfiable != corev1.DoNotSchedule {
+			continue
+		}
+		mark("zone spread", s.TopologyKey == api.LabelZone)
+		mark("hostname spread", s.TopologyKey == api.LabelHostname)
+		mark("min domains", s.MinDomains != nil)
+		mark("node taints policy", s.NodeTaintsPolicy != nil)
+		mark("node affinity policy", s.NodeAffinityPolicy != nil)
+	}
+	if a := p.Spec.Affinity; a != nil {
+		mark("affinity", a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0)
+		mark("anti-affinity", a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0)
+	}
+}
