@@ -1,0 +1,30 @@
+package decide
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestPriceIsNearTheBound holds the plans for mixed pods to within 1 % of the
+// proven bound, on the types of EC2.
+func TestPriceIsNearTheBound(t *testing.T) {
+	for name, c := range map[string]struct{ classes, replicas int }{
+		"40 classes":          {40, 50},
+		"100 classes":         {100, 10},
+		"every pod different": {1000, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(3, 4))
+			w := newWorld(t, realTypes(t))
+			usual(w, onDemand)
+			for i := range c.classes {
+				w.pods(c.replicas, fmt.Sprintf("c%d-", i), fmt.Sprintf("requests: {cpu: %dm, memory: %dMi}", 50+r.IntN(3000), 64+r.IntN(8000)))
+			}
+			plan := w.decide()
+			if price, bound := float64(plan.HourlyPrice), float64(plan.LowerBound); price > 1.01*bound || len(plan.Unplaced) > 0 {
+				t.Errorf("costs %.2f %% more than the bound, with %d pods unplaced", 100*(price/bound-1), len(plan.Unplaced))
+			}
+		})
+	}
+}
