@@ -131,7 +131,7 @@ const repeatIt = `
 ## How to repeat it
 
     make bench         # everything, with the peer's slow cases: most of an hour
-    make bench-quick   # one process per case, without the peer's slow cases
+    make bench-quick   # one process per case, the peer's slow cases as measured before
 
 A part of it, from the folder ` + "`internal/bench`" + `:
 
