@@ -24,7 +24,7 @@ type Options struct {
 	// Interval is the longest time between two turns, and between two comparisons
 	// of the nodes with the cloud's instances: 1 min.
 	Interval time.Duration
-	// NodeCost is the cost of having one more machine, beyond its price.
+	// NodeCost is the cost of having one more machine, beyond its price; see decide.Settings.
 	NodeCost offer.Price
 	// PackingBudget bounds the effort spent on improving a plan.
 	PackingBudget time.Duration

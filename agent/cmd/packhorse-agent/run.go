@@ -15,6 +15,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -74,7 +75,7 @@ func (s *settings) flags(cmd *cobra.Command) {
 	f.DurationVar(&s.agent.BatchIdle, "batch-idle", 100*time.Millisecond, "how long no further pod may come up before a batch is planned")
 	f.DurationVar(&s.agent.BatchMax, "batch-max", 10*time.Second, "how long a batch waits at most while more pods keep coming up")
 	f.DurationVar(&s.agent.StartupTimeout, "startup-timeout", 15*time.Minute, "how long a machine may take to come up before it is replaced")
-	f.Float64Var(&s.nodeCost, "node-cost", 0, "cost of having one more node beyond its price, in `DOLLARS` per hour: more prefers fewer, larger nodes")
+	f.Float64Var(&s.nodeCost, "node-cost", decide.DefaultNodeCost.Dollars(), "cost of having one more node beyond its price, in `DOLLARS` per hour: more prefers fewer, larger nodes")
 	f.StringSliceVar(&s.schedulers, "scheduler-name", nil, "`NAME` of a further scheduler whose pods get nodes; may be repeated")
 
 	f.StringVar(&s.cloud.DefaultInstanceProfile, "default-instance-profile", "", "IAM instance profile `NAME` for node profiles that name none")
@@ -108,7 +109,7 @@ func (s *settings) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.agent.NodeCost = offer.Price(s.nodeCost * 1e6)
+	s.agent.NodeCost = cmp.Or(offer.Price(s.nodeCost*1e6), decide.NoNodeCost)
 	a := agent.New(cluster, cloud, s.agent, log.Named("agent"))
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return agent.Serve(ctx, s.metricsAddress, a.MetricsHandler()) })
