@@ -44,7 +44,7 @@ func (t *turn) plan() Plan {
 	plan := t.render(final.problem, final.layout)
 	plan.Marks = t.marks(nodes)
 	plan.Kept = kept
-	plan.Removals = append(forced, removals...)
+	plan.Removals = slices.Concat(forced, removals)
 	for i := range plan.Removals {
 		plan.Removals[i].Replacements = replacements(&plan, plan.Removals[i].Node)
 	}
@@ -105,7 +105,7 @@ func (t *turn) launchedFor(name string) []string {
 		return nil
 	}
 	var out []string
-	for _, replacement := range strings.Split(t.in.Snapshot.Nodes[i].Annotations[api.AnnotationReplacedBy], ",") {
+	for replacement := range strings.SplitSeq(t.in.Snapshot.Nodes[i].Annotations[api.AnnotationReplacedBy], ",") {
 		if replacement = strings.TrimSpace(replacement); replacement != "" {
 			out = append(out, replacement)
 		}

@@ -122,8 +122,8 @@ func TestMoreTopologyFacts(t *testing.T) {
 		}, want: "pending(p)"},
 		{id: "VOL-015", given: func(w *world) {
 			w.storage("ebs", "a", "data").pods(1, "p", claim("data"))
-			terms := w.in.Snapshot.Volumes[0].NodeAffinity.NodeSelectorTerms
-			w.in.Snapshot.Volumes[0].NodeAffinity.NodeSelectorTerms[0].MatchExpressions[0].Values = append(terms[0].MatchExpressions[0].Values, "b")
+			zone := &w.in.Snapshot.Volumes[0].NodeAffinity.NodeSelectorTerms[0].MatchExpressions[0]
+			zone.Values = append(zone.Values, "b")
 		}, see: func(p Plan) string { return view(p, byZone) }, want: "a(p)"},
 		// A machine is pinned to its zone, so both may go in one round, unlike with a
 		// scheduler that learns the zone only from the launch (TOPO-067, TOPO-071).

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -94,9 +95,7 @@ func counted(count map[string]int, pending int) string {
 // there before.
 func podsBy(p Plan, property func(*Machine) string, before map[string]int) string {
 	count := map[string]int{}
-	for key, n := range before {
-		count[key] = n
-	}
+	maps.Copy(count, before)
 	for i := range p.Machines {
 		count[property(&p.Machines[i])] += len(p.Machines[i].Pods)
 	}

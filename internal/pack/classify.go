@@ -3,6 +3,7 @@ package pack
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,9 +48,11 @@ func (s *solver) classify() map[*class]amount.List {
 		}
 		if known.class == nil || len(d.Nodes) > 0 {
 			key := signature(t, known.needs, keys)
+			var keySb50 strings.Builder
 			for _, n := range d.Nodes {
-				key += "\x0a" + n
+				keySb50.WriteString("\x0a" + n)
 			}
+			key += keySb50.String()
 			c := bySignature[key]
 			if c == nil {
 				c = newClass(t, known.needs, d.Nodes)

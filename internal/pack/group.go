@@ -169,9 +169,11 @@ func (gs *groups) addSpread(t *cluster.Template, c *corev1.TopologySpreadConstra
 	identity := describe(g.namespaces, selector)
 	if c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor {
 		if g.nodes = withoutVolumes(t, places); g.nodes != nil {
+			var identitySb172 strings.Builder
 			for _, r := range g.nodes {
-				identity += "\x00" + r.String()
+				identitySb172.WriteString("\x00" + r.String())
 			}
+			identity += identitySb172.String()
 		}
 	}
 	if c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor {

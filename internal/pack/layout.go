@@ -66,7 +66,7 @@ func (s *solver) noteSoft(m *machine) {
 	for _, it := range m.placed {
 		c := it.class
 		for _, soft := range c.soft {
-			if !s.softMet(m, c, soft) {
+			if !s.softMet(m, soft) {
 				for _, pod := range m.pods[at : at+int(it.n)] {
 					s.places[pod].GivenUp = append(slices.Clone(s.places[pod].GivenUp), soft.text)
 				}
@@ -76,7 +76,7 @@ func (s *solver) noteSoft(m *machine) {
 	}
 }
 
-func (s *solver) softMet(m *machine, c *class, soft softTouch) bool {
+func (s *solver) softMet(m *machine, soft softTouch) bool {
 	g := s.groups.list[soft.group]
 	others := -soft.self
 	for _, it := range m.placed {

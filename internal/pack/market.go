@@ -92,9 +92,9 @@ func (s *seller) columnsOf(sp *space) []column {
 }
 
 // roomOf returns what a machine of the type has for pods.
-func (sp *space) roomOf(t *offer.InstanceType) []int64 {
-	room := sp.vector(t.Capacity)
-	for k, name := range sp.names {
+func (s *space) roomOf(t *offer.InstanceType) []int64 {
+	room := s.vector(t.Capacity)
+	for k, name := range s.names {
 		room[k] = max(0, room[k]-t.Overhead[name])
 		if strings.HasPrefix(name, attachPrefix) {
 			room[k] = plenty

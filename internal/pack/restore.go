@@ -14,8 +14,8 @@ func (s *solver) restoreSpread() {
 
 // withdrawOne takes the place of one pod that is beyond its spread.
 func (s *solver) withdrawOne() bool {
-	for i := len(s.machines) - 1; i >= 0; i-- {
-		for k, p := range s.machines[i].placed {
+	for i, v := range slices.Backward(s.machines) {
+		for k, p := range v.placed {
 			if key := s.overSpread(p, p.lot.at); key != "" {
 				s.withdraw(i, k, key)
 				return true

@@ -214,11 +214,13 @@ func (s *solver) spotsFor(c *class, o *options, level int) []spot {
 	var out []spot
 	at := func(values []string, known []bool) *spot {
 		key := strings.Join(values, "\x00")
+		var keySb217 strings.Builder
 		for _, k := range known {
 			if !k {
-				key += "\x01"
+				keySb217.WriteString("\x01")
 			}
 		}
+		key += keySb217.String()
 		i, ok := byValues[key]
 		if !ok {
 			i = len(out)

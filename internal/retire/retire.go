@@ -3,6 +3,7 @@
 package retire
 
 import (
+	"slices"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -104,10 +105,5 @@ func (n *Node) InUse() bool {
 	if n.Nominated {
 		return true
 	}
-	for _, p := range n.Pods {
-		if workload(p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.Pods, workload)
 }
