@@ -49,14 +49,17 @@ func (r *reducer) succeeds() bool {
 	return true
 }
 
-// shorten removes elements of a list, the last first.
+// shorten removes elements of a list: large parts of it first, single ones at last.
 func (r *reducer) shorten(list []any, set func([]any)) []any {
-	for i := range slices.Backward(list) {
-		without := slices.Delete(slices.Clone(list), i, i+1)
-		if set(without); r.succeeds() {
-			list = without
-		} else {
+	for size := (len(list) + 1) / 2; size > 0; size /= 2 {
+		for start := 0; start+size <= len(list); {
+			without := slices.Delete(slices.Clone(list), start, start+size)
+			if set(without); r.succeeds() {
+				list = without
+				continue
+			}
 			set(list)
+			start += size
 		}
 	}
 	return list
