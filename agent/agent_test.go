@@ -53,7 +53,11 @@ func (w testWriter) Write(p []byte) (int, error) {
 
 // start runs an agent until the test ends or it is stopped.
 func (r *rig) start(options Options, intercept sim.Intercept) *running {
-	process := r.Connect(intercept)
+	return r.startProcess(r.Connect(intercept), options)
+}
+
+// startProcess starts an agent on a connection that is there already.
+func (r *rig) startProcess(process *sim.Process, options Options) *running {
 	ctx, cancel := context.WithCancel(r.Context())
 	out := &running{
 		Agent:   New(process.Cluster, process.Cloud, options, r.log),

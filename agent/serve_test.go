@@ -88,8 +88,9 @@ func TestHealth(t *testing.T) {
 func TestReadyOnceSynced(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.Apply(testProvisioner("default"))
-		a := r.start(Options{}, nil)
-		a.process.SetSynced(false)
+		process := r.Connect(nil)
+		process.SetSynced(false)
+		a := r.startProcess(process, Options{})
 		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
 		if code, _ := get(a.HealthHandler(), "/readyz"); code != http.StatusServiceUnavailable {
 			t.Errorf("ready without caches: %d", code)
