@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	clientretry "k8s.io/client-go/util/retry"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -22,13 +23,16 @@ func running(t *testing.T, c *Cluster, ns, name, on string) *corev1.Pod {
 	if err := c.Bind(t.Context(), keyOf(pod), on); err != nil {
 		t.Fatal(err)
 	}
-	pod, err := admin.CoreV1().Pods(ns).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pod.Status.Phase = corev1.PodRunning
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	pod, err = admin.CoreV1().Pods(ns).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+	// Controllers write the status too.
+	err := clientretry.RetryOnConflict(clientretry.DefaultBackoff, func() (err error) {
+		if pod, err = admin.CoreV1().Pods(ns).Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		pod.Status.Phase = corev1.PodRunning
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		pod, err = admin.CoreV1().Pods(ns).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientretry "k8s.io/client-go/util/retry"
 )
 
 // candidate runs for the lease and reports what happens.
@@ -105,14 +106,16 @@ func TestLeadStopsWhenTheLeaseIsLost(t *testing.T) {
 
 func steal(t *testing.T, o LeaseOptions) error {
 	leases := admin.CoordinationV1().Leases(o.Namespace)
-	lease, err := leases.Get(t.Context(), o.Name, metav1.GetOptions{})
-	if err != nil {
+	return clientretry.RetryOnConflict(clientretry.DefaultBackoff, func() error { // the holder renews it meanwhile
+		lease, err := leases.Get(t.Context(), o.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		thief, seconds, now := "thief", int32(3600), metav1.NowMicro()
+		lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &thief, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now}
+		_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
 		return err
-	}
-	thief, seconds, now := "thief", int32(3600), metav1.NowMicro()
-	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &thief, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now}
-	_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
-	return err
+	})
 }
 
 func TestLeadGivesUpWaiting(t *testing.T) {
