@@ -233,7 +233,8 @@ func (j *judge) judgeUnplaced(ctx context.Context, p *decide.Plan, sale []*corev
 	if err := j.addNodes(ctx, sale); err != nil {
 		return err
 	}
-	if _, err := j.awaitDaemons(ctx, j.scenario.DaemonSets, append(j.nodes, sale...)); err != nil {
+	j.nodes = append(j.nodes, sale...)
+	if _, err := j.awaitDaemons(ctx, j.scenario.DaemonSets, j.nodes); err != nil {
 		return err
 	}
 	reasons := map[string]string{}
@@ -255,7 +256,7 @@ func (j *judge) judgeUnplaced(ctx context.Context, p *decide.Plan, sale []*corev
 		case node == "":
 			j.out.unplaced++
 		case !j.cordoned(node):
-			j.differ(accepted, keyOf(pod), "no place: "+reasons[keyOf(pod)], "goes to "+describe(node, slices.Concat(j.nodes, sale)))
+			j.differ(accepted, keyOf(pod), "no place: "+reasons[keyOf(pod)], "goes to "+describe(node, j.nodes))
 		}
 	}
 	return nil

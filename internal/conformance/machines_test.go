@@ -91,9 +91,10 @@ func first(int) int { return 0 }
 // any of the candidates may be what the cloud delivers.
 func anyOf(r *rand.Rand) func(int) int { return r.IntN }
 
-// onSale returns one Node of each kind that could still be bought: for each
-// Provisioner whose limits allow it, each instance type, zone and capacity type,
-// and each value of a label that the Provisioner leaves open.
+// onSale returns one Node of each kind that Provisioners may buy: each instance
+// type, zone and capacity type, and each value of a label that is left open. Those
+// that are over a limit now are cordoned: they count as topology domains, which
+// they are as soon as a limit is raised or a machine goes, and take no pods.
 func onSale(in *decide.Input, plan *decide.Plan) ([]*corev1.Node, error) {
 	var out []*corev1.Node
 	for i := range in.Provisioners {
@@ -105,14 +106,13 @@ func onSale(in *decide.Input, plan *decide.Plan) ([]*corev1.Node, error) {
 		left := leftOfLimits(in, plan, p)
 		for k := range p.Types {
 			t := &p.Types[k]
-			if !t.Capacity.Fits(left.Plus(missingFrom(t.Capacity, left))) {
-				continue
-			}
+			over := !t.Capacity.Fits(left.Plus(missingFrom(t.Capacity, left)))
 			for _, o := range t.Offerings {
 				for _, labels := range labelChoices(p.Spec) {
 					name := fmt.Sprintf("sale-%d", len(out))
 					c := offer.Candidate{InstanceType: t.Name, Zone: o.Zone, CapacityType: o.CapacityType}
-					if node := nodeOf(name, t, c, labels, p.Spec.Spec.Taints); o.Unavailable == "" && allowed.Match(node) {
+					node := nodeOf(name, t, c, labels, p.Spec.Spec.Taints)
+					if node.Spec.Unschedulable = over; o.Unavailable == "" && allowed.Match(node) {
 						out = append(out, node)
 					}
 				}

@@ -74,8 +74,8 @@ func TestScheduler(t *testing.T) {
 			total.add(judgeSeed(t, seed+i, minimise))
 		})
 	}
-	t.Logf("%d cases from seed %d (%s=%d repeats them): the scheduler agrees with %d placements on %d machines and nodes that were there, %d pods without a place, and the room for %d pods of DaemonSets",
-		cases, seed, seedVariable, seed, total.placed, total.machines, total.unplaced, total.daemons)
+	t.Logf("%d cases from seed %d (%s=%d repeats them): the scheduler agrees with %d placements on %d machines and nodes that were there, %d pods without a place, and the room for %d pods of DaemonSets; it differs on %d pods",
+		cases, seed, seedVariable, seed, total.placed, total.machines, total.unplaced, total.daemons, len(total.disagreements))
 }
 
 func (o *outcome) add(more *outcome) {
@@ -83,6 +83,7 @@ func (o *outcome) add(more *outcome) {
 	o.unplaced += more.unplaced
 	o.machines += more.machines
 	o.daemons += more.daemons
+	o.disagreements = append(o.disagreements, more.disagreements...)
 }
 
 func judgeSeed(t *testing.T, seed uint64, minimise bool) *outcome {
