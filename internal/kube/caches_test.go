@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -33,9 +34,10 @@ func TestKindsMayComeLater(t *testing.T) {
 		}
 	})
 	eventually(t, "the kinds are unknown", func() error {
-		_, err := adminCustom.Resource(api.ProvisionerGVR).List(t.Context(), metav1.ListOptions{})
-		if err == nil {
-			return errors.New("they are known")
+		for _, kind := range []schema.GroupVersionResource{api.ProvisionerGVR, api.NodeTemplateGVR} {
+			if _, err := adminCustom.Resource(kind).List(t.Context(), metav1.ListOptions{}); err == nil {
+				return fmt.Errorf("%s are known", kind.Resource)
+			}
 		}
 		return nil
 	})
