@@ -207,8 +207,8 @@ func (s *scene) untilNoNodes(provisioner string) {
 // live counts the instances of a provisioner ("": any) that run.
 func (s *scene) live(provisioner string) int {
 	n := 0
-	for _, i := range s.Sandbox.Cloud.Instances() {
-		if (i.State == "pending" || i.State == "running") && (provisioner == "" || i.Tags[api.LabelProvisioner] == provisioner) {
+	for _, i := range s.Live() {
+		if provisioner == "" || i.Tags[api.LabelProvisioner] == provisioner {
 			n++
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
 )
 
 // TestFigures reports how long the agent takes: from the first and the last pod
@@ -53,7 +55,7 @@ func (s *scene) observe(app string, count int) <-chan times {
 	marked, bound := map[string]bool{}, map[string]bool{}
 	look := func(o any) {
 		pod := o.(*corev1.Pod)
-		if unschedulable(pod) && !marked[pod.Name] {
+		if stage.Unschedulable(pod) && !marked[pod.Name] {
 			marked[pod.Name] = true
 			seen.last = time.Now()
 			if seen.first.IsZero() {
@@ -83,15 +85,6 @@ func (s *scene) observe(app string, count int) <-chan times {
 		close(out)
 	}()
 	return out
-}
-
-func unschedulable(p *corev1.Pod) bool {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable {
-			return true
-		}
-	}
-	return false
 }
 
 // firstFleetCall returns the time of the first CreateFleet after the given number of calls.

@@ -68,10 +68,8 @@ func (s *Stage) leftResources(ctx context.Context) ([]string, error) {
 
 func (s *Stage) leftInstances(context.Context) ([]string, error) {
 	var left []string
-	for _, i := range s.Sandbox.Cloud.Instances() {
-		if i.State == "pending" || i.State == "running" {
-			left = append(left, "instance "+i.ID)
-		}
+	for _, i := range s.Live() {
+		left = append(left, "instance "+i.ID)
 	}
 	return left, nil
 }

@@ -3,11 +3,15 @@ package stage
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 )
 
 // AwaitLeader waits until an agent holds the lease.
@@ -44,13 +48,16 @@ func (s *Stage) ScaleAll(ctx context.Context, replicas int32) error {
 	return nil
 }
 
-// LiveInstances counts the instances that are neither terminated nor going.
-func (s *Stage) LiveInstances() int {
-	n := 0
-	for _, i := range s.Sandbox.Cloud.Instances() {
-		if i.State == "pending" || i.State == "running" {
-			n++
-		}
-	}
-	return n
+// Live returns the instances that are neither terminated nor going.
+func (s *Stage) Live() []cloud.Instance {
+	return slices.DeleteFunc(s.Sandbox.Cloud.Instances(), func(i cloud.Instance) bool {
+		return i.State != "pending" && i.State != "running"
+	})
+}
+
+// Unschedulable reports whether kube-scheduler has found no node for a pod.
+func Unschedulable(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
 )
 
 // sight is what can be seen of the cluster at one moment.
@@ -60,20 +61,11 @@ func (s sight) phases() (all, unschedulable, bound, running int) {
 			bound++
 		case p.Spec.NodeName != "":
 			bound++
-		case isUnschedulable(&p):
+		case stage.Unschedulable(&p):
 			unschedulable++
 		}
 	}
 	return all, unschedulable, bound, running
-}
-
-func isUnschedulable(p *corev1.Pod) bool {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return true
-		}
-	}
-	return false
 }
 
 // table shows each node with its price and how full it is.

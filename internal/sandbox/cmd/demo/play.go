@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,7 +80,7 @@ func (r *run) declare(ctx context.Context) error {
 		return err
 	}
 	r.workspace = w
-	if err := w.Run(ctx, &quiet{}, "init", "-no-color"); err != nil {
+	if err := w.Run(ctx, io.Discard, "init", "-no-color"); err != nil {
 		return err
 	}
 	r.say("terraform init found the provider that was just built")
@@ -164,7 +165,7 @@ func (r *run) workLeaves(ctx context.Context) error {
 	if _, err := until(ctx, r.stage.Kube, patience, func(s sight) bool {
 		all, _, _, running := s.phases()
 		r.progress("%s, %d running; %s left", count(all, "pod"), running, count(len(s.nodes), "node"))
-		return len(s.nodes) == 0 && r.stage.LiveInstances() == 0
+		return len(s.nodes) == 0 && len(r.stage.Live()) == 0
 	}); err != nil {
 		return err
 	}

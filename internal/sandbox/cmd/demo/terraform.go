@@ -9,11 +9,6 @@ import (
 // workloadPods is the number of replicas in examples/quickstart/workload.yaml.
 const workloadPods = 43
 
-// quiet discards output.
-type quiet struct{}
-
-func (quiet) Write(p []byte) (int, error) { return len(p), nil }
-
 // applyReader turns the lines of `terraform apply -json` into lines of the story.
 type applyReader struct {
 	story *story
