@@ -35,10 +35,20 @@ func FromResourceList(in corev1.ResourceList) List {
 	return out
 }
 
-// FromQuantity converts one Quantity, rounding up to the resource's unit.
+// most is the largest amount that is told from larger ones: no machine has as much, and
+// sums of what many pods ask for do not overflow.
+const most = 1 << 53
+
+// FromQuantity converts one Quantity, rounding up to the resource's unit. There is no
+// less than nothing, and beyond 2^53 units all amounts are alike.
 func FromQuantity(name string, q resource.Quantity) int64 {
-	if name == CPU {
-		return q.MilliValue()
+	switch {
+	case q.Sign() <= 0:
+		return 0
+	case q.CmpInt64(most) >= 0:
+		return most
+	case name == CPU:
+		return min(most, q.MilliValue())
 	}
 	return q.Value()
 }

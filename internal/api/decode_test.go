@@ -118,7 +118,7 @@ func TestBudgetNodes(t *testing.T) {
 	}
 }
 
-func TestInlineProfile(t *testing.T) {
+func TestInlineProfile(t *testing.T) { // LAUNCH-008
 	inline := func(raw string) *Provisioner {
 		return &Provisioner{Spec: ProvisionerSpec{Provider: &runtime.RawExtension{Raw: []byte(raw)}}}
 	}

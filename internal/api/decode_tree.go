@@ -48,6 +48,9 @@ func (d *treeDecoder) clean(value any, t reflect.Type, path *field.Path) any {
 		t = t.Elem()
 	}
 	if reflect.PointerTo(t).Implements(unmarshaler) {
+		if t == reflect.TypeFor[Budget]() && !d.checkBudget(value, path) {
+			return value
+		}
 		d.check(value, t, path)
 		return value
 	}
@@ -138,6 +141,18 @@ func (d *treeDecoder) check(value any, t reflect.Type, path *field.Path) {
 		advice = "must be a duration such as 30s or 1h30m"
 	}
 	d.reject(path, value, show(value)+": "+advice)
+}
+
+// checkBudget finds the field of a budget that cannot be read, which the budget's
+// own way of reading would not name.
+func (d *treeDecoder) checkBudget(value any, path *field.Path) (ok bool) {
+	budget, isObject := value.(map[string]any)
+	if !isObject || budget["duration"] == nil {
+		return true
+	}
+	before := len(d.errs)
+	d.check(budget["duration"], reflect.TypeFor[metav1.Duration](), path.Child("duration"))
+	return len(d.errs) == before
 }
 
 // mismatch reports a value of the wrong type. The usual causes are missing

@@ -107,6 +107,7 @@ func TestNodeProfileHash(t *testing.T) {
 		"hop limit":          {func(s *NodeProfile) { s.MetadataOptions = &MetadataOptions{HTTPPutResponseHopLimit: ptr.To[int64](1)} }, true},
 		"volume size":        {func(s *NodeProfile) { s.BlockDeviceMappings[0].EBS.VolumeSize = ptr.To(resource.MustParse("5Gi")) }, true},
 		"detailedMonitoring": {func(s *NodeProfile) { s.DetailedMonitoring = ptr.To(true) }, true},
+		"instance store":     {func(s *NodeProfile) { s.InstanceStorePolicy = ptr.To(InstanceStoreRAID0) }, true},
 
 		"subnetSelector":        {func(s *NodeProfile) { s.SubnetSelector = nil }, false},
 		"securityGroupSelector": {func(s *NodeProfile) { s.SecurityGroupSelector = map[string]string{"a": "b"} }, false},

@@ -46,6 +46,11 @@ const (
 	AnnotationLaunchID = TagLaunchID
 	// AnnotationHourlyPrice on a node is what its machine costs, in micro-dollars per hour.
 	AnnotationHourlyPrice = "packhorse.io/hourly-price"
+	// AnnotationSubnet on a node is the id of the subnet that its machine is in.
+	AnnotationSubnet = "packhorse.io/subnet"
+	// AnnotationSecurityGroups on a node holds the sorted ids of its machine's security
+	// groups, separated by commas.
+	AnnotationSecurityGroups = "packhorse.io/security-groups"
 	// AnnotationReplacedBy on a node that is being taken away names the nodes that
 	// must be up before it is drained, separated by commas. Room on them is kept
 	// for its pods.

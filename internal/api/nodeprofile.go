@@ -27,6 +27,8 @@ type AWSNodeTemplate struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.amiFamily) || self.amiFamily != 'Custom' || (has(self.amiSelector) && size(self.amiSelector) > 0)",message="amiFamily Custom needs an amiSelector"
 // +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !(has(self.amiFamily) || has(self.userData) || has(self.metadataOptions) || has(self.instanceProfile) || (has(self.amiSelector) && size(self.amiSelector) > 0) || (has(self.securityGroupSelector) && size(self.securityGroupSelector) > 0) || (has(self.blockDeviceMappings) && size(self.blockDeviceMappings) > 0))",message="launchTemplate excludes amiFamily, amiSelector, userData, securityGroupSelector, metadataOptions, blockDeviceMappings and instanceProfile"
+// +kubebuilder:validation:XValidation:rule="!has(self.instanceStorePolicy) || !has(self.amiFamily) || self.amiFamily in ['AL2', 'AL2023', 'Bottlerocket']",message="instanceStorePolicy needs amiFamily AL2, AL2023 or Bottlerocket"
+// +kubebuilder:validation:XValidation:rule="!has(self.instanceStorePolicy) || !has(self.launchTemplate)",message="launchTemplate excludes instanceStorePolicy"
 type NodeProfile struct {
 	// SubnetSelector maps tag keys to values; a subnet must match all of them.
 	// Values may be alternatives separated by commas and hold * wildcards; an
@@ -78,6 +80,11 @@ type NodeProfile struct {
 	// +kubebuilder:validation:XValidation:rule="self.filter(m, has(m.rootVolume) && m.rootVolume).size() <= 1",message="a machine has one root volume"
 	// +listType=atomic
 	BlockDeviceMappings []BlockDeviceMapping `json:"blockDeviceMappings,omitempty"`
+	// InstanceStorePolicy is what becomes of local NVMe disks: RAID0 joins them to
+	// one that holds containers and pods' ephemeral storage. Missing, they are left
+	// alone.
+	// +kubebuilder:validation:Enum=RAID0
+	InstanceStorePolicy *string `json:"instanceStorePolicy,omitempty"`
 	// DetailedMonitoring turns on detailed CloudWatch monitoring.
 	DetailedMonitoring *bool `json:"detailedMonitoring,omitempty"`
 }
@@ -92,6 +99,15 @@ const (
 	FamilyWindows2022  = "Windows2022"
 	FamilyCustom       = "Custom"
 )
+
+// InstanceStoreRAID0 is the value of InstanceStorePolicy.
+const InstanceStoreRAID0 = "RAID0"
+
+// JoinsLocalDisks reports whether pods' ephemeral storage lies on the local disks
+// of machines that have any.
+func (s *NodeProfile) JoinsLocalDisks() bool {
+	return s.InstanceStorePolicy != nil && *s.InstanceStorePolicy == InstanceStoreRAID0
+}
 
 // MetadataOptions configures the instance metadata service.
 type MetadataOptions struct {

@@ -47,26 +47,28 @@ var (
 
 func TestDefaultedRequirements(t *testing.T) {
 	exists := func(key string) Requirement { return Requirement{Key: key, Operator: OpExists} }
+	arm := Requirement{Key: LabelArch, Operator: OpIn, Values: []string{"arm64"}}
 	for name, c := range map[string]struct {
 		spec ProvisionerSpec
 		want []Requirement
 	}{
-		"nothing said":       {ProvisionerSpec{}, []Requirement{linux, amd64, onDemand, ordinary, recent}},
-		"a custom label":     {ProvisionerSpec{Labels: map[string]string{"team": "a"}}, []Requirement{linux, amd64, onDemand, ordinary, recent}},
-		"arch as label":      {ProvisionerSpec{Labels: map[string]string{LabelArch: "arm64"}}, []Requirement{linux, onDemand, ordinary, recent}},
-		"arch under alias":   {ProvisionerSpec{Requirements: []Requirement{exists("beta.kubernetes.io/arch")}}, []Requirement{exists("beta.kubernetes.io/arch"), linux, onDemand, ordinary, recent}},
-		"shorthand":          {ProvisionerSpec{InstanceTypes: []string{"m5.large"}}, []Requirement{linux, amd64, onDemand}},
-		"type as label":      {ProvisionerSpec{Labels: map[string]string{LabelInstanceType: "m5.large"}}, []Requirement{linux, amd64, onDemand}},
-		"type":               {ProvisionerSpec{Requirements: []Requirement{exists(LabelInstanceType)}}, []Requirement{exists(LabelInstanceType), linux, amd64, onDemand}},
-		"family":             {ProvisionerSpec{Requirements: []Requirement{exists(LabelInstanceFamily)}}, []Requirement{exists(LabelInstanceFamily), linux, amd64, onDemand}},
-		"category":           {ProvisionerSpec{Requirements: []Requirement{exists(LabelInstanceCategory)}}, []Requirement{exists(LabelInstanceCategory), linux, amd64, onDemand}},
-		"generation":         {ProvisionerSpec{Requirements: []Requirement{exists(LabelInstanceGeneration)}}, []Requirement{exists(LabelInstanceGeneration), linux, amd64, onDemand}},
-		"size":               {ProvisionerSpec{Requirements: []Requirement{exists(LabelInstanceSize)}}, []Requirement{exists(LabelInstanceSize), linux, amd64, onDemand}},
-		"CPU":                {ProvisionerSpec{Requirements: []Requirement{exists(LabelInstanceCPU)}}, []Requirement{exists(LabelInstanceCPU), linux, amd64, onDemand}},
-		"memory":             {ProvisionerSpec{Requirements: []Requirement{exists(LabelInstanceMemory)}}, []Requirement{exists(LabelInstanceMemory), linux, amd64, onDemand}},
-		"capacity type":      {ProvisionerSpec{Requirements: []Requirement{exists(LabelCapacityType)}}, []Requirement{exists(LabelCapacityType), linux, amd64, ordinary, recent}},
-		"operating system":   {ProvisionerSpec{Requirements: []Requirement{exists(LabelOS)}}, []Requirement{exists(LabelOS), amd64, onDemand, ordinary, recent}},
-		"all of the machine": {ProvisionerSpec{Requirements: []Requirement{linux, amd64, onDemand, ordinary}}, []Requirement{linux, amd64, onDemand, ordinary}},
+		"AWS-004: arch":                  {ProvisionerSpec{Requirements: []Requirement{arm}}, []Requirement{arm, linux, onDemand, ordinary, recent}},
+		"AWS-005, AWS-008: nothing said": {ProvisionerSpec{}, []Requirement{linux, amd64, onDemand, ordinary, recent}},
+		"a custom label":                 {ProvisionerSpec{Labels: map[string]string{"team": "a"}}, []Requirement{linux, amd64, onDemand, ordinary, recent}},
+		"arch as label":                  {ProvisionerSpec{Labels: map[string]string{LabelArch: "arm64"}}, []Requirement{linux, onDemand, ordinary, recent}},
+		"arch under alias":               {ProvisionerSpec{Requirements: []Requirement{exists("beta.kubernetes.io/arch")}}, []Requirement{exists("beta.kubernetes.io/arch"), linux, onDemand, ordinary, recent}},
+		"shorthand":                      {ProvisionerSpec{InstanceTypes: []string{"m5.large"}}, []Requirement{linux, amd64, onDemand}},
+		"type as label":                  {ProvisionerSpec{Labels: map[string]string{LabelInstanceType: "m5.large"}}, []Requirement{linux, amd64, onDemand}},
+		"AWS-009: type":                  {ProvisionerSpec{Requirements: []Requirement{exists(LabelInstanceType)}}, []Requirement{exists(LabelInstanceType), linux, amd64, onDemand}},
+		"family":                         {ProvisionerSpec{Requirements: []Requirement{exists(LabelInstanceFamily)}}, []Requirement{exists(LabelInstanceFamily), linux, amd64, onDemand}},
+		"AWS-011: category":              {ProvisionerSpec{Requirements: []Requirement{exists(LabelInstanceCategory)}}, []Requirement{exists(LabelInstanceCategory), linux, amd64, onDemand}},
+		"generation":                     {ProvisionerSpec{Requirements: []Requirement{exists(LabelInstanceGeneration)}}, []Requirement{exists(LabelInstanceGeneration), linux, amd64, onDemand}},
+		"size":                           {ProvisionerSpec{Requirements: []Requirement{exists(LabelInstanceSize)}}, []Requirement{exists(LabelInstanceSize), linux, amd64, onDemand}},
+		"CPU":                            {ProvisionerSpec{Requirements: []Requirement{exists(LabelInstanceCPU)}}, []Requirement{exists(LabelInstanceCPU), linux, amd64, onDemand}},
+		"memory":                         {ProvisionerSpec{Requirements: []Requirement{exists(LabelInstanceMemory)}}, []Requirement{exists(LabelInstanceMemory), linux, amd64, onDemand}},
+		"capacity type":                  {ProvisionerSpec{Requirements: []Requirement{exists(LabelCapacityType)}}, []Requirement{exists(LabelCapacityType), linux, amd64, ordinary, recent}},
+		"operating system":               {ProvisionerSpec{Requirements: []Requirement{exists(LabelOS)}}, []Requirement{exists(LabelOS), amd64, onDemand, ordinary, recent}},
+		"all of the machine":             {ProvisionerSpec{Requirements: []Requirement{linux, amd64, onDemand, ordinary}}, []Requirement{linux, amd64, onDemand, ordinary}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &Provisioner{Spec: c.spec}

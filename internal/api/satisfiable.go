@@ -148,7 +148,7 @@ func (c *constraint) contradiction(key string) *field.Error {
 	}
 	last := c.origins[len(c.origins)-1]
 	if len(others) == 0 {
-		return field.Invalid(last, key, "no value can meet this requirement")
+		return field.Invalid(last, key, "no value can meet this requirement; remove it, or change its values")
 	}
-	return field.Invalid(last, key, fmt.Sprintf("no value can meet this and %s", strings.Join(others, ", ")))
+	return field.Invalid(last, key, fmt.Sprintf("no value can meet this and %s; change one of them so that a value is left", strings.Join(others, ", ")))
 }

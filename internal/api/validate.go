@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -56,7 +57,7 @@ func checkQuotes(value string, path *field.Path) field.ErrorList {
 	}
 	quote := []rune(value[i:])[0]
 	return field.ErrorList{field.Invalid(path, value,
-		fmt.Sprintf("holds the typographic quote %c as part of the value: use plain quotes or none", quote))}
+		fmt.Sprintf("holds the typographic quote %c as part of the value; use plain quotes or none", quote))}
 }
 
 // checkLabelKey checks the syntax of a label, taint or requirement key.
@@ -64,7 +65,7 @@ func checkLabelKey(key string, path *field.Path) field.ErrorList {
 	if errs := checkQuotes(key, path); errs != nil {
 		return errs
 	}
-	return invalid(path, key, validation.IsQualifiedName(key))
+	return invalid(path, key, validation.IsQualifiedName)
 }
 
 // checkLabelValue checks the syntax of a label's value.
@@ -72,15 +73,35 @@ func checkLabelValue(value string, path *field.Path) field.ErrorList {
 	if errs := checkQuotes(value, path); errs != nil {
 		return errs
 	}
-	return invalid(path, value, validation.IsValidLabelValue(value))
+	return invalid(path, value, validation.IsValidLabelValue)
 }
 
-func invalid(path *field.Path, value string, details []string) field.ErrorList {
+// invalid reports what a check of Kubernetes finds, without its regular
+// expressions and with the nearest value that passes the check.
+func invalid(path *field.Path, value string, check func(string) []string) field.ErrorList {
 	var errs field.ErrorList
-	for _, detail := range details {
+	for _, detail := range check(value) {
+		detail, _, _ = strings.Cut(detail, " (e.g.")
+		if near := cleaned(value); near != "" && near != value && len(check(near)) == 0 {
+			detail += fmt.Sprintf("; the nearest valid value is %q", near)
+		} else if near = strings.ToLower(strings.ReplaceAll(near, "_", "-")); near != "" && near != value && len(check(near)) == 0 {
+			detail += fmt.Sprintf("; the nearest valid value is %q", near)
+		}
 		errs = append(errs, field.Invalid(path, value, detail))
 	}
 	return errs
+}
+
+// cleaned puts a hyphen in place of each character that names of Kubernetes do
+// not have, and drops those at the ends.
+func cleaned(value string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r < 128 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("-_./", r) {
+			return r
+		}
+		return '-'
+	}, value)
+	return strings.Trim(plain, "-_./")
 }
 
 // notNegative checks an optional number.
@@ -88,8 +109,11 @@ func notNegative[T int32 | int64](value *T, path *field.Path) field.ErrorList {
 	if value == nil || *value >= 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, *value, "must not be negative")}
+	return field.ErrorList{field.Invalid(path, *value, notNegativeDetail)}
 }
+
+// notNegativeDetail is what is wrong with a negative amount.
+const notNegativeDetail = "must not be negative; the nearest valid value is 0"
 
 // within checks an optional number against inclusive bounds.
 func within[T int32 | int64](value *T, low, high T, path *field.Path) field.ErrorList {

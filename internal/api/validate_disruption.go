@@ -64,5 +64,5 @@ func durationNotNegative(d *metav1.Duration, path *field.Path) field.ErrorList {
 	if d == nil || d.Duration >= 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, d.Duration.String(), "must not be negative")}
+	return field.ErrorList{field.Invalid(path, d.Duration.String(), notNegativeDetail)}
 }

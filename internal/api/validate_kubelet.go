@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,7 +71,7 @@ func validateEviction(k *KubeletConfiguration, path *field.Path) field.ErrorList
 			errs = append(errs, field.Required(soft.Key(signal), fmt.Sprintf("%s needs a threshold", grace.Key(signal))))
 		}
 		if period.Duration < 0 {
-			errs = append(errs, field.Invalid(grace.Key(signal), period.Duration.String(), "must not be negative"))
+			errs = append(errs, field.Invalid(grace.Key(signal), period.Duration.String(), notNegativeDetail))
 		}
 	}
 	return errs
@@ -94,8 +95,13 @@ func validateThresholds(thresholds map[string]string, path *field.Path) field.Er
 func thresholdProblem(threshold string) string {
 	if percent, isPercent := strings.CutSuffix(threshold, "%"); isPercent {
 		p, err := strconv.ParseFloat(percent, 64)
-		if err != nil || !(p >= 0 && p <= 100) { // the negation catches NaN too
-			return "must be from 0% to 100%"
+		switch {
+		case err != nil, math.IsNaN(p):
+			return "must be a percentage such as 5%"
+		case p < 0:
+			return "must be from 0% to 100%; the nearest valid value is 0%"
+		case p > 100:
+			return "must be from 0% to 100%; the nearest valid value is 100%"
 		}
 		return ""
 	}
@@ -104,7 +110,7 @@ func thresholdProblem(threshold string) string {
 		return "must be a quantity such as 500Mi or a percentage such as 5%"
 	}
 	if q.Sign() < 0 {
-		return "must not be negative"
+		return notNegativeDetail
 	}
 	return ""
 }

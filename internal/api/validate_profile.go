@@ -23,7 +23,7 @@ func ValidateNodeTemplate(t *AWSNodeTemplate) field.ErrorList {
 	name := field.NewPath("metadata", "name")
 	switch {
 	case t.Name != "":
-		errs = invalid(name, t.Name, validation.IsDNS1123Subdomain(t.Name))
+		errs = invalid(name, t.Name, validation.IsDNS1123Subdomain)
 	case t.GenerateName == "":
 		errs = field.ErrorList{field.Required(name, "a node profile needs a name")}
 	}
@@ -41,7 +41,20 @@ func ValidateNodeProfile(s *NodeProfile, path *field.Path) field.ErrorList {
 	errs = append(errs, validateImage(s, path)...)
 	errs = append(errs, validateTags(s.Tags, path.Child("tags"))...)
 	errs = append(errs, validateMetadataOptions(s.MetadataOptions, path.Child("metadataOptions"))...)
+	errs = append(errs, validateInstanceStore(s, path)...)
 	errs = append(errs, validateVolumes(s.BlockDeviceMappings, path.Child("blockDeviceMappings"))...)
+	return errs
+}
+
+// familiesWithInstanceStore have software that joins local disks.
+var familiesWithInstanceStore = []string{FamilyAL2, FamilyAL2023, FamilyBottlerocket}
+
+func validateInstanceStore(s *NodeProfile, path *field.Path) field.ErrorList {
+	errs := choice(s.InstanceStorePolicy, []string{InstanceStoreRAID0}, path.Child("instanceStorePolicy"))
+	if s.InstanceStorePolicy != nil && s.AMIFamily != nil && !slices.Contains(familiesWithInstanceStore, *s.AMIFamily) {
+		errs = append(errs, field.Forbidden(path.Child("instanceStorePolicy"),
+			"images of amiFamily "+*s.AMIFamily+" do not join local disks; use "+strings.Join(familiesWithInstanceStore, ", ")+", or remove it"))
+	}
 	return errs
 }
 
@@ -49,7 +62,7 @@ func notEmpty(value *string, path *field.Path) field.ErrorList {
 	if value == nil || *value != "" {
 		return nil
 	}
-	return field.ErrorList{field.Required(path, "must not be empty: remove it instead")}
+	return field.ErrorList{field.Required(path, "must not be empty; remove it instead")}
 }
 
 // validateLaunchTemplate refuses, beside a launch template of the user's own,
@@ -69,11 +82,12 @@ func validateLaunchTemplate(s *NodeProfile, path *field.Path) field.ErrorList {
 		{"securityGroupSelector", len(s.SecurityGroupSelector) > 0},
 		{"metadataOptions", s.MetadataOptions != nil},
 		{"blockDeviceMappings", len(s.BlockDeviceMappings) > 0},
+		{"instanceStorePolicy", s.InstanceStorePolicy != nil},
 		{"instanceProfile", s.InstanceProfile != nil},
 	} {
 		if f.set {
 			errs = append(errs, field.Forbidden(path.Child(f.name),
-				"the launch template holds this already: remove it, or remove launchTemplate"))
+				"the launch template holds this already; remove it, or remove launchTemplate"))
 		}
 	}
 	return errs

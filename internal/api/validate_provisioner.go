@@ -44,7 +44,7 @@ func validateName(p *Provisioner) field.ErrorList {
 		}
 		return field.ErrorList{field.Required(path, "a Provisioner needs a name")}
 	}
-	if errs := invalid(path, p.Name, validation.IsDNS1123Subdomain(p.Name)); errs != nil {
+	if errs := invalid(path, p.Name, validation.IsDNS1123Subdomain); errs != nil {
 		return errs
 	}
 	if len(p.Name) > validation.LabelValueMaxLength {
@@ -74,6 +74,9 @@ func restrictedKey(path *field.Path, key, reason string) *field.Error {
 	if key != LabelProvisioner && key != LabelHostname {
 		hint = didYouMean(key, WellKnownLabels())
 	}
+	if hint == "" {
+		hint = "; remove it"
+	}
 	return field.Invalid(path, key, fmt.Sprintf("%s %s and cannot be set here%s", key, reason, hint))
 }
 
@@ -100,7 +103,7 @@ func validateQuantities(amounts corev1.ResourceList, path *field.Path) field.Err
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
 		if q := amounts[name]; q.Sign() < 0 {
-			errs = append(errs, field.Invalid(path.Key(string(name)), q.String(), "must not be negative"))
+			errs = append(errs, field.Invalid(path.Key(string(name)), q.String(), notNegativeDetail))
 		}
 	}
 	return errs
@@ -112,7 +115,7 @@ func validateLifetime(spec *ProvisionerSpec, path *field.Path) field.ErrorList {
 	errs = append(errs, notNegative(spec.TTLSecondsUntilExpired, path.Child("ttlSecondsUntilExpired"))...)
 	if spec.ConsolidationEnabled() && spec.TTLSecondsAfterEmpty != nil {
 		errs = append(errs, field.Forbidden(empty,
-			"cannot be combined with consolidation.enabled: true, which removes empty nodes too: remove one of the two"))
+			"cannot be combined with consolidation.enabled: true, which removes empty nodes too; remove one of the two"))
 	}
 	return errs
 }
@@ -134,7 +137,7 @@ func validateProvider(p *Provisioner, path *field.Path) field.ErrorList {
 	}
 	at := path.Child("providerRef")
 	if p.Spec.Provider != nil {
-		errs = append(errs, field.Forbidden(at, "cannot be combined with provider: keep one of the two"))
+		errs = append(errs, field.Forbidden(at, "cannot be combined with an inline provider; keep one of the two"))
 	}
 	if ref.Name == "" {
 		errs = append(errs, field.Required(at.Child("name"), "the name of the "+NodeTemplateKind))

@@ -54,7 +54,7 @@ func validateRequirement(r *Requirement, path *field.Path) field.ErrorList {
 		errs = append(errs, validateRequirementValues(r, values)...)
 	case OpExists, OpDoesNotExist:
 		if len(r.Values) > 0 {
-			errs = append(errs, field.Invalid(values, r.Values, fmt.Sprintf("%s takes no values: remove them, or use In or NotIn", r.Operator)))
+			errs = append(errs, field.Invalid(values, r.Values, fmt.Sprintf("%s takes no values; remove them, or use In or NotIn", r.Operator)))
 		}
 	case OpGt, OpLt, OpGte, OpLte:
 		errs = append(errs, validateBound(r, values)...)

@@ -532,6 +532,11 @@ func (in *NodeProfile) DeepCopyInto(out *NodeProfile) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.InstanceStorePolicy != nil {
+		in, out := &in.InstanceStorePolicy, &out.InstanceStorePolicy
+		*out = new(string)
+		**out = **in
+	}
 	if in.DetailedMonitoring != nil {
 		in, out := &in.DetailedMonitoring, &out.DetailedMonitoring
 		*out = new(bool)

@@ -37,12 +37,18 @@ type Miss struct {
 	// Want and Have are the two sides that do not meet.
 	Want string
 	Have string
-	// Hint is what was probably meant.
+	// Hint is what comes nearest: the label that was probably meant, the instance
+	// type that lacks the least, the least that a limit would have to allow.
 	Hint string
 }
 
 // Missed reports whether there is a miss.
 func (m Miss) Missed() bool { return m.Kind != None }
+
+// AboutLabel reports whether a label that was asked for decided.
+func (m Miss) AboutLabel() bool {
+	return m.Kind == Label || m.Kind == TypeLabel || m.Kind == Offering
+}
 
 // String completes a sentence that begins with the name of the place: "default
 // has no instance type with ...".
@@ -57,27 +63,51 @@ func (m Miss) String() string {
 	case Taint:
 		return fmt.Sprintf("has the taint %s, which the pod does not tolerate", m.Key)
 	case Restricted:
-		return fmt.Sprintf("cannot give nodes the label %s %s: it %s", m.Key, m.Want, m.Have)
+		return fmt.Sprintf("cannot give nodes the label %s %s: it %s", m.Key, m.Want, m.Have) + m.meant()
 	case UnknownLabel:
-		text := fmt.Sprintf("does not define the label %q", m.Key)
-		if m.Hint != "" {
-			text += fmt.Sprintf(": did you mean %s?", m.Hint)
-		}
-		return text
+		return fmt.Sprintf("does not define the label %q", m.Key) + m.meant()
 	case Label:
+		if m.Want == "" {
+			return fmt.Sprintf("has requirements on %s that no value can meet", m.Key)
+		}
 		return fmt.Sprintf("requires %s %s, the pod requires %s", m.Key, m.Have, m.Want)
 	case TypeLabel:
-		return fmt.Sprintf("has no instance type with %s %s", m.Key, m.Want)
+		return fmt.Sprintf("has no instance type with %s %s", m.Key, m.Want) + m.only() + m.meant()
 	case Offering:
-		return fmt.Sprintf("has no offering with %s", m.Want)
+		return fmt.Sprintf("has no offering with %s", m.Want) + m.only()
 	case Unavailable:
 		return fmt.Sprintf("has no offering available now: %s", m.Want)
 	case Resource:
-		return fmt.Sprintf("has no instance type with %s %s, the largest has %s", m.Want, m.Key, m.Have)
+		if m.Hint != "" {
+			return fmt.Sprintf("has no instance type with %s together: the nearest, %s, has %s", m.Want, m.Hint, m.Have)
+		}
+		if m.Have == "0" {
+			return fmt.Sprintf("has no instance type with %s, none has any", m.Want)
+		}
+		return fmt.Sprintf("has no instance type with %s, the largest has %s", m.Want, m.Have)
 	case Limit:
-		return fmt.Sprintf("has reached its limit of %s %s: %s are in use or planned", m.Want, m.Key, m.Have)
+		if m.Want == "" {
+			return "has limits that leave room for none of the instance types that the pod fits on"
+		}
+		return fmt.Sprintf("would exceed its limit of %s: %s in use or planned, and the smallest machine for the pod has %s", m.Want, m.Have, m.Hint)
 	case Unsupported, NodeGone, Volume, Port, Topology, Held:
 		return m.Want
 	}
 	return m.Want
+}
+
+// meant proposes what was probably meant.
+func (m Miss) meant() string {
+	if m.Hint == "" {
+		return ""
+	}
+	return fmt.Sprintf(": did you mean %s?", m.Hint)
+}
+
+// only says what there is instead.
+func (m Miss) only() string {
+	if m.Have == "" {
+		return ""
+	}
+	return ", only with " + m.Have
 }

@@ -41,12 +41,15 @@ func ForProvisioner(p *api.Provisioner) Requirements {
 // miss unless the pod is content without it.
 func Combined(p *api.Provisioner, has, pod Requirements) (Requirements, Miss) {
 	if key, bad := has.Unmeetable(); bad && !overridden(p, pod, key) {
-		return nil, Miss{Kind: Label, Key: key, Have: "no value", Want: "any"}
+		return nil, Miss{Kind: Label, Key: key}
 	}
 	out := has
 	for _, q := range pod {
 		if q.Key == NodeNameField {
-			return nil, Miss{Kind: NodeGone, Want: "cannot give a machine the name that the pod asks for"}
+			if _, listed := q.Set.Values(); listed {
+				return nil, Miss{Kind: NodeGone, Want: "cannot give a machine the name that the pod asks for"}
+			}
+			continue // names are not known before, and hardly one of those to be avoided
 		}
 		mine, defined := has.Get(q.Key)
 		switch {
@@ -80,10 +83,10 @@ func overridden(p *api.Provisioner, pod Requirements, key string) bool {
 
 // undefined explains a label that no machine of the Provisioner will have.
 func undefined(q Requirement) Miss {
-	if why, restricted := api.RestrictedLabel(q.Key); restricted {
-		return Miss{Kind: Restricted, Key: q.Key, Want: q.Set.String(), Have: why}
-	}
 	m := Miss{Kind: UnknownLabel, Key: q.Key, Want: q.Set.String()}
+	if why, restricted := api.RestrictedLabel(q.Key); restricted {
+		m.Kind, m.Have = Restricted, why
+	}
 	m.Hint, _ = api.Suggest(q.Key, append(api.WellKnownLabels(), api.LabelProvisioner))
 	return m
 }

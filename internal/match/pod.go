@@ -51,6 +51,16 @@ func requiredTerms(a *corev1.Affinity) []corev1.NodeSelectorTerm {
 	return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 }
 
+// AsksFor reports whether a pod itself requires something of a label, rather
+// than its volumes.
+func AsksFor(t *cluster.Template, key string) bool {
+	asks := func(r Requirements) bool { _, ok := r.Get(key); return ok }
+	return asks(fromSelector(t.NodeSelector)) || slices.ContainsFunc(requiredTerms(t.Affinity), func(term corev1.NodeSelectorTerm) bool {
+		r, _ := fromTerm(&term)
+		return asks(r)
+	})
+}
+
 // Preferences returns the preferred node affinity terms, the least important
 // first. Terms that match every node or none are left out.
 func Preferences(a *corev1.Affinity) []Preference {

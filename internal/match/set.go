@@ -111,16 +111,19 @@ func (s Set) hasValue() bool {
 	if !s.complement {
 		return len(s.values) > 0
 	}
-	if !s.bounded || s.hi == noUpperBound {
+	if !s.bounded {
 		return true
 	}
-	excluded := int64(0)
+	if s.hi < s.lo {
+		return false
+	}
+	excluded := uint64(0)
 	for _, v := range s.values {
 		if s.inBounds(v) {
 			excluded++
 		}
 	}
-	return s.hi-s.lo+1 > excluded
+	return uint64(s.hi)-uint64(s.lo) >= excluded
 }
 
 // Intersect returns what is in both sets.
@@ -190,6 +193,9 @@ func (s Set) Pick() (string, bool) {
 // String spells the set as the requirement that describes it.
 func (s Set) String() string {
 	list := "[" + strings.Join(s.values, ", ") + "]"
+	if len(s.values) > 0 && s.values[0] == "" { // sorted: the empty value comes first
+		list = `[""` + list[1:]
+	}
 	switch {
 	case s.Empty():
 		return "no value"

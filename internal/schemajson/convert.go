@@ -75,6 +75,22 @@ func convertIdentity(in *tfprotov6.ResourceIdentitySchema) identitySchema {
 	return out
 }
 
+func convertFunction(in *tfprotov6.Function) signature {
+	out := signature{Description: in.Description, Summary: in.Summary, Returns: typeJSON(in.Return.Type)}
+	for _, p := range in.Parameters {
+		out.Parameters = append(out.Parameters, convertParameter(p))
+	}
+	if in.VariadicParameter != nil {
+		variadic := convertParameter(in.VariadicParameter)
+		out.Variadic = &variadic
+	}
+	return out
+}
+
+func convertParameter(in *tfprotov6.FunctionParameter) parameter {
+	return parameter{Name: in.Name, Description: in.Description, Nullable: in.AllowNullValue, Type: typeJSON(in.Type)}
+}
+
 // typeJSON writes a type as Terraform does: "string", ["list", "string"],
 // ["object", {…}].
 func typeJSON(t tftypes.Type) json.RawMessage {

@@ -25,6 +25,9 @@ type providerSchema struct {
 	Resources   map[string]schema         `json:"resource_schemas,omitempty"`
 	DataSources map[string]schema         `json:"data_source_schemas,omitempty"`
 	Identities  map[string]identitySchema `json:"resource_identity_schemas,omitempty"`
+	Ephemerals  map[string]schema         `json:"ephemeral_resource_schemas,omitempty"`
+	Lists       map[string]schema         `json:"list_resource_schemas,omitempty"`
+	Functions   map[string]signature      `json:"functions,omitempty"`
 }
 
 type schema struct {
@@ -65,6 +68,22 @@ type nestedType struct {
 	Nesting    string               `json:"nesting_mode"`
 }
 
+// signature is a function's.
+type signature struct {
+	Description string          `json:"description,omitempty"`
+	Summary     string          `json:"summary,omitempty"`
+	Returns     json.RawMessage `json:"return_type"`
+	Parameters  []parameter     `json:"parameters,omitempty"`
+	Variadic    *parameter      `json:"variadic_parameter,omitempty"`
+}
+
+type parameter struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Nullable    bool            `json:"is_nullable,omitempty"`
+	Type        json.RawMessage `json:"type"`
+}
+
 type identitySchema struct {
 	Version    int64                        `json:"version"`
 	Attributes map[string]identityAttribute `json:"attributes"`
@@ -97,6 +116,9 @@ func Write(ctx context.Context, w io.Writer, name string, server tfprotov6.Provi
 		Resources:   each(schemas.ResourceSchemas, convertSchema),
 		DataSources: each(schemas.DataSourceSchemas, convertSchema),
 		Identities:  each(identities.IdentitySchemas, convertIdentity),
+		Ephemerals:  each(schemas.EphemeralResourceSchemas, convertSchema),
+		Lists:       each(schemas.ListResourceSchemas, convertSchema),
+		Functions:   each(schemas.Functions, convertFunction),
 	}}})
 }
 

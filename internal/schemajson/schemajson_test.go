@@ -45,6 +45,13 @@ func example() server {
 					TypeName: "timeouts", Nesting: tfprotov6.SchemaNestedBlockNestingModeSingle, Block: &tfprotov6.SchemaBlock{},
 				}},
 			}}},
+			EphemeralResourceSchemas: map[string]*tfprotov6.Schema{"a_token": {Block: &tfprotov6.SchemaBlock{}}},
+			ListResourceSchemas:      map[string]*tfprotov6.Schema{"a_b": {Block: &tfprotov6.SchemaBlock{}}},
+			Functions: map[string]*tfprotov6.Function{"join": {
+				Summary: "Joins", Description: "Joins texts.", Return: &tfprotov6.FunctionReturn{Type: tftypes.String},
+				Parameters:        []*tfprotov6.FunctionParameter{{Name: "by", Type: tftypes.String, AllowNullValue: true}},
+				VariadicParameter: &tfprotov6.FunctionParameter{Name: "texts", Type: tftypes.String},
+			}},
 		},
 		identities: &tfprotov6.GetResourceIdentitySchemasResponse{IdentitySchemas: map[string]*tfprotov6.ResourceIdentitySchema{
 			"a_b": {IdentityAttributes: []*tfprotov6.ResourceIdentitySchemaAttribute{{Name: "name", Type: tftypes.String, RequiredForImport: true}}},
@@ -69,7 +76,11 @@ func TestWrite(t *testing.T) {
 	    "block_types": {"timeouts": {"nesting_mode": "single", "block": {"description_kind": "plain"}}},
 	    "description_kind": "plain"
 	  }}},
-	  "resource_identity_schemas": {"a_b": {"version": 0, "attributes": {"name": {"type": "string", "required_for_import": true}}}}
+	  "resource_identity_schemas": {"a_b": {"version": 0, "attributes": {"name": {"type": "string", "required_for_import": true}}}},
+	  "ephemeral_resource_schemas": {"a_token": {"version": 0, "block": {"description_kind": "plain"}}},
+	  "list_resource_schemas": {"a_b": {"version": 0, "block": {"description_kind": "plain"}}},
+	  "functions": {"join": {"summary": "Joins", "description": "Joins texts.", "return_type": "string",
+	    "parameters": [{"name": "by", "type": "string", "is_nullable": true}], "variadic_parameter": {"name": "texts", "type": "string"}}}
 	}}}`
 	var got, expected any
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
