@@ -1,8 +1,11 @@
 package pack
 
 import (
+	"maps"
 	"math"
+	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -19,13 +22,13 @@ const safety = 1 - 1e-9
 // costs at least room[t]·y[t], so at least Σ need[c]·y[t], so at least Σ u[c]
 // over its pods. Summed over all machines: Σ u[c] over the pods that are not on
 // nodes which exist. Of those pods no more fit on a node n than f·free[n]·y are
-// worth, where f·(need[c]·y) ≥ u[c] for every class. Here y solves the dual of
-// the resource relaxation, and y[t] is y scaled so that equality holds.
+// worth, where f·(need[c]·y) ≥ u[c] for every class, and no more than if pods could
+// be divided. Here y solves the dual of the resource relaxation, and y[t] is y
+// scaled so that equality holds.
 //
-// The second gives each class any worth u[c] and finds, for each column, an upper
-// bound v on the worth that one machine can hold (see ceiling). With λ the largest
-// v/price, a machine costs at least 1/λ of what it holds, so all cost at least
-// Σ u[c]/λ. It is used where no node that exists could take some of the pods.
+// The second is that of the linear program over patterns, which knows that pods
+// cannot be divided (see package colgen). It is used where the first is not close
+// to what the machines cost, and no node that exists could take some of the pods.
 //
 // The third: some machine holds the pod that is dearest to hold, unless a node
 // that exists may have taken it.
@@ -34,20 +37,26 @@ func (s *solver) lowerBound() offer.Price {
 	if len(classes) == 0 || len(s.machines) == 0 {
 		return 0
 	}
-	bound := s.singleBound(classes)
-	if bound >= s.price() {
-		return offer.Price(bound)
+	price, bound := s.price(), s.singleBound(classes)
+	if bound < price {
+		byResource, worth := s.resourceBound(classes)
+		bound = max(bound, byResource)
+		if price > bound*(1+boundEnough) {
+			bound = max(bound, s.patternBound(classes, worth))
+		}
 	}
-	byResource, worth := s.resourceBound(classes)
-	return offer.Price(math.Floor(max(0, byResource, bound, s.patternBound(classes, worth))))
+	return offer.Price(math.Floor(bound))
 }
 
 // placedClass is a number of pods of a class that have a place, and the columns
 // that could have been bought for them.
 type placedClass struct {
 	class *class
+	level int
 	n     int64
+	opt   *options
 	mask  bitset
+	worth float64 // of a pod, where a mix of machines was looked for
 }
 
 // price is that of the machines together.
@@ -68,31 +77,45 @@ func (s *solver) boundClasses() []placedClass {
 	}
 	at := map[key]int{}
 	var out []placedClass
-	add := func(c *class, level int, n int64, l *lot) {
+	add := func(c *class, level int, n int64, l *lot) *placedClass {
 		k := key{c, level}
 		i, ok := at[k]
 		if !ok {
-			var mask bitset
-			if l != nil && len(l.parts) == 1 && l.at == nil {
-				mask = l.mask
-			} else {
-				requires, honour := c.requires(level)
-				mask = s.fitting(c.need, c.host, c.devices, s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour))
-			}
 			i = len(out)
 			at[k] = i
-			out = append(out, placedClass{class: c, mask: mask})
+			out = append(out, s.placedClass(c, level, l))
 		}
 		out[i].n += n
+		return &out[i]
 	}
 	for _, m := range s.machines {
 		for _, it := range m.placed {
-			add(it.class, it.level, it.n, it.lot)
+			if p := add(it.class, it.level, it.n, it.lot); !p.mask.has(m.column) {
+				// It took room that was left on a machine of a type that is not bought for it.
+				requires, honour := it.class.requires(it.level)
+				p.mask = s.fitting(it.class.need, it.class.host, true, s.optionsFor(requires, it.class.template.Tolerations, it.class.tolerates, honour))
+				p.mask.add(m.column)
+			}
 		}
 	}
 	for _, p := range s.onNodes {
 		add(p.class, p.level, p.n, nil)
 	}
+	return out
+}
+
+func (s *solver) placedClass(c *class, level int, l *lot) placedClass {
+	out := placedClass{class: c, level: level}
+	if l != nil && len(l.parts) == 1 {
+		out.worth = l.worth
+		if l.at == nil {
+			out.opt, out.mask = l.opt, l.mask
+			return out
+		}
+	}
+	requires, honour := c.requires(level)
+	out.opt = s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour)
+	out.mask = s.fitting(c.need, c.host, c.devices, out.opt)
 	return out
 }
 
@@ -103,150 +126,108 @@ func (s *solver) resourceBound(classes []placedClass) (float64, []float64) {
 	usable := newBitset(len(s.columns))
 	for _, c := range classes {
 		d.add(c.class.need, c.n)
-		for i := range usable {
-			usable[i] |= c.mask[i]
-		}
+		usable.join(c.mask)
 	}
-	var columns []int
-	for k := range usable.all {
-		columns = append(columns, k)
-	}
+	columns := slices.Collect(usable.all)
 	if len(columns) == 0 {
 		return 0, worth
 	}
-	y := s.worthOf(d, columns, 0)
-	scale := make([]float64, len(s.columns))
-	for _, k := range columns {
-		scale[k] = math.Inf(1) // nothing of worth fits
-		if w := d.worthOfRoom(s.columns[k].room, y); w > 0 {
-			scale[k] = float64(s.columns[k].price) / w
-		}
-	}
+	found := s.ratesOf(d, columns, 0)
 	sum, factor := 0.0, 0.0
 	for i, c := range classes {
-		least := math.Inf(1)
-		for k := range c.mask.all {
-			least = min(least, scale[k])
-		}
-		if math.IsInf(least, 1) {
+		least, ok := found.least(c.mask)
+		if !ok {
 			continue // it can be on nodes that exist only
 		}
-		worth[i] = float64(least * worthOfVector(c.class.need, y))
+		worth[i] = float64(least * worthOfVector(c.class.need, found.unit))
 		sum += float64(float64(c.n) * worth[i])
 		factor = max(factor, least)
 	}
-	for _, n := range s.roomBefore {
-		sum -= float64(factor * worthOfVector(n, y))
-	}
-	return sum * safety, worth
+	return (sum - s.worthOnNodes(classes, worth, found.unit, factor)) * safety, worth
 }
 
-// maxPatternClasses bounds the effort of patternBound.
-const maxPatternClasses = 128
+// worthOnNodes returns what pods of the classes on nodes that exist are worth at
+// most.
+func (s *solver) worthOnNodes(classes []placedClass, worth, y []float64, factor float64) float64 {
+	loads := make([]colgen.Load, len(classes))
+	for i, c := range classes {
+		loads[i] = colgen.Load{Need: c.class.need, Count: c.n, Most: c.n}
+	}
+	single, sum := colgen.NewSingle(loads), 0.0
+	for _, room := range s.roomBefore {
+		most := float64(factor * worthOfVector(room, y))
+		if most > 0 && len(classes)*len(s.roomBefore) <= ceilingsAtMost {
+			most = min(most, single.Ceiling(room, worth))
+		}
+		sum += most
+	}
+	return sum
+}
+
+// ceilingsAtMost bounds how many nodes times classes are looked at for what the
+// nodes can hold.
+const ceilingsAtMost = 4_000_000
 
 func (s *solver) patternBound(classes []placedClass, worth []float64) float64 {
-	if len(s.roomBefore) > 0 || len(classes) > maxPatternClasses {
+	if len(s.roomBefore) > 0 || len(classes) > mixAtMost {
 		return 0
 	}
-	single := s.singleWorth(classes)
-	both := make([]float64, len(classes))
-	for i := range both {
-		both[i] = (single[i] + worth[i]) / 2
-	}
-	lots := s.columnGroups(classes)
-	best := 0.0
-	for _, u := range [][]float64{worth, single, both} {
-		best = max(best, s.boundByWorth(classes, u, lots))
-	}
-	return best
-}
-
-// singleWorth is what a pod of each class costs on machines of its own.
-func (s *solver) singleWorth(classes []placedClass) []float64 {
-	out := make([]float64, len(classes))
+	wishes, masks, loads := make([]wish, len(classes)), make([]bitset, len(classes)), make([]colgen.Load, len(classes))
+	mixed := make([]float64, len(classes))
 	for i, c := range classes {
-		out[i] = math.Inf(1)
-		for k := range c.mask.all {
-			col := &s.columns[k]
-			if n := copies(c.class.need, col.room, plenty); n > 0 {
-				out[i] = min(out[i], float64(col.price)/float64(n))
-			}
-		}
-		if math.IsInf(out[i], 1) {
-			out[i] = 0
-		}
+		var none hostState
+		wishes[i], masks[i] = wish{c.opt, c.class.need}, c.mask
+		loads[i] = colgen.Load{Need: c.class.need, Count: c.n, Most: none.room(c.class.host, c.n)}
+		mixed[i] = c.worth
 	}
-	return out
+	columns := s.rivals(wishes, s.sellers, make(budget, len(s.sellers)))
+	kinds := s.kindsOf(columns, masks, 0)
+	return colgen.Solve(colgen.Program{
+		Loads: loads, Kinds: kinds, Start: s.boughtPatterns(classes, columns), Guesses: [][]float64{worth, mixed},
+		Slack: boundGap * s.price(), Target: s.price(), Prove: true,
+	}, boundOperations).Bound
 }
 
-// columnGroup stands for all columns of one shape that allow the same classes.
-type columnGroup struct {
-	column  int // the cheapest
-	classes []int
-}
+const (
+	// boundEnough is the distance of the plan from the bound by resources beyond
+	// which that is likely to be weak, rather than the plan bad.
+	boundEnough = 0.02
+	// boundGap is the distance of the plan from its bound that is small enough.
+	boundGap = 1e-3
+	// boundOperations limits the effort for the bound.
+	boundOperations = 60_000_000
+)
 
-func (s *solver) columnGroups(classes []placedClass) []columnGroup {
-	type identity struct {
-		shape   int
-		classes string
+// boughtPatterns states the machines as patterns of the classes.
+func (s *solver) boughtPatterns(classes []placedClass, columns []int) []colgen.Pattern {
+	type key struct {
+		class *class
+		level int
 	}
-	at := map[identity]int{}
-	var out []columnGroup
-	key := make([]byte, len(classes))
-	for k := range s.columns {
-		var able []int
-		for i, c := range classes {
-			key[i] = 0
-			if c.mask.has(k) {
-				key[i] = 1
-				able = append(able, i)
-			}
-		}
-		if len(able) == 0 {
+	load, kind := map[key]int{}, map[int]int{}
+	for i, c := range classes {
+		load[key{c.class, c.level}] = i
+	}
+	for j, k := range columns {
+		kind[k] = j
+	}
+	var out []colgen.Pattern
+	for _, m := range s.machines {
+		j, ok := kind[m.column]
+		if !ok {
 			continue
 		}
-		id := identity{s.columns[k].shape, string(key)}
-		if i, ok := at[id]; !ok {
-			at[id] = len(out)
-			out = append(out, columnGroup{k, able})
-		} else if s.columns[k].price < s.columns[out[i].column].price {
-			out[i].column = k
+		counts := map[int]int64{}
+		for _, p := range m.placed {
+			counts[load[key{p.class, p.level}]] += p.n
 		}
+		p := colgen.Pattern{Kind: j}
+		for _, i := range slices.Sorted(maps.Keys(counts)) {
+			p.Parts = append(p.Parts, colgen.Part{Load: i, N: counts[i]})
+		}
+		out = append(out, p)
 	}
 	return out
-}
-
-func (s *solver) boundByWorth(classes []placedClass, worth []float64, groups []columnGroup) float64 {
-	most := 0.0
-	for _, g := range groups {
-		col := &s.columns[g.column]
-		target := make([]float64, len(g.classes))
-		var need [][]float64
-		var room []float64
-		for r, v := range col.room {
-			row, some := make([]float64, len(g.classes)), false
-			for j, i := range g.classes {
-				if n := classes[i].class.need[r]; n > 0 {
-					row[j], some = float64(n)/float64(v), true
-				}
-			}
-			if some {
-				need, room = append(need, row), append(room, 1)
-			}
-		}
-		for j, i := range g.classes {
-			target[j] = worth[i] / float64(col.price)
-		}
-		most = max(most, ceiling(target, need, room))
-	}
-	total := 0.0
-	for i, c := range classes {
-		total += float64(float64(c.n) * worth[i])
-	}
-	if most == 0 || math.IsInf(most, 1) {
-		return 0
-	}
-	return total / most * safety
 }
 
 func (s *solver) singleBound(classes []placedClass) float64 {

@@ -27,15 +27,15 @@ func (m *machine) followed(c *class) bool {
 // lots of loads that are bought for together.
 func (s *solver) bundle(open []*class) []*lot {
 	var followers []*class
+	var lots []*lot
 	for _, c := range open {
 		if len(c.follows) > 0 {
-			s.place(c, c.level)
+			lots = append(lots, s.place(c, c.level)...)
 			if c.open() > 0 {
 				followers = append(followers, c)
 			}
 		}
 	}
-	var lots []*lot
 	for len(followers) > 0 {
 		var together []*class
 		together, followers = s.component(followers, open)
@@ -74,30 +74,29 @@ func (s *solver) followsClass(c, target *class) bool {
 	return slices.ContainsFunc(c.follows, func(f bond) bool { return s.groups.list[f.group].matches(target.template) })
 }
 
-// bundleLots returns the lots of one component, or nothing where there is no way.
+// bundleLots returns the lots of one component: for all its pods, or for those for
+// which there is a way.
 func (s *solver) bundleLots(together, open []*class) []*lot {
 	targets, most, ok := s.targets(together, open)
-	if !ok || s.loadOnNode(share(together, targets, 1, 0)) {
+	if ok && s.loadOnNode(share(together, targets, 1, 0)) {
 		return nil
 	}
-	for times := int64(1); times <= most; times += max(1, times/2) {
+	for times := int64(1); ok && times <= most; times += max(1, times/2) {
 		if lots := s.split(together, targets, times); lots != nil {
 			for _, l := range lots {
-				for _, p := range l.parts {
-					p.class.booked += l.n * p.n
-				}
+				l.book()
 			}
 			return lots
 		}
 	}
-	if len(together) == 1 {
-		return nil
+	return s.bundleSome(together, open)
+}
+
+// book reserves the pods of all loads.
+func (l *lot) book() {
+	for _, p := range l.parts {
+		p.class.booked += l.n * p.n
 	}
-	var lots []*lot
-	for _, c := range together { // each on its own, if it may start a group
-		lots = append(lots, s.bundleLots([]*class{c}, nil)...)
-	}
-	return lots
 }
 
 // targets returns the classes of which every bundle needs a pod, and how many
@@ -186,6 +185,9 @@ func (s *solver) loadOnNode(parts []part) bool {
 // takes reports whether a node matches and has room for all parts together.
 func (s *solver) takes(parts []part, i int) bool {
 	n := s.nodes[i]
+	if n.hostLess() {
+		return false
+	}
 	need, h := make([]int64, len(n.free)), slices.Clone(n.host)
 	for _, p := range parts {
 		requires, honour := p.class.requires(p.level)
@@ -212,7 +214,7 @@ func keysOf(parts []part) []string {
 }
 
 func (l *lot) equal(o *lot) bool {
-	return slices.Equal(l.parts, o.parts) && (l.at == nil) == (o.at == nil) && (l.at == nil || slices.Equal(l.at.values, o.at.values))
+	return slices.Equal(l.parts, o.parts) && (l.at == nil) == (o.at == nil) && (l.at == nil || slices.Equal(l.at.domains, o.at.domains))
 }
 
 // load returns a lot of one load of the parts, in a domain where all may be.
@@ -230,13 +232,14 @@ func (s *solver) load(parts []part) *lot {
 		h = h.plus(p.class.host, p.n)
 	}
 	for _, c := range h {
-		l.host = append(l.host, touch{group: c.group, self: c.count, cap: c.cap})
+		l.host = append(l.host, touch{group: c.group, self: c.count, cap: c.cap, entry: unbounded})
 	}
 	keys := keysOf(parts)
 	if len(keys) == 0 {
 		l.opt = s.jointOptions(parts, nil)
 		l.mask = s.fitting(l.need, l.host, devices, l.opt)
-		if l.mask.empty() {
+		if _, ok := s.bargainOf(l.mask, s.budgets()); !ok {
+			l.limit(!l.mask.empty())
 			return nil
 		}
 		return l
@@ -244,26 +247,35 @@ func (s *solver) load(parts []part) *lot {
 	return s.loadInDomain(l, keys, devices)
 }
 
+// limit notes that limits keep the classes from being bought for, if they do.
+func (l *lot) limit(limited bool) {
+	for _, p := range l.parts {
+		p.class.limited = p.class.limited || limited
+	}
+}
+
 // loadInDomain gives the load the cheapest domain that its parts may enter.
 func (s *solver) loadInDomain(l *lot, keys []string, devices bool) *lot {
-	everyKey := make([]bool, len(keys))
-	for i := range everyKey {
-		everyKey[i] = true
-	}
 	var best *lot
-	var price int64
+	var price bargain
+	left := s.budgets()
 	for _, at := range s.cellsOf(s.jointOptions(l.parts, nil), keys) {
 		try := *l
-		try.at = &spot{keys: keys, values: at.values, known: everyKey}
+		try.at = &spot{keys: keys, domains: at.domains}
 		var pin match.Requirements
 		for i, key := range keys {
-			pin = pin.With(key, match.Only(at.values[i]))
+			pin = pin.With(key, at.domains[i].set())
 		}
 		try.opt = s.jointOptions(l.parts, pin)
 		if try.mask = s.fitting(l.need, l.host, devices, try.opt); try.mask.empty() {
 			continue
 		}
-		if p := s.cheapest(try.mask); (best == nil || p < price) && s.enterAll(&try) {
+		p, ok := s.bargainOf(try.mask, left)
+		if !ok {
+			l.limit(true)
+			continue
+		}
+		if (best == nil || p.compare(price) < 0) && s.enterAll(&try) {
 			s.leave(&try, 1)
 			best, price = &try, p
 		}

@@ -8,9 +8,31 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
+// domain is what a node has as a topology key: a value, or no such label.
+type domain struct {
+	value string
+	known bool
+}
+
+// String tells domains apart.
+func (d domain) String() string {
+	if d.known {
+		return d.value
+	}
+	return "\x01"
+}
+
+func domainsKey(domains []domain) string {
+	parts := make([]string, len(domains))
+	for i, d := range domains {
+		parts[i] = d.String()
+	}
+	return strings.Join(parts, "\x00")
+}
+
 // cell is a combination of topology domains in which machines can be bought.
 type cell struct {
-	values   []string // in the order of the keys that were asked for
+	domains  []domain // in the order of the keys that were asked for
 	requires match.Requirements
 }
 
@@ -19,24 +41,24 @@ type cellKey struct {
 	keys    string
 }
 
-// cellsOf lists the combinations of values of the keys in which the options can
+// cellsOf lists the combinations of domains of the keys in which the options can
 // be bought.
 func (s *solver) cellsOf(o *options, keys []string) []cell {
 	id := cellKey{o.id, strings.Join(keys, "\x00")}
 	if known, ok := s.cells[id]; ok {
 		return known
 	}
-	seen := map[string][]string{}
+	seen := map[string][]domain{}
 	for k := range o.columns.all {
-		for _, values := range s.combinations(o, &s.columns[k], keys) {
-			seen[strings.Join(values, "\x00")] = values
+		for _, domains := range s.combinations(o, &s.columns[k], keys) {
+			seen[domainsKey(domains)] = domains
 		}
 	}
 	var out []cell
 	for _, joined := range sortedKeys(seen) {
-		c := cell{values: seen[joined], requires: o.requires}
+		c := cell{domains: seen[joined], requires: o.requires}
 		for i, key := range keys {
-			c.requires = c.requires.With(key, match.Only(c.values[i]))
+			c.requires = c.requires.With(key, c.domains[i].set())
 		}
 		out = append(out, c)
 	}
@@ -44,14 +66,22 @@ func (s *solver) cellsOf(o *options, keys []string) []cell {
 	return out
 }
 
-// combinations lists the values of the keys that a column's nodes can have.
-func (s *solver) combinations(o *options, c *column, keys []string) [][]string {
-	out := [][]string{nil}
+// set is what a node's label must be to be in the domain.
+func (d domain) set() match.Set {
+	if d.known {
+		return match.Only(d.value)
+	}
+	return match.Missing()
+}
+
+// combinations lists the domains of the keys that a column's nodes can be in.
+func (s *solver) combinations(o *options, c *column, keys []string) [][]domain {
+	out := [][]domain{nil}
 	for _, key := range keys {
-		var next [][]string
-		for _, value := range s.valuesOf(o, c, key) {
+		var next [][]domain
+		for _, d := range s.domainsOf(o.residual[c.provisioner], c, key) {
 			for _, prefix := range out {
-				next = append(next, append(slices.Clone(prefix), value))
+				next = append(next, append(slices.Clone(prefix), d))
 			}
 		}
 		out = next
@@ -59,24 +89,39 @@ func (s *solver) combinations(o *options, c *column, keys []string) [][]string {
 	return out
 }
 
-func (s *solver) valuesOf(o *options, c *column, key string) []string {
+// domainsOf lists what nodes of a column with the residual can have as a key.
+func (s *solver) domainsOf(residual int, c *column, key string) []domain {
+	one := func(value string) []domain { return []domain{{value, true}} }
 	switch key {
 	case api.LabelZone:
-		return []string{c.offering.Zone}
+		return one(c.offering.Zone)
 	case api.LabelCapacityType:
-		return []string{c.offering.CapacityType}
+		return one(c.offering.CapacityType)
 	case api.LabelZoneID:
-		return []string{c.offering.ZoneID}
+		return one(c.offering.ZoneID)
 	case api.LabelProvisioner:
-		return []string{s.sellers[c.provisioner].Spec.Name}
+		return one(s.sellers[c.provisioner].Spec.Name)
 	}
-	set, asked := s.residuals[o.residual[c.provisioner]].Get(key)
-	if values, ok := c.typ.Labels[key]; ok {
-		if !asked {
-			return values
+	set, asked := s.residuals[residual].Get(key)
+	values, choice := c.typ.Labels[key]
+	switch {
+	case choice && asked:
+		values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !set.Has(v) })
+	case choice:
+	case !asked:
+		return []domain{{}}
+	default:
+		value, ok := set.Pick()
+		if !ok {
+			return []domain{{}}
 		}
-		return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !set.Has(v) })
+		if values, choice = set.Values(); !choice {
+			values = []string{value}
+		}
 	}
-	values, _ := set.Values()
-	return values
+	out := make([]domain, len(values))
+	for i, v := range values {
+		out[i] = domain{v, true}
+	}
+	return out
 }

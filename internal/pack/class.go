@@ -22,10 +22,13 @@ type class struct {
 	pods     []int // indices of Problem.Pods; the first left of them are not placed yet
 	left     int64
 	booked   int64    // of those left, how many lots of this round are for
+	held     int64    // of those left, how many are not to be placed yet
+	urgent   bool     // others have left it no place
+	refusals int      // how often pods had to leave their places again
 	nodes    []string // to be tried first
 
 	need      []int64
-	devices   bool    // needs a device
+	devices   bool    // may have types with devices: it needs one, or limits leave no others
 	size      float64 // for big-first orders, relative to other classes
 	places    []match.Requirements
 	prefers   []match.Preference
@@ -39,6 +42,8 @@ type class struct {
 
 	host     []touch // constraints by node
 	follows  []bond  // required affinity by node
+	apart    []hostSpread
+	exact    []touch // constraints by node, where spreads bind only pods that come later
 	spreads  []spread
 	repels   []bond // anti-affinity by domain
 	attracts []bond // affinity by domain

@@ -122,26 +122,45 @@ func collectLabelKeys(t *cluster.Template, keys map[string]bool) {
 	for i := range t.Spread {
 		add(t.Spread[i].LabelSelector, t.Spread[i].MatchLabelKeys)
 	}
-	for _, term := range affinityTerms(t.Affinity) {
+	for _, term := range podTerms(t.Affinity) {
 		add(term.LabelSelector, term.MatchLabelKeys, term.MismatchLabelKeys)
 	}
 }
 
-func affinityTerms(a *corev1.Affinity) []*corev1.PodAffinityTerm {
-	var out []*corev1.PodAffinityTerm
-	take := func(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
+// podTerm is a term of a pod's affinity or anti-affinity.
+type podTerm struct {
+	*corev1.PodAffinityTerm
+	anti   bool
+	weight int32 // of a preference; 0 where the term is required
+}
+
+func podTerms(a *corev1.Affinity) []podTerm {
+	var out []podTerm
+	take := func(anti bool, required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
 		for i := range required {
-			out = append(out, &required[i])
+			out = append(out, podTerm{PodAffinityTerm: &required[i], anti: anti})
 		}
 		for i := range preferred {
-			out = append(out, &preferred[i].PodAffinityTerm)
+			if p := &preferred[i]; p.Weight > 0 {
+				out = append(out, podTerm{PodAffinityTerm: &p.PodAffinityTerm, anti: anti, weight: p.Weight})
+			}
 		}
 	}
 	if a != nil && a.PodAffinity != nil {
-		take(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+		take(false, a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	if a != nil && a.PodAntiAffinity != nil {
-		take(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+		take(true, a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	return out
+}
+
+func (t podTerm) required() bool { return t.weight == 0 }
+
+// text names a preference.
+func (t podTerm) text() string {
+	if t.anti {
+		return "preferred pod anti-affinity over " + t.TopologyKey
+	}
+	return "preferred pod affinity over " + t.TopologyKey
 }

@@ -2,7 +2,6 @@ package pack
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,16 +18,23 @@ func (gs *groups) register(c *class) {
 		c.addDrop(drop{text: "preferred node affinity " + p.Requirements.String(), weight: p.Weight, prefer: i})
 	}
 	for _, p := range t.HostPorts {
-		c.host = append(c.host, touch{group: gs.addPort(p), cap: 1})
+		c.host = addTouch(c.host, touch{group: gs.addPort(p), cap: 1, entry: unbounded})
 	}
-	if a := t.Affinity; a != nil {
-		gs.registerAffinity(c, a)
-		gs.registerAnti(c, a)
+	terms := podTerms(t.Affinity)
+	together := requiredAffinity(terms)
+	for _, term := range terms {
+		gs.registerTerm(c, term, together)
 	}
 	c.sortDrops()
 	for i := range t.Spread {
 		gs.registerSpread(c, &t.Spread[i])
 	}
+}
+
+// requiredAffinity returns the terms that a pod must satisfy together to count for
+// any of them.
+func requiredAffinity(terms []podTerm) []podTerm {
+	return slices.DeleteFunc(slices.Clone(terms), func(t podTerm) bool { return t.anti || !t.required() })
 }
 
 // addDrop adds a preference and returns its id.
@@ -55,75 +61,34 @@ func (c *class) sortDrops() {
 	}
 }
 
-func (gs *groups) registerAffinity(c *class, a *corev1.Affinity) {
-	if a.PodAffinity == nil {
-		return
+func (gs *groups) registerTerm(c *class, term podTerm, together []podTerm) {
+	if term.anti || !term.required() {
+		together = nil
 	}
-	for i := range a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
-		term := &a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[i]
-		id, ok := gs.term(c, term)
-		if !ok {
-			continue
-		}
-		if term.TopologyKey == corev1.LabelHostname {
-			c.follows = append(c.follows, bond{group: id, drop: -1})
-		} else {
-			c.attracts = append(c.attracts, bond{group: id, drop: -1})
-		}
-	}
-	for i := range a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
-		p := &a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution[i]
-		id, ok := gs.term(c, &p.PodAffinityTerm)
-		if !ok {
-			continue
-		}
-		text := fmt.Sprintf("preferred pod affinity over %s", p.PodAffinityTerm.TopologyKey)
-		if p.PodAffinityTerm.TopologyKey == corev1.LabelHostname {
-			c.soft = append(c.soft, softTouch{touch: touch{group: id}, text: text, want: true})
-		} else {
-			c.attracts = append(c.attracts, bond{group: id, drop: c.addDrop(drop{text: text, weight: p.Weight, prefer: -1})})
-		}
-	}
-}
-
-func (gs *groups) registerAnti(c *class, a *corev1.Affinity) {
-	if a.PodAntiAffinity == nil {
-		return
-	}
-	for i := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
-		term := &a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[i]
-		id, ok := gs.term(c, term)
-		if !ok {
-			continue
-		}
-		if term.TopologyKey == corev1.LabelHostname {
-			c.host = append(c.host, touch{group: id, cap: 0})
-		} else {
-			c.repels = append(c.repels, bond{group: id, drop: -1})
-		}
-	}
-	for i := range a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
-		p := &a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[i]
-		id, ok := gs.term(c, &p.PodAffinityTerm)
-		if !ok {
-			continue
-		}
-		text := fmt.Sprintf("preferred pod anti-affinity over %s", p.PodAffinityTerm.TopologyKey)
-		if p.PodAffinityTerm.TopologyKey == corev1.LabelHostname {
-			c.soft = append(c.soft, softTouch{touch: touch{group: id}, text: text})
-		} else {
-			c.repels = append(c.repels, bond{group: id, drop: c.addDrop(drop{text: text, weight: p.Weight, prefer: -1})})
-		}
-	}
-}
-
-func (gs *groups) term(c *class, term *corev1.PodAffinityTerm) (int, bool) {
-	id, err := gs.addTerm(c.template, term)
+	id, err := gs.addTerm(c.template, term, together)
 	if err != nil {
 		c.never = match.Miss{Kind: match.Unsupported, Want: err.Error()}
-		return 0, false
+		return
 	}
-	return id, true
+	byHost := term.TopologyKey == corev1.LabelHostname
+	b := bond{group: id, drop: -1}
+	switch {
+	case byHost && !term.required():
+		c.soft = append(c.soft, softTouch{touch: touch{group: id}, text: term.text(), want: !term.anti})
+	case byHost && term.anti:
+		c.host = addTouch(c.host, touch{group: id, cap: 0, entry: unbounded})
+	case byHost:
+		c.follows = append(c.follows, b)
+	default:
+		if !term.required() {
+			b.drop = c.addDrop(drop{text: term.text(), weight: term.weight, prefer: -1})
+		}
+		bonds := &c.attracts
+		if term.anti {
+			bonds = &c.repels
+		}
+		*bonds = append(*bonds, b)
+	}
 }
 
 func (gs *groups) registerSpread(c *class, s *corev1.TopologySpreadConstraint) {
@@ -138,7 +103,8 @@ func (gs *groups) registerSpread(c *class, s *corev1.TopologySpreadConstraint) {
 	case s.TopologyKey == corev1.LabelHostname && soft:
 		c.soft = append(c.soft, softTouch{touch: touch{group: id, cap: int64(s.MaxSkew)}, text: text})
 	case s.TopologyKey == corev1.LabelHostname:
-		c.host = append(c.host, touch{group: id, cap: int64(s.MaxSkew)})
+		c.host = addTouch(c.host, touch{group: id, cap: int64(s.MaxSkew), entry: int64(s.MaxSkew)})
+		c.apart = append(c.apart, hostSpread{group: id, relative: s.MinDomains == nil || *s.MinDomains <= 1})
 	default:
 		sp := spread{group: id, maxSkew: int64(s.MaxSkew), minDomains: 1, drop: -1}
 		if s.MinDomains != nil {
@@ -183,8 +149,9 @@ func (gs *groups) settle(c *class) {
 		if g := gs.list[id]; g.key != corev1.LabelHostname {
 			c.member = append(c.member, id)
 			c.keys = append(c.keys, g.key)
-		} else if !slices.ContainsFunc(c.host, func(t touch) bool { return t.group == id }) {
-			c.host = append(c.host, touch{group: id, self: 1, cap: unbounded})
+			c.keys = append(c.keys, g.labelled...)
+		} else {
+			c.host = addTouch(c.host, touch{group: id, self: 1, cap: unbounded, entry: unbounded})
 		}
 	}
 	for _, s := range c.spreads {
@@ -195,6 +162,7 @@ func (gs *groups) settle(c *class) {
 	}
 	slices.Sort(c.keys)
 	c.keys = slices.Compact(c.keys)
+	c.keys = slices.DeleteFunc(c.keys, func(key string) bool { return key == corev1.LabelHostname })
 }
 
 // membership returns, by group, whether the pods of a template belong to it.
@@ -210,15 +178,14 @@ func (gs *groups) membership(t *cluster.Template) []bool {
 // speak of.
 func (gs *groups) registerRunning(t *cluster.Template, r *runner) {
 	for _, p := range t.HostPorts {
-		r.host = append(r.host, touch{group: gs.addPort(p), cap: 1})
+		r.host = addTouch(r.host, touch{group: gs.addPort(p), cap: 1, entry: unbounded})
 	}
-	if t.Affinity == nil || t.Affinity.PodAntiAffinity == nil {
-		return
-	}
-	terms := t.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	for i := range terms {
+	for _, term := range podTerms(t.Affinity) {
+		if !term.anti || !term.required() {
+			continue
+		}
 		// What cannot be parsed was refused by the API server when the pod was made.
-		if id, err := gs.addTerm(t, &terms[i]); err == nil {
+		if id, err := gs.addTerm(t, term, nil); err == nil {
 			r.anti = append(r.anti, id)
 		}
 	}
@@ -227,14 +194,14 @@ func (gs *groups) registerRunning(t *cluster.Template, r *runner) {
 // settleRunning finds, once all groups are known, which ones a running pod
 // belongs to.
 func (gs *groups) settleRunning(t *cluster.Template, r *runner) {
-	belongs := gs.membership(t)
 	for _, id := range r.anti {
 		if gs.list[id].key == corev1.LabelHostname {
-			r.host = append(r.host, touch{group: id})
+			r.host = addTouch(r.host, touch{group: id, entry: unbounded})
 		} else {
 			r.repels = append(r.repels, id)
 		}
 	}
+	belongs := gs.membership(t)
 	for i := range r.host {
 		if h := &r.host[i]; belongs[h.group] {
 			h.self, h.cap = 1, max(h.cap, 1)
@@ -246,8 +213,8 @@ func (gs *groups) settleRunning(t *cluster.Template, r *runner) {
 		}
 		if gs.list[id].key != corev1.LabelHostname {
 			r.member = append(r.member, id)
-		} else if !slices.ContainsFunc(r.host, func(h touch) bool { return h.group == id }) {
-			r.host = append(r.host, touch{group: id, self: 1, cap: unbounded})
+		} else {
+			r.host = addTouch(r.host, touch{group: id, self: 1, cap: unbounded, entry: unbounded})
 		}
 	}
 }

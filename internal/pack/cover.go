@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
 
 // A cover buys machines for lots. It repeats: price the resources for what is
@@ -20,13 +22,20 @@ type cover struct {
 	budget  budget
 	style   style
 	columns []int     // candidates: one of each group of columns that no lot tells apart
-	worth   []float64 // of a pod of each lot
-	rate    []float64 // price of a candidate over the worth of its room
+	unit    []float64 // worth of a unit of each resource
+	worth   []float64 // of a load of each lot
+	scale   []float64 // by lot: what the cheapest way to have its needs costs for a unit of worth
+	rate    []float64 // by candidate: its cost for a unit of its room's worth
+	most    []float64 // by candidate: the most that a full one can be worth for its cost
+	masks   []bitset  // distinct sets of columns that lots allow
+	maskOf  []int     // by lot
 	window  []int     // lots for exchanges, the most worth first
+	dearest float64   // the largest scale of any of these
 	least   []int64   // of each resource that all lots of the order need, the least need
 	taken   []int64   // loads of each lot on the machine that is being filled
 	spare   []int64   // scratch
 	bought  []*machine
+	pinned  map[pinned][]*lot // see twins
 	cost    int64
 }
 
@@ -43,29 +52,37 @@ var styles = [...]style{byBalance, bySize}
 // How many columns a machine is filled for, to compare: at least leastCandidates,
 // and more where there are few lots, so that the effort stays about the same.
 const (
-	leastCandidates = 10
-	fillsPerStep    = 2048
+	leastCandidates = 3
+	fillsPerStep    = 1024
 )
 
 func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *cover {
 	c := &cover{s: s, sellers: sellers, budget: b.clone(), style: st}
 	for _, l := range lots {
 		if l.n > 0 && slices.ContainsFunc(sellers, func(p *seller) bool { return anyIn(l.mask, p.columns) }) {
-			l.index = len(c.lots)
+			l.index, l.choice = len(c.lots), l.opt.columns.count()
 			c.order = append(c.order, l.index)
 			c.lots = append(c.lots, l)
 			c.left = append(c.left, l.n)
 		}
 	}
-	// Important pods first, in case that limits do not allow all.
+	// Important pods first, in case that limits do not allow all; then those that
+	// have the least choice, so that what is left at the end fits anywhere.
 	slices.SortStableFunc(c.order, func(i, j int) int {
-		return cmp.Or(cmp.Compare(c.lots[j].priority(), c.lots[i].priority()), cmp.Compare(c.lots[j].size, c.lots[i].size))
+		x, y := c.lots[i], c.lots[j]
+		return cmp.Or(cmp.Compare(y.priority(), x.priority()), cmp.Compare(x.choice, y.choice), cmp.Compare(y.size, x.size))
 	})
 	c.sorted = slices.Clone(c.order)
-	c.columns = c.candidates()
-	c.worth, c.taken = make([]float64, len(c.lots)), make([]int64, len(c.lots))
+	wishes := make([]wish, len(c.lots))
+	for i, l := range c.lots {
+		wishes[i] = wish{l.opt, l.need}
+	}
+	c.columns = s.rivals(wishes, sellers, b)
+	c.groupByMask()
+	c.worth, c.scale, c.taken = make([]float64, len(c.lots)), make([]float64, len(c.lots)), make([]int64, len(c.lots))
 	c.least, c.spare = make([]int64, len(s.space.names)), make([]int64, len(s.space.names))
-	c.rate = make([]float64, len(c.columns))
+	c.most = make([]float64, len(c.columns))
+	c.pin()
 	return c
 }
 
@@ -79,84 +96,10 @@ func (l *lot) priority() int32 {
 }
 
 func anyIn(b bitset, span [2]int) bool {
-	for k := range b.all {
-		if k >= span[0] {
-			return k < span[1]
-		}
+	for range b.within(span) {
+		return true
 	}
 	return false
-}
-
-// candidates lists what to buy: of the columns that exactly the same lots allow,
-// those of which no cheaper one has as much room. Where a limit counts capacity, a
-// dearer one may be needed: then of each shape the cheapest.
-func (c *cover) candidates() []int {
-	masks, needed := c.distinctMasks(), c.needed()
-	alike := !slices.Contains(c.s.choices, true) // labels do not tell columns of the same lots apart
-	rivals := map[string][]int{}
-	var out []int
-	key := make([]byte, (len(masks)+7)/8+1)
-	for _, p := range c.sellers {
-		clear(rivals)
-		for k := p.columns[0]; k < p.columns[1]; k++ { // cheapest first
-			clear(key)
-			some := false
-			for i, m := range masks {
-				if m.has(k) {
-					key[i/8] |= 1 << (i % 8)
-					some = true
-				}
-			}
-			if c.s.columns[k].special {
-				key[len(key)-1] = 1
-			}
-			if some && !slices.ContainsFunc(rivals[string(key)], func(j int) bool {
-				return c.s.columns[j].shape == c.s.columns[k].shape || alike && c.needless(k, j, needed)
-			}) {
-				rivals[string(key)] = append(rivals[string(key)], k)
-				out = append(out, k)
-			}
-		}
-	}
-	return out
-}
-
-// needed tells which resources the lots need.
-func (c *cover) needed() []bool {
-	out := make([]bool, len(c.s.space.names))
-	for _, l := range c.lots {
-		for r, v := range l.need {
-			out[r] = out[r] || v > 0
-		}
-	}
-	return out
-}
-
-// needless reports whether column k has nothing that the cheaper j does not have.
-func (c *cover) needless(k, j int, needed []bool) bool {
-	x, y := &c.s.columns[j], &c.s.columns[k]
-	if c.budget[x.provisioner] != nil || !slices.Equal(x.daemons, y.daemons) {
-		return false
-	}
-	for r, v := range y.room {
-		if needed[r] && v > x.room[r] {
-			return false
-		}
-	}
-	return true
-}
-
-// distinctMasks lists the sets of columns that the lots' requirements allow.
-func (c *cover) distinctMasks() []bitset {
-	seen := map[int]bool{}
-	var out []bitset
-	for _, l := range c.lots {
-		if !seen[l.opt.id] {
-			seen[l.opt.id] = true
-			out = append(out, l.opt.columns)
-		}
-	}
-	return out
 }
 
 // run buys until nothing is left or nothing more can be bought.
@@ -172,30 +115,51 @@ func (c *cover) run() {
 			c.order = c.order[1:] // no column can be had for this lot any more
 			continue
 		}
-		c.buy(best)
+		c.buy(best, math.MaxInt64)
+		c.buyTwins(best)
 	}
 }
 
-// price sets the worth of the lots and the rates of the candidates.
+// groupByMask numbers the sets of columns that the lots' requirements allow.
+func (c *cover) groupByMask() {
+	known := map[int]int{}
+	for _, l := range c.lots {
+		at, ok := known[l.opt.id]
+		if !ok {
+			at = len(c.masks)
+			known[l.opt.id] = at
+			c.masks = append(c.masks, l.opt.columns)
+		}
+		c.maskOf = append(c.maskOf, at)
+	}
+}
+
+// price sets the worth of the lots and the rates of the candidates. A unit of each
+// resource has a worth; what that costs depends on which columns a lot allows: pods
+// that must be on demand cannot have it at the price of spot.
 func (c *cover) price() {
-	width := len(c.s.space.names)
-	d := newDemand(width)
+	d := newDemand(len(c.s.space.names))
 	for _, i := range c.order {
 		d.add(c.lots[i].need, c.left[i])
 	}
-	y := c.s.worthOf(d, c.columns, int64(c.s.problem.NodeCost))
-	for j, k := range c.columns {
-		col := &c.s.columns[k]
-		c.rate[j] = math.Inf(1)
-		if w := d.worthOfRoom(col.room, y); w > 0 {
-			c.rate[j] = float64(col.price+int64(c.s.problem.NodeCost)) / w
+	found := c.s.ratesOf(d, c.columns, c.nodeCost())
+	c.unit, c.rate = found.unit, found.rate
+	clear(c.most)
+	scales := make([]float64, len(c.masks))
+	for g, mask := range c.masks {
+		scales[g], _ = found.least(mask)
+		for j, k := range c.columns {
+			if mask.has(k) {
+				c.most[j] = max(c.most[j], scales[g]/c.rate[j])
+			}
 		}
 	}
 	for r := range c.least {
 		c.least[r] = math.MaxInt64
 	}
 	for _, i := range c.order {
-		c.worth[i] = worthOfVector(c.lots[i].need, y)
+		c.scale[i] = scales[c.maskOf[i]]
+		c.worth[i] = float64(c.scale[i] * worthOfVector(c.lots[i].need, c.unit))
 		for r, v := range c.lots[i].need {
 			c.least[r] = min(c.least[r], v)
 		}
@@ -219,7 +183,7 @@ func (c *cover) bestFor(seed int) *machine {
 	var best *machine
 	bestScore := 0.0
 	for _, j := range c.promising(seed) {
-		if best != nil && bestScore*c.rate[j] >= 1 {
+		if best != nil && bestScore >= c.most[j] {
 			continue // even a full machine of this column gets less for its price
 		}
 		m := c.fill(c.columns[j], seed)
@@ -335,22 +299,21 @@ func (c *cover) balance(m *machine) {
 		}
 		best, bestFit := -1, -1.0
 		for w, i := range window {
-			if fit := worthOfVector(c.lots[i].need, rest); fit > bestFit {
+			if fit := float64(c.scale[i] * worthOfVector(c.lots[i].need, rest)); fit > bestFit {
 				best, bestFit = w, fit
 			}
 		}
 		i := window[best]
-		step := max(1, copies(c.lots[i].need, col.room, c.left[i])/8)
+		step := max(1, amount.Copies(c.lots[i].need, col.room, c.left[i])/8)
 		if !c.take(m, i, step) {
 			window = slices.Delete(window, best, best+1)
 		}
 	}
 }
 
-// buy takes the machine as often as the counts and limits allow.
-func (c *cover) buy(m *machine) {
+// buy takes the machine as often as the counts and limits allow, at most so often.
+func (c *cover) buy(m *machine, times int64) {
 	col := &c.s.columns[m.column]
-	times := int64(math.MaxInt64)
 	for _, it := range m.items {
 		times = min(times, c.left[it.lot.index]/it.n)
 	}
@@ -359,7 +322,7 @@ func (c *cover) buy(m *machine) {
 	for _, it := range m.items {
 		c.left[it.lot.index] -= it.n * times
 	}
-	c.cost += times * (col.price + int64(c.s.problem.NodeCost))
+	c.cost += times * c.costOf(m)
 	for range times {
 		c.bought = append(c.bought, m)
 	}

@@ -1,5 +1,7 @@
 package pack
 
+import "github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+
 // demand is what a number of pods need together.
 type demand struct {
 	total []float64
@@ -15,15 +17,8 @@ func newDemand(width int) *demand {
 func (d *demand) add(need []int64, n int64) {
 	for r, v := range need {
 		d.total[r] += float64(float64(v) * float64(n))
-		d.grain[r] = gcd(d.grain[r], v)
+		d.grain[r] = amount.GCD(d.grain[r], v)
 	}
-}
-
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // usable is what pods of the demand can use of a machine's room.
@@ -53,31 +48,25 @@ func (s *solver) worthOf(d *demand, columns []int, nodeCost int64) []float64 {
 	}
 	// Scaled so that all figures are of the same order.
 	scale := make([]float64, len(names))
-	cheapest := map[int]int{}
 	for _, k := range columns {
-		col := &s.columns[k]
-		if at, ok := cheapest[col.shape]; !ok || col.price < s.columns[at].price {
-			cheapest[col.shape] = k
-		}
 		for j, r := range names {
-			scale[j] = max(scale[j], float64(min(col.room[r], plenty)))
+			scale[j] = max(scale[j], float64(min(s.columns[k].room[r], plenty)))
 		}
 	}
-	var room [][]float64
-	var price []float64
+	s.tableau.reset(len(names))
+	seen := newBitset(len(s.shapes))
 	for _, k := range columns {
 		col := &s.columns[k]
-		if cheapest[col.shape] != k {
-			continue
+		if seen.has(col.shape) {
+			continue // the same room for more: columns are sorted by price
 		}
-		row := make([]float64, len(names))
+		seen.add(col.shape)
+		row := s.tableau.add(float64(col.price+nodeCost) / 1e6)
 		for j, r := range names {
 			if scale[j] > 0 {
 				row[j] = float64(d.usable(col.room[r], r)) / scale[j]
 			}
 		}
-		room = append(room, row)
-		price = append(price, float64(col.price+nodeCost)/1e6)
 	}
 	scaled := make([]float64, len(names))
 	for j, r := range names {
@@ -87,7 +76,7 @@ func (s *solver) worthOf(d *demand, columns []int, nodeCost int64) []float64 {
 	}
 	normalise(scaled)
 	y := make([]float64, len(d.total))
-	for j, v := range duals(scaled, room, price) {
+	for j, v := range s.tableau.solve(scaled) {
 		if scale[j] > 0 {
 			y[names[j]] = v * 1e6 / scale[j]
 		}

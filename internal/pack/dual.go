@@ -1,79 +1,45 @@
 package pack
 
-import "math"
-
-// duals solves the resource relaxation of buying machines for a demand:
+// tableau solves the resource relaxation of buying machines for a demand:
 //
 //	maximise   Σ demand[r]·y[r]
 //	subject to Σ room[t][r]·y[r] ≤ price[t]  for each t,  y ≥ 0
 //
-// and returns y, the worth of one unit of each resource. It is the linear
-// program dual to buying fractions of machines, solved by the primal simplex
-// method on a dense tableau with Bland's rule; with y = 0 feasible no first
-// phase is needed. Products are rounded one by one, so that the result does not
-// depend on whether the processor fuses them.
-func duals(demand []float64, room [][]float64, price []float64) []float64 {
-	t := solve(demand, room, price)
-	y := make([]float64, len(demand))
-	for i, b := range t.basis {
-		if b < len(y) {
-			y[b] = max(0, t.rows[i][len(y)])
-		}
-	}
-	return y
+// where y is the worth of one unit of each resource. It is the linear program
+// dual to buying fractions of machines, solved by the primal simplex method on a
+// dense condensed tableau with Bland's rule; with y = 0 feasible no first phase is
+// needed. Products are rounded one by one, so that the result does not depend on
+// whether the processor fuses them. A tableau may be used again.
+type tableau struct {
+	width  int
+	rows   []float64 // of width+1 each; the last is the limit
+	cost   []float64
+	basis  []int // by row: what it is solved for; variables from the width on are slacks
+	column []int // the variable that stands at a column
 }
 
-// ceiling returns a proven upper bound on what one machine can hold of loads of
-// the given worth, fractions of loads included:
-//
-//	maximise   Σ worth[c]·x[c]
-//	subject to Σ need[r][c]·x[c] ≤ room[r]  for each r,  x ≥ 0
-//
-// Whatever the simplex method leaves unfinished or rounds, the bound holds: the
-// prices π of the resources that it ends with are raised until they pay for every
-// load, and then no machine's content is worth more than Σ room[r]·π[r].
-func ceiling(worth []float64, need [][]float64, room []float64) float64 {
-	t := solve(worth, need, room)
-	prices := make([]float64, len(room))
-	for j, v := range t.column {
-		if v >= len(worth) {
-			prices[v-len(worth)] = max(0, -t.cost[j])
-		}
-	}
-	raise := 1.0
-	for c, w := range worth {
-		pays := 0.0
-		for r, p := range prices {
-			pays += float64(need[r][c] * p)
-		}
-		if pays < w {
-			if pays <= 0 {
-				return math.Inf(1)
-			}
-			raise = max(raise, w/pays)
-		}
-	}
-	total := 0.0
-	for r, p := range prices {
-		total += float64(room[r] * p)
-	}
-	return total * raise
+// reset begins a program with so many variables.
+func (t *tableau) reset(width int) {
+	t.width = width
+	t.rows, t.basis = t.rows[:0], t.basis[:0]
 }
 
-// solve maximises target·y subject to rows·y ≤ limit and y ≥ 0.
-func solve(target []float64, rows [][]float64, limit []float64) *tableau {
-	width := len(target)
-	t := &tableau{rows: make([][]float64, len(rows)), basis: make([]int, len(rows)), cost: make([]float64, width+1), column: make([]int, width)}
-	for j := range target {
-		t.cost[j] = target[j]
-		t.column[j] = j
+// add adds a constraint, and returns the coefficients to be set.
+func (t *tableau) add(limit float64) []float64 {
+	at := len(t.rows)
+	for range t.width {
+		t.rows = append(t.rows, 0)
 	}
-	for i := range rows {
-		row := make([]float64, width+1)
-		copy(row, rows[i])
-		row[width] = limit[i]
-		t.rows[i] = row
-		t.basis[i] = width + i
+	t.rows = append(t.rows, limit)
+	t.basis = append(t.basis, t.width+len(t.basis))
+	return t.rows[at : at+t.width]
+}
+
+// solve returns the best y.
+func (t *tableau) solve(demand []float64) []float64 {
+	t.cost, t.column = append(append(t.cost[:0], demand...), 0), t.column[:0]
+	for j := range demand {
+		t.column = append(t.column, j)
 	}
 	for range maxPivots {
 		enter := t.entering()
@@ -86,7 +52,13 @@ func solve(target []float64, rows [][]float64, limit []float64) *tableau {
 		}
 		t.pivot(leave, enter)
 	}
-	return t
+	y := make([]float64, t.width)
+	for i, b := range t.basis {
+		if b < t.width {
+			y[b] = max(0, t.row(i)[t.width])
+		}
+	}
+	return y
 }
 
 // maxPivots is far above what a program with a handful of resources takes.
@@ -94,15 +66,7 @@ const maxPivots = 500
 
 const epsilon = 1e-12
 
-// tableau is a simplex tableau in condensed form: column[j] is the variable that
-// stands at column j, basis[i] the one that row i is solved for. Variables from
-// the width on are slacks.
-type tableau struct {
-	rows   [][]float64
-	cost   []float64
-	basis  []int
-	column []int
-}
+func (t *tableau) row(i int) []float64 { return t.rows[i*(t.width+1) : (i+1)*(t.width+1)] }
 
 func (t *tableau) entering() int {
 	best := -1
@@ -115,13 +79,13 @@ func (t *tableau) entering() int {
 }
 
 func (t *tableau) leaving(enter int) int {
-	last := len(t.cost) - 1
 	best, ratio := -1, 0.0
-	for i, row := range t.rows {
+	for i := range t.basis {
+		row := t.row(i)
 		if row[enter] <= epsilon {
 			continue
 		}
-		if q := row[last] / row[enter]; best < 0 || q < ratio || q == ratio && t.basis[i] < t.basis[best] {
+		if q := row[t.width] / row[enter]; best < 0 || q < ratio || q == ratio && t.basis[i] < t.basis[best] {
 			best, ratio = i, q
 		}
 	}
@@ -129,15 +93,15 @@ func (t *tableau) leaving(enter int) int {
 }
 
 func (t *tableau) pivot(leave, enter int) {
-	row := t.rows[leave]
+	row := t.row(leave)
 	p := row[enter]
 	row[enter] = 1
 	for j := range row {
 		row[j] /= p
 	}
-	for i, other := range t.rows {
+	for i := range t.basis {
 		if i != leave {
-			eliminate(other, row, enter)
+			eliminate(t.row(i), row, enter)
 		}
 	}
 	eliminate(t.cost, row, enter)

@@ -16,21 +16,45 @@ import (
 )
 
 // group is a set of pods that a constraint counts by topology domain: those that
-// a selector finds in some namespaces, or those that take a host port.
+// all its finders find, or those that take a host port.
 type group struct {
-	key        string // topology key
-	selector   labels.Selector
-	namespaces map[string]bool // nil: all
-	port       *cluster.HostPort
-	// Only nodes that match all of these count, for topology spread.
+	key     string // topology key
+	finders []finder
+	port    *cluster.HostPort
+	// Only nodes that match one of these count, for topology spread.
 	nodes       []match.Requirements
 	tolerations []corev1.Toleration // nil unless taints keep nodes from counting
+	// labelled are further keys that nodes need to count: a pod with several spreads
+	// counts only nodes that have the keys of all.
+	labelled []string
+	present  []string // values of the key that nodes have; nil where not known yet
 
+	tally
+}
+
+// tally is what a group counts.
+type tally struct {
 	// By domain, for keys other than the host name: the pods of the group, and
 	// the pods elsewhere that must not share a domain with one.
 	count map[string]int64
 	repel map[string]int64
-	total int64 // pods of the group anywhere, also where the key is missing
+	total int64 // pods of the group in all domains
+}
+
+func newTally() tally { return tally{count: map[string]int64{}, repel: map[string]int64{}} }
+
+func (t tally) clone() tally {
+	return tally{count: maps.Clone(t.count), repel: maps.Clone(t.repel), total: t.total}
+}
+
+// finder finds pods by their labels in some namespaces.
+type finder struct {
+	selector   labels.Selector
+	namespaces map[string]bool // nil: all
+}
+
+func (f finder) finds(t *cluster.Template) bool {
+	return (f.namespaces == nil || f.namespaces[t.Namespace]) && f.selector.Matches(labels.Set(t.Labels))
 }
 
 // unbounded is the cap of a constraint that is not there.
@@ -41,6 +65,18 @@ type touch struct {
 	group int
 	self  int64 // 1 if the class's pods belong to the group
 	cap   int64 // pods of the group that a pod of the class stands on its node
+	entry int64 // pods of the group, with itself, among which a pod of the class may come
+}
+
+// addTouch adds a touch to a list that has each group once.
+func addTouch(list []touch, t touch) []touch {
+	for i := range list {
+		if have := &list[i]; have.group == t.group {
+			have.self, have.cap, have.entry = max(have.self, t.self), min(have.cap, t.cap), min(have.entry, t.entry)
+			return list
+		}
+	}
+	return append(list, t)
 }
 
 // spread is a topology spread constraint over a key other than the host name.
@@ -51,6 +87,14 @@ type spread struct {
 	minDomains int
 	drop       int      // index in class.drops, -1 when required
 	domains    []string // filled on first use
+}
+
+// hostSpread is a topology spread constraint over the host name. How far it goes
+// is one of the class's touches.
+type hostSpread struct {
+	group int
+	// relative: it is about the node with the fewest pods, and not about none.
+	relative bool
 }
 
 // bond is a pod affinity or anti-affinity over a key other than the host name.
@@ -65,7 +109,12 @@ func (g *group) matches(t *cluster.Template) bool {
 	if g.port != nil {
 		return slices.ContainsFunc(t.HostPorts, func(p cluster.HostPort) bool { return conflict(p, *g.port) })
 	}
-	return (g.namespaces == nil || g.namespaces[t.Namespace]) && g.selector.Matches(labels.Set(t.Labels))
+	for _, f := range g.finders {
+		if !f.finds(t) {
+			return false
+		}
+	}
+	return true
 }
 
 func conflict(a, b cluster.HostPort) bool {
@@ -74,8 +123,18 @@ func conflict(a, b cluster.HostPort) bool {
 
 func anyAddress(ip string) bool { return ip == "" || ip == "0.0.0.0" || ip == "::" }
 
+// selective reports whether some nodes with the group's key may not count.
+func (g *group) selective() bool {
+	return len(g.labelled) > 0 || g.nodes != nil || g.tolerations != nil
+}
+
 // counts reports whether pods on a node count, by the group's node policies.
 func (g *group) counts(n *node) bool {
+	for _, key := range g.labelled {
+		if _, ok := n.Labels[key]; !ok && (key != corev1.LabelHostname || n.hostLess()) {
+			return false
+		}
+	}
 	if g.nodes != nil && !slices.ContainsFunc(g.nodes, func(r match.Requirements) bool { _, ok := match.Node(r, n.Node); return ok }) {
 		return false
 	}
@@ -86,8 +145,14 @@ func (g *group) counts(n *node) bool {
 	return true
 }
 
-// countsPlan reports whether pods on a machine that will meet the requirements count.
-func (g *group) countsPlan(requires match.Requirements) bool {
+// countsPlan reports whether pods on a machine that will meet the requirements, in
+// the given domains, count.
+func (g *group) countsPlan(requires match.Requirements, at *spot) bool {
+	for _, key := range g.labelled {
+		if _, ok := at.value(key); !ok && key != corev1.LabelHostname {
+			return false
+		}
+	}
 	return g.nodes == nil || slices.ContainsFunc(g.nodes, func(r match.Requirements) bool {
 		_, bad := r.And(requires).Unmeetable()
 		return !bad
@@ -99,12 +164,10 @@ type groups struct {
 	list       []*group
 	byKey      map[string]int
 	namespaces []cluster.Namespace
-	// labelKeys are those that any selector looks at.
-	labelKeys map[string]bool
 }
 
 func newGroups(namespaces []cluster.Namespace) *groups {
-	return &groups{byKey: map[string]int{}, namespaces: namespaces, labelKeys: map[string]bool{}}
+	return &groups{byKey: map[string]int{}, namespaces: namespaces}
 }
 
 func (gs *groups) add(identity string, g *group) int {
@@ -113,7 +176,7 @@ func (gs *groups) add(identity string, g *group) int {
 	if !ok {
 		id = len(gs.list)
 		gs.byKey[identity] = id
-		g.count, g.repel = map[string]int64{}, map[string]int64{}
+		g.tally = newTally()
 		gs.list = append(gs.list, g)
 	}
 	return id
@@ -123,17 +186,31 @@ func (gs *groups) addPort(p cluster.HostPort) int {
 	return gs.add(fmt.Sprintf("port %s %s %d", p.IP, p.Protocol, p.Port), &group{key: corev1.LabelHostname, port: &p})
 }
 
-// addTerm registers the group that a pod affinity term speaks of.
-func (gs *groups) addTerm(t *cluster.Template, term *corev1.PodAffinityTerm) (int, error) {
+// addTerm registers the group that a pod affinity term speaks of: the pods that it
+// and the further terms find.
+func (gs *groups) addTerm(t *cluster.Template, term podTerm, further []podTerm) (int, error) {
+	g := &group{key: term.TopologyKey}
+	identity := map[string]bool{}
+	for _, of := range append([]podTerm{term}, further...) {
+		f, err := gs.finderOf(t, of.PodAffinityTerm)
+		if err != nil {
+			return 0, fmt.Errorf("pod affinity over %s: %w", of.TopologyKey, err)
+		}
+		if text := f.String(); !identity[text] {
+			identity[text] = true
+			g.finders = append(g.finders, f)
+		}
+	}
+	return gs.add(strings.Join(sortedKeys(identity), "\x01"), g), nil
+}
+
+func (gs *groups) finderOf(t *cluster.Template, term *corev1.PodAffinityTerm) (finder, error) {
 	selector, err := selectorFor(term.LabelSelector, t.Labels, term.MatchLabelKeys, term.MismatchLabelKeys)
 	if err != nil {
-		return 0, fmt.Errorf("pod affinity over %s: %w", term.TopologyKey, err)
+		return finder{}, err
 	}
 	namespaces, err := gs.namespacesOf(t, term)
-	if err != nil {
-		return 0, fmt.Errorf("pod affinity over %s: %w", term.TopologyKey, err)
-	}
-	return gs.add(describe(namespaces, selector), &group{key: term.TopologyKey, selector: selector, namespaces: namespaces}), nil
+	return finder{selector, namespaces}, err
 }
 
 func (gs *groups) namespacesOf(t *cluster.Template, term *corev1.PodAffinityTerm) (map[string]bool, error) {
@@ -165,22 +242,35 @@ func (gs *groups) addSpread(t *cluster.Template, c *corev1.TopologySpreadConstra
 	if err != nil {
 		return 0, fmt.Errorf("topology spread over %s: %w", c.TopologyKey, err)
 	}
-	g := &group{key: c.TopologyKey, selector: selector, namespaces: map[string]bool{t.Namespace: true}}
-	identity := describe(g.namespaces, selector)
+	if selector.Empty() {
+		selector = labels.Nothing() // kube-scheduler counts no pods for it, rather than all
+	}
+	f := finder{selector, map[string]bool{t.Namespace: true}}
+	g := &group{key: c.TopologyKey, finders: []finder{f}, labelled: furtherKeys(t, c)}
+	identity := []string{f.String(), strings.Join(g.labelled, ",")}
 	if c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor {
-		if g.nodes = withoutVolumes(t, places); g.nodes != nil {
-			var identitySb172 strings.Builder
-			for _, r := range g.nodes {
-				identitySb172.WriteString("\x00" + r.String())
-			}
-			identity += identitySb172.String()
+		g.nodes = withoutVolumes(t, places)
+		for _, r := range g.nodes {
+			identity = append(identity, r.String())
 		}
 	}
 	if c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor {
 		g.tolerations = append([]corev1.Toleration{}, t.Tolerations...)
-		identity += "\x00" + tolerationKey(t.Tolerations)
+		identity = append(identity, "\x01"+tolerationKey(t.Tolerations))
 	}
-	return gs.add(identity, g), nil
+	return gs.add(strings.Join(identity, "\x00"), g), nil
+}
+
+// furtherKeys lists the keys of the pod's other required spreads.
+func furtherKeys(t *cluster.Template, c *corev1.TopologySpreadConstraint) []string {
+	var out []string
+	for i := range t.Spread {
+		if s := &t.Spread[i]; s.WhenUnsatisfiable != corev1.ScheduleAnyway && s.TopologyKey != c.TopologyKey {
+			out = append(out, s.TopologyKey)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // withoutVolumes returns the requirements of the pod's own node selector and
@@ -228,11 +318,12 @@ func selectorFor(s *metav1.LabelSelector, own map[string]string, match, mismatch
 	return selector.Add(requirements...), nil
 }
 
-func describe(namespaces map[string]bool, selector labels.Selector) string {
-	if namespaces == nil {
-		return "*\x00" + selector.String()
+// String identifies what the finder finds.
+func (f finder) String() string {
+	if f.namespaces == nil {
+		return "*\x00" + f.selector.String()
 	}
-	return strings.Join(slices.Sorted(maps.Keys(namespaces)), ",") + "\x00" + selector.String()
+	return strings.Join(slices.Sorted(maps.Keys(f.namespaces)), ",") + "\x00" + f.selector.String()
 }
 
 func setOf(names []string) map[string]bool {

@@ -20,11 +20,12 @@ func (h hostState) get(group int) (count, limit int64) {
 }
 
 // room returns how many pods with the touches may be added, at most limit, so
-// that no group has more pods than any pod on the node stands.
+// that no group has more pods than any pod on the node stands, or than those that
+// are added may come to.
 func (h hostState) room(touches []touch, limit int64) int64 {
 	for _, t := range touches {
 		count, bound := h.get(t.group)
-		bound = min(bound, t.cap)
+		bound = min(bound, t.cap, t.entry)
 		switch {
 		case t.self > 0:
 			limit = min(limit, max(0, bound-count)/t.self)

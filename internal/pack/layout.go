@@ -15,12 +15,19 @@ const maxCandidateTypes = 60
 
 // layout renders the solution.
 func (s *solver) layout() *Layout {
-	out := &Layout{Places: s.places, LowerBound: s.lowerBound()}
+	out := &Layout{Places: s.places, LowerBound: s.lowerBound(), Machines: make([]Machine, 0, len(s.machines))}
 	s.sortMachines()
 	slack := s.slack()
+	known := map[*item]*Machine{} // by their content, which machines share
 	for i, m := range s.machines {
 		slices.Sort(m.pods)
-		out.Machines = append(out.Machines, s.render(m, slack))
+		if same, ok := known[&m.items[0]]; ok {
+			out.Machines = append(out.Machines, *same)
+			out.Machines[i].Pods = m.pods
+		} else {
+			out.Machines = append(out.Machines, s.render(m, slack))
+			known[&m.items[0]] = &out.Machines[i]
+		}
 		for _, pod := range m.pods {
 			s.places[pod].Machine = i
 		}
@@ -133,7 +140,22 @@ func (s *solver) render(m *machine, slack budget) Machine {
 // candidates ranks the offerings that can take the machine's content by price.
 // Spot offerings that cost more than the cheapest on-demand one are left out.
 func (s *solver) candidates(m *machine, slack []int64) []offer.Candidate {
-	var out []offer.Candidate
+	columns := s.able(m, slack)
+	// The planned offering goes in front of others of the same price.
+	i := slices.Index(columns, m.column)
+	columns = slices.Insert(slices.Delete(columns, i, i+1), 0, m.column)
+	out := make([]offer.Candidate, len(columns))
+	for i, k := range columns {
+		col := &s.columns[k]
+		out[i] = offer.Candidate{InstanceType: col.typ.Name, Zone: col.offering.Zone, CapacityType: col.offering.CapacityType, Price: col.offering.Price}
+	}
+	s.scratch = columns
+	return out
+}
+
+// able lists the columns that can take the machine's content, the cheapest first.
+func (s *solver) able(m *machine, slack []int64) []int {
+	out := s.scratch[:0]
 	types, count := make([]bool, len(m.seller.Types)), 0 // by rank
 	onDemand := int64(math.MaxInt64)
 	planned := &s.columns[m.column]
@@ -143,34 +165,22 @@ func (s *solver) candidates(m *machine, slack []int64) []offer.Candidate {
 	}
 	for k := first; k < m.seller.columns[1]; k++ {
 		col := &s.columns[k]
-		if k != m.column && (!s.holds(k, m) || !s.sameDaemons(k, m.column, m) || !within(col, planned, slack)) {
+		if count == maxCandidateTypes && !types[col.rank] || col.offering.CapacityType == api.CapacitySpot && col.price > onDemand {
 			continue
 		}
-		if col.offering.CapacityType == api.CapacitySpot && col.price > onDemand {
+		if k != m.column && (!s.holds(k, m) || !within(col, planned, slack) || !s.sameFooting(k, m)) {
 			continue
 		}
 		if !types[col.rank] {
-			if count == maxCandidateTypes {
-				continue
-			}
 			types[col.rank] = true
 			count++
 		}
 		if col.offering.CapacityType == api.CapacityOnDemand {
 			onDemand = min(onDemand, col.price)
 		}
-		out = append(out, offer.Candidate{InstanceType: col.typ.Name, Zone: col.offering.Zone, CapacityType: col.offering.CapacityType, Price: col.offering.Price})
+		out = append(out, k)
 	}
-	return moveFirst(out, planned)
-}
-
-// moveFirst puts the planned offering in front of others of the same price.
-func moveFirst(list []offer.Candidate, planned *column) []offer.Candidate {
-	i := slices.IndexFunc(list, func(c offer.Candidate) bool {
-		return c.InstanceType == planned.typ.Name && c.Zone == planned.offering.Zone && c.CapacityType == planned.offering.CapacityType
-	})
-	first := list[i]
-	return slices.Insert(slices.Delete(list, i, i+1), 0, first)
+	return out
 }
 
 // within reports whether buying the column instead of the planned one keeps the
@@ -187,10 +197,14 @@ func within(col, planned *column, slack []int64) bool {
 // labels returns what the machine's requirements say about labels beyond those
 // that follow from the offering that is bought.
 func (s *solver) labels(m *machine) map[string]string {
+	return s.chosenLabels(m.column, m.residual)
+}
+
+func (s *solver) chosenLabels(column, residual int) map[string]string {
 	out := map[string]string{}
-	for _, q := range s.residuals[m.residual] {
+	for _, q := range s.residuals[residual] {
 		set := q.Set
-		if values, ok := s.columns[m.column].typ.Labels[q.Key]; ok {
+		if values, ok := s.columns[column].typ.Labels[q.Key]; ok {
 			for _, v := range values {
 				if set.Has(v) {
 					out[q.Key] = v

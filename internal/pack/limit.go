@@ -1,5 +1,7 @@
 package pack
 
+import "github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+
 // budget is what a seller's limits still allow, by resource.
 type budget [][]int64
 
@@ -33,7 +35,7 @@ func (b budget) affords(c *column, limit int64) int64 {
 	if left == nil {
 		return limit
 	}
-	return copies(c.capacity, left, limit)
+	return amount.Copies(c.capacity, left, limit)
 }
 
 func (b budget) spend(c *column, n int64) {

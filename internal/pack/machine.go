@@ -98,7 +98,7 @@ func (s *solver) holds(column int, m *machine) bool {
 // limit are left out.
 func (s *solver) shrink(m *machine, within func(*column) bool) {
 	for k := m.seller.columns[0]; k < m.column; k++ { // columns are sorted by price
-		if m.mask.has(k) && s.holds(k, m) && within(&s.columns[k]) && s.sameDaemons(k, m.column, m) {
+		if m.mask.has(k) && s.holds(k, m) && within(&s.columns[k]) && s.sameDaemons(k, m.column) {
 			m.column = k
 			return
 		}
@@ -107,6 +107,11 @@ func (s *solver) shrink(m *machine, within func(*column) bool) {
 
 // sameDaemons reports whether the content may move between columns as far as
 // constraints with DaemonSet pods go.
-func (s *solver) sameDaemons(to, from int, m *machine) bool {
-	return len(m.host) == 0 || slices.Equal(s.columns[to].daemons, s.columns[from].daemons)
+func (s *solver) sameDaemons(to, from int) bool {
+	social := func(i int) bool {
+		d := &s.daemons[i]
+		return len(d.host)+len(d.member)+len(d.repels) > 0
+	}
+	a, b := s.columns[to].daemons, s.columns[from].daemons
+	return slices.Equal(a, b) || !slices.ContainsFunc(a, social) && !slices.ContainsFunc(b, social)
 }

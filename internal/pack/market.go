@@ -60,11 +60,11 @@ func newSeller(p *Provisioner, index int) *seller {
 	return s
 }
 
-// columnsOf lists what the seller's own requirements allow. Overridable keys are
+// appendColumns adds what the seller's own requirements allow. Overridable keys are
 // left to the pods' requirements.
-func (s *seller) columnsOf(sp *space) []column {
+func (s *seller) appendColumns(columns []column, sp *space) []column {
 	if s.Closed != "" || s.Spec.DeletionTimestamp != nil {
-		return nil
+		return columns
 	}
 	var own match.Requirements
 	for _, q := range s.has {
@@ -72,23 +72,59 @@ func (s *seller) columnsOf(sp *space) []column {
 			own = append(own, q)
 		}
 	}
-	var out []column
-	allows := offeringTest(own)
 	ranks := ranksOf(s.Types)
+	sold := s.sold(own, ranks)
+	models := make([]column, len(s.Types)) // by rank
+	columns = slices.Grow(columns, len(sold))
+	for _, item := range sold {
+		c := &models[item.rank]
+		if c.typ == nil {
+			t := &s.Types[item.typ]
+			*c = column{provisioner: s.index, typ: t, rank: item.rank, capacity: sp.vector(t.Capacity), room: sp.roomOf(t), special: special(t)}
+		}
+		c.offering = &c.typ.Offerings[item.offering]
+		c.price = item.price
+		columns = append(columns, *c)
+	}
+	return columns
+}
+
+// sale is one thing that a seller sells.
+type sale struct {
+	price               int64
+	rank, typ, offering int // of the type: its rank and index; index of the offering
+}
+
+// sold lists what the seller's own requirements allow by price, then by the rank of
+// the type, then in the order of its offerings.
+func (s *seller) sold(own match.Requirements, ranks []int) []sale {
+	count := 0
+	for i := range s.Types {
+		count += len(s.Types[i].Offerings)
+	}
+	out := make([]sale, 0, count)
+	allows := offeringTest(own)
 	for i := range s.Types {
 		t := &s.Types[i]
 		if _, ok := typeAllows(own, t); !ok {
 			continue
 		}
-		capacity, room, special := sp.vector(t.Capacity), sp.roomOf(t), special(t)
 		for j := range t.Offerings {
-			o := &t.Offerings[j]
-			if o.Unavailable == "" && allows(o) {
-				out = append(out, column{provisioner: s.index, typ: t, rank: ranks[i], offering: o, price: int64(o.Price), capacity: capacity, room: room, special: special})
+			if o := &t.Offerings[j]; o.Unavailable == "" && allows(o) {
+				out = append(out, sale{int64(o.Price), ranks[i], i, j})
 			}
 		}
 	}
-	return sortedColumns(out)
+	slices.SortFunc(out, func(a, b sale) int {
+		if a.price != b.price {
+			return cmp.Compare(a.price, b.price)
+		}
+		if a.rank != b.rank {
+			return a.rank - b.rank
+		}
+		return a.offering - b.offering
+	})
+	return out
 }
 
 // roomOf returns what a machine of the type has for pods.
@@ -101,29 +137,6 @@ func (s *space) roomOf(t *offer.InstanceType) []int64 {
 		}
 	}
 	return room
-}
-
-// sortedColumns sorts by price, then by the rank of the type, zone and capacity type.
-func sortedColumns(list []column) []column {
-	order := make([]int32, len(list))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(i, j int32) int {
-		a, b := &list[i], &list[j]
-		if a.price != b.price {
-			return cmp.Compare(a.price, b.price)
-		}
-		if a.rank != b.rank {
-			return cmp.Compare(a.rank, b.rank)
-		}
-		return cmp.Or(strings.Compare(a.offering.Zone, b.offering.Zone), strings.Compare(a.offering.CapacityType, b.offering.CapacityType))
-	})
-	out := make([]column, len(list))
-	for at, i := range order {
-		out[at] = list[i]
-	}
-	return out
 }
 
 // ranksOf numbers the types in the order in which they are preferred at the same

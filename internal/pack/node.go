@@ -20,29 +20,36 @@ type node struct {
 
 // usable reports whether a node is room for pods. A foreign node that is not
 // ready may be dead; ours are replaced when they do not come up.
-func usable(n *cluster.Node, leaving map[string]bool) bool {
-	return !leaving[n.Name] && !n.Deleting && !n.Unschedulable && (n.Ready || n.Provisioner != "")
+func usable(n *cluster.Node) bool {
+	return !n.Unschedulable && (n.Ready || n.Provisioner != "")
 }
 
-// newNodes lists the usable nodes in the order in which they are filled: those
-// that have been up before those that have not, then by name.
-func (s *solver) newNodes() []*node {
+// findNodes lists the usable nodes in the order in which they are filled: those
+// that have been up before those that have not, then by name; and the others that
+// stay, of which only the pods matter.
+func (s *solver) findNodes() {
 	startup := map[string][]corev1.Taint{}
 	for _, p := range s.sellers {
 		startup[p.Spec.Name] = p.Spec.Spec.StartupTaints
 	}
-	var out []*node
 	for i := range s.problem.Snapshot.Nodes {
 		n := &s.problem.Snapshot.Nodes[i]
-		if usable(n, s.problem.Leaving) {
-			out = append(out, &node{Node: n, Taints: match.Lasting(n.Taints, startup[n.Provisioner], n.Initialized), free: s.nodeRoom(n)})
+		switch {
+		case s.problem.Leaving[n.Name] || n.Deleting:
+		case usable(n):
+			s.nodes = append(s.nodes, &node{Node: n, Taints: match.Lasting(n.Taints, startup[n.Provisioner], n.Initialized), free: s.nodeRoom(n)})
+		default:
+			s.closed = append(s.closed, &node{Node: n, Taints: n.Taints, free: s.nodeRoom(n)})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *node) int {
+	slices.SortStableFunc(s.nodes, func(a, b *node) int {
 		return cmp.Or(cmpBool(b.Initialized, a.Initialized), cmp.Compare(a.Name, b.Name))
 	})
-	return out
 }
+
+// hostLess reports whether the node has no host name label, so that nothing can be
+// spread over or follow others by it. Machines that are planned will have one.
+func (n *node) hostLess() bool { return n.Name != "" && n.Labels[corev1.LabelHostname] == "" }
 
 func (s *solver) nodeRoom(n *cluster.Node) []int64 {
 	free := s.space.vector(n.Allocatable)
@@ -61,8 +68,9 @@ func (s *solver) nodeRoom(n *cluster.Node) []int64 {
 // occupy takes the room that running pods use, and counts them where
 // constraints look at them.
 func (s *solver) occupy() {
-	byName := make(map[string]*node, len(s.nodes))
-	for _, n := range s.nodes {
+	nodes := slices.Concat(s.nodes, s.closed)
+	byName := make(map[string]*node, len(nodes))
+	for _, n := range nodes {
 		byName[n.Name] = n
 	}
 	daemons := map[*node]map[string]bool{}
@@ -83,7 +91,7 @@ func (s *solver) occupy() {
 			s.count(n, s.running[p.Template])
 		}
 	}
-	for _, n := range s.nodes {
+	for _, n := range nodes {
 		s.expectDaemons(n, daemons[n])
 	}
 }
@@ -91,14 +99,16 @@ func (s *solver) occupy() {
 // count adds a running pod to the groups that it belongs to or repels.
 func (s *solver) count(n *node, r *runner) {
 	n.host = n.host.plus(r.host, 1)
-	for _, t := range r.host {
-		s.groups.list[t.group].total += t.self
+	if !n.hostLess() {
+		for _, t := range r.host {
+			s.groups.list[t.group].total += t.self
+		}
 	}
 	for _, id := range r.member {
 		g := s.groups.list[id]
-		g.total++
 		if value, ok := n.Labels[g.key]; ok && g.counts(n) {
 			g.count[value]++
+			g.total++
 		}
 	}
 	for _, id := range r.repels {
@@ -117,7 +127,7 @@ func (s *solver) expectDaemons(n *node, there map[string]bool) {
 			continue
 		}
 		addTimes(n.free, d.need, -1)
-		n.host = n.host.plus(d.host, 1)
+		s.count(n, d.runner)
 	}
 }
 

@@ -17,22 +17,13 @@ type options struct {
 	honour      bool // PreferNoSchedule taints keep the pod away
 
 	columns bitset
-	list    []int // the same columns, made when asked for
-	special bool  // asks for special types
+	special bool // asks for special types
 	// residual, by seller: what the machine's labels must be beyond what the
 	// column says. Not meaningful where miss says that the seller is excluded.
 	residual []int
 	miss     []match.Miss
 	nodes    []int8 // by node: 0 not looked at, 1 matches, -1 does not
 	id       int
-}
-
-// listed returns the columns as a list, which is quicker to go through.
-func (o *options) listed() []int {
-	if o.list == nil {
-		o.list = slices.Collect(o.columns.all)
-	}
-	return o.list
 }
 
 // optionsFor returns the options of the requirements, made once.
@@ -99,48 +90,6 @@ func (s *solver) choose(o *options, p *seller) match.Miss {
 		return match.Miss{}
 	}
 	return nearestColumn(p, combined)
-}
-
-// nearestColumn says which requirement leaves the seller without a column.
-func nearestColumn(p *seller, combined match.Requirements) match.Miss {
-	if len(p.Types) == 0 {
-		return match.Miss{Kind: match.Offering, Want: "any instance type"}
-	}
-	var missing match.Requirement
-	var right []int
-	for i := range p.Types {
-		q, ok := typeAllows(combined, &p.Types[i])
-		if ok {
-			right = append(right, i)
-		} else if missing.Key == "" {
-			missing = q
-		}
-	}
-	if len(right) == 0 {
-		return match.Miss{Kind: match.TypeLabel, Key: missing.Key, Want: missing.Set.String()}
-	}
-	for _, i := range right {
-		t := &p.Types[i]
-		for j := range t.Offerings {
-			if offeringAllows(combined, &t.Offerings[j]) {
-				return match.Miss{Kind: match.Unavailable, Want: t.Name + " in " + t.Offerings[j].Zone + " (" + t.Offerings[j].CapacityType + "): " + t.Offerings[j].Unavailable}
-			}
-		}
-	}
-	return match.Miss{Kind: match.Offering, Want: offeringText(combined)}
-}
-
-func offeringText(r match.Requirements) string {
-	text := ""
-	for _, q := range r {
-		if ofOffering(q.Key) {
-			if text != "" {
-				text += " and "
-			}
-			text += q.Key + " " + q.Set.String()
-		}
-	}
-	return text
 }
 
 // residualOf keeps what the column alone does not settle: labels of the user's

@@ -5,7 +5,18 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
+
+func duals(demand []float64, room [][]float64, price []float64) []float64 {
+	var t tableau
+	t.reset(len(demand))
+	for i := range room {
+		copy(t.add(price[i]), room[i])
+	}
+	return t.solve(demand)
+}
 
 func TestDuals(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -63,10 +74,10 @@ func TestDualsAreFeasible(t *testing.T) {
 }
 
 func TestHostState(t *testing.T) {
-	alone := []touch{{group: 0, self: 1, cap: 1}}
-	three := []touch{{group: 0, self: 1, cap: 3}}
-	member := []touch{{group: 0, self: 1, cap: unbounded}}
-	stranger := []touch{{group: 0, cap: 0}}
+	alone := []touch{{group: 0, self: 1, cap: 1, entry: 1}}
+	three := []touch{{group: 0, self: 1, cap: 3, entry: 3}}
+	member := []touch{{group: 0, self: 1, cap: unbounded, entry: unbounded}}
+	stranger := []touch{{group: 0, cap: 0, entry: unbounded}}
 	for name, c := range map[string]struct {
 		there, comes []touch
 		want         int64
@@ -97,7 +108,7 @@ func TestCopies(t *testing.T) {
 		"none":                         {[]int64{2, 3}, []int64{1, 100}, 0},
 		"at most the limit":            {[]int64{1, 1}, []int64{100, 100}, 9},
 	} {
-		if got := copies(c.need, c.room, 9); got != c.want {
+		if got := amount.Copies(c.need, c.room, 9); got != c.want {
 			t.Errorf("%s: got %d, want %d", name, got, c.want)
 		}
 	}
@@ -140,52 +151,4 @@ func TestUsableRoomIsWholeGrains(t *testing.T) {
 	if got := d.usable(1999, 1); got != 0 {
 		t.Errorf("got %d of a resource that nobody needs", got)
 	}
-}
-
-func TestCeiling(t *testing.T) {
-	for name, c := range map[string]struct {
-		worth []float64
-		need  [][]float64
-		room  []float64
-		want  float64
-	}{
-		"one class":               {[]float64{2}, [][]float64{{0.25}}, []float64{1}, 8},
-		"the scarcest decides":    {[]float64{1}, [][]float64{{0.25}, {0.5}}, []float64{1, 1}, 2},
-		"two that complement":     {[]float64{1, 1}, [][]float64{{0.5, 0.1}, {0.1, 0.5}}, []float64{1, 1}, 10.0 / 3},
-		"a worth without a need":  {[]float64{1}, [][]float64{{0}}, []float64{1}, math.Inf(1)},
-		"nothing is worth naught": {[]float64{0}, [][]float64{{0.5}}, []float64{1}, 0},
-	} {
-		if got := ceiling(c.worth, c.need, c.room); math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("%s: got %v, want %v", name, got, c.want)
-		}
-	}
-}
-
-func TestCeilingIsAbovePatterns(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		classes, resources := rapid.IntRange(1, 6).Draw(r, "classes"), rapid.IntRange(1, 3).Draw(r, "resources")
-		worth := rapid.SliceOfN(rapid.Float64Range(0.1, 10), classes, classes).Draw(r, "worth")
-		need, room := make([][]float64, resources), make([]float64, resources)
-		for k := range need {
-			need[k], room[k] = rapid.SliceOfN(rapid.Float64Range(0.05, 1), classes, classes).Draw(r, "need"), 1
-		}
-		got := ceiling(worth, need, room)
-		left, held := append([]float64(nil), room...), 0.0
-		for _, c := range rapid.SliceOf(rapid.IntRange(0, classes-1)).Draw(r, "pattern") {
-			fits := true
-			for k := range left {
-				fits = fits && need[k][c] <= left[k]
-			}
-			if !fits {
-				continue
-			}
-			held += worth[c]
-			for k := range left {
-				left[k] -= need[k][c]
-			}
-		}
-		if held > got*(1+1e-9) {
-			r.Fatalf("a machine holds loads of worth %v, more than %v", held, got)
-		}
-	})
 }

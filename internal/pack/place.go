@@ -1,14 +1,23 @@
 package pack
 
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+)
+
 // lot is a number of equal loads that machines are to be bought for, under the
 // same requirements. A load is one pod, or several that must share a node.
 type lot struct {
-	parts []part
-	opt   *options // with the domain that was chosen, if any
-	at    *spot    // that domain, or nil
-	n     int64    // loads left to buy for
-	mask  bitset   // columns that allow and hold a load
-	index int      // within the cover that is being made
+	parts  []part
+	opt    *options // with the domain that was chosen, if any
+	at     *spot    // that domain, or nil
+	n      int64    // loads left to buy for
+	mask   bitset   // columns that allow and hold a load
+	lent   []int    // groups counted by domain of which a DaemonSet puts a pod on all of them
+	index  int      // within the cover that is being made
+	choice int      // how many columns its requirements allow
+	worth  float64  // of a load, where a mix of machines was looked for
 
 	// Of one load:
 	need []int64
@@ -37,6 +46,9 @@ func (s *solver) fill(c *class, o *options, level int) {
 
 // roomOn returns how many pods of the class the node can take, at most limit.
 func (s *solver) roomOn(c *class, o *options, i int, limit int64) int64 {
+	if len(c.follows)+len(c.apart) > 0 && s.nodes[i].hostLess() {
+		return 0
+	}
 	for _, f := range c.follows {
 		if count, _ := s.nodes[i].host.get(f.group); count == 0 {
 			return 0
@@ -49,7 +61,7 @@ func (s *solver) roomOn(c *class, o *options, i int, limit int64) int64 {
 // node with.
 func (s *solver) roomAlone(c *class, o *options, i int, limit int64) int64 {
 	n := s.nodes[i]
-	k := copies(c.need, n.free, limit)
+	k := amount.Copies(c.need, n.free, limit)
 	if k == 0 || !s.matches(o, i) {
 		return 0
 	}
@@ -61,16 +73,18 @@ func (s *solver) put(c *class, n *node, level int, k int64) {
 	addTimes(n.free, c.need, -k)
 	n.host = n.host.plus(c.host, k)
 	given := c.givenUp(level)
-	s.join(c, k)
-	pods := c.take(k)
+	if !n.hostLess() {
+		s.join(c, k)
+	}
+	pods := slices.Clone(c.take(k))
 	s.onNodes = append(s.onNodes, nodePlacement{placement{class: c, level: level, n: k}, n, pods})
 	for _, pod := range pods {
 		s.places[pod] = Place{Node: n.Name, Machine: -1, GivenUp: given}
 	}
 }
 
-// open returns how many pods have neither a place nor a lot.
-func (c *class) open() int64 { return c.left - c.booked }
+// open returns how many pods have neither a place nor a lot, and may have one.
+func (c *class) open() int64 { return c.left - c.booked - c.held }
 
 // take removes k pods from those that have no place yet.
 func (c *class) take(k int64) []int {
@@ -90,38 +104,8 @@ func (s *solver) join(c *class, k int64) {
 func (s *solver) lotFor(c *class, level int, o *options) (*lot, bool) {
 	l := &lot{parts: []part{{class: c, level: level, n: 1}}, opt: o, need: c.need, host: c.host, size: c.size}
 	l.mask = s.fitting(c.need, c.host, c.devices, o)
+	s.mindDaemons(l, c)
 	return l, !l.mask.empty()
-}
-
-// fitting returns the columns of the options that hold a load. Special types are
-// left out unless they were asked for or nothing else fits.
-func (s *solver) fitting(need []int64, host []touch, devices bool, o *options) bitset {
-	const unknown, yes, no = 0, 1, 2
-	holds := make([]uint8, len(s.shapes))
-	all := newBitset(len(s.columns))
-	plain := newBitset(len(s.columns))
-	some := false
-	for _, k := range o.listed() {
-		col := &s.columns[k]
-		if holds[col.shape] == unknown {
-			holds[col.shape] = no
-			if fits(need, col.room) && (len(host) == 0 || s.daemonHost(col).room(host, 1) > 0) && s.leavesChoice(o.residual[col.provisioner], col) {
-				holds[col.shape] = yes
-			}
-		}
-		if holds[col.shape] != yes {
-			continue
-		}
-		all.add(k)
-		if !col.special {
-			plain.add(k)
-			some = true
-		}
-	}
-	if some && !o.special && !devices {
-		return plain
-	}
-	return all
 }
 
 // place finds places for the pods of a class at a level: on nodes that exist,
@@ -136,7 +120,7 @@ func (s *solver) place(c *class, level int) []*lot {
 		return s.placeByDomain(c, o, level)
 	}
 	s.fill(c, o, level)
-	if c.open() == 0 || len(c.follows) > 0 {
+	if c.open() == 0 {
 		return nil
 	}
 	l, ok := s.lotFor(c, level, o)

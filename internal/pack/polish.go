@@ -3,6 +3,7 @@ package pack
 import (
 	"cmp"
 	"slices"
+	"sort"
 )
 
 // How many lots are looked at for exchanges, and how many exchanges are made in
@@ -12,16 +13,22 @@ const (
 	maxExchanges   = 24
 )
 
-// leastGain is the part of a machine's price that an exchange has to be worth.
-const leastGain = 1e-5
+const (
+	// leastGain is the part of a machine's price that an exchange has to be worth.
+	leastGain = 1e-5
+	// tidy is the part of a machine's price that room may be worth that is left.
+	tidy = 1e-3
+)
 
 // sample lists lots for exchanges, the most worth first: all where there are few,
 // else some of every size.
 func (c *cover) sample() {
-	c.window = c.window[:0]
+	c.window, c.dearest = c.window[:0], 0
 	n := min(len(c.order), exchangeWindow)
 	for w := range n {
-		c.window = append(c.window, c.order[w*len(c.order)/n])
+		i := c.order[w*len(c.order)/n]
+		c.window = append(c.window, i)
+		c.dearest = max(c.dearest, c.scale[i])
 	}
 	slices.SortStableFunc(c.window, func(a, b int) int { return cmp.Compare(c.worth[b], c.worth[a]) })
 }
@@ -37,6 +44,9 @@ func (c *cover) polish(m *machine, seed int) {
 	least := leastGain * float64(c.costOf(m))
 	changed := false
 	for range maxExchanges {
+		if c.wasted(m) < tidy*float64(c.costOf(m)) {
+			break
+		}
 		out, in := c.bestExchange(m, seed, least)
 		if in < 0 {
 			break
@@ -67,7 +77,7 @@ func (c *cover) bestExchange(m *machine, seed int, gain float64) (out, in int) {
 		for r, v := range it.lot.need {
 			c.spare[r] = room[r] - m.used[r] + v
 		}
-		for _, i := range c.window {
+		for _, i := range c.window[c.firstWithin(c.dearest*worthOfVector(c.spare, c.unit)):] {
 			more := c.worth[i] - c.worth[it.lot.index]
 			if more <= gain {
 				break // sorted by worth
@@ -79,6 +89,16 @@ func (c *cover) bestExchange(m *machine, seed int, gain float64) (out, in int) {
 		}
 	}
 	return out, in
+}
+
+// wasted returns what the machine costs beyond what its content is worth.
+func (c *cover) wasted(m *machine) float64 { return float64(c.costOf(m)) - c.worthOfItems(m) }
+
+// firstWithin returns the place in the window of the first lot that is worth no more
+// than the room: a load needs what it is worth.
+func (c *cover) firstWithin(worth float64) int {
+	worth *= 1 + 1e-9
+	return sort.Search(len(c.window), func(w int) bool { return c.worth[c.window[w]] <= worth })
 }
 
 // joins reports whether the lot may be on the machine, room apart.

@@ -70,7 +70,7 @@ type Place struct {
 // Placed reports whether there is a place.
 func (p *Place) Placed() bool { return p.Node != "" || p.Machine >= 0 }
 
-// Machine is to be bought.
+// Machine is to be bought. Machines with the same content share all but the pods.
 type Machine struct {
 	Provisioner int // index of Problem.Provisioners
 	// Pods are indices of Problem.Pods, ascending.

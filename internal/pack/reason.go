@@ -17,40 +17,96 @@ func (s *solver) diagnose(c *class) string {
 	}
 	requires, honour := c.requires(c.level)
 	if key, bad := requires.Unmeetable(); bad {
-		return fmt.Sprintf("the pod's own requirements on %s contradict each other", key)
+		who := "the pod's own requirements"
+		if len(c.template.Claims) > 0 {
+			who += " and those of its volumes"
+		}
+		return fmt.Sprintf("%s on %s contradict each other", who, key)
 	}
 	o := s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour)
-	texts := map[string][]string{}
-	kinds := map[string]match.Kind{}
+	return s.misses(c, o).sentence(len(s.sellers))
+}
+
+// misses are why the Provisioners do not serve a class, by text.
+type misses map[string]*missed
+
+// missed is a miss with the Provisioners that it is true of.
+type missed struct {
+	match.Miss
+	text  string
+	names []string
+}
+
+func (s *solver) misses(c *class, o *options) misses {
+	out := misses{}
 	for i, p := range s.sellers {
 		miss := o.miss[i]
 		if !miss.Missed() {
 			miss = s.whyNot(c, o, p)
 		}
 		text := miss.String()
-		texts[text] = append(texts[text], p.Spec.Name)
-		kinds[text] = miss.Kind
+		if miss.AboutLabel() && len(c.template.Claims) > 0 && !match.AsksFor(c.template, miss.Key) {
+			text += ", which its volumes ask for"
+		}
+		if out[text] == nil {
+			out[text] = &missed{Miss: miss, text: text}
+		}
+		out[text].names = append(out[text].names, p.Spec.Name)
 	}
-	order := sortedKeys(texts)
-	slices.SortStableFunc(order, func(a, b string) int { return int(kinds[a]) - int(kinds[b]) })
-	parts := make([]string, len(order))
-	for i, text := range order {
-		parts[i] = subject(texts[text], len(s.sellers), kinds[text]) + text
+	return out
+}
+
+// maxMisses is how many different reasons a sentence tells apart.
+const maxMisses = 4
+
+// sentence tells the reasons one after the other, the nearest miss last.
+func (ms misses) sentence(of int) string {
+	order := sortedKeys(ms)
+	slices.SortStableFunc(order, func(a, b string) int { return int(ms[a].Kind) - int(ms[b].Kind) })
+	var parts []string
+	if far := len(order) - maxMisses; far > 0 {
+		n := 0
+		for _, text := range order[:far] {
+			n += len(ms[text].names)
+		}
+		parts = append(parts, fmt.Sprintf("%d of %d provisioners do not fit for other reasons", n, of))
+		order = order[far:]
+	}
+	for _, text := range order {
+		parts = append(parts, ms[text].sentence(of))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// subject names who misses: one by name, several by number.
-func subject(names []string, of int, kind match.Kind) string {
-	switch {
-	case kind >= match.Topology || kind == match.Unsupported || kind == match.Port:
-		return ""
-	case len(names) == 1:
-		return "provisioner " + names[0] + " "
-	case len(names) == of:
-		return fmt.Sprintf("each of the %d provisioners ", of)
+// sentence says who misses, one by name and several by number, and what.
+func (m *missed) sentence(of int) string {
+	text := m.text
+	switch n := len(m.names); {
+	case m.Kind >= match.Topology || m.Kind == match.Unsupported || m.Kind == match.Port:
+		return text
+	case n == 1:
+		return "provisioner " + m.names[0] + " " + text
+	case m.Kind == match.Taint:
+		return m.who(of) + " excluded by taint " + m.Key
+	case n == of:
+		return fmt.Sprintf("each of the %d provisioners %s", of, text)
+	default:
+		return m.who(of) + ": each " + text
 	}
-	return fmt.Sprintf("%d of %d provisioners (%s): each ", len(names), of, strings.Join(names, ", "))
+}
+
+// maxNames is how many Provisioners are named where several miss alike.
+const maxNames = 5
+
+func (m *missed) who(of int) string {
+	if len(m.names) == of {
+		return fmt.Sprintf("all %d provisioners", of)
+	}
+	names := m.names
+	if len(names) > maxNames {
+		names = append(slices.Clone(names[:maxNames]), "…")
+	}
+	return fmt.Sprintf("%d of %d provisioners (%s)", len(m.names), of, strings.Join(names, ", "))
 }
 
 // whyNot says why no column of a seller that has the right ones was bought.
@@ -72,7 +128,7 @@ func (s *solver) whyNot(c *class, o *options, p *seller) match.Miss {
 		}
 	}
 	if !held {
-		return s.resourceMiss(c, o, p, short)
+		return s.resourceMiss(c, o, p, largest, short)
 	}
 	if s.fittingOf(c, o, p).empty() {
 		return match.Miss{Kind: match.Port, Want: "a DaemonSet keeps the pod from every node: it takes the same host port or repels the pod"}
@@ -103,27 +159,36 @@ func worstLack(need, room []int64) (resource int, by int64) {
 	return resource, by
 }
 
-func (s *solver) resourceMiss(c *class, o *options, p *seller, r int) match.Miss {
+// resourceMiss says which resource no type of the seller has enough of or, where
+// each alone could be had, what the type has that lacks the least.
+func (s *solver) resourceMiss(c *class, o *options, p *seller, nearest *column, r int) match.Miss {
+	name := s.space.names[r]
 	most, whole := int64(0), int64(0)
 	for k := range o.columns.all {
 		if k >= p.columns[0] && k < p.columns[1] {
 			most = max(most, s.columns[k].room[r])
-			whole = max(whole, s.columns[k].typ.Allocatable()[s.space.names[r]])
+			whole = max(whole, s.columns[k].typ.Allocatable()[name])
 		}
 	}
-	m := match.Miss{Kind: match.Resource, Key: s.space.names[r], Want: quantity(s.space.names[r], c.need[r]), Have: quantity(s.space.names[r], most)}
-	if most < c.need[r] && whole >= c.need[r] {
-		m.Have += " once DaemonSets run"
-	}
 	if most >= c.need[r] {
-		m.Have += ", but then lacks another resource"
+		return match.Miss{Kind: match.Resource, Key: name, Want: s.phrase(c.need, c.need), Have: s.phrase(nearest.room, c.need), Hint: nearest.typ.Name}
+	}
+	m := match.Miss{Kind: match.Resource, Key: name, Want: amount.Phrase(name, c.need[r]), Have: amount.Text(name, most)}
+	if whole >= c.need[r] {
+		m.Have += " once DaemonSets run"
 	}
 	return m
 }
 
-func quantity(name string, v int64) string {
-	q := amount.Quantity(name, v)
-	return q.String()
+// phrase spells the amounts of the resources that are asked for.
+func (s *solver) phrase(v, asked []int64) string {
+	var parts []string
+	for r, name := range s.space.names {
+		if asked[r] > 0 && name != amount.Pods && !strings.HasPrefix(name, attachPrefix) {
+			parts = append(parts, amount.Phrase(name, v[r]))
+		}
+	}
+	return strings.Join(parts, " and ")
 }
 
 func (s *solver) limitMiss(c *class, o *options, p *seller) match.Miss {
@@ -132,7 +197,7 @@ func (s *solver) limitMiss(c *class, o *options, p *seller) match.Miss {
 		return match.Miss{}
 	}
 	for k := range s.fittingOf(c, o, p).all {
-		if copies(s.columns[k].capacity, left, 1) > 0 {
+		if amount.Copies(s.columns[k].capacity, left, 1) > 0 {
 			return match.Miss{}
 		}
 	}
@@ -146,42 +211,11 @@ func (s *solver) limitMiss(c *class, o *options, p *seller) match.Miss {
 			least = min(least, s.columns[k].capacity[r])
 		}
 		if least > left[r] {
-			return match.Miss{Kind: match.Limit, Key: name, Want: quantity(name, limit), Have: quantity(name, limit-left[r])}
-		}
-	}
-	return match.Miss{Kind: match.Limit, Key: "resources", Want: "all", Have: "too many together"}
-}
-
-// topologyText says which constraint on other pods leaves no domain.
-func (s *solver) topologyText(c *class) string {
-	for _, f := range c.follows {
-		if s.groups.list[f.group].total == 0 {
-			return "pod affinity over " + s.groups.list[f.group].key + ": no node has a pod that it asks for and room for this one"
-		}
-	}
-	for _, b := range c.attracts {
-		if g := s.groups.list[b.group]; b.drop < 0 && g.total == 0 && !b.self {
-			return "pod affinity over " + g.key + ": no pod that it asks for has a place"
-		}
-	}
-	var keys []string
-	for i := range c.spreads {
-		keys = append(keys, "topology spread over "+s.groups.list[c.spreads[i].group].key)
-	}
-	for _, b := range c.attracts {
-		keys = append(keys, "pod affinity over "+s.groups.list[b.group].key)
-	}
-	for _, b := range c.repels {
-		keys = append(keys, "pod anti-affinity over "+s.groups.list[b.group].key)
-	}
-	if len(keys) == 0 {
-		for _, id := range c.member {
-			if g := s.groups.list[id]; len(g.repel) > 0 {
-				return "other pods' anti-affinity over " + g.key + " keeps it out of every domain"
+			return match.Miss{
+				Kind: match.Limit, Key: name, Want: amount.Phrase(name, limit),
+				Have: amount.Text(name, limit-left[r]), Hint: amount.Text(name, least),
 			}
 		}
-		return "constraints on other pods leave no node for it"
 	}
-	slices.Sort(keys)
-	return strings.Join(slices.Compact(keys), " and ") + " allows no domain that has room"
+	return match.Miss{Kind: match.Limit}
 }

@@ -144,7 +144,7 @@ func (s *search) branches(seed int, spent int64, rest float64) []branch {
 	for _, j := range s.able {
 		k := s.columns[j]
 		price := float64(s.costOfColumn(j))
-		least := float64(spent) + price + max(0, rest-price/s.rate[j])
+		least := float64(spent) + price + max(0, rest-float64(price*s.most[j]))
 		if !s.cheaper(least) || !s.lots[seed].mask.has(k) || s.budget.affords(&s.s.columns[k], 1) == 0 {
 			continue
 		}

@@ -10,23 +10,45 @@ import (
 // filled first, machines are bought for the rest, preferences are given up one
 // by one where that is needed.
 func Solve(p *Problem) *Layout {
+	s := solved(p, nil)
+	for range maxReorders {
+		urgent := s.crowdedOut()
+		if len(urgent) == 0 {
+			break
+		}
+		again := solved(p, urgent)
+		if !again.serves(s) {
+			break
+		}
+		s = again
+	}
+	return s.layout()
+}
+
+// maxReorders bounds how often all is placed anew in another order.
+const maxReorders = 3
+
+// solved places all pods, those of the urgent classes before others of their priority.
+func solved(p *Problem, urgent map[int]bool) *solver {
 	s := newSolver(p)
+	s.hurry(urgent)
 	s.settleReserved()
 	s.rounds()
 	if s.unjust() {
 		// The limits do not allow all: the important ones first.
-		if again := byPriority(p); again != nil {
+		if again := byPriority(p, urgent); again != nil {
 			s = again
 		}
 	}
-	s.restoreSpread()
-	return s.layout()
+	s.confirm()
+	return s
 }
 
 // byPriority solves the problem one priority after the other; nil where all pods
 // have the same.
-func byPriority(p *Problem) *solver {
+func byPriority(p *Problem, urgent map[int]bool) *solver {
 	s := newSolver(p)
+	s.hurry(urgent)
 	if len(s.classes) == 0 || s.classes[0].template.Priority == s.classes[len(s.classes)-1].template.Priority {
 		return nil
 	}
@@ -93,9 +115,9 @@ func (s *solver) fillOnly(c *class, o *options, level int) {
 
 // spotOver returns the spot that a node is in.
 func spotOver(keys []string, n *node) *spot {
-	at := &spot{keys: keys, values: make([]string, len(keys)), known: make([]bool, len(keys))}
+	at := &spot{keys: keys, domains: make([]domain, len(keys))}
 	for k, key := range keys {
-		at.values[k], at.known[k] = n.Labels[key]
+		at.domains[k].value, at.domains[k].known = n.Labels[key]
 	}
 	return at
 }
@@ -105,8 +127,9 @@ func spotOver(keys []string, n *node) *spot {
 func (s *solver) rounds() {
 	open := slices.DeleteFunc(slices.Clone(s.classes), func(c *class) bool { return c.left == 0 || c.never.Missed() })
 	for len(open) > 0 {
-		lots := append(s.bundle(open), s.placeAll(open)...)
-		s.buyAll(lots)
+		lots := s.placeAll(slices.DeleteFunc(slices.Clone(open), func(c *class) bool { return !c.urgent }))
+		lots = append(lots, s.bundle(open)...)
+		s.buyAll(append(lots, s.placeAll(open)...))
 		var next []*class
 		for _, c := range open {
 			if c.left == 0 {
@@ -125,8 +148,9 @@ func (s *solver) rounds() {
 // placeAll places the classes on nodes and returns the lots to be bought. A
 // class whose affinity waits for another class is tried again after it.
 func (s *solver) placeAll(open []*class) []*lot {
+	s.fillEvenly(open)
 	var lots []*lot
-	waiting := open
+	waiting := s.plainLast(open)
 	for len(waiting) > 0 {
 		var again []*class
 		progress := false
@@ -203,28 +227,10 @@ func (s *solver) topUp(l *lot) {
 	}
 }
 
-// buy makes a cover in each style and carries out the best.
+// buy makes a cover and carries it out.
 func (s *solver) buy(lots []*lot, tier []*seller) {
-	var best *cover
-	b := s.budgets()
-	for _, st := range styles {
-		c := s.newCover(lots, tier, b, st)
-		if len(c.lots) == 0 {
-			return
-		}
-		if !c.runEqual() {
-			c.run()
-			c.improve()
-			c.rework()
-		}
-		if best == nil || c.better(best) {
-			best = c
-		}
-		if len(c.lots) == 1 {
-			break // there is only one way to fill a machine with one lot
-		}
-	}
-	for _, m := range best.bought {
+	c := s.bestCover(lots, tier)
+	for _, m := range c.bought {
 		m = s.own(m)
 		s.machines = append(s.machines, m)
 		for _, it := range m.items {
@@ -232,6 +238,37 @@ func (s *solver) buy(lots []*lot, tier []*seller) {
 			s.assign(m, it.lot, it.n)
 		}
 	}
+}
+
+// bestCover returns a cover that no more effort is worth while for. The first is
+// made step by step. Where it costs more than it has to, a second one begins with
+// the best mix of machines, or where there is none fills machines in another way.
+func (s *solver) bestCover(lots []*lot, tier []*seller) *cover {
+	b := s.budgets()
+	c := s.newCover(lots, tier, b, byBalance)
+	if len(c.lots) == 0 || c.runEqual() {
+		return c
+	}
+	guess, least := c.guess()
+	c.run()
+	if float64(c.cost) <= least*(1+closeEnough) {
+		return c
+	}
+	if mixable := c.mixable(); mixable || float64(c.cost) > least*(1+nearEnough) {
+		other := s.newCover(lots, tier, b, byBalance)
+		if mixable {
+			other.mix(c, guess)
+		} else {
+			other.style = bySize
+		}
+		other.run()
+		if other.better(c) {
+			c = other
+		}
+	}
+	c.improve()
+	c.rework()
+	return c
 }
 
 // own returns the machine as one of its own, which still shares its content.

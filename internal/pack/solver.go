@@ -23,6 +23,7 @@ type solver struct {
 	columns []column
 	shapes  []*column // one column of each shape
 	nodes   []*node
+	closed  []*node // take no pods, but those that they have count
 	classes []*class
 	daemons []daemon
 	running map[*cluster.Template]*runner
@@ -39,17 +40,25 @@ type solver struct {
 
 	machines []*machine
 	places   []Place
+	scratch  []int
+	tableau  tableau
+	byRoom   []*rooms // by resource; made when asked for
+	special  bitset   // columns that have devices or are bare metal
 	// What was put on nodes, and the room that these had before.
 	onNodes    []nodePlacement
 	roomBefore [][]int64
+	// What groups counted before anything was placed, also by node.
+	before     []tally
+	hostBefore []hostState
+	planned    []*site                      // the machines among them are domains of spreads
+	labelled   map[[2]int]map[string]string // of machines, by column and residual
 }
 
 // daemon is a DaemonSet as overhead of the nodes that it runs on.
 type daemon struct {
 	*cluster.DaemonSet
+	*runner
 	places []match.Requirements
-	need   []int64
-	host   []touch
 	on     bitset // columns
 }
 
@@ -66,7 +75,7 @@ func newSolver(p *Problem) *solver {
 	s := &solver{
 		problem: p, volumes: match.NewVolumes(p.Snapshot), groups: newGroups(p.Snapshot.Namespaces),
 		running: map[*cluster.Template]*runner{}, settled: map[string]bool{}, options: map[string]*options{}, residualIDs: map[string]int{},
-		merged: map[[2]int]int{}, cells: map[cellKey][]cell{}, places: make([]Place, len(p.Pods)),
+		merged: map[[2]int]int{}, cells: map[cellKey][]cell{}, labelled: map[[2]int]map[string]string{}, places: make([]Place, len(p.Pods)),
 	}
 	s.trials = cmp.Or(p.Trials, DefaultTrials)
 	for i := range s.places {
@@ -79,7 +88,7 @@ func newSolver(p *Problem) *solver {
 	s.measure(needs)
 	for _, p := range s.sellers {
 		p.columns[0] = len(s.columns)
-		s.columns = append(s.columns, p.columnsOf(s.space)...)
+		s.columns = p.appendColumns(s.columns, s.space)
 		p.columns[1] = len(s.columns)
 	}
 	for _, p := range s.sellers {
@@ -89,10 +98,18 @@ func newSolver(p *Problem) *solver {
 			p.mask.add(k)
 		}
 	}
+	s.special = newBitset(len(s.columns))
+	for k := range s.columns {
+		if s.columns[k].special {
+			s.special.add(k)
+		}
+	}
 	s.constrain()
-	s.nodes = s.newNodes()
+	s.findNodes()
 	s.chargeDaemons()
 	s.occupy()
+	s.remember()
+	s.relateHostSpreads()
 	for _, n := range s.nodes {
 		s.roomBefore = append(s.roomBefore, slices.Clone(n.free))
 	}
@@ -179,11 +196,7 @@ func (s *solver) constrain() {
 		s.groups.settleRunning(t, r)
 	}
 	for i := range s.daemons {
-		d := &s.daemons[i]
-		r := &runner{}
-		s.groups.registerRunning(d.Template, r)
-		s.groups.settleRunning(d.Template, r)
-		d.host = r.host
+		s.groups.settleRunning(s.daemons[i].Template, s.daemons[i].runner)
 	}
 }
 
@@ -195,7 +208,9 @@ func (s *solver) anyPreferNoSchedule() bool {
 func (s *solver) addDaemon(ds *cluster.DaemonSet) {
 	places, miss := match.Places(ds.Template, []match.Requirements{nil})
 	if !miss.Missed() {
-		s.daemons = append(s.daemons, daemon{DaemonSet: ds, places: places, need: s.space.vector(ds.Template.Requests)})
+		d := daemon{DaemonSet: ds, runner: &runner{need: s.space.vector(ds.Template.Requests)}, places: places}
+		s.groups.registerRunning(ds.Template, d.runner)
+		s.daemons = append(s.daemons, d)
 	}
 }
 
@@ -206,45 +221,50 @@ func (s *solver) chargeDaemons() {
 		d := &s.daemons[i]
 		d.on = newBitset(len(s.columns))
 		for _, place := range d.places {
-			o := s.optionsFor(place, d.Template.Tolerations, tolerationKey(d.Template.Tolerations), false)
-			for k := range o.columns.all {
-				d.on.add(k)
-			}
+			d.on.join(s.optionsFor(place, d.Template.Tolerations, tolerationKey(d.Template.Tolerations), false).columns)
 		}
 	}
-	type identity struct {
-		provisioner int
-		typ         string
-		daemons     string
-	}
-	shapes := map[identity]int{}
-	for k := range s.columns {
-		c := &s.columns[k]
-		key := make([]byte, 0, len(s.daemons))
-		for i := range s.daemons {
-			if s.daemons[i].on.has(k) {
-				c.daemons = append(c.daemons, i)
-				key = append(key, byte(i), byte(i>>8))
-			}
-		}
-		id := identity{c.provisioner, c.typ.Name, string(key)}
-		shape, known := shapes[id]
-		if !known {
-			shape = len(s.shapes)
-			shapes[id] = shape
-			if len(c.daemons) > 0 {
-				c.room = slices.Clone(c.room)
-				for _, i := range c.daemons {
-					addTimes(c.room, s.daemons[i].need, -1)
-				}
-				if slices.Min(c.room) < 0 {
-					c.room[s.space.index[amount.Pods]] = 0 // not even its DaemonSets fit
+	var earlier []int // by shape: another shape of the same type, plus one
+	var runs []int    // scratch
+	for _, p := range s.sellers {
+		last := make([]int, len(p.Types)) // by rank: the shape that was added last, plus one
+		for k := p.columns[0]; k < p.columns[1]; k++ {
+			c := &s.columns[k]
+			runs = runs[:0]
+			for i := range s.daemons {
+				if s.daemons[i].on.has(k) {
+					runs = append(runs, i)
 				}
 			}
-			s.shapes = append(s.shapes, c)
+			shape := last[c.rank]
+			for shape > 0 && !slices.Equal(s.shapes[shape-1].daemons, runs) {
+				shape = earlier[shape-1]
+			}
+			if shape == 0 {
+				s.addShape(c, slices.Clone(runs))
+				earlier = append(earlier, last[c.rank])
+				shape = len(s.shapes)
+				last[c.rank] = shape
+			}
+			like := s.shapes[shape-1]
+			c.shape, c.daemons, c.room = shape-1, like.daemons, like.room
 		}
-		c.shape, c.room = shape, s.shapes[shape].room
 	}
+}
+
+// addShape begins a shape with a column.
+func (s *solver) addShape(c *column, daemons []int) {
+	c.daemons = daemons
+	if len(daemons) > 0 {
+		c.room = slices.Clone(c.room)
+		for _, i := range daemons {
+			addTimes(c.room, s.daemons[i].need, -1)
+		}
+		if slices.Min(c.room) < 0 {
+			c.room[s.space.index[amount.Pods]] = 0 // not even its DaemonSets fit
+		}
+	}
+	s.shapes = append(s.shapes, c)
 }
 
 // daemonHost returns what the DaemonSets of a column mean to others.

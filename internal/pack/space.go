@@ -71,19 +71,6 @@ func fits(need, room []int64) bool {
 	return true
 }
 
-// copies returns how often the need fits into the room, at most limit.
-func copies(need, room []int64, limit int64) int64 {
-	for i, n := range need {
-		if n > 0 {
-			if room[i] < n {
-				return 0
-			}
-			limit = min(limit, room[i]/n)
-		}
-	}
-	return limit
-}
-
 // addTimes adds n times the vector to the sum.
 func addTimes(sum, vector []int64, n int64) {
 	for i, v := range vector {

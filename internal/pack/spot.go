@@ -6,19 +6,74 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
 // spot is a combination of topology domains that a class may be placed in: by
 // nodes that are there, by machines that can be bought, or both.
 type spot struct {
-	keys   []string // sorted
-	values []string
-	known  []bool // false where nodes lack the key
-	nodes  []int
-	next   int // nodes before it have no more room for the class
-	lot    *lot
+	keys    []string // sorted
+	domains []domain
+	nodes   []int
+	next    int // nodes before it have no more room for the class
+	lot     *lot
+	bargain bargain
+}
+
+// bargain is the best that may be bought of a set of columns.
+type bargain struct {
+	weight int32 // of the Provisioner
 	price  int64
+}
+
+// nothing comes after all that can be bought.
+var nothing = bargain{math.MinInt32, math.MaxInt64}
+
+func (a bargain) compare(b bargain) int {
+	return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.price, b.price))
+}
+
+// bargainOf returns the best of the columns: of the Provisioners of the highest weight
+// the cheapest, or false where limits allow none.
+func (s *solver) bargainOf(mask bitset, b budget) (bargain, bool) {
+	best, ok := bargain{}, false
+	for _, p := range s.sellers {
+		for k := range mask.within(p.columns) { // cheapest first
+			if b.affords(&s.columns[k], 1) == 0 {
+				continue
+			}
+			if this := (bargain{p.weight, s.columns[k].price}); !ok || this.compare(best) < 0 {
+				best, ok = this, true
+			}
+			break
+		}
+	}
+	return best, ok
+}
+
+// plainLast orders the classes so that pods which a spread counts, and which are not
+// spread themselves, come after all others of their priority: they could take the
+// places of those that are.
+func (s *solver) plainLast(open []*class) []*class {
+	spread := map[int]bool{}
+	for _, c := range open {
+		for _, sp := range c.spreads {
+			spread[sp.group] = true
+		}
+	}
+	if len(spread) == 0 {
+		return open
+	}
+	plain := func(c *class) bool {
+		return !c.urgent && !c.choosy() && slices.ContainsFunc(c.member, func(id int) bool { return spread[id] })
+	}
+	out := slices.Clone(open)
+	slices.SortStableFunc(out, func(a, b *class) int {
+		return cmp.Or(cmp.Compare(b.template.Priority, a.template.Priority), cmpBool(plain(a), plain(b)))
+	})
+	return out
 }
 
 // placeByDomain places the pods of a class that domains matter to, one at a time,
@@ -67,22 +122,25 @@ func (s *solver) nodeIn(c *class, o *options, at *spot) (int, bool) {
 
 // bestSpot returns the spot for the next pod, or -1.
 func (s *solver) bestSpot(c *class, spots []spot, dropped int) int {
-	best, bestCount, bestRank := -1, int64(0), int64(0)
+	best, bestCount := -1, int64(0)
 	for i := range spots {
 		at := &spots[i]
 		count, ok := s.admits(c, at, dropped)
-		if !ok {
-			continue
-		}
-		rank := at.price
-		if at.next < len(at.nodes) {
-			rank = -1
-		}
-		if best < 0 || cmp.Or(cmp.Compare(count, bestCount), cmp.Compare(rank, bestRank)) < 0 {
-			best, bestCount, bestRank = i, count, rank
+		if ok && (best < 0 || cmp.Or(cmp.Compare(count, bestCount), at.compare(&spots[best])) < 0) {
+			best, bestCount = i, count
 		}
 	}
 	return best
+}
+
+// compare tells which spot a pod goes to first: where nodes may have room, and then
+// where the best is sold.
+func (at *spot) compare(o *spot) int {
+	full := func(at *spot) bool { return at.next == len(at.nodes) }
+	if c := cmpBool(full(at), full(o)); c != 0 || !full(at) {
+		return c
+	}
+	return at.bargain.compare(o.bargain)
 }
 
 // admits reports whether another pod of the class may enter the spot, and how
@@ -104,11 +162,10 @@ func (s *solver) admits(c *class, at *spot, dropped int) (int64, bool) {
 	for _, b := range c.attracts {
 		g := s.groups.list[b.group]
 		value, ok := at.value(g.key)
-		first := g.total == 0 && b.self
 		if b.drop >= 0 && (b.drop < dropped || g.total == 0) {
 			continue
 		}
-		if !ok || g.count[value] == 0 && !first {
+		if !ok || g.count[value] == 0 && !at.lends(b.group) && (b.drop >= 0 || !s.begins(c)) {
 			return 0, false
 		}
 	}
@@ -130,12 +187,29 @@ func (s *solver) admits(c *class, at *spot, dropped int) (int64, bool) {
 	return counted, true
 }
 
+// begins reports whether a pod of the class may be where no pod is that it has a
+// required affinity to: it is such a pod itself, and there is none anywhere.
+func (s *solver) begins(c *class) bool {
+	for _, b := range slices.Concat(c.attracts, c.follows) {
+		if b.drop < 0 && (!b.self || s.groups.list[b.group].total > 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// lends reports whether the machines that would be bought in the spot run a
+// DaemonSet's pod of the group.
+func (at *spot) lends(group int) bool {
+	return at.lot != nil && at.next >= len(at.nodes) && slices.Contains(at.lot.lent, group)
+}
+
 func (at *spot) value(key string) (string, bool) {
 	i, ok := slices.BinarySearch(at.keys, key)
 	if !ok {
 		return "", false
 	}
-	return at.values[i], at.known[i]
+	return at.domains[i].value, at.domains[i].known
 }
 
 // fewest returns the smallest count of a spread's domains, 0 while there are
@@ -163,29 +237,54 @@ func (s *solver) domains(c *class, sp *spread) []string {
 		return sp.domains
 	}
 	g := s.groups.list[sp.group]
-	seen := map[string]bool{}
-	for _, n := range s.nodes {
-		if value, ok := n.Labels[g.key]; ok && g.counts(n) {
-			seen[value] = true
+	seen := setOf(s.present(g))
+	keys := []string{g.key}
+	for _, key := range g.labelled {
+		if key != corev1.LabelHostname {
+			keys = append(keys, key)
 		}
 	}
 	for _, place := range c.places {
 		o := s.optionsFor(place, c.template.Tolerations, c.tolerates, false)
-		for _, at := range s.cellsOf(o, []string{g.key}) {
-			seen[at.values[0]] = true
+		for _, at := range s.cellsOf(o, keys) {
+			if !slices.ContainsFunc(at.domains, func(d domain) bool { return !d.known }) {
+				seen[at.domains[0].value] = true
+			}
 		}
 	}
 	sp.domains = sortedKeys(seen)
 	return sp.domains
 }
 
+// present lists the values of the group's key that nodes have, those of the plan
+// included where that is known.
+func (s *solver) present(g *group) []string {
+	if g.present != nil {
+		return g.present
+	}
+	seen := map[string]bool{}
+	look := func(n *node) {
+		if value, ok := n.Labels[g.key]; ok && !seen[value] && g.counts(n) {
+			seen[value] = true
+		}
+	}
+	for _, n := range slices.Concat(s.nodes, s.closed) {
+		look(n)
+	}
+	for _, at := range s.planned {
+		look(at.node)
+	}
+	g.present = sortedKeys(seen)
+	return g.present
+}
+
 // enter counts pods of the class in a spot.
 func (s *solver) enter(c *class, at *spot, requires match.Requirements, k int64, n *node) {
 	for _, id := range c.member {
 		g := s.groups.list[id]
-		g.total += k
-		if value, ok := at.value(g.key); ok && (n != nil && g.counts(n) || n == nil && g.countsPlan(requires)) {
+		if value, ok := at.value(g.key); ok && (n != nil && g.counts(n) || n == nil && g.countsPlan(requires, at)) {
 			g.count[value] += k
+			g.total += k
 		}
 	}
 	for _, b := range c.repels {
@@ -210,57 +309,61 @@ func (s *solver) leave(l *lot, k int64) {
 
 // spotsFor lists where the class may go at a level, sorted by domain.
 func (s *solver) spotsFor(c *class, o *options, level int) []spot {
-	byValues := map[string]int{}
+	byDomains := map[string]int{}
 	var out []spot
-	at := func(values []string, known []bool) *spot {
-		key := strings.Join(values, "\x00")
-		var keySb217 strings.Builder
-		for _, k := range known {
-			if !k {
-				keySb217.WriteString("\x01")
-			}
-		}
-		key += keySb217.String()
-		i, ok := byValues[key]
+	at := func(domains []domain) *spot {
+		key := domainsKey(domains)
+		i, ok := byDomains[key]
 		if !ok {
 			i = len(out)
-			byValues[key] = i
-			out = append(out, spot{keys: c.keys, values: values, known: known, price: math.MaxInt64})
+			byDomains[key] = i
+			out = append(out, spot{keys: c.keys, domains: domains, bargain: nothing})
 		}
 		return &out[i]
 	}
 	for i, n := range s.nodes {
-		if !s.matches(o, i) {
-			continue
+		if s.matches(o, i) {
+			to := at(spotOver(c.keys, n).domains)
+			to.nodes = append(to.nodes, i)
 		}
-		values, known := make([]string, len(c.keys)), make([]bool, len(c.keys))
-		for k, key := range c.keys {
-			values[k], known[k] = n.Labels[key]
-		}
-		to := at(values, known)
-		to.nodes = append(to.nodes, i)
 	}
-	everyKey := make([]bool, len(c.keys))
-	for i := range everyKey {
-		everyKey[i] = true
-	}
-	cells := s.cellsOf(o, c.keys)
+	cells, left := s.cellsOf(o, c.keys), s.budgets()
 	for i := range cells {
 		pinned := s.optionsFor(cells[i].requires, c.template.Tolerations, c.tolerates, o.honour)
-		if l, ok := s.lotFor(c, level, pinned); ok {
-			to := at(cells[i].values, everyKey)
-			to.lot, to.price = l, s.cheapest(l.mask)
-			l.at = &spot{keys: c.keys, values: cells[i].values, known: everyKey}
+		l, ok := s.lotFor(c, level, pinned)
+		if !ok {
+			continue
 		}
+		best, ok := s.bargainOf(l.mask, left)
+		if !ok {
+			c.limited = true
+			if !s.hasRoom(l) {
+				continue
+			}
+			best = nothing
+		}
+		to := at(cells[i].domains)
+		to.lot, to.bargain = l, best
+		l.at = &spot{keys: c.keys, domains: cells[i].domains}
 	}
-	slices.SortStableFunc(out, func(a, b spot) int { return slices.Compare(a.values, b.values) })
+	slices.SortStableFunc(out, func(a, b spot) int {
+		return slices.CompareFunc(a.domains, b.domains, func(x, y domain) int { return strings.Compare(x.value, y.value) })
+	})
 	return out
+}
+
+// hasRoom reports whether a planned machine has room for a load.
+func (s *solver) hasRoom(l *lot) bool {
+	return slices.ContainsFunc(s.machines, func(m *machine) bool { k, _ := s.admit(m, l, 1); return k > 0 })
 }
 
 func (s *solver) cheapest(mask bitset) int64 {
 	best := int64(math.MaxInt64)
-	for k := range mask.all {
-		best = min(best, s.columns[k].price)
+	for _, p := range s.sellers {
+		for k := range mask.within(p.columns) { // sorted by price
+			best = min(best, s.columns[k].price)
+			break
+		}
 	}
 	return best
 }

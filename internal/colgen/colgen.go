@@ -1,0 +1,262 @@
+// Package colgen finds the cheapest mix of machines for counted loads when parts
+// of machines may be bought: the linear program over patterns, solved by column
+// generation (Gilmore and Gomory 1961, with several kinds of machines and several
+// resources). A pattern is one way to fill a machine of a kind. The program's
+// solution says which patterns to use how often, and its dual a price for each
+// load, from which follows a bound that no integer solution can undercut.
+package colgen
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+)
+
+// Load is a number of equal loads that all need a place.
+type Load struct {
+	Need  []int64 // of each resource, at least one of which is above 0
+	Count int64   // at least 1
+	Most  int64   // of them on one machine; at least 1
+}
+
+// Kind is a kind of machine that can be bought as often as one likes.
+type Kind struct {
+	Room  []int64
+	Cost  int64 // above 0
+	Loads []int // indices of the loads that it may hold, each of which fits
+}
+
+// Pattern is one way to fill a machine.
+type Pattern struct {
+	Kind  int
+	Parts []Part
+}
+
+// Part is a number of equal loads.
+type Part struct {
+	Load int
+	N    int64
+}
+
+// Program is what is to be solved.
+type Program struct {
+	// Loads each fit some kind.
+	Loads []Load
+	Kinds []Kind
+	// Start are patterns to begin with; there may be none.
+	Start []Pattern
+	// Guesses at what each load is worth; there may be none.
+	Guesses [][]float64
+	// Slack is by how much the solution may cost more than the bound.
+	Slack float64
+	// Prove says that the bound is what is asked for: contents are searched for until
+	// there are proven to be none, and where the bound does not rise that is the end.
+	Prove bool
+	// Target is a cost that can be reached; a bound within the slack of it is enough.
+	Target float64
+}
+
+// Solution of the linear program.
+type Solution struct {
+	Patterns []Pattern
+	// Times is how often each pattern is used, above 0.
+	Times []float64
+	// Bound on the cost of any set of machines that holds all loads.
+	Bound float64
+	// Worth of each load that proves the bound: no content of a machine is worth
+	// more than it costs, and all loads together are worth the bound.
+	Worth []float64
+	// Close says that it was solved as far as was asked for: there was time enough.
+	Close bool
+	// Spent operations.
+	Spent int
+}
+
+const (
+	// tolerance is the share of a cost that counts as nothing.
+	tolerance = 1e-7
+	// safety takes off a bound what rounding could have added.
+	safety = 1 - 1e-9
+	// trust is the weight of the best bound's worths, see run.
+	trust = 0.5
+	// widest is for how many kinds contents are searched for at a time.
+	widest = 24
+	// leastRaise is the part of the slack by which a bound has to rise to count.
+	leastRaise = 1.0 / 8
+	// mostIdle is how many rounds in a row may not raise the bound.
+	mostIdle = 8
+)
+
+// Solve returns the best solution that so many operations allow, of which a
+// processor does roughly one in a nanosecond.
+func Solve(p Program, operations int) Solution { return New(p).Solve(operations) }
+
+// Generation solves a program, and again when there is less to be bought.
+type Generation struct {
+	Program
+	master *master
+	filler *filler
+	known  map[string]bool // patterns in the master
+	effort int             // operations left
+
+	bound    float64
+	centre   []float64 // worths that prove it
+	order    []int     // kinds, the most promising first
+	ratio    []float64 // by kind: the most that a content can be worth for the cost
+	patience int       // how long contents are searched for
+}
+
+// New prepares to solve the program.
+func New(p Program) *Generation {
+	p.Loads, p.Kinds = slices.Clone(p.Loads), slices.Clone(p.Kinds)
+	for k := range p.Kinds {
+		p.Kinds[k].Room = usable(&p.Kinds[k], p.Loads)
+	}
+	g := &Generation{Program: p, master: newMaster(p.Loads), filler: newFiller(p.Loads, p.Kinds), known: map[string]bool{},
+		centre: make([]float64, len(p.Loads)), order: make([]int, len(p.Kinds)), ratio: make([]float64, len(p.Kinds)), patience: hasty}
+	g.master.start(g.alone())
+	for _, pattern := range p.Start {
+		g.add(pattern)
+	}
+	for _, guess := range p.Guesses {
+		g.generate(guess)
+	}
+	return g
+}
+
+// Recount sets how many loads are left. What is known of patterns and worths stays;
+// what can be reached does not.
+func (g *Generation) Recount(left []int64) {
+	g.bound, g.Target = 0, math.Inf(1)
+	for i, n := range left {
+		g.Loads[i].Count = n
+		g.bound += float64(g.centre[i] * float64(n))
+	}
+	g.bound *= safety
+	g.master.recount(g.Loads)
+	g.master.start(g.alone())
+}
+
+// alone returns for each load the pattern that holds nothing else at the least cost
+// each, with its cost.
+func (g *Generation) alone() []column {
+	out, least := make([]column, len(g.Loads)), make([]float64, len(g.Loads))
+	for k := range g.Kinds {
+		kind := &g.Kinds[k]
+		for _, i := range kind.Loads {
+			l := &g.Loads[i]
+			n := amount.Copies(l.Need, kind.Room, min(l.Count, l.Most))
+			if each := float64(kind.Cost) / float64(n); n > 0 && (least[i] == 0 || each < least[i]) {
+				out[i], least[i] = column{Pattern{Kind: k, Parts: []Part{{i, n}}}, float64(kind.Cost)}, each
+			}
+		}
+	}
+	return out
+}
+
+// Solve goes on from what is known.
+func (g *Generation) Solve(operations int) Solution {
+	g.effort = operations
+	g.run()
+	out := Solution{Bound: g.bound, Worth: slices.Clone(g.centre), Spent: operations - g.effort, Close: g.effort > 0}
+	for i, p := range g.master.basis {
+		if p >= 0 && g.master.times[i] > tolerance {
+			out.Patterns = append(out.Patterns, g.master.patterns[p].Pattern)
+			out.Times = append(out.Times, g.master.times[i])
+		}
+	}
+	return out
+}
+
+// run adds patterns and solves in turns until the solution is close to the bound, no
+// pattern is worth more than it costs, or the operations are used up. Machines are
+// filled not for the program's dual prices, which jump about while patterns are missing, but
+// for a point between them and the worths of the best bound (Wentges 1997). A
+// pattern that is worth more than it costs there is so by the dual prices too;
+// where there is none, the point gives a better bound.
+func (g *Generation) run() {
+	between, idle := make([]float64, len(g.Loads)), 0
+	for g.effort > 0 && g.Target > g.bound+g.Slack {
+		g.optimise()
+		if g.master.cost() <= g.bound+g.Slack {
+			return
+		}
+		for i, w := range g.master.worth {
+			between[i] = float64(trust*g.centre[i]) + float64((1-trust)*max(0, w))
+		}
+		before := g.bound
+		found := g.generate(between)
+		if g.bound > before+g.Slack*leastRaise {
+			idle = 0
+			continue
+		}
+		if idle++; g.Prove && idle == mostIdle {
+			return
+		}
+		if !found {
+			if g.patience *= longer; g.patience > longest && !g.Prove || g.patience > proving {
+				return
+			}
+		}
+	}
+}
+
+// optimise solves the program over the patterns that are known.
+func (g *Generation) optimise() {
+	for g.effort > 0 {
+		p := g.master.entering()
+		if p == none || !g.master.pivot(p) {
+			return
+		}
+		g.effort -= g.master.rows*g.master.rows + 4*len(g.master.patterns)
+	}
+}
+
+// generate adds for each kind the pattern that is worth most, if it is worth more
+// than it costs, and reports whether there is any. What machines can be worth at
+// most gives a bound.
+func (g *Generation) generate(worth []float64) bool {
+	f := g.filler
+	for k := range g.Kinds {
+		g.order[k] = k
+		g.ratio[k] = f.ceiling(k, worth) / float64(g.Kinds[k].Cost)
+	}
+	slices.SortStableFunc(g.order, func(a, b int) int { return cmp.Compare(g.ratio[b], g.ratio[a]) })
+	most, found := 0.0, false
+	for i, k := range g.order {
+		if g.ratio[k] <= 1+tolerance || i == widest {
+			most = max(most, g.ratio[k])
+			break
+		}
+		most = max(most, f.fill(k, worth, g.patience)/float64(g.Kinds[k].Cost))
+		if f.value > 0 && g.add(f.pattern(k)) {
+			found = true
+		}
+	}
+	g.effort -= f.operations
+	f.operations = 0
+	total := 0.0
+	for i, l := range g.Loads {
+		total += float64(worth[i] * float64(l.Count))
+	}
+	if most > 0 && total/most*safety > g.bound {
+		g.bound = total / most * safety
+		for i, w := range worth {
+			g.centre[i] = w / most
+		}
+	}
+	return found
+}
+
+// add makes a pattern known, unless it is already.
+func (g *Generation) add(p Pattern) bool {
+	key := identity(p)
+	if g.known[key] {
+		return false
+	}
+	g.known[key] = true
+	g.master.add(p, float64(g.Kinds[p.Kind].Cost))
+	return true
+}

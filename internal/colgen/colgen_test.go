@@ -1,0 +1,274 @@
+package colgen
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+)
+
+const plentyOfTime = 100_000_000
+
+func TestSolve(t *testing.T) {
+	for name, c := range map[string]struct {
+		loads []Load
+		kinds []Kind
+		want  float64 // cost and bound
+	}{
+		"loads that fill a machine evenly": {
+			loads: []Load{{Need: []int64{2}, Count: 10, Most: 10}},
+			kinds: []Kind{{Room: []int64{4}, Cost: 30, Loads: []int{0}}},
+			want:  150,
+		},
+		"part of a machine": {
+			loads: []Load{{Need: []int64{2}, Count: 3, Most: 3}},
+			kinds: []Kind{{Room: []int64{4}, Cost: 30, Loads: []int{0}}},
+			want:  45,
+		},
+		"room that no whole load can use": {
+			loads: []Load{{Need: []int64{3}, Count: 4, Most: 4}},
+			kinds: []Kind{{Room: []int64{5}, Cost: 10, Loads: []int{0}}},
+			want:  40,
+		},
+		"no more than so many on one machine": {
+			loads: []Load{{Need: []int64{1}, Count: 6, Most: 2}},
+			kinds: []Kind{{Room: []int64{10}, Cost: 10, Loads: []int{0}}},
+			want:  30,
+		},
+		"loads that complement each other": {
+			loads: []Load{{Need: []int64{3, 1}, Count: 8, Most: 8}, {Need: []int64{1, 3}, Count: 8, Most: 8}},
+			kinds: []Kind{{Room: []int64{4, 4}, Cost: 10, Loads: []int{0, 1}}},
+			want:  80,
+		},
+		"loads that may not be together": {
+			loads: []Load{{Need: []int64{3, 1}, Count: 8, Most: 8}, {Need: []int64{1, 3}, Count: 8, Most: 8}},
+			kinds: []Kind{{Room: []int64{4, 4}, Cost: 10, Loads: []int{0}}, {Room: []int64{4, 4}, Cost: 10, Loads: []int{1}}},
+			want:  160,
+		},
+		"the kind that is cheaper for a load": {
+			loads: []Load{{Need: []int64{1}, Count: 12, Most: 12}},
+			kinds: []Kind{{Room: []int64{4}, Cost: 40, Loads: []int{0}}, {Room: []int64{6}, Cost: 48, Loads: []int{0}}},
+			want:  96,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Solve(Program{Loads: c.loads, Kinds: c.kinds, Target: math.Inf(1), Prove: true}, plentyOfTime)
+			if cost := costOf(got, c.kinds); math.Abs(cost-c.want) > 1e-3 {
+				t.Errorf("costs %v, want %v", cost, c.want)
+			}
+			if math.Abs(got.Bound-c.want) > 1e-3 {
+				t.Errorf("bound %v, want %v", got.Bound, c.want)
+			}
+			if !got.Close {
+				t.Error("ran out of time")
+			}
+		})
+	}
+}
+
+func costOf(s Solution, kinds []Kind) float64 {
+	sum := 0.0
+	for i, p := range s.Patterns {
+		sum += s.Times[i] * float64(kinds[p.Kind].Cost)
+	}
+	return sum
+}
+
+// programs draws programs that are small enough to list all patterns of.
+func programs(t *rapid.T) Program {
+	resources := rapid.IntRange(1, 3).Draw(t, "resources")
+	kinds := make([]Kind, rapid.IntRange(1, 3).Draw(t, "kinds"))
+	for k := range kinds {
+		kinds[k] = Kind{Room: rapid.SliceOfN(rapid.Int64Range(4, 12), resources, resources).Draw(t, "room"), Cost: rapid.Int64Range(5, 50).Draw(t, "cost")}
+	}
+	loads := make([]Load, rapid.IntRange(1, 4).Draw(t, "loads"))
+	for i := range loads {
+		need := rapid.SliceOfN(rapid.Int64Range(0, 4), resources, resources).Draw(t, "need")
+		need[0] = max(1, need[0])
+		loads[i] = Load{Need: need, Count: rapid.Int64Range(1, 20).Draw(t, "count"), Most: rapid.Int64Range(1, 20).Draw(t, "most")}
+		for k := range kinds {
+			if k == 0 || rapid.Bool().Draw(t, "allowed") {
+				kinds[k].Loads = append(kinds[k].Loads, i)
+			}
+		}
+	}
+	return Program{Loads: loads, Kinds: kinds, Target: math.Inf(1), Prove: true}
+}
+
+// contents calls yield with every content of a machine.
+func contents(p *Program, k *Kind, yield func(n []int64)) {
+	n, rest := make([]int64, len(p.Loads)), slices.Clone(k.Room)
+	var from func(at int)
+	from = func(at int) {
+		if at == len(k.Loads) {
+			yield(n)
+			return
+		}
+		i := k.Loads[at]
+		l := &p.Loads[i]
+		for n[i] = amount.Copies(l.Need, rest, min(l.Most, l.Count)); ; n[i]-- {
+			for r, v := range l.Need {
+				rest[r] -= n[i] * v
+			}
+			from(at + 1)
+			for r, v := range l.Need {
+				rest[r] += n[i] * v
+			}
+			if n[i] == 0 {
+				return
+			}
+		}
+	}
+	from(0)
+}
+
+// TestProof checks the proof that comes with a bound against every content there is.
+func TestProof(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := programs(t)
+		s := Solve(p, plentyOfTime)
+		total := 0.0
+		for i, l := range p.Loads {
+			total += s.Worth[i] * float64(l.Count)
+		}
+		if total < s.Bound*(1-1e-6) {
+			t.Fatalf("the loads are worth %v, less than the bound of %v", total, s.Bound)
+		}
+		for k := range p.Kinds {
+			contents(&p, &p.Kinds[k], func(n []int64) {
+				worth := 0.0
+				for i, v := range n {
+					worth += s.Worth[i] * float64(v)
+				}
+				if worth > float64(p.Kinds[k].Cost)*(1+1e-6) {
+					t.Fatalf("content %v of kind %d is worth %v, more than it costs", n, k, worth)
+				}
+			})
+		}
+	})
+}
+
+// TestSolution checks that patterns are contents, that they hold all loads, and
+// that with time enough the cost is the bound.
+func TestSolution(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := programs(t)
+		s := Solve(p, plentyOfTime)
+		holds(t, &p, s)
+		if cost := costOf(s, p.Kinds); cost > s.Bound*(1+1e-4) || cost < s.Bound*(1-1e-6) {
+			t.Fatalf("costs %v with a bound of %v", cost, s.Bound)
+		}
+	})
+}
+
+func holds(t *rapid.T, p *Program, s Solution) {
+	held := make([]float64, len(p.Loads))
+	for j, pattern := range s.Patterns {
+		k := &p.Kinds[pattern.Kind]
+		used := make([]int64, len(k.Room))
+		for _, part := range pattern.Parts {
+			l := &p.Loads[part.Load]
+			if part.N > l.Most || !slices.Contains(k.Loads, part.Load) {
+				t.Fatalf("pattern %v: kind %d may not hold it", pattern, pattern.Kind)
+			}
+			for r, v := range l.Need {
+				used[r] += v * part.N
+			}
+			held[part.Load] += s.Times[j] * float64(part.N)
+		}
+		for r, v := range used {
+			if v > k.Room[r] {
+				t.Fatalf("pattern %v takes %d of %d", pattern, v, k.Room[r])
+			}
+		}
+	}
+	for i, l := range p.Loads {
+		if held[i] < float64(l.Count)*(1-1e-6) {
+			t.Fatalf("holds %v of %d loads %d", held[i], l.Count, i)
+		}
+	}
+}
+
+// TestRecount checks that a solution for what is left is one, as if it were asked
+// for from the start.
+func TestRecount(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := programs(t)
+		g := New(p)
+		g.Solve(plentyOfTime)
+		left := make([]int64, len(p.Loads))
+		some := false
+		fresh := p
+		fresh.Loads = slices.Clone(p.Loads)
+		for i := range left {
+			left[i] = rapid.Int64Range(0, p.Loads[i].Count).Draw(t, "left")
+			fresh.Loads[i].Count = left[i]
+			some = some || left[i] > 0
+		}
+		g.Recount(left)
+		got := g.Solve(plentyOfTime)
+		holds(t, &fresh, got)
+		if cost := costOf(got, p.Kinds); cost < got.Bound*(1-1e-6) || some && got.Bound <= 0 {
+			t.Fatalf("costs %v with a bound of %v", cost, got.Bound)
+		}
+	})
+}
+
+// TestNoTime checks that there is always a solution.
+func TestNoTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := programs(t)
+		s := Solve(p, 0)
+		holds(t, &p, s)
+		if s.Close {
+			t.Fatal("claims to be close without having looked")
+		}
+	})
+}
+
+// TestSingle checks that what is found for one machine fits, and that nothing is
+// worth more than the ceiling.
+func TestSingle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := programs(t)
+		single := NewSingle(p.Loads)
+		for range rapid.IntRange(1, 3).Draw(t, "machines") {
+			room := rapid.SliceOfN(rapid.Int64Range(0, 12), len(p.Loads[0].Need), len(p.Loads[0].Need)).Draw(t, "room")
+			worth := rapid.SliceOfN(rapid.Float64Range(0, 10), len(p.Loads), len(p.Loads)).Draw(t, "worth")
+			ceiling := single.Ceiling(room, worth)
+			parts := single.Fill(room, worth)
+			holds := 0.0
+			used := make([]int64, len(room))
+			for _, part := range parts {
+				if l := p.Loads[part.Load]; part.N > min(l.Most, l.Count) {
+					t.Fatalf("%d of load %d, more than there may be", part.N, part.Load)
+				}
+				holds += worth[part.Load] * float64(part.N)
+				for r, v := range p.Loads[part.Load].Need {
+					used[r] += v * part.N
+				}
+			}
+			for r, v := range used {
+				if v > room[r] {
+					t.Fatalf("content %v takes %d of %d", parts, v, room[r])
+				}
+			}
+			k := Kind{Room: room, Loads: p.Kinds[0].Loads}
+			contents(&p, &k, func(n []int64) {
+				most := 0.0
+				for i, v := range n {
+					most += worth[i] * float64(v)
+				}
+				if most > ceiling*(1+1e-6) {
+					t.Fatalf("content %v is worth %v, more than %v", n, most, ceiling)
+				}
+			})
+			if ceiling > 0.1 && holds == 0 {
+				t.Fatalf("found nothing where something may be worth %v", ceiling)
+			}
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package colgen
+
+import (
+	"cmp"
+	"slices"
+)
+
+// filler finds the content of one machine that is worth most.
+type filler struct {
+	loads  []Load
+	kinds  []Kind
+	relax  []*relaxation // by kind
+	search search
+
+	value      float64 // of the content that was found, 0 for none
+	operations int     // so far
+}
+
+func newFiller(loads []Load, kinds []Kind) *filler {
+	return &filler{loads: loads, kinds: kinds, relax: make([]*relaxation, len(kinds))}
+}
+
+// How long contents are searched for, in steps.
+const (
+	hasty   = 64
+	longer  = 8 // times, when nothing is found any more
+	longest = 1 << 12
+	proving = 1 << 21
+	// loose loads of each kind are let go of the solution of the relaxation.
+	loose = 2
+)
+
+// ceiling returns what no content of a machine of the kind is worth more than,
+// loads that may be divided included.
+func (f *filler) ceiling(kind int, worth []float64) float64 {
+	k := &f.kinds[kind]
+	r := f.relax[kind]
+	if r == nil {
+		r = newRelaxation(f.loads, k)
+		f.relax[kind] = r
+	}
+	f.operations += len(k.Loads) * r.rows
+	if ceiling := r.ceiling(worth); ceiling <= float64(k.Cost)*(1+tolerance) {
+		return ceiling // good enough: nothing can be gained with this kind
+	}
+	f.operations += r.solve(worth)
+	return r.ceiling(worth)
+}
+
+// fill looks for the content of a machine of the kind that is worth most, and more
+// than it costs. It returns what no content is worth more than. The ceiling must
+// have been asked for before.
+func (f *filler) fill(kind int, worth []float64, patience int) float64 {
+	k, r := &f.kinds[kind], f.relax[kind]
+	ceiling := r.bound
+	f.search.begin(f.loads, k, r, worth, float64(k.Cost)*(1+tolerance))
+	if proven, ok := f.look(r, patience); ok {
+		ceiling = min(ceiling, proven)
+	}
+	f.value = 0
+	if f.search.found {
+		f.value = f.search.best
+	}
+	f.operations += f.search.used
+	return ceiling
+}
+
+// look searches, and returns what no content is worth more than where it has tried
+// them all.
+func (f *filler) look(r *relaxation, patience int) (float64, bool) {
+	s := &f.search
+	s.base(r, 0)
+	s.run(hasty)
+	if patience == hasty {
+		return 0, false
+	}
+	s.empty()
+	s.base(r, loose)
+	s.run(patience / 4)
+	s.empty()
+	s.run(patience)
+	return s.best, s.complete()
+}
+
+// pattern returns the content that was found.
+func (f *filler) pattern(kind int) Pattern {
+	p := Pattern{Kind: kind, Parts: f.search.parts()}
+	slices.SortFunc(p.Parts, func(a, b Part) int { return cmp.Compare(a.Load, b.Load) })
+	return p
+}

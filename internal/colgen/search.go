@@ -1,0 +1,210 @@
+package colgen
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+)
+
+// search is a branch-and-bound for the content of one machine that is worth most:
+// a knapsack of several resources. Loads are tried in the order of what they are
+// worth for the price of their needs, of each as many as fit first.
+type search struct {
+	width int
+	items []candidate
+	need  []int64   // item by item
+	price []float64 // of a unit of each resource
+	ratio []float64 // by item: the most worth for a unit of each resource from it on
+	rest  []int64   // of the room
+	taken []int64   // of each item
+
+	best  float64 // worth of the best content, or what it has to exceed
+	chose []int64 // the best content
+	found bool
+	steps int // that are left
+	used  int // operations
+}
+
+// candidate is a load that may be on the machine.
+type candidate struct {
+	load       int
+	worth      float64
+	most       int64
+	efficiency float64 // worth for the price of its needs
+}
+
+// begin states the question. Contents that are worth less than the least are of no
+// use.
+func (s *search) begin(loads []Load, k *Kind, r *relaxation, worth []float64, least float64) {
+	s.width = len(k.Room)
+	s.items = s.items[:0]
+	for j, i := range k.Loads {
+		if w := worth[i]; w > 0 {
+			c := candidate{load: i, worth: w, most: min(loads[i].Most, loads[i].Count), efficiency: math.Inf(1)}
+			if pays := r.pays(j); pays > 0 {
+				c.efficiency = w / pays
+			}
+			s.items = append(s.items, c)
+		}
+	}
+	slices.SortFunc(s.items, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.efficiency, a.efficiency), cmp.Compare(b.worth, a.worth), cmp.Compare(a.load, b.load))
+	})
+	n := len(s.items)
+	s.need = s.need[:0]
+	for _, c := range s.items {
+		s.need = append(s.need, loads[c.load].Need...)
+	}
+	s.rest = append(s.rest[:0], k.Room...)
+	s.taken, s.chose = cleared(s.taken, n), cleared(s.chose, n)
+	s.priceUnits(r, k, loads)
+	s.bounds(n)
+	s.best, s.found, s.used = least, false, n*(s.width+8)
+}
+
+// priceUnits states the relaxation's prices for a unit of each resource.
+func (s *search) priceUnits(r *relaxation, k *Kind, loads []Load) {
+	s.price = cleared(s.price, s.width)
+	at := 0
+	for resource := range k.Room {
+		if slices.ContainsFunc(k.Loads, func(i int) bool { return loads[i].Need[resource] > 0 }) {
+			s.price[resource] = r.price[at] / float64(max(1, k.Room[resource]))
+			at++
+		}
+	}
+}
+
+// bounds sets the ratios.
+func (s *search) bounds(n int) {
+	s.ratio = slices.Grow(s.ratio[:0], n*s.width)[:n*s.width]
+	for j := n - 1; j >= 0; j-- {
+		for r := range s.width {
+			ratio := math.Inf(1)
+			if v := s.need[j*s.width+r]; v > 0 {
+				ratio = s.items[j].worth / float64(v)
+			}
+			if j+1 < n {
+				ratio = max(ratio, s.ratio[(j+1)*s.width+r])
+			}
+			s.ratio[j*s.width+r] = ratio
+		}
+	}
+}
+
+// base puts the whole part of the relaxation's solution on the machine, less some
+// loads of each kind where there is time to search for better ones.
+func (s *search) base(r *relaxation, loosen int64) {
+	for i, b := range r.basis {
+		if b < 0 {
+			continue
+		}
+		load := r.loads[b]
+		j := slices.IndexFunc(s.items, func(c candidate) bool { return c.load == load })
+		if j < 0 {
+			continue
+		}
+		n := min(int64(r.x[i]+tolerance), s.items[j].most) - loosen
+		if n = min(n, amount.Copies(s.needOf(j), s.rest, n)); n > 0 {
+			s.take(j, n)
+		}
+	}
+}
+
+func (s *search) needOf(j int) []int64 { return s.need[j*s.width : (j+1)*s.width] }
+
+func (s *search) take(j int, n int64) {
+	s.taken[j] += n
+	for r, v := range s.needOf(j) {
+		s.rest[r] -= n * v
+	}
+}
+
+// empty takes everything off the machine.
+func (s *search) empty() {
+	for j, n := range s.taken {
+		if n > 0 {
+			s.take(j, -n)
+		}
+	}
+}
+
+// run searches from what is on the machine for contents that are worth more than
+// the best, for so many steps.
+func (s *search) run(steps int) {
+	s.steps = steps
+	value := 0.0
+	for j, n := range s.taken {
+		value += float64(float64(n) * s.items[j].worth)
+	}
+	s.from(0, value)
+	s.used += (steps - s.steps) * 8 * (s.width + 1)
+}
+
+// complete reports whether nothing was left out.
+func (s *search) complete() bool { return s.steps > 0 }
+
+func (s *search) from(j int, value float64) {
+	if value > s.best*(1+tolerance) {
+		s.best, s.found = value, true
+		copy(s.chose, s.taken)
+	}
+	for ; j < len(s.items) && s.promises(j, value); j++ {
+		n := amount.Copies(s.needOf(j), s.rest, s.items[j].most-s.taken[j])
+		if n <= 0 {
+			continue
+		}
+		s.take(j, n)
+		for ; n > 0; n-- {
+			gain := float64(float64(n) * s.items[j].worth)
+			if s.promises(j+1, value+gain) {
+				s.from(j+1, value+gain)
+			}
+			s.take(j, -1)
+			if s.steps == 0 || !s.affords(j+1, value+gain-s.items[j].worth) {
+				s.take(j, 1-n) // even less of it promises even less
+				return
+			}
+		}
+	}
+}
+
+// promises reports whether items from j on could make the content worth more than
+// the best.
+func (s *search) promises(j int, value float64) bool {
+	if j == len(s.items) || s.steps == 0 {
+		return value > s.best
+	}
+	s.steps--
+	more := math.Inf(1)
+	for r, ratio := range s.ratio[j*s.width : (j+1)*s.width] {
+		if !math.IsInf(ratio, 1) { // some of these items needs none of it
+			more = min(more, float64(float64(s.rest[r])*ratio))
+		}
+	}
+	return value+more > s.best*(1+tolerance) && s.affords(j, value)
+}
+
+// affords is promises by the price of the room that is left.
+func (s *search) affords(j int, value float64) bool {
+	if j == len(s.items) {
+		return value > s.best
+	}
+	pays := 0.0
+	for r, price := range s.price {
+		pays += float64(float64(s.rest[r]) * price)
+	}
+	return value+float64(pays*s.items[j].efficiency) > s.best*(1+tolerance)
+}
+
+// parts returns the best content.
+func (s *search) parts() []Part {
+	var out []Part
+	for j, n := range s.chose {
+		if n > 0 {
+			out = append(out, Part{s.items[j].load, n})
+		}
+	}
+	return out
+}

@@ -1,0 +1,119 @@
+package pack
+
+import (
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// relateHostSpreads lets spreads over host names go further by what DaemonSets put
+// on every node: a node that joins has as many pods of the group at once.
+func (s *solver) relateHostSpreads() {
+	for _, c := range s.classes {
+		for _, sp := range c.apart {
+			if sp.relative && s.daemonsIn(sp.group) {
+				t := touchOf(c.host, sp.group)
+				more := s.leastByDaemons(sp.group)
+				t.cap += more
+				t.entry += more
+			}
+		}
+		c.exact = slices.Clone(c.host)
+		for _, sp := range c.apart {
+			touchOf(c.exact, sp.group).cap = unbounded
+		}
+	}
+}
+
+func touchOf(list []touch, group int) *touch {
+	return &list[slices.IndexFunc(list, func(t touch) bool { return t.group == group })]
+}
+
+// daemonsIn reports whether pods of DaemonSets belong to a group counted by node.
+func (s *solver) daemonsIn(group int) bool {
+	return slices.ContainsFunc(s.daemons, func(d daemon) bool {
+		return slices.ContainsFunc(d.host, func(t touch) bool { return t.group == group && t.self > 0 })
+	})
+}
+
+// leastByDaemons returns the fewest pods of a group that any node has once only
+// DaemonSets run, among those that count.
+func (s *solver) leastByDaemons(group int) int64 {
+	g := s.groups.list[group]
+	least := int64(math.MaxInt64)
+	for k := range s.countingColumns(g).all {
+		count, _ := s.daemonHost(&s.columns[k]).get(group)
+		least = min(least, count)
+	}
+	if least == math.MaxInt64 {
+		return 0
+	}
+	for _, n := range slices.Concat(s.nodes, s.closed) {
+		if !n.hostLess() && g.counts(n) {
+			count, _ := n.host.get(group)
+			least = min(least, count)
+		}
+	}
+	return least
+}
+
+// countingColumns returns the columns whose nodes count for a group.
+func (s *solver) countingColumns(g *group) bitset {
+	tolerations := g.tolerations
+	if tolerations == nil {
+		tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	}
+	places := g.nodes
+	if places == nil {
+		places = []match.Requirements{nil}
+	}
+	out := newBitset(len(s.columns))
+	for _, place := range places {
+		out.join(s.optionsFor(place, tolerations, tolerationKey(tolerations), false).columns)
+	}
+	return out
+}
+
+// mindDaemons leaves out of a lot the columns on which DaemonSets put pods that the
+// class must not meet, and those on which they put none that it has to be with,
+// where others have one.
+func (s *solver) mindDaemons(l *lot, c *class) {
+	for _, f := range c.follows {
+		s.keepColumns(l, func(d *daemon) bool {
+			return slices.ContainsFunc(d.host, func(t touch) bool { return t.group == f.group && t.self > 0 })
+		})
+	}
+	for i := range s.daemons {
+		if d := &s.daemons[i]; s.repel(c, d) {
+			l.mask.remove(d.on)
+		}
+	}
+	for _, b := range c.attracts {
+		in := func(d *daemon) bool { return slices.Contains(d.member, b.group) && d.on.meets(l.mask) }
+		if b.drop < 0 && slices.ContainsFunc(s.daemons, func(d daemon) bool { return in(&d) }) {
+			s.keepColumns(l, in)
+			l.lent = append(l.lent, b.group)
+		}
+	}
+}
+
+// keepColumns keeps the columns that one of the DaemonSets runs on.
+func (s *solver) keepColumns(l *lot, which func(*daemon) bool) {
+	keep := newBitset(len(s.columns))
+	for i := range s.daemons {
+		if d := &s.daemons[i]; which(d) {
+			keep.join(d.on)
+		}
+	}
+	l.mask.keep(keep)
+}
+
+// repel reports whether a pod of the class and one of the DaemonSet must not be in
+// one domain of a key other than the host name.
+func (s *solver) repel(c *class, d *daemon) bool {
+	return slices.ContainsFunc(c.repels, func(b bond) bool { return b.drop < 0 && slices.Contains(d.member, b.group) }) ||
+		slices.ContainsFunc(d.repels, func(id int) bool { return slices.Contains(c.member, id) })
+}

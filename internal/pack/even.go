@@ -1,0 +1,75 @@
+package pack
+
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
+)
+
+// fillEvenly fills nodes that exist with pods of the classes so that no resource is
+// left over for want of another: where there are more pods than the nodes can hold,
+// what they hold is not bought for. The rest of the room is left to fill.
+func (s *solver) fillEvenly(open []*class) {
+	var plain []*class
+	for _, c := range open {
+		if c.open() > 0 && len(c.keys)+len(c.follows)+len(c.nodes) == 0 {
+			plain = append(plain, c)
+		}
+	}
+	if len(plain) < 2 || plain[0].template.Priority != plain[len(plain)-1].template.Priority || !s.exceedsNodes(plain) {
+		return
+	}
+	worth := s.worthOfClasses(plain)
+	options, loads := make([]*options, len(plain)), make([]colgen.Load, len(plain))
+	for j, c := range plain {
+		requires, honour := c.requires(c.level)
+		options[j] = s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour)
+		loads[j].Need = c.need
+	}
+	single := colgen.NewSingle(loads)
+	for i, n := range s.nodes {
+		for j, c := range plain {
+			loads[j].Count = s.roomOn(c, options[j], i, c.open())
+			loads[j].Most = loads[j].Count
+		}
+		for _, part := range single.Fill(n.free, worth) {
+			if k := s.roomOn(plain[part.Load], options[part.Load], i, part.N); k > 0 {
+				s.put(plain[part.Load], n, plain[part.Load].level, k)
+			}
+		}
+	}
+}
+
+// worthOfClasses returns what a pod of each class is worth by its needs: the
+// resources are priced as if parts of machines could be bought for all.
+func (s *solver) worthOfClasses(classes []*class) []float64 {
+	d := newDemand(len(s.space.names))
+	for _, c := range classes {
+		d.add(c.need, c.open())
+	}
+	columns := make([]int, len(s.columns))
+	for k := range columns {
+		columns[k] = k
+	}
+	y := s.worthOf(d, columns, int64(s.problem.NodeCost))
+	out := make([]float64, len(classes))
+	for i, c := range classes {
+		out[i] = worthOfVector(c.need, y)
+	}
+	return out
+}
+
+// exceedsNodes reports whether the classes need more of something than all nodes
+// together have.
+func (s *solver) exceedsNodes(classes []*class) bool {
+	total := make([]int64, len(s.space.names))
+	for _, c := range classes {
+		addTimes(total, c.need, c.open())
+	}
+	for _, n := range s.nodes {
+		for r, v := range n.free {
+			total[r] -= min(max(0, v), plenty/int64(len(s.nodes)+1))
+		}
+	}
+	return len(s.nodes) > 0 && slices.Max(total) > 0
+}

@@ -1,0 +1,194 @@
+package pack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
+)
+
+const (
+	// closeEnough is the share by which a cost may be above what is proven, so
+	// that looking further is not worth the time.
+	closeEnough = 3e-3
+	// nearEnough is the same where no better way than another greedy one is known.
+	nearEnough = 1e-2
+	// mixGap is the distance from its bound at which a mix is good enough.
+	mixGap = 1e-3
+	// mixAtMost bounds the lots: the linear program's effort grows with their square.
+	mixAtMost = 400
+	// operationsPerTrial is about how many operations of a mix take as long as to
+	// fill a machine on trial.
+	operationsPerTrial = 5000
+	// maxDives bounds how often a mix is looked for, each time for what is left.
+	maxDives = 16
+	// Of a pattern of which so much of a machine is used, a whole one is bought.
+	nearlyWhole, halfWhole = 0.7, 0.2
+	// wholeEnough makes up for what rounding has taken off a whole number.
+	wholeEnough = 1e-6
+)
+
+// mixable reports whether it is worth while to look for a mix of machines. As many
+// of its machines as there are lots may be parts, so that with much fewer machines
+// than that no whole ones are left. Limits, which say who gets a place, are not part
+// of the linear program.
+func (c *cover) mixable() bool {
+	return 2*len(c.bought) >= len(c.lots) && len(c.lots) <= mixAtMost && !slices.ContainsFunc(c.sellers, func(p *seller) bool { return c.budget[p.index] != nil })
+}
+
+// mix buys what the cheapest mix of parts of machines has of whole ones, and looks
+// for the cheapest mix for the rest, as long as there are any. What is left over is
+// for run to buy. It starts from what another cover has bought.
+func (c *cover) mix(other *cover, guess []float64) {
+	g := colgen.New(colgen.Program{
+		Loads: c.loads(), Kinds: c.kinds(), Start: other.patterns(), Guesses: [][]float64{guess},
+		Slack: mixGap * float64(other.cost), Target: float64(other.cost),
+	})
+	for times := range maxDives {
+		solution := g.Solve(c.s.trials * operationsPerTrial)
+		c.s.trials = max(0, c.s.trials-solution.Spent/operationsPerTrial)
+		if times == 0 {
+			for i, l := range c.lots {
+				l.worth = solution.Worth[i]
+			}
+		}
+		if !solution.Close {
+			c.buyWhole(solution, 1-wholeEnough)
+			return
+		}
+		if !c.buyWhole(solution, nearlyWhole) && !c.buyMost(solution) {
+			return
+		}
+		g.Recount(c.left)
+	}
+}
+
+// buyWhole buys the patterns of a mix as often as whole machines of them are used,
+// and once more where so much of another is. It reports whether it bought any.
+func (c *cover) buyWhole(s colgen.Solution, whole float64) bool {
+	before := len(c.bought)
+	for _, i := range byPart(s) {
+		if n := int64(s.Times[i] + 1 - whole); n > 0 {
+			c.buyPattern(s.Patterns[i], n)
+		}
+	}
+	return len(c.bought) > before
+}
+
+// buyMost buys the one machine of which most is used.
+func (c *cover) buyMost(s colgen.Solution) bool {
+	for _, i := range byPart(s) {
+		if s.Times[i] < halfWhole {
+			return false
+		}
+		if c.buyPattern(s.Patterns[i], 1) {
+			return true
+		}
+	}
+	return false
+}
+
+// byPart lists the patterns of which the largest part of a machine is used first.
+func byPart(s colgen.Solution) []int {
+	order := make([]int, len(s.Patterns))
+	for i := range order {
+		order[i] = i
+	}
+	part := func(i int) float64 { return s.Times[i] - math.Floor(s.Times[i]) }
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(part(b), part(a)) })
+	return order
+}
+
+// buyPattern buys machines of the pattern at most so often, as long as everything
+// that is on them is still to be bought for.
+func (c *cover) buyPattern(p colgen.Pattern, n int64) bool {
+	for _, part := range p.Parts {
+		n = min(n, c.left[part.Load]/part.N)
+	}
+	if n == 0 {
+		return false
+	}
+	m := c.s.newMachine(c.columns[p.Kind])
+	clear(c.taken)
+	for _, part := range p.Parts {
+		c.take(m, part.Load, part.N)
+	}
+	c.buy(m, n)
+	return true
+}
+
+// loads states what is left to be bought.
+func (c *cover) loads() []colgen.Load {
+	out := make([]colgen.Load, len(c.lots))
+	for i, l := range c.lots {
+		var none hostState
+		out[i] = colgen.Load{Need: l.need, Count: c.left[i], Most: none.room(l.host, c.left[i])}
+	}
+	return out
+}
+
+// kinds states the candidates.
+func (c *cover) kinds() []colgen.Kind {
+	masks := make([]bitset, len(c.lots))
+	for i, l := range c.lots {
+		masks[i] = l.mask
+	}
+	return c.s.kindsOf(c.columns, masks, c.nodeCost())
+}
+
+// kindsOf states columns, each of which holds the loads whose masks have it.
+func (s *solver) kindsOf(columns []int, masks []bitset, nodeCost int64) []colgen.Kind {
+	out := make([]colgen.Kind, len(columns))
+	for j, k := range columns {
+		out[j] = colgen.Kind{Room: s.columns[k].room, Cost: s.columns[k].price + nodeCost}
+		for i, m := range masks {
+			if m.has(k) {
+				out[j].Loads = append(out[j].Loads, i)
+			}
+		}
+	}
+	return out
+}
+
+// patterns states what was bought.
+func (c *cover) patterns() []colgen.Pattern {
+	at := make(map[int]int, len(c.columns))
+	for j, k := range c.columns {
+		at[k] = j
+	}
+	var out []colgen.Pattern
+	for i, m := range c.bought {
+		j, ok := at[m.column]
+		if !ok || i > 0 && m == c.bought[i-1] {
+			continue
+		}
+		p := colgen.Pattern{Kind: j}
+		for _, it := range m.items {
+			p.Parts = append(p.Parts, colgen.Part{Load: it.lot.index, N: it.n})
+		}
+		slices.SortFunc(p.Parts, func(a, b colgen.Part) int { return cmp.Compare(a.Load, b.Load) })
+		out = append(out, p)
+	}
+	return out
+}
+
+// guess prices the resources by the relaxation that lets parts of machines be
+// bought, for each column so that its whole room is worth what it costs. It returns
+// what a load of each lot is worth by its needs then, and what all are: nothing
+// that holds them costs less.
+func (c *cover) guess() (worth []float64, total float64) {
+	d := newDemand(len(c.s.space.names))
+	for i, l := range c.lots {
+		d.add(l.need, c.left[i])
+	}
+	found := c.s.ratesOf(d, c.columns, c.nodeCost())
+	worth = make([]float64, len(c.lots))
+	for i, l := range c.lots {
+		if least, ok := found.least(l.mask); ok {
+			worth[i] = float64(least * worthOfVector(l.need, found.unit))
+			total += float64(worth[i] * float64(c.left[i]))
+		}
+	}
+	return worth, total
+}

@@ -1,0 +1,129 @@
+package pack
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// nearestColumn says which requirement leaves the seller without a column, and
+// what there is instead.
+func nearestColumn(p *seller, combined match.Requirements) match.Miss {
+	if len(p.Types) == 0 {
+		return match.Miss{Kind: match.Offering, Want: "any instance type"}
+	}
+	right := typesThat(p, combined)
+	if len(right) == 0 {
+		return typeMiss(p, combined)
+	}
+	for _, t := range right {
+		for j := range t.Offerings {
+			if o := &t.Offerings[j]; offeringAllows(combined, o) {
+				return match.Miss{Kind: match.Unavailable, Want: t.Name + " in " + o.Zone + " (" + o.CapacityType + "): " + o.Unavailable}
+			}
+		}
+	}
+	return offeringMiss(right, combined)
+}
+
+// typesThat returns the types that the requirements allow.
+func typesThat(p *seller, r match.Requirements) []*offer.InstanceType {
+	var out []*offer.InstanceType
+	for i := range p.Types {
+		if _, ok := typeAllows(r, &p.Types[i]); ok {
+			out = append(out, &p.Types[i])
+		}
+	}
+	return out
+}
+
+// typeMiss names the requirement on types without which there would be some, or
+// the first that a type does not meet.
+func typeMiss(p *seller, combined match.Requirements) match.Miss {
+	for i, q := range combined {
+		if ofOffering(q.Key) {
+			continue
+		}
+		var values []string
+		for _, t := range typesThat(p, slices.Delete(slices.Clone(combined), i, i+1)) {
+			values = append(values, t.Labels[q.Key]...)
+		}
+		if len(values) > 0 {
+			m := match.Miss{Kind: match.TypeLabel, Key: q.Key, Want: q.Set.String(), Have: listed(values)}
+			if asked, ok := q.Set.Values(); ok && len(asked) == 1 {
+				m.Hint, _ = api.Suggest(asked[0], values)
+			}
+			return m
+		}
+	}
+	missing, _ := typeAllows(combined, &p.Types[0])
+	return match.Miss{Kind: match.TypeLabel, Key: missing.Key, Want: missing.Set.String()}
+}
+
+// offeringMiss names the requirement on offerings without which there would be
+// some, or all of them.
+func offeringMiss(types []*offer.InstanceType, combined match.Requirements) match.Miss {
+	var all []string
+	for i, q := range combined {
+		if !ofOffering(q.Key) {
+			continue
+		}
+		allows := offeringTest(slices.Delete(slices.Clone(combined), i, i+1))
+		var values []string
+		for _, t := range types {
+			for j := range t.Offerings {
+				if o := &t.Offerings[j]; allows(o) {
+					values = append(values, offeringLabel(q.Key, o))
+				}
+			}
+		}
+		text := q.Key + " " + q.Set.String()
+		if len(values) > 0 {
+			return match.Miss{Kind: match.Offering, Key: q.Key, Want: text, Have: listed(values)}
+		}
+		all = append(all, text)
+	}
+	return match.Miss{Kind: match.Offering, Want: strings.Join(all, " and ")}
+}
+
+func offeringLabel(key string, o *offer.Offering) string {
+	switch key {
+	case api.LabelZone:
+		return o.Zone
+	case api.LabelZoneID:
+		return o.ZoneID
+	}
+	return o.CapacityType
+}
+
+// maxListed is how many values of a label a reason lists.
+const maxListed = 6
+
+// listed spells the values that a label has: all, the range of numbers, or
+// nothing where they are too many.
+func listed(values []string) string {
+	values = slices.Compact(slices.Sorted(slices.Values(values)))
+	if len(values) <= maxListed {
+		slices.SortStableFunc(values, func(a, b string) int {
+			x, _ := strconv.Atoi(a) // words stay in their order
+			y, _ := strconv.Atoi(b)
+			return cmp.Compare(x, y)
+		})
+		return strings.Join(values, ", ")
+	}
+	numbers := make([]int, len(values))
+	for i, v := range values {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			return ""
+		}
+		numbers[i] = n
+	}
+	return fmt.Sprintf("%d to %d", slices.Min(numbers), slices.Max(numbers))
+}

@@ -1,0 +1,88 @@
+package pack
+
+import "slices"
+
+// refill gives pods without a place the room that is left on nodes and on planned
+// machines, where kube-scheduler would let them in. It reports whether that helped
+// any.
+func (s *solver) refill(sites []*site) bool {
+	helped := false
+	for some := true; some; {
+		some = false
+		for _, c := range s.classes {
+			if c.left > 0 && !c.never.Missed() && s.refillClass(c, sites) {
+				some, helped = true, true
+			}
+		}
+	}
+	return helped
+}
+
+func (s *solver) refillClass(c *class, sites []*site) bool {
+	helped := false
+	for level := range c.levels() {
+		requires, honour := c.requires(level)
+		if _, bad := requires.Unmeetable(); bad {
+			continue
+		}
+		o := s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour)
+		for _, to := range sites {
+			for c.left > 0 && fits(c.need, to.free) && s.squeeze(c, o, level, to) {
+				helped = true
+			}
+		}
+	}
+	return helped
+}
+
+// squeeze puts one pod of the class on the site, if that takes it.
+func (s *solver) squeeze(c *class, o *options, level int, to *site) bool {
+	at := spotOver(c.keys, to.node)
+	if to.machine {
+		if !o.columns.has(s.machines[to.index].column) || !s.accepts(c, to, at) || !s.squeezeIn(c, o, level, to, at) {
+			return false
+		}
+	} else {
+		if !s.matches(o, to.index) || !s.accepts(c, to, at) {
+			return false
+		}
+		n := s.nodes[to.index]
+		addTimes(n.free, c.need, -1)
+		n.host = n.host.plus(c.host, 1)
+		pods := slices.Clone(c.take(1))
+		s.onNodes = append(s.onNodes, nodePlacement{placement{class: c, level: level, n: 1}, n, pods})
+		s.places[pods[0]] = Place{Node: n.Name, Machine: -1, GivenUp: c.givenUp(level)}
+	}
+	addTimes(to.free, c.need, -1)
+	s.settleOn(c, to, at, 1)
+	return true
+}
+
+// squeezeIn puts a pod of the class on a planned machine that has room for it, if
+// their labels go together.
+func (s *solver) squeezeIn(c *class, o *options, level int, to *site, at *spot) bool {
+	m := s.machines[to.index]
+	pinned := o
+	if len(c.keys) > 0 {
+		requires := o.requires
+		for i, key := range c.keys {
+			requires = requires.With(key, at.domains[i].set())
+		}
+		pinned = s.optionsFor(requires, c.template.Tolerations, c.tolerates, o.honour)
+	}
+	l := &lot{parts: []part{{class: c, level: level, n: 1}}, opt: pinned, at: at, mask: pinned.columns, need: c.need, host: c.host, size: c.size}
+	if !l.mask.has(m.column) {
+		return false
+	}
+	residual, ok := s.merge(m.residual, pinned.residual[m.seller.index])
+	if !ok || residual != m.residual && !s.leavesChoice(residual, &s.columns[m.column]) {
+		return false
+	}
+	m = m.clone()
+	m.pods, m.placed = slices.Clone(m.pods), slices.Clone(m.placed)
+	m.add(l, 1, residual)
+	m.pods = append(m.pods, c.take(1)...)
+	m.placed = append(m.placed, placement{lot: l, class: c, level: level, n: 1})
+	s.machines[to.index] = m
+	return true
+}

@@ -1,0 +1,324 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// maxConfirmations bounds how often places are sought anew for pods that would have
+// been refused.
+const maxConfirmations = 4
+
+// How many pods are placed one by one: the fewer the more pods there are, since after
+// each of them all are looked at.
+const (
+	maxSingleSteps = 256
+	podsLookedAt   = 100_000
+)
+
+// confirm makes the plan one that kube-scheduler can carry out: pods that it would
+// refuse where they are planned get other places, or none. What room is left is
+// given to pods without a place.
+func (s *solver) confirm() {
+	before := int64(-1)
+	for try := range maxConfirmations {
+		if len(s.groups.list) == 0 && !s.incomplete() {
+			return
+		}
+		sites, refused := s.replayAll()
+		helped := s.incomplete() && s.refill(sites)
+		if !s.incomplete() || try == maxConfirmations-1 {
+			return
+		}
+		changed := before != s.unplaced() && s.hopeful()
+		before = s.unplaced()
+		if allowed := s.allowSpecial(); !refused && !helped && !changed && !allowed {
+			return
+		}
+		if refused && try > 0 {
+			s.oneByOne()
+		} else {
+			s.again()
+		}
+	}
+}
+
+// unplaced counts the pods without a place.
+func (s *solver) unplaced() int64 {
+	n := int64(0)
+	for _, c := range s.classes {
+		n += c.left
+	}
+	return n
+}
+
+// hopeful reports whether pods have no place that may have one now: what others do has
+// made room in domains, or a limit has come to bind where other domains are open.
+func (s *solver) hopeful() bool {
+	return slices.ContainsFunc(s.classes, func(c *class) bool {
+		return c.left > 0 && !c.never.Missed() && (c.choosy() || c.limited) && s.forSale(c)
+	})
+}
+
+// forSale reports whether something that holds a pod of the class may still be bought.
+func (s *solver) forSale(c *class) bool {
+	left := s.budgets()
+	return slices.ContainsFunc(c.places, func(place match.Requirements) bool {
+		for k := range s.optionsFor(place, c.template.Tolerations, c.tolerates, false).columns.all {
+			if col := &s.columns[k]; fits(c.need, col.room) && left.affords(col, 1) > 0 {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// incomplete reports whether there are pods without a place that could have one.
+func (s *solver) incomplete() bool {
+	return slices.ContainsFunc(s.classes, func(c *class) bool { return c.left > 0 && !c.never.Missed() })
+}
+
+// allowSpecial lets pods that limits keep from plain types have types that are not
+// usually bought for them, and reports whether that may help.
+func (s *solver) allowSpecial() bool {
+	left := s.budgets()
+	some := false
+	for _, c := range s.classes {
+		if c.left == 0 || c.devices || !c.limited {
+			continue
+		}
+		c.devices = slices.ContainsFunc(s.columns, func(col column) bool {
+			return col.special && fits(c.need, col.room) && left.affords(&col, 1) > 0
+		})
+		some = some || c.devices
+	}
+	return some
+}
+
+// replayAll replays the plan until nothing is refused, and reports whether anything
+// was.
+func (s *solver) replayAll() (sites []*site, refused bool) {
+	for {
+		sites = s.sites()
+		r := s.newReplay(sites)
+		if r.evident() {
+			return sites, refused
+		}
+		sites = s.sites()
+		r = s.newReplay(sites)
+		r.run()
+		if !s.withdraw(r.moves) {
+			return sites, refused
+		}
+		refused = true
+	}
+}
+
+// again places pods once more that have no place yet, from their first level. Those
+// that had to leave their places repeatedly wait until the others have theirs.
+func (s *solver) again() {
+	waiting := false
+	for _, c := range s.classes {
+		if c.left > 0 {
+			c.level = 0
+		}
+		if c.refusals > 1 {
+			c.held, waiting = c.left, true
+		}
+	}
+	s.rounds()
+	if !waiting {
+		return
+	}
+	for _, c := range s.classes {
+		if c.refusals > 1 {
+			c.held, c.level = 0, 0
+		}
+	}
+	s.rounds()
+}
+
+// oneByOne is again for pods that are spread, one after the other and each confirmed:
+// limits cannot leave the first of them without a machine while the next get one, and
+// the DaemonSets of each machine are counted before the next is bought.
+func (s *solver) oneByOne() {
+	all, steps, most := s.classes, 0, min(maxSingleSteps, podsLookedAt/len(s.places))
+	for _, c := range all {
+		for refused := false; !refused && len(c.spreads) > 0 && c.left > 0 && !c.never.Missed() && steps < most; steps++ {
+			before := c.left
+			s.classes, c.level, c.held = []*class{c}, 0, c.left-1
+			s.rounds()
+			s.classes, c.held = all, 0
+			if c.left == before {
+				break
+			}
+			_, refused = s.replayAll()
+		}
+	}
+	s.classes = slices.DeleteFunc(slices.Clone(all), func(c *class) bool { return len(c.spreads) > 0 })
+	s.again()
+	s.classes = all
+}
+
+// move is a number of pods of a class that the plan puts on a site.
+type move struct {
+	class *class
+	site  *site
+	at    *spot
+	place int // index in solver.onNodes, or in placed of the machine
+	left  int64
+	n     int64
+}
+
+// replay takes the pods of a plan to their places one at a time, by the rules of
+// kube-scheduler.
+type replay struct {
+	*solver
+	moves  []*move
+	choosy []*move // those with rules of their own
+	others []*move
+}
+
+func (s *solver) newReplay(sites []*site) *replay {
+	r := &replay{solver: s}
+	byNode := map[*cluster.Node]*site{}
+	for _, at := range sites {
+		byNode[at.Node] = at
+	}
+	for i := range s.onNodes {
+		p := &s.onNodes[i]
+		r.add(&p.placement, byNode[p.node.Node], i)
+	}
+	for _, at := range sites {
+		if at.machine {
+			for i := range s.machines[at.index].placed {
+				r.add(&s.machines[at.index].placed[i], at, i)
+			}
+		}
+	}
+	order := map[*class]int{}
+	for i, c := range s.classes {
+		order[c] = i
+		for k := range c.spreads {
+			c.spreads[k].domains = nil // the machines' domains count as well
+		}
+	}
+	for _, moves := range [][]*move{r.choosy, r.others} {
+		slices.SortStableFunc(moves, func(a, b *move) int { return cmp.Compare(order[a.class], order[b.class]) })
+	}
+	for _, g := range s.groups.list {
+		g.present = nil
+	}
+	s.planned = sites
+	return r
+}
+
+func (r *replay) add(p *placement, at *site, place int) {
+	c := p.class
+	if p.n == 0 || len(c.keys)+len(c.host)+len(c.follows) == 0 {
+		return // nothing that others do matters to it, nor it to others
+	}
+	m := &move{class: c, site: at, at: spotOver(c.keys, at.node), place: place, left: p.n, n: p.n}
+	r.moves = append(r.moves, m)
+	if c.choosy() {
+		r.choosy = append(r.choosy, m)
+	} else {
+		r.others = append(r.others, m)
+	}
+}
+
+// choosy reports whether it matters to the class when its pods come: it is spread or
+// has an affinity.
+func (c *class) choosy() bool {
+	required := func(b bond) bool { return b.drop < 0 }
+	return len(c.follows)+len(c.apart) > 0 || slices.ContainsFunc(c.attracts, required) ||
+		slices.ContainsFunc(c.spreads, func(sp spread) bool { return sp.drop < 0 })
+}
+
+// evident reports whether nothing can be refused, because all rules hold even when
+// every pod is there. What depends on the order of the pods is not evident.
+func (r *replay) evident() bool {
+	for _, m := range r.moves {
+		if len(m.class.follows) > 0 || slices.ContainsFunc(m.class.attracts, func(b bond) bool { return b.drop < 0 }) {
+			return false
+		}
+		r.settleOn(m.class, m.site, m.at, m.n)
+	}
+	return !slices.ContainsFunc(r.moves, func(m *move) bool {
+		r.settleOn(m.class, m.site, m.at, -1)
+		ok := r.accepts(m.class, m.site, m.at)
+		r.settleOn(m.class, m.site, m.at, 1)
+		return !ok
+	})
+}
+
+// run brings the pods to their places. First those that are spread or follow others,
+// by turns, so that spreads stay even; pods without such rules only once the others
+// need them, since these might be in their way.
+func (r *replay) run() {
+	choosy, others := r.choosy, r.others
+	for {
+		choosy = r.turns(choosy)
+		for len(others) > 0 && others[0].left == 0 {
+			others = others[1:]
+		}
+		if len(choosy) == 0 || !slices.ContainsFunc(others, r.step) {
+			break
+		}
+	}
+	r.turns(others)
+}
+
+// turns brings one pod of each move after the other as long as that goes, and returns
+// the moves with pods that are left.
+func (r *replay) turns(moves []*move) []*move {
+	for some := true; some; {
+		some = false
+		var left []*move
+		for _, m := range moves {
+			some = r.step(m) || some
+			if m.left > 0 {
+				left = append(left, m)
+			}
+		}
+		moves = left
+	}
+	return moves
+}
+
+// step brings one pod, if there is one and its place takes it.
+func (r *replay) step(m *move) bool {
+	if m.left == 0 || !r.accepts(m.class, m.site, m.at) {
+		return false
+	}
+	r.settleOn(m.class, m.site, m.at, 1)
+	m.left--
+	return true
+}
+
+// accepts reports whether kube-scheduler would let a pod of the class onto the site
+// as far as other pods go. Preferences keep no pod away.
+func (s *solver) accepts(c *class, to *site, at *spot) bool {
+	if len(c.follows)+len(c.apart) > 0 && to.hostLess() || to.host.room(c.exact, 1) == 0 {
+		return false
+	}
+	for _, f := range c.follows {
+		if count, _ := to.host.get(f.group); count == 0 && !s.begins(c) {
+			return false
+		}
+	}
+	_, ok := s.admits(c, at, len(c.drops))
+	return ok
+}
+
+// settleOn counts n pods of the class on the site.
+func (s *solver) settleOn(c *class, to *site, at *spot, n int64) {
+	to.host = to.host.plus(c.exact, n)
+	if !to.hostLess() {
+		s.join(c, n)
+	}
+	s.enter(c, at, nil, n, to.node)
+}

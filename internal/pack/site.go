@@ -1,0 +1,115 @@
+package pack
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// site is a node that exists or a planned machine, as kube-scheduler will see it.
+type site struct {
+	*node
+	index   int // in solver.nodes or solver.machines
+	machine bool
+}
+
+// sites lists the nodes and then the machines, without the pods of the plan. What
+// groups count is set back to that.
+func (s *solver) sites() []*site {
+	for i, g := range s.groups.list {
+		g.tally = s.before[i].clone()
+	}
+	var out []*site
+	for i, n := range s.nodes {
+		seen := *n
+		seen.host = slices.Clone(s.hostBefore[i])
+		out = append(out, &site{node: &seen, index: i})
+	}
+	for i, m := range s.machines {
+		out = append(out, &site{node: s.nodeOf(m), index: i, machine: true})
+	}
+	return out
+}
+
+// remember keeps what groups count before anything is placed.
+func (s *solver) remember() {
+	for _, g := range s.groups.list {
+		s.before = append(s.before, g.tally.clone())
+	}
+	for _, n := range s.nodes {
+		s.hostBefore = append(s.hostBefore, slices.Clone(n.host))
+	}
+}
+
+// nodeOf returns the node that a machine will be, with the pods of DaemonSets,
+// which are counted.
+func (s *solver) nodeOf(m *machine) *node {
+	col := &s.columns[m.column]
+	out := &node{Node: &cluster.Node{Labels: s.labelsOf(m.column, m.residual)}, Taints: m.seller.Spec.Spec.Taints, free: slices.Clone(col.room)}
+	addTimes(out.free, m.used, -1)
+	for _, i := range col.daemons {
+		s.count(out, s.daemons[i].runner)
+	}
+	return out
+}
+
+// labelsOf returns the labels, apart from the host name, that a machine of a column
+// with a residual will have.
+func (s *solver) labelsOf(column, residual int) map[string]string {
+	id := [2]int{column, residual}
+	if known, ok := s.labelled[id]; ok {
+		return known
+	}
+	col := &s.columns[column]
+	out := map[string]string{}
+	for key := range col.typ.Labels {
+		if value, ok := col.typ.Label(key); ok {
+			out[key] = value
+		}
+	}
+	maps.Copy(out, s.chosenLabels(column, residual))
+	out[api.LabelZone] = col.offering.Zone
+	out[api.LabelCapacityType] = col.offering.CapacityType
+	out[api.LabelProvisioner] = s.sellers[col.provisioner].Spec.Name
+	if col.offering.ZoneID != "" {
+		out[api.LabelZoneID] = col.offering.ZoneID
+	}
+	s.labelled[id] = out
+	return out
+}
+
+// sameFooting reports whether a machine counts alike for the groups of its pods if
+// it is of another column.
+func (s *solver) sameFooting(column int, m *machine) bool {
+	if column == m.column || len(s.groups.list) == 0 {
+		return true
+	}
+	same := func(ids []int) bool {
+		return !slices.ContainsFunc(ids, func(id int) bool { return !s.countsAlike(s.groups.list[id], column, m.column, m.residual) })
+	}
+	if !s.sameDaemons(column, m.column) {
+		return false
+	}
+	for _, i := range s.columns[m.column].daemons {
+		if !same(s.daemons[i].member) || !same(s.daemons[i].repels) {
+			return false
+		}
+	}
+	for _, p := range m.placed {
+		if !same(p.class.member) {
+			return false
+		}
+	}
+	return true
+}
+
+// countsAlike reports whether a group counts machines of two columns alike.
+func (s *solver) countsAlike(g *group, a, b, residual int) bool {
+	if !g.selective() && g.key == api.LabelZone {
+		return s.columns[a].offering.Zone == s.columns[b].offering.Zone
+	}
+	is, was := node{Node: &cluster.Node{Labels: s.labelsOf(a, residual)}}, node{Node: &cluster.Node{Labels: s.labelsOf(b, residual)}}
+	return is.Labels[g.key] == was.Labels[g.key] && g.counts(&is) == g.counts(&was)
+}
