@@ -47,6 +47,8 @@ type Pod struct {
 	Owner         Owner
 	Created       time.Time
 	State         PodState
+	// Running: its containers have been started.
+	Running bool
 }
 
 // PodState says what is to be done about a pod.
@@ -129,9 +131,16 @@ type Node struct {
 	Initialized   bool
 	Unschedulable bool
 	Deleting      bool
-	Created       time.Time
-	ReadySince    time.Time
-	Finalizers    []string
+	// DeletedAt is when its deletion was asked for; zero while it is not.
+	DeletedAt  time.Time
+	Created    time.Time
+	ReadySince time.Time
+	// UnreadySince is since when the kubelet has not been ready; zero while it is,
+	// and where nobody has said.
+	UnreadySince time.Time
+	Finalizers   []string
+	// AttachedVolumes is how many volumes are attached to the machine.
+	AttachedVolumes int
 	// VolumeLimits is the number of volumes that can be attached, by CSI driver.
 	VolumeLimits map[string]int64
 }

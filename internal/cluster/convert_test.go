@@ -58,6 +58,7 @@ spec:
 		Initialized:   true,
 		Unschedulable: true,
 		Deleting:      true,
+		DeletedAt:     at(9),
 		Created:       at(1),
 		ReadySince:    at(2),
 		Finalizers:    []string{"karpenter.sh/termination"},
@@ -72,12 +73,12 @@ func TestFromNodeThatIsNotUp(t *testing.T) {
 	got := FromNode(read[corev1.Node](t, `
 metadata: {name: n1}
 status: {conditions: [{type: Ready, status: "False", lastTransitionTime: "2026-01-01T02:00:00Z"}]}`), nil)
-	if diff := cmp.Diff(Node{Name: "n1"}, got); diff != "" {
+	if diff := cmp.Diff(Node{Name: "n1", UnreadySince: at(2)}, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
 
-func TestFromDaemonSet(t *testing.T) {
+func TestFromDaemonSet(t *testing.T) { // DS-004
 	ds := read[appsv1.DaemonSet](t, `
 metadata: {namespace: kube-system, name: logs}
 spec:
@@ -214,7 +215,7 @@ spec: {hostPath: {path: /}}`, Volume{Name: "v", Local: true}},
 	}
 }
 
-func TestFromStorageClass(t *testing.T) {
+func TestFromStorageClass(t *testing.T) { // VOL-028
 	for name, c := range map[string]struct {
 		class string
 		want  StorageClass

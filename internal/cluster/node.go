@@ -26,11 +26,20 @@ func FromNode(node *corev1.Node, csi *storagev1.CSINode) Node {
 		Created:       node.CreationTimestamp.Time,
 		Finalizers:    node.Finalizers,
 		VolumeLimits:  volumeLimits(csi),
+
+		AttachedVolumes: len(node.Status.VolumesAttached),
 	}
 	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+		switch {
+		case c.Type != corev1.NodeReady:
+		case c.Status == corev1.ConditionTrue:
 			out.Ready, out.ReadySince = true, c.LastTransitionTime.Time
+		default:
+			out.UnreadySince = c.LastTransitionTime.Time
 		}
+	}
+	if node.DeletionTimestamp != nil {
+		out.DeletedAt = node.DeletionTimestamp.Time
 	}
 	return out
 }

@@ -21,6 +21,7 @@ func (t *Templates) Pod(pod *corev1.Pod) (Pod, bool) {
 		Owner:         ownerOf(pod),
 		Created:       pod.CreationTimestamp.Time,
 		State:         t.state(pod, template),
+		Running:       pod.Status.Phase == corev1.PodRunning,
 	}
 	out.Template = t.Intern(template)
 	return out, true

@@ -90,6 +90,11 @@ func (s *sizer) eniPods(h *Hardware) int64 {
 	return min(enis*perENI*prefixSize+hostNetworked, most)
 }
 
+// tablePods is the number of pods in the table that comes with the images of Amazon
+// Linux and Ubuntu, which knows nothing of an installation's settings
+// (https://github.com/awslabs/amazon-eks-ami, eni-max-pods.txt).
+func tablePods(h *Hardware) int64 { return (&sizer{}).eniPods(h) }
+
 // ephemeralStorage is the size of the volume that pods write to, in bytes.
 func (s *sizer) ephemeralStorage(h *Hardware) int64 {
 	if s.InstanceStoreRAID && h.LocalNVMeGB > 0 {

@@ -92,6 +92,19 @@ func DefaultVolumes(amiFamily string) []api.BlockDeviceMapping {
 	return out
 }
 
+// windowsLicence is the price of Windows per vCPU and hour, in micro-dollars: the
+// difference between the on-demand prices of Windows and Linux machines in AWS's
+// price list. Burstable machines pay less, so that it is the most.
+const windowsLicence Price = 46_000
+
+// licence is what the operating system adds to the price of the hardware.
+func (f family) licence(h *Hardware) Price {
+	if f.os != osWindows {
+		return 0
+	}
+	return windowsLicence * Price(h.VCPUs)
+}
+
 // operatingSystems that a machine of an architecture can have with the family.
 func (f family) operatingSystems(arch string) []string {
 	switch {

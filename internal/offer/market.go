@@ -11,6 +11,9 @@ type Market struct {
 	Status api.AWSNodeTemplateStatus
 	// Blocked is why nothing can be bought ("no subnet matches ..."); empty when something can.
 	Blocked string
+	// Estimate is why on-demand prices are those of the embedded table instead of
+	// the published ones; empty when they are published.
+	Estimate string
 	// BlockedReason is the condition reason that goes with Blocked (NoSubnets, ...).
 	BlockedReason string
 }

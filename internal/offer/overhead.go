@@ -39,8 +39,9 @@ func (s *sizer) overhead(h *Hardware, capacity amount.List) amount.List {
 
 // kubeReserve is what the kubelet and the container runtime keep.
 func (s *sizer) kubeReserve(h *Hardware, pods int64) amount.List {
-	if s.AMIFamily == api.FamilyAL2 {
-		pods = s.eniPods(h) // AL2's bootstrap script does not look at max-pods here
+	switch s.AMIFamily {
+	case api.FamilyAL2, api.FamilyAL2023, api.FamilyUbuntu:
+		pods = tablePods(h) // their software goes by its own table, not by max-pods
 	}
 	out := amount.List{
 		amount.CPU:              reservedCPU(h.VCPUs),

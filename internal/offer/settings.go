@@ -65,7 +65,7 @@ func (c *Catalogue) Types(s Settings) []InstanceType {
 		if !ok || h.Arch == "" {
 			continue
 		}
-		offerings := s.offerings(h, region, sale)
+		offerings := s.offerings(h, region, sale, sizes.family.licence(h))
 		if len(offerings) == 0 {
 			continue
 		}
@@ -120,7 +120,7 @@ func (s *sizer) instanceType(h *Hardware, hardwareLabels map[string][]string) In
 	return InstanceType{Name: h.Name, Labels: labels, Capacity: capacity, Overhead: s.overhead(h, capacity)}
 }
 
-func (s *Settings) offerings(h *Hardware, region *Region, sale Sale) []Offering {
+func (s *Settings) offerings(h *Hardware, region *Region, sale Sale, licence Price) []Offering {
 	zones := sale.Zones
 	if s.Zones != nil {
 		zones = common(zones, s.Zones)
@@ -130,7 +130,7 @@ func (s *Settings) offerings(h *Hardware, region *Region, sale Sale) []Offering 
 		if price <= 0 || !h.Sold(capacityType) {
 			return
 		}
-		o := Offering{Zone: zone, ZoneID: region.ZoneIDs[zone], CapacityType: capacityType, Price: price}
+		o := Offering{Zone: zone, ZoneID: region.ZoneIDs[zone], CapacityType: capacityType, Price: price + licence}
 		if s.Unavailable != nil {
 			o.Unavailable = s.Unavailable(h.Name, zone, capacityType)
 		}

@@ -41,25 +41,25 @@ func TestPods(t *testing.T) {
 		settings Settings
 		want     int64
 	}{
-		"addresses of the interfaces":      {hardware(t, "t3.large"), Settings{}, 35},
-		"only the default network card":    {twoCards, Settings{}, 345},
-		"interfaces ignored":               {hardware(t, "t3.large"), Settings{IgnoreENIs: true}, 110},
-		"Windows":                          {hardware(t, "t3.large"), Settings{AMIFamily: api.FamilyWindows2022}, 110},
-		"one reserved interface":           {hardware(t, "t3.large"), Settings{ReservedENIs: 1}, 24},
-		"all interfaces reserved":          {hardware(t, "t3.large"), Settings{ReservedENIs: 3}, 0},
-		"more reserved than there are":     {hardware(t, "t3.large"), Settings{ReservedENIs: 1_000_000}, 0},
-		"maxPods":                          {hardware(t, "t3.large"), Settings{Kubelet: &api.KubeletConfiguration{MaxPods: new(int32(10))}}, 10},
-		"maxPods above the interfaces":     {hardware(t, "t3.large"), Settings{Kubelet: &api.KubeletConfiguration{MaxPods: new(int32(200))}}, 200},
-		"maxPods wins on Windows":          {hardware(t, "t3.large"), Settings{AMIFamily: api.FamilyWindows2019, Kubelet: &api.KubeletConfiguration{MaxPods: new(int32(10))}}, 10},
-		"podsPerCore":                      {hardware(t, "m5.4xlarge"), Settings{Kubelet: &api.KubeletConfiguration{PodsPerCore: new(int32(1))}}, 16},
-		"podsPerCore does not raise":       {hardware(t, "t3.large"), Settings{Kubelet: &api.KubeletConfiguration{PodsPerCore: new(int32(50))}}, 35},
-		"podsPerCore and maxPods":          {hardware(t, "m5.4xlarge"), Settings{Kubelet: &api.KubeletConfiguration{PodsPerCore: new(int32(4)), MaxPods: new(int32(20))}}, 20},
-		"podsPerCore 0 is off":             {hardware(t, "t3.large"), Settings{Kubelet: &api.KubeletConfiguration{PodsPerCore: new(int32(0))}}, 35},
-		"Bottlerocket ignores podsPerCore": {hardware(t, "t3.large"), Settings{AMIFamily: api.FamilyBottlerocket, Kubelet: &api.KubeletConfiguration{PodsPerCore: new(int32(1))}}, 35},
-		"prefixes on a small machine":      {hardware(t, "m5.large"), Settings{PrefixDelegation: true}, 110},
-		"prefixes on a large machine":      {hardware(t, "m5.24xlarge"), Settings{PrefixDelegation: true}, 250},
-		"prefixes on a tiny machine":       {hardware(t, "t3.nano"), Settings{PrefixDelegation: true}, 34},
-		"prefixes need Nitro":              {hardware(t, "m4.large"), Settings{PrefixDelegation: true}, 20},
+		"AWS-016: addresses of the interfaces":      {hardware(t, "t3.large"), Settings{}, 35},
+		"AWS-017: only the default network card":    {twoCards, Settings{}, 345},
+		"AWS-018: interfaces ignored":               {hardware(t, "t3.large"), Settings{IgnoreENIs: true}, 110},
+		"AWS-019: Windows":                          {hardware(t, "t3.large"), Settings{AMIFamily: api.FamilyWindows2022}, 110},
+		"AWS-020: one reserved interface":           {hardware(t, "t3.large"), Settings{ReservedENIs: 1}, 24},
+		"all interfaces reserved":                   {hardware(t, "t3.large"), Settings{ReservedENIs: 3}, 0},
+		"AWS-021: more reserved than there are":     {hardware(t, "t3.large"), Settings{ReservedENIs: 1_000_000}, 0},
+		"AWS-022: maxPods":                          {hardware(t, "t3.large"), Settings{Kubelet: &api.KubeletConfiguration{MaxPods: new(int32(10))}}, 10},
+		"maxPods above the interfaces":              {hardware(t, "t3.large"), Settings{Kubelet: &api.KubeletConfiguration{MaxPods: new(int32(200))}}, 200},
+		"maxPods wins on Windows":                   {hardware(t, "t3.large"), Settings{AMIFamily: api.FamilyWindows2019, Kubelet: &api.KubeletConfiguration{MaxPods: new(int32(10))}}, 10},
+		"AWS-023: podsPerCore":                      {hardware(t, "m5.4xlarge"), Settings{Kubelet: &api.KubeletConfiguration{PodsPerCore: new(int32(1))}}, 16},
+		"podsPerCore does not raise":                {hardware(t, "t3.large"), Settings{Kubelet: &api.KubeletConfiguration{PodsPerCore: new(int32(50))}}, 35},
+		"podsPerCore and maxPods":                   {hardware(t, "m5.4xlarge"), Settings{Kubelet: &api.KubeletConfiguration{PodsPerCore: new(int32(4)), MaxPods: new(int32(20))}}, 20},
+		"podsPerCore 0 is off":                      {hardware(t, "t3.large"), Settings{Kubelet: &api.KubeletConfiguration{PodsPerCore: new(int32(0))}}, 35},
+		"AWS-025: Bottlerocket ignores podsPerCore": {hardware(t, "t3.large"), Settings{AMIFamily: api.FamilyBottlerocket, Kubelet: &api.KubeletConfiguration{PodsPerCore: new(int32(1))}}, 35},
+		"prefixes on a small machine":               {hardware(t, "m5.large"), Settings{PrefixDelegation: true}, 110},
+		"prefixes on a large machine":               {hardware(t, "m5.24xlarge"), Settings{PrefixDelegation: true}, 250},
+		"prefixes on a tiny machine":                {hardware(t, "t3.nano"), Settings{PrefixDelegation: true}, 34},
+		"prefixes need Nitro":                       {hardware(t, "m4.large"), Settings{PrefixDelegation: true}, 20},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestEstimateIsNeverAboveWhatKubeletsReport(t *testing.T) {
 	}
 	for _, family := range []string{api.FamilyAL2, api.FamilyAL2023, api.FamilyBottlerocket} {
 		for name, reported := range tests {
-			t.Run(family+" "+name, func(t *testing.T) {
+			t.Run("AWS-039: "+family+" "+name, func(t *testing.T) {
 				it := find(t, Settings{AMIFamily: family}, name)
 				got := it.Allocatable()
 				if got[amount.CPU] != reported.cpu {
@@ -103,12 +103,12 @@ func TestOverheadParts(t *testing.T) {
 	given := amount.List{amount.CPU: 2000, amount.Memory: 20 * gibibyte, amount.EphemeralStorage: 10 * gibibyte}
 	h := hardware(t, "m5.xlarge") // 4 vCPUs, 58 pods
 
-	t.Run("system reserve is nothing by default", func(t *testing.T) {
+	t.Run("AWS-027: system reserve is nothing by default", func(t *testing.T) {
 		if got := newSizer(Settings{}).systemReserved; len(got) != 0 {
 			t.Errorf("got %v", got)
 		}
 	})
-	t.Run("system reserve as given", func(t *testing.T) {
+	t.Run("AWS-028: system reserve as given", func(t *testing.T) {
 		s := newSizer(Settings{Kubelet: &api.KubeletConfiguration{SystemReserved: quantities}})
 		if diff := cmp.Diff(given, s.systemReserved); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
@@ -133,10 +133,10 @@ func TestOverheadParts(t *testing.T) {
 			t.Errorf("-want +got\n%s", diff)
 		}
 	})
-	t.Run("kube reserve follows maxPods, but not on AL2", func(t *testing.T) {
+	t.Run("kube reserve follows maxPods on Bottlerocket only", func(t *testing.T) {
 		ten := &api.KubeletConfiguration{MaxPods: new(int32(10))}
-		for family, pods := range map[string]int64{api.FamilyAL2: 58, api.FamilyAL2023: 10, api.FamilyBottlerocket: 10} {
-			s := newSizer(Settings{AMIFamily: family, Kubelet: ten})
+		for family, pods := range map[string]int64{api.FamilyAL2: 58, api.FamilyAL2023: 58, api.FamilyUbuntu: 58, api.FamilyBottlerocket: 10} {
+			s := newSizer(Settings{AMIFamily: family, Kubelet: ten, PrefixDelegation: true, ReservedENIs: 1})
 			if got, want := s.kubeReserve(h, s.pods(h))[amount.Memory], (255+11*pods)*mebibyte; got != want {
 				t.Errorf("%s: memory = %d, want %d", family, got, want)
 			}
@@ -164,7 +164,7 @@ func TestOverheadParts(t *testing.T) {
 	})
 }
 
-func TestEvictionThreshold(t *testing.T) {
+func TestEvictionThreshold(t *testing.T) { // PACK-016
 	const memory, storage = 16 * gibibyte, 20 * gibibyte
 	const tenth = (16*gibibyte + 9) / 10
 	tests := map[string]struct {
@@ -173,11 +173,11 @@ func TestEvictionThreshold(t *testing.T) {
 		wantMemory  int64
 		wantStorage int64
 	}{
-		"defaults":                    {wantMemory: 100 * mebibyte, wantStorage: 2 * gibibyte},
-		"hard quantity":               {hard: map[string]string{signalMemory: "500Mi"}, wantMemory: 500 * mebibyte, wantStorage: 2 * gibibyte},
+		"AWS-031: defaults":           {wantMemory: 100 * mebibyte, wantStorage: 2 * gibibyte},
+		"AWS-032: hard quantity":      {hard: map[string]string{signalMemory: "500Mi"}, wantMemory: 500 * mebibyte, wantStorage: 2 * gibibyte},
 		"hard percentage":             {hard: map[string]string{signalMemory: "10%"}, wantMemory: tenth, wantStorage: 2 * gibibyte},
 		"100 % is off":                {hard: map[string]string{signalMemory: "100%", signalStorage: "0%"}},
-		"soft larger":                 {hard: map[string]string{signalMemory: "1Gi"}, soft: map[string]string{signalMemory: "10%"}, wantMemory: tenth, wantStorage: 2 * gibibyte},
+		"AWS-037: soft larger":        {hard: map[string]string{signalMemory: "1Gi"}, soft: map[string]string{signalMemory: "10%"}, wantMemory: tenth, wantStorage: 2 * gibibyte},
 		"hard larger":                 {hard: map[string]string{signalMemory: "3Gi"}, soft: map[string]string{signalMemory: "10%"}, wantMemory: 3 * gibibyte, wantStorage: 2 * gibibyte},
 		"soft alone beats default":    {soft: map[string]string{signalMemory: "200Mi"}, wantMemory: 200 * mebibyte, wantStorage: 2 * gibibyte},
 		"Bottlerocket has no soft":    {family: api.FamilyBottlerocket, soft: map[string]string{signalMemory: "10%"}, wantMemory: 100 * mebibyte, wantStorage: 2 * gibibyte},

@@ -33,6 +33,9 @@ const (
 	QueuePolicy     = "packhorse-queue"
 )
 
+// Names are those of all policies that the agent may have.
+var Names = []string{LaunchPolicy, TerminatePolicy, ReadPolicy, NodeRolePolicy, QueuePolicy}
+
 // Policies returns the agent's least-privilege policies in the order of a
 // machine's life. Each fits into a managed policy, and all of them together
 // into the inline policies of one role. Whatever changes something is bound to
@@ -139,7 +142,7 @@ func (a Agent) nodeRole() []statement {
 	}
 	if len(a.NodeRoles) > 0 {
 		out = append(out, allow("GiveNodesTheirRole", values{"iam:PassRole"}, a.NodeRoles, map[string]condition{
-			"StringEquals": {"iam:PassedToService": {a.ec2Service()}},
+			"StringEquals": {"iam:PassedToService": {ec2Service(a.Partition)}},
 		}))
 	}
 	return out
@@ -182,13 +185,6 @@ func (a Agent) tagged(prefix string) map[string]condition {
 		"StringEquals": a.owned(prefix),
 		"StringLike":   {prefix + api.LabelProvisioner: {"*"}},
 	}
-}
-
-func (a Agent) ec2Service() string {
-	if a.Partition == "aws-cn" {
-		return "ec2.amazonaws.com.cn"
-	}
-	return "ec2.amazonaws.com"
 }
 
 // ParseAgent finds in the agent's policies, by name, what they depend on beside

@@ -28,7 +28,7 @@ type document struct {
 type statement struct {
 	Sid       string               `json:"Sid,omitempty"`
 	Effect    string               `json:"Effect"`
-	Principal map[string]string    `json:"Principal,omitempty"`
+	Principal principals           `json:"Principal,omitempty"`
 	Action    values               `json:"Action"`
 	Resource  values               `json:"Resource,omitempty"`
 	Condition map[string]condition `json:"Condition,omitempty"`

@@ -42,7 +42,7 @@ func (t Trust) JSON() (string, error) {
 	slices.Sort(subjects)
 	return render("of trust", MaxTrust, statement{
 		Effect:    "Allow",
-		Principal: map[string]string{"Federated": t.Provider},
+		Principal: principals{"Federated": {t.Provider}},
 		Action:    values{assumeRoleWithWebIdentity},
 		Condition: map[string]condition{"StringEquals": {
 			issuer + ":aud": {Audience},
@@ -62,7 +62,10 @@ func ParseTrust(raw string) (Trust, error) {
 		return Trust{}, fmt.Errorf("read trust policy: it is not a single statement that allows %s", assumeRoleWithWebIdentity)
 	}
 	s := doc.Statement[0]
-	trust := Trust{Provider: s.Principal["Federated"]}
+	var trust Trust
+	if federated := s.Principal["Federated"]; len(federated) == 1 {
+		trust.Provider = federated[0]
+	}
 	for key, subjects := range s.Condition["StringEquals"] {
 		issuer, ok := strings.CutSuffix(key, ":sub")
 		if !ok {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
@@ -12,13 +13,14 @@ import (
 // Budgets count how many nodes of each Provisioner may still be taken away
 // voluntarily.
 type Budgets struct {
+	now   time.Time
 	total map[string]int // nodes, by Provisioner
 	going map[string]int // of these, how many are on their way out or down
 }
 
 // NewBudgets counts the nodes, of which some are leaving already.
-func NewBudgets(nodes []*Node, leaving func(*Node) bool) *Budgets {
-	b := &Budgets{total: map[string]int{}, going: map[string]int{}}
+func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets {
+	b := &Budgets{now: now, total: map[string]int{}, going: map[string]int{}}
 	for _, n := range nodes {
 		b.total[n.Provisioner.Name]++
 		if leaving(n) || n.Initialized && !n.Ready {
@@ -30,12 +32,13 @@ func NewBudgets(nodes []*Node, leaving func(*Node) bool) *Budgets {
 
 // Take lets a node go, or reports false where a budget forbids it. The default
 // budget does not hold back nodes that nobody uses: removing them disrupts
-// nothing. A budget with a schedule holds at all times.
+// nothing.
 func (b *Budgets) Take(f Finding) bool {
 	name := f.Node.Provisioner.Name
 	counts := false
 	for _, budget := range budgetsOf(f.Node.Provisioner) {
-		if len(budget.Reasons) > 0 && !slices.Contains(budget.Reasons, f.Reason.budgetName()) || isDefault(budget) && !f.Node.InUse() {
+		concerned := len(budget.Reasons) == 0 || slices.Contains(budget.Reasons, f.Reason.Name())
+		if !concerned || !budget.Active(b.now) || isDefault(budget) && !f.Node.InUse() {
 			continue
 		}
 		if b.going[name] >= allowed(budget.Nodes, b.total[name]) {

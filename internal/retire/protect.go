@@ -2,6 +2,7 @@ package retire
 
 import (
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -10,53 +11,76 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
+// Case is a node with a reason to go voluntarily, and what speaks against it.
+type Case struct {
+	Finding
+	Now time.Time
+	// Budgets are the PodDisruptionBudgets of the cluster.
+	Budgets []cluster.DisruptionBudget
+	Policy  Policy
+}
+
 // A protection returns what holds a node back from going voluntarily, or an
 // empty string.
-type protection func(n *Node, budgets []cluster.DisruptionBudget) string
+type protection func(c *Case) string
 
-var protections = []protection{blocked, notUp, nominated, annotated, doNotDisrupt, ownerless, blockedByBudget}
+var (
+	protections = []protection{blocked, notUp, nominated, annotated, doNotDisrupt, ownerless, young, blockedByBudget}
+	lasting     = []protection{annotated, doNotDisrupt}
+	passing     = []protection{blocked, blockedByBudget}
+)
 
 // Protected returns what holds a node back from going voluntarily, or an empty
-// string. Budgets are the PodDisruptionBudgets of the cluster.
-func Protected(n *Node, budgets []cluster.DisruptionBudget) string {
-	for _, p := range protections {
-		if why := p(n, budgets); why != "" {
+// string.
+func (c *Case) Protected() string { return c.first(protections) }
+
+// Vetoed returns what has come up since the node was chosen that keeps it for
+// good, or an empty string.
+func (c *Case) Vetoed() string { return c.first(lasting) }
+
+// Delayed returns what has come up since the node was chosen that keeps it for a
+// while, or an empty string.
+func (c *Case) Delayed() string { return c.first(passing) }
+
+func (c *Case) first(all []protection) string {
+	for _, p := range all {
+		if why := p(c); why != "" {
 			return why
 		}
 	}
 	return ""
 }
 
-func blocked(n *Node, _ []cluster.DisruptionBudget) string {
-	if n.Blocked != "" {
-		return "provisioner " + n.Provisioner.Name + " may do nothing now: " + n.Blocked
+func blocked(c *Case) string {
+	if c.Node.Blocked != "" {
+		return "provisioner " + c.Node.Provisioner.Name + " may do nothing now: " + c.Node.Blocked
 	}
 	return ""
 }
 
-func notUp(n *Node, _ []cluster.DisruptionBudget) string {
-	if !n.Initialized {
+func notUp(c *Case) string {
+	if !c.Node.Initialized {
 		return "it is not up yet"
 	}
 	return ""
 }
 
-func nominated(n *Node, _ []cluster.DisruptionBudget) string {
-	if n.Nominated {
+func nominated(c *Case) string {
+	if c.Node.Nominated {
 		return "pods are on their way to it"
 	}
 	return ""
 }
 
-func annotated(n *Node, _ []cluster.DisruptionBudget) string {
-	if n.Annotations[api.AnnotationDoNotDisrupt] == "true" {
+func annotated(c *Case) string {
+	if c.Node.Annotations[api.AnnotationDoNotDisrupt] == "true" {
 		return "it has the annotation " + api.AnnotationDoNotDisrupt
 	}
 	return ""
 }
 
-func doNotDisrupt(n *Node, _ []cluster.DisruptionBudget) string {
-	for _, p := range n.Pods {
+func doNotDisrupt(c *Case) string {
+	for _, p := range c.Node.Pods {
 		if workload(p) && p.Template.DoNotDisrupt {
 			return fmt.Sprintf("pod %s must not be disrupted", p)
 		}
@@ -64,8 +88,11 @@ func doNotDisrupt(n *Node, _ []cluster.DisruptionBudget) string {
 	return ""
 }
 
-func ownerless(n *Node, _ []cluster.DisruptionBudget) string {
-	for _, p := range n.Pods {
+func ownerless(c *Case) string {
+	if c.Policy.Ownerless {
+		return ""
+	}
+	for _, p := range c.Node.Pods {
 		if workload(p) && p.Owner.Kind == "" {
 			return fmt.Sprintf("pod %s has no controller that would replace it", p)
 		}
@@ -73,9 +100,18 @@ func ownerless(n *Node, _ []cluster.DisruptionBudget) string {
 	return ""
 }
 
-func blockedByBudget(n *Node, budgets []cluster.DisruptionBudget) string {
-	for i := range budgets {
-		b := &budgets[i]
+// young holds for reasons that somebody's edit may bring up again and again, not
+// for an expiry that a user has set or for nodes that nobody needs.
+func young(c *Case) string {
+	if age := c.Now.Sub(c.Node.Created); c.Reason == Drifted && c.Node.InUse() && age < c.Policy.MinLifetime {
+		return fmt.Sprintf("it is younger than %s", span(c.Policy.MinLifetime))
+	}
+	return ""
+}
+
+func blockedByBudget(c *Case) string {
+	for i := range c.Budgets {
+		b := &c.Budgets[i]
 		if b.DisruptionsAllowed > 0 {
 			continue
 		}
@@ -83,7 +119,7 @@ func blockedByBudget(n *Node, budgets []cluster.DisruptionBudget) string {
 		if err != nil {
 			continue // the API server refuses such a budget
 		}
-		for _, p := range n.Pods {
+		for _, p := range c.Node.Pods {
 			if workload(p) && p.Namespace == b.Namespace && selector.Matches(labels.Set(p.Template.Labels)) {
 				return fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction of pod %s now", b.Namespace, b.Name, p)
 			}

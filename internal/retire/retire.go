@@ -15,18 +15,19 @@ type Reason string
 
 // The reasons, in the order in which they are looked for.
 const (
-	Orphaned Reason = "provisioner-deleted"
-	NeverUp  Reason = "never-up"
-	Expired  Reason = "expired"
-	Drifted  Reason = "drifted"
-	Empty    Reason = "empty"
+	Orphaned  Reason = "provisioner-deleted"
+	NeverUp   Reason = "never-up"
+	Unhealthy Reason = "unhealthy"
+	Expired   Reason = "expired"
+	Drifted   Reason = "drifted"
+	Empty     Reason = "empty"
 )
 
 // Voluntary reports whether budgets and protections hold the removal back.
-func (r Reason) Voluntary() bool { return r != Orphaned && r != NeverUp }
+func (r Reason) Voluntary() bool { return r != Orphaned && r != NeverUp && r != Unhealthy }
 
-// budgetName is how disruption budgets spell the reason.
-func (r Reason) budgetName() string {
+// Name is how disruption budgets and annotations spell the reason.
+func (r Reason) Name() string {
 	switch r {
 	case Empty:
 		return api.ReasonEmptiness
@@ -35,7 +36,20 @@ func (r Reason) budgetName() string {
 	case Drifted:
 		return api.ReasonDrift
 	}
-	return ""
+	return string(r)
+}
+
+// Policy holds the times and liberties of an installation. The zero value of each
+// means that it does not apply.
+type Policy struct {
+	// StartupTimeout is how long a machine may take to come up.
+	StartupTimeout time.Duration
+	// UnhealthyAfter is how long a node that has been up may be not ready.
+	UnhealthyAfter time.Duration
+	// MinLifetime is how long a node stays at least before it may go for drift.
+	MinLifetime time.Duration
+	// Ownerless lets nodes go whose pods nobody would replace.
+	Ownerless bool
 }
 
 // Node is a node of ours with what its removal depends on.
@@ -44,7 +58,9 @@ type Node struct {
 	Provisioner *api.Provisioner // with its defaults
 	// ProfileHash is that of the node profile which its Provisioner uses now.
 	ProfileHash string
-	Pods        []*cluster.Pod // in the order of the snapshot
+	// Profile is what the selectors of that node profile find now.
+	Profile api.AWSNodeTemplateStatus
+	Pods    []*cluster.Pod // in the order of the snapshot
 	// Blocked is why its Provisioner may do nothing now; empty when it may.
 	Blocked string
 	// Nominated: pods are on their way to the node.
@@ -59,19 +75,23 @@ type Finding struct {
 }
 
 // A rule finds a reason for a node to go at a time.
-type rule func(n *Node, now time.Time, startup time.Duration) (Finding, bool)
+type rule func(n *Node, now time.Time, p *Policy) (Finding, bool)
 
-// Forced returns the nodes that must go whatever runs there, in their order.
-// Startup is how long a machine may take to come up; 0 means for ever.
-func Forced(nodes []*Node, now time.Time, startup time.Duration) []Finding {
-	return find(nodes, now, startup, orphaned, neverUp)
+// Forced returns the nodes that must go whatever runs there, in their order. Nodes
+// that are unhealthy stay where too many are: then it is not the nodes.
+func Forced(nodes []*Node, now time.Time, p Policy) []Finding {
+	found := find(nodes, now, &p, orphaned, neverUp, unhealthy)
+	if tooManyUnready(nodes) {
+		found = slices.DeleteFunc(found, func(f Finding) bool { return f.Reason == Unhealthy })
+	}
+	return found
 }
 
 // Voluntary returns the nodes that should go if nothing holds them: each with
 // the first reason that it has, the nodes that nobody uses first.
 func Voluntary(nodes []*Node, now time.Time) []Finding {
 	var used, unused []Finding
-	for _, f := range find(nodes, now, 0, expired, drifted, empty) {
+	for _, f := range find(nodes, now, &Policy{}, expired, drifted, empty) {
 		if f.Node.InUse() {
 			used = append(used, f)
 		} else {
@@ -81,17 +101,28 @@ func Voluntary(nodes []*Node, now time.Time) []Finding {
 	return append(unused, used...)
 }
 
-func find(nodes []*Node, now time.Time, startup time.Duration, rules ...rule) []Finding {
+func find(nodes []*Node, now time.Time, p *Policy, rules ...rule) []Finding {
 	var out []Finding
 	for _, n := range nodes {
 		for _, r := range rules {
-			if f, ok := r(n, now, startup); ok {
+			if f, ok := r(n, now, p); ok {
 				out = append(out, f)
 				break
 			}
 		}
 	}
 	return out
+}
+
+// StillHolds reports whether a node that is marked as going for a reason, by its
+// name, still has it.
+func StillHolds(n *Node, reason string, now time.Time) bool {
+	for _, r := range []rule{expired, drifted, empty} {
+		if f, ok := r(n, now, &Policy{}); ok && f.Reason.Name() == reason {
+			return true
+		}
+	}
+	return false
 }
 
 // workload reports whether a pod needs its node to stay: DaemonSet pods, static

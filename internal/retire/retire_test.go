@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -43,16 +44,20 @@ func TestProtected(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*Node)
 		budgets []cluster.DisruptionBudget
+		policy  Policy
 		want    string
 	}{
-		"nothing":         {want: ""},
-		"blocked":         {change: func(n *Node) { n.Blocked = "it is invalid" }, want: "provisioner default may do nothing now: it is invalid"},
-		"not up":          {change: func(n *Node) { n.Initialized = false }, want: "it is not up yet"},
-		"nominated":       {change: func(n *Node) { n.Nominated = true }, want: "pods are on their way to it"},
-		"annotation":      {change: func(n *Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "true" }, want: "it has the annotation karpenter.sh/do-not-disrupt"},
-		"false is no bar": {change: func(n *Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "false" }, want: ""},
-		"pod":             {change: func(n *Node) { n.Pods[0].Template.DoNotDisrupt = true }, want: "pod d/web must not be disrupted"},
-		"no controller":   {change: func(n *Node) { n.Pods[0].Owner.Kind = "" }, want: "pod d/web has no controller that would replace it"},
+		"nothing":                {want: ""},
+		"blocked":                {change: func(n *Node) { n.Blocked = "it is invalid" }, want: "provisioner default may do nothing now: it is invalid"},
+		"not up":                 {change: func(n *Node) { n.Initialized = false }, want: "it is not up yet"},
+		"nominated":              {change: func(n *Node) { n.Nominated = true }, want: "pods are on their way to it"},
+		"annotation":             {change: func(n *Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "true" }, want: "it has the annotation karpenter.sh/do-not-disrupt"},
+		"false is no bar":        {change: func(n *Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "false" }, want: ""},
+		"pod":                    {change: func(n *Node) { n.Pods[0].Template.DoNotDisrupt = true }, want: "pod d/web must not be disrupted"},
+		"no controller":          {change: func(n *Node) { n.Pods[0].Owner.Kind = "" }, want: "pod d/web has no controller that would replace it"},
+		"no controller, allowed": {change: func(n *Node) { n.Pods[0].Owner.Kind = "" }, policy: Policy{Ownerless: true}, want: ""},
+		"young":                  {policy: Policy{MinLifetime: 2 * time.Hour}, want: "it is younger than 2h"},
+		"old enough":             {policy: Policy{MinLifetime: time.Hour}, want: ""},
 		"budget": {
 			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}},
 			want:    "PodDisruptionBudget d/b allows no eviction of pod d/web now",
@@ -64,7 +69,7 @@ func TestProtected(t *testing.T) {
 		if c.change != nil {
 			c.change(n)
 		}
-		if got := Protected(n, c.budgets); got != c.want {
+		if got := (&Case{Finding: Finding{Node: n, Reason: Drifted}, Now: noon, Budgets: c.budgets, Policy: c.policy}).Protected(); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
@@ -78,7 +83,7 @@ func TestFirstReasonAndOrder(t *testing.T) {
 	for _, f := range Voluntary([]*Node{up("used", p, web()), up("unused", p)}, noon) {
 		got += fmt.Sprintf("%s: %s, %s; ", f.Node.Name, f.Reason, f.Message)
 	}
-	if want := "unused: expired, older than 1m0s; used: expired, older than 1m0s; "; got != want {
+	if want := "unused: expired, older than 1m; used: expired, older than 1m; "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -91,10 +96,10 @@ func TestForced(t *testing.T) {
 	slow := up("slow", provisioner(nil))
 	slow.Initialized = false // ready, but startup taints are still there
 	got := ""
-	for _, f := range Forced([]*Node{late, up("orphan", gone, web()), slow, up("fine", provisioner(nil))}, noon, 15*time.Minute) {
+	for _, f := range Forced([]*Node{late, up("orphan", gone, web()), slow, up("fine", provisioner(nil))}, noon, Policy{StartupTimeout: 15 * time.Minute}) {
 		got += fmt.Sprintf("%s: %s (voluntary %v); ", f.Node.Name, f.Message, f.Reason.Voluntary())
 	}
-	if want := "late: not ready 15m0s after it was launched (voluntary false); orphan: provisioner default is being deleted (voluntary false); "; got != want {
+	if want := "late: not ready 15m after it was launched (voluntary false); orphan: provisioner default is being deleted (voluntary false); "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -143,6 +148,8 @@ func TestBudgets(t *testing.T) {
 		"none":                            {budgets: []api.Budget{{Nodes: "0"}}, nodes: 5, want: 0},
 		"the strictest counts":            {budgets: []api.Budget{{Nodes: "100%"}, {Nodes: "2"}}, nodes: 5, used: true, want: 2},
 		"a budget for another reason":     {budgets: []api.Budget{{Nodes: "0", Reasons: []string{api.ReasonDrift}}}, nodes: 5, used: true, want: 5},
+		"a budget that holds at noon":     {budgets: []api.Budget{{Nodes: "1", Schedule: ptr.To("0 12 * * *"), Duration: ptr.To(metav1.Duration{Duration: time.Hour})}}, nodes: 5, used: true, want: 1},
+		"a budget that holds at night":    {budgets: []api.Budget{{Nodes: "1", Schedule: ptr.To("0 22 * * *"), Duration: ptr.To(metav1.Duration{Duration: 8 * time.Hour})}}, nodes: 5, used: true, want: 5},
 		"what is no number holds them":    {budgets: []api.Budget{{Nodes: "some"}}, nodes: 5, used: true, want: 0},
 		"what is no percentage, likewise": {budgets: []api.Budget{{Nodes: "x%"}}, nodes: 5, used: true, want: 0},
 	} {
@@ -155,7 +162,7 @@ func TestBudgets(t *testing.T) {
 			}
 			nodes = append(nodes, n)
 		}
-		b := NewBudgets(nodes, func(n *Node) bool { return strings.TrimPrefix(n.Name, "n") < fmt.Sprint(c.leaving) })
+		b := NewBudgets(nodes, noon, func(n *Node) bool { return strings.TrimPrefix(n.Name, "n") < fmt.Sprint(c.leaving) })
 		got := 0
 		for _, n := range nodes[c.leaving:] {
 			if b.Take(Finding{Node: n, Reason: Expired}) {
@@ -164,6 +171,84 @@ func TestBudgets(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: got %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// Nodes that are not ready are replaced, but not when too many are.
+func TestUnhealthy(t *testing.T) {
+	for name, c := range map[string]struct {
+		nodes, unready int
+		since          time.Duration
+		want           int
+	}{
+		"one of many":            {nodes: 10, unready: 1, since: time.Hour, want: 1},
+		"not for long enough":    {nodes: 10, unready: 1, since: time.Minute},
+		"a fifth":                {nodes: 10, unready: 2, since: time.Hour, want: 2},
+		"more than a fifth":      {nodes: 10, unready: 3, since: time.Hour},
+		"the only one":           {nodes: 1, unready: 1, since: time.Hour, want: 1},
+		"two of six, rounded up": {nodes: 6, unready: 2, since: time.Hour, want: 2},
+		"three of six are a lot": {nodes: 6, unready: 3, since: time.Hour},
+	} {
+		var nodes []*Node
+		for i := range c.nodes {
+			n := up(fmt.Sprintf("n%d", i), provisioner(nil))
+			if i < c.unready {
+				n.Ready, n.UnreadySince = false, noon.Add(-c.since)
+			}
+			nodes = append(nodes, n)
+		}
+		if got := Forced(nodes, noon, Policy{UnhealthyAfter: 10 * time.Minute}); len(got) != c.want {
+			t.Errorf("%s: %d nodes must go, want %d", name, len(got), c.want)
+		}
+	}
+}
+
+// A reason that an edit has taken away does not hold any more.
+func TestStillHolds(t *testing.T) {
+	p := provisioner(func(s *api.ProvisionerSpec) { s.TTLSecondsUntilExpired = seconds(60) })
+	n := up("n", p, web())
+	if !StillHolds(n, api.ReasonExpiry, noon) || StillHolds(n, api.ReasonDrift, noon) {
+		t.Error("the node is expired, and not drifted")
+	}
+	p.Spec.TTLSecondsUntilExpired = seconds(100_000)
+	if StillHolds(n, api.ReasonExpiry, noon) {
+		t.Error("the node is not expired any more")
+	}
+}
+
+// A machine whose image, subnet or security groups the node profile does not find
+// any more has drifted.
+func TestDriftByValue(t *testing.T) { // DEPROV-068
+	built := func(n *Node) {
+		n.Labels[api.LabelInstanceAMIID] = "ami-1"
+		n.Annotations[api.AnnotationSubnet], n.Annotations[api.AnnotationSecurityGroups] = "subnet-1", "sg-1,sg-2"
+	}
+	profile := api.AWSNodeTemplateStatus{
+		AMIs:           []api.AMIStatus{{ID: "ami-1"}, {ID: "ami-2"}},
+		Subnets:        []api.SubnetStatus{{ID: "subnet-1"}, {ID: "subnet-2"}},
+		SecurityGroups: []api.SecurityGroupStatus{{ID: "sg-2"}, {ID: "sg-1"}},
+	}
+	for name, c := range map[string]struct {
+		change func(*api.AWSNodeTemplateStatus)
+		want   string
+	}{
+		"as it was":            {func(*api.AWSNodeTemplateStatus) {}, ""},
+		"another image":        {func(s *api.AWSNodeTemplateStatus) { s.AMIs = s.AMIs[1:] }, "image ami-1 is not selected any more"},
+		"another subnet":       {func(s *api.AWSNodeTemplateStatus) { s.Subnets = s.Subnets[1:] }, "subnet subnet-1 is not selected any more"},
+		"another group":        {func(s *api.AWSNodeTemplateStatus) { s.SecurityGroups = s.SecurityGroups[1:] }, "the security groups selected are sg-1, the machine has sg-1,sg-2"},
+		"nothing is known now": {func(s *api.AWSNodeTemplateStatus) { *s = api.AWSNodeTemplateStatus{} }, ""},
+	} {
+		n := up("n", provisioner(nil), web())
+		built(n)
+		n.Profile = profile
+		c.change(&n.Profile)
+		got := ""
+		for _, f := range Voluntary([]*Node{n}, noon) {
+			got = f.Message
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -2,59 +2,61 @@ package retire
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
 // orphaned: its Provisioner is being deleted.
-func orphaned(n *Node, _ time.Time, _ time.Duration) (Finding, bool) {
+func orphaned(n *Node, _ time.Time, _ *Policy) (Finding, bool) {
 	return Finding{n, Orphaned, fmt.Sprintf("provisioner %s is being deleted", n.Provisioner.Name)}, n.Provisioner.DeletionTimestamp != nil
 }
 
 // neverUp: its machine did not come up in time.
-func neverUp(n *Node, now time.Time, startup time.Duration) (Finding, bool) {
-	late := startup > 0 && !n.Initialized && !n.Ready && now.Sub(n.Created) >= startup
-	return Finding{n, NeverUp, fmt.Sprintf("not ready %s after it was launched", startup)}, late
+func neverUp(n *Node, now time.Time, p *Policy) (Finding, bool) {
+	late := p.StartupTimeout > 0 && !n.Initialized && !n.Ready && now.Sub(n.Created) >= p.StartupTimeout
+	return Finding{n, NeverUp, fmt.Sprintf("not ready %s after it was launched", span(p.StartupTimeout))}, late
+}
+
+// unhealthy: it was up, and its kubelet has not been ready for long.
+func unhealthy(n *Node, now time.Time, p *Policy) (Finding, bool) {
+	silent := p.UnhealthyAfter > 0 && n.Initialized && !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= p.UnhealthyAfter
+	return Finding{n, Unhealthy, fmt.Sprintf("not ready for %s", span(p.UnhealthyAfter))}, silent
+}
+
+// maxUnready is the share of the nodes, in percent and rounded up, beyond which
+// nodes that are not ready are left alone: the trouble is elsewhere then, such as in
+// the network, and new nodes would not be better.
+const maxUnready = 20
+
+// tooManyUnready counts the nodes that have been up.
+func tooManyUnready(nodes []*Node) bool {
+	up, unready := 0, 0
+	for _, n := range nodes {
+		if n.Initialized {
+			up++
+			if !n.Ready {
+				unready++
+			}
+		}
+	}
+	return unready > (up*maxUnready+99)/100
 }
 
 // expired: older than its Provisioner allows. A node that is not up yet is left
 // to come up, so that short lifetimes cannot outrun it.
-func expired(n *Node, now time.Time, _ time.Duration) (Finding, bool) {
+func expired(n *Node, now time.Time, _ *Policy) (Finding, bool) {
 	ttl := n.Provisioner.Spec.TTLSecondsUntilExpired
 	if ttl == nil || !n.Initialized {
 		return Finding{}, false
 	}
 	limit := time.Duration(*ttl) * time.Second
-	return Finding{n, Expired, fmt.Sprintf("older than %s", limit)}, now.Sub(n.Created) >= limit
-}
-
-// drifted: its Provisioner or node profile no longer describes it. What is fixed
-// when a node is built is compared by hash, requirements by value.
-func drifted(n *Node, _ time.Time, _ time.Duration) (Finding, bool) {
-	d := n.Provisioner.Spec.Disruption
-	if d != nil && d.Drift != nil && !*d.Drift || !n.Initialized {
-		return Finding{}, false
-	}
-	if built := n.Annotations[api.AnnotationProvisionerHash]; built != "" && built != n.Provisioner.Hash() {
-		return Finding{n, Drifted, fmt.Sprintf("provisioner %s has changed since it was launched", n.Provisioner.Name)}, true
-	}
-	if built := n.Annotations[api.AnnotationProfileHash]; built != "" && n.ProfileHash != "" && built != n.ProfileHash {
-		return Finding{n, Drifted, "its node profile has changed since it was launched"}, true
-	}
-	if miss, ok := match.Node(match.ForProvisioner(n.Provisioner), n.Node); !ok {
-		have := miss.Have
-		if have == "" {
-			have = "no value"
-		}
-		return Finding{n, Drifted, fmt.Sprintf("provisioner %s now requires %s %s, the node has %s", n.Provisioner.Name, miss.Key, miss.Want, have)}, true
-	}
-	return Finding{}, false
+	return Finding{n, Expired, fmt.Sprintf("older than %s", span(limit))}, now.Sub(n.Created) >= limit
 }
 
 // empty: nobody has used it for as long as its Provisioner says.
-func empty(n *Node, now time.Time, _ time.Duration) (Finding, bool) {
+func empty(n *Node, now time.Time, _ *Policy) (Finding, bool) {
 	ttl := n.Provisioner.Spec.TTLSecondsAfterEmpty
 	if ttl == nil || n.InUse() || !n.Initialized {
 		return Finding{}, false
@@ -64,7 +66,7 @@ func empty(n *Node, now time.Time, _ time.Duration) (Finding, bool) {
 		since = now
 	}
 	limit := time.Duration(*ttl) * time.Second
-	return Finding{n, Empty, fmt.Sprintf("no workload pods for %s", limit)}, now.Sub(since) >= limit
+	return Finding{n, Empty, fmt.Sprintf("no workload pods for %s", span(limit))}, now.Sub(since) >= limit
 }
 
 // emptySince reads the emptiness timestamp. One that is no time counts as none.
@@ -82,4 +84,16 @@ func Mark(n *Node, now time.Time) (time.Time, bool) {
 		return now, !valid
 	}
 	return time.Time{}, annotated
+}
+
+// span writes a duration as people do: "15m" rather than "15m0s".
+func span(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }

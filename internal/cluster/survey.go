@@ -1,0 +1,15 @@
+package cluster
+
+import "github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+
+// Survey is a cluster as it was read at one moment, with our own objects in it.
+// Nothing in it may be changed.
+type Survey struct {
+	Snapshot *Snapshot
+	// Provisioners and NodeTemplates are as written, sorted by name. They are empty
+	// where the cluster does not know the kinds.
+	Provisioners  []*api.Provisioner
+	NodeTemplates []*api.AWSNodeTemplate
+	// Rejected are those that exist and cannot be read.
+	Rejected []Rejection
+}

@@ -1,0 +1,64 @@
+package retire
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// drifted: its Provisioner or node profile no longer describes it. What is fixed
+// when a node is built is compared by hash; requirements, image, subnet and security
+// groups by value.
+func drifted(n *Node, _ time.Time, _ *Policy) (Finding, bool) {
+	d := n.Provisioner.Spec.Disruption
+	if d != nil && d.Drift != nil && !*d.Drift || !n.Initialized {
+		return Finding{}, false
+	}
+	if built := n.Annotations[api.AnnotationProvisionerHash]; built != "" && built != n.Provisioner.Hash() {
+		return Finding{n, Drifted, fmt.Sprintf("provisioner %s has changed since it was launched", n.Provisioner.Name)}, true
+	}
+	if built := n.Annotations[api.AnnotationProfileHash]; built != "" && n.ProfileHash != "" && built != n.ProfileHash {
+		return Finding{n, Drifted, "its node profile has changed since it was launched"}, true
+	}
+	if miss, ok := match.Node(match.ForProvisioner(n.Provisioner), n.Node); !ok {
+		have := miss.Have
+		if have == "" {
+			have = "no value"
+		}
+		return Finding{n, Drifted, fmt.Sprintf("provisioner %s now requires %s %s, the node has %s", n.Provisioner.Name, miss.Key, miss.Want, have)}, true
+	}
+	if why := rebuilt(n); why != "" {
+		return Finding{n, Drifted, why}, true
+	}
+	return Finding{}, false
+}
+
+// rebuilt says how a machine that is built now would differ from the node's in
+// what the selectors of its node profile find; an empty string where it would not
+// or where that is not known.
+func rebuilt(n *Node) string {
+	image := n.Labels[api.LabelInstanceAMIID]
+	selected := func(a api.AMIStatus) bool { return a.ID == image }
+	if image != "" && len(n.Profile.AMIs) > 0 && !slices.ContainsFunc(n.Profile.AMIs, selected) {
+		return fmt.Sprintf("image %s is not selected any more", image)
+	}
+	subnet := n.Annotations[api.AnnotationSubnet]
+	chosen := func(s api.SubnetStatus) bool { return s.ID == subnet }
+	if subnet != "" && len(n.Profile.Subnets) > 0 && !slices.ContainsFunc(n.Profile.Subnets, chosen) {
+		return fmt.Sprintf("subnet %s is not selected any more", subnet)
+	}
+	var groups []string
+	for _, g := range n.Profile.SecurityGroups {
+		groups = append(groups, g.ID)
+	}
+	slices.Sort(groups)
+	has, wanted := n.Annotations[api.AnnotationSecurityGroups], strings.Join(groups, ",")
+	if has != "" && wanted != "" && has != wanted {
+		return fmt.Sprintf("the security groups selected are %s, the machine has %s", wanted, has)
+	}
+	return ""
+}
