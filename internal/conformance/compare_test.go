@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -233,6 +235,7 @@ func (j *judge) judgeUnplaced(ctx context.Context, p *decide.Plan, sale []*corev
 	if err := j.addNodes(ctx, sale); err != nil {
 		return err
 	}
+	before := len(j.nodes)
 	j.nodes = append(j.nodes, sale...)
 	if _, err := j.awaitDaemons(ctx, j.scenario.DaemonSets, j.nodes); err != nil {
 		return err
@@ -255,11 +258,26 @@ func (j *judge) judgeUnplaced(ctx context.Context, p *decide.Plan, sale []*corev
 		switch node := got[keyOf(pod)].node; {
 		case node == "":
 			j.out.unplaced++
-		case !j.cordoned(node):
+		case !j.cordoned(node) && !j.countsSale(pod, before):
 			j.differ(accepted, keyOf(pod), "no place: "+reasons[keyOf(pod)], "goes to "+describe(node, j.nodes))
 		}
 	}
 	return nil
+}
+
+// countsSale reports whether a pod's spread counts what is on sale, not all of which
+// would be bought: it wants more nodes than there were, or finds the pods that
+// DaemonSets have there.
+func (j *judge) countsSale(p *corev1.Pod, nodes int) bool {
+	return slices.ContainsFunc(p.Spec.TopologySpreadConstraints, func(s corev1.TopologySpreadConstraint) bool {
+		if s.TopologyKey == corev1.LabelHostname {
+			return s.MinDomains != nil && int(*s.MinDomains) > nodes
+		}
+		selector, err := metav1.LabelSelectorAsSelector(s.LabelSelector)
+		return err == nil && slices.ContainsFunc(j.scenario.DaemonSets, func(d *appsv1.DaemonSet) bool {
+			return d.Namespace == p.Namespace && selector.Matches(labels.Set(d.Spec.Template.Labels))
+		})
+	})
 }
 
 // cordoned nodes take pods that tolerate everything, which is not planned for.

@@ -101,7 +101,8 @@ func (l *lab) placeInOrder(ctx context.Context, pods []*corev1.Pod, home map[str
 }
 
 // byTurns orders pods so that each node gets one before any gets another: an even
-// spread is never far.
+// spread is never far. Those that are spread come first, since others cannot be kept
+// away by it.
 func byTurns(pods []*corev1.Pod, home map[string]string) []*corev1.Pod {
 	seen := map[string]int{}
 	turn := map[string]int{}
@@ -111,7 +112,22 @@ func byTurns(pods []*corev1.Pod, home map[string]string) []*corev1.Pod {
 	}
 	out := slices.Clone(pods)
 	slices.SortStableFunc(out, func(a, b *corev1.Pod) int { return turn[keyOf(a)] - turn[keyOf(b)] })
+	slices.SortStableFunc(out, func(a, b *corev1.Pod) int {
+		switch {
+		case isSpread(a) == isSpread(b):
+			return 0
+		case isSpread(a):
+			return -1
+		}
+		return 1
+	})
 	return out
+}
+
+func isSpread(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Spec.TopologySpreadConstraints, func(s corev1.TopologySpreadConstraint) bool {
+		return s.WhenUnsatisfiable == corev1.DoNotSchedule
+	})
 }
 
 // awaitDaemons waits until the controller has given each node its DaemonSets' pods

@@ -19,13 +19,23 @@ func Decide(in Input) Plan {
 type turn struct {
 	in      *Input
 	leaving map[string]bool
+	pending int // pods
+	// reprieved are nodes that were chosen to go and stay, with the reason.
+	reprieved map[string]string
+	// forced are nodes that must go, whatever was chosen for them before.
+	forced map[string]bool
 }
 
 func newTurn(in *Input) *turn {
-	t := &turn{in: in, leaving: map[string]bool{}}
+	t := &turn{in: in, leaving: map[string]bool{}, reprieved: map[string]string{}, forced: map[string]bool{}}
 	for i := range in.Snapshot.Nodes {
 		if n := &in.Snapshot.Nodes[i]; leaving(n) {
 			t.leaving[n.Name] = true
+		}
+	}
+	for i := range in.Snapshot.Pods {
+		if in.Snapshot.Pods[i].State == cluster.PodPending {
+			t.pending++
 		}
 	}
 	return t
@@ -40,13 +50,15 @@ func leaving(n *cluster.Node) bool {
 func (t *turn) plan() Plan {
 	nodes := t.owned()
 	forced := t.force(nodes)
-	removals, kept, final := t.retire(nodes, t.pack())
+	removals, kept, final := t.retire(nodes, t.reprieve(nodes, t.pack()))
 	plan := t.render(final.problem, final.layout)
 	plan.Marks = t.marks(nodes)
 	plan.Kept = kept
+	plan.Chosen = t.chosen(nodes, &plan)
 	plan.Removals = slices.Concat(forced, removals)
 	for i := range plan.Removals {
 		plan.Removals[i].Replacements = replacements(&plan, plan.Removals[i].Node)
+		plan.Removals[i].Starting = t.starting(&plan, plan.Removals[i].Node)
 	}
 	slices.SortStableFunc(plan.Removals, func(a, b Removal) int { return strings.Compare(a.Node, b.Node) })
 	return plan
@@ -63,6 +75,30 @@ func replacements(p *Plan, node string) []string {
 	return out
 }
 
+// starting names the nodes that get pods of a node and are not up yet.
+func (t *turn) starting(p *Plan, node string) []string {
+	var out []string
+	for _, b := range p.Bindings {
+		if b.From != node || slices.Contains(out, b.Node) {
+			continue
+		}
+		if n := t.node(b.Node); n != nil && n.Provisioner != "" && !n.Initialized {
+			out = append(out, b.Node)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// node returns a node of the snapshot, or nil.
+func (t *turn) node(name string) *cluster.Node {
+	i, ok := slices.BinarySearchFunc(t.in.Snapshot.Nodes, name, func(n cluster.Node, name string) int { return strings.Compare(n.Name, name) })
+	if !ok {
+		return nil
+	}
+	return &t.in.Snapshot.Nodes[i]
+}
+
 // problem states what is to be packed when the given nodes go: the pending pods,
 // and the pods of those nodes that will come back elsewhere.
 func (t *turn) problem(leaving map[string]bool) *pack.Problem {
@@ -72,13 +108,18 @@ func (t *turn) problem(leaving map[string]bool) *pack.Problem {
 		p.Provisioners = append(p.Provisioners, pack.Provisioner{Spec: d.Spec, Types: d.Types, Closed: d.Blocked})
 	}
 	kept := t.keptPlaces()
+	p.Pods = make([]pack.Demand, 0, t.pending)
 	for i := range t.in.Snapshot.Pods {
 		pod := &t.in.Snapshot.Pods[i]
 		switch {
 		case pod.State == cluster.PodPending:
 			p.Pods = append(p.Pods, pack.Demand{Pod: pod, Nodes: kept[pod.PodKey]})
 		case leaving[pod.NodeName] && moves(pod):
-			p.Pods = append(p.Pods, pack.Demand{Pod: pod, From: pod.NodeName, Nodes: t.launchedFor(pod.NodeName)})
+			nodes := kept[pod.PodKey]
+			if len(nodes) == 0 {
+				nodes = t.launchedFor(pod.NodeName)
+			}
+			p.Pods = append(p.Pods, pack.Demand{Pod: pod, From: pod.NodeName, Nodes: nodes})
 		}
 	}
 	return p
@@ -100,15 +141,8 @@ func (t *turn) keptPlaces() map[cluster.PodKey][]string {
 
 // launchedFor names the nodes that were launched for the pods of a leaving node.
 func (t *turn) launchedFor(name string) []string {
-	i, ok := slices.BinarySearchFunc(t.in.Snapshot.Nodes, name, func(n cluster.Node, name string) int { return strings.Compare(n.Name, name) })
-	if !ok {
-		return nil
+	if n := t.node(name); n != nil {
+		return awaited(n)
 	}
-	var out []string
-	for replacement := range strings.SplitSeq(t.in.Snapshot.Nodes[i].Annotations[api.AnnotationReplacedBy], ",") {
-		if replacement = strings.TrimSpace(replacement); replacement != "" {
-			out = append(out, replacement)
-		}
-	}
-	return out
+	return nil
 }

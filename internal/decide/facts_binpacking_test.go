@@ -102,6 +102,9 @@ func TestDaemonSetFacts(t *testing.T) {
 		{id: "DS-006", given: func(w *world) {
 			w.daemonSet("ds", "{containers: [{name: c, resources: {requests: {cpu: 2}, limits: {cpu: 2, memory: 1Gi}}}], initContainers: [{name: i, resources: {requests: {cpu: 1}, limits: {memory: 2Gi}}}]}").pods(1, "p", "{}")
 		}, want: "std(p)"},
+		{id: "DS-007", given: func(w *world) {
+			w.daemonSet("ds", "{containers: [{name: c, resources: {limits: {cpu: 10k, memory: 1Gi}}}], initContainers: [{name: i, resources: {limits: {cpu: 10k, memory: 10000Gi}}}]}").pods(1, "p", "{}")
+		}, want: "pending(p)"},
 		{id: "DS-008", given: func(w *world) {
 			w.daemonSet("ds", "{containers: [{name: c}], initContainers: [{name: i, resources: {requests: {cpu: 10000, memory: 10000Gi}}}]}").pods(1, "p", "{}")
 		}, want: "pending(p)"},

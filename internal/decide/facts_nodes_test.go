@@ -67,6 +67,14 @@ func TestExistingNodeFacts(t *testing.T) {
 		{id: "EXIST-021", given: func(w *world) {
 			w.node("n", "std", "a", func(n *cluster.Node) { delete(n.Labels, api.LabelZone) }).pods(1, "p", requires("$zone In a"))
 		}, want: "small(p)"},
+		{id: "EXIST-022", given: func(w *world) {
+			w.daemonSet("ds", "{requests: {cpu: 100, memory: 100Gi}, nodeSelector: {$zone: a}}").
+				node("n", "small", "a", func(n *cluster.Node) { delete(n.Labels, api.LabelZone) }).pods(2, "p", "requests: {cpu: 1}")
+		}, see: func(p Plan) string { return view(p, byZone) }, want: "b(p2), n<-(p1)"},
+		{id: "every new node is too small", given: func(w *world) {
+			w.provisioner("default", wants("$zone In a")).daemonSet("ds", "{requests: {cpu: 100, memory: 100Gi}, nodeSelector: {$zone: a}}").
+				node("n", "small", "a", func(n *cluster.Node) { delete(n.Labels, api.LabelZone) }).pods(2, "p", "requests: {cpu: 1}")
+		}, want: "n<-(p1), pending(p2)"},
 		{id: "EXIST-026", given: func(w *world) {
 			w.node("n", "small", "a", func(n *cluster.Node) { n.Deleting = true })
 			for i := range 3 {
@@ -105,6 +113,15 @@ func (w *world) storage(driver, zone string, claims ...string) *world {
 		w.in.Snapshot.Volumes = append(w.in.Snapshot.Volumes, v)
 		w.in.Snapshot.Claims = append(w.in.Snapshot.Claims, cluster.Claim{Namespace: "default", Name: name, VolumeName: v.Name})
 	}
+	return w
+}
+
+// local adds a claim that is bound to a volume of one node.
+func (w *world) local(node, name string) *world {
+	w.storage("", node, name)
+	v := &w.in.Snapshot.Volumes[len(w.in.Snapshot.Volumes)-1]
+	v.Local = true
+	v.NodeAffinity.NodeSelectorTerms[0].MatchExpressions[0].Key = api.LabelHostname
 	return w
 }
 
@@ -161,6 +178,12 @@ func TestVolumeFacts(t *testing.T) {
 		{id: "VOL-017", given: func(w *world) {
 			w.storage("ebs", "a", "one").storage("ebs", "b", "two").pods(1, "p", claim("one", "two"))
 		}, see: zone, want: "pending(p)"},
+		{id: "VOL-020", given: func(w *world) {
+			w.local("n", "data").node("m", "std", "a", nil).node("n", "std", "a", nil).pods(1, "p", claim("data"))
+		}, want: "n<-(p)"},
+		{id: "VOL-020 for a node that goes", given: func(w *world) {
+			w.local("n", "data").node("n", "std", "a", func(n *cluster.Node) { n.Deleting = true }).running("p", "n", claim("data"))
+		}, want: "small(p from n)"},
 		{id: "VOL-023", given: func(w *world) {
 			w.storage("", "", "nfs").node("n", "std", "a", attach("ebs", 1)).pods(5, "p", claim("nfs", "nfs"))
 		}, see: func(p Plan) string { return fmt.Sprint(len(p.Bindings)) }, want: "5"},

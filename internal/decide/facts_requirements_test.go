@@ -168,6 +168,7 @@ func TestPreferenceFacts(t *testing.T) {
 		one("PREF-005", "", "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: ["+expr("$zone In c")+"]}]}, "+prefers("1 $zone NotIn c")+"}}", byZone, "c(p)"),
 		one("PREF-007", "taints: [{key: foo, value: bar, effect: PreferNoSchedule}]", "affinity: {nodeAffinity: {"+prefers("1 $zone In nowhere", "1 $type In nonsense")+"}}", byType, "small(p)"),
 		{id: "PREF-008", given: two, see: func(p Plan) string { return view(p, byProvisioner) }, want: "plain(p)"},
+		one("PREF-013", "", "affinity: {nodeAffinity: {"+prefers("1 karpenter.sh/unknown In x")+"}}", byType, "small(p)"),
 		one("PREF-014", "", "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n1]}]}]}}}", byType, "pending(p)"),
 		one("REQ-020", "", "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: ["+expr("$zone In a b c unknown")+"]}]}, "+prefers("1 $zone In unknown")+"}}", byType, "small(p)"),
 	})

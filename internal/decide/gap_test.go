@@ -28,3 +28,23 @@ func TestPriceIsNearTheBound(t *testing.T) {
 		})
 	}
 }
+
+// TestSpotPodsStayOffOnDemandMachines holds the price of pods half of which must not
+// be on spot machines: room that is bought at a higher price for some is not given to
+// others.
+func TestSpotPodsStayOffOnDemandMachines(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	w := newWorld(t, realTypes(t))
+	usual(w, "requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}, {key: kubernetes.io/arch, operator: In, values: [amd64, arm64]}]")
+	for i := range 40 {
+		spec := fmt.Sprintf("requests: {cpu: %dm, memory: %dMi}", 50+r.IntN(3000), 64+r.IntN(8000))
+		if i%2 == 0 {
+			spec += ", nodeSelector: {karpenter.sh/capacity-type: on-demand}"
+		}
+		w.pods(20, fmt.Sprintf("c%d-", i), "{"+spec+"}")
+	}
+	plan := w.decide()
+	if price, bound := float64(plan.HourlyPrice), float64(plan.LowerBound); price > 1.03*bound || len(plan.Unplaced) > 0 {
+		t.Errorf("costs %.2f %% more than the bound, with %d pods unplaced", 100*(price/bound-1), len(plan.Unplaced))
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
 // Input is everything that a decision depends on.
@@ -17,8 +18,8 @@ type Input struct {
 	Snapshot     *cluster.Snapshot
 	Provisioners []Provisioner // sorted by name
 	// Planned are placements of earlier plans that have not happened yet: the pods
-	// are still pending and the nodes exist. They are kept where they still fit, so
-	// that nothing is bought twice.
+	// are still pending, or still run on a node that is leaving, and the nodes exist.
+	// They are kept where they still fit, so that nothing is bought twice.
 	Planned  []Binding
 	Settings Settings
 }
@@ -29,11 +30,19 @@ type Provisioner struct {
 	Spec *api.Provisioner
 	// ProfileHash is the hash of the node profile it uses.
 	ProfileHash string
+	// Profile is what the selectors of that node profile find.
+	Profile api.AWSNodeTemplateStatus
 	// Types are sorted by name.
 	Types []offer.InstanceType
 	// Blocked is why nothing may be bought with it now ("node profile \"x\" not
 	// found"); empty when it may.
 	Blocked string
+}
+
+// NewProvisioner returns a Provisioner, which has its defaults, with what it is
+// offered. Blocked is why it may buy nothing now; empty when it may.
+func NewProvisioner(spec *api.Provisioner, market offer.Market, blocked string) Provisioner {
+	return Provisioner{Spec: spec, ProfileHash: market.ProfileHash, Profile: market.Status, Types: market.Types, Blocked: blocked}
 }
 
 // Settings are the knobs of a decision.
@@ -42,8 +51,16 @@ type Settings struct {
 	// addresses, images. It makes near-ties go to fewer machines. 0 means
 	// DefaultNodeCost, NoNodeCost means that only prices count.
 	NodeCost offer.Price
-	// StartupTimeout is how long a machine may take to come up.
+	// StartupTimeout is how long a machine may take to come up; 0 means for ever.
 	StartupTimeout time.Duration
+	// UnhealthyAfter is how long a node that has been up may be not ready; 0 means
+	// for ever.
+	UnhealthyAfter time.Duration
+	// MinLifetime is how long a node in use stays at least before it goes for drift.
+	MinLifetime time.Duration
+	// EvictOwnerless lets nodes go voluntarily although pods without a controller,
+	// which nobody would replace, run there.
+	EvictOwnerless bool
 	// PackingBudget bounds the effort spent on improving a plan; 0 means the default
 	// (60 ms). It is not measured by a clock, so that the plan does not depend on the
 	// machine that makes it: every five microseconds allow one machine more to be
@@ -51,9 +68,14 @@ type Settings struct {
 	PackingBudget time.Duration
 }
 
-// Values of Settings.NodeCost: a tenth of a cent per hour, and none.
+// DefaultSettings are those of an agent that is told nothing else.
+func DefaultSettings() Settings {
+	return Settings{StartupTimeout: 15 * time.Minute, UnhealthyAfter: 10 * time.Minute, MinLifetime: 5 * time.Minute}
+}
+
+// Values of Settings.NodeCost: about half a dollar per month, and none.
 const (
-	DefaultNodeCost offer.Price = 1000
+	DefaultNodeCost offer.Price = 700
 	NoNodeCost      offer.Price = -1
 )
 
@@ -63,6 +85,13 @@ func (s *Settings) trials() int {
 		return 0
 	}
 	return max(1, int(s.PackingBudget/(5*time.Microsecond)))
+}
+
+func (s *Settings) policy() retire.Policy {
+	return retire.Policy{
+		StartupTimeout: s.StartupTimeout, UnhealthyAfter: s.UnhealthyAfter,
+		MinLifetime: s.MinLifetime, Ownerless: s.EvictOwnerless,
+	}
 }
 
 func (s *Settings) nodeCost() offer.Price {

@@ -22,6 +22,9 @@ type Plan struct {
 	Removals []Removal
 	// Kept are nodes that have a reason to go and stay for now, with what holds them.
 	Kept []Kept
+	// Chosen are nodes that an earlier plan has chosen to go and that are not being
+	// deleted yet, each with what to do about it now.
+	Chosen []Chosen
 	// Marks are emptiness timestamps to set or remove.
 	Marks []Mark
 	// HourlyPrice is the price of Machines together.
@@ -87,11 +90,12 @@ type RemovalReason string
 
 // The reasons of a Removal.
 const (
-	Empty    RemovalReason = "empty"
-	Expired  RemovalReason = "expired"
-	Drifted  RemovalReason = "drifted"
-	NeverUp  RemovalReason = "never-up" // did not come up in time
-	Orphaned RemovalReason = "provisioner-deleted"
+	Empty     RemovalReason = "empty"
+	Expired   RemovalReason = "expired"
+	Drifted   RemovalReason = "drifted"
+	NeverUp   RemovalReason = "never-up" // did not come up in time
+	Orphaned  RemovalReason = "provisioner-deleted"
+	Unhealthy RemovalReason = "unhealthy" // was up, and has not been ready for long
 )
 
 // Removal is a node that should go.
@@ -103,6 +107,9 @@ type Removal struct {
 	// Replacements are the machines of the plan (by name) that must be up before
 	// the node is drained.
 	Replacements []string
+	// Starting are nodes that are not up yet, have room for pods of the node, and
+	// must be up before it is drained too.
+	Starting []string
 }
 
 // Kept is a node that has a reason to go and stays for now.
@@ -112,6 +119,24 @@ type Kept struct {
 	// Why completes a sentence: "node x is kept: ...".
 	Why string
 }
+
+// Chosen is a node that was marked as going voluntarily.
+type Chosen struct {
+	Node    string
+	Verdict Verdict
+	// Why says what makes it stay, or what it waits for; empty for Go.
+	Why string
+}
+
+// Verdict is what to do about a node that was chosen to go.
+type Verdict string
+
+// The verdicts.
+const (
+	Go   Verdict = "go"   // its pods have places that are up: it may be deleted
+	Wait Verdict = "wait" // something is not as it must be yet
+	Stay Verdict = "stay" // what it was chosen for does not hold any more
+)
 
 // Mark sets a node's emptiness timestamp, or removes it where Since is zero.
 type Mark struct {

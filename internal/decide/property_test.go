@@ -16,7 +16,7 @@ import (
 
 // drawWorld makes up a cluster with one or two Provisioners, nodes and pending
 // workloads with a mix of constraints.
-func drawWorld(t *testing.T, r *rapid.T) *world {
+func drawWorld(t testing.TB, r *rapid.T) *world {
 	types := catalogueA
 	if rapid.Bool().Draw(r, "ladder") {
 		types = func() []offer.InstanceType { return ladder(8) }

@@ -29,24 +29,27 @@ func (t *turn) owned() []*retire.Node {
 			continue
 		}
 		p := &t.in.Provisioners[k]
-		out = append(out, &retire.Node{Node: n, Provisioner: p.Spec, ProfileHash: p.ProfileHash, Blocked: p.Blocked, Pods: pods[n.Name]})
+		out = append(out, &retire.Node{Node: n, Provisioner: p.Spec, ProfileHash: p.ProfileHash, Profile: p.Profile, Blocked: p.Blocked, Pods: pods[n.Name]})
 	}
 	return out
 }
 
-// staying leaves out the nodes that are on their way out.
+// staying leaves out the nodes that are on their way out, and those that still
+// have the mark of it.
 func (t *turn) staying(nodes []*retire.Node) []*retire.Node {
-	return slices.DeleteFunc(slices.Clone(nodes), func(n *retire.Node) bool { return t.leaving[n.Name] })
+	return slices.DeleteFunc(slices.Clone(nodes), func(n *retire.Node) bool { return t.leaving[n.Name] || t.reprieved[n.Name] != "" })
 }
 
-// force lets the nodes go that must go, whatever runs there.
+// force lets the nodes go that must go, whatever runs there and whether or not they
+// were chosen to go before.
 func (t *turn) force(nodes []*retire.Node) []Removal {
 	var out []Removal
-	for _, f := range retire.Forced(t.staying(nodes), t.in.Now, t.in.Settings.StartupTimeout) {
+	there := slices.DeleteFunc(slices.Clone(nodes), func(n *retire.Node) bool { return n.Deleting })
+	for _, f := range retire.Forced(there, t.in.Now, t.in.Settings.policy()) {
 		out = append(out, Removal{Node: f.Node.Name, Reason: RemovalReason(f.Reason), Message: f.Message})
 	}
 	for _, r := range out {
-		t.leaving[r.Node] = true
+		t.leaving[r.Node], t.forced[r.Node] = true, true
 	}
 	return out
 }
@@ -80,7 +83,7 @@ func (t *turn) nominate(nodes []*retire.Node, a attempt) {
 // all their pods have another place.
 func (t *turn) retire(nodes []*retire.Node, now attempt) ([]Removal, []Kept, attempt) {
 	t.nominate(nodes, now)
-	budgets := retire.NewBudgets(nodes, func(n *retire.Node) bool { return t.leaving[n.Name] })
+	budgets := retire.NewBudgets(nodes, t.in.Now, func(n *retire.Node) bool { return t.leaving[n.Name] })
 	var removals []Removal
 	var kept []Kept
 	trials := 0
@@ -88,7 +91,7 @@ func (t *turn) retire(nodes []*retire.Node, now attempt) ([]Removal, []Kept, att
 		keep := func(why string) {
 			kept = append(kept, Kept{Node: f.Node.Name, Reason: RemovalReason(f.Reason), Why: why})
 		}
-		if why := retire.Protected(f.Node, t.in.Snapshot.DisruptionBudgets); why != "" {
+		if why := t.caseOf(f).Protected(); why != "" {
 			keep(why)
 			continue
 		}
@@ -114,6 +117,10 @@ func (t *turn) retire(nodes []*retire.Node, now attempt) ([]Removal, []Kept, att
 		removals = append(removals, Removal{Node: f.Node.Name, Reason: RemovalReason(f.Reason), Message: f.Message, Voluntary: true})
 	}
 	return removals, kept, now
+}
+
+func (t *turn) caseOf(f retire.Finding) *retire.Case {
+	return &retire.Case{Finding: f, Now: t.in.Now, Budgets: t.in.Snapshot.DisruptionBudgets, Policy: t.in.Settings.policy()}
 }
 
 // without packs as if the node were leaving too. It says why the node cannot be

@@ -11,7 +11,7 @@ import (
 
 // render turns a layout into the names and objects of a plan.
 func (t *turn) render(p *pack.Problem, l *pack.Layout) Plan {
-	plan := Plan{LowerBound: l.LowerBound}
+	plan := Plan{LowerBound: l.LowerBound, Machines: make([]Machine, 0, len(l.Machines))}
 	number := map[string]int{}
 	for i := range l.Machines {
 		m := t.machine(p, l, &l.Machines[i])
@@ -51,6 +51,7 @@ func (t *turn) machine(p *pack.Problem, l *pack.Layout, m *pack.Machine) Machine
 	}
 	maps.Copy(out.Labels, m.Labels)
 	out.Labels[api.LabelProvisioner] = name
+	out.Pods = make([]cluster.PodKey, 0, len(m.Pods))
 	for _, i := range m.Pods {
 		d := &p.Pods[i]
 		if d.From == "" {

@@ -1,11 +1,12 @@
-package decide
+package decide_test
 
 import (
 	"flag"
 	"fmt"
-	"maps"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,63 +14,89 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+	"sigs.k8s.io/yaml"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/forecast"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-var update = flag.Bool("update", false, "rewrite the wanted plans of the scenarios")
+var update = flag.Bool("update", false, "rewrite the wanted plans of the scenarios, and their index")
 
-// TestScenarios decides what the archives in testdata describe: a comment that
-// tells the story, cluster.yaml, and plan.txt with what is wanted. It is always
-// noon of the first of January 2026, in us-east-1.
+// Sections of a scenario. The comment above them tells the story.
+const (
+	sectionCluster  = "cluster.yaml"  // what `simulate -f` would be given
+	sectionMachines = "machines.txt"  // what can be bought; see machines; without it: all of EC2
+	sectionSettings = "settings.yaml" // see settings
+	sectionPlan     = "plan.txt"      // what is wanted, in the words of `simulate`
+)
+
+// TestScenarios decides what the archives below testdata describe, and checks
+// each plan for itself besides comparing it. It is always noon of the first of
+// January 2026.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("found %d scenarios: %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			in := scenario(t, archive)
-			plan := Decide(in)
-			verify(t, &in, &plan)
-			got := text(&plan)
+	for _, s := range scenarios(t) {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			in := s.input(t)
+			plan := decide.Decide(in)
+			decide.Verify(t, &in, &plan)
+			got := s.told(plan, in.Snapshot)
 			if *update {
-				setFile(archive, "plan.txt", got)
-				if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
+				s.set(sectionPlan, got)
+				if err := os.WriteFile(s.path, txtar.Format(s.archive), 0o600); err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
-			if diff := cmp.Diff(section(archive, "plan.txt"), got); diff != "" {
+			if diff := cmp.Diff(s.section(sectionPlan), got); diff != "" {
 				t.Errorf("-want +got (go test -update rewrites)\n%s", diff)
 			}
 		})
 	}
 }
 
-func scenario(t *testing.T, archive *txtar.Archive) Input {
-	t.Helper()
-	set, err := manifest.Parse("cluster.yaml", []byte(section(archive, "cluster.yaml")))
-	if err != nil {
-		t.Fatal(err)
+// told is the plan in words, without the time that it took. How near the bound
+// comes is no matter of a scenario, except where packing is the story.
+func (s *scenario) told(plan decide.Plan, snapshot *cluster.Snapshot) string {
+	report := explain.Of(plan, snapshot, 0)
+	if !strings.HasPrefix(s.name, "packing/") {
+		report.LowerBound = 0
 	}
-	in := Input{Now: noon, Snapshot: set.Snapshot, Settings: Settings{StartupTimeout: 15 * time.Minute, NodeCost: DefaultNodeCost}}
-	for _, p := range set.Provisioners {
-		spec := p.Defaulted()
-		in.Provisioners = append(in.Provisioners, Provisioner{
-			Spec: spec, Types: offer.Embedded().Types(offer.Settings{Region: "us-east-1", Kubelet: spec.Spec.KubeletConfiguration}),
-		})
-	}
-	return in
+	return strings.Replace(report.Text(), "; decided in 0.0 ms.", ".", 1)
 }
 
-func section(archive *txtar.Archive, name string) string {
-	for _, f := range archive.Files {
+// scenario is an archive below testdata.
+type scenario struct {
+	path    string
+	name    string // folder and name, without the extension
+	archive *txtar.Archive
+}
+
+// scenarios returns all of them by name.
+func scenarios(t *testing.T) []scenario {
+	t.Helper()
+	var out []scenario
+	err := filepath.WalkDir("testdata", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".txtar" {
+			return err
+		}
+		archive, err := txtar.ParseFile(path)
+		name := strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(path), "testdata/"), ".txtar")
+		out = append(out, scenario{path, name, archive})
+		return err
+	})
+	if err != nil || len(out) == 0 {
+		t.Fatalf("found %d scenarios: %v", len(out), err)
+	}
+	return out
+}
+
+func (s *scenario) section(name string) string {
+	for _, f := range s.archive.Files {
 		if f.Name == name {
 			return string(f.Data)
 		}
@@ -77,75 +104,131 @@ func section(archive *txtar.Archive, name string) string {
 	return ""
 }
 
-func setFile(archive *txtar.Archive, name, content string) {
-	i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == name })
+func (s *scenario) set(name, content string) {
+	i := slices.IndexFunc(s.archive.Files, func(f txtar.File) bool { return f.Name == name })
 	if i < 0 {
-		archive.Files = append(archive.Files, txtar.File{Name: name})
-		i = len(archive.Files) - 1
+		i = len(s.archive.Files)
+		s.archive.Files = append(s.archive.Files, txtar.File{Name: name})
 	}
-	archive.Files[i].Data = []byte(content)
+	s.archive.Files[i].Data = []byte(content)
 }
 
-// text writes all of a plan that a person would ask about.
-func text(p *Plan) string {
+// settings are what an installation is configured with, and what it remembers.
+type settings struct {
+	// NodeCost is the cost of one more node in dollars per hour; 0 for the default.
+	NodeCost float64 `json:"nodeCost"`
+	// EvictOwnerless lets pods go that no controller would replace.
+	EvictOwnerless bool `json:"evictOwnerless"`
+	// Planned are nodes of earlier plans by pending pod (namespace/name).
+	Planned map[string]string `json:"planned"`
+}
+
+// input reads a scenario the way that simulate reads files.
+func (s *scenario) input(t *testing.T) decide.Input {
+	t.Helper()
+	set, err := manifest.Parse(sectionCluster, []byte(s.section(sectionCluster)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var knobs settings
+	if err := yaml.UnmarshalStrict([]byte(s.section(sectionSettings)), &knobs); err != nil {
+		t.Fatal(err)
+	}
+	source := forecast.Source{
+		Set: set, Catalogue: offer.Embedded(), Region: "us-east-1", Now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC),
+		Settings: decide.Settings{
+			StartupTimeout: 15 * time.Minute, UnhealthyAfter: 10 * time.Minute, MinLifetime: 5 * time.Minute, // as in the agent
+			NodeCost: offer.Price(knobs.NodeCost * 1e6), EvictOwnerless: knobs.EvictOwnerless,
+		},
+	}
+	in, _, err := source.Input()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(set.Provisioners) == 0 {
+		in.Provisioners = nil // simulate assumes one, an agent does not
+	}
+	if table := s.section(sectionMachines); table != "" {
+		types := machines(t, table)
+		for i := range in.Provisioners {
+			in.Provisioners[i].Types = types
+		}
+	}
+	for i := range in.Snapshot.Pods {
+		pod := in.Snapshot.Pods[i].PodKey
+		if node := knobs.Planned[pod.String()]; node != "" {
+			in.Planned = append(in.Planned, decide.Binding{Pod: pod, Node: node})
+		}
+	}
+	return in
+}
+
+// leastScenarios is how many there are at least.
+const leastScenarios = 250
+
+// TestScenariosTellTheirStory: a scenario is documentation. It begins with a
+// sentence, and no other begins with the same.
+func TestScenariosTellTheirStory(t *testing.T) {
+	told := map[string]string{}
+	all := scenarios(t)
+	if len(all) < leastScenarios {
+		t.Errorf("%d scenarios, want at least %d", len(all), leastScenarios)
+	}
+	for _, s := range all {
+		story := s.story()
+		if strings.Count(s.name, "/") != 1 || !strings.HasSuffix(story, ".") {
+			t.Errorf("%s: is not in a folder of its feature, or does not begin with a sentence: %q", s.name, story)
+		}
+		if other := told[story]; other != "" {
+			t.Errorf("%s and %s begin with the same sentence", s.name, other)
+		}
+		told[story] = s.name
+	}
+}
+
+// story is the first sentence of the comment.
+func (s *scenario) story() string {
+	text := strings.Join(strings.Fields(string(s.archive.Comment)), " ")
+	if end := regexp.MustCompile(`\.( [A-Z]|$)`).FindStringIndex(text); end != nil {
+		return text[:end[0]+1]
+	}
+	return text
+}
+
+const indexFile = "../../docs/scenarios.md"
+
+// TestScenarioIndex keeps the list of scenarios current.
+func TestScenarioIndex(t *testing.T) {
+	got := index(scenarios(t))
+	if *update {
+		if err := os.WriteFile(indexFile, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(indexFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("-want +got (go test -update rewrites)\n%s", diff)
+	}
+}
+
+func index(all []scenario) string {
 	var b strings.Builder
-	for i := range p.Machines {
-		m := &p.Machines[i]
-		c := m.Chosen()
-		fmt.Fprintf(&b, "launch %s: %s %s in %s for $%.4f per hour", m.Name, c.CapacityType, c.InstanceType, c.Zone, c.Price.Dollars())
-		fmt.Fprintf(&b, ", CPU %dm of %dm, memory %dMi of %dMi\n", m.Used["cpu"], m.Allocatable["cpu"], m.Used["memory"]>>20, m.Allocatable["memory"]>>20)
-		fmt.Fprintf(&b, "  candidates: %s\n", candidates(m))
-		for _, pod := range m.Pods {
-			fmt.Fprintf(&b, "  %s\n", pod)
+	fmt.Fprintf(&b, `# Scenarios
+
+What Packhorse decides, by example: %d clusters with the plan for each, in the words of `+"`packhorse-agent simulate`"+`. Each file begins with its story, and holds the manifests, the machines that can be bought (all of EC2 where it names none) and the plan. They are tests: `+"`go test ./internal/decide -run TestScenarios`"+` compares every plan with what is written, and verifies it with code of its own.
+`, len(all))
+	folder := ""
+	for _, s := range all {
+		dir, name, _ := strings.Cut(s.name, "/")
+		if dir != folder {
+			folder = dir
+			fmt.Fprintf(&b, "\n## %s\n\n", strings.ReplaceAll(dir, "-", " "))
 		}
-		for _, move := range m.Moving {
-			fmt.Fprintf(&b, "  %s from %s\n", move.Pod, move.From)
-		}
-		for _, pod := range slices.Sorted(maps.Keys(m.GivenUp)) {
-			fmt.Fprintf(&b, "  %s gave up: %s\n", pod, strings.Join(m.GivenUp[pod], "; "))
-		}
-	}
-	for _, x := range p.Bindings {
-		if x.From != "" {
-			fmt.Fprintf(&b, "keep room on %s for %s from %s\n", x.Node, x.Pod, x.From)
-		} else {
-			fmt.Fprintf(&b, "place %s on %s\n", x.Pod, x.Node)
-		}
-	}
-	for _, u := range p.Unplaced {
-		fmt.Fprintf(&b, "no place for %s: %s\n", u.Pod, u.Reason)
-	}
-	for _, r := range p.Removals {
-		fmt.Fprintf(&b, "remove %s: %s (%s)", r.Node, r.Reason, r.Message)
-		if len(r.Replacements) > 0 {
-			fmt.Fprintf(&b, " once %s is up", strings.Join(r.Replacements, ", "))
-		}
-		b.WriteByte('\n')
-	}
-	for _, k := range p.Kept {
-		fmt.Fprintf(&b, "keep %s although it is %s: %s\n", k.Node, k.Reason, k.Why)
-	}
-	for _, m := range p.Marks {
-		if m.Since.IsZero() {
-			fmt.Fprintf(&b, "unmark %s\n", m.Node)
-		} else {
-			fmt.Fprintf(&b, "mark %s as empty since %s\n", m.Node, m.Since.UTC().Format(time.TimeOnly))
-		}
-	}
-	if len(p.Machines) > 0 {
-		fmt.Fprintf(&b, "total $%.4f per hour, no plan costs less than $%.4f\n", p.HourlyPrice.Dollars(), p.LowerBound.Dollars())
+		fmt.Fprintf(&b, "- [%s](../internal/decide/testdata/%s.txtar): %s\n", strings.ReplaceAll(name, "-", " "), s.name, s.story())
 	}
 	return b.String()
-}
-
-// candidates lists the first three and counts the rest.
-func candidates(m *Machine) string {
-	var out []string
-	for _, c := range m.Candidates[:min(3, len(m.Candidates))] {
-		out = append(out, c.InstanceType+"/"+c.Zone+"/"+c.CapacityType)
-	}
-	if more := len(m.Candidates) - 3; more > 0 {
-		out = append(out, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(out, ", ")
 }

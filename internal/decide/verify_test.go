@@ -145,10 +145,14 @@ func homesOf(t reporter, in *Input, p *Plan) []*home {
 	return out
 }
 
-func zoneMatters(pods []*cluster.Template) bool {
-	return slices.ContainsFunc(pods, func(p *cluster.Template) bool {
-		return slices.ContainsFunc(p.Spread, func(s corev1.TopologySpreadConstraint) bool {
-			return s.TopologyKey == api.LabelZone && s.WhenUnsatisfiable == corev1.DoNotSchedule
+func zoneMatters(pods []*cluster.Template) bool { return len(spreadOver(pods, api.LabelZone)) > 0 }
+
+// spreadOver returns the pods that are spread over a key themselves. Others may come
+// after them, where a spread does not keep them away.
+func spreadOver(pods []*cluster.Template, key string) []*cluster.Template {
+	return slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Template) bool {
+		return !slices.ContainsFunc(p.Spread, func(s corev1.TopologySpreadConstraint) bool {
+			return s.TopologyKey == key && s.WhenUnsatisfiable == corev1.DoNotSchedule
 		})
 	})
 }
@@ -200,7 +204,10 @@ func machineHome(t reporter, in *Input, m *Machine, c offer.Candidate) *home {
 // admitted asks the scheduler's own code about labels, and our rule about taints.
 func admitted(t *cluster.Template, h *home) bool {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: h.name, Labels: maps.Clone(h.labels)}}
-	for _, key := range []string{"beta.kubernetes.io/instance-type", "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"} {
+	for _, key := range []string{
+		"beta.kubernetes.io/instance-type", "beta.kubernetes.io/arch", "beta.kubernetes.io/os",
+		"failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region", "topology.ebs.csi.aws.com/zone",
+	} {
 		node.Labels[key] = h.labels[api.NormalizeLabel(key)]
 	}
 	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: t.NodeSelector, Affinity: t.Affinity}}
@@ -239,17 +246,23 @@ func verifyHome(t reporter, h *home) {
 			}
 		}
 		for _, term := range antiTerms(p) {
-			if term.TopologyKey == api.LabelHostname && found(h.pods, p, term.LabelSelector) > self(p, term.LabelSelector) {
+			if term.TopologyKey == api.LabelHostname && met(h.pods, p, &term) > met([]*cluster.Template{p}, p, &term) {
 				t.Errorf("%s has pods that repel each other", h.name)
 			}
 		}
 		for i := range p.Spread {
 			s := &p.Spread[i]
-			if s.TopologyKey == api.LabelHostname && s.WhenUnsatisfiable == corev1.DoNotSchedule && found(h.pods, p, s.LabelSelector) > int(s.MaxSkew) {
+			if s.TopologyKey == api.LabelHostname && s.WhenUnsatisfiable == corev1.DoNotSchedule && !findsAll(s) && found(spreadOver(h.pods, s.TopologyKey), p, s.LabelSelector) > int(s.MaxSkew) {
 				t.Errorf("%s has more pods of a spread than %d", h.name, s.MaxSkew)
 			}
 		}
 	}
+}
+
+// findsAll reports whether a spread has the empty selector, for which the scheduler
+// counts nothing.
+func findsAll(s *corev1.TopologySpreadConstraint) bool {
+	return s.LabelSelector != nil && len(s.LabelSelector.MatchLabels)+len(s.LabelSelector.MatchExpressions)+len(s.MatchLabelKeys) == 0
 }
 
 func antiTerms(p *cluster.Template) []corev1.PodAffinityTerm {
@@ -257,6 +270,29 @@ func antiTerms(p *cluster.Template) []corev1.PodAffinityTerm {
 		return nil
 	}
 	return p.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+// met counts the pods that a term of a pod speaks of. Namespaces that a selector
+// finds by their labels are left out, unless it finds all.
+func met(pods []*cluster.Template, of *cluster.Template, term *corev1.PodAffinityTerm) int {
+	s := term.LabelSelector.DeepCopy()
+	for _, key := range term.MatchLabelKeys {
+		s.MatchExpressions = append(s.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{of.Labels[key]}})
+	}
+	for _, key := range term.MismatchLabelKeys {
+		s.MatchExpressions = append(s.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpNotIn, Values: []string{of.Labels[key]}})
+	}
+	selector, _ := metav1.LabelSelectorAsSelector(s)
+	all := term.NamespaceSelector != nil && len(term.NamespaceSelector.MatchLabels)+len(term.NamespaceSelector.MatchExpressions) == 0
+	own := term.NamespaceSelector == nil && len(term.Namespaces) == 0
+	n := 0
+	for _, p := range pods {
+		inside := all || own && p.Namespace == of.Namespace || slices.Contains(term.Namespaces, p.Namespace)
+		if inside && selector.Matches(labels.Set(p.Labels)) {
+			n++
+		}
+	}
+	return n
 }
 
 func found(pods []*cluster.Template, of *cluster.Template, s *metav1.LabelSelector) int {
@@ -278,19 +314,12 @@ func self(p *cluster.Template, s *metav1.LabelSelector) int {
 // a spread are counted over the zones that have pods only: fewer cannot be.
 func verifyTopology(t reporter, homes []*home) {
 	t.Helper()
-	zones := map[string][]*cluster.Template{}
-	for _, h := range homes {
-		zone := h.labels[api.LabelZone]
-		if h.leaving {
-			continue
-		}
-		zones[zone] = append(zones[zone], h.pods...)
-	}
+	zones := podsByZone(homes, &cluster.Template{})
 	for _, h := range homes {
 		in := zones[h.labels[api.LabelZone]]
 		for _, p := range h.placed {
 			for _, term := range antiTerms(p) {
-				if term.TopologyKey == api.LabelZone && found(in, p, term.LabelSelector) > self(p, term.LabelSelector) {
+				if term.TopologyKey == api.LabelZone && met(in, p, &term) > met([]*cluster.Template{p}, p, &term) {
 					t.Errorf("zone %s has pods that repel each other", h.labels[api.LabelZone])
 				}
 			}
@@ -299,10 +328,12 @@ func verifyTopology(t reporter, homes []*home) {
 			}
 			for i := range p.Spread {
 				s := &p.Spread[i]
-				if s.TopologyKey != api.LabelZone || s.WhenUnsatisfiable != corev1.DoNotSchedule || s.NodeTaintsPolicy != nil || !allSpread(homes, p, s.LabelSelector) {
+				if s.TopologyKey != api.LabelZone || s.WhenUnsatisfiable != corev1.DoNotSchedule || s.NodeTaintsPolicy != nil || findsAll(s) || !allSpread(homes, p, s.LabelSelector) {
 					continue
 				}
 				least := found(in, p, s.LabelSelector)
+				zones := podsByZone(homes, p)
+				in := zones[h.labels[api.LabelZone]]
 				for zone, pods := range zones {
 					if zone != "" {
 						least = min(least, found(pods, p, s.LabelSelector))
@@ -316,12 +347,28 @@ func verifyTopology(t reporter, homes []*home) {
 	}
 }
 
+// podsByZone lists the pods of each zone on the nodes that stay and have the keys of
+// all required spreads of a pod.
+func podsByZone(homes []*home, of *cluster.Template) map[string][]*cluster.Template {
+	out := map[string][]*cluster.Template{}
+	for _, h := range homes {
+		lacks := func(s corev1.TopologySpreadConstraint) bool {
+			_, ok := h.labels[s.TopologyKey]
+			return !ok && s.WhenUnsatisfiable == corev1.DoNotSchedule
+		}
+		if !h.leaving && !slices.ContainsFunc(of.Spread, lacks) {
+			out[h.labels[api.LabelZone]] = append(out[h.labels[api.LabelZone]], h.pods...)
+		}
+	}
+	return out
+}
+
 // allSpread reports whether every pod that a spread counts is spread itself: the
 // others may come after the pods that are, and make it uneven.
 func allSpread(homes []*home, of *cluster.Template, s *metav1.LabelSelector) bool {
 	for _, h := range homes {
-		for _, p := range h.pods {
-			if self(p, s) > 0 && !zoneMatters([]*cluster.Template{p}) {
+		for _, p := range slices.Concat(h.pods, h.daemons) {
+			if found([]*cluster.Template{p}, of, s) > 0 && !zoneMatters([]*cluster.Template{p}) {
 				return false
 			}
 		}

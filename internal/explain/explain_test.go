@@ -2,6 +2,7 @@ package explain
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,7 +50,7 @@ func plan() decide.Plan {
 		},
 		Used:        amount.List{amount.CPU: 1500, amount.Memory: 3 << 30, amount.Pods: 2},
 		Allocatable: amount.List{amount.CPU: 2000, amount.Memory: 6 << 30, amount.Pods: 29},
-		RunnerUp:    &offer.Candidate{InstanceType: "m6g.large", Price: 43_000},
+		RunnerUp:    &offer.Candidate{InstanceType: "m6g.large", CapacityType: "spot", Price: 43_000},
 	}
 	first, second := m, m
 	first.Name, first.Pods = "default-1", []cluster.PodKey{key("a"), key("b")}
@@ -69,7 +70,12 @@ func TestText(t *testing.T) {
 count  provisioner  type       zone        bought  $/hour each  pods  CPU  memory  runner-up
 2      default      m7g.large  eu-west-1a  spot    0.0410       4     75%  50%     m6g.large at 0.0430 (+4.9%)
 
-Without a place: 2 pods
+Where pods go:
+
+  default-1 and 1 more: default/web × 2 on m7g.large in eu-west-1a, cheapest of its 2 candidate types; CPU fills first (75%)
+  ip-10-0-0-1: default/web
+
+Without a place (2 pods):
 
   default/f and 1 more: no type is large enough
 `
@@ -87,7 +93,12 @@ func TestMarkdown(t *testing.T) {
 | ---: | --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |
 | 2 | default | m7g.large | eu-west-1a | spot | 0.0410 | 4 | 75% | 50% | m6g.large at 0.0430 (+4.9%) |
 
-Without a place: 2 pods
+Where pods go:
+
+- default-1 and 1 more: default/web × 2 on m7g.large in eu-west-1a, cheapest of its 2 candidate types; CPU fills first (75%)
+- ip-10-0-0-1: default/web
+
+Without a place (2 pods):
 
 - default/f and 1 more: no type is large enough
 
@@ -139,6 +150,7 @@ func TestTextFoldsKinds(t *testing.T) {
 	p.Machines[1].RunnerUp = nil
 	p.Machines[1].GivenUp = map[string][]string{"default/d": {"zone spread"}, "default/c": {"zone spread"}}
 	third := p.Machines[0]
+	third.Name = "default-3"
 	third.Candidates = []offer.Candidate{{InstanceType: "m7g.large", Zone: "eu-west-1b", CapacityType: "spot", Price: 41_000}}
 	p.Machines = append(p.Machines, third)
 	r := Of(p, snapshot(), time.Millisecond)
@@ -148,7 +160,14 @@ count  provisioner  type       zone        bought  $/hour each  pods  CPU       
 2      default      m7g.large  eu-west-1a  spot    0.0410       4     88% (75-100)  75% (50-100)  m6g.large at 0.0430 (+4.9%) or others
 1      default      m7g.large  eu-west-1b  spot    0.0410       2     75%           50%           m6g.large at 0.0430 (+4.9%)
 
-Without a place: 2 pods
+Where pods go:
+
+  default-1: default/web × 2 on m7g.large in eu-west-1a, cheapest of its 2 candidate types; CPU fills first (75%)
+  default-2: default/web × 2 on m7g.large in eu-west-1a, cheapest of its 2 candidate types; CPU fills first (100%)
+  default-3: default/web × 2 on m7g.large in eu-west-1b, the only candidate type; CPU fills first (75%)
+  ip-10-0-0-1: default/web
+
+Without a place (2 pods):
 
   default/f and 1 more: no type is large enough
 
@@ -161,6 +180,18 @@ Preferences that are not met:
 	}
 }
 
+// The runner-up says how it would be bought where that is not as the machine is.
+func TestRunnerUpOfAnotherCapacityType(t *testing.T) {
+	p := plan()
+	for i := range p.Machines {
+		p.Machines[i].RunnerUp = &offer.Candidate{InstanceType: "m7g.xlarge", CapacityType: "on-demand", Price: 82_000}
+	}
+	r := Of(p, snapshot(), 0)
+	if want := "m7g.xlarge on-demand at 0.0820 (+100.0%)"; !strings.Contains(r.Text(), want) {
+		t.Errorf("the text lacks %q:\n%s", want, r.Text())
+	}
+}
+
 func TestWhy(t *testing.T) {
 	cheap, dear := offer.Candidate{InstanceType: "a", Price: 1}, offer.Candidate{InstanceType: "b", Price: 2}
 	equal := offer.Candidate{InstanceType: "c", Price: 1}
@@ -169,7 +200,7 @@ func TestWhy(t *testing.T) {
 		want    string
 	}{
 		"one":   {decide.Machine{Candidates: []offer.Candidate{cheap}}, "the only candidate type"},
-		"zones": {decide.Machine{Candidates: []offer.Candidate{cheap, cheap}}, "the only candidate type"},
+		"zones": {decide.Machine{Candidates: []offer.Candidate{cheap, cheap}}, "the only candidate type (2 offerings)"},
 		"two":   {decide.Machine{Candidates: []offer.Candidate{cheap, dear}, RunnerUp: &dear}, "cheapest of its 2 candidate types"},
 		"equal": {decide.Machine{Candidates: []offer.Candidate{cheap, equal}, RunnerUp: &equal}, "as cheap as any of its 2 candidate types"},
 		"memory": {decide.Machine{
@@ -181,5 +212,55 @@ func TestWhy(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// A plan that only moves pods and removes nodes is told as well.
+func TestNodesInText(t *testing.T) {
+	p := plan()
+	p.Machines, p.HourlyPrice, p.LowerBound = p.Machines[:1], 41_000, 41_000
+	p.Machines[0].Pods, p.Machines[0].Moving = nil, []decide.Move{{Pod: key("running"), From: "ip-10-0-0-1"}}
+	p.Bindings = []decide.Binding{{Pod: key("b"), Node: "n2", From: "n3"}}
+	p.Unplaced = []decide.Unplaced{{Pod: key("c"), From: "n4", Reason: "there is no Provisioner"}}
+	p.Removals = []decide.Removal{{Node: "ip-10-0-0-1", Reason: decide.Expired, Message: "older than 1h", Replacements: []string{"default-1"}}}
+	p.Kept = []decide.Kept{{Node: "n5", Reason: decide.Drifted, Why: "pods are on their way to it"}}
+	p.Chosen = []decide.Chosen{{Node: "n8", Verdict: decide.Go}, {Node: "n9", Verdict: decide.Wait, Why: "its replacement n2 is not up yet"}, {Node: "n10", Verdict: decide.Stay, Why: "it has work again"}}
+	p.Marks = []decide.Mark{{Node: "n6", Since: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)}, {Node: "n7"}}
+	r := Of(p, snapshot(), time.Millisecond)
+	want := `No pod is waiting for a node; 1 machine to buy for $0.0410 per hour, the best possible; decided in 1.0 ms.
+
+count  provisioner  type       zone        bought  $/hour each  pods  CPU  memory  runner-up
+1      default      m7g.large  eu-west-1a  spot    0.0410       1     75%  50%     m6g.large at 0.0430 (+4.9%)
+
+Where pods go:
+
+  default-1: default/web from ip-10-0-0-1 on m7g.large in eu-west-1a, cheapest of its 2 candidate types; CPU fills first (75%)
+  n2: room for default/web from n3
+
+Without a place (1 pod):
+
+  default/c from n4: there is no Provisioner
+
+Nodes that go:
+
+  ip-10-0-0-1: has expired: older than 1h, as soon as default-1 can take its pods
+
+Nodes that were chosen to go:
+
+  n8: may go now
+  n9: waits: its replacement n2 is not up yet
+  n10: stays after all: it has work again
+
+Nodes that have a reason to go and stay:
+
+  n5: has drifted but stays: pods are on their way to it
+
+Nodes that become empty or are used again:
+
+  n6: has no workload pods since 12:00:00 UTC
+  n7: does not count as empty any more
+`
+	if diff := cmp.Diff(want, r.Text()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }

@@ -26,6 +26,7 @@ type kind struct {
 // box is a machine with its content, or several machines that hold the same.
 type box struct {
 	kind
+	name        string // of the node that exists; of the first of several
 	count       int
 	average     bool // of count machines that do not hold the same
 	allocatable amount.List
@@ -92,6 +93,15 @@ func (p pods) count(keys []cluster.PodKey) map[string]int {
 	return out
 }
 
+// workload returns the name of what made a pod, or the pod's own where it is not
+// in the snapshot.
+func (p pods) workload(key cluster.PodKey) string {
+	if pod := p.find(key); pod != nil {
+		return workload(pod)
+	}
+	return key.String()
+}
+
 // loads counts pods by workload and requests.
 func (p pods) loads(keys []cluster.PodKey) []load {
 	type group struct {
@@ -143,6 +153,7 @@ func (p pods) nodes(bindings []decide.Binding) []box {
 			continue
 		}
 		out = append(out, box{
+			name: n.Name,
 			kind: kind{
 				provisioner: n.Provisioner, exists: true, instanceType: n.Labels[api.LabelInstanceType],
 				zone: n.Labels[api.LabelZone], capacityType: n.Labels[api.LabelCapacityType],

@@ -28,7 +28,8 @@ func (r *Report) HTML() string {
 		Legend:   l.picture.legend,
 		Guide:    l.guide(),
 		Sections: l.figures(),
-		Unplaced: r.reasons(), GivenUp: r.givenUp(), Existing: r.existing(),
+		Unplaced: r.reasons(), GivenUp: r.givenUp(),
+		Topics:  r.pageTopics(),
 		Decided: duration(r.Seconds),
 	}
 	if r.LowerBound > 0 {
@@ -61,7 +62,7 @@ type page struct {
 	Sections                   []figures
 	Rows                       []tableRow
 	Unplaced, GivenUp          []reason
-	Existing                   []reason
+	Topics                     []topic
 }
 
 // sample is a square that shows a scale.
@@ -150,11 +151,16 @@ func (l *layout) drawn(b *box) drawnBox {
 	}
 }
 
-// existing lists the pods that are placed on nodes that exist, by node.
-func (r *Report) existing() []reason {
-	var out reasons
-	for _, b := range r.Bindings {
-		out.add(b.Node, b.Pod)
-	}
-	return out.list
+// pageTopics are what the page lists besides the picture and the table.
+func (r *Report) pageTopics() []topic {
+	all := append([]topic{{"Where pods go", r.where()}}, r.retirement()...)
+	return slices.DeleteFunc(all, func(t topic) bool { return len(t.Items) == 0 })
 }
+
+// Long reports whether a page should fold the list.
+func (t topic) Long() bool { return len(t.Items) > longTopic }
+
+const longTopic = 12
+
+// ID identifies the heading in the page.
+func (t topic) ID() string { return strings.ReplaceAll(strings.ToLower(t.Heading), " ", "-") }

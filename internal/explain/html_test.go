@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"encoding/json"
+	"html"
 	"regexp"
 	"strings"
 	"testing"
@@ -109,5 +111,53 @@ func TestBound(t *testing.T) {
 	}
 	if r := Of(decide.Plan{}, snapshot(), 0); strings.Contains(r.HTML(), "Gap") {
 		t.Error("the page of an empty plan shows a gap")
+	}
+}
+
+// What is told in one form is told in the others, in the same words.
+func TestSameWords(t *testing.T) {
+	p := plan()
+	p.Machines[0].GivenUp = map[string][]string{"default/a": {"zone spread"}}
+	p.Removals = []decide.Removal{{Node: "n1", Reason: decide.Drifted, Message: "its node profile has changed since it was launched"}}
+	p.Kept = []decide.Kept{{Node: "n2", Reason: decide.Expired, Why: "pod default/x must not be disrupted"}}
+	p.Chosen = []decide.Chosen{{Node: "n3", Verdict: decide.Wait, Why: "its replacement n4 is not up yet"}}
+	r := Of(p, snapshot(), 0)
+	r.Warnings = []string{"prices are estimates"}
+	encoded, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forms := map[string]string{"text": r.Text(), "markdown": r.Markdown(), "html": html.UnescapeString(r.HTML()), "json": string(encoded)}
+	for _, words := range []string{
+		"cheapest of its 2 candidate types; CPU fills first (75%)", "m6g.large",
+		"no type is large enough", "zone spread", "its node profile has changed since it was launched",
+		"pod default/x must not be disrupted", "its replacement n4 is not up yet", "prices are estimates",
+	} {
+		for form, text := range forms {
+			if !strings.Contains(text, words) {
+				t.Errorf("%s lacks %q", form, words)
+			}
+		}
+	}
+}
+
+// What happens to nodes is told below the picture and on the page.
+func TestNodesInPictures(t *testing.T) {
+	p := plan()
+	p.Removals = []decide.Removal{{Node: "n1", Reason: decide.Expired, Message: "older than 1h", Replacements: []string{"default-1"}}}
+	p.Kept = []decide.Kept{{Node: "n2", Reason: decide.Empty, Why: "pods are on their way to it"}}
+	r := Of(p, snapshot(), 0)
+	for format, text := range map[string]string{"svg": r.SVG(), "html": r.HTML()} {
+		for _, want := range []string{
+			"Nodes that go", "has expired: older than 1h, as soon as default-1 can take its pods",
+			"Nodes that have a reason to go and stay", "is empty but stays: pods are on their way to it", "ip-10-0-0-1 (m5.large)",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q", format, want)
+			}
+		}
+	}
+	if many := (topic{Items: make([]item, longTopic+1)}); !many.Long() || (topic{Items: make([]item, longTopic)}).Long() {
+		t.Error("long lists are folded, short ones are not")
 	}
 }

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -29,7 +30,7 @@ const (
 )
 
 // sides are the sizes that the largest box may have.
-var sides = []float64{190, 160, 132, 110, 92, 76, 64, 54, 46, 40}
+var sides = []float64{240, 215, 190, 160, 132, 110, 92, 76, 64, 54, 46, 40}
 
 // layout says where everything of a picture is.
 type layout struct {
@@ -144,12 +145,14 @@ func (b *block) at(i int) (x, y float64) {
 
 // caption says what a kind is, in three lines.
 func (l *layout) caption(k *fleetKind) []string {
-	name := k.instanceType
-	if name == "" {
-		name = "node"
-	}
-	if k.count > 1 || !k.exists {
+	name := cmp.Or(k.instanceType, "node")
+	switch {
+	case k.count > 1:
 		name = fmt.Sprintf("%d × %s", k.count, name)
+	case k.exists && k.instanceType != "":
+		name = fmt.Sprintf("%s (%s)", k.boxes[0].name, name)
+	case k.exists:
+		name = k.boxes[0].name
 	}
 	where := k.zone
 	if k.capacityType != "" {
@@ -158,7 +161,10 @@ func (l *layout) caption(k *fleetKind) []string {
 	mean := average(k.boxes)
 	shares := l.shares(&mean)
 	if !k.exists {
-		name += fmt.Sprintf(", $%.4f each", k.price)
+		name += fmt.Sprintf(", $%.4f", k.price)
+		if k.count > 1 {
+			name += " each"
+		}
 	}
 	var lines []string
 	for _, line := range []string{name, where, shares} {
@@ -200,7 +206,10 @@ func label(name string) string {
 		return "disk"
 	}
 	if at := strings.LastIndexByte(name, '/'); at >= 0 {
-		return name[at+1:]
+		name = name[at+1:]
+	}
+	if name == "gpu" {
+		return "GPU"
 	}
 	return name
 }

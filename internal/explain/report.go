@@ -3,13 +3,11 @@
 package explain
 
 import (
-	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -29,7 +27,14 @@ type Report struct {
 	Machines   []Machine  `json:"machines"`
 	Bindings   []Binding  `json:"bindings"`
 	Unplaced   []Unplaced `json:"unplaced"`
-	Warnings   []string   `json:"warnings,omitempty"`
+	// Removals are nodes that should go, Kept those that have a reason to go and
+	// stay for now, Emptiness those that become empty or are used again.
+	Removals []Removal `json:"removals,omitempty"`
+	Kept     []Kept    `json:"kept,omitempty"`
+	// Chosen are nodes that an earlier plan has chosen to go.
+	Chosen    []Chosen    `json:"chosen,omitempty"`
+	Emptiness []Emptiness `json:"emptiness,omitempty"`
+	Warnings  []string    `json:"warnings,omitempty"`
 
 	fleet []box
 }
@@ -45,8 +50,12 @@ type Machine struct {
 	Allocatable  map[string]string `json:"allocatable"`
 	Used         map[string]string `json:"used"`
 	Pods         []string          `json:"pods"`
+	// Labels of the node that do not follow from what is bought.
+	Labels map[string]string `json:"labels,omitempty"`
 	// Workloads counts Pods by what made them (namespace/name).
 	Workloads map[string]int `json:"workloads,omitempty"`
+	// Moving are pods of nodes that go, for which it has room.
+	Moving []Move `json:"moving,omitempty"`
 	// Alternatives is the number of further offerings that may serve it.
 	Alternatives int `json:"alternatives"`
 	// RunnerUp is the next best type, where there is one.
@@ -62,19 +71,27 @@ type Machine struct {
 // RunnerUp is the offering that came second.
 type RunnerUp struct {
 	InstanceType string  `json:"instanceType"`
+	CapacityType string  `json:"capacityType"`
 	HourlyPrice  float64 `json:"hourlyPrice"`
 }
 
 // Binding places a pod on a node that exists.
 type Binding struct {
-	Pod     string   `json:"pod"`
-	Node    string   `json:"node"`
+	Pod  string `json:"pod"`
+	Node string `json:"node"`
+	// From is the node that goes and that the pod still runs on; empty for a
+	// pending pod.
+	From    string   `json:"from,omitempty"`
 	GivenUp []string `json:"givenUp,omitempty"`
+
+	workload string
 }
 
 // Unplaced is a pod that has no place.
 type Unplaced struct {
-	Pod    string `json:"pod"`
+	Pod string `json:"pod"`
+	// From is the node that goes and that the pod still runs on.
+	From   string `json:"from,omitempty"`
 	Reason string `json:"reason"`
 }
 
@@ -83,7 +100,6 @@ type Unplaced struct {
 func Of(plan decide.Plan, snapshot *cluster.Snapshot, took time.Duration) Report {
 	r := Report{
 		Seconds:     took.Seconds(),
-		Placed:      len(plan.Bindings),
 		HourlyPrice: plan.HourlyPrice.Dollars(),
 		LowerBound:  plan.LowerBound.Dollars(),
 		GapPercent:  gap(plan),
@@ -92,21 +108,36 @@ func Of(plan decide.Plan, snapshot *cluster.Snapshot, took time.Duration) Report
 		Unplaced:    make([]Unplaced, 0, len(plan.Unplaced)),
 		fleet:       fleet(&plan, snapshot),
 	}
-	found := pods{snapshot}
+	r.place(&plan, pods{snapshot})
+	r.retire(&plan)
+	return r
+}
+
+// place tells the fate of each pod. Pods that move are not waiting for a node:
+// they are not counted.
+func (r *Report) place(plan *decide.Plan, found pods) {
 	for i := range plan.Machines {
 		m := machine(&plan.Machines[i])
 		m.Workloads = found.count(plan.Machines[i].Pods)
+		for _, move := range plan.Machines[i].Moving {
+			m.Moving = append(m.Moving, Move{Pod: move.Pod.String(), From: move.From, workload: found.workload(move.Pod)})
+		}
 		r.Placed += len(m.Pods)
 		r.Machines = append(r.Machines, m)
 	}
 	for _, b := range plan.Bindings {
-		r.Bindings = append(r.Bindings, Binding{Pod: b.Pod.String(), Node: b.Node, GivenUp: b.GivenUp})
+		if b.From == "" {
+			r.Placed++
+		}
+		r.Bindings = append(r.Bindings, Binding{Pod: b.Pod.String(), Node: b.Node, From: b.From, GivenUp: b.GivenUp, workload: found.workload(b.Pod)})
 	}
+	r.Pods = r.Placed
 	for _, u := range plan.Unplaced {
-		r.Unplaced = append(r.Unplaced, Unplaced{Pod: u.Pod.String(), Reason: u.Reason})
+		if u.From == "" {
+			r.Pods++
+		}
+		r.Unplaced = append(r.Unplaced, Unplaced{Pod: u.Pod.String(), From: u.From, Reason: u.Reason})
 	}
-	r.Pods = r.Placed + len(r.Unplaced)
-	return r
 }
 
 // gap returns (price - bound) / bound in percent, rounded to two digits.
@@ -126,7 +157,8 @@ func machine(m *decide.Machine) Machine {
 		HourlyPrice: chosen.Price.Dollars(),
 		Allocatable: quantities(m.Allocatable), Used: quantities(m.Used),
 		Pods: names(m.Pods), Alternatives: len(m.Candidates) - 1, GivenUp: m.GivenUp,
-		share: map[string]float64{},
+		Labels: ownLabels(m.Labels),
+		share:  map[string]float64{},
 	}
 	for name, room := range m.Allocatable {
 		if room > 0 {
@@ -135,7 +167,18 @@ func machine(m *decide.Machine) Machine {
 	}
 	out.Why = why(m)
 	if m.RunnerUp != nil {
-		out.RunnerUp = &RunnerUp{InstanceType: m.RunnerUp.InstanceType, HourlyPrice: m.RunnerUp.Price.Dollars()}
+		out.RunnerUp = &RunnerUp{InstanceType: m.RunnerUp.InstanceType, CapacityType: m.RunnerUp.CapacityType, HourlyPrice: m.RunnerUp.Price.Dollars()}
+	}
+	return out
+}
+
+// ownLabels leaves out the labels that every machine has.
+func ownLabels(labels map[string]string) map[string]string {
+	out := map[string]string{}
+	for key, value := range labels {
+		if key != api.LabelProvisioner && !api.WellKnown(key) {
+			out[key] = value
+		}
 	}
 	return out
 }
@@ -157,64 +200,4 @@ func names(pods []cluster.PodKey) []string {
 		out = append(out, p.String())
 	}
 	return out
-}
-
-// reasons folds unplaced pods by reason, in order of first appearance.
-func (r *Report) reasons() []reason {
-	var out reasons
-	for _, u := range r.Unplaced {
-		out.add(u.Reason, u.Pod)
-	}
-	return out.list
-}
-
-// givenUp folds the preferences that are not met in the same way.
-func (r *Report) givenUp() []reason {
-	var out reasons
-	for _, b := range r.Bindings {
-		for _, text := range b.GivenUp {
-			out.add(text, b.Pod)
-		}
-	}
-	for _, m := range r.Machines {
-		for _, pod := range slices.Sorted(maps.Keys(m.GivenUp)) {
-			for _, text := range m.GivenUp[pod] {
-				out.add(text, pod)
-			}
-		}
-	}
-	return out.list
-}
-
-// reasons counts pods by what holds for them.
-type reasons struct {
-	list  []reason
-	index map[string]int
-}
-
-func (r *reasons) add(text, pod string) {
-	i, ok := r.index[text]
-	if !ok {
-		if r.index == nil {
-			r.index = map[string]int{}
-		}
-		i = len(r.list)
-		r.index[text] = i
-		r.list = append(r.list, reason{Text: text})
-	}
-	r.list[i].Pods = append(r.list[i].Pods, pod)
-}
-
-// reason is a text with the pods that it is true of.
-type reason struct {
-	Text string
-	Pods []string
-}
-
-// Who names the pods: the first and how many more.
-func (r *reason) Who() string {
-	if len(r.Pods) == 1 {
-		return r.Pods[0]
-	}
-	return fmt.Sprintf("%s and %d more", r.Pods[0], len(r.Pods)-1)
 }

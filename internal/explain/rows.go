@@ -34,7 +34,7 @@ func (r *Report) rows() []row {
 		}
 		g := &out[at]
 		g.count++
-		g.pods += len(m.Pods)
+		g.pods += len(m.Pods) + len(m.Moving)
 		g.cpu.add(m.share[amount.CPU])
 		g.memory.add(m.share[amount.Memory])
 		g.others = g.others || !same(g.RunnerUp, m.RunnerUp)
@@ -59,7 +59,11 @@ func (r *row) runnerUp() string {
 	if r.RunnerUp == nil {
 		return "none"
 	}
-	text := fmt.Sprintf("%s at %.4f", r.RunnerUp.InstanceType, r.RunnerUp.HourlyPrice)
+	text := r.RunnerUp.InstanceType
+	if r.RunnerUp.CapacityType != r.CapacityType {
+		text += " " + r.RunnerUp.CapacityType
+	}
+	text += fmt.Sprintf(" at %.4f", r.RunnerUp.HourlyPrice)
 	if r.HourlyPrice > 0 {
 		text += fmt.Sprintf(" (%+.1f%%)", 100*(r.RunnerUp.HourlyPrice/r.HourlyPrice-1))
 	}
@@ -106,9 +110,16 @@ func why(m *decide.Machine) string {
 			text = fmt.Sprintf("as cheap as any of its %d candidate types", n)
 		}
 	}
-	b := box{allocatable: m.Allocatable, held: m.Used}
-	if name := b.fullest(); name != "" {
-		text += fmt.Sprintf("; %s fills first (%s)", label(name), percent(b.share(name)))
+	if n := len(m.Candidates); n > len(types) {
+		text += fmt.Sprintf(" (%d offerings)", n)
 	}
-	return text
+	b := box{allocatable: m.Allocatable, held: m.Used}
+	switch name := b.fullest(); name {
+	case "":
+		return text
+	case amount.Pods:
+		return text + fmt.Sprintf("; the number of pods is the tightest (%s)", percent(b.share(name)))
+	default:
+		return text + fmt.Sprintf("; %s fills first (%s)", label(name), percent(b.share(name)))
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -32,9 +33,13 @@ func (r *Report) SVG() string {
 		d.fleet(y)
 		y += l.height
 	}
-	for _, line := range r.unplacedLines() {
+	for _, n := range slices.Concat(r.unplacedNotes(), r.retirementNotes()) {
+		class := "say"
+		if n.heading {
+			y, class = y+10, "head"
+		}
 		y += 18
-		d.text(margin, y, "say", line)
+		d.text(margin, y, class, n.text)
 	}
 	return d.finish(y+margin, title, says)
 }
@@ -54,7 +59,7 @@ func (r *Report) title() string {
 // says is what the title leaves out.
 func (r *Report) says() string {
 	text := r.bound()
-	if n := len(r.Bindings); n > 0 {
+	if n := r.onNodes(); n > 0 {
 		text += fmt.Sprintf(" On nodes that exist: %s.", plural(n, "pod"))
 	}
 	return strings.TrimSpace(text)
@@ -77,18 +82,43 @@ func (r *Report) bound() string {
 // maxReasons is how many reasons a picture lists.
 const maxReasons = 4
 
-func (r *Report) unplacedLines() []string {
+// note is a line of text below the boxes.
+type note struct {
+	text    string
+	heading bool
+}
+
+func (r *Report) unplacedNotes() []note {
 	if len(r.Unplaced) == 0 {
 		return nil
 	}
-	lines := []string{"Without a place: " + plural(len(r.Unplaced), "pod")}
-	for i, why := range r.reasons() {
-		if i == maxReasons {
-			return append(lines, fmt.Sprintf("… and %s more", plural(len(r.reasons())-i, "reason")))
-		}
-		lines = append(lines, wrap(why.Who()+": "+why.Text, 13, inner)...)
+	return notes(topic{"Without a place: " + plural(len(r.Unplaced), "pod"), items(r.reasons())}, "reason")
+}
+
+// retirementNotes say which nodes go and which stay.
+func (r *Report) retirementNotes() []note {
+	var out []note
+	for _, t := range r.retirement() {
+		out = append(out, notes(t, "node")...)
 	}
-	return lines
+	return out
+}
+
+// notes are the lines of a topic, wrapped and cut.
+func notes(t topic, noun string) []note {
+	if len(t.Items) == 0 {
+		return nil
+	}
+	out := []note{{t.Heading, true}}
+	for i, it := range t.Items {
+		if i == maxReasons {
+			return append(out, note{text: fmt.Sprintf("… and %s more", plural(len(t.Items)-i, noun))})
+		}
+		for _, line := range wrap(it.Name+": "+it.Text, 13, inner) {
+			out = append(out, note{text: line})
+		}
+	}
+	return out
 }
 
 // drawing collects the elements of a picture.

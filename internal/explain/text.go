@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -39,42 +40,77 @@ func (r *Report) Markdown() string {
 
 // headline says in one sentence what the plan comes to.
 func (r *Report) headline() string {
-	if r.Pods == 0 {
+	if r.Pods == 0 && len(r.Machines) == 0 {
 		return "No pod is waiting for a node."
 	}
 	text := fmt.Sprintf("%d of %s placed", r.Placed, plural(r.Pods, "pod"))
-	if n := len(r.Bindings); n > 0 {
+	if r.Pods == 0 {
+		text = "No pod is waiting for a node"
+	}
+	if n := r.onNodes(); n > 0 {
 		text += fmt.Sprintf(", %d of them on nodes that exist", n)
 	}
 	if n := len(r.Machines); n > 0 {
 		text += fmt.Sprintf("; %s to buy for $%.4f per hour", plural(n, "machine"), r.HourlyPrice)
-		if r.LowerBound > 0 {
+		switch {
+		case r.LowerBound > 0 && r.GapPercent == 0:
+			text += ", the best possible"
+		case r.LowerBound > 0:
 			text += fmt.Sprintf(", at most %.2f %% above the best possible ($%.4f)", r.GapPercent, r.LowerBound)
 		}
 	}
 	return text + fmt.Sprintf("; decided in %s.", duration(r.Seconds))
 }
 
-// list writes what stands below the table: unplaced pods and warnings.
+// onNodes counts the pending pods that nodes get.
+func (r *Report) onNodes() int {
+	n := 0
+	for _, b := range r.Bindings {
+		if b.From == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// list writes what stands below the table.
 func (r *Report) list(b *strings.Builder, bullet string) {
-	if len(r.Unplaced) > 0 {
-		_, _ = fmt.Fprintf(b, "\nWithout a place: %s\n\n", plural(len(r.Unplaced), "pod"))
-		for _, why := range r.reasons() {
-			_, _ = fmt.Fprintf(b, "%s%s: %s\n", bullet, why.Who(), why.Text)
+	for _, t := range r.topics() {
+		b.WriteString("\n" + t.Heading + ":\n\n")
+		for _, it := range t.Items {
+			b.WriteString(bullet)
+			if it.Name != "" {
+				b.WriteString(it.Name + ": ")
+			}
+			b.WriteString(it.Text + "\n")
 		}
 	}
-	if given := r.givenUp(); len(given) > 0 {
-		b.WriteString("\nPreferences that are not met:\n\n")
-		for _, g := range given {
-			_, _ = fmt.Fprintf(b, "%s%s: %s\n", bullet, g.Who(), g.Text)
-		}
+}
+
+// topics are what a plan comes to besides the table of machines.
+func (r *Report) topics() []topic {
+	notes := make([]item, len(r.Warnings))
+	for i, w := range r.Warnings {
+		notes[i].Text = w
 	}
-	if len(r.Warnings) > 0 {
-		b.WriteString("\nTo note:\n\n")
-		for _, w := range r.Warnings {
-			b.WriteString(bullet + w + "\n")
-		}
+	all := slices.Concat(
+		[]topic{
+			{"Where pods go", r.where()},
+			{"Without a place (" + plural(len(r.Unplaced), "pod") + ")", items(r.reasons())},
+			{"Preferences that are not met", items(r.givenUp())},
+		},
+		r.retirement(),
+		[]topic{{"To note", notes}},
+	)
+	return slices.DeleteFunc(all, func(t topic) bool { return len(t.Items) == 0 })
+}
+
+func items(list []reason) []item {
+	out := make([]item, len(list))
+	for i := range list {
+		out[i] = item{list[i].Who(), list[i].Text}
 	}
+	return out
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }

@@ -59,15 +59,19 @@ func remains(lots []*lot, left []int) []lot {
 	return out
 }
 
-// attempts bounds the search for an order over zones.
-const attempts = 40
+// How long an order over zones is searched for: fewer times where there are many lots.
+const (
+	mostAttempts  = 2000
+	leastAttempts = 100
+	lotsLookedAt  = 400_000
+)
 
 // orderZones is orderHosts where the fewest pods of a zone matter. The order is
 // searched greedily, the first times in the most promising ways and then with
 // chance: what it finds is an order, what it does not find is most likely none.
 func orderZones(rules []*rule, lots []*lot) []lot {
 	var best []lot
-	for attempt := range attempts {
+	for attempt := range min(mostAttempts, max(leastAttempts, lotsLookedAt/(len(lots)+1))) {
 		s := newSearch(rules, lots, attempt)
 		s.run()
 		stuck := remains(lots, s.left)

@@ -1,0 +1,115 @@
+package decide
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
+)
+
+// chosenEarlier lists the nodes that an earlier plan has marked as going and that are not
+// being deleted yet. Marks without the note of what replaces the node are other
+// programs'.
+func (t *turn) chosenEarlier(nodes []*retire.Node) []*retire.Node {
+	var out []*retire.Node
+	for _, n := range nodes {
+		_, ours := n.Annotations[api.AnnotationReplacedBy]
+		if n.Annotations[api.AnnotationDisruption] != "" && ours && !n.Deleting && !t.forced[n.Name] {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// reprieve finds the marked nodes that stay after all. Their pods stay as well, so
+// that nothing is bought for them: it packs again without these nodes leaving.
+func (t *turn) reprieve(nodes []*retire.Node, now attempt) attempt {
+	marked := t.chosenEarlier(nodes)
+	if len(marked) == 0 {
+		return now
+	}
+	plan := t.render(now.problem, now.layout)
+	for _, n := range marked {
+		if why := t.stays(n, &plan); why != "" {
+			t.reprieved[n.Name] = why
+		}
+	}
+	if len(t.reprieved) == 0 {
+		return now
+	}
+	for name := range t.reprieved {
+		delete(t.leaving, name)
+	}
+	return t.pack()
+}
+
+// chosen judges again the marked nodes: whether their reason still holds, nothing
+// has come up that protects them, and all of their pods have a place on nodes that
+// are up.
+func (t *turn) chosen(nodes []*retire.Node, p *Plan) []Chosen {
+	var out []Chosen
+	for _, n := range t.chosenEarlier(nodes) {
+		c := Chosen{Node: n.Name, Verdict: Go}
+		if why := t.reprieved[n.Name]; why != "" {
+			c.Verdict, c.Why = Stay, why
+		} else if why := t.waits(n, p); why != "" {
+			c.Verdict, c.Why = Wait, why
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// stays returns what makes a marked node stay after all.
+func (t *turn) stays(n *retire.Node, p *Plan) string {
+	reason := n.Annotations[api.AnnotationDisruption]
+	if reason == api.ReasonEmptiness && n.InUse() {
+		return "it has work again"
+	}
+	if !retire.StillHolds(n, reason, t.in.Now) {
+		return "the reason for its " + reason + " has passed"
+	}
+	if why := t.caseOf(retire.Finding{Node: n}).Vetoed(); why != "" {
+		return why
+	}
+	for _, name := range awaited(n.Node) {
+		if r := t.node(name); r == nil || r.Deleting {
+			return fmt.Sprintf("its replacement %s is gone", name)
+		}
+	}
+	for i := range p.Unplaced {
+		if u := &p.Unplaced[i]; u.From == n.Name {
+			return fmt.Sprintf("pod %s would have no other place: %s", u.Pod, u.Reason)
+		}
+	}
+	return ""
+}
+
+// waits returns what a marked node waits for.
+func (t *turn) waits(n *retire.Node, p *Plan) string {
+	for _, name := range awaited(n.Node) {
+		if r := t.node(name); !r.Initialized {
+			return fmt.Sprintf("its replacement %s is not up yet", name)
+		}
+	}
+	if machines := replacements(p, n.Name); len(machines) > 0 {
+		return "more machines are needed for its pods"
+	}
+	if starting := t.starting(p, n.Name); len(starting) > 0 {
+		return fmt.Sprintf("node %s, where pods of it will go, is not up yet", starting[0])
+	}
+	return t.caseOf(retire.Finding{Node: n}).Delayed()
+}
+
+// awaited names the nodes that must be up before a marked node is drained.
+func awaited(n *cluster.Node) []string {
+	var out []string
+	for name := range strings.SplitSeq(n.Annotations[api.AnnotationReplacedBy], ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,147 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+)
+
+// Removal is a node that should go.
+type Removal struct {
+	Node   string `json:"node"`
+	Reason string `json:"reason"`
+	// Message is the reason in words.
+	Message string `json:"message"`
+	// Voluntary: nothing but the configuration asks for it.
+	Voluntary bool `json:"voluntary"`
+	// Replacements are the machines, and nodes that are starting, that must be up
+	// before the node is drained.
+	Replacements []string `json:"replacements,omitempty"`
+}
+
+// Kept is a node that has a reason to go and stays for now.
+type Kept struct {
+	Node   string `json:"node"`
+	Reason string `json:"reason"`
+	Why    string `json:"why"`
+}
+
+// Chosen is a node that an earlier plan has chosen to go.
+type Chosen struct {
+	Node string `json:"node"`
+	// Verdict is go, wait or stay; Why says what it waits for or what keeps it.
+	Verdict string `json:"verdict"`
+	Why     string `json:"why,omitempty"`
+}
+
+// Emptiness is a node that became empty (at Since), or that is used again.
+type Emptiness struct {
+	Node  string    `json:"node"`
+	Since time.Time `json:"since,omitzero"`
+}
+
+// Move is a running pod of a node that goes.
+type Move struct {
+	Pod  string `json:"pod"`
+	From string `json:"from"`
+
+	workload string
+}
+
+// retire tells which nodes go, and which stay although they have a reason to go.
+func (r *Report) retire(plan *decide.Plan) {
+	for _, n := range plan.Removals {
+		r.Removals = append(r.Removals, Removal{
+			Node: n.Node, Reason: string(n.Reason), Message: n.Message, Voluntary: n.Voluntary, Replacements: slices.Concat(n.Replacements, n.Starting),
+		})
+	}
+	for _, n := range plan.Kept {
+		r.Kept = append(r.Kept, Kept{Node: n.Node, Reason: string(n.Reason), Why: n.Why})
+	}
+	for _, n := range plan.Chosen {
+		r.Chosen = append(r.Chosen, Chosen{Node: n.Node, Verdict: string(n.Verdict), Why: n.Why})
+	}
+	for _, n := range plan.Marks {
+		r.Emptiness = append(r.Emptiness, Emptiness{Node: n.Node, Since: n.Since})
+	}
+}
+
+// state says what has become of a node that has a reason to go.
+func state(reason string) string {
+	switch decide.RemovalReason(reason) {
+	case decide.Empty:
+		return "is empty"
+	case decide.Expired:
+		return "has expired"
+	case decide.Drifted:
+		return "has drifted"
+	case decide.NeverUp:
+		return "never came up"
+	case decide.Orphaned:
+		return "has lost its provisioner"
+	case decide.Unhealthy:
+		return "is unhealthy"
+	}
+	return "has a reason to go (" + reason + ")"
+}
+
+// Words says why the node goes, and when.
+func (n *Removal) Words() string {
+	text := fmt.Sprintf("%s: %s", state(n.Reason), n.Message)
+	if len(n.Replacements) > 0 {
+		text += ", as soon as " + strings.Join(n.Replacements, " and ") + " can take its pods"
+	}
+	return text
+}
+
+// Words says what the node has done, and what holds it.
+func (n *Kept) Words() string { return state(n.Reason) + " but stays: " + n.Why }
+
+// Words says what is to be done about the node now.
+func (n *Chosen) Words() string {
+	switch decide.Verdict(n.Verdict) {
+	case decide.Wait:
+		return "waits: " + n.Why
+	case decide.Stay:
+		return "stays after all: " + n.Why
+	}
+	return "may go now"
+}
+
+// Words says what has happened to the node.
+func (n *Emptiness) Words() string {
+	if n.Since.IsZero() {
+		return "does not count as empty any more"
+	}
+	return "has no workload pods since " + n.Since.UTC().Format("15:04:05") + " UTC"
+}
+
+// topic is a list with a heading; each item begins with a name.
+type topic struct {
+	Heading string
+	Items   []item
+}
+
+// item is what is to be said of something.
+type item struct{ Name, Text string }
+
+// retirement returns what happens to nodes besides getting pods.
+func (r *Report) retirement() []topic {
+	var goes, chosen, stays, empty []item
+	for i := range r.Removals {
+		goes = append(goes, item{r.Removals[i].Node, r.Removals[i].Words()})
+	}
+	for i := range r.Chosen {
+		chosen = append(chosen, item{r.Chosen[i].Node, r.Chosen[i].Words()})
+	}
+	for i := range r.Kept {
+		stays = append(stays, item{r.Kept[i].Node, r.Kept[i].Words()})
+	}
+	for i := range r.Emptiness {
+		empty = append(empty, item{r.Emptiness[i].Node, r.Emptiness[i].Words()})
+	}
+	return []topic{{"Nodes that go", goes}, {"Nodes that were chosen to go", chosen}, {"Nodes that have a reason to go and stay", stays}, {"Nodes that become empty or are used again", empty}}
+}

@@ -1,0 +1,71 @@
+package explain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// reasons folds unplaced pods by reason, in order of first appearance.
+func (r *Report) reasons() []reason {
+	var out reasons
+	for _, u := range r.Unplaced {
+		who := u.Pod
+		if u.From != "" {
+			who += " from " + u.From
+		}
+		out.add(u.Reason, who)
+	}
+	return out.list
+}
+
+// givenUp folds the preferences that are not met in the same way.
+func (r *Report) givenUp() []reason {
+	var out reasons
+	for _, b := range r.Bindings {
+		for _, text := range b.GivenUp {
+			out.add(text, b.Pod)
+		}
+	}
+	for _, m := range r.Machines {
+		for _, pod := range slices.Sorted(maps.Keys(m.GivenUp)) {
+			for _, text := range m.GivenUp[pod] {
+				out.add(text, pod)
+			}
+		}
+	}
+	return out.list
+}
+
+// reasons counts pods by what holds for them.
+type reasons struct {
+	list  []reason
+	index map[string]int
+}
+
+func (r *reasons) add(text, pod string) {
+	i, ok := r.index[text]
+	if !ok {
+		if r.index == nil {
+			r.index = map[string]int{}
+		}
+		i = len(r.list)
+		r.index[text] = i
+		r.list = append(r.list, reason{Text: text})
+	}
+	r.list[i].Pods = append(r.list[i].Pods, pod)
+}
+
+// reason is a text with the pods that it is true of.
+type reason struct {
+	Text string
+	Pods []string
+}
+
+// Who names the pods: the first and how many more.
+func (r *reason) Who() string {
+	if len(r.Pods) == 1 {
+		return r.Pods[0]
+	}
+	return fmt.Sprintf("%s and %d more", r.Pods[0], len(r.Pods)-1)
+}
