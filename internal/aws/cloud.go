@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/paging"
 )
 
 // Options describe the cluster that machines are bought for, and the
@@ -24,7 +25,7 @@ import (
 type Options struct {
 	ClusterName string
 	// ClusterEndpoint, CABundle (PEM), KubernetesVersion ("1.33") and ServiceCIDR
-	// are asked of EKS where they are empty.
+	// are asked of EKS where one of them is empty.
 	ClusterEndpoint   string
 	CABundle          []byte
 	KubernetesVersion string
@@ -35,14 +36,17 @@ type Options struct {
 	// Tags are put on everything that is created.
 	Tags map[string]string
 
-	// VMMemoryOverheadPercent is the share of memory that the hypervisor keeps; 0
+	// VMMemoryOverheadPercent is the share of memory that the hypervisor keeps, from
+	// 0 to less than 100, until nodes have shown it; nil
 	// means offer.DefaultMemoryOverheadPercent.
-	VMMemoryOverheadPercent float64
-	// IgnoreENIs, ReservedENIs, PrefixDelegation and PodENI are as in offer.Settings.
+	VMMemoryOverheadPercent *float64
+	// IgnoreENIs, ReservedENIs, PrefixDelegation, PodENI and EFA are as in
+	// offer.Settings.
 	IgnoreENIs       bool
 	ReservedENIs     int64
 	PrefixDelegation bool
 	PodENI           bool
+	EFA              bool
 	// NoPricing: on-demand prices are those of the embedded table, for networks
 	// from which the Pricing API cannot be reached.
 	NoPricing bool
@@ -67,6 +71,7 @@ type Cloud struct {
 	images    *images
 	stock     *stock
 	shortages *shortages
+	learnt    *learnt
 	templates *templates
 	markets   *markets
 }
@@ -84,6 +89,9 @@ func LoadConfig(ctx context.Context, region string) (awssdk.Config, error) {
 func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 	if o.ClusterName == "" {
 		return nil, errors.New("set up AWS: the cluster's name is missing")
+	}
+	if p := o.VMMemoryOverheadPercent; p != nil && (*p < 0 || *p >= 100) {
+		return nil, fmt.Errorf("set up AWS: a memory overhead of %v percent is not from 0 to less than 100", *p)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -110,6 +118,7 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 		images:    newImages(reads, ssm.NewFromConfig(cfg), o.Now),
 		stock:     newStock(reads, prices, cfg.Region, o),
 		shortages: newShortages(o.Now),
+		learnt:    newLearnt(),
 		templates: newTemplates(reads, writes, o),
 		markets:   newMarkets(),
 	}, nil
@@ -138,29 +147,7 @@ func invoke[I, O, F any](ctx context.Context, call func(context.Context, *I, ...
 // maxPages bounds the pages that are read of one answer.
 const maxPages = 500
 
-// pager is a paginator of the SDK.
-type pager[O, F any] interface {
-	HasMorePages() bool
-	NextPage(ctx context.Context, options ...F) (*O, error)
-}
-
 // eachPage calls use with each page, which is read within the deadline of calls.
-func eachPage[O, F any](ctx context.Context, p pager[O, F], use func(*O)) error {
-	for page := 0; p.HasMorePages(); page++ {
-		if page == maxPages {
-			return fmt.Errorf("the answer has more than %d pages", maxPages)
-		}
-		out, err := nextPage(ctx, p)
-		if err != nil {
-			return err
-		}
-		use(out)
-	}
-	return nil
-}
-
-func nextPage[O, F any](ctx context.Context, p pager[O, F]) (*O, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	return p.NextPage(ctx)
+func eachPage[O, F any](ctx context.Context, p paging.Pager[O, F], use func(*O)) error {
+	return paging.Each(ctx, paging.Bounds{Timeout: callTimeout, Pages: maxPages}, p, use)
 }

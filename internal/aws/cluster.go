@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"net/netip"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
 // How long what EKS says about the cluster is believed. The Kubernetes version
@@ -29,7 +31,8 @@ type cluster struct {
 	endpoint string
 	ca       []byte
 	version  string
-	cidr     string
+	cidr     string // of Services
+	ipv6     bool   // the family of pods and Services
 }
 
 func newClusterFacts(client *eks.Client, o Options) *clusterFacts {
@@ -38,8 +41,8 @@ func newClusterFacts(client *eks.Client, o Options) *clusterFacts {
 
 func (f *clusterFacts) get(ctx context.Context) (*cluster, error) {
 	o := f.options
-	given := &cluster{endpoint: o.ClusterEndpoint, ca: o.CABundle, version: o.KubernetesVersion, cidr: o.ServiceCIDR}
-	if given.endpoint != "" && len(given.ca) > 0 && given.version != "" {
+	given := &cluster{endpoint: o.ClusterEndpoint, ca: o.CABundle, version: o.KubernetesVersion, cidr: o.ServiceCIDR, ipv6: isIPv6(o.ServiceCIDR)}
+	if given.endpoint != "" && len(given.ca) > 0 && given.version != "" && given.cidr != "" {
 		return given, nil
 	}
 	return f.memo.get(ctx, "", func(ctx context.Context) (*cluster, error) { return f.ask(ctx, given) })
@@ -60,6 +63,10 @@ func (f *clusterFacts) ask(ctx context.Context, given *cluster) (*cluster, error
 	}
 	if network := out.Cluster.KubernetesNetworkConfig; c.cidr == "" && network != nil {
 		c.cidr = awssdk.ToString(network.ServiceIpv4Cidr)
+		if network.IpFamily == types.IpFamilyIpv6 {
+			c.cidr = awssdk.ToString(network.ServiceIpv6Cidr)
+		}
+		c.ipv6 = isIPv6(c.cidr)
 	}
 	if authority := out.Cluster.CertificateAuthority; len(c.ca) == 0 && authority != nil {
 		if c.ca, err = base64.StdEncoding.DecodeString(awssdk.ToString(authority.Data)); err != nil {
@@ -70,4 +77,10 @@ func (f *clusterFacts) ask(ctx context.Context, given *cluster) (*cluster, error
 		return nil, fmt.Errorf("describe cluster %s: it has no endpoint yet", f.options.ClusterName)
 	}
 	return &c, nil
+}
+
+// isIPv6 reports whether a range of addresses is one of IPv6.
+func isIPv6(cidr string) bool {
+	prefix, err := netip.ParsePrefix(cidr)
+	return err == nil && prefix.Addr().Is6()
 }

@@ -53,15 +53,19 @@ type fixture struct {
 // start has an account that sells a few families of instance types.
 func start(t *testing.T, change ...func(*Options)) *fixture {
 	t.Helper()
+	return startWith(t, catalogueOf("c5", "g5", "inf2", "m5", "m6g", "r5"), change...)
+}
+
+// catalogueOf is the table of some families of instance types.
+func catalogueOf(families ...string) []byte {
 	lines := strings.SplitAfter(string(offer.EmbeddedCSV()), "\n")
 	kept := lines[:1]
 	for _, line := range lines[1:] {
-		family, _, _ := strings.Cut(line, ".")
-		if slices.Contains([]string{"c5", "g5", "inf2", "m5", "m6g", "r5"}, family) {
+		if family, _, _ := strings.Cut(line, "."); slices.Contains(families, family) {
 			kept = append(kept, line)
 		}
 	}
-	return startWith(t, []byte(strings.Join(kept, "")), change...)
+	return []byte(strings.Join(kept, ""))
 }
 
 // startWith has an account that sells what a table lists.

@@ -88,7 +88,10 @@ func (c *Cloud) requestFleet(ctx context.Context, l *launch, request *fleetReque
 	case code == "IdempotentParameterMismatch":
 		return c.alreadyLaunched(ctx, l)
 	case isTemplateGone(code), reason != offer.RefusedOther:
-		return l.withoutLostTemplates(request.refusedAll(code, reason, err.Error()), request)
+		return l.withoutLostTemplates(request.refusedAll(code, reason, "create fleet: "+refusalMessage(code, err.Error())), request)
+	}
+	if isMisconfigured(code) {
+		c.lookAgain()
 	}
 	return nil, fmt.Errorf("create fleet of %d machines: %w", l.missing(), err)
 }
@@ -190,7 +193,7 @@ func readFleet(out *ec2.CreateFleetOutput, request *fleetRequest) *fleetResult {
 		code := awssdk.ToString(e.ErrorCode)
 		result.failures = append(result.failures, fleetFailure{
 			candidate: o.candidate, subnetID: o.subnetID, code: code,
-			reason: refusalReason(code), message: code + ": " + awssdk.ToString(e.ErrorMessage),
+			reason: refusalReason(code), message: refusalMessage(code, awssdk.ToString(e.ErrorMessage)),
 		})
 	}
 	return result

@@ -27,11 +27,10 @@ const (
 // idsPerCall bounds the instances that one call names.
 const idsPerCall = 100
 
-// Instances returns every instance with the cluster's tags that is not gone, in
-// the order of their ids.
+// Instances returns every instance with the cluster's tags, in the order of their
+// ids. EC2 shows those that are gone for about an hour.
 func (c *Cloud) Instances(ctx context.Context) ([]offer.Instance, error) {
-	states := filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down")
-	return c.describe(ctx, &ec2.DescribeInstancesInput{Filters: append(c.options.ownedFilters(), states)})
+	return c.describe(ctx, &ec2.DescribeInstancesInput{Filters: c.options.ownedFilters()})
 }
 
 func (c *Cloud) describe(ctx context.Context, in *ec2.DescribeInstancesInput) ([]offer.Instance, error) {

@@ -63,7 +63,11 @@ func (c *Cloud) newLaunch(ctx context.Context, order *offer.Order) (*launch, err
 	if r.blocked != "" {
 		return nil, fmt.Errorf("%s: %s", r.reason, r.blocked)
 	}
-	catalogue, err := c.stock.get(ctx)
+	names := make([]string, len(order.Candidates))
+	for i, candidate := range order.Candidates {
+		names[i] = candidate.InstanceType
+	}
+	catalogue, err := c.stock.get(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +89,9 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 	for _, i := range result.instances {
 		l.cloud.network.promise(i.subnetID, l.addresses(i.instanceType))
 	}
+	if err := l.misconfigured(result); err != nil {
+		return err
+	}
 	refused := map[offer.Candidate]bool{}
 	for _, f := range result.failures {
 		l.refuse([]offer.Candidate{f.candidate}, f.reason, f.message)
@@ -102,6 +109,25 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 	return nil
 }
 
+// misconfigured is the error of a fleet that bought nothing since there is something
+// wrong with what machines are built from. What the profile's selectors found is
+// looked up again next time: it may have gone.
+func (l *launch) misconfigured(result *fleetResult) error {
+	at := slices.IndexFunc(result.failures, func(f fleetFailure) bool { return isMisconfigured(f.code) })
+	if at < 0 || len(result.instances) > 0 {
+		return nil
+	}
+	l.cloud.lookAgain()
+	return fmt.Errorf("create fleet of %d machines: %s", l.missing(), result.failures[at].message)
+}
+
+// lookAgain has what selectors find looked up again.
+func (c *Cloud) lookAgain() {
+	c.network.subnets.forget()
+	c.network.groups.forget()
+	c.images.memo.forget()
+}
+
 // refuse records why candidates cannot be bought, and holds them back for later
 // markets.
 func (l *launch) refuse(candidates []offer.Candidate, reason offer.RefusalReason, message string) {
@@ -114,10 +140,14 @@ func (l *launch) refuse(candidates []offer.Candidate, reason offer.RefusalReason
 // addresses is how many of its subnet's addresses a machine takes when it comes
 // up: the network plugin fills its first interface.
 func (l *launch) addresses(instanceType string) int64 {
-	if h, ok := l.catalogue.Find(instanceType); ok && h.IPv4PerENI > 0 {
-		return h.IPv4PerENI
+	h, ok := l.catalogue.Find(instanceType)
+	switch {
+	case !ok || h.IPv4PerENI == 0 || l.resolved.cluster.ipv6: // pods take none of the IPv4 addresses
+		return 1
+	case l.cloud.options.EFA && h.EFAs > 1:
+		return h.IPv4PerENI + h.EFAs - 1 // an address for each further card
 	}
-	return 1
+	return h.IPv4PerENI
 }
 
 // fleetRequest is one question to EC2.

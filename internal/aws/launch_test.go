@@ -71,6 +71,7 @@ func TestLaunchOneMachine(t *testing.T) {
 	}
 }
 
+// AWS-096, AWS-097: no detailed monitoring; the metadata service with tokens only.
 func TestLaunchTemplateDefaults(t *testing.T) {
 	f := start(t)
 	f.launch(t, order("launch-1", 1, spot("m5.large", "a")))
@@ -100,6 +101,7 @@ func TestLaunchTemplateDefaults(t *testing.T) {
 	}
 }
 
+// AWS-096, AWS-098: detailed monitoring and the metadata service as given.
 func TestLaunchTemplateAsTheProfileSays(t *testing.T) {
 	f := start(t)
 	o := order("launch-1", 1, onDemand("m5.large", "a"))
@@ -122,6 +124,8 @@ func TestLaunchTemplateAsTheProfileSays(t *testing.T) {
 	}
 }
 
+// AWS-058, LAUNCH-014: another zone, within the same launch; nothing is left of the
+// attempt that failed.
 func TestInsufficientCapacityLeadsToAnotherOfferingAtOnce(t *testing.T) {
 	tests := map[string]struct {
 		candidates []offer.Candidate
@@ -166,6 +170,7 @@ func TestNothingToBeHad(t *testing.T) {
 	}
 }
 
+// AWS-060.
 func TestRefusedOfferingIsUnavailableForThreeMinutes(t *testing.T) {
 	f := start(t)
 	unavailable := func() string {
@@ -249,6 +254,7 @@ func ids(list []offer.Instance) []string {
 	return out
 }
 
+// AWS-085: the same constraints reuse one launch template.
 func TestLaunchTemplatesAreReused(t *testing.T) {
 	f := start(t)
 	f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
@@ -269,6 +275,7 @@ func TestLaunchTemplatesAreReused(t *testing.T) {
 	}
 }
 
+// AWS-085: a template deleted behind our back is created again.
 func TestTemplateDeletedBehindOurBack(t *testing.T) {
 	f := start(t)
 	f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
@@ -352,6 +359,15 @@ func TestErrorsAreSorted(t *testing.T) {
 			t.Errorf("refusals = %+v, want one that names the action", d.Refusals)
 		}
 	})
+	t.Run("a permission is missing", func(t *testing.T) {
+		f := start(t)
+		role := f.restricted(t, `{"Effect":"Allow","Action":["ec2:Describe*","ec2:CreateLaunchTemplate","ec2:CreateFleet","ec2:CreateTags","eks:DescribeCluster","ssm:GetParameters"],"Resource":"*"}`)
+		d := role.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
+		const want = "the agent's role lacks the permission ec2:RunInstances on arn:aws:ec2:"
+		if len(d.Refusals) != 1 || d.Refusals[0].Reason != offer.RefusedUnauthorized || !strings.Contains(d.Refusals[0].Message, want) {
+			t.Errorf("refusals = %+v, want one with %q", d.Refusals, want)
+		}
+	})
 	t.Run("no image for the type", func(t *testing.T) {
 		f := start(t)
 		o := order("launch-1", 1, onDemand("m6g.large", "a"), onDemand("m5.xlarge", "a"))
@@ -359,6 +375,17 @@ func TestErrorsAreSorted(t *testing.T) {
 		d := f.launch(t, o)
 		if len(d.Instances) != 1 || d.Refusals[0].Reason != offer.RefusedUnsupported {
 			t.Errorf("delivery = %+v", d)
+		}
+	})
+	t.Run("a profile that EC2 has not heard of yet", func(t *testing.T) {
+		f := start(t)
+		o := order("launch-1", 1, onDemand("m5.large", "a"), onDemand("m5.xlarge", "a"))
+		o.Node.Profile = &api.NodeProfile{InstanceProfile: new("late")}
+		if d, err := f.Launch(t.Context(), o); err == nil || !strings.Contains(err.Error(), "Invalid IAM Instance Profile name") || len(d.Refusals) > 0 {
+			t.Errorf("delivery = %+v, %v", d, err)
+		}
+		if why := f.Cloud.shortages.reason("m5.large", testRegion+"a", api.CapacityOnDemand); why != "" {
+			t.Errorf("the offering is held back: %s", why)
 		}
 	})
 	t.Run("broken", func(t *testing.T) {

@@ -42,10 +42,11 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 	if r.blocked != "" {
 		return market, nil
 	}
-	catalogue, err := c.stock.get(ctx)
+	catalogue, err := c.stock.get(ctx, namedTypes(p)...)
 	if err != nil {
 		return offer.Market{}, fmt.Errorf("look at the market of %s: %w", p.Name, err)
 	}
+	market.Estimate = c.stock.estimate()
 	market.Types = c.markets.types(p.Name, c.marketKey(p, r), catalogue, func() []offer.InstanceType {
 		return c.types(catalogue, r, p.Spec.KubeletConfiguration)
 	})
@@ -54,6 +55,17 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 		market.Blocked = fmt.Sprintf("no instance type in %v runs one of the images", r.zones())
 	}
 	return market, nil
+}
+
+// namedTypes are the instance types that a Provisioner asks for by their names.
+func namedTypes(p *api.Provisioner) []string {
+	var out []string
+	for _, r := range p.Spec.Requirements {
+		if r.Operator == api.OpIn && api.NormalizeLabel(r.Key) == api.LabelInstanceType {
+			out = append(out, r.Values...)
+		}
+	}
+	return out
 }
 
 // types returns the instance types that an image of the profile runs on.
@@ -70,10 +82,12 @@ func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.Kube
 	if r.profile.LaunchTemplate != nil {
 		return types
 	}
+	told := kubeletKey(kubelet)
 	return slices.DeleteFunc(types, func(t offer.InstanceType) bool {
 		im, ok := imageFor(r.images, t.Labels)
 		if ok {
 			t.Labels[api.LabelInstanceAMIID] = []string{im.id}
+			c.learnt.correct(&t, im.id, told)
 		}
 		return !ok
 	})
@@ -93,7 +107,7 @@ func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
 		images = append(images, im.id)
 	}
 	key, err := json.Marshal([]any{
-		p.Spec.KubeletConfiguration, r.profile.BlockDeviceMappings, r.family, r.zones(), full, images, r.profile.LaunchTemplate, c.shortages.state(),
+		p.Spec.KubeletConfiguration, r.profile.BlockDeviceMappings, r.profile.JoinsLocalDisks(), r.family, r.zones(), full, images, r.profile.LaunchTemplate, c.shortages.state(), c.learnt.state(),
 	})
 	if err != nil {
 		return "" // never the same

@@ -68,6 +68,7 @@ func TestMarketStatus(t *testing.T) {
 	}
 }
 
+// AWS-102.
 func TestSelectors(t *testing.T) {
 	f := start(t)
 	all := f.market(t, &api.NodeProfile{SubnetSelector: map[string]string{"Name": "*"}}).Status.Subnets
@@ -111,6 +112,7 @@ func TestOnlyZonesWithSubnetsAreOffered(t *testing.T) {
 	}
 }
 
+// AWS-100.
 func TestRoomiestSubnetOfAZone(t *testing.T) {
 	f := start(t)
 	profile := &api.NodeProfile{SubnetSelector: map[string]string{"Name": "*-eu-west-1a"}} // the private one is larger
@@ -148,6 +150,7 @@ func TestImagesByFamily(t *testing.T) {
 		"Bottlerocket": {&api.NodeProfile{AMIFamily: new("Bottlerocket")}, map[string]bool{"m6g.large": true, "g5.xlarge": true, "inf2.xlarge": true}, "bottlerocket-aws-k8s-1.33-x86_64"},
 		"Ubuntu":       {&api.NodeProfile{AMIFamily: new("Ubuntu")}, map[string]bool{"m6g.large": true, "g5.xlarge": false}, "ubuntu-noble-24.04-amd64"},
 		"Windows":      {&api.NodeProfile{AMIFamily: new("Windows2022")}, map[string]bool{"m6g.large": false}, "Windows_Server-2022-English-Core"},
+		"Windows 2019": {&api.NodeProfile{AMIFamily: new("Windows2019")}, map[string]bool{"m6g.large": false}, "Windows_Server-2019-English-Core"},
 		"selected by architecture": {&api.NodeProfile{
 			AMIFamily: new("Custom"), AMISelector: map[string]string{"aws::name": "amazon-eks-node-al2023-arm64-standard-*"},
 		}, map[string]bool{"m6g.large": true, "m5.large": false}, ""},
@@ -179,6 +182,7 @@ func TestImagesByFamily(t *testing.T) {
 	}
 }
 
+// AWS-087.
 func TestNewestSelectedImageWins(t *testing.T) {
 	f := start(t)
 	m := f.market(t, &api.NodeProfile{AMIFamily: new("Custom"), AMISelector: map[string]string{"aws::name": "amazon-eks-node-al2023-x86_64-standard-1.33-*"}})
@@ -225,7 +229,7 @@ func TestBlockedReasons(t *testing.T) {
 }
 
 func TestKubeletSettingsSizeTheMachines(t *testing.T) {
-	f := start(t, func(o *Options) { o.VMMemoryOverheadPercent = 50 })
+	f := start(t, func(o *Options) { o.VMMemoryOverheadPercent = new(50.0) })
 	p := provisioner("default")
 	p.Spec.KubeletConfiguration = &api.KubeletConfiguration{MaxPods: new(int32(10))}
 	m, err := f.Market(t.Context(), p, nil)
@@ -285,8 +289,9 @@ func TestPricesOfThePriceList(t *testing.T) {
 		}
 		return !c.Regions[testRegion].Sales["m5.large"].Estimate
 	})
-	if got := find(t, f.market(t, nil), "m5.large").Offerings[0].Price; got != 107_000 {
-		t.Errorf("price = %d, want 107000", got)
+	m := f.market(t, nil)
+	if got := find(t, m, "m5.large").Offerings[0].Price; got != 107_000 || m.Estimate != "" {
+		t.Errorf("price = %d, want 107000; estimate = %q", got, m.Estimate)
 	}
 }
 
@@ -303,6 +308,7 @@ func TestEmbeddedPricesStandIn(t *testing.T) {
 	if !c.Regions[testRegion].Sales["m5.large"].Estimate {
 		t.Error("the price is not marked as an estimate")
 	}
+	eventually(t, "the reason", func() bool { return strings.Contains(f.market(t, nil).Estimate, "AccessDenied") })
 	if got := embeddedPrices("mars-north-1")["m5.large"]; got != 96_000 {
 		t.Errorf("price in a region without a table = %d, want that of us-east-1", got)
 	}
@@ -359,7 +365,7 @@ func TestClusterFacts(t *testing.T) {
 	}
 	before := f.calls("DescribeCluster", "")
 	given := f.newCloud(t, func(o *Options) {
-		o.ClusterEndpoint, o.CABundle, o.KubernetesVersion = "https://x", []byte("CA"), "1.29"
+		o.ClusterEndpoint, o.CABundle, o.KubernetesVersion, o.ServiceCIDR = "https://x", []byte("CA"), "1.29", "10.0.0.0/16"
 	})
 	m := (&fixture{Cloud: given}).market(t, nil)
 	if f.calls("DescribeCluster", "") != before {
@@ -370,6 +376,9 @@ func TestClusterFacts(t *testing.T) {
 	}
 	if _, err := New(t.Context(), f.config, Options{ClusterName: "other"}); err == nil {
 		t.Error("a cluster that does not exist is no error")
+	}
+	if _, err := New(t.Context(), f.config, Options{ClusterName: "prod", VMMemoryOverheadPercent: new(100.0)}); err == nil {
+		t.Error("a memory overhead of everything is no error")
 	}
 	if _, err := New(t.Context(), f.config, Options{}); err == nil {
 		t.Error("a missing name is no error")

@@ -58,6 +58,13 @@ func (m *memo[T]) get(ctx context.Context, key string, lookUp func(context.Conte
 	return a.value, nil
 }
 
+// forget has everything looked up again.
+func (m *memo[T]) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.answers)
+}
+
 func (m *memo[T]) answer(key string) *answer[T] {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -21,18 +21,35 @@ func (f *fixture) asAgent(t *testing.T) *fixture {
 	named, err := policy.Agent{
 		Partition: "aws", Region: testRegion, Account: testAccount, Cluster: "prod",
 		NodeRoles: []string{"arn:aws:iam::" + testAccount + ":role/packhorse-node"},
+		Queue:     "arn:aws:sqs:" + testRegion + ":" + testAccount + ":prod-interruptions",
 	}.Policies()
 	if err != nil {
 		t.Fatal(err)
 	}
+	documents := map[string]string{}
+	for _, p := range named {
+		documents[p.Name] = p.JSON
+	}
+	return f.asRole(t, documents, func(o *Options) { o.NoPricing = false })
+}
+
+// restricted is the adapter with a role that has one statement.
+func (f *fixture) restricted(t *testing.T, statement string) *fixture {
+	t.Helper()
+	return f.asRole(t, map[string]string{"only": `{"Version":"2012-10-17","Statement":[` + statement + `]}`})
+}
+
+// asRole is the adapter with a new role that has the policies, by name.
+func (f *fixture) asRole(t *testing.T, documents map[string]string, change ...func(*Options)) *fixture {
+	t.Helper()
 	admin := iam.NewFromConfig(f.config)
 	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::` + testAccount + `:root"},"Action":"sts:AssumeRole"}]}`
 	role, err := admin.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: awssdk.String("agent"), AssumeRolePolicyDocument: &trust})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range named {
-		if _, err := admin.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: awssdk.String("agent"), PolicyName: &p.Name, PolicyDocument: &p.JSON}); err != nil {
+	for name, document := range documents {
+		if _, err := admin.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: awssdk.String("agent"), PolicyName: &name, PolicyDocument: &document}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +60,7 @@ func (f *fixture) asAgent(t *testing.T) *fixture {
 	c := assumed.Credentials
 	agent := *f
 	agent.config.Credentials = credentials.NewStaticCredentialsProvider(*c.AccessKeyId, *c.SecretAccessKey, *c.SessionToken)
-	agent.Cloud = agent.newCloud(t, func(o *Options) { o.NoPricing = false })
+	agent.Cloud = agent.newCloud(t, change...)
 	return &agent
 }
 
@@ -67,6 +84,9 @@ func TestTheAgentsPoliciesSuffice(t *testing.T) {
 	if _, err := f.Terminate(t.Context(), ids(list)); err != nil {
 		t.Error(err)
 	}
+	q := f.openQueue(t)
+	must(t, f.account.Enqueue("prod-interruptions", "{}", 1))
+	must(t, q.Acknowledge(t.Context(), receive(t, q)[0].Handle))
 	f.clock.Advance(2 * time.Hour)
 	if err := f.Sweep(t.Context()); err != nil {
 		t.Error(err)

@@ -110,19 +110,20 @@ func (r *resolved) status() api.AWSNodeTemplateStatus {
 
 // settings are those of the machines that a Provisioner buys with the profile.
 func (c *Cloud) settings(r *resolved, kubelet *api.KubeletConfiguration) offer.Settings {
-	s := offer.Settings{
-		Region:           c.region,
-		Zones:            r.zones(),
-		AMIFamily:        r.family,
-		Kubelet:          kubelet,
-		Volumes:          r.profile.BlockDeviceMappings,
-		IgnoreENIs:       c.options.IgnoreENIs,
-		ReservedENIs:     c.options.ReservedENIs,
-		PrefixDelegation: c.options.PrefixDelegation,
-		PodENI:           c.options.PodENI,
+	return offer.Settings{
+		Region:    c.region,
+		Zones:     r.zones(),
+		AMIFamily: r.family,
+		Kubelet:   kubelet,
+		Volumes:   r.profile.BlockDeviceMappings,
+
+		InstanceStoreRAID: r.profile.JoinsLocalDisks(),
+		IgnoreENIs:        c.options.IgnoreENIs,
+		ReservedENIs:      c.options.ReservedENIs,
+		PrefixDelegation:  c.options.PrefixDelegation || r.cluster.ipv6, // pods have IPv6 addresses from prefixes only
+		PodENI:            c.options.PodENI,
+		EFA:               c.options.EFA,
+
+		MemoryOverheadPercent: c.options.VMMemoryOverheadPercent,
 	}
-	if percent := c.options.VMMemoryOverheadPercent; percent > 0 {
-		s.MemoryOverheadPercent = &percent
-	}
-	return s
 }

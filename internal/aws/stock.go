@@ -19,6 +19,7 @@ import (
 // How often the stock is looked at again.
 const (
 	hardwareDue     = 12 * time.Hour
+	unknownDue      = 10 * time.Minute // where something was asked for that is not known
 	spotPricesDue   = time.Hour
 	onDemandDue     = 12 * time.Hour
 	refreshDeadline = 5 * time.Minute
@@ -33,6 +34,7 @@ type stock struct {
 	region    string
 	now       func() time.Time
 	mu        sync.Mutex // guards everything below
+	first     *firstLook // nil: none is on its way
 	hardware  snapshot[inventory]
 	spot      snapshot[spotPrices]
 	onDemand  snapshot[map[string]offer.Price]
@@ -54,7 +56,8 @@ type snapshot[T any] struct {
 	value T
 	at    time.Time // zero: never
 	tried time.Time
-	busy  bool // a background look is on its way
+	err   error // why the last look failed
+	busy  bool  // a background look is on its way
 }
 
 func newStock(client *ec2.Client, prices *priceList, region string, o Options) *stock {
@@ -65,14 +68,20 @@ func newStock(client *ec2.Client, prices *priceList, region string, o Options) *
 	return s
 }
 
-// get returns the catalogue. It is a new one whenever something in it changed.
-func (s *stock) get(ctx context.Context) (*offer.Catalogue, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.fillLocked(ctx); err != nil {
+// get returns the catalogue. It is a new one whenever something in it changed. If
+// the instance types that are asked for are not in it, it is looked at again
+// sooner: they may be new.
+func (s *stock) get(ctx context.Context, instanceTypes ...string) (*offer.Catalogue, error) {
+	if err := s.awaitFirstLook(ctx); err != nil {
 		return nil, err
 	}
-	refreshLocked(ctx, s, &s.hardware, hardwareDue, s.lookAtHardware)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due := hardwareDue
+	if slices.ContainsFunc(instanceTypes, s.lacksLocked) {
+		due = unknownDue
+	}
+	refreshLocked(ctx, s, &s.hardware, due, s.lookAtHardware)
 	refreshLocked(ctx, s, &s.spot, spotPricesDue, s.lookAtSpotPrices)
 	if s.prices != nil {
 		refreshLocked(ctx, s, &s.onDemand, onDemandDue, s.prices.get)
@@ -83,22 +92,72 @@ func (s *stock) get(ctx context.Context) (*offer.Catalogue, error) {
 	return s.catalogue, nil
 }
 
-// fillLocked makes the first look, at everything without which nothing can be bought.
-func (s *stock) fillLocked(ctx context.Context) error {
-	if !s.hardware.at.IsZero() {
+// estimate is why on-demand prices are not the published ones; empty if they are.
+func (s *stock) estimate() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.prices == nil:
+		return "the price list is not to be asked"
+	case !s.onDemand.at.IsZero():
+		return ""
+	case s.onDemand.err != nil:
+		return s.onDemand.err.Error()
+	}
+	return "the price list has not been read yet"
+}
+
+// lacksLocked reports whether an instance type is not sold anywhere in the region,
+// as far as is known.
+func (s *stock) lacksLocked(instanceType string) bool {
+	return len(s.hardware.value.zones[instanceType]) == 0
+}
+
+// firstLook is the look at everything without which nothing can be bought.
+type firstLook struct {
+	done chan struct{} // closed when it is over
+	err  error
+}
+
+// awaitFirstLook waits until the stock is known. The look goes on when a caller
+// gives up: where EC2 throttles, it takes longer than they wait.
+func (s *stock) awaitFirstLook(ctx context.Context) error {
+	s.mu.Lock()
+	known, look := !s.hardware.at.IsZero(), s.first
+	if !known && look == nil {
+		look = &firstLook{done: make(chan struct{})}
+		s.first = look
+		go s.lookFirst(context.WithoutCancel(ctx), look)
+	}
+	s.mu.Unlock()
+	if known {
 		return nil
 	}
+	select {
+	case <-look.done:
+		return look.err
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the catalogue of instance types: %w", ctx.Err())
+	}
+}
+
+func (s *stock) lookFirst(ctx context.Context, look *firstLook) {
+	ctx, cancel := context.WithTimeout(ctx, refreshDeadline)
+	defer cancel()
+	defer close(look.done)
 	var hardware inventory
 	var spot spotPrices
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) { hardware, err = s.lookAtHardware(ctx); return err })
 	group.Go(func() (err error) { spot, err = s.lookAtSpotPrices(ctx); return err })
-	if err := group.Wait(); err != nil {
-		return err
+	look.err = group.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.first = nil
+	if look.err == nil {
+		s.hardware = snapshot[inventory]{value: hardware, at: s.now()}
+		s.spot = snapshot[spotPrices]{value: spot, at: s.now()}
 	}
-	s.hardware = snapshot[inventory]{value: hardware, at: s.now()}
-	s.spot = snapshot[spotPrices]{value: spot, at: s.now()}
-	return nil
 }
 
 // refreshLocked starts a look in the background if the part is due. A look that
@@ -116,7 +175,7 @@ func refreshLocked[T any](ctx context.Context, s *stock, part *snapshot[T], due 
 		value, err := look(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		part.busy = false
+		part.busy, part.err = false, err
 		if err == nil {
 			part.value, part.at = value, s.now()
 			s.catalogue = nil

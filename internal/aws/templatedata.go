@@ -18,6 +18,7 @@ import (
 type build struct {
 	imageID      string
 	maxPods      int64
+	efas         int64 // interfaces that pods may use as Elastic Fabric Adapters
 	capacityType string
 }
 
@@ -32,7 +33,7 @@ func (c *Cloud) templateData(order *offer.Order, r *resolved, b build) (*types.R
 		ImageId:             &b.imageID,
 		IamInstanceProfile:  &types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: &r.instanceProfile},
 		BlockDeviceMappings: blockDevices(r),
-		MetadataOptions:     metadataOptions(r.profile.MetadataOptions),
+		MetadataOptions:     metadataOptions(r),
 		Monitoring:          &types.LaunchTemplatesMonitoringRequest{Enabled: awssdk.Bool(ptr.Deref(r.profile.DetailedMonitoring, false))},
 		// A fleet request cannot tag these itself.
 		TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{
@@ -42,9 +43,7 @@ func (c *Cloud) templateData(order *offer.Order, r *resolved, b build) (*types.R
 	if text != "" {
 		data.UserData = awssdk.String(base64.StdEncoding.EncodeToString([]byte(text)))
 	}
-	for _, g := range r.securityGroups {
-		data.SecurityGroupIds = append(data.SecurityGroupIds, g.ID)
-	}
+	addInterfaces(data, r, b)
 	if b.capacityType == api.CapacitySpot {
 		data.TagSpecifications = append(data.TagSpecifications, types.LaunchTemplateTagSpecificationRequest{
 			ResourceType: types.ResourceTypeSpotInstancesRequest, Tags: tags,
@@ -63,13 +62,46 @@ func (c *Cloud) node(order *offer.Order, r *resolved, b build) userdata.Node {
 	labels[api.LabelProvisioner] = order.Provisioner
 	return userdata.Node{
 		Cluster: c.options.ClusterName, Endpoint: r.cluster.endpoint, CA: r.cluster.ca, ServiceCIDR: r.cluster.cidr,
-		Labels: labels, Taints: order.Node.Taints, MaxPods: b.maxPods, Kubelet: order.Node.Kubelet,
+		Labels: labels, Taints: order.Node.Taints, MaxPods: b.maxPods, Kubelet: order.Node.Kubelet, InstanceStoreRAID: r.profile.JoinsLocalDisks(),
 		Own: ptr.Deref(r.profile.UserData, ""),
 	}
 }
 
-func metadataOptions(given *api.MetadataOptions) *types.LaunchTemplateInstanceMetadataOptionsRequest {
+// addInterfaces lists the network interfaces where there is more to say than their
+// security groups: machines of IPv6 clusters need an address of that family, and
+// Elastic Fabric Adapters are interfaces of a kind of their own, one on each card.
+func addInterfaces(data *types.RequestLaunchTemplateData, r *resolved, b build) {
+	groups := make([]string, len(r.securityGroups))
+	for i, g := range r.securityGroups {
+		groups[i] = g.ID
+	}
+	if b.efas == 0 && !r.cluster.ipv6 {
+		data.SecurityGroupIds = groups
+		return
+	}
+	for card := range max(b.efas, 1) {
+		n := types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{
+			NetworkCardIndex: awssdk.Int32(int32(card)), DeviceIndex: awssdk.Int32(int32(min(card, 1))), Groups: groups,
+			DeleteOnTermination: awssdk.Bool(true),
+		}
+		if b.efas > 0 {
+			n.InterfaceType = awssdk.String("efa")
+		}
+		if card == 0 && r.cluster.ipv6 {
+			n.Ipv6AddressCount, n.PrimaryIpv6 = awssdk.Int32(1), awssdk.Bool(true)
+		}
+		data.NetworkInterfaces = append(data.NetworkInterfaces, n)
+	}
+}
+
+// metadataOptions are the profile's. On IPv6 clusters the service is reached by
+// that family too, unless the profile says otherwise.
+func metadataOptions(r *resolved) *types.LaunchTemplateInstanceMetadataOptionsRequest {
+	given := r.profile.MetadataOptions
 	m := given.Defaulted()
+	if r.cluster.ipv6 && (given == nil || given.HTTPProtocolIPv6 == nil) {
+		m.HTTPProtocolIPv6 = awssdk.String(api.MetadataEnabled)
+	}
 	return &types.LaunchTemplateInstanceMetadataOptionsRequest{
 		HttpEndpoint:            types.LaunchTemplateInstanceMetadataEndpointState(*m.HTTPEndpoint),
 		HttpProtocolIpv6:        types.LaunchTemplateInstanceMetadataProtocolIpv6(*m.HTTPProtocolIPv6),
@@ -124,6 +156,9 @@ func (c *Cloud) buildOf(candidate offer.Candidate, h *offer.Hardware, order *off
 		return build{}, fmt.Errorf("no image of the node profile runs on %s", candidate.InstanceType)
 	}
 	b.imageID = im.id
+	if c.options.EFA {
+		b.efas = h.EFAs
+	}
 	if r.family == api.FamilyCustom {
 		b.maxPods = 0 // the user data is the user's alone
 	} else if b.maxPods == 0 {

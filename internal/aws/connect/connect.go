@@ -54,6 +54,7 @@ func Load(ctx context.Context, s Settings) (aws.Config, error) {
 	if cfg.Region == "" {
 		return aws.Config{}, errors.New("load AWS configuration: no region: set `region` or AWS_REGION")
 	}
+	cfg.ConfigSources = append([]any{endpoints(s.Endpoints)}, cfg.ConfigSources...)
 	cfg.HTTPClient = WithMemoryBodies(cfg.HTTPClient)
 	if s.Role != nil {
 		cfg.Credentials = aws.NewCredentialsCache(s.assumeRole(cfg))

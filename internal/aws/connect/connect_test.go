@@ -111,3 +111,36 @@ func TestWebIdentityFollowsTheGeneralEndpoint(t *testing.T) {
 		t.Errorf("STS was asked %q", *asked)
 	}
 }
+
+// EKS Pod Identity: an agent on the node hands out credentials for a token that is
+// in a file, which is read again each time.
+func TestPodIdentity(t *testing.T) {
+	isolate(t)
+	token := filepath.Join(t.TempDir(), "token")
+	var asked []string
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Header.Get("Authorization"))
+		ends := time.Now().Add(-time.Second).UTC().Format(time.RFC3339) // so that each use asks again
+		fmt.Fprintf(w, `{"AccessKeyId":"POD","SecretAccessKey":"s","Token":"t","Expiration":%q}`, ends)
+	}))
+	t.Cleanup(node.Close)
+	t.Setenv("AWS_REGION", "eu-west-1")
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", node.URL+"/v1/credentials")
+	t.Setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", token)
+	cfg, err := connect.Load(t.Context(), connect.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"first", "second"} {
+		if err := os.WriteFile(token, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		credentials, err := cfg.Credentials.Retrieve(t.Context())
+		if err != nil || credentials.AccessKeyID != "POD" {
+			t.Fatalf("credentials = %q, %v", credentials.AccessKeyID, err)
+		}
+	}
+	if len(asked) != 2 || asked[0] != "first" || asked[1] != "second" {
+		t.Errorf("tokens = %q", asked)
+	}
+}

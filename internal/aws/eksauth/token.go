@@ -66,6 +66,13 @@ func (t *Tokens) Token(ctx context.Context) (string, error) {
 	return token, nil
 }
 
+// Expires returns until when the token in use is good.
+func (t *Tokens) Expires() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.expires
+}
+
 // mint makes a token: the URL of a presigned GetCallerIdentity request, which
 // whoever receives it can send to STS to learn who made it.
 func (t *Tokens) mint(ctx context.Context) (string, error) {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventual"
 )
 
 // Delete removes the role and the policies that are declared, and nothing else:
@@ -19,15 +21,15 @@ func (r *Roles) Delete(ctx context.Context, role Role) error {
 	var strangers []string
 	// IAM also refuses for a moment after the last policy is gone.
 	lagging := func(err error) bool {
-		if code(err) != codeDeleteConflict {
+		if eventual.Code(err) != eventual.DeleteConflict {
 			return false
 		}
 		strangers = r.strangers(ctx, role.Name)
 		return len(strangers) == 0
 	}
-	err := untilConsistent(ctx, lagging, func(ctx context.Context) error {
+	err := eventual.Call(ctx, lagging, func(ctx context.Context) error {
 		_, err := r.client.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: aws.String(role.Name)})
-		return gone(err)
+		return eventual.Gone(err)
 	})
 	if len(strangers) > 0 {
 		return fmt.Errorf("delete role %q: it still has %s, which were given to it by somebody else: %w",
@@ -42,7 +44,7 @@ func (r *Roles) Delete(ctx context.Context, role Role) error {
 // strangers names what keeps a role from being deleted. What cannot be read is
 // not named, since the deletion has been refused either way.
 func (r *Roles) strangers(ctx context.Context, role string) []string {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
 	defer cancel()
 	var found []string
 	if names, err := r.inlineNames(ctx, role); err == nil && len(names) > 0 {

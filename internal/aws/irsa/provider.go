@@ -2,7 +2,6 @@ package irsa
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -10,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventual"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/tagging"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
@@ -34,13 +35,13 @@ func (r *Roles) EnsureProvider(ctx context.Context, issuer, arn, owner string, t
 	}
 	all[ownerTag] = owner
 	// No thumbprints: IAM verifies the issuer's certificate by its own store.
-	err = untilConsistent(ctx, nil, func(ctx context.Context) error {
+	err = eventual.Call(ctx, nil, func(ctx context.Context) error {
 		_, err := r.client.CreateOpenIDConnectProvider(ctx, &iam.CreateOpenIDConnectProviderInput{
-			Url: aws.String(issuer), ClientIDList: []string{policy.Audience}, Tags: tagList(all),
+			Url: aws.String(issuer), ClientIDList: []string{policy.Audience}, Tags: tagging.List(all),
 		})
 		return err
 	})
-	if err != nil && code(err) != codeExists {
+	if err != nil && eventual.Code(err) != eventual.Exists {
 		return false, fmt.Errorf("create OIDC provider for %s: %w", issuer, err)
 	}
 	return err == nil, nil
@@ -52,9 +53,9 @@ func (r *Roles) DeleteProvider(ctx context.Context, arn, owner string) error {
 	if err != nil || !known || madeBy != owner {
 		return err
 	}
-	err = untilConsistent(ctx, nil, func(ctx context.Context) error {
+	err = eventual.Call(ctx, nil, func(ctx context.Context) error {
 		_, err := r.client.DeleteOpenIDConnectProvider(ctx, &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})
-		return gone(err)
+		return eventual.Gone(err)
 	})
 	if err != nil {
 		return fmt.Errorf("delete OIDC provider %s: %w", arn, err)
@@ -64,25 +65,14 @@ func (r *Roles) DeleteProvider(ctx context.Context, arn, owner string) error {
 
 // provider reports whether IAM knows the OIDC provider, and which role made it.
 func (r *Roles) provider(ctx context.Context, arn string) (known bool, owner string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
 	defer cancel()
 	out, err := r.client.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(arn)})
-	if code(err) == codeMissing {
+	if eventual.Code(err) == eventual.Missing {
 		return false, "", nil
 	}
 	if err != nil {
 		return false, "", fmt.Errorf("read OIDC provider %s: %w", arn, err)
 	}
-	return true, tagMap(out.Tags)[ownerTag], nil
-}
-
-// explain says which part of a change an error belongs to.
-func explain(operation string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s: IAM has not become consistent in time: %w", operation, err)
-	}
-	return fmt.Errorf("%s: %w", operation, err)
+	return true, tagging.Map(out.Tags)[ownerTag], nil
 }

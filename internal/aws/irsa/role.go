@@ -9,11 +9,12 @@ import (
 	"io/fs"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
-	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventual"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/tagging"
 )
 
 // Role is the declared state of a role.
@@ -47,7 +48,7 @@ func (r *Roles) Create(ctx context.Context, role Role) (arn string, err error) {
 		Path:                     aws.String(role.Path),
 		AssumeRolePolicyDocument: aws.String(role.Trust),
 		MaxSessionDuration:       aws.Int32(role.MaxSession),
-		Tags:                     tagList(role.Tags),
+		Tags:                     tagging.List(role.Tags),
 	}
 	if role.Description != "" {
 		in.Description = aws.String(role.Description)
@@ -57,11 +58,11 @@ func (r *Roles) Create(ctx context.Context, role Role) (arn string, err error) {
 	}
 	var out *iam.CreateRoleOutput
 	// A principal that was created a moment ago is not known everywhere yet.
-	err = untilConsistent(ctx, unknownPrincipal, func(ctx context.Context) (err error) {
+	err = eventual.Call(ctx, eventual.UnknownPrincipal, func(ctx context.Context) (err error) {
 		out, err = r.client.CreateRole(ctx, in)
 		return err
 	})
-	if code(err) == codeExists {
+	if eventual.Code(err) == eventual.Exists {
 		return "", fmt.Errorf("create role %q: %w", role.Name, fs.ErrExist)
 	}
 	if err != nil {
@@ -73,10 +74,10 @@ func (r *Roles) Create(ctx context.Context, role Role) (arn string, err error) {
 // Read returns the role as IAM has it, with all of its policies, and its ARN. One
 // that is not there is reported as fs.ErrNotExist.
 func (r *Roles) Read(ctx context.Context, name string) (live Role, arn string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
 	defer cancel()
 	out, err := r.client.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
-	if code(err) == codeMissing {
+	if eventual.Code(err) == eventual.Missing {
 		return Role{}, "", fmt.Errorf("read role %q: %w", name, fs.ErrNotExist)
 	}
 	if err != nil {
@@ -87,7 +88,7 @@ func (r *Roles) Read(ctx context.Context, name string) (live Role, arn string, e
 		Path:        aws.ToString(out.Role.Path),
 		Description: aws.ToString(out.Role.Description),
 		MaxSession:  aws.ToInt32(out.Role.MaxSessionDuration),
-		Tags:        tagMap(out.Role.Tags),
+		Tags:        tagging.Map(out.Role.Tags),
 	}
 	if out.Role.PermissionsBoundary != nil {
 		live.Boundary = aws.ToString(out.Role.PermissionsBoundary.PermissionsBoundaryArn)
@@ -110,7 +111,7 @@ func (r *Roles) inline(ctx context.Context, role string) (map[string]string, err
 	out := make(map[string]string, len(names))
 	for _, name := range names {
 		got, err := r.client.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: aws.String(role), PolicyName: aws.String(name)})
-		if code(err) == codeMissing {
+		if eventual.Code(err) == eventual.Missing {
 			continue // deleted since it was listed
 		}
 		if err != nil {
@@ -151,21 +152,4 @@ func (r *Roles) attached(ctx context.Context, role string) ([]string, error) {
 	}
 	slices.Sort(arns)
 	return arns, nil
-}
-
-func tagList(tags map[string]string) []types.Tag {
-	out := make([]types.Tag, 0, len(tags))
-	for key, value := range tags {
-		out = append(out, types.Tag{Key: aws.String(key), Value: aws.String(value)})
-	}
-	slices.SortFunc(out, func(a, b types.Tag) int { return strings.Compare(*a.Key, *b.Key) })
-	return out
-}
-
-func tagMap(tags []types.Tag) map[string]string {
-	out := make(map[string]string, len(tags))
-	for _, t := range tags {
-		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
-	}
-	return out
 }

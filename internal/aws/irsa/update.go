@@ -8,6 +8,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventual"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/tagging"
 )
 
 // Update brings a role from what was declared before to what is declared now.
@@ -27,66 +30,66 @@ func (r *Roles) updateTrust(ctx context.Context, before, now Role) error {
 	if before.Trust == now.Trust {
 		return nil
 	}
-	err := untilConsistent(ctx, unknownPrincipal, func(ctx context.Context) error {
+	err := eventual.Call(ctx, eventual.UnknownPrincipal, func(ctx context.Context) error {
 		_, err := r.client.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
 			RoleName: aws.String(now.Name), PolicyDocument: aws.String(now.Trust),
 		})
 		return err
 	})
-	return explain("set its trust policy", err)
+	return eventual.Explain("set its trust policy", err)
 }
 
 func (r *Roles) updateSettings(ctx context.Context, before, now Role) error {
 	if before.Description == now.Description && before.MaxSession == now.MaxSession {
 		return nil
 	}
-	err := untilConsistent(ctx, nil, func(ctx context.Context) error {
+	err := eventual.Call(ctx, nil, func(ctx context.Context) error {
 		_, err := r.client.UpdateRole(ctx, &iam.UpdateRoleInput{
 			RoleName: aws.String(now.Name), Description: aws.String(now.Description), MaxSessionDuration: aws.Int32(now.MaxSession),
 		})
 		return err
 	})
-	return explain("set its description and longest session", err)
+	return eventual.Explain("set its description and longest session", err)
 }
 
 func (r *Roles) updateBoundary(ctx context.Context, before, now Role) error {
 	if before.Boundary == now.Boundary {
 		return nil
 	}
-	err := untilConsistent(ctx, nil, func(ctx context.Context) (err error) {
+	err := eventual.Call(ctx, nil, func(ctx context.Context) (err error) {
 		if now.Boundary == "" {
 			_, err = r.client.DeleteRolePermissionsBoundary(ctx, &iam.DeleteRolePermissionsBoundaryInput{RoleName: aws.String(now.Name)})
-			return gone(err)
+			return eventual.Gone(err)
 		}
 		_, err = r.client.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{
 			RoleName: aws.String(now.Name), PermissionsBoundary: aws.String(now.Boundary),
 		})
 		return err
 	})
-	return explain("set its permissions boundary", err)
+	return eventual.Explain("set its permissions boundary", err)
 }
 
 func (r *Roles) updateTags(ctx context.Context, before, now Role) error {
 	set := maps.Clone(now.Tags)
 	maps.DeleteFunc(set, func(key, value string) bool { old, ok := before.Tags[key]; return ok && old == value })
 	if len(set) > 0 {
-		err := untilConsistent(ctx, nil, func(ctx context.Context) error {
-			_, err := r.client.TagRole(ctx, &iam.TagRoleInput{RoleName: aws.String(now.Name), Tags: tagList(set)})
+		err := eventual.Call(ctx, nil, func(ctx context.Context) error {
+			_, err := r.client.TagRole(ctx, &iam.TagRoleInput{RoleName: aws.String(now.Name), Tags: tagging.List(set)})
 			return err
 		})
 		if err != nil {
-			return explain("tag it", err)
+			return eventual.Explain("tag it", err)
 		}
 	}
-	removed := missing(slices.Collect(maps.Keys(before.Tags)), slices.Collect(maps.Keys(now.Tags)))
+	removed := tagging.Dropped(before.Tags, now.Tags)
 	if len(removed) == 0 {
 		return nil
 	}
-	err := untilConsistent(ctx, nil, func(ctx context.Context) error {
+	err := eventual.Call(ctx, nil, func(ctx context.Context) error {
 		_, err := r.client.UntagRole(ctx, &iam.UntagRoleInput{RoleName: aws.String(now.Name), TagKeys: removed})
 		return err
 	})
-	return explain("remove tags from it", err)
+	return eventual.Explain("remove tags from it", err)
 }
 
 // updatePolicies puts and attaches the policies that are declared now, and
@@ -97,23 +100,23 @@ func (r *Roles) updatePolicies(ctx context.Context, before, now Role) error {
 		if before.Inline[name] == now.Inline[name] {
 			continue
 		}
-		err := untilConsistent(ctx, missingEntity, func(ctx context.Context) error {
+		err := eventual.Call(ctx, eventual.IsMissing, func(ctx context.Context) error {
 			_, err := r.client.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
 				RoleName: aws.String(now.Name), PolicyName: aws.String(name), PolicyDocument: aws.String(now.Inline[name]),
 			})
 			return err
 		})
 		if err != nil {
-			return explain(fmt.Sprintf("put policy %q", name), err)
+			return eventual.Explain(fmt.Sprintf("put policy %q", name), err)
 		}
 	}
 	for _, arn := range missing(now.Attached, before.Attached) {
-		err := untilConsistent(ctx, missingEntity, func(ctx context.Context) error {
+		err := eventual.Call(ctx, eventual.IsMissing, func(ctx context.Context) error {
 			_, err := r.client.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: aws.String(now.Name), PolicyArn: aws.String(arn)})
 			return err
 		})
 		if err != nil {
-			return explain("attach "+arn, err)
+			return eventual.Explain("attach "+arn, err)
 		}
 	}
 	removed := Role{Name: now.Name, Attached: missing(before.Attached, now.Attached), Inline: maps.Clone(before.Inline)}
@@ -124,21 +127,21 @@ func (r *Roles) updatePolicies(ctx context.Context, before, now Role) error {
 // removePolicies removes the policies; those that are gone already are fine.
 func (r *Roles) removePolicies(ctx context.Context, role Role) error {
 	for _, name := range slices.Sorted(maps.Keys(role.Inline)) {
-		err := untilConsistent(ctx, nil, func(ctx context.Context) error {
+		err := eventual.Call(ctx, nil, func(ctx context.Context) error {
 			_, err := r.client.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: aws.String(role.Name), PolicyName: aws.String(name)})
-			return gone(err)
+			return eventual.Gone(err)
 		})
 		if err != nil {
-			return explain(fmt.Sprintf("delete policy %q", name), err)
+			return eventual.Explain(fmt.Sprintf("delete policy %q", name), err)
 		}
 	}
 	for _, arn := range role.Attached {
-		err := untilConsistent(ctx, nil, func(ctx context.Context) error {
+		err := eventual.Call(ctx, nil, func(ctx context.Context) error {
 			_, err := r.client.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: aws.String(role.Name), PolicyArn: aws.String(arn)})
-			return gone(err)
+			return eventual.Gone(err)
 		})
 		if err != nil {
-			return explain("detach "+arn, err)
+			return eventual.Explain("detach "+arn, err)
 		}
 	}
 	return nil

@@ -33,8 +33,12 @@ func (n *Node) bootstrapScript() string {
 	if runtime := n.Kubelet.ContainerRuntime; runtime != nil {
 		option("--container-runtime", *runtime)
 	}
-	if len(n.Kubelet.ClusterDNS) > 0 {
-		option("--dns-cluster-ip", n.Kubelet.ClusterDNS[0])
+	if dns := n.clusterDNS(); len(dns) > 0 {
+		option("--dns-cluster-ip", dns[0])
+	}
+	if n.ipv6() {
+		option("--ip-family", "ipv6")
+		option("--service-ipv6-cidr", n.ServiceCIDR)
 	}
 	if n.MaxPods > 0 {
 		option("--use-max-pods", "false")

@@ -27,6 +27,11 @@ func (n *Node) bottlerocket() (string, error) {
 	if err := n.setBottlerocket(kubernetes); err != nil {
 		return "", err
 	}
+	if n.InstanceStoreRAID {
+		if err := mountInstanceStore(settings); err != nil {
+			return "", err
+		}
+	}
 	var out bytes.Buffer
 	if err := toml.NewEncoder(&out).Encode(document); err != nil {
 		return "", fmt.Errorf("write TOML: %w", err)
@@ -40,7 +45,8 @@ func (n *Node) setBottlerocket(kubernetes map[string]any) error {
 	kubernetes["api-server"] = n.Endpoint
 	kubernetes["cluster-certificate"] = n.encodedCA()
 	setIf(kubernetes, "max-pods", n.MaxPods, n.MaxPods > 0)
-	setIf(kubernetes, "cluster-dns-ip", k.ClusterDNS, len(k.ClusterDNS) > 0)
+	dns := n.clusterDNS()
+	setIf(kubernetes, "cluster-dns-ip", dns, len(dns) > 0)
 	setIf(kubernetes, "system-reserved", resources(k.SystemReserved), len(k.SystemReserved) > 0)
 	setIf(kubernetes, "kube-reserved", resources(k.KubeReserved), len(k.KubeReserved) > 0)
 	setIf(kubernetes, "eviction-hard", k.EvictionHard, len(k.EvictionHard) > 0)
@@ -66,6 +72,23 @@ func (n *Node) setBottlerocket(kubernetes map[string]any) error {
 		return err
 	}
 	return n.addBottlerocketTaints(taints)
+}
+
+// mountInstanceStore has the machine join its local disks to one and put containers
+// and pods' storage there, each time before the kubelet starts.
+func mountInstanceStore(settings map[string]any) error {
+	commands, err := table(settings, "bootstrap-commands")
+	if err != nil {
+		return err
+	}
+	commands["000-packhorse-instance-store"] = map[string]any{
+		"mode": "always", "essential": true,
+		"commands": [][]string{
+			{"apiclient", "ephemeral-storage", "init"},
+			{"apiclient", "ephemeral-storage", "bind", "--dirs", "/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods"},
+		},
+	}
+	return nil
 }
 
 // addBottlerocketTaints adds to each key's list of value:effect.

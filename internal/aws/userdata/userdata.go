@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ type Node struct {
 	Cluster     string
 	Endpoint    string // URL of the API server
 	CA          []byte // PEM
-	ServiceCIDR string
+	ServiceCIDR string // of the family that pods and Services have
 	Labels      map[string]string
 	Taints      []corev1.Taint // taints and startup taints
 	MaxPods     int64          // 0: what the image finds out by itself
@@ -31,8 +32,11 @@ type Node struct {
 	Own string
 }
 
+// maxSize is what EC2 takes of user data before it is encoded, in bytes.
+const maxSize = 16 << 10
+
 // Build returns the user data for an AMI family, in plain text. An error means
-// that the user's own part cannot be merged.
+// that the user's own part cannot be merged, or is too long for what is added.
 func Build(family string, n Node) (string, error) {
 	if n.Kubelet == nil {
 		n.Kubelet = &api.KubeletConfiguration{}
@@ -52,6 +56,9 @@ func Build(family string, n Node) (string, error) {
 		out = n.Own
 	default:
 		err = fmt.Errorf("AMI family %q is not known", family)
+	}
+	if over := len(out) - maxSize; err == nil && over > 0 {
+		err = fmt.Errorf("it has %d bytes, EC2 takes %d: shorten userData by %d", len(out), maxSize, over)
 	}
 	if err != nil {
 		return "", fmt.Errorf("write user data for %s: %w", family, err)
@@ -90,6 +97,32 @@ func kubeletMaySet(key string) bool {
 
 func within(domain, parent string) bool {
 	return domain == parent || strings.HasSuffix(domain, "."+parent)
+}
+
+// dnsHost is the place of the cluster's DNS in the range of Services on EKS.
+const dnsHost = 10
+
+// clusterDNS returns the addresses of the cluster's DNS: what the kubelet is to be
+// told, or EKS's own choice. Without a range of Services it is left to the image.
+func (n *Node) clusterDNS() []string {
+	if len(n.Kubelet.ClusterDNS) > 0 {
+		return n.Kubelet.ClusterDNS
+	}
+	services, err := netip.ParsePrefix(n.ServiceCIDR)
+	if err != nil {
+		return nil
+	}
+	address := services.Masked().Addr()
+	for range dnsHost {
+		address = address.Next()
+	}
+	return []string{address.String()}
+}
+
+// ipv6 reports whether pods and Services have IPv6 addresses.
+func (n *Node) ipv6() bool {
+	services, err := netip.ParsePrefix(n.ServiceCIDR)
+	return err == nil && services.Addr().Is6()
 }
 
 func (n *Node) encodedCA() string { return base64.StdEncoding.EncodeToString(n.CA) }

@@ -56,6 +56,14 @@ func fullNode() Node {
 	}
 }
 
+// ipv6Node is of an IPv6 cluster, with its pods on the local disks.
+func ipv6Node() Node {
+	return Node{
+		Cluster: "prod", Endpoint: "https://example.eks.amazonaws.com", CA: []byte("CA"), ServiceCIDR: "fd30:1c53:5f8a::/108",
+		MaxPods: 110, InstanceStoreRAID: true,
+	}
+}
+
 var ownByFamily = map[string]string{
 	api.FamilyAL2:          "#!/bin/bash\necho mine\n",
 	api.FamilyUbuntu:       "#!/bin/bash\necho mine\n",
@@ -70,6 +78,7 @@ func TestGolden(t *testing.T) {
 		for name, node := range map[string]Node{
 			"full":  fullNode(),
 			"plain": {Cluster: "prod", Endpoint: "https://example.eks.amazonaws.com", CA: []byte("CA")},
+			"ipv6":  ipv6Node(),
 		} {
 			t.Run(family+" "+name, func(t *testing.T) {
 				if name == "full" {
@@ -135,8 +144,45 @@ func TestAnIndependentReaderUnderstands(t *testing.T) {
 			if diff := cmp.Diff(node.Kubelet.EvictionHard, got.Kubelet.EvictionHard); diff != "" {
 				t.Errorf("hard eviction: -want +got\n%s", diff)
 			}
+			if diff := cmp.Diff(node.Kubelet.KubeReserved, got.Kubelet.KubeReserved); diff != "" {
+				t.Errorf("kube reserved: -want +got\n%s", diff)
+			}
 			if diff := cmp.Diff(node.Kubelet.ClusterDNS, got.Kubelet.ClusterDNS); diff != "" {
 				t.Errorf("cluster DNS: -want +got\n%s", diff)
+			}
+			if got.IPv6 {
+				t.Error("the node takes the cluster for one of IPv6")
+			}
+		})
+	}
+}
+
+// What an image finds out by itself (nodeadm the DNS, Bottlerocket and Windows the
+// family of addresses) is empty.
+func TestAnIndependentReaderUnderstandsIPv6AndLocalDisks(t *testing.T) {
+	const services, dns = "fd30:1c53:5f8a::/108", "fd30:1c53:5f8a::a"
+	type told struct {
+		ipv6                      bool
+		services, dns, localDisks string
+	}
+	for family, want := range map[string]told{
+		api.FamilyAL2:          {ipv6: true, services: services, dns: dns, localDisks: "raid0"},
+		api.FamilyAL2023:       {ipv6: true, services: services, localDisks: "raid0"},
+		api.FamilyBottlerocket: {dns: dns, localDisks: "raid0"},
+		api.FamilyWindows2022:  {services: services, dns: dns},
+	} {
+		t.Run(family, func(t *testing.T) {
+			text, err := Build(family, ipv6Node())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := reader.Parse("", []byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := told{s.IPv6, s.ServiceCIDR, strings.Join(s.Kubelet.ClusterDNS, ","), s.LocalDisks}
+			if got != want {
+				t.Errorf("told %+v, want %+v", got, want)
 			}
 		})
 	}
@@ -220,6 +266,7 @@ func TestErrors(t *testing.T) {
 		"labels are no table":      {api.FamilyBottlerocket, "[settings.kubernetes]\nnode-labels = 'x'", "node-labels in userData is not a table"},
 		"taint is no text":         {api.FamilyBottlerocket, "[settings.kubernetes.node-taints]\ndedicated = [1]", "taint dedicated in userData: 1 is not text"},
 		"archive without an end":   {api.FamilyAL2023, "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: text/plain\n\nhi", "read part 1 of userData"},
+		"too long once merged":     {api.FamilyAL2, "#!/bin/sh\n" + strings.Repeat("#", maxSize-10), "shorten userData by "},
 		"unknown family":           {"Solaris", "", `AMI family "Solaris" is not known`},
 	}
 	for name, tt := range tests {
@@ -232,11 +279,13 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestInstanceStore(t *testing.T) {
-	for family, want := range map[string]string{api.FamilyAL2: "--local-disks 'raid0'", api.FamilyAL2023: "strategy: RAID0"} {
-		text, err := Build(family, Node{Cluster: "prod", InstanceStoreRAID: true})
-		if err != nil || !strings.Contains(text, want) {
-			t.Errorf("%s: %v, no %q in\n%s", family, err, want, text)
+func TestClusterDNS(t *testing.T) {
+	for cidr, want := range map[string]string{
+		"10.100.0.0/16": "10.100.0.10", "172.20.0.0/16": "172.20.0.10", "10.1.2.128/25": "10.1.2.138", "fd00::/108": "fd00::a", "": "", "x": "",
+	} {
+		node := Node{ServiceCIDR: cidr, Kubelet: &api.KubeletConfiguration{}}
+		if got := strings.Join(node.clusterDNS(), ","); got != want {
+			t.Errorf("DNS of %s = %s, want %s", cidr, got, want)
 		}
 	}
 }

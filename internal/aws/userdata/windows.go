@@ -24,9 +24,10 @@ func (n *Node) windows() string {
 	}
 	option("APIServerEndpoint", n.Endpoint)
 	option("Base64ClusterCA", n.encodedCA())
-	if len(n.Kubelet.ClusterDNS) > 0 {
-		option("DNSClusterIP", n.Kubelet.ClusterDNS[0])
+	if dns := n.clusterDNS(); len(dns) > 0 {
+		option("DNSClusterIP", dns[0])
 	}
+	option("ServiceCIDR", n.ServiceCIDR)
 	option("KubeletExtraArgs", strings.Join(n.kubeletFlags(), " "))
 	b.WriteString("\n</powershell>\n")
 	return b.String()

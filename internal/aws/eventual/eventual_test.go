@@ -1,4 +1,4 @@
-package irsa
+package eventual
 
 import (
 	"context"
@@ -14,8 +14,8 @@ func apiError(code, message string) error {
 	return &smithy.GenericAPIError{Code: code, Message: message}
 }
 
-func TestUntilConsistent(t *testing.T) {
-	lag := apiError(codeMissing, "not yet")
+func TestCall(t *testing.T) {
+	lag := apiError(Missing, "not yet")
 	tests := map[string]struct {
 		answers  []error // the last one repeats
 		expected func(error) bool
@@ -23,20 +23,20 @@ func TestUntilConsistent(t *testing.T) {
 		want     error
 	}{
 		"at once":                   {[]error{nil}, nil, 1, nil},
-		"after a lag":               {[]error{lag, lag, nil}, missingEntity, 3, nil},
-		"while something changes":   {[]error{apiError(codeConcurrent, ""), apiError(codeUnmodifiable, ""), nil}, nil, 3, nil},
+		"after a lag":               {[]error{lag, lag, nil}, IsMissing, 3, nil},
+		"while something changes":   {[]error{apiError(concurrent, ""), apiError(unmodifiable, ""), nil}, nil, 3, nil},
 		"an error that is none":     {[]error{lag}, nil, 1, lag},
-		"a lag without end":         {[]error{lag}, missingEntity, 0, lag},
-		"an error after some lag":   {[]error{lag, errors.ErrUnsupported}, missingEntity, 2, errors.ErrUnsupported},
-		"a principal to be known":   {[]error{apiError(codeMalformed, "Invalid principal in policy"), nil}, unknownPrincipal, 2, nil},
-		"a policy that is no JSON":  {[]error{apiError(codeMalformed, "Syntax error")}, unknownPrincipal, 1, apiError(codeMalformed, "Syntax error")},
+		"a lag without end":         {[]error{lag}, IsMissing, 0, lag},
+		"an error after some lag":   {[]error{lag, errors.ErrUnsupported}, IsMissing, 2, errors.ErrUnsupported},
+		"a principal to be known":   {[]error{apiError(malformed, "Invalid principal in policy"), nil}, UnknownPrincipal, 2, nil},
+		"a policy that is no JSON":  {[]error{apiError(malformed, "Syntax error")}, UnknownPrincipal, 1, apiError(malformed, "Syntax error")},
 		"the long form of the code": {[]error{apiError("ConcurrentModificationException", ""), nil}, nil, 2, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start, calls := time.Now(), 0
-				err := untilConsistent(t.Context(), tt.expected, func(context.Context) error {
+				err := Call(t.Context(), tt.expected, func(context.Context) error {
 					calls++
 					return tt.answers[min(calls, len(tt.answers))-1]
 				})
@@ -46,8 +46,8 @@ func TestUntilConsistent(t *testing.T) {
 				if tt.calls > 0 && calls != tt.calls {
 					t.Errorf("called %d times, want %d", calls, tt.calls)
 				}
-				if took := time.Since(start); took > consistencyTimeout+time.Second {
-					t.Errorf("took %s, the bound is %s", took, consistencyTimeout)
+				if took := time.Since(start); took > timeout+time.Second {
+					t.Errorf("took %s, the bound is %s", took, timeout)
 				}
 			})
 		})
@@ -55,10 +55,10 @@ func TestUntilConsistent(t *testing.T) {
 }
 
 func TestGone(t *testing.T) {
-	if err := gone(apiError(codeMissing, "")); err != nil {
+	if err := Gone(apiError(Missing, "")); err != nil {
 		t.Errorf("what is gone already is an error: %v", err)
 	}
-	if err := gone(errors.ErrUnsupported); err == nil {
+	if err := Gone(errors.ErrUnsupported); err == nil {
 		t.Error("an error has been lost")
 	}
 }

@@ -1,0 +1,172 @@
+// Package eventqueue keeps an SQS queue and the EventBridge rules that put
+// events on it.
+package eventqueue
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventual"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/tagging"
+)
+
+// SQS's error codes that mean something here.
+const (
+	codeMissing         = "QueueDoesNotExist"
+	codeExists          = "QueueNameExists"
+	codeDeletedRecently = "QueueDeletedRecently"
+)
+
+// Queue is the declared state of a queue.
+type Queue struct {
+	Name   string
+	Policy string
+	// Retention is for how many seconds a message is kept, Visibility for how
+	// many it is hidden from others while it is worked on.
+	Retention, Visibility int64
+	// Key is the id, alias or ARN of the KMS key that messages are encrypted
+	// with, empty for a key that SQS manages.
+	Key  string
+	Tags map[string]string
+}
+
+// Queues keeps queues and rules in one account and region.
+type Queues struct {
+	sqs    *sqs.Client
+	events *eventbridge.Client
+}
+
+// NewQueues returns the queues of the clients' account.
+func NewQueues(queues *sqs.Client, events *eventbridge.Client) *Queues {
+	return &Queues{queues, events}
+}
+
+// Create creates the queue and returns its URL. One of the name that is there
+// already is reported as fs.ErrExist. SQS keeps a name for a minute after the
+// queue was deleted.
+func (q *Queues) Create(ctx context.Context, queue Queue) (url string, err error) {
+	if _, err := q.url(ctx, queue.Name); err == nil {
+		return "", fmt.Errorf("create queue %q: %w", queue.Name, fs.ErrExist)
+	}
+	var out *sqs.CreateQueueOutput
+	deletedRecently := func(err error) bool { return eventual.Code(err) == codeDeletedRecently }
+	err = eventual.Call(ctx, deletedRecently, func(ctx context.Context) (err error) {
+		out, err = q.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(queue.Name), Attributes: queue.attributes(), Tags: queue.Tags})
+		return err
+	})
+	if eventual.Code(err) == codeExists {
+		return "", fmt.Errorf("create queue %q: %w", queue.Name, fs.ErrExist)
+	}
+	if err != nil {
+		return "", fmt.Errorf("create queue %q: %w", queue.Name, err)
+	}
+	return aws.ToString(out.QueueUrl), nil
+}
+
+func (q Queue) attributes() map[string]string {
+	out := map[string]string{
+		string(types.QueueAttributeNamePolicy):                 q.Policy,
+		string(types.QueueAttributeNameMessageRetentionPeriod): strconv.FormatInt(q.Retention, 10),
+		string(types.QueueAttributeNameVisibilityTimeout):      strconv.FormatInt(q.Visibility, 10),
+	}
+	if q.Key != "" {
+		out[string(types.QueueAttributeNameKmsMasterKeyId)] = q.Key
+	} else {
+		out[string(types.QueueAttributeNameSqsManagedSseEnabled)] = "true"
+	}
+	return out
+}
+
+// Read returns the queue as SQS has it, its URL and its ARN. One that is not
+// there is reported as fs.ErrNotExist.
+func (q *Queues) Read(ctx context.Context, name string) (live Queue, url, arn string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
+	defer cancel()
+	if url, err = q.url(ctx, name); err != nil {
+		return Queue{}, "", "", err
+	}
+	attributes, err := q.sqs.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: aws.String(url), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
+	})
+	if err != nil {
+		return Queue{}, "", "", missing(name, err)
+	}
+	tags, err := q.sqs.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: aws.String(url)})
+	if err != nil {
+		return Queue{}, "", "", missing(name, err)
+	}
+	got := attributes.Attributes
+	live = Queue{
+		Name: name, Policy: got[string(types.QueueAttributeNamePolicy)], Key: got[string(types.QueueAttributeNameKmsMasterKeyId)],
+		Retention:  whole(got[string(types.QueueAttributeNameMessageRetentionPeriod)]),
+		Visibility: whole(got[string(types.QueueAttributeNameVisibilityTimeout)]),
+		Tags:       tags.Tags,
+	}
+	return live, url, got[string(types.QueueAttributeNameQueueArn)], nil
+}
+
+// whole reads a number that SQS spells out, which it never does wrongly.
+func whole(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func (q *Queues) url(ctx context.Context, name string) (string, error) {
+	out, err := q.sqs.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(name)})
+	if err != nil {
+		return "", missing(name, err)
+	}
+	return aws.ToString(out.QueueUrl), nil
+}
+
+func missing(name string, err error) error {
+	if eventual.Code(err) == codeMissing || eventual.Code(err) == "AWS.SimpleQueueService.NonExistentQueue" {
+		return fmt.Errorf("read queue %q: %w", name, fs.ErrNotExist)
+	}
+	return fmt.Errorf("read queue %q: %w", name, err)
+}
+
+// Update brings a queue from what was declared before to what is declared now.
+// Tags that are in neither are left alone.
+func (q *Queues) Update(ctx context.Context, url string, before, now Queue) error {
+	was, is := before.attributes(), now.attributes()
+	if before.Key != "" && now.Key == "" {
+		is[string(types.QueueAttributeNameKmsMasterKeyId)] = ""
+	}
+	if !maps.Equal(was, is) {
+		if _, err := q.sqs.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: aws.String(url), Attributes: is}); err != nil {
+			return fmt.Errorf("set the attributes of queue %q: %w", now.Name, err)
+		}
+	}
+	if !maps.Equal(before.Tags, now.Tags) && len(now.Tags) > 0 {
+		if _, err := q.sqs.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: aws.String(url), Tags: now.Tags}); err != nil {
+			return fmt.Errorf("tag queue %q: %w", now.Name, err)
+		}
+	}
+	if gone := tagging.Dropped(before.Tags, now.Tags); len(gone) > 0 {
+		if _, err := q.sqs.UntagQueue(ctx, &sqs.UntagQueueInput{QueueUrl: aws.String(url), TagKeys: gone}); err != nil {
+			return fmt.Errorf("untag queue %q: %w", now.Name, err)
+		}
+	}
+	return nil
+}
+
+// Delete deletes the queue with what is on it. One that is gone already is fine.
+func (q *Queues) Delete(ctx context.Context, name, url string) error {
+	_, err := q.sqs.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: aws.String(url)})
+	if err != nil && eventual.Code(err) != codeMissing {
+		return fmt.Errorf("delete queue %q: %w", name, err)
+	}
+	return nil
+}

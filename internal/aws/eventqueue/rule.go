@@ -1,0 +1,154 @@
+package eventqueue
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventual"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/tagging"
+)
+
+// codeNoRule says that a rule is not there.
+const codeNoRule = "ResourceNotFound"
+
+// targetID is the id of a rule's one target.
+const targetID = "packhorse-interruption-queue"
+
+// Rule is the declared state of a rule that puts events on a queue.
+type Rule struct {
+	Name        string
+	Description string
+	// Pattern says which events, as JSON.
+	Pattern string
+	// Queue is the ARN of the queue.
+	Queue string
+	Tags  map[string]string
+}
+
+// PutRule brings a rule from what was declared before, which is nothing for a
+// new one, to what is declared now, and returns its ARN. A rule that was there
+// without being declared is taken over.
+func (q *Queues) PutRule(ctx context.Context, before, now Rule) (arn string, err error) {
+	known, _, err := q.rule(ctx, now.Name)
+	if err != nil {
+		return "", err
+	}
+	in := &eventbridge.PutRuleInput{
+		Name: aws.String(now.Name), Description: aws.String(now.Description), EventPattern: aws.String(now.Pattern), State: types.RuleStateEnabled,
+	}
+	if known == "" {
+		in.Tags = tagList(now.Tags) // EventBridge takes them only for a new rule
+	}
+	var out *eventbridge.PutRuleOutput
+	err = eventual.Call(ctx, nil, func(ctx context.Context) (err error) {
+		out, err = q.events.PutRule(ctx, in)
+		return err
+	})
+	if err != nil {
+		return "", eventual.Explain(fmt.Sprintf("put rule %q", now.Name), err)
+	}
+	if known != "" {
+		if err := q.retag(ctx, known, before.Tags, now.Tags); err != nil {
+			return "", fmt.Errorf("tag rule %q: %w", now.Name, err)
+		}
+	}
+	return aws.ToString(out.RuleArn), q.aim(ctx, now)
+}
+
+// aim makes the queue the rule's target.
+func (q *Queues) aim(ctx context.Context, rule Rule) error {
+	var out *eventbridge.PutTargetsOutput
+	err := eventual.Call(ctx, nil, func(ctx context.Context) (err error) {
+		out, err = q.events.PutTargets(ctx, &eventbridge.PutTargetsInput{
+			Rule: aws.String(rule.Name), Targets: []types.Target{{Id: aws.String(targetID), Arn: aws.String(rule.Queue)}},
+		})
+		return err
+	})
+	if err == nil && len(out.FailedEntries) > 0 {
+		err = fmt.Errorf("%s: %s", aws.ToString(out.FailedEntries[0].ErrorCode), aws.ToString(out.FailedEntries[0].ErrorMessage))
+	}
+	return eventual.Explain(fmt.Sprintf("make the queue the target of rule %q", rule.Name), err)
+}
+
+// ReadRule returns the ARN of a rule that does what is declared, empty if there
+// is none or it does something else: it is off, takes other events, or does not
+// put them on the queue.
+func (q *Queues) ReadRule(ctx context.Context, rule Rule) (arn string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
+	defer cancel()
+	arn, live, err := q.rule(ctx, rule.Name)
+	if err != nil || arn == "" || live.State != types.RuleStateEnabled || aws.ToString(live.EventPattern) != rule.Pattern {
+		return "", err
+	}
+	targets, err := q.events.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: aws.String(rule.Name)})
+	if err != nil {
+		return "", fmt.Errorf("list the targets of rule %q: %w", rule.Name, err)
+	}
+	aimed := slices.ContainsFunc(targets.Targets, func(t types.Target) bool { return aws.ToString(t.Arn) == rule.Queue })
+	if !aimed {
+		return "", nil
+	}
+	return arn, nil
+}
+
+// DeleteRule deletes the rule and its one target. A rule that is gone already is
+// fine; one to which somebody else has added targets stays, and is an error.
+func (q *Queues) DeleteRule(ctx context.Context, name string) error {
+	_, err := q.events.RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: aws.String(name), Ids: []string{targetID}})
+	if eventual.Code(err) == codeNoRule {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove the target of rule %q: %w", name, err)
+	}
+	err = eventual.Call(ctx, nil, func(ctx context.Context) error {
+		_, err := q.events.DeleteRule(ctx, &eventbridge.DeleteRuleInput{Name: aws.String(name)})
+		if eventual.Code(err) == codeNoRule {
+			return nil
+		}
+		return err
+	})
+	return eventual.Explain(fmt.Sprintf("delete rule %q", name), err)
+}
+
+// rule returns a rule and its ARN, which is empty if there is none.
+func (q *Queues) rule(ctx context.Context, name string) (arn string, live *eventbridge.DescribeRuleOutput, err error) {
+	live, err = q.events.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: aws.String(name)})
+	if eventual.Code(err) == codeNoRule {
+		return "", nil, nil
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("read rule %q: %w", name, err)
+	}
+	return aws.ToString(live.Arn), live, nil
+}
+
+func (q *Queues) retag(ctx context.Context, arn string, before, now map[string]string) error {
+	if !maps.Equal(before, now) && len(now) > 0 {
+		_, err := q.events.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: aws.String(arn), Tags: tagList(now)})
+		if err != nil {
+			return err
+		}
+	}
+	gone := tagging.Dropped(before, now)
+	if len(gone) == 0 {
+		return nil
+	}
+	_, err := q.events.UntagResource(ctx, &eventbridge.UntagResourceInput{ResourceARN: aws.String(arn), TagKeys: gone})
+	return err
+}
+
+func tagList(tags map[string]string) []types.Tag {
+	var out []types.Tag
+	for _, key := range slices.SortedFunc(maps.Keys(tags), strings.Compare) {
+		out = append(out, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
+	}
+	return out
+}

@@ -1,0 +1,76 @@
+package aws
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// imageName returns the name of the image that an instance type gets.
+func imageName(t *testing.T, m offer.Market, instanceType string) string {
+	t.Helper()
+	it := find(t, m, instanceType)
+	id, _ := it.Label(api.LabelInstanceAMIID)
+	at := slices.IndexFunc(m.Status.AMIs, func(a api.AMIStatus) bool { return a.ID == id })
+	if at < 0 {
+		t.Fatalf("image %s of %s is not in the status", id, instanceType)
+	}
+	return m.Status.AMIs[at].Name
+}
+
+// Machines with devices get the image that has their drivers.
+func TestImagesByDevice(t *testing.T) {
+	f := start(t)
+	for family, want := range map[string]map[string]string{
+		"AL2":          {"g5.xlarge": "amazon-eks-gpu-node-1.33", "inf2.xlarge": "amazon-eks-gpu-node-1.33", "m6g.large": "amazon-eks-arm64-node-1.33"},
+		"AL2023":       {"g5.xlarge": "x86_64-nvidia", "inf2.xlarge": "x86_64-neuron", "m6g.large": "arm64-standard"},
+		"Bottlerocket": {"g5.xlarge": "1.33-nvidia-x86_64", "inf2.xlarge": "1.33-x86_64", "m6g.large": "1.33-arm64"},
+	} {
+		m := f.market(t, &api.NodeProfile{AMIFamily: &family})
+		for instanceType, part := range want {
+			if got := imageName(t, m, instanceType); !strings.Contains(got, part) {
+				t.Errorf("%s: image of %s = %s, want one with %s", family, instanceType, got, part)
+			}
+		}
+	}
+}
+
+// A selector by tags or by id finds images of the account; tags that are named like
+// labels say which machines an image is for.
+func TestOwnImages(t *testing.T) {
+	f := start(t)
+	plain := f.account.AddImage("mine", "x86_64", map[string]string{"team": "a"})
+	gpus := f.account.AddImage("mine for GPUs", "x86_64", map[string]string{"team": "a", "karpenter.k8s.aws/instance-gpu-manufacturer": "nvidia"})
+	f.account.AddImage("of others", "x86_64", map[string]string{"team": "b"})
+
+	m := f.market(t, &api.NodeProfile{AMIFamily: new(api.FamilyAL2023), AMISelector: map[string]string{"team": "a"}})
+	if got := []string{imageName(t, m, "m5.large"), imageName(t, m, "g5.xlarge")}; len(m.Status.AMIs) != 2 || got[0] != "mine" {
+		t.Errorf("images = %v of %+v", got, m.Status.AMIs)
+	}
+	m = f.market(t, &api.NodeProfile{AMIFamily: new(api.FamilyAL2023), AMISelector: map[string]string{"aws::ids": gpus}})
+	if has(m, "m5.large") || imageName(t, m, "g5.xlarge") != "mine for GPUs" {
+		t.Error("an image for GPUs alone is taken for other machines")
+	}
+	m = f.market(t, &api.NodeProfile{AMIFamily: new(api.FamilyAL2023), AMISelector: map[string]string{"aws::ids": plain, "team": "b"}})
+	if m.BlockedReason != reasonNoImages {
+		t.Errorf("an id and a tag that it does not have: blocked = %q", m.Blocked)
+	}
+}
+
+// New images are found within minutes of their publication.
+func TestPublishedImagesAreTaken(t *testing.T) {
+	f := start(t)
+	before := imageName(t, f.market(t, nil), "m5.large")
+	f.account.PublishImages()
+	if got := imageName(t, f.market(t, nil), "m5.large"); got != before {
+		t.Errorf("the image changed at once: %s", got)
+	}
+	f.clock.Advance(imagesDue + time.Second)
+	if got := imageName(t, f.market(t, nil), "m5.large"); got <= before {
+		t.Errorf("image = %s, want a newer one than %s", got, before)
+	}
+}

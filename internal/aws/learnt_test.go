@@ -1,0 +1,69 @@
+package aws
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+func TestWhatNodesShowIsPredictedFromThenOn(t *testing.T) {
+	f := start(t)
+	before := find(t, f.market(t, nil), "m5.large")
+	image, _ := before.Label(api.LabelInstanceAMIID)
+	observe := func(capacity, allocatable int64, kubelet *api.KubeletConfiguration) {
+		f.Learn(offer.Observed{
+			InstanceType: "m5.large", ImageID: image, Kubelet: kubelet,
+			Capacity:    amount.List{amount.Memory: capacity, amount.CPU: 2000},
+			Allocatable: amount.List{amount.Memory: allocatable, amount.CPU: 1930},
+		})
+	}
+	const mebibyte = 1 << 20
+	observe(7900*mebibyte, 7300*mebibyte, nil)
+	observe(7890*mebibyte, 7301*mebibyte, nil) // the smallest counts
+	observe(7950*mebibyte, 7400*mebibyte, nil)
+	observe(7895*mebibyte, 5000*mebibyte, &api.KubeletConfiguration{MaxPods: new(int32(200))}) // of others
+
+	after := find(t, f.market(t, nil), "m5.large")
+	if got := after.Capacity[amount.Memory]; got != 7890*mebibyte {
+		t.Errorf("capacity = %d MiB, want 7890", got/mebibyte)
+	}
+	if got := after.Allocatable()[amount.Memory]; got != 7300*mebibyte {
+		t.Errorf("allocatable = %d MiB, want 7300", got/mebibyte)
+	}
+	if got := after.Allocatable()[amount.CPU]; got != 1930 {
+		t.Errorf("allocatable CPU = %d, want 1930", got)
+	}
+	if got := before.Capacity[amount.Memory]; got == 7890*mebibyte {
+		t.Error("a market that was handed out has changed")
+	}
+	want := []offer.Learnt{{InstanceType: "m5.large", ImageID: image, Memory: 7890 * mebibyte}}
+	if diff := cmp.Diff(want, f.Learnt()); diff != "" {
+		t.Errorf("learnt (-want +got):\n%s", diff)
+	}
+}
+
+func TestNothingIsLearntFromNothing(t *testing.T) {
+	f := start(t)
+	before := f.market(t, nil)
+	f.Learn(offer.Observed{InstanceType: "m5.large", ImageID: "ami-1"})
+	f.Learn(offer.Observed{ImageID: "ami-1", Capacity: amount.List{amount.Memory: 1}})
+	if len(f.Learnt()) > 0 {
+		t.Errorf("learnt = %v", f.Learnt())
+	}
+	if diff := cmp.Diff(before, f.market(t, nil)); diff != "" {
+		t.Errorf("market (-before +after):\n%s", diff)
+	}
+}
+
+func TestOtherImagesAndTypesKeepTheirEstimate(t *testing.T) {
+	f := start(t)
+	before := f.market(t, nil)
+	f.Learn(offer.Observed{InstanceType: "m5.large", ImageID: "ami-other", Capacity: amount.List{amount.Memory: 1 << 30}})
+	if diff := cmp.Diff(before.Types, f.market(t, nil).Types); diff != "" {
+		t.Errorf("types (-before +after):\n%s", diff)
+	}
+}

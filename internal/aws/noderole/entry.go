@@ -1,0 +1,109 @@
+package noderole
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventual"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/tagging"
+)
+
+// EKS's error codes that mean something here.
+const (
+	codeMissing = "ResourceNotFound"
+	codeInUse   = "ResourceInUse"
+	codeInvalid = "InvalidParameter"
+)
+
+// Entry is the declared state of an access entry.
+type Entry struct {
+	Cluster string
+	// Principal is the ARN of the role whose machines are admitted.
+	Principal string
+	// Type is what the machines are: EC2_LINUX or EC2_WINDOWS.
+	Type string
+	Tags map[string]string
+}
+
+// Entries keeps access entries of clusters.
+type Entries struct{ client *eks.Client }
+
+// NewEntries returns the access entries of the client's clusters.
+func NewEntries(client *eks.Client) *Entries { return &Entries{client} }
+
+// Create creates the entry. One for the principal that is there already is
+// reported as fs.ErrExist. EKS learns of a new role with a delay and says until
+// then that the principal is invalid.
+func (e *Entries) Create(ctx context.Context, entry Entry) error {
+	unknownRole := func(err error) bool { return eventual.Code(err) == codeInvalid && eventual.Says(err, "principal") }
+	err := eventual.Call(ctx, unknownRole, func(ctx context.Context) error {
+		_, err := e.client.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
+			ClusterName: aws.String(entry.Cluster), PrincipalArn: aws.String(entry.Principal), Type: aws.String(entry.Type), Tags: entry.Tags,
+		})
+		return err
+	})
+	if eventual.Code(err) == codeInUse {
+		return fmt.Errorf("create the access entry of %s in cluster %q: %w", entry.Principal, entry.Cluster, fs.ErrExist)
+	}
+	return eventual.Explain(fmt.Sprintf("create the access entry of %s in cluster %q", entry.Principal, entry.Cluster), err)
+}
+
+// Read returns the entry as EKS has it. One that is not there, or not even its
+// cluster, is reported as fs.ErrNotExist.
+func (e *Entries) Read(ctx context.Context, cluster, principal string) (Entry, error) {
+	live, _, err := e.read(ctx, cluster, principal)
+	return live, err
+}
+
+func (e *Entries) read(ctx context.Context, cluster, principal string) (live Entry, arn string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
+	defer cancel()
+	out, err := e.client.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(principal)})
+	if eventual.Code(err) == codeMissing {
+		return Entry{}, "", fmt.Errorf("read the access entry of %s in cluster %q: %w", principal, cluster, fs.ErrNotExist)
+	}
+	if err != nil {
+		return Entry{}, "", fmt.Errorf("read the access entry of %s in cluster %q: %w", principal, cluster, err)
+	}
+	return Entry{cluster, principal, aws.ToString(out.AccessEntry.Type), out.AccessEntry.Tags}, aws.ToString(out.AccessEntry.AccessEntryArn), nil
+}
+
+// Update brings the tags of an entry from what was declared before to what is
+// declared now. Its other parts cannot change.
+func (e *Entries) Update(ctx context.Context, before, now Entry) error {
+	if maps.Equal(before.Tags, now.Tags) {
+		return nil
+	}
+	_, arn, err := e.read(ctx, now.Cluster, now.Principal)
+	if err != nil {
+		return err
+	}
+	if len(now.Tags) > 0 {
+		if _, err := e.client.TagResource(ctx, &eks.TagResourceInput{ResourceArn: aws.String(arn), Tags: now.Tags}); err != nil {
+			return fmt.Errorf("tag access entry %s: %w", arn, err)
+		}
+	}
+	if gone := tagging.Dropped(before.Tags, now.Tags); len(gone) > 0 {
+		if _, err := e.client.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: aws.String(arn), TagKeys: gone}); err != nil {
+			return fmt.Errorf("untag access entry %s: %w", arn, err)
+		}
+	}
+	return nil
+}
+
+// Delete deletes the entry. One that is gone already is fine.
+func (e *Entries) Delete(ctx context.Context, cluster, principal string) error {
+	err := eventual.Call(ctx, nil, func(ctx context.Context) error {
+		_, err := e.client.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(principal)})
+		if eventual.Code(err) == codeMissing {
+			return nil
+		}
+		return err
+	})
+	return eventual.Explain(fmt.Sprintf("delete the access entry of %s in cluster %q", principal, cluster), err)
+}

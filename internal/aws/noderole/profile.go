@@ -1,0 +1,159 @@
+// Package noderole keeps what makes an IAM role one for nodes: the instance
+// profile that gives it to machines, and the access entry by which an EKS
+// cluster admits them.
+package noderole
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventual"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/tagging"
+)
+
+// Profile is the declared state of an instance profile.
+type Profile struct {
+	Name string
+	Path string
+	// Role is the name of the role that it gives to machines, empty for none.
+	Role string
+	Tags map[string]string
+}
+
+// Profiles keeps instance profiles in one account.
+type Profiles struct{ client *iam.Client }
+
+// NewProfiles returns the instance profiles that the client's account has.
+func NewProfiles(client *iam.Client) *Profiles { return &Profiles{client} }
+
+// Create creates the profile with its role and returns its ARN. One of the name
+// that is there already is reported as fs.ErrExist.
+func (p *Profiles) Create(ctx context.Context, profile Profile) (arn string, err error) {
+	var out *iam.CreateInstanceProfileOutput
+	err = eventual.Call(ctx, nil, func(ctx context.Context) (err error) {
+		out, err = p.client.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{
+			InstanceProfileName: aws.String(profile.Name), Path: aws.String(profile.Path), Tags: tagging.List(profile.Tags),
+		})
+		return err
+	})
+	if eventual.Code(err) == eventual.Exists {
+		return "", fmt.Errorf("create instance profile %q: %w", profile.Name, fs.ErrExist)
+	}
+	if err != nil {
+		return "", fmt.Errorf("create instance profile %q: %w", profile.Name, err)
+	}
+	return aws.ToString(out.InstanceProfile.Arn), p.add(ctx, profile)
+}
+
+// add gives the profile its role, which IAM may not know everywhere yet.
+func (p *Profiles) add(ctx context.Context, profile Profile) error {
+	err := eventual.Call(ctx, eventual.IsMissing, func(ctx context.Context) error {
+		_, err := p.client.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{
+			InstanceProfileName: aws.String(profile.Name), RoleName: aws.String(profile.Role),
+		})
+		return err
+	})
+	return eventual.Explain(fmt.Sprintf("add role %q to instance profile %q", profile.Role, profile.Name), err)
+}
+
+// Read returns the profile as IAM has it, and its ARN. One that is not there is
+// reported as fs.ErrNotExist.
+func (p *Profiles) Read(ctx context.Context, name string) (live Profile, arn string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
+	defer cancel()
+	out, err := p.client.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
+	if eventual.IsMissing(err) {
+		return Profile{}, "", fmt.Errorf("read instance profile %q: %w", name, fs.ErrNotExist)
+	}
+	if err != nil {
+		return Profile{}, "", fmt.Errorf("read instance profile %q: %w", name, err)
+	}
+	live = Profile{Name: name, Path: aws.ToString(out.InstanceProfile.Path), Tags: tagging.Map(out.InstanceProfile.Tags)}
+	for _, role := range out.InstanceProfile.Roles {
+		live.Role = aws.ToString(role.RoleName)
+	}
+	return live, aws.ToString(out.InstanceProfile.Arn), nil
+}
+
+// Holding returns the names of the profiles that hold a role, in order.
+func (p *Profiles) Holding(ctx context.Context, role string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
+	defer cancel()
+	out, err := p.client.ListInstanceProfilesForRole(ctx, &iam.ListInstanceProfilesForRoleInput{RoleName: aws.String(role)})
+	if err != nil {
+		return nil, fmt.Errorf("list the instance profiles of role %q: %w", role, err)
+	}
+	names := make([]string, len(out.InstanceProfiles))
+	for i, profile := range out.InstanceProfiles {
+		names[i] = aws.ToString(profile.InstanceProfileName)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Update brings a profile from what was declared before to what is declared now.
+func (p *Profiles) Update(ctx context.Context, before, now Profile) error {
+	if before.Role != now.Role {
+		if before.Role != "" {
+			if err := p.remove(ctx, before); err != nil {
+				return err
+			}
+		}
+		if err := p.add(ctx, now); err != nil {
+			return err
+		}
+	}
+	return eventual.Explain(fmt.Sprintf("tag instance profile %q", now.Name), p.retag(ctx, before, now))
+}
+
+func (p *Profiles) retag(ctx context.Context, before, now Profile) error {
+	if !maps.Equal(before.Tags, now.Tags) && len(now.Tags) > 0 {
+		err := eventual.Call(ctx, nil, func(ctx context.Context) error {
+			_, err := p.client.TagInstanceProfile(ctx, &iam.TagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), Tags: tagging.List(now.Tags)})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	gone := tagging.Dropped(before.Tags, now.Tags)
+	if len(gone) == 0 {
+		return nil
+	}
+	return eventual.Call(ctx, nil, func(ctx context.Context) error {
+		_, err := p.client.UntagInstanceProfile(ctx, &iam.UntagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), TagKeys: gone})
+		return err
+	})
+}
+
+// Delete takes the role out of the profile and deletes the profile. What is gone
+// already is fine.
+func (p *Profiles) Delete(ctx context.Context, profile Profile) error {
+	if profile.Role != "" {
+		if err := p.remove(ctx, profile); err != nil {
+			return err
+		}
+	}
+	lagging := func(err error) bool { return eventual.Code(err) == eventual.DeleteConflict }
+	err := eventual.Call(ctx, lagging, func(ctx context.Context) error {
+		_, err := p.client.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: aws.String(profile.Name)})
+		return eventual.Gone(err)
+	})
+	return eventual.Explain(fmt.Sprintf("delete instance profile %q", profile.Name), err)
+}
+
+func (p *Profiles) remove(ctx context.Context, profile Profile) error {
+	err := eventual.Call(ctx, nil, func(ctx context.Context) error {
+		_, err := p.client.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{
+			InstanceProfileName: aws.String(profile.Name), RoleName: aws.String(profile.Role),
+		})
+		return eventual.Gone(err)
+	})
+	return eventual.Explain(fmt.Sprintf("remove role %q from instance profile %q", profile.Role, profile.Name), err)
+}

@@ -1,0 +1,124 @@
+package aws
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// event is an event of EventBridge, as far as it concerns us.
+type event struct {
+	Source     string          `json:"source"`
+	DetailType string          `json:"detail-type"`
+	Time       time.Time       `json:"time"`
+	Detail     json.RawMessage `json:"detail"`
+}
+
+// Sources and detail types of EventBridge.
+const (
+	sourceEC2    = "aws.ec2"
+	sourceHealth = "aws.health"
+
+	typeSpotInterruption = "EC2 Spot Instance Interruption Warning"
+	typeRebalance        = "EC2 Instance Rebalance Recommendation"
+	typeStateChange      = "EC2 Instance State-change Notification"
+	typeReservation      = "EC2 Capacity Reservation Instance Interruption Warning"
+	typeHealth           = "AWS Health Event"
+)
+
+// readNotice tells what a message says. Whatever it is, it is a notice: what
+// cannot be understood must be taken off the queue like everything else.
+func readNotice(body string) offer.Notice {
+	var e event
+	if err := json.Unmarshal([]byte(body), &e); err != nil {
+		return malformed(time.Time{}, "it is no JSON event: "+err.Error())
+	}
+	if e.Source == "" || e.DetailType == "" {
+		return malformed(e.Time, "it has no source or no detail-type, as events of EventBridge have")
+	}
+	switch {
+	case e.Source == sourceHealth && e.DetailType == typeHealth:
+		return readHealth(e)
+	case e.Source != sourceEC2:
+		return unrelated(e.Time, fmt.Sprintf("it is %q of %s", e.DetailType, e.Source))
+	}
+	switch e.DetailType {
+	case typeSpotInterruption:
+		return readInstance(e, offer.NoticeSpotInterruption)
+	case typeRebalance:
+		return readInstance(e, offer.NoticeRebalance)
+	case typeReservation:
+		return readInstance(e, offer.NoticeReservation)
+	case typeStateChange:
+		return readInstance(e, offer.NoticeStateChange)
+	}
+	return unrelated(e.Time, fmt.Sprintf("it is %q of %s", e.DetailType, e.Source))
+}
+
+// readInstance reads an event about one instance.
+func readInstance(e event, kind offer.NoticeKind) offer.Notice {
+	var detail struct {
+		InstanceID string `json:"instance-id"`
+		State      string `json:"state"`
+	}
+	if err := json.Unmarshal(e.Detail, &detail); err != nil {
+		return malformed(e.Time, fmt.Sprintf("the detail of %q cannot be read: %v", e.DetailType, err))
+	}
+	if detail.InstanceID == "" {
+		return malformed(e.Time, fmt.Sprintf("the detail of %q names no instance-id", e.DetailType))
+	}
+	if kind == offer.NoticeStateChange && !endsMachine(detail.State) {
+		return unrelated(e.Time, fmt.Sprintf("%s is %s", detail.InstanceID, detail.State))
+	}
+	notice := offer.Notice{Kind: kind, InstanceIDs: []string{detail.InstanceID}, Time: e.Time}
+	if kind == offer.NoticeStateChange {
+		notice.State = detail.State
+	}
+	return notice
+}
+
+// endsMachine reports whether an instance in the state runs no pods any more, or
+// soon will not.
+func endsMachine(state string) bool {
+	return slices.Contains([]string{"stopping", "stopped", "shutting-down", "terminated"}, state)
+}
+
+// readHealth reads an event of AWS Health, which may concern several instances.
+func readHealth(e event) offer.Notice {
+	var detail struct {
+		Service  string `json:"service"`
+		Category string `json:"eventTypeCategory"`
+		Affected []struct {
+			Value string `json:"entityValue"`
+		} `json:"affectedEntities"`
+	}
+	if err := json.Unmarshal(e.Detail, &detail); err != nil {
+		return malformed(e.Time, fmt.Sprintf("the detail of %q cannot be read: %v", e.DetailType, err))
+	}
+	if detail.Service != "EC2" || detail.Category != "scheduledChange" {
+		return unrelated(e.Time, fmt.Sprintf("it is a %s of %s", detail.Category, detail.Service))
+	}
+	notice := offer.Notice{Kind: offer.NoticeScheduledChange, Time: e.Time}
+	for _, entity := range detail.Affected {
+		if entity.Value != "" {
+			notice.InstanceIDs = append(notice.InstanceIDs, entity.Value)
+		}
+	}
+	if len(notice.InstanceIDs) == 0 {
+		return malformed(e.Time, fmt.Sprintf("the detail of %q names no affected entity", e.DetailType))
+	}
+	slices.Sort(notice.InstanceIDs)
+	notice.InstanceIDs = slices.Compact(notice.InstanceIDs)
+	return notice
+}
+
+func malformed(at time.Time, problem string) offer.Notice {
+	return offer.Notice{Kind: offer.NoticeMalformed, Time: at, Problem: problem}
+}
+
+func unrelated(at time.Time, problem string) offer.Notice {
+	return offer.Notice{Kind: offer.NoticeUnrelated, Time: at, Problem: problem}
+}

@@ -1,0 +1,162 @@
+package aws
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+)
+
+// price returns what an offering costs in the first zone.
+func price(t *testing.T, m offer.Market, instanceType, capacityType string) offer.Price {
+	t.Helper()
+	for _, o := range find(t, m, instanceType).Offerings {
+		if o.Zone == testRegion+"a" && o.CapacityType == capacityType {
+			return o.Price
+		}
+	}
+	t.Fatalf("%s is not sold as %s", instanceType, capacityType)
+	return 0
+}
+
+func TestSpotPricesFollowTheHistory(t *testing.T) {
+	f := start(t)
+	f.account.SetBehaviour(cloud.Behaviour{SpotVolatility: 0.3})
+	before := price(t, f.market(t, nil), "m5.large", api.CapacitySpot)
+	f.clock.Advance(30 * time.Minute)
+	if now := price(t, f.market(t, nil), "m5.large", api.CapacitySpot); now != before {
+		t.Errorf("after half an hour the price was looked up again: %d, then %d", before, now)
+	}
+	f.clock.Advance(time.Hour)
+	eventually(t, "another price", func() bool { return price(t, f.market(t, nil), "m5.large", api.CapacitySpot) != before })
+	if got := price(t, f.market(t, nil), "m5.large", api.CapacityOnDemand); got != 107_000 {
+		t.Errorf("on-demand price = %d, want it unchanged", got)
+	}
+}
+
+// New instance types are found when somebody asks for them by name, without a
+// look at every turn.
+func TestUnknownInstanceTypesAreLookedFor(t *testing.T) {
+	f := start(t)
+	p := provisioner("default")
+	p.Spec.Requirements = []api.Requirement{{Key: api.LabelInstanceType, Operator: api.OpIn, Values: []string{"m5.large", "m99.large"}}}
+	look := func() int {
+		if _, err := f.Market(t.Context(), p, nil); err != nil {
+			t.Fatal(err)
+		}
+		return f.calls("DescribeInstanceTypes", "")
+	}
+	first := look()
+	f.clock.Advance(5 * time.Minute)
+	if got := look(); got != first {
+		t.Fatalf("a type that is not there was looked for again after five minutes")
+	}
+	f.clock.Advance(6 * time.Minute)
+	eventually(t, "another look", func() bool { return look() > first })
+
+	second := f.calls("DescribeInstanceTypes", "")
+	p.Spec.Requirements[0].Values = []string{"m5.large"}
+	f.clock.Advance(time.Hour)
+	if got := look(); got != second {
+		t.Error("types that are known were looked for again")
+	}
+}
+
+// Windows costs 0.046 $ per vCPU and hour more than the hardware.
+func TestWindowsMachinesCostTheirLicence(t *testing.T) {
+	f := start(t)
+	linux, windows := f.market(t, nil), f.market(t, &api.NodeProfile{AMIFamily: new(api.FamilyWindows2022)})
+	for _, capacityType := range []string{api.CapacityOnDemand, api.CapacitySpot} {
+		got := price(t, windows, "m5.xlarge", capacityType) - price(t, linux, "m5.xlarge", capacityType)
+		if want := offer.Price(4 * 46_000); got != want {
+			t.Errorf("%s: Windows costs %d more, want %d", capacityType, got, want)
+		}
+	}
+	o := order("launch-1", 1, onDemand("m5.xlarge", "a"))
+	o.Node.Profile = &api.NodeProfile{AMIFamily: new(api.FamilyWindows2022)}
+	f.launch(t, o)
+	if got, want := f.account.Ledger().HourlyMicros, int64(price(t, windows, "m5.xlarge", api.CapacityOnDemand)); got != want {
+		t.Errorf("the account pays %d, the market said %d", got, want)
+	}
+}
+
+// In a network from which little can be reached, an agent that is told the rest
+// asks EC2 alone.
+func TestIsolatedNetworksNeedOnlyEC2(t *testing.T) {
+	f := start(t)
+	before := len(f.account.Calls())
+	f.Cloud = f.newCloud(t, func(o *Options) {
+		o.NoPricing, o.ClusterEndpoint, o.CABundle, o.KubernetesVersion, o.ServiceCIDR = true, "https://x", []byte("CA"), "1.33", "10.0.0.0/16"
+	})
+	profile := &api.NodeProfile{AMIFamily: new(api.FamilyAL2023), AMISelector: anyImage}
+	o := order("launch-1", 1, onDemand("m5.large", "a"))
+	o.Node.Profile = profile
+	f.launch(t, o)
+	for range 3 {
+		f.market(t, profile)
+		f.clock.Advance(13 * time.Hour)
+	}
+	for _, c := range f.account.Calls()[before:] {
+		if c.Service != "ec2" {
+			t.Errorf("%s %s was called", c.Service, c.Action)
+		}
+	}
+}
+
+func TestMachinesOfIPv6Clusters(t *testing.T) {
+	f := start(t)
+	f.account.SetCluster(cloud.Cluster{Name: "prod", Version: "1.33", Endpoint: "https://127.0.0.1:6443", CA: []byte("PEM"), ServiceCIDR: "fd30:1c53:5f8a::/108"})
+	f.Cloud = f.newCloud(t)
+	m := find(t, f.market(t, nil), "m5.large")
+	if got := m.Capacity["pods"]; got != 110 {
+		t.Errorf("pods = %d, want as many as prefixes allow", got)
+	}
+	f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
+	data := f.templateContent(t)
+	if len(data.SecurityGroupIds) > 0 || len(data.NetworkInterfaces) != 1 {
+		t.Fatalf("network interfaces = %+v, groups = %v", data.NetworkInterfaces, data.SecurityGroupIds)
+	}
+	n := data.NetworkInterfaces[0]
+	if *n.Ipv6AddressCount != 1 || !*n.PrimaryIpv6 || len(n.Groups) == 0 || !*n.DeleteOnTermination || data.MetadataOptions.HttpProtocolIpv6 != "enabled" {
+		t.Errorf("interface = %+v, metadata = %+v", n, data.MetadataOptions)
+	}
+	if text := string(f.live()[0].UserData); !strings.Contains(text, "cidr: fd30:1c53:5f8a::/108") {
+		t.Errorf("user data has not the range of Services:\n%s", text)
+	}
+}
+
+func TestPodsOnLocalDisks(t *testing.T) {
+	f := startWith(t, catalogueOf("m5d"))
+	profile := &api.NodeProfile{InstanceStorePolicy: new(api.InstanceStoreRAID0)}
+	with, without := find(t, f.market(t, profile), "m5d.large"), find(t, f.market(t, nil), "m5d.large")
+	if a, b := with.Capacity["ephemeral-storage"], without.Capacity["ephemeral-storage"]; a != 75e9 || b != 20<<30 {
+		t.Errorf("storage = %d with and %d without the local disks", a, b)
+	}
+	o := order("launch-1", 1, onDemand("m5d.large", "a"))
+	o.Node.Profile = profile
+	f.launch(t, o)
+	if text := string(f.live()[0].UserData); !strings.Contains(text, "strategy: RAID0") {
+		t.Errorf("the machine is not told to join its disks:\n%s", text)
+	}
+}
+
+func TestElasticFabricAdapters(t *testing.T) {
+	f := startWith(t, catalogueOf("m5", "p4d"), func(o *Options) { o.EFA = true })
+	const name, adapters = "p4d.24xlarge", 4
+	m := find(t, f.market(t, nil), name)
+	if got := m.Capacity["vpc.amazonaws.com/efa"]; got != adapters {
+		t.Fatalf("adapters on the market = %d, want %d", got, adapters)
+	}
+	zone := strings.TrimPrefix(m.Offerings[0].Zone, testRegion)
+	d := f.launch(t, order("launch-1", 1, onDemand(name, zone)))
+	if len(d.Instances) != 1 || f.live()[0].EFAs != adapters {
+		t.Fatalf("delivery = %+v, adapters of the machine = %d", d, f.live()[0].EFAs)
+	}
+	d = f.launch(t, order("launch-2", 1, onDemand("m5.large", "a")))
+	if len(d.Instances) != 1 || len(f.templates(t)) != 2 {
+		t.Errorf("a machine without adapters: delivery = %+v, templates = %d, want one of its own", d, len(f.templates(t)))
+	}
+}
