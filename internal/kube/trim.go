@@ -22,7 +22,7 @@ func trim(object any) (any, error) {
 		o.Spec = trimPodSpec(&o.Spec)
 		o.Status = trimPodStatus(&o.Status)
 	case *corev1.Node:
-		o.Status.Images, o.Status.VolumesAttached, o.Status.VolumesInUse = nil, nil, nil
+		o.Status.Images, o.Status.VolumesInUse = nil, nil
 	case *appsv1.DaemonSet:
 		o.Annotations = nil
 		o.Spec.Template.Spec = trimPodSpec(&o.Spec.Template.Spec)

@@ -30,12 +30,14 @@ type client struct {
 	dead      atomic.Bool
 	changes   chan struct{}
 	unsynced  atomic.Bool
+	lease     *lease // that it got; nil before
 }
 
 // Process is an agent's pair of connections.
 type Process struct {
 	Cluster *Cluster
 	Cloud   *Cloud
+	Notices *Queue
 	client  *client
 }
 
@@ -46,7 +48,7 @@ func (w *World) Connect(intercept Intercept) *Process {
 	c := &client{world: w, intercept: intercept, changes: make(chan struct{}, 1)}
 	w.clients = append(w.clients, c)
 	c.signal()
-	return &Process{Cluster: &Cluster{c}, Cloud: &Cloud{c}, client: c}
+	return &Process{Cluster: &Cluster{c}, Cloud: &Cloud{c}, Notices: &Queue{c}, client: c}
 }
 
 // Kill makes every call of the process fail from now on, without effect, as if it
@@ -69,6 +71,7 @@ func (c *client) do(ctx context.Context, call string, effect func(w *World) erro
 		return err
 	}
 	c.world.mu.Lock()
+	c.world.audit.acted(c, call)
 	err := effect(c.world)
 	c.world.mu.Unlock()
 	if err != nil {

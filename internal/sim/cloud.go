@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -16,14 +18,23 @@ import (
 // refusalTime is how long an offering counts as unavailable after a refusal.
 const refusalTime = 3 * time.Minute
 
+// goneVisible is how long a machine that is gone is still listed.
+const goneVisible = time.Hour
+
 // Cloud is a process's connection to the cloud.
 type Cloud struct{ *client }
 
 // machine is an instance with what its kubelet registers.
 type machine struct {
 	offer.Instance
-	spec offer.NodeSpec
-	up   bool
+	spec   offer.NodeSpec
+	node   string // the name under which its kubelet registers
+	up     bool   // its kubelet runs
+	booted bool   // it was up at some time
+	again  bool   // its kubelet has registered again after its end began
+	silent bool   // its kubelet runs but does not answer
+	goneAt time.Time
+	used   bool // a workload's pod was placed on its node
 }
 
 // pool is where the capacity of one offering comes from.
@@ -40,6 +51,9 @@ func (c *Cloud) Market(ctx context.Context, _ *api.Provisioner, _ *api.NodeProfi
 		for i := range m.Types {
 			t := &m.Types[i]
 			t.Offerings = slices.Clone(t.Offerings)
+			if shown, ok := w.learnt[t.Name]; ok {
+				t.Overhead = t.Capacity.Minus(shown)
+			}
 			for j := range t.Offerings {
 				o := &t.Offerings[j]
 				until := w.refusedUntil[pool{t.Name, o.Zone, o.CapacityType}]
@@ -65,6 +79,7 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 	err := c.do(ctx, "Launch", func(w *World) error {
 		known, ok := w.deliveries[order.LaunchID]
 		if !ok {
+			w.launchTemplates[order.Provisioner] = true
 			known = w.serve(order)
 			w.deliveries[order.LaunchID] = known
 			w.launches = append(w.launches, order)
@@ -131,22 +146,27 @@ func (w *World) start(order offer.Order, c offer.Candidate) offer.Instance {
 		CapacityType: c.CapacityType,
 		ImageID:      "ami-sim",
 		State:        offer.StatePending,
-		LaunchedAt:   time.Now(),
+		LaunchedAt:   w.now().Time,
 		Tags:         maps.Clone(order.Tags),
 	}}
+	m.node = m.NodeName
+	if w.bootsAs != nil {
+		m.node = cmp.Or(w.bootsAs(m.Instance), m.node)
+	}
 	w.machines[id] = m
+	w.audit.bought(w, order.Provisioner)
 	if w.neverBoots == nil || !w.neverBoots(m.Instance) {
 		time.AfterFunc(w.options.BootTime, func() { w.boot(id) })
 	}
 	return m.Instance
 }
 
-// Instances lists the machines that are not gone.
+// Instances lists the machines, and for a while those that are gone.
 func (c *Cloud) Instances(ctx context.Context) ([]offer.Instance, error) {
 	var out []offer.Instance
 	err := c.do(ctx, "Instances", func(w *World) error {
 		for _, id := range slices.Sorted(maps.Keys(w.machines)) {
-			if m := w.machines[id]; m.State != offer.StateGone {
+			if m := w.machines[id]; m.State != offer.StateGone || time.Since(m.goneAt) < goneVisible {
 				out = append(out, m.Instance)
 			}
 		}
@@ -162,6 +182,7 @@ func (c *Cloud) Instances(ctx context.Context) ([]offer.Instance, error) {
 func (c *Cloud) Terminate(ctx context.Context, ids []string) ([]string, error) {
 	err := c.do(ctx, "Terminate", func(w *World) error {
 		for _, id := range ids {
+			w.audit.terminated(w, w.machines[id])
 			w.terminate(id)
 		}
 		return nil
@@ -172,30 +193,74 @@ func (c *Cloud) Terminate(ctx context.Context, ids []string) ([]string, error) {
 	return ids, nil
 }
 
+// terminate shuts a machine down, which takes a while.
 func (w *World) terminate(id string) {
 	m := w.machines[id]
-	if m == nil || m.State == offer.StateGone {
+	if m == nil || m.State == offer.StateGone || m.State == offer.StateStopping {
 		return
 	}
-	m.State, m.up = offer.StateGone, false
-	if n := w.nodes[m.NodeName]; n != nil && n.Spec.ProviderID == m.ProviderID {
-		setReady(n, corev1.ConditionFalse, "KubeletStopped")
+	m.State = offer.StateStopping
+	if w.options.ShutdownTime == 0 {
+		w.stopMachine(m)
+		return
+	}
+	time.AfterFunc(w.options.ShutdownTime, func() { w.edit(func() { w.stopMachine(m) }) })
+}
+
+// stopMachine is the end of a machine and of its kubelet.
+func (w *World) stopMachine(m *machine) {
+	m.State, m.up, m.goneAt = offer.StateGone, false, time.Now()
+	if n := w.nodes[m.node]; n != nil && n.Spec.ProviderID == m.ProviderID {
+		w.setReady(n, corev1.ConditionFalse, "KubeletStopped")
 		w.changed()
 	}
 }
 
-// Forget notes that a Provisioner has no machines.
+// Learn notes what the kubelets of a type have.
+func (c *Cloud) Learn(o offer.Observed) {
+	if c.dead.Load() {
+		return
+	}
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	c.world.learnt[o.InstanceType] = o.Allocatable
+}
+
+// Learnt lists the memory of the types that were learnt, sorted.
+func (c *Cloud) Learnt() []offer.Learnt {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	var out []offer.Learnt
+	for _, name := range slices.Sorted(maps.Keys(c.world.learnt)) {
+		out = append(out, offer.Learnt{InstanceType: name, Memory: c.world.learnt[name][amount.Memory]})
+	}
+	return out
+}
+
+// Forget removes the launch templates of a Provisioner.
 func (c *Cloud) Forget(ctx context.Context, provisioner string) error {
 	return c.do(ctx, "Forget", func(w *World) error {
 		w.forgotten[provisioner]++
+		delete(w.launchTemplates, provisioner)
 		return nil
 	})
 }
 
-// Sweep counts how often it was asked.
+// Sweep removes the launch templates that no machine uses, and counts how often it
+// was asked.
 func (c *Cloud) Sweep(ctx context.Context) error {
 	return c.do(ctx, "Sweep", func(w *World) error {
 		w.sweeps++
+		maps.DeleteFunc(w.launchTemplates, func(provisioner string, _ bool) bool { return !w.hasMachines(provisioner) })
 		return nil
 	})
+}
+
+func (w *World) hasMachines(provisioner string) bool {
+	for _, m := range w.machines {
+		if m.Provisioner == provisioner && m.State != offer.StateGone {
+			return true
+		}
+	}
+	return false
 }

@@ -60,10 +60,10 @@ func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) error {
 		} else {
 			created := node.DeepCopy()
 			created.UID = w.uid()
-			created.CreationTimestamp = metav1.Now()
+			created.CreationTimestamp = w.now()
 			w.nodes[node.Name] = created
 			for _, m := range w.machines {
-				if m.NodeName == node.Name && m.up {
+				if m.node == node.Name && m.up {
 					w.report(m)
 				}
 			}
@@ -138,7 +138,7 @@ func (w *World) deleteNode(name string) {
 	if n == nil || n.DeletionTimestamp != nil {
 		return
 	}
-	now := metav1.Now()
+	now := w.now()
 	n.DeletionTimestamp = &now
 	w.collect(n)
 	w.changed()
@@ -203,6 +203,7 @@ func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey, grace time.
 		switch {
 		case p == nil:
 		case grace == 0:
+			w.audit.cutOff(w, p)
 			delete(w.pods, p.UID)
 			w.changed()
 		default:

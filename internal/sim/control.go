@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -28,7 +27,7 @@ func (w *World) Apply(p *api.Provisioner) {
 		known := w.provisioners[p.Name]
 		if known == nil {
 			known = p.DeepCopy()
-			known.UID, known.CreationTimestamp = w.uid(), metav1.Now()
+			known.UID, known.CreationTimestamp = w.uid(), w.now()
 			w.provisioners[p.Name] = known
 		}
 		p.Spec.DeepCopyInto(&known.Spec)
@@ -48,7 +47,7 @@ func (w *World) ApplyTemplate(t *api.AWSNodeTemplate) {
 func (w *World) DeleteProvisioner(name string) {
 	w.edit(func() {
 		if p := w.provisioners[name]; p != nil && p.DeletionTimestamp == nil {
-			now := metav1.Now()
+			now := w.now()
 			p.DeletionTimestamp = &now
 			w.collectProvisioner(p)
 		}
@@ -98,7 +97,7 @@ func (w *World) Protect(b Budget) {
 func (w *World) AddPod(p *corev1.Pod) {
 	w.edit(func() {
 		p = p.DeepCopy()
-		p.Namespace, p.UID, p.CreationTimestamp = metav1.NamespaceDefault, w.uid(), metav1.Now()
+		p.Namespace, p.UID, p.CreationTimestamp = metav1.NamespaceDefault, w.uid(), w.now()
 		if p.Spec.NodeName != "" && p.Status.Phase == "" {
 			p.Status.Phase = corev1.PodRunning
 		}
@@ -121,7 +120,7 @@ func (w *World) AddNode(n *corev1.Node) {
 		n = n.DeepCopy()
 		n.UID = w.uid()
 		if n.CreationTimestamp.IsZero() {
-			n.CreationTimestamp = metav1.Now()
+			n.CreationTimestamp = w.now()
 		}
 		w.nodes[n.Name] = n
 	})
@@ -139,71 +138,66 @@ func (w *World) Untaint(node, key string) {
 	})
 }
 
+// Taint adds a taint to a node.
+func (w *World) Taint(node string, taint corev1.Taint) {
+	w.edit(func() {
+		if n := w.nodes[node]; n != nil {
+			n.Spec.Taints = append(n.Spec.Taints, taint)
+		}
+	})
+}
+
+// AddFinalizer lets another program hold a node.
+func (w *World) AddFinalizer(node, finalizer string) {
+	w.edit(func() {
+		if n := w.nodes[node]; n != nil {
+			n.Finalizers = append(n.Finalizers, finalizer)
+		}
+	})
+}
+
 // Capacity limits how many more machines an offering can serve.
 func (w *World) Capacity(instanceType, zone, capacityType string, machines int) {
 	w.edit(func() { w.pools[pool{instanceType, zone, capacityType}] = machines })
 }
 
+// UnlimitedCapacity lifts all limits of Capacity.
+func (w *World) UnlimitedCapacity() { w.edit(func() { clear(w.pools) }) }
+
 // NeverBoots makes machines launched from now on never come up if the function
 // says so; nil lets all come up.
 func (w *World) NeverBoots(f func(offer.Instance) bool) { w.edit(func() { w.neverBoots = f }) }
 
+// BootsAs makes machines launched from now on register under the name that the
+// function returns; empty means the right one. Nil ends it.
+func (w *World) BootsAs(f func(offer.Instance) string) { w.edit(func() { w.bootsAs = f }) }
+
+// Shortfall makes kubelets of a type that come up from now on report less memory
+// than its machines have by the catalogue.
+func (w *World) Shortfall(instanceType string, bytes int64) {
+	w.edit(func() { w.shortfalls[instanceType] = bytes })
+}
+
+// Attach says which volumes are attached to a node.
+func (w *World) Attach(node string, volumes ...string) {
+	w.edit(func() {
+		if n := w.nodes[node]; n != nil {
+			n.Status.VolumesAttached = nil
+			for _, v := range volumes {
+				n.Status.VolumesAttached = append(n.Status.VolumesAttached, corev1.AttachedVolume{Name: corev1.UniqueVolumeName(v)})
+			}
+		}
+	})
+}
+
 // TerminateInstance ends a machine behind everybody's back.
 func (w *World) TerminateInstance(id string) { w.edit(func() { w.terminate(id) }) }
 
-// lease is held by one leader.
-type lease struct{ cancel context.CancelFunc }
-
-// leaseRetry is how often a candidate tries to become the leader.
-const leaseRetry = 2 * time.Second
-
-// Lead waits for the lease and calls the function once, with a context that ends
-// when the lease is lost. The lease is given back when it returns.
-func (c *Cluster) Lead(ctx context.Context, run func(context.Context)) error {
-	leading, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for {
-		if held := c.world.acquire(cancel); held != nil {
-			run(leading)
-			c.world.release(held)
-			return nil
-		}
-		timer := time.NewTimer(leaseRetry)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		case <-timer.C:
-		}
-	}
-}
-
-func (w *World) acquire(cancel context.CancelFunc) *lease {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.leader != nil {
-		return nil
-	}
-	w.leader = &lease{cancel}
-	return w.leader
-}
-
-func (w *World) release(held *lease) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.leader == held {
-		w.leader = nil
-	}
-}
-
-// LoseLease takes the lease away from the leader.
-func (w *World) LoseLease() {
-	w.edit(func() {
-		if w.leader != nil {
-			w.leader.cancel()
-			w.leader = nil
-		}
-	})
+// StopKubelet silences a node's kubelet for a while: the node is not ready, and
+// nothing is started or stopped there.
+func (w *World) StopKubelet(node string, d time.Duration) {
+	w.edit(func() { w.silence(node, true) })
+	time.AfterFunc(d, func() { w.edit(func() { w.silence(node, false) }) })
 }
 
 // Nodes returns copies of the nodes, sorted by name.
@@ -253,6 +247,13 @@ func (w *World) Forgotten(provisioner string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.forgotten[provisioner]
+}
+
+// LaunchTemplates names the Provisioners that have launch templates in the cloud.
+func (w *World) LaunchTemplates() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.launchTemplates))
 }
 
 // Sweeps returns how often a process asked for unused resources to be removed.

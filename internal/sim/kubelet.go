@@ -3,10 +3,12 @@ package sim
 import (
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -20,31 +22,101 @@ func (w *World) boot(id string) {
 	if m == nil || m.State == offer.StateGone {
 		return
 	}
-	m.State, m.up = offer.StateRunning, true
-	if w.nodes[m.NodeName] == nil {
-		w.nodes[m.NodeName] = w.registered(m)
+	m.up, m.booted = true, true
+	if m.State == offer.StatePending {
+		m.State = offer.StateRunning
+	}
+	if w.nodes[m.node] == nil {
+		w.nodes[m.node] = w.registered(m)
 	}
 	w.report(m)
 	w.changed()
 }
 
+// registerAgain brings the Node objects of machines back that are shutting down:
+// their kubelets do not know that they are to go. Each does so once.
+func (w *World) registerAgain() {
+	for _, m := range w.machines {
+		if m.up && m.State == offer.StateStopping && w.nodes[m.node] == nil && !m.again {
+			m.again = true
+			w.nodes[m.node] = w.registered(m)
+			w.report(m)
+			w.changed()
+		}
+	}
+}
+
 // report is the kubelet's first: what the machine is, and that it is ready.
 func (w *World) report(m *machine) {
-	n := w.nodes[m.NodeName]
+	n := w.nodes[m.node]
 	w.describe(n, m)
 	n.Spec.ProviderID = m.ProviderID
 	n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
-	setReady(n, corev1.ConditionTrue, "KubeletReady")
+	w.setReady(n, corev1.ConditionTrue, "KubeletReady")
+	w.runPods(n.Name)
+}
+
+func (w *World) runPods(node string) {
 	for _, p := range w.pods {
-		if p.Spec.NodeName == n.Name {
+		if p.Spec.NodeName == node {
 			w.run(p)
 		}
 	}
 }
 
+// failedTime is how long a failed pod is kept.
+const failedTime = 30 * time.Second
+
+// refuse fails a pod for which the node has no room, and reports whether it did so.
+func (w *World) refuse(p *corev1.Pod) bool {
+	free := amount.FromResourceList(w.nodes[p.Spec.NodeName].Status.Allocatable)
+	for _, other := range w.pods {
+		if pod, ok := w.interned.Pod(other); ok && other != p && pod.NodeName == p.Spec.NodeName && other.Status.Phase == corev1.PodRunning {
+			free = free.Minus(pod.Template.Requests)
+		}
+	}
+	pod, _ := w.interned.Pod(p)
+	if pod.Template.Requests.Fits(free) {
+		return false
+	}
+	p.Status.Phase, p.Status.Reason = corev1.PodFailed, "OutOfmemory"
+	time.AfterFunc(failedTime, func() { w.edit(func() { delete(w.pods, p.UID) }) })
+	w.changed()
+	return true
+}
+
+// silence stops a kubelet from answering, or lets it answer again.
+func (w *World) silence(node string, silent bool) {
+	n, m := w.nodes[node], w.machineOf(node)
+	if n == nil || m == nil || !m.up {
+		return
+	}
+	m.silent = silent
+	if silent {
+		w.setReady(n, corev1.ConditionUnknown, "NodeStatusUnknown")
+		return
+	}
+	w.setReady(n, corev1.ConditionTrue, "KubeletReady")
+	w.runPods(node)
+}
+
+// machineOf returns the machine behind a node, or nil.
+func (w *World) machineOf(node string) *machine {
+	n := w.nodes[node]
+	if n == nil {
+		return nil
+	}
+	for _, m := range w.machines {
+		if m.node == node && m.ProviderID == n.Spec.ProviderID {
+			return m
+		}
+	}
+	return nil
+}
+
 func (w *World) registered(m *machine) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: m.NodeName, UID: w.uid(), CreationTimestamp: metav1.Now(), Labels: map[string]string{},
+		Name: m.node, UID: w.uid(), CreationTimestamp: w.now(), Labels: map[string]string{},
 	}}
 	maps.Copy(n.Labels, m.spec.Labels)
 	n.Spec.Taints = slices.Clone(m.spec.Taints)
@@ -58,7 +130,7 @@ func (w *World) describe(n *corev1.Node, m *machine) {
 			continue
 		}
 		n.Status.Capacity = t.Capacity.ResourceList()
-		n.Status.Allocatable = t.Allocatable().ResourceList()
+		n.Status.Allocatable = t.Allocatable().Minus(amount.List{amount.Memory: w.shortfalls[t.Name]}).ResourceList()
 		for _, key := range []string{api.LabelArch, api.LabelOS, api.LabelRegion} {
 			if value, ok := t.Label(key); ok {
 				n.Labels[key] = value
@@ -67,13 +139,13 @@ func (w *World) describe(n *corev1.Node, m *machine) {
 	}
 	n.Labels[api.LabelInstanceType] = m.InstanceType
 	n.Labels[api.LabelZone] = m.Zone
-	n.Labels[api.LabelHostname] = m.NodeName
+	n.Labels[api.LabelHostname] = m.node
 }
 
-func setReady(n *corev1.Node, status corev1.ConditionStatus, reason string) {
+func (w *World) setReady(n *corev1.Node, status corev1.ConditionStatus, reason string) {
 	n.Status.Conditions = slices.DeleteFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 	n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
-		Type: corev1.NodeReady, Status: status, Reason: reason, LastTransitionTime: metav1.Now(),
+		Type: corev1.NodeReady, Status: status, Reason: reason, LastTransitionTime: w.now(),
 	})
 }
 
@@ -84,9 +156,12 @@ func (w *World) hasKubelet(node string) bool {
 	if n == nil {
 		return false
 	}
+	if m := w.machineOf(node); m != nil {
+		return m.up && !m.silent
+	}
 	for _, m := range w.machines {
-		if m.NodeName == node && m.ProviderID == n.Spec.ProviderID {
-			return m.up
+		if m.ProviderID == n.Spec.ProviderID {
+			return false // it registers under another name
 		}
 	}
 	return true

@@ -50,12 +50,12 @@ func (w *World) reconcileWorkloads() {
 	}
 }
 
-// podsOf returns the pods of a workload that are not being deleted, those that run
+// podsOf returns the pods of a workload that have not failed and are not being deleted, those that run
 // first, then the oldest first.
 func (w *World) podsOf(name string) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, p := range w.pods {
-		if o := metav1.GetControllerOf(p); o != nil && o.Name == name && p.DeletionTimestamp == nil {
+		if o := metav1.GetControllerOf(p); o != nil && o.Name == name && p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed {
 			out = append(out, p)
 		}
 	}
@@ -76,7 +76,7 @@ func (w *World) addPod(load *Workload) {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: metav1.NamespaceDefault, Name: fmt.Sprintf("%s-%s", load.Name, uid), UID: uid,
-			Labels: map[string]string{"app": load.Name}, CreationTimestamp: metav1.Now(),
+			Labels: map[string]string{"app": load.Name}, CreationTimestamp: w.now(),
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: load.Name, UID: "workload", Controller: ptr.To(true),
 			}},
@@ -127,10 +127,15 @@ func (w *World) bind(p *corev1.Pod, node string) {
 	if w.hasKubelet(node) {
 		w.run(p)
 	}
+	w.audit.placed(w, p)
 	w.changed()
 }
 
+// run starts a pod, or refuses it where the node has less room than was predicted.
 func (w *World) run(p *corev1.Pod) {
+	if p.Status.Phase == corev1.PodFailed || p.Status.Phase != corev1.PodRunning && w.refuse(p) {
+		return
+	}
 	p.Status.Phase = corev1.PodRunning
 	if p.DeletionTimestamp != nil {
 		w.stopLater(p)
@@ -148,7 +153,7 @@ func (w *World) stop(p *corev1.Pod) {
 		w.changed()
 		return
 	}
-	now := metav1.Now()
+	now := w.now()
 	p.DeletionTimestamp = &now
 	if w.hasKubelet(p.Spec.NodeName) {
 		w.stopLater(p)

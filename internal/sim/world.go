@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -32,6 +33,12 @@ type Options struct {
 	LaunchTime time.Duration
 	// StopTime is how long a pod takes to stop: 2 s.
 	StopTime time.Duration
+	// ShutdownTime is how long a terminated machine goes on before it is gone: 0.
+	// Its kubelet runs until then, and registers again where its Node object has gone.
+	ShutdownTime time.Duration
+	// Skew is how far the clocks of the API server and the cloud are ahead of the
+	// agents': 0.
+	Skew time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -55,27 +62,33 @@ func (o Options) withDefaults() Options {
 type World struct {
 	options Options
 
-	mu           sync.Mutex
-	serial       int
-	nodes        map[string]*corev1.Node
-	pods         map[types.UID]*corev1.Pod
-	workloads    map[string]*Workload
-	daemonSets   map[string]*corev1.PodTemplateSpec
-	budgets      []Budget
-	provisioners map[string]*api.Provisioner
-	templates    map[string]*api.AWSNodeTemplate
-	unreadable   map[string]error // Provisioners
-	events       []Event
-	machines     map[string]*machine
-	deliveries   map[string]offer.Delivery // by launch id
-	pools        map[pool]int
-	refusedUntil map[pool]time.Time
-	neverBoots   func(offer.Instance) bool
-	launches     []offer.Order
-	sweeps       int
-	forgotten    map[string]int // by Provisioner
-	clients      []*client
-	leader       *lease
+	mu              sync.Mutex
+	serial          int
+	nodes           map[string]*corev1.Node
+	pods            map[types.UID]*corev1.Pod
+	workloads       map[string]*Workload
+	daemonSets      map[string]*corev1.PodTemplateSpec
+	budgets         []Budget
+	provisioners    map[string]*api.Provisioner
+	templates       map[string]*api.AWSNodeTemplate
+	unreadable      map[string]error // Provisioners
+	events          []Event
+	machines        map[string]*machine
+	deliveries      map[string]offer.Delivery // by launch id
+	pools           map[pool]int
+	refusedUntil    map[pool]time.Time
+	neverBoots      func(offer.Instance) bool
+	bootsAs         func(offer.Instance) string
+	audit           audit
+	launches        []offer.Order
+	sweeps          int
+	launchTemplates map[string]bool // by Provisioner
+	forgotten       map[string]int  // by Provisioner
+	clients         []*client
+	queue           []*queued
+	shortfalls      map[string]int64       // by instance type: bytes of memory that its kubelets lack
+	learnt          map[string]amount.List // by instance type: what its kubelets have shown
+	leader          *lease
 
 	interned   *cluster.Templates
 	published  published
@@ -103,20 +116,24 @@ type Event struct {
 // New returns an empty World.
 func New(options Options) *World {
 	w := &World{
-		options:      options.withDefaults(),
-		nodes:        map[string]*corev1.Node{},
-		pods:         map[types.UID]*corev1.Pod{},
-		workloads:    map[string]*Workload{},
-		daemonSets:   map[string]*corev1.PodTemplateSpec{},
-		provisioners: map[string]*api.Provisioner{},
-		templates:    map[string]*api.AWSNodeTemplate{},
-		unreadable:   map[string]error{},
-		machines:     map[string]*machine{},
-		deliveries:   map[string]offer.Delivery{},
-		forgotten:    map[string]int{},
-		pools:        map[pool]int{},
-		refusedUntil: map[pool]time.Time{},
-		interned:     cluster.NewTemplates(),
+		options:         options.withDefaults(),
+		nodes:           map[string]*corev1.Node{},
+		pods:            map[types.UID]*corev1.Pod{},
+		workloads:       map[string]*Workload{},
+		daemonSets:      map[string]*corev1.PodTemplateSpec{},
+		provisioners:    map[string]*api.Provisioner{},
+		templates:       map[string]*api.AWSNodeTemplate{},
+		unreadable:      map[string]error{},
+		machines:        map[string]*machine{},
+		deliveries:      map[string]offer.Delivery{},
+		forgotten:       map[string]int{},
+		launchTemplates: map[string]bool{},
+		pools:           map[pool]int{},
+		refusedUntil:    map[pool]time.Time{},
+		shortfalls:      map[string]int64{},
+		learnt:          map[string]amount.List{},
+		interned:        cluster.NewTemplates(),
+		audit:           newAudit(),
 	}
 	w.published = w.state()
 	return w
@@ -129,6 +146,9 @@ func (w *World) next() int {
 }
 
 func (w *World) uid() types.UID { return types.UID(fmt.Sprintf("uid-%06d", w.next())) }
+
+// now is the time by the clocks of the API server and the cloud.
+func (w *World) now() metav1.Time { return metav1.NewTime(time.Now().Add(w.options.Skew)) }
 
 // changed makes the change visible after the lag and wakes the controllers. The
 // lock is held.
@@ -165,6 +185,7 @@ func (w *World) react() {
 	w.reacting = false
 	w.reconcileWorkloads()
 	w.reconcileDaemonSets()
+	w.registerAgain()
 	w.schedule()
 }
 

@@ -37,11 +37,19 @@ type Store struct {
 	kind    Kind
 	client  dynamic.ResourceInterface
 	manager Manager
+	listing *Listing
 }
 
 // NewStore returns the store of a kind.
 func NewStore(client dynamic.Interface, kind Kind, manager Manager) *Store {
-	return &Store{kind: kind, client: client.Resource(kind.Resource), manager: manager}
+	return &Store{kind: kind, client: client.Resource(kind.Resource), manager: manager, listing: &Listing{}}
+}
+
+// With returns the store with a listing that others share.
+func (s *Store) With(listing *Listing) *Store {
+	shared := *s
+	shared.listing = listing
+	return &shared
 }
 
 // Get returns the live object. An object that is not there is reported as the
@@ -56,10 +64,23 @@ func (s *Store) Get(ctx context.Context, name string) (*unstructured.Unstructure
 	return live, s.explain(err, "read", name)
 }
 
+// Recall is Get for a refresh: the object may be some seconds old, and many are
+// read by one request.
+func (s *Store) Recall(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	live, ok := s.listing.find(ctx, s, name)
+	switch {
+	case !ok:
+		return s.Get(ctx, name)
+	case live == nil:
+		return nil, s.explain(apierrors.NewNotFound(s.kind.Resource.GroupResource(), name), "read", name)
+	}
+	return live, nil
+}
+
 // Create declares a new object. One of the same name that is there already is
 // left alone and reported (apierrors.IsAlreadyExists).
 func (s *Store) Create(ctx context.Context, name string, spec map[string]any) error {
-	switch _, err := s.Get(ctx, name); {
+	switch _, err := s.Recall(ctx, name); {
 	case err == nil:
 		return fmt.Errorf("create %s: %w", s.kind.Name, apierrors.NewAlreadyExists(s.kind.Resource.GroupResource(), name))
 	case !apierrors.IsNotFound(err):
@@ -96,6 +117,7 @@ func (s *Store) Update(ctx context.Context, name string, before, spec map[string
 // propagation the object stays until its dependents are gone. An object that is
 // gone already is fine.
 func (s *Store) Delete(ctx context.Context, name string, uid types.UID, propagation metav1.DeletionPropagation) error {
+	defer s.listing.forget(name)
 	opts := metav1.DeleteOptions{PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &uid}}
 	err := retry(ctx, func(ctx context.Context) error { return s.client.Delete(ctx, name, opts) })
 	if apierrors.IsNotFound(err) {
@@ -105,9 +127,8 @@ func (s *Store) Delete(ctx context.Context, name string, uid types.UID, propagat
 }
 
 func (s *Store) apply(ctx context.Context, name string, spec map[string]any) (*unstructured.Unstructured, error) {
-	desired := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-	desired.SetGroupVersionKind(s.kind.Resource.GroupVersion().WithKind(s.kind.Name))
-	desired.SetName(name)
+	desired := s.object(name, spec)
+	defer s.listing.forget(name)
 	opts := metav1.ApplyOptions{FieldManager: s.manager.Name, Force: s.manager.Force}
 	var live *unstructured.Unstructured
 	err := retry(ctx, func(ctx context.Context) (err error) {
@@ -119,6 +140,7 @@ func (s *Store) apply(ctx context.Context, name string, spec map[string]any) (*u
 
 // remove takes fields out of the object, whoever declared them.
 func (s *Store) remove(ctx context.Context, name string, fields [][]string) error {
+	defer s.listing.forget(name)
 	patch, err := removalPatch(fields)
 	if err != nil {
 		return fmt.Errorf("remove fields of %s %q: %w", s.kind.Name, name, err)

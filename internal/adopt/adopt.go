@@ -1,0 +1,162 @@
+// Package adopt takes an existing cluster over: it finds what provisions nodes
+// there and writes it as Terraform configuration, with import blocks for what can
+// be imported and suggestions for what cannot.
+package adopt
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+)
+
+// Cluster reads the cluster.
+type Cluster interface {
+	// Objects returns the custom resources of a kind as JSON, sorted by name; none
+	// where the cluster does not serve the kind.
+	Objects(context.Context, schema.GroupVersionResource) ([]map[string]any, error)
+	// RoleOf returns the ARN of the role that a ServiceAccount is annotated with,
+	// empty without one or if the ServiceAccount is not there.
+	RoleOf(ctx context.Context, namespace, name string) (string, error)
+}
+
+// Account reads the AWS account.
+type Account interface {
+	// Groups returns the cluster's groups of machines that no Provisioner keeps.
+	Groups(ctx context.Context, cluster string) ([]offer.Group, error)
+	// Roles returns all IAM roles, of which only name and trust are needed.
+	Roles(context.Context) ([]Role, error)
+	// Role returns a whole role.
+	Role(ctx context.Context, name string) (Role, error)
+}
+
+// Role is an IAM role.
+type Role struct {
+	Name, ARN, Path, Description string
+	Boundary                     string // ARN of the permissions boundary
+	MaxSession                   int32  // seconds
+	Trust                        string
+	Inline                       map[string]string
+	Attached                     []string
+	Tags                         map[string]string
+}
+
+// Scope says which cluster is taken over.
+type Scope struct {
+	ClusterName, Region string
+	// Issuer is the URL of the cluster's OIDC issuer; without one there are no roles.
+	Issuer string
+}
+
+// Item is something that was found.
+type Item struct {
+	// Kind is what it is now: Provisioner, NodePool, managed node group, ….
+	Kind, Name string
+	// Resource is the resource type that it is, or would become.
+	Resource string
+	// ImportID is the id to import it by; empty if it cannot be imported.
+	ImportID string
+	// Notes are what has no counterpart, and why it cannot be imported.
+	Notes []string
+	// Configuration is formatted HCL.
+	Configuration string
+}
+
+// Find returns everything that can be adopted, in the order of kinds and names.
+func Find(ctx context.Context, scope Scope, cluster Cluster, account Account) ([]Item, error) {
+	objects, err := readObjects(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	items := itemsOf(objects)
+	roles, err := findRoles(ctx, scope, cluster, account)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := account.Groups(ctx, scope.ClusterName)
+	if err != nil {
+		return nil, err
+	}
+	items = append(items, roles...)
+	for i := range groups {
+		items = append(items, suggestGroup(&groups[i])...)
+	}
+	return items, nil
+}
+
+// readObjects reads our kinds and Karpenter's later ones, these in the newest
+// version in which they are served.
+func readObjects(ctx context.Context, cluster Cluster) ([]karpenter.Object, error) {
+	var documents []map[string]any
+	for _, kind := range []schema.GroupVersionResource{api.NodeTemplateGVR, api.ProvisionerGVR} {
+		found, err := cluster.Objects(ctx, kind)
+		if err != nil {
+			return nil, err
+		}
+		documents = append(documents, found...)
+	}
+	for _, resource := range []schema.GroupResource{karpenter.NodeClasses, karpenter.NodePools} {
+		seen := map[string]bool{} // the API server serves each object in every version
+		for _, version := range karpenter.Versions {
+			found, err := cluster.Objects(ctx, resource.WithVersion(version))
+			if err != nil {
+				return nil, err
+			}
+			for _, object := range found {
+				metadata, _ := object["metadata"].(map[string]any)
+				name, _ := metadata["name"].(string)
+				if !seen[name] {
+					documents = append(documents, object)
+				}
+				seen[name] = true
+			}
+		}
+	}
+	return karpenter.Convert(documents)
+}
+
+// findRoles returns the roles that trust the cluster's ServiceAccounts.
+func findRoles(ctx context.Context, scope Scope, cluster Cluster, account Account) ([]Item, error) {
+	if scope.Issuer == "" {
+		return nil, nil
+	}
+	all, err := account.Roles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	issuer := policy.IssuerPath(scope.Issuer)
+	var out []Item
+	for _, brief := range all {
+		if !strings.Contains(brief.Trust, "oidc-provider/"+issuer) {
+			continue
+		}
+		role, err := account.Role(ctx, brief.Name)
+		if err != nil {
+			return nil, err
+		}
+		item, err := roleItem(ctx, &role, cluster)
+		if err != nil {
+			return nil, fmt.Errorf("adopt role %s: %w", brief.Name, err)
+		}
+		out = append(out, item)
+	}
+	return out, nil
+}
+
+// annotated reports whether all ServiceAccounts of a role carry its ARN.
+func annotated(ctx context.Context, role *Role, accounts []policy.ServiceAccount, cluster Cluster) (bool, error) {
+	for _, a := range accounts {
+		arn, err := cluster.RoleOf(ctx, a.Namespace, a.Name)
+		if err != nil || arn != role.ARN {
+			return false, err
+		}
+	}
+	return len(accounts) > 0 && !slices.ContainsFunc(accounts, func(a policy.ServiceAccount) bool { return a.Name == "" }), nil
+}

@@ -1,0 +1,142 @@
+package adopt_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/adopt"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+var update = flag.Bool("update", false, "rewrite the wanted files")
+
+const issuer = "https://oidc.eks.eu-west-1.amazonaws.com/id/ABC"
+
+// cluster holds the objects of a file.
+type cluster []map[string]any
+
+func (c cluster) Objects(_ context.Context, kind schema.GroupVersionResource) ([]map[string]any, error) {
+	var out []map[string]any
+	for _, object := range c {
+		name, _ := object["kind"].(string)
+		if object["apiVersion"] == kind.GroupVersion().String() && strings.EqualFold(name+"s", kind.Resource) || strings.EqualFold(name+"es", kind.Resource) {
+			out = append(out, object)
+		}
+	}
+	return out, nil
+}
+
+func (c cluster) RoleOf(_ context.Context, _, name string) (string, error) {
+	return "arn:aws:iam::123456789012:role/" + name, nil
+}
+
+// account has two roles of which one trusts others too, and one group of each kind.
+type account struct{}
+
+func (account) Groups(context.Context, string) ([]offer.Group, error) {
+	return []offer.Group{
+		{
+			Kind: offer.AutoscalerGroup, Name: "workers", InstanceTypes: []string{"c5.large", "c5.xlarge"}, Max: 10,
+			Zones: []string{"eu-west-1a"}, Taints: []corev1.Taint{{Key: "batch", Effect: corev1.TaintEffectNoSchedule}},
+		},
+		{
+			Kind: offer.ManagedNodeGroup, Name: "general", InstanceTypes: []string{"m5.large"}, CapacityType: "on-demand", Min: 2, Max: 5, Desired: 3,
+			SubnetIDs: []string{"subnet-1", "subnet-2"}, Labels: map[string]string{"team": "a", "kubernetes.io/role": "worker"},
+			AMIFamily: "AL2023", Arch: "amd64", DiskGiB: 50, Role: "arn:aws:iam::123456789012:role/nodes",
+		},
+	}, nil
+}
+
+func (a account) Roles(ctx context.Context) ([]adopt.Role, error) {
+	var out []adopt.Role
+	for _, name := range []string{"reports", "shared", "other"} {
+		role, err := a.Role(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, role)
+	}
+	return out, nil
+}
+
+func (account) Role(_ context.Context, name string) (adopt.Role, error) {
+	host := strings.TrimPrefix(issuer, "https://")
+	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Federated":"arn:aws:iam::123456789012:oidc-provider/` + host +
+		`"},"Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringEquals":{"` + host + `:aud":"sts.amazonaws.com","` + host + `:sub":"system:serviceaccount:reports:writer"}}}]}`
+	role := adopt.Role{Name: name, ARN: "arn:aws:iam::123456789012:role/" + name, Path: "/", MaxSession: 3600, Trust: trust}
+	switch name {
+	case "reports":
+		role.Inline = map[string]string{"write": `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["s3:PutObject"],"Resource":"arn:aws:s3:::reports/${aws:PrincipalTag/team}/*"}]}`}
+		role.Attached, role.Tags, role.MaxSession = []string{"arn:aws:iam::aws:policy/ReadOnlyAccess"}, map[string]string{"team": "a"}, 7200
+	case "shared":
+		role.Trust = strings.Replace(trust, "StringEquals", "StringLike", 1)
+	case "other":
+		role.Trust = strings.ReplaceAll(trust, "ABC", "XYZ")
+	}
+	return role, nil
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestFiles(t *testing.T) {
+	var objects cluster
+	for document := range strings.SplitSeq(string(read(t, "cluster.yaml")), "\n---\n") {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, object)
+	}
+	scope := adopt.Scope{ClusterName: "prod", Region: "eu-west-1", Issuer: issuer}
+	items, err := adopt.Find(t.Context(), scope, objects, account{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := adopt.Files(scope, items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range files {
+		if *update {
+			if err := os.WriteFile(filepath.Join("testdata", "want", name), got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(string(read(t, "want/"+name)), string(got)); diff != "" {
+			t.Errorf("%s (-want +got; go test -update rewrites)\n%s", name, diff)
+		}
+	}
+	if len(files) != 5 {
+		t.Errorf("%d files", len(files))
+	}
+}
+
+func TestWriteOverwritesNothing(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string][]byte{"main.tf": []byte("a"), "other.tf": []byte("b")}
+	if err := adopt.Write(dir, map[string][]byte{"other.tf": []byte("mine")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := adopt.Write(dir, files); err == nil || !strings.Contains(err.Error(), "other.tf is there already") {
+		t.Errorf("error = %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "main.tf")); err == nil {
+		t.Error("main.tf was written")
+	}
+}

@@ -1,0 +1,108 @@
+package adopt
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
+)
+
+const roleResource = "packhorse_irsa_role"
+
+// defaultSession is IAM's longest session in seconds where nothing else is said.
+const defaultSession = 3600
+
+// roleItem writes a role. One that trusts others than ServiceAccounts cannot be
+// imported, since the resource would take their trust away.
+func roleItem(ctx context.Context, role *Role, cluster Cluster) (Item, error) {
+	item := Item{Kind: "IRSA role", Name: role.Name, Resource: roleResource, ImportID: role.Name}
+	arguments := []terraform.Argument{{Name: "name", Value: role.Name}}
+	add := func(name string, value any) {
+		arguments = append(arguments, terraform.Argument{Name: name, Value: value})
+	}
+	if role.Path != "/" {
+		add("path", role.Path)
+	}
+	if role.Description != "" {
+		add("description", role.Description)
+	}
+	trust, err := policy.ParseTrust(role.Trust)
+	if err != nil {
+		item.ImportID = ""
+		item.Notes = append(item.Notes, "it does not trust ServiceAccounts alone: "+err.Error())
+	} else {
+		var accounts []any
+		for _, a := range trust.Accounts {
+			accounts = append(accounts, map[string]any{"namespace": a.Namespace, "name": a.Name})
+		}
+		add("service_accounts", accounts)
+		carries, err := annotated(ctx, role, trust.Accounts, cluster)
+		if err != nil {
+			return Item{}, err
+		}
+		if carries {
+			item.Notes = append(item.Notes, "its ServiceAccounts carry its ARN: set annotate_service_account to have that kept")
+		}
+	}
+	if role.MaxSession != defaultSession && role.MaxSession != 0 {
+		add("max_session_duration", int64(role.MaxSession))
+	}
+	if role.Boundary != "" {
+		add("permissions_boundary", role.Boundary)
+	}
+	addPolicies(role, add)
+	if len(role.Tags) > 0 {
+		add("tags", role.Tags)
+	}
+	item.Configuration = resource(item, arguments)
+	return item, nil
+}
+
+// addPolicies writes the agent's own policies as the preset that they came from.
+func addPolicies(role *Role, add func(string, any)) {
+	own, preset := map[string]any{}, map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(role.Inline)) {
+		document := role.Inline[name]
+		if slices.Contains(policy.Names, name) {
+			preset[name] = document
+			continue
+		}
+		var tree any
+		if json.Unmarshal([]byte(document), &tree) != nil {
+			own[name] = document
+			continue
+		}
+		own[name] = terraform.Encoded(tree)
+	}
+	if len(preset) > 0 {
+		facts := policy.ParseAgent(preset)
+		add("preset", "agent")
+		add("node_roles", roleNames(facts.NodeRoles, role.ARN))
+		if facts.Queue != "" {
+			add("interruption_queue_arn", facts.Queue)
+		}
+	}
+	if len(own) > 0 {
+		add("policies", own)
+	}
+	if len(role.Attached) > 0 {
+		add("policy_arns", role.Attached)
+	}
+}
+
+// roleNames shortens the ARNs of roles of the account that another role is in.
+func roleNames(arns []string, other string) []string {
+	own, _, _ := strings.Cut(other, ":role/")
+	out := make([]string, len(arns))
+	for i, arn := range arns {
+		out[i] = arn
+		if name, ok := strings.CutPrefix(arn, own+":role/"); ok {
+			out[i] = name
+		}
+	}
+	return out
+}

@@ -1,0 +1,24 @@
+import {
+  to = packhorse_irsa_role.reports
+  id = "reports"
+}
+
+resource "packhorse_irsa_role" "reports" {
+  name                 = "reports"
+  service_accounts     = [{ name = "writer", namespace = "reports" }]
+  max_session_duration = 7200
+  policies = {
+    write = jsonencode({
+      Statement = [
+        {
+          Action   = ["s3:PutObject"]
+          Effect   = "Allow"
+          Resource = "arn:aws:s3:::reports/$${aws:PrincipalTag/team}/*"
+        },
+      ]
+      Version = "2012-10-17"
+    })
+  }
+  policy_arns = ["arn:aws:iam::aws:policy/ReadOnlyAccess"]
+  tags        = { team = "a" }
+}

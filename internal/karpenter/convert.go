@@ -1,0 +1,188 @@
+// Package karpenter reads what describes node provisioning to Karpenter:
+// Provisioners and AWSNodeTemplates as they are, NodePools and EC2NodeClasses
+// (v1beta1 and v1) converted into them. Whatever has no counterpart is named.
+package karpenter
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// The kinds of later releases, in any of their versions.
+const (
+	NodePoolKind  = "NodePool"
+	NodeClassKind = "EC2NodeClass"
+)
+
+// Versions that NodePools and EC2NodeClasses are served in, the newest first.
+var Versions = []string{"v1", "v1beta1"}
+
+// Resources of the later kinds, without a version.
+var (
+	NodePools   = schema.GroupResource{Group: api.ProvisionerGroup, Resource: "nodepools"}
+	NodeClasses = schema.GroupResource{Group: api.NodeTemplateGroup, Resource: "ec2nodeclasses"}
+)
+
+// Object is a Provisioner or node profile, as the JSON of its spec.
+type Object struct {
+	Kind string // api.ProvisionerKind or api.NodeTemplateKind
+	Name string
+	Spec map[string]any
+	// Origin is what it was made from, such as "NodePool default (karpenter.sh/v1)";
+	// empty for what is taken as it is.
+	Origin string
+	// Losses are what the origin says and the object does not, each "path: why".
+	Losses []string
+}
+
+// Read converts the YAML or JSON documents of a file. Documents of other kinds
+// are an error.
+func Read(text []byte) ([]Object, error) {
+	var documents []map[string]any
+	decoder := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(string(text)), 4096)
+	for {
+		var document map[string]any
+		err := decoder.Decode(&document)
+		if err != nil {
+			if errors.Is(err, errEnd) {
+				return Convert(documents)
+			}
+			return nil, fmt.Errorf("read document %d: %w", len(documents)+1, err)
+		}
+		if len(document) > 0 {
+			documents = append(documents, document)
+		}
+	}
+}
+
+// Convert converts manifests in their JSON form. Kubelet settings of an
+// EC2NodeClass go to the Provisioners that use it, so that what belongs together
+// is to be converted together.
+func Convert(documents []map[string]any) ([]Object, error) {
+	c := converter{kubelet: map[string]map[string]any{}}
+	// Node classes first, whose kubelet settings the pools take.
+	slices.SortStableFunc(documents, func(a, b map[string]any) int { return rank(a) - rank(b) })
+	for _, document := range documents {
+		if err := c.convert(document); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(c.out, func(a, b Object) int {
+		return strings.Compare(a.Kind+"/"+a.Name, b.Kind+"/"+b.Name)
+	})
+	return c.out, nil
+}
+
+func rank(document map[string]any) int {
+	if document["kind"] == NodeClassKind {
+		return 0
+	}
+	return 1
+}
+
+type converter struct {
+	kubelet map[string]map[string]any // settings by EC2NodeClass
+	out     []Object
+}
+
+func (c *converter) convert(document map[string]any) error {
+	kind, _ := document["kind"].(string)
+	version, _ := document["apiVersion"].(string)
+	metadata, _ := document["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	group, served, _ := strings.Cut(version, "/")
+	object := Object{Name: name, Origin: fmt.Sprintf("%s %s (%s)", kind, name, version)}
+	if name == "" {
+		return fmt.Errorf("a document of kind %q has no metadata.name", kind)
+	}
+	spec := newFields(document["spec"])
+	switch {
+	case kind == api.ProvisionerKind || kind == api.NodeTemplateKind:
+		return c.keep(document, kind, name)
+	case kind == NodePoolKind && group == NodePools.Group && slices.Contains(Versions, served):
+		object.Kind = api.ProvisionerKind
+		object.Spec = c.pool(spec)
+	case kind == NodeClassKind && group == NodeClasses.Group && slices.Contains(Versions, served):
+		object.Kind = api.NodeTemplateKind
+		object.Spec = c.class(spec, name, served)
+	default:
+		return fmt.Errorf("%s %s of %s cannot be converted: the kinds are Provisioner, AWSNodeTemplate, and NodePool and EC2NodeClass of %s",
+			kind, name, version, strings.Join(Versions, " and "))
+	}
+	object.Losses = append(spec.lost(), object.Problems()...)
+	c.out = append(c.out, object)
+	return nil
+}
+
+// keep takes an object of ours as it is; what the API ignores is a loss.
+func (c *converter) keep(document map[string]any, kind, name string) error {
+	raw, err := json.Marshal(document)
+	if err != nil {
+		return fmt.Errorf("encode %s %s: %w", kind, name, err)
+	}
+	object := Object{Kind: kind, Name: name}
+	var typed any
+	if kind == api.ProvisionerKind {
+		var p *api.Provisioner
+		p, object.Losses, err = api.DecodeProvisioner(raw)
+		if err == nil {
+			typed = p.Spec
+		}
+	} else {
+		var t *api.AWSNodeTemplate
+		t, object.Losses, err = api.DecodeNodeTemplate(raw)
+		if err == nil {
+			typed = t.Spec
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", kind, name, err)
+	}
+	// The spec goes through its type, so that ignored fields and nulls are gone.
+	if object.Spec, err = plain(typed); err != nil {
+		return fmt.Errorf("%s %s: %w", kind, name, err)
+	}
+	c.out = append(c.out, object)
+	return nil
+}
+
+// Problems lists what the rules of the API say against the object.
+func (o Object) Problems() []string {
+	version := api.ProvisionerGVK.GroupVersion()
+	if o.Kind == api.NodeTemplateKind {
+		version = api.NodeTemplateGVK.GroupVersion()
+	}
+	raw, err := json.Marshal(map[string]any{
+		"apiVersion": version.String(), "kind": o.Kind, "metadata": map[string]any{"name": o.Name}, "spec": o.Spec,
+	})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var out []string
+	if o.Kind == api.ProvisionerKind {
+		p, _, err := api.DecodeProvisioner(raw)
+		if err != nil {
+			return []string{err.Error()}
+		}
+		for _, e := range api.ValidateProvisioner(p) {
+			out = append(out, e.Error())
+		}
+		return out
+	}
+	t, _, err := api.DecodeNodeTemplate(raw)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, e := range api.ValidateNodeTemplate(t) {
+		out = append(out, e.Error())
+	}
+	return out
+}

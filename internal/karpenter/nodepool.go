@@ -1,0 +1,183 @@
+package karpenter
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// defaultExpiry is the lifetime of nodes where a NodePool does not say: 720 hours
+// (https://karpenter.sh/docs/concepts/nodepools/).
+const defaultExpiry = "720h"
+
+// The consolidation policy under which only empty nodes are removed.
+const whenEmpty = "WhenEmpty"
+
+// labelNodePool is the label of a NodePool's nodes, which only it can have.
+const labelNodePool = "karpenter.sh/nodepool"
+
+// pool converts the spec of a NodePool into that of a Provisioner.
+func (c *converter) pool(spec *fields) map[string]any {
+	out := map[string]any{}
+	template := spec.inner("template")
+	metadata := template.inner("metadata")
+	put(out, "labels", metadata.take("labels"))
+	put(out, "annotations", metadata.take("annotations"))
+	metadata.done()
+
+	nodes := template.inner("spec")
+	put(out, "taints", nodes.take("taints"))
+	put(out, "startupTaints", nodes.take("startupTaints"))
+	put(out, "requirements", undefaulted(requirements(nodes), out["labels"]))
+	put(out, "kubeletConfiguration", nodes.take("kubelet"))
+	class := nodes.inner("nodeClassRef")
+	if name := class.text("name"); name != "" {
+		out["providerRef"] = map[string]any{"name": name}
+		if settings := c.kubelet[name]; out["kubeletConfiguration"] == nil {
+			put(out, "kubeletConfiguration", settings)
+		}
+	}
+	for _, known := range []string{"group", "kind", "apiVersion"} {
+		class.take(known)
+	}
+	class.done()
+
+	disruption := spec.inner("disruption")
+	expiry := firstText(nodes.text("expireAfter"), disruption.text("expireAfter"), defaultExpiry)
+	if ttl, ok, err := seconds(expiry); err != nil {
+		nodes.lose("expireAfter", fmt.Sprintf("%q is no duration", expiry))
+	} else if ok {
+		out["ttlSecondsUntilExpired"] = ttl
+	}
+	ours := disruptionOf(disruption, out)
+	put(ours, "terminationGracePeriod", nodes.take("terminationGracePeriod"))
+	put(out, "disruption", ours)
+	nodes.done()
+	template.done()
+
+	if limits, ok := spec.take("limits").(map[string]any); ok && len(limits) > 0 {
+		out["limits"] = map[string]any{"resources": limits}
+	}
+	put(out, "weight", spec.take("weight"))
+	return out
+}
+
+func firstText(texts ...string) string {
+	return texts[slices.IndexFunc(texts, func(t string) bool { return t != "" })]
+}
+
+// requirements keeps those that a Provisioner can have.
+func requirements(nodes *fields) []any {
+	var out []any
+	for _, r := range nodes.items("requirements") {
+		key := api.NormalizeLabel(r.text("key"))
+		requirement := map[string]any{"key": key, "operator": r.take("operator")}
+		values := r.take("values")
+		if key == api.LabelCapacityType {
+			values = withoutReserved(r, values)
+		}
+		put(requirement, "values", values)
+		if r.take("minValues") != nil {
+			r.lose("minValues", "the number of instance types is not demanded; every machine has several candidates anyway")
+		}
+		r.done()
+		why, restricted := api.RestrictedLabel(key)
+		switch {
+		case key == labelNodePool:
+			r.lose("key", "nodes carry the label "+api.LabelProvisioner+" instead of "+labelNodePool)
+		case restricted:
+			r.lose("key", fmt.Sprintf("the label %s %s", key, why))
+		default:
+			out = append(out, requirement)
+		}
+	}
+	return out
+}
+
+// undefaulted adds what keeps the defaults of a Provisioner away, which a NodePool
+// does not have: it buys any architecture, capacity type and instance category
+// that it does not speak of.
+func undefaulted(said []any, labels any) []any {
+	given, _ := labels.(map[string]any)
+	silent := func(keys ...string) bool {
+		return !slices.ContainsFunc(keys, func(key string) bool {
+			return given[key] != nil || slices.ContainsFunc(said, func(r any) bool { return r.(map[string]any)["key"] == key })
+		})
+	}
+	in := func(key string, values ...any) any {
+		return map[string]any{"key": key, "operator": "In", "values": values}
+	}
+	out := said
+	if silent(api.LabelArch) {
+		out = append(out, in(api.LabelArch, "amd64", "arm64"))
+	}
+	if silent(api.LabelCapacityType) {
+		out = append(out, in(api.LabelCapacityType, api.CapacitySpot, api.CapacityOnDemand))
+	}
+	if silent(api.LabelInstanceType, api.LabelInstanceFamily, api.LabelInstanceCategory, api.LabelInstanceGeneration,
+		api.LabelInstanceSize, api.LabelInstanceCPU, api.LabelInstanceMemory) {
+		out = append(out, map[string]any{"key": api.LabelInstanceCategory, "operator": "Exists"})
+	}
+	return out
+}
+
+// withoutReserved drops the capacity type of capacity reservations.
+func withoutReserved(r *fields, values any) any {
+	list, _ := values.([]any)
+	i := slices.Index(list, any("reserved"))
+	if i < 0 {
+		return values
+	}
+	r.lose("values", "capacity reservations are not bought from")
+	return slices.Delete(slices.Clone(list), i, i+1)
+}
+
+// disruptionOf converts when nodes go. What a Provisioner says at its root is set
+// there.
+func disruptionOf(in *fields, root map[string]any) map[string]any {
+	ours := map[string]any{}
+	policy, after := in.text("consolidationPolicy"), in.text("consolidateAfter")
+	switch ttl, on, err := seconds(firstText(after, "0s")); {
+	case err != nil:
+		in.lose("consolidateAfter", fmt.Sprintf("%q is no duration", after))
+	case !on: // never
+	case policy == whenEmpty:
+		root["ttlSecondsAfterEmpty"] = ttl
+	default:
+		root["consolidation"] = map[string]any{"enabled": true}
+		put(ours, "consolidateAfter", after)
+	}
+	var budgets []any
+	for _, b := range in.items("budgets") {
+		budget := map[string]any{}
+		for _, name := range []string{"nodes", "schedule", "duration"} {
+			put(budget, name, b.take(name))
+		}
+		put(budget, "reasons", reasons(b))
+		b.done()
+		budgets = append(budgets, budget)
+	}
+	put(ours, "budgets", budgets)
+	in.done()
+	return ours
+}
+
+// reasonNames are Karpenter's names for the reasons of a disruption.
+var reasonNames = map[string]string{
+	"Empty": api.ReasonEmptiness, "Drifted": api.ReasonDrift, "Underutilized": api.ReasonConsolidation,
+}
+
+func reasons(budget *fields) []any {
+	list, _ := budget.take("reasons").([]any)
+	var out []any
+	for _, item := range list {
+		name, _ := item.(string)
+		if ours, ok := reasonNames[name]; ok {
+			out = append(out, ours)
+		} else {
+			budget.lose("reasons", fmt.Sprintf("the reason %q is not known", name))
+		}
+	}
+	return out
+}

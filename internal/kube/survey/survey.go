@@ -1,0 +1,75 @@
+// Package survey reads a whole cluster once, for those who look at it from
+// outside and do not stay to watch.
+package survey
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// unfinished selects the pods that take room.
+const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
+
+// Take reads the cluster. Kinds of ours that it does not know are no error.
+func Take(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface) (*cluster.Survey, error) {
+	r := &reader{ctx: ctx, client: client, templates: cluster.NewTemplates(), snapshot: &cluster.Snapshot{}}
+	for _, step := range []func() error{r.pods, r.nodes, r.daemonSets, r.namespaces, r.storage, r.budgets} {
+		if err := step(); err != nil {
+			return nil, fmt.Errorf("survey the cluster: %w", err)
+		}
+	}
+	r.snapshot.Sort()
+	out := &cluster.Survey{Snapshot: r.snapshot}
+	if err := readCustom(ctx, custom, out); err != nil {
+		return nil, fmt.Errorf("survey the cluster: %w", err)
+	}
+	return out, nil
+}
+
+// reader fills a snapshot kind by kind.
+type reader struct {
+	ctx       context.Context
+	client    kubernetes.Interface
+	templates *cluster.Templates
+	snapshot  *cluster.Snapshot
+
+	// daemonPods holds the newest bound pod of each DaemonSet, by the UID of its owner.
+	daemonPods map[string]*corev1.Pod
+}
+
+func (r *reader) pods() error {
+	r.daemonPods = map[string]*corev1.Pod{}
+	options := metav1.ListOptions{FieldSelector: unfinished}
+	return each(r.ctx, options, r.client.CoreV1().Pods(metav1.NamespaceAll).List, func(pod *corev1.Pod) {
+		converted, ok := r.templates.Pod(pod)
+		if !ok {
+			return
+		}
+		r.snapshot.Pods = append(r.snapshot.Pods, converted)
+		if converted.Template.DaemonSet && converted.NodeName != "" {
+			owner := converted.Owner.UID
+			if best := r.daemonPods[owner]; best == nil || pod.CreationTimestamp.After(best.CreationTimestamp.Time) {
+				r.daemonPods[owner] = pod
+			}
+		}
+	})
+}
+
+func (r *reader) nodes() error {
+	csi := map[string]*storagev1.CSINode{}
+	err := each(r.ctx, metav1.ListOptions{}, r.client.StorageV1().CSINodes().List, func(n *storagev1.CSINode) { csi[n.Name] = n })
+	if err != nil {
+		return err
+	}
+	return each(r.ctx, metav1.ListOptions{}, r.client.CoreV1().Nodes().List, func(n *corev1.Node) {
+		r.snapshot.Nodes = append(r.snapshot.Nodes, cluster.FromNode(n, csi[n.Name]))
+	})
+}

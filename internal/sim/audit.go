@@ -1,0 +1,118 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// audit notes what a test cannot see afterwards.
+type audit struct {
+	peak    map[string]amount.List // by Provisioner: the most capacity that its machines had together
+	cut     []string               // pods that an agent ended although they ran and could have been asked to stop
+	usurped []string               // calls of processes that had lost the lease
+}
+
+func newAudit() audit { return audit{peak: map[string]amount.List{}} }
+
+// acted notes a change by a process whose lease another one may have taken.
+func (a *audit) acted(c *client, call string) {
+	reads := []string{"Market", "Instances", "Receive"}
+	if c.lease != nil && c.world.leader != c.lease && !slices.Contains(reads, call) {
+		a.usurped = append(a.usurped, call)
+	}
+}
+
+// bought adds up the machines of a Provisioner that are not on their way out.
+func (a *audit) bought(w *World, provisioner string) {
+	sum := amount.List{}
+	for _, m := range w.machines {
+		if m.Provisioner != provisioner || m.State == offer.StateGone || m.State == offer.StateStopping {
+			continue
+		}
+		if i := slices.IndexFunc(w.options.Types, func(t offer.InstanceType) bool { return t.Name == m.InstanceType }); i >= 0 {
+			sum = sum.Plus(w.options.Types[i].Capacity)
+		}
+	}
+	a.peak[provisioner] = a.peak[provisioner].Max(sum)
+}
+
+// placed notes that a machine serves a workload.
+func (a *audit) placed(w *World, p *corev1.Pod) {
+	if o := metav1.GetControllerOf(p); o != nil && o.Kind == "DaemonSet" {
+		return
+	}
+	for _, m := range w.machines {
+		if m.NodeName == p.Spec.NodeName || m.node == p.Spec.NodeName {
+			m.used = true
+		}
+	}
+}
+
+// terminated notes the pods that run on a machine which an agent gives back.
+func (a *audit) terminated(w *World, m *machine) {
+	if m == nil || !m.up || m.silent || m.State == offer.StateStopping {
+		return
+	}
+	for _, p := range w.pods {
+		if p.Spec.NodeName == m.node {
+			a.cutOff(w, p)
+		}
+	}
+}
+
+// cutOff notes a pod of a workload that an agent ends without asking, if it runs
+// where somebody could have stopped it.
+func (a *audit) cutOff(w *World, p *corev1.Pod) {
+	o := metav1.GetControllerOf(p)
+	if m := w.machineOf(p.Spec.NodeName); m != nil && m.State == offer.StateStopping {
+		return // its machine ends in any case
+	}
+	if p.Status.Phase != corev1.PodRunning || !w.hasKubelet(p.Spec.NodeName) || o == nil || o.Kind == "DaemonSet" {
+		return
+	}
+	a.cut = append(a.cut, fmt.Sprintf("%s on %s", p.Name, p.Spec.NodeName))
+}
+
+// Peak returns the most capacity that the machines of a Provisioner have had
+// together, those on their way out not counted.
+func (w *World) Peak(provisioner string) amount.List {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.audit.peak[provisioner])
+}
+
+// CutOff lists the pods of workloads that an agent ended without asking although
+// they ran and could have been stopped in order.
+func (w *World) CutOff() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.audit.cut)
+}
+
+// Usurped lists the calls with an effect of processes that had lost the lease.
+func (w *World) Usurped() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.audit.usurped)
+}
+
+// Unused lists the machines, gone or not, that came up under the right name and on which no pod of a
+// workload was ever placed, sorted by id.
+func (w *World) Unused() []offer.Instance {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []offer.Instance
+	for _, id := range slices.Sorted(maps.Keys(w.machines)) {
+		if m := w.machines[id]; m.booted && m.node == m.NodeName && !m.used {
+			out = append(out, m.Instance)
+		}
+	}
+	return out
+}

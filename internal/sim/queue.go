@@ -1,0 +1,104 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+const (
+	// interruptionTime is between the notice and the end of a spot machine.
+	interruptionTime = 2 * time.Minute
+	// hiddenTime is how long a received notice is hidden.
+	hiddenTime = 30 * time.Second
+	// receiveTime is how long a process waits for a notice.
+	receiveTime = 20 * time.Second
+)
+
+// Queue is a process's connection to the queue of notices.
+type Queue struct{ *client }
+
+// queued is a notice that was not acknowledged yet.
+type queued struct {
+	offer.Notice
+	hiddenUntil time.Time
+}
+
+// Receive returns the notices that are not hidden, and hides them for a while.
+func (q *Queue) Receive(ctx context.Context) ([]offer.Notice, error) {
+	for end := time.Now().Add(receiveTime); ; {
+		out, err := q.take(ctx)
+		if err != nil || len(out) > 0 || !time.Now().Before(end) {
+			return out, err
+		}
+		timer := time.NewTimer(time.Second)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+func (q *Queue) take(ctx context.Context) ([]offer.Notice, error) {
+	q.world.mu.Lock()
+	waiting := slices.ContainsFunc(q.world.queue, func(n *queued) bool { return !time.Now().Before(n.hiddenUntil) })
+	q.world.mu.Unlock()
+	if !waiting {
+		return nil, ctx.Err()
+	}
+	var out []offer.Notice
+	err := q.do(ctx, "Receive", func(w *World) error {
+		for _, n := range w.queue {
+			if !time.Now().Before(n.hiddenUntil) {
+				n.hiddenUntil = time.Now().Add(hiddenTime)
+				out = append(out, n.Notice)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Acknowledge removes notices.
+func (q *Queue) Acknowledge(ctx context.Context, handles ...string) error {
+	return q.do(ctx, "Acknowledge", func(w *World) error {
+		w.queue = slices.DeleteFunc(w.queue, func(n *queued) bool { return slices.Contains(handles, n.Handle) })
+		return nil
+	})
+}
+
+// Notify puts a notice on the queue, as often as is said.
+func (w *World) Notify(n offer.Notice, copies int) {
+	w.edit(func() { w.notify(n, copies) })
+}
+
+func (w *World) notify(n offer.Notice, copies int) {
+	for range copies {
+		n.Handle = fmt.Sprintf("handle-%d", w.next())
+		w.queue = append(w.queue, &queued{Notice: n})
+	}
+}
+
+// Interrupt takes a spot machine back: the notice comes first, as often as is said,
+// and two minutes later the end.
+func (w *World) Interrupt(id string, notices int) {
+	w.edit(func() {
+		w.notify(offer.Notice{Kind: offer.NoticeSpotInterruption, InstanceIDs: []string{id}, Time: w.now().Time}, notices)
+	})
+	time.AfterFunc(interruptionTime, func() { w.TerminateInstance(id) })
+}
+
+// Notices returns how many notices were not acknowledged.
+func (w *World) Notices() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.queue)
+}
