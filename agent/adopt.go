@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -21,38 +22,79 @@ func (a *Agent) account(ctx context.Context, v *view) {
 	instances, err := a.instances(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
+			a.metrics.cloudErrors.WithLabelValues("Instances").Inc()
 			a.log.Error("could not compare nodes with instances", "error", err)
 		}
 		return
 	}
-	byProviderID := map[string]*cluster.Node{}
-	for i := range v.snapshot.Nodes {
-		n := &v.snapshot.Nodes[i]
-		byProviderID[n.ProviderID] = n
-	}
+	nodes := nodesByProviderID(v)
 	exists := map[string]bool{}
 	var surplus []string
 	open := false
 	for _, i := range instances {
-		exists[i.ProviderID] = true
-		n := byProviderID[i.ProviderID]
-		if n == nil && v.nodes[i.NodeName] != nil && v.nodes[i.NodeName].ProviderID == "" {
-			n = v.nodes[i.NodeName] // its kubelet does not know its provider id
-		}
+		exists[i.ProviderID] = i.State != offer.StateGone
+		own, others := a.nodesOf(v, nodes, i)
 		switch {
 		case i.LaunchID == "": // another program's
-		case n != nil && (n.Deleting || held(n, api.Finalizer)) && !a.assumed.uncreated(n.Name),
-			i.State != offer.StatePending && i.State != offer.StateRunning,
-			a.ledger.wasGivenBack(i.ID):
-		case n == nil && a.tooOld(v, i):
+		case i.State != offer.StatePending && i.State != offer.StateRunning, a.ledger.wasGivenBack(i.ID):
+			a.close(ctx, append(others, own...), i)
+		case len(own) == 0 && a.tooOld(v, i):
 			surplus = append(surplus, i.ID)
-		case !a.adopt(ctx, v, i):
+		case !a.adoptAll(ctx, v, i, own, others):
 			open = true
 		}
 	}
 	a.giveBack(ctx, surplus)
 	a.ledger.settled(a.letGo(ctx, v, exists), open)
 	a.redrain.set()
+}
+
+// strays deletes the nodes that came back after their machines were given back: a
+// kubelet registers until its machine stops. It reports whether there are other
+// nodes that nobody holds and that were not compared with the instances yet.
+func (a *Agent) strays(ctx context.Context, v *view) bool {
+	unknown := false
+	for i := range v.snapshot.Nodes {
+		n := &v.snapshot.Nodes[i]
+		if v.byName[n.Provisioner] == nil || n.Deleting || n.ProviderID == "" || held(n, api.Finalizer) {
+			continue
+		}
+		if id := instanceID(n.ProviderID); a.ledger.wasGivenBack(id) {
+			a.close(ctx, []*cluster.Node{n}, offer.Instance{ID: id, State: offer.StateGone})
+		} else if a.ledger.meet(id) {
+			unknown = true
+		}
+	}
+	return unknown
+}
+
+// nodesByProviderID lists the nodes of each instance; more than one where a
+// kubelet has registered under another name than was expected.
+func nodesByProviderID(v *view) map[string][]*cluster.Node {
+	out := map[string][]*cluster.Node{}
+	for i := range v.snapshot.Nodes {
+		n := &v.snapshot.Nodes[i]
+		out[n.ProviderID] = append(out[n.ProviderID], n)
+	}
+	return out
+}
+
+// nodesOf returns the node of an instance, if there is one, and those that its
+// kubelet has registered under other names.
+func (a *Agent) nodesOf(v *view, nodes map[string][]*cluster.Node, i offer.Instance) (own, others []*cluster.Node) {
+	if n := v.nodes[i.NodeName]; n != nil && n.ProviderID == "" {
+		own = append(own, n) // its kubelet does not know its provider id
+	}
+	for _, n := range nodes[i.ProviderID] {
+		switch {
+		case a.assumed.uncreated(n.Name):
+		case n.Name == i.NodeName:
+			own = append(own, n)
+		default:
+			others = append(others, n)
+		}
+	}
+	return own, others
 }
 
 func (a *Agent) instances(ctx context.Context) ([]offer.Instance, error) {
@@ -66,6 +108,26 @@ func (a *Agent) instances(ctx context.Context) ([]offer.Instance, error) {
 func (a *Agent) tooOld(v *view, i offer.Instance) bool {
 	p := v.byName[i.Provisioner]
 	return p == nil || p.raw.DeletionTimestamp != nil || v.now.Sub(i.LaunchedAt) >= a.options.StartupTimeout
+}
+
+// adoptAll gives an instance its Node object, and takes over what its kubelet has
+// registered under other names, so that this goes with the machine. It reports
+// whether that was possible.
+func (a *Agent) adoptAll(ctx context.Context, v *view, i offer.Instance, own, others []*cluster.Node) bool {
+	settled := func(n *cluster.Node) bool { return n.Deleting || held(n, api.Finalizer) }
+	done := true
+	if !slices.ContainsFunc(own, settled) {
+		done = a.adopt(ctx, v, i)
+	}
+	for _, n := range others {
+		if settled(n) {
+			continue
+		}
+		misnamed := i
+		misnamed.NodeName = n.Name
+		done = a.adopt(ctx, v, misnamed) && done
+	}
+	return done
 }
 
 // adopt creates, or takes over, the Node object of an instance.
@@ -86,6 +148,19 @@ func (a *Agent) adopt(ctx context.Context, v *view, i offer.Instance) bool {
 	return true
 }
 
+// close deletes the nodes of an instance that is on its way out or gone: those
+// that were let go and came back, because a kubelet registers until its machine
+// stops, and those that somebody else ends.
+func (a *Agent) close(ctx context.Context, nodes []*cluster.Node, i offer.Instance) {
+	for _, n := range nodes {
+		if n.Deleting || !a.deleteNode(ctx, n.Name) {
+			continue
+		}
+		a.log.Info("removed a node whose instance is going", "node", n.Name, "instance", i.ID, "state", string(i.State))
+		a.cluster.Event(nodeRef(n.Name), corev1.EventTypeWarning, eventInstanceGone, "the instance is being shut down")
+	}
+}
+
 // giveBack terminates instances that will never be nodes.
 func (a *Agent) giveBack(ctx context.Context, ids []string) {
 	if len(ids) == 0 {
@@ -99,6 +174,7 @@ func (a *Agent) giveBack(ctx context.Context, ids []string) {
 		a.log.Info("terminated an instance without a node", "instance", id)
 	}
 	if err != nil && ctx.Err() == nil {
+		a.metrics.cloudErrors.WithLabelValues("Terminate").Inc()
 		a.log.Error("left instances without nodes for later", "instances", ids, "error", err)
 	}
 }

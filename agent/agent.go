@@ -21,6 +21,17 @@ type Options struct {
 	BatchMax time.Duration
 	// StartupTimeout is how long a machine may take to come up: 15 min.
 	StartupTimeout time.Duration
+	// UnhealthyAfter is how long a node that has been up may be not ready before it is
+	// replaced: 10 min; negative means for ever.
+	UnhealthyAfter time.Duration
+	// MinLifetime is how long a node in use stays at least before it is replaced for
+	// drift: 5 min; negative means not at all.
+	MinLifetime time.Duration
+	// EvictOwnerless lets nodes go voluntarily although pods without a controller run
+	// there.
+	EvictOwnerless bool
+	// Notices is where the cloud tells what happens to machines; nil for nowhere.
+	Notices Notices
 	// Interval is the longest time between two turns, and between two comparisons
 	// of the nodes with the cloud's instances: 1 min.
 	Interval time.Duration
@@ -28,6 +39,9 @@ type Options struct {
 	NodeCost offer.Price
 	// PackingBudget bounds the effort spent on improving a plan.
 	PackingBudget time.Duration
+	// Decide makes the plans: decide.Decide. Whoever wants to see what is decided,
+	// or to keep it from being carried out, puts a function of their own around it.
+	Decide func(decide.Input) decide.Plan
 }
 
 func (o Options) withDefaults() Options {
@@ -38,8 +52,14 @@ func (o Options) withDefaults() Options {
 	}
 	fill(&o.BatchIdle, 100*time.Millisecond)
 	fill(&o.BatchMax, 10*time.Second)
-	fill(&o.StartupTimeout, 15*time.Minute)
+	usual := decide.DefaultSettings()
+	fill(&o.StartupTimeout, usual.StartupTimeout)
+	fill(&o.UnhealthyAfter, usual.UnhealthyAfter)
+	fill(&o.MinLifetime, usual.MinLifetime)
 	fill(&o.Interval, time.Minute)
+	if o.Decide == nil {
+		o.Decide = decide.Decide
+	}
 	return o
 }
 
@@ -62,24 +82,27 @@ type Agent struct {
 
 	assumed *assumptions
 	ledger  *ledger
+	avoided *avoided
 	history history
 	drains  drains
 }
 
 // New returns an agent that is not running yet.
 func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
+	options = options.withDefaults()
 	return &Agent{
 		cluster: c,
 		cloud:   cloud,
-		options: options.withDefaults(),
+		options: options,
 		log:     log,
 		metrics: newMetrics(),
-		plan:    decide.Decide,
+		plan:    options.Decide,
 		replan:  newSignal(),
 		redrain: newSignal(),
 		binding: make(chan struct{}, bindsAtOnce),
 		assumed: newAssumptions(),
 		ledger:  newLedger(),
+		avoided: newAvoided(),
 		history: newHistory(),
 		drains:  newDrains(),
 	}
@@ -100,6 +123,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	g.Go(func() error { return a.loop(ctx) })
 	g.Go(func() error { return a.drainLoop(ctx) })
 	g.Go(func() error { return a.sweepLoop(ctx) })
+	if a.options.Notices != nil {
+		g.Go(func() error { return a.noticeLoop(ctx) })
+	}
 	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("run the agent: %w", err)
 	}
@@ -133,6 +159,7 @@ func (a *Agent) sweep(ctx context.Context) {
 	call, cancel := context.WithTimeout(ctx, cloudTimeout)
 	defer cancel()
 	if err := a.cloud.Sweep(call); err != nil && ctx.Err() == nil {
+		a.metrics.cloudErrors.WithLabelValues("Sweep").Inc()
 		a.log.Warn("left unused cloud resources for later", "error", err)
 	}
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -87,7 +88,7 @@ func (a *running) kill() {
 	a.end()
 }
 
-// until waits for a condition and returns how long it took.
+// until waits for a condition and returns how long it took, to a thousandth.
 func (r *rig) until(what string, condition func() bool) time.Duration {
 	r.Helper()
 	began := time.Now()
@@ -95,7 +96,7 @@ func (r *rig) until(what string, condition func() bool) time.Duration {
 		if time.Since(began) > time.Hour {
 			r.Fatalf("waited an hour for: %s\n%s", what, r.describe())
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(max(10*time.Millisecond, time.Since(began)/1000))
 	}
 	return time.Since(began)
 }
@@ -103,7 +104,7 @@ func (r *rig) until(what string, condition func() bool) time.Duration {
 // never fails if the condition comes true within the time.
 func (r *rig) never(d time.Duration, what string, condition func() bool) {
 	r.Helper()
-	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(max(100*time.Millisecond, d/10_000)) {
 		if condition() {
 			r.Fatalf("should not happen: %s\n%s", what, r.describe())
 		}
@@ -113,10 +114,14 @@ func (r *rig) never(d time.Duration, what string, condition func() bool) {
 func (r *rig) describe() string {
 	var b strings.Builder
 	for _, n := range r.Nodes() {
-		b.WriteString("node " + n.Name + " " + n.Labels[api.LabelInstanceType] + " " + strings.Join(n.Finalizers, ",") + "\n")
+		fmt.Fprintf(&b, "node %s %s %s %v initialized=%s deleting=%v %v\n", n.Name, n.Spec.ProviderID, n.Labels[api.LabelInstanceType],
+			n.Finalizers, n.Labels[api.LabelInitialized], n.DeletionTimestamp != nil, n.Annotations)
+	}
+	for _, m := range r.Machines() {
+		fmt.Fprintf(&b, "machine %s %s %s\n", m.ID, m.NodeName, m.State)
 	}
 	for _, p := range r.Pods() {
-		b.WriteString("pod " + p.Name + " on " + p.Spec.NodeName + " " + string(p.Status.Phase) + "\n")
+		fmt.Fprintf(&b, "pod %s on %s %s deleting=%v\n", p.Name, p.Spec.NodeName, p.Status.Phase, p.DeletionTimestamp != nil)
 	}
 	return b.String()
 }

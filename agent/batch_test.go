@@ -16,7 +16,7 @@ import (
 )
 
 // The window closes when no pod has come for the idle time.
-func TestBatchWindow(t *testing.T) {
+func TestBatchWindow(t *testing.T) { // ELIG-014, ELIG-016
 	cases := map[string]struct {
 		pods     int
 		every    time.Duration
@@ -184,7 +184,7 @@ func TestLaunchOutcomeUnknown(t *testing.T) {
 }
 
 // Nothing is bought before the caches are filled and the instances were listed.
-func TestNothingBeforeAccounting(t *testing.T) {
+func TestNothingBeforeAccounting(t *testing.T) { // LIFE-026
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.Apply(testProvisioner("default"))
 		var blind atomic.Bool

@@ -2,12 +2,9 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -48,7 +45,7 @@ func (r *rig) killAt(call string, when sim.When, n int) *doomed {
 
 // An agent that dies at any step of a birth leaves no machine behind, and the next
 // one serves the pods with the machine that is there.
-func TestCrashDuringBirth(t *testing.T) {
+func TestCrashDuringBirth(t *testing.T) { // LIFE-001
 	cases := map[string]struct {
 		call string
 		when sim.When
@@ -101,7 +98,7 @@ func TestAdoptionOfRegisteredNode(t *testing.T) {
 }
 
 // An instance without a Node object that is too old to come up is given back.
-func TestOldInstanceWithoutNode(t *testing.T) {
+func TestOldInstanceWithoutNode(t *testing.T) { // LIFE-018
 	inBubble(t, sim.Options{BootTime: 24 * time.Hour}, func(r *rig) {
 		r.Apply(testProvisioner("default"))
 		first := r.killAt("Launch", sim.After, 1)
@@ -156,72 +153,4 @@ func TestOneLeader(t *testing.T) {
 		<-done
 		<-done
 	})
-}
-
-// Whatever an agent is doing when it dies, the world comes right in the end: no
-// machine without a node, no pod waiting that could run, no limit exceeded, and
-// nothing left when all is deleted.
-func TestRandomCrashes(t *testing.T) {
-	calls := []string{
-		"Launch", "CreateNode", "Bind", "PatchNode", "DeleteNode", "Evict", "DeletePod",
-		"Terminate", "Instances", "SetProvisionerFinalizer", "UpdateProvisionerStatus", "Market",
-	}
-	rapid.Check(t, func(rt *rapid.T) {
-		type crash struct {
-			call  string
-			when  sim.When
-			nth   int
-			pause time.Duration
-		}
-		crashes := make([]crash, rapid.IntRange(1, 4).Draw(rt, "crashes"))
-		for i := range crashes {
-			crashes[i] = crash{
-				call:  rapid.SampledFrom(calls).Draw(rt, "call"),
-				when:  rapid.SampledFrom([]sim.When{sim.Before, sim.After}).Draw(rt, "when"),
-				nth:   rapid.IntRange(1, 4).Draw(rt, "nth"),
-				pause: time.Duration(rapid.IntRange(1, 120).Draw(rt, "pause")) * time.Second,
-			}
-		}
-		sizes := rapid.SliceOfN(rapid.IntRange(0, 12), 2, 4).Draw(rt, "sizes")
-		problem := ""
-		inBubble(t, sim.Options{}, func(r *rig) {
-			r.Apply(testProvisioner("default", emptyAfter(20), expireAfter(900), limitCPU("32")))
-			r.Deploy(sim.Workload{Name: "web", Spec: sim.Requests("700m", "700Mi")})
-			for i, c := range crashes {
-				a := r.killAt(c.call, c.when, c.nth)
-				for end := time.Now().Add(2 * time.Minute); !a.dead() && time.Now().Before(end) && problem == ""; {
-					r.Scale("web", sizes[i%len(sizes)])
-					time.Sleep(5 * time.Second)
-					problem = r.overLimit(32)
-				}
-				a.kill()
-				time.Sleep(c.pause)
-			}
-			r.start(Options{}, nil)
-			want := sizes[len(sizes)-1]
-			r.Scale("web", want)
-			settles := func(what string, condition func() bool) {
-				for end := time.Now().Add(time.Hour); problem == "" && !condition(); time.Sleep(100 * time.Millisecond) {
-					problem = r.overLimit(32)
-					if problem == "" && time.Now().After(end) {
-						problem = what + " does not come true\n" + r.describe()
-					}
-				}
-			}
-			settles("the workload runs", r.allRun("web", want))
-			settles("machines and nodes agree", func() bool { return len(r.Machines()) == len(r.ours()) && r.allUp() })
-			r.DeleteProvisioner("default")
-			settles("everything is gone", func() bool { return r.nothingLeft() && r.Provisioner("default") == nil })
-		})
-		if problem != "" {
-			rt.Fatal(problem)
-		}
-	})
-}
-
-func (r *rig) overLimit(cores int64) string {
-	if got := r.cores(); got > cores {
-		return fmt.Sprintf("%d cores were bought, the limit is %d\n%s", got, cores, r.describe())
-	}
-	return ""
 }

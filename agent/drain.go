@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 type drains struct {
 	mu      sync.Mutex
 	began   map[string]time.Time // by node
+	emptied map[string]time.Time // by node: all pods that are waited for are gone
 	retries map[string]retry     // by UID of the pod
 }
 
@@ -29,7 +31,7 @@ type retry struct {
 }
 
 func newDrains() drains {
-	return drains{began: map[string]time.Time{}, retries: map[string]retry{}}
+	return drains{began: map[string]time.Time{}, emptied: map[string]time.Time{}, retries: map[string]retry{}}
 }
 
 const (
@@ -37,6 +39,8 @@ const (
 	// kubeletPatience is how long a drain waits for a kubelet that is not ready to
 	// stop pods that were told to go.
 	kubeletPatience = 5 * time.Minute
+	// detachPatience is how long a drained node's volumes are waited for.
+	detachPatience = 2 * time.Minute
 	// excludeFromBalancers keeps load balancers from sending new connections.
 	excludeFromBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"
 )
@@ -68,6 +72,8 @@ func (a *Agent) drainLoop(ctx context.Context) error {
 // drainPass takes each node that is being deleted one step further, and returns
 // how many of them are left.
 func (a *Agent) drainPass(ctx context.Context) int {
+	began := time.Now()
+	defer func() { a.metrics.drainPassSeconds.Observe(time.Since(began).Seconds()) }()
 	s := a.assumed.apply(a.cluster.Snapshot())
 	pods := podsOn(s)
 	var leaving, empty []*cluster.Node
@@ -91,7 +97,25 @@ func (a *Agent) drainPass(ctx context.Context) int {
 		})
 	}
 	_ = g.Wait() // each step deals with its own errors and is taken again
-	return len(leaving) - a.finish(ctx, empty, pods)
+	return len(leaving) - a.finish(ctx, a.withoutCompany(ctx, s, empty))
+}
+
+// withoutCompany leaves out the drained nodes whose machine has another Node
+// object, under the name that its kubelet chose, until that is drained too.
+func (a *Agent) withoutCompany(ctx context.Context, s *cluster.Snapshot, drained []*cluster.Node) []*cluster.Node {
+	occupied := map[string]bool{}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		same := func(d *cluster.Node) bool { return d.ProviderID == n.ProviderID }
+		if n.ProviderID == "" || slices.Contains(drained, n) || !slices.ContainsFunc(drained, same) {
+			continue
+		}
+		occupied[n.ProviderID] = true
+		if !n.Deleting {
+			a.deleteNode(ctx, n.Name)
+		}
+	}
+	return slices.DeleteFunc(drained, func(n *cluster.Node) bool { return occupied[n.ProviderID] })
 }
 
 // drain takes one node a step further and reports whether its machine may be
@@ -101,7 +125,9 @@ func (a *Agent) drain(ctx context.Context, n *cluster.Node, pods []*cluster.Pod)
 		return false
 	}
 	if !hasKubelet(n) || a.ledger.instanceGone(n.Name) {
-		return true // nothing runs there that could be stopped in order
+		// Nothing runs there that could be stopped in order: the pods are ended so
+		// that their controllers can replace them.
+		return a.deletePods(ctx, pods, 0)
 	}
 	silent := !n.Ready && a.drains.since(n.Name) >= kubeletPatience
 	evictable := slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool {
@@ -116,7 +142,18 @@ func (a *Agent) drain(ctx context.Context, n *cluster.Node, pods []*cluster.Pod)
 		next = evictable
 	}
 	a.evictAll(ctx, n, next)
-	return len(next) == 0
+	return len(next) == 0 && a.detached(n, pods)
+}
+
+// detached reports whether the volumes of the pods that have left are detached, so
+// that their successors can have them at once, or were waited for long enough.
+// Pods that stay until the machine goes keep theirs.
+func (a *Agent) detached(n *cluster.Node, left []*cluster.Pod) bool {
+	kept := 0
+	for _, p := range left {
+		kept += len(p.Template.Claims)
+	}
+	return n.AttachedVolumes <= kept || a.drains.emptySince(n.Name) >= detachPatience
 }
 
 // closeNode keeps new pods and connections away.
@@ -161,11 +198,11 @@ func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
 }
 
 // graceOver reports whether the Provisioner's terminationGracePeriod has passed
-// since this agent began to drain the node.
+// since the node's deletion was asked for, whichever agent leads.
 func (a *Agent) graceOver(n *cluster.Node) bool {
 	for _, p := range a.cluster.Provisioners() {
 		if p.Name == n.Provisioner && p.Spec.Disruption != nil && p.Spec.Disruption.TerminationGracePeriod != nil {
-			return a.drains.since(n.Name) >= p.Spec.Disruption.TerminationGracePeriod.Duration
+			return !n.DeletedAt.IsZero() && time.Since(n.DeletedAt) >= p.Spec.Disruption.TerminationGracePeriod.Duration
 		}
 	}
 	return false
@@ -184,6 +221,7 @@ func (d *drains) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
 		began[n.Name] = t
 	}
 	d.began = began
+	maps.DeleteFunc(d.emptied, func(node string, _ time.Time) bool { return began[node].IsZero() })
 	retries := make(map[string]retry, len(d.retries))
 	for i := range s.Pods {
 		if r, ok := d.retries[s.Pods[i].UID]; ok {
@@ -191,6 +229,17 @@ func (d *drains) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
 		}
 	}
 	d.retries = retries
+}
+
+// emptySince returns for how long a node has had nothing to evict, from the first
+// call on.
+func (d *drains) emptySince(node string) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.emptied[node].IsZero() {
+		d.emptied[node] = time.Now()
+	}
+	return time.Since(d.emptied[node])
 }
 
 func (d *drains) since(node string) time.Duration {

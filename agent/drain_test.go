@@ -36,7 +36,7 @@ func (r *rig) stray(name, node string, edits ...func(*corev1.Pod)) {
 }
 
 // A deleted node is closed, drained, given back, and only then gone.
-func TestDrain(t *testing.T) {
+func TestDrain(t *testing.T) { // TERM-004, TERM-006, TERM-011
 	inBubble(t, sim.Options{StopTime: 10 * time.Second}, func(r *rig) {
 		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("500m", "500Mi")})
 		old, machine := r.ours()[0].Name, r.Machines()[0].ID
@@ -72,7 +72,7 @@ func TestDrain(t *testing.T) {
 }
 
 // A disruption budget is waited for, by name, and does not hold up other pods.
-func TestDrainWaitsForBudget(t *testing.T) {
+func TestDrainWaitsForBudget(t *testing.T) { // TERM-008, TERM-018
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("300m", "300Mi")})
 		r.Deploy(sim.Workload{Name: "other", Replicas: 1, Spec: sim.Requests("100m", "100Mi")})
@@ -97,7 +97,7 @@ func (r *rig) onNode(workload, node string) int {
 }
 
 // Ordinary pods go first, critical ones when these are gone.
-func TestDrainCriticalLast(t *testing.T) {
+func TestDrainCriticalLast(t *testing.T) { // TERM-009
 	inBubble(t, sim.Options{StopTime: 10 * time.Second}, func(r *rig) {
 		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
 		old := r.ours()[0].Name
@@ -122,7 +122,7 @@ func TestDrainCriticalLast(t *testing.T) {
 }
 
 // Pods that are not waited for: a drain that finds only these is over at once.
-func TestDrainDoesNotWait(t *testing.T) {
+func TestDrainDoesNotWait(t *testing.T) { // TERM-007, TERM-010
 	cases := map[string]func(*corev1.Pod){
 		"static":   func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} },
 		"finished": func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded },
@@ -152,7 +152,7 @@ func TestDrainDoesNotWait(t *testing.T) {
 }
 
 // A node whose instance is gone does not wait for pods that nobody can stop.
-func TestDrainWithoutInstance(t *testing.T) {
+func TestDrainWithoutInstance(t *testing.T) { // TERM-012
 	inBubble(t, sim.Options{StopTime: time.Hour}, func(r *rig) {
 		r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
 		time.Sleep(2 * time.Minute)
@@ -181,6 +181,29 @@ func TestTerminationGracePeriod(t *testing.T) {
 		}
 		r.until("the workload runs", r.allRun("web", 1))
 	})
+}
+
+// Volumes are detached before the machine goes, or waited for a while.
+func TestDrainWaitsForVolumes(t *testing.T) {
+	for name, c := range map[string]struct {
+		detachAfter, want time.Duration
+	}{
+		"detached in time": {detachAfter: 30 * time.Second, want: 30 * time.Second},
+		"never detached":   {detachAfter: time.Hour, want: detachPatience + 2*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+				old := r.ours()[0].Name
+				r.Attach(old, "kubernetes.io/csi/ebs.csi.aws.com^vol-1")
+				r.DeleteNode(old)
+				time.AfterFunc(c.detachAfter, func() { r.Attach(old) })
+				if took := r.until("the node is gone", r.gone(old)); took < c.want || took > c.want+3*time.Second {
+					t.Errorf("the drain took %s, want %s", took, c.want)
+				}
+			})
+		})
+	}
 }
 
 // Deleting a Provisioner drains its nodes; it goes when they have.

@@ -25,6 +25,7 @@ const (
 	eventDraining        = "Draining"        // node: its pods are being evicted
 	eventEvictionBlocked = "EvictionBlocked" // node and pod: a disruption budget forbids an eviction
 	eventTerminated      = "Terminated"      // node: its machine was given back
+	eventInterrupted     = "Interrupted"     // node: its machine will be taken back
 	eventInstanceGone    = "InstanceGone"    // node: its machine does not exist any more
 	eventLaunchFailed    = "LaunchFailed"    // Provisioner: a cloud refused
 )

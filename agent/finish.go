@@ -14,7 +14,7 @@ import (
 
 // finish gives the machines of drained nodes back and, once the cloud confirms
 // that they are going, lets the Node objects go. It returns how many went.
-func (a *Agent) finish(ctx context.Context, drained []*cluster.Node, pods map[string][]*cluster.Pod) int {
+func (a *Agent) finish(ctx context.Context, drained []*cluster.Node) int {
 	gone := a.terminate(ctx, drained)
 	results := make([]bool, len(drained))
 	var g errgroup.Group
@@ -24,7 +24,7 @@ func (a *Agent) finish(ctx context.Context, drained []*cluster.Node, pods map[st
 			continue
 		}
 		g.Go(func() error {
-			results[i] = a.letNodeGo(ctx, n, pods[n.Name])
+			results[i] = a.letNodeGo(ctx, n)
 			return nil
 		})
 	}
@@ -55,6 +55,7 @@ func (a *Agent) terminate(ctx context.Context, drained []*cluster.Node) map[stri
 	defer cancel()
 	confirmed, err := a.cloud.Terminate(call, ids)
 	if err != nil && ctx.Err() == nil {
+		a.metrics.cloudErrors.WithLabelValues("Terminate").Inc()
 		a.log.Error("left instances for later", "instances", ids, "error", err)
 	}
 	for _, id := range confirmed {
@@ -64,14 +65,8 @@ func (a *Agent) terminate(ctx context.Context, drained []*cluster.Node) map[stri
 	return gone
 }
 
-// letNodeGo removes the finalizer. Pods that no kubelet will ever stop are deleted
-// first, so that their controllers can replace them.
-func (a *Agent) letNodeGo(ctx context.Context, n *cluster.Node, pods []*cluster.Pod) bool {
-	if !hasKubelet(n) || a.ledger.instanceGone(n.Name) {
-		if !a.deletePods(ctx, pods, 0) {
-			return false
-		}
-	}
+// letNodeGo removes the finalizer.
+func (a *Agent) letNodeGo(ctx context.Context, n *cluster.Node) bool {
 	if !a.patchNode(ctx, n.Name, cluster.NodeChange{RemoveFinalizer: api.Finalizer}) {
 		return false
 	}

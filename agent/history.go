@@ -1,15 +1,10 @@
 package agent
 
 import (
-	"fmt"
-	"maps"
-	"slices"
 	"time"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // history is what the planning loop remembers between turns. Losing it at a
@@ -18,10 +13,10 @@ import (
 type history struct {
 	firstSeen map[string]time.Time      // by UID: a pod was first seen waiting for a node
 	told      map[string]said           // by UID: the last event about a pod
-	planned   map[string]decide.Binding // by UID: where a waiting pod was placed
+	planned   map[string]decide.Binding // by UID: where a waiting or moving pod was placed
 	kept      map[string]string         // by node: why it stays although it has a reason to go
 	pauses    map[string]pause          // by Provisioner
-	avoided   map[offering]avoidance
+	learnt    map[string]bool           // by node: what its kubelet reported was passed on
 }
 
 type said struct {
@@ -35,28 +30,30 @@ type pause struct {
 	message  string
 }
 
-type offering struct{ instanceType, zone, capacityType string }
-
-type avoidance struct {
-	until  time.Time
-	reason string
-}
-
 func newHistory() history {
 	return history{
 		firstSeen: map[string]time.Time{},
 		told:      map[string]said{},
 		planned:   map[string]decide.Binding{},
 		pauses:    map[string]pause{},
-		avoided:   map[offering]avoidance{},
+		learnt:    map[string]bool{},
 	}
 }
 
-// prune forgets pods that do not wait any more.
-func (h *history) prune(s *cluster.Snapshot) {
+// prune forgets pods that do not wait any more, neither for a node nor for their
+// start, and nodes that are gone. It returns since when the pods have waited that
+// run now.
+func (h *history) prune(s *cluster.Snapshot) (started []time.Time) {
 	waiting := map[string]bool{}
-	for _, p := range pending(s) {
-		waiting[p.UID] = true
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		since, known := h.firstSeen[p.UID]
+		switch {
+		case p.State == cluster.PodPending, known && p.State == cluster.PodBound && !p.Running:
+			waiting[p.UID] = true
+		case known && p.Running:
+			started = append(started, since)
+		}
 	}
 	for uid := range h.firstSeen {
 		if !waiting[uid] {
@@ -64,31 +61,42 @@ func (h *history) prune(s *cluster.Snapshot) {
 			delete(h.told, uid)
 		}
 	}
-	maps.DeleteFunc(h.planned, func(uid string, _ decide.Binding) bool { return !waiting[uid] })
+	exists := make(map[string]bool, len(s.Nodes))
+	for i := range s.Nodes {
+		exists[s.Nodes[i].Name] = true
+	}
+	for name := range h.learnt {
+		if !exists[name] {
+			delete(h.learnt, name)
+		}
+	}
+	return started
 }
 
-// place notes where a plan put the pods that still wait, so that the next plan
-// leaves them there.
+// place notes where a plan put the pods that wait or will have to move, so that
+// the next plan leaves them there.
 func (h *history) place(plan *decide.Plan, bought *launched) {
 	clear(h.planned)
 	for _, b := range plan.Bindings {
-		if b.From == "" {
-			h.planned[b.Pod.UID] = b
-		}
+		h.planned[b.Pod.UID] = b
 	}
 	for _, d := range bought.nodes {
 		for _, pod := range d.machine.Pods {
 			h.planned[pod.UID] = decide.Binding{Pod: pod, Node: d.instance.NodeName}
 		}
+		for _, m := range d.machine.Moving {
+			h.planned[m.Pod.UID] = decide.Binding{Pod: m.Pod, Node: d.instance.NodeName, From: m.From}
+		}
 	}
 }
 
-// placements returns the noted places of the pods that still wait, in the order
-// of the snapshot.
+// placements returns the noted places of the pods that still wait, or still run
+// where they have to leave, in the order of the snapshot.
 func (h *history) placements(s *cluster.Snapshot) []decide.Binding {
 	var out []decide.Binding
-	for _, p := range pending(s) {
-		if b, ok := h.planned[p.UID]; ok {
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if b, ok := h.planned[p.UID]; ok && (p.State == cluster.PodPending || p.State == cluster.PodBound && p.NodeName == b.From) {
 			out = append(out, b)
 		}
 	}
@@ -128,41 +136,4 @@ func (h *history) paused(provisioner string) (time.Time, string) {
 		return time.Time{}, ""
 	}
 	return p.until, p.message
-}
-
-// avoidDuds keeps the offerings of machines that did not come up in time from
-// being bought again for a while.
-func (h *history) avoidDuds(v *view, startup time.Duration) {
-	for i := range v.snapshot.Nodes {
-		n := &v.snapshot.Nodes[i]
-		if n.Provisioner == "" || n.Ready || n.Initialized || n.Deleting || v.now.Sub(n.Created) < startup {
-			continue
-		}
-		dud := offering{n.Labels[api.LabelInstanceType], n.Labels[api.LabelZone], n.Labels[api.LabelCapacityType]}
-		h.avoided[dud] = avoidance{until: v.now.Add(avoidTime), reason: "machine of node " + n.Name + " did not come up"}
-	}
-}
-
-// withoutAvoided marks avoided offerings as unavailable, in a copy.
-func (h *history) withoutAvoided(types []offer.InstanceType) []offer.InstanceType {
-	for o, why := range h.avoided {
-		if !time.Now().Before(why.until) {
-			delete(h.avoided, o)
-		}
-	}
-	if len(h.avoided) == 0 {
-		return types
-	}
-	types = slices.Clone(types)
-	for i := range types {
-		types[i].Offerings = slices.Clone(types[i].Offerings)
-		for j := range types[i].Offerings {
-			o := &types[i].Offerings[j]
-			why, ok := h.avoided[offering{types[i].Name, o.Zone, o.CapacityType}]
-			if ok && o.Unavailable == "" {
-				o.Unavailable = fmt.Sprintf("%s, avoided until %s", why.reason, why.until.UTC().Format(time.TimeOnly))
-			}
-		}
-	}
-	return types
 }

@@ -54,7 +54,7 @@ func (a *Agent) releaseOrHold(ctx context.Context, p *provisioner, hasNodes bool
 func (a *Agent) hasInstances(ctx context.Context, provisioner string) bool {
 	instances, err := a.instances(ctx)
 	return err != nil || slices.ContainsFunc(instances, func(i offer.Instance) bool {
-		return i.Provisioner == provisioner && i.State != offer.StateStopping
+		return i.Provisioner == provisioner && i.State != offer.StateStopping && i.State != offer.StateGone
 	})
 }
 

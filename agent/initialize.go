@@ -24,7 +24,7 @@ var passingTaints = []string{
 func (a *Agent) markInitialized(ctx context.Context, v *view) {
 	for i := range v.snapshot.Nodes {
 		n := &v.snapshot.Nodes[i]
-		if n.Provisioner == "" || n.Initialized || n.Deleting {
+		if n.Provisioner == "" || n.Initialized || n.Deleting || !held(n, api.Finalizer) {
 			continue
 		}
 		if !isUp(n, v.byName[n.Provisioner]) {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
 // reportLaunches tells what came of the orders.
@@ -23,6 +24,7 @@ func (a *Agent) reportLaunches(ctx context.Context, fresh *verifier, all []*orde
 			out.short = true // the Provisioner is being deleted
 		case ctx.Err() == nil:
 			out.short = true
+			a.metrics.cloudErrors.WithLabelValues("Launch").Inc()
 			a.history.fail(o.Provisioner, o.err.Error())
 			a.log.Error("launched nothing", "provisioner", o.Provisioner, "launch_id", o.LaunchID, "error", o.err)
 			a.cluster.Event(provisionerRef(o.by.raw), corev1.EventTypeWarning, eventLaunchFailed, o.err.Error())
@@ -36,7 +38,7 @@ func (a *Agent) reportLaunches(ctx context.Context, fresh *verifier, all []*orde
 func (a *Agent) reportLaunch(fresh *verifier, d delivered) {
 	i := d.instance
 	a.ledger.scale(d.order.Provisioner)
-	a.metrics.launches.WithLabelValues(d.order.Provisioner, i.InstanceType, i.Zone, i.CapacityType).Inc()
+	a.metrics.launches.WithLabelValues(d.order.Provisioner, launchReason(d.machine), i.InstanceType, i.Zone, i.CapacityType).Inc()
 	a.log.Info("launched a node", "node", i.NodeName, "provisioner", d.order.Provisioner, "instance", i.ID,
 		"instance_type", i.InstanceType, "zone", i.Zone, "capacity_type", i.CapacityType,
 		"hourly_dollars", d.price.Dollars(), "launch_id", d.order.LaunchID, "pods", len(d.machine.Pods))
@@ -48,6 +50,14 @@ func (a *Agent) reportLaunch(fresh *verifier, d delivered) {
 				i.NodeName, i.CapacityType, i.InstanceType, i.Zone))
 		}
 	}
+}
+
+// launchReason is what a machine was launched for.
+func launchReason(m *decide.Machine) string {
+	if len(m.Pods) == 0 {
+		return "replacement"
+	}
+	return "pods"
 }
 
 // reportRefusals tells which offerings a cloud would not sell.

@@ -15,10 +15,11 @@ type ledger struct {
 	terminated map[string]time.Time // instances that the agent gave back
 	missing    map[string]bool      // nodes whose instance is gone
 	scaled     map[string]time.Time // by Provisioner: a node came or went
+	met        map[string]bool      // instances whose kubelet registered by itself
 }
 
 func newLedger() *ledger {
-	return &ledger{terminated: map[string]time.Time{}, missing: map[string]bool{}, scaled: map[string]time.Time{}}
+	return &ledger{terminated: map[string]time.Time{}, missing: map[string]bool{}, scaled: map[string]time.Time{}, met: map[string]bool{}}
 }
 
 // unsettled asks for a comparison before anything more is bought.
@@ -69,6 +70,15 @@ func (l *ledger) wasGivenBack(id string) bool {
 	defer l.mu.Unlock()
 	_, ok := l.terminated[id]
 	return ok
+}
+
+// meet reports whether an instance is new to the agent, once.
+func (l *ledger) meet(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known := l.met[id]
+	l.met[id] = true
+	return !known
 }
 
 // instanceGone reports whether the last comparison found no instance behind the node.

@@ -107,7 +107,7 @@ func TestExpiryReplacesFirst(t *testing.T) {
 }
 
 // An expired node whose replacement cannot be bought stays.
-func TestExpiryKeepsWithoutReplacement(t *testing.T) {
+func TestExpiryKeepsWithoutReplacement(t *testing.T) { // DEPROV-032
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.served(testProvisioner("default", expireAfter(300)), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
 		for _, it := range sim.Catalogue() {

@@ -10,78 +10,110 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // Metrics are what an agent exports, in a registry of its own.
 type Metrics struct {
 	registry *prometheus.Registry
+	listed   []metric
 
-	turns        prometheus.Counter
-	rounds       prometheus.Counter
-	turnSeconds  prometheus.Histogram
-	pending      prometheus.Gauge
-	unplaced     prometheus.Gauge
-	nodes        *prometheus.GaugeVec
-	price        *prometheus.GaugeVec
-	launches     *prometheus.CounterVec
-	refusals     *prometheus.CounterVec
-	untilLaunch  prometheus.Histogram
-	untilBinding prometheus.Histogram
-	drainSeconds *prometheus.HistogramVec
-	terminations *prometheus.CounterVec
-	blocked      *prometheus.CounterVec
+	turns            prometheus.Counter
+	rounds           prometheus.Counter
+	turnSeconds      prometheus.Histogram
+	drainPassSeconds prometheus.Histogram
+	pending          prometheus.Gauge
+	unplaced         prometheus.Gauge
+	nodes            *prometheus.GaugeVec
+	price            *prometheus.GaugeVec
+	unavailable      *prometheus.GaugeVec
+	launches         *prometheus.CounterVec
+	refusals         *prometheus.CounterVec
+	cloudErrors      *prometheus.CounterVec
+	untilLaunch      prometheus.Histogram
+	untilBinding     prometheus.Histogram
+	untilRunning     prometheus.Histogram
+	drainSeconds     *prometheus.HistogramVec
+	terminations     *prometheus.CounterVec
+	blocked          *prometheus.CounterVec
+	notices          *prometheus.CounterVec
+	disruptions      *prometheus.CounterVec
+	shortfalls       *prometheus.CounterVec
+	learntMemory     *prometheus.GaugeVec
 }
 
-// overheadBuckets resolve the agent's own share, from 5 ms to about 80 s.
-var overheadBuckets = prometheus.ExponentialBuckets(0.005, 2, 15)
+var (
+	// overheadBuckets resolve the agent's own share, from 5 ms to about 80 s.
+	overheadBuckets = prometheus.ExponentialBuckets(0.005, 2, 15)
+	// lifeBuckets resolve what takes machines and pods their time, from 0.5 s to
+	// about an hour.
+	lifeBuckets = prometheus.ExponentialBuckets(0.5, 2, 14)
+)
 
 func newMetrics() *Metrics {
-	m := &Metrics{
-		registry:     prometheus.NewRegistry(),
-		turns:        counter("turns_total", "Turns of the planning loop."),
-		rounds:       counter("plans_total", "Plans made; more than turns where a cloud refused offerings."),
-		turnSeconds:  histogram("turn_duration_seconds", "Duration of a turn.", overheadBuckets),
-		pending:      gauge("pods_pending", "Pods that wait for a node."),
-		unplaced:     gauge("pods_unplaced", "Pods for which no node can be bought."),
-		nodes:        gauges("nodes", "Nodes by state.", "provisioner", "state"),
-		price:        gauges("hourly_price_dollars", "Price of the nodes per hour.", "provisioner"),
-		launches:     counters("launches_total", "Machines launched.", "provisioner", "instance_type", "zone", "capacity_type"),
-		refusals:     counters("refusals_total", "Offerings that the cloud refused.", "provisioner", "reason"),
-		untilLaunch:  histogram("unschedulable_to_launch_seconds", "Time from an order's first unschedulable pod to the launch call.", overheadBuckets),
-		untilBinding: histogram("unschedulable_to_binding_seconds", "Time from a pod being seen unschedulable to its binding.", overheadBuckets),
-		drainSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: namespace, Name: "drain_duration_seconds", Help: "Time from a node's deletion to its machine being given back.",
-			Buckets: prometheus.ExponentialBuckets(0.5, 2, 14),
-		}, []string{"provisioner"}),
-		terminations: counters("terminations_total", "Nodes whose machine was given back.", "provisioner"),
-		blocked:      counters("evictions_blocked_total", "Evictions that a disruption budget forbade.", "provisioner"),
-	}
-	m.registry.MustRegister(m.turns, m.rounds, m.turnSeconds, m.pending, m.unplaced, m.nodes, m.price, m.launches, m.refusals,
-		m.untilLaunch, m.untilBinding, m.drainSeconds, m.terminations, m.blocked,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	m.turns = m.counters("turns_total", "Turns of the planning loop.").WithLabelValues()
+	m.rounds = m.counters("plans_total", "Plans made; more than turns where a cloud refused offerings.").WithLabelValues()
+	m.turnSeconds = m.histogram("turn_duration_seconds", "Duration of a turn of the planning loop.", overheadBuckets)
+	m.drainPassSeconds = m.histogram("drain_pass_duration_seconds", "Duration of a pass of the draining loop.", overheadBuckets)
+	m.pending = m.gauges("pods_pending", "Pods that wait for a node.").WithLabelValues()
+	m.unplaced = m.gauges("pods_unplaced", "Pods for which no node can be bought.").WithLabelValues()
+	m.untilLaunch = m.histogram("unschedulable_to_launch_seconds", "Time from an order's first unschedulable pod to the launch call.", overheadBuckets)
+	m.untilBinding = m.histogram("unschedulable_to_binding_seconds", "Time from a pod being seen unschedulable to its binding by the agent.", overheadBuckets)
+	m.untilRunning = m.histogram("unschedulable_to_running_seconds", "Time from a pod being seen unschedulable to its being seen running.", lifeBuckets)
+	m.nodes = m.gauges("nodes", "Nodes by state: starting, ready, unready or draining.", "provisioner", "state")
+	m.price = m.gauges("hourly_price_dollars", "Price of the nodes per hour.", "provisioner")
+	m.unavailable = m.gauges("offerings_unavailable", "Offerings that are not bought for now: without capacity, or avoided after a failure.", "provisioner")
+	m.launches = m.counters("launches_total", "Machines launched, for pods that wait (pods) or in the place of nodes that go (replacement).", "provisioner", "reason", "instance_type", "zone", "capacity_type")
+	m.refusals = m.counters("refusals_total", "Offerings that the cloud refused, by class of error.", "provisioner", "reason")
+	m.cloudErrors = m.counters("cloud_errors_total", "Calls to the cloud that failed, after all retries.", "call")
+	m.disruptions = m.counters("disruptions_total", "Nodes that began to be taken away, by reason.", "provisioner", "reason")
+	m.drainSeconds = m.histograms("drain_duration_seconds", "Time from a node's deletion to its machine being given back.", lifeBuckets, "provisioner")
+	m.terminations = m.counters("terminations_total", "Nodes whose machine was given back.", "provisioner")
+	m.blocked = m.counters("evictions_blocked_total", "Evictions that a disruption budget forbade.", "provisioner")
+	m.notices = m.counters("notices_total", "Notices from the cloud, by what they are about.", "kind")
+	m.shortfalls = m.counters("allocatable_shortfalls_total", "Nodes that came up with less than was predicted.", "instance_type", "resource")
+	m.learntMemory = m.gauges("learnt_memory_bytes", "Memory capacity that nodes have shown, in the place of an estimate.", "instance_type", "image")
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 const namespace = "packhorse"
 
-func counter(name, help string) prometheus.Counter {
-	return prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help})
+// metric is what the documentation says of one.
+type metric struct {
+	name, kind, help string
+	labels           []string
 }
 
-func counters(name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+func (m *Metrics) register(c prometheus.Collector, doc metric) {
+	doc.name = namespace + "_" + doc.name
+	m.listed = append(m.listed, doc)
+	m.registry.MustRegister(c)
 }
 
-func gauge(name, help string) prometheus.Gauge {
-	return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help})
+func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+	m.register(v, metric{name, "counter", help, labels})
+	return v
 }
 
-func gauges(name, help string, labels ...string) *prometheus.GaugeVec {
-	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
+func (m *Metrics) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
+	m.register(v, metric{name, "gauge", help, labels})
+	return v
 }
 
-func histogram(name, help string, buckets []float64) prometheus.Histogram {
-	return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets})
+func (m *Metrics) histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
+	m.register(v, metric{name, "histogram", help, labels})
+	return v
+}
+
+func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets})
+	m.register(h, metric{name, "histogram", help, nil})
+	return h
 }
 
 // Handler serves the metrics.
@@ -110,6 +142,10 @@ func (m *Metrics) state(v *view, plan *decide.Plan) {
 	m.unplaced.Set(float64(len(waiting(plan))))
 	m.nodes.Reset()
 	m.price.Reset()
+	m.unavailable.Reset()
+	for _, p := range v.provisioners {
+		m.unavailable.WithLabelValues(p.raw.Name).Set(float64(p.unavailable()))
+	}
 	for i := range v.snapshot.Nodes {
 		n := &v.snapshot.Nodes[i]
 		if n.Provisioner == "" {
@@ -117,6 +153,14 @@ func (m *Metrics) state(v *view, plan *decide.Plan) {
 		}
 		m.nodes.WithLabelValues(n.Provisioner, nodeState(n)).Inc()
 		m.price.WithLabelValues(n.Provisioner).Add(priceOf(n.Annotations).Dollars())
+	}
+}
+
+// learnt exports what nodes have shown.
+func (m *Metrics) learnt(all []offer.Learnt) {
+	m.learntMemory.Reset()
+	for _, l := range all {
+		m.learntMemory.WithLabelValues(l.InstanceType, l.ImageID).Set(float64(l.Memory))
 	}
 }
 

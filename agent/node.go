@@ -2,6 +2,7 @@ package agent
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,6 +74,15 @@ func bareNode(p *provisioner, i offer.Instance) *corev1.Node {
 	}
 	if t := p.instanceType(i.InstanceType); t != nil {
 		describeType(node, t, i)
+	}
+	if i.ImageID != "" {
+		node.Labels[api.LabelInstanceAMIID] = i.ImageID
+	}
+	if i.SubnetID != "" {
+		node.Annotations[api.AnnotationSubnet] = i.SubnetID
+	}
+	if len(i.SecurityGroupIDs) > 0 {
+		node.Annotations[api.AnnotationSecurityGroups] = strings.Join(slices.Sorted(slices.Values(i.SecurityGroupIDs)), ",")
 	}
 	node.Labels[api.LabelInstanceType] = i.InstanceType
 	node.Labels[api.LabelZone] = i.Zone

@@ -27,7 +27,7 @@ func (a *Agent) observe(ctx context.Context) *view {
 		nodes:    map[string]*cluster.Node{},
 		byName:   map[string]*provisioner{},
 	}
-	a.history.avoidDuds(v, a.options.StartupTimeout)
+	a.avoided.duds(v, a.options.StartupTimeout)
 	v.provisioners = a.provisioners(ctx)
 	for i := range v.snapshot.Nodes {
 		v.nodes[v.snapshot.Nodes[i].Name] = &v.snapshot.Nodes[i]
@@ -47,16 +47,14 @@ func (a *Agent) input(v *view) decide.Input {
 		Settings: decide.Settings{
 			NodeCost:       a.options.NodeCost,
 			StartupTimeout: a.options.StartupTimeout,
+			UnhealthyAfter: a.options.UnhealthyAfter,
+			MinLifetime:    a.options.MinLifetime,
+			EvictOwnerless: a.options.EvictOwnerless,
 			PackingBudget:  a.options.PackingBudget,
 		},
 	}
 	for _, p := range v.provisioners {
-		in.Provisioners = append(in.Provisioners, decide.Provisioner{
-			Spec:        p.spec,
-			ProfileHash: p.market.ProfileHash,
-			Types:       p.market.Types,
-			Blocked:     p.blocked,
-		})
+		in.Provisioners = append(in.Provisioners, decide.NewProvisioner(p.spec, p.market, p.blocked))
 	}
 	return in
 }

@@ -83,7 +83,8 @@ type Machines interface {
 	// Launch is idempotent in the order's launch id. Offerings that were refused
 	// are unavailable in later Markets.
 	Launch(ctx context.Context, order offer.Order) (offer.Delivery, error)
-	// Instances returns everything of this cluster that is not gone.
+	// Instances returns everything of this cluster, and may for a while return what
+	// is gone.
 	Instances(ctx context.Context) ([]offer.Instance, error)
 	// Terminate returns the ids that are now going or were gone already.
 	Terminate(ctx context.Context, ids []string) (gone []string, err error)
@@ -91,6 +92,23 @@ type Machines interface {
 	Sweep(ctx context.Context) error
 	// Forget removes what was made for a Provisioner's machines, now that it has none.
 	Forget(ctx context.Context, provisioner string) error
+}
+
+// Learner corrects what Market estimates.
+type Learner interface {
+	// Learn takes over what a node has shown. It is cheap to repeat.
+	Learn(o offer.Observed)
+	// Learnt returns the figures that stand in the place of estimates, sorted.
+	Learnt() []offer.Learnt
+}
+
+// Notices is where a cloud tells unasked what happens to machines.
+type Notices interface {
+	// Receive waits for notices, and returns none if none came for a while. Those
+	// that are not acknowledged come again, and any may come twice.
+	Receive(ctx context.Context) ([]offer.Notice, error)
+	// Acknowledge ends notices by their handles.
+	Acknowledge(ctx context.Context, handles ...string) error
 }
 
 // Cluster is everything that the agent asks of a cluster.
@@ -106,4 +124,5 @@ type Cluster interface {
 type Cloud interface {
 	Market
 	Machines
+	Learner
 }

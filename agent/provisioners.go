@@ -56,7 +56,7 @@ func (a *Agent) provisioners(ctx context.Context) []*provisioner {
 	a.readMarkets(ctx, out)
 	for _, p := range out {
 		raw := p.raw
-		p.market.Types = a.history.withoutAvoided(p.market.Types)
+		p.market.Types = a.avoided.apply(p.market.Types)
 		if until, message := a.history.paused(raw.Name); p.blocked == "" && message != "" {
 			p.block(reasonLaunch, fmt.Sprintf("%s; tried again at %s", message, until.UTC().Format(time.TimeOnly)))
 		}
@@ -136,6 +136,7 @@ func (a *Agent) readMarket(ctx context.Context, p *provisioner) {
 	defer cancel()
 	m, err := a.cloud.Market(ctx, p.spec, p.profile)
 	if err != nil {
+		a.metrics.cloudErrors.WithLabelValues("Market").Inc()
 		p.block(reasonMarket, err.Error())
 		a.log.Warn("read no market", "provisioner", p.raw.Name, "error", err)
 		return
@@ -147,6 +148,19 @@ func (a *Agent) readMarket(ctx context.Context, p *provisioner) {
 	case len(m.Types) == 0:
 		p.block(reasonNoTypes, "no instance type meets its requirements")
 	}
+}
+
+// unavailable counts the offerings that are not bought for now.
+func (p *provisioner) unavailable() int {
+	n := 0
+	for i := range p.market.Types {
+		for j := range p.market.Types[i].Offerings {
+			if p.market.Types[i].Offerings[j].Unavailable != "" {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // instanceType returns the type of that name as this Provisioner would buy it.

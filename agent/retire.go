@@ -2,7 +2,7 @@ package agent
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +57,7 @@ func (a *Agent) removeNow(ctx context.Context, n *cluster.Node, r *decide.Remova
 	if !a.deleteNode(ctx, n.Name) {
 		return
 	}
+	a.metrics.disruptions.WithLabelValues(n.Provisioner, retire.Reason(r.Reason).Name()).Inc()
 	a.log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", string(r.Reason), "message", r.Message)
 	reason, eventType := eventDisrupting, corev1.EventTypeNormal
 	if r.Reason == decide.NeverUp {
@@ -68,7 +69,7 @@ func (a *Agent) removeNow(ctx context.Context, n *cluster.Node, r *decide.Remova
 // disrupt marks a node as going. Nothing happens unless all of its replacements
 // were bought.
 func (a *Agent) disrupt(ctx context.Context, n *cluster.Node, r *decide.Removal, bought *launched) {
-	var replacements []string
+	replacements := slices.Clone(r.Starting)
 	for _, machine := range r.Replacements {
 		name, ok := bought.node(machine)
 		if !ok {
@@ -79,7 +80,7 @@ func (a *Agent) disrupt(ctx context.Context, n *cluster.Node, r *decide.Removal,
 	}
 	change := cluster.NodeChange{
 		SetAnnotations: map[string]string{
-			api.AnnotationDisruption: disruptionReason(r.Reason),
+			api.AnnotationDisruption: retire.Reason(r.Reason).Name(),
 			api.AnnotationReplacedBy: strings.Join(replacements, ","),
 		},
 		AddTaints: []corev1.Taint{disruptionTaint},
@@ -87,66 +88,38 @@ func (a *Agent) disrupt(ctx context.Context, n *cluster.Node, r *decide.Removal,
 	if !a.patchNode(ctx, n.Name, change) {
 		return
 	}
+	a.metrics.disruptions.WithLabelValues(n.Provisioner, retire.Reason(r.Reason).Name()).Inc()
 	a.log.Info("marked a node for removal", "node", n.Name, "provisioner", n.Provisioner, "reason", string(r.Reason),
 		"replaced_by", replacements)
 	a.cluster.Event(nodeRef(n.Name), corev1.EventTypeNormal, eventDisrupting, r.Message)
 }
 
-// disruptionReason is the reason as annotations and budgets spell it.
-func disruptionReason(r decide.RemovalReason) string {
-	switch r {
-	case decide.Empty:
-		return api.ReasonEmptiness
-	case decide.Expired:
-		return api.ReasonExpiry
-	case decide.Drifted:
-		return api.ReasonDrift
-	}
-	return string(r)
-}
-
-// release deletes the marked nodes whose replacements are up, and keeps those
-// that lost a replacement or, where they go for being empty, got work. The mark
+// release acts on the nodes that were marked as going: it deletes those whose pods
+// have places that are up, and keeps those that should stay after all. The mark
 // must be in the caches, so that pods that were bound before it are seen too.
-func (a *Agent) release(ctx context.Context, v *view) {
+func (a *Agent) release(ctx context.Context, v *view, plan *decide.Plan) {
+	if len(plan.Chosen) == 0 {
+		return
+	}
+	fresh := a.verify(v)
 	raw := a.cluster.Snapshot()
-	pods := podsOn(raw)
-	for i := range raw.Nodes {
+	for _, c := range plan.Chosen {
+		i := slices.IndexFunc(raw.Nodes, func(n cluster.Node) bool { return n.Name == c.Node })
+		if i < 0 || raw.Nodes[i].Deleting || raw.Nodes[i].Annotations[api.AnnotationDisruption] == "" {
+			continue
+		}
 		n := &raw.Nodes[i]
-		reason := n.Annotations[api.AnnotationDisruption]
-		if _, ours := n.Annotations[api.AnnotationReplacedBy]; !ours {
-			continue // other programs use the same annotation for their own ends
-		}
-		if reason == "" || n.Provisioner == "" || n.Deleting || v.nodes[n.Name] == nil || v.nodes[n.Name].Deleting {
-			continue
-		}
-		lost, waiting := v.replacements(n)
 		switch {
-		case lost != "":
-			a.keep(ctx, n, fmt.Sprintf("its replacement %s is gone", lost))
-		case reason == api.ReasonEmptiness && hasWork(pods[n.Name]):
-			a.keep(ctx, n, "it has work again")
-		case waiting:
+		case c.Verdict == decide.Stay:
+			a.keep(ctx, n, c.Why)
+		case c.Verdict == decide.Wait:
+			a.log.Debug("waited with a removal", "node", n.Name, "reason", c.Why)
+		case !fresh.node(n.Name) || !fresh.samePods(n.Name):
+			a.replan.set()
 		case a.deleteNode(ctx, n.Name):
-			a.log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", reason)
+			a.log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", n.Annotations[api.AnnotationDisruption])
 		}
 	}
-}
-
-// replacements returns the first replacement of a leaving node that is gone or
-// going, and whether some are not up yet.
-func (v *view) replacements(n *cluster.Node) (lost string, waiting bool) {
-	for name := range strings.SplitSeq(n.Annotations[api.AnnotationReplacedBy], ",") {
-		if name == "" {
-			continue
-		}
-		r := v.nodes[name]
-		if r == nil || r.Deleting {
-			return name, false
-		}
-		waiting = waiting || !r.Initialized
-	}
-	return "", waiting
 }
 
 // keep takes back a removal that has not begun.
@@ -173,4 +146,15 @@ func (c *verifier) podsOn(node string) []*cluster.Pod {
 		}
 	}
 	return out
+}
+
+// samePods reports whether the same pods are bound to a node as when the plan was
+// made.
+func (c *verifier) samePods(node string) bool {
+	for uid, p := range c.pods {
+		if was := c.planned[uid]; p.NodeName == node && (was == nil || was.NodeName != node) {
+			return false
+		}
+	}
+	return true
 }

@@ -34,6 +34,9 @@ func (a *Agent) nextTurn(began time.Time, v *view) time.Time {
 		if !n.Initialized {
 			at(n.Created.Add(a.options.StartupTimeout))
 		}
+		if !n.UnreadySince.IsZero() {
+			at(n.UnreadySince.Add(a.options.UnhealthyAfter))
+		}
 		if p := v.byName[n.Provisioner]; p != nil {
 			at(expiry(n, p))
 			at(emptyLongEnough(n, p))

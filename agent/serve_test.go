@@ -23,7 +23,7 @@ func get(h http.Handler, path string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-func TestMetrics(t *testing.T) {
+func TestMetrics(t *testing.T) { // TERM-021
 	inBubble(t, sim.Options{}, func(r *rig) {
 		a := r.served(testProvisioner("default", emptyAfter(10)), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
 		time.Sleep(time.Second)
@@ -33,11 +33,12 @@ func TestMetrics(t *testing.T) {
 		time.Sleep(time.Second)
 		_, down := get(a.MetricsHandler(), "/metrics")
 		for _, want := range []string{
-			`packhorse_launches_total{capacity_type="on-demand",instance_type="c5.large",provisioner="default",zone="sim-1a"} 1`,
+			`packhorse_launches_total{capacity_type="on-demand",instance_type="c5.large",provisioner="default",reason="pods",zone="sim-1a"} 1`,
 			`packhorse_nodes{provisioner="default",state="ready"} 1`,
 			`packhorse_hourly_price_dollars{provisioner="default"} 0.085`,
 			`packhorse_unschedulable_to_launch_seconds_count 1`,
 			`packhorse_unschedulable_to_binding_seconds_count 2`,
+			`packhorse_unschedulable_to_running_seconds_count 2`,
 			`packhorse_pods_pending 0`,
 		} {
 			if !strings.Contains(up, want+"\n") {

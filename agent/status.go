@@ -30,13 +30,28 @@ func (a *Agent) reportStatus(ctx context.Context, v *view) {
 		err := a.cluster.UpdateProvisionerStatus(call, p.raw.Name, a.provisionerStatus(v, p))
 		if err == nil && p.template != "" && !told[p.template] && p.reason != reasonMarket {
 			told[p.template] = true
-			err = a.cluster.UpdateNodeTemplateStatus(call, p.template, p.market.Status)
+			err = a.cluster.UpdateNodeTemplateStatus(call, p.template, p.profileStatus())
 		}
 		cancel()
 		if err != nil && ctx.Err() == nil {
 			a.log.Warn("left a status unwritten", "provisioner", p.raw.Name, "error", err)
 		}
 	}
+}
+
+// profileStatus is what became of the node profile's selectors, and whether nodes
+// can be built from it.
+func (p *provisioner) profileStatus() api.AWSNodeTemplateStatus {
+	status := p.market.Status
+	c := metav1.Condition{Type: conditionReady, Status: metav1.ConditionTrue, Reason: reasonReady, Message: "nodes can be built from it"}
+	switch {
+	case p.reason == reasonValidation:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonValidation, p.blocked
+	case p.market.Blocked != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, p.market.BlockedReason, p.market.Blocked
+	}
+	status.Conditions = append(slices.Clone(status.Conditions), c)
+	return status
 }
 
 func (a *Agent) provisionerStatus(v *view, p *provisioner) api.ProvisionerStatus {

@@ -58,7 +58,7 @@ func TestReadyCondition(t *testing.T) {
 }
 
 // The status counts what there is, and says when that changed.
-func TestStatusCounts(t *testing.T) {
+func TestStatusCounts(t *testing.T) { // LIFE-023
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.served(testProvisioner("default", emptyAfter(10)), sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("1500m", "1Gi")})
 		status := func() api.ProvisionerStatus { return r.Provisioner("default").Status }
@@ -97,7 +97,7 @@ func TestConsolidationIsNotPromised(t *testing.T) {
 	})
 }
 
-func TestNodeTemplateStatus(t *testing.T) {
+func TestNodeTemplateStatus(t *testing.T) { // LAUNCH-007
 	inBubble(t, sim.Options{}, func(r *rig) {
 		profile := &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: "standard"}}
 		profile.Spec.SubnetSelector = map[string]string{"team": "a"}
@@ -106,6 +106,9 @@ func TestNodeTemplateStatus(t *testing.T) {
 		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "standard"} }))
 		r.start(Options{}, nil)
 		r.until("the profile says what it found", func() bool { return len(r.NodeTemplate("standard").Status.Subnets) == len(sim.Zones) })
+		if !meta.IsStatusConditionTrue(r.NodeTemplate("standard").Status.Conditions, conditionReady) {
+			t.Errorf("conditions %v, want it ready", r.NodeTemplate("standard").Status.Conditions)
+		}
 	})
 }
 
@@ -126,7 +129,7 @@ func TestUnreadableProvisioner(t *testing.T) {
 }
 
 // Startup taints and missing device plugins keep a node from being initialized.
-func TestInitialization(t *testing.T) {
+func TestInitialization(t *testing.T) { // LIFE-005, LIFE-006, LIFE-009
 	agent := corev1.Taint{Key: "example.com/agent", Effect: corev1.TaintEffectNoExecute}
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.StartupTaints = []corev1.Taint{agent} }))

@@ -15,19 +15,21 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	a.retry.Store(false)
 	v := a.observe(ctx)
 	a.history.arrivals(v.snapshot, began)
-	if a.ledger.due(a.options.Interval) {
+	if a.strays(ctx, v) || a.ledger.due(a.options.Interval) {
 		a.account(ctx, v)
 		v = a.observe(ctx)
 	}
 	a.markInitialized(ctx, v)
-	a.release(ctx, v)
+	a.learn(v)
 	sum, plan := a.provision(ctx, v)
 	a.explain(plan)
 	a.explainKept(plan)
 	v = a.observe(ctx)
 	a.releaseProvisioners(ctx, v)
 	a.reportStatus(ctx, v)
-	a.history.prune(v.snapshot)
+	for _, since := range a.history.prune(v.snapshot) {
+		a.metrics.waited(a.metrics.untilRunning, since)
+	}
 	a.metrics.state(v, plan)
 	a.metrics.turns.Inc()
 	a.metrics.turnSeconds.Observe(time.Since(began).Seconds())
@@ -64,6 +66,7 @@ func (a *Agent) provision(ctx context.Context, v *view) (summary, *decide.Plan) 
 		sum.removals += len(plan.Removals)
 		a.mark(ctx, &plan)
 		a.remove(ctx, v, &plan, bought)
+		a.release(ctx, v, &plan)
 		sum.unplaced = len(waiting(&plan))
 		if !bought.short || ctx.Err() != nil {
 			return sum, &plan

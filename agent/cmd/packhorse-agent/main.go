@@ -42,7 +42,7 @@ profiles (karpenter.k8s.aws/v1alpha1 AWSNodeTemplate).`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(runCommand(), simulateCommand(), validateCommand(), manifestsCommand(), versionCommand())
+	root.AddCommand(runCommand(), importCommand(), simulateCommand(), catalogueCommand(), validateCommand(), manifestsCommand(), versionCommand())
 	return root
 }
 

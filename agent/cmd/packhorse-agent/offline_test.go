@@ -73,7 +73,7 @@ func TestSimulateJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Pods != 4 || r.Placed != 3 || len(r.Unplaced) != 1 || r.Unplaced[0].Pod != "default/huge" || !strings.Contains(r.Unplaced[0].Reason, "cpu") {
+	if r.Pods != 4 || r.Placed != 3 || len(r.Unplaced) != 1 || r.Unplaced[0].Pod != "default/huge" || !strings.Contains(r.Unplaced[0].Reason, "500 CPU") {
 		t.Errorf("%d of %d placed; %+v", r.Placed, r.Pods, r.Unplaced)
 	}
 	// Three pods of 900m need an m5.large (1930m) and a half: one m5.xlarge costs
@@ -105,8 +105,8 @@ func TestSimulateForms(t *testing.T) {
 	for form, wants := range map[string][]string{
 		"text":     {"3 of 4 pods placed", "m5.xlarge"},
 		"markdown": {"3 of 4 pods placed", "| m5.xlarge |"},
-		"svg":      {"<svg ", "1 × m5.xlarge, $0.1920 each", "default/web: 3 of 0.9 CPU, 1 GiB", "default/huge: "},
-		"html":     {"<!doctype html>", "1 × m5.xlarge", "default/web: 3 of 0.9 CPU, 1 GiB", "default/huge"},
+		"svg":      {"<svg ", "m5.xlarge, $0.1920<", "default/web: 3 of 0.9 CPU, 1 GiB", "default/huge: "},
+		"html":     {"<!doctype html>", "m5.xlarge, $0.1920<", "default/web: 3 of 0.9 CPU, 1 GiB", "default/huge"},
 	} {
 		t.Run(form, func(t *testing.T) {
 			out, err := execute(t, simulateCommand(), "--region", "us-east-1", "-o", form, "-f", provisioner, web)
@@ -164,5 +164,13 @@ func TestValidate(t *testing.T) {
 	// Syntax errors come first, then findings in the order of the file.
 	if diff := cmp.Diff([]string{":10", ":7", ":8"}, places); diff != "" {
 		t.Errorf("-want +got\n%s\n%s", diff, out)
+	}
+}
+
+func TestImportNeedsToKnowWhatAndWhere(t *testing.T) {
+	root := rootCommand()
+	root.SetArgs([]string{"import", "--cluster-name", "prod"})
+	if err := root.ExecuteContext(t.Context()); err == nil || err.Error() != "--out and --cluster-name are required" {
+		t.Errorf("error = %v", err)
 	}
 }

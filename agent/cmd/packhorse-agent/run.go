@@ -27,10 +27,10 @@ type settings struct {
 	kubeconfig, context           string
 	namespace, leaseName          string
 	leaderElect                   bool
-	region                        string
+	region, queue                 string
 	cloud                         aws.Options
 	agent                         agent.Options
-	nodeCost                      float64
+	nodeCost, memoryOverhead      float64
 	schedulers                    []string
 	metricsAddress, healthAddress string
 	logLevel, logFormat           string
@@ -75,14 +75,21 @@ func (s *settings) flags(cmd *cobra.Command) {
 	f.DurationVar(&s.agent.BatchIdle, "batch-idle", 100*time.Millisecond, "how long no further pod may come up before a batch is planned")
 	f.DurationVar(&s.agent.BatchMax, "batch-max", 10*time.Second, "how long a batch waits at most while more pods keep coming up")
 	f.DurationVar(&s.agent.StartupTimeout, "startup-timeout", 15*time.Minute, "how long a machine may take to come up before it is replaced")
+	f.DurationVar(&s.agent.UnhealthyAfter, "unhealthy-after", 10*time.Minute, "how long a node may be not ready before it is replaced; -1s for ever")
+	f.DurationVar(&s.agent.MinLifetime, "min-node-lifetime", 5*time.Minute, "how long a node in use stays at least before it is replaced for drift; -1s for no time")
+	f.BoolVar(&s.agent.EvictOwnerless, "evict-ownerless-pods", false, "let nodes go voluntarily although pods run there that no controller would replace")
 	f.Float64Var(&s.nodeCost, "node-cost", decide.DefaultNodeCost.Dollars(), "cost of having one more node beyond its price, in `DOLLARS` per hour: more prefers fewer, larger nodes")
 	f.StringSliceVar(&s.schedulers, "scheduler-name", nil, "`NAME` of a further scheduler whose pods get nodes; may be repeated")
 
 	f.StringVar(&s.cloud.DefaultInstanceProfile, "default-instance-profile", "", "IAM instance profile `NAME` for node profiles that name none")
+	f.StringVar(&s.queue, "interruption-queue", "", "`NAME` of the SQS queue on which EventBridge puts what happens to instances")
 	f.StringToStringVar(&s.cloud.Tags, "tag", nil, "`KEY=VALUE` to put on every cloud resource; may be repeated")
 	f.BoolVar(&s.cloud.PrefixDelegation, "prefix-delegation", false, "the network plugin assigns address prefixes, which allows more pods per node")
 	f.BoolVar(&s.cloud.PodENI, "pod-eni", false, "the network plugin gives pods interfaces of their own")
-	f.Int64Var(&s.cloud.ReservedENIs, "reserved-enis", 0, "network interfaces per node that pods cannot use")
+	f.Int64Var(&s.cloud.ReservedENIs, "reserved-enis", 0, "network interfaces per node that pods cannot use, 1 with custom networking")
+	f.BoolVar(&s.cloud.IgnoreENIs, "ignore-enis", false, "pods get their addresses elsewhere, so that 110 of them fit on any node")
+	f.BoolVar(&s.cloud.EFA, "efa", false, "launch machines with the Elastic Fabric Adapters that their type has")
+	f.Float64Var(&s.memoryOverhead, "vm-memory-overhead-percent", offer.DefaultMemoryOverheadPercent, "`SHARE` of a machine's memory that the hypervisor keeps, until nodes of its type and image have shown it")
 	f.BoolVar(&s.cloud.NoPricing, "no-pricing", false, "use the built-in on-demand prices, where the AWS Pricing API cannot be reached")
 
 	f.StringVar(&s.metricsAddress, "metrics-address", ":8080", "`ADDRESS` to serve /metrics on")
@@ -105,9 +112,17 @@ func (s *settings) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cloud, err := s.openCloud(ctx)
+	cfg, err := aws.LoadConfig(ctx, s.region)
 	if err != nil {
 		return err
+	}
+	s.cloud.VMMemoryOverheadPercent = &s.memoryOverhead
+	cloud, err := aws.New(ctx, cfg, s.cloud)
+	if err != nil {
+		return err
+	}
+	if s.queue != "" {
+		s.agent.Notices = aws.NewQueue(cfg, s.queue)
 	}
 	s.agent.NodeCost = cmp.Or(offer.Price(s.nodeCost*1e6), decide.NoNodeCost)
 	a := agent.New(cluster, cloud, s.agent, log.Named("agent"))
@@ -158,14 +173,6 @@ func (s *settings) connect() (*kube.Cluster, error) {
 		return nil, err
 	}
 	return kube.New(cfg, kube.Options{UserAgent: "packhorse-agent/" + version, Schedulers: s.schedulers})
-}
-
-func (s *settings) openCloud(ctx context.Context) (*aws.Cloud, error) {
-	cfg, err := aws.LoadConfig(ctx, s.region)
-	if err != nil {
-		return nil, err
-	}
-	return aws.New(ctx, cfg, s.cloud)
 }
 
 func (s *settings) logger() (hclog.Logger, error) {

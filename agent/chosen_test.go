@@ -1,0 +1,116 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+// A node that is marked as going is judged again until it goes.
+func TestChosenNodeIsJudgedAgain(t *testing.T) {
+	load := sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")}
+	for name, change := range map[string]func(r *rig, node string){
+		"the lifetime is raised": func(r *rig, _ string) { r.Apply(testProvisioner("default", expireAfter(100_000))) },
+		"a pod must not be disturbed any more": func(r *rig, node string) {
+			r.stray("precious", node, func(p *corev1.Pod) { p.Annotations = map[string]string{api.AnnotationDoNotDisrupt: "true"} })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.served(testProvisioner("default", expireAfter(600)), load)
+				old := r.ours()[0].Name
+				r.until("the node is marked", func() bool { return r.node(old).Annotations[api.AnnotationDisruption] != "" })
+				change(r, old)
+				r.until("the node is kept", func() bool { return len(r.Events(eventKept)) > 0 })
+				n := r.node(old)
+				if n.Annotations[api.AnnotationDisruption] != "" || len(n.Spec.Taints) > 0 {
+					t.Errorf("the mark is still there: %v %v", n.Annotations, n.Spec.Taints)
+				}
+				r.never(time.Minute, "the node goes", r.gone(old))
+			})
+		})
+	}
+}
+
+// While a disruption budget allows no eviction, a marked node waits undrained.
+func TestChosenNodeWaitsForBudget(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", expireAfter(600)), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
+		old := r.ours()[0].Name
+		r.until("the node is marked", func() bool { return r.node(old).Annotations[api.AnnotationDisruption] != "" })
+		r.Protect(sim.Budget{Name: "web", Selector: map[string]string{"app": "web"}, MinAvailable: 2})
+		r.never(10*time.Minute, "the node is deleted", func() bool { return r.node(old).DeletionTimestamp != nil })
+		r.Protect(sim.Budget{Name: "web", Selector: map[string]string{"app": "web"}, MinAvailable: 1})
+		r.until("the node is gone", r.gone(old))
+		r.until("the workload runs", r.allRun("web", 2))
+	})
+}
+
+// A node whose kubelet falls silent is replaced; when many do, none is.
+func TestUnhealthyNodes(t *testing.T) {
+	spread := sim.Workload{Name: "web", Replicas: 10, Spec: sim.Requests("1500m", "1Gi")}
+	small := func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"c5.large"} }
+	for name, c := range map[string]struct {
+		silent   int
+		replaced bool
+	}{
+		"two of ten":   {silent: 2, replaced: true},
+		"three of ten": {silent: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.served(testProvisioner("default", small), spread)
+				nodes := r.ours()[:c.silent]
+				for _, n := range nodes {
+					r.StopKubelet(n.Name, 2*time.Hour)
+				}
+				if !c.replaced {
+					r.never(time.Hour, "a node is replaced", func() bool { return len(r.ours()) != 10 || r.node(nodes[0].Name) == nil })
+					return
+				}
+				took := r.until("the nodes are gone", func() bool { return r.node(nodes[0].Name) == nil && r.node(nodes[1].Name) == nil })
+				if took < 10*time.Minute || took > 20*time.Minute {
+					t.Errorf("it took %s, want 10 min of tolerance and 5 of patience with the kubelet", took)
+				}
+				r.until("the workload runs", r.allRun("web", 10))
+			})
+		})
+	}
+}
+
+// The termination grace period counts from the deletion, whoever leads.
+func TestGracePeriodSurvivesRestarts(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		p := testProvisioner("default", func(s *api.ProvisionerSpec) {
+			s.Disruption = &api.Disruption{TerminationGracePeriod: ptr.To(metav1.Duration{Duration: 10 * time.Minute})}
+		})
+		first := r.served(p, sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+		r.Protect(sim.Budget{Name: "never", Selector: map[string]string{"app": "web"}, MinAvailable: 1})
+		old := r.ours()[0].Name
+		r.DeleteNode(old)
+		time.Sleep(6 * time.Minute)
+		first.kill()
+		r.start(Options{}, nil)
+		if took := r.until("the node is gone", r.gone(old)); took < 3*time.Minute || took > 5*time.Minute {
+			t.Errorf("the drain took %s after the restart, want what was left of 10 min", took)
+		}
+	})
+}
+
+// A node that was chosen to go and waits is not forgotten when its Provisioner is
+// deleted.
+func TestChosenNodeOfDeletedProvisioner(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", expireAfter(600)), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
+		old := r.ours()[0].Name
+		r.until("the node is marked", func() bool { return r.node(old).Annotations[api.AnnotationDisruption] != "" })
+		r.DeleteProvisioner("default")
+		r.until("nothing is left", func() bool { return r.nothingLeft() && r.Provisioner("default") == nil })
+	})
+}

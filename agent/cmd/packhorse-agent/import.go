@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/adopt"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/adopt/live"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
+)
+
+// adoption holds the flags of `import`.
+type adoption struct {
+	out                 string
+	cluster, region     string
+	kubeconfig, context string
+}
+
+func importCommand() *cobra.Command {
+	a := &adoption{}
+	cmd := &cobra.Command{
+		Use:   "import --cluster-name NAME --out DIR",
+		Short: "Write a running cluster's node provisioning as Terraform configuration with import blocks",
+		Long: `import finds what provisions nodes in a cluster and writes it as Terraform
+configuration into a folder: Provisioners and AWSNodeTemplates and the IAM roles
+of ServiceAccounts with import blocks, so that "terraform plan" shows imports and
+no change; NodePools and EC2NodeClasses (converted), managed node groups and
+groups of the Cluster Autoscaler as suggestions that are commented out. All that
+has no counterpart is named. It only reads, and overwrites no file.`,
+		Example: `  packhorse-agent import --cluster-name prod --out prod
+  cd prod && terraform init && terraform plan`,
+		Args:    cobra.NoArgs,
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&a.out, "out", "", "`FOLDER` to write into (required)")
+	flags.StringVar(&a.cluster, "cluster-name", "", "`NAME` of the EKS cluster (required)")
+	flags.StringVar(&a.region, "region", "", "AWS `REGION` (default: the environment's)")
+	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "`FILE` to reach the cluster by (default: $KUBECONFIG)")
+	flags.StringVar(&a.context, "kube-context", "", "`NAME` of a context in the kubeconfig (default: its current one)")
+	return cmd
+}
+
+func (a *adoption) run(ctx context.Context, out io.Writer) error {
+	if a.out == "" || a.cluster == "" {
+		return errors.New("--out and --cluster-name are required")
+	}
+	cfg, err := aws.LoadConfig(ctx, a.region)
+	if err != nil {
+		return err
+	}
+	access, err := kube.RESTConfig(a.kubeconfig, a.context)
+	if err != nil {
+		return err
+	}
+	scope, items, err := live.Find(ctx, cfg, a.cluster, access)
+	if err != nil {
+		return fmt.Errorf("look at cluster %s: %w", a.cluster, err)
+	}
+	files, err := adopt.Files(scope, items)
+	if err != nil {
+		return err
+	}
+	if err := adopt.Write(a.out, files); err != nil {
+		return err
+	}
+	return a.summarise(out, items, slices.Sorted(maps.Keys(files)))
+}
+
+// summarise tells what was found and where it is written.
+func (a *adoption) summarise(out io.Writer, items []adopt.Item, files []string) error {
+	imports, notes := 0, 0
+	for _, item := range items {
+		if item.ImportID != "" {
+			imports++
+		}
+		notes += len(item.Notes)
+	}
+	_, err := fmt.Fprintf(out, "Found %d things: %d can be imported, %d are suggestions; %d notes say what to look at.\n", len(items), imports, len(items)-imports, notes)
+	for _, name := range files {
+		if err == nil {
+			_, err = fmt.Fprintln(out, filepath.Join(a.out, name))
+		}
+	}
+	return err
+}

@@ -1,0 +1,221 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+// TestCrashSim plays random scenarios in virtual time: workloads come and go,
+// machines fail in every way, calls go wrong, agents are killed and replaced. At
+// the end each must have come right; see (*simulation).check.
+//
+// CRASH_SIM_SEEDS is the number of scenarios, CRASH_SIM_SEED the first seed; a
+// seed is one scenario. `make crash-sim` plays many.
+func TestCrashSim(t *testing.T) {
+	seeds, first := envInt(t, "CRASH_SIM_SEEDS", 30), envInt(t, "CRASH_SIM_SEED", 1)
+	if os.Getenv("CRASH_SIM_SEEDS") != "" {
+		t.Logf("%d scenarios from seed %d", seeds, first)
+	}
+	for seed := first; seed < first+seeds; seed++ {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			t.Parallel()
+			playScenario(t, uint64(seed))
+		})
+	}
+}
+
+func envInt(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+func playScenario(t *testing.T, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	sc := drawScenario(random)
+	inBubble(t, sc.world, func(r *rig) {
+		s := &simulation{rig: r, scenario: sc, seed: seed}
+		s.play()
+		s.settle()
+		s.dismantle()
+		if len(s.problems) > 0 {
+			r.Fatalf("seed %d:\n%s\n%s\n%s", seed, strings.Join(s.problems, "\n"), sc, s.describe())
+		}
+	})
+	runtime.Gosched()
+}
+
+// simulation is one scenario being played.
+type simulation struct {
+	*rig
+	scenario *scenario
+	seed     uint64
+	replicas []*replica
+	problems []string
+
+	mu        sync.Mutex
+	calls     map[string]int
+	trouble   trouble
+	disturbed []time.Time
+}
+
+// trouble makes calls fail while it lasts.
+type trouble struct {
+	until          time.Time
+	cluster, cloud int // percent of the calls
+}
+
+func (s *simulation) failf(format string, args ...any) {
+	s.problems = append(s.problems, fmt.Sprintf(format, args...))
+}
+
+// disturb notes a moment after which a machine may be bought for nothing.
+func (s *simulation) disturb() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.disturbed = append(s.disturbed, time.Now())
+}
+
+// play performs the scenario's steps.
+func (s *simulation) play() {
+	s.calls = map[string]int{}
+	for _, p := range s.scenario.provisioners {
+		s.Apply(p.spec())
+	}
+	for _, w := range s.scenario.workloads {
+		s.Deploy(w.Workload)
+		if w.minAvailable > 0 {
+			s.Protect(sim.Budget{Name: w.Name, Selector: map[string]string{"app": w.Name}, MinAvailable: w.minAvailable})
+		}
+	}
+	s.DaemonSet("logs", sim.Requests("50m", "50Mi"))
+	for range s.scenario.replicas {
+		s.replicas = append(s.replicas, s.newReplica())
+	}
+	for _, step := range s.scenario.steps {
+		time.Sleep(step.after)
+		s.log.Debug("STEP " + step.String())
+		s.disturb()
+		step.do(s)
+	}
+}
+
+// intercept decides which calls go wrong. The decision depends on the seed, the
+// call and how often it was made, so that a seed can be played again.
+func (s *simulation) intercept(call string, when sim.When) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[call+string(when)]++
+	if !time.Now().Before(s.trouble.until) {
+		return nil
+	}
+	share := s.trouble.cluster
+	switch call {
+	case "Market", "Launch", "Instances", "Terminate", "Sweep", "Forget", "Receive", "Acknowledge":
+		share = s.trouble.cloud
+	}
+	if when == sim.After {
+		share /= 4
+	}
+	h := fnv.New64a()
+	fmt.Fprint(h, s.seed, call, when, s.calls[call+string(when)])
+	if int(h.Sum64()>>8%100) >= share {
+		return nil
+	}
+	s.disturbed = append(s.disturbed, time.Now())
+	return fmt.Errorf("injected trouble %s the effect", when)
+}
+
+// replica is one of the agent's processes; when one dies, the next is started.
+type replica struct {
+	s    *simulation
+	mu   sync.Mutex
+	doom doom
+	die  context.CancelFunc // ends the process that runs now
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// doom is a call at which a process will be killed; n counts down to it.
+type doom struct {
+	call string
+	when sim.When
+	n    int
+}
+
+func (s *simulation) newReplica() *replica {
+	ctx, cancel := context.WithCancel(s.Context())
+	r := &replica{s: s, stop: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		for ctx.Err() == nil {
+			r.process(ctx)
+			_ = sleep(ctx, 3*time.Second) // until it is started again
+		}
+	}()
+	s.Cleanup(func() { r.stop(); <-r.done })
+	return r
+}
+
+// process runs one process to its end.
+func (r *replica) process(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var process *sim.Process
+	kill := func() {
+		process.Kill()
+		cancel()
+	}
+	process = r.s.Connect(func(call string, when sim.When) error {
+		r.mu.Lock()
+		d := &r.doom
+		if d.n > 0 && strings.HasPrefix(call, d.call) && when == d.when {
+			if d.n--; d.n == 0 {
+				r.s.log.Debug("KILLED " + string(when) + " " + call)
+				r.s.disturb()
+				kill()
+			}
+		}
+		r.mu.Unlock()
+		return r.s.intercept(call, when)
+	})
+	r.mu.Lock()
+	r.die = kill
+	r.mu.Unlock()
+	options := r.s.scenario.options
+	options.Notices = process.Notices
+	a := New(process.Cluster, process.Cloud, options, r.s.log)
+	_ = process.Cluster.Lead(ctx, func(ctx context.Context) { _ = a.Run(ctx) }) // ends in good order or with its process
+}
+
+func (r *replica) kill() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.die != nil {
+		r.die()
+	}
+}
+
+func (r *replica) killAt(d doom) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.doom = d
+}

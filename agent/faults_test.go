@@ -1,0 +1,180 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+// agrees reports whether machines and nodes correspond and all nodes are up.
+func (r *rig) agrees() bool { return len(r.Machines()) == len(r.ours()) && r.allUp() }
+
+// A machine that registers under another name than was expected is replaced when
+// its time is over, with both of its Node objects.
+func TestBootsUnderAnotherName(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		var first string
+		r.BootsAs(func(i offer.Instance) string {
+			if first == "" {
+				first = i.ID
+			}
+			if i.ID == first {
+				return "other-" + i.NodeName
+			}
+			return ""
+		})
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
+		r.until("the other name is known", func() bool { return len(r.ours()) == 2 })
+		r.until("the workload runs", r.allRun("web", 2))
+		r.until("machines and nodes agree", r.agrees)
+		if cut := r.CutOff(); len(cut) > 0 {
+			t.Errorf("pods were ended without asking: %v", cut)
+		}
+	})
+}
+
+// A kubelet that registers again while its machine is ending leaves nothing behind,
+// also where the agent that gave the machine back is dead.
+func TestKubeletComesBack(t *testing.T) {
+	for name, restart := range map[string]bool{"the same agent": false, "another agent": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{ShutdownTime: 30 * time.Second}, func(r *rig) {
+				a := r.served(testProvisioner("default", emptyAfter(0)), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("700m", "1Gi")})
+				r.Scale("web", 0)
+				r.until("the node is gone", func() bool { return len(r.ours()) == 0 })
+				if restart {
+					a.kill()
+				}
+				r.until("it has come back", func() bool { return len(r.Nodes()) == 1 })
+				if restart {
+					time.Sleep(time.Minute)
+					r.start(Options{}, nil)
+				}
+				if took := r.until("nothing is left", func() bool { return len(r.Nodes()) == 0 && len(r.Machines()) == 0 }); took > 3*time.Minute {
+					t.Errorf("it took %s", took)
+				}
+			})
+		})
+	}
+}
+
+// Half of all calls to the cloud are throttled: all pods get their machines, and
+// nothing is bought twice.
+func TestThrottledCloud(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", emptyAfter(30)))
+		var mu sync.Mutex
+		random := rand.New(rand.NewPCG(1, 0))
+		r.start(Options{}, func(call string, when sim.When) error {
+			mu.Lock()
+			defer mu.Unlock()
+			switch call {
+			case "Market", "Launch", "Instances", "Terminate", "Sweep", "Forget":
+				if when == sim.Before && random.IntN(2) == 0 {
+					return errors.New("request limit exceeded")
+				}
+			}
+			return nil
+		})
+		r.Deploy(sim.Workload{Name: "web", Replicas: 30, Spec: sim.Requests("700m", "1Gi")})
+		r.until("the workload runs", r.allRun("web", 30))
+		r.until("machines and nodes agree", r.agrees)
+		if unused := r.Unused(); len(unused) > 0 {
+			t.Errorf("bought for nothing: %v", unused)
+		}
+		r.Scale("web", 0)
+		r.until("nothing is left", r.nothingLeft)
+	})
+}
+
+// The clocks of the API server and the cloud are a minute off.
+func TestClockSkew(t *testing.T) {
+	for name, skew := range map[string]time.Duration{"ahead": time.Minute, "behind": -time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{Skew: skew}, func(r *rig) {
+				r.served(testProvisioner("default", emptyAfter(30), expireAfter(1200)), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
+				old := r.ours()[0].Name
+				took := r.until("it expires", r.gone(old))
+				if took < 17*time.Minute || took > 23*time.Minute {
+					t.Errorf("a node of 20 min went after %s", took)
+				}
+				r.until("the workload runs", r.allRun("web", 2))
+				r.Scale("web", 0)
+				r.until("nothing is left", r.nothingLeft)
+			})
+		})
+	}
+}
+
+// A leader that is cut off from the cluster loses its lease, and another takes
+// over; the first does nothing any more, not even in the cloud.
+func TestPartitionedLeader(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		var cut atomic.Bool
+		var replicas [2]*Agent
+		for i := range replicas {
+			process := r.Connect(func(call string, when sim.When) error {
+				if i == 0 && cut.Load() && when == sim.Before && call != "Launch" && call != "Instances" && call != "Terminate" {
+					return errors.New("the connection timed out")
+				}
+				return nil
+			})
+			replicas[i] = New(process.Cluster, process.Cloud, Options{}, r.log)
+			go func() { _ = process.Cluster.Lead(r.Context(), func(ctx context.Context) { _ = replicas[i].Run(ctx) }) }()
+			r.until("the first leads", replicas[0].leading.Load)
+		}
+		r.Deploy(sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("700m", "1Gi")})
+		time.Sleep(600 * time.Millisecond) // the launch call is under way
+		cut.Store(true)
+		time.Sleep(10 * time.Second)
+		r.LoseLease()
+		r.until("the other leads", replicas[1].leading.Load)
+		r.until("the workload runs", r.allRun("web", 3))
+		r.until("machines and nodes agree", r.agrees)
+		if calls := r.Usurped(); len(calls) > 0 {
+			t.Errorf("the first acted without the lease: %v", calls)
+		}
+		if got := len(r.Machines()); got > 1 {
+			t.Errorf("%d machines, want the one that the first bought", got)
+		}
+	})
+}
+
+// An autoscaler of workloads takes a deployment from 5 to 200 pods in ten steps
+// within a minute: what is bought costs at most a tenth more than one purchase. Each
+// step leaves some room on its last machine, which only moving pods could fill.
+func TestStepwiseScaleUp(t *testing.T) {
+	price := func(steps int) (total offer.Price) {
+		inBubble(t, sim.Options{}, func(r *rig) {
+			r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.Requirements = nil }))
+			r.start(Options{}, nil)
+			r.Deploy(sim.Workload{Name: "web", Replicas: 5, Spec: sim.Requests("450m", "900Mi")})
+			for i := range steps {
+				r.Scale("web", 5+195*(i+1)/steps)
+				time.Sleep(time.Minute / time.Duration(steps))
+			}
+			time.Sleep(3 * time.Minute)
+			r.until("the workload runs", r.allRun("web", 200))
+			for _, n := range r.ours() {
+				total += priceOf(n.Annotations)
+			}
+		})
+		return total
+	}
+	once, stepwise := price(1), price(10)
+	if limit := once + once/10; stepwise > limit {
+		t.Errorf("ten steps cost $%.4f, one $%.4f per hour", stepwise.Dollars(), once.Dollars())
+	}
+	t.Logf("one purchase $%.4f per hour, ten steps $%.4f", once.Dollars(), stepwise.Dollars())
+}
