@@ -13,7 +13,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,10 +39,14 @@ import (
 // The cluster and the AWS account that all tests of the package share, and
 // clients of their administrator. Each test uses names of its own.
 var (
-	box     *sandbox.Sandbox
-	objects dynamic.Interface
-	kube    kubernetes.Interface
-	roles   *iam.Client
+	box      *sandbox.Sandbox
+	objects  dynamic.Interface
+	kube     kubernetes.Interface
+	roles    *iam.Client
+	access   *eks.Client
+	queues   *sqs.Client
+	rules    *eventbridge.Client
+	machines *ec2.Client
 )
 
 func TestMain(m *testing.M) {
@@ -82,7 +90,7 @@ func prepareTerraform() error {
 	}
 	for name, value := range map[string]string{
 		"TF_ACC": "1", "TF_ACC_TERRAFORM_PATH": path, "TF_CLI_CONFIG_FILE": config, "TF_ACC_PROVIDER_NAMESPACE": "packhorse",
-		"CHECKPOINT_DISABLE": "1", "KUBE_CONFIG_PATH": "", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
+		"CHECKPOINT_DISABLE": "1", "TF_LOG_SDK": "off", "TF_LOG_PROVIDER": "off", "KUBE_CONFIG_PATH": "", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
 	} {
 		if err := os.Setenv(name, value); err != nil {
 			return err
@@ -107,9 +115,12 @@ func connect(ctx context.Context) (err error) {
 		return err
 	}
 	key, secret := box.Cloud.AdminCredentials()
-	roles = iam.New(iam.Options{
+	admin := aws.Config{
 		Region: box.Region, BaseEndpoint: aws.String(box.AWSEndpoint), Credentials: credentials.NewStaticCredentialsProvider(key, secret, ""),
-	})
+	}
+	roles, access = iam.NewFromConfig(admin), eks.NewFromConfig(admin)
+	queues, rules = sqs.NewFromConfig(admin), eventbridge.NewFromConfig(admin)
+	machines = ec2.NewFromConfig(admin)
 	for _, crd := range api.CRDs() {
 		if err := install(ctx, crd); err != nil {
 			return err
@@ -149,9 +160,15 @@ func factories() map[string]func() (tfprotov6.ProviderServer, error) {
 	}
 }
 
-// byName is a provider block that finds the cluster by its name.
+// byName is a provider block that finds the cluster by its name. Plans do not
+// look ahead, which has tests of its own.
 func byName() string {
-	return fmt.Sprintf("provider \"packhorse\" {\n  cluster_name = %q\n}\n", box.ClusterName)
+	return fmt.Sprintf("provider \"packhorse\" {\n  cluster_name = %q\n  plan_checks  = \"off\"\n}\n", box.ClusterName)
+}
+
+// lookingAhead is a provider block whose plans do, with further arguments.
+func lookingAhead(arguments string) string {
+	return fmt.Sprintf("provider \"packhorse\" {\n  cluster_name = %q\n%s\n}\n", box.ClusterName, arguments)
 }
 
 // object returns a live object.

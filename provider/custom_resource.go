@@ -27,6 +27,8 @@ var (
 	_ resource.ResourceWithIdentity       = &customResource{}
 	_ resource.ResourceWithImportState    = &customResource{}
 	_ resource.ResourceWithModifyPlan     = &customResource{}
+	_ resource.ResourceWithMoveState      = &customResource{}
+	_ resource.ResourceWithUpgradeState   = &customResource{}
 	_ resource.ResourceWithValidateConfig = &customResource{}
 )
 
@@ -64,8 +66,8 @@ func (r *customResource) Create(ctx context.Context, req resource.CreateRequest,
 		return
 	}
 	setName(ctx, resp.Identity, name, &resp.Diagnostics)
-	resp.Diagnostics.Append(recordCluster(ctx, resp.Private, cluster.UID())...)
-	resp.State.Raw = r.withComputed(req.Plan.Raw, doc, &resp.Diagnostics)
+	resp.Diagnostics.Append(clusterRecord{UID: cluster.UID()}.save(ctx, resp.Private)...)
+	resp.State.Raw = r.settled(ctx, name, r.withComputed(req.Plan.Raw, doc, &resp.Diagnostics))
 }
 
 // Read refreshes the state from the live object.
@@ -74,23 +76,22 @@ func (r *customResource) Read(ctx context.Context, req resource.ReadRequest, res
 	name := nameOf(ctx, req.State.GetAttribute, &resp.Diagnostics)
 	setName(ctx, resp.Identity, name, &resp.Diagnostics)
 	if err := r.session.Known(); err != nil {
-		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s was not refreshed", r.kind.title(), name),
-			fmt.Sprintf("The state stays as it was recorded: %s.", err))
+		resp.Diagnostics.Append(notRefreshed(r.kind.title()+" "+name, err))
 		return
 	}
 	cluster, objects := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	imported, same := recordedCluster(ctx, req.Private, cluster.UID(), &resp.Diagnostics)
-	if !same {
+	record := loadCluster(ctx, req.Private, &resp.Diagnostics)
+	if record.elsewhere(cluster.UID()) {
 		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s belongs to another cluster", r.kind.title(), name),
 			"The provider now reaches another cluster than the one in which the object was made, so that it counts as gone. "+
 				"If that is not meant, correct the provider block; the object itself has not been touched.")
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	live, err := objects.Get(ctx, name)
+	live, err := objects.Recall(ctx, name)
 	if gone(err) {
 		resp.State.RemoveResource(ctx)
 		return
@@ -99,8 +100,8 @@ func (r *customResource) Read(ctx context.Context, req resource.ReadRequest, res
 		resp.Diagnostics.Append(explainError(err, r.kind.title(), name))
 		return
 	}
-	resp.Diagnostics.Append(recordCluster(ctx, resp.Private, cluster.UID())...)
-	resp.State.Raw = r.refresh(req.State.Raw, live, imported, &resp.Diagnostics)
+	resp.Diagnostics.Append(clusterRecord{UID: cluster.UID(), Moved: record.moved()}.save(ctx, resp.Private)...)
+	resp.State.Raw = r.refresh(req.State.Raw, live, record == nil, &resp.Diagnostics)
 }
 
 // Update declares the object anew.
@@ -109,16 +110,22 @@ func (r *customResource) Update(ctx context.Context, req resource.UpdateRequest,
 	name := nameOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics)
 	before := r.encode(req.State.Raw, &resp.Diagnostics)
 	doc := r.encode(req.Plan.Raw, &resp.Diagnostics)
-	_, objects := r.connect(ctx, &resp.Diagnostics)
+	cluster, objects := r.connect(ctx, &resp.Diagnostics)
+	record := loadCluster(ctx, req.Private, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if err := objects.Update(ctx, name, before.Fields, doc.Fields); err != nil {
+	err := objects.Update(ctx, name, before.Fields, doc.Fields)
+	if record.moved() && heldByPredecessor(err) {
+		err = cluster.Forced(r.kind.object()).Update(ctx, name, before.Fields, doc.Fields)
+	}
+	if err != nil {
 		resp.Diagnostics.Append(explainError(err, r.kind.title(), name))
 		return
 	}
 	setName(ctx, resp.Identity, name, &resp.Diagnostics)
-	resp.State.Raw = r.withComputed(req.Plan.Raw, doc, &resp.Diagnostics)
+	resp.Diagnostics.Append(clusterRecord{UID: cluster.UID()}.save(ctx, resp.Private)...)
+	resp.State.Raw = r.settled(ctx, name, r.withComputed(req.Plan.Raw, doc, &resp.Diagnostics))
 }
 
 // Delete removes the object and waits until it is gone.

@@ -39,9 +39,9 @@ func (r *customResource) ValidateConfig(ctx context.Context, req resource.Valida
 	}
 }
 
-// ModifyPlan predicts the computed attributes, and says at once if there is no
-// way to a cluster. It reaches nothing itself.
-func (r *customResource) ModifyPlan(_ context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+// ModifyPlan predicts the computed attributes, says at once if there is no way to
+// a cluster, and looks ahead at what a change will do.
+func (r *customResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if r.session != nil && r.session.Known() == nil {
 		if _, err := r.session.Config.Source(); err != nil {
 			resp.Diagnostics.AddError(err.Error(), "The provider never guesses: it uses neither localhost nor a kubeconfig that nobody has named.")
@@ -49,11 +49,14 @@ func (r *customResource) ModifyPlan(_ context.Context, req resource.ModifyPlanRe
 		}
 	}
 	if req.Plan.Raw.IsNull() {
-		return // it is to be destroyed
+		r.lookAtRemoval(ctx, req, resp)
+		return
 	}
 	doc := r.encode(req.Plan.Raw, &resp.Diagnostics)
 	if doc == nil || len(doc.Unknown) > 0 {
-		return // what is computed depends on what is not known yet
+		r.tellUnknown(ctx, req, resp, doc)
+		return
 	}
 	resp.Plan.Raw = r.withComputed(req.Plan.Raw, doc, &resp.Diagnostics)
+	r.lookAhead(ctx, req, resp, doc)
 }

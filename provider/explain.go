@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -21,7 +22,11 @@ func explainError(err error, title, name string) diag.Diagnostic {
 	conflicts := conflictsOf(err)
 	switch {
 	case len(conflicts) > 0:
-		return diag.NewErrorDiagnostic(fmt.Sprintf("%s %s: %s", title, name, strings.Join(conflicts, ", ")),
+		var held []string
+		for _, c := range conflicts {
+			held = append(held, c.String())
+		}
+		return diag.NewErrorDiagnostic(fmt.Sprintf("%s %s: %s", title, name, strings.Join(held, ", ")),
 			"Either leave these fields to the other managers by removing them here, or set `force_conflicts = true` in the provider block to take them over.")
 	case apierrors.IsAlreadyExists(err):
 		return existsAlready(title+" "+name, name)
@@ -42,13 +47,18 @@ func existsAlready(what, id string) diag.Diagnostic {
 // `conflict with "NAME" with subresource "X" using VERSION`.
 var managerName = regexp.MustCompile(`conflict with "([^"]*)"`)
 
+// conflict is a field that another field manager has declared.
+type conflict struct{ field, manager string }
+
+func (c conflict) String() string { return fmt.Sprintf("%s belongs to %q", c.field, c.manager) }
+
 // conflictsOf lists the fields that other field managers have declared.
-func conflictsOf(err error) []string {
+func conflictsOf(err error) []conflict {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
 		return nil
 	}
-	var out []string
+	var out []conflict
 	for _, cause := range status.Status().Details.Causes {
 		if cause.Type != metav1.CauseTypeFieldManagerConflict {
 			continue
@@ -57,9 +67,22 @@ func conflictsOf(err error) []string {
 		if m := managerName.FindStringSubmatch(cause.Message); m != nil {
 			manager = m[1]
 		}
-		out = append(out, fmt.Sprintf("%s belongs to %q", cause.Field, manager))
+		out = append(out, conflict{cause.Field, manager})
 	}
 	return out
+}
+
+// heldByPredecessor reports whether an error is only due to fields that resource
+// types of other providers have declared in their names.
+func heldByPredecessor(err error) bool {
+	conflicts := conflictsOf(err)
+	return len(conflicts) > 0 && !slices.ContainsFunc(conflicts, func(c conflict) bool { return !predecessor(c.manager) })
+}
+
+// predecessor recognises the field manager of kubernetes_manifest, and those of
+// kubectl_manifest, which are named after kubectl or after the provider's file.
+func predecessor(manager string) bool {
+	return manager == "Terraform" || strings.HasPrefix(manager, "kubectl") || strings.HasPrefix(manager, "terraform-provider-kubectl")
 }
 
 // summarise puts the first line of a message into the summary of a diagnostic,

@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -19,14 +20,36 @@ type finding struct {
 	// path is the JSON path in the object, such as spec.requirements[0].key.
 	path string
 	text string
+	// advice is what to do about it if the text does not say so.
+	advice string
 }
 
 func findingsOf(errs field.ErrorList) []finding {
 	out := make([]finding, len(errs))
 	for i, err := range errs {
-		out[i] = finding{err.Field, err.ErrorBody()}
+		out[i] = finding{err.Field, err.ErrorBody(), advice(err.Type)}
 	}
 	return out
+}
+
+// correct is the advice where there is no better one.
+const correct = "Correct the value."
+
+// advice is what to do about an error that does not say so itself.
+func advice(kind field.ErrorType) string {
+	switch kind {
+	case field.ErrorTypeRequired:
+		return "Set it, or remove what needs it."
+	case field.ErrorTypeDuplicate:
+		return "Remove one of the two."
+	case field.ErrorTypeForbidden:
+		return "Remove it."
+	case field.ErrorTypeTooLong, field.ErrorTypeTooMany:
+		return "Shorten it."
+	case field.ErrorTypeNotSupported:
+		return "Choose one of these values."
+	}
+	return correct
 }
 
 // splitFindings reads lines of the form "path: text".
@@ -37,26 +60,30 @@ func splitFindings(lines []string) []finding {
 		if !ok {
 			p, text = "", line
 		}
-		out[i] = finding{p, text}
+		out[i] = finding{path: p, text: text}
 	}
 	return out
 }
 
 // splitErrors reads errors that are joined, each of the form "path: text".
 func splitErrors(err error) []finding {
+	lines := []string{err.Error()}
 	var joined interface{ Unwrap() []error }
-	if !errors.As(err, &joined) {
-		return splitFindings([]string{err.Error()})
+	if errors.As(err, &joined) {
+		lines = nil
+		for _, e := range joined.Unwrap() {
+			lines = append(lines, e.Error())
+		}
 	}
-	var lines []string
-	for _, e := range joined.Unwrap() {
-		lines = append(lines, e.Error())
+	out := splitFindings(lines)
+	for i := range out {
+		out[i].advice = correct
 	}
-	return splitFindings(lines)
+	return out
 }
 
-// manifest is the JSON of an object.
-func manifest(object session.Kind, name string, spec map[string]any) ([]byte, error) {
+// manifestOf is the JSON of an object.
+func manifestOf(object session.Kind, name string, spec map[string]any) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"apiVersion": object.Resource.GroupVersion().String(),
 		"kind":       object.Name,
@@ -83,17 +110,40 @@ func (t translator) translate(f finding, severity diag.Severity) diag.Diagnostic
 	if f.path == "metadata.name" {
 		root, hcl = "name", "name"
 	}
-	summary, detail := f.text, ""
+	summary, detail := t.inHCL(f.text), f.advice
 	if hcl != "" {
-		summary = hcl + ": " + f.text
+		summary = hcl + ": " + summary
 	}
 	if head, rest, ok := strings.Cut(summary, "; "); ok {
-		summary, detail = head, rest
+		summary, detail = head, sentence(rest)
 	}
 	if severity == diag.SeverityError {
 		return attributeError(root, summary, detail)
 	}
 	return attributeWarning(root, summary, detail)
+}
+
+// inHCL puts the names of JSON fields in a text as the configuration has them.
+func (t translator) inHCL(text string) string {
+	text = strings.ReplaceAll(text, "spec.", "")
+	return fieldName.ReplaceAllStringFunc(text, func(word string) string {
+		if attribute, ok := t.codec.AttributeName(t.typ, word); ok {
+			return attribute
+		}
+		return word
+	})
+}
+
+// fieldName finds words in camel case, outside of quotes.
+var fieldName = regexp.MustCompile(`"[^"]*"|\b[a-z]+(?:[A-Z][A-Za-z0-9]*)+\b`)
+
+// sentence makes what follows a semicolon one of its own.
+func sentence(text string) string {
+	text = strings.ToUpper(text[:1]) + text[1:]
+	if strings.HasSuffix(text, "?") || strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
 }
 
 func attributeError(root, summary, detail string) diag.Diagnostic {

@@ -24,12 +24,14 @@ func TestTranslate(t *testing.T) {
 		found           finding
 		summary, detail string
 	}{
-		"an attribute":           {finding{"spec.weight", "too heavy; try 1"}, "weight: too heavy", "try 1"},
-		"the name":               {finding{"metadata.name", "too long"}, "name: too long", ""},
-		"the whole object":       {finding{"spec", "is empty"}, "is empty", ""},
-		"what is not known yet":  {finding{"spec.maxPods", "too many"}, "", ""},
-		"what has no path":       {finding{"", "cannot be read"}, "cannot be read", ""},
-		"what is no attribute":   {finding{"spec.other", "is odd"}, "is odd", ""},
+		"an attribute":           {finding{path: "spec.weight", text: "too heavy; try 1"}, "weight: too heavy", "Try 1."},
+		"advice of its own":      {finding{"spec.weight", "is odd", "Correct it."}, "weight: is odd", "Correct it."},
+		"names of other fields":  {finding{path: "spec.weight", text: "excludes maxPods of \"maxPods\" and spec.weight"}, `weight: excludes max_pods of "maxPods" and weight`, ""},
+		"the name":               {finding{path: "metadata.name", text: "too long"}, "name: too long", ""},
+		"the whole object":       {finding{path: "spec", text: "is empty"}, "is empty", ""},
+		"what is not known yet":  {finding{path: "spec.maxPods", text: "too many"}, "", ""},
+		"what has no path":       {finding{path: "", text: "cannot be read"}, "cannot be read", ""},
+		"what is no attribute":   {finding{path: "spec.other", text: "is odd"}, "is odd", ""},
 		"a path in some message": {splitFindings([]string{"spec.weight: 3: out of range"})[0], "weight: 3: out of range", ""},
 	}
 	for name, tt := range tests {
@@ -50,7 +52,7 @@ func TestTranslate(t *testing.T) {
 
 func TestSplitErrors(t *testing.T) {
 	got := splitErrors(errors.Join(errors.New("spec.weight: not a number"), errors.New("spec.a: b")))
-	if len(got) != 2 || got[0] != (finding{"spec.weight", "not a number"}) || got[1] != (finding{"spec.a", "b"}) {
+	if len(got) != 2 || got[0] != (finding{"spec.weight", "not a number", correct}) || got[1] != (finding{"spec.a", "b", correct}) {
 		t.Errorf("findings = %v", got)
 	}
 	if got := splitErrors(errors.New("kind: not ours")); len(got) != 1 || got[0].path != "kind" {

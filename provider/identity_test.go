@@ -13,7 +13,7 @@ var identityType = tftypes.Object{AttributeTypes: map[string]tftypes.Type{"name"
 
 // configured is the provider behind its protocol, as a Terraform with resource
 // identities talks to it.
-func configured(t *testing.T) tfprotov6.ProviderServer {
+func configured(t testing.TB) tfprotov6.ProviderServer {
 	t.Helper()
 	server, err := factories()["packhorse"]()
 	if err != nil {
@@ -76,7 +76,7 @@ func TestImportByIdentity(t *testing.T) {
 // state from before there were identities.
 func TestReadSetsTheIdentityOfWhatIsGone(t *testing.T) {
 	server := configured(t)
-	for _, resource := range []string{"packhorse_provisioner", "packhorse_node_profile", "packhorse_irsa_role"} {
+	for _, resource := range []string{"packhorse_provisioner", "packhorse_node_profile", "packhorse_irsa_role", "packhorse_node_role", "packhorse_interruption_queue"} {
 		t.Run(resource, func(t *testing.T) {
 			imported, err := server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: resource, ID: "nobody"})
 			if err != nil || len(imported.Diagnostics) > 0 {
@@ -108,4 +108,44 @@ func nameIn(t *testing.T, data *tfprotov6.ResourceIdentityData) string {
 		t.Fatal(err)
 	}
 	return name
+}
+
+// A state of the first version of the schema is read with what it has.
+func TestUpgradeFromVersion0(t *testing.T) {
+	server := configured(t)
+	states := map[string]string{
+		"packhorse_provisioner":        `{"name":"old","weight":3,"requirements":[{"key":"a","operator":"Exists"}],"gone":true}`,
+		"packhorse_node_profile":       `{"name":"old","subnet_selector":{"a":"b"},"gone":true}`,
+		"packhorse_irsa_role":          `{"name":"old","service_accounts":[{"namespace":"a","name":"b"}],"gone":true}`,
+		"packhorse_node_role":          `{"name":"old","gone":true}`,
+		"packhorse_interruption_queue": `{"name":"old","gone":true}`,
+	}
+	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for resource, state := range states {
+		t.Run(resource, func(t *testing.T) {
+			upgraded, err := server.UpgradeResourceState(t.Context(), &tfprotov6.UpgradeResourceStateRequest{
+				TypeName: resource, Version: 0, RawState: &tfprotov6.RawState{JSON: []byte(state)},
+			})
+			if err != nil || len(upgraded.Diagnostics) > 0 {
+				t.Fatalf("upgrade: %v %v", err, upgraded.Diagnostics)
+			}
+			value, err := upgraded.UpgradedState.Unmarshal(schemas.ResourceSchemas[resource].ValueType())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var attributes map[string]tftypes.Value
+			if err := value.As(&attributes); err != nil {
+				t.Fatal(err)
+			}
+			if want := tftypes.NewValue(tftypes.String, "old"); !attributes["name"].Equal(want) {
+				t.Errorf("name = %s", attributes["name"])
+			}
+			if w, ok := attributes["weight"]; ok && !w.Equal(tftypes.NewValue(tftypes.Number, 3)) {
+				t.Errorf("weight = %s", w)
+			}
+		})
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -15,37 +14,25 @@ import (
 )
 
 // irsaRole is the resource packhorse_irsa_role.
-type irsaRole struct{ session *session.Session }
+type irsaRole struct{ named }
 
 var (
 	_ resource.ResourceWithConfigure      = &irsaRole{}
 	_ resource.ResourceWithIdentity       = &irsaRole{}
 	_ resource.ResourceWithImportState    = &irsaRole{}
 	_ resource.ResourceWithModifyPlan     = &irsaRole{}
+	_ resource.ResourceWithMoveState      = &irsaRole{}
+	_ resource.ResourceWithUpgradeState   = &irsaRole{}
 	_ resource.ResourceWithValidateConfig = &irsaRole{}
 )
 
 // NewIRSARole returns the resource packhorse_irsa_role.
-func NewIRSARole() resource.Resource { return &irsaRole{} }
-
-func (r *irsaRole) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_irsa_role"
+func NewIRSARole() resource.Resource {
+	return &irsaRole{named{suffix: "_irsa_role", what: "Name of the role in IAM."}}
 }
 
 func (r *irsaRole) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = irsaRoleSchema()
-}
-
-func (r *irsaRole) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = nameIdentity("Name of the role in IAM.")
-}
-
-func (r *irsaRole) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	r.session = sessionOf(req, resp)
-}
-
-func (r *irsaRole) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
 }
 
 // Create creates the role, records it, and then gives it its policies: a role
@@ -54,7 +41,7 @@ func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 	ctx = r.session.Mask(ctx)
 	var m irsaModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	account := r.connect(ctx, &resp.Diagnostics)
+	account := accountOf(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -94,7 +81,7 @@ func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	var before, m irsaModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	account := r.connect(ctx, &resp.Diagnostics)
+	account := accountOf(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -135,7 +122,7 @@ func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	ctx = r.session.Mask(ctx)
 	var m irsaModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	account := r.connect(ctx, &resp.Diagnostics)
+	account := accountOf(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -149,15 +136,6 @@ func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	if err != nil {
 		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
 	}
-}
-
-// connect returns the account.
-func (r *irsaRole) connect(ctx context.Context, diags *diag.Diagnostics) *session.Account {
-	account, err := r.session.Account(ctx)
-	if err != nil {
-		diags.AddError("no access to AWS: "+err.Error(), "Nothing has been changed.")
-	}
-	return account
 }
 
 // complete finds out what the configuration leaves to the cluster, and settles
@@ -179,7 +157,7 @@ func (r *irsaRole) complete(ctx context.Context, m *irsaModel, account *session.
 	if err := m.settle(placeIn(account)); err != nil {
 		return err
 	}
-	tags, diags := m.withDefaults(ctx, r.session.Config.DefaultTags)
+	tags, diags := withDefaultTags(ctx, m.Tags, r.session.Config.DefaultTags)
 	if diags.HasError() {
 		return errors.New(diags.Errors()[0].Summary())
 	}

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -159,16 +158,6 @@ func accountSet(accounts []policy.ServiceAccount) (types.Set, diag.Diagnostics) 
 		})
 	}
 	return types.SetValue(serviceAccountType, elements)
-}
-
-// withDefaults adds the provider's default tags.
-func (m *irsaModel) withDefaults(ctx context.Context, defaults map[string]string) (types.Map, diag.Diagnostics) {
-	all := maps.Clone(defaults)
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, mapStrings(m.Tags))
-	return types.MapValueFrom(ctx, types.StringType, all)
 }
 
 // valueString is what strings of the framework and of custom types have in common.

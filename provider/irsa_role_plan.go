@@ -16,7 +16,7 @@ import (
 // ModifyPlan predicts the computed attributes as far as they follow from the
 // configuration and the state. A new role needs no AWS to be planned.
 func (r *irsaRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || r.session == nil || r.session.Known() != nil {
+	if !r.planned(req) {
 		return
 	}
 	var config, m irsaModel
@@ -34,7 +34,7 @@ func (r *irsaRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	if fullyKnown(ctx, m.Tags) {
 		var diags diag.Diagnostics
-		m.TagsAll, diags = m.withDefaults(ctx, r.session.Config.DefaultTags)
+		m.TagsAll, diags = withDefaultTags(ctx, m.Tags, r.session.Config.DefaultTags)
 		resp.Diagnostics.Append(diags...)
 	}
 	if !req.State.Raw.IsNull() {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
@@ -25,13 +24,8 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	var m irsaModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	name := m.Name.ValueString()
-	setName(ctx, resp.Identity, name, &resp.Diagnostics)
-	if err := r.session.Known(); err != nil {
-		resp.Diagnostics.AddWarning(fmt.Sprintf("IAM role %s was not refreshed", name), fmt.Sprintf("The state stays as it was recorded: %s.", err))
-		return
-	}
-	account := r.connect(ctx, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	account, ok := r.refreshing(ctx, "IAM role", name, resp)
+	if !ok {
 		return
 	}
 	live, arn, err := account.Roles.Read(ctx, name)
@@ -47,6 +41,7 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	resp.Diagnostics.Append(diags...)
 	if len(recorded) == 0 {
 		resp.Diagnostics.Append(m.adopt(ctx, live, placeIn(account), r.session.Config.DefaultTags)...)
+		r.adoptCluster(ctx, account.Issuers, &m)
 		resp.Diagnostics.Append(issuerRecord{}.save(ctx, resp.Private)...)
 	}
 	record, diags := loadIssuerRecord(ctx, req.Private)
@@ -65,7 +60,7 @@ func (m *irsaModel) adopt(ctx context.Context, live session.Role, where place, d
 	var diags diag.Diagnostics
 	own, preset := map[string]string{}, map[string]string{}
 	for name, document := range live.Inline {
-		if slices.Contains(agentPolicies, name) {
+		if slices.Contains(policy.Names, name) {
 			preset[name] = document
 		} else {
 			own[name] = document
@@ -77,12 +72,7 @@ func (m *irsaModel) adopt(ctx context.Context, live session.Role, where place, d
 	if len(live.Attached) > 0 {
 		m.PolicyARNs = collect(types.SetValueFrom(ctx, types.StringType, live.Attached))(&diags)
 	}
-	tags := maps.Clone(live.Tags)
-	m.TagsAll = collect(types.MapValueFrom(ctx, types.StringType, tags))(&diags)
-	maps.DeleteFunc(tags, func(key, value string) bool { d, ok := defaults[key]; return ok && d == value })
-	if len(tags) > 0 {
-		m.Tags = collect(types.MapValueFrom(ctx, types.StringType, tags))(&diags)
-	}
+	m.Tags, m.TagsAll = adoptTags(ctx, live.Tags, defaults, &diags)
 	trust, err := policy.ParseTrust(live.Trust)
 	if err != nil {
 		diags.AddWarning(fmt.Sprintf("IAM role %s does not trust ServiceAccounts alone", live.Name),
@@ -92,6 +82,18 @@ func (m *irsaModel) adopt(ctx context.Context, live session.Role, where place, d
 	m.OIDCIssuerURL = types.StringValue(trust.Issuer)
 	m.OIDCProviderARN = types.StringValue(trust.Provider)
 	return diags
+}
+
+// adoptCluster takes an imported role for one of the provider block's cluster if
+// it trusts that cluster's issuer, as the configuration does by default.
+func (r *irsaRole) adoptCluster(ctx context.Context, issuers session.Issuers, m *irsaModel) {
+	name := r.session.Config.ClusterName
+	if !m.ClusterName.IsNull() || name == "" {
+		return
+	}
+	if url, err := issuers.Of(ctx, name); err == nil && policy.IssuerPath(url) == policy.IssuerPath(m.OIDCIssuerURL.ValueString()) {
+		m.ClusterName = types.StringValue(name)
+	}
 }
 
 // adoptPreset recognises the preset agent by its policies, and finds its
@@ -131,10 +133,8 @@ func (m *irsaModel) refresh(ctx context.Context, live session.Role) diag.Diagnos
 		attached := slices.DeleteFunc(elementStrings(m.PolicyARNs), func(arn string) bool { return !slices.Contains(live.Attached, arn) })
 		m.PolicyARNs = collect(types.SetValueFrom(ctx, types.StringType, append([]string{}, attached...)))(&diags)
 	}
-	if !m.Tags.IsNull() {
-		m.Tags = collect(types.MapValueFrom(ctx, types.StringType, common(mapStrings(m.Tags), live.Tags)))(&diags)
-	}
-	m.TagsAll = collect(types.MapValueFrom(ctx, types.StringType, common(mapStrings(m.TagsAll), live.Tags)))(&diags)
+	m.Tags = refreshTags(ctx, m.Tags, live.Tags, &diags)
+	m.TagsAll = refreshTags(ctx, m.TagsAll, live.Tags, &diags)
 	return diags
 }
 

@@ -10,10 +10,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/kubevalue"
 )
 
 // presetAgent is the preset with the agent's permissions.
@@ -32,12 +32,8 @@ const irsaRoleDescription = "An IAM role that Kubernetes ServiceAccounts of one 
 
 func irsaRoleSchema() schema.Schema {
 	level := attributes{
-		"name": nameAttribute("Name of the role."),
-		"path": schema.StringAttribute{
-			Optional: true, Computed: true, Default: stringdefault.StaticString("/"),
-			MarkdownDescription: "Path of the role. `/` by default. Changing it forces a replacement.",
-			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
-		},
+		"name":                 nameAttribute("Name of the role."),
+		"path":                 pathAttribute("role"),
 		"description":          text("Description of the role."),
 		"permissions_boundary": text("ARN of the policy that bounds what the role can ever do."),
 		"max_session_duration": schema.Int64Attribute{
@@ -45,19 +41,12 @@ func irsaRoleSchema() schema.Schema {
 			MarkdownDescription: "Longest session in seconds, 3600 to 43200. 3600 by default.",
 			Validators:          []validator.Int64{int64validator.Between(minSession, maxSession)},
 		},
-		"tags": textMap("Tags of the role, beside the provider's `default_tags`."),
-		"tags_all": schema.MapAttribute{
-			Computed: true, ElementType: types.StringType, MarkdownDescription: "All tags that are declared, with the provider's `default_tags`.",
-		},
-		"arn": schema.StringAttribute{
-			Computed: true, MarkdownDescription: "ARN of the role.",
-			PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-		},
+		"arn": computedARN("ARN of the role."),
 	}
-	for _, part := range []attributes{irsaTrustAttributes(), irsaPolicyAttributes()} {
+	for _, part := range []attributes{tagAttributes("the role"), irsaTrustAttributes(), irsaPolicyAttributes()} {
 		maps.Copy(level, part)
 	}
-	return schema.Schema{MarkdownDescription: irsaRoleDescription, Attributes: level}
+	return schema.Schema{Version: schemaVersion, MarkdownDescription: irsaRoleDescription, Attributes: level}
 }
 
 // irsaTrustAttributes say who may assume the role.
@@ -116,6 +105,7 @@ func irsaPolicyAttributes() attributes {
 		"policies": schema.MapAttribute{
 			Optional: true, ElementType: jsontypes.NormalizedType{},
 			MarkdownDescription: "Inline policies of the role: names to JSON.",
+			PlanModifiers:       []planmodifier.Map{kubevalue.KeepSpelling{}},
 		},
 		"policy_arns": schema.SetAttribute{
 			Optional: true, ElementType: types.StringType, MarkdownDescription: "ARNs of managed policies that are attached to the role.",

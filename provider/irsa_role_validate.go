@@ -25,11 +25,6 @@ func httpsURL() validator.String {
 	return stringvalidator.RegexMatches(regexp.MustCompile(`^https://[^/]+`), "must begin with https://")
 }
 
-// agentPolicies are the names that the preset gives to its policies.
-var agentPolicies = []string{
-	policy.LaunchPolicy, policy.TerminatePolicy, policy.ReadPolicy, policy.NodeRolePolicy, policy.QueuePolicy,
-}
-
 // ValidateConfig checks what can be said without AWS.
 func (r *irsaRole) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var m irsaModel
@@ -40,15 +35,12 @@ func (r *irsaRole) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	if !m.Preset.IsUnknown() {
 		m.validatePreset(resp)
 	}
-	for name, value := range m.Policies.Elements() {
-		if slices.Contains(agentPolicies, name) {
+	for name := range m.Policies.Elements() {
+		if slices.Contains(policy.Names, name) {
 			resp.Diagnostics.AddAttributeError(path.Root("policies"), `policies: the name "`+name+`" is taken by the preset`, "Give the policy another name.")
 		}
-		if document, ok := value.(interface{ ValueString() string }); ok && policy.Size(document.ValueString()) > policy.MaxInline {
-			resp.Diagnostics.AddAttributeError(path.Root("policies"), `policies["`+name+`"]: larger than IAM takes`,
-				"The inline policies of a role may have 10,240 characters in all. Attach managed policies with `policy_arns` instead.")
-		}
 	}
+	resp.Diagnostics.Append(checkInline(m.Policies)...)
 }
 
 func (m irsaModel) validatePreset(resp *resource.ValidateConfigResponse) {

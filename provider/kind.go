@@ -31,6 +31,7 @@ type kind interface {
 	remove(context.Context, removal) error
 	// timeout is how long remove may take.
 	timeout(context.Context, tfsdk.State) (time.Duration, diag.Diagnostics)
+	foreseer
 }
 
 // removal is what a kind needs to remove one of its objects.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
@@ -39,10 +40,12 @@ func (nodeProfile) object() session.Kind {
 
 func (nodeProfile) schema(ctx context.Context) schema.Schema { return nodeProfileSchema(ctx) }
 
-func (nodeProfile) codec() wire.Codec { return wire.Codec{Fields: jsonFields, Local: []string{"name"}} }
+func (nodeProfile) codec() wire.Codec {
+	return wire.Codec{Fields: terraform.Fields, Local: []string{"name"}}
+}
 
 func (k nodeProfile) check(name string, spec map[string]any) (problems, warnings []finding) {
-	raw, err := manifest(k.object(), name, spec)
+	raw, err := manifestOf(k.object(), name, spec)
 	if err != nil {
 		return splitErrors(err), nil
 	}
@@ -50,7 +53,11 @@ func (k nodeProfile) check(name string, spec map[string]any) (problems, warnings
 	if err != nil {
 		return splitErrors(err), nil
 	}
-	return findingsOf(api.ValidateNodeTemplate(template)), splitFindings(ignored)
+	errs := api.ValidateNodeTemplate(template)
+	if len(errs) == 0 {
+		errs = api.CheckBounds(api.NodeTemplateGVR.GroupResource().String(), spec)
+	}
+	return findingsOf(errs), splitFindings(ignored)
 }
 
 func (nodeProfile) computed(tftypes.Object, map[string]any) (map[string]tftypes.Value, error) {

@@ -18,7 +18,7 @@ const selectorSyntax = "Tag keys to values; all keys must match. A value may be 
 func nodeProfileSchema(context.Context) schema.Schema {
 	level := maps.Clone(nodeProfileAttributes())
 	level["name"] = nameAttribute("Name of the node profile.")
-	return schema.Schema{MarkdownDescription: nodeProfileDescription, Attributes: level}
+	return schema.Schema{Version: schemaVersion, MarkdownDescription: nodeProfileDescription, Attributes: level}
 }
 
 // nodeProfileAttributes are those of the resource and of the inline profile.
@@ -28,7 +28,7 @@ func nodeProfileAttributes() attributes {
 		"security_group_selector": textMap("Security groups of the machines; all that match are attached. " + selectorSyntax),
 		"instance_profile":        text("Name of the IAM instance profile of the machines. The agent's default if not set."),
 		"launch_template": text("Name of a launch template of your own. It excludes what a generated one would set: image, user data, " +
-			"security groups, metadata options, volumes and instance profile. The agent's IAM policies let it use only a template with the tag " +
+			"security groups, metadata options, volumes, instance store policy and instance profile. The agent's IAM policies let it use only a template with the tag " +
 			"`kubernetes.io/cluster/<cluster>` set to `owned`."),
 		"ami_family": text("`AL2`, `AL2023`, `Bottlerocket`, `Ubuntu`, `Windows2019`, `Windows2022` or `Custom`. " +
 			"By default `AL2023` from Kubernetes 1.30 on, else `AL2`."),
@@ -44,6 +44,8 @@ func nodeProfileAttributes() attributes {
 			"root_volume": flag("Whether it is the root volume."),
 			"ebs":         object("The EBS volume.", volumeAttributes()),
 		}),
+		"instance_store_policy": text("`RAID0` joins local NVMe disks to one that holds containers and pods' ephemeral storage, with the families `AL2`, " +
+			"`AL2023` and `Bottlerocket`. By default they are left alone."),
 		"detailed_monitoring": flag("Whether CloudWatch monitors the machines each minute, at a cost. Off by default."),
 	}
 }

@@ -17,7 +17,11 @@ const clusterKey = "cluster"
 
 // clusterRecord tells clusters apart.
 type clusterRecord struct {
-	UID types.UID `json:"uid"`
+	// UID is that of the cluster, empty if it is yet to be seen.
+	UID types.UID `json:"uid,omitempty"`
+	// Moved says that a resource of another type has declared the object, in
+	// the name of another field manager, and that this one has not changed it yet.
+	Moved bool `json:"moved,omitempty"`
 }
 
 // privateState is the part of a resource's private state that is used here.
@@ -26,28 +30,34 @@ type privateState interface {
 	GetKey(context.Context, string) ([]byte, diag.Diagnostics)
 }
 
-func recordCluster(ctx context.Context, private privateState, uid types.UID) diag.Diagnostics {
-	raw, err := json.Marshal(clusterRecord{uid})
+func (r clusterRecord) save(ctx context.Context, private privateState) diag.Diagnostics {
+	raw, err := json.Marshal(r)
 	if err != nil {
 		return diag.Diagnostics{diag.NewErrorDiagnostic("record the cluster: "+err.Error(), "")}
 	}
 	return private.SetKey(ctx, clusterKey, raw)
 }
 
-// recordedCluster reports whether the object is recorded to be in the cluster.
-// An object of which nothing is recorded has just been imported.
-func recordedCluster(ctx context.Context, private privateState, uid types.UID, diags *diag.Diagnostics) (imported, same bool) {
-	raw, d := private.GetKey(ctx, clusterKey)
-	diags.Append(d...)
+// loadCluster returns what is recorded, nil for an object that has just been
+// imported.
+func loadCluster(ctx context.Context, private privateState, diags *diag.Diagnostics) *clusterRecord {
+	raw, found := private.GetKey(ctx, clusterKey)
+	diags.Append(found...)
 	if len(raw) == 0 {
-		return true, true
+		return nil
 	}
 	var record clusterRecord
 	if err := json.Unmarshal(raw, &record); err != nil {
 		diags.AddError("read which cluster the object is in: "+err.Error(), "")
 	}
-	return false, record.UID == uid
+	return &record
 }
+
+// elsewhere reports whether the object is in another cluster than that of the UID.
+func (r *clusterRecord) elsewhere(uid types.UID) bool { return r != nil && r.UID != "" && r.UID != uid }
+
+// moved reports whether another resource's field manager still holds the object.
+func (r *clusterRecord) moved() bool { return r != nil && r.Moved }
 
 // setName sets the identity of what is known by its name. Terraform before 1.12
 // has no identities and then there is nothing to set.

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // private is a private state in memory.
@@ -20,24 +19,25 @@ func (p private) GetKey(_ context.Context, key string) ([]byte, diag.Diagnostics
 	return p[key], nil
 }
 
-func TestRecordedCluster(t *testing.T) {
+func TestClusterRecord(t *testing.T) {
 	tests := map[string]struct {
-		recorded, live types.UID
-		imported, same bool
+		recorded         *clusterRecord
+		elsewhere, moved bool
 	}{
-		"just imported":   {"", "a", true, true},
-		"the same":        {"a", "a", false, true},
-		"another cluster": {"a", "b", false, false},
+		"just imported":   {nil, false, false},
+		"the same":        {&clusterRecord{UID: "a"}, false, false},
+		"another cluster": {&clusterRecord{UID: "b"}, true, false},
+		"just moved":      {&clusterRecord{Moved: true}, false, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			state, diags := private{}, diag.Diagnostics{}
-			if tt.recorded != "" {
-				diags.Append(recordCluster(t.Context(), state, tt.recorded)...)
+			if tt.recorded != nil {
+				diags.Append(tt.recorded.save(t.Context(), state)...)
 			}
-			imported, same := recordedCluster(t.Context(), state, tt.live, &diags)
-			if imported != tt.imported || same != tt.same || diags.HasError() {
-				t.Errorf("imported, same = %v, %v (%v), want %v, %v", imported, same, diags, tt.imported, tt.same)
+			got := loadCluster(t.Context(), state, &diags)
+			if got.elsewhere("a") != tt.elsewhere || got.moved() != tt.moved || (got == nil) != (tt.recorded == nil) || diags.HasError() {
+				t.Errorf("record = %+v (%v), want elsewhere %v, moved %v", got, diags, tt.elsewhere, tt.moved)
 			}
 		})
 	}

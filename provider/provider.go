@@ -8,6 +8,9 @@ import (
 	"os"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
@@ -52,23 +55,43 @@ func (p *packhorse) Configure(ctx context.Context, req provider.ConfigureRequest
 	shared := session.New(cfg, p.connect)
 	resp.ResourceData = shared
 	resp.DataSourceData = shared
+	resp.EphemeralResourceData = shared
+	resp.ListResourceData = shared
 }
 
 func (p *packhorse) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{NewProvisioner, NewNodeProfile, NewIRSARole}
+	return []func() resource.Resource{NewProvisioner, NewNodeProfile, NewIRSARole, NewNodeRole, NewInterruptionQueue}
 }
 
-func (p *packhorse) DataSources(context.Context) []func() datasource.DataSource { return nil }
+// EphemeralResources returns what is stored nowhere.
+func (p *packhorse) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
+	return []func() ephemeral.EphemeralResource{NewClusterToken}
+}
+
+// ListResources returns what `terraform query` can list.
+func (p *packhorse) ListResources(context.Context) []func() list.ListResource {
+	return []func() list.ListResource{NewProvisionerList, NewNodeProfileList, NewIRSARoleList}
+}
+
+// DataSources returns what can be read.
+func (p *packhorse) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{NewClusterData, NewInstanceTypesData, NewIAMPoliciesData, NewNodesData, NewSimulationData, NewDiscoveryData}
+}
 
 // sessionOf returns the session that Configure of the provider has made. There
 // is none while a configuration is only being validated.
 func sessionOf(req resource.ConfigureRequest, resp *resource.ConfigureResponse) *session.Session {
-	if req.ProviderData == nil {
+	return sharedSession(req.ProviderData, &resp.Diagnostics)
+}
+
+// sharedSession is the session in what the provider hands to its parts.
+func sharedSession(data any, diags *diag.Diagnostics) *session.Session {
+	if data == nil {
 		return nil
 	}
-	shared, ok := req.ProviderData.(*session.Session)
+	shared, ok := data.(*session.Session)
 	if !ok {
-		resp.Diagnostics.AddError("the provider has handed over something else than its session", "This is a mistake in the provider, please report it.")
+		diags.AddError("the provider has handed over something else than its session", "This is a mistake in the provider, please report it.")
 	}
 	return shared
 }

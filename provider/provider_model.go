@@ -26,6 +26,8 @@ type providerModel struct {
 	Kubernetes     types.Object `tfsdk:"kubernetes"`
 	FieldManager   types.String `tfsdk:"field_manager"`
 	ForceConflicts types.Bool   `tfsdk:"force_conflicts"`
+	PlanChecks     types.String `tfsdk:"plan_checks"`
+	CatalogueFile  types.String `tfsdk:"catalogue_file"`
 }
 
 // config converts the block. With anything unknown in it only the unknown
@@ -42,6 +44,7 @@ func (m providerModel) config(ctx context.Context, unknown []string) (session.Co
 	cfg.Kubernetes = m.kubernetes(ctx, &diags)
 	diags.Append(m.DefaultTags.ElementsAs(ctx, &cfg.DefaultTags, false)...)
 	cfg.Manager = session.Manager{Name: m.FieldManager.ValueString(), Force: m.ForceConflicts.ValueBool()}
+	cfg.PlanChecks, cfg.CatalogueFile = m.PlanChecks.ValueString(), m.CatalogueFile.ValueString()
 	if cfg.Manager.Name == "" {
 		cfg.Manager.Name = defaultFieldManager
 	}

@@ -1,19 +1,23 @@
 package provider
 
 import (
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
 // defaultFieldManager is in whose name fields are declared.
 const defaultFieldManager = "packhorse-terraform"
 
-const providerDescription = "Declares node provisioning for EKS: provisioners, node profiles and IAM roles for ServiceAccounts.\n\n" +
+const providerDescription = "Declares node provisioning for EKS: provisioners and node profiles, and the roles and the queue that they need in AWS.\n\n" +
 	"The cluster is reached in exactly one way: by `cluster_name`, by `kubernetes`, or, if neither is set, by the kubeconfig that " +
 	"`KUBE_CONFIG_PATH` names. All values may be known only after apply."
 
 // services are those whose endpoints can be replaced.
-var services = []string{"ec2", "eks", "events", "iam", "pricing", "sqs", "ssm", "sts"}
+var services = []string{"autoscaling", "ec2", "eks", "events", "iam", "pricing", "sqs", "ssm", "sts"}
 
 func providerSchema() schema.Schema {
 	return schema.Schema{
@@ -57,6 +61,14 @@ func providerSchema() schema.Schema {
 				MarkdownDescription: "Whether fields that another field manager has declared are taken over. By default that is an error, " +
 					"which names the manager and the field.",
 			},
+			"plan_checks": schema.StringAttribute{
+				Optional:   true,
+				Validators: []validator.String{stringvalidator.OneOf(session.ChecksError, session.ChecksWarn, session.ChecksOff)},
+				MarkdownDescription: "What plans do with what they find in the catalogue and in the cluster. `warn`, the default: what cannot work is an " +
+					"error, and what is doubtful a warning. `error`: both are errors. `off`: nothing is looked at.",
+			},
+			"catalogue_file": optionalText("Path of a catalogue of instance types and prices, as a CSV table or saved JSON, to plan with instead of " +
+				"asking AWS: for plans offline and in CI."),
 		},
 	}
 }

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
@@ -45,20 +46,7 @@ func (provisioner) object() session.Kind {
 func (provisioner) schema(ctx context.Context) schema.Schema { return provisionerSchema(ctx) }
 
 func (provisioner) codec() wire.Codec {
-	return wire.Codec{Fields: jsonFields, Local: []string{"name", "timeouts", effectiveRequirements}}
-}
-
-// jsonFields are the attributes whose JSON field is not their name in camel case.
-var jsonFields = map[string]string{
-	"cluster_dns":                     "clusterDNS",
-	"cpu_cfs_quota":                   "cpuCFSQuota",
-	"http_protocol_ipv6":              "httpProtocolIPv6",
-	"image_gc_high_threshold_percent": "imageGCHighThresholdPercent",
-	"image_gc_low_threshold_percent":  "imageGCLowThresholdPercent",
-	"kms_key_id":                      "kmsKeyID",
-	"limits":                          "limits.resources",
-	"node_profile":                    "provider",
-	"snapshot_id":                     "snapshotID",
+	return wire.Codec{Fields: terraform.Fields, Local: []string{"name", "timeouts", effectiveRequirements, planPreview}}
 }
 
 func (k provisioner) check(name string, spec map[string]any) (problems, warnings []finding) {
@@ -66,11 +54,15 @@ func (k provisioner) check(name string, spec map[string]any) (problems, warnings
 	if err != nil {
 		return splitErrors(err), nil
 	}
-	return findingsOf(api.ValidateProvisioner(p)), splitFindings(append(ignored, api.WarnProvisioner(p)...))
+	errs := api.ValidateProvisioner(p)
+	if len(errs) == 0 {
+		errs = api.CheckBounds(api.ProvisionerGVR.GroupResource().String(), spec)
+	}
+	return findingsOf(errs), splitFindings(append(ignored, api.WarnProvisioner(p)...))
 }
 
 func (k provisioner) decode(name string, spec map[string]any) (*api.Provisioner, []string, error) {
-	raw, err := manifest(k.object(), name, spec)
+	raw, err := manifestOf(k.object(), name, spec)
 	if err != nil {
 		return nil, nil, err
 	}

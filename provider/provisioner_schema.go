@@ -15,6 +15,7 @@ const provisionerDescription = "Declares which nodes the agent may buy for pods 
 
 func provisionerSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
+		Version:             schemaVersion,
 		MarkdownDescription: provisionerDescription,
 		Attributes: attributes{
 			"name": nameAttribute("Name of the provisioner. Its nodes carry it in the label `karpenter.sh/provisioner-name`."),
@@ -47,6 +48,7 @@ func provisionerSchema(ctx context.Context) schema.Schema {
 			}),
 			"disruption":  object("How nodes may be taken away voluntarily.", disruptionAttributes()),
 			"pod_binding": text("`Immediate`, the default: the agent creates the node and binds the pods at once. `Scheduler`: the binding is left to kube-scheduler."),
+			planPreview:   previewAttribute(),
 			"effective_requirements": schema.ListNestedAttribute{
 				Computed:            true,
 				NestedObject:        schema.NestedAttributeObject{Attributes: requirementAttributes(false)},

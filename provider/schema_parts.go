@@ -4,6 +4,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/kubevalue"
@@ -53,6 +54,7 @@ func quantity(description string) schema.StringAttribute {
 		Optional:            true,
 		CustomType:          kubevalue.QuantityType{},
 		MarkdownDescription: description,
+		Validators:          []validator.String{kubevalue.UnsignedZero{}},
 		PlanModifiers:       []planmodifier.String{kubevalue.KeepSpelling{}},
 	}
 }
@@ -62,6 +64,7 @@ func quantityMap(description string) schema.MapAttribute {
 		Optional:            true,
 		ElementType:         kubevalue.QuantityType{},
 		MarkdownDescription: description,
+		Validators:          []validator.Map{kubevalue.UnsignedZero{}},
 		PlanModifiers:       []planmodifier.Map{kubevalue.KeepSpelling{}},
 	}
 }
@@ -71,6 +74,7 @@ func duration(description string) schema.StringAttribute {
 		Optional:            true,
 		CustomType:          kubevalue.DurationType{},
 		MarkdownDescription: description,
+		Validators:          []validator.String{kubevalue.UnsignedZero{}},
 		PlanModifiers:       []planmodifier.String{kubevalue.KeepSpelling{}},
 	}
 }
@@ -80,6 +84,7 @@ func durationMap(description string) schema.MapAttribute {
 		Optional:            true,
 		ElementType:         kubevalue.DurationType{},
 		MarkdownDescription: description,
+		Validators:          []validator.Map{kubevalue.UnsignedZero{}},
 		PlanModifiers:       []planmodifier.Map{kubevalue.KeepSpelling{}},
 	}
 }

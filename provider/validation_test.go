@@ -15,7 +15,7 @@ func TestValidationNamesTheAttribute(t *testing.T) {
 		},
 		"the valid value that was meant": {
 			provisionerConfig("v", requirement(`{ key = "karpenter.sh/capacity-type", operator = "In", values = ["on_demand"] }`)),
-			`did you mean "on-demand"?`,
+			`Did you mean "on-demand"?`,
 		},
 		"an unknown operator": {
 			provisionerConfig("v", requirement(`{ key = "a", operator = "Equals", values = ["b"] }`)), `requirements[0].operator:`,

@@ -26,3 +26,11 @@ resource "packhorse_provisioner" "default" {
     delete = "45m"
   }
 }
+
+# What machines are built from.
+resource "packhorse_node_profile" "default" {
+  name                    = "default"
+  instance_profile        = "prod-node"
+  subnet_selector         = { "karpenter.sh/discovery" = "prod" }
+  security_group_selector = { "karpenter.sh/discovery" = "prod" }
+}

@@ -3,25 +3,27 @@ package platform
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	nouns "github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// Requests per second and burst of one provider block: a large configuration
-// refreshes hundreds of objects.
-const (
-	clientQPS   = 50
-	clientBurst = 100
-)
+// unlimited leaves the rate of requests to the API server, which shares itself
+// out fairly: Terraform's parallelism bounds how many are on their way.
+const unlimited = -1
 
 // cluster is the API server of the cluster.
 type cluster struct {
@@ -29,7 +31,12 @@ type cluster struct {
 	typed   kubernetes.Interface
 	manager declare.Manager
 	uid     types.UID
+
+	listings sync.Map // of declare.Listing by resource
 }
+
+// userAgent names the provider to API servers.
+const userAgent = "terraform-provider-packhorse"
 
 // Cluster returns the cluster that the provider block names.
 func (p *platform) Cluster(ctx context.Context) (session.Cluster, error) {
@@ -38,8 +45,8 @@ func (p *platform) Cluster(ctx context.Context) (session.Cluster, error) {
 		if err != nil {
 			return nil, err
 		}
-		cfg.QPS, cfg.Burst = clientQPS, clientBurst
-		cfg.UserAgent = "terraform-provider-packhorse"
+		cfg.QPS = unlimited
+		cfg.UserAgent = userAgent
 		return newCluster(ctx, cfg, declare.Manager(p.config.Manager))
 	})
 }
@@ -63,13 +70,38 @@ func newCluster(ctx context.Context, cfg *rest.Config, manager declare.Manager) 
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster at %s: %w", cfg.Host, err)
 	}
-	return &cluster{objects, typed, manager, system.UID}, nil
+	return &cluster{objects: objects, typed: typed, manager: manager, uid: system.UID}, nil
 }
 
 func (c *cluster) UID() types.UID { return c.uid }
 
-func (c *cluster) Objects(kind session.Kind) session.Objects {
-	return declare.NewStore(c.objects, declare.Kind(kind), c.manager)
+func (c *cluster) Objects(kind session.Kind) session.Objects { return c.custom(kind, c.manager) }
+
+func (c *cluster) Forced(kind session.Kind) session.Objects {
+	return c.custom(kind, declare.Manager{Name: c.manager.Name, Force: true})
+}
+
+func (c *cluster) custom(kind session.Kind, manager declare.Manager) custom {
+	shared, _ := c.listings.LoadOrStore(kind.Resource, &declare.Listing{})
+	store := declare.NewStore(c.objects, declare.Kind(kind), manager).With(shared.(*declare.Listing))
+	return custom{store, c.objects, kind.Resource}
+}
+
+// custom are the custom resources of a kind.
+type custom struct {
+	*declare.Store
+	client dynamic.Interface
+	kind   schema.GroupVersionResource
+}
+
+// List returns all objects of the kind.
+func (c custom) List(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	return survey.Objects(ctx, c.client, c.kind)
+}
+
+// Survey reads the whole cluster.
+func (c *cluster) Survey(ctx context.Context) (*nouns.Survey, error) {
+	return survey.Take(ctx, c.typed, c.objects)
 }
 
 func (c *cluster) Teardown() session.Teardown {

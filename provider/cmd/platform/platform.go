@@ -10,12 +10,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/irsa"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -59,14 +57,7 @@ func (p *platform) Account(ctx context.Context) (*session.Account, error) {
 		if len(parts) < 3 {
 			return nil, fmt.Errorf("find the AWS account of the credentials: %q is no ARN", aws.ToString(caller.Arn))
 		}
-		roles := irsa.NewRoles(iam.NewFromConfig(cfg, func(o *iam.Options) { o.BaseEndpoint = p.endpoint("iam", o.BaseEndpoint) }))
-		return &session.Account{
-			Partition: parts[1],
-			ID:        aws.ToString(caller.Account),
-			Region:    cfg.Region,
-			Roles:     accountRoles{roles},
-			Issuers:   issuers{roles, func(ctx context.Context, name string) (*eksauth.Cluster, error) { return p.find(ctx, cfg, name) }},
-		}, nil
+		return p.newAccount(cfg, parts[1], aws.ToString(caller.Account)), nil
 	})
 }
 
@@ -78,10 +69,13 @@ func (p *platform) sts(cfg aws.Config) *sts.Client {
 	return sts.NewFromConfig(cfg, func(o *sts.Options) { o.BaseEndpoint = p.endpoint("sts", o.BaseEndpoint) })
 }
 
+func (p *platform) eks(cfg aws.Config) *eks.Client {
+	return eks.NewFromConfig(cfg, func(o *eks.Options) { o.BaseEndpoint = p.endpoint("eks", o.BaseEndpoint) })
+}
+
 // find looks an EKS cluster up by its name.
 func (p *platform) find(ctx context.Context, cfg aws.Config, name string) (*eksauth.Cluster, error) {
-	client := eks.NewFromConfig(cfg, func(o *eks.Options) { o.BaseEndpoint = p.endpoint("eks", o.BaseEndpoint) })
-	return eksauth.Find(ctx, client, name)
+	return eksauth.Find(ctx, p.eks(cfg), name)
 }
 
 // endpoint prefers the provider block's endpoint to what the SDK has found in
@@ -91,41 +85,4 @@ func (p *platform) endpoint(service string, found *string) *string {
 		return own
 	}
 	return found
-}
-
-// accountRoles are the IAM roles of the account.
-type accountRoles struct{ roles *irsa.Roles }
-
-func (r accountRoles) Create(ctx context.Context, role session.Role) (arn string, err error) {
-	return r.roles.Create(ctx, irsa.Role(role))
-}
-
-func (r accountRoles) Read(ctx context.Context, name string) (role session.Role, arn string, err error) {
-	live, arn, err := r.roles.Read(ctx, name)
-	return session.Role(live), arn, err
-}
-
-func (r accountRoles) Update(ctx context.Context, before, now session.Role) error {
-	return r.roles.Update(ctx, irsa.Role(before), irsa.Role(now))
-}
-
-func (r accountRoles) Delete(ctx context.Context, role session.Role) error {
-	return r.roles.Delete(ctx, irsa.Role(role))
-}
-
-// issuers are the OIDC issuers of clusters.
-type issuers struct {
-	*irsa.Roles
-	find func(context.Context, string) (*eksauth.Cluster, error)
-}
-
-func (i issuers) Of(ctx context.Context, name string) (url string, err error) {
-	found, err := i.find(ctx, name)
-	if err != nil {
-		return "", err
-	}
-	if found.Issuer == "" {
-		return "", fmt.Errorf("cluster %q has no OIDC issuer", name)
-	}
-	return found.Issuer, nil
 }

@@ -23,9 +23,21 @@ type Config struct {
 	DefaultTags map[string]string
 	Manager     Manager
 
+	// PlanChecks is error, warn or off; empty means warn.
+	PlanChecks string
+	// CatalogueFile is the path of a saved catalogue that is used instead of AWS.
+	CatalogueFile string
+
 	// Unknown lists the attributes that are known only after apply.
 	Unknown []string
 }
+
+// The values of PlanChecks.
+const (
+	ChecksError = "error"
+	ChecksWarn  = "warn"
+	ChecksOff   = "off"
+)
 
 // AWS says how AWS is reached. The zero value is the environment's choice.
 type AWS struct {

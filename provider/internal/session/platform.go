@@ -8,6 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/adopt"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 // Connect prepares what a provider block gives access to. It calls nothing.
@@ -17,6 +20,14 @@ type Connect func(Config) Platform
 type Platform interface {
 	Cluster(context.Context) (Cluster, error)
 	Account(context.Context) (*Account, error)
+	// Stock is what AWS sells now to the cluster of the provider block.
+	Stock(context.Context) (*Stock, error)
+	// Token is a bearer token for the cluster of the provider block, and when it expires.
+	Token(context.Context) (Token, error)
+	// Discover finds what can be adopted in the cluster of the provider block.
+	Discover(context.Context) ([]adopt.Item, error)
+	// Facts are what EKS says of the cluster of the provider block.
+	Facts(context.Context) (*Facts, error)
 }
 
 // Cluster is the API server.
@@ -25,8 +36,12 @@ type Cluster interface {
 	UID() types.UID
 	// Objects are the custom resources of a kind.
 	Objects(Kind) Objects
+	// Forced are the same, taking fields away from other managers.
+	Forced(Kind) Objects
 	Teardown() Teardown
 	Accounts() Annotation
+	// Survey reads the whole cluster.
+	Survey(context.Context) (*cluster.Survey, error)
 }
 
 // Kind is a cluster-scoped kind of custom resource.
@@ -47,10 +62,17 @@ type Manager struct {
 // tell them apart, and meta.IsNoMatchError a kind that is not installed.
 type Objects interface {
 	Get(ctx context.Context, name string) (*unstructured.Unstructured, error)
+	// Recall is Get for a refresh: many are read by one request, and may be some
+	// seconds old.
+	Recall(ctx context.Context, name string) (*unstructured.Unstructured, error)
 	Create(ctx context.Context, name string, spec map[string]any) error
 	// Update also removes what was declared before and is not any more.
 	Update(ctx context.Context, name string, before, spec map[string]any) error
 	Delete(ctx context.Context, name string, uid types.UID, propagation metav1.DeletionPropagation) error
+	// Check lets the API server judge an object without storing it.
+	Check(ctx context.Context, name string, spec map[string]any) error
+	// List returns all objects of the kind, in the order of their names.
+	List(context.Context) ([]*unstructured.Unstructured, error)
 }
 
 // Teardown follows the removal of Provisioners.
@@ -75,8 +97,11 @@ type Annotation interface {
 type Account struct {
 	Partition, ID, Region string
 
-	Roles   Roles
-	Issuers Issuers
+	Roles    Roles
+	Issuers  Issuers
+	Profiles Profiles
+	Entries  Entries
+	Queues   Queues
 }
 
 // Role is the declared state of an IAM role.
@@ -104,6 +129,9 @@ type Roles interface {
 	Read(ctx context.Context, name string) (role Role, arn string, err error)
 	Update(ctx context.Context, before, now Role) error
 	Delete(context.Context, Role) error
+	// List returns the account's roles, of which only name, path and trust are
+	// filled in, in the order of their names.
+	List(context.Context) ([]Role, error)
 }
 
 // Issuers are the OIDC issuers of clusters, and what IAM knows of them.

@@ -2,20 +2,34 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/adopt"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 // Session is shared by all resources of one provider block.
 type Session struct {
 	Config   Config
 	platform Platform
+	Drafts   Drafts
+
+	stockOnce sync.Once
+	stock     *Stock
+	stockErr  error
+
+	surveyOnce sync.Once
+	survey     *cluster.Survey
+	surveyErr  error
 }
 
 // New returns the session of a provider block.
-func New(cfg Config, connect Connect) *Session { return &Session{cfg, connect(cfg)} }
+func New(cfg Config, connect Connect) *Session { return &Session{Config: cfg, platform: connect(cfg)} }
 
 // Known returns ErrUnknown if the provider block is not known yet.
 func (s *Session) Known() error {
@@ -51,4 +65,50 @@ func (s *Session) Account(ctx context.Context) (*Account, error) {
 		return nil, err
 	}
 	return s.platform.Account(ctx)
+}
+
+// Survey returns the cluster as it was when the provider first looked. Plans of
+// many resources share it.
+func (s *Session) Survey(ctx context.Context) (*cluster.Survey, error) {
+	live, err := s.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.surveyOnce.Do(func() { s.survey, s.surveyErr = live.Survey(ctx) })
+	return s.survey, s.surveyErr
+}
+
+// Token returns a bearer token for the cluster of the provider block.
+func (s *Session) Token(ctx context.Context) (Token, error) {
+	if err := s.named(); err != nil {
+		return Token{}, err
+	}
+	return s.platform.Token(ctx)
+}
+
+// Facts returns what EKS says of the cluster of the provider block.
+func (s *Session) Facts(ctx context.Context) (*Facts, error) {
+	if err := s.named(); err != nil {
+		return nil, err
+	}
+	return s.platform.Facts(ctx)
+}
+
+// Discover finds what can be adopted in the cluster of the provider block.
+func (s *Session) Discover(ctx context.Context) ([]adopt.Item, error) {
+	if err := s.named(); err != nil {
+		return nil, err
+	}
+	return s.platform.Discover(ctx)
+}
+
+// named returns an error unless the provider block names an EKS cluster.
+func (s *Session) named() error {
+	if err := s.Known(); err != nil {
+		return err
+	}
+	if s.Config.ClusterName == "" {
+		return errors.New("the provider block has no `cluster_name`: EKS is asked by it")
+	}
+	return nil
 }

@@ -64,7 +64,7 @@ func under(path, ancestor string) bool {
 
 // original returns the index that the user gave to an element of the list.
 func (d *Document) original(list string, i int) int {
-	if kept := d.kept[list]; i < len(kept) {
+	if kept := d.kept[list]; i >= 0 && i < len(kept) {
 		return kept[i]
 	}
 	return i
@@ -78,7 +78,7 @@ func (d *Document) originalPath(jsonPath string) string {
 			at, out = join(at, s.name), join(out, s.name)
 			continue
 		}
-		if i, err := strconv.Atoi(s.name); err == nil {
+		if i, err := strconv.Atoi(s.name); err == nil && d.kept[at] != nil {
 			out = index(out, d.original(at, i))
 		} else {
 			out = subscript(out, s.name)
@@ -140,4 +140,22 @@ func names(steps []step) []string {
 		out[i] = s.name
 	}
 	return out
+}
+
+// AttributeName returns how a JSON field is called that occurs anywhere in the type.
+func (c Codec) AttributeName(typ tftypes.Type, jsonField string) (name string, ok bool) {
+	switch typ := typ.(type) {
+	case tftypes.Object:
+		for attribute, inner := range typ.AttributeTypes {
+			if c.JSONName(attribute) == jsonField {
+				return attribute, true
+			}
+			if name, ok := c.AttributeName(inner, jsonField); ok {
+				return name, true
+			}
+		}
+	case tftypes.List:
+		return c.AttributeName(typ.ElementType, jsonField)
+	}
+	return "", false
 }

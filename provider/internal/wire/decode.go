@@ -9,8 +9,8 @@ import (
 )
 
 // Decode converts a JSON object into a value of the type. Fields without an
-// attribute are ignored, absent fields, empty lists and the local attributes
-// are null. A number where the type says string is spelt out, since manifests
+// attribute are ignored, absent fields, empty lists and texts and the local
+// attributes are null. A number where the type says string is spelt out, since manifests
 // may write quantities either way.
 func (c Codec) Decode(fields map[string]any, typ tftypes.Object) (tftypes.Value, error) {
 	return c.decodeObject(fields, typ, "")
@@ -46,7 +46,9 @@ func (c Codec) decodeObject(fields map[string]any, typ tftypes.Object, at string
 		if err != nil {
 			return tftypes.Value{}, err
 		}
-		attributes[name] = value
+		if !emptyText(value) {
+			attributes[name] = value
+		}
 	}
 	return tftypes.NewValue(typ, attributes), nil
 }

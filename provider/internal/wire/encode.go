@@ -7,7 +7,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Encode converts a value of an object type. Unknown attributes are left out
+// Encode converts a value of an object type. What is null or empty is left out;
+// an empty text stays where it means something, in maps and lists, and in an
+// object that says nothing else, which must be a mistake. Unknown attributes are left out
 // and listed; a list element with any unknown part is left out as a whole, so
 // that what remains can be checked on its own.
 func (c Codec) Encode(v tftypes.Value) (*Document, error) {
@@ -54,9 +56,13 @@ func (e encoder) object(v tftypes.Value, at string) (map[string]any, error) {
 	if err := v.As(&attributes); err != nil {
 		return nil, fmt.Errorf("read object %q: %w", at, err)
 	}
-	fields := map[string]any{}
+	fields, blank := map[string]any{}, map[string]any{}
 	for _, name := range e.codec.attributes(v.Type().(tftypes.Object), at == "") {
 		path := e.codec.field(name)
+		if emptyText(attributes[name]) {
+			put(blank, path, "")
+			continue
+		}
 		value, err := e.value(attributes[name], join(at, path...))
 		if err != nil {
 			return nil, err
@@ -64,6 +70,9 @@ func (e encoder) object(v tftypes.Value, at string) (map[string]any, error) {
 		if value != nil {
 			put(fields, path, value)
 		}
+	}
+	if len(fields) == 0 && at != "" {
+		return blank, nil
 	}
 	return fields, nil
 }

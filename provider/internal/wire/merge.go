@@ -66,10 +66,16 @@ func mergeList(typ tftypes.List, prior, live tftypes.Value) tftypes.Value {
 	return tftypes.NewValue(typ, now)
 }
 
-// empty reports whether a value says nothing: null, or a collection or object
-// of nothing but that.
+// emptyText recognises the empty text, which Kubernetes does not tell from none.
+func emptyText(v tftypes.Value) bool {
+	var text string
+	return v.Type().Is(tftypes.String) && v.IsKnown() && !v.IsNull() && v.As(&text) == nil && text == ""
+}
+
+// empty reports whether a value says nothing: null, an empty text, or a
+// collection or object of nothing but that.
 func empty(v tftypes.Value) bool {
-	if v.IsNull() {
+	if v.IsNull() || emptyText(v) {
 		return true
 	}
 	switch v.Type().(type) {

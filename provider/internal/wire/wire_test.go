@@ -201,6 +201,7 @@ func TestDecodeRefusesOtherTypes(t *testing.T) {
 // what is empty does not come back.
 func drawn(t *rapid.T) tftypes.Value {
 	word := rapid.StringMatching(`[a-z./]{0,8}`)
+	name := rapid.StringMatching(`[a-z./]{1,8}`)
 	words := func(label string) tftypes.Value {
 		var out []tftypes.Value
 		for _, w := range rapid.SliceOfN(word, 1, 4).Draw(t, label) {
@@ -216,7 +217,7 @@ func drawn(t *rapid.T) tftypes.Value {
 		set["enabled"] = tftypes.NewValue(tftypes.Bool, rapid.Bool().Draw(t, "bool"))
 	}
 	if rapid.Bool().Draw(t, "has an object") {
-		set["inner"] = item(word.Draw(t, "key"), words("values"))
+		set["inner"] = item(name.Draw(t, "key"), words("values"))
 	}
 	entries := map[string]tftypes.Value{}
 	for key, value := range rapid.MapOfN(word, word, 0, 3).Draw(t, "entries") {
@@ -227,7 +228,7 @@ func drawn(t *rapid.T) tftypes.Value {
 	}
 	var all []tftypes.Value
 	for i := range rapid.IntRange(0, 3).Draw(t, "items") {
-		all = append(all, item(word.Draw(t, fmt.Sprint("key ", i)), words(fmt.Sprint("values ", i))))
+		all = append(all, item(name.Draw(t, fmt.Sprint("key ", i)), words(fmt.Sprint("values ", i))))
 	}
 	if len(all) > 0 {
 		set["items"] = items(all...)
@@ -266,6 +267,7 @@ func TestMerge(t *testing.T) {
 		"what others set":                 {nil, set("max_pods", number(2)), nil},
 		"an entry that others set":        {set("limits", cpu("1")), set("limits", both), set("limits", cpu("1"))},
 		"an entry that others removed":    {set("limits", both), set("limits", cpu("1")), set("limits", cpu("1"))},
+		"an empty text":                   {set("name", text("")), nil, set("name", text(""))},
 		"an empty list":                   {set("items", items()), nil, set("items", items())},
 		"an empty list inside of a list":  {set("items", items(item("a", list()))), set("items", items(item("a", null))), set("items", items(item("a", list())))},
 		"a value inside of a list":        {set("items", items(item("a", null))), set("items", items(item("a", list(text("x"))))), set("items", items(item("a", list(text("x")))))},

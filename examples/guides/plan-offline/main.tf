@@ -1,0 +1,40 @@
+terraform {
+  required_providers {
+    packhorse = { source = "packhorse/packhorse" }
+  }
+}
+
+variable "catalogue_file" {
+  type        = string
+  description = "What `packhorse-agent catalogue` has printed."
+}
+
+# Nothing answers at this address, and AWS is not asked.
+provider "packhorse" {
+  kubernetes     = { host = "https://127.0.0.1:1" }
+  region         = "eu-west-1"
+  catalogue_file = var.catalogue_file
+  plan_checks    = "error"
+}
+
+resource "packhorse_provisioner" "general" {
+  name = "general"
+
+  requirements = [
+    { key = "karpenter.sh/capacity-type", operator = "In", values = ["spot", "on-demand"] },
+    { key = "karpenter.k8s.aws/instance-category", operator = "In", values = ["c", "m", "r"] },
+    { key = "karpenter.k8s.aws/instance-generation", operator = "Gt", values = ["4"] },
+  ]
+}
+
+data "packhorse_simulation" "release" {
+  manifests    = [file("${path.module}/deployment.yaml")]
+  provisioners = [packhorse_provisioner.general]
+
+  lifecycle {
+    postcondition {
+      condition     = length(self.unplaced) == 0 && self.monthly_price < 2000
+      error_message = "${length(self.unplaced)} pods have no place; ${self.monthly_price} dollars a month."
+    }
+  }
+}

@@ -1,0 +1,3 @@
+list "packhorse_irsa_role" "all" {
+  provider = packhorse
+}

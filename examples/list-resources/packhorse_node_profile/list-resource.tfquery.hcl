@@ -1,0 +1,3 @@
+list "packhorse_node_profile" "all" {
+  provider = packhorse
+}

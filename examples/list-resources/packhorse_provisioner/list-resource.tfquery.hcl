@@ -1,0 +1,3 @@
+list "packhorse_provisioner" "all" {
+  provider = packhorse
+}

@@ -1,0 +1,6 @@
+import {
+  to = packhorse_interruption_queue.prod
+  identity = {
+    name = "prod-interruptions"
+  }
+}

@@ -1,0 +1,4 @@
+import {
+  to = packhorse_interruption_queue.prod
+  id = "prod-interruptions"
+}

@@ -1,0 +1,14 @@
+# The queue on which the agent hears of interruptions, with the rules that fill it.
+resource "packhorse_interruption_queue" "prod" {
+  name = "prod-interruptions"
+}
+
+# The agent may read this queue.
+resource "packhorse_irsa_role" "agent" {
+  name                   = "prod-packhorse-agent"
+  preset                 = "agent"
+  node_roles             = ["prod-node"]
+  interruption_queue_arn = packhorse_interruption_queue.prod.arn
+
+  service_accounts = [{ namespace = "packhorse", name = "packhorse-agent" }]
+}

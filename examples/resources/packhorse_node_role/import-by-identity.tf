@@ -1,0 +1,6 @@
+import {
+  to = packhorse_node_role.nodes
+  identity = {
+    name = "prod-node"
+  }
+}

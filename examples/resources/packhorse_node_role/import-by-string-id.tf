@@ -1,0 +1,4 @@
+import {
+  to = packhorse_node_role.nodes
+  id = "prod-node"
+}

@@ -1,0 +1,26 @@
+# The role of the machines, with its instance profile, admitted by the cluster of
+# the provider block.
+resource "packhorse_node_role" "nodes" {
+  name = "prod-node"
+
+  # Shell access to the machines through AWS Systems Manager.
+  policy_arns = ["arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"]
+}
+
+# Machines are given the role by its instance profile …
+resource "packhorse_node_profile" "default" {
+  name             = "default"
+  instance_profile = packhorse_node_role.nodes.instance_profile
+
+  subnet_selector         = { "karpenter.sh/discovery" = "prod" }
+  security_group_selector = { "karpenter.sh/discovery" = "prod" }
+}
+
+# … and the agent may pass this role to machines, and no other.
+resource "packhorse_irsa_role" "agent" {
+  name       = "prod-packhorse-agent"
+  preset     = "agent"
+  node_roles = [packhorse_node_role.nodes.name]
+
+  service_accounts = [{ namespace = "packhorse", name = "packhorse-agent" }]
+}

@@ -1,0 +1,59 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// What the resources in AWS have in common.
+
+// declaredKey is where the private state holds that a resource was declared. One
+// of which nothing is recorded has just been imported.
+const declaredKey = "declared"
+
+func markDeclared(ctx context.Context, private privateState) diag.Diagnostics {
+	return private.SetKey(ctx, declaredKey, []byte("true"))
+}
+
+// imported reports whether the resource is to be taken over as it is.
+func imported(ctx context.Context, private privateState, diags *diag.Diagnostics) bool {
+	raw, found := private.GetKey(ctx, declaredKey)
+	diags.Append(found...)
+	return len(raw) == 0
+}
+
+func accountOf(ctx context.Context, s *session.Session, diags *diag.Diagnostics) *session.Account {
+	account, err := s.Account(ctx)
+	if err != nil {
+		diags.AddError("no access to AWS: "+err.Error(), "Nothing has been changed.")
+	}
+	return account
+}
+
+// notRefreshed says why the state stays as it is.
+func notRefreshed(what string, err error) diag.Diagnostic {
+	return diag.NewWarningDiagnostic(what+" was not refreshed", fmt.Sprintf("The state stays as it was recorded: %s.", err))
+}
+
+func pathAttribute(what string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional: true, Computed: true, Default: stringdefault.StaticString("/"),
+		MarkdownDescription: "Path of the " + what + ". `/` by default. Changing it forces a replacement.",
+		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+	}
+}
+
+func computedARN(description string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Computed: true, MarkdownDescription: description,
+		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+	}
+}

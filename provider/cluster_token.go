@@ -1,0 +1,56 @@
+package provider
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
+	"github.com/hashicorp/terraform-plugin-framework/ephemeral/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// NewClusterToken returns the ephemeral resource packhorse_cluster_token.
+func NewClusterToken() ephemeral.EphemeralResource { return &clusterToken{} }
+
+// clusterToken is a bearer token for the cluster that is stored nowhere.
+type clusterToken struct{ session *session.Session }
+
+var _ ephemeral.EphemeralResourceWithConfigure = &clusterToken{}
+
+type clusterTokenModel struct {
+	Token     types.String `tfsdk:"token"`
+	ExpiresAt types.String `tfsdk:"expires_at"`
+}
+
+func (t *clusterToken) Metadata(_ context.Context, req ephemeral.MetadataRequest, resp *ephemeral.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_cluster_token"
+}
+
+func (t *clusterToken) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *ephemeral.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "A bearer token for the API server of the provider block's `cluster_name`, for other providers and provisioners.\n\n" +
+			"It is minted in process from the AWS credentials, is good for 14 minutes at most, and is stored neither in the state nor in a plan.",
+		Attributes: map[string]schema.Attribute{
+			"token":      schema.StringAttribute{Computed: true, Sensitive: true, MarkdownDescription: "The token."},
+			"expires_at": schema.StringAttribute{Computed: true, MarkdownDescription: "Until when it should be used, in the form of RFC 3339."},
+		},
+	}
+}
+
+func (t *clusterToken) Configure(_ context.Context, req ephemeral.ConfigureRequest, resp *ephemeral.ConfigureResponse) {
+	t.session = sharedSession(req.ProviderData, &resp.Diagnostics)
+}
+
+func (t *clusterToken) Open(ctx context.Context, _ ephemeral.OpenRequest, resp *ephemeral.OpenResponse) {
+	token, err := t.session.Token(t.session.Mask(ctx))
+	if err != nil {
+		resp.Diagnostics.AddError("no token: "+err.Error(), "Tokens are minted for the EKS cluster that the provider block's `cluster_name` names.")
+		return
+	}
+	resp.Diagnostics.Append(resp.Result.Set(ctx, clusterTokenModel{
+		Token:     types.StringValue(token.Value),
+		ExpiresAt: types.StringValue(token.Expires.UTC().Format(time.RFC3339)),
+	})...)
+}

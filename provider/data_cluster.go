@@ -1,0 +1,89 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// NewClusterData returns the data source packhorse_cluster.
+func NewClusterData() datasource.DataSource { return &clusterData{} }
+
+type clusterData struct{ reader }
+
+type clusterModel struct {
+	Name                 types.String `tfsdk:"name"`
+	ARN                  types.String `tfsdk:"arn"`
+	Endpoint             types.String `tfsdk:"endpoint"`
+	CertificateAuthority types.String `tfsdk:"certificate_authority"`
+	Version              types.String `tfsdk:"version"`
+	Status               types.String `tfsdk:"status"`
+	OIDCIssuerURL        types.String `tfsdk:"oidc_issuer_url"`
+	OIDCProviderARN      types.String `tfsdk:"oidc_provider_arn"`
+	VPCID                types.String `tfsdk:"vpc_id"`
+	SubnetIDs            types.List   `tfsdk:"subnet_ids"`
+	SecurityGroupIDs     types.List   `tfsdk:"security_group_ids"`
+	ServiceCIDR          types.String `tfsdk:"service_cidr"`
+	Tags                 types.Map    `tfsdk:"tags"`
+	DiscoveryTags        types.Map    `tfsdk:"discovery_tags"`
+}
+
+func (d *clusterData) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_cluster"
+}
+
+func (d *clusterData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "What EKS says of the provider block's `cluster_name`: how it is reached, who issues its tokens, and where its nodes belong.",
+		Attributes: map[string]schema.Attribute{
+			"name":                  found("Name of the cluster."),
+			"arn":                   found("ARN of the cluster."),
+			"endpoint":              found("URL of its API server."),
+			"certificate_authority": found("Certificate authority of the API server, as PEM."),
+			"version":               found("Minor version of Kubernetes, such as `1.33`."),
+			"status":                found("Status of the cluster, such as `ACTIVE`."),
+			"oidc_issuer_url":       found("URL of its OIDC issuer."),
+			"oidc_provider_arn":     found("ARN that the IAM OIDC provider of the issuer has, whether or not it exists."),
+			"vpc_id":                found("Id of its VPC."),
+			"subnet_ids":            foundTexts("Ids of the subnets that it was made with, sorted."),
+			"security_group_ids":    foundTexts("Ids of its security groups with the one that EKS has made, sorted."),
+			"service_cidr":          found("Addresses of its services."),
+			"tags":                  foundMap("Tags of the cluster."),
+			"discovery_tags": foundMap("Selector that finds what carries the cluster's tag, and that node profiles use by default: " +
+				"`{ \"kubernetes.io/cluster/<name>\" = \"*\" }`."),
+		},
+	}
+}
+
+func (d *clusterData) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
+	facts, err := d.session.Facts(d.session.Mask(ctx))
+	if err != nil {
+		resp.Diagnostics.AddError("no facts about the cluster: "+err.Error(), "They are asked of EKS by the provider block's `cluster_name`.")
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, modelOfCluster(facts))...)
+}
+
+func modelOfCluster(f *session.Facts) clusterModel {
+	return clusterModel{
+		Name:                 types.StringValue(f.Name),
+		ARN:                  types.StringValue(f.ARN),
+		Endpoint:             types.StringValue(f.Endpoint),
+		CertificateAuthority: types.StringValue(f.CA),
+		Version:              types.StringValue(f.Version),
+		Status:               types.StringValue(f.Status),
+		OIDCIssuerURL:        textOrNull(f.Issuer),
+		OIDCProviderARN:      textOrNull(f.ProviderARN),
+		VPCID:                textOrNull(f.VPC),
+		SubnetIDs:            textList(f.Subnets),
+		SecurityGroupIDs:     textList(f.SecurityGroups),
+		ServiceCIDR:          textOrNull(f.ServiceCIDR),
+		Tags:                 textsByKey(f.Tags),
+		DiscoveryTags:        textsByKey(map[string]string{api.TagClusterPrefix + f.Name: "*"}),
+	}
+}

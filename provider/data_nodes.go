@@ -1,0 +1,143 @@
+package provider
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// NewNodesData returns the data source packhorse_nodes.
+func NewNodesData() datasource.DataSource { return &nodesData{} }
+
+type nodesData struct{ reader }
+
+type nodesModel struct {
+	ProvisionerName types.String  `tfsdk:"provisioner_name"`
+	Nodes           []nodeModel   `tfsdk:"nodes"`
+	HourlyPrice     types.Float64 `tfsdk:"hourly_price"`
+}
+
+type nodeModel struct {
+	Name         types.String  `tfsdk:"name"`
+	Provisioner  types.String  `tfsdk:"provisioner"`
+	ProviderID   types.String  `tfsdk:"provider_id"`
+	InstanceType types.String  `tfsdk:"instance_type"`
+	Zone         types.String  `tfsdk:"zone"`
+	CapacityType types.String  `tfsdk:"capacity_type"`
+	HourlyPrice  types.Float64 `tfsdk:"hourly_price"`
+	Ready        types.Bool    `tfsdk:"ready"`
+	Initialized  types.Bool    `tfsdk:"initialized"`
+	Deleting     types.Bool    `tfsdk:"deleting"`
+	CreatedAt    types.String  `tfsdk:"created_at"`
+	Labels       types.Map     `tfsdk:"labels"`
+	Allocatable  types.Map     `tfsdk:"allocatable"`
+	Pods         types.Int64   `tfsdk:"pods"`
+}
+
+func (d *nodesData) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_nodes"
+}
+
+func (d *nodesData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The nodes in the cluster that Packhorse has bought.",
+		Attributes: map[string]schema.Attribute{
+			"provisioner_name": asked("Name of the provisioner whose nodes are returned. Those of all provisioners by default."),
+			"hourly_price":     foundPrice("What the nodes cost together in dollars per hour, as far as their prices are known."),
+			"nodes": foundObjects("The nodes, in the order of their names.", map[string]schema.Attribute{
+				"name":          found("Name of the node."),
+				"provisioner":   found("Name of its provisioner."),
+				"provider_id":   found("What the cloud knows it by, such as `aws:///eu-west-1a/i-0123456789abcdef0`."),
+				"instance_type": found("Instance type."),
+				"zone":          found("Zone."),
+				"capacity_type": found("`spot` or `on-demand`."),
+				"hourly_price":  foundPrice("Price in dollars per hour at which it was bought; null where that is not known."),
+				"ready":         foundFlag("Whether its kubelet says that it is ready."),
+				"initialized":   foundFlag("Whether it has been up and its startup taints are gone."),
+				"deleting":      foundFlag("Whether it is on its way out."),
+				"created_at":    found("When it was made, in the form of RFC 3339."),
+				"labels":        foundMap("Labels."),
+				"allocatable":   foundMap("What pods can have, by resource."),
+				"pods":          foundNumber("Number of workload pods on it; those of DaemonSets do not count."),
+			}),
+		},
+	}
+}
+
+func (d *nodesData) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	ctx = d.session.Mask(ctx)
+	var m nodesModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	live, err := d.survey(ctx)
+	if err != nil {
+		resp.Diagnostics.AddError("no access to the cluster: "+err.Error(), "Nodes are read from its API server.")
+		return
+	}
+	pods := map[string]int64{}
+	for i := range live.Snapshot.Pods {
+		if p := &live.Snapshot.Pods[i]; !p.Template.DaemonSet && !p.Template.Static {
+			pods[p.NodeName]++
+		}
+	}
+	var price offer.Price
+	m.Nodes = []nodeModel{}
+	for i := range live.Snapshot.Nodes {
+		n := &live.Snapshot.Nodes[i]
+		if n.Provisioner == "" || !m.ProvisionerName.IsNull() && n.Provisioner != m.ProvisionerName.ValueString() {
+			continue
+		}
+		paid, known := priceOf(n)
+		price += paid
+		m.Nodes = append(m.Nodes, modelOfNode(n, pods[n.Name], paid, known))
+	}
+	m.HourlyPrice = types.Float64Value(price.Dollars())
+	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
+}
+
+// survey reads the cluster as it is now: a data source may be read after a change.
+func (r *reader) survey(ctx context.Context) (*cluster.Survey, error) {
+	live, err := r.session.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return live.Survey(ctx)
+}
+
+// priceOf reads what the agent has noted on the node.
+func priceOf(n *cluster.Node) (offer.Price, bool) {
+	price, err := strconv.ParseInt(n.Annotations[api.AnnotationHourlyPrice], 10, 64)
+	return offer.Price(price), err == nil
+}
+
+func modelOfNode(n *cluster.Node, pods int64, price offer.Price, known bool) nodeModel {
+	m := nodeModel{
+		Name:         types.StringValue(n.Name),
+		Provisioner:  types.StringValue(n.Provisioner),
+		ProviderID:   textOrNull(n.ProviderID),
+		InstanceType: textOrNull(n.Labels[api.LabelInstanceType]),
+		Zone:         textOrNull(n.Labels[api.LabelZone]),
+		CapacityType: textOrNull(n.Labels[api.LabelCapacityType]),
+		Ready:        types.BoolValue(n.Ready),
+		Initialized:  types.BoolValue(n.Initialized),
+		Deleting:     types.BoolValue(n.Deleting),
+		CreatedAt:    types.StringValue(n.Created.UTC().Format(time.RFC3339)),
+		Labels:       textsByKey(n.Labels),
+		Allocatable:  amounts(n.Allocatable),
+		Pods:         types.Int64Value(pods),
+	}
+	if known {
+		m.HourlyPrice = types.Float64Value(price.Dollars())
+	}
+	return m
+}

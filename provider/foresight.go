@@ -1,0 +1,191 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/preview"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
+)
+
+// foreseer looks ahead at what a change of one kind of object will do.
+type foreseer interface {
+	// draft keeps a planned object, so that others can be judged together with it.
+	draft(d *session.Drafts, name string, spec map[string]any)
+	// foresee judges a change and returns the computed attributes that it settles.
+	foresee(context.Context, *foresight) map[string]tftypes.Value
+	// foreseeRemoval judges a removal.
+	foreseeRemoval(context.Context, *foresight)
+	// forgo returns the computed attributes where nothing is looked at.
+	forgo(context.Context) map[string]tftypes.Value
+}
+
+// foresight is one look ahead. What cannot be reached is no error: what was not
+// checked is told.
+type foresight struct {
+	session *session.Session
+	title   string
+	name    string
+	before  map[string]any // spec of the state, nil for a new object
+	spec    map[string]any // as planned
+
+	translator translator
+	diags      *diag.Diagnostics
+	unchecked  []string
+}
+
+// lookAhead judges a planned object with the catalogue and the cluster, if there
+// is something to change.
+func (r *customResource) lookAhead(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, doc *wire.Document) {
+	name := nameOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics)
+	if r.session == nil || name == "" {
+		return
+	}
+	ctx = r.session.Mask(ctx)
+	if r.session.Config.PlanChecks == session.ChecksOff {
+		resp.Plan.Raw = withAttributes(resp.Plan.Raw, r.kind.forgo(ctx))
+		return
+	}
+	r.kind.draft(&r.session.Drafts, name, doc.Fields)
+	f := r.foresight(name, &resp.Diagnostics)
+	f.spec, f.translator = doc.Fields, translator{r.kind.codec(), objectType(req.Plan.Raw), doc}
+	if !req.State.Raw.IsNull() {
+		before := r.encode(req.State.Raw, &resp.Diagnostics)
+		if before == nil {
+			return
+		}
+		if reflect.DeepEqual(before.Fields, doc.Fields) {
+			settled := r.kind.forgo(ctx)
+			for attribute := range settled {
+				settled[attribute] = attributesOf(req.State.Raw, nil)[attribute]
+			}
+			resp.Plan.Raw = withAttributes(resp.Plan.Raw, settled)
+			return
+		}
+		f.before = before.Fields
+	}
+	if err := r.session.Known(); err != nil {
+		f.skip("the catalogue and the cluster", err)
+	} else {
+		f.tryOut(ctx, r.kind.object())
+		resp.Plan.Raw = withAttributes(resp.Plan.Raw, r.kind.foresee(ctx, f))
+	}
+	f.tellUnchecked()
+}
+
+// tellUnknown says that a change was not judged, since a part of it is known only
+// after apply. What is computed depends on it too.
+func (r *customResource) tellUnknown(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, doc *wire.Document) {
+	if doc == nil || r.session == nil || r.session.Config.PlanChecks == session.ChecksOff {
+		return
+	}
+	f := r.foresight(nameOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics), &resp.Diagnostics)
+	for _, field := range doc.Unknown {
+		_, attribute := doc.Attribute(r.kind.codec(), objectType(req.Plan.Raw), field)
+		f.unchecked = append(f.unchecked, "the catalogue and the cluster, since "+attribute+" is known only after apply")
+	}
+	f.tellUnchecked()
+}
+
+// settled returns an object after it was applied: what a look ahead has left open
+// is null, and numbers within are those of the last look.
+func (r *customResource) settled(ctx context.Context, name string, v tftypes.Value) tftypes.Value {
+	settled := r.kind.forgo(ctx)
+	for attribute, null := range settled {
+		value := attributesOf(v, nil)[attribute]
+		if !value.IsKnown() {
+			settled[attribute] = null
+			continue
+		}
+		known, err := tftypes.Transform(value, func(_ *tftypes.AttributePath, inner tftypes.Value) (tftypes.Value, error) {
+			if inner.IsKnown() {
+				return inner, nil
+			}
+			return tftypes.NewValue(inner.Type(), r.session.Drafts.Replaced(name)), nil
+		})
+		if err != nil {
+			known = null
+		}
+		settled[attribute] = known
+	}
+	return withAttributes(v, settled)
+}
+
+// lookAtRemoval judges the removal of an object.
+func (r *customResource) lookAtRemoval(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if r.session == nil || r.session.Config.PlanChecks == session.ChecksOff || r.session.Known() != nil {
+		return
+	}
+	name := nameOf(ctx, req.State.GetAttribute, &resp.Diagnostics)
+	r.kind.foreseeRemoval(r.session.Mask(ctx), r.foresight(name, &resp.Diagnostics))
+}
+
+func (r *customResource) foresight(name string, diags *diag.Diagnostics) *foresight {
+	return &foresight{session: r.session, title: r.kind.title(), name: name, diags: diags}
+}
+
+// tryOut lets the API server judge the object.
+func (f *foresight) tryOut(ctx context.Context, kind session.Kind) {
+	const check = "the rules of the cluster"
+	cluster, err := f.session.Cluster(ctx)
+	if err != nil {
+		f.skip(check, err)
+		return
+	}
+	err = cluster.Objects(kind).Check(ctx, f.name, f.spec)
+	switch {
+	case err == nil:
+	case meta.IsNoMatchError(err):
+		f.unchecked = append(f.unchecked, check+": the cluster does not know the kind yet")
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsConflict(err):
+		f.diags.Append(explainError(err, f.title, f.name))
+	default:
+		f.skip(check, err)
+	}
+}
+
+// skip notes what was not checked.
+func (f *foresight) skip(what string, err error) {
+	f.unchecked = append(f.unchecked, what+": "+strings.ReplaceAll(err.Error(), "\n", "; "))
+}
+
+func (f *foresight) tellUnchecked() {
+	if len(f.unchecked) == 0 {
+		return
+	}
+	f.diags.AddWarning(fmt.Sprintf("%s %s was not checked in full", f.title, f.name),
+		"Not checked: "+strings.Join(f.unchecked, ".\nNot checked: ")+".\n`plan_checks = \"off\"` in the provider block leaves these checks out.")
+}
+
+// tell reports findings. Detail is added to each.
+func (f *foresight) tell(findings []preview.Finding, detail string) {
+	for _, found := range findings {
+		severity := diag.SeverityWarning
+		if found.Severity == preview.Broken || f.session.Config.PlanChecks == session.ChecksError {
+			severity = diag.SeverityError
+		}
+		advice := strings.TrimSpace(found.Advice + " " + detail)
+		text := fmt.Sprintf("%s %s: %s", f.title, f.name, found.Text)
+		root, hcl := "", ""
+		if found.Path != "" {
+			root, hcl = f.translator.doc.Attribute(f.translator.codec, f.translator.typ, strings.TrimPrefix(found.Path, "spec."))
+		}
+		if hcl != "" {
+			text = fmt.Sprintf("%s %s: %s: %s", f.title, f.name, hcl, found.Text)
+		}
+		if severity == diag.SeverityError {
+			f.diags.Append(attributeError(root, text, advice))
+		} else {
+			f.diags.Append(attributeWarning(root, text, advice))
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package provider_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// foreseen is a provisioner whose plan looks ahead.
+func foreseen(name, block, arguments string) string {
+	return lookingAhead(block) + fmt.Sprintf("resource \"packhorse_provisioner\" \"test\" {\n  name = %q\n%s\n}\n", name, arguments)
+}
+
+func TestPlanFindsWhatCannotWork(t *testing.T) {
+	strict := `plan_checks = "error"`
+	types := func(names string) string {
+		return "requirements = [{ key = \"node.kubernetes.io/instance-type\", operator = \"In\", values = [" + names + "] }]"
+	}
+	tests := map[string]struct{ block, arguments, want string }{
+		"the requirement that removed the last type": {
+			"", `requirements = [
+  { key = "kubernetes.io/arch", operator = "In", values = ["arm64"] },
+  { key = "karpenter.k8s.aws/instance-cpu-manufacturer", operator = "In", values = ["intel"] },
+]`,
+			"requirements[1]: no instance type is left: karpenter.k8s.aws/instance-cpu-manufacturer In [intel] removed the last",
+		},
+		"the default that removed it": {
+			"", types(`"m7g.large"`), "kubernetes.io/arch In [amd64] removed the last 1 (m7g.large), by default",
+		},
+		"what was probably meant": {"", types(`"m5.larg"`), `eu-west-1 has no "m5.larg": did you mean "m5.large"?`},
+		"a zone that is none":     {"", `requirements = [{ key = "topology.kubernetes.io/zone", operator = "In", values = ["eu-west-1a", "eu-west-2a"] }]`, "zone eu-west-2a is none of eu-west-1"},
+		"a limit":                 {"", `limits = { cpu = "500m" }`, `limits["cpu"]: cpu 500m is less than the smallest machine has`},
+		"one type only":           {strict, types(`"m5.large"`), "only one instance type can be bought: m5.large"},
+		"one zone only": {
+			strict, `requirements = [{ key = "topology.kubernetes.io/zone", operator = "In", values = ["eu-west-1a"] }]`, "machines can be bought in one zone only: eu-west-1a",
+		},
+		"spot only":            {strict, `requirements = [{ key = "karpenter.sh/capacity-type", operator = "In", values = ["spot"] }]`, "only spot capacity can be bought"},
+		"few pods":             {strict, types(`"t3.nano", "t3.large"`), "1 of 2 instance types take fewer than 8 pods: t3.nano"},
+		"a missing profile":    {strict, `provider_ref = { name = "nowhere" }`, `provider_ref.name: node profile "nowhere" does not exist`},
+		"a profile of no zone": {strict, `node_profile = { subnet_selector = { Name = "nowhere" } }`, "nothing can be bought: no subnet matches"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: factories(),
+				Steps:                    []resource.TestStep{{Config: foreseen("broken", tt.block, tt.arguments), PlanOnly: true, ExpectError: words(tt.want)}},
+			})
+		})
+	}
+}
+
+func TestPlanPreview(t *testing.T) {
+	at := func(names ...string) tfjsonpath.Path {
+		path := tfjsonpath.New("plan_preview")
+		for _, name := range names {
+			path = path.AtMapKey(name)
+		}
+		return path
+	}
+	known := func(path tfjsonpath.Path, check knownvalue.Check) plancheck.PlanCheck {
+		return plancheck.ExpectKnownValue(provisionerAddress, path, check)
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{
+			{
+				Config: foreseen("previewed", "", `requirements = [{ key = "node.kubernetes.io/instance-type", operator = "In", values = ["m5.large", "m5.xlarge"] }]`),
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply: []plancheck.PlanCheck{
+						known(at("matching_types"), knownvalue.Int64Exact(2)),
+						known(at("cheapest", "instance_type"), knownvalue.StringExact("m5.large")),
+						known(at("dearest", "instance_type"), knownvalue.StringExact("m5.xlarge")),
+						known(at("zones"), knownvalue.ListSizeExact(3)),
+						known(at("nodes_to_replace"), knownvalue.Int64Exact(0)),
+						known(at("catalogue"), knownvalue.StringExact("EC2")),
+					},
+					PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
+				},
+			},
+			{
+				// Nothing that is declared changes, so that nothing is looked at.
+				Config:           foreseen("previewed", `plan_checks = "warn"`, `requirements = [{ key = "node.kubernetes.io/instance-type", operator = "In", values = ["m5.large", "m5.xlarge"] }]`),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			},
+		},
+	})
+}
+
+func TestPlanFromAFileWithoutACluster(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "catalogue.csv")
+	if err := os.WriteFile(file, offer.EmbeddedCSV(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	block := fmt.Sprintf(`
+provider "packhorse" {
+  kubernetes     = { host = "http://127.0.0.1:1" }
+  region         = "us-east-1"
+  catalogue_file = %q
+}
+resource "packhorse_provisioner" "test" {
+  name         = "offline"
+  requirements = [{ key = "node.kubernetes.io/instance-type", operator = "In", values = ["m5.large", "m5.xlarge"] }]
+}
+`, file)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{{
+			Config: block, PlanOnly: true, ExpectNonEmptyPlan: true,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPreRefresh: []plancheck.PlanCheck{plancheck.ExpectKnownValue(
+				provisionerAddress, tfjsonpath.New("plan_preview").AtMapKey("catalogue"), knownvalue.StringExact("file"))}},
+		}},
+	})
+}
+
+func TestPlanTellsConflictsOfFieldManagers(t *testing.T) {
+	const name = "contested"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{
+			{Config: foreseen(name, "", "weight = 1")},
+			{
+				PreConfig:   func() { apply(t, "kubectl", api.ProvisionerGVR, "Provisioner", name, "{weight: 5}") },
+				Config:      foreseen(name, "", "weight = 2"),
+				PlanOnly:    true,
+				ExpectError: words(`.spec.weight belongs to "kubectl"`),
+			},
+		},
+	})
+}
+
+func TestPlanTellsOverlaps(t *testing.T) {
+	apply(t, "kubectl", api.ProvisionerGVR, "Provisioner", "twin", `{weight: 77}`)
+	defer remove(t, api.ProvisionerGVR, "twin")
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{
+			{
+				Config: foreseen("other", `plan_checks = "error"`, "weight = 77"), PlanOnly: true,
+				ExpectError: words("weight: provisioner twin of the same weight 77 serves the same pods"),
+			},
+			{
+				Config: foreseen("other", `plan_checks = "error"`, "weight = 77\n taints = [{ key = \"dedicated\", value = \"a\", effect = \"NoSchedule\" }]"),
+			},
+		},
+	})
+}
+
+func TestPlanCountsNodesToReplace(t *testing.T) {
+	const name = "replaces"
+	path := tfjsonpath.New("plan_preview").AtMapKey("nodes_to_replace")
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{
+			{Config: foreseen(name, "", `labels = { team = "a" }`)},
+			{
+				PreConfig:   func() { addFittingNode(t, name) },
+				Config:      foreseen(name, `plan_checks = "error"`, `labels = { team = "b" }`),
+				PlanOnly:    true,
+				ExpectError: words("nodes that will be replaced: 1, 1 at once"),
+			},
+			{
+				Config: foreseen(name, "", `labels = { team = "b" }`),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectUnknownValue(provisionerAddress, path),
+				}},
+				ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(provisionerAddress, path, knownvalue.Int64Exact(1))},
+			},
+			{
+				PreConfig: func() { removeNode(t, name) },
+				Config:    foreseen(name, "", `labels = { team = "b" }`),
+			},
+		},
+	})
+}
+
+// addFittingNode adds a node that fits the live provisioner of the name.
+func addFittingNode(t *testing.T, name string) {
+	t.Helper()
+	raw, err := object(t, api.ProvisionerGVR, name).MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _, err := api.DecodeProvisioner(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name:        name,
+		Annotations: map[string]string{api.AnnotationProvisionerHash: p.Defaulted().Hash()},
+		Labels: map[string]string{
+			api.LabelProvisioner: name, api.LabelInitialized: "true", "team": "a",
+			api.LabelOS: "linux", api.LabelArch: "amd64", api.LabelCapacityType: api.CapacityOnDemand,
+			api.LabelInstanceCategory: "m", api.LabelInstanceGeneration: "5",
+		},
+	}}
+	if _, err := kube.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func removeNode(t *testing.T, name string) {
+	t.Helper()
+	if err := kube.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// plannedWarnings plans through the protocol and returns the summaries of the
+// warnings, which the CLI shows and tests cannot see there.
+func plannedWarnings(t *testing.T, name string, planned func(tftypes.Object) tftypes.Value) []string {
+	t.Helper()
+	const typeName = "packhorse_provisioner"
+	server := configured(t)
+	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	typ := schemas.ResourceSchemas[typeName].ValueType().(tftypes.Object)
+	dynamic := func(v tftypes.Value) *tfprotov6.DynamicValue {
+		out, err := tfprotov6.NewDynamicValue(typ, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &out
+	}
+	resp, err := server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
+		TypeName: typeName, PriorState: dynamic(blank(typ, name)), ProposedNewState: dynamic(planned(typ)), Config: dynamic(planned(typ)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, d := range resp.Diagnostics {
+		if d.Severity != tfprotov6.DiagnosticSeverityWarning {
+			t.Errorf("%s: %s", d.Summary, d.Detail)
+		}
+		out = append(out, d.Summary)
+	}
+	return out
+}
+
+// blank is a provisioner of which nothing but its name is said.
+func blank(typ tftypes.Object, name string) tftypes.Value {
+	values := map[string]tftypes.Value{}
+	for attribute, t := range typ.AttributeTypes {
+		values[attribute] = tftypes.NewValue(t, nil)
+	}
+	values["name"] = tftypes.NewValue(tftypes.String, name)
+	return tftypes.NewValue(typ, values)
+}
+
+func TestPlanTellsWhatGoesWithAProvisioner(t *testing.T) {
+	apply(t, "kubectl", api.ProvisionerGVR, "Provisioner", "leaving", `{labels: {team: a}}`)
+	defer remove(t, api.ProvisionerGVR, "leaving")
+	addFittingNode(t, "leaving")
+	defer removeNode(t, "leaving")
+	got := plannedWarnings(t, "leaving", func(typ tftypes.Object) tftypes.Value { return tftypes.NewValue(typ, nil) })
+	want := []string{"provisioner leaving: destroying it drains its nodes (1) with their pods (0)"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+func TestPlanTellsWhatItDidNotCheck(t *testing.T) {
+	got := plannedWarnings(t, "unsure", func(typ tftypes.Object) tftypes.Value {
+		var values map[string]tftypes.Value
+		if err := blank(typ, "unsure").As(&values); err != nil {
+			t.Fatal(err)
+		}
+		values["weight"] = tftypes.NewValue(tftypes.Number, tftypes.UnknownValue)
+		return tftypes.NewValue(typ, values)
+	})
+	if diff := cmp.Diff([]string{"provisioner unsure was not checked in full"}, got); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,93 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/forecast"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Stock is what can be bought, and how well that is known.
+type Stock struct {
+	Market    forecast.Market
+	Catalogue *offer.Catalogue
+	Region    string
+	// Live: AWS was asked, so that zones are those with subnets and architectures
+	// those with images.
+	Live bool
+	// Note says why AWS was not asked; empty if it was, or a file is what is wanted.
+	Note string
+}
+
+// Age says where the catalogue comes from and how old it is.
+func (s *Stock) Age(now time.Time) string {
+	if s.Catalogue.At.IsZero() {
+		return fmt.Sprintf("%s catalogue of unknown age", s.Catalogue.Source)
+	}
+	return fmt.Sprintf("%s catalogue, %s old", s.Catalogue.Source, now.Sub(s.Catalogue.At).Round(time.Minute))
+}
+
+// ErrNoRegion says that nothing tells which region's catalogue counts.
+var ErrNoRegion = errors.New("no region: set `region` in the provider block or AWS_REGION in the environment")
+
+// Stock returns what can be bought: from the file that the provider block names,
+// else from AWS, else, with a note, from the embedded table. It is read once.
+func (s *Session) Stock(ctx context.Context) (*Stock, error) {
+	if err := s.Known(); err != nil {
+		return nil, err
+	}
+	s.stockOnce.Do(func() { s.stock, s.stockErr = s.readStock(ctx) })
+	return s.stock, s.stockErr
+}
+
+func (s *Session) readStock(ctx context.Context) (*Stock, error) {
+	region := cmp.Or(s.Config.AWS.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
+	if s.Config.CatalogueFile != "" {
+		catalogue, err := readCatalogue(s.Config.CatalogueFile)
+		if err != nil {
+			return nil, err
+		}
+		return offline(catalogue, region, "")
+	}
+	if s.Config.ClusterName == "" {
+		return offline(offer.Embedded(), region, "AWS was not asked, since the provider block has no `cluster_name`")
+	}
+	live, err := s.platform.Stock(ctx)
+	if err == nil {
+		return live, nil
+	}
+	return offline(offer.Embedded(), region, fmt.Sprintf("AWS was not asked: %s", err))
+}
+
+func offline(catalogue *offer.Catalogue, region, note string) (*Stock, error) {
+	if region == "" {
+		return nil, ErrNoRegion
+	}
+	if _, err := catalogue.Region(region); err != nil {
+		return nil, err
+	}
+	market := forecast.CatalogueMarket{Catalogue: catalogue, Region: region}
+	return &Stock{Market: market, Catalogue: catalogue, Region: region, Note: note}, nil
+}
+
+func readCatalogue(path string) (*offer.Catalogue, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open `catalogue_file`: %w", err)
+	}
+	catalogue, err := offer.ReadCatalogue(file)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("read `catalogue_file` %s: %w", path, err)
+	}
+	if catalogue.At.IsZero() {
+		if info, err := os.Stat(path); err == nil {
+			catalogue.At = info.ModTime()
+		}
+	}
+	return catalogue, nil
+}

@@ -1,0 +1,76 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/interruption"
+)
+
+// ValidateConfig checks that the names of the rules fit.
+func (r *interruptionQueue) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var name, prefix types.String
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("name"), &name)...)
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("rule_prefix"), &prefix)...)
+	at := "rule_prefix"
+	if prefix.IsNull() {
+		at, prefix = "name", name
+	}
+	for _, event := range interruption.Events() {
+		if rule := event.RuleName(prefix.ValueString()); len(rule) > maxRuleName {
+			resp.Diagnostics.AddAttributeError(path.Root(at),
+				fmt.Sprintf("%s: %q is too long: the rule %s would have %d characters, EventBridge takes %d", at, prefix.ValueString(), rule, len(rule), maxRuleName),
+				fmt.Sprintf("Set a `rule_prefix` of at most %d characters.", maxRuleName-len(event.RuleName(""))))
+			return
+		}
+	}
+}
+
+// ModifyPlan predicts the computed attributes as far as they follow from the
+// configuration and the state. A new queue needs no AWS to be planned.
+func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if !r.planned(req) {
+		return
+	}
+	var config, m queueModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if config.RulePrefix.IsNull() {
+		m.RulePrefix = m.Name
+	}
+	if fullyKnown(ctx, m.Tags) {
+		m.TagsAll = collect(withDefaultTags(ctx, m.Tags, r.session.Config.DefaultTags))(&resp.Diagnostics)
+	}
+	if !req.State.Raw.IsNull() {
+		r.predict(ctx, req, &m, &resp.Diagnostics)
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
+}
+
+// predict settles the computed attributes of a queue that exists.
+func (r *interruptionQueue) predict(ctx context.Context, req resource.ModifyPlanRequest, m *queueModel, diags *diag.Diagnostics) {
+	if m.Name.IsUnknown() || m.RulePrefix.IsUnknown() || m.ARN.IsUnknown() {
+		return
+	}
+	account, err := r.session.Account(ctx)
+	if err != nil {
+		return // the apply needs the account, and says what is wrong with it
+	}
+	if err := m.settle(placeIn(account)); err != nil {
+		diags.Append(queueError(*m, err))
+		return
+	}
+	var state queueModel
+	diags.Append(req.State.Get(ctx, &state)...)
+	if sameJSON(m.Policy.ValueString(), state.Policy.ValueString()) {
+		m.Policy = state.Policy
+	}
+}

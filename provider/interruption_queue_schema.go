@@ -1,0 +1,75 @@
+package provider
+
+import (
+	"maps"
+	"regexp"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// Bounds that SQS and EventBridge set, times in seconds.
+const (
+	minRetention  = 60
+	maxRetention  = 1209600
+	maxVisibility = 43200
+	maxRuleName   = 64
+)
+
+// An interruption that has not been read in five minutes is no news any more:
+// the machine is gone.
+const (
+	defaultRetention  = 300
+	defaultVisibility = 30
+)
+
+const interruptionQueueDescription = "The SQS queue on which the agent hears that machines are going away, with its policy and the " +
+	"EventBridge rules that put events on it.\n\n" +
+	"Events are: spot interruption warnings, rebalance recommendations, changes of an instance's state, interruptions of capacity " +
+	"reservations, and AWS Health events. The policy lets EventBridge send and refuses whoever comes without TLS. Messages are encrypted."
+
+func interruptionQueueSchema() schema.Schema {
+	level := attributes{
+		"name": queueNameAttribute(),
+		"url":  computedARN("URL of the queue."),
+		"arn":  computedARN("ARN of the queue, for `packhorse_irsa_role.interruption_queue_arn`."),
+		"policy": schema.StringAttribute{
+			Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Policy of the queue, as JSON.",
+		},
+		"message_retention_seconds": schema.Int64Attribute{
+			Optional: true, Computed: true, Default: int64default.StaticInt64(defaultRetention),
+			MarkdownDescription: "Seconds for which an event is kept, 60 to 1209600. 300 by default: what is older is no news.",
+			Validators:          []validator.Int64{int64validator.Between(minRetention, maxRetention)},
+		},
+		"visibility_timeout_seconds": schema.Int64Attribute{
+			Optional: true, Computed: true, Default: int64default.StaticInt64(defaultVisibility),
+			MarkdownDescription: "Seconds for which an event is hidden while the agent works on it, 0 to 43200. 30 by default.",
+			Validators:          []validator.Int64{int64validator.Between(0, maxVisibility)},
+		},
+		"kms_key_id": text("Id, alias or ARN of a KMS key of your own for the messages. Its policy has to let `events.amazonaws.com` use it. " +
+			"By default SQS manages the key."),
+		"rule_prefix": schema.StringAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: "Prefix of the rules' names. The name of the queue by default.",
+			Validators:          []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^[.\-_A-Za-z0-9]+$`), "may hold letters, digits and .-_ only")},
+		},
+		"rules": schema.MapAttribute{
+			Computed: true, ElementType: types.StringType,
+			MarkdownDescription: "ARNs of the rules, by kind of event: `capacity-reservation`, `health`, `rebalance`, `spot` and `state`.",
+		},
+	}
+	maps.Copy(level, tagAttributes("the queue and its rules"))
+	return schema.Schema{Version: schemaVersion, MarkdownDescription: interruptionQueueDescription, Attributes: level}
+}
+
+func queueNameAttribute() schema.StringAttribute {
+	name := nameAttribute("Name of the queue.")
+	name.Validators = []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`),
+		"may hold 1 to 80 letters, digits, hyphens and underscores")}
+	return name
+}

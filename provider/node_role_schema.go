@@ -1,0 +1,83 @@
+package provider
+
+import (
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// Types of access entries that admit machines, and the word for no entry.
+const (
+	linuxEntry   = "EC2_LINUX"
+	windowsEntry = "EC2_WINDOWS"
+	noEntry      = "none"
+)
+
+const nodeRoleDescription = "The IAM role of the machines that the agent buys, with its instance profile and the access entry by which the " +
+	"cluster admits them.\n\n" +
+	"The role trusts EC2 and has AWS's managed policies for nodes: joining the cluster, pulling images and, unless `cni_policy` is off, " +
+	"giving pods addresses. Policies and tags that others have given to the role are left alone, and a role that still has such policies " +
+	"is not deleted."
+
+func nodeRoleSchema() schema.Schema {
+	level := attributes{
+		"name":                 nameAttribute("Name of the role."),
+		"path":                 pathAttribute("role and its instance profile"),
+		"description":          text("Description of the role."),
+		"permissions_boundary": text("ARN of the policy that bounds what the role can ever do."),
+		"arn":                  computedARN("ARN of the role."),
+		"assume_role_policy": schema.StringAttribute{
+			Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Trust policy of the role, as JSON.",
+		},
+		"cni_policy": schema.BoolAttribute{
+			Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+			MarkdownDescription: "Whether nodes may give pods addresses themselves (`AmazonEKS_CNI_Policy`). On by default; turn it off if the network plugin has a role of its own.",
+		},
+		"node_policy_arns": schema.SetAttribute{
+			Computed: true, ElementType: types.StringType, MarkdownDescription: "ARNs of AWS's managed policies for nodes that are attached to the role.",
+		},
+		"policy_arns": schema.SetAttribute{
+			Optional: true, ElementType: types.StringType,
+			MarkdownDescription: "ARNs of further managed policies that are attached to the role, such as `arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore`.",
+		},
+		"policies": schema.MapAttribute{
+			Optional: true, ElementType: jsontypes.NormalizedType{},
+			MarkdownDescription: "Inline policies of the role: names to JSON.",
+		},
+	}
+	for _, part := range []attributes{tagAttributes("the role, its instance profile and its access entry"), nodeAdmissionAttributes()} {
+		maps.Copy(level, part)
+	}
+	return schema.Schema{Version: schemaVersion, MarkdownDescription: nodeRoleDescription, Attributes: level}
+}
+
+// nodeAdmissionAttributes are what turns the role into one for nodes.
+func nodeAdmissionAttributes() attributes {
+	return attributes{
+		"instance_profile": schema.StringAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: "Name of the instance profile, for `packhorse_node_profile.instance_profile`. The name of the role by default.",
+			Validators:          []validator.String{stringvalidator.LengthBetween(1, maxProfileName)},
+		},
+		"instance_profile_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the instance profile."},
+		"cluster_name": schema.StringAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: "Name of the EKS cluster that admits the nodes. That of the provider block by default.",
+		},
+		"access_entry": schema.StringAttribute{
+			Optional: true, Computed: true, Default: stringdefault.StaticString(linuxEntry),
+			MarkdownDescription: "Type of the access entry: `EC2_LINUX`, the default, `EC2_WINDOWS`, or `none` for a cluster that admits nodes by its " +
+				"`aws-auth` ConfigMap alone.",
+			Validators: []validator.String{stringvalidator.OneOf(linuxEntry, windowsEntry, noEntry)},
+		},
+	}
+}
+
+// maxProfileName is how long the name of an instance profile may be.
+const maxProfileName = 128

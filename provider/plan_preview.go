@@ -1,0 +1,114 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/preview"
+)
+
+// planPreview is the attribute with the numbers of a plan. It holds only what is
+// the same a while later, since Terraform plans once more before it applies and
+// takes a difference for a mistake: list prices instead of spot prices, and the
+// number of nodes to replace only where it is certain.
+const planPreview = "plan_preview"
+
+var offeringTypes = map[string]attr.Type{"instance_type": types.StringType, "hourly_price": types.Float64Type}
+
+var previewTypes = map[string]attr.Type{
+	"matching_types":   types.Int64Type,
+	"zones":            types.ListType{ElemType: types.StringType},
+	"architectures":    types.ListType{ElemType: types.StringType},
+	"cheapest":         types.ObjectType{AttrTypes: offeringTypes},
+	"dearest":          types.ObjectType{AttrTypes: offeringTypes},
+	"fewest_pods":      types.Int64Type,
+	"most_pods":        types.Int64Type,
+	"nodes_to_replace": types.Int64Type,
+	"catalogue":        types.StringType,
+}
+
+func previewAttribute() schema.SingleNestedAttribute {
+	listed := func(which string) schema.SingleNestedAttribute {
+		return schema.SingleNestedAttribute{Computed: true, MarkdownDescription: "The " + which + " type by its on-demand price; spot capacity costs less.", Attributes: attributes{
+			"instance_type": schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the instance type."},
+			"hourly_price":  schema.Float64Attribute{Computed: true, MarkdownDescription: "On-demand price in dollars per hour."},
+		}}
+	}
+	number := func(description string) schema.Int64Attribute {
+		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+	}
+	list := func(description string) schema.ListAttribute {
+		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
+	}
+	return schema.SingleNestedAttribute{
+		Computed: true,
+		MarkdownDescription: "What the last change amounted to when it was planned. Null with `plan_checks = \"off\"`, and where the catalogue could not be looked at. " +
+			"Spot prices and what is in stock change by the minute: see the data source `packhorse_simulation`.",
+		Attributes: attributes{
+			"matching_types":   number("Number of instance types that meet all requirements."),
+			"zones":            list("Zones in which they are sold and, where AWS was asked, that have a subnet."),
+			"architectures":    list("Architectures that they have."),
+			"cheapest":         listed("cheapest"),
+			"dearest":          listed("dearest"),
+			"fewest_pods":      number("Fewest pods that one of their nodes takes."),
+			"most_pods":        number("Most pods that one of their nodes takes."),
+			"nodes_to_replace": number("Number of nodes that the change replaces since they are no longer what is described. Known before apply where it is 0; a warning tells it otherwise."),
+			"catalogue":        schema.StringAttribute{Computed: true, MarkdownDescription: "Where the instance types come from: `EC2`, `file` or `embedded`."},
+		},
+	}
+}
+
+// previewType is the type of the attribute.
+func previewType(ctx context.Context) tftypes.Type {
+	return types.ObjectType{AttrTypes: previewTypes}.TerraformType(ctx)
+}
+
+// previewValue writes the numbers. Replaced is negative where it is not certain
+// yet.
+func previewValue(ctx context.Context, p preview.Preview, catalogue *offer.Catalogue, region string, replaced int64) (tftypes.Value, error) {
+	cheapest, dearest := listed(p.Types, catalogue, region)
+	nodes := types.Int64Value(replaced)
+	if replaced < 0 {
+		nodes = types.Int64Unknown()
+	}
+	return types.ObjectValueMust(previewTypes, map[string]attr.Value{
+		"matching_types":   types.Int64Value(int64(len(p.Types))),
+		"zones":            textList(p.Zones()),
+		"architectures":    textList(p.Architectures),
+		"cheapest":         cheapest,
+		"dearest":          dearest,
+		"fewest_pods":      types.Int64Value(p.FewestPods),
+		"most_pods":        types.Int64Value(p.MostPods),
+		"nodes_to_replace": nodes,
+		"catalogue":        types.StringValue(catalogue.Source),
+	}).ToTerraformValue(ctx)
+}
+
+// listed returns the cheapest and the dearest type by list price; null where no
+// price is known.
+func listed(all []offer.InstanceType, catalogue *offer.Catalogue, region string) (cheapest, dearest attr.Value) {
+	cheapest, dearest = types.ObjectNull(offeringTypes), types.ObjectNull(offeringTypes)
+	sold, err := catalogue.Region(region)
+	if err != nil {
+		return cheapest, dearest
+	}
+	var low, high offer.Price
+	for _, t := range all {
+		price := sold.Sales[t.Name].OnDemand
+		value := types.ObjectValueMust(offeringTypes, map[string]attr.Value{
+			"instance_type": types.StringValue(t.Name), "hourly_price": types.Float64Value(price.Dollars()),
+		})
+		if price > 0 && (low == 0 || price < low) {
+			low, cheapest = price, value
+		}
+		if price > high {
+			high, dearest = price, value
+		}
+	}
+	return cheapest, dearest
+}

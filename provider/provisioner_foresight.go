@@ -1,0 +1,123 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/forecast"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/preview"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+func (k provisioner) draft(d *session.Drafts, name string, spec map[string]any) {
+	if p, _, err := k.decode(name, spec); err == nil {
+		d.AddProvisioner(p)
+	}
+}
+
+func (provisioner) forgo(ctx context.Context) map[string]tftypes.Value {
+	return map[string]tftypes.Value{planPreview: tftypes.NewValue(previewType(ctx), nil)}
+}
+
+// foresee judges what the provisioner would buy and which nodes it would replace.
+func (k provisioner) foresee(ctx context.Context, f *foresight) map[string]tftypes.Value {
+	p, _, err := k.decode(f.name, f.spec)
+	if err != nil || len(api.ValidateProvisioner(p)) > 0 {
+		return nil // the rules of the API have been told already
+	}
+	live, err := f.session.Survey(ctx)
+	if err != nil {
+		f.skip("the node profile, other provisioners and nodes", err)
+		live = &cluster.Survey{Snapshot: &cluster.Snapshot{}}
+	}
+	templates := f.session.Drafts.Templates(live.NodeTemplates)
+	if err == nil {
+		f.tell(preview.Profile(p, templates), "")
+		f.tell(preview.Overlaps(p, f.session.Drafts.Provisioners(live.Provisioners)), "")
+	}
+	stock, err := f.session.Stock(ctx)
+	if err != nil {
+		f.skip("the catalogue", err)
+		return nil
+	}
+	seen, sure := f.lookAtMarket(ctx, p, templates, stock)
+	replaced := f.replaced(ctx, live, stock)
+	if !sure {
+		return nil
+	}
+	value, err := previewValue(ctx, seen, stock.Catalogue, stock.Region, replaced)
+	if err != nil {
+		f.diags.AddError(fmt.Sprintf("%s %s: %s", f.title, f.name, err), "This is a mistake in the provider, please report it.")
+		return nil
+	}
+	return map[string]tftypes.Value{planPreview: value}
+}
+
+// lookAtMarket says what the provisioner may buy, and whether another look before
+// apply will say the same.
+func (f *foresight) lookAtMarket(ctx context.Context, p *api.Provisioner, templates []*api.AWSNodeTemplate, stock *session.Stock) (seen preview.Preview, sure bool) {
+	if stock.Note != "" {
+		f.unchecked = append(f.unchecked, "subnets, images and current prices: "+stock.Note)
+	}
+	profile, missing := forecast.Profile(p, templates)
+	if missing != "" {
+		profile = nil
+	}
+	market, err := stock.Market.Market(ctx, p.Defaulted(), profile)
+	if err != nil {
+		f.skip("the catalogue", err)
+		return preview.Preview{}, false
+	}
+	seen, findings := preview.Look(preview.Subject{Provisioner: p, Market: market, Catalogue: stock.Catalogue, Region: stock.Region})
+	for i := range findings {
+		// What AWS has no tag for yet may get it in the same apply, and the embedded
+		// table may be older than an instance type.
+		if market.Blocked != "" || stock.Note != "" {
+			findings[i].Severity = preview.Doubtful
+		}
+	}
+	f.tell(findings, "By the "+stock.Age(time.Now())+".")
+	sure = market.Blocked == "" && missing == "" && (stock.Note == "" || f.session.Config.ClusterName == "")
+	return seen, sure
+}
+
+// replaced counts the nodes that the change replaces; negative if there are any,
+// since their number changes until apply. The exact number is kept for the state.
+func (f *foresight) replaced(ctx context.Context, live *cluster.Survey, stock *session.Stock) int64 {
+	if f.before == nil {
+		return 0
+	}
+	now := forecast.Cluster{Survey: live, Market: stock.Market, Now: time.Now(), Settings: decide.DefaultSettings()}
+	changed := now
+	changed.Survey = &cluster.Survey{
+		Snapshot: live.Snapshot, Rejected: live.Rejected,
+		Provisioners:  f.session.Drafts.Provisioners(live.Provisioners),
+		NodeTemplates: f.session.Drafts.Templates(live.NodeTemplates),
+	}
+	replacement := preview.Replaced(ctx, now, changed)
+	f.tell(replacement.Finding(), "")
+	f.session.Drafts.SetReplaced(f.name, len(replacement.Nodes))
+	if len(replacement.Nodes) > 0 {
+		return -1
+	}
+	return 0
+}
+
+// foreseeRemoval tells which nodes go with the provisioner.
+func (provisioner) foreseeRemoval(ctx context.Context, f *foresight) {
+	live, err := f.session.Survey(ctx)
+	if err != nil {
+		return // the removal itself will say what it cannot reach
+	}
+	leaving := preview.Leaving(f.name, live.Snapshot)
+	if leaving.Nodes == 0 {
+		return
+	}
+	f.diags.AddWarning(leaving.Summary(f.title+" "+f.name), leaving.Detail())
+}
