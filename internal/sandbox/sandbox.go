@@ -152,7 +152,7 @@ func (s *Sandbox) follow(event cloud.Event) {
 		s.Kubelets.Boot(kubelet.Machine{
 			ID: i.ID, Type: i.Type, ImageID: i.ImageID, Zone: i.Zone,
 			PrivateIP: i.PrivateIP, PrivateDNSName: i.PrivateDNSName,
-			InstanceProfile: i.InstanceProfile, UserData: i.UserData,
+			InstanceProfile: i.InstanceProfile, UserData: i.UserData, Volumes: i.Volumes, EFAs: i.EFAs,
 		})
 	case cloud.Stopping, cloud.Terminated:
 		s.Kubelets.Shutdown(i.ID)

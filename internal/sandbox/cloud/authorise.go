@@ -19,7 +19,7 @@ func (c *Cloud) authorise(caller *call, needed []access) error {
 	if caller.who.admin {
 		return nil
 	}
-	documents := c.iam.documents(caller.who.role)
+	documents := c.documents(caller.who.role)
 	for _, need := range needed {
 		decision := policy.Evaluate(documents, policy.Request{
 			Action:   need.action,

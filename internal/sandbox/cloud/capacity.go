@@ -1,11 +1,15 @@
 package cloud
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // capacity is what AWS has to sell: pools of machines by type, zone and
 // capacity type, and the account's quotas. Both have no limit until a test
 // sets one.
 type capacity struct {
+	now    func() time.Time
 	rules  []*poolRule
 	quotas map[string]int32 // vCPUs by capacity type
 	inUse  map[string]int32 // vCPUs by capacity type
@@ -13,8 +17,9 @@ type capacity struct {
 
 // poolRule limits every pool that it matches to a number of machines.
 type poolRule struct {
-	instanceType, zone, capacityType string // "*" for any
-	machines                         int    // -1 for no limit
+	instanceType, zone, capacityType string    // "*" for any
+	machines                         int       // -1 for no limit
+	until                            time.Time // when the rule ends; zero: never
 	taken                            map[pool]int
 }
 
@@ -28,8 +33,8 @@ type poolClaim struct {
 	vcpus    int32
 }
 
-func newCapacity() *capacity {
-	return &capacity{quotas: map[string]int32{}, inUse: map[string]int32{}}
+func newCapacity(now func() time.Time) *capacity {
+	return &capacity{now: now, quotas: map[string]int32{}, inUse: map[string]int32{}}
 }
 
 // SetCapacity says how many more machines each of the named pools has; -1 lifts
@@ -40,6 +45,15 @@ func (c *Cloud) SetCapacity(instanceType, zone, capacityType string, machines in
 	defer c.mu.Unlock()
 	c.capacity.rules = append(c.capacity.rules, &poolRule{
 		instanceType: instanceType, zone: zone, capacityType: capacityType, machines: machines, taken: map[pool]int{},
+	})
+}
+
+// DrainPools leaves the named pools without machines for a while.
+func (c *Cloud) DrainPools(instanceType, zone, capacityType string, lasting time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.capacity.rules = append(c.capacity.rules, &poolRule{
+		instanceType: instanceType, zone: zone, capacityType: capacityType, taken: map[pool]int{}, until: c.now().Add(lasting),
 	})
 }
 
@@ -58,7 +72,9 @@ func (c *Cloud) SetQuota(capacityType string, vcpus int32) {
 // ruleFor returns the last rule that matches, or nil.
 func (k *capacity) ruleFor(p pool) *poolRule {
 	for _, r := range slices.Backward(k.rules) {
-
+		if !r.until.IsZero() && !k.now().Before(r.until) {
+			continue
+		}
 		if wildcard(r.instanceType, p.instanceType) && wildcard(r.zone, p.zone) && wildcard(r.capacityType, p.capacityType) {
 			return r
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // instanceType is a row of the catalogue.
@@ -185,18 +186,34 @@ func (t *instanceType) supports(usageClass string) bool {
 
 func (t *instanceType) offeredIn(zone string) bool { return slices.Contains(t.zones, zone) }
 
-// priceMicros returns what an hour costs, in millionths of a dollar. Spot
-// prices differ a little from zone to zone.
-func (t *instanceType) priceMicros(zone, capacityType string) int64 {
-	if capacityType != capacitySpot {
-		return t.onDemandMicros
-	}
+// spotMicros returns what an hour of a spot machine costs, in millionths of a
+// dollar. Prices differ a little from zone to zone, and move from hour to hour by
+// at most the volatility, a share of the price.
+func (t *instanceType) spotMicros(zone string, at time.Time, volatility float64) int64 {
 	savings := t.spotSavings
 	if savings <= 0 {
 		savings = defaultSpotSavings
 	}
+	factor := (1 - savings) * (0.95 + unit(t.name+zone)/10)
+	if volatility > 0 {
+		hour := strconv.FormatInt(at.Unix()/3600, 10)
+		factor *= 1 + volatility*(2*unit(t.name+zone+hour)-1)
+	}
+	return min(t.onDemandMicros, int64(float64(t.onDemandMicros)*factor/100)*100)
+}
+
+// unit is a number from 0 to 1 that depends only on the text.
+func unit(text string) float64 {
 	h := fnv.New32a()
-	h.Write([]byte(t.name + zone))
-	variation := 0.95 + float64(h.Sum32()%1000)/10_000 // 0.95 to 1.05
-	return min(t.onDemandMicros, int64(float64(t.onDemandMicros)*(1-savings)*variation/100)*100)
+	h.Write([]byte(text))
+	return float64(h.Sum32()%1000) / 1000
+}
+
+// priceMicros returns what an hour of a machine costs now, in millionths of a
+// dollar.
+func (c *Cloud) priceMicros(t *instanceType, zone, capacityType string) int64 {
+	if capacityType != capacitySpot {
+		return t.onDemandMicros
+	}
+	return t.spotMicros(zone, c.now(), c.behaviour.SpotVolatility)
 }

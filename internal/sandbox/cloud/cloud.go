@@ -1,5 +1,5 @@
 // Package cloud is a model of the AWS services that a cluster's node
-// provisioning needs: EC2, IAM, STS, EKS, SSM, Pricing and SQS. It is one HTTP
+// provisioning needs: EC2, IAM, STS, EKS, SSM, Pricing, SQS and EventBridge. It is one HTTP
 // handler that speaks the real wire protocols to unmodified AWS clients, checks
 // their signatures and permissions, and answers with AWS's own error codes.
 //
@@ -55,6 +55,8 @@ type Cloud struct {
 	catalogue *catalogue
 	network   *network
 	images    []*image
+	published time.Time                  // by when the newest public images were there
+	own       []*image                   // of the account
 	templates map[string]*launchTemplate // by id
 	machines  map[string]*machine        // by instance id
 	fleets    map[string]fleetAnswer     // by client token
@@ -67,6 +69,10 @@ type Cloud struct {
 	admin   *credential
 	entries map[string]*accessEntry // by principal ARN
 	queues  map[string]*queue       // by name
+
+	nodeGroups    map[string]NodeGroup    // by name
+	scalingGroups map[string]ScalingGroup // by name
+	rules         map[string]*rule        // by name
 
 	services map[string]*service
 	issuer   *issuerKeys
@@ -82,10 +88,15 @@ type Behaviour struct {
 	ShuttingDownDelay time.Duration // from termination to terminated
 	TerminatedVisible time.Duration // how long a terminated instance is still described
 	ReadLag           time.Duration // until DescribeInstances shows a new instance
+	IAMLag            time.Duration // until other calls know a new role, instance profile or inline policy
+	SpotWarning       time.Duration // from the warning until a spot instance is taken back
+	DuplicateEvents   bool          // every event comes twice
+	SpotVolatility    float64       // share by which spot prices move from hour to hour; 0: they stand still
+	SessionLifetime   time.Duration // of assumed roles at most, whatever was asked for; 0: no bound
 }
 
 func defaultBehaviour() Behaviour {
-	return Behaviour{PendingDelay: time.Second, ShuttingDownDelay: 2 * time.Second, TerminatedVisible: time.Hour}
+	return Behaviour{PendingDelay: time.Second, ShuttingDownDelay: 2 * time.Second, TerminatedVisible: time.Hour, SpotWarning: 2 * time.Minute}
 }
 
 // New makes an account with a network, images, an administrator, a node role
@@ -108,15 +119,19 @@ func New(config Config) (*Cloud, error) {
 		templates: map[string]*launchTemplate{},
 		machines:  map[string]*machine{},
 		fleets:    map[string]fleetAnswer{},
-		capacity:  newCapacity(),
+		capacity:  newCapacity(config.Now),
 		keys:      map[string]*credential{},
 		entries:   map[string]*accessEntry{},
 		queues:    map[string]*queue{},
-		services:  newServices(),
-		issuer:    &issuerKeys{},
-		faults:    &faults{},
-		throttle:  map[string]*bucket{},
-		events:    &eventQueue{},
+
+		nodeGroups:    map[string]NodeGroup{},
+		scalingGroups: map[string]ScalingGroup{},
+		rules:         map[string]*rule{},
+		services:      newServices(),
+		issuer:        &issuerKeys{},
+		faults:        &faults{},
+		throttle:      map[string]*bucket{},
+		events:        &eventQueue{},
 	}
 	c.iam = newDirectory(c)
 	c.admin = c.newUser("admin")
@@ -173,7 +188,15 @@ func (c *Cloud) setCluster(cluster Cluster) {
 	if renamed {
 		c.network = newNetwork(c.region, c.account, cluster.Name, c.network)
 	}
-	c.images = publicImages(cluster.Version, c.now())
+	c.published = c.now()
+	c.listImages()
+}
+
+// Behaviour returns what SetBehaviour has set.
+func (c *Cloud) Behaviour() Behaviour {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.behaviour
 }
 
 // SetBehaviour changes the delays of instances that are launched or terminated

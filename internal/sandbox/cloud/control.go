@@ -61,15 +61,19 @@ func (k *control) routes() []controlRoute {
 	return []controlRoute{
 		{"GET /instances", "all instances, with terminated ones", func(*http.Request) (any, error) { return k.cloud.Instances(), nil }},
 		{"POST /instances/{id}/running", "make a pending instance running", k.markRunning},
+		{"POST /instances/{id}/{act}", "interrupt-spot, interrupt-reservation, rebalance, maintenance, stop or terminate", k.disturb},
+		{"POST /queues/{name}", `open an interruption queue that hears of everything`, k.openQueue},
+		{"POST /queues/{name}/messages", `{"body","times"}: put any text on a queue`, k.enqueue},
+		{"GET /queues/{name}/messages", "what is on a queue", func(r *http.Request) (any, error) { return k.cloud.Messages(r.PathValue("name")), nil }},
 		{"GET /calls", "all requests so far", func(*http.Request) (any, error) { return k.cloud.Calls(), nil }},
 		{"GET /ledger", "instance hours and their price", func(*http.Request) (any, error) { return k.cloud.Ledger(), nil }},
-		{"POST /capacity", `{"instanceType","zone","capacityType","machines"}: machines left in each pool; "*" for any, -1 for no limit`, k.setCapacity},
+		{"POST /capacity", `{"instanceType","zone","capacityType","machines","lasting"}: machines left in each pool; "*" for any, -1 for no limit; with a duration, none at all for so long`, k.setCapacity},
 		{"POST /quota", `{"capacityType","vcpus"}: vCPUs that may run; -1 for no limit`, k.setQuota},
 		{"POST /subnets", `{"subnet","free"}: free addresses of a subnet`, k.setFreeAddresses},
 		{"POST /faults", `{"service","action","code","rate","times","latency"}: make calls fail or slow, or with "instanceType","zone","capacity" purchases of an offering; answers with the fault's id`, k.inject},
 		{"DELETE /faults/{id}", "lift a fault", k.lift},
 		{"POST /throttle", `{"service","action","rate","burst"}: calls per second; 0 lifts the limit`, k.setThrottle},
-		{"POST /behaviour", `{"pendingDelay","shuttingDownDelay","terminatedVisible","readLag"}: durations such as "2s"`, k.setBehaviour},
+		{"POST /behaviour", `{"pendingDelay","shuttingDownDelay","terminatedVisible","readLag","spotWarning","iamLag","sessionLifetime"}: durations such as "2s"; "spotVolatility": a share; "duplicateEvents": true or false`, k.setBehaviour},
 	}
 }
 
@@ -103,9 +107,14 @@ func (k *control) setCapacity(r *http.Request) (any, error) {
 	var in struct {
 		InstanceType, Zone, CapacityType string
 		Machines                         int
+		Lasting                          span
 	}
 	if err := read(r, &in); err != nil {
 		return nil, err
+	}
+	if in.Lasting > 0 {
+		k.cloud.DrainPools(in.InstanceType, in.Zone, in.CapacityType, time.Duration(in.Lasting))
+		return done()
 	}
 	k.cloud.SetCapacity(in.InstanceType, in.Zone, in.CapacityType, in.Machines)
 	return done()
@@ -190,7 +199,12 @@ func (k *control) setThrottle(r *http.Request) (any, error) {
 
 // setBehaviour changes the delays that the request names and leaves the rest.
 func (k *control) setBehaviour(r *http.Request) (any, error) {
-	var in struct{ PendingDelay, ShuttingDownDelay, TerminatedVisible, ReadLag *span }
+	var in struct {
+		PendingDelay, ShuttingDownDelay, TerminatedVisible, ReadLag, SpotWarning, IAMLag, SessionLifetime *span
+
+		SpotVolatility  *float64
+		DuplicateEvents *bool
+	}
 	if err := read(r, &in); err != nil {
 		return nil, err
 	}
@@ -202,11 +216,18 @@ func (k *control) setBehaviour(r *http.Request) (any, error) {
 		delay  *time.Duration
 	}{
 		{in.PendingDelay, &b.PendingDelay}, {in.ShuttingDownDelay, &b.ShuttingDownDelay},
-		{in.TerminatedVisible, &b.TerminatedVisible}, {in.ReadLag, &b.ReadLag},
+		{in.TerminatedVisible, &b.TerminatedVisible}, {in.ReadLag, &b.ReadLag}, {in.SpotWarning, &b.SpotWarning}, {in.IAMLag, &b.IAMLag},
+		{in.SessionLifetime, &b.SessionLifetime},
 	} {
 		if change.wanted != nil {
 			*change.delay = time.Duration(*change.wanted)
 		}
+	}
+	if in.SpotVolatility != nil {
+		b.SpotVolatility = *in.SpotVolatility
+	}
+	if in.DuplicateEvents != nil {
+		b.DuplicateEvents = *in.DuplicateEvents
 	}
 	return done()
 }

@@ -31,6 +31,7 @@ type role struct {
 type inlinePolicy struct {
 	text     string
 	document policy.Document
+	made     time.Time
 }
 
 type managedPolicy struct {
@@ -63,6 +64,7 @@ type instanceProfile struct {
 	created        time.Time
 	roles          []string // at most one
 	tags           map[string]string
+	changed        time.Time
 }
 
 // The node role that exists from the start, and the profile that holds it.
@@ -141,17 +143,19 @@ func (c *Cloud) profileARN(name string) string {
 }
 
 // documents returns the policies that say what a role may do.
-func (d *directory) documents(roleName string) []policy.Document {
-	r := d.roles[roleName]
+func (c *Cloud) documents(roleName string) []policy.Document {
+	r := c.iam.roles[roleName]
 	if r == nil {
 		return nil
 	}
 	var documents []policy.Document
 	for _, name := range sortedKeys(r.inline) {
-		documents = append(documents, r.inline[name].document)
+		if inline := r.inline[name]; !c.unheardOf(inline.made) {
+			documents = append(documents, inline.document)
+		}
 	}
 	for _, arn := range r.attached {
-		if p := d.policies[arn]; p != nil {
+		if p := c.iam.policies[arn]; p != nil {
 			documents = append(documents, p.version(p.defaultVersion).document)
 		}
 	}

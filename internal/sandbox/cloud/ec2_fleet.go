@@ -285,7 +285,7 @@ func minimumMissed(in *ec2.CreateFleetInput, left float64) bool {
 }
 
 func (c *Cloud) launchMany(candidate *candidate, left, weight float64) ([]string, *apiError) {
-	if problem := candidate.check(); problem != nil {
+	if problem := c.checkCandidate(candidate); problem != nil {
 		return nil, problem
 	}
 	var ids []string
@@ -302,7 +302,7 @@ func (c *Cloud) launchMany(candidate *candidate, left, weight float64) ([]string
 	return ids, nil
 }
 
-func (candidate *candidate) check() *apiError {
+func (c *Cloud) checkCandidate(candidate *candidate) *apiError {
 	if candidate.problem != nil {
 		return candidate.problem
 	}
@@ -311,7 +311,7 @@ func (candidate *candidate) check() *apiError {
 		if _, err := fmt.Sscan(candidate.maxPrice, &offered); err != nil {
 			return fail("InvalidParameterValue", "Invalid value '%s' for MaxPrice.", candidate.maxPrice)
 		}
-		price := candidate.spec.instanceType.priceMicros(candidate.spec.subnet.zone, capacitySpot)
+		price := c.priceOf(candidate)
 		if offered*1e6 < float64(price) {
 			return fail("SpotMaxPriceTooLow", "Your Spot request price of %s is lower than the minimum required Spot request fulfillment price of %s.", candidate.maxPrice, dollars(price))
 		}

@@ -21,7 +21,7 @@ func (c *Cloud) describeImages(_ *call, in *ec2.DescribeImagesInput) (*ec2.Descr
 	}
 	var candidates []*image
 	for _, im := range c.images {
-		if (len(in.ImageIds) == 0 || slices.Contains(in.ImageIds, im.id)) && ownedByAny(im, in.Owners) {
+		if (len(in.ImageIds) == 0 || slices.Contains(in.ImageIds, im.id)) && c.ownedByAny(im, in.Owners) {
 			candidates = append(candidates, im)
 		}
 	}
@@ -40,12 +40,15 @@ func (c *Cloud) describeImages(_ *call, in *ec2.DescribeImagesInput) (*ec2.Descr
 	return out, nil
 }
 
-// ownedByAny understands account ids and aliases; "self" owns no image here.
-func ownedByAny(im *image, owners []string) bool {
+// ownedByAny understands account ids, aliases and "self".
+func (c *Cloud) ownedByAny(im *image, owners []string) bool {
 	if len(owners) == 0 {
 		return true
 	}
 	for _, owner := range owners {
+		if owner == "self" {
+			owner = c.account
+		}
 		if owner == im.owner || (owner == im.ownerAlias && owner != "") {
 			return true
 		}

@@ -120,6 +120,10 @@ func stateCode(name string) int32 {
 		return 32
 	case stateTerminated:
 		return 48
+	case stateStopping:
+		return 64
+	case stateStopped:
+		return 80
 	default:
 		return 0
 	}

@@ -162,6 +162,11 @@ func (c *Cloud) specOfTemplate(t *launchTemplate) (launchSpec, *apiError) {
 		metadata: data.MetadataOptions,
 		devices:  data.BlockDeviceMappings,
 	}
+	for _, n := range data.NetworkInterfaces {
+		if deref(n.InterfaceType) == "efa" {
+			spec.efas++
+		}
+	}
 	for _, s := range data.TagSpecifications {
 		if s.ResourceType == types.ResourceTypeInstance {
 			maps.Copy(spec.tags, tagMap(s.Tags))
@@ -191,8 +196,14 @@ func (c *Cloud) checkSpec(spec launchSpec, imageID string) *apiError {
 			return fail("InvalidGroup.NotFound", "The security group '%s' does not exist in VPC '%s'", id, c.network.vpc)
 		}
 	}
-	if spec.profile != "" && c.iam.profiles[spec.profile] == nil {
+	if spec.profile != "" && !c.profileVisible(spec.profile) {
 		return fail("InvalidParameterValue", "Value (%s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name", spec.profile)
 	}
 	return nil
+}
+
+// profileVisible tells whether EC2 has heard of an instance profile yet.
+func (c *Cloud) profileVisible(name string) bool {
+	p := c.iam.profiles[name]
+	return p != nil && !c.unheardOf(p.changed)
 }

@@ -10,18 +10,23 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// spotPriceAge is how long ago the present spot prices began to hold.
-const spotPriceAge = 2 * time.Hour
+// spotHistory is how far back spot prices are told.
+const spotHistory = 90 * 24 * time.Hour
 
 func (c *Cloud) describeSpotPriceHistory(_ *call, in *ec2.DescribeSpotPriceHistoryInput) (*ec2.DescribeSpotPriceHistoryOutput, error) {
-	since := c.now().Add(-spotPriceAge).Truncate(time.Hour)
+	moments, err := c.priceChanges(in.StartTime, in.EndTime)
+	if err != nil {
+		return nil, err
+	}
 	var history []types.SpotPrice
 	for _, t := range c.catalogue.sorted {
 		wanted := len(in.InstanceTypes) == 0 || slices.Contains(in.InstanceTypes, types.InstanceType(t.name))
 		if !wanted || !t.supports(capacitySpot) {
 			continue
 		}
-		history = append(history, spotPrices(t, since)...)
+		for _, since := range moments {
+			history = append(history, c.spotPrices(t, since)...)
+		}
 	}
 	products := in.ProductDescriptions
 	kept, err := selected(history, in.Filters, func(p types.SpotPrice) attributes {
@@ -47,11 +52,41 @@ func (c *Cloud) describeSpotPriceHistory(_ *call, in *ec2.DescribeSpotPriceHisto
 	return &ec2.DescribeSpotPriceHistoryOutput{SpotPriceHistory: part, NextToken: next}, nil
 }
 
-func spotPrices(t *instanceType, since time.Time) []types.SpotPrice {
+// priceChanges returns when the prices that hold between two times began to hold,
+// the latest first: every full hour if prices move, else two hours ago. Without
+// times it is about now.
+func (c *Cloud) priceChanges(start, end *time.Time) ([]time.Time, error) {
+	now := c.now()
+	from, to := now, now
+	if end != nil && end.Before(now) {
+		to = *end
+	}
+	if start != nil {
+		from = *start
+	}
+	if from.After(to) && end != nil {
+		return nil, fail("InvalidParameterValue", "The start time %s is after the end time.", from.Format(time.RFC3339))
+	}
+	if c.behaviour.SpotVolatility <= 0 {
+		return []time.Time{now.Add(-2 * time.Hour).Truncate(time.Hour)}, nil
+	}
+	if earliest := now.Add(-spotHistory); from.Before(earliest) {
+		from = earliest
+	}
+	var moments []time.Time
+	for at := to.Truncate(time.Hour); ; at = at.Add(-time.Hour) {
+		moments = append(moments, at)
+		if !at.After(from) { // the one before holds at the start
+			return moments, nil
+		}
+	}
+}
+
+func (c *Cloud) spotPrices(t *instanceType, since time.Time) []types.SpotPrice {
 	var prices []types.SpotPrice
 	for _, zone := range t.zones {
 		for _, product := range []types.RIProductDescription{types.RIProductDescriptionLinuxUnix, types.RIProductDescriptionWindows} {
-			micros := t.priceMicros(zone, capacitySpot)
+			micros := t.spotMicros(zone, since, c.behaviour.SpotVolatility)
 			if product == types.RIProductDescriptionWindows {
 				micros += windowsSurcharge(t)
 			}

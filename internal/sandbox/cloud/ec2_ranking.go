@@ -59,14 +59,14 @@ func (c *Cloud) rank(candidates []*candidate, by ordering, target int) {
 			order = cmp.Or(order, cmp.Compare(a.priority, b.priority))
 		}
 		return cmp.Or(order,
-			cmp.Compare(a.price(), b.price()),
+			cmp.Compare(c.priceOf(a), c.priceOf(b)),
 			strings.Compare(a.spec.instanceType.name, b.spec.instanceType.name),
 			strings.Compare(a.spec.subnet.zone, b.spec.subnet.zone))
 	})
 }
 
-func (candidate *candidate) price() int64 {
-	return candidate.spec.instanceType.priceMicros(candidate.spec.subnet.zone, candidate.spec.capacityType)
+func (c *Cloud) priceOf(candidate *candidate) int64 {
+	return c.priceMicros(candidate.spec.instanceType, candidate.spec.subnet.zone, candidate.spec.capacityType)
 }
 
 // isShort tells whether the candidate's pool has fewer than target machines.

@@ -100,6 +100,9 @@ func checkTemplateData(data *types.RequestLaunchTemplateData) error {
 			return err
 		}
 	}
+	if len(data.NetworkInterfaces) > 0 && len(data.SecurityGroupIds) > 0 {
+		return fail("InvalidParameterCombination", "Network interfaces and an instance-level security groups may not be specified on the same request")
+	}
 	_, err := decodeUserData(deref(data.UserData))
 	return err
 }

@@ -2,7 +2,9 @@ package cloud
 
 import (
 	"encoding/base64"
+	"maps"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -27,12 +29,15 @@ func newEKS() *service {
 	add(s, onAnything[eks.ListClustersInput]("eks:ListClusters"), (*Cloud).listClusters)
 	add(s, onCluster[eks.DescribeClusterInput]("eks:DescribeCluster"), (*Cloud).describeCluster)
 	add(s, onCluster[eks.ListNodegroupsInput]("eks:ListNodegroups"), (*Cloud).listNodegroups)
+	add(s, onCluster[eks.DescribeNodegroupInput]("eks:DescribeNodegroup"), (*Cloud).describeNodegroup)
 	add(s, onCluster[eks.ListPodIdentityAssociationsInput]("eks:ListPodIdentityAssociations"), (*Cloud).listPodIdentityAssociations)
 	add(s, onCluster[eks.ListAccessEntriesInput]("eks:ListAccessEntries"), (*Cloud).listAccessEntries)
 	add(s, onCluster[eks.CreateAccessEntryInput]("eks:CreateAccessEntry"), (*Cloud).createAccessEntry)
 	add(s, onAccessEntry[eks.DescribeAccessEntryInput]("eks:DescribeAccessEntry"), (*Cloud).describeAccessEntry)
 	add(s, onAccessEntry[eks.UpdateAccessEntryInput]("eks:UpdateAccessEntry"), (*Cloud).updateAccessEntry)
 	add(s, onAccessEntry[eks.DeleteAccessEntryInput]("eks:DeleteAccessEntry"), (*Cloud).deleteAccessEntry)
+	add(s, onTagged[eks.TagResourceInput]("eks:TagResource"), (*Cloud).tagAccessEntry)
+	add(s, onTagged[eks.UntagResourceInput]("eks:UntagResource"), (*Cloud).untagAccessEntry)
 	return s
 }
 
@@ -41,12 +46,15 @@ var eksPaths = []struct{ method, path, name string }{
 	{http.MethodGet, "/clusters", "ListClusters"},
 	{http.MethodGet, "/clusters/{name}", "DescribeCluster"},
 	{http.MethodGet, "/clusters/{clusterName}/node-groups", "ListNodegroups"},
+	{http.MethodGet, "/clusters/{clusterName}/node-groups/{nodegroupName}", "DescribeNodegroup"},
 	{http.MethodGet, "/clusters/{clusterName}/pod-identity-associations", "ListPodIdentityAssociations"},
 	{http.MethodGet, "/clusters/{clusterName}/access-entries", "ListAccessEntries"},
 	{http.MethodPost, "/clusters/{clusterName}/access-entries", "CreateAccessEntry"},
 	{http.MethodGet, "/clusters/{clusterName}/access-entries/{principalArn}", "DescribeAccessEntry"},
 	{http.MethodPost, "/clusters/{clusterName}/access-entries/{principalArn}", "UpdateAccessEntry"},
 	{http.MethodDelete, "/clusters/{clusterName}/access-entries/{principalArn}", "DeleteAccessEntry"},
+	{http.MethodPost, "/tags/{resourceArn}", "TagResource"},
+	{http.MethodDelete, "/tags/{resourceArn}", "UntagResource"},
 }
 
 // eksRoute finds the call that a REST request stands for, and its labels. The
@@ -145,12 +153,10 @@ func (c *Cloud) describeCluster(_ *call, in *eks.DescribeClusterInput) (*eks.Des
 	return &eks.DescribeClusterOutput{Cluster: &types.Cluster{
 		Name: &c.cluster.Name, Arn: aws.String(c.clusterARN(c.cluster.Name)), Version: &c.cluster.Version, PlatformVersion: aws.String("eks.1"),
 		Endpoint: &c.cluster.Endpoint, Status: types.ClusterStatusActive, CreatedAt: &created, RoleArn: aws.String(c.iamARN("role/eks-cluster")),
-		CertificateAuthority: &types.Certificate{Data: aws.String(base64.StdEncoding.EncodeToString(c.cluster.CA))},
-		Identity:             &types.Identity{Oidc: &types.OIDC{Issuer: &c.cluster.IssuerURL}},
-		AccessConfig:         &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationModeApi, BootstrapClusterCreatorAdminPermissions: aws.Bool(true)},
-		KubernetesNetworkConfig: &types.KubernetesNetworkConfigResponse{
-			ServiceIpv4Cidr: &c.cluster.ServiceCIDR, IpFamily: types.IpFamilyIpv4,
-		},
+		CertificateAuthority:    &types.Certificate{Data: aws.String(base64.StdEncoding.EncodeToString(c.cluster.CA))},
+		Identity:                &types.Identity{Oidc: &types.OIDC{Issuer: &c.cluster.IssuerURL}},
+		AccessConfig:            &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationModeApi, BootstrapClusterCreatorAdminPermissions: aws.Bool(true)},
+		KubernetesNetworkConfig: c.networkConfig(),
 		ResourcesVpcConfig: &types.VpcConfigResponse{
 			VpcId: &c.network.vpc, SubnetIds: subnets, SecurityGroupIds: []string{group}, ClusterSecurityGroupId: &group,
 			EndpointPublicAccess: true, PublicAccessCidrs: []string{"0.0.0.0/0"},
@@ -159,8 +165,12 @@ func (c *Cloud) describeCluster(_ *call, in *eks.DescribeClusterInput) (*eks.Des
 	}}, nil
 }
 
-func (c *Cloud) listNodegroups(_ *call, in *eks.ListNodegroupsInput) (*eks.ListNodegroupsOutput, error) {
-	return &eks.ListNodegroupsOutput{Nodegroups: []string{}}, c.checkCluster(in.ClusterName)
+// networkConfig is of the family that the range of Services has.
+func (c *Cloud) networkConfig() *types.KubernetesNetworkConfigResponse {
+	if prefix, err := netip.ParsePrefix(c.cluster.ServiceCIDR); err == nil && prefix.Addr().Is6() {
+		return &types.KubernetesNetworkConfigResponse{ServiceIpv6Cidr: &c.cluster.ServiceCIDR, IpFamily: types.IpFamilyIpv6}
+	}
+	return &types.KubernetesNetworkConfigResponse{ServiceIpv4Cidr: &c.cluster.ServiceCIDR, IpFamily: types.IpFamilyIpv4}
 }
 
 func (c *Cloud) listPodIdentityAssociations(_ *call, in *eks.ListPodIdentityAssociationsInput) (*eks.ListPodIdentityAssociationsOutput, error) {
@@ -202,7 +212,7 @@ func (c *Cloud) createAccessEntry(_ *call, in *eks.CreateAccessEntryInput) (*eks
 	}
 	e := &accessEntry{
 		principal: principal, kind: deref(in.Type), username: deref(in.Username), groups: in.KubernetesGroups,
-		created: c.now(), modified: c.now(), tags: in.Tags,
+		created: c.now(), modified: c.now(), tags: maps.Clone(in.Tags),
 	}
 	if err := e.complete(); err != nil {
 		return nil, err
@@ -257,7 +267,7 @@ func (c *Cloud) describedEntry(e *accessEntry) *types.AccessEntry {
 	return &types.AccessEntry{
 		ClusterName: &c.cluster.Name, PrincipalArn: &e.principal, Type: &e.kind, Username: &e.username, KubernetesGroups: slices.Clone(e.groups),
 		CreatedAt: &e.created, ModifiedAt: &e.modified, Tags: e.tags,
-		AccessEntryArn: aws.String("arn:aws:eks:" + c.region + ":" + c.account + ":access-entry/" + c.cluster.Name + "/role/" + c.account + "/" + roleNameOf(e.principal) + "/" + fixedID("ae", e.principal)),
+		AccessEntryArn: aws.String(c.entryARN(e)),
 	}
 }
 

@@ -10,7 +10,7 @@ type EventKind string
 // The steps in an instance's life that subscribers hear of.
 const (
 	Launched   EventKind = "Launched"
-	Stopping   EventKind = "Stopping" // shutting-down
+	Stopping   EventKind = "Stopping" // stopping or shutting-down
 	Terminated EventKind = "Terminated"
 )
 

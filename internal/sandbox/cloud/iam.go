@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
@@ -97,6 +98,12 @@ func addProfileOperations(s *service) {
 	add(s, onProfile[iam.DeleteInstanceProfileInput]("iam:DeleteInstanceProfile"), (*Cloud).deleteInstanceProfile)
 	add(s, onProfile[iam.TagInstanceProfileInput]("iam:TagInstanceProfile"), (*Cloud).tagInstanceProfile)
 	add(s, onProfile[iam.UntagInstanceProfileInput]("iam:UntagInstanceProfile"), (*Cloud).untagInstanceProfile)
+}
+
+// unheardOf tells whether something that was created then is not known
+// everywhere yet: IAM is eventually consistent.
+func (c *Cloud) unheardOf(created time.Time) bool {
+	return c.now().Before(created.Add(c.behaviour.IAMLag))
 }
 
 func (c *Cloud) iamARN(resource string) string {

@@ -10,7 +10,7 @@ import (
 
 func (c *Cloud) findProfile(name *string) (*instanceProfile, error) {
 	p := c.iam.profiles[deref(name)]
-	if p == nil {
+	if p == nil || c.unheardOf(p.created) {
 		return nil, noSuchEntity("Instance Profile %s cannot be found.", deref(name))
 	}
 	return p, nil
@@ -53,7 +53,7 @@ func (c *Cloud) createInstanceProfile(_ *call, in *iam.CreateInstanceProfileInpu
 	if c.iam.profiles[name] != nil {
 		return nil, conflict("EntityAlreadyExists", "Instance Profile %s already exists.", name)
 	}
-	p := &instanceProfile{name: name, path: pathOf(deref(in.Path)), id: "AIPA" + c.newToken(17), created: c.now(), tags: tags}
+	p := &instanceProfile{name: name, path: pathOf(deref(in.Path)), id: "AIPA" + c.newToken(17), created: c.now(), changed: c.now(), tags: tags}
 	c.iam.profiles[name] = p
 	return &iam.CreateInstanceProfileOutput{InstanceProfile: c.describedProfile(p)}, nil
 }
@@ -109,7 +109,7 @@ func (c *Cloud) addRoleToInstanceProfile(_ *call, in *iam.AddRoleToInstanceProfi
 	if len(p.roles) > 0 {
 		return nil, conflict("LimitExceeded", "Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1")
 	}
-	p.roles = []string{r.name}
+	p.roles, p.changed = []string{r.name}, c.now()
 	return &iam.AddRoleToInstanceProfileOutput{}, nil
 }
 

@@ -15,7 +15,7 @@ import (
 // findRole returns the role or NoSuchEntity.
 func (c *Cloud) findRole(name *string) (*role, error) {
 	r := c.iam.roles[deref(name)]
-	if r == nil {
+	if r == nil || c.unheardOf(r.created) {
 		return nil, noSuchEntity("The role with name %s cannot be found.", deref(name))
 	}
 	return r, nil
@@ -209,7 +209,11 @@ func (c *Cloud) putRolePolicy(_ *call, in *iam.PutRolePolicyInput) (*iam.PutRole
 	if size > maxInlinePolicySize {
 		return nil, conflict("LimitExceeded", "Maximum policy size of %d bytes exceeded for role %s", maxInlinePolicySize, r.name)
 	}
-	r.inline[*in.PolicyName] = inlinePolicy{text: *in.PolicyDocument, document: document}
+	made := c.now()
+	if replaced, ok := r.inline[*in.PolicyName]; ok {
+		made = replaced.made
+	}
+	r.inline[*in.PolicyName] = inlinePolicy{text: *in.PolicyDocument, document: document, made: made}
 	return &iam.PutRolePolicyOutput{}, nil
 }
 

@@ -29,10 +29,10 @@ func (l *Ledger) add(m *machine, now time.Time) {
 	if end.IsZero() {
 		end = now
 		l.Running++
-		l.HourlyMicros += m.priceMicros()
+		l.HourlyMicros += m.priceMicros
 	}
 	hours := end.Sub(m.launched).Hours()
 	l.Launched++
 	l.InstanceHours += hours
-	l.CostMicros += int64(hours * float64(m.priceMicros()))
+	l.CostMicros += int64(hours * float64(m.priceMicros))
 }

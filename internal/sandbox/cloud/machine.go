@@ -21,6 +21,8 @@ const (
 const (
 	statePending      = "pending"
 	stateRunning      = "running"
+	stateStopping     = "stopping"
+	stateStopped      = "stopped"
 	stateShuttingDown = "shutting-down"
 	stateTerminated   = "terminated"
 )
@@ -35,7 +37,9 @@ type Instance struct {
 	UserData                          []byte
 	Tags                              map[string]string
 	LaunchTime                        time.Time
-	PriceMicros                       int64 // USD per hour × 10⁶
+	PriceMicros                       int64            // USD per hour × 10⁶, as it was at the launch
+	Volumes                           map[string]int32 // GiB by device name
+	EFAs                              int32            // Elastic Fabric Adapters
 }
 
 // machine is an instance from its launch until it is no longer described.
@@ -48,7 +52,9 @@ type machine struct {
 	launched    time.Time
 	ended       time.Time // when it began to shut down
 	nextStep    time.Time // when it changes its state by itself; zero if it does not
+	reclaim     time.Time // when EC2 takes it back; zero if it does not
 	pool        *poolClaim
+	priceMicros int64 // per hour
 }
 
 // launchSpec is everything that decides how a machine is launched.
@@ -63,11 +69,19 @@ type launchSpec struct {
 	tags         map[string]string
 	metadata     *types.LaunchTemplateInstanceMetadataOptionsRequest
 	devices      []types.LaunchTemplateBlockDeviceMappingRequest
+	efas         int32
 	clientToken  string
 }
 
-func (m *machine) priceMicros() int64 {
-	return m.instanceType.priceMicros(m.subnet.zone, m.capacityType)
+// volumes are the sizes of a machine's disks by device name, in GiB.
+func (m *machine) volumes() map[string]int32 {
+	sizes := map[string]int32{m.image.rootDevice: m.image.rootSizeGiB}
+	for _, d := range m.devices {
+		if d.Ebs != nil && d.Ebs.VolumeSize != nil {
+			sizes[deref(d.DeviceName)] = *d.Ebs.VolumeSize
+		}
+	}
+	return sizes
 }
 
 // privateDNS returns the name that the VPC's resolver gives to an address.
@@ -85,7 +99,8 @@ func (c *Cloud) view(m *machine) Instance {
 	return Instance{
 		ID: m.id, Type: m.instanceType.name, ImageID: m.image.id, Zone: m.subnet.zone, SubnetID: m.subnet.id,
 		CapacityType: m.capacityType, PrivateIP: m.address.String(), PrivateDNSName: c.privateDNS(m.address), State: m.state,
-		InstanceProfile: m.profile, UserData: m.userData, Tags: tags, LaunchTime: m.launched, PriceMicros: m.priceMicros(),
+		InstanceProfile: m.profile, UserData: m.userData, Tags: tags, LaunchTime: m.launched, PriceMicros: m.priceMicros,
+		Volumes: m.volumes(), EFAs: m.efas,
 	}
 }
 
@@ -105,9 +120,13 @@ func (c *Cloud) launch(spec launchSpec) (*machine, *apiError) {
 	}
 	m := &machine{
 		launchSpec: spec, id: c.newID("i"), reservation: c.newID("r"), address: address,
-		state: statePending, launched: c.now(), pool: claim,
+		launched: c.now(), pool: claim, priceMicros: c.priceMicros(spec.instanceType, spec.subnet.zone, spec.capacityType),
+	}
+	if spec.image.windows {
+		m.priceMicros += windowsSurcharge(spec.instanceType)
 	}
 	c.machines[m.id] = m
+	c.enter(m, statePending)
 	c.stepAfter(m, c.behaviour.PendingDelay)
 	c.events.add(Event{Kind: Launched, Instance: c.view(m)})
 	c.log.Info("launched an instance", "id", m.id, "instance_type", m.instanceType.name, "zone", m.subnet.zone, "capacity_type", m.capacityType)
@@ -123,6 +142,8 @@ func (c *Cloud) checkPlacement(spec launchSpec) *apiError {
 		return fail("Unsupported", "Your requested instance type (%s) is not supported in your requested Availability Zone (%s). Please retry your request by not specifying an Availability Zone or choosing %s.", t.name, spec.subnet.zone, strings.Join(t.zones, ", "))
 	case !t.supports(spec.capacityType):
 		return fail("Unsupported", "The requested configuration is currently not supported: %s is not available as %s.", t.name, spec.capacityType)
+	case spec.efas > t.efaInterfaces:
+		return fail("InvalidParameterCombination", "%d EFA interfaces were requested, but instance type %s supports %d.", spec.efas, t.name, t.efaInterfaces)
 	case !slices.Contains(t.arches, spec.image.arch):
 		return fail("InvalidParameterValue", "The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. Specify an instance type and an AMI that have matching architectures, and try again.", strings.Join(t.arches, ","), spec.image.arch)
 	}
@@ -133,6 +154,16 @@ func (c *Cloud) checkPlacement(spec launchSpec) *apiError {
 // anybody looks, or, at the latest, when the timer fires.
 func (c *Cloud) stepAfter(m *machine, delay time.Duration) {
 	m.nextStep = c.now().Add(delay)
+	c.settleAfter(delay)
+}
+
+// reclaimAfter terminates a machine after a while.
+func (c *Cloud) reclaimAfter(m *machine, delay time.Duration) {
+	m.reclaim = c.now().Add(delay)
+	c.settleAfter(delay)
+}
+
+func (c *Cloud) settleAfter(delay time.Duration) {
 	time.AfterFunc(delay, func() {
 		c.mu.Lock()
 		c.settle()
@@ -147,7 +178,7 @@ func (c *Cloud) settle() {
 	for {
 		var due []*machine
 		for _, m := range c.machines {
-			if !m.nextStep.IsZero() && !m.nextStep.After(now) {
+			if next := m.nextChange(); !next.IsZero() && !next.After(now) {
 				due = append(due, m)
 			}
 		}
@@ -155,7 +186,7 @@ func (c *Cloud) settle() {
 			return
 		}
 		slices.SortFunc(due, func(a, b *machine) int {
-			return cmp.Or(a.nextStep.Compare(b.nextStep), strings.Compare(a.id, b.id))
+			return cmp.Or(a.nextChange().Compare(b.nextChange()), strings.Compare(a.id, b.id))
 		})
 		for _, m := range due {
 			c.step(m)
@@ -163,13 +194,28 @@ func (c *Cloud) settle() {
 	}
 }
 
+// nextChange is when a machine changes by itself; zero if it does not.
+func (m *machine) nextChange() time.Time {
+	if m.reclaim.IsZero() || (!m.nextStep.IsZero() && m.nextStep.Before(m.reclaim)) {
+		return m.nextStep
+	}
+	return m.reclaim
+}
+
 func (c *Cloud) step(m *machine) {
+	if due := m.nextChange(); due.Equal(m.reclaim) && !due.IsZero() && !due.After(c.now()) {
+		m.reclaim = time.Time{}
+		c.terminate(m)
+		return
+	}
 	m.nextStep = time.Time{}
 	switch m.state {
 	case statePending:
-		m.state = stateRunning
+		c.enter(m, stateRunning)
+	case stateStopping:
+		c.enter(m, stateStopped)
 	case stateShuttingDown:
-		m.state = stateTerminated
+		c.enter(m, stateTerminated)
 		m.subnet.release(m.address)
 		m.pool.release()
 		c.stepAfter(m, c.behaviour.TerminatedVisible)
@@ -187,7 +233,7 @@ func (c *Cloud) terminate(m *machine) {
 	if m.state == stateShuttingDown || m.state == stateTerminated {
 		return
 	}
-	m.state = stateShuttingDown
+	c.enter(m, stateShuttingDown)
 	m.ended = c.now()
 	c.stepAfter(m, c.behaviour.ShuttingDownDelay)
 	c.events.add(Event{Kind: Stopping, Instance: c.view(m)})

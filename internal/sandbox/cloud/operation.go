@@ -67,7 +67,7 @@ func onAnything[In any](action string) accesses[In] {
 func newServices() map[string]*service {
 	services := map[string]*service{}
 	for _, s := range []*service{
-		newEC2(), newIAM(), newSTS(), newEKS(), newSSM(), newPricing(), newSQS(),
+		newEC2(), newIAM(), newSTS(), newEKS(), newSSM(), newPricing(), newSQS(), newAutoScaling(), newEvents(),
 	} {
 		services[s.name] = s
 	}

@@ -106,6 +106,9 @@ func (p jsonProtocol) decode(r *received, input any) error {
 			merged[name] = number
 		}
 	}
+	if keys := r.request.URL.Query()["tagKeys"]; len(keys) > 0 {
+		merged["tagKeys"] = keys // the one list that comes as a query
+	}
 	text, err := json.Marshal(merged)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/md5"
 	"encoding/hex"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -70,6 +71,9 @@ func (q *queue) set(attributes map[string]string) error {
 		} else if !slices.Contains(texts, name) {
 			return fail("InvalidAttributeName", "Unknown Attribute %s.", name)
 		}
+	}
+	if err := checkQueuePolicy(attributes["Policy"]); err != nil {
+		return err
 	}
 	maps.Copy(q.attributes, attributes)
 	maps.DeleteFunc(q.attributes, func(_, value string) bool { return value == "" })
@@ -250,4 +254,37 @@ func (c *Cloud) deleteMessage(_ *call, in *sqs.DeleteMessageInput) (*sqs.DeleteM
 	}
 	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool { return m.receipt == *in.ReceiptHandle })
 	return &sqs.DeleteMessageOutput{}, nil
+}
+
+// maxBatch is how many messages one call deletes at most.
+const maxBatch = 10
+
+// deleteMessageBatch answers for each entry by itself.
+func (c *Cloud) deleteMessageBatch(caller *call, in *sqs.DeleteMessageBatchInput) (*sqs.DeleteMessageBatchOutput, error) {
+	if _, err := c.findQueue(in.QueueUrl); err != nil {
+		return nil, err
+	}
+	switch n := len(in.Entries); {
+	case n == 0:
+		return nil, fail("EmptyBatchRequest", "There should be at least one DeleteMessageBatchRequestEntry in the request.")
+	case n > maxBatch:
+		return nil, fail("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have sent %d.", maxBatch, n)
+	}
+	out := &sqs.DeleteMessageBatchOutput{Successful: []types.DeleteMessageBatchResultEntry{}, Failed: []types.BatchResultErrorEntry{}}
+	seen := map[string]bool{}
+	for _, entry := range in.Entries {
+		if seen[deref(entry.Id)] {
+			return nil, fail("BatchEntryIdsNotDistinct", "Id %s repeated.", deref(entry.Id))
+		}
+		seen[deref(entry.Id)] = true
+	}
+	for _, entry := range in.Entries {
+		_, err := c.deleteMessage(caller, &sqs.DeleteMessageInput{QueueUrl: in.QueueUrl, ReceiptHandle: entry.ReceiptHandle})
+		if problem, refused := errors.AsType[*apiError](err); refused {
+			out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: entry.Id, Code: &problem.code, Message: &problem.message, SenderFault: true})
+			continue
+		}
+		out.Successful = append(out.Successful, types.DeleteMessageBatchResultEntry{Id: entry.Id})
+	}
+	return out, nil
 }

@@ -22,6 +22,8 @@ func serviceOfVersion(version string) string {
 		return "iam"
 	case stsVersion:
 		return "sts"
+	case autoscalingVersion:
+		return "autoscaling"
 	}
 	return ""
 }
@@ -34,6 +36,8 @@ func serviceOfTarget(prefix string) string {
 		return "pricing"
 	case "AmazonSQS":
 		return "sqs"
+	case "AWSEvents":
+		return "events"
 	}
 	return ""
 }

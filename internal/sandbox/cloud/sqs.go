@@ -26,9 +26,12 @@ func newSQS() *service {
 	add(s, onQueue[sqs.GetQueueAttributesInput]("sqs:GetQueueAttributes"), (*Cloud).getQueueAttributes)
 	add(s, onQueue[sqs.SetQueueAttributesInput]("sqs:SetQueueAttributes"), (*Cloud).setQueueAttributes)
 	add(s, onQueue[sqs.ListQueueTagsInput]("sqs:ListQueueTags"), (*Cloud).listQueueTags)
+	add(s, onQueue[sqs.TagQueueInput]("sqs:TagQueue"), (*Cloud).tagQueue)
+	add(s, onQueue[sqs.UntagQueueInput]("sqs:UntagQueue"), (*Cloud).untagQueue)
 	add(s, onQueue[sqs.SendMessageInput]("sqs:SendMessage"), (*Cloud).sendMessage)
 	add(s, onQueue[sqs.ReceiveMessageInput]("sqs:ReceiveMessage"), (*Cloud).receiveMessage)
 	add(s, onQueue[sqs.DeleteMessageInput]("sqs:DeleteMessage"), (*Cloud).deleteMessage)
+	add(s, onQueue[sqs.DeleteMessageBatchInput]("sqs:DeleteMessage"), (*Cloud).deleteMessageBatch)
 	change[sqs.ReceiveMessageInput](s, func(op *operation) { op.waits = true })
 	return s
 }

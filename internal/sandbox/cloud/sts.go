@@ -45,7 +45,7 @@ func accessesOfAssumeRole(_ *Cloud, in *sts.AssumeRoleInput) []access {
 // roleByARN returns nil if there is no such role.
 func (c *Cloud) roleByARN(arn string) *role {
 	for _, r := range c.iam.roles {
-		if c.roleARN(r) == arn {
+		if c.roleARN(r) == arn && !c.unheardOf(r.created) {
 			return r
 		}
 	}
@@ -90,7 +90,11 @@ func (c *Cloud) startSession(r *role, name string, seconds *int32) (*credential,
 	if lifetime < minSession || lifetime > r.maxSession {
 		return nil, fail("ValidationError", "The requested DurationSeconds %d is not between %d and the MaxSessionDuration %d set for this role.", lifetime, minSession, r.maxSession)
 	}
-	return c.newSession(r, name, time.Duration(lifetime)*time.Second), nil
+	lasting := time.Duration(lifetime) * time.Second
+	if shortened := c.behaviour.SessionLifetime; shortened > 0 {
+		lasting = min(lasting, shortened)
+	}
+	return c.newSession(r, name, lasting), nil
 }
 
 func (key *credential) describe() *types.Credentials {

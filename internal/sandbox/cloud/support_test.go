@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -67,6 +68,7 @@ type clients struct {
 	ssm     *ssm.Client
 	pricing *pricing.Client
 	sqs     *sqs.Client
+	events  *eventbridge.Client
 }
 
 func start(t *testing.T) *fixture {
@@ -93,7 +95,7 @@ func newClients(url, key, secret, token string) *clients {
 	}
 	return &clients{
 		ec2: ec2.NewFromConfig(config), iam: iam.NewFromConfig(config), sts: sts.NewFromConfig(config), eks: eks.NewFromConfig(config),
-		ssm: ssm.NewFromConfig(config), pricing: pricing.NewFromConfig(config), sqs: sqs.NewFromConfig(config),
+		ssm: ssm.NewFromConfig(config), pricing: pricing.NewFromConfig(config), sqs: sqs.NewFromConfig(config), events: eventbridge.NewFromConfig(config),
 	}
 }
 

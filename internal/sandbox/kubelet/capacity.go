@@ -19,8 +19,9 @@ const (
 
 	// defaultMaxPods is the kubelet's own.
 	defaultMaxPods = 110
-	// rootVolumeBytes is the size of the volume that images of all families ask for.
-	rootVolumeBytes = 20 * gib
+	// defaultVolumeGiB is the size of the volume for pods of a machine that says nothing
+	// of its disks.
+	defaultVolumeGiB = 20
 )
 
 // hardware is what a kubelet finds on its machine.
@@ -30,6 +31,35 @@ type hardware struct {
 	// memoryOverhead is the share of the memory that the hypervisor and the
 	// firmware keep to themselves.
 	memoryOverhead float64
+	// storage is the size of the disk that pods write to, in bytes.
+	storage int64
+	efas    int64
+}
+
+// newHardware is what the kubelet of a machine with the user data finds.
+func newHardware(m Machine, machine machineType, settings userdata.Settings, memoryOverhead float64) hardware {
+	h := hardware{machine: machine, family: settings.Family, memoryOverhead: memoryOverhead, efas: int64(m.EFAs)}
+	if settings.LocalDisks != "" && machine.localNVMeGB > 0 {
+		h.storage = machine.localNVMeGB * 1e9
+		return h
+	}
+	size, ok := m.Volumes[podsDevice(settings.Family)]
+	if !ok {
+		size = defaultVolumeGiB
+	}
+	h.storage = int64(size) * gib
+	return h
+}
+
+// podsDevice is the disk on which the images of a family keep what pods write.
+func podsDevice(family userdata.Family) string {
+	switch family {
+	case userdata.Bottlerocket:
+		return "/dev/xvdb"
+	case userdata.Ubuntu, userdata.Windows:
+		return "/dev/sda1"
+	}
+	return "/dev/xvda"
 }
 
 // capacity returns what the machine has.
@@ -38,8 +68,11 @@ func (h hardware) capacity(settings userdata.Kubelet) corev1.ResourceList {
 	list := corev1.ResourceList{
 		corev1.ResourceCPU:              *resource.NewQuantity(h.machine.cpus, resource.DecimalSI),
 		corev1.ResourceMemory:           *resource.NewQuantity(memory, resource.BinarySI),
-		corev1.ResourceEphemeralStorage: *resource.NewQuantity(rootVolumeBytes, resource.BinarySI),
+		corev1.ResourceEphemeralStorage: *resource.NewQuantity(h.storage, resource.BinarySI),
 		corev1.ResourcePods:             *resource.NewQuantity(h.maxPods(settings), resource.DecimalSI),
+	}
+	if h.efas > 0 {
+		list["vpc.amazonaws.com/efa"] = *resource.NewQuantity(h.efas, resource.DecimalSI)
 	}
 	// Their device plugins run from the start.
 	for name, count := range h.machine.devices {

@@ -12,11 +12,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/kubelet/userdata"
 )
 
-const testCatalogue = `name,arch,vcpus,memory_mib,gpu_count,gpu_manufacturer,accelerator_name,accelerator_count,eni_max_default_card,ipv4_per_eni
-m5.large,x86_64,2,8192,,,,,3,10
-m6g.4xlarge,arm64,16,65536,,,,,8,30
-g5.12xlarge,x86_64,48,196608,4,NVIDIA,,,15,50
-inf2.24xlarge,x86_64,96,393216,,,Inferentia2,6,15,50
+const testCatalogue = `name,arch,vcpus,memory_mib,gpu_count,gpu_manufacturer,accelerator_name,accelerator_count,eni_max_default_card,ipv4_per_eni,local_nvme_gb
+m5.large,x86_64,2,8192,,,,,3,10,
+m6g.4xlarge,arm64,16,65536,,,,,8,30,
+g5.12xlarge,x86_64,48,196608,4,NVIDIA,,,15,50,3800
+inf2.24xlarge,x86_64,96,393216,,,Inferentia2,6,15,50,
 `
 
 func testMachine(t *testing.T, name string) machineType {
@@ -110,7 +110,7 @@ func TestCapacityAndAllocatable(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := hardware{machine: testMachine(t, test.machine), family: test.family, memoryOverhead: test.overhead}
+			h := newHardware(Machine{}, testMachine(t, test.machine), userdata.Settings{Family: test.family}, test.overhead)
 			if diff := cmp.Diff(test.capacity, amounts(h.capacity(test.settings))); diff != "" {
 				t.Errorf("capacity (-want +got):\n%s", diff)
 			}
@@ -125,8 +125,34 @@ func TestCapacityAndAllocatable(t *testing.T) {
 	}
 }
 
+func TestDisksAndAdapters(t *testing.T) {
+	volumes := map[string]int32{"/dev/xvda": 4, "/dev/xvdb": 100, "/dev/sda1": 50}
+	for name, tt := range map[string]struct {
+		machine  string
+		settings userdata.Settings
+		efas     int32
+		storage  int64
+	}{
+		"root volume":                {"m5.large", userdata.Settings{Family: userdata.AL2023}, 0, 4 * gib},
+		"Bottlerocket's data volume": {"m5.large", userdata.Settings{Family: userdata.Bottlerocket}, 0, 100 * gib},
+		"Windows":                    {"m5.large", userdata.Settings{Family: userdata.Windows}, 0, 50 * gib},
+		"local disks":                {"g5.12xlarge", userdata.Settings{Family: userdata.AL2023, LocalDisks: "raid0"}, 0, 3800e9},
+		"no local disks to join":     {"m5.large", userdata.Settings{Family: userdata.AL2023, LocalDisks: "raid0"}, 0, 4 * gib},
+		"adapters":                   {"g5.12xlarge", userdata.Settings{Family: userdata.AL2023}, 1, 4 * gib},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHardware(Machine{Volumes: volumes, EFAs: tt.efas}, testMachine(t, tt.machine), tt.settings, 0)
+			capacity := h.capacity(tt.settings.Kubelet)
+			storage, adapters := capacity[corev1.ResourceEphemeralStorage], capacity["vpc.amazonaws.com/efa"]
+			if storage.Value() != tt.storage || adapters.Value() != int64(tt.efas) {
+				t.Errorf("storage = %d, adapters = %d, want %d and %d", storage.Value(), adapters.Value(), tt.storage, tt.efas)
+			}
+		})
+	}
+}
+
 func TestAllocatableRefusesToReserveMoreThanThereIs(t *testing.T) {
-	h := hardware{machine: testMachine(t, "m5.large"), family: userdata.AL2023}
+	h := newHardware(Machine{}, testMachine(t, "m5.large"), userdata.Settings{Family: userdata.AL2023}, 0)
 	_, err := h.allocatable(userdata.Kubelet{SystemReserved: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}})
 	if err == nil || !strings.Contains(err.Error(), "more cpu is reserved") {
 		t.Errorf("error = %v, want one about CPU", err)

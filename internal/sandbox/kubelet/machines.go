@@ -17,6 +17,7 @@ type machineType struct {
 	arch      string // as Kubernetes names it
 	// enis and addressesPerENI are limits of the default network card.
 	enis, addressesPerENI int64
+	localNVMeGB           int64 // all local disks together
 	devices               map[corev1.ResourceName]int64
 }
 
@@ -97,6 +98,7 @@ func (r *row) machineType() machineType {
 		arch:            "amd64",
 		enis:            r.number("eni_max_default_card"),
 		addressesPerENI: r.number("ipv4_per_eni"),
+		localNVMeGB:     r.number("local_nvme_gb"),
 		devices:         map[corev1.ResourceName]int64{},
 	}
 	if r.text("arch") == "arm64" {

@@ -20,7 +20,7 @@ func testNode(t *testing.T) (node *corev1.Node, own map[string]string) {
 		ID: "i-0123", Type: "m5.large", Zone: "eu-west-1b",
 		PrivateIP: "10.0.0.7", PrivateDNSName: "ip-10-0-0-7.eu-west-1.compute.internal",
 	}
-	h := hardware{machine: testMachine(t, m.Type), family: userdata.AL2023}
+	h := newHardware(m, testMachine(t, m.Type), userdata.Settings{Family: userdata.AL2023}, 0)
 	own = ownLabels(m, "eu-west-1", h)
 	node, err := newNode(m, own, h, userdata.Kubelet{
 		Labels: map[string]string{"team": "a", corev1.LabelHostname: "made-up"},

@@ -38,6 +38,9 @@ type Machine struct {
 	PrivateDNSName  string // becomes the node's name
 	InstanceProfile string // name or ARN
 	UserData        []byte // decoded
+	// Volumes are the sizes of the disks by device name, in GiB.
+	Volumes map[string]int32
+	EFAs    int32 // Elastic Fabric Adapters
 }
 
 func (m Machine) providerID() string { return fmt.Sprintf("aws:///%s/%s", m.Zone, m.ID) }

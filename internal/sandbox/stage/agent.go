@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ type AgentOptions struct {
 	RoleARN string // the IRSA role
 	Args    []string
 	Env     []string
+	Server  string // URL of the API server; the sandbox's own when empty
 }
 
 // Agent is a running packhorse-agent. It has its ServiceAccount's token for the
@@ -60,7 +62,7 @@ func (s *Stage) StartAgent(ctx context.Context, o AgentOptions) (*Agent, error) 
 		return nil, err
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := s.writeKubeconfig(kubeconfig, kubeToken); err != nil {
+	if err := s.writeKubeconfig(kubeconfig, cmp.Or(o.Server, s.Sandbox.Host), kubeToken); err != nil {
 		return nil, err
 	}
 	metrics, err := freeAddress()
@@ -141,9 +143,9 @@ func (s *Stage) writeToken(ctx context.Context, path string, audiences ...string
 	return os.Rename(path+".new", path)
 }
 
-func (s *Stage) writeKubeconfig(path, tokenFile string) error {
+func (s *Stage) writeKubeconfig(path, server, tokenFile string) error {
 	cfg := clientcmdapi.NewConfig()
-	cfg.Clusters["sandbox"] = &clientcmdapi.Cluster{Server: s.Sandbox.Host, CertificateAuthorityData: s.Sandbox.CA}
+	cfg.Clusters["sandbox"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: s.Sandbox.CA}
 	cfg.AuthInfos["agent"] = &clientcmdapi.AuthInfo{TokenFile: tokenFile}
 	cfg.Contexts["sandbox"] = &clientcmdapi.Context{Cluster: "sandbox", AuthInfo: "agent"}
 	cfg.CurrentContext = "sandbox"

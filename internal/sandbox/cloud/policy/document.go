@@ -1,5 +1,5 @@
-// Package policy reads and evaluates IAM policy documents: identity policies
-// and role trust policies. It knows the language, not the account: who calls,
+// Package policy reads and evaluates IAM policy documents: identity policies,
+// role trust policies and policies of resources. It knows the language, not the account: who calls,
 // what is asked for and the context keys are given by the caller.
 package policy
 
@@ -103,6 +103,8 @@ const (
 	Identity Kind = iota
 	// Trust documents say who may assume a role: statements have principals.
 	Trust
+	// Resource documents are attached to resources: statements have both.
+	Resource
 )
 
 // Parse reads a document and checks its grammar the way IAM does when a
@@ -141,13 +143,13 @@ func (s Statement) check(kind Kind) error {
 	hasResource := len(s.Resource)+len(s.NotResource) > 0
 	hasPrincipal := len(s.Principal)+len(s.NotPrincipal) > 0
 	switch {
-	case kind == Identity && !hasResource:
+	case kind != Trust && !hasResource:
 		return errors.New("policy statement must contain resources")
 	case kind == Identity && hasPrincipal:
 		return errors.New("policy document should not specify a principal")
 	case kind == Trust && hasResource:
 		return errors.New("has prohibited field Resource")
-	case kind == Trust && !hasPrincipal:
+	case kind != Identity && !hasPrincipal:
 		return errors.New("missing required field Principal")
 	}
 	for operator := range s.Condition {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -13,6 +14,7 @@ const workloadPods = 43
 type applyReader struct {
 	story *story
 	rest  []byte
+	told  []string // summaries of diagnostics
 }
 
 func newApplyReader(s *story) *applyReader { return &applyReader{story: s} }
@@ -64,10 +66,20 @@ func (a *applyReader) tell(line []byte) {
 	case "change_summary":
 		a.story.say("%s", strings.TrimPrefix(e.Message, "Apply complete! "))
 	case "diagnostic":
-		style := amber
-		if e.Diagnostic.Severity == "error" {
-			style = red
-		}
-		a.story.say("%s", a.story.paint(style, e.Diagnostic.Severity+": "+e.Diagnostic.Summary+"\n"+e.Diagnostic.Detail))
+		a.diagnose(e.Diagnostic.Severity+": "+e.Diagnostic.Summary, e.Diagnostic.Detail, e.Diagnostic.Severity == "error")
 	}
+}
+
+// diagnose tells a diagnostic the first time: Terraform gives it when it plans and
+// again when it applies. Of a warning the summary is enough for a story.
+func (a *applyReader) diagnose(summary, detail string, broken bool) {
+	if slices.Contains(a.told, summary) {
+		return
+	}
+	a.told = append(a.told, summary)
+	if !broken {
+		a.story.say("%s", a.story.paint(amber, summary))
+		return
+	}
+	a.story.say("%s", a.story.paint(red, summary+"\n"+detail))
 }

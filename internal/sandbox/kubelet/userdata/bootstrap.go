@@ -63,6 +63,9 @@ func bootstrapArguments(words []string) (Settings, error) {
 		return Settings{}, errors.New("cluster name is not defined")
 	}
 	settings.ClusterName = names[0]
+	if settings.IPv6 && settings.ServiceCIDR == "" {
+		return Settings{}, errors.New("one of --service-ipv6-cidr or the cluster's description is needed for the family ipv6")
+	}
 	if settings.Endpoint == "" || len(settings.CA) == 0 {
 		// The script uses them only together.
 		settings.Endpoint, settings.CA = "", nil
@@ -94,6 +97,15 @@ func (s *Settings) applyBootstrapOption(option, value string) error {
 		s.Kubelet.IgnorePodTable = !use
 	case "--dns-cluster-ip":
 		s.Kubelet.ClusterDNS = strings.Split(value, ",")
+	case "--ip-family":
+		if value != "ipv4" && value != "ipv6" {
+			err = fmt.Errorf("%q is neither ipv4 nor ipv6", value)
+		}
+		s.IPv6 = value == "ipv6"
+	case "--service-ipv6-cidr":
+		s.ServiceCIDR = value
+	case "--local-disks":
+		s.LocalDisks = value
 	case "--kubelet-extra-args":
 		err = s.Kubelet.applyArguments(value)
 	case "--container-runtime":

@@ -25,6 +25,9 @@ type bottlerocketSettings struct {
 			SystemReserved     map[string]string `toml:"system-reserved"`
 			EvictionHard       map[string]string `toml:"eviction-hard"`
 		} `toml:"kubernetes"`
+		BootstrapCommands map[string]struct {
+			Commands [][]string `toml:"commands"`
+		} `toml:"bootstrap-commands"`
 	} `toml:"settings"`
 }
 
@@ -48,6 +51,11 @@ func parseBottlerocket(data []byte) (Settings, error) {
 		return Settings{}, err
 	}
 	settings := Settings{ClusterName: kubernetes.ClusterName, Endpoint: kubernetes.APIServer, CA: ca}
+	for _, command := range document.Settings.BootstrapCommands {
+		if slices.ContainsFunc(command.Commands, joinsLocalDisks) {
+			settings.LocalDisks = "raid0"
+		}
+	}
 	settings.Kubelet.MaxPods = kubernetes.MaxPods
 	settings.Kubelet.PodsPerCore = kubernetes.PodsPerCore
 	if settings.Kubelet.ClusterDNS, err = oneOrMany(kubernetes.ClusterDNSIP); err != nil {
@@ -60,6 +68,11 @@ func parseBottlerocket(data []byte) (Settings, error) {
 		return Settings{}, fmt.Errorf("settings.kubernetes.node-taints: %w", err)
 	}
 	return settings, settings.Kubelet.applyReservations(kubernetes.KubeReserved, kubernetes.SystemReserved, kubernetes.EvictionHard)
+}
+
+// joinsLocalDisks recognises the command that makes one of the local disks.
+func joinsLocalDisks(words []string) bool {
+	return slices.Equal(words, []string{"apiclient", "ephemeral-storage", "init"})
 }
 
 // addBottlerocketTaints adds taints of the form key = "value:Effect", in the order

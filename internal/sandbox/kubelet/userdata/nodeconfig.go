@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
@@ -24,6 +26,11 @@ type nodeConfig struct {
 			Config map[string]any `json:"config"`
 			Flags  []string       `json:"flags"`
 		} `json:"kubelet"`
+		Instance struct {
+			LocalStorage struct {
+				Strategy string `json:"strategy"`
+			} `json:"localStorage"`
+		} `json:"instance"`
 	} `json:"spec"`
 }
 
@@ -79,6 +86,7 @@ func (c *nodeConfig) merge(later nodeConfig) {
 		{&cluster.APIServerEndpoint, from.APIServerEndpoint},
 		{&cluster.CertificateAuthority, from.CertificateAuthority},
 		{&cluster.CIDR, from.CIDR},
+		{&c.Spec.Instance.LocalStorage.Strategy, later.Spec.Instance.LocalStorage.Strategy},
 	} {
 		if field.from != "" {
 			*field.to = field.from
@@ -121,7 +129,14 @@ func (c *nodeConfig) settings() (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
-	settings := Settings{ClusterName: cluster.Name, Endpoint: cluster.APIServerEndpoint, CA: ca}
+	services, err := netip.ParsePrefix(cluster.CIDR)
+	if err != nil {
+		return Settings{}, fmt.Errorf("cidr in the cluster configuration: %w", err)
+	}
+	settings := Settings{
+		ClusterName: cluster.Name, Endpoint: cluster.APIServerEndpoint, CA: ca, ServiceCIDR: cluster.CIDR, IPv6: services.Addr().Is6(),
+		LocalDisks: strings.ToLower(c.Spec.Instance.LocalStorage.Strategy),
+	}
 	if err := settings.Kubelet.applyConfiguration(c.Spec.Kubelet.Config); err != nil {
 		return Settings{}, fmt.Errorf("kubelet configuration: %w", err)
 	}

@@ -88,6 +88,8 @@ func (s *Settings) applyPowerShellParameter(name, value string) error {
 		s.CA, err = decodeCA(value)
 	case "dnsclusterip":
 		s.Kubelet.ClusterDNS = strings.Split(value, ",")
+	case "servicecidr":
+		s.ServiceCIDR = value
 	case "kubeletextraargs":
 		err = s.Kubelet.applyArguments(value)
 	}

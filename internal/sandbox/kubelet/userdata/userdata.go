@@ -37,7 +37,13 @@ type Settings struct {
 	// node is left to look them up by the cluster's name (AL2, Ubuntu, Windows).
 	Endpoint string
 	CA       []byte // PEM
-	Kubelet  Kubelet
+	// ServiceCIDR is the range of Services, where the node is told.
+	ServiceCIDR string
+	IPv6        bool // the node's pods have IPv6 addresses
+	// LocalDisks is how the local disks are joined for pods: "raid0", "raid10" or
+	// "mount"; empty if they are not used.
+	LocalDisks string
+	Kubelet    Kubelet
 }
 
 // Kubelet holds the kubelet's settings. What is nil or zero is left to the

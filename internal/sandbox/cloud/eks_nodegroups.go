@@ -1,0 +1,71 @@
+package cloud
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+)
+
+// NodeGroup is a managed node group, as far as it can be described: it keeps no
+// machines.
+type NodeGroup struct {
+	Name          string
+	InstanceTypes []string
+	AMIType       string // as in EKS, such as AL2023_x86_64_STANDARD
+	Spot          bool
+	Min, Max      int32
+	Labels        map[string]string
+	Taints        map[string]string // NoSchedule, key to value
+	NodeRole      string
+}
+
+// AddNodeGroup adds a managed node group with its scaling group.
+func (c *Cloud) AddNodeGroup(g NodeGroup) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nodeGroups[g.Name] = g
+	c.scalingGroups[g.scalingGroup()] = ScalingGroup{
+		Name: g.scalingGroup(), InstanceTypes: g.InstanceTypes, Min: g.Min, Max: g.Max,
+		Tags: map[string]string{"eks:nodegroup-name": g.Name, "k8s.io/cluster-autoscaler/enabled": "true", "k8s.io/cluster-autoscaler/" + c.cluster.Name: "owned"},
+	}
+}
+
+func (g *NodeGroup) scalingGroup() string { return "eks-" + g.Name }
+
+func (c *Cloud) listNodegroups(_ *call, in *eks.ListNodegroupsInput) (*eks.ListNodegroupsOutput, error) {
+	if err := c.checkCluster(in.ClusterName); err != nil {
+		return nil, err
+	}
+	part, next, err := page(sortedKeys(c.nodeGroups), in.NextToken, in.MaxResults, 100)
+	if err != nil {
+		return nil, fail("InvalidParameterException", "The nextToken is invalid.")
+	}
+	return &eks.ListNodegroupsOutput{Nodegroups: part, NextToken: next}, nil
+}
+
+func (c *Cloud) describeNodegroup(_ *call, in *eks.DescribeNodegroupInput) (*eks.DescribeNodegroupOutput, error) {
+	if err := c.checkCluster(in.ClusterName); err != nil {
+		return nil, err
+	}
+	g, ok := c.nodeGroups[deref(in.NodegroupName)]
+	if !ok {
+		return nil, fail("ResourceNotFoundException", "No node group found for name: %s.", deref(in.NodegroupName)).with(404)
+	}
+	described := &types.Nodegroup{
+		NodegroupName: &g.Name, ClusterName: &c.cluster.Name, Status: types.NodegroupStatusActive, AmiType: types.AMITypes(g.AMIType),
+		InstanceTypes: g.InstanceTypes, CapacityType: types.CapacityTypesOnDemand, Labels: maps.Clone(g.Labels), NodeRole: nilIfEmpty(g.NodeRole),
+		ScalingConfig: &types.NodegroupScalingConfig{MinSize: &g.Min, MaxSize: &g.Max, DesiredSize: &g.Min}, DiskSize: aws.Int32(20),
+		Resources: &types.NodegroupResources{AutoScalingGroups: []types.AutoScalingGroup{{Name: aws.String(g.scalingGroup())}}},
+		Subnets:   slices.Sorted(maps.Keys(c.network.subnets)),
+	}
+	if g.Spot {
+		described.CapacityType = types.CapacityTypesSpot
+	}
+	for _, key := range sortedKeys(g.Taints) {
+		described.Taints = append(described.Taints, types.Taint{Key: aws.String(key), Value: aws.String(g.Taints[key]), Effect: types.TaintEffectNoSchedule})
+	}
+	return &eks.DescribeNodegroupOutput{Nodegroup: described}, nil
+}
