@@ -14,8 +14,8 @@ import (
 )
 
 // boot takes a machine from its launch to a registered node, in the order in which
-// it happens on a real one. It ends when the node is registered, cannot be, or the
-// machine is powered off.
+// it happens on a real one, and then keeps its node alive. It ends when the machine
+// is powered off, or will never be a node.
 func (s *Simulator) boot(ctx context.Context, n *powered, m Machine) {
 	if !sleep(ctx, s.config.BootDelay) {
 		return
@@ -37,6 +37,7 @@ func (s *Simulator) boot(ctx context.Context, n *powered, m Machine) {
 		if err == nil {
 			s.set(n, Registered, "")
 			logger.Info("node registered")
+			kubelet.renewLease(ctx)
 			return
 		}
 		if ctx.Err() != nil {
@@ -56,6 +57,7 @@ type kubelet struct {
 	machine   Machine
 	settings  userdata.Settings
 	node      *corev1.Node
+	api       kubernetes.Interface // with the node's own identity, once it runs
 	ownLabels map[string]string
 }
 
@@ -85,7 +87,7 @@ func (s *Simulator) configure(ctx context.Context, m Machine) (*kubelet, error) 
 		// The bootstrap scripts ask EKS for what they are not told.
 		settings.Endpoint, settings.CA = s.config.Admin.Host, s.config.Admin.CAData
 	}
-	h := hardware{machine: machine, family: settings.Family, memoryOverhead: s.config.MemoryOverhead}
+	h := newHardware(m, machine, settings, s.config.MemoryOverhead)
 	own := ownLabels(m, s.config.Region, h)
 	node, err := newNode(m, own, h, settings.Kubelet)
 	if err != nil {
@@ -96,16 +98,16 @@ func (s *Simulator) configure(ctx context.Context, m Machine) (*kubelet, error) 
 	return &kubelet{simulator: s, machine: m, settings: settings, node: node, ownLabels: own}, nil
 }
 
-// run registers the node and hands its kubelet's part to kwok.
+// run registers the node and hands to kwok what its kubelet does for pods.
 func (k *kubelet) run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	config := k.simulator.config
-	client, err := k.client()
-	if err != nil {
+	var err error
+	if k.api, err = k.client(); err != nil {
 		return err
 	}
-	if err := register(ctx, client, k.node, k.ownLabels); err != nil {
+	if err := register(ctx, k.api, k.node, k.ownLabels); err != nil {
 		return err
 	}
 	return setLabel(ctx, k.simulator.admin, k.node.Name, config.KubeletLabel, config.KubeletLabelValue)

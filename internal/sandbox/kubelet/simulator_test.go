@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane"
 )
@@ -147,6 +148,7 @@ func TestSimulator(t *testing.T) {
 	w := newWorld(t)
 	t.Run("a machine becomes a node and dies", w.testLifeOfANode)
 	t.Run("a node object that exists is taken over", w.testTakeOver)
+	t.Run("pods that were bound before their node is up run", w.testEarlyPods)
 	t.Run("what is wrong keeps a node away", w.testNodesThatStayAway)
 	t.Run("a machine that is switched off while it boots", w.testOffWhileBooting)
 }
@@ -173,6 +175,12 @@ func (w *world) testLifeOfANode(t *testing.T) {
 	}, func() string {
 		return fmt.Sprintf("taints = %v, want dedicated alone", w.node(t, "node-a").Spec.Taints)
 	})
+
+	eventually(t, func() bool {
+		lease, err := w.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(t.Context(), "node-a", metav1.GetOptions{})
+		return err == nil && ptr.Deref(lease.Spec.HolderIdentity, "") == "node-a" &&
+			len(lease.OwnerReferences) == 1 && lease.OwnerReferences[0].UID == node.UID
+	}, func() string { return "node-a has no lease, or one that does not go with it" })
 
 	w.simulator.Shutdown("i-a")
 	w.await(t, "i-a", Stopped)
@@ -210,6 +218,47 @@ func (w *world) testTakeOver(t *testing.T) {
 	if got := node.Status.Allocatable.Pods().Value(); got != 12 {
 		t.Errorf("allocatable pods = %d, want the kubelet's 12", got)
 	}
+}
+
+func (w *world) testEarlyPods(t *testing.T) {
+	pods := w.client.CoreV1().Pods(metav1.NamespaceDefault)
+	const nodes = 8
+	for i := range nodes {
+		m := w.machine(fmt.Sprintf("early-%d", i))
+		if _, err := w.client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: m.PrivateDNSName},
+			Spec:       corev1.NodeSpec{ProviderID: m.providerID()},
+			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{notReady()}},
+		}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for n := range 4 {
+			if _, err := pods.Create(t.Context(), &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", m.PrivateDNSName, n), Labels: map[string]string{"app": "early"}},
+				Spec: corev1.PodSpec{
+					NodeName:   m.PrivateDNSName,
+					Containers: []corev1.Container{{Name: "main", Image: "example.com/main"}},
+				},
+			}, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.simulator.Boot(m)
+	}
+	var waiting []string
+	eventually(t, func() bool {
+		list, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: "app=early"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting = nil
+		for _, p := range list.Items {
+			if p.Status.Phase != corev1.PodRunning {
+				waiting = append(waiting, p.Name)
+			}
+		}
+		return len(list.Items) == 4*nodes && len(waiting) == 0
+	}, func() string { return fmt.Sprintf("pods %v do not run", waiting) })
 }
 
 func (w *world) testNodesThatStayAway(t *testing.T) {

@@ -102,7 +102,7 @@ func controllerManagerFlags(s state, p ports) []string {
 		// The default is a folder of the host, which it would create.
 		"--flex-volume-plugin-dir="+s.path("flexvolume"),
 		"--node-monitor-period=2s",
-		// Four renewals of a lease may be lost (see kwokFlags).
+		// Four renewals of a lease may be lost.
 		"--node-monitor-grace-period=40s",
 	)
 }
@@ -123,8 +123,8 @@ func kwokFlags(s state) []string {
 		"--kubeconfig=" + s.kubeconfig(clientKwok),
 		"--config=" + s.path("kwok.yaml"),
 		"--manage-nodes-with-label-selector=" + KubeletLabel + "=" + KubeletLabelValue,
-		// kwok renews at a quarter of the duration: every 10 seconds.
-		"--node-lease-duration-seconds=40",
+		// The simulated kubelets renew their leases themselves.
+		"--node-lease-duration-seconds=0",
 		"--cidr=10.200.0.0/16", "--node-ip=" + loopback,
 		// Either of these would listen on all addresses.
 		"--node-port=0", "--server-address=",

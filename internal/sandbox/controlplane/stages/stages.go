@@ -1,6 +1,6 @@
 // Package stages holds the configuration by which kwok plays the kubelets of the
-// sandbox: nodes become Ready and renew their leases, pods run, jobs complete,
-// and deleted pods go at the end of their grace period.
+// sandbox: nodes become Ready, pods run, jobs complete, and deleted pods go at the
+// end of their grace period.
 package stages
 
 import (
