@@ -33,6 +33,8 @@ type scene struct {
 	workspace *stage.Workspace
 	agent     *stage.Agent
 	role      string
+	// longer bounds each wait instead of patience where much is to be done.
+	longer time.Duration
 }
 
 func newScene(t *testing.T) *scene {
@@ -115,7 +117,7 @@ func (s *scene) apply(manifest string) {
 func (s *scene) until(what string, check func(context.Context) (done bool, seen string, err error)) {
 	s.t.Helper()
 	var seen string
-	err := wait.PollUntilContextTimeout(s.t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(s.t.Context(), 100*time.Millisecond, max(patience, s.longer), true, func(ctx context.Context) (bool, error) {
 		done, now, err := check(ctx)
 		seen = now
 		return done, err

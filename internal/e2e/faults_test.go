@@ -33,6 +33,9 @@ func TestFaults(t *testing.T) {
 		{"a budget holds an eviction back", budgetHolds},
 		{"deleting a provisioner drains its nodes", provisionerDeleted},
 		{"the agent is killed between the fleet call and the node", killedBeforeNode},
+		{"pods leave a spot machine before it is taken back", spotInterruption},
+		{"the connections to the API server are cut", connectionsCut},
+		{"a leader that is cut off is succeeded and ends", leaderCutOff},
 		{"wrong user data shows as a node that does not come up", neverUp},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,7 +54,7 @@ func impossiblePod(s *scene) {
 		message, err = s.event(ctx, "Pod", "impossible", "Unplaceable")
 		return message != "", "no event", err
 	})
-	if !strings.Contains(message, "cpu") {
+	if !strings.Contains(message, "5000 CPU") {
 		s.t.Errorf("the event does not name the constraint: %s", message)
 	}
 	if n := s.live("default"); n != 0 {
@@ -248,14 +251,7 @@ func (s *scene) capacity(ctx context.Context, provisioner string) (int64, error)
 
 // everBought sums the CPUs of all instances that a provisioner ever had.
 func (s *scene) everBought(provisioner string) int64 {
-	catalogue, err := offer.ReadCatalogue(bytes.NewReader(offer.EmbeddedCSV()))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	vcpus := map[string]int64{}
-	for _, h := range catalogue.Hardware {
-		vcpus[h.Name] = h.VCPUs
-	}
+	vcpus := s.vcpus()
 	var sum int64
 	for _, i := range s.Sandbox.Cloud.Instances() {
 		if i.Tags[api.LabelProvisioner] == provisioner {
@@ -263,6 +259,20 @@ func (s *scene) everBought(provisioner string) int64 {
 		}
 	}
 	return sum
+}
+
+// vcpus are the sizes of all instance types.
+func (s *scene) vcpus() map[string]int64 {
+	s.t.Helper()
+	catalogue, err := offer.ReadCatalogue(bytes.NewReader(offer.EmbeddedCSV()))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	out := map[string]int64{}
+	for _, h := range catalogue.Hardware {
+		out[h.Name] = h.VCPUs
+	}
+	return out
 }
 
 func (s *scene) delete(app string) {

@@ -1,0 +1,149 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
+)
+
+// proxy passes connections on to the API server until it is cut.
+type proxy struct {
+	listener net.Listener
+	server   string
+
+	mu    sync.Mutex
+	cut   bool
+	conns []net.Conn
+}
+
+func (s *scene) proxy() *proxy {
+	s.t.Helper()
+	host, err := url.Parse(s.Sandbox.Host)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var listen net.ListenConfig
+	l, err := listen.Listen(s.t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	p := &proxy{listener: l, server: host.Host}
+	go p.serve()
+	s.t.Cleanup(func() {
+		p.set(true)
+		_ = l.Close()
+	})
+	return p
+}
+
+func (p *proxy) url() string { return "https://" + p.listener.Addr().String() }
+
+func (p *proxy) serve() {
+	for {
+		in, err := p.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		go p.pass(in)
+	}
+}
+
+func (p *proxy) pass(in net.Conn) {
+	defer func() { _ = in.Close() }()
+	out, err := net.DialTimeout("tcp", p.server, 5*time.Second)
+	if err != nil {
+		return
+	}
+	defer func() { _ = out.Close() }()
+	p.mu.Lock()
+	p.conns = append(p.conns, in, out)
+	cut := p.cut
+	p.mu.Unlock()
+	if cut {
+		return
+	}
+	go func() { _, _ = io.Copy(out, in); _ = out.Close() }() // ends with either side
+	_, _ = io.Copy(in, out)
+}
+
+// set cuts all connections, those that are open included, or lets them through.
+func (p *proxy) set(cut bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = cut
+	for _, c := range p.conns {
+		_ = c.Close()
+	}
+	p.conns = nil
+}
+
+// restart ends the agent of the scene and starts another.
+func (s *scene) restart(o stage.AgentOptions) *stage.Agent {
+	s.t.Helper()
+	s.agent.Stop()
+	o.RoleARN = s.role
+	agent, err := s.StartAgent(s.t.Context(), o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(agent.Stop)
+	s.agent = agent
+	return agent
+}
+
+// connectionsCut cuts all watches, and keeps the API server away for a while.
+func connectionsCut(s *scene) {
+	p := s.proxy()
+	s.restart(stage.AgentOptions{Server: p.url()})
+	s.apply(provisioner("cut", "labels: {purpose: cut}"))
+	s.apply(deployment("cut", "cut", 2, "500m", "256Mi"))
+	s.untilRunning("cut", 2)
+	p.set(true)
+	s.apply(deployment("cut-meanwhile", "cut", 6, "500m", "256Mi"))
+	timer := time.NewTimer(3 * time.Second) // well within the lease
+	<-timer.C
+	p.set(false)
+	s.untilRunning("cut-meanwhile", 6)
+	s.delete("cut")
+	s.delete("cut-meanwhile")
+	s.deleteProvisioner("cut")
+	s.untilNoNodes("cut")
+}
+
+// leaderCutOff lets a standby take over from a leader that cannot reach the API
+// server, while pods wait.
+func leaderCutOff(s *scene) {
+	p := s.proxy()
+	first := s.restart(stage.AgentOptions{Server: p.url()})
+	if err := s.AwaitLeader(s.t.Context(), patience); err != nil {
+		s.t.Fatal(err)
+	}
+	standby, err := s.StartAgent(s.t.Context(), stage.AgentOptions{Name: "standby", RoleARN: s.role})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(standby.Stop)
+	p.set(true)
+	s.apply(provisioner("parted", "labels: {purpose: parted}"))
+	s.apply(deployment("parted", "parted", 3, "500m", "256Mi"))
+	s.untilRunning("parted", 3)
+	select {
+	case <-first.Done():
+	case <-time.After(patience):
+		s.t.Error("the first agent goes on without its lease")
+	}
+	s.until("each instance has a node", func(ctx context.Context) (bool, string, error) {
+		nodes, err := s.nodes(ctx, "parted")
+		return len(nodes) == s.live("parted"), fmt.Sprintf("%d nodes, %d instances", len(nodes), s.live("parted")), err
+	})
+	s.agent = standby
+	s.delete("parted")
+	s.deleteProvisioner("parted")
+	s.untilNoNodes("parted")
+}
