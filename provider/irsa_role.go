@@ -27,7 +27,9 @@ var (
 )
 
 // NewIRSARole returns the resource packhorse_irsa_role.
-func NewIRSARole() resource.Resource {
+func NewIRSARole() resource.Resource { return newIRSARole() }
+
+func newIRSARole() *irsaRole {
 	return &irsaRole{named{suffix: "_irsa_role", what: "Name of the role in IAM."}}
 }
 

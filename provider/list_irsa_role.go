@@ -18,10 +18,10 @@ import (
 )
 
 // NewIRSARoleList lists the IAM roles that ServiceAccounts of the cluster can assume.
-func NewIRSARoleList() list.ListResource { return &irsaList{} }
+func NewIRSARoleList() list.ListResource { return &irsaList{of: newIRSARole()} }
 
 // irsaList lists roles for `terraform query`.
-type irsaList struct{ of irsaRole }
+type irsaList struct{ of *irsaRole }
 
 var _ list.ListResourceWithConfigure = &irsaList{}
 
