@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -123,46 +122,5 @@ func TestKlogSink(t *testing.T) {
 	log.Error(errors.New("timeout"), "could not renew", "attempt", 2)
 	if got, want := out.String(), "[WARN]  lease: could not renew: key=1 error=timeout attempt=2\n"; got != want {
 		t.Errorf("logged %q, want %q", got, want)
-	}
-}
-
-func TestManifests(t *testing.T) {
-	out, err := Manifests("somewhere")
-	if err != nil {
-		t.Fatal(err)
-	}
-	kinds := map[string]int{}
-	for document := range bytes.SplitSeq(out, []byte("\n---\n")) {
-		var object struct {
-			Kind     string `json:"kind"`
-			Metadata struct{ Name, Namespace string }
-			Rules    []struct{ Verbs []string }
-			Subjects []struct{ Namespace string }
-		}
-		if err := yaml.Unmarshal(document, &object); err != nil {
-			t.Fatalf("%v in\n%s", err, document)
-		}
-		kinds[object.Kind]++
-		if ns := object.Metadata.Namespace; ns != "" && ns != "somewhere" {
-			t.Errorf("%s is in namespace %s", object.Kind, ns)
-		}
-		for _, s := range object.Subjects {
-			if s.Namespace != "somewhere" {
-				t.Errorf("%s binds a subject in %s", object.Kind, s.Namespace)
-			}
-		}
-		for _, rule := range object.Rules {
-			if strings.Contains(strings.Join(rule.Verbs, ","), "*") {
-				t.Errorf("%s grants every verb", object.Kind)
-			}
-		}
-	}
-	for _, kind := range []string{"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"} {
-		if kinds[kind] != 1 {
-			t.Errorf("%d objects of kind %s, want 1", kinds[kind], kind)
-		}
-	}
-	if _, err := Manifests("no: namespace"); err == nil {
-		t.Error("a name that is no name is accepted")
 	}
 }

@@ -55,8 +55,11 @@ func newSceneIn(t *testing.T, region string) *scene {
 			t.Errorf("stop the sandbox: %v", err)
 		}
 	})
-	st, err := stage.New(t.Context(), sb)
+	st, err := stage.New(sb)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s := &scene{Stage: st, t: t}

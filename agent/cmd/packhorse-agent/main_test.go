@@ -61,9 +61,9 @@ func TestRunRefuses(t *testing.T) {
 
 func TestCommands(t *testing.T) {
 	for args, want := range map[string]string{
-		"version":                      version + "\n",
-		"manifests --namespace corral": "name: corral\n",
-		"--help":                       "Available Commands:",
+		"version": version + "\n",
+		"manifests --cluster-name prod --namespace corral": "name: corral\n",
+		"--help": "Available Commands:",
 	} {
 		out, err := execute(t, rootCommand(), strings.Fields(args)...)
 		if err != nil || !strings.Contains(out, want) {

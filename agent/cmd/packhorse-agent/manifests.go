@@ -1,29 +1,128 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/agent"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 )
 
+// installation holds the flags of `manifests`.
+type installation struct {
+	settings    install.Settings
+	replicas    int32
+	tolerations []string
+	out         string
+}
+
 func manifestsCommand() *cobra.Command {
-	var namespace string
+	i := &installation{}
 	cmd := &cobra.Command{
-		Use:   "manifests",
-		Short: "Print the access rights that the agent needs in the cluster",
-		Long: `manifests prints a namespace, a ServiceAccount, and roles with exactly the verbs
-that the agent uses, as YAML for kubectl apply.`,
-		Example: `  packhorse-agent manifests --namespace packhorse | kubectl apply -f -`,
+		Use:   "manifests --cluster-name NAME",
+		Short: "Print the agent's installation, for kubectl apply and GitOps",
+		Long: `manifests prints everything that the agent's installation consists of, as YAML:
+the definitions of the custom resources, the namespace, the ServiceAccount with
+exactly the verbs that the agent uses, and the Deployment with what belongs to
+it. The same settings give the same bytes. The Terraform resource packhorse_agent
+and the Helm chart install the same objects.`,
+		Example: `  packhorse-agent manifests --cluster-name prod --role-arn arn:aws:iam::123456789012:role/packhorse-agent | kubectl apply --server-side -f -
+  packhorse-agent manifests --cluster-name prod --option batch-idle=2s --out clusters/prod/packhorse`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			out, err := agent.Manifests(namespace)
-			if err != nil {
-				return err
-			}
-			_, err = cmd.OutOrStdout().Write(out)
-			return err
-		},
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return i.run(cmd.OutOrStdout()) },
 	}
-	cmd.Flags().StringVar(&namespace, "namespace", defaultNamespace, "`NAMESPACE` of the ServiceAccount and the lease")
+	i.flags(cmd)
 	return cmd
+}
+
+func (i *installation) flags(cmd *cobra.Command) {
+	f, s := cmd.Flags(), &i.settings
+	f.StringVar(&i.out, "out", "", "`FOLDER` to write one file per object into (default: print all)")
+
+	f.StringVar(&s.ClusterName, "cluster-name", "", "`NAME` of the EKS cluster (required)")
+	f.StringVar(&s.Region, "region", "", "AWS `REGION` (default: what the pod's environment says)")
+	f.StringVar(&s.RoleARN, "role-arn", "", "`ARN` of the IAM role that the agent assumes (default: none, for EKS Pod Identity)")
+	f.StringVar(&s.Queue, "interruption-queue", "", "`NAME` of the interruption queue")
+	f.StringVar(&s.InstanceProfile, "default-instance-profile", "", "IAM instance profile `NAME` for node profiles that name none")
+	f.StringToStringVar(&s.Options, "option", nil, "further `FLAG=VALUE` of `run`, without the dashes; may be repeated")
+
+	f.StringVar(&s.Namespace, "namespace", install.DefaultNamespace, "`NAMESPACE` of the agent")
+	f.StringVar(&s.Name, "name", install.DefaultName, "`NAME` of the objects")
+	f.StringVar(&s.Image, "image", install.DefaultImage(version), "`REFERENCE` of the image")
+	f.StringSliceVar(&s.PullSecrets, "image-pull-secret", nil, "`NAME` of a Secret to pull the image with; may be repeated")
+	f.Int32Var(&i.replicas, "replicas", install.DefaultReplicas, "how many agents run, of which one leads")
+	f.StringVar(&s.CPURequest, "cpu-request", install.DefaultCPURequest, "CPU that an agent requests")
+	f.StringVar(&s.Memory, "memory", install.DefaultMemory, "memory that an agent requests and may use at most")
+	f.StringVar(&s.PriorityClassName, "priority-class-name", install.DefaultPriorityClassName, "`NAME` of the pods' priority class")
+	f.StringToStringVar(&s.NodeSelector, "node-selector", nil, "`LABEL=VALUE` of the nodes that agents run on; may be repeated")
+	f.StringSliceVar(&i.tolerations, "toleration", nil, "`KEY[=VALUE][:EFFECT]` of a taint that agents tolerate; may be repeated")
+	f.StringToStringVar(&s.Environment, "environment", nil, "`NAME=VALUE` of a further variable; may be repeated")
+
+	f.BoolVar(&s.OmitNamespace, "omit-namespace", false, "leave out the Namespace")
+	f.BoolVar(&s.OmitCRDs, "omit-crds", false, "leave out the definitions of the custom resources")
+	f.BoolVar(&s.OmitNetworkPolicy, "omit-network-policy", false, "leave out the NetworkPolicy")
+}
+
+func (i *installation) run(out io.Writer) error {
+	i.settings.Replicas = &i.replicas
+	for _, text := range i.tolerations {
+		i.settings.Tolerations = append(i.settings.Tolerations, toleration(text))
+	}
+	settings := i.settings.Defaulted(version)
+	if errs := settings.Validate(); len(errs) > 0 {
+		return fmt.Errorf("render the installation: %w", errs.ToAggregate())
+	}
+	objects, err := settings.Objects()
+	if err != nil {
+		return err
+	}
+	if i.out != "" {
+		return writeObjects(i.out, objects, out)
+	}
+	text, err := install.YAML(objects)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(text)
+	return err
+}
+
+// toleration reads KEY, KEY:EFFECT, KEY=VALUE and KEY=VALUE:EFFECT.
+func toleration(text string) corev1.Toleration {
+	taint, effect, _ := strings.Cut(text, ":")
+	key, value, equal := strings.Cut(taint, "=")
+	t := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffect(effect)}
+	if equal {
+		t.Operator, t.Value = corev1.TolerationOpEqual, value
+	}
+	return t
+}
+
+// writeObjects writes one file per object, whose names sort in the order in which
+// they are to be applied, and says which.
+func writeObjects(folder string, objects []*unstructured.Unstructured, out io.Writer) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("make the folder: %w", err)
+	}
+	for n, object := range objects {
+		text, err := install.YAML([]*unstructured.Unstructured{object})
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(folder, fmt.Sprintf("%02d-%s-%s.yaml", n, strings.ToLower(object.GetKind()), object.GetName()))
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			return fmt.Errorf("write the installation: %w", err)
+		}
+		if _, err := fmt.Fprintln(out, path); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -16,11 +16,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
-
-const defaultNamespace = "packhorse"
 
 // settings are the flags of `run`.
 type settings struct {
@@ -69,8 +68,8 @@ func (s *settings) flags(cmd *cobra.Command) {
 	f.StringVar(&s.context, "kube-context", "", "`NAME` of a context in the kubeconfig (default: its current one)")
 
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "act only while holding a lease, so that several replicas may run")
-	f.StringVar(&s.namespace, "namespace", defaultNamespace, "`NAMESPACE` of the lease")
-	f.StringVar(&s.leaseName, "lease-name", "packhorse-agent", "`NAME` of the lease")
+	f.StringVar(&s.namespace, "namespace", install.DefaultNamespace, "`NAMESPACE` of the lease")
+	f.StringVar(&s.leaseName, "lease-name", install.LeaseName, "`NAME` of the lease")
 
 	f.DurationVar(&s.agent.BatchIdle, "batch-idle", 100*time.Millisecond, "how long no further pod may come up before a batch is planned")
 	f.DurationVar(&s.agent.BatchMax, "batch-max", 10*time.Second, "how long a batch waits at most while more pods keep coming up")

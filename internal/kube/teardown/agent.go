@@ -10,11 +10,13 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 )
 
 // LeaseName is the name of the agent's leader election Lease, in whatever
 // namespace the agent is installed.
-const LeaseName = "packhorse-agent"
+const LeaseName = install.LeaseName
 
 // callTimeout bounds one call of the API server.
 const callTimeout = 30 * time.Second

@@ -5,19 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // AgentOptions says how the agent is started.
@@ -34,68 +30,55 @@ type AgentOptions struct {
 type Agent struct {
 	LogFile string
 	Metrics string // URL
+	Ready   string // URL of the readiness probe
 
-	cmd    *exec.Cmd
-	done   chan struct{}
-	once   sync.Once
-	cancel context.CancelFunc
+	cmd  *exec.Cmd
+	done chan struct{}
+	once sync.Once
 }
 
-// StartAgent starts the agent and keeps its tokens fresh until it ends.
+// StartAgent starts the container of the agent's Deployment, with further
+// arguments, and keeps its tokens fresh until it ends.
 func (s *Stage) StartAgent(ctx context.Context, o AgentOptions) (*Agent, error) {
-	bin, err := s.Binary("packhorse-agent")
+	settings := s.settings(o.RoleARN)
+	template := settings.Deployment().Spec.Template
+	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	pod.ObjectMeta = metav1.ObjectMeta{Name: cmp.Or(o.Name, "agent"), Namespace: Namespace, Labels: template.Labels}
+	pod.Spec.Containers[0].Args = append(pod.Spec.Containers[0].Args, o.Args...)
+	return s.startPod(ctx, pod, o)
+}
+
+// startPod runs the only container of a pod as a process.
+func (s *Stage) startPod(ctx context.Context, pod *corev1.Pod, o AgentOptions) (*Agent, error) {
+	p, err := s.newPodDir(pod, cmp.Or(o.Server, s.Sandbox.Host))
 	if err != nil {
 		return nil, err
 	}
-	if o.Name == "" {
-		o.Name = "agent"
-	}
-	dir := filepath.Join(s.dir, o.Name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make %s: %w", dir, err)
-	}
-	kubeToken, webToken := filepath.Join(dir, "kube.token"), filepath.Join(dir, "aws.token")
-	refresh := func(ctx context.Context) error {
-		return errors.Join(s.writeToken(ctx, kubeToken), s.writeToken(ctx, webToken, "sts.amazonaws.com"))
-	}
-	if err := refresh(ctx); err != nil {
-		return nil, err
-	}
-	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := s.writeKubeconfig(kubeconfig, cmp.Or(o.Server, s.Sandbox.Host), kubeToken); err != nil {
-		return nil, err
-	}
-	metrics, err := freeAddress()
+	bin, err := s.Binary(imageName(pod.Spec.Containers[0].Image))
 	if err != nil {
 		return nil, err
 	}
-	health, err := freeAddress()
+	if err := p.writeTokens(ctx); err != nil {
+		return nil, err
+	}
+	env, err := p.environment()
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{LogFile: filepath.Join(dir, "log"), Metrics: "http://" + metrics + "/metrics", done: make(chan struct{})}
+	a := &Agent{LogFile: p.path("log"), Metrics: "http://" + p.ports["metrics"] + "/metrics", Ready: "http://" + p.ports["health"] + "/readyz", done: make(chan struct{})}
 	log, err := os.OpenFile(a.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the agent's log: %w", err)
 	}
-	args := append([]string{
-		"run", "--kubeconfig", kubeconfig, "--cluster-name", s.Sandbox.ClusterName, "--namespace", Namespace,
-		"--metrics-address", metrics, "--health-address", health, "--default-instance-profile", NodeRole,
-	}, o.Args...)
-	a.cmd = exec.Command(bin, args...)
-	a.cmd.Env = append([]string{
-		"AWS_ROLE_ARN=" + o.RoleARN, "AWS_WEB_IDENTITY_TOKEN_FILE=" + webToken, "AWS_REGION=" + s.Sandbox.Region,
-		"AWS_ENDPOINT_URL=" + s.Sandbox.AWSEndpoint, "AWS_ENDPOINT_URL_STS=" + s.Sandbox.AWSEndpoint,
-		"AWS_EC2_METADATA_DISABLED=true", "HOME=" + dir, "PATH=" + os.Getenv("PATH"),
-	}, o.Env...)
+	a.cmd = exec.Command(bin, pod.Spec.Containers[0].Args...)
+	a.cmd.Env = append(env, o.Env...)
 	a.cmd.Stdout, a.cmd.Stderr = log, log
 	a.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if err := a.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", bin, errors.Join(err, log.Close()))
 	}
 	tokens, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	a.cancel = cancel
-	go wait.UntilWithContext(tokens, func(ctx context.Context) { _ = refresh(ctx) }, 10*time.Minute)
+	go wait.UntilWithContext(tokens, func(ctx context.Context) { _ = p.writeTokens(ctx) }, 10*time.Minute)
 	go func() {
 		_ = a.cmd.Wait()
 		_ = log.Close()
@@ -125,42 +108,3 @@ func (a *Agent) Kill() {
 
 // Done is closed when the process has ended.
 func (a *Agent) Done() <-chan struct{} { return a.done }
-
-// writeToken writes a fresh token of the agent's ServiceAccount for the
-// audiences, or for the API server where there are none.
-func (s *Stage) writeToken(ctx context.Context, path string, audiences ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	hour := int64(3600)
-	req := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences, ExpirationSeconds: &hour}}
-	got, err := s.Kube.CoreV1().ServiceAccounts(Namespace).CreateToken(ctx, ServiceAccount, req, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("request a token of ServiceAccount %s/%s: %w", Namespace, ServiceAccount, err)
-	}
-	if err := os.WriteFile(path+".new", []byte(got.Status.Token), 0o600); err != nil {
-		return fmt.Errorf("write a token: %w", err)
-	}
-	return os.Rename(path+".new", path)
-}
-
-func (s *Stage) writeKubeconfig(path, server, tokenFile string) error {
-	cfg := clientcmdapi.NewConfig()
-	cfg.Clusters["sandbox"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: s.Sandbox.CA}
-	cfg.AuthInfos["agent"] = &clientcmdapi.AuthInfo{TokenFile: tokenFile}
-	cfg.Contexts["sandbox"] = &clientcmdapi.Context{Cluster: "sandbox", AuthInfo: "agent"}
-	cfg.CurrentContext = "sandbox"
-	if err := clientcmd.WriteToFile(*cfg, path); err != nil {
-		return fmt.Errorf("write the agent's kubeconfig: %w", err)
-	}
-	return nil
-}
-
-// freeAddress returns a loopback address with a port that is free now.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String(), nil
-}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,19 +19,39 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 )
 
 var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// installCRDs applies the CRDs and waits until the API server serves them.
-func (s *Stage) installCRDs(ctx context.Context) error {
-	for _, crd := range api.CRDs() {
-		if err := s.Apply(ctx, crd.YAML); err != nil {
+// settings are those of the installation that StartAgent runs agents of.
+func (s *Stage) settings(role string) install.Settings {
+	return install.Settings{
+		Namespace: Namespace, ClusterName: s.Sandbox.ClusterName, Region: s.Sandbox.Region, RoleARN: role,
+		InstanceProfile: NodeRole, Options: map[string]string{"log-format": "text"},
+	}.Defaulted("dev")
+}
+
+// Prepare installs all but the agent's Deployment, so that StartAgent can start
+// agents one by one. Where a whole installation is wanted there is StartHost.
+func (s *Stage) Prepare(ctx context.Context) error {
+	settings := s.settings("")
+	objects, err := settings.Objects()
+	if err != nil {
+		return err
+	}
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(s.Kube.Discovery()))
+	for _, object := range objects {
+		if object.GetKind() == "Deployment" {
+			continue
+		}
+		if err := s.applyOne(ctx, mapper, object); err != nil {
 			return err
 		}
-		if err := s.awaitCRD(ctx, crd.Name); err != nil {
-			return err
+		if object.GetKind() == "CustomResourceDefinition" {
+			if err := s.awaitCRD(ctx, object.GetName()); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -56,19 +75,6 @@ func (s *Stage) awaitCRD(ctx context.Context, name string) error {
 		return fmt.Errorf("wait for the CRD %s to be established: %w", name, err)
 	}
 	return nil
-}
-
-// installRBAC applies what `packhorse-agent manifests` prints.
-func (s *Stage) installRBAC(ctx context.Context) error {
-	bin, err := s.Binary("packhorse-agent")
-	if err != nil {
-		return err
-	}
-	out, err := exec.CommandContext(ctx, bin, "manifests", "--namespace", Namespace).Output()
-	if err != nil {
-		return fmt.Errorf("print the agent's manifests: %w", withStderr(err))
-	}
-	return s.Apply(ctx, out)
 }
 
 // Apply creates or updates the objects of a YAML stream by server-side apply.
@@ -110,15 +116,6 @@ func (s *Stage) applyOne(ctx context.Context, mapper meta.RESTMapper, obj *unstr
 		return fmt.Errorf("apply %s %s: %w", gvk.Kind, obj.GetName(), err)
 	}
 	return nil
-}
-
-// withStderr adds what a failed command printed to its error.
-func withStderr(err error) error {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
-		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(exit.Stderr))
-	}
-	return err
 }
 
 // ignoreNotFound is for objects that may be gone already.

@@ -1,12 +1,11 @@
 // Package stage sets Packhorse up in a sandbox the way a user would in a real
-// cluster: CRDs and RBAC applied, `terraform apply` run with the real CLI and
-// the built provider, and the built agent started as a process of its own that
-// has nothing but its ServiceAccount's tokens. The demo and the end-to-end
-// tests share it.
+// cluster: `terraform apply` run with the real CLI and the built provider, and
+// the built agent started from its Deployment as a process of its own that has
+// nothing but its ServiceAccount's tokens. The demo and the end-to-end tests
+// share it.
 package stage
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,9 +35,9 @@ type Stage struct {
 	dir  string // scratch space
 }
 
-// New prepares a running sandbox: clients, CRDs and the agent's RBAC.
-// It needs the repository's bin/ folder to be built.
-func New(ctx context.Context, sb *sandbox.Sandbox) (*Stage, error) {
+// New gives access to a running sandbox. It needs the repository's bin/ folder to
+// be built.
+func New(sb *sandbox.Sandbox) (*Stage, error) {
 	root, err := repository()
 	if err != nil {
 		return nil, err
@@ -55,10 +54,7 @@ func New(ctx context.Context, sb *sandbox.Sandbox) (*Stage, error) {
 	if s.Dynamic, err = dynamic.NewForConfig(cfg); err != nil {
 		return nil, fmt.Errorf("make a client for %s: %w", sb.Host, err)
 	}
-	if err := s.installCRDs(ctx); err != nil {
-		return nil, err
-	}
-	return s, s.installRBAC(ctx)
+	return s, nil
 }
 
 // Binary returns the path of a built binary. A missing one is an error that

@@ -48,7 +48,10 @@ func play(ctx context.Context, s *story, keep bool, boot time.Duration) (err err
 	}
 	r := &run{story: s}
 	defer func() { err = errors.Join(err, r.stop(sb, dir)) }()
-	if r.stage, err = stage.New(ctx, sb); err != nil {
+	if r.stage, err = stage.New(sb); err != nil {
+		return err
+	}
+	if err := r.stage.Prepare(ctx); err != nil {
 		return err
 	}
 	chapters := []func(context.Context) error{r.declare, r.startAgent, r.workArrives}

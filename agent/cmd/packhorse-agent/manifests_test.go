@@ -1,0 +1,101 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+)
+
+// What an installation may set by the name of a flag is each flag of `run` that
+// it does not set itself, with values that the flag takes.
+func TestOptionsAreTheFlagsOfRun(t *testing.T) {
+	values := map[string]string{
+		"duration": "1m", "bool": "true", "float64": "0.5", "int64": "1", "string": "info", "stringSlice": "other", "stringToString": "a=b",
+	}
+	settings := install.Settings{ClusterName: "prod", Options: map[string]string{}}
+	cmd := runCommand()
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		value, known := values[f.Value.Type()]
+		if !known {
+			t.Fatalf("--%s is a %s", f.Name, f.Value.Type())
+		}
+		if f.Name == "log-format" {
+			value = "text"
+		}
+		if slices.Contains(install.OptionNames(), f.Name) {
+			settings.Options[f.Name] = value
+		}
+	})
+	complete := settings.Defaulted("1.2.3")
+	if errs := complete.Validate(); len(errs) > 0 {
+		t.Errorf("what the flags take is refused: %v", errs)
+	}
+	complete.Queue, complete.InstanceProfile = "queue", "profile"
+	args := complete.Deployment().Spec.Template.Spec.Containers[0].Args
+	if args[0] != "run" {
+		t.Errorf("the container runs %v", args)
+	}
+	if err := cmd.Flags().Parse(args[1:]); err != nil {
+		t.Error(err)
+	}
+	var unset []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Changed {
+			unset = append(unset, f.Name)
+		}
+	})
+	// The environment and the defaults say these.
+	want := []string{"health-address", "kube-context", "kubeconfig", "leader-elect", "metrics-address", "region"}
+	if diff := cmp.Diff(want, unset); diff != "" {
+		t.Errorf("flags that an installation cannot set (-want +got):\n%s", diff)
+	}
+}
+
+func TestManifestsAreStable(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "new", "folder")
+	args := strings.Fields("manifests --cluster-name prod --option batch-idle=2s,node-cost=0.1 --environment B=2,A=1 --toleration dedicated=system:NoSchedule,spare")
+	listed, err := execute(t, rootCommand(), append(args, "--out", folder)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := strings.Fields(listed)
+	if !slices.IsSorted(files) || len(files) < 10 {
+		t.Errorf("files = %v", files)
+	}
+	var all []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, string(text))
+	}
+	printed, err := execute(t, rootCommand(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(printed, strings.Join(all, "---\n")); diff != "" {
+		t.Errorf("what is printed and what is written (-printed +written):\n%s", diff)
+	}
+}
+
+func TestManifestsRefuse(t *testing.T) {
+	for args, want := range map[string]string{
+		"": "cluster_name: Required value",
+		"--cluster-name prod --option batch-idel=2s":   `did you mean "batch-idle"?`,
+		"--cluster-name prod --toleration a:Sometimes": `tolerations[0].effect: Unsupported value: "Sometimes"`,
+		"--cluster-name prod --replicas 0":             "replicas: Invalid value: 0",
+	} {
+		_, err := execute(t, rootCommand(), append([]string{"manifests"}, strings.Fields(args)...)...)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("manifests %s: error %v, want %q", args, err, want)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package install
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+var (
+	watch = []string{"get", "list", "watch"}
+	core  = []string{""}
+)
+
+// clusterRules are the verbs that the agent uses, and no others.
+func clusterRules() []rbacv1.PolicyRule {
+	provisioners, templates := []string{api.ProvisionerGroup}, []string{api.NodeTemplateGroup}
+	return []rbacv1.PolicyRule{
+		// What decisions look at.
+		{APIGroups: core, Resources: []string{"pods", "nodes", "namespaces", "persistentvolumes", "persistentvolumeclaims"}, Verbs: watch},
+		{APIGroups: []string{"apps"}, Resources: []string{"daemonsets"}, Verbs: watch},
+		{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: watch},
+		{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses", "csinodes"}, Verbs: watch},
+		// Configuration: the finalizer is part of the object, the status is not.
+		{APIGroups: provisioners, Resources: []string{"provisioners"}, Verbs: []string{"get", "list", "watch", "patch"}},
+		{APIGroups: templates, Resources: []string{"awsnodetemplates"}, Verbs: watch},
+		{APIGroups: provisioners, Resources: []string{"provisioners/status"}, Verbs: []string{"patch"}},
+		{APIGroups: templates, Resources: []string{"awsnodetemplates/status"}, Verbs: []string{"patch"}},
+		// An owner reference that blocks the owner's deletion needs this one.
+		{APIGroups: provisioners, Resources: []string{"provisioners/finalizers"}, Verbs: []string{"update"}},
+		// Nodes come and go.
+		{APIGroups: core, Resources: []string{"nodes"}, Verbs: []string{"create", "patch", "delete"}},
+		// Pods are bound, and evicted. They are deleted only where no kubelet will ever
+		// stop them, or where a termination grace period is over.
+		{APIGroups: core, Resources: []string{"pods/binding", "pods/eviction"}, Verbs: []string{"create"}},
+		{APIGroups: core, Resources: []string{"pods"}, Verbs: []string{"delete"}},
+		// Volumes that wait for their first consumer are told which node it is on.
+		{APIGroups: core, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"patch"}},
+		{APIGroups: core, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	}
+}
+
+// leaseRules are for leader election, in the agent's own namespace.
+func leaseRules() []rbacv1.PolicyRule {
+	leases := rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}}
+	create, keep := leases, leases
+	create.Verbs = []string{"create"} // which cannot be bound to a name
+	keep.ResourceNames, keep.Verbs = []string{LeaseName}, []string{"get", "update"}
+	return []rbacv1.PolicyRule{create, keep}
+}
+
+func (s *Settings) clusterRole() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{TypeMeta: rbac("ClusterRole"), ObjectMeta: s.clusterMeta(s.Name), Rules: clusterRules()}
+}
+
+func (s *Settings) clusterRoleBinding() *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{
+		TypeMeta: rbac("ClusterRoleBinding"), ObjectMeta: s.clusterMeta(s.Name), Subjects: s.subjects(),
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: s.Name},
+	}
+}
+
+func (s *Settings) role() *rbacv1.Role {
+	return &rbacv1.Role{TypeMeta: rbac("Role"), ObjectMeta: s.meta(), Rules: leaseRules()}
+}
+
+func (s *Settings) roleBinding() *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		TypeMeta: rbac("RoleBinding"), ObjectMeta: s.meta(), Subjects: s.subjects(),
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: s.Name},
+	}
+}
+
+func (s *Settings) subjects() []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: s.Name, Namespace: s.Namespace}}
+}
+
+// roleAnnotation names the IAM role of a ServiceAccount on EKS.
+const roleAnnotation = "eks.amazonaws.com/role-arn"
+
+func (s *Settings) serviceAccount() *corev1.ServiceAccount {
+	account := &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: s.meta()}
+	if s.RoleARN != "" {
+		account.Annotations = map[string]string{roleAnnotation: s.RoleARN}
+	}
+	return account
+}
+
+func rbac(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+}

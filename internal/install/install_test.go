@@ -1,0 +1,134 @@
+package install_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+)
+
+var update = flag.Bool("update", false, "write what is rendered into testdata")
+
+// full has a value for every setting.
+var full = install.Settings{
+	Namespace: "corral", Name: "muleteer", ClusterName: "prod", Region: "eu-west-1",
+	RoleARN: "arn:aws:iam::123456789012:role/agents/packhorse", Queue: "interruptions", InstanceProfile: "prod-node",
+	Options: map[string]string{"batch-idle": "2s", "log-level": "debug", "log-format": "text", "tag": "team=platform,stage=prod"},
+	Image:   "registry.example.com:5000/tools/packhorse-agent:1.2.3@sha256:" + strings.Repeat("0a", 32), PullSecrets: []string{"registry"},
+	Replicas: ptr.To[int32](3), CPURequest: "1", Memory: "1Gi", PriorityClassName: "important",
+	NodeSelector: map[string]string{"eks.amazonaws.com/nodegroup": "system"},
+	Tolerations: []corev1.Toleration{
+		{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "system", Effect: corev1.TaintEffectNoSchedule},
+		{Key: "spare", Operator: corev1.TolerationOpExists},
+	},
+	Environment: map[string]string{"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "10.0.0.0/8"},
+}
+
+func TestObjects(t *testing.T) {
+	for name, settings := range map[string]install.Settings{
+		"least": {ClusterName: "prod", OmitCRDs: true},
+		"full":  full,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := settings.Defaulted("1.2.3")
+			s.OmitCRDs = true // which are in internal/api/crds
+			if errs := s.Validate(); len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			objects, err := s.Objects()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := install.YAML(objects)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", name+".yaml")
+			if *update {
+				if err := os.WriteFile(path, got, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("rendered (-want +got), -update accepts it:\n%s", diff)
+			}
+		})
+	}
+}
+
+// Definitions come first, then what the agent needs, and the agent last.
+func TestOrder(t *testing.T) {
+	s := full.Defaulted("1.2.3")
+	objects, err := s.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, o := range objects {
+		kinds = append(kinds, o.GetKind())
+	}
+	want := []string{
+		"CustomResourceDefinition", "CustomResourceDefinition", "Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding",
+		"Role", "RoleBinding", "NetworkPolicy", "PodDisruptionBudget", "Service", "Deployment",
+	}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+	s.OmitCRDs, s.OmitNamespace, s.OmitNetworkPolicy = true, true, true
+	objects, err = s.Objects()
+	if err != nil || len(objects) != len(want)-4 {
+		t.Errorf("%d objects without what is omitted, %v", len(objects), err)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*install.Settings)
+		want   string
+	}{
+		"no cluster":          {func(s *install.Settings) { s.ClusterName = "" }, "cluster_name: Required value: the agent needs the name"},
+		"no name":             {func(s *install.Settings) { s.Namespace = "Big" }, `namespace: Invalid value: "Big": a lowercase RFC 1123 label`},
+		"a queue's URL":       {func(s *install.Settings) { s.Queue = "https://sqs/1/q" }, "not its URL or ARN"},
+		"a role's name":       {func(s *install.Settings) { s.RoleARN = "agent" }, `role_arn: Invalid value: "agent": must be the ARN`},
+		"an unknown option":   {func(s *install.Settings) { s.Options = map[string]string{"batch_max": "1s"} }, `options: Invalid value: "batch_max": is no option of the agent; did you mean "batch-max"?`},
+		"an own option":       {func(s *install.Settings) { s.Options = map[string]string{"region": "x"} }, `options[region]: Invalid value: "x": has a setting of its own: set the region`},
+		"a fixed option":      {func(s *install.Settings) { s.Options = map[string]string{"leader-elect": "false"} }, "is set by the installation"},
+		"an option's value":   {func(s *install.Settings) { s.Options = map[string]string{"batch-max": "10"} }, `options[batch-max]: Invalid value: "10": must be a duration`},
+		"memory":              {func(s *install.Settings) { s.Memory = "-1Gi" }, `memory: Invalid value: "-1Gi": must be a quantity above 0`},
+		"a variable":          {func(s *install.Settings) { s.Environment = map[string]string{"A-B": ""} }, `environment: Invalid value: "A-B"`},
+		"a variable of ours":  {func(s *install.Settings) { s.Environment = map[string]string{"AWS_REGION": "x"} }, "is set by the installation: set region"},
+		"a toleration of all": {func(s *install.Settings) { s.Tolerations = []corev1.Toleration{{}} }, "tolerations[0].key"},
+		"a value to exist":    {func(s *install.Settings) { s.Tolerations = []corev1.Toleration{{Operator: "Exists", Value: "v"}} }, "tolerations[0].value"},
+		"an image":            {func(s *install.Settings) { s.Image = "UPPER" }, `image: Invalid value: "UPPER"`},
+		"no replica":          {func(s *install.Settings) { s.Replicas = ptr.To[int32](0) }, "replicas: Invalid value: 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := full.Defaulted("1.2.3")
+			c.change(&s)
+			if got := s.Validate().ToAggregate(); got == nil || !strings.Contains(got.Error(), c.want) {
+				t.Errorf("errors %v, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestImageVersion(t *testing.T) {
+	for reference, want := range map[string]string{
+		"a/b:1.2": "1.2", "a:5000/b": "", "a:5000/b:2@sha256:00": "2", "b@sha256:00": "", "b:dev": "dev",
+	} {
+		if got := install.ImageVersion(reference); got != want {
+			t.Errorf("version of %s = %q, want %q", reference, got, want)
+		}
+	}
+}

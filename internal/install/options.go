@@ -1,0 +1,87 @@
+package install
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// optionForm says what values a flag takes.
+type optionForm struct {
+	check func(string) bool
+	says  string
+}
+
+var (
+	anyText    = optionForm{func(v string) bool { return v != "" }, "not empty"}
+	switched   = optionForm{func(v string) bool { _, err := strconv.ParseBool(v); return err == nil }, "true or false"}
+	span       = optionForm{func(v string) bool { _, err := time.ParseDuration(v); return err == nil }, "a duration such as 15m or 500ms"}
+	count      = optionForm{func(v string) bool { n, err := strconv.ParseInt(v, 10, 64); return err == nil && n >= 0 }, "a number from 0 on"}
+	fractional = optionForm{func(v string) bool {
+		f, err := strconv.ParseFloat(v, 64)
+		return err == nil && f >= 0 && !math.IsInf(f, 0)
+	}, "a number from 0 on, such as 7.5"}
+	pairs = optionForm{func(v string) bool {
+		for pair := range strings.SplitSeq(v, ",") {
+			if key, _, found := strings.Cut(pair, "="); !found || key == "" {
+				return false
+			}
+		}
+		return true
+	}, "KEY=VALUE, with commas between several"}
+)
+
+func oneOf(values ...string) optionForm {
+	return optionForm{func(v string) bool { return slices.Contains(values, v) }, "one of " + strings.Join(values, ", ")}
+}
+
+// options are the flags of `packhorse-agent run` that an installation may set by
+// their names. The others follow from the settings.
+var options = map[string]optionForm{
+	"batch-idle": span, "batch-max": span, "startup-timeout": span, "unhealthy-after": span, "min-node-lifetime": span,
+	"evict-ownerless-pods": switched, "prefix-delegation": switched, "pod-eni": switched, "ignore-enis": switched, "efa": switched,
+	"no-pricing": switched,
+	"node-cost":  fractional, "vm-memory-overhead-percent": fractional,
+	"reserved-enis": count, "scheduler-name": anyText, "cluster-endpoint": anyText, "tag": pairs,
+	"log-level": oneOf("trace", "debug", "info", "warn", "error"), "log-format": oneOf("text", "json"),
+}
+
+// ownFlags are set by the installation itself, each with what to use instead.
+var ownFlags = map[string]string{
+	"cluster-name": "the cluster's name", "region": "the region", "namespace": "the namespace",
+	"interruption-queue": "the interruption queue", "default-instance-profile": "the default instance profile",
+	"lease-name": "", "leader-elect": "", "kubeconfig": "", "kube-context": "", "metrics-address": "", "health-address": "",
+}
+
+// OptionNames lists the flags that Settings.Options takes, in order.
+func OptionNames() []string { return slices.Sorted(maps.Keys(options)) }
+
+func checkOptions(at *field.Path, given map[string]string) (errs field.ErrorList) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		form, known := options[name]
+		hint, own := ownFlags[name]
+		switch {
+		case known && !form.check(given[name]):
+			errs = append(errs, field.Invalid(at.Key(name), given[name], "must be "+form.says))
+		case own && hint != "":
+			errs = append(errs, field.Invalid(at.Key(name), given[name], "has a setting of its own: set "+hint))
+		case own:
+			errs = append(errs, field.Invalid(at.Key(name), given[name], "is set by the installation"))
+		case !known:
+			message := "is no option of the agent; options are " + strings.Join(OptionNames(), ", ")
+			if meant, ok := api.Suggest(name, OptionNames()); ok {
+				message = fmt.Sprintf("is no option of the agent; did you mean %q?", meant)
+			}
+			errs = append(errs, field.Invalid(at, name, message))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,128 @@
+package install
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// The forms of names in AWS, and of an image reference
+// (https://pkg.go.dev/github.com/distribution/reference).
+var (
+	roleARN      = regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+$`)
+	clusterName  = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`)
+	region       = regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-\d+$`)
+	queueName    = regexp.MustCompile(`^[\w-]{1,80}(\.fifo)?$`)
+	profileName  = regexp.MustCompile(`^[\w+=,.@-]{1,128}$`)
+	image        = regexp.MustCompile(`^[a-z0-9.-]+(:\d+)?(/[a-z0-9._-]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// Validate checks defaulted settings. Paths are the names of the resource's
+// attributes.
+func (s *Settings) Validate() field.ErrorList {
+	var errs field.ErrorList
+	errs = append(errs, s.checkNames()...)
+	errs = append(errs, checkOptions(field.NewPath("options"), s.Options)...)
+	return append(errs, s.checkPod()...)
+}
+
+func (s *Settings) checkNames() (errs field.ErrorList) {
+	for _, name := range []struct{ at, value string }{{"namespace", s.Namespace}, {"name", s.Name}} {
+		for _, problem := range validation.IsDNS1123Label(name.value) {
+			errs = append(errs, field.Invalid(field.NewPath(name.at), name.value, problem))
+		}
+	}
+	if s.ClusterName == "" {
+		errs = append(errs, field.Required(field.NewPath("cluster_name"), "the agent needs the name of its EKS cluster"))
+	}
+	for _, form := range []struct {
+		at, value string
+		form      *regexp.Regexp
+		says      string
+	}{
+		{"cluster_name", s.ClusterName, clusterName, "must be the name of an EKS cluster: letters, digits, - and _, at most 100"},
+		{"region", s.Region, region, "must be an AWS region, such as eu-west-1"},
+		{"role_arn", s.RoleARN, roleARN, "must be the ARN of an IAM role, such as arn:aws:iam::123456789012:role/packhorse-agent"},
+		{"interruption_queue", s.Queue, queueName, "must be the name of an SQS queue, not its URL or ARN"},
+		{"default_instance_profile", s.InstanceProfile, profileName, "must be the name of an instance profile, not its ARN"},
+		{"image", s.Image, image, "must be an image reference, such as " + Repository + ":1.2.3 or …@sha256:…"},
+	} {
+		if form.value != "" && !form.form.MatchString(form.value) {
+			errs = append(errs, field.Invalid(field.NewPath(form.at), form.value, form.says))
+		}
+	}
+	return errs
+}
+
+func (s *Settings) checkPod() (errs field.ErrorList) {
+	if *s.Replicas < 1 {
+		errs = append(errs, field.Invalid(field.NewPath("replicas"), *s.Replicas, "must be 1 or more: one leads, the others stand by"))
+	}
+	for _, quantity := range []struct{ at, value string }{{"cpu_request", s.CPURequest}, {"memory", s.Memory}} {
+		if q, err := resource.ParseQuantity(quantity.value); err != nil || q.Sign() <= 0 {
+			errs = append(errs, field.Invalid(field.NewPath(quantity.at), quantity.value, "must be a quantity above 0, such as 500m or 512Mi"))
+		}
+	}
+	for _, name := range sortedKeys(s.Environment) {
+		if !variableName.MatchString(name) {
+			errs = append(errs, field.Invalid(field.NewPath("environment"), name, "must be the name of a variable: letters, digits and _"))
+		} else if owner := ownVariable(name); owner != "" {
+			errs = append(errs, field.Invalid(field.NewPath("environment"), name, "is set by the installation: "+owner))
+		}
+	}
+	for _, key := range sortedKeys(s.NodeSelector) {
+		problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(s.NodeSelector[key])...)
+		for _, problem := range problems {
+			errs = append(errs, field.Invalid(field.NewPath("node_selector").Key(key), s.NodeSelector[key], problem))
+		}
+	}
+	for i, name := range s.PullSecrets {
+		for _, problem := range validation.IsDNS1123Subdomain(name) {
+			errs = append(errs, field.Invalid(field.NewPath("image_pull_secrets").Index(i), name, problem))
+		}
+	}
+	for _, problem := range validation.IsDNS1123Subdomain(s.PriorityClassName) {
+		errs = append(errs, field.Invalid(field.NewPath("priority_class_name"), s.PriorityClassName, problem))
+	}
+	return append(errs, checkTolerations(field.NewPath("tolerations"), s.Tolerations)...)
+}
+
+// checkTolerations holds the rules of the API server's own validation.
+func checkTolerations(at *field.Path, tolerations []corev1.Toleration) (errs field.ErrorList) {
+	effects := []corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
+	for i, t := range tolerations {
+		switch {
+		case t.Operator != "" && t.Operator != corev1.TolerationOpEqual && t.Operator != corev1.TolerationOpExists:
+			errs = append(errs, field.NotSupported(at.Index(i).Child("operator"), t.Operator, []corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists}))
+		case t.Key == "" && t.Operator != corev1.TolerationOpExists:
+			errs = append(errs, field.Invalid(at.Index(i).Child("key"), t.Key, "may be empty with the operator Exists only, which tolerates every taint"))
+		case t.Operator == corev1.TolerationOpExists && t.Value != "":
+			errs = append(errs, field.Invalid(at.Index(i).Child("value"), t.Value, "must be empty with the operator Exists"))
+		}
+		if !slices.Contains(effects, t.Effect) {
+			errs = append(errs, field.NotSupported(at.Index(i).Child("effect"), t.Effect, effects[1:]))
+		}
+	}
+	return errs
+}
+
+// ownVariable says where a variable comes from that the installation sets.
+func ownVariable(name string) string {
+	switch {
+	case name == "POD_NAME":
+		return "the name of the pod"
+	case name == "AWS_ROLE_ARN", name == "AWS_WEB_IDENTITY_TOKEN_FILE":
+		return "set role_arn"
+	case name == "AWS_REGION":
+		return "set region"
+	case strings.HasPrefix(name, "PACKHORSE_"):
+		return "use options"
+	}
+	return ""
+}
