@@ -123,7 +123,7 @@ func (a Agent) read() []statement {
 			values{fmt.Sprintf("arn:%s:ssm:%s::parameter/aws/service/*", a.Partition, a.Region)}, nil),
 		allow("ReadPrices", values{"pricing:GetProducts"}, values{"*"}, nil),
 		allow("ReadCluster", values{"eks:DescribeCluster"},
-			values{fmt.Sprintf("arn:%s:eks:%s:%s:cluster/%s", a.Partition, a.Region, a.Account, a.Cluster)}, nil),
+			values{ClusterARN(a.Partition, a.Region, a.Account, a.Cluster)}, nil),
 	}
 }
 

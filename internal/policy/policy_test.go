@@ -184,12 +184,68 @@ func TestTrust(t *testing.T) {
 	}
 }
 
+// Conditions on namespaces and names are met one by one: in a single statement
+// they would let b/agent and packhorse/c assume the role too.
+func TestTrustByPodIdentity(t *testing.T) {
+	trust := policy.Trust{
+		Cluster:  policy.ClusterARN("aws", "eu-west-1", "123456789012", "prod"),
+		Accounts: []policy.ServiceAccount{{Namespace: "packhorse", Name: "agent"}, {Namespace: "b", Name: "c"}, {Namespace: "b", Name: "a"}},
+	}
+	got, err := trust.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(namespace, names string) string {
+		return `{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"],` +
+			`"Condition":{"StringEquals":{"aws:RequestTag/eks-cluster-arn":"arn:aws:eks:eu-west-1:123456789012:cluster/prod",` +
+			`"aws:RequestTag/kubernetes-namespace":"` + namespace + `","aws:RequestTag/kubernetes-service-account":` + names + `}}}`
+	}
+	if diff := cmp.Diff(`{"Version":"2012-10-17","Statement":[`+of("b", `["a","c"]`)+","+of("packhorse", `"agent"`)+`]}`, got); diff != "" {
+		t.Errorf("trust policy (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseTrustReadsBothWays(t *testing.T) {
+	issuer := "https://oidc.eks.eu-west-1.amazonaws.com/id/ABC"
+	both := policy.Trust{
+		Provider: policy.ProviderARN("aws", "123456789012", issuer), Issuer: issuer,
+		Cluster:  policy.ClusterARN("aws", "eu-west-1", "123456789012", "prod"),
+		Accounts: []policy.ServiceAccount{{Namespace: "b", Name: "c"}, {Namespace: "packhorse", Name: "agent"}},
+	}
+	podIdentity := policy.Trust{Cluster: both.Cluster, Accounts: both.Accounts}
+	for name, trust := range map[string]policy.Trust{"both": both, "pod identity": podIdentity} {
+		written, err := trust.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := policy.ParseTrust(written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(trust, back); diff != "" {
+			t.Errorf("%s, parsed back (-want +got):\n%s", name, diff)
+		}
+	}
+	written, err := both.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(written, `"aws:RequestTag/kubernetes-service-account":"c"`, `"aws:RequestTag/kubernetes-service-account":"d"`, 1)
+	if _, err := policy.ParseTrust(changed); err == nil || !strings.Contains(err.Error(), "different ServiceAccounts") {
+		t.Errorf("error = %v", err)
+	}
+}
+
 func TestParseTrustRefusesWhatItDidNotWrite(t *testing.T) {
 	tests := map[string]struct{ policy, want string }{
-		"a service":        {`{"Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`, "not a single statement"},
+		"a service":        {`{"Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`, "statement 1 is neither"},
 		"any subject":      {`{"Statement":[{"Effect":"Allow","Principal":{"Federated":"x"},"Action":"sts:AssumeRoleWithWebIdentity"}]}`, "no condition on the subject"},
 		"no workload":      {`{"Statement":[{"Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringEquals":{"i:sub":"repo:x"}}}]}`, "is no ServiceAccount"},
 		"not even a trust": {`[`, "read trust policy"},
+		"nobody":           {`{"Statement":[]}`, "no statement"},
+		"any pod":          {`{"Statement":[{"Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`, "without conditions"},
+		"somebody else too": {`{"Statement":[{"Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringEquals":{"i:sub":"system:serviceaccount:a:b"}}},` +
+			`{"Principal":{"AWS":"*"},"Action":"sts:AssumeRole"}]}`, "statement 2 is neither"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

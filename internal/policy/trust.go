@@ -21,26 +21,42 @@ const subjectPrefix = "system:serviceaccount:"
 
 func (s ServiceAccount) subject() string { return subjectPrefix + s.Namespace + ":" + s.Name }
 
-// Trust is who may assume a role through a cluster's OIDC issuer.
+// Trust is which ServiceAccounts may assume a role, through their cluster's OIDC
+// issuer, by EKS pod identity, or both.
 type Trust struct {
 	// Provider is the ARN of the issuer's IAM OIDC provider.
 	Provider string
-	// Issuer is the issuer's URL, with or without https://.
-	Issuer   string
+	// Issuer is the issuer's URL, with or without https://; empty if the role is
+	// not assumed through it.
+	Issuer string
+	// Cluster is the ARN of the EKS cluster whose pod identity assumes the role;
+	// empty if it does not.
+	Cluster  string
 	Accounts []ServiceAccount
 }
 
-// JSON returns the trust policy. It demands both the subject and the audience
-// of the token: without either of them any workload of the cluster could assume
-// the role.
+// JSON returns the trust policy. Whichever way the role is assumed, it demands
+// the ServiceAccount: without that, any workload of the cluster could.
 func (t Trust) JSON() (string, error) {
+	var statements []statement
+	if t.Issuer != "" {
+		statements = append(statements, t.throughIssuer())
+	}
+	if t.Cluster != "" {
+		statements = append(statements, t.byPodIdentity()...)
+	}
+	return render("of trust", MaxTrust, statements...)
+}
+
+// throughIssuer demands the subject of the token and its audience.
+func (t Trust) throughIssuer() statement {
 	issuer := IssuerPath(t.Issuer)
 	subjects := make(values, len(t.Accounts))
 	for i, account := range t.Accounts {
 		subjects[i] = account.subject()
 	}
 	slices.Sort(subjects)
-	return render("of trust", MaxTrust, statement{
+	return statement{
 		Effect:    "Allow",
 		Principal: principals{"Federated": {t.Provider}},
 		Action:    values{assumeRoleWithWebIdentity},
@@ -48,7 +64,7 @@ func (t Trust) JSON() (string, error) {
 			issuer + ":aud": {Audience},
 			issuer + ":sub": slices.Compact(subjects),
 		}},
-	})
+	}
 }
 
 // ParseTrust reads a trust policy of the form that Trust.JSON writes. Any other
@@ -58,10 +74,35 @@ func ParseTrust(raw string) (Trust, error) {
 	if err := json.Unmarshal([]byte(raw), &doc); err != nil {
 		return Trust{}, fmt.Errorf("read trust policy: %w", err)
 	}
-	if len(doc.Statement) != 1 || !slices.Equal(doc.Statement[0].Action, values{assumeRoleWithWebIdentity}) {
-		return Trust{}, fmt.Errorf("read trust policy: it is not a single statement that allows %s", assumeRoleWithWebIdentity)
+	var throughIssuer, byPodIdentity Trust
+	for i := range doc.Statement {
+		s, err := &doc.Statement[i], error(nil)
+		switch {
+		case slices.Equal(s.Action, values{assumeRoleWithWebIdentity}) && throughIssuer.Issuer == "":
+			throughIssuer, err = s.issuerTrust()
+		case slices.Equal(s.Principal["Service"], values{podIdentityService}):
+			err = s.addPodIdentity(&byPodIdentity)
+		default:
+			err = fmt.Errorf("statement %d is neither the only one that allows %s nor one for %s", i+1, assumeRoleWithWebIdentity, podIdentityService)
+		}
+		if err != nil {
+			return Trust{}, fmt.Errorf("read trust policy: %w", err)
+		}
 	}
-	s := doc.Statement[0]
+	switch {
+	case throughIssuer.Issuer == "" && byPodIdentity.Cluster == "":
+		return Trust{}, errors.New("read trust policy: it has no statement")
+	case throughIssuer.Issuer == "":
+		return byPodIdentity, nil
+	case byPodIdentity.Cluster != "" && !sameAccounts(throughIssuer.Accounts, byPodIdentity.Accounts):
+		return Trust{}, errors.New("read trust policy: the OIDC issuer and pod identity are trusted for different ServiceAccounts")
+	}
+	throughIssuer.Cluster = byPodIdentity.Cluster
+	return throughIssuer, nil
+}
+
+// issuerTrust reads a statement about an OIDC issuer.
+func (s *statement) issuerTrust() (Trust, error) {
 	var trust Trust
 	if federated := s.Principal["Federated"]; len(federated) == 1 {
 		trust.Provider = federated[0]
@@ -75,13 +116,13 @@ func ParseTrust(raw string) (Trust, error) {
 		for _, subject := range subjects {
 			namespace, name, ok := strings.Cut(strings.TrimPrefix(subject, subjectPrefix), ":")
 			if !ok || !strings.HasPrefix(subject, subjectPrefix) {
-				return Trust{}, fmt.Errorf("read trust policy: subject %q is no ServiceAccount", subject)
+				return Trust{}, fmt.Errorf("subject %q is no ServiceAccount", subject)
 			}
 			trust.Accounts = append(trust.Accounts, ServiceAccount{namespace, name})
 		}
 	}
 	if trust.Issuer == "" {
-		return Trust{}, errors.New("read trust policy: no condition on the subject of an OIDC token")
+		return Trust{}, errors.New("no condition on the subject of an OIDC token")
 	}
 	return trust, nil
 }

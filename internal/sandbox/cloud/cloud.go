@@ -64,11 +64,12 @@ type Cloud struct {
 	retired   Ledger // of instances that are no longer listed
 	prices    priceLists
 
-	iam     *directory
-	keys    map[string]*credential // by access key id
-	admin   *credential
-	entries map[string]*accessEntry // by principal ARN
-	queues  map[string]*queue       // by name
+	iam          *directory
+	keys         map[string]*credential // by access key id
+	admin        *credential
+	entries      map[string]*accessEntry // by principal ARN
+	associations map[string]*association // by id
+	queues       map[string]*queue       // by name
 
 	nodeGroups    map[string]NodeGroup    // by name
 	scalingGroups map[string]ScalingGroup // by name
@@ -108,21 +109,22 @@ func New(config Config) (*Cloud, error) {
 		return nil, fmt.Errorf("read catalogue of instance types: %w", err)
 	}
 	c := &Cloud{
-		region:    config.Region,
-		account:   config.AccountID,
-		now:       config.Now,
-		wall:      time.Now,
-		log:       config.Logger,
-		random:    rand.New(rand.NewPCG(config.Seed, 0)),
-		behaviour: defaultBehaviour(),
-		catalogue: parsed,
-		templates: map[string]*launchTemplate{},
-		machines:  map[string]*machine{},
-		fleets:    map[string]fleetAnswer{},
-		capacity:  newCapacity(config.Now),
-		keys:      map[string]*credential{},
-		entries:   map[string]*accessEntry{},
-		queues:    map[string]*queue{},
+		region:       config.Region,
+		account:      config.AccountID,
+		now:          config.Now,
+		wall:         time.Now,
+		log:          config.Logger,
+		random:       rand.New(rand.NewPCG(config.Seed, 0)),
+		behaviour:    defaultBehaviour(),
+		catalogue:    parsed,
+		templates:    map[string]*launchTemplate{},
+		machines:     map[string]*machine{},
+		fleets:       map[string]fleetAnswer{},
+		capacity:     newCapacity(config.Now),
+		keys:         map[string]*credential{},
+		entries:      map[string]*accessEntry{},
+		associations: map[string]*association{},
+		queues:       map[string]*queue{},
 
 		nodeGroups:    map[string]NodeGroup{},
 		scalingGroups: map[string]ScalingGroup{},

@@ -30,14 +30,14 @@ func newEKS() *service {
 	add(s, onCluster[eks.DescribeClusterInput]("eks:DescribeCluster"), (*Cloud).describeCluster)
 	add(s, onCluster[eks.ListNodegroupsInput]("eks:ListNodegroups"), (*Cloud).listNodegroups)
 	add(s, onCluster[eks.DescribeNodegroupInput]("eks:DescribeNodegroup"), (*Cloud).describeNodegroup)
-	add(s, onCluster[eks.ListPodIdentityAssociationsInput]("eks:ListPodIdentityAssociations"), (*Cloud).listPodIdentityAssociations)
 	add(s, onCluster[eks.ListAccessEntriesInput]("eks:ListAccessEntries"), (*Cloud).listAccessEntries)
 	add(s, onCluster[eks.CreateAccessEntryInput]("eks:CreateAccessEntry"), (*Cloud).createAccessEntry)
 	add(s, onAccessEntry[eks.DescribeAccessEntryInput]("eks:DescribeAccessEntry"), (*Cloud).describeAccessEntry)
 	add(s, onAccessEntry[eks.UpdateAccessEntryInput]("eks:UpdateAccessEntry"), (*Cloud).updateAccessEntry)
 	add(s, onAccessEntry[eks.DeleteAccessEntryInput]("eks:DeleteAccessEntry"), (*Cloud).deleteAccessEntry)
-	add(s, onTagged[eks.TagResourceInput]("eks:TagResource"), (*Cloud).tagAccessEntry)
-	add(s, onTagged[eks.UntagResourceInput]("eks:UntagResource"), (*Cloud).untagAccessEntry)
+	add(s, onTagged[eks.TagResourceInput]("eks:TagResource"), (*Cloud).tagEKS)
+	add(s, onTagged[eks.UntagResourceInput]("eks:UntagResource"), (*Cloud).untagEKS)
+	addPodIdentity(s)
 	return s
 }
 
@@ -48,6 +48,10 @@ var eksPaths = []struct{ method, path, name string }{
 	{http.MethodGet, "/clusters/{clusterName}/node-groups", "ListNodegroups"},
 	{http.MethodGet, "/clusters/{clusterName}/node-groups/{nodegroupName}", "DescribeNodegroup"},
 	{http.MethodGet, "/clusters/{clusterName}/pod-identity-associations", "ListPodIdentityAssociations"},
+	{http.MethodPost, "/clusters/{clusterName}/pod-identity-associations", "CreatePodIdentityAssociation"},
+	{http.MethodGet, "/clusters/{clusterName}/pod-identity-associations/{associationId}", "DescribePodIdentityAssociation"},
+	{http.MethodPost, "/clusters/{clusterName}/pod-identity-associations/{associationId}", "UpdatePodIdentityAssociation"},
+	{http.MethodDelete, "/clusters/{clusterName}/pod-identity-associations/{associationId}", "DeletePodIdentityAssociation"},
 	{http.MethodGet, "/clusters/{clusterName}/access-entries", "ListAccessEntries"},
 	{http.MethodPost, "/clusters/{clusterName}/access-entries", "CreateAccessEntry"},
 	{http.MethodGet, "/clusters/{clusterName}/access-entries/{principalArn}", "DescribeAccessEntry"},
@@ -171,10 +175,6 @@ func (c *Cloud) networkConfig() *types.KubernetesNetworkConfigResponse {
 		return &types.KubernetesNetworkConfigResponse{ServiceIpv6Cidr: &c.cluster.ServiceCIDR, IpFamily: types.IpFamilyIpv6}
 	}
 	return &types.KubernetesNetworkConfigResponse{ServiceIpv4Cidr: &c.cluster.ServiceCIDR, IpFamily: types.IpFamilyIpv4}
-}
-
-func (c *Cloud) listPodIdentityAssociations(_ *call, in *eks.ListPodIdentityAssociationsInput) (*eks.ListPodIdentityAssociationsOutput, error) {
-	return &eks.ListPodIdentityAssociationsOutput{Associations: []types.PodIdentityAssociationSummary{}}, c.checkCluster(in.ClusterName)
 }
 
 // accessEntry gives an IAM principal a name and groups in the cluster.

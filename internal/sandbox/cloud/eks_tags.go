@@ -18,32 +18,37 @@ func onTagged[In any](action string) accesses[In] {
 	}
 }
 
-// taggedEntry finds the access entry by its own ARN. Other resources of EKS have
-// no tags here.
-func (c *Cloud) taggedEntry(arn *string) (*accessEntry, error) {
+// tagsOfEKS finds the tags of the access entry or pod identity association by its
+// own ARN. Other resources of EKS have no tags here.
+func (c *Cloud) tagsOfEKS(arn *string) (*map[string]string, error) {
 	for _, e := range c.entries {
 		if c.entryARN(e) == deref(arn) {
-			return e, nil
+			return &e.tags, nil
+		}
+	}
+	for _, a := range c.associations {
+		if c.associationARN(a.id) == deref(arn) {
+			return &a.tags, nil
 		}
 	}
 	return nil, fail("NotFoundException", "Resource was not found for resourceArn: %s", deref(arn)).with(http.StatusNotFound)
 }
 
-func (c *Cloud) tagAccessEntry(_ *call, in *eks.TagResourceInput) (*eks.TagResourceOutput, error) {
-	e, err := c.taggedEntry(in.ResourceArn)
+func (c *Cloud) tagEKS(_ *call, in *eks.TagResourceInput) (*eks.TagResourceOutput, error) {
+	tags, err := c.tagsOfEKS(in.ResourceArn)
 	if err != nil {
 		return nil, err
 	}
-	if e.tags == nil {
-		e.tags = map[string]string{}
+	if *tags == nil {
+		*tags = map[string]string{}
 	}
-	return &eks.TagResourceOutput{}, retag(e.tags, in.Tags, nil)
+	return &eks.TagResourceOutput{}, retag(*tags, in.Tags, nil)
 }
 
-func (c *Cloud) untagAccessEntry(_ *call, in *eks.UntagResourceInput) (*eks.UntagResourceOutput, error) {
-	e, err := c.taggedEntry(in.ResourceArn)
+func (c *Cloud) untagEKS(_ *call, in *eks.UntagResourceInput) (*eks.UntagResourceOutput, error) {
+	tags, err := c.tagsOfEKS(in.ResourceArn)
 	if err != nil {
 		return nil, err
 	}
-	return &eks.UntagResourceOutput{}, retag(e.tags, nil, in.TagKeys)
+	return &eks.UntagResourceOutput{}, retag(*tags, nil, in.TagKeys)
 }

@@ -69,6 +69,49 @@ func TestAccessEntries(t *testing.T) {
 	wantCode(t, err, "ResourceNotFoundException")
 }
 
+func TestPodIdentityAssociations(t *testing.T) {
+	f, ctx, cluster := start(t), t.Context(), aws.String("prod")
+	const trustPods = `{"Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"],` +
+		`"Condition":{"StringEquals":{"aws:RequestTag/kubernetes-namespace":"reports"}}}]}`
+	f.role(t, "pods", trustPods, "")
+	f.role(t, "people", trustAccount, "")
+	association := func(namespace, role string) *eks.CreatePodIdentityAssociationInput {
+		return &eks.CreatePodIdentityAssociationInput{
+			ClusterName: cluster, Namespace: &namespace, ServiceAccount: aws.String("writer"),
+			RoleArn: aws.String("arn:aws:iam::123456789012:role/" + role), Tags: map[string]string{"a": "b"},
+		}
+	}
+	for role, in := range map[string]*eks.CreatePodIdentityAssociationInput{
+		"unknown": association("reports", "ghost"), "for people": association("reports", "people"), "for another namespace": association("other", "pods"),
+	} {
+		if _, err := f.eks.CreatePodIdentityAssociation(ctx, in); err == nil {
+			t.Errorf("took a role that is %s", role)
+		}
+	}
+	made := must2(f.eks.CreatePodIdentityAssociation(ctx, association("reports", "pods")))(t).Association
+	_, err := f.eks.CreatePodIdentityAssociation(ctx, association("reports", "pods"))
+	wantCode(t, err, "ResourceInUseException")
+	must2(f.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: made.AssociationArn, Tags: map[string]string{"c": "d"}}))(t)
+	got := must2(f.eks.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{ClusterName: cluster, AssociationId: made.AssociationId}))(t).Association
+	if *got.RoleArn != "arn:aws:iam::123456789012:role/pods" || got.Tags["a"] != "b" || got.Tags["c"] != "d" {
+		t.Errorf("association = %+v", got)
+	}
+	of := func(namespace string) int {
+		return len(must2(f.eks.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{ClusterName: cluster, Namespace: &namespace}))(t).Associations)
+	}
+	if of("reports") != 1 || of("other") != 0 {
+		t.Errorf("%d and %d associations, want 1 and 0", of("reports"), of("other"))
+	}
+	_, err = f.eks.UpdatePodIdentityAssociation(ctx, &eks.UpdatePodIdentityAssociationInput{
+		ClusterName: cluster, AssociationId: made.AssociationId, RoleArn: aws.String("arn:aws:iam::123456789012:role/people"),
+	})
+	wantCode(t, err, "InvalidParameterException")
+	gone := &eks.DeletePodIdentityAssociationInput{ClusterName: cluster, AssociationId: made.AssociationId}
+	must2(f.eks.DeletePodIdentityAssociation(ctx, gone))(t)
+	_, err = f.eks.DeletePodIdentityAssociation(ctx, gone)
+	wantCode(t, err, "ResourceNotFoundException")
+}
+
 func TestImageParameters(t *testing.T) {
 	f := start(t)
 	for _, name := range []string{
