@@ -56,6 +56,8 @@ func (r *customResource) ImportState(ctx context.Context, req resource.ImportSta
 func (r *customResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	ctx = r.session.Mask(ctx)
 	name := nameOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics)
+	ctx, cancel := limited(ctx, timeoutsOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics).Create, callLimit, &resp.Diagnostics)
+	defer cancel()
 	doc := r.encode(req.Plan.Raw, &resp.Diagnostics)
 	cluster, objects := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
@@ -108,6 +110,8 @@ func (r *customResource) Read(ctx context.Context, req resource.ReadRequest, res
 func (r *customResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	ctx = r.session.Mask(ctx)
 	name := nameOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics)
+	ctx, cancel := limited(ctx, timeoutsOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics).Update, callLimit, &resp.Diagnostics)
+	defer cancel()
 	before := r.encode(req.State.Raw, &resp.Diagnostics)
 	doc := r.encode(req.Plan.Raw, &resp.Diagnostics)
 	cluster, objects := r.connect(ctx, &resp.Diagnostics)
@@ -132,8 +136,8 @@ func (r *customResource) Update(ctx context.Context, req resource.UpdateRequest,
 func (r *customResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	ctx = r.session.Mask(ctx)
 	name := nameOf(ctx, req.State.GetAttribute, &resp.Diagnostics)
-	limit, diags := r.kind.timeout(ctx, req.State)
-	resp.Diagnostics.Append(diags...)
+	ctx, cancel := limited(ctx, timeoutsOf(ctx, req.State.GetAttribute, &resp.Diagnostics).Delete, r.kind.deleteLimit(), &resp.Diagnostics)
+	defer cancel()
 	cluster, objects := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
@@ -143,8 +147,6 @@ func (r *customResource) Delete(ctx context.Context, req resource.DeleteRequest,
 		return
 	}
 	if err == nil {
-		ctx, cancel := context.WithTimeout(ctx, limit)
-		defer cancel()
 		err = r.kind.remove(ctx, removal{name, live.GetUID(), objects, cluster})
 	}
 	if err != nil {

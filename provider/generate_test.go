@@ -74,7 +74,7 @@ func aProvisioner() *rapid.Generator[arguments] {
 		maybe(t, out, "weight", func(t *rapid.T) any { return whole(t, "weight", 1, 100) })
 		maybe(t, out, "pod_binding", func(t *rapid.T) any { return oneOf(t, "binding", "Immediate", "Scheduler") })
 		maybe(t, out, "disruption", drawDisruption)
-		maybe(t, out, "timeouts", func(t *rapid.T) any { return arguments{"delete": oneOf(t, "timeout", "30m", "1h")} })
+		maybe(t, out, "timeouts", func(t *rapid.T) any { return arguments{"create": "5m", "delete": oneOf(t, "timeout", "30m", "1h")} })
 		drawEmptiness(t, out)
 		drawProfile(t, out)
 		return out

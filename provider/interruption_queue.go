@@ -32,8 +32,8 @@ func NewInterruptionQueue() resource.Resource {
 	return &interruptionQueue{named{suffix: "_interruption_queue", what: "Name of the queue."}}
 }
 
-func (r *interruptionQueue) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = interruptionQueueSchema()
+func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = interruptionQueueSchema(ctx)
 }
 
 // Create creates the queue, records it, and then the rules that fill it: a queue
@@ -42,6 +42,8 @@ func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateReque
 	ctx = r.session.Mask(ctx)
 	var m queueModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	ctx, cancel := limited(ctx, m.Timeouts.Create, 0, &resp.Diagnostics)
+	defer cancel()
 	account := accountOf(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
@@ -75,6 +77,8 @@ func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateReque
 	var before, m queueModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	ctx, cancel := limited(ctx, m.Timeouts.Update, 0, &resp.Diagnostics)
+	defer cancel()
 	account := accountOf(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
@@ -123,6 +127,8 @@ func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteReque
 	ctx = r.session.Mask(ctx)
 	var m queueModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	ctx, cancel := limited(ctx, m.Timeouts.Delete, 0, &resp.Diagnostics)
+	defer cancel()
 	account := accountOf(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -25,6 +26,7 @@ type queueModel struct {
 	Rules      types.Map            `tfsdk:"rules"`
 	Tags       types.Map            `tfsdk:"tags"`
 	TagsAll    types.Map            `tfsdk:"tags_all"`
+	Timeouts   timeouts.Value       `tfsdk:"timeouts"`
 }
 
 // settle fills in the computed attributes that follow from the configuration and

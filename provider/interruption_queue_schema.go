@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"context"
 	"maps"
 	"regexp"
 
@@ -33,7 +34,7 @@ const interruptionQueueDescription = "The SQS queue on which the agent hears tha
 	"Events are: spot interruption warnings, rebalance recommendations, changes of an instance's state, interruptions of capacity " +
 	"reservations, and AWS Health events. The policy lets EventBridge send and refuses whoever comes without TLS. Messages are encrypted."
 
-func interruptionQueueSchema() schema.Schema {
+func interruptionQueueSchema(ctx context.Context) schema.Schema {
 	level := attributes{
 		"name": queueNameAttribute(),
 		"url":  computedARN("URL of the queue."),
@@ -64,7 +65,7 @@ func interruptionQueueSchema() schema.Schema {
 		},
 	}
 	maps.Copy(level, tagAttributes("the queue and its rules"))
-	return schema.Schema{Version: schemaVersion, MarkdownDescription: interruptionQueueDescription, Attributes: level}
+	return schema.Schema{Version: schemaVersion, MarkdownDescription: interruptionQueueDescription, Attributes: level, Blocks: awsTimeouts(ctx)}
 }
 
 func queueNameAttribute() schema.StringAttribute {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -29,8 +27,8 @@ type kind interface {
 	computed(typ tftypes.Object, spec map[string]any) (map[string]tftypes.Value, error)
 	// remove deletes the live object and waits until it is gone.
 	remove(context.Context, removal) error
-	// timeout is how long remove may take.
-	timeout(context.Context, tfsdk.State) (time.Duration, diag.Diagnostics)
+	// deleteLimit is how long remove may take if the configuration does not say.
+	deleteLimit() time.Duration
 	foreseer
 }
 

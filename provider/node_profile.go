@@ -6,10 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -19,10 +17,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
-
-// profileDeleteTimeout is how long a node profile may take to go. Nothing
-// depends on it, so that it goes at once unless somebody holds it.
-const profileDeleteTimeout = 2 * time.Minute
 
 // NewNodeProfile returns the resource packhorse_node_profile.
 func NewNodeProfile() resource.Resource { return &customResource{kind: nodeProfile{}} }
@@ -41,7 +35,7 @@ func (nodeProfile) object() session.Kind {
 func (nodeProfile) schema(ctx context.Context) schema.Schema { return nodeProfileSchema(ctx) }
 
 func (nodeProfile) codec() wire.Codec {
-	return wire.Codec{Fields: terraform.Fields, Local: []string{"name"}}
+	return wire.Codec{Fields: terraform.Fields, Local: []string{"name", "timeouts"}}
 }
 
 func (k nodeProfile) check(name string, spec map[string]any) (problems, warnings []finding) {
@@ -64,9 +58,9 @@ func (nodeProfile) computed(tftypes.Object, map[string]any) (map[string]tftypes.
 	return nil, nil
 }
 
-func (nodeProfile) timeout(context.Context, tfsdk.State) (time.Duration, diag.Diagnostics) {
-	return profileDeleteTimeout, nil
-}
+// deleteLimit is short: nothing depends on the object, so that it goes at once
+// unless somebody holds it.
+func (nodeProfile) deleteLimit() time.Duration { return 2 * time.Minute }
 
 // remove deletes the object. A finalizer on it is somebody else's and is waited for.
 func (nodeProfile) remove(ctx context.Context, r removal) error {
@@ -85,7 +79,7 @@ func (nodeProfile) remove(ctx context.Context, r removal) error {
 		return false, err
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("it is not gone after %s, held by the finalizers %s: %w", profileDeleteTimeout, strings.Join(finalizers, ", "), err)
+		return fmt.Errorf("it is not gone in time, held by the finalizers %s: %w", strings.Join(finalizers, ", "), err)
 	}
 	return err
 }

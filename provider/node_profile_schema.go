@@ -15,10 +15,13 @@ const nodeProfileDescription = "Declares what machines are built from on AWS: su
 const selectorSyntax = "Tag keys to values; all keys must match. A value may be comma-separated alternatives and hold the " +
 	"wildcard `*`; `*` alone means that the tag is there. The key `aws::ids` takes ids instead of a tag."
 
-func nodeProfileSchema(context.Context) schema.Schema {
+func nodeProfileSchema(ctx context.Context) schema.Schema {
 	level := maps.Clone(nodeProfileAttributes())
 	level["name"] = nameAttribute("Name of the node profile.")
-	return schema.Schema{Version: schemaVersion, MarkdownDescription: nodeProfileDescription, Attributes: level}
+	return schema.Schema{
+		Version: schemaVersion, MarkdownDescription: nodeProfileDescription, Attributes: level,
+		Blocks: objectTimeouts(ctx, "How long to wait until it is gone, such as `5m`. 2 minutes by default."),
+	}
 }
 
 // nodeProfileAttributes are those of the resource and of the inline profile.

@@ -31,8 +31,8 @@ func NewNodeRole() resource.Resource {
 	return &nodeRole{named{suffix: "_node_role", what: "Name of the role in IAM."}}
 }
 
-func (r *nodeRole) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = nodeRoleSchema()
+func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = nodeRoleSchema(ctx)
 }
 
 // Create creates the role, records it, and then makes it one for nodes: a role
@@ -41,6 +41,8 @@ func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 	ctx = r.session.Mask(ctx)
 	var m nodeRoleModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	ctx, cancel := limited(ctx, m.Timeouts.Create, 0, &resp.Diagnostics)
+	defer cancel()
 	account := accountOf(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
@@ -70,6 +72,8 @@ func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	var before, m nodeRoleModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	ctx, cancel := limited(ctx, m.Timeouts.Update, 0, &resp.Diagnostics)
+	defer cancel()
 	account := accountOf(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
@@ -171,6 +175,8 @@ func (r *nodeRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	ctx = r.session.Mask(ctx)
 	var m nodeRoleModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	ctx, cancel := limited(ctx, m.Timeouts.Delete, 0, &resp.Diagnostics)
+	defer cancel()
 	account := accountOf(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -30,6 +31,7 @@ type nodeRoleModel struct {
 	InstanceProfileARN  types.String         `tfsdk:"instance_profile_arn"`
 	ClusterName         types.String         `tfsdk:"cluster_name"`
 	AccessEntry         types.String         `tfsdk:"access_entry"`
+	Timeouts            timeouts.Value       `tfsdk:"timeouts"`
 }
 
 // settle fills in the computed attributes that follow from the configuration and

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"context"
 	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
@@ -25,7 +26,7 @@ const nodeRoleDescription = "The IAM role of the machines that the agent buys, w
 	"giving pods addresses. Policies and tags that others have given to the role are left alone, and a role that still has such policies " +
 	"is not deleted."
 
-func nodeRoleSchema() schema.Schema {
+func nodeRoleSchema(ctx context.Context) schema.Schema {
 	level := attributes{
 		"name":                 nameAttribute("Name of the role."),
 		"path":                 pathAttribute("role and its instance profile"),
@@ -54,7 +55,7 @@ func nodeRoleSchema() schema.Schema {
 	for _, part := range []attributes{tagAttributes("the role, its instance profile and its access entry"), nodeAdmissionAttributes()} {
 		maps.Copy(level, part)
 	}
-	return schema.Schema{Version: schemaVersion, MarkdownDescription: nodeRoleDescription, Attributes: level}
+	return schema.Schema{Version: schemaVersion, MarkdownDescription: nodeRoleDescription, Attributes: level, Blocks: awsTimeouts(ctx)}
 }
 
 // nodeAdmissionAttributes are what turns the role into one for nodes.

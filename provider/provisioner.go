@@ -7,12 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,10 +20,6 @@ import (
 )
 
 const effectiveRequirements = "effective_requirements"
-
-// deleteTimeout is how long the nodes of a provisioner may take to drain if the
-// configuration does not say.
-const deleteTimeout = 20 * time.Minute
 
 // NewProvisioner returns the resource packhorse_provisioner.
 func NewProvisioner() resource.Resource { return &customResource{kind: provisioner{}} }
@@ -91,13 +83,8 @@ func (k provisioner) computed(typ tftypes.Object, spec map[string]any) (map[stri
 	return map[string]tftypes.Value{effectiveRequirements: tftypes.NewValue(list, out)}, nil
 }
 
-func (provisioner) timeout(ctx context.Context, state tfsdk.State) (time.Duration, diag.Diagnostics) {
-	var limits timeouts.Value
-	if diags := state.GetAttribute(ctx, path.Root("timeouts"), &limits); diags.HasError() {
-		return 0, diags
-	}
-	return limits.Delete(ctx, deleteTimeout)
-}
+// deleteLimit leaves the nodes time to drain.
+func (provisioner) deleteLimit() time.Duration { return 20 * time.Minute }
 
 // errNoAgent says that nobody would drain the nodes.
 var errNoAgent = errors.New("no agent is running that could drain them")

@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
@@ -55,12 +54,7 @@ func provisionerSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "What may be bought, all told: requirements, instance types and labels with deprecated keys replaced, and the defaults for what they do not speak of.",
 			},
 		},
-		Blocks: map[string]schema.Block{
-			"timeouts": timeouts.Block(ctx, timeouts.Opts{
-				Delete:            true,
-				DeleteDescription: "How long to wait for the nodes to be drained and gone, such as `45m`. 20 minutes by default.",
-			}),
-		},
+		Blocks: objectTimeouts(ctx, "How long to wait for the nodes to be drained and gone, such as `45m`. 20 minutes by default."),
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 	// ReadTimeout bounds a set of reads, with the SDK's retries.
 	ReadTimeout = time.Minute
 	// timeout bounds the wait for a change to be known everywhere, which takes
-	// seconds and rarely half a minute.
+	// seconds and rarely half a minute, where the caller sets no deadline.
 	timeout      = 45 * time.Second
 	firstPause   = 250 * time.Millisecond
 	longestPause = 4 * time.Second
@@ -35,10 +35,14 @@ const (
 
 // Call repeats a call while AWS answers that something else is changing, or
 // with an error that the caller expects of an account that has not become
-// consistent yet. The last answer is returned when time runs out.
+// consistent yet. The last answer is returned when time runs out: at the deadline
+// of the context, or after 45 seconds if it has none.
 func Call(ctx context.Context, expected func(error) bool, call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := call(ctx)
 		if err == nil || !changing(err) && (expected == nil || !expected(err)) {

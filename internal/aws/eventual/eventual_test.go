@@ -54,6 +54,23 @@ func TestCall(t *testing.T) {
 	}
 }
 
+// Somebody whose account takes longer can wait longer.
+func TestCallKeepsTheDeadlineOfItsCaller(t *testing.T) {
+	for _, patience := range []time.Duration{timeout / 5, 5 * timeout} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			start := time.Now()
+			if err := Call(ctx, IsMissing, func(context.Context) error { return apiError(Missing, "not yet") }); !IsMissing(err) {
+				t.Errorf("error = %v", err)
+			}
+			if took := time.Since(start); took != patience {
+				t.Errorf("waited %s, want %s", took, patience)
+			}
+		})
+	}
+}
+
 func TestGone(t *testing.T) {
 	if err := Gone(apiError(Missing, "")); err != nil {
 		t.Errorf("what is gone already is an error: %v", err)
