@@ -33,8 +33,8 @@ func newIRSARole() *irsaRole {
 	return &irsaRole{named{suffix: "_irsa_role", what: "Name of the role in IAM."}}
 }
 
-func (r *irsaRole) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = irsaRoleSchema()
+func (r *irsaRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = irsaRoleSchema(ctx)
 }
 
 // Create creates the role, records it, and then gives it its policies: a role
@@ -43,6 +43,8 @@ func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 	ctx = r.session.Mask(ctx)
 	var m irsaModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	ctx, cancel := limited(ctx, m.Timeouts.Create, 0, &resp.Diagnostics)
+	defer cancel()
 	account := accountOf(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
@@ -52,6 +54,7 @@ func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
 		return
 	}
+	m.PodIdentityAssociations = stringMap(nil)
 	created, err := r.trustIssuer(ctx, account.Issuers, &m)
 	if err == nil {
 		var arn string
@@ -68,11 +71,15 @@ func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 	setName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
 	resp.Diagnostics.Append(record.save(ctx, resp.Private)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	if err := account.Roles.Update(ctx, m.bareRole(), m.role()); err != nil {
-		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
-		return
+	err = account.Roles.Update(ctx, m.bareRole(), m.role())
+	if err == nil {
+		err = m.associate(ctx, account.Associations, irsaModel{})
 	}
-	if err := r.annotate(ctx, irsaModel{}, m); err != nil {
+	if err == nil {
+		err = r.annotate(ctx, irsaModel{}, m)
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	if err != nil {
 		resp.Diagnostics.Append(irsaError(m.Name.ValueString(), err))
 	}
 }
@@ -83,6 +90,8 @@ func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	var before, m irsaModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	ctx, cancel := limited(ctx, m.Timeouts.Update, 0, &resp.Diagnostics)
+	defer cancel()
 	account := accountOf(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
@@ -110,6 +119,9 @@ func (r *irsaRole) change(ctx context.Context, account *session.Account, before,
 	if err := account.Roles.Update(ctx, before.role(), now.role()); err != nil {
 		return err
 	}
+	if err := now.associate(ctx, account.Associations, *before); err != nil {
+		return err
+	}
 	if !now.OIDCProviderARN.Equal(before.OIDCProviderARN) {
 		if err := r.dropIssuer(ctx, account.Issuers, before); err != nil {
 			return err
@@ -118,17 +130,22 @@ func (r *irsaRole) change(ctx context.Context, account *session.Account, before,
 	return r.annotate(ctx, *before, *now)
 }
 
-// Delete removes the role, its own policies and annotations, and the OIDC
-// provider if this role has created it.
+// Delete removes the role, its own policies, associations and annotations, and the
+// OIDC provider if this role has created it.
 func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	ctx = r.session.Mask(ctx)
 	var m irsaModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	ctx, cancel := limited(ctx, m.Timeouts.Delete, 0, &resp.Diagnostics)
+	defer cancel()
 	account := accountOf(ctx, r.session, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	err := r.annotate(ctx, m, irsaModel{})
+	if err == nil {
+		err = dissociate(ctx, account.Associations, m.associations())
+	}
 	if err == nil {
 		err = account.Roles.Delete(ctx, m.role())
 	}
@@ -146,7 +163,10 @@ func (r *irsaRole) complete(ctx context.Context, m *irsaModel, account *session.
 	if m.ClusterName.IsUnknown() {
 		m.ClusterName = types.StringPointerValue(optional(r.session.Config.ClusterName))
 	}
-	if m.OIDCIssuerURL.ValueString() == "" {
+	switch {
+	case !m.usesOIDC():
+		m.OIDCIssuerURL = types.StringNull()
+	case m.OIDCIssuerURL.ValueString() == "":
 		if m.ClusterName.ValueString() == "" {
 			return errNoIssuer
 		}

@@ -57,6 +57,9 @@ func issuerIsDerived(ctx context.Context, config tfsdk.Config, diags *diag.Diagn
 // trustIssuer makes sure that IAM knows the issuer's OIDC provider, and reports
 // whether it had to be created.
 func (r *irsaRole) trustIssuer(ctx context.Context, issuers session.Issuers, m *irsaModel) (created bool, err error) {
+	if !m.usesOIDC() {
+		return false, nil
+	}
 	owner := ""
 	if m.CreateOIDCProvider.ValueBool() {
 		owner = m.Name.ValueString()
@@ -80,7 +83,7 @@ func (r *irsaRole) dropIssuer(ctx context.Context, issuers session.Issuers, befo
 // refreshIssuer looks an issuer up again that came from the cluster's name. A
 // cluster that cannot be found leaves it as it was recorded.
 func (r *irsaRole) refreshIssuer(ctx context.Context, issuers session.Issuers, record issuerRecord, m *irsaModel) {
-	if !record.Derived || m.ClusterName.ValueString() == "" {
+	if !record.Derived || !m.usesOIDC() || m.ClusterName.ValueString() == "" {
 		return
 	}
 	url, err := issuers.Of(ctx, m.ClusterName.ValueString())

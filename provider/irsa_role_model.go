@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -17,27 +18,30 @@ import (
 
 // irsaModel is packhorse_irsa_role.
 type irsaModel struct {
-	Name                   types.String         `tfsdk:"name"`
-	Path                   types.String         `tfsdk:"path"`
-	Description            types.String         `tfsdk:"description"`
-	PermissionsBoundary    types.String         `tfsdk:"permissions_boundary"`
-	MaxSessionDuration     types.Int64          `tfsdk:"max_session_duration"`
-	Tags                   types.Map            `tfsdk:"tags"`
-	TagsAll                types.Map            `tfsdk:"tags_all"`
-	ARN                    types.String         `tfsdk:"arn"`
-	ServiceAccounts        types.Set            `tfsdk:"service_accounts"`
-	ClusterName            types.String         `tfsdk:"cluster_name"`
-	OIDCIssuerURL          types.String         `tfsdk:"oidc_issuer_url"`
-	CreateOIDCProvider     types.Bool           `tfsdk:"create_oidc_provider"`
-	OIDCProviderARN        types.String         `tfsdk:"oidc_provider_arn"`
-	AssumeRolePolicy       jsontypes.Normalized `tfsdk:"assume_role_policy"`
-	AnnotateServiceAccount types.Bool           `tfsdk:"annotate_service_account"`
-	Preset                 types.String         `tfsdk:"preset"`
-	NodeRoles              types.Set            `tfsdk:"node_roles"`
-	InterruptionQueueARN   types.String         `tfsdk:"interruption_queue_arn"`
-	PresetPolicies         types.Map            `tfsdk:"preset_policies"`
-	Policies               types.Map            `tfsdk:"policies"`
-	PolicyARNs             types.Set            `tfsdk:"policy_arns"`
+	Name                    types.String         `tfsdk:"name"`
+	Path                    types.String         `tfsdk:"path"`
+	Description             types.String         `tfsdk:"description"`
+	PermissionsBoundary     types.String         `tfsdk:"permissions_boundary"`
+	MaxSessionDuration      types.Int64          `tfsdk:"max_session_duration"`
+	Tags                    types.Map            `tfsdk:"tags"`
+	TagsAll                 types.Map            `tfsdk:"tags_all"`
+	ARN                     types.String         `tfsdk:"arn"`
+	ServiceAccounts         types.Set            `tfsdk:"service_accounts"`
+	ClusterName             types.String         `tfsdk:"cluster_name"`
+	Identity                types.String         `tfsdk:"identity"`
+	PodIdentityAssociations types.Map            `tfsdk:"pod_identity_associations"`
+	OIDCIssuerURL           types.String         `tfsdk:"oidc_issuer_url"`
+	CreateOIDCProvider      types.Bool           `tfsdk:"create_oidc_provider"`
+	OIDCProviderARN         types.String         `tfsdk:"oidc_provider_arn"`
+	AssumeRolePolicy        jsontypes.Normalized `tfsdk:"assume_role_policy"`
+	AnnotateServiceAccount  types.Bool           `tfsdk:"annotate_service_account"`
+	Preset                  types.String         `tfsdk:"preset"`
+	NodeRoles               types.Set            `tfsdk:"node_roles"`
+	InterruptionQueueARN    types.String         `tfsdk:"interruption_queue_arn"`
+	PresetPolicies          types.Map            `tfsdk:"preset_policies"`
+	Policies                types.Map            `tfsdk:"policies"`
+	PolicyARNs              types.Set            `tfsdk:"policy_arns"`
+	Timeouts                timeouts.Value       `tfsdk:"timeouts"`
 }
 
 // serviceAccountType is the type of an element of service_accounts.
@@ -63,6 +67,10 @@ func (p place) rolePrefix() string {
 	return fmt.Sprintf("arn:%s:iam::%s:role/", p.partition, p.account)
 }
 
+func (p place) clusterARN(name string) string {
+	return policy.ClusterARN(p.partition, p.region, p.account, name)
+}
+
 // roleName is the shortest form in which a role of this account can be given.
 func (p place) roleName(arn string) string {
 	if name, ok := strings.CutPrefix(arn, p.rolePrefix()); ok && !strings.Contains(name, "/") {
@@ -74,12 +82,20 @@ func (p place) roleName(arn string) string {
 // settle fills in the computed attributes that follow from the configuration,
 // the issuer and the place.
 func (m *irsaModel) settle(p place) error {
-	m.OIDCProviderARN = types.StringValue(policy.ProviderARN(p.partition, p.account, m.OIDCIssuerURL.ValueString()))
-	trust, err := policy.Trust{
-		Provider: m.OIDCProviderARN.ValueString(),
-		Issuer:   m.OIDCIssuerURL.ValueString(),
-		Accounts: m.accounts(),
-	}.JSON()
+	trusted := policy.Trust{Accounts: m.accounts()}
+	m.OIDCProviderARN = types.StringNull()
+	if m.usesOIDC() {
+		trusted.Issuer = m.OIDCIssuerURL.ValueString()
+		trusted.Provider = policy.ProviderARN(p.partition, p.account, trusted.Issuer)
+		m.OIDCProviderARN = types.StringValue(trusted.Provider)
+	}
+	if m.usesPodIdentity() {
+		if m.ClusterName.ValueString() == "" {
+			return errNoPodCluster
+		}
+		trusted.Cluster = p.clusterARN(m.ClusterName.ValueString())
+	}
+	trust, err := trusted.JSON()
 	if err != nil {
 		return err
 	}

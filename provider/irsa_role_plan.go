@@ -28,7 +28,11 @@ func (r *irsaRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if config.ClusterName.IsNull() {
 		m.ClusterName = types.StringPointerValue(optional(r.session.Config.ClusterName))
 	}
-	if config.OIDCIssuerURL.IsNull() && m.ClusterName.IsNull() {
+	if m.usesPodIdentity() && m.ClusterName.IsNull() {
+		resp.Diagnostics.AddAttributeError(path.Root("identity"), errNoPodCluster.Error(), "Pod identity is kept by EKS, cluster by cluster.")
+		return
+	}
+	if !m.Identity.IsUnknown() && m.usesOIDC() && config.OIDCIssuerURL.IsNull() && m.ClusterName.IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("oidc_issuer_url"), "oidc_issuer_url: "+errNoIssuer.Error(), "")
 		return
 	}
@@ -48,7 +52,12 @@ func (r *irsaRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 // predict settles the computed attributes of a role that exists, and keeps the
 // state's spelling of those that have not changed.
 func (r *irsaRole) predict(ctx context.Context, config, state irsaModel, m *irsaModel, diags *diag.Diagnostics) {
-	if config.OIDCIssuerURL.IsNull() && state.ClusterName.Equal(m.ClusterName) {
+	switch {
+	case m.Identity.IsUnknown():
+		return
+	case !m.usesOIDC():
+		m.OIDCIssuerURL = types.StringNull()
+	case config.OIDCIssuerURL.IsNull() && !state.OIDCIssuerURL.IsNull() && state.ClusterName.Equal(m.ClusterName):
 		m.OIDCIssuerURL = state.OIDCIssuerURL
 	}
 	inputs := []bool{
@@ -69,6 +78,7 @@ func (r *irsaRole) predict(ctx context.Context, config, state irsaModel, m *irsa
 	if sameJSON(m.AssumeRolePolicy.ValueString(), state.AssumeRolePolicy.ValueString()) {
 		m.AssumeRolePolicy = state.AssumeRolePolicy
 	}
+	m.predictAssociations(&state)
 	if sameDocuments(m.PresetPolicies, state.PresetPolicies) {
 		m.PresetPolicies = state.PresetPolicies
 	}

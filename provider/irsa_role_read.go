@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -49,6 +50,9 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	r.refreshIssuer(ctx, account.Issuers, record, &m)
 	m.ARN = types.StringValue(arn)
 	resp.Diagnostics.Append(m.refresh(ctx, live)...)
+	if err := m.refreshAssociations(ctx, account.Associations); err != nil {
+		resp.Diagnostics.Append(irsaError(name, err))
+	}
 	if err := r.refreshAnnotation(ctx, &m); err != nil {
 		resp.Diagnostics.Append(irsaError(name, err))
 	}
@@ -66,6 +70,7 @@ func (m *irsaModel) adopt(ctx context.Context, live session.Role, where place, d
 			own[name] = document
 		}
 	}
+	m.Identity = types.StringValue(throughOIDC)
 	m.PresetPolicies = documents(preset, true)
 	m.Policies = documents(own, false)
 	m.adoptPreset(ctx, preset, where, &diags)
@@ -79,8 +84,11 @@ func (m *irsaModel) adopt(ctx context.Context, live session.Role, where place, d
 			fmt.Sprintf("The next apply replaces its trust policy: %s.", err))
 		return diags
 	}
-	m.OIDCIssuerURL = types.StringValue(trust.Issuer)
-	m.OIDCProviderARN = types.StringValue(trust.Provider)
+	m.OIDCIssuerURL = types.StringPointerValue(optional(trust.Issuer))
+	m.OIDCProviderARN = types.StringPointerValue(optional(trust.Provider))
+	if _, cluster, ok := strings.Cut(trust.Cluster, ":cluster/"); ok {
+		m.ClusterName = types.StringValue(cluster)
+	}
 	return diags
 }
 
@@ -124,6 +132,7 @@ func (m *irsaModel) refresh(ctx context.Context, live session.Role) diag.Diagnos
 	m.AssumeRolePolicy = jsontypes.NewNormalizedValue(live.Trust)
 	if trust, err := policy.ParseTrust(live.Trust); err == nil {
 		m.ServiceAccounts = collect(accountSet(trust.Accounts))(&diags)
+		m.Identity = identityOf(trust)
 	}
 	if !m.Policies.IsNull() {
 		m.Policies = documents(common(mapStrings(m.Policies), live.Inline), true)

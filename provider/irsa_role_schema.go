@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"context"
 	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
@@ -10,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -26,11 +28,12 @@ const (
 	defaultSession = 3600
 )
 
-const irsaRoleDescription = "An IAM role that Kubernetes ServiceAccounts of one cluster can assume.\n\n" +
-	"The trust policy follows from the cluster's OIDC issuer and names exactly the given ServiceAccounts. Policies and tags that " +
+const irsaRoleDescription = "An IAM role that Kubernetes ServiceAccounts of one cluster can assume, through the cluster's OIDC issuer, by EKS pod " +
+	"identity, or both.\n\n" +
+	"The trust policy follows from that and names exactly the given ServiceAccounts. Policies and tags that " +
 	"others have given to the role are left alone, and a role that still has such policies is not deleted."
 
-func irsaRoleSchema() schema.Schema {
+func irsaRoleSchema(ctx context.Context) schema.Schema {
 	level := attributes{
 		"name":                 nameAttribute("Name of the role."),
 		"path":                 pathAttribute("role"),
@@ -43,10 +46,10 @@ func irsaRoleSchema() schema.Schema {
 		},
 		"arn": computedARN("ARN of the role."),
 	}
-	for _, part := range []attributes{tagAttributes("the role"), irsaTrustAttributes(), irsaPolicyAttributes()} {
+	for _, part := range []attributes{tagAttributes("the role and its pod identity associations"), irsaTrustAttributes(), irsaPolicyAttributes()} {
 		maps.Copy(level, part)
 	}
-	return schema.Schema{Version: schemaVersion, MarkdownDescription: irsaRoleDescription, Attributes: level}
+	return schema.Schema{Version: schemaVersion, MarkdownDescription: irsaRoleDescription, Attributes: level, Blocks: awsTimeouts(ctx)}
 }
 
 // irsaTrustAttributes say who may assume the role.
@@ -68,6 +71,16 @@ func irsaTrustAttributes() attributes {
 		"cluster_name": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "Name of the EKS cluster. That of the provider block by default.",
+		},
+		"identity": schema.StringAttribute{
+			Optional: true, Computed: true, Default: stringdefault.StaticString(throughOIDC),
+			MarkdownDescription: "How pods get the role: `oidc`, the default, by their projected tokens; `pod-identity` by EKS pod identity, whose add-on has to " +
+				"run in the cluster; `both` while moving from one to the other.",
+			Validators: []validator.String{stringvalidator.OneOf(throughOIDC, byPodIdentity, inBothWays)},
+		},
+		"pod_identity_associations": schema.MapAttribute{
+			Computed: true, ElementType: types.StringType,
+			MarkdownDescription: "Ids of the EKS pod identity associations, by `NAMESPACE/NAME` of the ServiceAccount.",
 		},
 		"oidc_issuer_url": schema.StringAttribute{
 			Optional: true, Computed: true,

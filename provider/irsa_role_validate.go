@@ -35,6 +35,7 @@ func (r *irsaRole) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	if !m.Preset.IsUnknown() {
 		m.validatePreset(resp)
 	}
+	m.validateIdentity(resp)
 	for name := range m.Policies.Elements() {
 		if slices.Contains(policy.Names, name) {
 			resp.Diagnostics.AddAttributeError(path.Root("policies"), `policies: the name "`+name+`" is taken by the preset`, "Give the policy another name.")
@@ -62,5 +63,25 @@ func (m irsaModel) validatePreset(resp *resource.ValidateConfigResponse) {
 	if len(without) > 0 {
 		resp.Diagnostics.AddAttributeError(path.Root(without[0]), strings.Join(without, " and ")+`: has no effect without preset = "agent"`,
 			"Remove it, or set the preset.")
+	}
+}
+
+// validateIdentity refuses what only tokens of the OIDC issuer need.
+func (m irsaModel) validateIdentity(resp *resource.ValidateConfigResponse) {
+	if m.Identity.ValueString() != byPodIdentity {
+		return
+	}
+	for _, without := range []struct {
+		name string
+		set  bool
+	}{
+		{"oidc_issuer_url", !m.OIDCIssuerURL.IsNull()},
+		{"create_oidc_provider", m.CreateOIDCProvider.ValueBool()},
+		{"annotate_service_account", m.AnnotateServiceAccount.ValueBool()},
+	} {
+		if without.set {
+			resp.Diagnostics.AddAttributeError(path.Root(without.name), without.name+`: has no effect with identity = "pod-identity"`,
+				`Remove it, or set identity = "both".`)
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
@@ -76,11 +75,10 @@ func (l *irsaList) trusting(ctx context.Context, account *session.Account) ([]st
 		return nil, err
 	}
 	var out []string
+	issuer, arn := policy.IssuerPath(url), placeIn(account).clusterARN(l.of.session.Config.ClusterName)
 	for _, role := range all {
-		if !strings.Contains(role.Trust, policy.IssuerPath(url)) {
-			continue
-		}
-		if trust, err := policy.ParseTrust(role.Trust); err == nil && policy.IssuerPath(trust.Issuer) == policy.IssuerPath(url) {
+		trust, err := policy.ParseTrust(role.Trust)
+		if err == nil && (policy.IssuerPath(trust.Issuer) == issuer || trust.Cluster == arn) {
 			out = append(out, role.Name)
 		}
 	}
@@ -111,6 +109,9 @@ func (l *irsaList) result(ctx context.Context, req list.ListRequest, account *se
 	out.Diagnostics.Append(m.adopt(ctx, live, placeIn(account), l.of.session.Config.DefaultTags)...)
 	l.of.adoptCluster(ctx, account.Issuers, &m)
 	out.Diagnostics.Append(m.refresh(ctx, live)...)
+	if err := m.refreshAssociations(ctx, account.Associations); err != nil {
+		out.Diagnostics.Append(irsaError(name, err))
+	}
 	out.Diagnostics.Append(out.Resource.Set(ctx, &m)...)
 	return out
 }

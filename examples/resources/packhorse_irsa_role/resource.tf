@@ -25,3 +25,11 @@ resource "packhorse_irsa_role" "reports" {
 
   annotate_service_account = true
 }
+
+# A role that pods get by EKS pod identity.
+resource "packhorse_irsa_role" "exports" {
+  name             = "prod-exports"
+  identity         = "pod-identity"
+  service_accounts = [{ namespace = "reports", name = "exporter" }]
+  policy_arns      = ["arn:aws:iam::aws:policy/AmazonS3ReadOnlyAccess"]
+}

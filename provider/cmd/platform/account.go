@@ -23,14 +23,15 @@ func (p *platform) newAccount(cfg aws.Config, partition, id string) *session.Acc
 	events := eventbridge.NewFromConfig(cfg, func(o *eventbridge.Options) { o.BaseEndpoint = p.endpoint("events", o.BaseEndpoint) })
 	roles := irsa.NewRoles(identities)
 	return &session.Account{
-		Partition: partition,
-		ID:        id,
-		Region:    cfg.Region,
-		Roles:     accountRoles{roles},
-		Issuers:   issuers{roles, func(ctx context.Context, name string) (*eksauth.Cluster, error) { return p.find(ctx, cfg, name) }},
-		Profiles:  profiles{noderole.NewProfiles(identities)},
-		Entries:   entries{noderole.NewEntries(p.eks(cfg))},
-		Queues:    eventQueues{eventqueue.NewQueues(queues, events)},
+		Partition:    partition,
+		ID:           id,
+		Region:       cfg.Region,
+		Roles:        accountRoles{roles},
+		Issuers:      issuers{roles, func(ctx context.Context, name string) (*eksauth.Cluster, error) { return p.find(ctx, cfg, name) }},
+		Profiles:     profiles{noderole.NewProfiles(identities)},
+		Entries:      entries{noderole.NewEntries(p.eks(cfg))},
+		Associations: associations{irsa.NewAssociations(p.eks(cfg))},
+		Queues:       eventQueues{eventqueue.NewQueues(queues, events)},
 	}
 }
 
@@ -114,6 +115,21 @@ func (e entries) Read(ctx context.Context, cluster, principal string) (session.E
 
 func (e entries) Update(ctx context.Context, before, now session.Entry) error {
 	return e.Entries.Update(ctx, noderole.Entry(before), noderole.Entry(now))
+}
+
+// associations are the pod identity associations of the account's clusters.
+type associations struct{ *irsa.Associations }
+
+func (a associations) Find(ctx context.Context, association session.Association) (id string, err error) {
+	return a.Associations.Find(ctx, irsa.Association(association))
+}
+
+func (a associations) Ensure(ctx context.Context, before map[string]string, wanted session.Association) (id string, err error) {
+	return a.Associations.Ensure(ctx, before, irsa.Association(wanted))
+}
+
+func (a associations) Delete(ctx context.Context, association session.Association) error {
+	return a.Associations.Delete(ctx, irsa.Association(association))
 }
 
 // eventQueues are the queues of the account and the rules that fill them.

@@ -97,11 +97,12 @@ type Annotation interface {
 type Account struct {
 	Partition, ID, Region string
 
-	Roles    Roles
-	Issuers  Issuers
-	Profiles Profiles
-	Entries  Entries
-	Queues   Queues
+	Roles        Roles
+	Issuers      Issuers
+	Profiles     Profiles
+	Entries      Entries
+	Associations Associations
+	Queues       Queues
 }
 
 // Role is the declared state of an IAM role.
