@@ -31,8 +31,9 @@ func (t *turn) reprieve(nodes []*retire.Node, now attempt) attempt {
 		return now
 	}
 	plan := t.render(now.problem, now.layout)
+	to := t.destinations(&plan)
 	for _, n := range marked {
-		if why := t.stays(n, &plan); why != "" {
+		if why := t.stays(n, to[n.Name]); why != "" {
 			t.reprieved[n.Name] = why
 		}
 	}
@@ -48,13 +49,13 @@ func (t *turn) reprieve(nodes []*retire.Node, now attempt) attempt {
 // chosen judges again the marked nodes: whether their reason still holds, nothing
 // has come up that protects them, and all of their pods have a place on nodes that
 // are up.
-func (t *turn) chosen(nodes []*retire.Node, p *Plan) []Chosen {
+func (t *turn) chosen(nodes []*retire.Node, to map[string]*destinations) []Chosen {
 	var out []Chosen
 	for _, n := range t.chosenEarlier(nodes) {
 		c := Chosen{Node: n.Name, Verdict: Go}
 		if why := t.reprieved[n.Name]; why != "" {
 			c.Verdict, c.Why = Stay, why
-		} else if why := t.waits(n, p); why != "" {
+		} else if why := t.waits(n, to[n.Name]); why != "" {
 			c.Verdict, c.Why = Wait, why
 		}
 		out = append(out, c)
@@ -63,7 +64,7 @@ func (t *turn) chosen(nodes []*retire.Node, p *Plan) []Chosen {
 }
 
 // stays returns what makes a marked node stay after all.
-func (t *turn) stays(n *retire.Node, p *Plan) string {
+func (t *turn) stays(n *retire.Node, to *destinations) string {
 	reason := n.Annotations[api.AnnotationDisruption]
 	if reason == api.ReasonEmptiness && n.InUse() {
 		return "it has work again"
@@ -79,26 +80,21 @@ func (t *turn) stays(n *retire.Node, p *Plan) string {
 			return fmt.Sprintf("its replacement %s is gone", name)
 		}
 	}
-	for i := range p.Unplaced {
-		if u := &p.Unplaced[i]; u.From == n.Name {
-			return fmt.Sprintf("pod %s would have no other place: %s", u.Pod, u.Reason)
-		}
-	}
-	return ""
+	return to.nowhere
 }
 
 // waits returns what a marked node waits for.
-func (t *turn) waits(n *retire.Node, p *Plan) string {
+func (t *turn) waits(n *retire.Node, to *destinations) string {
 	for _, name := range awaited(n.Node) {
 		if r := t.node(name); !r.Initialized {
 			return fmt.Sprintf("its replacement %s is not up yet", name)
 		}
 	}
-	if machines := replacements(p, n.Name); len(machines) > 0 {
+	if len(to.machines) > 0 {
 		return "more machines are needed for its pods"
 	}
-	if starting := t.starting(p, n.Name); len(starting) > 0 {
-		return fmt.Sprintf("node %s, where pods of it will go, is not up yet", starting[0])
+	if len(to.starting) > 0 {
+		return fmt.Sprintf("node %s, where pods of it will go, is not up yet", to.starting[0])
 	}
 	return t.caseOf(retire.Finding{Node: n}).Delayed()
 }

@@ -54,40 +54,15 @@ func (t *turn) plan() Plan {
 	plan := t.render(final.problem, final.layout)
 	plan.Marks = t.marks(nodes)
 	plan.Kept = kept
-	plan.Chosen = t.chosen(nodes, &plan)
+	to := t.destinations(&plan)
+	plan.Chosen = t.chosen(nodes, to)
 	plan.Removals = slices.Concat(forced, removals)
 	for i := range plan.Removals {
-		plan.Removals[i].Replacements = replacements(&plan, plan.Removals[i].Node)
-		plan.Removals[i].Starting = t.starting(&plan, plan.Removals[i].Node)
+		r := &plan.Removals[i]
+		r.Replacements, r.Starting = to[r.Node].machines, to[r.Node].starting
 	}
 	slices.SortStableFunc(plan.Removals, func(a, b Removal) int { return strings.Compare(a.Node, b.Node) })
 	return plan
-}
-
-// replacements names the machines of the plan that get pods of a node.
-func replacements(p *Plan, node string) []string {
-	var out []string
-	for i := range p.Machines {
-		if slices.ContainsFunc(p.Machines[i].Moving, func(m Move) bool { return m.From == node }) {
-			out = append(out, p.Machines[i].Name)
-		}
-	}
-	return out
-}
-
-// starting names the nodes that get pods of a node and are not up yet.
-func (t *turn) starting(p *Plan, node string) []string {
-	var out []string
-	for _, b := range p.Bindings {
-		if b.From != node || slices.Contains(out, b.Node) {
-			continue
-		}
-		if n := t.node(b.Node); n != nil && n.Provisioner != "" && !n.Initialized {
-			out = append(out, b.Node)
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 // node returns a node of the snapshot, or nil.

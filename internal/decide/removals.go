@@ -9,10 +9,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
-// maxTrials bounds how many nodes in use are tried for removal in one turn: each
-// means to pack once more.
-const maxTrials = 16
-
 // owned lists the nodes of ours that are not leaving and whose Provisioner is known.
 func (t *turn) owned() []*retire.Node {
 	pods := map[string][]*cluster.Pod{}
@@ -79,65 +75,8 @@ func (t *turn) nominate(nodes []*retire.Node, a attempt) {
 	}
 }
 
-// retire lets nodes go voluntarily, as far as budgets and protections allow and
-// all their pods have another place.
-func (t *turn) retire(nodes []*retire.Node, now attempt) ([]Removal, []Kept, attempt) {
-	t.nominate(nodes, now)
-	budgets := retire.NewBudgets(nodes, t.in.Now, func(n *retire.Node) bool { return t.leaving[n.Name] })
-	var removals []Removal
-	var kept []Kept
-	trials := 0
-	for _, f := range retire.Voluntary(t.staying(nodes), t.in.Now) {
-		keep := func(why string) {
-			kept = append(kept, Kept{Node: f.Node.Name, Reason: RemovalReason(f.Reason), Why: why})
-		}
-		if why := t.caseOf(f).Protected(); why != "" {
-			keep(why)
-			continue
-		}
-		next := now
-		if f.Node.InUse() {
-			if trials++; trials > maxTrials {
-				keep("other nodes go first")
-				continue
-			}
-			var why string
-			if next, why = t.without(f.Node.Name, now); why != "" {
-				keep(why)
-				continue
-			}
-		}
-		if !budgets.Take(f) {
-			keep("a disruption budget of provisioner " + f.Node.Provisioner.Name + " allows no more now")
-			continue
-		}
-		now = next
-		t.leaving[f.Node.Name] = true
-		t.nominate(nodes, now)
-		removals = append(removals, Removal{Node: f.Node.Name, Reason: RemovalReason(f.Reason), Message: f.Message, Voluntary: true})
-	}
-	return removals, kept, now
-}
-
 func (t *turn) caseOf(f retire.Finding) *retire.Case {
 	return &retire.Case{Finding: f, Now: t.in.Now, Budgets: t.in.Snapshot.DisruptionBudgets, Policy: t.in.Settings.policy()}
-}
-
-// without packs as if the node were leaving too. It says why the node cannot be
-// spared where one of its pods has no other place or another pod would lose its own.
-func (t *turn) without(name string, now attempt) (attempt, string) {
-	t.leaving[name] = true
-	next := t.pack()
-	delete(t.leaving, name)
-	for i, place := range next.layout.Places {
-		if d := &next.problem.Pods[i]; d.From == name && !place.Placed() {
-			return attempt{}, "pod " + d.Pod.String() + " would have no other place: " + place.Reason
-		}
-	}
-	if unplaced(next) > unplaced(now) {
-		return attempt{}, "pods that wait for a place need it"
-	}
-	return next, ""
 }
 
 func unplaced(a attempt) int {

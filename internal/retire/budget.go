@@ -35,21 +35,35 @@ func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets
 // nothing.
 func (b *Budgets) Take(f Finding) bool {
 	name := f.Node.Provisioner.Name
-	counts := false
-	for _, budget := range budgetsOf(f.Node.Provisioner) {
-		concerned := len(budget.Reasons) == 0 || slices.Contains(budget.Reasons, f.Reason.Name())
-		if !concerned || !budget.Active(b.now) || isDefault(budget) && !f.Node.InUse() {
-			continue
-		}
+	concerned := b.concerned(f)
+	for _, budget := range concerned {
 		if b.going[name] >= allowed(budget.Nodes, b.total[name]) {
 			return false
 		}
-		counts = true
 	}
-	if counts {
+	if len(concerned) > 0 {
 		b.going[name]++
 	}
 	return true
+}
+
+// Return undoes Take: the node stays after all.
+func (b *Budgets) Return(f Finding) {
+	if len(b.concerned(f)) > 0 {
+		b.going[f.Node.Provisioner.Name]--
+	}
+}
+
+// concerned lists the budgets that count the node.
+func (b *Budgets) concerned(f Finding) []api.Budget {
+	var out []api.Budget
+	for _, budget := range budgetsOf(f.Node.Provisioner) {
+		applies := len(budget.Reasons) == 0 || slices.Contains(budget.Reasons, f.Reason.Name())
+		if applies && budget.Active(b.now) && (!isDefault(budget) || f.Node.InUse()) {
+			out = append(out, budget)
+		}
+	}
+	return out
 }
 
 func budgetsOf(p *api.Provisioner) []api.Budget {

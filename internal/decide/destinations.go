@@ -1,0 +1,44 @@
+package decide
+
+import "slices"
+
+// destinations are where the pods of a leaving node will go that cannot go yet.
+type destinations struct {
+	machines []string // of the plan
+	starting []string // nodes that are not up yet, sorted
+	// nowhere is why a pod of the node has no place; empty where all have one.
+	nowhere string
+}
+
+// destinations returns them by leaving node.
+func (t *turn) destinations(p *Plan) map[string]*destinations {
+	out := map[string]*destinations{}
+	for name := range t.leaving {
+		out[name] = &destinations{}
+	}
+	for i := range p.Machines {
+		for _, m := range p.Machines[i].Moving {
+			to := out[m.From]
+			if !slices.Contains(to.machines, p.Machines[i].Name) {
+				to.machines = append(to.machines, p.Machines[i].Name)
+			}
+		}
+	}
+	for _, b := range p.Bindings {
+		if b.From == "" || slices.Contains(out[b.From].starting, b.Node) {
+			continue
+		}
+		if n := t.node(b.Node); n != nil && n.Provisioner != "" && !n.Initialized {
+			out[b.From].starting = append(out[b.From].starting, b.Node)
+		}
+	}
+	for i := range p.Unplaced {
+		if u := &p.Unplaced[i]; u.From != "" && out[u.From].nowhere == "" {
+			out[u.From].nowhere = "pod " + u.Pod.String() + " would have no other place: " + u.Reason
+		}
+	}
+	for _, to := range out {
+		slices.Sort(to.starting)
+	}
+	return out
+}

@@ -1,0 +1,185 @@
+package decide
+
+import (
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
+)
+
+// maxTrials bounds how often it is tried in one turn to do without nodes in use:
+// each trial means to pack once more.
+const maxTrials = 16
+
+// farewell finds the nodes that go voluntarily.
+type farewell struct {
+	*turn
+	nodes   []*retire.Node
+	budgets *retire.Budgets
+	now     attempt // the packing without those that go
+	trials  int
+	going   []retire.Finding
+	kept    map[string]string // by node: why it stays
+}
+
+// retire lets nodes go voluntarily, as far as budgets and protections allow and
+// all their pods have another place.
+func (t *turn) retire(nodes []*retire.Node, now attempt) ([]Removal, []Kept, attempt) {
+	t.nominate(nodes, now)
+	f := &farewell{turn: t, nodes: nodes, now: now, kept: map[string]string{}}
+	f.budgets = retire.NewBudgets(nodes, t.in.Now, func(n *retire.Node) bool { return t.leaving[n.Name] })
+	found := retire.Voluntary(t.staying(nodes), t.in.Now)
+	f.retireUsed(f.retireUnused(found))
+	var removals []Removal
+	for _, one := range f.going {
+		removals = append(removals, Removal{Node: one.Node.Name, Reason: RemovalReason(one.Reason), Message: one.Message, Voluntary: true})
+	}
+	var kept []Kept
+	for _, one := range found {
+		if why := f.kept[one.Node.Name]; why != "" {
+			kept = append(kept, Kept{Node: one.Node.Name, Reason: RemovalReason(one.Reason), Why: why})
+		}
+	}
+	return removals, kept, f.now
+}
+
+// retireUnused lets the nodes go that nobody uses, and returns the others.
+func (f *farewell) retireUnused(found []retire.Finding) (used []retire.Finding) {
+	free, _ := f.unprotected(found)
+	for _, one := range free {
+		switch {
+		case one.Node.InUse():
+			used = append(used, one)
+		case f.budgets.Take(one):
+			f.goes(one)
+		default:
+			f.keepForBudget(one)
+		}
+	}
+	return used
+}
+
+// retireUsed tries as many nodes at once as the budgets allow. What those of them
+// that cannot be spared leave of the budgets is for the next ones.
+func (f *farewell) retireUsed(waiting []retire.Finding) {
+	for len(waiting) > 0 {
+		var batch, rest []retire.Finding
+		free, _ := f.unprotected(waiting)
+		for _, one := range free {
+			if f.budgets.Take(one) {
+				batch = append(batch, one)
+			} else {
+				f.keepForBudget(one)
+				rest = append(rest, one)
+			}
+		}
+		if len(batch) == 0 {
+			return
+		}
+		f.spare(batch)
+		waiting = rest
+	}
+}
+
+// spare lets all of the nodes go if their pods have other places. If not, it tries
+// in two parts: those whose pods had places and the others, or else the halves.
+func (f *farewell) spare(batch []retire.Finding) {
+	batch, held := f.unprotected(batch) // by now, pods of others may be on their way to them
+	f.giveBack(held)
+	if len(batch) == 0 {
+		return
+	}
+	if f.trials++; f.trials > maxTrials {
+		f.giveBack(batch)
+		return
+	}
+	next, needed := f.without(batch)
+	for _, one := range batch {
+		f.kept[one.Node.Name] = needed[one.Node.Name]
+	}
+	switch {
+	case len(needed) == 0:
+		f.now = next
+		f.goes(batch...)
+		f.nominate(f.nodes, f.now)
+	case len(batch) == 1:
+		f.giveBack(batch)
+	default:
+		first, second := parts(batch, needed)
+		f.spare(first)
+		f.spare(second)
+	}
+}
+
+// goes notes nodes that go.
+func (f *farewell) goes(these ...retire.Finding) {
+	f.going = append(f.going, these...)
+	for _, one := range these {
+		f.leaving[one.Node.Name] = true
+		delete(f.kept, one.Node.Name)
+	}
+}
+
+func (f *farewell) keepForBudget(one retire.Finding) {
+	f.kept[one.Node.Name] = "a disruption budget of provisioner " + one.Node.Provisioner.Name + " allows no more now"
+}
+
+// giveBack returns to the budgets what nodes had taken that stay.
+func (f *farewell) giveBack(these []retire.Finding) {
+	for _, one := range these {
+		f.budgets.Return(one)
+		if f.kept[one.Node.Name] == "" {
+			f.kept[one.Node.Name] = "other nodes go first"
+		}
+	}
+}
+
+// unprotected parts the nodes that nothing holds from those that something does.
+func (f *farewell) unprotected(found []retire.Finding) (free, held []retire.Finding) {
+	for _, one := range found {
+		if why := f.caseOf(one).Protected(); why != "" {
+			f.kept[one.Node.Name] = why
+			held = append(held, one)
+		} else {
+			free = append(free, one)
+		}
+	}
+	return free, held
+}
+
+// without packs as if the nodes were leaving too. It says, by node, why one cannot
+// be spared: a pod of it has no other place, or another pod would lose its own.
+func (f *farewell) without(batch []retire.Finding) (next attempt, needed map[string]string) {
+	needed = map[string]string{}
+	for _, one := range batch {
+		f.leaving[one.Node.Name] = true
+	}
+	next = f.pack()
+	for _, one := range batch {
+		delete(f.leaving, one.Node.Name)
+	}
+	for i, place := range next.layout.Places {
+		d := &next.problem.Pods[i]
+		if d.From != "" && !f.leaving[d.From] && !place.Placed() && needed[d.From] == "" {
+			needed[d.From] = "pod " + d.Pod.String() + " would have no other place: " + place.Reason
+		}
+	}
+	if len(needed) == 0 && unplaced(next) > unplaced(f.now) {
+		for _, one := range batch {
+			needed[one.Node.Name] = "pods that wait for a place need it"
+		}
+	}
+	return next, needed
+}
+
+// parts divides a batch that cannot go together, so that both parts are smaller.
+func parts(batch []retire.Finding, needed map[string]string) (first, second []retire.Finding) {
+	for _, one := range batch {
+		if needed[one.Node.Name] == "" {
+			first = append(first, one)
+		} else {
+			second = append(second, one)
+		}
+	}
+	if len(first) == 0 || len(second) == 0 {
+		return batch[:len(batch)/2], batch[len(batch)/2:]
+	}
+	return first, second
+}
