@@ -175,3 +175,11 @@ func (s signal) set() {
 	default:
 	}
 }
+
+// clear takes the bit back: what it told of is about to be looked at.
+func (s signal) clear() {
+	select {
+	case <-s:
+	default:
+	}
+}

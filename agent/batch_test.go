@@ -12,10 +12,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
-// The window closes when no pod has come for the idle time.
+// nobodyKnows lets no owner tell how many pods it wants.
+func nobodyKnows(call string, _ sim.When) error {
+	if call == "Wanted" {
+		return errors.New("forbidden")
+	}
+	return nil
+}
+
+// The window closes when no pod has come for the idle time, where the owners
+// cannot tell how many are to come.
 func TestBatchWindow(t *testing.T) { // ELIG-014, ELIG-016
 	cases := map[string]struct {
 		pods     int
@@ -31,7 +41,7 @@ func TestBatchWindow(t *testing.T) { // ELIG-014, ELIG-016
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, sim.Options{LaunchTime: time.Millisecond}, func(r *rig) {
 				r.Apply(testProvisioner("default"))
-				r.start(Options{BatchIdle: time.Second, BatchMax: 10 * time.Second}, nil)
+				r.start(Options{BatchIdle: time.Second, BatchMax: 10 * time.Second}, nobodyKnows)
 				time.Sleep(5 * time.Second) // let the status settle
 				began := time.Now()
 				go func() {
@@ -50,6 +60,56 @@ func TestBatchWindow(t *testing.T) { // ELIG-014, ELIG-016
 				}
 			})
 		})
+	}
+}
+
+// Once the owners have all the pods that they want, nothing more is waited for:
+// neither the idle time nor the longest.
+func TestBatchClosesWithItsOwners(t *testing.T) {
+	inBubble(t, sim.Options{ReactionTime: 300 * time.Millisecond, SchedulerPods: 10, LaunchTime: time.Millisecond}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		r.start(Options{BatchIdle: 5 * time.Second, BatchMax: time.Minute}, nil)
+		time.Sleep(30 * time.Second) // let the status settle
+		for _, replicas := range []int{1, 60, 80} {
+			before := len(r.Launches())
+			r.Deploy(sim.Workload{Name: "web", Replicas: replicas, Spec: sim.Requests("900m", "900Mi")})
+			took := r.until("all pods are bound", func() bool { return r.count("web", bound) == replicas })
+			if took > 5*time.Second {
+				t.Errorf("%d pods: took %s, which is longer than the owner asks for", replicas, took)
+			}
+			if got := len(r.Launches()) - before; replicas > 1 && got > 2 {
+				t.Errorf("%d pods: %d orders, want one purchase", replicas, got)
+			}
+			time.Sleep(2 * time.Minute)
+		}
+	})
+}
+
+// A pod without an owner may be the first of many: the idle time is waited for.
+func TestBatchOfOwnedAndOwnerless(t *testing.T) {
+	a := arrivals{wanted: map[string]int{}}
+	pod := func(name, owner string) *cluster.Pod {
+		return &cluster.Pod{PodKey: cluster.PodKey{Name: name, UID: name}, Owner: cluster.Owner{UID: owner}, State: cluster.PodPending}
+	}
+	web := pod("web", "set")
+	a.add([]*cluster.Pod{web})
+	s := &cluster.Snapshot{Pods: []cluster.Pod{*web}}
+	a.wanted["set"] = 2
+	if a.complete(s) {
+		t.Error("complete with one pod of two")
+	}
+	s.Pods = append(s.Pods, *pod("other", "set"))
+	if !a.complete(s) {
+		t.Error("not complete with two pods of two")
+	}
+	s.Pods[1].State = cluster.PodTerminating
+	if a.complete(s) {
+		t.Error("complete with a pod that is going")
+	}
+	s.Pods[1].State = cluster.PodBound
+	a.add([]*cluster.Pod{pod("bare", "")})
+	if a.complete(s) {
+		t.Error("complete with a pod that has no owner")
 	}
 }
 

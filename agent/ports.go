@@ -26,6 +26,15 @@ type Observer interface {
 	Rejected() []cluster.Rejection
 }
 
+// Owners are the controllers of pods.
+type Owners interface {
+	// Wanted returns how many pods an owner makes without waiting for any of them to
+	// run: as many as it has, or fewer, means that no more will come. It asks the API
+	// server, so that the answer is not older than the pods that the caches show. An
+	// owner of a kind that it does not know is an error.
+	Wanted(ctx context.Context, namespace string, owner cluster.Owner) (int, error)
+}
+
 // Signals tells when to look.
 type Signals interface {
 	// Changed has a token when something changed since it was last drained.
@@ -114,6 +123,7 @@ type Notices interface {
 // Cluster is everything that the agent asks of a cluster.
 type Cluster interface {
 	Observer
+	Owners
 	Signals
 	Nodes
 	Pods

@@ -20,6 +20,9 @@ func clusterRules() []rbacv1.PolicyRule {
 		// What decisions look at.
 		{APIGroups: core, Resources: []string{"pods", "nodes", "namespaces", "persistentvolumes", "persistentvolumeclaims"}, Verbs: watch},
 		{APIGroups: []string{"apps"}, Resources: []string{"daemonsets"}, Verbs: watch},
+		// How many pods are still to come of a scale-up.
+		{APIGroups: []string{"apps"}, Resources: []string{"replicasets", "statefulsets"}, Verbs: []string{"get"}},
+		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get"}},
 		{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: watch},
 		{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses", "csinodes"}, Verbs: watch},
 		// Configuration: the finalizer is part of the object, the status is not.

@@ -23,7 +23,7 @@ func newAudit() audit { return audit{peak: map[string]amount.List{}} }
 
 // acted notes a change by a process whose lease another one may have taken.
 func (a *audit) acted(c *client, call string) {
-	reads := []string{"Market", "Instances", "Receive"}
+	reads := []string{"Market", "Instances", "Receive", "Wanted"}
 	if c.lease != nil && c.world.leader != c.lease && !slices.Contains(reads, call) {
 		a.usurped = append(a.usurped, call)
 	}

@@ -46,6 +46,20 @@ func (c *Cluster) Rejected() []cluster.Rejection {
 	return c.world.published.rejected
 }
 
+// Wanted returns how many pods a workload should have.
+func (c *Cluster) Wanted(ctx context.Context, _ string, owner cluster.Owner) (int, error) {
+	var wanted int
+	err := c.do(ctx, "Wanted", func(w *World) error {
+		load := w.workloads[owner.Name]
+		if owner.Kind != "ReplicaSet" || load == nil {
+			return fmt.Errorf("%s %s is not known", owner.Kind, owner.Name)
+		}
+		wanted = load.Replicas
+		return nil
+	})
+	return wanted, err
+}
+
 // Changed has a token when something changed since it was last drained.
 func (c *Cluster) Changed() <-chan struct{} { return c.changes }
 

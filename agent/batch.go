@@ -1,0 +1,133 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// looksPerIdle is a compromise: each look copies the caches.
+const looksPerIdle = 4
+
+// batch waits until all pods have come up that are to be decided on together. That
+// is so when the owners of those that came have as many as they want, or else when
+// none has come for BatchIdle; and when the scheduler has looked at all. It takes
+// BatchMax at most. It looks several times within BatchIdle so that it notices when
+// pods came.
+func (a *Agent) batch(ctx context.Context) error {
+	opened := time.Now()
+	last := opened
+	look := max(a.options.BatchIdle/looksPerIdle, time.Millisecond)
+	arrived := arrivals{wanted: map[string]int{}}
+	for {
+		a.replan.clear()
+		s, now := a.cluster.Snapshot(), time.Now()
+		if fresh := a.history.arrivals(s, now); len(fresh) > 0 {
+			last = now
+			arrived.add(fresh)
+			a.askOwners(ctx, &arrived)
+		}
+		quiet := now.Sub(last) >= a.options.BatchIdle
+		switch {
+		case now.Sub(opened) >= a.options.BatchMax:
+			return nil
+		case !quiet && !arrived.complete(s):
+		case !moreToCome(s, now.Add(-a.options.BatchMax)):
+			return nil
+		case quiet:
+			last = now
+		}
+		wait := min(last.Add(a.options.BatchIdle).Sub(now), opened.Add(a.options.BatchMax).Sub(now))
+		if err := sleep(ctx, min(wait, look)); err != nil {
+			return err
+		}
+	}
+}
+
+// moreToCome reports whether there are pods that the scheduler has not looked at
+// yet. It takes a while to look at those of a large scale-up, and buying for the
+// first of them apart from the rest would be dear. Pods that have waited for the
+// scheduler since before the given time are not waited for.
+func moreToCome(s *cluster.Snapshot, since time.Time) bool {
+	return slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.State == cluster.PodNew && p.Created.After(since) })
+}
+
+// arrivals notes when pods were first seen waiting for a node, and returns those
+// that are new.
+func (h *history) arrivals(s *cluster.Snapshot, now time.Time) (fresh []*cluster.Pod) {
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.State == cluster.PodPending {
+			if _, known := h.firstSeen[p.UID]; !known {
+				h.firstSeen[p.UID] = now
+				fresh = append(fresh, p)
+			}
+		}
+	}
+	return fresh
+}
+
+// arrivals are the owners of the pods of a batch.
+type arrivals struct {
+	unasked []*cluster.Pod // one pod of each owner that has not been asked yet
+	wanted  map[string]int // by an owner's UID: how many pods it wants to have
+	loose   bool           // pods came of which nobody can say how many there will be
+}
+
+func (b *arrivals) add(fresh []*cluster.Pod) {
+	for _, p := range fresh {
+		if _, known := b.wanted[p.Owner.UID]; known || b.loose {
+			continue
+		}
+		b.wanted[p.Owner.UID] = 0
+		b.unasked = append(b.unasked, p)
+		b.loose = p.Owner.UID == "" || len(b.wanted) > ownersAtOnce
+	}
+}
+
+// complete reports whether each owner has as many pods as it wants.
+func (b *arrivals) complete(s *cluster.Snapshot) bool {
+	if b.loose || len(b.wanted) == 0 {
+		return false
+	}
+	have := make(map[string]int, len(b.wanted))
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.State != cluster.PodTerminating {
+			have[p.Owner.UID]++
+		}
+	}
+	for owner, wanted := range b.wanted {
+		if have[owner] < wanted {
+			return false
+		}
+	}
+	return true
+}
+
+// askOwners asks the owners of pods that have just come how many they want. An
+// answer that fails, or takes longer than BatchIdle, leaves the batch to that time.
+func (a *Agent) askOwners(ctx context.Context, b *arrivals) {
+	if b.loose {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.options.BatchIdle)
+	defer cancel()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, p := range b.unasked {
+		all.Go(func() {
+			wanted, err := a.cluster.Wanted(ctx, p.Namespace, p.Owner)
+			mu.Lock()
+			defer mu.Unlock()
+			b.wanted[p.Owner.UID] = wanted
+			if err != nil {
+				b.loose = true
+				a.log.Debug("waits for pods without knowing how many will come", "owner", p.Owner.Kind+" "+p.Namespace+"/"+p.Owner.Name, "error", err)
+			}
+		})
+	}
+	all.Wait()
+	b.unasked = nil
+}
