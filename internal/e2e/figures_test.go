@@ -1,11 +1,16 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
@@ -14,32 +19,69 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
 )
 
-// TestFigures reports how long the agent takes: from the first and the last pod
-// that kube-scheduler marks unschedulable to the first fleet call, and from there
-// until every pod is bound. The first figure has kube-scheduler's own time in it,
-// which looks at about 200 pods a second here; the boot of the machines is in
-// none. It asserts that all pods are bound, not how fast.
+// TestFigures takes a deployment from 0 to FIGURES_PODS ("1,10,100") pods,
+// FIGURES_RUNS (1) times each, and reports how long the agent takes: from the first
+// and the last pod that kube-scheduler marks unschedulable to the first fleet call,
+// and from there until every pod is bound. The first figure has the time in it that
+// the controllers need to make all pods, and kube-scheduler to look at them; the
+// boot of the machines is in none. `make figures` writes docs/latency.md with it. It
+// asserts that all pods are bound, not how fast.
 func TestFigures(t *testing.T) {
 	s := newScene(t)
-	for _, pods := range []int{10, 100, 1000} {
+	var rows []figures
+	for _, pods := range sizes(t) {
 		t.Run(fmt.Sprintf("%d pods", pods), func(t *testing.T) {
 			s := s.in(t)
-			app := fmt.Sprintf("figures-%d", pods)
-			seen := s.observe(app, pods)
-			before := len(s.Sandbox.Cloud.Calls())
-			s.apply(deployment(app, "default", pods, "100m", "128Mi"))
-			times, ok := <-seen
-			if !ok {
-				t.Fatalf("not all of %d pods were bound within %s", pods, patience)
+			s.longer = time.Duration(pods/10) * time.Second
+			row := figures{pods: pods}
+			for range min(number(t, "FIGURES_RUNS", 1), max(2, 2000/pods)) {
+				row.add(s.scaleUp("figures", pods))
 			}
-			fleet := s.firstFleetCall(before)
-			t.Logf("%d pods: first unschedulable to fleet call %s, last unschedulable to fleet call %s, fleet call to last binding %s",
-				pods, fleet.Sub(times.first).Round(time.Millisecond), fleet.Sub(times.last).Round(time.Millisecond),
-				times.bound.Sub(fleet).Round(time.Millisecond))
-			s.delete(app)
-			s.untilNoNodes("default")
+			rows = append(rows, row)
+			t.Log(row.String())
 		})
 	}
+	if path := os.Getenv("FIGURES_MARKDOWN"); path != "" && !t.Failed() {
+		if err := os.WriteFile(path, []byte(latencyPage(rows)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func sizes(t *testing.T) []int {
+	t.Helper()
+	var out []int
+	for _, field := range strings.Split(cmp.Or(os.Getenv("FIGURES_PODS"), "1,10,100"), ",") {
+		n, err := strconv.Atoi(field)
+		if err != nil || n < 1 {
+			t.Fatalf("FIGURES_PODS has %q, want numbers of pods such as 1,10,100", field)
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// scaleUp takes a deployment from nothing to a number of pods, and away again.
+func (s *scene) scaleUp(app string, pods int) (first, last, bound time.Duration) {
+	s.t.Helper()
+	s.apply(deployment(app, "default", 0, "100m", "128Mi"))
+	seen := s.observe(app, pods)
+	before := len(s.Sandbox.Cloud.Calls())
+	_, err := s.Kube.AppsV1().Deployments(metav1.NamespaceDefault).UpdateScale(s.t.Context(), app, &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: app},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: int32(pods)},
+	}, metav1.UpdateOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	at, ok := <-seen
+	if !ok {
+		s.t.Fatalf("not all of %d pods were bound in time", pods)
+	}
+	fleet := s.firstFleetCall(before)
+	s.delete(app)
+	s.untilNoNodes("default")
+	return fleet.Sub(at.first), fleet.Sub(at.last), at.bound.Sub(fleet)
 }
 
 // times are when pods were first and last seen to become unschedulable, and when
@@ -49,7 +91,7 @@ type times struct{ first, last, bound time.Time }
 // observe watches an app's pods. It sends once, when count of them are bound, or
 // closes the channel when patience ends.
 func (s *scene) observe(app string, count int) <-chan times {
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), max(patience, s.longer))
 	out := make(chan times, 1)
 	var seen times
 	marked, bound := map[string]bool{}, map[string]bool{}

@@ -128,6 +128,9 @@ and anti-affinity, and that what is bought is on offer at that price.
 `
 
 const repeatIt = `
+How long the agent takes from an unschedulable pod to the fleet call is measured
+end to end: [latency](latency.md).
+
 ## How to repeat it
 
     make bench         # everything, with the peer's slow cases: most of an hour
