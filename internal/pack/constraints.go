@@ -165,15 +165,6 @@ func (gs *groups) settle(c *class) {
 	c.keys = slices.DeleteFunc(c.keys, func(key string) bool { return key == corev1.LabelHostname })
 }
 
-// membership returns, by group, whether the pods of a template belong to it.
-func (gs *groups) membership(t *cluster.Template) []bool {
-	out := make([]bool, len(gs.list))
-	for i, g := range gs.list {
-		out[i] = g.matches(t)
-	}
-	return out
-}
-
 // registerRunning adds the groups that a running pod's anti-affinity and ports
 // speak of.
 func (gs *groups) registerRunning(t *cluster.Template, r *runner) {

@@ -164,6 +164,7 @@ type groups struct {
 	list       []*group
 	byKey      map[string]int
 	namespaces []cluster.Namespace
+	index      index
 }
 
 func newGroups(namespaces []cluster.Namespace) *groups {

@@ -136,8 +136,8 @@ func (s *solver) measure(needs map[*class]amount.List) {
 		}
 	}
 	for i := range s.problem.Snapshot.Pods {
-		t := s.problem.Snapshot.Pods[i].Template
-		if s.running[t] == nil {
+		p := &s.problem.Snapshot.Pods[i]
+		if t := p.Template; p.State != cluster.PodPending && s.running[t] == nil {
 			attached, _ := s.volumes.Needs(t, false) // a volume that is gone takes no attachment
 			s.running[t] = &runner{need: s.space.vector(total(t, attached))}
 		}
@@ -182,7 +182,7 @@ func (s *solver) constrain() {
 	}
 	for i := range s.problem.Snapshot.Pods {
 		p := &s.problem.Snapshot.Pods[i]
-		if r := s.running[p.Template]; p.State != cluster.PodPending && r.host == nil && r.anti == nil {
+		if r := s.running[p.Template]; r != nil && r.host == nil && r.anti == nil {
 			s.groups.registerRunning(p.Template, r)
 		}
 	}

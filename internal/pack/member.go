@@ -1,0 +1,62 @@
+package pack
+
+import (
+	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// index says which groups a pod may belong to by its labels, so that not every
+// class has to be compared with every group.
+type index struct {
+	size     int             // groups that are in it
+	byLabel  map[label][]int // groups of pods that must have a label
+	unsorted []int           // other groups
+}
+
+type label struct{ key, value string }
+
+// membership returns, by group, whether the pods of a template belong to it.
+func (gs *groups) membership(t *cluster.Template) []bool {
+	for ; gs.index.size < len(gs.list); gs.index.size++ {
+		gs.index.add(gs.index.size, gs.list[gs.index.size])
+	}
+	out := make([]bool, len(gs.list))
+	look := func(ids []int) {
+		for _, id := range ids {
+			out[id] = gs.list[id].matches(t)
+		}
+	}
+	look(gs.index.unsorted)
+	for key, value := range t.Labels {
+		look(gs.index.byLabel[label{key, value}])
+	}
+	return out
+}
+
+func (x *index) add(id int, g *group) {
+	if l, ok := g.asksFor(); ok {
+		if x.byLabel == nil {
+			x.byLabel = map[label][]int{}
+		}
+		x.byLabel[l] = append(x.byLabel[l], id)
+		return
+	}
+	x.unsorted = append(x.unsorted, id)
+}
+
+// asksFor returns a label that every pod of the group has, if there is one.
+func (g *group) asksFor() (label, bool) {
+	for _, f := range g.finders {
+		requirements, _ := f.selector.Requirements()
+		for _, r := range requirements {
+			switch r.Operator() {
+			case selection.In, selection.Equals, selection.DoubleEquals:
+				if values := r.ValuesUnsorted(); len(values) == 1 {
+					return label{r.Key(), values[0]}, true
+				}
+			}
+		}
+	}
+	return label{}, false
+}
