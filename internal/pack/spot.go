@@ -82,6 +82,7 @@ func (s *solver) plainLast(open []*class) []*class {
 func (s *solver) placeByDomain(c *class, o *options, level int) []*lot {
 	spots := s.spotsFor(c, o, level)
 	_, dropped := c.alternative(level)
+	s.pour(c, spots, dropped)
 	for c.open() > 0 {
 		best := s.bestSpot(c, spots, dropped)
 		if best < 0 {
@@ -178,13 +179,7 @@ func (s *solver) admits(c *class, at *spot, dropped int) (int64, bool) {
 			return 0, false
 		}
 	}
-	for _, id := range c.member {
-		g := s.groups.list[id]
-		if value, ok := at.value(g.key); ok && g.repel[value] > 0 {
-			return 0, false
-		}
-	}
-	return counted, true
+	return counted, !s.repelled(c, at)
 }
 
 // begins reports whether a pod of the class may be where no pod is that it has a
