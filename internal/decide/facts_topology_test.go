@@ -251,6 +251,6 @@ func TestHostnameFacts(t *testing.T) {
 			for _, revision := range []string{"1", "2"} {
 				w.pods(3, "r"+revision+"-", "{labels: {app: x, rev: \""+revision+"\"}, topologySpreadConstraints: [{maxSkew: 1, topologyKey: $zone, whenUnsatisfiable: DoNotSchedule, matchLabelKeys: [rev], labelSelector: {matchLabels: {app: x}}}]}")
 			}
-		}, see: func(p Plan) string { return view(p, byZone) }, want: "a(r1-2 r2-2), b(r1-3 r2-3), c(r1-1 r2-1)"},
+		}, see: func(p Plan) string { return view(p, byZone) }, want: "a(r1-1 r2-1), b(r1-2 r2-2), c(r1-3 r2-3)"},
 	})
 }

@@ -36,6 +36,7 @@ type cover struct {
 	spare   []int64   // scratch
 	bought  []*machine
 	pinned  map[pinned][]*lot // see twins
+	regions int               // of the market, this one among them
 	cost    int64
 }
 
@@ -84,6 +85,17 @@ func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *c
 	c.most = make([]float64, len(c.columns))
 	c.pin()
 	return c
+}
+
+// anew returns a cover of the same lots of which nothing is bought yet.
+func (c *cover) anew() *cover {
+	out := *c
+	out.budget, out.order, out.left = c.s.budgets(), slices.Clone(c.sorted), make([]int64, len(c.lots))
+	for i, l := range c.lots {
+		out.left[i] = l.n
+	}
+	out.bought, out.cost = nil, 0
+	return &out
 }
 
 // priority is that of the load's most important pod.

@@ -30,11 +30,11 @@ const (
 )
 
 // mixable reports whether it is worth while to look for a mix of machines. As many
-// of its machines as there are lots may be parts, so that with much fewer machines
-// than that no whole ones are left. Limits, which say who gets a place, are not part
-// of the linear program.
+// of its machines as there are lots may be parts, in each region, so that with much
+// fewer machines than that no whole ones are left. Limits, which say who gets a place,
+// are not part of the linear program.
 func (c *cover) mixable() bool {
-	return 2*len(c.bought) >= len(c.lots) && len(c.lots) <= mixAtMost && !slices.ContainsFunc(c.sellers, func(p *seller) bool { return c.budget[p.index] != nil })
+	return 2*len(c.bought) >= len(c.lots)*c.regions && len(c.lots) <= mixAtMost && !slices.ContainsFunc(c.sellers, func(p *seller) bool { return c.budget[p.index] != nil })
 }
 
 // mix buys what the cheapest mix of parts of machines has of whole ones, and looks

@@ -18,6 +18,8 @@ type lot struct {
 	index  int      // within the cover that is being made
 	choice int      // how many columns its requirements allow
 	worth  float64  // of a load, where a mix of machines was looked for
+	// members are the lots that this one pools; none where it is one itself.
+	members []*lot
 
 	// Of one load:
 	need []int64

@@ -222,83 +222,8 @@ func (s *solver) topUp(l *lot) {
 		m = m.clone()
 		m.add(l, k, residual)
 		s.machines[i] = m
-		s.assign(m, l, k)
-		l.n -= k
+		s.hand(m, l, k)
 	}
-}
-
-// buy makes a cover and carries it out.
-func (s *solver) buy(lots []*lot, tier []*seller) {
-	c := s.bestCover(lots, tier)
-	for _, m := range c.bought {
-		m = s.own(m)
-		s.machines = append(s.machines, m)
-		for _, it := range m.items {
-			it.lot.n -= it.n
-			s.assign(m, it.lot, it.n)
-		}
-	}
-}
-
-// bestCover returns a cover that no more effort is worth while for. The first is
-// made step by step. Where it costs more than it has to, a second one begins with
-// the best mix of machines, or where there is none fills machines in another way.
-func (s *solver) bestCover(lots []*lot, tier []*seller) *cover {
-	b := s.budgets()
-	c := s.newCover(lots, tier, b, byBalance)
-	if len(c.lots) == 0 || c.runEqual() {
-		return c
-	}
-	guess, least := c.guess()
-	c.run()
-	if float64(c.cost) <= least*(1+closeEnough) {
-		return c
-	}
-	if mixable := c.mixable(); mixable || float64(c.cost) > least*(1+nearEnough) {
-		other := s.newCover(lots, tier, b, byBalance)
-		if mixable {
-			other.mix(c, guess)
-		} else {
-			other.style = bySize
-		}
-		other.run()
-		if other.better(c) {
-			c = other
-		}
-	}
-	c.improve()
-	c.rework()
-	return c
-}
-
-// own returns the machine as one of its own, which still shares its content.
-func (s *solver) own(m *machine) *machine {
-	out := *m
-	out.pods = nil
-	return &out
-}
-
-// assign gives the pods of k loads to the machine.
-func (s *solver) assign(m *machine, l *lot, k int64) {
-	for _, p := range l.parts {
-		m.pods = append(m.pods, p.class.take(k*p.n)...)
-		m.placed = append(m.placed, placement{lot: l, class: p.class, level: p.level, n: k * p.n})
-		s.join(p.class, k*p.n)
-	}
-}
-
-// better reports whether c leaves less unbought than o, or else costs less, or
-// else needs fewer machines.
-func (c *cover) better(o *cover) bool {
-	return cmp.Or(cmp.Compare(c.unmet(), o.unmet()), cmp.Compare(c.cost, o.cost), cmp.Compare(len(c.bought), len(o.bought))) < 0
-}
-
-func (c *cover) unmet() int64 {
-	n := int64(0)
-	for _, left := range c.left {
-		n += left
-	}
-	return n
 }
 
 // limitedBy reports whether the lot could be bought if limits were higher.

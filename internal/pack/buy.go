@@ -1,0 +1,94 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+)
+
+// buy makes covers and carries them out.
+func (s *solver) buy(lots []*lot, tier []*seller) {
+	for _, c := range s.covers(pooled(lots), tier) {
+		for _, m := range c.bought {
+			m = s.own(m)
+			s.machines = append(s.machines, m)
+			for _, it := range m.items {
+				s.hand(m, it.lot, it.n)
+			}
+		}
+	}
+}
+
+// covers makes a cover of each region.
+func (s *solver) covers(lots []*lot, tier []*seller) []*cover {
+	var out []*cover
+	b := s.budgets()
+	regions := s.regions(lots, tier, b)
+	for _, lots := range regions {
+		c := s.newCover(lots, tier, b, byBalance)
+		c.regions = len(regions)
+		if !slices.ContainsFunc(out, c.follow) {
+			c = c.best()
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// best returns a cover that no more effort is worth while for. The first is
+// made step by step. Where it costs more than it has to, a second one begins with
+// the best mix of machines, or where there is none fills machines in another way.
+func (c *cover) best() *cover {
+	if len(c.lots) == 0 || c.runEqual() {
+		return c
+	}
+	guess, least := c.guess()
+	c.run()
+	if float64(c.cost) <= least*(1+closeEnough) {
+		return c
+	}
+	if mixable := c.mixable(); mixable || float64(c.cost) > least*(1+nearEnough) {
+		other := c.anew()
+		if mixable {
+			other.mix(c, guess)
+		} else {
+			other.style = bySize
+		}
+		other.run()
+		if other.better(c) {
+			c = other
+		}
+	}
+	c.improve()
+	c.rework()
+	return c
+}
+
+// own returns the machine as one of its own, which still shares its content.
+func (s *solver) own(m *machine) *machine {
+	out := *m
+	out.pods = nil
+	return &out
+}
+
+// assign gives the pods of k loads of the parts to the machine.
+func (s *solver) assign(m *machine, l *lot, parts []part, k int64) {
+	for _, p := range parts {
+		m.pods = append(m.pods, p.class.take(k*p.n)...)
+		m.placed = append(m.placed, placement{lot: l, class: p.class, level: p.level, n: k * p.n})
+		s.join(p.class, k*p.n)
+	}
+}
+
+// better reports whether c leaves less unbought than o, or else costs less, or
+// else needs fewer machines.
+func (c *cover) better(o *cover) bool {
+	return cmp.Or(cmp.Compare(c.unmet(), o.unmet()), cmp.Compare(c.cost, o.cost), cmp.Compare(len(c.bought), len(o.bought))) < 0
+}
+
+func (c *cover) unmet() int64 {
+	n := int64(0)
+	for _, left := range c.left {
+		n += left
+	}
+	return n
+}

@@ -1,0 +1,70 @@
+package pack
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// Deployments that are spread over zones, or counted by others, make many classes
+// that need the same and can have it in the same places. Their lots are bought for
+// as one: which pod comes onto which machine does not matter to the price.
+
+// pooled returns the lots of which something is left to be bought, those that are
+// alike as one.
+func pooled(lots []*lot) []*lot {
+	var out []*lot
+	known := map[string]int{} // places in out
+	var key []byte
+	for _, l := range lots {
+		if l.n == 0 {
+			continue
+		}
+		if len(l.host) > 0 || len(l.parts) > 1 {
+			out = append(out, l)
+			continue
+		}
+		key = binary.AppendVarint(key[:0], int64(l.opt.id))
+		key = binary.AppendVarint(key, int64(l.priority()))
+		for _, v := range l.need {
+			key = binary.AppendVarint(key, v)
+		}
+		at, ok := known[string(key)]
+		switch {
+		case !ok:
+			known[string(key)] = len(out)
+			out = append(out, l)
+		case !slices.Equal(out[at].mask, l.mask):
+			out = append(out, l)
+		default:
+			out[at] = out[at].with(l)
+		}
+	}
+	return out
+}
+
+// with returns a lot for the loads of both.
+func (l *lot) with(o *lot) *lot {
+	if l.members == nil {
+		pool := *l
+		pool.members = []*lot{l}
+		l = &pool
+	}
+	l.members = append(l.members, o)
+	l.n += o.n
+	return l
+}
+
+// hand gives the pods of k loads of the lot, or of those that it pools, to the machine.
+func (s *solver) hand(m *machine, l *lot, k int64) {
+	l.n -= k
+	if l.members == nil {
+		s.assign(m, l, l.parts, k)
+	}
+	for _, of := range l.members {
+		if n := min(k, of.n); n > 0 {
+			of.n -= n
+			k -= n
+			s.assign(m, l, of.parts, n)
+		}
+	}
+}
