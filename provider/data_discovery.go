@@ -38,11 +38,11 @@ func (d *discoveryData) Schema(_ context.Context, _ datasource.SchemaRequest, re
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Everything in the cluster and its AWS account that provisions nodes or gives ServiceAccounts a role, with ids to import it by and " +
 			"suggested arguments: Provisioners and AWSNodeTemplates, Karpenter's NodePools and EC2NodeClasses of `v1beta1` and `v1` (converted), managed node " +
-			"groups, groups of the Cluster Autoscaler, and IAM roles of ServiceAccounts.\n\n" +
+			"groups, groups of the Cluster Autoscaler, IAM roles of ServiceAccounts and of nodes, and interruption queues.\n\n" +
 			"It is what `packhorse-agent import` writes into files.",
 		Attributes: map[string]schema.Attribute{
 			"items": foundObjects("What was found.", map[string]schema.Attribute{
-				"kind":          found("What it is now: `Provisioner`, `AWSNodeTemplate`, `NodePool`, `EC2NodeClass`, `IRSA role`, `managed node group` or `Cluster Autoscaler group`."),
+				"kind":          found("What it is now: `Provisioner`, `AWSNodeTemplate`, `NodePool`, `EC2NodeClass`, `IRSA role`, `node role`, `interruption queue`, `managed node group` or `Cluster Autoscaler group`."),
 				"name":          found("Its name."),
 				"resource_type": found("Type of the resource that it is, or would become."),
 				"import_id":     found("Id to import it by; null if it cannot be imported, so that its configuration is a suggestion."),

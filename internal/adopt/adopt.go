@@ -35,6 +35,10 @@ type Account interface {
 	Roles(context.Context) ([]Role, error)
 	// Role returns a whole role.
 	Role(ctx context.Context, name string) (Role, error)
+	// NodeRoles returns the roles by which the cluster admits machines.
+	NodeRoles(ctx context.Context, cluster string) ([]NodeRole, error)
+	// Queues returns the queues that rules put interruptions of machines on.
+	Queues(context.Context) ([]Queue, error)
 }
 
 // Role is an IAM role.
@@ -51,7 +55,9 @@ type Role struct {
 // Scope says which cluster is taken over.
 type Scope struct {
 	ClusterName, Region string
-	// Issuer is the URL of the cluster's OIDC issuer; without one there are no roles.
+	// ARN is that of the cluster, by which pod identity knows it.
+	ARN string
+	// Issuer is the URL of the cluster's OIDC issuer, empty if it has none.
 	Issuer string
 }
 
@@ -76,15 +82,31 @@ func Find(ctx context.Context, scope Scope, cluster Cluster, account Account) ([
 		return nil, err
 	}
 	items := itemsOf(objects)
-	roles, err := findRoles(ctx, scope, cluster, account)
+	roles, err := findRoles(ctx, scope, account)
 	if err != nil {
 		return nil, err
+	}
+	for i := range roles {
+		item, err := roleItem(ctx, &roles[i], cluster)
+		if err != nil {
+			return nil, fmt.Errorf("adopt role %s: %w", roles[i].Name, err)
+		}
+		items = append(items, item)
 	}
 	groups, err := account.Groups(ctx, scope.ClusterName)
 	if err != nil {
 		return nil, err
 	}
-	items = append(items, roles...)
+	nodeRoles, err := account.NodeRoles(ctx, scope.ClusterName)
+	if err != nil {
+		return nil, err
+	}
+	queues, err := account.Queues(ctx)
+	if err != nil {
+		return nil, err
+	}
+	items = append(items, nodeRoleItems(nodeRoles, groups)...)
+	items = append(items, queueItems(queues, scope, roles)...)
 	for i := range groups {
 		items = append(items, suggestGroup(&groups[i])...)
 	}
@@ -123,31 +145,33 @@ func readObjects(ctx context.Context, cluster Cluster) ([]karpenter.Object, erro
 }
 
 // findRoles returns the roles that trust the cluster's ServiceAccounts.
-func findRoles(ctx context.Context, scope Scope, cluster Cluster, account Account) ([]Item, error) {
-	if scope.Issuer == "" {
-		return nil, nil
-	}
+func findRoles(ctx context.Context, scope Scope, account Account) ([]Role, error) {
 	all, err := account.Roles(ctx)
 	if err != nil {
 		return nil, err
 	}
-	issuer := policy.IssuerPath(scope.Issuer)
-	var out []Item
+	var out []Role
 	for _, brief := range all {
-		if !strings.Contains(brief.Trust, "oidc-provider/"+issuer) {
+		if !scope.trustedBy(brief.Trust) {
 			continue
 		}
 		role, err := account.Role(ctx, brief.Name)
 		if err != nil {
-			return nil, err
-		}
-		item, err := roleItem(ctx, &role, cluster)
-		if err != nil {
 			return nil, fmt.Errorf("adopt role %s: %w", brief.Name, err)
 		}
-		out = append(out, item)
+		out = append(out, role)
 	}
 	return out, nil
+}
+
+// trustedBy reports whether a trust policy names the cluster's OIDC issuer, or the
+// cluster itself as one for whose pods EKS may assume the role.
+func (s Scope) trustedBy(trust string) bool {
+	if s.Issuer != "" && strings.Contains(trust, "oidc-provider/"+policy.IssuerPath(s.Issuer)) {
+		return true
+	}
+	parsed, err := policy.ParseTrust(trust)
+	return err == nil && s.ARN != "" && parsed.Cluster == s.ARN
 }
 
 // annotated reports whether all ServiceAccounts of a role carry its ARN.

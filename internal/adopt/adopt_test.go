@@ -14,10 +14,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/adopt"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/interruption"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 var update = flag.Bool("update", false, "rewrite the wanted files")
+
+const clusterARN = "arn:aws:eks:eu-west-1:123456789012:cluster/prod"
 
 const issuer = "https://oidc.eks.eu-west-1.amazonaws.com/id/ABC"
 
@@ -56,9 +60,51 @@ func (account) Groups(context.Context, string) ([]offer.Group, error) {
 	}, nil
 }
 
+// NodeRoles are one that can be imported, one that lacks something, and one that EKS
+// keeps for a node group.
+func (account) NodeRoles(context.Context, string) ([]adopt.NodeRole, error) {
+	trust, err := policy.NodeTrust("aws")
+	if err != nil {
+		return nil, err
+	}
+	role := func(name string, attached ...string) adopt.Role {
+		return adopt.Role{Name: name, ARN: "arn:aws:iam::123456789012:role/" + name, Path: "/", MaxSession: 3600, Trust: trust, Attached: attached}
+	}
+	ours := role("prod-node", append(policy.NodePolicies("aws", false), "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")...)
+	ours.Tags = map[string]string{"team": "a"}
+	ours.Inline = map[string]string{"read": `{"Version":"2012-10-17","Statement":[]}`}
+	old := role("old-node", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy")
+	return []adopt.NodeRole{
+		{Role: ours, Entry: "EC2_LINUX", Profiles: []adopt.Profile{{Name: "machines", Path: "/"}}},
+		{Role: old, Entry: "EC2_WINDOWS"},
+		{Role: role("nodes", policy.NodePolicies("aws", true)...), Entry: "EC2_LINUX", Profiles: []adopt.Profile{{Name: "eks-1a2b", Path: "/"}}},
+	}, nil
+}
+
+// Queues are one that can be imported, one that a role reads and whose rules have
+// other names, and one of another cluster.
+func (account) Queues(context.Context) ([]adopt.Queue, error) {
+	queue := func(name string, rules ...string) adopt.Queue {
+		arn := "arn:aws:sqs:eu-west-1:123456789012:" + name
+		document, err := policy.Queue(arn)
+		if err != nil {
+			panic(err)
+		}
+		return adopt.Queue{Name: name, ARN: arn, Policy: document, Retention: 300, Visibility: 30, Rules: rules}
+	}
+	ours := queue("prod")
+	for _, event := range interruption.Events() {
+		ours.Rules = append(ours.Rules, event.RuleName("prod"))
+	}
+	ours.Retention, ours.Tags = 600, map[string]string{"team": "a"}
+	theirs := queue("interruptions", "Karpenter-spot", "interruptions-spot")
+	theirs.Policy = `{"Statement":[]}`
+	return []adopt.Queue{ours, theirs, queue("staging", "staging-spot")}, nil
+}
+
 func (a account) Roles(ctx context.Context) ([]adopt.Role, error) {
 	var out []adopt.Role
-	for _, name := range []string{"reports", "shared", "other"} {
+	for _, name := range []string{"reports", "exports", "shared", "other"} {
 		role, err := a.Role(ctx, name)
 		if err != nil {
 			return nil, err
@@ -77,6 +123,13 @@ func (account) Role(_ context.Context, name string) (adopt.Role, error) {
 	case "reports":
 		role.Inline = map[string]string{"write": `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["s3:PutObject"],"Resource":"arn:aws:s3:::reports/${aws:PrincipalTag/team}/*"}]}`}
 		role.Attached, role.Tags, role.MaxSession = []string{"arn:aws:iam::aws:policy/ReadOnlyAccess"}, map[string]string{"team": "a"}, 7200
+	case "exports":
+		pods, err := policy.Trust{Cluster: clusterARN, Accounts: []policy.ServiceAccount{{Namespace: "reports", Name: "exporter"}}}.JSON()
+		if err != nil {
+			return role, err
+		}
+		role.Trust = pods
+		role.Inline = map[string]string{"queue": `{"Statement":[{"Effect":"Allow","Action":"sqs:*","Resource":"arn:aws:sqs:eu-west-1:123456789012:interruptions"}]}`}
 	case "shared":
 		role.Trust = strings.Replace(trust, "StringEquals", "StringLike", 1)
 	case "other":
@@ -103,7 +156,7 @@ func TestFiles(t *testing.T) {
 		}
 		objects = append(objects, object)
 	}
-	scope := adopt.Scope{ClusterName: "prod", Region: "eu-west-1", Issuer: issuer}
+	scope := adopt.Scope{ClusterName: "prod", Region: "eu-west-1", ARN: clusterARN, Issuer: issuer}
 	items, err := adopt.Find(t.Context(), scope, objects, account{})
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +175,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s (-want +got; go test -update rewrites)\n%s", name, diff)
 		}
 	}
-	if len(files) != 5 {
+	if len(files) != 7 {
 		t.Errorf("%d files", len(files))
 	}
 }

@@ -13,7 +13,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/config"
@@ -33,6 +36,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/adopt/live"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	packhorseaws "github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventqueue"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/interruption"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
@@ -58,7 +63,7 @@ func TestPlanOfAnAdoptedClusterShowsImportsOnly(t *testing.T) {
 		found[item.Kind]++
 	}
 	for kind, want := range map[string]int{
-		"Provisioner": 2, "AWSNodeTemplate": 1, "NodePool": 2, "EC2NodeClass": 1, "IRSA role": 2, "managed node group": 4, "Cluster Autoscaler group": 2,
+		"Provisioner": 2, "AWSNodeTemplate": 1, "NodePool": 2, "EC2NodeClass": 1, "IRSA role": 3, "node role": 1, "interruption queue": 2, "managed node group": 4, "Cluster Autoscaler group": 2,
 	} {
 		if found[kind] != want {
 			t.Errorf("%d items of kind %s, want %d", found[kind], kind, want)
@@ -82,7 +87,7 @@ func TestPlanOfAnAdoptedClusterShowsImportsOnly(t *testing.T) {
 		},
 		ConfigDirectory: config.StaticDirectory(dir),
 		ConfigPlanChecks: resource.ConfigPlanChecks{
-			PreApply:             []plancheck.PlanCheck{onlyImports{4}},
+			PreApply:             []plancheck.PlanCheck{onlyImports{7}},
 			PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()},
 		},
 	}}})
@@ -150,6 +155,8 @@ func populate(t *testing.T, box *sandbox.Sandbox) aws.Config {
 		t.Fatal(err)
 	}
 	addRoles(t, iam.NewFromConfig(cfg), box.Host)
+	addPodIdentity(t, cfg, box)
+	addQueues(t, cfg)
 	return cfg
 }
 
@@ -176,6 +183,52 @@ func addRoles(t *testing.T, client *iam.Client, issuer string) {
 	document := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:PutObject","Resource":"arn:aws:s3:::reports/*"}]}`
 	if _, err := client.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String("reports"), PolicyName: aws.String("write"), PolicyDocument: &document}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// addPodIdentity adds a role that pods get by pod identity.
+func addPodIdentity(t *testing.T, cfg aws.Config, box *sandbox.Sandbox) {
+	t.Helper()
+	trust, err := policy.Trust{
+		Cluster:  policy.ClusterARN("aws", box.Region, "123456789012", box.ClusterName),
+		Accounts: []policy.ServiceAccount{{Namespace: "reports", Name: "exporter"}},
+	}.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := iam.NewFromConfig(cfg).CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: aws.String("exports"), AssumeRolePolicyDocument: &trust})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := eks.NewFromConfig(cfg).CreatePodIdentityAssociation(t.Context(), &eks.CreatePodIdentityAssociationInput{
+		ClusterName: &box.ClusterName, Namespace: aws.String("reports"), ServiceAccount: aws.String("exporter"), RoleArn: made.Role.Arn,
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// addQueues adds a queue that can be imported, and one whose rules have other names.
+func addQueues(t *testing.T, cfg aws.Config) {
+	t.Helper()
+	queues := eventqueue.NewQueues(sqs.NewFromConfig(cfg), eventbridge.NewFromConfig(cfg))
+	for _, name := range []string{"prod", "Karpenter-prod"} {
+		arn := "arn:aws:sqs:" + cfg.Region + ":123456789012:" + name
+		document, err := policy.Queue(arn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := queues.Create(t.Context(), eventqueue.Queue{Name: name, Policy: document, Retention: 300, Visibility: 30}); err != nil {
+			t.Fatal(err)
+		}
+		for _, event := range interruption.Events() {
+			rule := eventqueue.Rule{Name: event.RuleName(name), Description: event.Tells + ".", Pattern: event.Pattern(), Queue: arn}
+			if name != "prod" {
+				rule.Name = name + "Rule" + event.Key
+			}
+			if _, err := queues.PutRule(t.Context(), eventqueue.Rule{}, rule); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -20,15 +20,9 @@ const defaultSession = 3600
 // imported, since the resource would take their trust away.
 func roleItem(ctx context.Context, role *Role, cluster Cluster) (Item, error) {
 	item := Item{Kind: "IRSA role", Name: role.Name, Resource: roleResource, ImportID: role.Name}
-	arguments := []terraform.Argument{{Name: "name", Value: role.Name}}
+	arguments := role.arguments()
 	add := func(name string, value any) {
 		arguments = append(arguments, terraform.Argument{Name: name, Value: value})
-	}
-	if role.Path != "/" {
-		add("path", role.Path)
-	}
-	if role.Description != "" {
-		add("description", role.Description)
 	}
 	trust, err := policy.ParseTrust(role.Trust)
 	if err != nil {
@@ -40,6 +34,9 @@ func roleItem(ctx context.Context, role *Role, cluster Cluster) (Item, error) {
 			accounts = append(accounts, map[string]any{"namespace": a.Namespace, "name": a.Name})
 		}
 		add("service_accounts", accounts)
+		if trust.Cluster != "" {
+			add("identity", map[bool]string{true: "pod-identity", false: "both"}[trust.Issuer == ""])
+		}
 		carries, err := annotated(ctx, role, trust.Accounts, cluster)
 		if err != nil {
 			return Item{}, err
@@ -51,15 +48,27 @@ func roleItem(ctx context.Context, role *Role, cluster Cluster) (Item, error) {
 	if role.MaxSession != defaultSession && role.MaxSession != 0 {
 		add("max_session_duration", int64(role.MaxSession))
 	}
-	if role.Boundary != "" {
-		add("permissions_boundary", role.Boundary)
-	}
 	addPolicies(role, add)
 	if len(role.Tags) > 0 {
 		add("tags", role.Tags)
 	}
 	item.Configuration = resource(item, arguments)
 	return item, nil
+}
+
+// arguments are those that all roles have in common.
+func (r *Role) arguments() []terraform.Argument {
+	out := []terraform.Argument{{Name: "name", Value: r.Name}}
+	if r.Path != "/" {
+		out = append(out, terraform.Argument{Name: "path", Value: r.Path})
+	}
+	if r.Description != "" {
+		out = append(out, terraform.Argument{Name: "description", Value: r.Description})
+	}
+	if r.Boundary != "" {
+		out = append(out, terraform.Argument{Name: "permissions_boundary", Value: r.Boundary})
+	}
+	return out
 }
 
 // addPolicies writes the agent's own policies as the preset that they came from.
@@ -71,12 +80,7 @@ func addPolicies(role *Role, add func(string, any)) {
 			preset[name] = document
 			continue
 		}
-		var tree any
-		if json.Unmarshal([]byte(document), &tree) != nil {
-			own[name] = document
-			continue
-		}
-		own[name] = terraform.Encoded(tree)
+		own[name] = encoded(document)
 	}
 	if len(preset) > 0 {
 		facts := policy.ParseAgent(preset)
@@ -92,6 +96,15 @@ func addPolicies(role *Role, add func(string, any)) {
 	if len(role.Attached) > 0 {
 		add("policy_arns", role.Attached)
 	}
+}
+
+// encoded writes a policy as HCL, or as the text that it is.
+func encoded(document string) any {
+	var tree any
+	if json.Unmarshal([]byte(document), &tree) != nil {
+		return document
+	}
+	return terraform.Encoded(tree)
 }
 
 // roleNames shortens the ARNs of roles of the account that another role is in.

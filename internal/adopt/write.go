@@ -14,6 +14,7 @@ import (
 // The files that are written, by resource type.
 var files = map[string]string{
 	profileResource: "node_profiles.tf", provisionerResource: "provisioners.tf", roleResource: "irsa_roles.tf",
+	nodeRoleResource: "node_roles.tf", queueResource: "interruption_queues.tf",
 }
 
 // suggestionsFile holds what cannot be imported, commented out.

@@ -30,11 +30,12 @@ func importCommand() *cobra.Command {
 		Use:   "import --cluster-name NAME --out DIR",
 		Short: "Write a running cluster's node provisioning as Terraform configuration with import blocks",
 		Long: `import finds what provisions nodes in a cluster and writes it as Terraform
-configuration into a folder: Provisioners and AWSNodeTemplates and the IAM roles
-of ServiceAccounts with import blocks, so that "terraform plan" shows imports and
-no change; NodePools and EC2NodeClasses (converted), managed node groups and
-groups of the Cluster Autoscaler as suggestions that are commented out. All that
-has no counterpart is named. It only reads, and overwrites no file.`,
+configuration into a folder: Provisioners, AWSNodeTemplates, the IAM roles of
+ServiceAccounts and of nodes, and interruption queues with import blocks, so that
+"terraform plan" shows imports and no change; NodePools and EC2NodeClasses
+(converted), managed node groups, groups of the Cluster Autoscaler and what an
+import would change as suggestions that are commented out. All that has no
+counterpart is named. It only reads, and overwrites no file.`,
 		Example: `  packhorse-agent import --cluster-name prod --out prod
   cd prod && terraform init && terraform plan`,
 		Args:    cobra.NoArgs,

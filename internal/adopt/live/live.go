@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -16,11 +15,8 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/adopt"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/groups"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/irsa"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // Find finds what can be adopted in an EKS cluster, which is reached by access.
@@ -30,7 +26,7 @@ func Find(ctx context.Context, cfg aws.Config, name string, access *rest.Config)
 	if err != nil {
 		return scope, nil, err
 	}
-	scope.Issuer = found.Issuer
+	scope.Issuer, scope.ARN = found.Issuer, found.ARN
 	typed, err := kubernetes.NewForConfig(access)
 	if err != nil {
 		return scope, nil, fmt.Errorf("prepare the connection to %s: %w", access.Host, err)
@@ -40,7 +36,7 @@ func Find(ctx context.Context, cfg aws.Config, name string, access *rest.Config)
 		return scope, nil, fmt.Errorf("prepare the connection to %s: %w", access.Host, err)
 	}
 	items, err := adopt.Find(ctx, scope, cluster{custom, declare.NewRoleAnnotation(typed, declare.Manager{})},
-		account{groups.NewFinder(cfg), irsa.NewRoles(iam.NewFromConfig(cfg))})
+		newAccount(cfg))
 	return scope, items, err
 }
 
@@ -70,34 +66,4 @@ func (c cluster) RoleOf(ctx context.Context, namespace, name string) (string, er
 		return "", nil
 	}
 	return arn, err
-}
-
-// account is the AWS account.
-type account struct {
-	finder *groups.Finder
-	roles  *irsa.Roles
-}
-
-// Groups returns the cluster's groups of machines.
-func (a account) Groups(ctx context.Context, cluster string) ([]offer.Group, error) {
-	return a.finder.Find(ctx, cluster)
-}
-
-// Roles returns the names and trust policies of all roles.
-func (a account) Roles(ctx context.Context) ([]adopt.Role, error) {
-	all, err := a.roles.List(ctx)
-	out := make([]adopt.Role, len(all))
-	for i, r := range all {
-		out[i] = adopt.Role{Name: r.Name, Trust: r.Trust}
-	}
-	return out, err
-}
-
-// Role returns a whole role.
-func (a account) Role(ctx context.Context, name string) (adopt.Role, error) {
-	r, arn, err := a.roles.Read(ctx, name)
-	return adopt.Role{
-		Name: r.Name, ARN: arn, Path: r.Path, Description: r.Description, Boundary: r.Boundary, MaxSession: r.MaxSession,
-		Trust: r.Trust, Inline: r.Inline, Attached: r.Attached, Tags: r.Tags,
-	}, err
 }

@@ -2,14 +2,17 @@ package noderole
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventual"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/paging"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/tagging"
 )
 
@@ -18,6 +21,8 @@ const (
 	codeMissing = "ResourceNotFound"
 	codeInUse   = "ResourceInUse"
 	codeInvalid = "InvalidParameter"
+	// codeNoEntries says that the cluster's authentication mode is CONFIG_MAP.
+	codeNoEntries = "InvalidRequest"
 )
 
 // Entry is the declared state of an access entry.
@@ -106,4 +111,38 @@ func (e *Entries) Delete(ctx context.Context, cluster, principal string) error {
 		return err
 	})
 	return eventual.Explain(fmt.Sprintf("delete the access entry of %s in cluster %q", principal, cluster), err)
+}
+
+// maxPages bounds the pages of entries that are read, a hundred to a page.
+const maxPages = 100
+
+// List returns the entries of a cluster that have one of the types, in the order of
+// their principals; none if it knows its principals by the aws-auth ConfigMap alone.
+func (e *Entries) List(ctx context.Context, cluster string, kinds ...string) ([]Entry, error) {
+	var principals []string
+	pages := eks.NewListAccessEntriesPaginator(e.client, &eks.ListAccessEntriesInput{ClusterName: aws.String(cluster)})
+	err := paging.Each(ctx, paging.Bounds{Timeout: eventual.ReadTimeout, Pages: maxPages}, pages, func(page *eks.ListAccessEntriesOutput) {
+		principals = append(principals, page.AccessEntries...)
+	})
+	if eventual.Code(err) == codeNoEntries {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the access entries of cluster %q: %w", cluster, err)
+	}
+	slices.Sort(principals)
+	var out []Entry
+	for _, principal := range principals {
+		entry, err := e.Read(ctx, cluster, principal)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted since it was listed
+		}
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(kinds, entry.Type) {
+			out = append(out, entry)
+		}
+	}
+	return out, nil
 }

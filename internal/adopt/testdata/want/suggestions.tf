@@ -48,6 +48,24 @@
 #   name = "shared"
 # }
 
+# node role old-node, as it would be a packhorse_node_role.
+# - the resource would attach arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly
+# - the resource would make an instance profile
+#
+# resource "packhorse_node_role" "old-node" {
+#   name         = "old-node"
+#   access_entry = "EC2_WINDOWS"
+# }
+
+# interruption queue interruptions, as it would be a packhorse_interruption_queue.
+# - the resource would make the rules interruptions-capacity-reservation, interruptions-health, interruptions-rebalance, interruptions-state
+# - the rules Karpenter-spot would stay: delete them once it has its own
+# - the resource would replace the queue's policy
+#
+# resource "packhorse_interruption_queue" "interruptions" {
+#   name = "interruptions"
+# }
+
 # Cluster Autoscaler group workers, as it would be a packhorse_node_profile.
 # - set subnet_selector to what finds the subnets of the nodes
 # - set security_group_selector to what finds the security groups of the nodes

@@ -1,0 +1,80 @@
+package eventqueue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventual"
+)
+
+// maxPages bounds the pages of rules that are read, a hundred to a page. A bus may
+// have 300 rules unless AWS has raised that.
+const maxPages = 50
+
+// Fed returns the ARNs of the queues that rules with the patterns put events on, and
+// the names of these rules in order. Patterns are compared as JSON.
+func (q *Queues) Fed(ctx context.Context, patterns []string) (map[string][]string, error) {
+	out := map[string][]string{}
+	in := &eventbridge.ListRulesInput{}
+	for range maxPages {
+		page, err := q.listRules(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		for _, rule := range page.Rules {
+			if !slices.ContainsFunc(patterns, func(p string) bool { return sameJSON(p, aws.ToString(rule.EventPattern)) }) {
+				continue
+			}
+			if err := q.addTargets(ctx, aws.ToString(rule.Name), out); err != nil {
+				return nil, err
+			}
+		}
+		if page.NextToken == nil {
+			return out, nil
+		}
+		in.NextToken = page.NextToken
+	}
+	return nil, fmt.Errorf("list rules: more than %d pages", maxPages)
+}
+
+func (q *Queues) listRules(ctx context.Context, in *eventbridge.ListRulesInput) (*eventbridge.ListRulesOutput, error) {
+	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
+	defer cancel()
+	page, err := q.events.ListRules(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("list rules: %w", err)
+	}
+	return page, nil
+}
+
+// addTargets adds the rule to the queues among its targets.
+func (q *Queues) addTargets(ctx context.Context, rule string, rules map[string][]string) error {
+	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
+	defer cancel()
+	out, err := q.events.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: aws.String(rule)})
+	if eventual.Code(err) == codeNoRule {
+		return nil // deleted since it was listed
+	}
+	if err != nil {
+		return fmt.Errorf("list the targets of rule %q: %w", rule, err)
+	}
+	queues := slices.DeleteFunc(out.Targets, func(t types.Target) bool { return !strings.Contains(aws.ToString(t.Arn), ":sqs:") })
+	for _, queue := range queues {
+		arn := aws.ToString(queue.Arn)
+		rules[arn] = append(rules[arn], rule)
+	}
+	return nil
+}
+
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+}
