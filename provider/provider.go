@@ -51,6 +51,7 @@ func (p *packhorse) Configure(ctx context.Context, req provider.ConfigureRequest
 	}
 	cfg, diags := block.config(ctx, unknownAttributes(req.Config.Raw))
 	resp.Diagnostics.Append(diags...)
+	cfg.Version = p.version
 	cfg.KubeConfigPath = os.Getenv("KUBE_CONFIG_PATH")
 	shared := session.New(cfg, p.connect)
 	resp.ResourceData = shared
@@ -60,7 +61,7 @@ func (p *packhorse) Configure(ctx context.Context, req provider.ConfigureRequest
 }
 
 func (p *packhorse) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{NewProvisioner, NewNodeProfile, NewIRSARole, NewNodeRole, NewInterruptionQueue}
+	return []func() resource.Resource{NewProvisioner, NewNodeProfile, NewIRSARole, NewNodeRole, NewInterruptionQueue, NewAgent}
 }
 
 // EphemeralResources returns what is stored nowhere.

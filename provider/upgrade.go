@@ -43,3 +43,8 @@ func (r *nodeRole) UpgradeState(context.Context) map[int64]resource.StateUpgrade
 func (r *interruptionQueue) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
 	return upgraders()
 }
+
+// UpgradeState upgrades from version 0.
+func (r *agentResource) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
+	return upgraders()
+}

@@ -63,7 +63,7 @@ func newSceneIn(t *testing.T, region string) *scene {
 		t.Fatal(err)
 	}
 	s := &scene{Stage: st, t: t}
-	if s.workspace, err = st.Workspace("quickstart", st.Example("quickstart")); err != nil {
+	if s.workspace, err = st.Workspace("prepared", "testdata/prepared"); err != nil {
 		t.Fatal(err)
 	}
 	s.terraform("init", "-no-color")

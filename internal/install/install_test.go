@@ -132,3 +132,65 @@ func TestImageVersion(t *testing.T) {
 		}
 	}
 }
+
+// What is installed can be read back: the settings that Parse finds render the
+// same objects.
+func TestParse(t *testing.T) {
+	for name, settings := range map[string]install.Settings{
+		"least": {ClusterName: "prod"}, "full": full,
+		"without": {ClusterName: "prod", OmitNamespace: true, OmitNetworkPolicy: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := settings.Defaulted("1.2.3")
+			want, err := s.Objects()
+			if err != nil {
+				t.Fatal(err)
+			}
+			parsed, err := install.Parse(want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := parsed.Objects()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := install.Differences(want, got); len(diff) > 0 {
+				t.Errorf("read back: %v", diff)
+			}
+		})
+	}
+	if _, err := install.Parse(nil); err == nil {
+		t.Error("nothing is taken for an installation")
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	s := full.Defaulted("1.2.3")
+	declared, err := s.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := full.Defaulted("1.2.3")
+	changed.Replicas, changed.Queue = ptr.To[int32](1), "other"
+	live, err := changed.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	live[0], live[3] = nil, live[3].DeepCopy()
+	live[3].SetLabels(map[string]string{"added": "by others"})
+	live[4].SetLabels(map[string]string{"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/name": "packhorse-agent",
+		"app.kubernetes.io/instance": "muleteer", "app.kubernetes.io/component": "agent", "app.kubernetes.io/part-of": "packhorse"})
+	got := install.Differences(declared, live)
+	want := []string{
+		"CustomResourceDefinition awsnodetemplates.karpenter.k8s.aws is not there",
+		`ServiceAccount muleteer: metadata.labels.app.kubernetes.io/component is null, declared is "agent"`,
+		`ServiceAccount muleteer: metadata.labels.app.kubernetes.io/instance is null, declared is "muleteer"`,
+		`ServiceAccount muleteer: metadata.labels.app.kubernetes.io/name is null, declared is "packhorse-agent"`,
+		`ServiceAccount muleteer: metadata.labels.app.kubernetes.io/part-of is null, declared is "packhorse"`,
+		"Deployment muleteer: spec.replicas is 1, declared is 3",
+		`Deployment muleteer: spec.template.spec.containers[0].args[4] is "--interruption-queue=other", declared is "--interruption-queue=interruptions"`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("differences (-want +got):\n%s", diff)
+	}
+}

@@ -12,6 +12,8 @@ import (
 
 // Config is the provider block.
 type Config struct {
+	// Version is that of the provider, and of the agent that it installs.
+	Version string
 	// ClusterName is the name of an EKS cluster.
 	ClusterName string
 	// Kubernetes says how any cluster is reached; nil to use ClusterName.

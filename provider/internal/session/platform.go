@@ -40,6 +40,7 @@ type Cluster interface {
 	Forced(Kind) Objects
 	Teardown() Teardown
 	Accounts() Annotation
+	Installation() Installation
 	// Survey reads the whole cluster.
 	Survey(context.Context) (*cluster.Survey, error)
 }

@@ -1,0 +1,160 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
+)
+
+// TestInstallUpgradeDestroy lives through an installation by Terraform.
+func TestInstallUpgradeDestroy(t *testing.T) {
+	s := newInstalled(t, "testdata/agent")
+
+	// Nobody could run the pods: the apply ends in time and says what is missing.
+	if said := s.fails("apply", "-auto-approve", "-no-color", "-var", "timeout=5s"); !strings.Contains(said, "it is not up in time: 0 of 2 replicas are available") ||
+		!strings.Contains(said, "Unschedulable: no nodes available to schedule pods") {
+		t.Errorf("terraform apply without a node says %s", said)
+	}
+	s.startHost()
+	if err := s.AwaitLeader(t.Context(), patience); err != nil {
+		t.Fatal(err)
+	}
+	s.terraform("untaint", "packhorse_agent.main")
+	s.terraform("apply", "-auto-approve", "-no-color")
+	was := s.state()
+	if agents := s.host.Agents(); len(agents) != 2 || agents[was.Leader] == nil {
+		t.Errorf("leader %q, agents %v", was.Leader, agents)
+	}
+	if !strings.HasPrefix(was.ImageDigest, "sha256:") || was.CRDVersions["provisioners.karpenter.sh"] != "v1alpha5" || !strings.HasSuffix(was.Image, ":0.1.0-dev") {
+		t.Errorf("state %+v", was)
+	}
+	s.work("web", 3)
+	s.wantNoChange()
+
+	t.Run("drift is seen and undone", func(t *testing.T) {
+		s := s.within(t)
+		patch := []byte(`{"spec":{"replicas":1},"metadata":{"labels":{"app.kubernetes.io/part-of":"else"}}}`)
+		if _, err := s.Kube.AppsV1().Deployments(stage.Namespace).Patch(t.Context(), stage.ServiceAccount, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Kube.CoreV1().Services(stage.Namespace).Delete(t.Context(), stage.ServiceAccount, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		said := flat(s.terraform("apply", "-auto-approve", "-no-color"))
+		for _, want := range []string{"replicas = 1 -> 2", "Service packhorse-agent is not there", `part-of is "else", declared is "packhorse"`} {
+			if !strings.Contains(said, want) {
+				t.Errorf("the apply does not say %q: %s", want, said)
+			}
+		}
+		s.wantNoChange()
+	})
+	t.Run("upgrade and downgrade disturb no node", func(t *testing.T) {
+		s := s.within(t)
+		nodes, pods := s.boughtNodes(), s.podUIDs("web")
+		for _, image := range []string{"registry.example.com/packhorse-agent:9.0.0", was.Image} {
+			s.terraform("apply", "-auto-approve", "-no-color", "-var", "image="+image)
+			if now := s.state(); now.Image != image || now.Leader == "" || s.host.Agents()[now.Leader] == nil {
+				t.Errorf("after the change to %s: %+v", image, now)
+			}
+		}
+		if now := s.state(); now.ImageDigest != was.ImageDigest || now.Revision != was.Revision || now.Leader == was.Leader {
+			t.Errorf("there and back: %+v, before %+v", now, was)
+		}
+		if diff := cmp.Diff(nodes, s.boughtNodes()); diff != "" {
+			t.Errorf("nodes (-before +after):\n%s", diff)
+		}
+		if diff := cmp.Diff(pods, s.podUIDs("web")); diff != "" {
+			t.Errorf("pods (-before +after):\n%s", diff)
+		}
+		s.apply(deployment("more", "default", 2, "500m", "256Mi")) // the agent still works
+		s.untilRunning("more", 2)
+	})
+
+	s.terraform("apply", "-auto-approve", "-no-color", "-var", "on_destroy=refuse")
+	if said := s.fails("destroy", "-auto-approve", "-no-color", "-var", "on_destroy=refuse", "-target", "packhorse_agent.main"); !strings.Contains(said, "Nothing has been deleted.") ||
+		!strings.Contains(said, "provisioner default; instance aws:///") {
+		t.Errorf("the refused destroy says %s", said)
+	}
+	s.terraform("apply", "-auto-approve", "-no-color")
+	s.terraform("destroy", "-auto-approve", "-no-color") // drains
+	if left := s.remains(); len(left) > 0 || s.live("") > 0 || len(s.boughtNodes()) > 0 {
+		t.Errorf("destroy left %v, %d instances and the nodes %v", left, s.live(""), s.boughtNodes())
+	}
+}
+
+// TestDestroyOrphans gives the nodes up, first because the agent is dead.
+func TestDestroyOrphans(t *testing.T) {
+	s := newInstalled(t, "testdata/agent")
+	s.startHost()
+	s.terraform("apply", "-auto-approve", "-no-color")
+	s.work("web", 3)
+	live := s.live("")
+
+	if err := s.Kube.CoreV1().Nodes().Delete(t.Context(), s.host.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.host.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.until("nobody leads", func(ctx context.Context) (bool, string, error) {
+		lease, err := s.Kube.CoordinationV1().Leases(stage.Namespace).Get(ctx, stage.ServiceAccount, metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		return *lease.Spec.HolderIdentity == "", *lease.Spec.HolderIdentity, nil
+	})
+	said := s.fails("destroy", "-auto-approve", "-no-color", "-target", "packhorse_agent.main")
+	if !strings.Contains(said, "no agent is running that could drain them") || !strings.Contains(said, `on_destroy = "orphan"`) || !strings.Contains(said, "provisioner default; instance aws:///") {
+		t.Errorf("the destroy without an agent says %s", said)
+	}
+	s.terraform("apply", "-auto-approve", "-no-color", "-var", "on_destroy=orphan") // which changes nothing in the cluster
+	said = flat(s.terraform("destroy", "-auto-approve", "-no-color", "-var", "on_destroy=orphan"))
+	if !strings.Contains(said, "go on running, and nobody looks after them") {
+		t.Errorf("the destroy says %s", said)
+	}
+	if s.live("") != live {
+		t.Errorf("%d instances run, %d before", s.live(""), live)
+	}
+	nodes, err := s.nodes(t.Context(), "")
+	if err != nil || len(nodes) == 0 {
+		t.Fatalf("%d nodes, %v", len(nodes), err)
+	}
+	for _, n := range nodes {
+		if slices.Contains(n.Finalizers, api.Finalizer) || len(n.OwnerReferences) > 0 || n.DeletionTimestamp != nil {
+			t.Errorf("node %s: finalizers %v, owners %v, deleted %v", n.Name, n.Finalizers, n.OwnerReferences, n.DeletionTimestamp)
+		}
+	}
+	if left := s.remains(); len(left) > 0 {
+		t.Errorf("destroy left %v", left)
+	}
+}
+
+// within returns the scene as a subtest sees it.
+func (s *installed) within(t *testing.T) *installed {
+	return &installed{scene: s.in(t), host: s.host}
+}
+
+func (s *installed) wantNoChange() {
+	s.t.Helper()
+	if plan := s.terraform("plan", "-no-color"); !strings.Contains(plan, "No changes") {
+		s.t.Errorf("the plan is not empty:\n%s", plan)
+	}
+}
+
+// write puts a file into the workspace.
+func (s *installed) write(name, text string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.workspace.Dir, name), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}

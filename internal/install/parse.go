@@ -1,0 +1,105 @@
+package install
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Parse finds the settings of an installation that somebody has made with Helm,
+// with manifests or otherwise. It takes the objects that it has of those that
+// Objects returns; nil ones are not there. What settings cannot express is left
+// out, and Differences tells it.
+func Parse(live []*unstructured.Unstructured) (Settings, error) {
+	var s Settings
+	s.OmitNamespace, s.OmitNetworkPolicy = true, true
+	found := false
+	for _, object := range live {
+		if object == nil {
+			continue
+		}
+		switch object.GetKind() {
+		case "Namespace": // one that was made for something else stays out of it
+			s.OmitNamespace = object.GetLabels()["app.kubernetes.io/part-of"] != "packhorse"
+		case "NetworkPolicy":
+			s.OmitNetworkPolicy = false
+		case "ServiceAccount":
+			s.RoleARN = object.GetAnnotations()[roleAnnotation]
+		case "Deployment":
+			var d appsv1.Deployment
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &d); err != nil {
+				return s, fmt.Errorf("read Deployment %s: %w", object.GetName(), err)
+			}
+			if len(d.Spec.Template.Spec.Containers) == 0 {
+				return s, fmt.Errorf("read Deployment %s: it has no container", object.GetName())
+			}
+			s.parseDeployment(&d)
+			found = true
+		}
+	}
+	if !found {
+		return s, fmt.Errorf("there is no Deployment of the agent")
+	}
+	return s, nil
+}
+
+func (s *Settings) parseDeployment(d *appsv1.Deployment) {
+	spec, container := &d.Spec.Template.Spec, &d.Spec.Template.Spec.Containers[0]
+	s.Namespace, s.Name, s.Replicas = d.Namespace, d.Name, d.Spec.Replicas
+	s.Image, s.PriorityClassName = container.Image, spec.PriorityClassName
+	for _, secret := range spec.ImagePullSecrets {
+		s.PullSecrets = append(s.PullSecrets, secret.Name)
+	}
+	if cpu, ok := container.Resources.Requests[corev1.ResourceCPU]; ok {
+		s.CPURequest = cpu.String()
+	}
+	if memory, ok := container.Resources.Requests[corev1.ResourceMemory]; ok {
+		s.Memory = memory.String()
+	}
+	s.NodeSelector = maps.Clone(spec.NodeSelector)
+	maps.DeleteFunc(s.NodeSelector, func(key, value string) bool { return key == corev1.LabelOSStable && value == "linux" })
+	own := s.tolerations()[0]
+	s.Tolerations = slices.DeleteFunc(slices.Clone(spec.Tolerations), func(t corev1.Toleration) bool { return t.Key == own.Key && t.Operator == own.Operator })
+	s.parseEnvironment(container.Env)
+	s.parseArgs(container.Args)
+}
+
+func (s *Settings) parseEnvironment(vars []corev1.EnvVar) {
+	s.Environment = map[string]string{}
+	for _, v := range vars {
+		switch {
+		case v.Name == "AWS_REGION":
+			s.Region = v.Value
+		case v.Name == "AWS_ROLE_ARN":
+			s.RoleARN = v.Value
+		case ownVariable(v.Name) == "" && v.ValueFrom == nil:
+			s.Environment[v.Name] = v.Value
+		}
+	}
+}
+
+func (s *Settings) parseArgs(args []string) {
+	s.Options = map[string]string{}
+	for _, arg := range args {
+		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		switch _, known := options[name]; {
+		case name == "cluster-name":
+			s.ClusterName = value
+		case name == "region":
+			s.Region = value
+		case name == "interruption-queue":
+			s.Queue = value
+		case name == "default-instance-profile":
+			s.InstanceProfile = value
+		case name == "log-format" && value == "json": // as it is without a word
+		case known:
+			s.Options[name] = value
+		}
+	}
+}

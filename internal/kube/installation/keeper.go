@@ -1,0 +1,193 @@
+// Package installation keeps the agent's own objects in a cluster on behalf of
+// somebody outside of it: it applies them in their order, waits until an agent
+// leads, and takes them away again.
+package installation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+)
+
+// callTimeout bounds one call of the API server, pollInterval is how often what is
+// waited for is looked at, and establishTimeout how long the API server may take to
+// serve a new definition, which is a matter of a second.
+const (
+	callTimeout      = 30 * time.Second
+	pollInterval     = time.Second
+	establishTimeout = time.Minute
+)
+
+// resources are the kinds of which an installation may have objects.
+var resources = map[schema.GroupVersionKind]string{
+	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: "customresourcedefinitions",
+	{Version: "v1", Kind: "Namespace"}:                                               "namespaces",
+	{Version: "v1", Kind: "ServiceAccount"}:                                          "serviceaccounts",
+	{Version: "v1", Kind: "Service"}:                                                 "services",
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}:         "clusterroles",
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"}:  "clusterrolebindings",
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}:                "roles",
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}:         "rolebindings",
+	{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}:               "networkpolicies",
+	{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}:                    "poddisruptionbudgets",
+	{Group: "apps", Version: "v1", Kind: "Deployment"}:                               "deployments",
+}
+
+// Keeper keeps installations in one cluster.
+type Keeper struct {
+	objects dynamic.Interface
+	typed   kubernetes.Interface
+	manager declare.Manager
+}
+
+// NewKeeper returns the keeper of a cluster.
+func NewKeeper(objects dynamic.Interface, typed kubernetes.Interface, manager declare.Manager) *Keeper {
+	return &Keeper{objects, typed, manager}
+}
+
+// client is for objects of the kind and the namespace of one.
+func (k *Keeper) client(object *unstructured.Unstructured) dynamic.ResourceInterface {
+	gvk := object.GroupVersionKind()
+	client := k.objects.Resource(gvk.GroupVersion().WithResource(resources[gvk]))
+	if namespace := object.GetNamespace(); namespace != "" {
+		return client.Namespace(namespace)
+	}
+	return client
+}
+
+// Read returns the live objects in the place of those that are declared, nil for
+// those that are not there.
+func (k *Keeper) Read(ctx context.Context, declared []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	out := make([]*unstructured.Unstructured, len(declared))
+	for i, object := range declared {
+		live, err := k.get(ctx, object)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = live
+	}
+	return out, nil
+}
+
+func (k *Keeper) get(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	live, err := k.client(object).Get(ctx, object.GetName(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", title(object), err)
+	}
+	return live, nil
+}
+
+// Apply declares the objects one by one by server-side apply, so that each finds
+// what it needs. It waits until definitions are served. Force takes fields away
+// from other managers; otherwise they are reported as the API server does
+// (apierrors.IsConflict).
+func (k *Keeper) Apply(ctx context.Context, objects []*unstructured.Unstructured, force bool) error {
+	if err := k.checkStoredVersions(ctx, objects); err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := k.apply(ctx, object, force || k.manager.Force); err != nil {
+			return err
+		}
+		if isDefinition(object) {
+			if err := k.awaitDefinition(ctx, object); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (k *Keeper) apply(ctx context.Context, object *unstructured.Unstructured, force bool) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	_, err := k.client(object).Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: k.manager.Name, Force: force})
+	if err != nil {
+		return fmt.Errorf("apply %s: %w", title(object), err)
+	}
+	return nil
+}
+
+// checkStoredVersions refuses definitions that lack a version in which objects
+// may be stored: the API server would not take them, half way through a downgrade.
+func (k *Keeper) checkStoredVersions(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if !isDefinition(object) {
+			continue
+		}
+		live, err := k.get(ctx, object)
+		if err != nil || live == nil {
+			return err
+		}
+		offered := versions(object)
+		stored, _, _ := unstructured.NestedStringSlice(live.Object, "status", "storedVersions")
+		for _, version := range stored {
+			if !slices.Contains(offered, version) {
+				return fmt.Errorf("%s: objects may be stored in the version %s, which this release does not know (it knows %v)\n"+
+					"Nothing has been changed. Use a release that knows it, or migrate the objects and remove it from status.storedVersions",
+					title(object), version, offered)
+			}
+		}
+	}
+	return nil
+}
+
+func versions(definition *unstructured.Unstructured) (out []string) {
+	all, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, v := range all {
+		if version, ok := v.(map[string]any); ok {
+			name, _ := version["name"].(string)
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func isDefinition(object *unstructured.Unstructured) bool {
+	return object.GetKind() == "CustomResourceDefinition"
+}
+
+func (k *Keeper) awaitDefinition(ctx context.Context, object *unstructured.Unstructured) error {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval/10, establishTimeout, true, func(ctx context.Context) (bool, error) {
+		live, err := k.get(ctx, object)
+		return live != nil && condition(live, "Established") == "True", err
+	})
+	if err != nil {
+		return fmt.Errorf("wait until %s is served: %w", title(object), err)
+	}
+	return nil
+}
+
+func condition(object *unstructured.Unstructured, kind string) string {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["type"] == kind {
+			status, _ := m["status"].(string)
+			return status
+		}
+	}
+	return ""
+}
+
+func title(object *unstructured.Unstructured) string {
+	if object.GetNamespace() == "" {
+		return object.GetKind() + " " + object.GetName()
+	}
+	return object.GetKind() + " " + object.GetNamespace() + "/" + object.GetName()
+}

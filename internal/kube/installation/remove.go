@@ -1,0 +1,104 @@
+package installation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+)
+
+// Remove deletes the objects, the last first, and waits until each is gone.
+// Objects that are gone already are fine. A namespace in which others have
+// something is kept, and what that is returned.
+func (k *Keeper) Remove(ctx context.Context, objects []*unstructured.Unstructured) (kept []string, err error) {
+	for _, object := range slices.Backward(objects) {
+		if object.GetKind() == "Namespace" {
+			if kept, err = k.inhabitants(ctx, object.GetName()); err != nil {
+				return nil, err
+			}
+			if len(kept) > 0 {
+				continue
+			}
+		}
+		if err := k.remove(ctx, object); err != nil {
+			return kept, err
+		}
+	}
+	return kept, nil
+}
+
+func (k *Keeper) remove(ctx context.Context, object *unstructured.Unstructured) error {
+	foreground := metav1.DeletePropagationForeground
+	err := k.client(object).Delete(ctx, object.GetName(), metav1.DeleteOptions{PropagationPolicy: &foreground})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete %s: %w", title(object), err)
+	}
+	var live *unstructured.Unstructured
+	err = wait.PollUntilContextCancel(ctx, pollInterval/5, true, func(ctx context.Context) (bool, error) {
+		var err error
+		live, err = k.get(ctx, object)
+		return err == nil && live == nil, nil
+	})
+	if err != nil && live != nil {
+		return fmt.Errorf("%s is not gone in time\n  its finalizers: %s%s", title(object), strings.Join(live.GetFinalizers(), ", "), reasons(live))
+	}
+	return err
+}
+
+// reasons are what the conditions of a namespace or a definition say of its end.
+func reasons(object *unstructured.Unstructured) string {
+	var out strings.Builder
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["status"] == "True" && m["message"] != nil && m["type"] != "Established" && m["type"] != "NamesAccepted" {
+			fmt.Fprintf(&out, "\n  %v: %v", m["type"], m["message"])
+		}
+	}
+	return out.String()
+}
+
+// inhabited are the kinds by which somebody else's use of a namespace is seen.
+var inhabited = []schema.GroupVersionResource{
+	{Version: "v1", Resource: "pods"}, {Version: "v1", Resource: "services"}, {Version: "v1", Resource: "secrets"},
+	{Version: "v1", Resource: "configmaps"}, {Version: "v1", Resource: "persistentvolumeclaims"},
+	{Version: "v1", Resource: "serviceaccounts"}, {Group: "apps", Version: "v1", Resource: "deployments"},
+	{Group: "apps", Version: "v1", Resource: "statefulsets"}, {Group: "apps", Version: "v1", Resource: "daemonsets"},
+	{Group: "batch", Version: "v1", Resource: "jobs"}, {Group: "batch", Version: "v1", Resource: "cronjobs"},
+}
+
+// bornWith are objects that every namespace has.
+var bornWith = []string{"configmaps/kube-root-ca.crt", "serviceaccounts/default"}
+
+func (k *Keeper) inhabitants(ctx context.Context, namespace string) (out []string, err error) {
+	for _, resource := range inhabited {
+		list, err := k.objects.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("look who else uses the namespace %s: %w", namespace, err)
+		}
+		for _, object := range list.Items {
+			name := resource.Resource + "/" + object.GetName()
+			helm := strings.HasPrefix(name, "secrets/sh.helm.release.v1.") // the records of a release that was taken over
+			if !slices.Contains(bornWith, name) && !helm && object.GetDeletionTimestamp() == nil {
+				out = append(out, name)
+			}
+		}
+	}
+	return out, nil
+}
+
+// RemoveLease deletes the leader election Lease, which the agent has made.
+func (k *Keeper) RemoveLease(ctx context.Context, namespace string) error {
+	err := k.typed.CoordinationV1().Leases(namespace).Delete(ctx, install.LeaseName, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete the lease %s/%s: %w", namespace, install.LeaseName, err)
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+)
+
+// Status is how an installation is doing.
+type Status struct {
+	// Leader is the name of the pod that leads, empty if none does.
+	Leader string
+	// ImageDigest is that of the leader's image, such as sha256:…, empty if the
+	// node does not say.
+	ImageDigest string
+	// Definitions maps the names of the custom resources' definitions to the
+	// versions in which objects may be stored.
+	Definitions map[string][]string
+	// Waiting says what is missing until it is complete, empty if nothing is.
+	Waiting string
+	// Troubles are what the pods say that are not up.
+	Troubles []string
+}
+
+// errNone says that there is no Deployment.
+var errNone = errors.New("it does not exist")
+
+// Status looks at a Deployment of the agent, its pods and the Lease.
+func (k *Keeper) Status(ctx context.Context, namespace, name string, now time.Time) (Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var s Status
+	d, err := k.typed.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return s, fmt.Errorf("look at Deployment %s/%s: %w", namespace, name, errNone)
+	}
+	if err != nil {
+		return s, fmt.Errorf("look at Deployment %s/%s: %w", namespace, name, err)
+	}
+	pods, err := k.typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)})
+	if err != nil {
+		return s, fmt.Errorf("list the pods of Deployment %s/%s: %w", namespace, name, err)
+	}
+	holder, err := k.holder(ctx, namespace, now)
+	if err != nil {
+		return s, err
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		// The identity of a replica is the name of its pod and the number of its process.
+		if before, _, _ := strings.Cut(holder, "_"); before == pod.Name && pod.DeletionTimestamp == nil {
+			s.Leader, s.ImageDigest = pod.Name, digest(pod)
+		}
+		if trouble := troubleOf(pod); trouble != "" {
+			s.Troubles = append(s.Troubles, "pod "+pod.Name+": "+trouble)
+		}
+	}
+	slices.Sort(s.Troubles)
+	s.Waiting = waiting(d, s.Leader)
+	return s, k.readDefinitions(ctx, &s)
+}
+
+// holder is the identity that holds the Lease now, empty if nobody does.
+func (k *Keeper) holder(ctx context.Context, namespace string, now time.Time) (string, error) {
+	lease, err := k.typed.CoordinationV1().Leases(namespace).Get(ctx, install.LeaseName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the lease %s/%s: %w", namespace, install.LeaseName, err)
+	}
+	spec := lease.Spec
+	if spec.HolderIdentity == nil || spec.RenewTime == nil || spec.LeaseDurationSeconds == nil {
+		return "", nil
+	}
+	// A minute allows for clocks that differ.
+	if now.After(spec.RenewTime.Add(time.Duration(*spec.LeaseDurationSeconds)*time.Second + time.Minute)) {
+		return "", nil
+	}
+	return *spec.HolderIdentity, nil
+}
+
+// waiting says what is missing until every replica is of the declared kind and one leads.
+func waiting(d *appsv1.Deployment, leader string) string {
+	wanted := int32(1)
+	if d.Spec.Replicas != nil {
+		wanted = *d.Spec.Replicas
+	}
+	s := d.Status
+	switch {
+	case s.ObservedGeneration < d.Generation:
+		return "the Deployment is yet to be looked at by its controller"
+	case s.UpdatedReplicas < wanted:
+		return fmt.Sprintf("%d of %d replicas are new", s.UpdatedReplicas, wanted)
+	case s.AvailableReplicas < wanted:
+		return fmt.Sprintf("%d of %d replicas are available", s.AvailableReplicas, wanted)
+	case s.Replicas > s.UpdatedReplicas:
+		return fmt.Sprintf("%d old replicas are there still", s.Replicas-s.UpdatedReplicas)
+	case leader == "":
+		return "no replica leads"
+	}
+	return ""
+}
+
+func digest(pod *corev1.Pod) string {
+	for _, c := range pod.Status.ContainerStatuses {
+		if i := strings.LastIndex(c.ImageID, "sha256:"); i >= 0 {
+			return c.ImageID[i:]
+		}
+	}
+	return ""
+}
+
+// troubleOf says why a pod is not up, as far as it says so itself.
+func troubleOf(pod *corev1.Pod) string {
+	for _, c := range pod.Status.ContainerStatuses {
+		if w := c.State.Waiting; w != nil {
+			return strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
+		}
+		if t := c.LastTerminationState.Terminated; t != nil && !c.Ready {
+			return fmt.Sprintf("ended with %d: %s", t.ExitCode, t.Message)
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type != corev1.ContainersReady && c.Status == corev1.ConditionFalse && c.Message != "" {
+			return c.Reason + ": " + c.Message
+		}
+	}
+	return ""
+}
+
+func (k *Keeper) readDefinitions(ctx context.Context, s *Status) error {
+	settings := install.Settings{}.Defaulted("")
+	objects, err := settings.Objects()
+	if err != nil {
+		return err
+	}
+	s.Definitions = map[string][]string{}
+	for _, object := range objects {
+		if !isDefinition(object) {
+			continue
+		}
+		live, err := k.get(ctx, object)
+		if err != nil {
+			return err
+		}
+		if live != nil {
+			s.Definitions[object.GetName()], _, _ = unstructured.NestedStringSlice(live.Object, "status", "storedVersions")
+		}
+	}
+	return nil
+}
+
+// Await returns once every replica is of the declared kind and one of them leads. It
+// tells progress whenever it has changed. When the context ends first the error
+// says what is missing, and what the pods say.
+func (k *Keeper) Await(ctx context.Context, namespace, name string, progress func(string)) (Status, error) {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	var last Status
+	for {
+		s, err := k.Status(ctx, namespace, name, time.Now())
+		switch {
+		case err == nil && s.Waiting == "":
+			return s, nil
+		case errors.Is(err, errNone):
+			return s, err
+		case err == nil:
+			if s.Waiting != last.Waiting {
+				progress(s.Waiting)
+			}
+			last = s
+		case last.Waiting == "":
+			last.Troubles = []string{err.Error()}
+		}
+		select {
+		case <-ctx.Done():
+			return last, fmt.Errorf("it is not up in time: %s", strings.Join(append([]string{last.Waiting}, last.Troubles...), "\n  "))
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package provider
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/kubevalue"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// agentModel is the state of packhorse_agent.
+type agentModel struct {
+	Namespace         types.String       `tfsdk:"namespace"`
+	Name              types.String       `tfsdk:"name"`
+	ClusterName       types.String       `tfsdk:"cluster_name"`
+	Region            types.String       `tfsdk:"region"`
+	RoleARN           types.String       `tfsdk:"role_arn"`
+	Queue             types.String       `tfsdk:"interruption_queue"`
+	InstanceProfile   types.String       `tfsdk:"default_instance_profile"`
+	Options           types.Map          `tfsdk:"options"`
+	Image             types.String       `tfsdk:"image"`
+	PullSecrets       types.List         `tfsdk:"image_pull_secrets"`
+	Replicas          types.Int64        `tfsdk:"replicas"`
+	CPURequest        kubevalue.Quantity `tfsdk:"cpu_request"`
+	Memory            kubevalue.Quantity `tfsdk:"memory"`
+	PriorityClassName types.String       `tfsdk:"priority_class_name"`
+	NodeSelector      types.Map          `tfsdk:"node_selector"`
+	Tolerations       types.List         `tfsdk:"tolerations"`
+	Environment       types.Map          `tfsdk:"environment"`
+	CreateNamespace   types.Bool         `tfsdk:"create_namespace"`
+	InstallCRDs       types.Bool         `tfsdk:"install_crds"`
+	NetworkPolicy     types.Bool         `tfsdk:"network_policy"`
+	OnDestroy         types.String       `tfsdk:"on_destroy"`
+	KeepCRDs          types.Bool         `tfsdk:"keep_crds"`
+	Timeouts          timeouts.Value     `tfsdk:"timeouts"`
+	Revision          types.String       `tfsdk:"revision"`
+	Leader            types.String       `tfsdk:"leader"`
+	ImageDigest       types.String       `tfsdk:"image_digest"`
+	CRDVersions       types.Map          `tfsdk:"crd_versions"`
+}
+
+// settings are what the model says, and defaults for the rest.
+func (m *agentModel) settings(version string) install.Settings {
+	s := install.Settings{
+		Namespace: m.Namespace.ValueString(), Name: m.Name.ValueString(),
+		OmitNamespace: off(m.CreateNamespace), OmitCRDs: off(m.InstallCRDs), OmitNetworkPolicy: off(m.NetworkPolicy),
+		ClusterName: m.ClusterName.ValueString(), Region: m.Region.ValueString(), RoleARN: m.RoleARN.ValueString(),
+		Queue: m.Queue.ValueString(), InstanceProfile: m.InstanceProfile.ValueString(), Options: mapStrings(m.Options),
+		Image: m.Image.ValueString(), CPURequest: m.CPURequest.ValueString(), Memory: m.Memory.ValueString(),
+		PriorityClassName: m.PriorityClassName.ValueString(), NodeSelector: mapStrings(m.NodeSelector), Environment: mapStrings(m.Environment),
+	}
+	if !m.Replicas.IsNull() && !m.Replicas.IsUnknown() {
+		s.Replicas = ptr.To(int32(m.Replicas.ValueInt64()))
+	}
+	for _, name := range m.PullSecrets.Elements() {
+		s.PullSecrets = append(s.PullSecrets, textOf(name))
+	}
+	for _, element := range m.Tolerations.Elements() {
+		if t, ok := element.(types.Object); ok {
+			given := stringsOf(t)
+			s.Tolerations = append(s.Tolerations, corev1.Toleration{
+				Key: given["key"], Operator: corev1.TolerationOperator(given["operator"]), Value: given["value"], Effect: corev1.TaintEffect(given["effect"]),
+			})
+		}
+	}
+	return s.Defaulted(version)
+}
+
+func off(b types.Bool) bool { return !b.IsNull() && !b.IsUnknown() && !b.ValueBool() }
+
+func textOf(v attr.Value) string {
+	if s, ok := v.(basetypes.StringValuable); ok {
+		if text, diags := s.ToStringValue(context.Background()); !diags.HasError() {
+			return text.ValueString()
+		}
+	}
+	return ""
+}
+
+// unknown reports whether a setting is known only after apply.
+func (m *agentModel) unknown(ctx context.Context) bool {
+	values := []attr.Value{
+		m.Namespace, m.Name, m.ClusterName, m.Region, m.RoleARN, m.Queue, m.InstanceProfile, m.Options, m.Image, m.PullSecrets, m.Replicas,
+		m.CPURequest, m.Memory, m.PriorityClassName, m.NodeSelector, m.Tolerations, m.Environment, m.CreateNamespace, m.InstallCRDs, m.NetworkPolicy,
+	}
+	return slices.ContainsFunc(values, func(v attr.Value) bool {
+		raw, err := v.ToTerraformValue(ctx)
+		return err != nil || !raw.IsFullyKnown()
+	})
+}
+
+// refresh takes over what the settings of the live installation say otherwise than
+// the state.
+func (m *agentModel) refresh(live install.Settings, version string) {
+	before := m.settings(version)
+	if before.Options["log-format"] == "json" { // which goes without a word
+		delete(before.Options, "log-format")
+	}
+	m.Namespace, m.Name = types.StringValue(live.Namespace), types.StringValue(live.Name)
+	m.ClusterName, m.Region = types.StringValue(live.ClusterName), types.StringPointerValue(optional(live.Region))
+	m.RoleARN = declared(m.RoleARN, live.RoleARN)
+	m.Queue = declared(m.Queue, live.Queue)
+	m.InstanceProfile = declared(m.InstanceProfile, live.InstanceProfile)
+	m.Image, m.PriorityClassName = types.StringValue(live.Image), types.StringValue(live.PriorityClassName)
+	m.Replicas = types.Int64Value(int64(ptr.Deref(live.Replicas, install.DefaultReplicas)))
+	m.CPURequest, m.Memory = sameAmount(m.CPURequest, live.CPURequest), sameAmount(m.Memory, live.Memory)
+	m.Options = sameMap(m.Options, before.Options, live.Options)
+	m.NodeSelector = sameMap(m.NodeSelector, before.NodeSelector, live.NodeSelector)
+	m.Environment = sameMap(m.Environment, before.Environment, live.Environment)
+	if !slices.Equal(before.PullSecrets, live.PullSecrets) || m.PullSecrets.IsNull() {
+		m.PullSecrets = stringList(live.PullSecrets)
+	}
+	if !reflect.DeepEqual(slices.Concat(before.Tolerations), slices.Concat(live.Tolerations)) {
+		m.Tolerations = tolerationList(live.Tolerations)
+	}
+	m.CreateNamespace = types.BoolValue(!live.OmitNamespace)
+	m.NetworkPolicy = types.BoolValue(!live.OmitNetworkPolicy)
+}
+
+// complete fills in what an imported resource has besides.
+func (m *agentModel) complete() {
+	if m.OnDestroy.IsNull() {
+		m.OnDestroy, m.KeepCRDs, m.InstallCRDs = types.StringValue(drainNodes), types.BoolValue(false), types.BoolValue(true)
+	}
+}
+
+// sameAmount keeps the spelling of an amount that is the same.
+func sameAmount(before kubevalue.Quantity, live string) kubevalue.Quantity {
+	now := kubevalue.Quantity{StringValue: types.StringValue(live)}
+	if same, diags := before.StringSemanticEquals(context.Background(), now); same && !diags.HasError() && !before.IsNull() {
+		return before
+	}
+	return now
+}
+
+func sameMap(m types.Map, before, live map[string]string) types.Map {
+	if maps.Equal(before, live) && !m.IsUnknown() {
+		return m
+	}
+	if len(live) == 0 {
+		return types.MapNull(types.StringType)
+	}
+	return stringMap(live)
+}
+
+func stringList(values []string) types.List {
+	if len(values) == 0 {
+		return types.ListNull(types.StringType)
+	}
+	elements := make([]attr.Value, len(values))
+	for i, v := range values {
+		elements[i] = types.StringValue(v)
+	}
+	return types.ListValueMust(types.StringType, elements)
+}
+
+var tolerationType = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"key": types.StringType, "operator": types.StringType, "value": types.StringType, "effect": types.StringType,
+}}
+
+func tolerationList(tolerations []corev1.Toleration) types.List {
+	if len(tolerations) == 0 {
+		return types.ListNull(tolerationType)
+	}
+	elements := make([]attr.Value, len(tolerations))
+	for i, t := range tolerations {
+		elements[i] = types.ObjectValueMust(tolerationType.AttrTypes, map[string]attr.Value{
+			"key": types.StringPointerValue(optional(t.Key)), "operator": types.StringPointerValue(optional(string(t.Operator))),
+			"value": types.StringPointerValue(optional(t.Value)), "effect": types.StringPointerValue(optional(string(t.Effect))),
+		})
+	}
+	return types.ListValueMust(tolerationType, elements)
+}
+
+// report takes over how the agent does.
+func (m *agentModel) report(s session.AgentStatus) {
+	m.Leader, m.ImageDigest = types.StringValue(s.Leader), types.StringValue(s.ImageDigest)
+	stored := map[string]string{}
+	for name, versions := range s.Definitions {
+		stored[name] = strings.Join(versions, ",")
+	}
+	m.CRDVersions = stringMap(stored)
+}
+
+// title names the installation in messages.
+func (m *agentModel) title() string {
+	return "agent " + m.Namespace.ValueString() + "/" + m.Name.ValueString()
+}
+
+// pick returns the live objects in the order of those that are declared.
+func pick(declared, all []*unstructured.Unstructured) []*unstructured.Unstructured {
+	out := make([]*unstructured.Unstructured, len(declared))
+	for i, d := range declared {
+		at := slices.IndexFunc(all, func(o *unstructured.Unstructured) bool {
+			return o != nil && o.GetKind() == d.GetKind() && o.GetName() == d.GetName()
+		})
+		if at >= 0 {
+			out[i] = all[at]
+		}
+	}
+	return out
+}

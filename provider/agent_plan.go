@@ -1,0 +1,155 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// ValidateConfig checks all that is known, without a cluster.
+func (r *agentResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var m agentModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if m.ClusterName.ValueString() == "" {
+		m.ClusterName = types.StringValue(unnamed) // the provider block may say it
+	}
+	for name, value := range map[string]*types.Map{"options": &m.Options, "environment": &m.Environment, "node_selector": &m.NodeSelector} {
+		if hasUnknown(ctx, *value) {
+			resp.Diagnostics.AddAttributeWarning(path.Root(name), name+" is not checked: a part of it is known only after apply", "It is checked before it is applied.")
+			*value = types.MapNull(types.StringType)
+		}
+	}
+	if !fullyKnown(ctx, m.Tolerations) {
+		m.Tolerations = types.ListNull(tolerationType)
+	}
+	if !fullyKnown(ctx, m.PullSecrets) {
+		m.PullSecrets = types.ListNull(types.StringType)
+	}
+	settings := m.settings(unnamed)
+	resp.Diagnostics.Append(settingsDiagnostics(&settings)...)
+}
+
+// hasUnknown reports whether some elements of a known map are unknown. A map that
+// is unknown as a whole has none to check.
+func hasUnknown(ctx context.Context, m types.Map) bool { return !m.IsUnknown() && !fullyKnown(ctx, m) }
+
+// attributeAt finds the attribute in the path of a finding.
+var attributeAt = regexp.MustCompile(`^[a-z_]+`)
+
+func settingsDiagnostics(s *install.Settings) (diags diag.Diagnostics) {
+	for _, problem := range s.Validate() {
+		diags.AddAttributeError(path.Root(attributeAt.FindString(problem.Field)), problem.Error(), "")
+	}
+	return diags
+}
+
+// inherit takes from the provider block what the configuration leaves to it.
+func (r *agentResource) inherit(m *agentModel) {
+	if m.ClusterName.IsUnknown() || m.ClusterName.IsNull() {
+		m.ClusterName = types.StringPointerValue(optional(r.session.Config.ClusterName))
+	}
+	if m.Region.IsUnknown() {
+		m.Region = types.StringPointerValue(optional(r.session.Config.AWS.Region))
+	}
+	if m.Image.IsUnknown() {
+		m.Image = types.StringValue(install.DefaultImage(r.session.Config.Version))
+	}
+}
+
+// ModifyPlan predicts what will be declared, and on destroy says what becomes of
+// the nodes. A new installation needs no cluster to be planned.
+func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if r.session == nil {
+		return
+	}
+	if req.Plan.Raw.IsNull() {
+		r.foreseeRemoval(ctx, req, &resp.Diagnostics)
+		return
+	}
+	var config, m agentModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	// What the provider block or its version say may be otherwise than it was.
+	known := r.session.Known() == nil
+	for _, inherited := range []struct{ config, plan *types.String }{
+		{&config.ClusterName, &m.ClusterName}, {&config.Region, &m.Region}, {&config.Image, &m.Image},
+	} {
+		if inherited.config.IsNull() && (known || inherited.plan == &m.Image) {
+			*inherited.plan = types.StringUnknown()
+		}
+	}
+	if known {
+		r.inherit(&m)
+	}
+	m.Revision = types.StringUnknown()
+	if known && !m.unknown(ctx) {
+		r.objects(ctx, &m, &resp.Diagnostics)
+	}
+	m.Leader, m.ImageDigest, m.CRDVersions = types.StringUnknown(), types.StringUnknown(), types.MapUnknown(types.StringType)
+	if !req.State.Raw.IsNull() {
+		var state agentModel
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		if !known && config.Image.IsNull() {
+			m.Image, m.Revision = state.Image, state.Revision
+		}
+		if req.Plan.Raw.Equal(req.State.Raw) && state.Revision.Equal(m.Revision) {
+			m.Leader, m.ImageDigest, m.CRDVersions = state.Leader, state.ImageDigest, state.CRDVersions
+		}
+	}
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
+	}
+}
+
+// foreseeRemoval tells which nodes a destroy will meet.
+func (r *agentResource) foreseeRemoval(ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) {
+	var m agentModel
+	diags.Append(req.State.Get(ctx, &m)...)
+	if diags.HasError() || r.session.Known() != nil || r.session.Config.PlanChecks == session.ChecksOff {
+		return
+	}
+	cluster, err := r.session.Cluster(ctx)
+	if err != nil {
+		return // the destroy needs the cluster, and says what is wrong with it
+	}
+	nodes, err := cluster.Installation().Nodes(ctx)
+	if err != nil || len(nodes) == 0 {
+		return
+	}
+	then := map[string]string{
+		refuseNodes: "The destroy is refused while there are nodes.",
+		drainNodes:  "All Provisioners are deleted, the agent drains the nodes and terminates their machines, and then goes.",
+		orphanNodes: "The nodes and their machines stay as they are, without an agent that looks after them.",
+	}
+	diags.AddWarning(fmt.Sprintf("%s: %d nodes are there now, and on_destroy is %q", m.title(), len(nodes), m.OnDestroy.ValueString()),
+		then[m.OnDestroy.ValueString()]+"\n\n"+listNodes(nodes))
+}
+
+// listNodes names nodes, the first ten if there are many.
+func listNodes(nodes []session.AgentNode) string {
+	const shown = 10
+	var lines []string
+	for i, n := range nodes {
+		if i == shown && len(nodes) > shown+1 {
+			lines = append(lines, fmt.Sprintf("  and %d more", len(nodes)-shown))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("  node %s; provisioner %s; instance %s", n.Name, n.Provisioner, n.Instance))
+	}
+	return strings.Join(lines, "\n")
+}
