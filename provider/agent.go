@@ -19,8 +19,12 @@ import (
 )
 
 // agentTimeout is how long the agent may take to be up if the configuration does
-// not say: images are pulled, and two replicas start one after the other.
-const agentTimeout = 10 * time.Minute
+// not say (images are pulled, and two replicas start one after the other), and
+// agentRemoval how long its nodes may take to drain before it goes.
+const (
+	agentTimeout = 10 * time.Minute
+	agentRemoval = 20 * time.Minute
+)
 
 // agentResource is the resource packhorse_agent.
 type agentResource struct{ session *session.Session }
@@ -81,15 +85,13 @@ func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, 
 	ctx = r.session.Mask(ctx)
 	var m agentModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	limit, diags := m.Timeouts.Create(ctx, agentTimeout)
-	resp.Diagnostics.Append(diags...)
+	ctx, cancel := limited(ctx, m.Timeouts.Create, agentTimeout, &resp.Diagnostics)
+	defer cancel()
 	objects := r.objects(ctx, &m, &resp.Diagnostics)
 	cluster := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	live, err := cluster.Installation().Read(ctx, objects)
 	if err == nil && has(live, "Deployment") {
 		resp.Diagnostics.Append(existsAlready(m.title(), m.Namespace.ValueString()+"/"+m.Name.ValueString()))
@@ -115,8 +117,8 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 	var before, m agentModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	limit, diags := m.Timeouts.Update(ctx, agentTimeout)
-	resp.Diagnostics.Append(diags...)
+	ctx, cancel := limited(ctx, m.Timeouts.Update, agentTimeout, &resp.Diagnostics)
+	defer cancel()
 	recorded := before.Revision
 	old := r.objects(ctx, &before, &resp.Diagnostics)
 	objects := r.objects(ctx, &m, &resp.Diagnostics)
@@ -126,8 +128,6 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 		return
 	}
 	setAgentIdentity(ctx, resp.Identity, m.Namespace.ValueString(), m.Name.ValueString(), &resp.Diagnostics)
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	keeper := cluster.Installation()
 	if m.Revision.Equal(recorded) && !record.moved() {
 		err := r.status(ctx, &m, keeper, &resp.Diagnostics)

@@ -21,15 +21,13 @@ func (r *agentResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 	ctx = r.session.Mask(ctx)
 	var m agentModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	limit, diags := m.Timeouts.Delete(ctx, deleteTimeout)
-	resp.Diagnostics.Append(diags...)
+	ctx, cancel := limited(ctx, m.Timeouts.Delete, agentRemoval, &resp.Diagnostics)
+	defer cancel()
 	objects := r.objects(ctx, &m, &resp.Diagnostics)
 	cluster := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	keeper := cluster.Installation()
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == "CustomResourceDefinition" && m.KeepCRDs.ValueBool()

@@ -50,12 +50,19 @@ func agentSchema(ctx context.Context) schema.Schema {
 		"interruption_queue":       text("Name of the queue on which EventBridge puts what happens to instances, such as `packhorse_interruption_queue.main.name`."),
 		"default_instance_profile": text("Name of the instance profile for node profiles that name none."),
 		"options":                  textMap("Further flags of `packhorse-agent run` by their names, such as `{ \"batch-idle\" = \"2s\" }`."),
-		"timeouts":                 timeouts.Attributes(ctx, timeouts.Opts{Create: true, Update: true, Delete: true}),
 	}
 	for _, part := range []attributes{agentPodAttributes(), agentScopeAttributes(), agentStatusAttributes()} {
 		maps.Copy(level, part)
 	}
-	return schema.Schema{Version: schemaVersion, MarkdownDescription: agentDescription, Attributes: level}
+	return schema.Schema{Version: schemaVersion, MarkdownDescription: agentDescription, Attributes: level, Blocks: agentTimeouts(ctx)}
+}
+
+func agentTimeouts(ctx context.Context) map[string]schema.Block {
+	const up = "How long it may take until all replicas are up and one leads, such as `5m`. 10 minutes by default."
+	return map[string]schema.Block{"timeouts": timeouts.Block(ctx, timeouts.Opts{
+		Create: true, CreateDescription: up, Update: true, UpdateDescription: up,
+		Delete: true, DeleteDescription: "How long its removal may take, with the draining of nodes, such as `45m`. 20 minutes by default.",
+	})}
 }
 
 // agentPodAttributes say how the agent's pods are.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-testing/config"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 )
@@ -134,16 +133,5 @@ func TestProviderConfigurationUnknownAtPlan(t *testing.T) {
 				}},
 			},
 		},
-	})
-}
-
-func TestQuickstart(t *testing.T) {
-	resource.Test(t, resource.TestCase{
-		Steps: []resource.TestStep{{
-			ProtoV6ProviderFactories: factories(), // the example names its provider itself
-			ConfigDirectory:          config.StaticDirectory("../examples/quickstart"),
-			ConfigVariables:          config.Variables{"cluster_name": config.StringVariable(box.ClusterName)},
-			ConfigPlanChecks:         resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
-		}},
 	})
 }

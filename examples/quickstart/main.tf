@@ -5,6 +5,22 @@ provider "packhorse" {
   region       = var.region
 }
 
+# The IAM role of the agent, which its ServiceAccount alone can assume.
+resource "packhorse_irsa_role" "agent" {
+  name                 = "${var.cluster_name}-packhorse-agent"
+  preset               = "agent"
+  node_roles           = [var.node_role]
+  create_oidc_provider = true
+
+  service_accounts = [{ namespace = "packhorse", name = "packhorse-agent" }]
+}
+
+# The agent in the cluster, with the definitions of what follows. On destroy it
+# goes last, since it drains the nodes.
+resource "packhorse_agent" "main" {
+  role_arn = packhorse_irsa_role.agent.arn
+}
+
 # What machines are built from.
 resource "packhorse_node_profile" "default" {
   name             = "default"
@@ -14,6 +30,8 @@ resource "packhorse_node_profile" "default" {
   security_group_selector = { "karpenter.sh/discovery" = var.cluster_name }
 
   tags = { Name = "${var.cluster_name}-node" }
+
+  depends_on = [packhorse_agent.main]
 }
 
 # Which machines may be bought for ordinary pods, and when they go.
@@ -34,9 +52,6 @@ resource "packhorse_provisioner" "default" {
   }
 
   ttl_seconds_after_empty = var.seconds_after_empty
-
-  # On destroy the agent drains the nodes, for which it needs its role.
-  depends_on = [packhorse_irsa_role.agent]
 }
 
 # Spot machines, for the pods that tolerate to lose them.
@@ -53,17 +68,4 @@ resource "packhorse_provisioner" "batch" {
   limits = { cpu = "100" }
 
   ttl_seconds_after_empty = var.seconds_after_empty
-
-  # On destroy the agent drains the nodes, for which it needs its role.
-  depends_on = [packhorse_irsa_role.agent]
-}
-
-# The IAM role of the agent, which its ServiceAccount alone can assume.
-resource "packhorse_irsa_role" "agent" {
-  name                 = "${var.cluster_name}-packhorse-agent"
-  preset               = "agent"
-  node_roles           = [var.node_role]
-  create_oidc_provider = true
-
-  service_accounts = [{ namespace = "packhorse", name = "packhorse-agent" }]
 }

@@ -3,6 +3,11 @@ output "agent_role_arn" {
   value       = packhorse_irsa_role.agent.arn
 }
 
+output "agent_leader" {
+  description = "Name of the pod of the agent that leads."
+  value       = packhorse_agent.main.leader
+}
+
 output "what_may_be_bought" {
   description = "All requirements of the default provisioner, with the defaults."
   value       = [for r in packhorse_provisioner.default.effective_requirements : join(" ", concat([r.key, r.operator], coalesce(r.values, [])))]

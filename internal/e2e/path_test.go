@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,7 +16,9 @@ import (
 // TestPath is the product's main job: apply, pods get nodes and run, work leaves,
 // nodes go, destroy leaves nothing.
 func TestPath(t *testing.T) {
-	s := newScene(t)
+	s := newInstalled(t, filepath.Join("..", "..", "examples", "quickstart"))
+	s.startHost()
+	s.terraform("apply", "-auto-approve", "-no-color")
 	manifest, err := os.ReadFile(s.Example("quickstart/workload.yaml"))
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -56,6 +57,9 @@ func (s *Stage) leftResources(ctx context.Context) ([]string, error) {
 	var left []string
 	for _, gvr := range []schema.GroupVersionResource{api.ProvisionerGVR, api.NodeTemplateGVR} {
 		list, err := s.Dynamic.Resource(gvr).List(ctx, metav1.ListOptions{})
+		if apierrors.IsNotFound(err) {
+			continue // its definition is gone too
+		}
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", gvr.Resource, err)
 		}

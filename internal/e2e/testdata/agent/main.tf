@@ -39,7 +39,7 @@ resource "packhorse_agent" "main" {
   memory     = "1024Mi"
   options    = { "log-format" = "text" }
 
-  timeouts = {
+  timeouts {
     create = var.timeout
     update = var.timeout
     delete = var.timeout

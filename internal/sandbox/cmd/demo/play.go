@@ -24,7 +24,8 @@ type run struct {
 	*story
 	stage     *stage.Stage
 	workspace *stage.Workspace
-	agent     *stage.Agent
+	host      *stage.Host
+	agent     *stage.Agent // that leads
 	bought    int
 	paid      float64 // the highest price per hour
 }
@@ -51,10 +52,11 @@ func play(ctx context.Context, s *story, keep bool, boot time.Duration) (err err
 	if r.stage, err = stage.New(sb); err != nil {
 		return err
 	}
-	if err := r.stage.Prepare(ctx); err != nil {
+	if r.host, err = r.stage.StartHost(ctx, "system-1"); err != nil {
 		return err
 	}
-	chapters := []func(context.Context) error{r.declare, r.startAgent, r.workArrives}
+	s.say("one node of a managed node group, for the agent itself")
+	chapters := []func(context.Context) error{r.declare, r.meetAgent, r.workArrives}
 	if keep {
 		chapters = append(chapters, r.stay)
 	} else {
@@ -69,15 +71,16 @@ func play(ctx context.Context, s *story, keep bool, boot time.Duration) (err err
 }
 
 func (r *run) stop(sb *sandbox.Sandbox, dir string) error {
-	if r.agent != nil {
-		r.agent.Stop()
+	var hostErr error
+	if r.host != nil {
+		hostErr = r.host.Stop()
 	}
-	return errors.Join(sb.Stop(), os.RemoveAll(dir))
+	return errors.Join(hostErr, sb.Stop(), os.RemoveAll(dir))
 }
 
 // declare runs terraform init and apply on the quickstart.
 func (r *run) declare(ctx context.Context) error {
-	r.chapter("terraform apply: a node profile, two provisioners, an IAM role for the agent")
+	r.chapter("terraform apply: the agent and its IAM role, a node profile, two provisioners")
 	w, err := r.stage.Workspace("quickstart", r.stage.Example("quickstart"))
 	if err != nil {
 		return err
@@ -90,25 +93,28 @@ func (r *run) declare(ctx context.Context) error {
 	return w.Run(ctx, newApplyReader(r.story), "apply", "-auto-approve", "-json")
 }
 
-func (r *run) startAgent(ctx context.Context) error {
-	r.chapter("The agent starts, with nothing but its ServiceAccount's token")
+// meetAgent finds the agent that leads. Its pods were scheduled to the node of the
+// managed node group, where they run as processes of this machine.
+func (r *run) meetAgent(ctx context.Context) error {
+	leader, err := r.workspace.Output(ctx, "agent_leader")
+	if err != nil {
+		return err
+	}
 	role, err := r.workspace.Output(ctx, "agent_role_arn")
 	if err != nil {
 		return err
 	}
-	if r.agent, err = r.stage.StartAgent(ctx, stage.AgentOptions{RoleARN: role}); err != nil {
-		return err
+	agents := r.host.Agents()
+	if r.agent = agents[leader]; r.agent == nil {
+		return fmt.Errorf("the agent that leads, %q, does not run on %s", leader, r.host.Name)
 	}
-	if err := r.stage.AwaitLeader(ctx, patience); err != nil {
-		return err
-	}
-	r.say("packhorse-agent leads; AWS credentials come from %s by AssumeRoleWithWebIdentity", role)
+	r.say("%s leads, %s by; AWS credentials come from %s by AssumeRoleWithWebIdentity", leader, count(len(agents)-1, "other agent")+" stands", role)
 	return nil
 }
 
 // workArrives creates the workload and watches until every pod runs.
 func (r *run) workArrives(ctx context.Context) error {
-	r.chapter("Work arrives: four deployments and a DaemonSet, and not one node")
+	r.chapter("Work arrives: four deployments and a DaemonSet, and not one node for them")
 	manifest, err := os.ReadFile(r.stage.Example("quickstart/workload.yaml"))
 	if err != nil {
 		return fmt.Errorf("read the workload: %w", err)
@@ -188,7 +194,7 @@ func (r *run) destroy(ctx context.Context) error {
 	if len(left) > 0 {
 		return fmt.Errorf("terraform destroy left something behind: %v", left)
 	}
-	r.say("%s", r.paint(green, "nothing is left: no node, no instance, no launch template, no provisioner, no role"))
+	r.say("%s", r.paint(green, "nothing is left: no agent, no node, no instance, no launch template, no provisioner, no role"))
 	return nil
 }
 

@@ -1,0 +1,7 @@
+import {
+  to = packhorse_agent.main
+  identity = {
+    namespace = "packhorse"
+    name      = "packhorse-agent"
+  }
+}

@@ -1,0 +1,4 @@
+import {
+  to = packhorse_agent.main
+  id = "packhorse/packhorse-agent"
+}

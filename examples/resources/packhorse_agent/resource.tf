@@ -1,0 +1,31 @@
+resource "packhorse_agent" "main" {
+  role_arn           = packhorse_irsa_role.agent.arn
+  interruption_queue = packhorse_interruption_queue.main.name
+
+  options       = { "batch-idle" = "500ms", "log-level" = "debug" }
+  node_selector = { "eks.amazonaws.com/nodegroup" = "system" }
+  tolerations   = [{ key = "dedicated", value = "system", effect = "NoSchedule" }]
+
+  # Nodes are drained before the agent goes.
+  on_destroy = "drain"
+
+  timeouts {
+    create = "5m"
+    delete = "45m"
+  }
+}
+
+# What the agent may do in AWS.
+resource "packhorse_irsa_role" "agent" {
+  name                   = "prod-packhorse-agent"
+  preset                 = "agent"
+  node_roles             = ["packhorse-node"]
+  interruption_queue_arn = packhorse_interruption_queue.main.arn
+  create_oidc_provider   = true
+  service_accounts       = [{ namespace = "packhorse", name = "packhorse-agent" }]
+}
+
+# What happens to its machines.
+resource "packhorse_interruption_queue" "main" {
+  name = "prod-packhorse"
+}

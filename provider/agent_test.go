@@ -1,0 +1,73 @@
+package provider_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+)
+
+// What the agent does in a cluster is tested in internal/e2e, where it has a node
+// to run on. Here is what can be said without.
+
+func agentConfig(arguments string) string {
+	return byName() + fmt.Sprintf("resource \"packhorse_agent\" \"test\" {\n%s\n}\n", arguments)
+}
+
+func TestAgentValidation(t *testing.T) {
+	for name, tt := range map[string]struct{ config, want string }{
+		"a namespace":           {`namespace = "Big"`, `namespace: Invalid value: "Big"`},
+		"an unknown option":     {`options = { "batch-idel" = "2s" }`, `is no option of the agent; did you mean "batch-idle"?`},
+		"an option's value":     {`options = { "batch-idle" = "2" }`, `options[batch-idle]: Invalid value: "2": must be a duration such as 15m`},
+		"an attribute's flag":   {`options = { "region" = "eu-west-1" }`, `has a setting of its own: set the region`},
+		"a queue's URL":         {`interruption_queue = "https://sqs.eu-west-1.amazonaws.com/1/q"`, `must be the name of an SQS queue, not its URL or ARN`},
+		"a role's name":         {`role_arn = "agent"`, `role_arn: Invalid value: "agent": must be the ARN of an IAM role`},
+		"an amount":             {`memory = "none"`, `memory: Invalid value: "none": must be a quantity above 0`},
+		"a toleration":          {`tolerations = [{ key = "a", effect = "Never" }]`, `tolerations[0].effect: Unsupported value: "Never"`},
+		"what to do with nodes": {`on_destroy = "delete"`, `value must be one of: ["refuse" "drain" "orphan"], got: "delete"`},
+		"no replica":            {`replicas = 0`, `Attribute replicas value must be between 1 and 100, got: 0`},
+		"a variable of ours":    {`environment = { AWS_REGION = "x" }`, `is set by the installation: set region`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: factories(),
+				Steps:                    []resource.TestStep{{Config: agentConfig(tt.config), PlanOnly: true, ExpectError: words(tt.want)}},
+			})
+		})
+	}
+}
+
+// A plan tells what will be installed, and needs no cluster for it.
+func TestAgentPlan(t *testing.T) {
+	const address = "packhorse_agent.test"
+	value := func(name string, want knownvalue.Check) plancheck.PlanCheck {
+		return plancheck.ExpectKnownValue(address, tfjsonpath.New(name), want)
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{
+			{
+				Config: agentConfig(""), PlanOnly: true, ExpectNonEmptyPlan: true,
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPreRefresh: []plancheck.PlanCheck{
+					value("cluster_name", knownvalue.StringExact(box.ClusterName)),
+					value("image", knownvalue.StringExact("ghcr.io/packhorse-io/packhorse-agent:test")),
+					value("namespace", knownvalue.StringExact("packhorse")),
+					value("on_destroy", knownvalue.StringExact("drain")),
+					value("revision", knownvalue.NotNull()),
+					plancheck.ExpectUnknownValue(address, tfjsonpath.New("leader")),
+				}},
+			},
+			{
+				Config: agentConfig("options = { tag = terraform_data.later.id }\n role_arn = terraform_data.later.output") +
+					"resource \"terraform_data\" \"later\" {\n input = \"arm64\"\n}\n",
+				PlanOnly: true, ExpectNonEmptyPlan: true,
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPreRefresh: []plancheck.PlanCheck{
+					plancheck.ExpectUnknownValue(address, tfjsonpath.New("revision")),
+				}},
+			},
+		},
+	})
+}
