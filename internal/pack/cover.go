@@ -26,6 +26,7 @@ type cover struct {
 	worth   []float64 // of a load of each lot
 	scale   []float64 // by lot: what the cheapest way to have its needs costs for a unit of worth
 	rate    []float64 // by candidate: its cost for a unit of its room's worth
+	byRate  []int     // candidates, the best rate first
 	most    []float64 // by candidate: the most that a full one can be worth for its cost
 	masks   []bitset  // distinct sets of columns that lots allow
 	maskOf  []int     // by lot
@@ -34,6 +35,10 @@ type cover struct {
 	least   []int64   // of each resource that all lots of the order need, the least need
 	taken   []int64   // loads of each lot on the machine that is being filled
 	spare   []int64   // scratch
+	near    []int     // scratch: lots to balance a machine with, their needs, and what is left of it
+	needs   []float64
+	rest    []float64
+	empty   *machine // one that nobody has a use for, to be filled next
 	bought  []*machine
 	pinned  map[pinned][]*lot // see twins
 	regions int               // of the market, this one among them
@@ -81,7 +86,7 @@ func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *c
 	c.columns = s.rivals(wishes, sellers, b)
 	c.groupByMask()
 	c.worth, c.scale, c.taken = make([]float64, len(c.lots)), make([]float64, len(c.lots)), make([]int64, len(c.lots))
-	c.least, c.spare = make([]int64, len(s.space.names)), make([]int64, len(s.space.names))
+	c.least, c.spare, c.rest = make([]int64, len(s.space.names)), make([]int64, len(s.space.names)), make([]float64, len(s.space.names))
 	c.most = make([]float64, len(c.columns))
 	c.pin()
 	return c
@@ -94,7 +99,7 @@ func (c *cover) anew() *cover {
 	for i, l := range c.lots {
 		out.left[i] = l.n
 	}
-	out.bought, out.cost = nil, 0
+	out.bought, out.cost, out.empty = nil, 0, nil
 	return &out
 }
 
@@ -155,7 +160,7 @@ func (c *cover) price() {
 		d.add(c.lots[i].need, c.left[i])
 	}
 	found := c.s.ratesOf(d, c.columns, c.nodeCost())
-	c.unit, c.rate = found.unit, found.rate
+	c.unit, c.rate, c.byRate = found.unit, found.rate, found.order
 	clear(c.most)
 	scales := make([]float64, len(c.masks))
 	for g, mask := range c.masks {
@@ -204,8 +209,9 @@ func (c *cover) bestFor(seed int) *machine {
 		}
 		c.s.shrink(m, func(col *column) bool { return c.budget.affords(col, 1) > 0 })
 		if score := c.score(m); best == nil || score > bestScore*(1+1e-9) {
-			best, bestScore = m, score
+			best, bestScore, m = m, score, best
 		}
+		c.empty = m
 	}
 	return best
 }
@@ -218,15 +224,12 @@ func (c *cover) score(m *machine) float64 {
 // equal ones the largest first, and among them the cheapest that holds all that is left.
 func (c *cover) promising(seed int) []int {
 	mask := c.lots[seed].mask
-	var able []int
-	for j, k := range c.columns {
-		if mask.has(k) && c.budget.affords(&c.s.columns[k], 1) > 0 {
+	able := make([]int, 0, len(c.columns))
+	for _, j := range c.byRate {
+		if k := c.columns[j]; mask.has(k) && c.budget.affords(&c.s.columns[k], 1) > 0 {
 			able = append(able, j)
 		}
 	}
-	slices.SortStableFunc(able, func(a, b int) int {
-		return cmp.Or(cmp.Compare(c.rate[a], c.rate[b]), cmp.Compare(c.s.columns[c.columns[b]].price, c.s.columns[c.columns[a]].price))
-	})
 	most := leastCandidates + fillsPerStep/len(c.order)
 	if len(able) <= most {
 		return able
@@ -256,9 +259,15 @@ func (c *cover) last(able []int) (int, bool) {
 
 // fill returns a machine of the column that begins with a pod of the seed.
 func (c *cover) fill(column, seed int) *machine {
-	m := c.s.newMachine(column)
+	m := c.empty
+	if c.empty = nil; m == nil {
+		m = c.s.newMachine(column)
+	} else {
+		c.s.reset(m, column)
+	}
 	clear(c.taken)
 	if !c.take(m, seed, 1) {
+		c.empty = m
 		return nil
 	}
 	if c.style == byBalance {
@@ -297,11 +306,17 @@ const balanceWindow = 48
 func (c *cover) balance(m *machine) {
 	col := &c.s.columns[m.column]
 	n := min(len(c.order), balanceWindow)
-	window := make([]int, n)
-	for w := range window {
-		window[w] = c.order[w*len(c.order)/n]
+	window, width := c.near[:0], len(m.used)
+	needs := c.needs[:0] // of the window, one after the other
+	for w := range n {
+		i := c.order[w*len(c.order)/n]
+		window = append(window, i)
+		for _, v := range c.lots[i].need {
+			needs = append(needs, float64(v))
+		}
 	}
-	rest := make([]float64, len(m.used))
+	c.near, c.needs = window, needs
+	rest := c.rest
 	for len(window) > 0 {
 		for r, room := range col.room {
 			rest[r] = 0
@@ -311,14 +326,18 @@ func (c *cover) balance(m *machine) {
 		}
 		best, bestFit := -1, -1.0
 		for w, i := range window {
-			if fit := float64(c.scale[i] * worthOfVector(c.lots[i].need, rest)); fit > bestFit {
+			fit := 0.0
+			for r, v := range needs[w*width : (w+1)*width] {
+				fit += float64(v * rest[r])
+			}
+			if fit *= c.scale[i]; fit > bestFit {
 				best, bestFit = w, fit
 			}
 		}
 		i := window[best]
 		step := max(1, amount.Copies(c.lots[i].need, col.room, c.left[i])/8)
 		if !c.take(m, i, step) {
-			window = slices.Delete(window, best, best+1)
+			window, needs = slices.Delete(window, best, best+1), slices.Delete(needs, best*width, (best+1)*width)
 		}
 	}
 }

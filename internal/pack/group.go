@@ -27,7 +27,6 @@ type group struct {
 	// labelled are further keys that nodes need to count: a pod with several spreads
 	// counts only nodes that have the keys of all.
 	labelled []string
-	present  []string // values of the key that nodes have; nil where not known yet
 
 	tally
 }

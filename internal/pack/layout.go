@@ -163,12 +163,13 @@ func (s *solver) able(m *machine, slack []int64) []int {
 	for first > m.seller.columns[0] && s.columns[first-1].price == planned.price {
 		first--
 	}
-	for k := first; k < m.seller.columns[1]; k++ {
+	footing := s.footingOf(m)
+	for k := range m.mask.within([2]int{first, m.seller.columns[1]}) {
 		col := &s.columns[k]
 		if count == maxCandidateTypes && !types[col.rank] || col.offering.CapacityType == api.CapacitySpot && col.price > onDemand {
 			continue
 		}
-		if k != m.column && (!s.holds(k, m) || !within(col, planned, slack) || !s.sameFooting(k, m)) {
+		if k != m.column && (!s.holds(k, m) || !within(col, planned, slack) || !s.sameFooting(k, m, footing)) {
 			continue
 		}
 		if !types[col.rank] {

@@ -76,9 +76,19 @@ func (m *machine) add(l *lot, n int64, residual int) {
 
 // newMachine returns an empty machine of a column.
 func (s *solver) newMachine(column int) *machine {
+	m := &machine{used: make([]int64, len(s.space.names)), mask: newBitset(len(s.columns))}
+	s.reset(m, column)
+	return m
+}
+
+// reset makes a machine that nothing shares an empty one of a column.
+func (s *solver) reset(m *machine, column int) {
 	c := &s.columns[column]
 	p := s.sellers[c.provisioner]
-	return &machine{seller: p, column: column, used: make([]int64, len(s.space.names)), host: s.daemonHost(c), mask: p.mask.clone(), residual: p.residual}
+	m.seller, m.column, m.residual, m.items = p, column, p.residual, m.items[:0]
+	m.host = append(m.host[:0], s.daemonHost(c)...)
+	clear(m.used)
+	copy(m.mask, p.mask)
 }
 
 // clone returns a machine of the same content that shares nothing.
@@ -97,8 +107,8 @@ func (s *solver) holds(column int, m *machine) bool {
 // shrink moves the machine to its cheapest column. Columns that would break the
 // limit are left out.
 func (s *solver) shrink(m *machine, within func(*column) bool) {
-	for k := m.seller.columns[0]; k < m.column; k++ { // columns are sorted by price
-		if m.mask.has(k) && s.holds(k, m) && within(&s.columns[k]) && s.sameDaemons(k, m.column) {
+	for k := range m.mask.within([2]int{m.seller.columns[0], m.column}) { // sorted by price
+		if s.holds(k, m) && within(&s.columns[k]) && s.sameDaemons(k, m.column) {
 			m.column = k
 			return
 		}

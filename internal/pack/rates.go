@@ -12,7 +12,7 @@ type rates struct {
 	columns []int
 	unit    []float64 // worth of a unit of each resource
 	rate    []float64 // by place in columns: cost for a unit of worth; infinite where nothing of worth fits
-	order   []int     // places in columns, the lowest rate first
+	order   []int     // places in columns, the lowest rate first, of equal ones the dearest
 }
 
 func (s *solver) ratesOf(d *demand, columns []int, nodeCost int64) rates {
@@ -24,7 +24,12 @@ func (s *solver) ratesOf(d *demand, columns []int, nodeCost int64) rates {
 			r.rate[j] = float64(col.price+nodeCost) / w
 		}
 	}
-	slices.SortStableFunc(r.order, func(a, b int) int { return cmp.Compare(r.rate[a], r.rate[b]) })
+	slices.SortFunc(r.order, func(a, b int) int {
+		if r.rate[a] != r.rate[b] {
+			return cmp.Compare(r.rate[a], r.rate[b])
+		}
+		return cmp.Or(cmp.Compare(s.columns[columns[b]].price, s.columns[columns[a]].price), a-b)
+	})
 	return r
 }
 

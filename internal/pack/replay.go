@@ -209,9 +209,7 @@ func (s *solver) newReplay(sites []*site) *replay {
 	for _, moves := range [][]*move{r.choosy, r.others} {
 		slices.SortStableFunc(moves, func(a, b *move) int { return cmp.Compare(order[a.class], order[b.class]) })
 	}
-	for _, g := range s.groups.list {
-		g.present = nil
-	}
+	clear(s.values)
 	s.planned = sites
 	return r
 }

@@ -80,36 +80,48 @@ func (s *solver) labelsOf(column, residual int) map[string]string {
 	return out
 }
 
-// sameFooting reports whether a machine counts alike for the groups of its pods if
-// it is of another column.
-func (s *solver) sameFooting(column int, m *machine) bool {
+// footing is what groups look at of the node that a machine will be.
+type footing struct {
+	zone   bool  // groups that count all nodes of a zone
+	groups []int // others
+}
+
+// footingOf returns what the groups of the machine's pods and DaemonSets look at.
+func (s *solver) footingOf(m *machine) footing {
+	var out footing
+	add := func(ids []int) {
+		for _, id := range ids {
+			if g := s.groups.list[id]; !g.selective() && g.key == api.LabelZone {
+				out.zone = true
+			} else if !slices.Contains(out.groups, id) {
+				out.groups = append(out.groups, id)
+			}
+		}
+	}
+	for _, i := range s.columns[m.column].daemons {
+		add(s.daemons[i].member)
+		add(s.daemons[i].repels)
+	}
+	for _, p := range m.placed {
+		add(p.class.member)
+	}
+	return out
+}
+
+// sameFooting reports whether a machine with the footing counts alike if it is of
+// another column.
+func (s *solver) sameFooting(column int, m *machine, f footing) bool {
 	if column == m.column || len(s.groups.list) == 0 {
 		return true
 	}
-	same := func(ids []int) bool {
-		return !slices.ContainsFunc(ids, func(id int) bool { return !s.countsAlike(s.groups.list[id], column, m.column, m.residual) })
-	}
-	if !s.sameDaemons(column, m.column) {
+	if !s.sameDaemons(column, m.column) || f.zone && s.columns[column].offering.Zone != s.columns[m.column].offering.Zone {
 		return false
 	}
-	for _, i := range s.columns[m.column].daemons {
-		if !same(s.daemons[i].member) || !same(s.daemons[i].repels) {
-			return false
-		}
-	}
-	for _, p := range m.placed {
-		if !same(p.class.member) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.groups, func(id int) bool { return !s.countsAlike(s.groups.list[id], column, m.column, m.residual) })
 }
 
 // countsAlike reports whether a group counts machines of two columns alike.
 func (s *solver) countsAlike(g *group, a, b, residual int) bool {
-	if !g.selective() && g.key == api.LabelZone {
-		return s.columns[a].offering.Zone == s.columns[b].offering.Zone
-	}
 	is, was := node{Node: &cluster.Node{Labels: s.labelsOf(a, residual)}}, node{Node: &cluster.Node{Labels: s.labelsOf(b, residual)}}
 	return is.Labels[g.key] == was.Labels[g.key] && g.counts(&is) == g.counts(&was)
 }

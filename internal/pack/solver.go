@@ -52,6 +52,7 @@ type solver struct {
 	hostBefore []hostState
 	planned    []*site                      // the machines among them are domains of spreads
 	labelled   map[[2]int]map[string]string // of machines, by column and residual
+	values     map[string][]string          // of topology keys, that nodes have
 }
 
 // daemon is a DaemonSet as overhead of the nodes that it runs on.
@@ -75,7 +76,7 @@ func newSolver(p *Problem) *solver {
 	s := &solver{
 		problem: p, volumes: match.NewVolumes(p.Snapshot), groups: newGroups(p.Snapshot.Namespaces),
 		running: map[*cluster.Template]*runner{}, settled: map[string]bool{}, options: map[string]*options{}, residualIDs: map[string]int{},
-		merged: map[[2]int]int{}, cells: map[cellKey][]cell{}, labelled: map[[2]int]map[string]string{}, places: make([]Place, len(p.Pods)),
+		merged: map[[2]int]int{}, cells: map[cellKey][]cell{}, labelled: map[[2]int]map[string]string{}, values: map[string][]string{}, places: make([]Place, len(p.Pods)),
 	}
 	s.trials = cmp.Or(p.Trials, DefaultTrials)
 	for i := range s.places {

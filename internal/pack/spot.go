@@ -254,23 +254,34 @@ func (s *solver) domains(c *class, sp *spread) []string {
 // present lists the values of the group's key that nodes have, those of the plan
 // included where that is known.
 func (s *solver) present(g *group) []string {
-	if g.present != nil {
-		return g.present
+	if g.selective() {
+		return s.valuesOf(g.key, g.counts)
 	}
+	known, ok := s.values[g.key]
+	if !ok {
+		known = s.valuesOf(g.key, func(*node) bool { return true })
+		s.values[g.key] = known
+	}
+	return known
+}
+
+// valuesOf lists the values of a label that some of the nodes have.
+func (s *solver) valuesOf(key string, some func(*node) bool) []string {
 	seen := map[string]bool{}
 	look := func(n *node) {
-		if value, ok := n.Labels[g.key]; ok && !seen[value] && g.counts(n) {
+		if value, ok := n.Labels[key]; ok && !seen[value] && some(n) {
 			seen[value] = true
 		}
 	}
-	for _, n := range slices.Concat(s.nodes, s.closed) {
-		look(n)
+	for _, list := range [][]*node{s.nodes, s.closed} {
+		for _, n := range list {
+			look(n)
+		}
 	}
 	for _, at := range s.planned {
 		look(at.node)
 	}
-	g.present = sortedKeys(seen)
-	return g.present
+	return sortedKeys(seen)
 }
 
 // enter counts pods of the class in a spot.
