@@ -34,6 +34,7 @@ func domainsKey(domains []domain) string {
 type cell struct {
 	domains  []domain // in the order of the keys that were asked for
 	requires match.Requirements
+	pinned   *options // with these requirements; see pinnedTo
 }
 
 type cellKey struct {
@@ -49,8 +50,20 @@ func (s *solver) cellsOf(o *options, keys []string) []cell {
 		return known
 	}
 	seen := map[string][]domain{}
+	type place struct {
+		provisioner            int
+		zone, capacity, zoneID string
+	}
+	places := map[place]bool{}
+	byPlace := !slices.ContainsFunc(keys, func(key string) bool { return !ofOffering(key) && key != api.LabelProvisioner })
 	for k := range o.columns.all {
-		for _, domains := range s.combinations(o, &s.columns[k], keys) {
+		c := &s.columns[k]
+		if in := (place{c.provisioner, c.offering.Zone, c.offering.CapacityType, c.offering.ZoneID}); byPlace && places[in] {
+			continue
+		} else if byPlace {
+			places[in] = true
+		}
+		for _, domains := range s.combinations(o, c, keys) {
 			seen[domainsKey(domains)] = domains
 		}
 	}
@@ -64,6 +77,14 @@ func (s *solver) cellsOf(o *options, keys []string) []cell {
 	}
 	s.cells[id] = out
 	return out
+}
+
+// pinnedTo returns the options with one of their cells, made once.
+func (s *solver) pinnedTo(o *options, at *cell) *options {
+	if at.pinned == nil {
+		at.pinned = s.optionsFor(at.requires, o.tolerations, tolerationKey(o.tolerations), o.honour)
+	}
+	return at.pinned
 }
 
 // set is what a node's label must be to be in the domain.

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -105,9 +106,32 @@ func (s *solver) join(c *class, k int64) {
 // lotFor returns a lot of the class, or false where no column holds its pods.
 func (s *solver) lotFor(c *class, level int, o *options) (*lot, bool) {
 	l := &lot{parts: []part{{class: c, level: level, n: 1}}, opt: o, need: c.need, host: c.host, size: c.size}
-	l.mask = s.fitting(c.need, c.host, c.devices, o)
-	s.mindDaemons(l, c)
+	if len(s.daemons)+len(c.follows) == 0 {
+		l.mask = s.holding(c, o)
+	} else {
+		l.mask = s.fitting(c.need, c.host, c.devices, o)
+		s.mindDaemons(l, c)
+	}
 	return l, !l.mask.empty()
+}
+
+// holding returns the columns of the options that hold a pod of the class, where
+// there are no DaemonSets; pods of other classes that need the same share it.
+func (s *solver) holding(c *class, o *options) bitset {
+	key := binary.AppendVarint(s.key[:0], int64(o.id))
+	for _, v := range c.need {
+		key = binary.AppendVarint(key, v)
+	}
+	if c.devices {
+		key = append(key, 1)
+	}
+	s.key = key
+	mask, ok := s.held[string(key)]
+	if !ok {
+		mask = s.fitting(c.need, nil, c.devices, o)
+		s.held[string(key)] = mask
+	}
+	return mask
 }
 
 // place finds places for the pods of a class at a level: on nodes that exist,

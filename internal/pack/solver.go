@@ -41,6 +41,7 @@ type solver struct {
 	machines []*machine
 	places   []Place
 	scratch  []int
+	key      []byte // scratch
 	tableau  tableau
 	byRoom   []*rooms // by resource; made when asked for
 	special  bitset   // columns that have devices or are bare metal
@@ -53,6 +54,7 @@ type solver struct {
 	planned    []*site                      // the machines among them are domains of spreads
 	labelled   map[[2]int]map[string]string // of machines, by column and residual
 	values     map[string][]string          // of topology keys, that nodes have
+	held       map[string]bitset            // columns, see holding
 }
 
 // daemon is a DaemonSet as overhead of the nodes that it runs on.
@@ -76,7 +78,7 @@ func newSolver(p *Problem) *solver {
 	s := &solver{
 		problem: p, volumes: match.NewVolumes(p.Snapshot), groups: newGroups(p.Snapshot.Namespaces),
 		running: map[*cluster.Template]*runner{}, settled: map[string]bool{}, options: map[string]*options{}, residualIDs: map[string]int{},
-		merged: map[[2]int]int{}, cells: map[cellKey][]cell{}, labelled: map[[2]int]map[string]string{}, values: map[string][]string{}, places: make([]Place, len(p.Pods)),
+		merged: map[[2]int]int{}, cells: map[cellKey][]cell{}, labelled: map[[2]int]map[string]string{}, values: map[string][]string{}, held: map[string]bitset{}, places: make([]Place, len(p.Pods)),
 	}
 	s.trials = cmp.Or(p.Trials, DefaultTrials)
 	for i := range s.places {

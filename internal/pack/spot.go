@@ -335,8 +335,7 @@ func (s *solver) spotsFor(c *class, o *options, level int) []spot {
 	}
 	cells, left := s.cellsOf(o, c.keys), s.budgets()
 	for i := range cells {
-		pinned := s.optionsFor(cells[i].requires, c.template.Tolerations, c.tolerates, o.honour)
-		l, ok := s.lotFor(c, level, pinned)
+		l, ok := s.lotFor(c, level, s.pinnedTo(o, &cells[i]))
 		if !ok {
 			continue
 		}
