@@ -29,7 +29,7 @@ func (d *drawing) box(b *box) {
 	labels.WriteString(d.load(b, &held, "held", "", level))
 	for _, class := range d.order() {
 		for i := range b.loads {
-			if l := &b.loads[i]; d.classes[l.workload] == class {
+			if l := &b.loads[i]; d.class(b, l.workload) == class {
 				labels.WriteString(d.load(b, l, class, l.workload, level))
 			}
 		}

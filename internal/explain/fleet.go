@@ -21,6 +21,7 @@ type kind struct {
 	zone         string
 	capacityType string
 	price        float64 // dollars per hour of each; 0 for nodes that exist
+	state        string  // of a node that is drawn as it is: starting, ready, unready, draining
 }
 
 // box is a machine with its content, or several machines that hold the same.

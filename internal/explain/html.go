@@ -35,11 +35,7 @@ func (r *Report) HTML() string {
 	if r.LowerBound > 0 {
 		p.Gap = fmt.Sprintf("%.2f%%", r.GapPercent)
 	}
-	for _, name := range l.columns {
-		if side, text := l.sample(name); text != "" {
-			p.Samples = append(p.Samples, sample{decimal(side), text})
-		}
-	}
+	p.Samples = l.samples()
 	for _, g := range r.rows() {
 		p.Rows = append(p.Rows, tableRow{g.cells(), g.Why})
 	}
@@ -92,13 +88,17 @@ func (page) Headings() []string { return headings }
 // figures is a section of the picture.
 type figures struct {
 	Title, Rest string
-	Kinds       []figure
+	// Class is that of the style sheet where all of a section has one colour.
+	Class string
+	Kinds []figure
 }
 
 // figure is the boxes of a kind with their caption.
 type figure struct {
 	Caption []string
-	Boxes   []drawnBox
+	// State of nodes that are drawn as they are.
+	State string
+	Boxes []drawnBox
 }
 
 // Wide reports whether the boxes deserve the width of the page.
@@ -119,9 +119,12 @@ func (l *layout) figures() []figures {
 	for i := range l.sections {
 		s := &l.sections[i]
 		f := figures{Title: s.title, Rest: s.rest}
+		if l.byProvisioner {
+			f.Class = l.classes[s.kinds[0].provisioner]
+		}
 		for j := range s.kinds {
 			k := &s.kinds[j]
-			kind := figure{Caption: l.caption(k)}
+			kind := figure{Caption: l.caption(k), State: k.state}
 			for n := range k.boxes {
 				kind.Boxes = append(kind.Boxes, l.drawn(&k.boxes[n]))
 			}

@@ -60,7 +60,9 @@ type block struct {
 }
 
 // arrange lays a picture out with the largest boxes that give a good height.
-func arrange(p *picture) *layout {
+func arrange(p *picture) *layout { return arrangeWithin(p, sides, goodHeight) }
+
+func arrangeWithin(p *picture, sides []float64, goodHeight float64) *layout {
 	var l *layout
 	for _, side := range sides {
 		l = &layout{picture: p}
@@ -165,6 +167,7 @@ func (l *layout) caption(k *fleetKind) []string {
 		if k.count > 1 {
 			name += " each"
 		}
+		name += k.stateText()
 	}
 	var lines []string
 	for _, line := range []string{name, where, shares} {

@@ -31,6 +31,8 @@ type picture struct {
 	largest float64 // weight of the largest box
 	// piles and means: some boxes stand for several machines, alike or not.
 	piles, means bool
+	// byProvisioner: classes are by Provisioner instead of by workload.
+	byProvisioner bool
 }
 
 // section is what a provisioner launches, or the nodes that exist.
@@ -52,10 +54,15 @@ type fleetKind struct {
 type entry struct{ Class, Text string }
 
 func newPicture(fleet []box) *picture {
-	p := &picture{scale: map[string]float64{}, classes: map[string]string{}}
-	p.columns = columns(fleet)
-	p.balance(fleet)
+	p := newPictureOf(fleet, columns(fleet))
 	p.colour(fleet)
+	return p
+}
+
+// newPictureOf draws the given columns, and leaves the colours open.
+func newPictureOf(fleet []box, columns []string) *picture {
+	p := &picture{scale: map[string]float64{}, classes: map[string]string{}, columns: columns}
+	p.balance(fleet)
 	p.sections = sections(fleet)
 	for _, s := range p.sections {
 		for _, k := range s.kinds {
