@@ -143,7 +143,7 @@ func (a *Agent) adopt(ctx context.Context, v *view, i offer.Instance) bool {
 		return false
 	}
 	a.log.Info("adopted an instance", "node", i.NodeName, "instance", i.ID, "provisioner", i.Provisioner, "launch_id", i.LaunchID)
-	a.cluster.Event(nodeRef(i.NodeName), corev1.EventTypeNormal, eventAdopted,
+	a.event(nodeRef(i.NodeName), corev1.EventTypeNormal, eventAdopted,
 		fmt.Sprintf("the Node object of instance %s was created", i.ID))
 	return true
 }
@@ -157,7 +157,7 @@ func (a *Agent) close(ctx context.Context, nodes []*cluster.Node, i offer.Instan
 			continue
 		}
 		a.log.Info("removed a node whose instance is going", "node", n.Name, "instance", i.ID, "state", string(i.State))
-		a.cluster.Event(nodeRef(n.Name), corev1.EventTypeWarning, eventInstanceGone, "the instance is being shut down")
+		a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventInstanceGone, "the instance is being shut down")
 	}
 }
 
@@ -193,7 +193,7 @@ func (a *Agent) letGo(ctx context.Context, v *view, exists map[string]bool) map[
 			continue
 		}
 		a.log.Info("let go of a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)
-		a.cluster.Event(nodeRef(n.Name), corev1.EventTypeWarning, eventInstanceGone, "the instance does not exist any more")
+		a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventInstanceGone, "the instance does not exist any more")
 	}
 	return missing
 }

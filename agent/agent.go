@@ -85,6 +85,8 @@ type Agent struct {
 	avoided *avoided
 	history history
 	drains  drains
+	lookout lookout
+	recent  recent
 }
 
 // New returns an agent that is not running yet.

@@ -28,6 +28,8 @@ type drains struct {
 type retry struct {
 	at      time.Time
 	refused int
+	node    string
+	why     string // the last refusal
 }
 
 func newDrains() drains {
@@ -169,7 +171,7 @@ func (a *Agent) closeNode(ctx context.Context, n *cluster.Node) bool {
 	})
 	if closed {
 		a.log.Info("began to drain a node", "node", n.Name, "provisioner", n.Provisioner)
-		a.cluster.Event(nodeRef(n.Name), corev1.EventTypeNormal, eventDraining, "the node's pods are being evicted")
+		a.event(nodeRef(n.Name), corev1.EventTypeNormal, eventDraining, "the node's pods are being evicted")
 	}
 	return closed
 }

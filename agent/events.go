@@ -55,7 +55,7 @@ func (a *Agent) tell(pod cluster.PodKey, reason, message string) {
 	if reason == eventUnplaceable {
 		eventType = corev1.EventTypeWarning
 	}
-	a.cluster.Event(podRef(pod), eventType, reason, message)
+	a.event(podRef(pod), eventType, reason, message)
 }
 
 // explain tells the pods that have no place why.
@@ -72,7 +72,7 @@ func (a *Agent) explainKept(plan *decide.Plan) {
 	for _, k := range plan.Kept {
 		text := fmt.Sprintf("%s, but stays: %s", k.Reason, k.Why)
 		if a.history.kept[k.Node] != text {
-			a.cluster.Event(nodeRef(k.Node), corev1.EventTypeNormal, eventKept, text)
+			a.event(nodeRef(k.Node), corev1.EventTypeNormal, eventKept, text)
 		}
 		kept[k.Node] = text
 	}

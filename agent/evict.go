@@ -46,13 +46,13 @@ func (a *Agent) evict(ctx context.Context, n *cluster.Node, p *cluster.Pod) {
 		a.drains.accepted(p.UID)
 		a.log.Debug("evicted a pod", "pod", p.PodKey.String(), "node", n.Name)
 	case errors.As(err, &blocked):
-		a.drains.refused(p.UID)
+		a.drains.refused(p, blocked)
 		a.metrics.blocked.WithLabelValues(n.Provisioner).Inc()
 		message := fmt.Sprintf("pod %s: %s", p.PodKey, blocked)
-		a.cluster.Event(nodeRef(n.Name), corev1.EventTypeWarning, eventEvictionBlocked, message)
-		a.cluster.Event(podRef(p.PodKey), corev1.EventTypeWarning, eventEvictionBlocked, message)
+		a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventEvictionBlocked, message)
+		a.event(podRef(p.PodKey), corev1.EventTypeWarning, eventEvictionBlocked, message)
 	case ctx.Err() == nil:
-		a.drains.refused(p.UID)
+		a.drains.refused(p, err)
 		a.log.Warn("evicted no pod", "pod", p.PodKey.String(), "node", n.Name, "error", err)
 	}
 }
@@ -93,11 +93,25 @@ func (d *drains) accepted(uid string) {
 	d.retries[uid] = retry{at: time.Now().Add(evictionSettles)}
 }
 
-func (d *drains) refused(uid string) {
+func (d *drains) refused(p *cluster.Pod, why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	r := d.retries[uid]
+	r := d.retries[p.UID]
+	r.node, r.why = p.NodeName, fmt.Sprintf("pod %s: %s", p.PodKey, why)
 	r.at = time.Now().Add(min(evictionRetry<<min(r.refused, 10), evictionRetryMax))
 	r.refused++
-	d.retries[uid] = r
+	d.retries[p.UID] = r
+}
+
+// blocked says, by node, which eviction is refused and why: the first of several.
+func (d *drains) blocked() map[string]string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := map[string]string{}
+	for _, r := range d.retries {
+		if known := out[r.node]; r.why != "" && (known == "" || r.why < known) {
+			out[r.node] = r.why
+		}
+	}
+	return out
 }

@@ -76,7 +76,7 @@ func (a *Agent) letNodeGo(ctx context.Context, n *cluster.Node) bool {
 	a.metrics.drained(n.Provisioner, took)
 	a.log.Info("terminated a node", "node", n.Name, "provisioner", n.Provisioner, "instance", instanceID(n.ProviderID),
 		"drain_seconds", took.Seconds())
-	a.cluster.Event(nodeRef(n.Name), corev1.EventTypeNormal, eventTerminated,
+	a.event(nodeRef(n.Name), corev1.EventTypeNormal, eventTerminated,
 		fmt.Sprintf("instance %s is going", instanceID(n.ProviderID)))
 	a.replan.set()
 	return true

@@ -35,7 +35,7 @@ func (a *Agent) markInitialized(ctx context.Context, v *view) {
 			continue
 		}
 		a.log.Info("initialized a node", "node", n.Name, "provisioner", n.Provisioner)
-		a.cluster.Event(nodeRef(n.Name), corev1.EventTypeNormal, eventInitialized, "the node is up")
+		a.event(nodeRef(n.Name), corev1.EventTypeNormal, eventInitialized, "the node is up")
 	}
 }
 

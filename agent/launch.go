@@ -13,6 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -31,6 +32,7 @@ type delivered struct {
 	machine  *decide.Machine
 	instance offer.Instance
 	price    offer.Price
+	why      string // it was bought
 }
 
 func (l *launched) deliver(d delivered, bound int) {
@@ -109,7 +111,9 @@ func (a *Agent) fill(ctx context.Context, v *view, o *order, out *launched) erro
 	g.SetLimit(nodesAtOnce)
 	for i, instance := range delivery.Instances[:min(len(delivery.Instances), len(o.machines))] {
 		g.Go(func() error {
-			a.settle(ctx, fresh, delivered{order: o, machine: o.machines[i], instance: instance}, out)
+			d := delivered{order: o, machine: o.machines[i], instance: instance}
+			d.why = explain.Purpose(d.machine, v.snapshot, instance.InstanceType)
+			a.settle(ctx, fresh, d, out)
 			return nil
 		})
 	}
@@ -124,6 +128,7 @@ func (a *Agent) settle(ctx context.Context, fresh *verifier, d delivered, out *l
 		return
 	}
 	node := nodeFor(d.order.by, d.machine, d.instance)
+	node.Annotations[api.AnnotationLaunchReason] = d.why
 	if !a.createNode(ctx, node) {
 		out.fellShort()
 		return

@@ -27,7 +27,7 @@ func (a *Agent) reportLaunches(ctx context.Context, fresh *verifier, all []*orde
 			a.metrics.cloudErrors.WithLabelValues("Launch").Inc()
 			a.history.fail(o.Provisioner, o.err.Error())
 			a.log.Error("launched nothing", "provisioner", o.Provisioner, "launch_id", o.LaunchID, "error", o.err)
-			a.cluster.Event(provisionerRef(o.by.raw), corev1.EventTypeWarning, eventLaunchFailed, o.err.Error())
+			a.event(provisionerRef(o.by.raw), corev1.EventTypeWarning, eventLaunchFailed, o.err.Error())
 		}
 	}
 	for _, d := range out.nodes {
@@ -42,8 +42,8 @@ func (a *Agent) reportLaunch(fresh *verifier, d delivered) {
 	a.log.Info("launched a node", "node", i.NodeName, "provisioner", d.order.Provisioner, "instance", i.ID,
 		"instance_type", i.InstanceType, "zone", i.Zone, "capacity_type", i.CapacityType,
 		"hourly_dollars", d.price.Dollars(), "launch_id", d.order.LaunchID, "pods", len(d.machine.Pods))
-	a.cluster.Event(nodeRef(i.NodeName), corev1.EventTypeNormal, eventLaunched,
-		fmt.Sprintf("%s %s in %s at $%.4f per hour", i.CapacityType, i.InstanceType, i.Zone, d.price.Dollars()))
+	a.event(nodeRef(i.NodeName), corev1.EventTypeNormal, eventLaunched,
+		fmt.Sprintf("%s %s in %s at $%.4f per hour, %s", i.CapacityType, i.InstanceType, i.Zone, d.price.Dollars(), d.why))
 	for _, key := range d.machine.Pods {
 		if pod := fresh.pods[key.UID]; pod != nil && pod.State == cluster.PodPending {
 			a.tell(key, eventNominated, fmt.Sprintf("placed on the new node %s (%s %s in %s)",
@@ -67,7 +67,7 @@ func (a *Agent) reportRefusals(o *order) {
 		a.metrics.refusals.WithLabelValues(o.Provisioner, string(r.Reason)).Inc()
 		a.log.Info("was refused an offering", "provisioner", o.Provisioner, "instance_type", c.InstanceType,
 			"zone", c.Zone, "capacity_type", c.CapacityType, "reason", string(r.Reason), "message", r.Message)
-		a.cluster.Event(provisionerRef(o.by.raw), corev1.EventTypeWarning, eventLaunchFailed,
+		a.event(provisionerRef(o.by.raw), corev1.EventTypeWarning, eventLaunchFailed,
 			fmt.Sprintf("%s: %s %s in %s: %s", r.Reason, c.CapacityType, c.InstanceType, c.Zone, r.Message))
 	}
 }

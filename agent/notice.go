@@ -101,7 +101,7 @@ func (a *Agent) interrupt(ctx context.Context, n *cluster.Node, notice *offer.No
 	}
 	a.metrics.disruptions.WithLabelValues(n.Provisioner, reasonInterruption).Inc()
 	a.log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", reasonInterruption, "message", why)
-	a.cluster.Event(nodeRef(n.Name), corev1.EventTypeWarning, eventInterrupted, why)
+	a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventInterrupted, why)
 	a.replan.set()
 	return true
 }

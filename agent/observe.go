@@ -40,23 +40,33 @@ func (a *Agent) observe(ctx context.Context) *view {
 
 // input is what the core decides on.
 func (a *Agent) input(v *view) decide.Input {
-	in := decide.Input{
-		Now:      v.now,
-		Snapshot: v.snapshot,
-		Planned:  a.history.placements(v.snapshot),
-		Settings: decide.Settings{
-			NodeCost:       a.options.NodeCost,
-			StartupTimeout: a.options.StartupTimeout,
-			UnhealthyAfter: a.options.UnhealthyAfter,
-			MinLifetime:    a.options.MinLifetime,
-			EvictOwnerless: a.options.EvictOwnerless,
-			PackingBudget:  a.options.PackingBudget,
-		},
+	return decide.Input{
+		Now:          v.now,
+		Snapshot:     v.snapshot,
+		Planned:      a.history.placements(v.snapshot),
+		Settings:     a.options.settings(),
+		Provisioners: v.markets(),
 	}
+}
+
+func (o *Options) settings() decide.Settings {
+	return decide.Settings{
+		NodeCost:       o.NodeCost,
+		StartupTimeout: o.StartupTimeout,
+		UnhealthyAfter: o.UnhealthyAfter,
+		MinLifetime:    o.MinLifetime,
+		EvictOwnerless: o.EvictOwnerless,
+		PackingBudget:  o.PackingBudget,
+	}
+}
+
+// markets are the Provisioners as the core sees them.
+func (v *view) markets() []decide.Provisioner {
+	var out []decide.Provisioner
 	for _, p := range v.provisioners {
-		in.Provisioners = append(in.Provisioners, decide.NewProvisioner(p.spec, p.market, p.blocked))
+		out = append(out, decide.NewProvisioner(p.spec, p.market, p.blocked))
 	}
-	return in
+	return out
 }
 
 // nodesOf returns the nodes of a Provisioner, in order.

@@ -63,7 +63,7 @@ func (a *Agent) removeNow(ctx context.Context, n *cluster.Node, r *decide.Remova
 	if r.Reason == decide.NeverUp {
 		reason, eventType = eventNeverRegistered, corev1.EventTypeWarning
 	}
-	a.cluster.Event(nodeRef(n.Name), eventType, reason, r.Message)
+	a.event(nodeRef(n.Name), eventType, reason, r.Message)
 }
 
 // disrupt marks a node as going. Nothing happens unless all of its replacements
@@ -91,7 +91,7 @@ func (a *Agent) disrupt(ctx context.Context, n *cluster.Node, r *decide.Removal,
 	a.metrics.disruptions.WithLabelValues(n.Provisioner, retire.Reason(r.Reason).Name()).Inc()
 	a.log.Info("marked a node for removal", "node", n.Name, "provisioner", n.Provisioner, "reason", string(r.Reason),
 		"replaced_by", replacements)
-	a.cluster.Event(nodeRef(n.Name), corev1.EventTypeNormal, eventDisrupting, r.Message)
+	a.event(nodeRef(n.Name), corev1.EventTypeNormal, eventDisrupting, r.Message)
 }
 
 // release acts on the nodes that were marked as going: it deletes those whose pods
@@ -132,7 +132,7 @@ func (a *Agent) keep(ctx context.Context, n *cluster.Node, why string) {
 		return
 	}
 	a.log.Info("kept a node", "node", n.Name, "provisioner", n.Provisioner, "reason", why)
-	a.cluster.Event(nodeRef(n.Name), corev1.EventTypeNormal, eventKept, why)
+	a.event(nodeRef(n.Name), corev1.EventTypeNormal, eventKept, why)
 }
 
 // hasWork reports whether pods run there that need the node, by the core's own rule.

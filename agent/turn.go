@@ -31,6 +31,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 		a.metrics.waited(a.metrics.untilRunning, since)
 	}
 	a.metrics.state(v, plan)
+	a.publish(v, plan)
 	a.metrics.turns.Inc()
 	a.metrics.turnSeconds.Observe(time.Since(began).Seconds())
 	sum.log(a, time.Since(began))

@@ -46,6 +46,9 @@ const (
 	AnnotationLaunchID = TagLaunchID
 	// AnnotationHourlyPrice on a node is what its machine costs, in micro-dollars per hour.
 	AnnotationHourlyPrice = "packhorse.io/hourly-price"
+	// AnnotationLaunchReason on a node says in words what its machine was bought for,
+	// and why it is of its type.
+	AnnotationLaunchReason = "packhorse.io/launch-reason"
 	// AnnotationSubnet on a node is the id of the subnet that its machine is in.
 	AnnotationSubnet = "packhorse.io/subnet"
 	// AnnotationSecurityGroups on a node holds the sorted ids of its machine's security

@@ -58,7 +58,7 @@ var options = map[string]optionForm{
 var ownFlags = map[string]string{
 	"cluster-name": "the cluster's name", "region": "the region", "namespace": "the namespace",
 	"interruption-queue": "the interruption queue", "default-instance-profile": "the default instance profile",
-	"lease-name": "", "leader-elect": "", "kubeconfig": "", "kube-context": "", "metrics-address": "", "health-address": "",
+	"lease-name": "", "leader-elect": "", "kubeconfig": "", "kube-context": "", "metrics-address": "", "health-address": "", "status-address": "",
 }
 
 // OptionNames lists the flags that Settings.Options takes, in order.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
 
 // settings are the flags of `run`.
@@ -32,6 +34,7 @@ type settings struct {
 	nodeCost, memoryOverhead      float64
 	schedulers                    []string
 	metricsAddress, healthAddress string
+	statusAddress                 string
 	logLevel, logFormat           string
 }
 
@@ -93,6 +96,7 @@ func (s *settings) flags(cmd *cobra.Command) {
 
 	f.StringVar(&s.metricsAddress, "metrics-address", ":8080", "`ADDRESS` to serve /metrics on")
 	f.StringVar(&s.healthAddress, "health-address", ":8081", "`ADDRESS` to serve /healthz and /readyz on")
+	f.StringVar(&s.statusAddress, "status-address", "127.0.0.1:8082", "`ADDRESS` to serve the status page on, for browsers and packhorse-agent top; empty for nowhere")
 	f.StringVar(&s.logLevel, "log-level", "info", "trace, debug, info, warn or error")
 	f.StringVar(&s.logFormat, "log-format", "text", "text or json")
 }
@@ -128,6 +132,9 @@ func (s *settings) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return agent.Serve(ctx, s.metricsAddress, a.MetricsHandler()) })
 	g.Go(func() error { return agent.Serve(ctx, s.healthAddress, a.HealthHandler()) })
+	if s.statusAddress != "" {
+		g.Go(func() error { return agent.Serve(ctx, s.statusAddress, s.statusHandler(a)) })
+	}
 	if err := cluster.Start(ctx); err != nil {
 		return err
 	}
@@ -137,6 +144,13 @@ func (s *settings) run(ctx context.Context) error {
 	}
 	log.Info("stopped")
 	return nil
+}
+
+func (s *settings) statusHandler(a *agent.Agent) http.Handler {
+	page := status.Server{
+		Source: a.Status, Cluster: s.cloud.ClusterName, Version: version, Local: status.Loopback(s.statusAddress),
+	}
+	return page.Handler()
 }
 
 // errEnded ends the servers when the agent has ended in good order.

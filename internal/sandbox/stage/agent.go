@@ -31,6 +31,7 @@ type Agent struct {
 	LogFile string
 	Metrics string // URL
 	Ready   string // URL of the readiness probe
+	Status  string // URL of the status page
 
 	cmd  *exec.Cmd
 	done chan struct{}
@@ -65,7 +66,10 @@ func (s *Stage) startPod(ctx context.Context, pod *corev1.Pod, o AgentOptions) (
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{LogFile: p.path("log"), Metrics: "http://" + p.ports["metrics"] + "/metrics", Ready: "http://" + p.ports["health"] + "/readyz", done: make(chan struct{})}
+	a := &Agent{
+		LogFile: p.path("log"), Metrics: "http://" + p.ports["metrics"] + "/metrics",
+		Ready: "http://" + p.ports["health"] + "/readyz", Status: "http://" + p.ports["status"], done: make(chan struct{}),
+	}
 	log, err := os.OpenFile(a.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the agent's log: %w", err)

@@ -1,0 +1,53 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
+)
+
+// boundAge is how long a bound is good enough for: it takes a whole decision.
+const boundAge = 30 * time.Second
+
+// bound says what the cluster would have to cost, or returns the last answer while
+// that is young.
+func (g *glance) bound(last *status.Bound) *status.Bound {
+	if last != nil && g.at.Sub(last.At) < boundAge {
+		return last
+	}
+	in := decide.Input{Now: g.view.now, Snapshot: anew(g.view.snapshot), Provisioners: g.view.markets(), Settings: g.options.settings()}
+	plan := decide.Decide(in)
+	out := &status.Bound{
+		HourlyPrice: plan.LowerBound.Dollars(), Anew: plan.HourlyPrice.Dollars(),
+		Pods: len(pending(in.Snapshot)), Unplaced: len(plan.Unplaced), At: g.at,
+	}
+	out.Pods -= out.Unplaced
+	return out
+}
+
+// anew is the cluster without the nodes that belong to Provisioners, with their
+// pods waiting. What nodes bring along is left out.
+func anew(s *cluster.Snapshot) *cluster.Snapshot {
+	out := *s
+	out.Nodes, out.Pods = nil, make([]cluster.Pod, 0, len(s.Pods))
+	ours := map[string]bool{}
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Provisioner != "" {
+			ours[n.Name] = true
+		} else {
+			out.Nodes = append(out.Nodes, *n)
+		}
+	}
+	for _, p := range s.Pods {
+		if ours[p.NodeName] {
+			if p.State != cluster.PodBound || p.Template.DaemonSet || p.Template.Static {
+				continue
+			}
+			p.NodeName, p.State, p.Running = "", cluster.PodPending, false
+		}
+		out.Pods = append(out.Pods, p)
+	}
+	return &out
+}

@@ -1,0 +1,149 @@
+package agent
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
+)
+
+// glance is what a turn leaves behind for those who want to know how the cluster
+// is. Nobody changes it any more, so that a status can be made of it when somebody
+// looks, and costs nothing when nobody does.
+type glance struct {
+	at      time.Time
+	view    *view
+	plan    *decide.Plan
+	pending []status.Pending
+	options *Options
+}
+
+// lookout makes statuses of glances, each once.
+type lookout struct {
+	mu     sync.Mutex
+	latest *glance
+	status *status.Status // of latest; nil until somebody looks
+	bound  *status.Bound
+}
+
+// publish leaves a glance behind. Only the planning loop calls it.
+func (a *Agent) publish(v *view, plan *decide.Plan) {
+	g := &glance{at: time.Now(), view: v, plan: plan, pending: a.history.waiting(v, plan), options: &a.options}
+	a.lookout.mu.Lock()
+	defer a.lookout.mu.Unlock()
+	a.lookout.latest, a.lookout.status = g, nil
+}
+
+// Status tells how the cluster is, as of the last turn. An agent that does not lead
+// knows nothing but that. It may not be changed.
+func (a *Agent) Status() *status.Status {
+	if !a.leading.Load() {
+		return &status.Status{}
+	}
+	l := &a.lookout
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.latest == nil:
+		return &status.Status{Leading: true}
+	case l.status == nil:
+		l.bound = l.latest.bound(l.bound)
+		l.status = l.latest.status()
+		l.status.Bound = l.bound
+		l.status.Leaving = l.latest.leaving(a.drains.blocked())
+		l.status.Recent = a.recent.list()
+	}
+	return l.status
+}
+
+func (g *glance) status() *status.Status {
+	out := &status.Status{
+		Leading: true, At: g.at,
+		Provisioners: []status.Provisioner{}, Nodes: []status.Node{},
+		Pending: g.pending, Unavailable: g.unavailable(),
+	}
+	for _, c := range explain.Contents(g.view.snapshot) {
+		n := g.view.nodes[c.Node]
+		c.HourlyPrice, c.State = priceOf(n.Annotations).Dollars(), nodeState(n)
+		out.HourlyPrice += c.HourlyPrice
+		out.Nodes = append(out.Nodes, status.Node{Content: c, Created: n.Created, Why: n.Annotations[api.AnnotationLaunchReason]})
+	}
+	for _, p := range g.view.provisioners {
+		out.Provisioners = append(out.Provisioners, g.provisioner(p))
+	}
+	return out
+}
+
+func (g *glance) provisioner(p *provisioner) status.Provisioner {
+	out := status.Provisioner{Name: p.raw.Name}
+	used := amount.List{}
+	for _, n := range g.view.nodesOf(p.raw.Name) {
+		out.Nodes++
+		out.HourlyPrice += priceOf(n.Annotations).Dollars()
+		used = used.Plus(n.Capacity)
+	}
+	ready := p.ready(used)
+	out.Ready, out.Reason, out.Message = ready.Status == "True", ready.Reason, ready.Message
+	if p.spec.Spec.Limits == nil {
+		return out
+	}
+	limits := amount.FromResourceList(p.spec.Spec.Limits.Resources)
+	for _, name := range limits.Names() {
+		has, may := amount.Quantity(name, used[name]), amount.Quantity(name, limits[name])
+		limit := status.Limit{Resource: name, Used: has.String(), Limit: may.String(), Share: 1}
+		if limits[name] > 0 {
+			limit.Share = float64(used[name]) / float64(limits[name])
+		}
+		out.Limits = append(out.Limits, limit)
+	}
+	return out
+}
+
+// waiting says for the pods that wait for a node why they do, in the order of the
+// snapshot. Pods that wait for the same reason share an item.
+func (h *history) waiting(v *view, plan *decide.Plan) []status.Pending {
+	unplaced := map[string]string{}
+	for _, u := range waiting(plan) {
+		unplaced[u.Pod.UID] = u.Reason
+	}
+	out, index := []status.Pending{}, map[string]int{}
+	for _, p := range pending(v.snapshot) {
+		why, stuck := unplaced[p.UID], true
+		if why == "" {
+			why, stuck = h.awaited(v, p), false
+		}
+		i, ok := index[why]
+		if !ok {
+			i = len(out)
+			index[why] = i
+			out = append(out, status.Pending{Why: why, Stuck: stuck})
+		}
+		w := &out[i]
+		w.Count++
+		if len(w.Pods) < status.MaxPods {
+			w.Pods = append(w.Pods, p.String())
+		}
+		if since := h.firstSeen[p.UID]; !since.IsZero() && (w.Since.IsZero() || since.Before(w.Since)) {
+			w.Since = since
+		}
+	}
+	return out
+}
+
+// awaited says what a pod waits for that has a place, or came after the decision.
+func (h *history) awaited(v *view, p *cluster.Pod) string {
+	planned, ok := h.planned[p.UID]
+	if !ok {
+		return "came up after the last decision, and is part of the next"
+	}
+	if n := v.nodes[planned.Node]; n != nil && !n.Initialized {
+		return fmt.Sprintf("has a place on node %s, which is starting", planned.Node)
+	}
+	return fmt.Sprintf("has a place on node %s", planned.Node)
+}

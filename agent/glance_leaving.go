@@ -1,0 +1,138 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
+)
+
+// leaving says which nodes go, and when: first those that are going or have a
+// reason to go, then by time. The argument says what blocks drains, by node.
+func (g *glance) leaving(blocked map[string]string) []status.Leaving {
+	pods := podsOn(g.view.snapshot)
+	words := g.words()
+	out := []status.Leaving{}
+	for i := range g.view.snapshot.Nodes {
+		n := &g.view.snapshot.Nodes[i]
+		if n.Provisioner == "" {
+			continue
+		}
+		l, ok := words[n.Name]
+		if n.Deleting {
+			l, ok = draining(n, pods[n.Name], blocked[n.Name]), true
+		}
+		if !ok {
+			l, ok = g.due(n)
+		}
+		if ok {
+			l.Node = n.Name
+			out = append(out, l)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b status.Leaving) int { return a.At.Compare(b.At) })
+	return out
+}
+
+// words are what the plan says of nodes that have a reason to go.
+func (g *glance) words() map[string]status.Leaving {
+	r := explain.Of(*g.plan, g.view.snapshot, 0)
+	out := map[string]status.Leaving{}
+	for i := range r.Removals {
+		out[r.Removals[i].Node] = status.Leaving{What: r.Removals[i].Words()}
+	}
+	for i := range r.Kept {
+		out[r.Kept[i].Node] = status.Leaving{What: r.Kept[i].Words(), Blocked: true}
+	}
+	for i := range r.Chosen {
+		c := &r.Chosen[i]
+		n := g.view.nodes[c.Node]
+		if n == nil || decide.Verdict(c.Verdict) == decide.Stay {
+			continue
+		}
+		what := fmt.Sprintf("was chosen to go (%s), and %s", n.Annotations[api.AnnotationDisruption], c.Words())
+		if by := n.Annotations[api.AnnotationReplacedBy]; by != "" {
+			what += "; its pods have room on " + strings.ReplaceAll(by, ",", " and ")
+		}
+		out[c.Node] = status.Leaving{What: what}
+	}
+	return out
+}
+
+// draining says how far a node is that is being deleted.
+func draining(n *cluster.Node, pods []*cluster.Pod, blocked string) status.Leaving {
+	left := len(slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return !waitedFor(p) }))
+	what := fmt.Sprintf("is being drained since %s UTC: ", n.DeletedAt.UTC().Format(time.TimeOnly))
+	switch {
+	case blocked != "" && left > 0:
+		return status.Leaving{What: what + blocked, Blocked: true}
+	case left == 0:
+		what += "its pods are gone, its machine is being given back"
+	case left == 1:
+		what += "1 pod is still there"
+	default:
+		what += fmt.Sprintf("%d pods are still there", left)
+	}
+	return status.Leaving{What: what}
+}
+
+// due says when a node goes if nothing changes.
+func (g *glance) due(n *cluster.Node) (status.Leaving, bool) {
+	p := g.view.byName[n.Provisioner]
+	if p == nil {
+		return status.Leaving{}, false
+	}
+	late := n.Created.Add(g.options.StartupTimeout)
+	switch empty, expires := emptyLongEnough(n, p), expiry(n, p); {
+	case !n.Initialized && g.at.Sub(n.Created) > g.options.StartupTimeout/3:
+		return status.Leaving{What: "takes long to start; replaced unless it is up by then", At: late}, true
+	case !n.Initialized:
+		return status.Leaving{}, false
+	case !n.Ready && !n.UnreadySince.IsZero() && g.options.UnhealthyAfter > 0:
+		return status.Leaving{What: "is not ready; replaced unless it is by then", At: n.UnreadySince.Add(g.options.UnhealthyAfter)}, true
+	case !empty.IsZero():
+		return status.Leaving{What: "is empty; removed unless pods come", At: empty}, true
+	case !expires.IsZero():
+		return status.Leaving{What: "expires; replaced first, then drained", At: expires}, true
+	}
+	return status.Leaving{}, false
+}
+
+// unavailable lists the offerings that are not bought for now, with who would.
+func (g *glance) unavailable() []status.Offering {
+	known := map[offering]*status.Offering{}
+	for _, p := range g.view.provisioners {
+		for i := range p.market.Types {
+			t := &p.market.Types[i]
+			for _, o := range t.Offerings {
+				if o.Unavailable != "" {
+					record(known, t, o, p.raw.Name)
+				}
+			}
+		}
+	}
+	out := []status.Offering{}
+	for _, key := range slices.SortedFunc(maps.Keys(known), func(a, b offering) int {
+		return cmp.Or(cmp.Compare(a.instanceType, b.instanceType), cmp.Compare(a.capacityType, b.capacityType), cmp.Compare(a.zone, b.zone))
+	}) {
+		out = append(out, *known[key])
+	}
+	return out
+}
+
+func record(known map[offering]*status.Offering, t *offer.InstanceType, o offer.Offering, provisioner string) {
+	key := offering{t.Name, o.Zone, o.CapacityType}
+	if known[key] == nil {
+		known[key] = &status.Offering{InstanceType: t.Name, Zone: o.Zone, CapacityType: o.CapacityType, Why: o.Unavailable}
+	}
+	known[key].Provisioners = append(known[key].Provisioners, provisioner)
+}

@@ -1,0 +1,161 @@
+package agent
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
+)
+
+// busy is a cluster in which everything happens that a status tells of.
+func busy(r *rig) *running {
+	batch := func(s *api.ProvisionerSpec) {
+		s.Requirements = []api.Requirement{{Key: api.LabelCapacityType, Operator: api.OpIn, Values: []string{"spot"}}}
+		s.Taints = []corev1.Taint{{Key: "batch", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	limit := func(s *api.ProvisionerSpec) {
+		s.Limits = &api.Limits{Resources: corev1.ResourceList{"cpu": resource.MustParse("60")}}
+	}
+	arm := func(s *api.ProvisionerSpec) {
+		s.Requirements = []api.Requirement{{Key: api.LabelArch, Operator: api.OpIn, Values: []string{"arm64"}}}
+		s.Taints = []corev1.Taint{{Key: "arm", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	r.DaemonSet("logs", sim.Requests("50m", "100Mi"))
+	r.Apply(testProvisioner("default", limit, emptyAfter(300), expireAfter(7*24*3600)))
+	r.Apply(testProvisioner("batch", batch))
+	r.Apply(testProvisioner("arm", arm, emptyAfter(600)))
+	r.Capacity("r5.large", "sim-1a", "spot", 0)
+	r.Capacity("r5.large", "sim-1b", "spot", 0)
+	deploy := func(name string, replicas int, cpu, memory, taint string) {
+		spec := sim.Requests(cpu, memory)
+		if taint != "" {
+			spec.Tolerations = []corev1.Toleration{{Key: taint, Operator: corev1.TolerationOpExists}}
+			spec.NodeSelector = map[string]string{api.LabelProvisioner: taint}
+		}
+		r.Deploy(sim.Workload{Name: name, Replicas: replicas, Spec: spec})
+	}
+	a := r.start(Options{}, nil)
+	deploy("web", 14, "700m", "1Gi", "")
+	deploy("api", 9, "1200m", "3Gi", "")
+	deploy("queue", 3, "400m", "6Gi", "")
+	deploy("train", 6, "900m", "11Gi", "batch")
+	deploy("edge", 5, "800m", "2500Mi", "arm")
+	r.until("all is up", func() bool { return r.allUp() && r.count("train", isRunning) == 6 && r.count("edge", isRunning) == 5 })
+	time.Sleep(20 * time.Minute)
+	r.Protect(sim.Budget{Name: "train", Selector: map[string]string{"app": "train"}, MinAvailable: 6})
+	r.DeleteNode(r.nodeWith("train"))
+	r.Scale("edge", 0)
+	deploy("huge", 2, "90", "1Gi", "")
+	time.Sleep(2 * time.Minute)
+	deploy("late", 6, "1500m", "2Gi", "")
+	r.until("the late ones are bound", func() bool { return r.count("late", bound) == 6 })
+	time.Sleep(5 * time.Second)
+	return a
+}
+
+func (r *rig) nodeWith(workload string) string {
+	for _, p := range r.Pods() {
+		if p.Labels["app"] == workload && p.Spec.NodeName != "" {
+			return p.Spec.NodeName
+		}
+	}
+	r.Fatalf("no node has pods of %s", workload)
+	return ""
+}
+
+// A status tells of everything that an operator asks about.
+func TestStatus(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		s := busy(r).Status()
+		leaving := func(text string) bool {
+			return slices.ContainsFunc(s.Leaving, func(l status.Leaving) bool { return strings.Contains(l.What, text) })
+		}
+		for what, ok := range map[string]bool{
+			"why a node was bought": slices.ContainsFunc(s.Nodes, func(n status.Node) bool {
+				return strings.Contains(n.Why, "for 23 pods") || strings.Contains(n.Why, "default/web") && strings.Contains(n.Why, "candidate types")
+			}),
+			"that a node starts":            slices.ContainsFunc(s.Nodes, func(n status.Node) bool { return n.State == "starting" }),
+			"that a node is drained":        slices.ContainsFunc(s.Nodes, func(n status.Node) bool { return n.State == "draining" }),
+			"which budget holds it":         leaving("train"),
+			"when an empty node goes":       leaving("is empty; removed unless pods come"),
+			"when nodes expire":             leaving("expires"),
+			"which pods are stuck, and why": len(s.Pending) == 1 && s.Pending[0].Stuck && s.Pending[0].Count == 2 && strings.Contains(s.Pending[0].Why, "90 CPU"),
+			"how long they are":             !s.Pending[0].Since.IsZero(),
+			"how full the limit is":         len(s.Provisioners) == 3 && len(s.Provisioners[2].Limits) == 1 && s.Provisioners[2].Limits[0].Share > 0.3,
+			"what happened":                 len(s.Recent) > 5 && s.Recent[0].At.After(s.Recent[5].At),
+		} {
+			if !ok {
+				t.Errorf("it does not tell %s", what)
+			}
+		}
+		sum := 0.0
+		for _, p := range s.Provisioners {
+			sum += p.HourlyPrice
+		}
+		if s.HourlyPrice == 0 || cmp.Diff(sum, s.HourlyPrice, approximately) != "" {
+			t.Errorf("price %v, and %v over the Provisioners", s.HourlyPrice, sum)
+		}
+		if b := s.Bound; b == nil || b.HourlyPrice <= 0 || b.HourlyPrice > b.Anew || b.Unplaced != 2 || b.Pods != 14+9+3+6+6 {
+			t.Errorf("bound %+v", b)
+		}
+		r.writeStatus(s)
+	})
+}
+
+var approximately = cmp.Comparer(func(a, b float64) bool { return max(a-b, b-a) < 1e-9 })
+
+// writeStatus keeps the fixture of the page's tests true.
+func (r *rig) writeStatus(s *status.Status) {
+	const path = "../internal/status/testdata/busy.json"
+	out, err := json.MarshalIndent(s, "", "\t")
+	if err != nil {
+		r.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(path, append(out, '\n'), 0o600); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// What is not available is listed with who would buy it, and a bound stays for a while.
+func TestStatusOfShortage(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		for _, zone := range sim.Zones {
+			r.Capacity("c5.large", zone, "on-demand", 0)
+		}
+		a := r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("700m", "1Gi")})
+		first := a.Status()
+		if len(first.Unavailable) != 3 || first.Unavailable[0].InstanceType != "c5.large" || !slices.Equal(first.Unavailable[0].Provisioners, []string{"default"}) {
+			t.Errorf("unavailable: %+v", first.Unavailable)
+		}
+		if !strings.Contains(first.Nodes[0].Why, "in the place of c5.large, which was refused") && !strings.Contains(first.Nodes[0].Why, "cheapest") {
+			t.Errorf("bought because: %s", first.Nodes[0].Why)
+		}
+		if a.Status() != first {
+			t.Error("a status is made twice of the same turn")
+		}
+	})
+}
+
+// An agent that does not lead claims nothing.
+func TestStatusOfStandby(t *testing.T) {
+	a := New(nil, nil, Options{}, nil)
+	if diff := cmp.Diff(&status.Status{}, a.Status()); diff != "" {
+		t.Error(diff)
+	}
+	a.leading.Store(true)
+	if diff := cmp.Diff(&status.Status{Leading: true}, a.Status()); diff != "" {
+		t.Error(diff)
+	}
+}

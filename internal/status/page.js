@@ -1,0 +1,47 @@
+"use strict";
+// Takes over what has changed, part by part, so that focus, selection, scrolling and
+// opened lists stay as they are. Without it the page is complete, and shows the
+// moment at which it was loaded.
+(() => {
+  const every = 2000;
+  const live = document.getElementById("live");
+  let tag = "";
+
+  const say = (text, state) => {
+    if (live.textContent !== text) live.textContent = text;
+    live.dataset.state = state;
+  };
+
+  const take = (fresh) => {
+    document.title = fresh.title;
+    for (const now of document.querySelectorAll("[data-part]")) {
+      const next = fresh.getElementById(now.id);
+      if (!next || next.innerHTML === now.dataset.was) continue;
+      const open = new Set([...now.querySelectorAll("details[open]")].map((d) => d.id));
+      now.dataset.was = next.innerHTML;
+      now.replaceChildren(...document.importNode(next, true).childNodes);
+      for (const d of now.querySelectorAll("details")) d.open = open.has(d.id);
+    }
+  };
+
+  const look = async () => {
+    if (document.hidden) return;
+    try {
+      const answer = await fetch(location.pathname, { cache: "no-cache" });
+      if (!answer.ok) throw new Error(answer.statusText);
+      const changed = answer.headers.get("ETag") !== tag;
+      tag = answer.headers.get("ETag");
+      const text = await answer.text();
+      if (changed) take(new DOMParser().parseFromString(text, "text/html"));
+      say("Live", "live");
+    } catch {
+      tag = "";
+      say("No answer from the agent. Trying again.", "lost");
+    }
+  };
+
+  for (const part of document.querySelectorAll("[data-part]")) part.dataset.was = part.innerHTML;
+  say("Live", "live");
+  setInterval(look, every);
+  document.addEventListener("visibilitychange", look);
+})();
