@@ -17,7 +17,7 @@ const run = `axe.run(document).then((r) => {
 })`
 
 // axe returns what it objects to on the page that is open.
-func axe(t *testing.T, ctx context.Context) []string {
+func axe(ctx context.Context, t *testing.T) []string {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join("node_modules", "axe-core", "axe.min.js"))
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds what a browser does in one test.
-const patience = 2 * time.Minute
+const patience = 10 * time.Minute
 
 // chromium finds the browser.
 func chromium(t *testing.T) string {
@@ -113,7 +113,7 @@ func picture(t *testing.T, name string) chromedp.Action {
 	})
 }
 
-// keep writes an artifact of the build.
+// keep writes an artefact of the build.
 func keep(t *testing.T, name string, content []byte) error {
 	t.Helper()
 	dir := filepath.Join("..", "..", "bin", "screenshots")

@@ -70,7 +70,7 @@ func TestPage(t *testing.T) {
 				if wide > v.width {
 					t.Errorf("the page is %d pixels wide on a screen of %d", wide, v.width)
 				}
-				if found := axe(t, ctx); len(found) > 0 {
+				if found := axe(ctx, t); len(found) > 0 {
 					t.Errorf("axe objects:\n%s", strings.Join(found, "\n"))
 				}
 				if len(*seen) > 0 {
