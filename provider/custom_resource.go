@@ -142,7 +142,10 @@ func (r *customResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	live, err := objects.Get(ctx, name)
+	live, err := objects.Recall(ctx, name)
+	if gone(err) {
+		live, err = objects.Get(ctx, name) // a list may be older than the object
+	}
 	if gone(err) {
 		return
 	}

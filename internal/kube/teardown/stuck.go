@@ -10,6 +10,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 // diagnosisTimeout bounds the calls that find out what holds a removal up, after
@@ -25,13 +27,13 @@ func (w *Watch) stuck(ctx context.Context, provisioner string) error {
 	if live, err := w.reader.Get(ctx, provisioner); err == nil {
 		stuck.Finalizers = live.GetFinalizers()
 	}
-	nodes, err := w.nodes(ctx, provisioner)
+	nodes, err := w.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: labels.Set{api.LabelProvisioner: provisioner}.String()})
 	if err != nil {
-		return fmt.Errorf("wait for provisioner %q to go, which took too long: %w", provisioner, err)
+		return fmt.Errorf("wait for provisioner %q to go, which took too long: list its nodes: %w", provisioner, err)
 	}
 	budgets := w.closedBudgets(ctx)
-	for i := range nodes {
-		stuck.Nodes = append(stuck.Nodes, w.describe(ctx, &nodes[i], budgets))
+	for i := range nodes.Items {
+		stuck.Nodes = append(stuck.Nodes, w.describe(ctx, &nodes.Items[i], budgets))
 	}
 	return stuck
 }

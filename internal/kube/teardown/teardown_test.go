@@ -13,7 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -41,12 +43,58 @@ func TestAgentAlive(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := teardown.NewWatch(fake.NewClientset(tt.lease), nil).AgentAlive(t.Context(), now)
+			got, err := teardown.NewWatch(fake.NewClientset(tt.lease), nil, nil).AgentAlive(t.Context(), now)
 			if err != nil || got != tt.want {
 				t.Errorf("alive = %v, %v, want %v", got, err, tt.want)
 			}
 		})
 	}
+}
+
+// rosterOf is an API that lists the nodes' metadata.
+func rosterOf(t *testing.T, nodes ...*corev1.Node) *metadatafake.FakeMetadataClient {
+	t.Helper()
+	scheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	var objects []runtime.Object
+	for _, n := range nodes {
+		objects = append(objects, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: n.ObjectMeta})
+	}
+	return metadatafake.NewSimpleMetadataClient(scheme, objects...)
+}
+
+func TestRemovalsShareOneListOfNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node := func(name, provisioner string) *corev1.Node {
+			return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{api.LabelProvisioner: provisioner}}}
+		}
+		client := rosterOf(t, node("n2", "p"), node("n1", "p"), node("m", "q"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "of nobody"}})
+		roster := teardown.NewRoster(client)
+		want := map[string][]string{"p": {"n1", "n2"}, "q": {"m"}, "none": nil}
+		look := func() {
+			for provisioner, names := range want {
+				got, err := roster.Nodes(t.Context(), provisioner)
+				if diff := cmp.Diff(names, got); err != nil || diff != "" {
+					t.Errorf("nodes of %s: %v (-want +got):\n%s", provisioner, err, diff)
+				}
+			}
+		}
+		look()
+		if lists := len(client.Actions()); lists != 1 {
+			t.Errorf("%d requests, want one list for all", lists)
+		}
+		if err := client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("nodes"), "", "m"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		want["q"] = nil
+		look()
+		if lists := len(client.Actions()); lists != 2 {
+			t.Errorf("%d requests a second later, want another list", lists)
+		}
+	})
 }
 
 // gone is a reader for which the Provisioner is gone after some reads, or fails.
@@ -72,23 +120,25 @@ func (g gone) Get(_ context.Context, name string) (*unstructured.Unstructured, e
 
 func TestWait(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{api.LabelProvisioner: "p"}}}
+	none, one := rosterOf(t), rosterOf(t, node)
 	tests := map[string]struct {
 		client *fake.Clientset
+		roster *metadatafake.FakeMetadataClient
 		reader gone
 		want   string
 		told   [][]string
 	}{
-		"gone after a while": {fake.NewClientset(), gone{after: 3}, "", [][]string{nil}},
+		"gone after a while": {fake.NewClientset(), none, gone{after: 3}, "", [][]string{nil}},
 		"its nodes stay": {
-			fake.NewClientset(node), gone{after: 3},
+			fake.NewClientset(node), one, gone{after: 3},
 			"it is not gone in time\n  node n; not marked for deletion", [][]string{{"n"}},
 		},
 		"the object stays": {
-			fake.NewClientset(), gone{after: 1000},
+			fake.NewClientset(), none, gone{after: 1000},
 			"it is not gone in time\n  its finalizers: karpenter.sh/termination", [][]string{nil},
 		},
 		"the API server stays away": {
-			fake.NewClientset(), gone{err: errors.New("refused")}, `wait for provisioner "p" to go: refused`, nil,
+			fake.NewClientset(), none, gone{err: errors.New("refused")}, `wait for provisioner "p" to go: refused`, nil,
 		},
 	}
 	for name, tt := range tests {
@@ -98,7 +148,7 @@ func TestWait(t *testing.T) {
 				defer cancel()
 				var told [][]string
 				tt.reader.reads = new(int)
-				err := teardown.NewWatch(tt.client, tt.reader).Wait(ctx, "p", func(remaining []string) { told = append(told, remaining) })
+				err := teardown.NewWatch(tt.client, tt.reader, teardown.NewRoster(tt.roster)).Wait(ctx, "p", func(remaining []string) { told = append(told, remaining) })
 				got := ""
 				if err != nil {
 					got = err.Error()

@@ -7,15 +7,10 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 // pollInterval is how often the progress is looked at. Draining a node takes
@@ -36,32 +31,17 @@ type Reader interface {
 type Watch struct {
 	client kubernetes.Interface
 	reader Reader
+	roster *Roster
 }
 
-// NewWatch returns the watch of a cluster.
-func NewWatch(client kubernetes.Interface, reader Reader) *Watch { return &Watch{client, reader} }
+// NewWatch returns a watch of a cluster; watches of the same cluster share its roster.
+func NewWatch(client kubernetes.Interface, reader Reader, roster *Roster) *Watch {
+	return &Watch{client, reader, roster}
+}
 
 // Nodes returns the names of the Provisioner's nodes.
 func (w *Watch) Nodes(ctx context.Context, provisioner string) ([]string, error) {
-	nodes, err := w.nodes(ctx, provisioner)
-	var names []string
-	for i := range nodes {
-		names = append(names, nodes[i].Name)
-	}
-	slices.Sort(names)
-	return names, err
-}
-
-func (w *Watch) nodes(ctx context.Context, provisioner string) ([]corev1.Node, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	nodes, err := w.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
-		LabelSelector: labels.Set{api.LabelProvisioner: provisioner}.String(),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list the nodes of provisioner %q: %w", provisioner, err)
-	}
-	return nodes.Items, nil
+	return w.roster.Nodes(ctx, provisioner)
 }
 
 // Wait returns once the Provisioner and all of its nodes are gone. It tells

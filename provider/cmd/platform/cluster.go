@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -33,6 +34,7 @@ type cluster struct {
 	uid     types.UID
 
 	listings sync.Map // of declare.Listing by resource
+	roster   *teardown.Roster
 }
 
 // userAgent names the provider to API servers.
@@ -64,13 +66,17 @@ func newCluster(ctx context.Context, cfg *rest.Config, manager declare.Manager) 
 	if err != nil {
 		return nil, fmt.Errorf("prepare the connection to %s: %w", cfg.Host, err)
 	}
+	roster, err := metadata.NewForConfigAndClient(cfg, client)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the connection to %s: %w", cfg.Host, err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	system, err := typed.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster at %s: %w", cfg.Host, err)
 	}
-	return &cluster{objects: objects, typed: typed, manager: manager, uid: system.UID}, nil
+	return &cluster{objects: objects, typed: typed, manager: manager, uid: system.UID, roster: teardown.NewRoster(roster)}, nil
 }
 
 func (c *cluster) UID() types.UID { return c.uid }
@@ -106,7 +112,7 @@ func (c *cluster) Survey(ctx context.Context) (*nouns.Survey, error) {
 
 func (c *cluster) Teardown() session.Teardown {
 	provisioners := declare.Kind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}
-	return teardown.NewWatch(c.typed, declare.NewStore(c.objects, provisioners, c.manager))
+	return teardown.NewWatch(c.typed, declare.NewStore(c.objects, provisioners, c.manager), c.roster)
 }
 
 func (c *cluster) Accounts() session.Annotation { return declare.NewRoleAnnotation(c.typed, c.manager) }

@@ -1,0 +1,63 @@
+package teardown
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/metadata"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// rosterAge is how old the list of nodes may be: as long as an agent needs to buy
+// one, so that none is missed that was there when the removal began.
+const rosterAge = time.Second
+
+// Roster tells from one list which nodes belong to which Provisioner. Removing
+// hundreds of Provisioners then costs a list each second, not some for each of them.
+type Roster struct {
+	client metadata.Interface
+
+	mu    sync.Mutex
+	taken time.Time
+	names map[string][]string // by Provisioner, sorted
+}
+
+// NewRoster returns the roster of a cluster.
+func NewRoster(client metadata.Interface) *Roster { return &Roster{client: client} }
+
+// Nodes returns the names of the Provisioner's nodes, as they were up to a second ago.
+func (r *Roster) Nodes(ctx context.Context, provisioner string) ([]string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.taken.IsZero() || time.Since(r.taken) >= rosterAge {
+		if err := r.take(ctx); err != nil {
+			return nil, fmt.Errorf("list the nodes of provisioner %q: %w", provisioner, err)
+		}
+	}
+	return r.names[provisioner], nil
+}
+
+func (r *Roster) take(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	begin := time.Now()
+	nodes, err := r.client.Resource(corev1.SchemeGroupVersion.WithResource("nodes")).List(ctx, metav1.ListOptions{LabelSelector: api.LabelProvisioner})
+	if err != nil {
+		return err
+	}
+	r.taken, r.names = begin, map[string][]string{}
+	for i := range nodes.Items {
+		owner := nodes.Items[i].Labels[api.LabelProvisioner]
+		r.names[owner] = append(r.names[owner], nodes.Items[i].Name)
+	}
+	for _, names := range r.names {
+		slices.Sort(names)
+	}
+	return nil
+}
