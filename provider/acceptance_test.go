@@ -182,7 +182,7 @@ func object(t *testing.T, resource schema.GroupVersionResource, name string) *un
 }
 
 // apply declares an object in the name of another field manager.
-func apply(t *testing.T, manager string, resource schema.GroupVersionResource, kind, name, spec string) {
+func apply(t testing.TB, manager string, resource schema.GroupVersionResource, kind, name, spec string) {
 	t.Helper()
 	desired := &unstructured.Unstructured{Object: map[string]any{}}
 	if err := yaml.Unmarshal([]byte("spec: "+spec), &desired.Object); err != nil {
@@ -195,7 +195,7 @@ func apply(t *testing.T, manager string, resource schema.GroupVersionResource, k
 	}
 }
 
-func remove(t *testing.T, resource schema.GroupVersionResource, name string) {
+func remove(t testing.TB, resource schema.GroupVersionResource, name string) {
 	t.Helper()
 	if err := objects.Resource(resource).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

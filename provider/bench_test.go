@@ -2,7 +2,10 @@ package provider_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -14,35 +17,79 @@ import (
 // benchmarked is how many resources the benchmark declares.
 const benchmarked = 300
 
-// BenchmarkManyResources applies and plans many provisioners with the real
-// Terraform, and counts the requests that each costs the API server.
+// steps are the commands that are measured, in their order. The plan is saved, so
+// that the apply does not plan again.
+var steps = []struct {
+	title string
+	args  []string
+}{
+	{"plan", []string{"plan", "-out=plan.bin"}},
+	{"apply", []string{"apply", "plan.bin"}},
+	{"plan again", []string{"plan", "-detailed-exitcode"}}, // which fails if there is a change
+	{"destroy", []string{"destroy", "-auto-approve"}},
+}
+
+// sample is what one command took.
+type sample struct {
+	wall, cpu time.Duration // cpu is that of Terraform and the provider
+	requests  int           // that the API server had to answer
+}
+
+// BenchmarkManyResources declares the same objects through this provider and
+// through others, with the real Terraform, and prints what it takes side by side.
+// `make bench-provider` builds what it needs.
 func BenchmarkManyResources(b *testing.B) {
-	all := map[string]arguments{}
-	for i := range benchmarked {
-		name := fmt.Sprintf("bench-%03d", i)
-		all[name] = arguments{"name": name, "weight": 1 + i%100, "limits": arguments{"cpu": "100"}}
+	apply(b, "bench", api.NodeTemplateGVR, "AWSNodeTemplate", "bench", `{amiFamily: AL2023, subnetSelector: {karpenter.sh/discovery: `+box.ClusterName+`}, securityGroupSelector: {karpenter.sh/discovery: `+box.ClusterName+`}}`)
+	defer remove(b, api.NodeTemplateGVR, "bench")
+	server := count(b)
+	contestants := allContestants(b, server.kubeconfig)
+	samples := make([][][]sample, len(contestants)) // by contestant and step
+	for i := range samples {
+		samples[i] = make([][]sample, len(steps))
 	}
-	raw, err := json.Marshal(map[string]any{"resource": map[string]any{"packhorse_provisioner": all}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	c := newCLI(b, nil)
-	c.write(b, map[string]string{"versions.tf": requiring(), "main.tf.json": string(raw)})
-	c.run(b, "init")
 	for b.Loop() {
-		measure(b, "apply", func() { c.run(b, "apply", "-auto-approve") })
-		measure(b, "plan", func() { c.run(b, "plan") })
-		measure(b, "destroy", func() { c.run(b, "destroy", "-auto-approve") })
+		for i, one := range contestants {
+			c := one.install(b)
+			for s := range steps {
+				samples[i][s] = append(samples[i][s], measure(b, c, server, steps[s].args))
+			}
+			wantNoObjects(b)
+		}
 	}
-	if left, err := objects.Resource(api.ProvisionerGVR).List(b.Context(), metav1.ListOptions{}); err != nil || len(left.Items) > 0 {
-		b.Errorf("%d objects are left: %v", len(left.Items), err)
+	text := page(contestants, samples)
+	fmt.Println("\n" + text) // a benchmark's log is cut
+	if path := os.Getenv("BENCH_PAGE"); path != "" {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // a page for everybody
+			b.Fatal(err)
+		}
 	}
 }
 
-// measure reports how long a command takes and what it asks for each resource.
-func measure(b *testing.B, command string, run func()) {
-	requests, start := objectRequests(b), time.Now()
-	run()
-	b.ReportMetric(time.Since(start).Seconds(), "s/"+command)
-	b.ReportMetric(float64(objectRequests(b)-requests)/benchmarked, "requests/resource/"+command)
+func measure(b *testing.B, c *cli, server *counter, args []string) sample {
+	b.Helper()
+	runtime.GC() // of the sandbox, which lives in this process
+	before, cpu, start := server.requests.Load(), c.cpu, time.Now()
+	c.run(b, args...)
+	return sample{time.Since(start), c.cpu - cpu, int(server.requests.Load() - before)}
+}
+
+func wantNoObjects(b *testing.B) {
+	b.Helper()
+	left, err := objects.Resource(api.ProvisionerGVR).List(b.Context(), metav1.ListOptions{})
+	if err == nil && len(left.Items) > 0 {
+		err = errors.New("objects are left after the destroy")
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// asJSON writes configuration, which is also JSON of any value.
+func asJSON(b *testing.B, value any) string {
+	b.Helper()
+	raw, err := json.Marshal(value)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return string(raw)
 }

@@ -33,6 +33,9 @@ func address(source string) string {
 type cli struct {
 	dir string
 	env []string
+	// cpu is the processor time of all commands so far, with that of the providers
+	// that they have started.
+	cpu time.Duration
 }
 
 // attachment is how Terraform is told where a provider listens.
@@ -104,6 +107,9 @@ func (c *cli) try(t testing.TB, args ...string) (string, error) {
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.dir, c.env, &out, &out
 	start := time.Now()
 	err := cmd.Run()
+	if cmd.ProcessState != nil {
+		c.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
 	t.Logf("terraform %s took %s", args[0], time.Since(start).Round(10*time.Millisecond))
 	return out.String(), err
 }
