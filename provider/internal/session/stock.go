@@ -71,7 +71,7 @@ func offline(catalogue *offer.Catalogue, region, note string) (*Stock, error) {
 	if _, err := catalogue.Region(region); err != nil {
 		return nil, err
 	}
-	market := forecast.CatalogueMarket{Catalogue: catalogue, Region: region}
+	market := forecast.Remember(forecast.CatalogueMarket{Catalogue: catalogue, Region: region})
 	return &Stock{Market: market, Catalogue: catalogue, Region: region, Note: note}, nil
 }
 
