@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // contestant is a provider through which the objects are declared.
@@ -25,10 +27,14 @@ type contestant struct {
 // kubectl_manifest. hashicorp/kubernetes is not among them, see the page.
 func allContestants(b *testing.B, kubeconfig string) []contestant {
 	b.Helper()
+	catalogue := filepath.Join(b.TempDir(), "catalogue.csv")
+	if err := os.WriteFile(catalogue, offer.EmbeddedCSV(), 0o600); err != nil {
+		b.Fatal(err)
+	}
 	ours := func(title, checks string) contestant {
 		return contestant{
 			title, "packhorse/packhorse", "0.1.0", "terraform-provider-packhorse",
-			arguments{"kubernetes": arguments{"config_path": kubeconfig}, "plan_checks": checks},
+			arguments{"kubernetes": arguments{"config_path": kubeconfig}, "plan_checks": checks, "catalogue_file": catalogue},
 			"packhorse_provisioner", aResource,
 		}
 	}

@@ -87,7 +87,7 @@ func wantNoObjects(b *testing.B) {
 // asJSON writes configuration, which is also JSON of any value.
 func asJSON(b *testing.B, value any) string {
 	b.Helper()
-	raw, err := json.Marshal(value)
+	raw, err := json.MarshalIndent(value, "", " ")
 	if err != nil {
 		b.Fatal(err)
 	}
