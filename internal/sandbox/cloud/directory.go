@@ -102,8 +102,8 @@ func newDirectory(c *Cloud) *directory {
 
 func awsPolicyARN(name string) string { return "arn:aws:iam::aws:policy/" + name }
 
-// awsManagedPolicies are short versions of the policies that AWS provides for
-// nodes.
+// awsManagedPolicies are short versions of policies that AWS provides, for nodes
+// and for what the examples give to pods.
 func awsManagedPolicies() []struct{ name, document string } {
 	statement := func(actions string) string {
 		return `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":[` + actions + `],"Resource":"*"}]}`
@@ -114,6 +114,7 @@ func awsManagedPolicies() []struct{ name, document string } {
 		{"AmazonEC2ContainerRegistryPullOnly", statement(`"ecr:GetAuthorizationToken","ecr:BatchImportUpstreamImage","ecr:BatchGetImage","ecr:GetDownloadUrlForLayer"`)},
 		{"AmazonEC2ContainerRegistryReadOnly", statement(`"ecr:GetAuthorizationToken","ecr:BatchCheckLayerAvailability","ecr:BatchGetImage","ecr:GetDownloadUrlForLayer","ecr:DescribeImages"`)},
 		{"AmazonSSMManagedInstanceCore", statement(`"ssm:UpdateInstanceInformation","ssmmessages:OpenDataChannel","ec2messages:GetMessages"`)},
+		{"AmazonS3ReadOnlyAccess", statement(`"s3:Get*","s3:List*","s3:Describe*"`)},
 		{"AdministratorAccess", statement(`"*"`)},
 	}
 }
