@@ -107,9 +107,19 @@ func (r trial) run(t *rapid.T) {
 	if hasError(validated.Diagnostics) {
 		return
 	}
-	prior := r.value(t, tftypes.NewValue(r.typ, nil))
+	prior, proposed := r.value(t, tftypes.NewValue(r.typ, nil)), r.value(t, r.withUnknowns(t, value))
+	planned, err := r.server.PlanResourceChange(context.Background(), &tfprotov6.PlanResourceChangeRequest{
+		TypeName: r.typeName, PriorState: prior, ProposedNewState: proposed, Config: config,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !hasError(planned.Diagnostics) {
+		proposed = planned.PlannedState
+	}
+	// What a plan refuses is applied too: validation alone has to be strict enough.
 	applied, err := r.server.ApplyResourceChange(context.Background(), &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: r.typeName, PriorState: prior, PlannedState: r.value(t, r.withUnknowns(t, value)), Config: config,
+		TypeName: r.typeName, PriorState: prior, PlannedState: proposed, Config: config,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -162,8 +172,12 @@ func TestValidationIsAsStrictAsTheServer(t *testing.T) {
 	}
 }
 
-// FuzzValidation is the same for a fuzzer, which finds what drawing does not.
-func FuzzValidation(f *testing.F) {
-	r := newTrial(f, "packhorse_provisioner", api.ProvisionerGVR, aProvisioner())
-	f.Fuzz(rapid.MakeFuzz(r.run))
+// The same for a fuzzer, which finds what drawing does not.
+
+func FuzzProvisioner(f *testing.F) {
+	f.Fuzz(rapid.MakeFuzz(newTrial(f, "packhorse_provisioner", api.ProvisionerGVR, aProvisioner()).run))
+}
+
+func FuzzNodeProfile(f *testing.F) {
+	f.Fuzz(rapid.MakeFuzz(newTrial(f, "packhorse_node_profile", api.NodeTemplateGVR, aNodeProfile()).run))
 }

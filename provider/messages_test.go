@@ -40,10 +40,17 @@ var brokenRules = map[string]map[string]string{
 		"taints: no effect":                      `taints: [{key: a, effect: ""}]`,
 		"taints: unknown effect":                 `taints: [{key: a, effect: NoScheduling}]`,
 		"taints: twice":                          `taints: [{key: a, effect: NoSchedule}, {key: a, value: b, effect: NoSchedule}]`,
+		"startup_taints: no effect":              `startup_taints: [{key: a, effect: ""}]`,
+		"startup_taints: unknown effect":         `startup_taints: [{key: a, effect: NoExec}]`,
 		"startup_taints: twice, across both":     `{taints: [{key: a, effect: NoSchedule}], startup_taints: [{key: a, effect: NoSchedule}]}`,
 		"requirements: no key":                   `requirements: [{key: "", operator: Exists}]`,
 		"requirements: key syntax":               `requirements: [{key: "a b", operator: Exists}]`,
 		"requirements: restricted key":           `requirements: [{key: kubernetes.io/hostname, operator: In, values: [a]}]`,
+		"requirements: Packhorse's own key":      `requirements: [{key: karpenter.sh/provisioner-name, operator: Exists}]`,
+		"requirements: reserved domain":          `requirements: [{key: kubernetes.io/team, operator: Exists}]`,
+		"requirements: unknown AWS key":          `requirements: [{key: karpenter.k8s.aws/instance-cpus, operator: Exists}]`,
+		"requirements: typographic quotes":       `requirements: [{key: a, operator: In, values: [“b”]}]`,
+		"requirements: contradiction of Exists":  `requirements: [{key: a, operator: Exists}, {key: a, operator: DoesNotExist}]`,
 		"requirements: no operator":              `requirements: [{key: a, operator: ""}]`,
 		"requirements: unknown operator":         `requirements: [{key: a, operator: Ins, values: [b]}]`,
 		"requirements: In without values":        `requirements: [{key: a, operator: In}]`,
@@ -59,12 +66,15 @@ var brokenRules = map[string]map[string]string{
 		"requirements: contradiction of In":      `requirements: [{key: kubernetes.io/arch, operator: In, values: [amd64]}, {key: kubernetes.io/arch, operator: NotIn, values: [amd64]}]`,
 		"instance_types: empty":                  `instance_types: [""]`,
 		"instance_types: against a requirement":  `{instance_types: [m5.large], requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [c5.large]}]}`,
+		"pod_overrides: no known label":          `pod_overrides: [example.com/team]`,
 		"pod_overrides: own label":               `pod_overrides: [kubernetes.io/arc]`,
 		"kubelet_configuration: address":         `kubelet_configuration: {cluster_dns: [10.0.0]}`,
 		"kubelet_configuration: runtime":         `kubelet_configuration: {container_runtime: docker}`,
 		"kubelet_configuration: reserved name":   `kubelet_configuration: {system_reserved: {gpu: "1"}}`,
 		"kubelet_configuration: reserved amount": `kubelet_configuration: {kube_reserved: {cpu: "-1"}}`,
 		"kubelet_configuration: signal":          `kubelet_configuration: {eviction_hard: {memory.free: 5%}}`,
+		"kubelet_configuration: far signal":      `kubelet_configuration: {eviction_hard: {disk.free: 5%}}`,
+		"kubelet_configuration: low percentage":  `kubelet_configuration: {image_gc_low_threshold_percent: -1}`,
 		"kubelet_configuration: threshold":       `kubelet_configuration: {eviction_hard: {memory.available: little}}`,
 		"kubelet_configuration: threshold in %":  `kubelet_configuration: {eviction_hard: {memory.available: 101%}}`,
 		"kubelet_configuration: negative":        `kubelet_configuration: {eviction_hard: {memory.available: -1Mi}}`,
@@ -89,6 +99,12 @@ var brokenRules = map[string]map[string]string{
 		"provider_ref: unknown version":          `provider_ref: {name: a, api_version: karpenter.k8s.aws/v1beta1}`,
 		"node_profile: any rule of a profile":    `node_profile: {subnet_selector: {a: b}, ami_family: AL3}`,
 		"disruption: budget":                     `disruption: {budgets: [{nodes: a few}]}`,
+		"disruption: budget in words":            `disruption: {budgets: [{nodes: 3 nodes}]}`,
+		"disruption: macro":                      `disruption: {budgets: [{nodes: "1", schedule: "@dayly", duration: 1h}]}`,
+		"disruption: fields of a schedule":       `disruption: {budgets: [{nodes: "1", schedule: 0 9 * *, duration: 1h}]}`,
+		"disruption: range of a schedule":        `disruption: {budgets: [{nodes: "1", schedule: 0 17-9 * * *, duration: 1h}]}`,
+		"disruption: step of a schedule":         `disruption: {budgets: [{nodes: "1", schedule: "*/0 * * * *", duration: 1h}]}`,
+		"disruption: time zone":                  `disruption: {budgets: [{nodes: "1", schedule: TZ=UTC 0 9 * * *, duration: 1h}]}`,
 		"disruption: budget in %":                `disruption: {budgets: [{nodes: 101%}]}`,
 		"disruption: schedule":                   `disruption: {budgets: [{nodes: "1", schedule: 0 25 * * *, duration: 1h}]}`,
 		"disruption: schedule, no duration":      `disruption: {budgets: [{nodes: "1", schedule: "@daily"}]}`,
@@ -104,6 +120,8 @@ var brokenRules = map[string]map[string]string{
 		"name: syntax":                                     `name: Not_A_Name`,
 		"subnet_selector: empty key":                       `subnet_selector: {"": a}`,
 		"subnet_selector: no id":                           `subnet_selector: {"aws::ids": subnet}`,
+		"subnet_selector: ids that exclude each other":     `subnet_selector: {"aws::ids": subnet-0a, aws-ids: subnet-0b}`,
+		"subnet_selector: no alternative":                  `subnet_selector: {a: ","}`,
 		"security_group_selector: no id":                   `security_group_selector: {"aws::ids": subnet-0123456789abcdef0}`,
 		"ami_selector: unknown key":                        `ami_selector: {"aws::nam": a}`,
 		"ami_selector: needed":                             `ami_family: Custom`,
@@ -119,6 +137,9 @@ var brokenRules = map[string]map[string]string{
 		"instance_store_policy: unknown":                   `instance_store_policy: RAID1`,
 		"instance_store_policy: family":                    `{instance_store_policy: RAID0, ami_family: Ubuntu}`,
 		"user_data: length":                                `user_data: ` + strings.Repeat("x", 16<<10+1),
+		"tags: length of a key":                            `tags: {` + strings.Repeat("k", 129) + `: a}`,
+		"tags: length of a value":                          `tags: {a: ` + strings.Repeat("v", 257) + `}`,
+		"tags: typographic quotes":                         `tags: {a: “b”}`,
 		"tags: empty key":                                  `tags: {"": a}`,
 		"tags: Packhorse's own key":                        `tags: {karpenter.sh/provisioner-name: a}`,
 		"tags: ownership":                                  `tags: {kubernetes.io/cluster/prod: owned}`,
@@ -132,6 +153,7 @@ var brokenRules = map[string]map[string]string{
 		"block_device_mappings: two roots":                 `block_device_mappings: [{device_name: /dev/xvda, root_volume: true, ebs: {volume_size: 20Gi}}, {device_name: /dev/xvdb, root_volume: true, ebs: {volume_size: 20Gi}}]`,
 		"block_device_mappings: no volume":                 `block_device_mappings: [{device_name: /dev/xvda}]`,
 		"block_device_mappings: neither size nor snapshot": `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_type: gp3}}]`,
+		"block_device_mappings: empty snapshot":            `block_device_mappings: [{device_name: /dev/xvda, ebs: {snapshot_id: ""}}]`,
 		"block_device_mappings: volume type":               `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20Gi, volume_type: gp4}}]`,
 		"block_device_mappings: too small":                 `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20Gi, volume_type: st1}}]`,
 		"block_device_mappings: too large":                 `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20Ti, volume_type: gp2}}]`,
@@ -158,8 +180,8 @@ func TestMessages(t *testing.T) {
 				}
 				errors++
 				fmt.Fprintf(&b, "    %s\n    → %s\n", d.Summary, d.Detail)
-				if d.Detail == "" || d.Attribute == nil {
-					t.Errorf("%s: %q does not say what to do, or where", rule, d.Summary)
+				if d.Detail == "" || d.Attribute == nil || slices.Contains(empty, d.Detail) {
+					t.Errorf("%s: %q does not say what to do, or where: %q", rule, d.Summary, d.Detail)
 				}
 			}
 			if errors != 1 {
@@ -180,6 +202,9 @@ func TestMessages(t *testing.T) {
 		t.Errorf("messages; -update writes %s anew (-want +got):\n%s", goldenMessages, diff)
 	}
 }
+
+// empty are pieces of advice that leave the reader where they were.
+var empty = []string{"Correct the value.", "Set it, or remove what needs it."}
 
 // validator returns a function that validates arguments in YAML as Terraform has
 // the provider do it. What a resource needs in any case is added.

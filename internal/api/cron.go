@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,14 +34,14 @@ func checkCron(expression string) error {
 		if slices.Contains(cronMacros, expression) {
 			return nil
 		}
-		return fmt.Errorf("must be one of %s%s", strings.Join(cronMacros, ", "), didYouMean(expression, cronMacros))
+		return fmt.Errorf("must be one of %s%s", strings.Join(cronMacros, ", "), cmp.Or(didYouMean(expression, cronMacros), "; write one of these, or five fields"))
 	}
 	if strings.Contains(expression, "TZ=") {
-		return errors.New("must not name a time zone: schedules are in UTC")
+		return errors.New("must not name a time zone: schedules are in UTC; remove it, and give the times in UTC")
 	}
 	parts := strings.Fields(expression)
 	if len(parts) != len(cronFields) {
-		return fmt.Errorf("must have 5 fields (minute, hour, day of month, month, day of week), not %d", len(parts))
+		return fmt.Errorf("must have 5 fields (minute, hour, day of month, month, day of week), not %d; write them all, such as \"0 9 * * mon-fri\"", len(parts))
 	}
 	for i, part := range parts {
 		for item := range strings.SplitSeq(part, ",") {
@@ -57,7 +58,7 @@ func (f cronField) check(item string) error {
 	span, step, hasStep := strings.Cut(item, "/")
 	if hasStep {
 		if n, err := strconv.ParseUint(step, 10, 31); err != nil || n == 0 {
-			return fmt.Errorf("%s %q: the step must be a number above zero", f.name, item)
+			return fmt.Errorf("%s %q: the step must be a number above zero; write it such as */15", f.name, item)
 		}
 	}
 	if span == "*" || (span == "?" && strings.HasPrefix(f.name, "day")) {
@@ -76,7 +77,7 @@ func (f cronField) check(item string) error {
 		return f.outside(item)
 	}
 	if high < low {
-		return fmt.Errorf("%s %q: the range ends before it begins", f.name, item)
+		return fmt.Errorf("%s %q: the range ends before it begins; write it as %s-%s", f.name, item, to, from)
 	}
 	return nil
 }
@@ -90,5 +91,9 @@ func (f cronField) value(text string) (int, bool) {
 }
 
 func (f cronField) outside(item string) error {
-	return fmt.Errorf("%s %q: must be from %d to %d", f.name, item, f.low, f.high)
+	hint := didYouMean(item, f.names)
+	if n, err := strconv.Atoi(item); err == nil {
+		hint = fmt.Sprintf("; the nearest valid value is %d", min(max(n, f.low), f.high))
+	}
+	return fmt.Errorf("%s %q: must be from %d to %d%s", f.name, item, f.low, f.high, cmp.Or(hint, "; write it in digits"))
 }

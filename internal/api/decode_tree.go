@@ -136,9 +136,9 @@ func (d *treeDecoder) check(value any, t reflect.Type, path *field.Path) {
 	advice := err.Error()
 	switch t {
 	case reflect.TypeFor[resource.Quantity]():
-		advice = "must be a quantity such as 500m or 2Gi"
+		advice = "must be a quantity such as 500m or 2Gi" + adviseQuantity(fmt.Sprint(value))
 	case reflect.TypeFor[metav1.Duration]():
-		advice = "must be a duration such as 30s or 1h30m"
+		advice = "must be a duration such as 30s or 1h30m" + adviseDuration(fmt.Sprint(value))
 	}
 	d.reject(path, value, show(value)+": "+advice)
 }

@@ -16,13 +16,17 @@ var synonyms = map[string]string{
 	"empty": ReasonEmptiness, "expired": ReasonExpiry, "drifted": ReasonDrift, "underutilized": ReasonConsolidation,
 }
 
+// minBeginning is how much of a word has to be there to tell the rest.
+const minBeginning = 4
+
 // maxSuggestLength bounds the cost of the edit distance; what is longer is no typo.
 const maxSuggestLength = 128
 
 // Suggest returns the candidate that was probably meant by an unknown word: its
 // successor if it is a deprecated alias, a candidate that differs in case and
 // separators only (on_demand), that has the word after the slash (zone), that
-// the word is a synonym of, or else the nearest by edit distance. Among equally
+// the word is a synonym of, or else the nearest by edit distance, or one that the
+// word begins (NoExec), or that speaks of the same (memory.free). Among equally
 // near candidates the first wins.
 func Suggest(unknown string, candidates []string) (string, bool) {
 	if unknown == "" || len(unknown) > maxSuggestLength {
@@ -39,7 +43,26 @@ func Suggest(unknown string, candidates []string) (string, bool) {
 			return candidates[i], true
 		}
 	}
-	return nearest(unknown, candidates)
+	if near, ok := nearest(unknown, candidates); ok {
+		return near, true
+	}
+	for _, alike := range []func(string) bool{
+		func(c string) bool { return len(folded) >= minBeginning && strings.HasPrefix(fold(c), folded) },
+		func(c string) bool { return sameSubject(c, unknown) },
+	} {
+		if i := slices.IndexFunc(candidates, alike); i >= 0 {
+			return candidates[i], true
+		}
+	}
+	return "", false
+}
+
+// sameSubject reports whether two names without a domain, such as memory.available
+// and memory.free, speak of the same before their dot.
+func sameSubject(a, b string) bool {
+	x, _, dotted := strings.Cut(a, ".")
+	y, _, dottedToo := strings.Cut(b, ".")
+	return dotted && dottedToo && x == y && !strings.Contains(a+b, "/")
 }
 
 // nearest finds the candidate within an edit distance of a third of the word

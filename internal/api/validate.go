@@ -32,8 +32,14 @@ func unsupported(path *field.Path, value string, allowed []string) *field.Error 
 	}
 }
 
+// nearestValue is the end of a message that names the nearest valid value.
+func nearestValue(value string) string { return fmt.Sprintf("; the nearest valid value is %q", value) }
+
 // didYouMean is the end of a message that names the nearest valid value, or nothing.
 func didYouMean(value string, allowed []string) string {
+	if len(allowed) == 1 {
+		return nearestValue(allowed[0])
+	}
 	if near, ok := Suggest(value, allowed); ok && near != value {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
@@ -55,9 +61,20 @@ func checkQuotes(value string, path *field.Path) field.ErrorList {
 	if i < 0 {
 		return nil
 	}
-	quote := []rune(value[i:])[0]
-	return field.ErrorList{field.Invalid(path, value,
-		fmt.Sprintf("holds the typographic quote %c as part of the value; use plain quotes or none", quote))}
+	detail := fmt.Sprintf("holds the typographic quote %c as part of the value", []rune(value[i:])[0])
+	without := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(typographicQuotes, r) {
+			return -1
+		}
+		return r
+	}, value)
+	if len(validation.IsValidLabelValue(without)) > 0 {
+		without = cleaned(without)
+	}
+	if without == "" {
+		return field.ErrorList{field.Invalid(path, value, detail+"; use plain quotes or none")}
+	}
+	return field.ErrorList{field.Invalid(path, value, detail+nearestValue(without))}
 }
 
 // checkLabelKey checks the syntax of a label, taint or requirement key.
@@ -83,9 +100,11 @@ func invalid(path *field.Path, value string, check func(string) []string) field.
 	for _, detail := range check(value) {
 		detail, _, _ = strings.Cut(detail, " (e.g.")
 		if near := cleaned(value); near != "" && near != value && len(check(near)) == 0 {
-			detail += fmt.Sprintf("; the nearest valid value is %q", near)
+			detail += nearestValue(near)
 		} else if near = strings.ToLower(strings.ReplaceAll(near, "_", "-")); near != "" && near != value && len(check(near)) == 0 {
-			detail += fmt.Sprintf("; the nearest valid value is %q", near)
+			detail += nearestValue(near)
+		} else {
+			detail += "; write it in plain letters, digits and hyphens"
 		}
 		errs = append(errs, field.Invalid(path, value, detail))
 	}

@@ -1,7 +1,7 @@
 package api
 
 import (
-	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -29,9 +29,9 @@ func validateBudget(b *Budget, path *field.Path) field.ErrorList {
 	}
 	switch {
 	case b.Schedule != nil && b.Duration == nil:
-		errs = append(errs, field.Required(path.Child("duration"), "a schedule needs a duration: how long the budget holds from each match"))
+		errs = append(errs, field.Required(path.Child("duration"), "a schedule needs a duration: how long the budget holds from each match; set it, such as 8h, or remove the schedule"))
 	case b.Schedule == nil && b.Duration != nil:
-		errs = append(errs, field.Required(path.Child("schedule"), "a duration needs a schedule: when the budget begins to hold"))
+		errs = append(errs, field.Required(path.Child("schedule"), "a duration needs a schedule: when the budget begins to hold; set it, such as @daily, or remove the duration"))
 	}
 	if b.Schedule != nil {
 		if err := checkCron(*b.Schedule); err != nil {
@@ -39,7 +39,7 @@ func validateBudget(b *Budget, path *field.Path) field.ErrorList {
 		}
 	}
 	if b.Duration != nil && b.Duration.Duration <= 0 {
-		errs = append(errs, field.Invalid(path.Child("duration"), b.Duration.Duration.String(), "must be above zero"))
+		errs = append(errs, field.Invalid(path.Child("duration"), b.Duration.Duration.String(), "must be above zero; set how long the budget holds, such as 8h"))
 	}
 	for i, reason := range b.Reasons {
 		errs = append(errs, choice(&reason, disruptionReasons, path.Child("reasons").Index(i))...)
@@ -53,11 +53,27 @@ func budgetNodesProblem(nodes string) string {
 	n, err := strconv.ParseUint(number, 10, 31)
 	switch {
 	case err != nil:
-		return `must be a number of nodes such as "3" or a percentage such as "10%"`
+		return "must be a number of nodes or a percentage" + adviseNodes(nodes)
 	case isPercent && n > 100:
-		return fmt.Sprintf("must be from 0%% to 100%%; the nearest valid value is %q", "100%")
+		return "must be from 0% to 100%" + nearestValue("100%")
 	}
 	return ""
+}
+
+// nodesForm is a number with an optional percent sign, however written.
+var nodesForm = regexp.MustCompile(`([0-9]{1,9})(?:\.[0-9]*)?\s*(%?)`)
+
+func adviseNodes(nodes string) string {
+	found := nodesForm.FindStringSubmatch(nodes)
+	switch {
+	case strings.HasPrefix(strings.TrimSpace(nodes), "-"):
+		return nearestValue("0")
+	case found == nil:
+		return `; write it in digits, such as "3" or "10%"`
+	case found[2] == "%" && len(strings.TrimLeft(found[1], "0")) > 2:
+		return nearestValue("100%")
+	}
+	return nearestValue(found[1] + found[2])
 }
 
 func durationNotNegative(d *metav1.Duration, path *field.Path) field.ErrorList {

@@ -31,7 +31,9 @@ func validateKubelet(k *KubeletConfiguration, path *field.Path) field.ErrorList 
 	}
 	var errs field.ErrorList
 	for i, ip := range k.ClusterDNS {
-		errs = append(errs, validation.IsValidIP(path.Child("clusterDNS").Index(i), ip)...)
+		if at := path.Child("clusterDNS").Index(i); len(validation.IsValidIP(at, ip)) > 0 {
+			errs = append(errs, field.Invalid(at, ip, "must be an IP address; write it in full, such as 10.100.0.10 or fd00::10"))
+		}
 	}
 	errs = append(errs, choice(k.ContainerRuntime, containerRuntimes, path.Child("containerRuntime"))...)
 	errs = append(errs, validateReserved(k.SystemReserved, path.Child("systemReserved"))...)
@@ -60,7 +62,7 @@ func validateEviction(k *KubeletConfiguration, path *field.Path) field.ErrorList
 	errs = append(errs, validateThresholds(k.EvictionSoft, soft)...)
 	for _, signal := range slices.Sorted(maps.Keys(k.EvictionSoft)) {
 		if _, ok := k.EvictionSoftGracePeriod[signal]; !ok {
-			errs = append(errs, field.Required(grace.Key(signal), fmt.Sprintf("%s needs a grace period", soft.Key(signal))))
+			errs = append(errs, field.Required(grace.Key(signal), fmt.Sprintf("%s needs a grace period; set one, such as 1m30s, or remove the threshold", soft.Key(signal))))
 		}
 	}
 	for _, signal := range slices.Sorted(maps.Keys(k.EvictionSoftGracePeriod)) {
@@ -68,7 +70,7 @@ func validateEviction(k *KubeletConfiguration, path *field.Path) field.ErrorList
 		if !slices.Contains(evictionSignals, signal) {
 			errs = append(errs, unsupported(grace.Key(signal), signal, evictionSignals))
 		} else if _, ok := k.EvictionSoft[signal]; !ok {
-			errs = append(errs, field.Required(soft.Key(signal), fmt.Sprintf("%s needs a threshold", grace.Key(signal))))
+			errs = append(errs, field.Required(soft.Key(signal), fmt.Sprintf("%s needs a threshold; set one, such as 10%%, or remove the grace period", grace.Key(signal))))
 		}
 		if period.Duration < 0 {
 			errs = append(errs, field.Invalid(grace.Key(signal), period.Duration.String(), notNegativeDetail))
@@ -97,7 +99,7 @@ func thresholdProblem(threshold string) string {
 		p, err := strconv.ParseFloat(percent, 64)
 		switch {
 		case err != nil, math.IsNaN(p):
-			return "must be a percentage such as 5%"
+			return "must be a percentage; write a number before the sign, such as 5%"
 		case p < 0:
 			return "must be from 0% to 100%; the nearest valid value is 0%"
 		case p > 100:
@@ -107,12 +109,20 @@ func thresholdProblem(threshold string) string {
 	}
 	q, err := resource.ParseQuantity(threshold)
 	if err != nil {
-		return "must be a quantity such as 500Mi or a percentage such as 5%"
+		return "must be a quantity or a percentage; write it such as 500Mi or 5%"
 	}
 	if q.Sign() < 0 {
 		return notNegativeDetail
 	}
 	return ""
+}
+
+// adviseHigh names the lowest high threshold above a low one.
+func adviseHigh(low int32) string {
+	if low >= 100 {
+		return "; lower that"
+	}
+	return fmt.Sprintf("; the nearest valid value is %d", low+1)
 }
 
 func validateImageGC(k *KubeletConfiguration, path *field.Path) field.ErrorList {
@@ -121,7 +131,7 @@ func validateImageGC(k *KubeletConfiguration, path *field.Path) field.ErrorList 
 	errs := within(high, 0, 100, at)
 	errs = append(errs, within(low, 0, 100, path.Child("imageGCLowThresholdPercent"))...)
 	if high != nil && low != nil && *high <= *low {
-		errs = append(errs, field.Invalid(at, *high, fmt.Sprintf("must be above imageGCLowThresholdPercent, which is %d", *low)))
+		errs = append(errs, field.Invalid(at, *high, fmt.Sprintf("must be above imageGCLowThresholdPercent, which is %d%s", *low, adviseHigh(*low))))
 	}
 	return errs
 }

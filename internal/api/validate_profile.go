@@ -25,7 +25,7 @@ func ValidateNodeTemplate(t *AWSNodeTemplate) field.ErrorList {
 	case t.Name != "":
 		errs = invalid(name, t.Name, validation.IsDNS1123Subdomain)
 	case t.GenerateName == "":
-		errs = field.ErrorList{field.Required(name, "a node profile needs a name")}
+		errs = field.ErrorList{field.Required(name, "a node profile needs a name; set it, such as default")}
 	}
 	return append(errs, ValidateNodeProfile(&t.Spec, field.NewPath("spec"))...)
 }
@@ -96,10 +96,12 @@ func validateLaunchTemplate(s *NodeProfile, path *field.Path) field.ErrorList {
 func validateImage(s *NodeProfile, path *field.Path) field.ErrorList {
 	errs := choice(s.AMIFamily, amiFamilies, path.Child("amiFamily"))
 	if s.AMIFamily != nil && *s.AMIFamily == FamilyCustom && len(s.AMISelector) == 0 {
-		errs = append(errs, field.Required(path.Child("amiSelector"), "amiFamily Custom has no images of its own"))
+		errs = append(errs, field.Required(path.Child("amiSelector"), "amiFamily Custom has no images of its own; name yours by tag, aws::name or aws::ids"))
 	}
 	if s.UserData != nil && len(*s.UserData) > maxUserData {
-		errs = append(errs, field.TooLong(path.Child("userData"), "", maxUserData))
+		err := field.TooLong(path.Child("userData"), "", maxUserData)
+		err.Detail += "; have it fetch what is large, such as from S3"
+		errs = append(errs, err)
 	}
 	return errs
 }
@@ -114,11 +116,11 @@ func validateTags(tags map[string]string, path *field.Path) field.ErrorList {
 		at := path.Key(key)
 		switch {
 		case key == "":
-			errs = append(errs, field.Required(at, "a tag needs a key"))
+			errs = append(errs, field.Required(at, "a tag needs a key; write one, or remove the entry"))
 		case slices.Contains(reservedTags, key), strings.HasPrefix(key, TagClusterPrefix):
-			errs = append(errs, field.Invalid(at, key, "is set by Packhorse to know its own machines and cannot be overridden"))
+			errs = append(errs, field.Invalid(at, key, "is set by Packhorse to know its own machines and cannot be overridden; remove it"))
 		case strings.HasPrefix(strings.ToLower(key), "aws:"):
-			errs = append(errs, field.Invalid(at, key, "the prefix aws: is reserved by AWS"))
+			errs = append(errs, field.Invalid(at, key, "the prefix aws: is reserved by AWS"+adviseTag(key)))
 		case len([]rune(key)) > maxKey:
 			errs = append(errs, field.TooLong(at, "", maxKey))
 		default:
@@ -130,6 +132,14 @@ func validateTags(tags map[string]string, path *field.Path) field.ErrorList {
 		errs = append(errs, checkQuotes(tags[key], at)...)
 	}
 	return errs
+}
+
+// adviseTag names the key without the prefix that AWS keeps to itself.
+func adviseTag(key string) string {
+	if own := key[len("aws:"):]; own != "" {
+		return nearestValue(own)
+	}
+	return "; remove it"
 }
 
 func validateMetadataOptions(m *MetadataOptions, path *field.Path) field.ErrorList {

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -18,7 +20,7 @@ func ValidateProvisioner(p *Provisioner) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := validateName(p)
 	errs = append(errs, validateLabels(p.Spec.Labels, spec.Child("labels"))...)
-	errs = append(errs, apivalidation.ValidateAnnotations(p.Spec.Annotations, spec.Child("annotations"))...)
+	errs = append(errs, validateAnnotations(p.Spec.Annotations, spec.Child("annotations"))...)
 	errs = append(errs, validateTaints(&p.Spec, spec)...)
 	errs = append(errs, validateRequirements(&p.Spec, spec)...)
 	errs = append(errs, validatePodOverrides(p.Spec.PodOverrides, spec.Child("podOverrides"))...)
@@ -42,15 +44,29 @@ func validateName(p *Provisioner) field.ErrorList {
 		if p.GenerateName != "" {
 			return nil
 		}
-		return field.ErrorList{field.Required(path, "a Provisioner needs a name")}
+		return field.ErrorList{field.Required(path, "a Provisioner needs a name; set it, such as default")}
 	}
 	if errs := invalid(path, p.Name, validation.IsDNS1123Subdomain); errs != nil {
 		return errs
 	}
 	if len(p.Name) > validation.LabelValueMaxLength {
-		return field.ErrorList{field.TooLong(path, p.Name, validation.LabelValueMaxLength)}
+		err := field.TooLong(path, p.Name, validation.LabelValueMaxLength)
+		err.Detail += nearestValue(strings.TrimRight(p.Name[:validation.LabelValueMaxLength], "-."))
+		return field.ErrorList{err}
 	}
 	return nil
+}
+
+// validateAnnotations checks keys without regard to case, and the size of all together.
+func validateAnnotations(annotations map[string]string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		errs = append(errs, invalid(path.Key(key), key, func(k string) []string { return validation.IsQualifiedName(strings.ToLower(k)) })...)
+	}
+	if apivalidation.ValidateAnnotationsSize(annotations) != nil {
+		errs = append(errs, field.TooLong(path, "", apivalidation.TotalAnnotationSizeLimitB))
+	}
+	return errs
 }
 
 func validateLabels(labels map[string]string, path *field.Path) field.ErrorList {
@@ -70,12 +86,13 @@ func validateLabels(labels map[string]string, path *field.Path) field.ErrorList 
 // restrictedKey reports a key that users may not set, with the known label that
 // it resembles.
 func restrictedKey(path *field.Path, key, reason string) *field.Error {
-	hint := ""
+	hint := "; remove it"
 	if key != LabelProvisioner && key != LabelHostname {
-		hint = didYouMean(key, WellKnownLabels())
-	}
-	if hint == "" {
-		hint = "; remove it"
+		if near := didYouMean(key, WellKnownLabels()); near != "" {
+			hint = near
+		} else if own := shortForm(key); own != "" {
+			hint = fmt.Sprintf("; remove it, or use a key of your own, such as %q", own)
+		}
 	}
 	return field.Invalid(path, key, fmt.Sprintf("%s %s and cannot be set here%s", key, reason, hint))
 }
@@ -85,7 +102,7 @@ func validatePodOverrides(keys []string, path *field.Path) field.ErrorList {
 	for i, key := range keys {
 		if !WellKnown(NormalizeLabel(key)) {
 			errs = append(errs, field.Invalid(path.Index(i), key,
-				"only well-known labels can be overridden by pods"+didYouMean(key, WellKnownLabels())))
+				"only well-known labels can be overridden by pods"+cmp.Or(didYouMean(key, WellKnownLabels()), "; remove it")))
 		}
 	}
 	return errs
@@ -140,7 +157,7 @@ func validateProvider(p *Provisioner, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Forbidden(at, "cannot be combined with an inline provider; keep one of the two"))
 	}
 	if ref.Name == "" {
-		errs = append(errs, field.Required(at.Child("name"), "the name of the "+NodeTemplateKind))
+		errs = append(errs, field.Required(at.Child("name"), "the name of the "+NodeTemplateKind+"; set it, or remove providerRef"))
 	}
 	if ref.Kind != "" {
 		errs = append(errs, choice(&ref.Kind, []string{NodeTemplateKind}, at.Child("kind"))...)

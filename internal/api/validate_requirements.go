@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -25,7 +26,7 @@ func validateRequirements(spec *ProvisionerSpec, path *field.Path) field.ErrorLi
 	for i, value := range spec.InstanceTypes {
 		at := path.Child("instanceTypes").Index(i)
 		if value == "" {
-			errs = append(errs, field.Required(at, "the name of an instance type"))
+			errs = append(errs, field.Required(at, "the name of an instance type; set it, such as m7g.large, or remove the entry"))
 			continue
 		}
 		errs = append(errs, checkLabelValue(value, at)...)
@@ -44,7 +45,7 @@ func validateRequirement(r *Requirement, path *field.Path) field.ErrorList {
 	values := path.Child("values")
 	switch r.Operator {
 	case "":
-		errs = append(errs, field.Required(path.Child("operator"), fmt.Sprintf("one of %q", operators)))
+		errs = append(errs, field.Required(path.Child("operator"), fmt.Sprintf("one of %q; did you mean %q?", operators, likelyOperator(r.Values))))
 	case OpIn:
 		if len(r.Values) == 0 {
 			errs = append(errs, field.Required(values, "In needs at least one value; to allow any value use Exists"))
@@ -66,7 +67,7 @@ func validateRequirement(r *Requirement, path *field.Path) field.ErrorList {
 
 func validateRequirementKey(key string, path *field.Path) field.ErrorList {
 	if key == "" {
-		return field.ErrorList{field.Required(path, "the key of a label")}
+		return field.ErrorList{field.Required(path, "the key of a label; set it, such as "+LabelCapacityType+", or remove the requirement")}
 	}
 	if errs := checkLabelKey(key, path); errs != nil {
 		return errs
@@ -93,12 +94,39 @@ func validateRequirementValues(r *Requirement, path *field.Path) field.ErrorList
 // validateBound checks the value of Gt, Lt, Gte and Lte.
 func validateBound(r *Requirement, path *field.Path) field.ErrorList {
 	if len(r.Values) != 1 {
-		return field.ErrorList{field.Invalid(path, r.Values, fmt.Sprintf("%s takes exactly one value", r.Operator))}
+		return field.ErrorList{field.Invalid(path, r.Values, fmt.Sprintf("%s takes exactly one value%s", r.Operator, adviseBound(r)))}
 	}
 	if _, ok := parseBound(r.Values[0]); !ok {
-		return field.ErrorList{field.Invalid(path.Index(0), r.Values[0], fmt.Sprintf("%s takes a whole number that is not negative", r.Operator))}
+		return field.ErrorList{field.Invalid(path.Index(0), r.Values[0], fmt.Sprintf("%s takes a whole number that is not negative%s", r.Operator, adviseBound(r)))}
 	}
 	return nil
+}
+
+// adviseBound names the number that was probably meant: of several the one that
+// implies the others.
+func adviseBound(r *Requirement) string {
+	var bounds []float64
+	for _, value := range r.Values {
+		if n, err := strconv.ParseFloat(value, 64); err == nil && math.Abs(n) < math.MaxInt32 {
+			bounds = append(bounds, max(0, math.Trunc(n)))
+		}
+	}
+	if len(bounds) == 0 || len(bounds) < len(r.Values) {
+		return `; give one in digits, such as "4"`
+	}
+	strictest := slices.Max(bounds)
+	if r.Operator == OpLt || r.Operator == OpLte {
+		strictest = slices.Min(bounds)
+	}
+	return nearestValue(strconv.FormatFloat(strictest, 'f', -1, 64))
+}
+
+// likelyOperator is the one that was probably meant where there is none.
+func likelyOperator(values []string) Operator {
+	if len(values) == 0 {
+		return OpExists
+	}
+	return OpIn
 }
 
 // parseBound reads a non-negative integer in plain decimal digits.

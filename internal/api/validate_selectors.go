@@ -21,19 +21,20 @@ const (
 // selectorKind is what a selector finds.
 type selectorKind struct {
 	what    string // with its article
+	prefix  string // of its ids
 	id      *regexp.Regexp
 	special []string // keys that do not name a tag
 }
 
 var (
 	subnetSelector = selectorKind{
-		"a subnet", regexp.MustCompile(`^subnet-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy},
+		"a subnet", "subnet-", regexp.MustCompile(`^subnet-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy},
 	}
 	securityGroupSelector = selectorKind{
-		"a security group", regexp.MustCompile(`^sg-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy},
+		"a security group", "sg-", regexp.MustCompile(`^sg-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy},
 	}
 	amiSelector = selectorKind{
-		"an image", regexp.MustCompile(`^ami-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy, SelectorAMIName, SelectorAMIOwners},
+		"an image", "ami-", regexp.MustCompile(`^ami-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy, SelectorAMIName, SelectorAMIOwners},
 	}
 )
 
@@ -57,7 +58,7 @@ func validateSelector(selector map[string]string, kind selectorKind, path *field
 		at, value := path.Key(key), selector[key]
 		switch {
 		case key == "":
-			errs = append(errs, field.Required(at, "a tag needs a key"))
+			errs = append(errs, field.Required(at, "a tag needs a key; write one, or remove the entry"))
 		case key == SelectorIDs, key == SelectorIDsLegacy:
 			errs = append(errs, kind.validateIDs(value, at)...)
 		case slices.Contains(kind.special, key):
@@ -75,7 +76,7 @@ func (k selectorKind) validateIDs(value string, path *field.Path) field.ErrorLis
 	errs := validateAlternatives(value, path)
 	for _, id := range SplitAlternatives(value) {
 		if !k.id.MatchString(id) && len(errs) == 0 {
-			errs = append(errs, field.Invalid(path, value, fmt.Sprintf("%q is not the id of %s, which matches %s", id, k.what, k.id)))
+			errs = append(errs, field.Invalid(path, value, fmt.Sprintf("%q is not the id of %s; write ids such as %s0123456789abcdef0", id, k.what, k.prefix)))
 		}
 	}
 	return errs
@@ -88,7 +89,7 @@ func validateBothIDs(selector map[string]string, path *field.Path) field.ErrorLi
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path.Key(SelectorIDsLegacy), selector[SelectorIDsLegacy],
-		fmt.Sprintf("has no id in common with %s, so that nothing can match", SelectorIDs))}
+		fmt.Sprintf("has no id in common with %s, so that nothing can match; keep one of the two keys", SelectorIDs))}
 }
 
 // validateTagFilter checks a tag's key and value. An empty value and * mean
@@ -108,7 +109,7 @@ func validateAlternatives(value string, path *field.Path) field.ErrorList {
 		return errs
 	}
 	if len(SplitAlternatives(value)) == 0 {
-		return field.ErrorList{field.Invalid(path, value, "names nothing, so that nothing can match")}
+		return field.ErrorList{field.Invalid(path, value, "names nothing, so that nothing can match; write what it shall match, or remove the key")}
 	}
 	return nil
 }

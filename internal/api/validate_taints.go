@@ -48,7 +48,7 @@ func duplicateTaint(path *field.Path, id taintID, before *field.Path) *field.Err
 func validateTaint(taint *corev1.Taint, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if taint.Key == "" {
-		errs = append(errs, field.Required(path.Child("key"), "a taint needs a key"))
+		errs = append(errs, field.Required(path.Child("key"), "a taint needs a key; set it, such as dedicated, or remove the taint"))
 	} else {
 		errs = append(errs, checkLabelKey(taint.Key, path.Child("key"))...)
 	}
@@ -56,7 +56,7 @@ func validateTaint(taint *corev1.Taint, path *field.Path) field.ErrorList {
 	effect := string(taint.Effect)
 	switch {
 	case effect == "":
-		errs = append(errs, field.Required(path.Child("effect"), fmt.Sprintf("one of %q", taintEffects)))
+		errs = append(errs, field.Required(path.Child("effect"), fmt.Sprintf("one of %q; set it, NoSchedule keeps pods away that do not tolerate the taint", taintEffects)))
 	case !slices.Contains(taintEffects, effect):
 		errs = append(errs, unsupported(path.Child("effect"), effect, taintEffects))
 	}

@@ -43,19 +43,19 @@ func validateVolumes(mappings []BlockDeviceMapping, path *field.Path) field.Erro
 		device := ptr.Deref(m.DeviceName, "")
 		switch {
 		case device == "":
-			errs = append(errs, field.Required(at.Child("deviceName"), "such as /dev/xvda"))
+			errs = append(errs, field.Required(at.Child("deviceName"), "the name of the device; set it, such as /dev/xvda"))
 		case devices[device]:
 			errs = append(errs, field.Duplicate(at.Child("deviceName"), device))
 		}
 		devices[device] = true
 		if ptr.Deref(m.RootVolume, false) {
 			if root {
-				errs = append(errs, field.Invalid(at.Child("rootVolume"), true, "a machine has one root volume, and an earlier entry is it"))
+				errs = append(errs, field.Invalid(at.Child("rootVolume"), true, "a machine has one root volume, and an earlier entry is it; remove rootVolume from one of them"))
 			}
 			root = true
 		}
 		if m.EBS == nil {
-			errs = append(errs, field.Required(at.Child("ebs"), "what the volume is"))
+			errs = append(errs, field.Required(at.Child("ebs"), "what the volume is; set its volumeSize, such as 20Gi, or remove the entry"))
 			continue
 		}
 		errs = append(errs, validateVolume(m.EBS, at.Child("ebs"))...)
@@ -74,13 +74,13 @@ func validateVolume(v *BlockDevice, path *field.Path) field.ErrorList {
 	case v.VolumeSize != nil:
 		errs = append(errs, validateVolumeSize(*v.VolumeSize, kind, limits.size, path.Child("volumeSize"))...)
 	case v.SnapshotID == nil:
-		errs = append(errs, field.Required(path.Child("volumeSize"), "a volume needs a size unless it has a snapshotID"))
+		errs = append(errs, field.Required(path.Child("volumeSize"), "a volume needs a size unless it has a snapshotID; set it, such as 20Gi"))
 	}
 	errs = append(errs, notEmpty(v.SnapshotID, path.Child("snapshotID"))...)
 	errs = append(errs, validatePerformance(v.IOPS, kind, limits.iops, path.Child("iops"))...)
 	errs = append(errs, validatePerformance(v.Throughput, kind, limits.throughput, path.Child("throughput"))...)
 	if v.IOPS == nil && (kind == "io1" || kind == "io2") {
-		errs = append(errs, field.Required(path.Child("iops"), fmt.Sprintf("%s has no default", kind)))
+		errs = append(errs, field.Required(path.Child("iops"), fmt.Sprintf("%s has no default; set it, from %d to %d", kind, limits.iops.low, limits.iops.high)))
 	}
 	return errs
 }
@@ -108,7 +108,7 @@ func VolumeGiB(size resource.Quantity) int64 {
 
 func validatePerformance(value *int64, kind string, allowed span, path *field.Path) field.ErrorList {
 	if value != nil && allowed == (span{}) {
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("cannot be set on %s volumes", kind))}
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("cannot be set on %s volumes; remove it, or set volumeType to gp3", kind))}
 	}
 	return within(value, allowed.low, allowed.high, path)
 }

@@ -1,0 +1,65 @@
+package api
+
+import (
+	"math"
+	"regexp"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// amountForm is a number with a unit as people write it: "10 cores", "1 day".
+var amountForm = regexp.MustCompile(`^\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*$`)
+
+// quantityUnits are units that Kubernetes spells in another way, in lower case. A
+// unit that it does not have at all is a count.
+var quantityUnits = map[string]string{
+	"core": "", "cores": "", "cpu": "", "cpus": "", "vcpu": "", "vcpus": "", "pods": "", "b": "", "bytes": "", "millicores": "m",
+	"kb": "k", "mb": "M", "gb": "G", "tb": "T", "ki": "Ki", "kib": "Ki", "mi": "Mi", "mib": "Mi", "gi": "Gi", "gib": "Gi", "ti": "Ti", "tib": "Ti",
+}
+
+// durationUnits are units of time in lower case.
+var durationUnits = map[string]time.Duration{
+	"": time.Second, "s": time.Second, "sec": time.Second, "secs": time.Second, "second": time.Second, "seconds": time.Second,
+	"m": time.Minute, "min": time.Minute, "mins": time.Minute, "minute": time.Minute, "minutes": time.Minute,
+	"h": time.Hour, "hr": time.Hour, "hour": time.Hour, "hours": time.Hour,
+	"d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour, "w": 7 * 24 * time.Hour, "week": 7 * 24 * time.Hour, "weeks": 7 * 24 * time.Hour,
+}
+
+// adviseQuantity says how to write what is no quantity.
+func adviseQuantity(text string) string {
+	if parts := amountForm.FindStringSubmatch(text); parts != nil {
+		if unit, ok := quantityUnits[strings.ToLower(parts[2])]; ok {
+			if _, err := resource.ParseQuantity(parts[1] + unit); err == nil {
+				return nearestValue(parts[1] + unit)
+			}
+		}
+	}
+	return "; write it as a number with an optional unit, such as 2Gi"
+}
+
+// adviseDuration says how to write what is no duration.
+func adviseDuration(text string) string {
+	if parts := amountForm.FindStringSubmatch(text); parts != nil {
+		if unit, ok := durationUnits[strings.ToLower(parts[2])]; ok {
+			number, err := time.ParseDuration(parts[1] + "h") // any unit will do to read the number
+			if meant := number.Hours() * float64(unit); err == nil && meant < math.MaxInt64 {
+				return nearestValue(shortDuration(time.Duration(meant)))
+			}
+		}
+	}
+	return "; write it in hours, minutes and seconds, such as 1h30m"
+}
+
+// shortDuration leaves out the units that are zero at the end: 24h, not 24h0m0s.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
