@@ -1,0 +1,31 @@
+# What the machines, the interruptions and the agent need in AWS.
+resource "packhorse_node_role" "nodes" {
+  name = "prod-node"
+}
+
+resource "packhorse_interruption_queue" "prod" {
+  name = "prod-interruptions"
+}
+
+resource "packhorse_irsa_role" "agent" {
+  name                   = "prod-packhorse-agent"
+  preset                 = "agent"
+  node_roles             = [packhorse_node_role.nodes.name]
+  interruption_queue_arn = packhorse_interruption_queue.prod.arn
+  service_accounts       = [{ namespace = "packhorse", name = "packhorse-agent" }]
+}
+
+# What machines are built from, and which may be bought.
+resource "packhorse_node_profile" "default" {
+  name                    = "default"
+  instance_profile        = packhorse_node_role.nodes.instance_profile
+  subnet_selector         = { "karpenter.sh/discovery" = "prod" }
+  security_group_selector = { "karpenter.sh/discovery" = "prod" }
+}
+
+resource "packhorse_provisioner" "default" {
+  name                    = "default"
+  provider_ref            = { name = packhorse_node_profile.default.name }
+  limits                  = { cpu = "100" }
+  ttl_seconds_after_empty = 60
+}
