@@ -9,16 +9,17 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
-// relateHostSpreads lets spreads over host names go further by what DaemonSets put
-// on every node: a node that joins has as many pods of the group at once.
+// relateHostSpreads lets spreads over host names go further by what every node has:
+// of pods of DaemonSets, which a node that joins gets at once, and on nodes where these
+// do not run of the plan's.
 func (s *solver) relateHostSpreads() {
 	for _, c := range s.classes {
-		for _, sp := range c.apart {
-			if sp.relative && s.daemonsIn(sp.group) {
-				t := touchOf(c.host, sp.group)
-				more := s.leastByDaemons(sp.group)
-				t.cap += more
-				t.entry += more
+		for i := range c.apart {
+			if sp := &c.apart[i]; sp.relative && s.daemonsIn(sp.group) {
+				t, least := touchOf(c.host, sp.group), s.leastOnNodes(sp.group)
+				t.cap += least - sp.least
+				t.entry += least - sp.least
+				sp.least = least
 			}
 		}
 		c.exact = slices.Clone(c.host)
@@ -39,9 +40,9 @@ func (s *solver) daemonsIn(group int) bool {
 	})
 }
 
-// leastByDaemons returns the fewest pods of a group that any node has once only
-// DaemonSets run, among those that count.
-func (s *solver) leastByDaemons(group int) int64 {
+// leastOnNodes returns the fewest pods of a group that any node has, among those
+// that count; of a node that may join once only DaemonSets run.
+func (s *solver) leastOnNodes(group int) int64 {
 	g := s.groups.list[group]
 	least := int64(math.MaxInt64)
 	for k := range s.countingColumns(g).all {

@@ -94,6 +94,7 @@ type hostSpread struct {
 	group int
 	// relative: it is about the node with the fewest pods, and not about none.
 	relative bool
+	least    int64 // pods that every node has, when it was looked at last
 }
 
 // bond is a pod affinity or anti-affinity over a key other than the host name.

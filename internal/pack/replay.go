@@ -114,12 +114,14 @@ func (s *solver) replayAll() (sites []*site, refused bool) {
 			return sites, refused
 		}
 		refused = true
+		s.relateHostSpreads()
 	}
 }
 
 // again places pods once more that have no place yet, from their first level. Those
 // that had to leave their places repeatedly wait until the others have theirs.
 func (s *solver) again() {
+	s.relateHostSpreads()
 	waiting := false
 	for _, c := range s.classes {
 		if c.left > 0 {
