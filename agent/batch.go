@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
 // looksPerIdle is a compromise: each look copies the caches.
@@ -14,28 +15,28 @@ const looksPerIdle = 4
 
 // batch waits until all pods have come up that are to be decided on together. That
 // is so when the owners of those that came have as many as they want, or else when
-// none has come for BatchIdle; and when the scheduler has looked at all. It takes
-// BatchMax at most. It looks several times within BatchIdle so that it notices when
-// pods came.
+// none has come for BatchIdle; and when the scheduler has looked at those that
+// nothing can be foreseen of. It takes BatchMax at most. It looks several times
+// within BatchIdle so that it notices when pods came.
 func (a *Agent) batch(ctx context.Context) error {
 	opened := time.Now()
 	last := opened
 	look := max(a.options.BatchIdle/looksPerIdle, time.Millisecond)
-	arrived := arrivals{wanted: map[string]int{}}
+	arrived := newArrivals()
 	for {
 		a.replan.clear()
-		s, now := a.cluster.Snapshot(), time.Now()
+		s, now := a.history.foresee(a.cluster.Snapshot()), time.Now()
 		if fresh := a.history.arrivals(s, now); len(fresh) > 0 {
 			last = now
-			arrived.add(fresh)
-			a.askOwners(ctx, &arrived)
+			arrived.add(fresh, a.history.planned)
+			a.askOwners(ctx, arrived)
 		}
 		quiet := now.Sub(last) >= a.options.BatchIdle
 		switch {
 		case now.Sub(opened) >= a.options.BatchMax:
 			return nil
 		case !quiet && !arrived.complete(s):
-		case !moreToCome(s, now.Add(-a.options.BatchMax)):
+		case !arrived.moreToCome(s, now.Add(-a.options.BatchMax)):
 			return nil
 		case quiet:
 			last = now
@@ -47,37 +48,41 @@ func (a *Agent) batch(ctx context.Context) error {
 	}
 }
 
-// moreToCome reports whether there are pods that the scheduler has not looked at
-// yet. It takes a while to look at those of a large scale-up, and buying for the
-// first of them apart from the rest would be dear. Pods that have waited for the
-// scheduler since before the given time are not waited for.
-func moreToCome(s *cluster.Snapshot, since time.Time) bool {
-	return slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.State == cluster.PodNew && p.Created.After(since) })
-}
-
 // arrivals notes when pods were first seen waiting for a node, and returns those
-// that are new.
+// that are new, or that were only foreseen before.
 func (h *history) arrivals(s *cluster.Snapshot, now time.Time) (fresh []*cluster.Pod) {
 	for i := range s.Pods {
-		if p := &s.Pods[i]; p.State == cluster.PodPending {
-			if _, known := h.firstSeen[p.UID]; !known {
-				h.firstSeen[p.UID] = now
-				fresh = append(fresh, p)
-			}
+		p := &s.Pods[i]
+		if p.State != cluster.PodPending {
+			continue
 		}
+		_, known := h.firstSeen[p.UID]
+		if !known {
+			h.firstSeen[p.UID] = now
+		}
+		if !known || h.foreseen[p.UID] && !p.Foreseen {
+			fresh = append(fresh, p)
+		}
+		h.foreseen[p.UID] = p.Foreseen
 	}
 	return fresh
 }
 
 // arrivals are the owners of the pods of a batch.
 type arrivals struct {
-	unasked []*cluster.Pod // one pod of each owner that has not been asked yet
-	wanted  map[string]int // by an owner's UID: how many pods it wants to have
-	loose   bool           // pods came of which nobody can say how many there will be
+	unasked  []*cluster.Pod // one pod of each owner that has not been asked yet
+	wanted   map[string]int // by an owner's UID: how many pods it wants to have
+	loose    bool           // pods came of which nobody can say how many there will be
+	homeless bool           // pods came that have no place in the last plan
 }
 
-func (b *arrivals) add(fresh []*cluster.Pod) {
+func newArrivals() *arrivals { return &arrivals{wanted: map[string]int{}} }
+
+func (b *arrivals) add(fresh []*cluster.Pod, planned map[string]decide.Binding) {
 	for _, p := range fresh {
+		if _, placed := planned[p.UID]; !placed {
+			b.homeless = true
+		}
 		if _, known := b.wanted[p.Owner.UID]; known || b.loose {
 			continue
 		}
@@ -85,6 +90,17 @@ func (b *arrivals) add(fresh []*cluster.Pod) {
 		b.unasked = append(b.unasked, p)
 		b.loose = p.Owner.UID == "" || len(b.wanted) > ownersAtOnce
 	}
+}
+
+// moreToCome reports whether there are pods that the scheduler has not looked at
+// yet. It takes a while to look at those of a large scale-up, and buying for the
+// first of them apart from the rest would be dear. Those that are foreseen are
+// waited for only while there is nothing to do but to bind them. Pods that have
+// waited for the scheduler since before the given time are not waited for.
+func (b *arrivals) moreToCome(s *cluster.Snapshot, since time.Time) bool {
+	return slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool {
+		return (p.State == cluster.PodNew || p.Foreseen && !b.homeless) && p.Created.After(since)
+	})
 }
 
 // complete reports whether each owner has as many pods as it wants.

@@ -87,12 +87,12 @@ func TestBatchClosesWithItsOwners(t *testing.T) {
 
 // A pod without an owner may be the first of many: the idle time is waited for.
 func TestBatchOfOwnedAndOwnerless(t *testing.T) {
-	a := arrivals{wanted: map[string]int{}}
+	a := newArrivals()
 	pod := func(name, owner string) *cluster.Pod {
 		return &cluster.Pod{PodKey: cluster.PodKey{Name: name, UID: name}, Owner: cluster.Owner{UID: owner}, State: cluster.PodPending}
 	}
 	web := pod("web", "set")
-	a.add([]*cluster.Pod{web})
+	a.add([]*cluster.Pod{web}, nil)
 	s := &cluster.Snapshot{Pods: []cluster.Pod{*web}}
 	a.wanted["set"] = 2
 	if a.complete(s) {
@@ -107,7 +107,7 @@ func TestBatchOfOwnedAndOwnerless(t *testing.T) {
 		t.Error("complete with a pod that is going")
 	}
 	s.Pods[1].State = cluster.PodBound
-	a.add([]*cluster.Pod{pod("bare", "")})
+	a.add([]*cluster.Pod{pod("bare", "")}, nil)
 	if a.complete(s) {
 		t.Error("complete with a pod that has no owner")
 	}

@@ -60,7 +60,7 @@ func (a *Agent) bindAll(ctx context.Context, fresh *verifier, node string, pods 
 	var g errgroup.Group
 	g.SetLimit(bindsAtOnce)
 	for _, pod := range pods {
-		if !fresh.pod(pod) || fresh.pods[pod.UID].State != cluster.PodPending || fresh.pods[pod.UID].Template.ResourceClaims {
+		if !fresh.pod(pod) || !bindable(fresh.pods[pod.UID]) {
 			continue
 		}
 		g.Go(func() error {
@@ -72,6 +72,12 @@ func (a *Agent) bindAll(ctx context.Context, fresh *verifier, node string, pods 
 	}
 	_ = g.Wait() // bindOne deals with errors itself
 	return int(bound.Load())
+}
+
+// bindable reports whether the scheduler has found no node for the pod, so that it
+// will not bind it itself, and the pod can be bound at all.
+func bindable(p *cluster.Pod) bool {
+	return p.State == cluster.PodPending && !p.Foreseen && !p.Template.ResourceClaims
 }
 
 func (a *Agent) bindOne(ctx context.Context, pod cluster.PodKey, node string) bool {

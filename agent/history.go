@@ -12,6 +12,7 @@ import (
 // planning loop uses it.
 type history struct {
 	firstSeen map[string]time.Time      // by UID: a pod was first seen waiting for a node
+	foreseen  map[string]bool           // by UID: whether the scheduler had yet to say so then
 	told      map[string]said           // by UID: the last event about a pod
 	planned   map[string]decide.Binding // by UID: where a waiting or moving pod was placed
 	kept      map[string]string         // by node: why it stays although it has a reason to go
@@ -33,6 +34,7 @@ type pause struct {
 func newHistory() history {
 	return history{
 		firstSeen: map[string]time.Time{},
+		foreseen:  map[string]bool{},
 		told:      map[string]said{},
 		planned:   map[string]decide.Binding{},
 		pauses:    map[string]pause{},
@@ -58,6 +60,7 @@ func (h *history) prune(s *cluster.Snapshot) (started []time.Time) {
 	for uid := range h.firstSeen {
 		if !waiting[uid] {
 			delete(h.firstSeen, uid)
+			delete(h.foreseen, uid)
 			delete(h.told, uid)
 		}
 	}

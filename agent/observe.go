@@ -23,7 +23,7 @@ type view struct {
 func (a *Agent) observe(ctx context.Context) *view {
 	v := &view{
 		now:      time.Now(),
-		snapshot: a.assumed.apply(a.cluster.Snapshot()),
+		snapshot: a.snapshot(),
 		nodes:    map[string]*cluster.Node{},
 		byName:   map[string]*provisioner{},
 	}
@@ -36,6 +36,12 @@ func (a *Agent) observe(ctx context.Context) *view {
 		v.byName[p.raw.Name] = p
 	}
 	return v
+}
+
+// snapshot is the cluster as the caches will hold it once they know what the agent
+// has done and what the scheduler is about to say.
+func (a *Agent) snapshot() *cluster.Snapshot {
+	return a.history.foresee(a.assumed.apply(a.cluster.Snapshot()))
 }
 
 // input is what the core decides on.

@@ -47,6 +47,8 @@ type Pod struct {
 	Owner         Owner
 	Created       time.Time
 	State         PodState
+	// Foreseen: it counts as pending although the scheduler has not said so yet.
+	Foreseen bool
 	// Running: its containers have been started.
 	Running bool
 }

@@ -23,8 +23,9 @@ import (
 // FIGURES_RUNS (1) times each, and reports how long the agent takes: from the first
 // and the last pod that kube-scheduler marks unschedulable to the first fleet call,
 // and from there until every pod is bound. The first figure has the time in it that
-// the controllers need to make all pods, and kube-scheduler to look at them; the
-// boot of the machines is in none. `make figures` writes docs/latency.md with it. It
+// the controllers need to make all pods; the second is negative where the agent
+// foresees what kube-scheduler has not said yet; the boot of the machines is in
+// none. `make figures` writes docs/latency.md with it. It
 // asserts that all pods are bound, not how fast.
 func TestFigures(t *testing.T) {
 	s := newScene(t)

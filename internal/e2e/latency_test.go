@@ -58,9 +58,10 @@ fastest and the slowest run:
 
 const latencyTail = `
 The agent does not wait for time to pass: a batch is whole when the ReplicaSet has
-as many pods as it wants and kube-scheduler has looked at all of them. What the
-first figure grows by with the number of pods is the time in which the controller
-makes them and kube-scheduler looks at them; what the agent itself adds is the
-second figure. Buying for the first of them apart from the rest would be dear.
+as many pods as it wants. Once kube-scheduler has found no node for the first of
+them, it will find none for the others, so that machines for all are ordered while
+it still looks at them; the last of the larger scale-ups is marked after the fleet
+call. Each pod is bound once it is marked. What the first figure grows by with the
+number of pods is the time in which the controller makes them.
 
 ` + "`make figures` measures anew and writes this page; FIGURES_PODS=1,10 FIGURES_RUNS=20 chooses other sizes.\n"
