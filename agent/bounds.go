@@ -28,6 +28,9 @@ const (
 	avoidTime = 15 * time.Minute
 	// tellAgain is well within the hour for which an API server keeps events.
 	tellAgain = 40 * time.Minute
+	// quotaShown is how long a condition tells of a quota that was used up: longer
+	// than what draws on it is held back, so that it stays while pods wait.
+	quotaShown = 10 * time.Minute
 	// listingLag is how long a new instance may be missing in a cloud's listing.
 	listingLag = time.Minute
 )

@@ -18,6 +18,7 @@ type history struct {
 	kept      map[string]string         // by node: why it stays although it has a reason to go
 	pauses    map[string]pause          // by Provisioner
 	learnt    map[string]bool           // by node: what its kubelet reported was passed on
+	quotas    map[quota]spent           // quotas of the account that are used up
 }
 
 type said struct {
@@ -39,6 +40,7 @@ func newHistory() history {
 		planned:   map[string]decide.Binding{},
 		pauses:    map[string]pause{},
 		learnt:    map[string]bool{},
+		quotas:    map[quota]spent{},
 	}
 }
 

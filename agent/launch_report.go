@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -15,6 +16,7 @@ import (
 func (a *Agent) reportLaunches(ctx context.Context, fresh *verifier, all []*order, out *launched) {
 	for _, o := range all {
 		a.reportRefusals(o)
+		a.history.exceed(o, out.nodes, time.Now())
 		switch {
 		case o.err == nil && o.missing > 0 && len(o.refusals) == 0:
 			a.history.fail(o.Provisioner, fmt.Sprintf("%d of %d machines were not delivered, for no reason given", o.missing, o.Count))

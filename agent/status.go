@@ -75,6 +75,7 @@ func (a *Agent) provisionerStatus(v *view, p *provisioner) api.ProvisionerStatus
 		ready.Message = was.Message // each failure has a request id of its own: writing that would be a change, and the next turn
 	}
 	meta.SetStatusCondition(&status.Conditions, ready)
+	a.history.setQuotaCondition(p, &status.Conditions, v.now)
 	if c := p.raw.Spec.Consolidation; c != nil && ptr.Deref(c.Enabled, false) {
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 			Type: conditionConsolidation, Status: metav1.ConditionFalse, Reason: "NotImplemented",

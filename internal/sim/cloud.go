@@ -40,6 +40,9 @@ type machine struct {
 // pool is where the capacity of one offering comes from.
 type pool struct{ instanceType, zone, capacityType string }
 
+// quotaOf is what all offerings of a capacity type draw on together.
+func quotaOf(capacityType string) pool { return pool{capacityType: capacityType} }
+
 func poolOf(c offer.Candidate) pool { return pool{c.InstanceType, c.Zone, c.CapacityType} }
 
 // Market sells the whole catalogue to everybody.
@@ -56,9 +59,10 @@ func (c *Cloud) Market(ctx context.Context, _ *api.Provisioner, _ *api.NodeProfi
 			}
 			for j := range t.Offerings {
 				o := &t.Offerings[j]
-				until := w.refusedUntil[pool{t.Name, o.Zone, o.CapacityType}]
-				if time.Now().Before(until) {
-					o.Unavailable = "insufficient capacity until " + until.UTC().Format(time.TimeOnly)
+				for _, from := range []pool{{t.Name, o.Zone, o.CapacityType}, quotaOf(o.CapacityType)} {
+					if until := w.refusedUntil[from]; time.Now().Before(until) {
+						o.Unavailable = "insufficient capacity until " + until.UTC().Format(time.TimeOnly)
+					}
 				}
 			}
 		}
@@ -109,26 +113,35 @@ func (w *World) serve(order offer.Order) offer.Delivery {
 	refused := map[pool]bool{}
 	for range order.Count {
 		for _, candidate := range order.Candidates {
-			from := poolOf(candidate)
-			left, limited := w.pools[from]
-			if limited && left == 0 {
+			if from, why := w.exhausted(candidate); why != "" {
 				if !refused[from] {
 					refused[from] = true
 					w.refusedUntil[from] = time.Now().Add(refusalTime)
-					out.Refusals = append(out.Refusals, offer.Refusal{
-						Candidate: candidate, Reason: offer.RefusedCapacity, Message: "the pool is empty",
-					})
+					out.Refusals = append(out.Refusals, offer.Refusal{Candidate: candidate, Reason: why, Message: "nothing is left"})
 				}
 				continue
 			}
-			if limited {
-				w.pools[from] = left - 1
+			for _, from := range []pool{poolOf(candidate), quotaOf(candidate.CapacityType)} {
+				if left, limited := w.pools[from]; limited {
+					w.pools[from] = left - 1
+				}
 			}
 			out.Instances = append(out.Instances, w.start(order, candidate))
 			break
 		}
 	}
 	return out
+}
+
+// exhausted returns what keeps a candidate from being sold, and why.
+func (w *World) exhausted(c offer.Candidate) (pool, offer.RefusalReason) {
+	if left, limited := w.pools[quotaOf(c.CapacityType)]; limited && left == 0 {
+		return quotaOf(c.CapacityType), offer.RefusedQuota
+	}
+	if left, limited := w.pools[poolOf(c)]; limited && left == 0 {
+		return poolOf(c), offer.RefusedCapacity
+	}
+	return pool{}, ""
 }
 
 // start makes a machine, whose kubelet comes up after the boot time.

@@ -161,7 +161,12 @@ func (w *World) Capacity(instanceType, zone, capacityType string, machines int) 
 	w.edit(func() { w.pools[pool{instanceType, zone, capacityType}] = machines })
 }
 
-// UnlimitedCapacity lifts all limits of Capacity.
+// Quota limits how many more machines of a capacity type the account may have.
+func (w *World) Quota(capacityType string, machines int) {
+	w.edit(func() { w.pools[quotaOf(capacityType)] = machines })
+}
+
+// UnlimitedCapacity lifts all limits of Capacity and Quota.
 func (w *World) UnlimitedCapacity() { w.edit(func() { clear(w.pools) }) }
 
 // NeverBoots makes machines launched from now on never come up if the function
