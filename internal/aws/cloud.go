@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -61,10 +62,12 @@ type Cloud struct {
 	region  string
 	now     func() time.Time
 
-	// reads slows down by itself when EC2 throttles; writes are few and must not
-	// wait behind them.
-	reads  *ec2.Client
-	writes *ec2.Client
+	// listings slow down by themselves when EC2 throttles: they come again every
+	// minute, and are long in a large account. reads and writes are few, and pods
+	// wait for them: they must not wait behind the listings, nor be slowed down to
+	// one in two seconds, which is what an adaptive client comes to.
+	listings      *ec2.Client
+	reads, writes *ec2.Client
 
 	cluster   *clusterFacts
 	network   *network
@@ -96,12 +99,13 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	reads := ec2.NewFromConfig(cfg, func(o *ec2.Options) {
+	listings := ec2.NewFromConfig(cfg, func(o *ec2.Options) {
 		o.Retryer = retry.NewAdaptiveMode(func(a *retry.AdaptiveModeOptions) {
 			a.StandardOptions = append(a.StandardOptions, boundRetries)
 		})
 	})
-	writes := ec2.NewFromConfig(cfg, func(o *ec2.Options) { o.Retryer = retry.NewStandard(boundRetries) })
+	standard := func(o *ec2.Options) { o.Retryer = retry.NewStandard(boundRetries) }
+	reads, writes := ec2.NewFromConfig(cfg, standard), ec2.NewFromConfig(cfg, standard)
 	cluster := newClusterFacts(eks.NewFromConfig(cfg), o)
 	if _, err := cluster.get(ctx); err != nil {
 		return nil, err
@@ -111,6 +115,7 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 		options:   o,
 		region:    cfg.Region,
 		now:       o.Now,
+		listings:  listings,
 		reads:     reads,
 		writes:    writes,
 		cluster:   cluster,
@@ -119,22 +124,32 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 		stock:     newStock(reads, prices, cfg.Region, o),
 		shortages: newShortages(o.Now),
 		learnt:    newLearnt(),
-		templates: newTemplates(reads, writes, o),
+		templates: newTemplates(listings, writes, o),
 		markets:   newMarkets(),
 	}, nil
 }
 
 // Retries of one call end after a few attempts or at the call's deadline,
-// whichever comes first.
+// whichever comes first: all pauses together are shorter than that deadline.
 const (
-	maxAttempts = 6
-	maxBackoff  = 5 * time.Second
-	callTimeout = 30 * time.Second
+	maxAttempts  = 8
+	firstBackoff = 200 * time.Millisecond
+	maxBackoff   = 5 * time.Second
+	callTimeout  = 30 * time.Second
 )
 
 func boundRetries(o *retry.StandardOptions) {
 	o.MaxAttempts = maxAttempts
-	o.MaxBackoff = maxBackoff
+	o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
+		return backoff(attempt, rand.Float64()), nil
+	})
+}
+
+// backoff is the pause before the next attempt, with jitter from 0 to 1. It begins
+// shorter than the SDK's own second: EC2's buckets refill several times a second.
+func backoff(attempt int, jitter float64) time.Duration {
+	most := min(firstBackoff<<min(max(attempt, 0), maxAttempts), maxBackoff)
+	return most/4 + time.Duration(jitter*float64(most*3/4))
 }
 
 // invoke makes one call of an AWS client within the deadline of calls.

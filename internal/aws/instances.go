@@ -30,12 +30,12 @@ const idsPerCall = 100
 // Instances returns every instance with the cluster's tags, in the order of their
 // ids. EC2 shows those that are gone for about an hour.
 func (c *Cloud) Instances(ctx context.Context) ([]offer.Instance, error) {
-	return c.describe(ctx, &ec2.DescribeInstancesInput{Filters: c.options.ownedFilters()})
+	return describe(ctx, c.listings, &ec2.DescribeInstancesInput{Filters: c.options.ownedFilters()})
 }
 
-func (c *Cloud) describe(ctx context.Context, in *ec2.DescribeInstancesInput) ([]offer.Instance, error) {
+func describe(ctx context.Context, client *ec2.Client, in *ec2.DescribeInstancesInput) ([]offer.Instance, error) {
 	var out []offer.Instance
-	err := eachPage(ctx, ec2.NewDescribeInstancesPaginator(c.reads, in), func(page *ec2.DescribeInstancesOutput) {
+	err := eachPage(ctx, ec2.NewDescribeInstancesPaginator(client, in), func(page *ec2.DescribeInstancesOutput) {
 		for _, reservation := range page.Reservations {
 			for i := range reservation.Instances {
 				out = append(out, instanceOf(&reservation.Instances[i]))
@@ -107,7 +107,7 @@ func (c *Cloud) describeLaunched(ctx context.Context, order *offer.Order, launch
 			pause = min(pause*2, describeLongest)
 		}
 		for chunk := range slices.Chunk(unknownIDs(launched, known), idsPerCall) {
-			found, err := c.describe(ctx, &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-id", chunk...)}})
+			found, err := describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-id", chunk...)}})
 			if err != nil {
 				continue // asked again; the machines are there either way
 			}
@@ -166,7 +166,7 @@ func (c *Cloud) alreadyLaunched(ctx context.Context, l *launch) (*fleetResult, e
 	in := &ec2.DescribeInstancesInput{Filters: append(c.options.ownedFilters(),
 		filter("tag:"+api.TagLaunchID, l.order.LaunchID),
 		filter("instance-state-name", "pending", "running"))}
-	instances, err := c.describe(ctx, in)
+	instances, err := describe(ctx, c.reads, in)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (c *Cloud) Terminate(ctx context.Context, ids []string) ([]string, error) {
 }
 
 func (c *Cloud) terminate(ctx context.Context, ids []string) ([]string, error) {
-	found, err := c.describe(ctx, &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-id", ids...)}})
+	found, err := describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-id", ids...)}})
 	if err != nil {
 		return nil, fmt.Errorf("terminate %v: %w", ids, err)
 	}

@@ -27,16 +27,16 @@ const unusedFor = time.Hour
 // templates creates launch templates as they are needed. Their names are derived
 // from their content, so that one that exists already is the right one.
 type templates struct {
-	reads, writes *ec2.Client
-	options       Options
-	started       time.Time
+	listings, writes *ec2.Client
+	options          Options
+	started          time.Time
 
 	mu   sync.Mutex
 	used map[string]time.Time // by name: known to exist, and last used then
 }
 
-func newTemplates(reads, writes *ec2.Client, o Options) *templates {
-	return &templates{reads: reads, writes: writes, options: o, started: o.Now(), used: map[string]time.Time{}}
+func newTemplates(listings, writes *ec2.Client, o Options) *templates {
+	return &templates{listings: listings, writes: writes, options: o, started: o.Now(), used: map[string]time.Time{}}
 }
 
 // templateName is the same for the same content.
@@ -112,7 +112,7 @@ func (t *templates) remove(ctx context.Context, filters []types.Filter, unwanted
 		Filters: slices.Concat(t.options.ownedFilters(), []types.Filter{filter("launch-template-name", templatePrefix+"*")}, filters),
 	}
 	var names []string
-	err := eachPage(ctx, ec2.NewDescribeLaunchTemplatesPaginator(t.reads, in), func(page *ec2.DescribeLaunchTemplatesOutput) {
+	err := eachPage(ctx, ec2.NewDescribeLaunchTemplatesPaginator(t.listings, in), func(page *ec2.DescribeLaunchTemplatesOutput) {
 		for i := range page.LaunchTemplates {
 			if found := &page.LaunchTemplates[i]; unwanted(found) {
 				names = append(names, awssdk.ToString(found.LaunchTemplateName))

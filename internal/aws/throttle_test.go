@@ -2,6 +2,7 @@ package aws
 
 import (
 	"testing"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
@@ -11,8 +12,11 @@ import (
 // once, also where the agent has to ask again for what was refused every time.
 func TestThrottlingOfHalfTheCalls(t *testing.T) {
 	f := start(t)
-	f.market(t, nil) // the catalogue is there
 	f.account.Inject(cloud.Fault{Service: "ec2", Action: "*", Code: "RequestLimitExceeded", Rate: 0.5})
+	eventually(t, "a first look", func() bool {
+		_, err := f.Market(t.Context(), provisioner("default"), nil)
+		return err == nil
+	})
 	var bought []offer.Instance
 	eventually(t, "the launch", func() bool {
 		d, err := f.Launch(t.Context(), order("launch-1", 2, onDemand("m5.large", "a")))
@@ -26,4 +30,24 @@ func TestThrottlingOfHalfTheCalls(t *testing.T) {
 		gone, err := f.Terminate(t.Context(), ids(bought))
 		return err == nil && len(gone) == 2
 	})
+}
+
+// All pauses of one call together leave time for its attempts, and no two callers
+// keep in step.
+func TestBackoff(t *testing.T) {
+	var least, most time.Duration
+	for attempt := range maxAttempts - 1 {
+		low, high := backoff(attempt, 0), backoff(attempt, 1)
+		if low <= 0 || high > maxBackoff || high < 3*low {
+			t.Errorf("before attempt %d: from %s to %s", attempt+1, low, high)
+		}
+		least, most = least+low, most+high
+	}
+	if most > callTimeout*3/4 {
+		t.Errorf("a call pauses for up to %s of its %s", most, callTimeout)
+	}
+	if once := backoff(0, 1); once > 500*time.Millisecond {
+		t.Errorf("the first pause is up to %s: a first look makes dozens of calls", once)
+	}
+	t.Logf("%d attempts within %s to %s", maxAttempts, least, most)
 }
