@@ -35,6 +35,7 @@ func TestFaults(t *testing.T) {
 		{"the agent is killed between the fleet call and the node", killedBeforeNode},
 		{"pods leave a spot machine before it is taken back", spotInterruption},
 		{"the connections to the API server are cut", connectionsCut},
+		{"the API server is killed and comes back", apiServerRestarted},
 		{"a leader that is cut off is succeeded and ends", leaderCutOff},
 		{"wrong user data shows as a node that does not come up", neverUp},
 	} {

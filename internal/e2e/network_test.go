@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
 )
 
@@ -114,6 +116,73 @@ func connectionsCut(s *scene) {
 	s.delete("cut-meanwhile")
 	s.deleteProvisioner("cut")
 	s.untilNoNodes("cut")
+}
+
+// apiServerRestarted kills the API server while machines are on their way and pods
+// come, starts it again, and does so once more while nodes go. Where that takes
+// longer than the lease, the agent ends and is started again, as a kubelet does.
+func apiServerRestarted(s *scene) {
+	s.restart(stage.AgentOptions{})
+	defer s.supervise()()
+	s.apply(provisioner("restarted", "labels: {purpose: restarted}"))
+	s.apply(deployment("restarted", "restarted", 4, "500m", "256Mi"))
+	s.until("a machine is launched", func(context.Context) (bool, string, error) {
+		return s.live("restarted") > 0, "none", nil
+	})
+	s.restartAPIServer()
+	s.apply(deployment("restarted-later", "restarted", 6, "500m", "256Mi"))
+	s.untilRunning("restarted", 4)
+	s.untilRunning("restarted-later", 6)
+	s.until("each instance has a node", func(ctx context.Context) (bool, string, error) {
+		nodes, err := s.nodes(ctx, "restarted")
+		return len(nodes) == s.live("restarted"), fmt.Sprintf("%d nodes, %d instances", len(nodes), s.live("restarted")), err
+	})
+	s.delete("restarted")
+	s.delete("restarted-later")
+	s.deleteProvisioner("restarted")
+	s.restartAPIServer()
+	s.untilNoNodes("restarted")
+}
+
+// supervise starts the scene's agent again whenever it ends, until the returned
+// function is called.
+func (s *scene) supervise() (stop func()) {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	var done sync.WaitGroup
+	done.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-s.agent.Done():
+			}
+			// Its tokens come from the API server, which may not be back yet.
+			err := wait.PollUntilContextTimeout(ctx, time.Second, patience, true, func(ctx context.Context) (bool, error) {
+				agent, err := s.StartAgent(ctx, stage.AgentOptions{RoleARN: s.role})
+				if err == nil {
+					s.agent = agent
+					s.t.Cleanup(agent.Stop)
+				}
+				return err == nil, nil
+			})
+			if err != nil {
+				return
+			}
+		}
+	})
+	return func() {
+		cancel()
+		done.Wait()
+	}
+}
+
+func (s *scene) restartAPIServer() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	if err := s.Sandbox.RestartAPIServer(ctx); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // leaderCutOff lets a standby take over from a leader that cannot reach the API

@@ -168,6 +168,10 @@ func (s *Sandbox) step(name string, took time.Duration) {
 // RESTConfig returns a client configuration of the cluster's administrator.
 func (s *Sandbox) RESTConfig() *rest.Config { return s.plane.RESTConfig() }
 
+// RestartAPIServer kills the API server, as a crash would, and starts it again; it
+// returns once it is ready.
+func (s *Sandbox) RestartAPIServer(ctx context.Context) error { return s.plane.RestartAPIServer(ctx) }
+
 // Died is closed when a component of the control plane ends by itself; Err then
 // tells which and why.
 func (s *Sandbox) Died() <-chan struct{} { return s.plane.Died() }

@@ -210,6 +210,15 @@ func (p *Plane) awaitServiceAccount(ctx context.Context, client kubernetes.Inter
 	return nil
 }
 
+// RestartAPIServer kills the API server, as a crash would, starts it again on the
+// same port and the same etcd, and returns once it is ready.
+func (p *Plane) RestartAPIServer(ctx context.Context) error {
+	if err := p.supervisor.restart("kube-apiserver"); err != nil {
+		return err
+	}
+	return p.awaitReadyz(ctx)
+}
+
 // RESTConfig returns a client configuration of the cluster's administrator.
 func (p *Plane) RESTConfig() *rest.Config { return rest.CopyConfig(p.rest) }
 

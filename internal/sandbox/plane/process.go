@@ -33,6 +33,7 @@ type process struct {
 	command *exec.Cmd
 	exited  chan struct{} // closed when the process is gone; exitErr is set before
 	exitErr error
+	asked   bool // to end: its end is no death
 }
 
 // supervisor starts the components as child processes that do not outlive it.
@@ -97,11 +98,29 @@ func (s *supervisor) wait(p *process, logFile io.Closer) {
 	close(p.exited)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopping || s.deathErr != nil {
+	if s.stopping || p.asked || s.deathErr != nil {
 		return
 	}
 	s.deathErr = p.failure()
 	close(s.died)
+}
+
+// restart kills a component, as a crash would, and starts it again with the same
+// flags.
+func (s *supervisor) restart(applet string) error {
+	s.mu.Lock()
+	i := slices.IndexFunc(s.processes, func(p *process) bool { return p.name == applet })
+	if i < 0 || s.stopping {
+		s.mu.Unlock()
+		return fmt.Errorf("restart %s: it is not running", applet)
+	}
+	p := s.processes[i]
+	p.asked = true
+	s.processes = slices.Delete(s.processes, i, i+1)
+	s.mu.Unlock()
+	_ = p.command.Process.Kill() // an error means that it is gone already
+	<-p.exited
+	return s.start(applet, p.command.Args[2:]...)
 }
 
 // failure describes a process that ended by itself, with the tail of its log.
