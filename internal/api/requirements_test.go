@@ -55,7 +55,7 @@ func TestDefaultedRequirements(t *testing.T) {
 		"AWS-004: arch":                  {ProvisionerSpec{Requirements: []Requirement{arm}}, []Requirement{arm, linux, onDemand, ordinary, recent}},
 		"AWS-005, AWS-008: nothing said": {ProvisionerSpec{}, []Requirement{linux, amd64, onDemand, ordinary, recent}},
 		"a custom label":                 {ProvisionerSpec{Labels: map[string]string{"team": "a"}}, []Requirement{linux, amd64, onDemand, ordinary, recent}},
-		"arch as label":                  {ProvisionerSpec{Labels: map[string]string{LabelArch: "arm64"}}, []Requirement{linux, onDemand, ordinary, recent}},
+		"AWS-015: arch as label":         {ProvisionerSpec{Labels: map[string]string{LabelArch: "arm64"}}, []Requirement{linux, onDemand, ordinary, recent}},
 		"arch under alias":               {ProvisionerSpec{Requirements: []Requirement{exists("beta.kubernetes.io/arch")}}, []Requirement{exists("beta.kubernetes.io/arch"), linux, onDemand, ordinary, recent}},
 		"shorthand":                      {ProvisionerSpec{InstanceTypes: []string{"m5.large"}}, []Requirement{linux, amd64, onDemand}},
 		"type as label":                  {ProvisionerSpec{Labels: map[string]string{LabelInstanceType: "m5.large"}}, []Requirement{linux, amd64, onDemand}},
