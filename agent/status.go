@@ -19,6 +19,8 @@ const (
 	conditionReady = "Ready"
 	// conditionConsolidation says honestly that a setting has no effect yet.
 	conditionConsolidation = "ConsolidationSupported"
+	// conditionPrices is there while on-demand prices are not the published ones.
+	conditionPrices = "PricesEstimated"
 )
 
 // reportStatus writes the status of all Provisioners and of the node profiles that
@@ -75,6 +77,7 @@ func (a *Agent) provisionerStatus(v *view, p *provisioner) api.ProvisionerStatus
 		ready.Message = was.Message // each failure has a request id of its own: writing that would be a change, and the next turn
 	}
 	meta.SetStatusCondition(&status.Conditions, ready)
+	setPricesCondition(p, &status.Conditions)
 	a.history.setQuotaCondition(p, &status.Conditions, v.now)
 	if c := p.raw.Spec.Consolidation; c != nil && ptr.Deref(c.Enabled, false) {
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
@@ -86,6 +89,22 @@ func (a *Agent) provisionerStatus(v *view, p *provisioner) api.ProvisionerStatus
 		meta.RemoveStatusCondition(&status.Conditions, conditionConsolidation)
 	}
 	return status
+}
+
+// setPricesCondition says where choices are made by prices that were not published
+// for the region, or not lately.
+func setPricesCondition(p *provisioner, conditions *[]metav1.Condition) {
+	if p.market.Estimate == "" {
+		meta.RemoveStatusCondition(conditions, conditionPrices)
+		return
+	}
+	if meta.IsStatusConditionTrue(*conditions, conditionPrices) {
+		return // each failure has a request id of its own: writing that would be a change, and the next turn
+	}
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type: conditionPrices, Status: metav1.ConditionTrue, Reason: "EmbeddedPrices", ObservedGeneration: p.raw.Generation,
+		Message: "on-demand prices are those that this release was built with: " + p.market.Estimate,
+	})
 }
 
 // ready says whether the Provisioner may buy something, and why not.

@@ -165,3 +165,19 @@ func TestUnreadableMarketDoesNotSpin(t *testing.T) {
 		}
 	})
 }
+
+// Prices that are estimates are said to be, once, until they are published ones.
+func TestPricesCondition(t *testing.T) {
+	p := &provisioner{raw: testProvisioner("default")}
+	var conditions []metav1.Condition
+	for i, c := range []struct{ estimate, want string }{
+		{"", ""}, {"no route, request 1", "request 1"}, {"no route, request 2", "request 1"}, {"", ""},
+	} {
+		p.market.Estimate = c.estimate
+		setPricesCondition(p, &conditions)
+		found := meta.FindStatusCondition(conditions, conditionPrices)
+		if (found != nil) != (c.want != "") || found != nil && !strings.Contains(found.Message, c.want) {
+			t.Errorf("step %d: %+v, want %q", i, found, c.want)
+		}
+	}
+}
