@@ -138,7 +138,8 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 		return
 	}
-	// The plan has told what others have changed, and whose it was before an import.
+	// The plan has told what others have changed. What was imported is taken over,
+	// as long as those who have made it hold its fields too.
 	err := keeper.Apply(ctx, objects, record.moved() || recorded.ValueString() == drifted)
 	if err == nil {
 		_, err = keeper.Remove(ctx, dropped(old, objects))
@@ -147,7 +148,7 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 		resp.Diagnostics.Append(agentError(&m, err))
 		return
 	}
-	resp.Diagnostics.Append(clusterRecord{UID: cluster.UID()}.save(ctx, resp.Private)...)
+	resp.Diagnostics.Append(clusterRecord{UID: cluster.UID(), Moved: record.moved()}.save(ctx, resp.Private)...)
 	r.await(ctx, &m, keeper, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }

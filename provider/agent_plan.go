@@ -100,18 +100,21 @@ func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	if known && !m.unknown(ctx) {
 		r.objects(ctx, &m, &resp.Diagnostics)
 	}
-	m.Leader, m.ImageDigest, m.CRDVersions = types.StringUnknown(), types.StringUnknown(), types.MapUnknown(types.StringType)
-	if !req.State.Raw.IsNull() {
-		var state agentModel
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-		if !known && config.Image.IsNull() {
-			m.Image, m.Revision = state.Image, state.Revision
-		}
-		if req.Plan.Raw.Equal(req.State.Raw) && state.Revision.Equal(m.Revision) {
-			m.Leader, m.ImageDigest, m.CRDVersions = state.Leader, state.ImageDigest, state.CRDVersions
-		}
+	if req.State.Raw.IsNull() {
+		m.Leader, m.ImageDigest, m.CRDVersions = types.StringUnknown(), types.StringUnknown(), types.MapUnknown(types.StringType)
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
+		return
 	}
-	if !resp.Diagnostics.HasError() {
+	var state agentModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if !known && config.Image.IsNull() {
+		m.Image, m.Revision = state.Image, state.Revision
+	}
+	// How the agent does stays as it was seen, unless something is changed.
+	m.Leader, m.ImageDigest, m.CRDVersions = state.Leader, state.ImageDigest, state.CRDVersions
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
+	if !resp.Plan.Raw.Equal(req.State.Raw) {
+		m.Leader, m.ImageDigest, m.CRDVersions = types.StringUnknown(), types.StringUnknown(), types.MapUnknown(types.StringType)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
 	}
 }

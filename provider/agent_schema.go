@@ -70,6 +70,7 @@ func agentPodAttributes() attributes {
 	amount := func(description, value string) schema.StringAttribute {
 		return schema.StringAttribute{
 			Optional: true, Computed: true, CustomType: kubevalue.QuantityType{}, Default: stringdefault.StaticString(value),
+			PlanModifiers:       []planmodifier.String{kubevalue.KeepSpelling{}},
 			MarkdownDescription: description + " `" + value + "` by default.",
 		}
 	}

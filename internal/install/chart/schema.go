@@ -1,0 +1,53 @@
+package chart
+
+import (
+	"encoding/json"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+)
+
+// Schema returns the JSON schema of the chart's values.
+func Schema() ([]byte, error) {
+	type schema = map[string]any
+	text := func(description string) schema { return schema{"type": "string", "description": description} }
+	flag := func(description string) schema { return schema{"type": "boolean", "description": description} }
+	level := func(properties schema, description string) schema {
+		return schema{"type": "object", "properties": properties, "additionalProperties": false, "description": description}
+	}
+	options := schema{}
+	for _, name := range install.OptionNames() {
+		options[name] = schema{"type": []string{"string", "number", "boolean"}}
+	}
+	texts := schema{"type": "object", "additionalProperties": schema{"type": []string{"string", "number", "boolean"}}}
+	values := level(schema{
+		"clusterName":            schema{"type": "string", "minLength": 1, "description": "Name of the EKS cluster; required."},
+		"region":                 text("AWS region; empty for what the pods' environment says."),
+		"roleArn":                schema{"type": "string", "pattern": "^(arn:aws[a-z-]*:iam::[0-9]{12}:role/.+)?$", "description": "ARN of the IAM role that the agent assumes; empty with EKS Pod Identity."},
+		"interruptionQueue":      schema{"type": "string", "pattern": "^[A-Za-z0-9_.-]*$", "description": "Name of the interruption queue."},
+		"defaultInstanceProfile": text("Instance profile for node profiles that name none."),
+		"options":                level(options, "Further flags of `packhorse-agent run`."),
+		"image": level(schema{
+			"repository": text("Repository of the image."), "tag": text("Tag; the chart's version of the agent if it is empty."),
+			"digest": schema{"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$", "description": "Digest, which wins over the tag."},
+		}, "The image of the agent."),
+		"imagePullSecrets":  schema{"type": "array", "items": schema{"type": "string"}, "description": "Names of Secrets to pull the image with."},
+		"replicas":          schema{"type": "integer", "minimum": 1, "maximum": 100, "description": "How many agents run, of which one leads."},
+		"cpuRequest":        schema{"type": []string{"string", "number"}, "description": "CPU that each agent requests."},
+		"memory":            text("Memory that each agent requests and may use at most."),
+		"priorityClassName": text("Priority class of the pods."),
+		"nodeSelector":      texts,
+		"tolerations":       schema{"type": "array", "items": schema{"type": "object"}, "description": "Taints that the pods tolerate besides CriticalAddonsOnly."},
+		"environment":       texts,
+		"networkPolicy":     flag("Whether a NetworkPolicy confines the agent."),
+		"createNamespace":   flag("Whether the chart has the namespace; `helm install --create-namespace` makes one without Pod Security labels."),
+		"crds": level(schema{
+			"install": flag("Whether the chart has the definitions; Helm upgrades them with it."),
+			"keep":    flag("Whether they, and all custom resources, stay on uninstall."),
+		}, "The definitions of the custom resources."),
+		"global": schema{"type": "object"},
+	}, "Values of the chart packhorse-agent.")
+	values["$schema"] = "https://json-schema.org/draft-07/schema#"
+	values["required"] = []string{"clusterName"}
+	rendered, err := json.MarshalIndent(values, "", "  ")
+	return append(rendered, '\n'), err
+}

@@ -1,0 +1,200 @@
+package helm
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/lint"
+	"helm.sh/helm/v3/pkg/lint/support"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+)
+
+const folder = "../../install/chart/packhorse-agent"
+
+func load(t *testing.T) *chart.Chart {
+	t.Helper()
+	loaded, err := loader.Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+// render returns what Helm would apply, by kind and name.
+func render(c *chart.Chart, namespace, release string, values map[string]any) (map[string]map[string]any, error) {
+	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: release, Namespace: namespace, IsInstall: true}, chartutil.DefaultCapabilities)
+	if err != nil {
+		return nil, err
+	}
+	files, err := engine.Render(c, all)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]map[string]any{}
+	for _, text := range files {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+			return nil, err
+		}
+		if len(object) > 0 {
+			out[title(object)] = object
+		}
+	}
+	return out, nil
+}
+
+func title(object map[string]any) string {
+	return object["kind"].(string) + " " + object["metadata"].(map[string]any)["name"].(string)
+}
+
+// The chart installs what the agent prints and the Terraform resource applies.
+func TestSameObjects(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings install.Settings
+		values   string
+	}{
+		"least": {
+			install.Settings{Namespace: "packhorse", ClusterName: "prod", OmitNamespace: true},
+			"clusterName: prod\ncrds: {keep: false}",
+		},
+		"full": {
+			install.Settings{
+				Namespace: "corral", Name: "muleteer", ClusterName: "prod", Region: "eu-west-1", RoleARN: "arn:aws:iam::123456789012:role/packhorse",
+				Queue: "interruptions", InstanceProfile: "prod-node",
+				Options: map[string]string{"batch-idle": "2s", "node-cost": "0.25", "efa": "true", "tag": "team=platform,stage=prod"},
+				Image:   "registry.example.com:5000/tools/packhorse-agent:1.2.3@sha256:" + strings.Repeat("0a", 32), PullSecrets: []string{"one", "two"},
+				Replicas: ptr.To[int32](3), CPURequest: "1", Memory: "1Gi", PriorityClassName: "important",
+				NodeSelector: map[string]string{"eks.amazonaws.com/nodegroup": "system", "a": "b"},
+				Tolerations: []corev1.Toleration{
+					{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "system", Effect: corev1.TaintEffectNoSchedule},
+					{Key: "spare", Operator: corev1.TolerationOpExists},
+				},
+				Environment: map[string]string{"HTTPS_PROXY": "http://proxy:3128", "VERBOSE": "true"},
+			},
+			`
+clusterName: prod
+region: eu-west-1
+roleArn: arn:aws:iam::123456789012:role/packhorse
+interruptionQueue: interruptions
+defaultInstanceProfile: prod-node
+options: {batch-idle: 2s, node-cost: 0.25, efa: true, tag: "team=platform,stage=prod"}
+image: {repository: "registry.example.com:5000/tools/packhorse-agent", tag: 1.2.3, digest: "sha256:` + strings.Repeat("0a", 32) + `"}
+imagePullSecrets: [one, two]
+replicas: 3
+cpuRequest: 1
+memory: 1Gi
+priorityClassName: important
+nodeSelector: {eks.amazonaws.com/nodegroup: system, a: b}
+tolerations:
+  - {key: dedicated, operator: Equal, value: system, effect: NoSchedule}
+  - {key: spare, operator: Exists}
+environment: {HTTPS_PROXY: "http://proxy:3128", VERBOSE: true}
+createNamespace: true
+crds: {keep: false}`,
+		},
+		"without": {
+			install.Settings{Namespace: "kube-system", ClusterName: "prod", OmitNamespace: true, OmitCRDs: true, OmitNetworkPolicy: true},
+			"clusterName: prod\nnetworkPolicy: false\ncrds: {install: false}",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			loaded := load(t)
+			settings := c.settings.Defaulted(loaded.AppVersion())
+			if errs := settings.Validate(); len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			objects, err := settings.Objects()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]map[string]any{}
+			for _, o := range objects {
+				want[title(o.Object)] = plain(t, o.Object)
+			}
+			var values map[string]any
+			if err := yaml.Unmarshal([]byte(c.values), &values); err != nil {
+				t.Fatal(err)
+			}
+			got, err := render(loaded, settings.Namespace, settings.Name, values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("objects (-installed otherwise +by Helm):\n%s", diff)
+			}
+		})
+	}
+}
+
+// plain gives numbers the types that YAML gives them.
+func plain(t *testing.T, object map[string]any) (out map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(object)
+	if err == nil {
+		err = yaml.Unmarshal(text, &out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestDefinitionsAreKept(t *testing.T) {
+	got, err := render(load(t), "packhorse", "packhorse-agent", map[string]any{"clusterName": "prod"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"provisioners.karpenter.sh", "awsnodetemplates.karpenter.k8s.aws"} {
+		metadata := got["CustomResourceDefinition "+name]["metadata"].(map[string]any)
+		if annotations, _ := metadata["annotations"].(map[string]any); annotations["helm.sh/resource-policy"] != "keep" {
+			t.Errorf("%s would go on uninstall: %v", name, metadata)
+		}
+	}
+}
+
+func TestLint(t *testing.T) {
+	for _, message := range lint.All(folder, map[string]any{"clusterName": "prod"}, "packhorse", true).Messages {
+		if message.Severity > support.InfoSev {
+			t.Errorf("helm lint: %s", message)
+		}
+	}
+}
+
+func TestSchema(t *testing.T) {
+	loaded := load(t)
+	for values, want := range map[string]string{
+		"{}":                            "clusterName",
+		"{clusterName: x, replicas: 0}": "replicas",
+		"{clusterName: x, replcas: 2}":  "replcas",
+		"{clusterName: x, options: {batchIdle: 1s}}": "batchIdle",
+		"{clusterName: x, roleArn: agent}":           "roleArn",
+		"{clusterName: x, crds: false}":              "crds",
+	} {
+		var given map[string]any
+		if err := yaml.Unmarshal([]byte(values), &given); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := render(loaded, "packhorse", "packhorse-agent", given); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("values %s: error %v, want one that names %s", values, err, want)
+		}
+	}
+	all := map[string]any{}
+	for _, name := range install.OptionNames() {
+		all[name] = "1"
+	}
+	if _, err := render(loaded, "packhorse", "packhorse-agent", map[string]any{"clusterName": "x", "options": all}); err != nil {
+		t.Errorf("all options %v: %v", slices.Sorted(maps.Keys(all)), err)
+	}
+}
