@@ -41,6 +41,10 @@ func TestRemovalInTheWrongOrder(t *testing.T) {
 
 	s.delete("web")
 	s.apply(manifests)
+	s.until("the kinds are served again", func(context.Context) (bool, string, error) {
+		left := s.remains()
+		return len(left) == 5, fmt.Sprint(left), nil
+	})
 	s.work("api", 3)
 	t.Run("the namespace first", func(t *testing.T) {
 		s := s.within(t)

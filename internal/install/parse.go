@@ -1,6 +1,7 @@
 package install
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -44,7 +45,7 @@ func Parse(live []*unstructured.Unstructured) (Settings, error) {
 		}
 	}
 	if !found {
-		return s, fmt.Errorf("there is no Deployment of the agent")
+		return s, errors.New("there is no Deployment of the agent")
 	}
 	return s, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -104,11 +105,7 @@ func (h *Host) Stop() error {
 func (h *Host) Agents() map[string]*Agent {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	out := make(map[string]*Agent, len(h.agents))
-	for name, a := range h.agents {
-		out[name] = a
-	}
-	return out
+	return maps.Clone(h.agents)
 }
 
 func (h *Host) loop(ctx context.Context) {

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -28,7 +29,7 @@ func main() {
 
 func build(name, version, out string, args []string) (digest string, err error) {
 	if name == "" || version == "" || out == "" || len(args) == 0 {
-		return "", fmt.Errorf("--name, --version, --out and at least one OS/ARCH=PATH are required")
+		return "", errors.New("--name, --version, --out and at least one OS/ARCH=PATH are required")
 	}
 	var binaries []binary
 	for _, arg := range args {
