@@ -1,0 +1,173 @@
+package installation
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+)
+
+func objects(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	settings := install.Settings{ClusterName: "prod"}.Defaulted("1.2.3")
+	out, err := settings.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// keeper keeps the objects in a cluster of fakes.
+func keeper(live []*unstructured.Unstructured, typed ...runtime.Object) *Keeper {
+	kinds := map[schema.GroupVersionResource]string{}
+	for gvk, resource := range resources {
+		kinds[gvk.GroupVersion().WithResource(resource)] = gvk.Kind + "List"
+	}
+	for _, resource := range inhabited {
+		if kinds[resource] == "" {
+			kinds[resource] = "ObjectList"
+		}
+	}
+	var all []runtime.Object
+	for _, o := range live {
+		all = append(all, o)
+	}
+	return NewKeeper(dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, all...), fake.NewClientset(typed...), declare.Manager{Name: "test"})
+}
+
+func TestReadTellsWhatIsMissing(t *testing.T) {
+	declared := objects(t)
+	live, err := keeper(slices.DeleteFunc(slices.Clone(declared), func(o *unstructured.Unstructured) bool { return o.GetKind() == "Service" })).Read(t.Context(), declared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"Service packhorse-agent is not there"}, install.Differences(declared, live)); diff != "" {
+		t.Errorf("differences (-want +got):\n%s", diff)
+	}
+}
+
+// A downgrade to a release that does not know how objects are stored changes nothing.
+func TestStoredVersions(t *testing.T) {
+	declared := objects(t)
+	crd := declared[1].DeepCopy()
+	if err := unstructured.SetNestedStringSlice(crd.Object, []string{"v1alpha5", "v1"}, "status", "storedVersions"); err != nil {
+		t.Fatal(err)
+	}
+	k := keeper([]*unstructured.Unstructured{declared[0], crd})
+	err := k.Apply(t.Context(), declared, false)
+	if err == nil || !strings.Contains(err.Error(), "provisioners.karpenter.sh: objects may be stored in the version v1, which this release does not know (it knows [v1alpha5])") {
+		t.Errorf("error %v", err)
+	}
+	if live, err := k.Read(t.Context(), declared[2:]); err != nil || slices.ContainsFunc(live, func(o *unstructured.Unstructured) bool { return o != nil }) {
+		t.Errorf("applied %v, %v", live, err)
+	}
+}
+
+func TestRemoveKeepsAnInhabitedNamespace(t *testing.T) {
+	foreign := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "theirs", "namespace": "packhorse"},
+	}}
+	declared := objects(t)
+	for name, c := range map[string]struct {
+		live []*unstructured.Unstructured
+		kept []string
+	}{
+		"its own alone":   {declared, nil},
+		"others' as well": {append(slices.Clone(declared), foreign), []string{"configmaps/theirs"}},
+		"nothing":         {nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := keeper(c.live)
+			kept, err := k.Remove(t.Context(), declared)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.kept, kept); diff != "" {
+				t.Errorf("kept (-want +got):\n%s", diff)
+			}
+			live, err := k.Read(t.Context(), declared)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, o := range live {
+				if (o != nil) != (declared[i].GetKind() == "Namespace" && len(c.kept) > 0) {
+					t.Errorf("%s is there: %t", title(declared[i]), o != nil)
+				}
+			}
+		})
+	}
+}
+
+func TestStatus(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	labels := map[string]string{"a": "b"}
+	deployment := func(status appsv1.DeploymentStatus) *appsv1.Deployment {
+		return &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Name: "packhorse-agent", Namespace: "packhorse", Generation: 2},
+			Spec:       appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), Selector: &metav1.LabelSelector{MatchLabels: labels}}, Status: status,
+		}
+	}
+	up := appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2}
+	lease := func(holder string, renewed time.Duration) *coordinationv1.Lease {
+		return &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: install.LeaseName, Namespace: "packhorse"},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder), LeaseDurationSeconds: ptr.To[int32](15), RenewTime: &metav1.MicroTime{Time: now.Add(renewed)}},
+		}
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "one", Namespace: "packhorse", Labels: labels},
+		Status:     corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Ready: true, ImageID: "registry/agent@sha256:12"}}},
+	}
+	stuck := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "two", Namespace: "packhorse", Labels: labels},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such tag"}},
+		}}},
+	}
+	for name, c := range map[string]struct {
+		live []runtime.Object
+		want Status
+	}{
+		"all is well":        {[]runtime.Object{deployment(up), pod, lease("one_7", -time.Second)}, Status{Leader: "one", ImageDigest: "sha256:12"}},
+		"nobody leads":       {[]runtime.Object{deployment(up), pod}, Status{Waiting: "no replica leads"}},
+		"the leader is dead": {[]runtime.Object{deployment(up), pod, lease("one_7", -time.Hour)}, Status{Waiting: "no replica leads"}},
+		"another one leads":  {[]runtime.Object{deployment(up), pod, lease("old_1", -time.Second)}, Status{Waiting: "no replica leads"}},
+		"not looked at": {
+			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 1})}, Status{Waiting: "the Deployment is yet to be looked at by its controller"},
+		},
+		"an image that is not there": {
+			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 1, AvailableReplicas: 2}), pod, stuck, lease("one_7", 0)},
+			Status{Leader: "one", ImageDigest: "sha256:12", Waiting: "1 of 2 replicas are new", Troubles: []string{"pod two: ImagePullBackOff: no such tag"}},
+		},
+		"an old replica": {
+			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 2, AvailableReplicas: 3}), pod, lease("one_7", 0)},
+			Status{Leader: "one", ImageDigest: "sha256:12", Waiting: "1 old replicas are there still"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := keeper(nil, c.live...).Status(t.Context(), "packhorse", "packhorse-agent", now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.want.Definitions = map[string][]string{}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
