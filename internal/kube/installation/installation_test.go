@@ -47,7 +47,7 @@ func keeper(live []*unstructured.Unstructured, typed ...runtime.Object) *Keeper 
 	for _, o := range live {
 		all = append(all, o)
 	}
-	return NewKeeper(dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, all...), fake.NewClientset(typed...), declare.Manager{Name: "test"})
+	return NewKeeper(dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, all...), fake.NewClientset(typed...), declare.Manager{Name: "test"}, nil)
 }
 
 func TestReadTellsWhatIsMissing(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
 
 // callTimeout bounds one call of the API server, pollInterval is how often what is
@@ -49,11 +50,12 @@ type Keeper struct {
 	objects dynamic.Interface
 	typed   kubernetes.Interface
 	manager declare.Manager
+	roster  *teardown.Roster
 }
 
-// NewKeeper returns the keeper of a cluster.
-func NewKeeper(objects dynamic.Interface, typed kubernetes.Interface, manager declare.Manager) *Keeper {
-	return &Keeper{objects, typed, manager}
+// NewKeeper returns the keeper of a cluster, whose nodes are read from its roster.
+func NewKeeper(objects dynamic.Interface, typed kubernetes.Interface, manager declare.Manager, roster *teardown.Roster) *Keeper {
+	return &Keeper{objects, typed, manager, roster}
 }
 
 // client is for objects of the kind and the namespace of one.

@@ -75,7 +75,7 @@ func (k *Keeper) Drain(ctx context.Context, progress func(remaining []string)) e
 		return err
 	}
 	store := declare.NewStore(k.objects, declare.Kind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}, k.manager)
-	watch := teardown.NewWatch(k.typed, store)
+	watch := teardown.NewWatch(k.typed, store, k.roster)
 	held := slices.ContainsFunc(provisioners, func(p unstructured.Unstructured) bool { return slices.Contains(p.GetFinalizers(), api.Finalizer) })
 	if len(nodes) > 0 || held {
 		alive, err := watch.AgentAlive(ctx, time.Now())

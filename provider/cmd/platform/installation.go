@@ -11,7 +11,7 @@ import (
 
 // Installation keeps the agent's own objects.
 func (c *cluster) Installation() session.Installation {
-	return keeper{installation.NewKeeper(c.objects, c.typed, c.manager)}
+	return keeper{installation.NewKeeper(c.objects, c.typed, c.manager, c.roster)}
 }
 
 type keeper struct{ *installation.Keeper }
