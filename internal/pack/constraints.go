@@ -97,6 +97,7 @@ func (gs *groups) registerSpread(c *class, s *corev1.TopologySpreadConstraint) {
 		c.never = match.Miss{Kind: match.Unsupported, Want: err.Error()}
 		return
 	}
+	gs.list[id].spread = true
 	soft := s.WhenUnsatisfiable == corev1.ScheduleAnyway
 	text := "topology spread over " + s.TopologyKey
 	switch {

@@ -21,6 +21,7 @@ type group struct {
 	key     string // topology key
 	finders []finder
 	port    *cluster.HostPort
+	spread  bool // a topology spread counts it
 	// Only nodes that match one of these count, for topology spread.
 	nodes       []match.Requirements
 	tolerations []corev1.Toleration // nil unless taints keep nodes from counting

@@ -5,98 +5,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
-
-// maxConfirmations bounds how often places are sought anew for pods that would have
-// been refused.
-const maxConfirmations = 4
-
-// How many pods are placed one by one: the fewer the more pods there are, since after
-// each of them all are looked at.
-const (
-	maxSingleSteps = 256
-	podsLookedAt   = 100_000
-)
-
-// confirm makes the plan one that kube-scheduler can carry out: pods that it would
-// refuse where they are planned get other places, or none. What room is left is
-// given to pods without a place.
-func (s *solver) confirm() {
-	before := int64(-1)
-	for try := range maxConfirmations {
-		if len(s.groups.list) == 0 && !s.incomplete() {
-			return
-		}
-		sites, refused := s.replayAll()
-		helped := s.incomplete() && s.refill(sites)
-		if !s.incomplete() || try == maxConfirmations-1 {
-			return
-		}
-		changed := before != s.unplaced() && s.hopeful()
-		before = s.unplaced()
-		if allowed := s.allowSpecial(); !refused && !helped && !changed && !allowed {
-			return
-		}
-		if refused && try > 0 {
-			s.oneByOne()
-		} else {
-			s.again()
-		}
-	}
-}
-
-// unplaced counts the pods without a place.
-func (s *solver) unplaced() int64 {
-	n := int64(0)
-	for _, c := range s.classes {
-		n += c.left
-	}
-	return n
-}
-
-// hopeful reports whether pods have no place that may have one now: what others do has
-// made room in domains, or a limit has come to bind where other domains are open.
-func (s *solver) hopeful() bool {
-	return slices.ContainsFunc(s.classes, func(c *class) bool {
-		return c.left > 0 && !c.never.Missed() && (c.choosy() || c.limited) && s.forSale(c)
-	})
-}
-
-// forSale reports whether something that holds a pod of the class may still be bought.
-func (s *solver) forSale(c *class) bool {
-	left := s.budgets()
-	return slices.ContainsFunc(c.places, func(place match.Requirements) bool {
-		for k := range s.optionsFor(place, c.template.Tolerations, c.tolerates, false).columns.all {
-			if col := &s.columns[k]; fits(c.need, col.room) && left.affords(col, 1) > 0 {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-// incomplete reports whether there are pods without a place that could have one.
-func (s *solver) incomplete() bool {
-	return slices.ContainsFunc(s.classes, func(c *class) bool { return c.left > 0 && !c.never.Missed() })
-}
-
-// allowSpecial lets pods that limits keep from plain types have types that are not
-// usually bought for them, and reports whether that may help.
-func (s *solver) allowSpecial() bool {
-	left := s.budgets()
-	some := false
-	for _, c := range s.classes {
-		if c.left == 0 || c.devices || !c.limited {
-			continue
-		}
-		c.devices = slices.ContainsFunc(s.columns, func(col column) bool {
-			return col.special && fits(c.need, col.room) && left.affords(&col, 1) > 0
-		})
-		some = some || c.devices
-	}
-	return some
-}
 
 // replayAll replays the plan until nothing is refused, and reports whether anything
 // was.
@@ -116,53 +25,6 @@ func (s *solver) replayAll() (sites []*site, refused bool) {
 		refused = true
 		s.relateHostSpreads()
 	}
-}
-
-// again places pods once more that have no place yet, from their first level. Those
-// that had to leave their places repeatedly wait until the others have theirs.
-func (s *solver) again() {
-	s.relateHostSpreads()
-	waiting := false
-	for _, c := range s.classes {
-		if c.left > 0 {
-			c.level = 0
-		}
-		if c.refusals > 1 {
-			c.held, waiting = c.left, true
-		}
-	}
-	s.rounds()
-	if !waiting {
-		return
-	}
-	for _, c := range s.classes {
-		if c.refusals > 1 {
-			c.held, c.level = 0, 0
-		}
-	}
-	s.rounds()
-}
-
-// oneByOne is again for pods that are spread, one after the other and each confirmed:
-// limits cannot leave the first of them without a machine while the next get one, and
-// the DaemonSets of each machine are counted before the next is bought.
-func (s *solver) oneByOne() {
-	all, steps, most := s.classes, 0, min(maxSingleSteps, podsLookedAt/len(s.places))
-	for _, c := range all {
-		for refused := false; !refused && len(c.spreads) > 0 && c.left > 0 && !c.never.Missed() && steps < most; steps++ {
-			before := c.left
-			s.classes, c.level, c.held = []*class{c}, 0, c.left-1
-			s.rounds()
-			s.classes, c.held = all, 0
-			if c.left == before {
-				break
-			}
-			_, refused = s.replayAll()
-		}
-	}
-	s.classes = slices.DeleteFunc(slices.Clone(all), func(c *class) bool { return len(c.spreads) > 0 })
-	s.again()
-	s.classes = all
 }
 
 // move is a number of pods of a class that the plan puts on a site.
@@ -232,9 +94,13 @@ func (r *replay) add(p *placement, at *site, place int) {
 
 // choosy reports whether it matters to the class when its pods come: it is spread or
 // has an affinity.
-func (c *class) choosy() bool {
+func (c *class) choosy() bool { return len(c.apart) > 0 || c.bound() }
+
+// bound reports whether domains or other pods must be right for the class: it is
+// spread over domains or has an affinity.
+func (c *class) bound() bool {
 	required := func(b bond) bool { return b.drop < 0 }
-	return len(c.follows)+len(c.apart) > 0 || slices.ContainsFunc(c.attracts, required) ||
+	return len(c.follows) > 0 || slices.ContainsFunc(c.attracts, required) ||
 		slices.ContainsFunc(c.spreads, func(sp spread) bool { return sp.drop < 0 })
 }
 

@@ -185,6 +185,7 @@ func (s *solver) buyAll(lots []*lot) {
 		}
 		if l.n > 0 {
 			s.leave(l, l.n)
+			s.tookBack = true
 			limited := s.limitedBy(l)
 			for _, p := range l.parts {
 				p.class.limited = p.class.limited || limited

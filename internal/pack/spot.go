@@ -53,9 +53,9 @@ func (s *solver) bargainOf(mask bitset, b budget) (bargain, bool) {
 	return best, ok
 }
 
-// plainLast orders the classes so that pods which a spread counts, and which are not
-// spread themselves, come after all others of their priority: they could take the
-// places of those that are.
+// plainLast orders the classes so that pods which a spread counts, and to which domains
+// do not matter themselves, come after all others of their priority: they could take
+// the places of those that are spread.
 func (s *solver) plainLast(open []*class) []*class {
 	spread := map[int]bool{}
 	for _, c := range open {
@@ -67,7 +67,7 @@ func (s *solver) plainLast(open []*class) []*class {
 		return open
 	}
 	plain := func(c *class) bool {
-		return !c.urgent && !c.choosy() && slices.ContainsFunc(c.member, func(id int) bool { return spread[id] })
+		return !c.urgent && !c.bound() && slices.ContainsFunc(c.member, func(id int) bool { return spread[id] })
 	}
 	out := slices.Clone(open)
 	slices.SortStableFunc(out, func(a, b *class) int {
@@ -144,10 +144,11 @@ func (at *spot) compare(o *spot) int {
 	return at.bargain.compare(o.bargain)
 }
 
-// admits reports whether another pod of the class may enter the spot, and how
-// many pods the class's spreads count there.
+// admits reports whether another pod of the class may enter the spot, and how many
+// pods are there that its spreads count, and that others' spreads count with it: where
+// these are few there is most need of it.
 func (s *solver) admits(c *class, at *spot, dropped int) (int64, bool) {
-	counted := int64(0)
+	spread, counted := false, int64(0)
 	for i := range c.spreads {
 		sp := &c.spreads[i]
 		if sp.drop >= 0 && sp.drop < dropped {
@@ -158,6 +159,7 @@ func (s *solver) admits(c *class, at *spot, dropped int) (int64, bool) {
 		if !ok || g.count[value]+sp.self-s.fewest(c, sp) > sp.maxSkew {
 			return 0, false
 		}
+		spread = true
 		counted += g.count[value]
 	}
 	for _, b := range c.attracts {
@@ -177,6 +179,12 @@ func (s *solver) admits(c *class, at *spot, dropped int) (int64, bool) {
 		}
 		if value, ok := at.value(g.key); ok && g.count[value] > 0 {
 			return 0, false
+		}
+	}
+	for _, id := range c.member {
+		if g := s.groups.list[id]; spread && g.spread {
+			value, _ := at.value(g.key)
+			counted += g.count[value]
 		}
 	}
 	return counted, !s.repelled(c, at)

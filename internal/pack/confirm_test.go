@@ -1,0 +1,83 @@
+package pack
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// crossed is a problem with pods of three apps in several sizes, each spread over
+// zones by the pods of one of the apps, which need not be its own, and with others of
+// these apps that are not spread.
+func crossed() *Problem {
+	p := &Problem{Snapshot: &cluster.Snapshot{}}
+	apps := []string{"a", "b", "c"}
+	for i := range 180 {
+		t := &cluster.Template{
+			Namespace: "default", Labels: map[string]string{"app": apps[i%3]},
+			Requests: amount.List{amount.CPU: 100 * int64(1+i%5), amount.Pods: 1},
+		}
+		if counted := i / 3 % 4; counted < 3 {
+			t.Spread = []corev1.TopologySpreadConstraint{{
+				MaxSkew: 1, TopologyKey: api.LabelZone, WhenUnsatisfiable: corev1.DoNotSchedule,
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": apps[counted]}},
+			}}
+		}
+		pod := &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: fmt.Sprint("pod-", i)}, Template: t}
+		p.Pods = append(p.Pods, Demand{Pod: pod})
+	}
+	small := offer.InstanceType{Name: "small", Capacity: amount.List{amount.CPU: 2000, amount.Memory: 1, amount.Pods: 10}}
+	for _, zone := range []string{"one", "three", "two"} {
+		small.Offerings = append(small.Offerings, offer.Offering{Zone: zone, CapacityType: api.CapacityOnDemand, Price: 1000})
+	}
+	spec := &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	p.Provisioners = []Provisioner{{Spec: spec, Types: []offer.InstanceType{small}}}
+	return p
+}
+
+// TestInTurn has a plan that was made in an order in which the scheduler takes the
+// pods: it need not be replayed, and a replay, which has to find an order itself,
+// refuses nothing.
+func TestInTurn(t *testing.T) {
+	s := newSolver(crossed())
+	s.rounds()
+	if left := s.unplaced(); left > 0 {
+		t.Fatalf("%d pods have no place", left)
+	}
+	if !s.inTurn() {
+		t.Error("the plan is to be replayed")
+	}
+	if _, refused := s.replayAll(); refused {
+		t.Error("the replay refuses pods")
+	}
+}
+
+// TestNotInTurn has what makes a plan's own order worth nothing.
+func TestNotInTurn(t *testing.T) {
+	for name, spoil := range map[string]func(s *solver){
+		"a lot that was not bought":        func(s *solver) { s.tookBack = true },
+		"pods that come together":          func(s *solver) { s.classes[0].follows = []bond{{group: 0}} },
+		"nodes that count by their labels": func(s *solver) { s.groups.list[0].labelled = []string{"rack"} },
+		"a zone that nobody knew of": func(s *solver) {
+			i := slices.IndexFunc(s.classes, func(c *class) bool { return len(c.spreads) > 0 })
+			s.classes[i].spreads[0].domains = []string{"one", "two"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSolver(crossed())
+			s.rounds()
+			spoil(s)
+			if s.inTurn() {
+				t.Error("the plan is not to be replayed")
+			}
+		})
+	}
+}
