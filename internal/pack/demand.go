@@ -57,10 +57,10 @@ func (s *solver) worthOf(d *demand, columns []int, nodeCost int64) []float64 {
 	seen := newBitset(len(s.shapes))
 	for _, k := range columns {
 		col := &s.columns[k]
-		if seen.has(col.shape) {
+		if seen.has(col.number) {
 			continue // the same room for more: columns are sorted by price
 		}
-		seen.add(col.shape)
+		seen.add(col.number)
 		row := s.tableau.add(float64(col.price+nodeCost) / 1e6)
 		for j, r := range names {
 			if scale[j] > 0 {

@@ -76,7 +76,7 @@ func (s *solver) newRooms(r int) *rooms {
 		out.columns[i] = newBitset(len(s.columns))
 	}
 	for k := range s.columns {
-		out.columns[at[s.columns[k].shape]].add(k)
+		out.columns[at[s.columns[k].number]].add(k)
 	}
 	for i := len(out.columns) - 2; i >= 0; i-- {
 		out.columns[i].join(out.columns[i+1])

@@ -156,7 +156,7 @@ func (s *solver) candidates(m *machine, slack []int64) []offer.Candidate {
 // able lists the columns that can take the machine's content, the cheapest first.
 func (s *solver) able(m *machine, slack []int64) []int {
 	out := s.scratch[:0]
-	types, count := make([]bool, len(m.seller.Types)), 0 // by rank
+	types, count := make([]bool, len(m.seller.Types)), 0 // by model
 	onDemand := int64(math.MaxInt64)
 	planned := &s.columns[m.column]
 	first := m.column
@@ -166,14 +166,14 @@ func (s *solver) able(m *machine, slack []int64) []int {
 	footing := s.footingOf(m)
 	for k := range m.mask.within([2]int{first, m.seller.columns[1]}) {
 		col := &s.columns[k]
-		if count == maxCandidateTypes && !types[col.rank] || col.offering.CapacityType == api.CapacitySpot && col.price > onDemand {
+		if count == maxCandidateTypes && !types[col.model] || col.offering.CapacityType == api.CapacitySpot && col.price > onDemand {
 			continue
 		}
 		if k != m.column && (!s.holds(k, m) || !within(col, planned, slack) || !s.sameFooting(k, m, footing)) {
 			continue
 		}
-		if !types[col.rank] {
-			types[col.rank] = true
+		if !types[col.model] {
+			types[col.model] = true
 			count++
 		}
 		if col.offering.CapacityType == api.CapacityOnDemand {

@@ -16,17 +16,23 @@ import (
 // one Provisioner. Columns are sorted by Provisioner, then by preference: price,
 // newer generation, larger, name, zone, capacity type.
 type column struct {
+	*shape
+	offering *offer.Offering
+	price    int64
+}
+
+// shape is what columns have in common: the type, the Provisioner and the DaemonSets.
+type shape struct {
+	number      int // index of solver.shapes
 	provisioner int
 	typ         *offer.InstanceType
-	rank        int // of the type, among those of the Provisioner
-	offering    *offer.Offering
-	price       int64
+	model       int // the type's index among those of the Provisioner
+	generation  int
 	capacity    []int64 // what counts against limits
 	room        []int64 // what pods can have once the DaemonSets run
 	special     bool    // has devices or is bare metal
 	// daemons are indices of the solver's DaemonSets that will run on it.
 	daemons []int
-	shape   int // columns of one shape have equal room, daemons and Provisioner
 }
 
 // seller is a Provisioner that may buy, with what it says about its nodes.
@@ -60,109 +66,109 @@ func newSeller(p *Provisioner, index int) *seller {
 	return s
 }
 
-// appendColumns adds what the seller's own requirements allow. Overridable keys are
+// addColumns adds what the seller's own requirements allow. Overridable keys are
 // left to the pods' requirements.
-func (s *seller) appendColumns(columns []column, sp *space) []column {
-	if s.Closed != "" || s.Spec.DeletionTimestamp != nil {
-		return columns
+func (s *solver) addColumns(p *seller) {
+	if p.Closed != "" || p.Spec.DeletionTimestamp != nil {
+		return
 	}
 	var own match.Requirements
-	for _, q := range s.has {
-		if !slices.Contains(s.checked, q.Key) {
+	for _, q := range p.has {
+		if q.Key != api.LabelProvisioner && !slices.Contains(p.checked, q.Key) { // no type has that one
 			own = append(own, q)
 		}
 	}
-	ranks := ranksOf(s.Types)
-	sold := s.sold(own, ranks)
-	models := make([]column, len(s.Types)) // by rank
-	columns = slices.Grow(columns, len(sold))
-	for _, item := range sold {
-		c := &models[item.rank]
-		if c.typ == nil {
-			t := &s.Types[item.typ]
-			*c = column{provisioner: s.index, typ: t, rank: item.rank, capacity: sp.vector(t.Capacity), room: sp.roomOf(t), special: special(t)}
+	sales, sold := s.salesOf(p, own)
+	s.columns = slices.Grow(s.columns, len(sold))
+	for _, of := range sales {
+		for _, o := range sold[of.from:of.to] {
+			s.columns = append(s.columns, column{of.shape, o, of.price})
 		}
-		c.offering = &c.typ.Offerings[item.offering]
-		c.price = item.price
-		columns = append(columns, *c)
 	}
-	return columns
 }
 
-// sale is one thing that a seller sells.
+// sale is what a seller sells of one type at one price: a range of offerings.
 type sale struct {
-	price               int64
-	rank, typ, offering int // of the type: its rank and index; index of the offering
+	*shape
+	price    int64
+	from, to int
 }
 
-// sold lists what the seller's own requirements allow by price, then by the rank of
-// the type, then in the order of its offerings.
-func (s *seller) sold(own match.Requirements, ranks []int) []sale {
-	count := 0
-	for i := range s.Types {
-		count += len(s.Types[i].Offerings)
-	}
-	out := make([]sale, 0, count)
+// salesOf lists what the requirements allow in the order in which it is preferred, and
+// the offerings that the sales speak of.
+func (s *solver) salesOf(p *seller, own match.Requirements) ([]sale, []*offer.Offering) {
+	sales, sold := make([]sale, 0, len(p.Types)), make([]*offer.Offering, 0, 4*len(p.Types))
 	allows := offeringTest(own)
-	for i := range s.Types {
-		t := &s.Types[i]
+	for i := range p.Types {
+		t := &p.Types[i]
 		if _, ok := typeAllows(own, t); !ok {
 			continue
 		}
+		var of *shape
 		for j := range t.Offerings {
-			if o := &t.Offerings[j]; o.Unavailable == "" && allows(o) {
-				out = append(out, sale{int64(o.Price), ranks[i], i, j})
+			o := &t.Offerings[j]
+			if o.Unavailable != "" || !allows(o) {
+				continue
 			}
+			if of == nil {
+				of = s.newShape(p, i)
+			}
+			if last := len(sales) - 1; last < 0 || sales[last].shape != of || sales[last].price != int64(o.Price) {
+				sales = append(sales, sale{of, int64(o.Price), len(sold), len(sold)})
+			}
+			sold = append(sold, o)
+			sales[len(sales)-1].to++
 		}
 	}
-	slices.SortFunc(out, func(a, b sale) int {
-		if a.price != b.price {
+	slices.SortFunc(sales, func(a, b sale) int {
+		switch {
+		case a.price != b.price:
 			return cmp.Compare(a.price, b.price)
+		case a.shape != b.shape:
+			return s.prefer(a.shape, b.shape)
 		}
-		if a.rank != b.rank {
-			return a.rank - b.rank
-		}
-		return a.offering - b.offering
+		return a.from - b.from
 	})
+	return sales, sold
+}
+
+// newShape adds the shape of a type of the seller on which no DaemonSets run.
+func (s *solver) newShape(p *seller, model int) *shape {
+	t := &p.Types[model]
+	capacity := s.space.vector(t.Capacity)
+	out := &shape{
+		number: len(s.shapes), provisioner: p.index, typ: t, model: model, generation: generation(t),
+		capacity: capacity, room: s.space.roomOf(t, capacity), special: special(t),
+	}
+	s.shapes = append(s.shapes, out)
 	return out
 }
 
-// roomOf returns what a machine of the type has for pods.
-func (s *space) roomOf(t *offer.InstanceType) []int64 {
-	room := s.vector(t.Capacity)
-	for k, name := range s.names {
-		room[k] = max(0, room[k]-t.Overhead[name])
-		if strings.HasPrefix(name, attachPrefix) {
-			room[k] = plenty
+// roomOf returns what a machine of the type, which has so much, has for pods.
+func (s *space) roomOf(t *offer.InstanceType, capacity []int64) []int64 {
+	room := slices.Clone(capacity)
+	for name, v := range t.Overhead {
+		if k, ok := s.index[name]; ok {
+			room[k] = max(0, room[k]-v)
 		}
+	}
+	for _, k := range s.volumes {
+		room[k] = plenty
 	}
 	return room
 }
 
-// ranksOf numbers the types in the order in which they are preferred at the same
-// price.
-func ranksOf(types []offer.InstanceType) []int {
-	type key struct {
-		at, generation int
-		special        bool
-		capacity       [3]int64
+// prefer tells which shape is preferred at the same price.
+func (s *solver) prefer(a, b *shape) int {
+	if c := cmp.Or(cmpBool(a.special, b.special), cmp.Compare(b.generation, a.generation)); c != 0 {
+		return c
 	}
-	keys := make([]key, len(types))
-	for i := range types {
-		t := &types[i]
-		keys[i] = key{i, generation(t), special(t), [3]int64{t.Capacity[amount.CPU], t.Capacity[amount.Memory], t.Capacity[amount.Pods]}}
-	}
-	slices.SortFunc(keys, func(a, b key) int {
-		if c := cmp.Or(cmpBool(a.special, b.special), cmp.Compare(b.generation, a.generation)); c != 0 {
-			return c
+	for _, name := range [...]string{amount.CPU, amount.Memory, amount.Pods} {
+		if k := s.space.index[name]; a.capacity[k] != b.capacity[k] {
+			return cmp.Compare(b.capacity[k], a.capacity[k])
 		}
-		return cmp.Or(slices.Compare(b.capacity[:], a.capacity[:]), strings.Compare(types[a.at].Name, types[b.at].Name))
-	})
-	out := make([]int, len(types))
-	for rank, k := range keys {
-		out[k.at] = rank
 	}
-	return out
+	return strings.Compare(a.typ.Name, b.typ.Name)
 }
 
 func cmpBool(a, b bool) int {

@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // options is what one set of requirements and tolerations may use. Classes with
@@ -71,17 +70,17 @@ func (s *solver) choose(o *options, p *seller) match.Miss {
 		}
 	}
 	some := false
-	known := make([]int8, len(p.Types)) // by rank: 1 allowed, -1 not
+	known := make([]int8, len(p.Types)) // by model: 1 allowed, -1 not
 	allows := offeringTest(asked)
 	for i := p.columns[0]; i < p.columns[1]; i++ {
 		c := &s.columns[i]
-		if known[c.rank] == 0 {
-			known[c.rank] = -1
+		if known[c.model] == 0 {
+			known[c.model] = -1
 			if _, ok := typeAllows(asked, c.typ); ok {
-				known[c.rank] = 1
+				known[c.model] = 1
 			}
 		}
-		if known[c.rank] > 0 && allows(c.offering) {
+		if known[c.model] > 0 && allows(c.offering) {
 			o.columns.add(i)
 			some = true
 		}
@@ -97,7 +96,7 @@ func (s *solver) choose(o *options, p *seller) match.Miss {
 func (s *solver) residualOf(combined match.Requirements) match.Requirements {
 	var out match.Requirements
 	for _, q := range combined {
-		if !s.settles(q.Key) {
+		if !s.originOf(q.Key).settled {
 			out = append(out, q)
 		}
 	}
@@ -112,15 +111,9 @@ func (s *solver) intern(r match.Requirements) int {
 		id = len(s.residuals)
 		s.residualIDs[key] = id
 		s.residuals = append(s.residuals, r)
-		s.choices = append(s.choices, slices.ContainsFunc(r, func(q match.Requirement) bool { return s.someTypeHas(q.Key) }))
+		s.choices = append(s.choices, slices.ContainsFunc(r, func(q match.Requirement) bool { return s.originOf(q.Key).some }))
 	}
 	return id
-}
-
-func (s *solver) someTypeHas(key string) bool {
-	return slices.ContainsFunc(s.sellers, func(p *seller) bool {
-		return slices.ContainsFunc(p.Types, func(t offer.InstanceType) bool { _, has := t.Labels[key]; return has })
-	})
 }
 
 // merge returns the residual of a machine that must meet both, or false where

@@ -29,7 +29,7 @@ func (s *solver) rivals(wishes []wish, sellers []*seller, b budget) []int {
 				r = &rivalry{shapes: newBitset(len(s.shapes))}
 				known[string(key)] = r
 			}
-			if shape := s.columns[k].shape; r.shapes.has(shape) {
+			if shape := s.columns[k].number; r.shapes.has(shape) {
 				continue
 			} else if r.shapes.add(shape); alike && b[p.index] == nil && s.needless(k, r.columns, needed) {
 				continue

@@ -21,14 +21,14 @@ type solver struct {
 	groups  *groups
 	sellers []*seller
 	columns []column
-	shapes  []*column // one column of each shape
+	shapes  []*shape
 	nodes   []*node
 	closed  []*node // take no pods, but those that they have count
 	classes []*class
 	daemons []daemon
 	running map[*cluster.Template]*runner
 
-	settled     map[string]bool // labels that were asked for: whether the column alone decides
+	origins     map[string]origin // of labels that were asked for
 	options     map[string]*options
 	residuals   []match.Requirements
 	choices     []bool // by residual: it is about labels that some types have
@@ -78,7 +78,7 @@ type runner struct {
 func newSolver(p *Problem) *solver {
 	s := &solver{
 		problem: p, volumes: match.NewVolumes(p.Snapshot), groups: newGroups(p.Snapshot.Namespaces),
-		running: map[*cluster.Template]*runner{}, settled: map[string]bool{}, options: map[string]*options{}, residualIDs: map[string]int{},
+		running: map[*cluster.Template]*runner{}, origins: map[string]origin{}, options: map[string]*options{}, residualIDs: map[string]int{},
 		merged: map[[2]int]int{}, cells: map[cellKey][]cell{}, labelled: map[[2]int]map[string]string{}, values: map[string][]string{}, held: map[string]bitset{}, places: make([]Place, len(p.Pods)),
 	}
 	s.trials = cmp.Or(p.Trials, DefaultTrials)
@@ -92,7 +92,7 @@ func newSolver(p *Problem) *solver {
 	s.measure(needs)
 	for _, p := range s.sellers {
 		p.columns[0] = len(s.columns)
-		s.columns = p.appendColumns(s.columns, s.space)
+		s.addColumns(p)
 		p.columns[1] = len(s.columns)
 	}
 	for _, p := range s.sellers {
@@ -148,29 +148,35 @@ func (s *solver) measure(needs map[*class]amount.List) {
 	}
 }
 
-// settles reports whether the instance type and the offering alone decide a label:
-// no type leaves a choice of it, and it is well known or some type has it.
-func (s *solver) settles(key string) bool {
-	settled, known := s.settled[key]
-	if !known {
-		settled = s.onlyByType(key)
-		s.settled[key] = settled
-	}
-	return settled
+// origin is what decides a label of a machine.
+type origin struct {
+	some    bool // some type has it
+	settled bool // the type and the offering decide it alone
 }
 
-func (s *solver) onlyByType(key string) bool {
-	some := slices.Contains(api.WellKnownLabels(), key)
+// originOf tells what decides a label. The type and the offering alone do where no type
+// leaves a choice of it, and it is well known or some type has it.
+func (s *solver) originOf(key string) origin {
+	switch {
+	case ofOffering(key):
+		return origin{settled: true}
+	case key == api.LabelProvisioner:
+		return origin{}
+	}
+	if out, known := s.origins[key]; known {
+		return out
+	}
+	out := origin{settled: true}
 	for _, p := range s.sellers {
 		for i := range p.Types {
 			values, has := p.Types[i].Labels[key]
-			if has && len(values) != 1 {
-				return false
-			}
-			some = some || has
+			out.some = out.some || has
+			out.settled = out.settled && (!has || len(values) == 1)
 		}
 	}
-	return some
+	out.settled = out.settled && (out.some || api.WellKnown(key))
+	s.origins[key] = out
+	return out
 }
 
 // constrain finds the groups that constraints speak of, and who belongs to them.
@@ -219,7 +225,7 @@ func (s *solver) addDaemon(ds *cluster.DaemonSet) {
 }
 
 // chargeDaemons takes the DaemonSets' needs off the columns on which they will
-// run, and numbers the shapes.
+// run.
 func (s *solver) chargeDaemons() {
 	for i := range s.daemons {
 		d := &s.daemons[i]
@@ -228,47 +234,46 @@ func (s *solver) chargeDaemons() {
 			d.on.join(s.optionsFor(place, d.Template.Tolerations, tolerationKey(d.Template.Tolerations), false).columns)
 		}
 	}
-	var earlier []int // by shape: another shape of the same type, plus one
-	var runs []int    // scratch
-	for _, p := range s.sellers {
-		last := make([]int, len(p.Types)) // by rank: the shape that was added last, plus one
-		for k := p.columns[0]; k < p.columns[1]; k++ {
-			c := &s.columns[k]
-			runs = runs[:0]
-			for i := range s.daemons {
-				if s.daemons[i].on.has(k) {
-					runs = append(runs, i)
-				}
+	if len(s.daemons) == 0 {
+		return
+	}
+	bare := s.shapes
+	s.shapes = nil
+	with := make([][]*shape, len(bare)) // by shape: those with DaemonSets
+	var runs []int                      // scratch
+	for k := range s.columns {
+		c := &s.columns[k]
+		runs = runs[:0]
+		for i := range s.daemons {
+			if s.daemons[i].on.has(k) {
+				runs = append(runs, i)
 			}
-			shape := last[c.rank]
-			for shape > 0 && !slices.Equal(s.shapes[shape-1].daemons, runs) {
-				shape = earlier[shape-1]
-			}
-			if shape == 0 {
-				s.addShape(c, slices.Clone(runs))
-				earlier = append(earlier, last[c.rank])
-				shape = len(s.shapes)
-				last[c.rank] = shape
-			}
-			like := s.shapes[shape-1]
-			c.shape, c.daemons, c.room = shape-1, like.daemons, like.room
 		}
+		known := with[c.number]
+		i := slices.IndexFunc(known, func(of *shape) bool { return slices.Equal(of.daemons, runs) })
+		if i < 0 {
+			i = len(known)
+			with[c.number] = append(known, s.addShape(c.shape, slices.Clone(runs)))
+		}
+		c.shape = with[c.number][i]
 	}
 }
 
-// addShape begins a shape with a column.
-func (s *solver) addShape(c *column, daemons []int) {
-	c.daemons = daemons
+// addShape adds a shape with DaemonSets.
+func (s *solver) addShape(bare *shape, daemons []int) *shape {
+	out := *bare
+	out.number, out.daemons = len(s.shapes), daemons
+	s.shapes = append(s.shapes, &out)
 	if len(daemons) > 0 {
-		c.room = slices.Clone(c.room)
+		out.room = slices.Clone(bare.room)
 		for _, i := range daemons {
-			addTimes(c.room, s.daemons[i].need, -1)
+			addTimes(out.room, s.daemons[i].need, -1)
 		}
-		if slices.Min(c.room) < 0 {
-			c.room[s.space.index[amount.Pods]] = 0 // not even its DaemonSets fit
+		if slices.Min(out.room) < 0 {
+			out.room[s.space.index[amount.Pods]] = 0 // not even its DaemonSets fit
 		}
 	}
-	s.shapes = append(s.shapes, c)
+	return &out
 }
 
 // daemonHost returns what the DaemonSets of a column mean to others.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
@@ -12,8 +13,9 @@ import (
 // become vectors of the same width. Attachable volumes count as resources of
 // existing nodes.
 type space struct {
-	names []string
-	index map[string]int
+	names   []string
+	index   map[string]int
+	volumes []int // those that are attached volumes
 }
 
 // plenty stands for a resource that is not limited. Sums of a few million of
@@ -38,6 +40,9 @@ func newSpace(lists []amount.List) *space {
 	slices.Sort(s.names)
 	for i, name := range s.names {
 		s.index[name] = i
+		if strings.HasPrefix(name, attachPrefix) {
+			s.volumes = append(s.volumes, i)
+		}
 	}
 	return s
 }

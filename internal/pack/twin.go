@@ -105,7 +105,7 @@ func (c *cover) lotIn(l *lot, zone string) int {
 func (s *solver) twinColumn(column int, zone string) (int, bool) {
 	own := &s.columns[column]
 	same := func(k int) bool {
-		return k >= 0 && k < len(s.columns) && s.columns[k].provisioner == own.provisioner && s.columns[k].rank == own.rank && s.columns[k].price == own.price
+		return k >= 0 && k < len(s.columns) && s.columns[k].provisioner == own.provisioner && s.columns[k].model == own.model && s.columns[k].price == own.price
 	}
 	first := column
 	for same(first - 1) {
