@@ -39,6 +39,8 @@ type Options struct {
 	NodeCost offer.Price
 	// PackingBudget bounds the effort spent on improving a plan.
 	PackingBudget time.Duration
+	// Metrics is where the agent counts what it does: NewMetrics().
+	Metrics *Metrics
 	// Decide makes the plans: decide.Decide. Whoever wants to see what is decided,
 	// or to keep it from being carried out, puts a function of their own around it.
 	Decide func(decide.Input) decide.Plan
@@ -59,6 +61,9 @@ func (o Options) withDefaults() Options {
 	fill(&o.Interval, time.Minute)
 	if o.Decide == nil {
 		o.Decide = decide.Decide
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics()
 	}
 	return o
 }
@@ -97,7 +102,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 		cloud:   cloud,
 		options: options,
 		log:     log,
-		metrics: newMetrics(),
+		metrics: options.Metrics,
 		plan:    options.Decide,
 		replan:  newSignal(),
 		redrain: newSignal(),

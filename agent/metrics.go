@@ -2,6 +2,7 @@ package agent
 
 import (
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,6 +41,8 @@ type Metrics struct {
 	disruptions      *prometheus.CounterVec
 	shortfalls       *prometheus.CounterVec
 	learntMemory     *prometheus.GaugeVec
+	clusterRequests  *prometheus.CounterVec
+	cloudRequests    *prometheus.CounterVec
 }
 
 var (
@@ -50,7 +53,9 @@ var (
 	lifeBuckets = prometheus.ExponentialBuckets(0.5, 2, 14)
 )
 
-func newMetrics() *Metrics {
+// NewMetrics returns metrics for Options.Metrics, so that requests can be counted
+// that are made before there is an agent.
+func NewMetrics() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.turns = m.counters("turns_total", "Turns of the planning loop.").WithLabelValues()
 	m.rounds = m.counters("plans_total", "Plans made; more than turns where a cloud refused offerings.").WithLabelValues()
@@ -74,6 +79,8 @@ func newMetrics() *Metrics {
 	m.notices = m.counters("notices_total", "Notices from the cloud, by what they are about.", "kind")
 	m.shortfalls = m.counters("allocatable_shortfalls_total", "Nodes that came up with less than was predicted.", "instance_type", "resource")
 	m.learntMemory = m.gauges("learnt_memory_bytes", "Memory capacity that nodes have shown, in the place of an estimate.", "instance_type", "image")
+	m.clusterRequests = m.counters("kubernetes_requests_total", "Requests to the API server, each attempt; code 0 where there was no answer.", "verb", "resource", "code")
+	m.cloudRequests = m.counters("aws_requests_total", "Requests to AWS, each attempt; code 0 where there was no answer.", "service", "operation", "code")
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -129,6 +136,17 @@ func (m *Metrics) waited(h prometheus.Histogram, since time.Time) {
 	if !since.IsZero() {
 		h.Observe(time.Since(since).Seconds())
 	}
+}
+
+// KubernetesRequest counts a request to the API server with the HTTP status of its
+// answer; 0 for none.
+func (m *Metrics) KubernetesRequest(verb, resource string, code int) {
+	m.clusterRequests.WithLabelValues(verb, resource, strconv.Itoa(code)).Inc()
+}
+
+// AWSRequest counts a request to AWS with the HTTP status of its answer; 0 for none.
+func (m *Metrics) AWSRequest(service, operation string, code int) {
+	m.cloudRequests.WithLabelValues(service, operation, strconv.Itoa(code)).Inc()
 }
 
 func (m *Metrics) drained(provisioner string, took time.Duration) {

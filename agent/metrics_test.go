@@ -26,7 +26,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	var want strings.Builder
 	want.WriteString("| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n")
-	for _, m := range newMetrics().listed {
+	for _, m := range NewMetrics().listed {
 		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", m.name, m.kind, strings.Join(m.labels, ", "), m.help)
 	}
 	if *update {
@@ -43,7 +43,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 // Names follow the conventions of Prometheus: what is counted ends in _total, and
 // what has a unit names it.
 func TestMetricNames(t *testing.T) {
-	for _, m := range newMetrics().listed {
+	for _, m := range NewMetrics().listed {
 		if total := strings.HasSuffix(m.name, "_total"); total != (m.kind == "counter") {
 			t.Errorf("%s is a %s", m.name, m.kind)
 		}

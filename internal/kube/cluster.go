@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,6 +33,11 @@ type Options struct {
 	Burst int
 	// Schedulers names those whose pods are ours to place, besides the default one.
 	Schedulers []string
+	// Requested, if set, is told each request to the API server: its verb ("get",
+	// "list", "watch", "create", "patch", "update", "delete"), its resource with the
+	// subresource ("pods/eviction"), and the HTTP status of the answer, 0 for none.
+	// It is called concurrently.
+	Requested func(verb, resource string, code int)
 }
 
 // Cluster is a live cluster. Its methods are safe for concurrent use. Every call
@@ -50,6 +56,9 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = cmp.Or(o.UserAgent, manager)
 	cfg.QPS, cfg.Burst = cmp.Or(o.QPS, 500), cmp.Or(o.Burst, 1000)
+	if o.Requested != nil {
+		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &teller{next, o.Requested} })
+	}
 	custom, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for custom resources: %w", err)

@@ -35,6 +35,7 @@ type settings struct {
 	schedulers                    []string
 	metricsAddress, healthAddress string
 	statusAddress                 string
+	profiling                     bool
 	logLevel, logFormat           string
 }
 
@@ -97,6 +98,7 @@ func (s *settings) flags(cmd *cobra.Command) {
 	f.StringVar(&s.metricsAddress, "metrics-address", ":8080", "`ADDRESS` to serve /metrics on")
 	f.StringVar(&s.healthAddress, "health-address", ":8081", "`ADDRESS` to serve /healthz and /readyz on")
 	f.StringVar(&s.statusAddress, "status-address", "127.0.0.1:8082", "`ADDRESS` to serve the status page on, for browsers and packhorse-agent top; empty for nowhere")
+	f.BoolVar(&s.profiling, "profiling", false, "serve Go profiles under /debug/pprof of the metrics address")
 	f.StringVar(&s.logLevel, "log-level", "info", "trace, debug, info, warn or error")
 	f.StringVar(&s.logFormat, "log-format", "text", "text or json")
 }
@@ -111,6 +113,7 @@ func (s *settings) run(ctx context.Context) error {
 	}
 	klog.SetLogger(agent.NewLogr(log.Named("kubernetes")))
 	log.Info("started", "version", version, "cluster", s.cloud.ClusterName)
+	s.agent.Metrics = agent.NewMetrics()
 	cluster, err := s.connect()
 	if err != nil {
 		return err
@@ -119,6 +122,7 @@ func (s *settings) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	aws.TellRequests(&cfg, s.agent.Metrics.AWSRequest)
 	s.cloud.VMMemoryOverheadPercent = &s.memoryOverhead
 	cloud, err := aws.New(ctx, cfg, s.cloud)
 	if err != nil {
@@ -130,7 +134,7 @@ func (s *settings) run(ctx context.Context) error {
 	s.agent.NodeCost = cmp.Or(offer.Price(s.nodeCost*1e6), decide.NoNodeCost)
 	a := agent.New(cluster, cloud, s.agent, log.Named("agent"))
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return agent.Serve(ctx, s.metricsAddress, a.MetricsHandler()) })
+	g.Go(func() error { return agent.Serve(ctx, s.metricsAddress, s.metricsHandler(a)) })
 	g.Go(func() error { return agent.Serve(ctx, s.healthAddress, a.HealthHandler()) })
 	if s.statusAddress != "" {
 		g.Go(func() error { return agent.Serve(ctx, s.statusAddress, s.statusHandler(a)) })
@@ -185,7 +189,7 @@ func (s *settings) connect() (*kube.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kube.New(cfg, kube.Options{UserAgent: "packhorse-agent/" + version, Schedulers: s.schedulers})
+	return kube.New(cfg, kube.Options{UserAgent: "packhorse-agent/" + version, Schedulers: s.schedulers, Requested: s.agent.Metrics.KubernetesRequest})
 }
 
 func (s *settings) logger() (hclog.Logger, error) {

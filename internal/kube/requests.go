@@ -1,0 +1,65 @@
+package kube
+
+import (
+	"net/http"
+	"strings"
+)
+
+// teller tells of each request that passes through.
+type teller struct {
+	next http.RoundTripper
+	tell func(verb, resource string, code int)
+}
+
+func (t *teller) RoundTrip(r *http.Request) (*http.Response, error) {
+	verb, resource := describe(r)
+	resp, err := t.next.RoundTrip(r)
+	code := 0
+	if resp != nil {
+		code = resp.StatusCode
+	}
+	t.tell(verb, resource, code)
+	return resp, err
+}
+
+// describe names what a request asks of the API server, by the scheme of
+// Kubernetes' paths: /api/v1/[namespaces/NAME/]RESOURCE[/NAME[/SUBRESOURCE]], and
+// /apis/GROUP/VERSION/… in the place of /api/v1. What is no resource has the path
+// for one.
+func describe(r *http.Request) (verb, resource string) {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	rest := len(parts)
+	switch {
+	case parts[0] == "api":
+		rest = 2
+	case parts[0] == "apis":
+		rest = 3
+	}
+	if rest >= len(parts) {
+		return strings.ToLower(r.Method), r.URL.Path
+	}
+	parts = parts[rest:]
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		parts = parts[2:]
+	}
+	resource = parts[0]
+	if len(parts) > 2 {
+		resource += "/" + parts[2]
+	}
+	return verbOf(r, len(parts) > 1), resource
+}
+
+// verbOf returns Kubernetes' name for a method.
+func verbOf(r *http.Request, named bool) string {
+	switch {
+	case r.Method == http.MethodPost:
+		return "create"
+	case r.Method == http.MethodPut:
+		return "update"
+	case r.Method != http.MethodGet, named:
+		return strings.ToLower(r.Method)
+	case r.URL.Query().Get("watch") == "true" || r.URL.Query().Get("watch") == "1":
+		return "watch"
+	}
+	return "list"
+}
