@@ -85,6 +85,10 @@ type Agent struct {
 	retry    atomic.Bool  // something was left for the next turn
 	lastTurn atomic.Int64 // unix nanoseconds at which a turn began
 
+	// thought is how long the last turn took besides its calls. Only the planning
+	// loop uses it.
+	thought time.Duration
+
 	assumed *assumptions
 	ledger  *ledger
 	avoided *avoided

@@ -17,21 +17,23 @@ const looksPerIdle = 4
 // is so when the owners of those that came have as many as they want, or else when
 // none has come for BatchIdle; and when the scheduler has looked at those that
 // nothing can be foreseen of. It takes BatchMax at most. It looks several times
-// within BatchIdle so that it notices when pods came.
+// within BatchIdle so that it notices when pods came. Until some do, changes are
+// gathered for longer in a large cluster.
 func (a *Agent) batch(ctx context.Context) error {
 	opened := time.Now()
 	last := opened
+	idle := restFor(a.thought, a.options.BatchIdle)
 	look := max(a.options.BatchIdle/looksPerIdle, time.Millisecond)
 	arrived := newArrivals()
 	for {
 		a.replan.clear()
 		s, now := a.history.foresee(a.cluster.Snapshot()), time.Now()
 		if fresh := a.history.arrivals(s, now); len(fresh) > 0 {
-			last = now
+			last, idle = now, a.options.BatchIdle
 			arrived.add(fresh, a.history.planned)
 			a.askOwners(ctx, arrived)
 		}
-		quiet := now.Sub(last) >= a.options.BatchIdle
+		quiet := now.Sub(last) >= idle
 		switch {
 		case now.Sub(opened) >= a.options.BatchMax:
 			return nil
@@ -41,7 +43,7 @@ func (a *Agent) batch(ctx context.Context) error {
 		case quiet:
 			last = now
 		}
-		wait := min(last.Add(a.options.BatchIdle).Sub(now), opened.Add(a.options.BatchMax).Sub(now))
+		wait := min(last.Add(idle).Sub(now), opened.Add(a.options.BatchMax).Sub(now))
 		if err := sleep(ctx, min(wait, look)); err != nil {
 			return err
 		}

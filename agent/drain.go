@@ -22,6 +22,7 @@ type drains struct {
 	began   map[string]time.Time // by node
 	emptied map[string]time.Time // by node: all pods that are waited for are gone
 	retries map[string]retry     // by UID of the pod
+	thought time.Duration        // how long the last pass took besides its calls
 }
 
 // retry is when an eviction may be tried again.
@@ -38,6 +39,8 @@ func newDrains() drains {
 
 const (
 	drainPoll = time.Second
+	// drainRest is the least time between two passes: in it, changes are gathered.
+	drainRest = 100 * time.Millisecond
 	// kubeletPatience is how long a drain waits for a kubelet that is not ready to
 	// stop pods that were told to go.
 	kubeletPatience = 5 * time.Minute
@@ -57,6 +60,9 @@ func (a *Agent) drainLoop(ctx context.Context) error {
 		idle := a.options.Interval
 		if a.drainPass(ctx) > 0 {
 			idle = drainPoll
+		}
+		if err := sleep(ctx, restFor(a.drains.thought, drainRest)); err != nil {
+			return err
 		}
 		timer := time.NewTimer(idle)
 		select {
@@ -85,6 +91,7 @@ func (a *Agent) drainPass(ctx context.Context) int {
 		}
 	}
 	a.drains.keep(leaving, s)
+	a.drains.thought = time.Since(began)
 	var mu sync.Mutex
 	var g errgroup.Group
 	g.SetLimit(drainsAtOnce)
@@ -105,11 +112,14 @@ func (a *Agent) drainPass(ctx context.Context) int {
 // withoutCompany leaves out the drained nodes whose machine has another Node
 // object, under the name that its kubelet chose, until that is drained too.
 func (a *Agent) withoutCompany(ctx context.Context, s *cluster.Snapshot, drained []*cluster.Node) []*cluster.Node {
+	machines, itself := map[string]bool{}, map[string]bool{}
+	for _, d := range drained {
+		machines[d.ProviderID], itself[d.Name] = true, true
+	}
 	occupied := map[string]bool{}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		same := func(d *cluster.Node) bool { return d.ProviderID == n.ProviderID }
-		if n.ProviderID == "" || slices.Contains(drained, n) || !slices.ContainsFunc(drained, same) {
+		if n.ProviderID == "" || itself[n.Name] || !machines[n.ProviderID] {
 			continue
 		}
 		occupied[n.ProviderID] = true

@@ -22,21 +22,24 @@ var passingTaints = []string{
 
 // markInitialized labels the nodes that have come up.
 func (a *Agent) markInitialized(ctx context.Context, v *view) {
+	var up []*cluster.Node
 	for i := range v.snapshot.Nodes {
 		n := &v.snapshot.Nodes[i]
 		if n.Provisioner == "" || n.Initialized || n.Deleting || !held(n, api.Finalizer) {
 			continue
 		}
-		if !isUp(n, v.byName[n.Provisioner]) {
-			continue
+		if isUp(n, v.byName[n.Provisioner]) {
+			up = append(up, n)
 		}
+	}
+	each(up, func(n *cluster.Node) {
 		change := cluster.NodeChange{SetLabels: map[string]string{api.LabelInitialized: "true"}}
 		if !a.patchNode(ctx, n.Name, change) {
-			continue
+			return
 		}
 		a.log.Info("initialized a node", "node", n.Name, "provisioner", n.Provisioner)
 		a.event(nodeRef(n.Name), corev1.EventTypeNormal, eventInitialized, "the node is up")
-	}
+	})
 }
 
 // isUp reports whether the kubelet is ready, has reported its resources, device

@@ -21,6 +21,7 @@ import (
 type launched struct {
 	mu    sync.Mutex
 	nodes []delivered
+	names map[string]string // of the nodes, by the machines of the plan
 	bound int
 	// short: a cloud refused, or something was stale, so that another plan may do better.
 	short bool
@@ -39,6 +40,7 @@ func (l *launched) deliver(d delivered, bound int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.nodes = append(l.nodes, d)
+	l.names[d.machine.Name] = d.instance.NodeName
 	l.bound += bound
 }
 
@@ -50,18 +52,14 @@ func (l *launched) fellShort() {
 
 // node returns the name of the node that a machine of the plan became.
 func (l *launched) node(machine string) (string, bool) {
-	for _, d := range l.nodes {
-		if d.machine.Name == machine {
-			return d.instance.NodeName, true
-		}
-	}
-	return "", false
+	name, ok := l.names[machine]
+	return name, ok
 }
 
 // launch buys the machines of a plan, creates their Node objects and binds their
 // pods. Machines whose pods or Provisioner have changed since are dropped.
 func (a *Agent) launch(ctx context.Context, v *view, plan *decide.Plan) *launched {
-	out := &launched{}
+	out := &launched{names: map[string]string{}}
 	if len(plan.Machines) == 0 || !a.ledger.complete() {
 		return out
 	}

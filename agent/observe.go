@@ -35,6 +35,7 @@ func (a *Agent) observe(ctx context.Context) *view {
 	for _, p := range v.provisioners {
 		v.byName[p.raw.Name] = p
 	}
+	a.thought += time.Since(v.now)
 	return v
 }
 

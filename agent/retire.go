@@ -18,7 +18,7 @@ var disruptionTaint = corev1.Taint{Key: api.TaintDisruption, Effect: corev1.Tain
 
 // mark sets and removes emptiness timestamps.
 func (a *Agent) mark(ctx context.Context, plan *decide.Plan) {
-	for _, m := range plan.Marks {
+	each(plan.Marks, func(m decide.Mark) {
 		change := cluster.NodeChange{RemoveAnnotations: []string{api.AnnotationEmptiness}}
 		if !m.Since.IsZero() {
 			change = cluster.NodeChange{SetAnnotations: map[string]string{
@@ -26,7 +26,7 @@ func (a *Agent) mark(ctx context.Context, plan *decide.Plan) {
 			}}
 		}
 		a.patchNode(ctx, m.Node, change)
-	}
+	})
 }
 
 // wholeSeconds rounds up, so that no node is taken for empty longer than it is.
@@ -36,21 +36,24 @@ func wholeSeconds(t time.Time) time.Time { return t.Add(time.Second - 1).Truncat
 // voluntarily is tainted and annotated first: once its replacements are up, and
 // if its reason still holds then, release deletes it.
 func (a *Agent) remove(ctx context.Context, v *view, plan *decide.Plan, bought *launched) {
+	if len(plan.Removals) == 0 {
+		return
+	}
 	fresh := a.verify(v)
-	for i := range plan.Removals {
-		r := &plan.Removals[i]
+	pods := podsOn(fresh.now)
+	each(plan.Removals, func(r decide.Removal) {
 		n := fresh.fresh[r.Node]
 		switch {
 		case n == nil || n.Deleting || n.Provisioner == "":
 		case !r.Voluntary:
-			a.removeNow(ctx, n, r)
+			a.removeNow(ctx, n, &r)
 		case n.Annotations[api.AnnotationDisruption] != "" || !fresh.node(r.Node):
-		case r.Reason == decide.Empty && hasWork(fresh.podsOn(r.Node)):
+		case r.Reason == decide.Empty && hasWork(pods[r.Node]):
 			a.replan.set()
 		default:
-			a.disrupt(ctx, n, r, bought)
+			a.disrupt(ctx, n, &r, bought)
 		}
-	}
+	})
 }
 
 func (a *Agent) removeNow(ctx context.Context, n *cluster.Node, r *decide.Removal) {
@@ -102,11 +105,12 @@ func (a *Agent) release(ctx context.Context, v *view, plan *decide.Plan) {
 		return
 	}
 	fresh := a.verify(v)
+	came := fresh.newcomers()
 	raw := a.cluster.Snapshot()
-	for _, c := range plan.Chosen {
-		i := slices.IndexFunc(raw.Nodes, func(n cluster.Node) bool { return n.Name == c.Node })
-		if i < 0 || raw.Nodes[i].Deleting || raw.Nodes[i].Annotations[api.AnnotationDisruption] == "" {
-			continue
+	each(plan.Chosen, func(c decide.Chosen) {
+		i, ok := slices.BinarySearchFunc(raw.Nodes, c.Node, func(n cluster.Node, name string) int { return strings.Compare(n.Name, name) })
+		if !ok || raw.Nodes[i].Deleting || raw.Nodes[i].Annotations[api.AnnotationDisruption] == "" {
+			return
 		}
 		n := &raw.Nodes[i]
 		switch {
@@ -114,12 +118,12 @@ func (a *Agent) release(ctx context.Context, v *view, plan *decide.Plan) {
 			a.keep(ctx, n, c.Why)
 		case c.Verdict == decide.Wait:
 			a.log.Debug("waited with a removal", "node", n.Name, "reason", c.Why)
-		case !fresh.node(n.Name) || !fresh.samePods(n.Name):
+		case !fresh.node(n.Name) || came[n.Name]:
 			a.replan.set()
 		case a.deleteNode(ctx, n.Name):
 			a.log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", n.Annotations[api.AnnotationDisruption])
 		}
-	}
+	})
 }
 
 // keep takes back a removal that has not begun.
@@ -138,23 +142,14 @@ func (a *Agent) keep(ctx context.Context, n *cluster.Node, why string) {
 // hasWork reports whether pods run there that need the node, by the core's own rule.
 func hasWork(pods []*cluster.Pod) bool { return (&retire.Node{Pods: pods}).InUse() }
 
-func (c *verifier) podsOn(node string) []*cluster.Pod {
-	var out []*cluster.Pod
-	for _, p := range c.pods {
-		if p.NodeName == node {
-			out = append(out, p)
+// newcomers are the nodes that pods are bound to which were not when the plan was
+// made.
+func (c *verifier) newcomers() map[string]bool {
+	out := map[string]bool{}
+	for uid, p := range c.pods {
+		if was := c.planned[uid]; was == nil || was.NodeName != p.NodeName {
+			out[p.NodeName] = true
 		}
 	}
 	return out
-}
-
-// samePods reports whether the same pods are bound to a node as when the plan was
-// made.
-func (c *verifier) samePods(node string) bool {
-	for uid, p := range c.pods {
-		if was := c.planned[uid]; p.NodeName == node && (was == nil || was.NodeName != node) {
-			return false
-		}
-	}
-	return true
 }

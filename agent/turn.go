@@ -13,6 +13,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	began := time.Now()
 	a.lastTurn.Store(began.UnixNano())
 	a.retry.Store(false)
+	a.thought = 0
 	v := a.observe(ctx)
 	a.history.arrivals(v.snapshot, began)
 	if a.strays(ctx, v) || a.ledger.due(a.options.Interval) {
@@ -38,6 +39,13 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	return a.nextTurn(began, v)
 }
 
+// decide makes a plan.
+func (a *Agent) decide(v *view) decide.Plan {
+	began := time.Now()
+	defer func() { a.thought += time.Since(began) }()
+	return a.plan(a.input(v))
+}
+
 // summary counts what a turn did.
 type summary struct {
 	pending, launched, bound, unplaced, removals, rounds int
@@ -59,7 +67,7 @@ func (a *Agent) provision(ctx context.Context, v *view) (summary, *decide.Plan) 
 	for {
 		sum.rounds++
 		a.metrics.rounds.Inc()
-		plan := a.plan(a.input(v))
+		plan := a.decide(v)
 		bought := a.launch(ctx, v, &plan)
 		sum.launched += len(bought.nodes)
 		sum.bound += bought.bound + a.bind(ctx, v, &plan)

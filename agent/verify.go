@@ -20,6 +20,7 @@ type verifier struct {
 	fresh   map[string]*cluster.Node
 	specs   map[string]*api.Provisioner // fresh
 	view    *view
+	now     *cluster.Snapshot
 }
 
 // verify compares the view of a plan with the caches as they are now.
@@ -32,6 +33,7 @@ func (a *Agent) verify(v *view) *verifier {
 		fresh:   map[string]*cluster.Node{},
 		specs:   map[string]*api.Provisioner{},
 		view:    v,
+		now:     now,
 	}
 	for i := range now.Nodes {
 		out.fresh[now.Nodes[i].Name] = &now.Nodes[i]
