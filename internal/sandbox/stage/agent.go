@@ -110,5 +110,8 @@ func (a *Agent) Kill() {
 	<-a.done
 }
 
+// PID is the process's id.
+func (a *Agent) PID() int { return a.cmd.Process.Pid }
+
 // Done is closed when the process has ended.
 func (a *Agent) Done() <-chan struct{} { return a.done }
