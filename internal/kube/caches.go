@@ -47,6 +47,7 @@ type mirror struct {
 	informer cache.SharedIndexInformer
 	handler  cache.ResourceEventHandlerRegistration
 	resource schema.GroupVersionResource
+	changes  *changes // where changed objects are noted; nil for nowhere
 
 	mu      sync.Mutex
 	trouble error              // the last failure to list or watch
@@ -73,6 +74,8 @@ func newCaches(client kubernetes.Interface, custom dynamic.Interface) (*caches, 
 	c.volumes = c.mirror(corev1.SchemeGroupVersion.WithResource("persistentvolumes"), shared.Core().V1().PersistentVolumes().Informer())
 	c.storageClasses = c.mirror(storagev1.SchemeGroupVersion.WithResource("storageclasses"), shared.Storage().V1().StorageClasses().Informer())
 	c.budgets = c.mirror(policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"), shared.Policy().V1().PodDisruptionBudgets().Informer())
+	c.pods.changes, c.nodes.changes = newChanges(), newChanges()
+	c.csiNodes.changes = c.nodes.changes // it is a part of the node, and has its name
 	c.provisioners = c.customMirror(custom, api.ProvisionerGVR)
 	c.nodeTemplates = c.customMirror(custom, api.NodeTemplateGVR)
 	for _, m := range c.all {
@@ -102,10 +105,14 @@ func (c *caches) prepare(m *mirror) error {
 	if err != nil {
 		return err
 	}
+	note := func(object any) {
+		m.changes.add(object)
+		c.dirty()
+	}
 	m.handler, err = m.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { c.dirty() },
-		UpdateFunc: func(_, _ any) { c.dirty() },
-		DeleteFunc: func(any) { c.dirty() },
+		AddFunc:    note,
+		UpdateFunc: func(_, object any) { note(object) },
+		DeleteFunc: note,
 	})
 	return err
 }

@@ -18,21 +18,28 @@ import (
 )
 
 // view turns the caches into a Snapshot. What did not change is converted once:
-// each object by its resource version, and the whole by the caches' generation.
+// pods and nodes each, and the whole by the caches' generation.
 type view struct {
-	caches    *caches
-	templates *cluster.Templates
+	caches *caches
 
 	mu         sync.Mutex
 	generation uint64
 	snapshot   *cluster.Snapshot
 
-	pods  converted[*corev1.Pod, cluster.Pod]
-	nodes converted[*corev1.Node, cluster.Node]
+	pods  *converted[cluster.Pod]
+	nodes *converted[cluster.Node]
 }
 
 func newView(caches *caches, templates *cluster.Templates) *view {
-	return &view{caches: caches, templates: templates}
+	v := &view{caches: caches}
+	v.pods = newConverted(caches.pods, templates.Pod, func(a, b *cluster.Pod) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	v.nodes = newConverted(caches.nodes, func(n *corev1.Node) (cluster.Node, bool) {
+		csi, _ := get[*storagev1.CSINode](caches.csiNodes, "", n.Name)
+		return cluster.FromNode(n, csi), true
+	}, func(a, b *cluster.Node) int { return strings.Compare(a.Name, b.Name) })
+	return v
 }
 
 // Snapshot returns the cluster as the caches hold it, sorted. Until something
@@ -48,8 +55,8 @@ func (v *view) take() *cluster.Snapshot {
 		return v.snapshot
 	}
 	s := &cluster.Snapshot{}
-	s.Pods = v.takePods()
-	s.Nodes = v.takeNodes()
+	s.Pods = v.pods.take()
+	s.Nodes = v.nodes.take()
 	s.DaemonSets = v.takeDaemonSets(s.Pods)
 	s.Namespaces = convertAll(v.caches.namespaces, cluster.FromNamespace)
 	s.Claims = convertAll(v.caches.claims, cluster.FromClaim)
@@ -59,41 +66,6 @@ func (v *view) take() *cluster.Snapshot {
 	s.Sort()
 	v.snapshot, v.generation = s, generation
 	return s
-}
-
-func (v *view) takePods() []cluster.Pod {
-	all := v.pods.update(list[*corev1.Pod](v.caches.pods), func(p *corev1.Pod) string { return p.ResourceVersion }, v.templates.Pod)
-	// Pointers are sorted here because whole pods are slow to move; Sort then
-	// finds them in order.
-	slices.SortFunc(all, func(a, b *cluster.Pod) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	})
-	out := make([]cluster.Pod, len(all))
-	for i, p := range all {
-		out[i] = *p
-	}
-	return out
-}
-
-func (v *view) takeNodes() []cluster.Node {
-	csi := map[string]*storagev1.CSINode{}
-	for _, c := range list[*storagev1.CSINode](v.caches.csiNodes) {
-		csi[c.Name] = c
-	}
-	version := func(n *corev1.Node) string {
-		if c := csi[n.Name]; c != nil {
-			return n.ResourceVersion + "/" + c.ResourceVersion
-		}
-		return n.ResourceVersion
-	}
-	all := v.nodes.update(list[*corev1.Node](v.caches.nodes), version, func(n *corev1.Node) (cluster.Node, bool) {
-		return cluster.FromNode(n, csi[n.Name]), true
-	})
-	out := make([]cluster.Node, len(all))
-	for i, n := range all {
-		out[i] = *n
-	}
-	return out
 }
 
 // takeDaemonSets converts DaemonSets, each with the newest of its bound pods.
@@ -115,36 +87,6 @@ func (v *view) takeDaemonSets(pods []cluster.Pod) []cluster.DaemonSet {
 		}
 		return cluster.FromDaemonSet(ds, running)
 	})
-}
-
-// converted remembers conversions by the version of the object.
-type converted[O metav1.Object, T any] struct {
-	known map[string]conversion[T] // by UID
-}
-
-type conversion[T any] struct {
-	version string
-	value   *T // nil: left out
-}
-
-func (c *converted[O, T]) update(objects []O, version func(O) string, convert func(O) (T, bool)) []*T {
-	next := make(map[string]conversion[T], len(objects))
-	out := make([]*T, 0, len(objects))
-	for _, o := range objects {
-		now, have := c.known[string(o.GetUID())], version(o)
-		if now.version != have {
-			now = conversion[T]{version: have}
-			if value, ok := convert(o); ok {
-				now.value = &value
-			}
-		}
-		next[string(o.GetUID())] = now
-		if now.value != nil {
-			out = append(out, now.value)
-		}
-	}
-	c.known = next
-	return out
 }
 
 func convertAll[O metav1.Object, T any](m *mirror, convert func(O) T) []T {

@@ -2,15 +2,18 @@ package kube
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -31,6 +34,15 @@ func put(t testing.TB, m *mirror, object any) {
 	if err := m.informer.GetStore().Add(object); err != nil {
 		t.Fatal(err)
 	}
+	m.changes.add(object)
+}
+
+func remove(t testing.TB, m *mirror, object any) {
+	t.Helper()
+	if err := m.informer.GetStore().Delete(object); err != nil {
+		t.Fatal(err)
+	}
+	m.changes.add(object)
 }
 
 // fullPod has a bit of everything that a pod of a real cluster has.
@@ -136,6 +148,26 @@ func TestSnapshotIsTheSameUntilSomethingChanges(t *testing.T) {
 	c.caches.dirty()
 	if got := c.Snapshot().Pods[0].NodeName; got != "n2" {
 		t.Errorf("a new version of a pod is not seen: it is on %s", got)
+	}
+
+	remove(t, c.caches.pods, changed)
+	put(t, c.caches.pods, fullPod("shop", "c", metav1.OwnerReference{}))
+	put(t, c.caches.pods, fullPod("a", "z", metav1.OwnerReference{}))
+	put(t, c.caches.csiNodes, &storagev1.CSINode{
+		ObjectMeta: metav1.ObjectMeta{Name: "n1"},
+		Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "ebs", Allocatable: &storagev1.VolumeNodeResources{Count: ptr.To[int32](25)}}}},
+	})
+	c.caches.dirty()
+	var names []string
+	last := c.Snapshot()
+	for _, p := range last.Pods {
+		names = append(names, p.Namespace+"/"+p.Name)
+	}
+	if want := []string{"a/z", "shop/b", "shop/c"}; !slices.Equal(names, want) {
+		t.Errorf("pods %v are left, want %v", names, want)
+	}
+	if got := last.Nodes[0].VolumeLimits["ebs"]; got != 25 {
+		t.Errorf("the node takes %d volumes, want 25 as its CSINode says", got)
 	}
 }
 
