@@ -40,6 +40,7 @@ func TestLoad(t *testing.T) {
 		all = append(all, l.fromZero(), l.expiry(), l.toZero())
 		l.stop()
 	}
+	s.deleteProvisioner("load")
 	slices.SortStableFunc(all, func(a, b cost) int { return cmp.Compare(slices.Index(phases, a.phase), slices.Index(phases, b.phase)) })
 	t.Logf("what the agent took:\n%s", table(all))
 	check(t, all)
@@ -133,7 +134,6 @@ func (l *load) toZero() cost {
 		nodes, live := len(l.ours()), l.live("load")
 		return nodes+live == 0, fmt.Sprintf("%d nodes, %d instances", nodes, live), nil
 	})
-	defer l.deleteProvisioner("load")
 	return l.end(m, phases[2])
 }
 

@@ -88,7 +88,8 @@ func Forced(nodes []*Node, now time.Time, p Policy) []Finding {
 }
 
 // Voluntary returns the nodes that should go if nothing holds them: each with
-// the first reason that it has, the nodes that nobody uses first.
+// the first reason that it has, the nodes that nobody uses first and then the
+// oldest, so that none is passed over for ever while budgets let few go at a time.
 func Voluntary(nodes []*Node, now time.Time) []Finding {
 	var used, unused []Finding
 	for _, f := range find(nodes, now, &Policy{}, expired, drifted, empty) {
@@ -98,6 +99,7 @@ func Voluntary(nodes []*Node, now time.Time) []Finding {
 			unused = append(unused, f)
 		}
 	}
+	slices.SortStableFunc(used, func(a, b Finding) int { return a.Node.Created.Compare(b.Node.Created) })
 	return append(unused, used...)
 }
 

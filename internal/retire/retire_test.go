@@ -79,11 +79,13 @@ func TestFirstReasonAndOrder(t *testing.T) {
 	p := provisioner(func(s *api.ProvisionerSpec) {
 		s.TTLSecondsUntilExpired, s.TTLSecondsAfterEmpty = seconds(60), seconds(0)
 	})
+	older := up("z", p, web())
+	older.Created = noon.Add(-2 * time.Hour)
 	got := ""
-	for _, f := range Voluntary([]*Node{up("used", p, web()), up("unused", p)}, noon) {
+	for _, f := range Voluntary([]*Node{up("used", p, web()), up("unused", p), older}, noon) {
 		got += fmt.Sprintf("%s: %s, %s; ", f.Node.Name, f.Reason, f.Message)
 	}
-	if want := "unused: expired, older than 1m; used: expired, older than 1m; "; got != want {
+	if want := "unused: expired, older than 1m; z: expired, older than 1m; used: expired, older than 1m; "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
