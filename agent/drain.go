@@ -83,7 +83,6 @@ func (a *Agent) drainPass(ctx context.Context) int {
 	began := time.Now()
 	defer func() { a.metrics.drainPassSeconds.Observe(time.Since(began).Seconds()) }()
 	s := a.assumed.apply(a.cluster.Snapshot())
-	pods := podsOn(s)
 	var leaving, empty []*cluster.Node
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; n.Deleting && n.Provisioner != "" && held(n, api.Finalizer) {
@@ -92,6 +91,10 @@ func (a *Agent) drainPass(ctx context.Context) int {
 	}
 	a.drains.keep(leaving, s)
 	a.drains.thought = time.Since(began)
+	if len(leaving) == 0 {
+		return 0
+	}
+	pods := podsOn(s)
 	var mu sync.Mutex
 	var g errgroup.Group
 	g.SetLimit(drainsAtOnce)

@@ -10,6 +10,9 @@ import (
 // filled first, machines are bought for the rest, preferences are given up one
 // by one where that is needed.
 func Solve(p *Problem) *Layout {
+	if len(p.Pods) == 0 {
+		return &Layout{} // as most of the time
+	}
 	s := solved(p, nil)
 	for range maxReorders {
 		urgent := s.crowdedOut()
