@@ -52,7 +52,7 @@ func TestOptionsAreTheFlagsOfRun(t *testing.T) {
 		}
 	})
 	// The environment and the defaults say these.
-	want := []string{"health-address", "kube-context", "kubeconfig", "leader-elect", "metrics-address", "region", "status-address"}
+	want := []string{"health-address", "kube-context", "kubeconfig", "leader-elect", "metrics-address", "profiling", "region", "status-address"}
 	if diff := cmp.Diff(want, unset); diff != "" {
 		t.Errorf("flags that an installation cannot set (-want +got):\n%s", diff)
 	}
