@@ -12,7 +12,7 @@ import (
 )
 
 // NewClusterData returns the data source packhorse_cluster.
-func NewClusterData() datasource.DataSource { return &clusterData{} }
+func NewClusterData() datasource.DataSource { return &clusterData{reader{suffix: "_cluster"}} }
 
 type clusterData struct{ reader }
 
@@ -31,10 +31,6 @@ type clusterModel struct {
 	ServiceCIDR          types.String `tfsdk:"service_cidr"`
 	Tags                 types.Map    `tfsdk:"tags"`
 	DiscoveryTags        types.Map    `tfsdk:"discovery_tags"`
-}
-
-func (d *clusterData) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_cluster"
 }
 
 func (d *clusterData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {

@@ -11,7 +11,7 @@ import (
 )
 
 // NewDiscoveryData returns the data source packhorse_discovery.
-func NewDiscoveryData() datasource.DataSource { return &discoveryData{} }
+func NewDiscoveryData() datasource.DataSource { return &discoveryData{reader{suffix: "_discovery"}} }
 
 // discoveryData finds what can be adopted.
 type discoveryData struct{ reader }
@@ -28,10 +28,6 @@ type discoveredModel struct {
 	ImportID      types.String `tfsdk:"import_id"`
 	Notes         []string     `tfsdk:"notes"`
 	Configuration string       `tfsdk:"configuration"`
-}
-
-func (d *discoveryData) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_discovery"
 }
 
 func (d *discoveryData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {

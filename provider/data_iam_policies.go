@@ -13,7 +13,9 @@ import (
 )
 
 // NewIAMPoliciesData returns the data source packhorse_iam_policies.
-func NewIAMPoliciesData() datasource.DataSource { return &iamPoliciesData{} }
+func NewIAMPoliciesData() datasource.DataSource {
+	return &iamPoliciesData{reader{suffix: "_iam_policies"}}
+}
 
 // iamPoliciesData writes the agent's policies for those who keep IAM elsewhere.
 type iamPoliciesData struct{ reader }
@@ -27,10 +29,6 @@ type iamPoliciesModel struct {
 	Queue       types.String `tfsdk:"interruption_queue_arn"`
 	Policies    types.Map    `tfsdk:"policies"`
 	Sizes       types.Map    `tfsdk:"sizes"`
-}
-
-func (d *iamPoliciesData) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_iam_policies"
 }
 
 func (d *iamPoliciesData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {

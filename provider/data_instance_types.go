@@ -19,7 +19,9 @@ import (
 )
 
 // NewInstanceTypesData returns the data source packhorse_instance_types.
-func NewInstanceTypesData() datasource.DataSource { return &instanceTypesData{} }
+func NewInstanceTypesData() datasource.DataSource {
+	return &instanceTypesData{reader{suffix: "_instance_types"}}
+}
 
 type instanceTypesData struct{ reader }
 
@@ -57,10 +59,6 @@ type catalogueModel struct {
 	Region types.String `tfsdk:"region"`
 	ReadAt types.String `tfsdk:"read_at"`
 	Note   types.String `tfsdk:"note"`
-}
-
-func (d *instanceTypesData) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_instance_types"
 }
 
 func (d *instanceTypesData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {

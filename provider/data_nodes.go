@@ -15,7 +15,7 @@ import (
 )
 
 // NewNodesData returns the data source packhorse_nodes.
-func NewNodesData() datasource.DataSource { return &nodesData{} }
+func NewNodesData() datasource.DataSource { return &nodesData{reader{suffix: "_nodes"}} }
 
 type nodesData struct{ reader }
 
@@ -40,10 +40,6 @@ type nodeModel struct {
 	Labels       types.Map     `tfsdk:"labels"`
 	Allocatable  types.Map     `tfsdk:"allocatable"`
 	Pods         types.Int64   `tfsdk:"pods"`
-}
-
-func (d *nodesData) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_nodes"
 }
 
 func (d *nodesData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {

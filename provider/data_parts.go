@@ -12,9 +12,16 @@ import (
 )
 
 // reader is what all data sources have in common.
-type reader struct{ session *session.Session }
+type reader struct {
+	session *session.Session
+	suffix  string // of the data source's type, such as "_nodes"
+}
 
 var _ datasource.DataSourceWithConfigure = &clusterData{}
+
+func (r *reader) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + r.suffix
+}
 
 func (r *reader) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
 	r.session = sharedSession(req.ProviderData, &resp.Diagnostics)

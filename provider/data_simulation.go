@@ -22,14 +22,10 @@ import (
 const monthHours = 730
 
 // NewSimulationData returns the data source packhorse_simulation.
-func NewSimulationData() datasource.DataSource { return &simulationData{} }
+func NewSimulationData() datasource.DataSource { return &simulationData{reader{suffix: "_simulation"}} }
 
 // simulationData decides as the agent would, and carries nothing out.
 type simulationData struct{ reader }
-
-func (d *simulationData) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_simulation"
-}
 
 func (d *simulationData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = simulationSchema()
