@@ -22,13 +22,13 @@ with the real Terraform, against the same API server. This page is written by
 
 "plan" is the first, with nothing there; "apply" carries that plan out; "plan again"
 refreshes all of it and finds no change; "destroy" plans and carries out the removal.
-Processor time is that of Terraform and the provider; other work on the machine does
-not change it much. Requests are counted by a proxy in front of the API server, and
+Processor time is that of Terraform and the provider: compare it where other work on the
+machine has slowed the commands down, as times then are chance. Requests are counted by a proxy in front of the API server, and
 those for discovery are among them.
 
 "Looking ahead" is ` + "`plan_checks = \"warn\"`" + `, the default: the API server judges each
 object that changes by a dry run, and the catalogue, the cluster's nodes and other
-Provisioners are looked at. No other provider does that; without it
+Provisioners are looked at. The others here do nothing of the kind; without it
 (` + "`plan_checks = \"off\"`" + `) Packhorse does what they do. Its destroy waits until each object
 is gone, theirs does not.
 
