@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
+)
+
+// glimpse holds the flags of `top`.
+type glimpse struct {
+	url     string
+	every   time.Duration
+	once    bool
+	columns func() (width, height int, terminal bool)
+}
+
+func topCommand() *cobra.Command {
+	g := &glimpse{}
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Show the cluster at a glance in the terminal, as the agent's status page does",
+		Long: `top asks a running agent for its status and shows what the nodes cost and how
+full they are, which pods wait and why, which nodes go and when. On a terminal it
+keeps itself up to date; elsewhere it prints once. It shows colours on a terminal
+only, and none if NO_COLOR is set.
+
+The agent serves its status on localhost of its pod: forward the port first.`,
+		Example: `  kubectl -n packhorse port-forward deployment/packhorse-agent 8082 &
+  packhorse-agent top
+  packhorse-agent top --once | less`,
+		Args:    cobra.NoArgs,
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return g.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	cmd.Flags().StringVar(&g.url, "url", "http://localhost:8082", "`URL` of the agent's status page")
+	cmd.Flags().DurationVar(&g.every, "interval", 2*time.Second, "how often to look")
+	cmd.Flags().BoolVar(&g.once, "once", false, "print once, also on a terminal")
+	g.columns = terminalSize
+	return cmd
+}
+
+// terminalSize is that of standard output.
+func terminalSize() (width, height int, terminal bool) {
+	fd := int(os.Stdout.Fd())
+	if !term.IsTerminal(fd) {
+		return 0, 0, false
+	}
+	width, height, err := term.GetSize(fd)
+	return width, height, err == nil
+}
+
+func (g *glimpse) run(ctx context.Context, out io.Writer) error {
+	if g.every <= 0 {
+		return fmt.Errorf("--interval %s: must be more than nothing", g.every)
+	}
+	for {
+		width, height, terminal := g.columns()
+		s, err := g.ask(ctx)
+		switch {
+		case err != nil && (g.once || !terminal):
+			return err
+		case g.once || !terminal:
+			text := status.Text{Width: width, Colour: terminal && os.Getenv("NO_COLOR") == ""}
+			_, err := io.WriteString(out, text.Render(s))
+			return err
+		}
+		if err := g.refresh(out, s, err, width, height); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(g.every):
+		}
+	}
+}
+
+// What a terminal is told: go to the corner, clear to the end of the line, clear
+// what is below. Nothing flickers, because nothing is cleared before it is rewritten.
+const (
+	home      = "\x1b[H"
+	clearLine = "\x1b[K\n"
+	clearRest = "\x1b[J"
+	// listed is how many lists share the height of a terminal.
+	listed = 6
+)
+
+// refresh writes over what is on the terminal.
+func (g *glimpse) refresh(out io.Writer, s *status.Status, problem error, width, height int) error {
+	text := ""
+	if problem != nil {
+		text = fmt.Sprintf("No answer: %v\nTrying again every %s; Ctrl-C ends.\n", problem, g.every)
+	} else {
+		view := status.Text{Width: width, Colour: os.Getenv("NO_COLOR") == "", Rows: max(3, height/listed)}
+		text = view.Render(s)
+	}
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if height > 1 && len(lines) > height-1 {
+		lines = lines[:height-1]
+	}
+	_, err := io.WriteString(out, home+strings.Join(lines, clearLine)+clearLine+clearRest)
+	return err
+}
+
+// ask gets the status.
+func (g *glimpse) ask(ctx context.Context) (*status.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	url := strings.TrimSuffix(g.url, "/") + "/status.json"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, fmt.Errorf("--url %q: %w", g.url, err)
+	}
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask the agent: %w; is the port forwarded (kubectl -n packhorse port-forward deployment/packhorse-agent 8082)?", err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it was only read
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1000))
+		return nil, fmt.Errorf("ask %s: %s: %s", url, answer.Status, strings.TrimSpace(string(text)))
+	}
+	s := &status.Status{}
+	if err := json.NewDecoder(answer.Body).Decode(s); err != nil {
+		return nil, fmt.Errorf("read the answer of %s, which is no agent's status: %w", url, err)
+	}
+	return s, nil
+}

@@ -1,0 +1,191 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+)
+
+// Text says the same as the page, for terminals. The width is that of the
+// terminal; zero does not cut anything. Colour is an extra: nothing is told by it
+// alone.
+type Text struct {
+	Width  int
+	Colour bool
+	// Rows bounds each list; zero means no bound.
+	Rows int
+}
+
+// Render writes a status as text.
+func (t Text) Render(s *Status) string {
+	w := &writer{Text: t}
+	sum := s.Summary()
+	w.line(w.paint(bold, sum.Title))
+	if !s.Leading {
+		w.line("Another replica of the agent leads, and knows.")
+		return w.String()
+	}
+	if s.At.IsZero() {
+		return w.String()
+	}
+	w.line(fmt.Sprintf("%s per hour, %s (%d starting, %d going), %s on them, %d waiting; CPU %s, memory %s asked for",
+		dollars(s.HourlyPrice), plural(len(s.Nodes), "node"), sum.Starting, sum.Going, plural(sum.Running, "pod"), sum.Waiting, percent(sum.CPU), percent(sum.Memory)))
+	if sum.Distance != "" {
+		w.line(sum.Distance)
+	}
+	w.pending(s)
+	w.provisioners(s)
+	w.nodes(s)
+	w.leaving(s)
+	w.unavailable(s)
+	w.recent(s)
+	w.line("")
+	w.line(w.paint(soft, strings.TrimSpace(fmt.Sprintf("%s as of %s UTC, packhorse-agent %s", s.Cluster, clock(s.At, s.At), s.Version))))
+	return w.String()
+}
+
+// The colours of a terminal.
+const (
+	bold = "1"
+	soft = "2"
+	bad  = "31"
+)
+
+type writer struct {
+	Text
+	strings.Builder
+}
+
+func (w *writer) paint(colour, text string) string {
+	if !w.Colour || text == "" {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+func (w *writer) line(text string) { w.WriteString(w.cut(text) + "\n") }
+
+// cut shortens a line to the width, without counting what sets colours.
+func (w *writer) cut(text string) string {
+	if w.Width <= 0 {
+		return text
+	}
+	seen, escape := 0, false
+	for i, r := range text {
+		switch {
+		case r == '\x1b':
+			escape = true
+		case escape:
+			escape = r != 'm'
+		default:
+			if seen++; seen > w.Width-1 && i+len(string(r)) < len(text) {
+				return text[:i] + w.reset() + "…"
+			}
+		}
+	}
+	return text
+}
+
+func (w *writer) reset() string {
+	if w.Colour {
+		return "\x1b[0m"
+	}
+	return ""
+}
+
+// list writes a heading and the lines below it, as far as Rows allows.
+func (w *writer) list(title string, n int, line func(int) string) {
+	if n == 0 {
+		return
+	}
+	w.line("")
+	w.line(w.paint(bold, title))
+	for i := range n {
+		if w.Rows > 0 && i == w.Rows {
+			w.line(w.paint(soft, fmt.Sprintf("  and %d more", n-i)))
+			return
+		}
+		w.line("  " + line(i))
+	}
+}
+
+func (w *writer) pending(s *Status) {
+	w.list("Waiting for a node", len(s.Pending), func(i int) string {
+		p := &s.Pending[i]
+		who := plural(p.Count, "pod")
+		if p.Count == 1 && len(p.Pods) == 1 {
+			who = p.Pods[0]
+		}
+		if p.Stuck {
+			who = w.paint(bad, who)
+		}
+		return who + ": " + p.Why
+	})
+}
+
+func (w *writer) provisioners(s *Status) {
+	w.list("Provisioners", len(s.Provisioners), func(i int) string {
+		p := &s.Provisioners[i]
+		text := fmt.Sprintf("%s: %s, %s per hour", p.Name, plural(p.Nodes, "node"), dollars(p.HourlyPrice))
+		for _, l := range p.Limits {
+			text += fmt.Sprintf(", %s of %s %s", l.Used, l.Limit, l.Resource)
+		}
+		if !p.Ready {
+			text += ". " + w.paint(bad, p.Reason) + ": " + p.Message
+		}
+		return text
+	})
+}
+
+// barWidth is that of the bars in the list of nodes, in characters.
+const barWidth = 10
+
+func (w *writer) nodes(s *Status) {
+	width := 4
+	for i := range s.Nodes {
+		width = max(width, len(s.Nodes[i].Node))
+	}
+	w.list("Nodes", len(s.Nodes), func(i int) string {
+		n := &s.Nodes[i]
+		return fmt.Sprintf("%-*s  %-8s  %-13s %-9s  %s  CPU %s %4s  memory %s %4s  %s", width, n.Node, n.State, n.InstanceType, n.CapacityType,
+			dollars(n.HourlyPrice), bar(n.Share(amount.CPU)), n.CPU(), bar(n.Share(amount.Memory)), n.Memory(), n.Why)
+	})
+}
+
+func bar(share float64) string {
+	full := int(min(1, max(0, share))*barWidth + 0.5)
+	return strings.Repeat("█", full) + strings.Repeat("░", barWidth-full)
+}
+
+func (w *writer) leaving(s *Status) {
+	w.list("Going", len(s.Leaving), func(i int) string {
+		l := &s.Leaving[i]
+		when := "now"
+		switch {
+		case l.Blocked:
+			when = w.paint(bad, "held")
+		case !l.At.IsZero():
+			when = clock(s.At, l.At)
+		}
+		return fmt.Sprintf("%s  %s %s", when, l.Node, l.What)
+	})
+}
+
+func (w *writer) unavailable(s *Status) {
+	w.list("Not to be had now", len(s.Unavailable), func(i int) string {
+		o := &s.Unavailable[i]
+		return fmt.Sprintf("%s %s in %s: %s", o.InstanceType, o.CapacityType, o.Zone, o.Why)
+	})
+}
+
+func (w *writer) recent(s *Status) {
+	w.list("Lately", len(s.Recent), func(i int) string {
+		e := &s.Recent[i]
+		reason := e.Reason
+		if e.Warning {
+			reason = w.paint(bad, reason)
+		}
+		return fmt.Sprintf("%s  %s  %s: %s", clock(s.At, e.At), reason, e.Object, e.Message)
+	})
+}
