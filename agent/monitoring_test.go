@@ -1,0 +1,155 @@
+package agent
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+const monitoring = "../docs/monitoring/"
+
+// labelsOf returns the labels of each series that the agent exports.
+func labelsOf() map[string][]string {
+	out := map[string][]string{}
+	for _, m := range newMetrics().listed {
+		if m.kind == "histogram" {
+			for _, suffix := range []string{"_sum", "_count"} {
+				out[m.name+suffix] = m.labels
+			}
+			out[m.name+"_bucket"] = append([]string{"le"}, m.labels...)
+			continue
+		}
+		out[m.name] = m.labels
+	}
+	return out
+}
+
+var (
+	series   = regexp.MustCompile(`packhorse_\w+`)
+	grouping = regexp.MustCompile(`by \(([^)]*)\)`)
+	matchers = regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)\s*"`)
+)
+
+// checkExpression fails for series and labels that do not exist.
+func checkExpression(t *testing.T, where, expr string, known map[string][]string) {
+	t.Helper()
+	names := series.FindAllString(expr, -1)
+	if len(names) == 0 {
+		t.Errorf("%s: %s asks for nothing of ours", where, expr)
+	}
+	var asked []string
+	for _, group := range grouping.FindAllStringSubmatch(expr, -1) {
+		asked = append(asked, strings.Split(group[1], ", ")...)
+	}
+	for _, m := range matchers.FindAllStringSubmatch(expr, -1) {
+		asked = append(asked, m[1])
+	}
+	for _, name := range names {
+		labels, ok := known[name]
+		if !ok {
+			t.Errorf("%s: there is no %s", where, name)
+		}
+		for _, label := range asked {
+			if !slices.Contains(labels, label) {
+				t.Errorf("%s: %s has no label %s", where, name, label)
+			}
+		}
+	}
+	if strings.Count(expr, "(") != strings.Count(expr, ")") || strings.Count(expr, "{") != strings.Count(expr, "}") {
+		t.Errorf("%s: unbalanced: %s", where, expr)
+	}
+}
+
+// Each panel of the dashboard asks for what the agent exports.
+func TestDashboard(t *testing.T) {
+	raw, err := os.ReadFile(monitoring + "dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board struct {
+		Panels []struct {
+			ID          int
+			Type, Title string
+			Targets     []struct{ Expr, LegendFormat string }
+			GridPos     struct{ H, W, X, Y int }
+		}
+	}
+	if err := json.Unmarshal(raw, &board); err != nil {
+		t.Fatal(err)
+	}
+	known, ids, shown := labelsOf(), map[int]bool{}, map[string]bool{}
+	for _, p := range board.Panels {
+		if ids[p.ID] || p.GridPos.X+p.GridPos.W > 24 || p.Type != "row" && len(p.Targets) == 0 {
+			t.Errorf("panel %d %q has no id of its own, no target or no place", p.ID, p.Title)
+		}
+		ids[p.ID] = true
+		for _, target := range p.Targets {
+			checkExpression(t, p.Title, target.Expr, known)
+			for _, name := range series.FindAllString(target.Expr, -1) {
+				shown[name] = true
+			}
+		}
+	}
+	if len(shown) < 15 {
+		t.Errorf("it shows %d series", len(shown))
+	}
+}
+
+// Each alert asks for what the agent exports, and has a runbook.
+func TestAlerts(t *testing.T) {
+	raw, err := os.ReadFile(monitoring + "alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := os.ReadFile("../docs/runbooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules struct {
+		Groups []struct {
+			Name  string
+			Rules []struct {
+				Alert, Expr, For    string
+				Labels, Annotations map[string]string
+			}
+		}
+	}
+	if err := yaml.UnmarshalStrict(raw, &rules); err != nil {
+		t.Fatal(err)
+	}
+	alerts := map[string]bool{}
+	for _, r := range rules.Groups[0].Rules {
+		alerts[r.Alert] = true
+		checkExpression(t, r.Alert, r.Expr, labelsOf())
+		if _, err := time.ParseDuration(r.For); r.For != "" && err != nil {
+			t.Errorf("%s: %v", r.Alert, err)
+		}
+		if !slices.Contains([]string{"critical", "warning", "info"}, r.Labels["severity"]) || r.Annotations["summary"] == "" {
+			t.Errorf("%s has no severity or summary", r.Alert)
+		}
+		if want := "docs/runbooks.md#" + strings.ToLower(r.Alert); !strings.HasSuffix(r.Annotations["runbook_url"], want) {
+			t.Errorf("%s leads to %q, want %s", r.Alert, r.Annotations["runbook_url"], want)
+		}
+		_, section, found := strings.Cut(string(book), "\n## "+r.Alert+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		for _, part := range []string{"**Means**", "**Look**", "**Do**"} {
+			if !found || !strings.Contains(section, part) {
+				t.Errorf("the runbook of %s has no %s", r.Alert, part)
+			}
+		}
+	}
+	for _, title := range regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(string(book), -1) {
+		if !alerts[title[1]] {
+			t.Errorf("the runbook %s has no alert", title[1])
+		}
+	}
+	if len(alerts) < 10 {
+		t.Errorf("%d alerts", len(alerts))
+	}
+}
