@@ -17,7 +17,7 @@ const monitoring = "../docs/monitoring/"
 // labelsOf returns the labels of each series that the agent exports.
 func labelsOf() map[string][]string {
 	out := map[string][]string{}
-	for _, m := range newMetrics().listed {
+	for _, m := range NewMetrics().listed {
 		if m.kind == "histogram" {
 			for _, suffix := range []string{"_sum", "_count"} {
 				out[m.name+suffix] = m.labels
