@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -35,7 +36,12 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 	}
 	if imported(ctx, req.Private, &resp.Diagnostics) {
 		m.Tags, m.TagsAll = adoptTags(ctx, live.Tags, r.session.Config.DefaultTags, &resp.Diagnostics)
-		m.RulePrefix = m.Name
+		fed, err := account.Queues.Fed(ctx, interruption.Patterns())
+		if err != nil {
+			resp.Diagnostics.Append(queueError(m, err))
+			return
+		}
+		m.RulePrefix = types.StringValue(cmp.Or(interruption.Prefix(fed[arn]), name))
 		resp.Diagnostics.Append(markDeclared(ctx, resp.Private)...)
 	}
 	m.URL, m.ARN = types.StringValue(url), types.StringValue(arn)

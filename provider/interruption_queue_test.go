@@ -67,6 +67,7 @@ func TestInterruptionQueue(t *testing.T) {
 						attributesOf(name, map[string]string{"MessageRetentionPeriod": "600", "VisibilityTimeout": "60", "KmsMasterKeyId": "alias/queues"}))
 				},
 			},
+			{ResourceName: queueAddress, ImportState: true, ImportStateKind: resource.ImportBlockWithID, ImportStateId: name},
 			{
 				Config: queueConfig(name, ""), ConfigPlanChecks: plans(queueAddress, plancheck.ResourceActionUpdate),
 				Check: func(*terraform.State) error {

@@ -2,7 +2,10 @@
 // going away, as EventBridge routes them.
 package interruption
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Event is a kind of event.
 type Event struct {
@@ -25,6 +28,15 @@ func Events() []Event {
 	}
 }
 
+// Patterns are the patterns of all kinds.
+func Patterns() []string {
+	var out []string
+	for _, event := range Events() {
+		out = append(out, event.Pattern())
+	}
+	return out
+}
+
 // Pattern is the pattern of an EventBridge rule that takes events of the kind.
 func (e Event) Pattern() string {
 	raw, err := json.Marshal(map[string][]string{"source": {e.Source}, "detail-type": {e.DetailType}})
@@ -37,3 +49,16 @@ func (e Event) Pattern() string {
 // RuleName is the name of the rule for events of the kind, below a prefix that
 // tells queues apart.
 func (e Event) RuleName(prefix string) string { return prefix + "-" + e.Key }
+
+// Prefix returns the prefix of the rules with the names, and "" if none of them is
+// named as RuleName names rules. Where prefixes differ, that of the first counts.
+func Prefix(rules []string) string {
+	for _, rule := range rules {
+		for _, event := range Events() {
+			if prefix, ok := strings.CutSuffix(rule, event.RuleName("")); ok {
+				return prefix
+			}
+		}
+	}
+	return ""
+}

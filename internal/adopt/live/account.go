@@ -106,11 +106,7 @@ func (a account) profilesOf(ctx context.Context, role string) ([]adopt.Profile, 
 
 // Queues returns the queues of the account that rules put interruptions on.
 func (a account) Queues(ctx context.Context) ([]adopt.Queue, error) {
-	var patterns []string
-	for _, event := range interruption.Events() {
-		patterns = append(patterns, event.Pattern())
-	}
-	fed, err := a.queues.Fed(ctx, patterns)
+	fed, err := a.queues.Fed(ctx, interruption.Patterns())
 	if err != nil {
 		return nil, err
 	}

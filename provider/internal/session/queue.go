@@ -37,4 +37,7 @@ type Queues interface {
 	// ReadRule returns the ARN of a rule that does what is declared, else "".
 	ReadRule(context.Context, Rule) (arn string, err error)
 	DeleteRule(ctx context.Context, name string) error
+	// Fed returns the names of the rules with the patterns, in order, by the ARN of
+	// the queue that they put events on.
+	Fed(ctx context.Context, patterns []string) (map[string][]string, error)
 }
