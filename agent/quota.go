@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,18 +49,18 @@ func (h *history) exceed(o *order, delivered []delivered, now time.Time) {
 func (h *history) setQuotaCondition(p *provisioner, conditions *[]metav1.Condition, now time.Time) {
 	maps.DeleteFunc(h.quotas, func(_ quota, s spent) bool { return now.After(s.until) })
 	order := func(a, b quota) int { return cmp.Compare(a.capacityType, b.capacityType) }
-	message := ""
+	var reached []string
 	for _, q := range slices.SortedFunc(maps.Keys(h.quotas), order) {
 		if q.provisioner == p.raw.Name {
-			message += fmt.Sprintf("; %s capacity is held back for minutes at a time: %s", q.capacityType, h.quotas[q].message)
+			reached = append(reached, fmt.Sprintf("%s capacity is held back for minutes at a time: %s", q.capacityType, h.quotas[q].message))
 		}
 	}
-	if message == "" {
+	if len(reached) == 0 {
 		meta.RemoveStatusCondition(conditions, conditionQuota)
 		return
 	}
 	meta.SetStatusCondition(conditions, metav1.Condition{
 		Type: conditionQuota, Status: metav1.ConditionTrue, Reason: reasonQuota, ObservedGeneration: p.raw.Generation,
-		Message: message[2:] + "; ask AWS for a higher quota, or allow the other capacity type",
+		Message: strings.Join(reached, "; ") + "; ask AWS for a higher quota, or allow the other capacity type",
 	})
 }

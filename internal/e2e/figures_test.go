@@ -52,7 +52,7 @@ func TestFigures(t *testing.T) {
 func sizes(t *testing.T) []int {
 	t.Helper()
 	var out []int
-	for _, field := range strings.Split(cmp.Or(os.Getenv("FIGURES_PODS"), "1,10,100"), ",") {
+	for field := range strings.SplitSeq(cmp.Or(os.Getenv("FIGURES_PODS"), "1,10,100"), ",") {
 		n, err := strconv.Atoi(field)
 		if err != nil || n < 1 {
 			t.Fatalf("FIGURES_PODS has %q, want numbers of pods such as 1,10,100", field)

@@ -29,10 +29,10 @@ func (t *teller) RoundTrip(r *http.Request) (*http.Response, error) {
 func describe(r *http.Request) (verb, resource string) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	rest := len(parts)
-	switch {
-	case parts[0] == "api":
+	switch parts[0] {
+	case "api":
 		rest = 2
-	case parts[0] == "apis":
+	case "apis":
 		rest = 3
 	}
 	if rest >= len(parts) {

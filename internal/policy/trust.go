@@ -76,7 +76,8 @@ func ParseTrust(raw string) (Trust, error) {
 	}
 	var throughIssuer, byPodIdentity Trust
 	for i := range doc.Statement {
-		s, err := &doc.Statement[i], error(nil)
+		s := &doc.Statement[i]
+		var err error
 		switch {
 		case slices.Equal(s.Action, values{assumeRoleWithWebIdentity}) && throughIssuer.Issuer == "":
 			throughIssuer, err = s.issuerTrust()

@@ -127,10 +127,11 @@ func (w *writer) pending(s *Status) {
 func (w *writer) provisioners(s *Status) {
 	w.list("Provisioners", len(s.Provisioners), func(i int) string {
 		p := &s.Provisioners[i]
-		text := fmt.Sprintf("%s: %s, %s per hour", p.Name, plural(p.Nodes, "node"), dollars(p.HourlyPrice))
+		has := []string{plural(p.Nodes, "node"), dollars(p.HourlyPrice) + " per hour"}
 		for _, l := range p.Limits {
-			text += fmt.Sprintf(", %s of %s %s", l.Used, l.Limit, l.Resource)
+			has = append(has, fmt.Sprintf("%s of %s %s", l.Used, l.Limit, l.Resource))
 		}
+		text := p.Name + ": " + strings.Join(has, ", ")
 		if !p.Ready {
 			text += ". " + w.paint(bad, p.Reason) + ": " + p.Message
 		}

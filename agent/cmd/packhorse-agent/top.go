@@ -97,7 +97,7 @@ const (
 
 // refresh writes over what is on the terminal.
 func (g *glimpse) refresh(out io.Writer, s *status.Status, problem error, width, height int) error {
-	text := ""
+	var text string
 	if problem != nil {
 		text = fmt.Sprintf("No answer: %v\nTrying again every %s; Ctrl-C ends.\n", problem, g.every)
 	} else {

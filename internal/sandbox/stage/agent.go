@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -75,7 +76,7 @@ func (s *Stage) startPod(ctx context.Context, pod *corev1.Pod, o AgentOptions) (
 		return nil, fmt.Errorf("open the agent's log: %w", err)
 	}
 	a.cmd = exec.Command(bin, pod.Spec.Containers[0].Args...)
-	a.cmd.Env = append(env, o.Env...)
+	a.cmd.Env = slices.Concat(env, o.Env)
 	a.cmd.Stdout, a.cmd.Stderr = log, log
 	a.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if err := a.cmd.Start(); err != nil {

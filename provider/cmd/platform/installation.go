@@ -29,15 +29,15 @@ func (k keeper) Status(ctx context.Context, namespace, name string) (session.Age
 func (k keeper) Drain(ctx context.Context, progress func([]string)) error {
 	err := k.Keeper.Drain(ctx, progress)
 	if errors.Is(err, installation.ErrNoAgent) {
-		return noAgent{err}
+		return noAgentError{err}
 	}
 	return err
 }
 
-// noAgent is an error that the provider knows as session.ErrNoAgent.
-type noAgent struct{ error }
+// noAgentError is an error that the provider knows as session.ErrNoAgent.
+type noAgentError struct{ error }
 
-func (noAgent) Is(target error) bool { return target == session.ErrNoAgent }
+func (noAgentError) Is(target error) bool { return target == session.ErrNoAgent }
 
 func (k keeper) Nodes(ctx context.Context) ([]session.AgentNode, error) {
 	return agentNodes(k.Keeper.Nodes(ctx))
