@@ -35,22 +35,29 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// browser starts one with a profile of its own.
+// browser starts one with a profile of its own, which goes with it: the folder
+// belongs to the browser, as its processes write to it until the last of them is gone.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	options := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(chromium(t)), chromedp.UserDataDir(t.TempDir()),
+		chromedp.ExecPath(chromium(t)),
 		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("hide-scrollbars", true),
 		chromedp.WSURLReadTimeout(time.Minute),
 	}
-	limited, cancel := context.WithTimeout(t.Context(), patience)
+	// The test's own context ends before its cleanup, which lets the browser end.
+	limited, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	t.Cleanup(cancel)
 	allocated, cancel := chromedp.NewExecAllocator(limited, options...)
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(allocated)
 	t.Cleanup(cancel)
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Logf("the browser did not end in order: %v", err)
+		}
+	})
 	return ctx
 }
 
