@@ -45,15 +45,16 @@ func adviseDuration(text string) string {
 		if unit, ok := durationUnits[strings.ToLower(parts[2])]; ok {
 			number, err := time.ParseDuration(parts[1] + "h") // any unit will do to read the number
 			if meant := number.Hours() * float64(unit); err == nil && meant < math.MaxInt64 {
-				return nearestValue(shortDuration(time.Duration(meant)))
+				return nearestValue(ShortDuration(time.Duration(meant)))
 			}
 		}
 	}
 	return "; write it in hours, minutes and seconds, such as 1h30m"
 }
 
-// shortDuration leaves out the units that are zero at the end: 24h, not 24h0m0s.
-func shortDuration(d time.Duration) string {
+// ShortDuration writes a duration as people do, without the units that are zero at
+// the end: 24h, not 24h0m0s.
+func ShortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")

@@ -104,7 +104,7 @@ func ownerless(c *Case) string {
 // for an expiry that a user has set or for nodes that nobody needs.
 func young(c *Case) string {
 	if age := c.Now.Sub(c.Node.Created); c.Reason == Drifted && c.Node.InUse() && age < c.Policy.MinLifetime {
-		return fmt.Sprintf("it is younger than %s", span(c.Policy.MinLifetime))
+		return fmt.Sprintf("it is younger than %s", api.ShortDuration(c.Policy.MinLifetime))
 	}
 	return ""
 }

@@ -2,7 +2,6 @@ package retire
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -16,13 +15,13 @@ func orphaned(n *Node, _ time.Time, _ *Policy) (Finding, bool) {
 // neverUp: its machine did not come up in time.
 func neverUp(n *Node, now time.Time, p *Policy) (Finding, bool) {
 	late := p.StartupTimeout > 0 && !n.Initialized && !n.Ready && now.Sub(n.Created) >= p.StartupTimeout
-	return Finding{n, NeverUp, fmt.Sprintf("not ready %s after it was launched", span(p.StartupTimeout))}, late
+	return Finding{n, NeverUp, fmt.Sprintf("not ready %s after it was launched", api.ShortDuration(p.StartupTimeout))}, late
 }
 
 // unhealthy: it was up, and its kubelet has not been ready for long.
 func unhealthy(n *Node, now time.Time, p *Policy) (Finding, bool) {
 	silent := p.UnhealthyAfter > 0 && n.Initialized && !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= p.UnhealthyAfter
-	return Finding{n, Unhealthy, fmt.Sprintf("not ready for %s", span(p.UnhealthyAfter))}, silent
+	return Finding{n, Unhealthy, fmt.Sprintf("not ready for %s", api.ShortDuration(p.UnhealthyAfter))}, silent
 }
 
 // maxUnready is the share of the nodes, in percent and rounded up, beyond which
@@ -52,7 +51,7 @@ func expired(n *Node, now time.Time, _ *Policy) (Finding, bool) {
 		return Finding{}, false
 	}
 	limit := time.Duration(*ttl) * time.Second
-	return Finding{n, Expired, fmt.Sprintf("older than %s", span(limit))}, now.Sub(n.Created) >= limit
+	return Finding{n, Expired, fmt.Sprintf("older than %s", api.ShortDuration(limit))}, now.Sub(n.Created) >= limit
 }
 
 // empty: nobody has used it for as long as its Provisioner says.
@@ -66,7 +65,7 @@ func empty(n *Node, now time.Time, _ *Policy) (Finding, bool) {
 		since = now
 	}
 	limit := time.Duration(*ttl) * time.Second
-	return Finding{n, Empty, fmt.Sprintf("no workload pods for %s", span(limit))}, now.Sub(since) >= limit
+	return Finding{n, Empty, fmt.Sprintf("no workload pods for %s", api.ShortDuration(limit))}, now.Sub(since) >= limit
 }
 
 // emptySince reads the emptiness timestamp. One that is no time counts as none.
@@ -84,16 +83,4 @@ func Mark(n *Node, now time.Time) (time.Time, bool) {
 		return now, !valid
 	}
 	return time.Time{}, annotated
-}
-
-// span writes a duration as people do: "15m" rather than "15m0s".
-func span(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
