@@ -167,10 +167,7 @@ func argumentsOf(t testing.TB, typeNames ...string) (out []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	schemas := schemasOf(t, server)
 	var walk func(at string, attributes []*tfprotov6.SchemaAttribute)
 	walk = func(at string, attributes []*tfprotov6.SchemaAttribute) {
 		for _, a := range attributes {

@@ -226,10 +226,7 @@ func plannedWarnings(t *testing.T, name string, planned func(tftypes.Object) tft
 	t.Helper()
 	const typeName = "packhorse_provisioner"
 	server := configured(t)
-	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	schemas := schemasOf(t, server)
 	typ := schemas.ResourceSchemas[typeName].ValueType().(tftypes.Object)
 	dynamic := func(v tftypes.Value) *tfprotov6.DynamicValue {
 		out, err := tfprotov6.NewDynamicValue(typ, v)

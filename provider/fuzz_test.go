@@ -75,10 +75,7 @@ type trial struct {
 func newTrial(t testing.TB, typeName string, kind schema.GroupVersionResource, draw *rapid.Generator[arguments]) trial {
 	t.Helper()
 	server := configured(t)
-	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	schemas := schemasOf(t, server)
 	return trial{server, typeName, kind, schemas.ResourceSchemas[typeName].ValueType(), draw}
 }
 

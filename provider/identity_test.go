@@ -11,6 +11,16 @@ import (
 
 var identityType = tftypes.Object{AttributeTypes: map[string]tftypes.Type{"name": tftypes.String}}
 
+// schemasOf returns the schemas of the provider.
+func schemasOf(t testing.TB, server tfprotov6.ProviderServer) *tfprotov6.GetProviderSchemaResponse {
+	t.Helper()
+	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schemas
+}
+
 // configured is the provider behind its protocol, as a Terraform with resource
 // identities talks to it.
 func configured(t testing.TB) tfprotov6.ProviderServer {
@@ -19,10 +29,7 @@ func configured(t testing.TB) tfprotov6.ProviderServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := schemasOf(t, server)
 	block := schema.Provider.ValueType().(tftypes.Object)
 	values := map[string]tftypes.Value{}
 	for name, typ := range block.AttributeTypes {
@@ -120,10 +127,7 @@ func TestUpgradeFromVersion0(t *testing.T) {
 		"packhorse_node_role":          `{"name":"old","gone":true}`,
 		"packhorse_interruption_queue": `{"name":"old","gone":true}`,
 	}
-	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	schemas := schemasOf(t, server)
 	for resource, state := range states {
 		t.Run(resource, func(t *testing.T) {
 			upgraded, err := server.UpgradeResourceState(t.Context(), &tfprotov6.UpgradeResourceStateRequest{

@@ -47,10 +47,7 @@ func listed(t *testing.T, typeName string, limit int64) map[string]tfprotov6.Lis
 // stateOf decodes the attributes of a result.
 func stateOf(t *testing.T, typeName string, result tfprotov6.ListResourceResult) map[string]tftypes.Value {
 	t.Helper()
-	schemas, err := configured(t).GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	schemas := schemasOf(t, configured(t))
 	value, err := result.Resource.Unmarshal(schemas.ResourceSchemas[typeName].ValueType())
 	if err != nil {
 		t.Fatal(err)

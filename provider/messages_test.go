@@ -214,10 +214,7 @@ func validator(t *testing.T, typeName string) func(t *testing.T, text string) []
 	if err != nil {
 		t.Fatal(err)
 	}
-	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	schemas := schemasOf(t, server)
 	typ := schemas.ResourceSchemas[typeName].ValueType()
 	return func(t *testing.T, text string) []*tfprotov6.Diagnostic {
 		t.Helper()
