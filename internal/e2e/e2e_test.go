@@ -41,6 +41,28 @@ func newScene(t *testing.T) *scene {
 
 func newSceneIn(t *testing.T, region string) *scene {
 	t.Helper()
+	st := newStage(t, region)
+	if err := st.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{Stage: st, t: t}
+	var err error
+	if s.workspace, err = st.Workspace("prepared", "testdata/prepared"); err != nil {
+		t.Fatal(err)
+	}
+	s.terraform("init", "-no-color")
+	s.terraform("apply", "-auto-approve", "-no-color", "-var", "region="+region)
+	if s.role, err = s.workspace.Output(t.Context(), "agent_role_arn"); err != nil {
+		t.Fatal(err)
+	}
+	s.startAgent()
+	return s
+}
+
+// newStage starts a sandbox with nothing in it, until the test ends. Without a region
+// it is where the sandbox is by itself.
+func newStage(t *testing.T, region string) *stage.Stage {
+	t.Helper()
 	sb, err := sandbox.Start(t.Context(), sandbox.Options{
 		Catalogue: offer.EmbeddedCSV(), Region: region, BootDelay: 500 * time.Millisecond, Dir: t.TempDir(),
 	})
@@ -56,20 +78,7 @@ func newSceneIn(t *testing.T, region string) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := st.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s := &scene{Stage: st, t: t}
-	if s.workspace, err = st.Workspace("prepared", "testdata/prepared"); err != nil {
-		t.Fatal(err)
-	}
-	s.terraform("init", "-no-color")
-	s.terraform("apply", "-auto-approve", "-no-color", "-var", "region="+region)
-	if s.role, err = s.workspace.Output(t.Context(), "agent_role_arn"); err != nil {
-		t.Fatal(err)
-	}
-	s.startAgent()
-	return s
+	return st
 }
 
 // in returns the scene as a subtest sees it.

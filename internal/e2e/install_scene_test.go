@@ -7,13 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
 )
 
@@ -26,21 +23,9 @@ type installed struct {
 
 func newInstalled(t *testing.T, source string) *installed {
 	t.Helper()
-	sb, err := sandbox.Start(t.Context(), sandbox.Options{Catalogue: offer.EmbeddedCSV(), BootDelay: 500 * time.Millisecond, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatalf("start the sandbox: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := sb.Stop(); err != nil {
-			t.Errorf("stop the sandbox: %v", err)
-		}
-	})
-	st, err := stage.New(sb)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &installed{scene: &scene{Stage: st, t: t}}
-	if s.workspace, err = st.Workspace("workspace", source); err != nil {
+	s := &installed{scene: &scene{Stage: newStage(t, ""), t: t}}
+	var err error
+	if s.workspace, err = s.Workspace("workspace", source); err != nil {
 		t.Fatal(err)
 	}
 	s.terraform("init", "-no-color")
