@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -11,12 +12,14 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+	iampolicy "github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/policy"
 )
 
 const testAccount = "123456789012"
 
-// asAgent is the adapter with a role that has the agent's policies and no more.
-func (f *fixture) asAgent(t *testing.T) *fixture {
+// agentPolicies are those that the product generates for the agent of "prod", by name.
+func agentPolicies(t *testing.T) map[string]string {
 	t.Helper()
 	named, err := policy.Agent{
 		Partition: "aws", Region: testRegion, Account: testAccount, Cluster: "prod",
@@ -30,7 +33,13 @@ func (f *fixture) asAgent(t *testing.T) *fixture {
 	for _, p := range named {
 		documents[p.Name] = p.JSON
 	}
-	return f.asRole(t, documents, func(o *Options) { o.NoPricing = false })
+	return documents
+}
+
+// asAgent is the adapter with a role that has the agent's policies and no more.
+func (f *fixture) asAgent(t *testing.T) *fixture {
+	t.Helper()
+	return f.asRole(t, agentPolicies(t), func(o *Options) { o.NoPricing = false })
 }
 
 // restricted is the adapter with a role that has one statement.
@@ -64,8 +73,9 @@ func (f *fixture) asRole(t *testing.T, documents map[string]string, change ...fu
 	return &agent
 }
 
-// The least-privilege policies allow everything that the adapter does.
-func TestTheAgentsPoliciesSuffice(t *testing.T) {
+// The least-privilege policies allow everything that the adapter does, and nothing
+// that it does not do: each action of each statement is made use of.
+func TestTheAgentsPoliciesSufficeAndAreNeeded(t *testing.T) {
 	f := start(t).asAgent(t)
 	f.market(t, nil)
 	eventually(t, "a look at the price list", func() bool { return f.calls("GetProducts", "") > 0 })
@@ -99,4 +109,27 @@ func TestTheAgentsPoliciesSuffice(t *testing.T) {
 			t.Errorf("%s %s: %s", c.Service, c.Action, c.ErrorCode)
 		}
 	}
+	used := f.account.Grants()
+	for _, g := range allowed(t, agentPolicies(t)) {
+		if !slices.Contains(used, g) {
+			t.Errorf("statement %s allows %s, which nothing needs", g.Statement, g.Action)
+		}
+	}
+}
+
+// allowed lists what policies allow the role "agent".
+func allowed(t *testing.T, documents map[string]string) (out []cloud.Grant) {
+	t.Helper()
+	for name, text := range documents {
+		document, err := iampolicy.Parse(text, iampolicy.Identity)
+		if err != nil {
+			t.Fatalf("policy %s: %v", name, err)
+		}
+		for _, s := range document.Statements {
+			for _, action := range s.Action {
+				out = append(out, cloud.Grant{Role: "agent", Statement: s.Sid, Action: action})
+			}
+		}
+	}
+	return out
 }

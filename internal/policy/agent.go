@@ -89,10 +89,6 @@ func (a Agent) launch() []statement {
 				"ec2:CreateAction":              {"CreateFleet", "CreateLaunchTemplate", "RunInstances"},
 			},
 		}),
-		allow("TagOwnMachines", values{"ec2:CreateTags"}, a.ec2("instance"), map[string]condition{
-			"StringEquals":            a.owned("aws:ResourceTag/"),
-			"ForAllValues:StringLike": {"aws:TagKeys": {"Name", "packhorse.io/*"}},
-		}),
 	}
 }
 
@@ -113,13 +109,12 @@ func (a Agent) read() []statement {
 			"ec2:DescribeInstanceTypeOfferings",
 			"ec2:DescribeInstanceTypes",
 			"ec2:DescribeInstances",
-			"ec2:DescribeLaunchTemplateVersions",
 			"ec2:DescribeLaunchTemplates",
 			"ec2:DescribeSecurityGroups",
 			"ec2:DescribeSpotPriceHistory",
 			"ec2:DescribeSubnets",
 		}, values{"*"}, map[string]condition{"StringEquals": {"aws:RequestedRegion": {a.Region}}}),
-		allow("ReadImageParameters", values{"ssm:GetParameter", "ssm:GetParameters"},
+		allow("ReadImageParameters", values{"ssm:GetParameters"},
 			values{fmt.Sprintf("arn:%s:ssm:%s::parameter/aws/service/*", a.Partition, a.Region)}, nil),
 		allow("ReadPrices", values{"pricing:GetProducts"}, values{"*"}, nil),
 		allow("ReadCluster", values{"eks:DescribeCluster"},
@@ -128,24 +123,12 @@ func (a Agent) read() []statement {
 }
 
 func (a Agent) nodeRole() []statement {
-	profiles := values{fmt.Sprintf("arn:%s:iam::%s:instance-profile/*", a.Partition, a.Account)}
-	out := []statement{
-		allow("ReadProfiles", values{"iam:GetInstanceProfile"}, profiles, nil),
-		allow("CreateTaggedProfiles", values{"iam:CreateInstanceProfile", "iam:TagInstanceProfile"}, profiles, map[string]condition{
-			"StringEquals": a.owned("aws:RequestTag/"),
-		}),
-		allow("ChangeOwnProfiles", values{
-			"iam:AddRoleToInstanceProfile",
-			"iam:DeleteInstanceProfile",
-			"iam:RemoveRoleFromInstanceProfile",
-		}, profiles, map[string]condition{"StringEquals": a.owned("aws:ResourceTag/")}),
+	if len(a.NodeRoles) == 0 {
+		return nil
 	}
-	if len(a.NodeRoles) > 0 {
-		out = append(out, allow("GiveNodesTheirRole", values{"iam:PassRole"}, a.NodeRoles, map[string]condition{
-			"StringEquals": {"iam:PassedToService": {ec2Service(a.Partition)}},
-		}))
-	}
-	return out
+	return []statement{allow("GiveNodesTheirRole", values{"iam:PassRole"}, a.NodeRoles, map[string]condition{
+		"StringEquals": {"iam:PassedToService": {ec2Service(a.Partition)}},
+	})}
 }
 
 func (a Agent) queue() []statement {

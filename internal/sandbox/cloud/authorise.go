@@ -3,6 +3,7 @@ package cloud
 import (
 	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/policy"
 )
@@ -14,6 +15,17 @@ type access struct {
 	context  policy.ContextKeys
 }
 
+// Grant is a permission that a call made use of: the role that made it, the Sid of
+// the statement that allowed it, and the action.
+type Grant struct{ Role, Statement, Action string }
+
+// Grants returns the permissions that roles have made use of so far.
+func (c *Cloud) Grants() []Grant {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.grants))
+}
+
 // authorise checks that the caller's policies allow all of the accesses.
 func (c *Cloud) authorise(caller *call, needed []access) error {
 	if caller.who.admin {
@@ -21,13 +33,16 @@ func (c *Cloud) authorise(caller *call, needed []access) error {
 	}
 	documents := c.documents(caller.who.role)
 	for _, need := range needed {
-		decision := policy.Evaluate(documents, policy.Request{
+		decision, by := policy.Explain(documents, policy.Request{
 			Action:   need.action,
 			Resource: need.resource,
 			Context:  c.withGlobalKeys(caller, need.context),
 		})
 		if decision != policy.Allowed {
 			return denied(caller, need, decision)
+		}
+		for _, sid := range by {
+			c.grants[Grant{Role: caller.who.role, Statement: sid, Action: need.action}] = true
 		}
 	}
 	return nil

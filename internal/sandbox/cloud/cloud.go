@@ -68,6 +68,7 @@ type Cloud struct {
 	keys         map[string]*credential // by access key id
 	admin        *credential
 	entries      map[string]*accessEntry // by principal ARN
+	grants       map[Grant]bool          // that were made use of
 	associations map[string]*association // by id
 	queues       map[string]*queue       // by name
 
@@ -123,6 +124,7 @@ func New(config Config) (*Cloud, error) {
 		capacity:     newCapacity(config.Now),
 		keys:         map[string]*credential{},
 		entries:      map[string]*accessEntry{},
+		grants:       map[Grant]bool{},
 		associations: map[string]*association{},
 		queues:       map[string]*queue{},
 

@@ -24,7 +24,7 @@ type fleetAnswer struct {
 }
 
 func accessesOfCreateFleet(c *Cloud, in *ec2.CreateFleetInput) []access {
-	launch := &launchAccess{spot: fleetCapacityType(in) == capacitySpot, launchAction: "ec2:RunInstances", tagCreator: "CreateFleet"}
+	launch := &launchAccess{spot: fleetCapacityType(in) == capacitySpot, actions: []string{"ec2:CreateFleet", "ec2:RunInstances"}, tagCreator: "CreateFleet"}
 	for _, s := range in.TagSpecifications {
 		launch.addTags(s.ResourceType, s.Tags)
 	}
@@ -34,7 +34,6 @@ func accessesOfCreateFleet(c *Cloud, in *ec2.CreateFleetInput) []access {
 		if err != nil {
 			continue // the call itself says so
 		}
-		needed = append(needed, access{action: "ec2:CreateFleet", resource: c.ec2ARN("launch-template", t.id), context: resourceTags("ec2", t.tags)})
 		launch.addTemplate(t)
 		for _, o := range config.Overrides {
 			if id := deref(o.SubnetId); id != "" {

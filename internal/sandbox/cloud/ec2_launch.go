@@ -6,20 +6,25 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/policy"
 )
 
 // launchAccess describes a launch to the policies of its caller.
 type launchAccess struct {
-	spot         bool
-	templates    []*launchTemplate
-	images       []string
-	subnets      []string
-	groups       []string
-	profiles     []string // instance profile names
-	tags         map[types.ResourceType]map[string]string
-	tagCreator   string // value of ec2:CreateAction
-	taggedKinds  []types.ResourceType
-	launchAction string
+	spot        bool
+	templates   []*launchTemplate
+	images      []string
+	subnets     []string
+	groups      []string
+	profiles    []string // instance profile names
+	tags        map[types.ResourceType]map[string]string
+	tagCreator  string // value of ec2:CreateAction
+	taggedKinds []types.ResourceType
+	// actions are those that must be allowed on all that is used and made. For a
+	// fleet they are two: CreateFleet has the resources of RunInstances, too
+	// (https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html).
+	actions []string
 }
 
 // addTags adds the tags of a request or of a launch template.
@@ -68,14 +73,14 @@ func profileName(p *types.LaunchTemplateIamInstanceProfileSpecificationRequest) 
 	return arn[strings.LastIndex(arn, "/")+1:]
 }
 
-// accesses lists the permissions that a launch needs: to run instances, on
-// everything that it uses and makes; to tag what it makes; and to pass the
+// accesses lists the permissions that a launch needs: its actions, on everything
+// that it uses and makes; to tag what it makes; and to pass the
 // role of the instance profile. Interfaces and spot requests that the call
 // does not tag on their own count as tagged like the instances.
 func (l *launchAccess) accesses(c *Cloud) []access {
 	var needed []access
 	use := func(resource string, tags map[string]string) {
-		needed = append(needed, access{action: l.launchAction, resource: resource, context: resourceTags("ec2", tags)})
+		needed = append(needed, l.on(resource, resourceTags("ec2", tags))...)
 	}
 	for _, t := range l.templates {
 		use(c.ec2ARN("launch-template", t.id), t.tags)
@@ -104,6 +109,13 @@ func (l *launchAccess) accesses(c *Cloud) []access {
 	return needed
 }
 
+func (l *launchAccess) on(resource string, context policy.ContextKeys) (needed []access) {
+	for _, action := range l.actions {
+		needed = append(needed, access{action: action, resource: resource, context: context})
+	}
+	return needed
+}
+
 func (l *launchAccess) accessesToMake(c *Cloud) []access {
 	made := []types.ResourceType{types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface}
 	if l.spot {
@@ -115,7 +127,7 @@ func (l *launchAccess) accessesToMake(c *Cloud) []access {
 		if !own && kind != types.ResourceTypeVolume {
 			tags = l.tags[types.ResourceTypeInstance]
 		}
-		needed = append(needed, access{action: l.launchAction, resource: c.ec2ARN(string(kind), "*"), context: requestTags(tags)})
+		needed = append(needed, l.on(c.ec2ARN(string(kind), "*"), requestTags(tags))...)
 	}
 	for _, kind := range l.taggedKinds {
 		needed = append(needed, taggingOnCreate(l.tagCreator, c.ec2ARN(string(kind), "*"), l.tags[kind])...)

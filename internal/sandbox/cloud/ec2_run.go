@@ -9,7 +9,7 @@ import (
 )
 
 func accessesOfRunInstances(c *Cloud, in *ec2.RunInstancesInput) []access {
-	launch := &launchAccess{spot: in.InstanceMarketOptions != nil, launchAction: "ec2:RunInstances", tagCreator: "RunInstances"}
+	launch := &launchAccess{spot: in.InstanceMarketOptions != nil, actions: []string{"ec2:RunInstances"}, tagCreator: "RunInstances"}
 	for _, s := range in.TagSpecifications {
 		launch.addTags(s.ResourceType, s.Tags)
 	}

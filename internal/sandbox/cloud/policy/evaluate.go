@@ -52,19 +52,26 @@ const (
 
 // Evaluate decides a request by the documents that apply to its caller.
 func Evaluate(documents []Document, request Request) Decision {
-	decision := NotAllowed
+	decision, _ := Explain(documents, request)
+	return decision
+}
+
+// Explain decides a request and returns the Sids of the statements that allow it,
+// if nothing denies it.
+func Explain(documents []Document, request Request) (decision Decision, by []string) {
+	decision = NotAllowed
 	for _, document := range documents {
 		for _, statement := range document.Statements {
 			if !statement.applies(request) {
 				continue
 			}
 			if statement.Effect == "Deny" {
-				return Denied
+				return Denied, nil
 			}
-			decision = Allowed
+			decision, by = Allowed, append(by, statement.Sid)
 		}
 	}
-	return decision
+	return decision, by
 }
 
 func (s Statement) applies(r Request) bool {
