@@ -19,10 +19,22 @@ type bounds struct {
 	MaxLength            *int               `json:"maxLength"`
 	MaxItems             *int               `json:"maxItems"`
 	MaxProperties        *int               `json:"maxProperties"`
-	Pattern              string             `json:"pattern"`
+	Pattern              *regexp.Regexp     `json:"pattern"`
 	Properties           map[string]*bounds `json:"properties"`
 	Items                *bounds            `json:"items"`
-	AdditionalProperties json.RawMessage    `json:"additionalProperties"`
+	AdditionalProperties entries            `json:"additionalProperties"`
+}
+
+// entries are the bounds of each value of a map, nil if it has none.
+type entries struct{ *bounds }
+
+// UnmarshalJSON also takes what only says whether there may be any.
+func (e *entries) UnmarshalJSON(raw []byte) error {
+	if raw[0] != '{' {
+		return nil
+	}
+	e.bounds = &bounds{}
+	return json.Unmarshal(raw, e.bounds)
 }
 
 // definitions are the bounds of the spec, by the name of the definition.
@@ -72,7 +84,7 @@ func (b *bounds) check(value any, path *field.Path) field.ErrorList {
 			if inner, ok := b.Properties[name]; ok {
 				errs = append(errs, inner.check(value[name], path.Child(name))...)
 			} else {
-				errs = append(errs, b.entries().check(value[name], path.Key(name))...)
+				errs = append(errs, b.AdditionalProperties.check(value[name], path.Key(name))...)
 			}
 		}
 		return errs
@@ -80,22 +92,13 @@ func (b *bounds) check(value any, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// entries are the bounds of each value of a map, nil if it has none.
-func (b *bounds) entries() *bounds {
-	var out bounds
-	if len(b.AdditionalProperties) == 0 || json.Unmarshal(b.AdditionalProperties, &out) != nil {
-		return nil // nothing is said, or only whether there may be any
-	}
-	return &out
-}
-
 func (b *bounds) checkText(text string, path *field.Path) field.ErrorList {
 	if size := utf8.RuneCountInString(text); b.MaxLength != nil && size > *b.MaxLength {
 		return field.ErrorList{field.Invalid(path, abbreviated(text),
 			fmt.Sprintf("has %d characters; shorten it to %d", size, *b.MaxLength))}
 	}
-	if b.Pattern != "" && !regexp.MustCompile(b.Pattern).MatchString(text) {
-		return field.ErrorList{field.Invalid(path, text, "must have the form "+b.Pattern)}
+	if b.Pattern != nil && !b.Pattern.MatchString(text) {
+		return field.ErrorList{field.Invalid(path, text, "must have the form "+b.Pattern.String())}
 	}
 	return nil
 }

@@ -47,9 +47,12 @@ func clusterScoped(kind string) string {
 }
 
 func decodeDocument(doc []byte, want schema.GroupVersionKind, into any) ([]string, error) {
-	asJSON, err := yaml.YAMLToJSONStrict(doc)
-	if err != nil {
-		return nil, fmt.Errorf("parse %s: %w", want.Kind, err)
+	asJSON := doc
+	if !json.Valid(doc) { // reading JSON as YAML takes several times as long
+		var err error
+		if asJSON, err = yaml.YAMLToJSONStrict(doc); err != nil {
+			return nil, fmt.Errorf("parse %s: %w", want.Kind, err)
+		}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(asJSON))
 	decoder.UseNumber()
