@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -18,7 +19,8 @@ import (
 // counter stands in front of the API server and counts what it is asked.
 type counter struct {
 	requests   atomic.Int64
-	kubeconfig string // of an administrator
+	distance   atomic.Int64 // how long each request travels there and back, a time.Duration
+	kubeconfig string       // of an administrator
 }
 
 // count starts a counter.
@@ -36,6 +38,7 @@ func count(b *testing.B) *counter {
 	forward := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.requests.Add(1)
+		time.Sleep(time.Duration(c.distance.Load()))
 		forward.ServeHTTP(w, r)
 	}))
 	server.EnableHTTP2 = true

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	corev1 "k8s.io/api/core/v1"
@@ -166,7 +165,7 @@ func (s *stage) wanted(ctx context.Context) (int, error) {
 // simulation reads the attribute plan of the provider's data source.
 func (s *stage) simulation() string {
 	s.t.Helper()
-	server := providerserver.NewProtocol6(provider.New("test", platform.Connect)())()
+	server := provider.NewServer(provider.New("test", platform.Connect)())()
 	schemas, err := server.GetProviderSchema(s.t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		s.t.Fatal(err)
