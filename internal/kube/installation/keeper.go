@@ -134,8 +134,11 @@ func (k *Keeper) checkStoredVersions(ctx context.Context, objects []*unstructure
 			continue
 		}
 		live, err := k.get(ctx, object)
-		if err != nil || live == nil {
+		if err != nil {
 			return err
+		}
+		if live == nil {
+			continue
 		}
 		offered := versions(object)
 		stored, _, _ := unstructured.NestedStringSlice(live.Object, "status", "storedVersions")
