@@ -11,6 +11,7 @@ import (
 // TestDestroyWithManyNodes destroys the agent with fifty nodes, first held up by a
 // budget that allows no eviction.
 func TestDestroyWithManyNodes(t *testing.T) {
+	t.Parallel()
 	const many = 50
 	s := newInstalled(t, "testdata/agent")
 	s.startHost()

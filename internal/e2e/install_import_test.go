@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,6 +15,7 @@ import (
 // TestImportInstallation takes an installation over that was made by manifests,
 // marked as Helm marks what it installs, and removes it.
 func TestImportInstallation(t *testing.T) {
+	t.Parallel()
 	s := newInstalled(t, "testdata/agent")
 	s.startHost()
 	main, err := os.ReadFile(filepath.Join(s.workspace.Dir, "main.tf"))
@@ -27,8 +26,7 @@ func TestImportInstallation(t *testing.T) {
 	s.write("main.tf", regexp.MustCompile(`(?s)\n  timeouts \{.*?\n  \}\n`).ReplaceAllString(string(main), ""))
 	s.terraform("apply", "-auto-approve", "-no-color", "-target", "packhorse_irsa_role.agent")
 
-	manifests := s.agentCommand("manifests", "--cluster-name", s.Sandbox.ClusterName, "--region", s.Sandbox.Region, "--memory", "1Gi",
-		"--role-arn", "arn:aws:iam::123456789012:role/packhorse-demo-agent", "--option", "log-format=text")
+	manifests := s.manifests(s.built("packhorse-agent"), "--memory", "1Gi")
 	helm := "  annotations: {meta.helm.sh/release-name: packhorse-agent, meta.helm.sh/release-namespace: packhorse}\n  labels:\n    app.kubernetes.io/managed-by: Helm\n"
 	s.apply(strings.Replace(manifests, "kind: Deployment\nmetadata:\n  labels:\n", "kind: Deployment\nmetadata:\n"+helm, 1))
 	if err := s.AwaitLeader(t.Context(), patience); err != nil {
@@ -63,21 +61,4 @@ func TestImportInstallation(t *testing.T) {
 	if left := s.remains(); len(left) > 0 || s.live("") > 0 {
 		t.Errorf("destroy left %v and %d instances", left, s.live(""))
 	}
-}
-
-// agentCommand runs the agent's binary and returns what it prints.
-func (s *installed) agentCommand(args ...string) string {
-	s.t.Helper()
-	bin, err := s.Binary("packhorse-agent")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	var stderr bytes.Buffer
-	cmd := exec.CommandContext(s.t.Context(), bin, args...)
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		s.t.Fatalf("packhorse-agent %v: %v\n%s", args, err, stderr.String())
-	}
-	return string(out)
 }

@@ -17,11 +17,11 @@ var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 // TestRemovalInTheWrongOrder deletes by hand what should go last: no instance runs
 // on unnoticed.
 func TestRemovalInTheWrongOrder(t *testing.T) {
+	t.Parallel()
 	s := newInstalled(t, "testdata/agent")
 	s.startHost()
 	s.terraform("apply", "-auto-approve", "-no-color", "-target", "packhorse_irsa_role.agent")
-	manifests := s.agentCommand("manifests", "--cluster-name", s.Sandbox.ClusterName, "--region", s.Sandbox.Region,
-		"--role-arn", "arn:aws:iam::123456789012:role/packhorse-demo-agent", "--option", "log-format=text")
+	manifests := s.manifests(s.built("packhorse-agent"))
 	s.apply(manifests)
 	s.work("web", 3)
 

@@ -18,7 +18,8 @@ import (
 // scheduled to a host, which runs them as processes.
 type installed struct {
 	*scene
-	host *stage.Host
+	host    *stage.Host
+	changes int // of the installation, see undisturbed
 }
 
 func newInstalled(t *testing.T, source string) *installed {

@@ -4,20 +4,22 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
 )
 
 // TestInstallUpgradeDestroy lives through an installation by Terraform.
 func TestInstallUpgradeDestroy(t *testing.T) {
+	t.Parallel()
 	s := newInstalled(t, "testdata/agent")
 
 	// Nobody could run the pods: the apply ends in time and says what is missing.
@@ -60,24 +62,18 @@ func TestInstallUpgradeDestroy(t *testing.T) {
 	})
 	t.Run("upgrade and downgrade disturb no node", func(t *testing.T) {
 		s := s.within(t)
-		nodes, pods := s.boughtNodes(), s.podUIDs("web")
-		for _, image := range []string{"registry.example.com/packhorse-agent:9.0.0", was.Image} {
-			s.terraform("apply", "-auto-approve", "-no-color", "-var", "image="+image)
-			if now := s.state(); now.Image != image || now.Leader == "" || s.host.Agents()[now.Leader] == nil {
-				t.Errorf("after the change to %s: %+v", image, now)
-			}
+		now, next := s.thisRelease(), s.nextRelease(agentProgram, providerProgram)
+		if err := s.workspace.Offer(next.version, next.provider); err != nil {
+			t.Fatal(err)
 		}
-		if now := s.state(); now.ImageDigest != was.ImageDigest || now.Revision != was.Revision || now.Leader == was.Leader {
-			t.Errorf("there and back: %+v, before %+v", now, was)
+		s.undisturbed(func() { s.useProvider(next.version); s.untilRuns(next) })
+		if then := s.state(); then.Image != install.DefaultImage(next.version) || s.host.Agents()[then.Leader] == nil || then.ImageDigest == was.ImageDigest {
+			t.Errorf("after the upgrade: %+v", then)
 		}
-		if diff := cmp.Diff(nodes, s.boughtNodes()); diff != "" {
-			t.Errorf("nodes (-before +after):\n%s", diff)
+		s.undisturbed(func() { s.useProvider(stage.ProviderVersion); s.untilRuns(now) })
+		if then := s.state(); then.ImageDigest != was.ImageDigest || then.Revision != was.Revision || then.Leader == was.Leader {
+			t.Errorf("there and back: %+v, before %+v", then, was)
 		}
-		if diff := cmp.Diff(pods, s.podUIDs("web")); diff != "" {
-			t.Errorf("pods (-before +after):\n%s", diff)
-		}
-		s.apply(deployment("more", "default", 2, "500m", "256Mi")) // the agent still works
-		s.untilRunning("more", 2)
 	})
 
 	s.terraform("apply", "-auto-approve", "-no-color", "-var", "on_destroy=refuse")
@@ -94,6 +90,7 @@ func TestInstallUpgradeDestroy(t *testing.T) {
 
 // TestDestroyOrphans gives the nodes up, first because the agent is dead.
 func TestDestroyOrphans(t *testing.T) {
+	t.Parallel()
 	s := newInstalled(t, "testdata/agent")
 	s.startHost()
 	s.terraform("apply", "-auto-approve", "-no-color")
@@ -137,6 +134,20 @@ func TestDestroyOrphans(t *testing.T) {
 	if left := s.remains(); len(left) > 0 {
 		t.Errorf("destroy left %v", left)
 	}
+}
+
+// useProvider applies the configuration with a version of the provider.
+func (s *installed) useProvider(version string) {
+	s.t.Helper()
+	main := filepath.Join(s.workspace.Dir, "main.tf")
+	text, err := os.ReadFile(main)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.write("main.tf", regexp.MustCompile(`source = "packhorse/packhorse".*}`).ReplaceAllString(string(text), `source = "packhorse/packhorse", version = "`+version+`" }`))
+	s.terraform("init", "-upgrade", "-no-color")
+	s.terraform("apply", "-auto-approve", "-no-color")
+	s.wantNoChange()
 }
 
 // within returns the scene as a subtest sees it.

@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +20,7 @@ func TestManifestsFromTheWild(t *testing.T) {
 
 	t.Run("spot workers with an inline provider", func(t *testing.T) {
 		s := s.in(t)
-		s.kubectl("testdata/provisioner-spot-workers.yaml")
+		s.applyWithKubectl("testdata/provisioner-spot-workers.yaml")
 		s.apply(deployment("worker", "default", 6, "900m", "1Gi"))
 		s.untilRunning("worker", 6)
 		for _, n := range s.nodesOf("default") {
@@ -39,7 +37,7 @@ func TestManifestsFromTheWild(t *testing.T) {
 
 	t.Run("tainted, in two zones", func(t *testing.T) {
 		s := s.in(t)
-		s.kubectl("testdata/provisioner-tainted-zones.yaml")
+		s.applyWithKubectl("testdata/provisioner-tainted-zones.yaml")
 		s.apply(deployment("intolerant", "tainted", 1, "500m", "1Gi"))
 		tolerant := strings.Replace(deployment("tolerant", "tainted", 4, "500m", "1Gi"), "      containers:",
 			"      tolerations: [{key: example.com/special-taint, operator: Exists}]\n      containers:", 1)
@@ -64,21 +62,12 @@ func TestManifestsFromTheWild(t *testing.T) {
 	})
 }
 
-// kubectl applies a manifest with the cluster's name filled in.
-func (s *scene) kubectl(path string) {
+// applyWithKubectl applies a manifest with the cluster's name filled in.
+func (s *scene) applyWithKubectl(path string) {
 	s.t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	bin, err := s.Binary("controlplane")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	cmd := exec.CommandContext(s.t.Context(), bin, "kubectl", "--kubeconfig", s.Sandbox.Kubeconfig, "apply", "-f", "-")
-	cmd.Env = append(os.Environ(), "KUBECACHEDIR="+s.t.TempDir())
-	cmd.Stdin = bytes.NewReader(bytes.ReplaceAll(text, []byte("CLUSTER"), []byte(s.Sandbox.ClusterName)))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		s.t.Fatalf("kubectl apply -f %s: %v\n%s", path, err, out)
-	}
+	s.kubectl(strings.ReplaceAll(string(text), "CLUSTER", s.Sandbox.ClusterName), "apply", "-f", "-")
 }

@@ -56,7 +56,7 @@ func (s *Stage) startPod(ctx context.Context, pod *corev1.Pod, o AgentOptions) (
 	if err != nil {
 		return nil, err
 	}
-	bin, err := s.Binary(imageName(pod.Spec.Containers[0].Image))
+	bin, err := s.inImage(pod.Spec.Containers[0].Image)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -31,8 +32,9 @@ type Stage struct {
 	Kube    kubernetes.Interface
 	Dynamic dynamic.Interface
 
-	root string // the repository, for bin/ and examples/
-	dir  string // scratch space
+	root   string   // the repository, for bin/ and examples/
+	dir    string   // scratch space
+	images sync.Map // paths of binaries by the references of images
 }
 
 // New gives access to a running sandbox. It needs the repository's bin/ folder to
@@ -65,6 +67,17 @@ func (s *Stage) Binary(name string) (string, error) {
 		return "", fmt.Errorf("%s is not built: run `make build` (%w)", name, err)
 	}
 	return path, nil
+}
+
+// Load has pods of an image run another binary than the one in bin/ of its name.
+func (s *Stage) Load(image, binary string) { s.images.Store(image, binary) }
+
+// inImage returns the path of the binary that is in an image.
+func (s *Stage) inImage(reference string) (string, error) {
+	if path, loaded := s.images.Load(reference); loaded {
+		return path.(string), nil
+	}
+	return s.Binary(imageName(reference))
 }
 
 // Example returns the path of a folder or file under examples/.

@@ -34,15 +34,23 @@ func (s *Stage) Workspace(name, source string) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	plugins := filepath.Join(w.Dir, "terraform.d", "plugins", "registry.terraform.io", "packhorse", "packhorse", ProviderVersion, platform())
-	if err := os.MkdirAll(plugins, 0o700); err != nil {
-		return nil, fmt.Errorf("make %s: %w", plugins, err)
-	}
-	if err := os.Symlink(provider, filepath.Join(plugins, "terraform-provider-packhorse_v"+ProviderVersion)); err != nil {
-		return nil, fmt.Errorf("offer the provider to terraform: %w", err)
+	if err := w.Offer(ProviderVersion, provider); err != nil {
+		return nil, err
 	}
 	// An empty CLI configuration keeps the user's own out of the way.
 	return w, os.WriteFile(filepath.Join(w.Dir, "terraformrc"), nil, 0o600)
+}
+
+// Offer puts a version of the provider where `terraform init` finds it.
+func (w *Workspace) Offer(version, provider string) error {
+	plugins := filepath.Join(w.Dir, "terraform.d", "plugins", "registry.terraform.io", "packhorse", "packhorse", version, platform())
+	if err := os.MkdirAll(plugins, 0o700); err != nil {
+		return fmt.Errorf("make %s: %w", plugins, err)
+	}
+	if err := os.Symlink(provider, filepath.Join(plugins, "terraform-provider-packhorse_v"+version)); err != nil {
+		return fmt.Errorf("offer the provider to terraform: %w", err)
+	}
+	return nil
 }
 
 // Run runs terraform with the sandbox's environment. Its output goes to out as
