@@ -32,7 +32,7 @@ func TestFaults(t *testing.T) {
 		{"a capacity error leads to another offering in the same turn", capacityError},
 		{"a budget holds an eviction back", budgetHolds},
 		{"deleting a provisioner drains its nodes", provisionerDeleted},
-		{"the agent is killed between the fleet call and the node", killedBeforeNode},
+		{"the leader is killed between the fleet call and the node", killedBeforeNode},
 		{"pods leave a spot machine before it is taken back", spotInterruption},
 		{"the connections to the API server are cut", connectionsCut},
 		{"the API server is killed and comes back", apiServerRestarted},
@@ -182,7 +182,10 @@ func provisionerDeleted(s *scene) {
 	s.delete("leaving")
 }
 
+// killedBeforeNode lets a standby take over from a leader that could not give up
+// its lease, and that has bought a machine which is in no record.
 func killedBeforeNode(s *scene) {
+	standby := s.standby()
 	s.apply(provisioner("killed", "labels: {purpose: killed}"))
 	// The agent reads its instances after the fleet call: hold it there.
 	release := s.Sandbox.Cloud.Inject(cloud.Fault{Service: "ec2", Action: "DescribeInstances", Latency: 3 * time.Second})
@@ -204,7 +207,7 @@ func killedBeforeNode(s *scene) {
 	if nodes, err := s.nodes(s.t.Context(), "killed"); err != nil || len(nodes) != 0 {
 		s.t.Fatalf("the agent was killed too late: %d nodes, %v", len(nodes), err)
 	}
-	s.startAgent()
+	s.agent = standby
 	s.untilRunning("killed", 4)
 	s.until("each instance has a node", func(ctx context.Context) (bool, string, error) {
 		nodes, err := s.nodes(ctx, "killed")

@@ -193,11 +193,7 @@ func leaderCutOff(s *scene) {
 	if err := s.AwaitLeader(s.t.Context(), patience); err != nil {
 		s.t.Fatal(err)
 	}
-	standby, err := s.StartAgent(s.t.Context(), stage.AgentOptions{Name: "standby", RoleARN: s.role})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(standby.Stop)
+	standby := s.standby()
 	p.set(true)
 	s.apply(provisioner("parted", "labels: {purpose: parted}"))
 	s.apply(deployment("parted", "parted", 3, "500m", "256Mi"))
@@ -215,4 +211,15 @@ func leaderCutOff(s *scene) {
 	s.delete("parted")
 	s.deleteProvisioner("parted")
 	s.untilNoNodes("parted")
+}
+
+// standby starts an agent that waits for the leader's lease.
+func (s *scene) standby() *stage.Agent {
+	s.t.Helper()
+	standby, err := s.StartAgent(s.t.Context(), stage.AgentOptions{Name: "standby", RoleARN: s.role})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(standby.Stop)
+	return standby
 }
