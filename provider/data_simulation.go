@@ -56,7 +56,7 @@ func (d *simulationData) Read(ctx context.Context, req datasource.ReadRequest, r
 	}
 	m.Plan = types.StringValue(plan)
 	m.fill(report)
-	m.Warnings = textList(warnings)
+	m.Warnings = textList(append(warnings, report.Warnings...))
 	m.Catalogue = modelOfCatalogue(stock.Catalogue, stock.Region, stock.Note)
 	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
 }
@@ -82,6 +82,7 @@ func simulate(ctx context.Context, whole *cluster.Survey, stock *session.Stock) 
 	in := source.Input(ctx)
 	plan := decide.Decide(in)
 	report := explain.Of(plan, in.Snapshot, 0)
+	report.Warnings = forecast.Estimates(&plan, stock.Catalogue.Regions[stock.Region])
 	asJSON, err := json.Marshal(plan)
 	if err != nil {
 		return "", nil, fmt.Errorf("encode the plan: %w", err)

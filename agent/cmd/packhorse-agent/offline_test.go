@@ -99,6 +99,22 @@ func TestSimulateTable(t *testing.T) {
 	}
 }
 
+// Not every price in the built-in table was published for its region.
+func TestSimulateNotesEstimates(t *testing.T) {
+	estimated := file(t, "provisioner.yaml", strings.ReplaceAll(simpleProvisioner, "m5", "c8a"))
+	web := file(t, "web.yaml", simpleDeployment)
+	const note = "the catalogue has no published price for c8a."
+	for region, want := range map[string]bool{"eu-west-1": true, "us-east-1": false} {
+		out, err := execute(t, simulateCommand(), "--region", region, "-f", estimated, "-f", web)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out, note); got != want {
+			t.Errorf("in %s, a note about estimates: %v, want %v\n%s", region, got, want, out)
+		}
+	}
+}
+
 // Every form shows the same decision.
 func TestSimulateForms(t *testing.T) {
 	provisioner, web := file(t, "provisioner.yaml", simpleProvisioner), file(t, "web.yaml", simpleDeployment)

@@ -87,7 +87,7 @@ func (s *simulation) run(out io.Writer) error {
 	started := time.Now()
 	plan := decide.Decide(in)
 	report := explain.Of(plan, in.Snapshot, time.Since(started))
-	report.Warnings = warnings
+	report.Warnings = append(warnings, forecast.Estimates(&plan, catalogue.Regions[s.region])...)
 	return render(out, &report)
 }
 
