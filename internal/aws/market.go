@@ -22,6 +22,7 @@ type knownMarket struct {
 	key       string
 	catalogue *offer.Catalogue
 	types     []offer.InstanceType
+	index     *offer.Index
 }
 
 // maxMarkets bounds the Provisioners whose markets are kept.
@@ -47,9 +48,10 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 		return offer.Market{}, fmt.Errorf("look at the market of %s: %w", p.Name, err)
 	}
 	market.Estimate = c.stock.estimate()
-	market.Types = c.markets.types(p.Name, c.marketKey(p, r), catalogue, func() []offer.InstanceType {
+	known := c.markets.of(p.Name, c.marketKey(p, r), catalogue, func() []offer.InstanceType {
 		return c.types(catalogue, r, p.Spec.KubeletConfiguration)
 	})
+	market.Types, market.Index = known.types, known.index
 	if len(market.Types) == 0 {
 		market.BlockedReason = reasonNoInstanceTypes
 		market.Blocked = fmt.Sprintf("no instance type in %v runs one of the images", r.zones())
@@ -115,19 +117,20 @@ func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
 	return string(key)
 }
 
-func (m *markets) types(provisioner, key string, catalogue *offer.Catalogue, compute func() []offer.InstanceType) []offer.InstanceType {
+func (m *markets) of(provisioner, key string, catalogue *offer.Catalogue, compute func() []offer.InstanceType) knownMarket {
 	m.mu.Lock()
 	known, ok := m.last[provisioner]
 	m.mu.Unlock()
 	if ok && key != "" && known.key == key && known.catalogue == catalogue {
-		return known.types
+		return known
 	}
-	computed := compute()
+	types := compute()
+	known = knownMarket{key: key, catalogue: catalogue, types: types, index: offer.NewIndex(types)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.last) >= maxMarkets {
 		clear(m.last)
 	}
-	m.last[provisioner] = knownMarket{key: key, catalogue: catalogue, types: computed}
-	return computed
+	m.last[provisioner] = known
+	return known
 }

@@ -80,7 +80,7 @@ func (t *turn) problem(leaving map[string]bool) *pack.Problem {
 	p := &pack.Problem{Snapshot: t.in.Snapshot, Leaving: leaving, NodeCost: t.in.Settings.nodeCost(), Trials: t.in.Settings.trials()}
 	for i := range t.in.Provisioners {
 		d := &t.in.Provisioners[i]
-		p.Provisioners = append(p.Provisioners, pack.Provisioner{Spec: d.Spec, Types: d.Types, Closed: d.Blocked})
+		p.Provisioners = append(p.Provisioners, pack.Provisioner{Spec: d.Spec, Types: d.Types, Index: d.Index, Closed: d.Blocked})
 	}
 	kept := t.keptPlaces()
 	p.Pods = make([]pack.Demand, 0, t.pending)

@@ -34,6 +34,8 @@ type Provisioner struct {
 	Profile api.AWSNodeTemplateStatus
 	// Types are sorted by name.
 	Types []offer.InstanceType
+	// Index is that of the types; where it is nil it is made for each decision.
+	Index *offer.Index
 	// Blocked is why nothing may be bought with it now ("node profile \"x\" not
 	// found"); empty when it may.
 	Blocked string
@@ -42,7 +44,7 @@ type Provisioner struct {
 // NewProvisioner returns a Provisioner, which has its defaults, with what it is
 // offered. Blocked is why it may buy nothing now; empty when it may.
 func NewProvisioner(spec *api.Provisioner, market offer.Market, blocked string) Provisioner {
-	return Provisioner{Spec: spec, ProfileHash: market.ProfileHash, Profile: market.Status, Types: market.Types, Blocked: blocked}
+	return Provisioner{Spec: spec, ProfileHash: market.ProfileHash, Profile: market.Status, Types: market.Types, Index: market.Index, Blocked: blocked}
 }
 
 // Settings are the knobs of a decision.

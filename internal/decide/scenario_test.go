@@ -151,7 +151,7 @@ func (s *scenario) input(t *testing.T) decide.Input {
 	if table := s.section(sectionMachines); table != "" {
 		types := machines(t, table)
 		for i := range in.Provisioners {
-			in.Provisioners[i].Types = types
+			in.Provisioners[i].Types, in.Provisioners[i].Index = types, nil
 		}
 	}
 	for i := range in.Snapshot.Pods {

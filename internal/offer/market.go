@@ -5,6 +5,8 @@ import "github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 // Market is what one Provisioner may buy with its node profile.
 type Market struct {
 	Types []InstanceType // sorted by name
+	// Index is that of the types; nil where none was made.
+	Index *Index
 	// ProfileHash is the hash of the resolved profile's static fields.
 	ProfileHash string
 	// Status is what the profile's selectors resolved to.

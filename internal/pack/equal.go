@@ -43,8 +43,10 @@ func (c *cover) runEqual() bool {
 // sizes lists the columns that hold more than every cheaper one, cheapest first.
 func (c *cover) sizes() []size {
 	var all []size
+	empty := c.s.newMachine(c.columns[0])
 	for _, k := range c.columns {
-		if n, _ := c.s.admit(c.s.newMachine(k), c.lots[0], c.left[0]); n > 0 {
+		c.s.reset(empty, k)
+		if n, _ := c.s.admit(empty, c.lots[0], c.left[0]); n > 0 {
 			all = append(all, size{column: k, holds: n, cost: c.s.columns[k].price + c.nodeCost()})
 		}
 	}

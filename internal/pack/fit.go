@@ -6,11 +6,7 @@ import "slices"
 // left out unless they were asked for or nothing else fits.
 func (s *solver) fitting(need []int64, host []touch, devices bool, o *options) bitset {
 	all := o.columns.clone()
-	for r, n := range need {
-		if n > 0 {
-			all.keep(s.rooms(r).atLeast(n))
-		}
-	}
+	s.keepRoomy(all, need)
 	s.keepAble(all, host, o)
 	if devices || o.special || s.special.empty() {
 		return all
@@ -21,6 +17,27 @@ func (s *solver) fitting(need []int64, host []touch, devices bool, o *options) b
 		return all
 	}
 	return plain
+}
+
+// lookAtMost is how many classes a look at all columns is the quicker way for, rather
+// than finding out beforehand which of them have how much.
+const lookAtMost = 12
+
+// keepRoomy removes columns that do not have as much room as is needed.
+func (s *solver) keepRoomy(columns bitset, need []int64) {
+	if len(s.classes) <= lookAtMost {
+		for k := range columns.all {
+			if !fits(need, s.columns[k].room) {
+				columns.drop(k)
+			}
+		}
+		return
+	}
+	for r, n := range need {
+		if n > 0 {
+			columns.keep(s.rooms(r).atLeast(n))
+		}
+	}
 }
 
 // keepAble removes columns where a load may not be for other reasons than room.

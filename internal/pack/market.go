@@ -1,10 +1,7 @@
 package pack
 
 import (
-	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -26,8 +23,7 @@ type shape struct {
 	number      int // index of solver.shapes
 	provisioner int
 	typ         *offer.InstanceType
-	model       int // the type's index among those of the Provisioner
-	generation  int
+	model       int     // the type's index among those of the Provisioner
 	capacity    []int64 // what counts against limits
 	room        []int64 // what pods can have once the DaemonSets run
 	special     bool    // has devices or is bare metal
@@ -39,6 +35,7 @@ type shape struct {
 type seller struct {
 	*Provisioner
 	index   int
+	goods   *offer.Index
 	weight  int32
 	has     match.Requirements
 	limits  amount.List
@@ -53,6 +50,9 @@ type seller struct {
 
 func newSeller(p *Provisioner, index int) *seller {
 	s := &seller{Provisioner: p, index: index, has: match.ForProvisioner(p.Spec)}
+	if s.goods = p.Index; s.goods == nil {
+		s.goods = offer.NewIndex(p.Types)
+	}
 	if p.Spec.Spec.Weight != nil {
 		s.weight = *p.Spec.Spec.Weight
 	}
@@ -78,136 +78,50 @@ func (s *solver) addColumns(p *seller) {
 			own = append(own, q)
 		}
 	}
-	sales, sold := s.salesOf(p, own)
-	s.columns = slices.Grow(s.columns, len(sold))
-	for _, of := range sales {
-		for _, o := range sold[of.from:of.to] {
-			s.columns = append(s.columns, column{of.shape, o, of.price})
-		}
-	}
-}
-
-// sale is what a seller sells of one type at one price: a range of offerings.
-type sale struct {
-	*shape
-	price    int64
-	from, to int
-}
-
-// salesOf lists what the requirements allow in the order in which it is preferred, and
-// the offerings that the sales speak of.
-func (s *solver) salesOf(p *seller, own match.Requirements) ([]sale, []*offer.Offering) {
-	sales, sold := make([]sale, 0, len(p.Types)), make([]*offer.Offering, 0, 4*len(p.Types))
-	allows := offeringTest(own)
-	for i := range p.Types {
-		t := &p.Types[i]
-		if _, ok := typeAllows(own, t); !ok {
+	types, allows := typesAllowed(own, p.goods), offeringTest(own)
+	shapes := s.newShapes(p)
+	s.columns = slices.Grow(s.columns, len(p.goods.Ranked))
+	for _, at := range p.goods.Ranked {
+		o := &p.Types[at.Type].Offerings[at.Offering]
+		if !types[at.Type] || o.Unavailable != "" || !allows(o) {
 			continue
 		}
-		var of *shape
-		for j := range t.Offerings {
-			o := &t.Offerings[j]
-			if o.Unavailable != "" || !allows(o) {
-				continue
-			}
-			if of == nil {
-				of = s.newShape(p, i)
-			}
-			if last := len(sales) - 1; last < 0 || sales[last].shape != of || sales[last].price != int64(o.Price) {
-				sales = append(sales, sale{of, int64(o.Price), len(sold), len(sold)})
-			}
-			sold = append(sold, o)
-			sales[len(sales)-1].to++
+		of := &shapes[at.Type]
+		if of.number < 0 {
+			of.number = len(s.shapes)
+			s.shapes = append(s.shapes, of)
+		}
+		s.columns = append(s.columns, column{of, o, int64(o.Price)})
+	}
+}
+
+// newShapes returns the shapes of the seller's types on which no DaemonSets run. They
+// are numbered when the first column of theirs is there.
+func (s *solver) newShapes(p *seller) []shape {
+	shapes, width := make([]shape, len(p.Types)), len(s.space.names)
+	vectors := make([]int64, 2*width*len(p.Types))
+	for i := range shapes {
+		shapes[i] = shape{
+			number: -1, provisioner: p.index, typ: &p.Types[i], model: i, special: p.goods.Special[i],
+			capacity: vectors[:width:width], room: vectors[width : 2*width : 2*width],
+		}
+		vectors = vectors[2*width:]
+	}
+	for k, name := range s.space.names {
+		has, less := p.goods.Capacity[name], p.goods.Overhead[name]
+		for i := range has {
+			shapes[i].capacity[k], shapes[i].room[k] = has[i], has[i]
+		}
+		for i := range less {
+			shapes[i].room[k] = max(0, shapes[i].room[k]-less[i])
 		}
 	}
-	slices.SortFunc(sales, func(a, b sale) int {
-		switch {
-		case a.price != b.price:
-			return cmp.Compare(a.price, b.price)
-		case a.shape != b.shape:
-			return s.prefer(a.shape, b.shape)
-		}
-		return a.from - b.from
-	})
-	return sales, sold
-}
-
-// newShape adds the shape of a type of the seller on which no DaemonSets run.
-func (s *solver) newShape(p *seller, model int) *shape {
-	t := &p.Types[model]
-	capacity := s.space.vector(t.Capacity)
-	out := &shape{
-		number: len(s.shapes), provisioner: p.index, typ: t, model: model, generation: generation(t),
-		capacity: capacity, room: s.space.roomOf(t, capacity), special: special(t),
-	}
-	s.shapes = append(s.shapes, out)
-	return out
-}
-
-// roomOf returns what a machine of the type, which has so much, has for pods.
-func (s *space) roomOf(t *offer.InstanceType, capacity []int64) []int64 {
-	room := slices.Clone(capacity)
-	for name, v := range t.Overhead {
-		if k, ok := s.index[name]; ok {
-			room[k] = max(0, room[k]-v)
+	for _, k := range s.space.volumes {
+		for i := range shapes {
+			shapes[i].room[k] = plenty
 		}
 	}
-	for _, k := range s.volumes {
-		room[k] = plenty
-	}
-	return room
-}
-
-// prefer tells which shape is preferred at the same price.
-func (s *solver) prefer(a, b *shape) int {
-	if c := cmp.Or(cmpBool(a.special, b.special), cmp.Compare(b.generation, a.generation)); c != 0 {
-		return c
-	}
-	for _, name := range [...]string{amount.CPU, amount.Memory, amount.Pods} {
-		if k := s.space.index[name]; a.capacity[k] != b.capacity[k] {
-			return cmp.Compare(b.capacity[k], a.capacity[k])
-		}
-	}
-	return strings.Compare(a.typ.Name, b.typ.Name)
-}
-
-func cmpBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
-}
-
-func generation(t *offer.InstanceType) int {
-	value, _ := t.Label(api.LabelInstanceGeneration)
-	n, _ := strconv.Atoi(value) // 0 for a cloud that does not number its types
-	return n
-}
-
-// special reports whether a type has devices or is bare metal: it is bought only
-// for pods that ask for that, or that fit nothing else.
-func special(t *offer.InstanceType) bool {
-	if size, _ := t.Label(api.LabelInstanceSize); strings.HasPrefix(size, "metal") {
-		return true
-	}
-	for name, v := range t.Capacity {
-		if v > 0 && device(name) {
-			return true
-		}
-	}
-	return false
-}
-
-// device reports whether a resource is a device rather than part of every node.
-func device(resource string) bool {
-	switch resource {
-	case amount.CPU, amount.Memory, amount.Pods, amount.EphemeralStorage:
-		return false
-	}
-	return !strings.HasPrefix(resource, "hugepages-") && !strings.HasPrefix(resource, "vpc.amazonaws.com/")
+	return shapes
 }
 
 // asksForSpecial reports whether the requirements name what only some special
@@ -228,23 +142,28 @@ func asksForSpecial(r match.Requirements) bool {
 	return false
 }
 
-// typeAllows reports whether the type's labels can satisfy the requirements, and
-// the first that they cannot. Labels that do not follow from the type, and those
-// of the offering, are not looked at.
-func typeAllows(r match.Requirements, t *offer.InstanceType) (match.Requirement, bool) {
+// typesAllowed reports, by type, whether its labels can satisfy the requirements.
+// Labels that do not follow from the type, and those of the offering, are not looked at.
+func typesAllowed(r match.Requirements, of *offer.Index) []bool {
+	out := make([]bool, len(of.Special))
+	for i := range out {
+		out[i] = true
+	}
 	for _, q := range r {
 		if ofOffering(q.Key) {
 			continue
 		}
-		if values, ok := t.Labels[q.Key]; ok {
-			if !q.Set.HasAny(values) {
-				return q, false
-			}
-		} else if api.WellKnown(q.Key) && !q.Set.HasMissing() {
-			return q, false
+		values, _ := of.Label(q.Key)
+		allowed := make([]bool, len(values.Lists))
+		for i, list := range values.Lists {
+			allowed[i] = q.Set.HasAny(list)
+		}
+		allowed[0] = !api.WellKnown(q.Key) || q.Set.HasMissing()
+		for i, list := range values.Of {
+			out[i] = out[i] && allowed[list]
 		}
 	}
-	return match.Requirement{}, true
+	return out
 }
 
 func ofOffering(key string) bool {

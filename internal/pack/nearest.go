@@ -35,8 +35,8 @@ func nearestColumn(p *seller, combined match.Requirements) match.Miss {
 // typesThat returns the types that the requirements allow.
 func typesThat(p *seller, r match.Requirements) []*offer.InstanceType {
 	var out []*offer.InstanceType
-	for i := range p.Types {
-		if _, ok := typeAllows(r, &p.Types[i]); ok {
+	for i, allowed := range typesAllowed(r, p.goods) {
+		if allowed {
 			out = append(out, &p.Types[i])
 		}
 	}
@@ -62,7 +62,9 @@ func typeMiss(p *seller, combined match.Requirements) match.Miss {
 			return m
 		}
 	}
-	missing, _ := typeAllows(combined, &p.Types[0])
+	missing := combined[slices.IndexFunc(combined, func(q match.Requirement) bool {
+		return !typesAllowed(match.Requirements{q}, p.goods)[0]
+	})]
 	return match.Miss{Kind: match.TypeLabel, Key: missing.Key, Want: missing.Set.String()}
 }
 

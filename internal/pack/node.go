@@ -151,3 +151,14 @@ func (s *solver) matches(o *options, i int) bool {
 	}
 	return o.nodes[i] > 0
 }
+
+// cmpBool puts false before true.
+func cmpBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}

@@ -69,26 +69,28 @@ func (s *solver) choose(o *options, p *seller) match.Miss {
 			asked = append(asked, q)
 		}
 	}
+	if s.chooseColumns(o, p, asked) {
+		return match.Miss{}
+	}
+	return nearestColumn(p, combined)
+}
+
+// chooseColumns adds the seller's columns that meet what was asked, and reports
+// whether there are any.
+func (s *solver) chooseColumns(o *options, p *seller, asked match.Requirements) bool {
+	if len(asked) == 0 {
+		o.columns.join(p.mask)
+		return p.columns[0] < p.columns[1]
+	}
 	some := false
-	known := make([]int8, len(p.Types)) // by model: 1 allowed, -1 not
-	allows := offeringTest(asked)
+	types, allows := typesAllowed(asked, p.goods), offeringTest(asked)
 	for i := p.columns[0]; i < p.columns[1]; i++ {
-		c := &s.columns[i]
-		if known[c.model] == 0 {
-			known[c.model] = -1
-			if _, ok := typeAllows(asked, c.typ); ok {
-				known[c.model] = 1
-			}
-		}
-		if known[c.model] > 0 && allows(c.offering) {
+		if c := &s.columns[i]; types[c.model] && allows(c.offering) {
 			o.columns.add(i)
 			some = true
 		}
 	}
-	if some {
-		return match.Miss{}
-	}
-	return nearestColumn(p, combined)
+	return some
 }
 
 // residualOf keeps what the column alone does not settle: labels of the user's

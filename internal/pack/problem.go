@@ -34,6 +34,8 @@ type Provisioner struct {
 	Spec *api.Provisioner
 	// Types are sorted by name.
 	Types []offer.InstanceType
+	// Index is that of the types; where it is nil it is made.
+	Index *offer.Index
 	// Closed is why nothing may be bought with it now; empty when it may.
 	Closed string
 }

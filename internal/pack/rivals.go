@@ -17,17 +17,20 @@ func (s *solver) rivals(wishes []wish, sellers []*seller, b budget) []int {
 	alike := !slices.Contains(s.choices, true) // labels do not tell columns of the same wishes apart
 	known := map[string]*rivalry{}
 	var out []int
-	key := make([]byte, (len(masks)+7)/8+1)
+	key, last := make([]byte, (len(masks)+7)/8+1), ""
 	for _, p := range sellers {
 		clear(known)
+		var r *rivalry
 		for k := p.columns[0]; k < p.columns[1]; k++ { // cheapest first
 			if !s.keyOf(k, masks, key) {
 				continue
 			}
-			r := known[string(key)]
-			if r == nil {
-				r = &rivalry{shapes: newBitset(len(s.shapes))}
-				known[string(key)] = r
+			if r == nil || last != string(key) { // mostly it is the same
+				last = string(key)
+				if r = known[last]; r == nil {
+					r = &rivalry{shapes: newBitset(len(s.shapes))}
+					known[last] = r
+				}
 			}
 			if shape := s.columns[k].number; r.shapes.has(shape) {
 				continue

@@ -11,6 +11,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // solver holds a problem in the form in which it is solved.
@@ -136,7 +137,7 @@ func (s *solver) measure(needs map[*class]amount.List) {
 	for c, list := range needs {
 		c.need = s.space.vector(list)
 		for name, v := range list {
-			c.devices = c.devices || v > 0 && device(name)
+			c.devices = c.devices || v > 0 && offer.Device(name)
 		}
 	}
 	for i := range s.problem.Snapshot.Pods {
@@ -168,11 +169,8 @@ func (s *solver) originOf(key string) origin {
 	}
 	out := origin{settled: true}
 	for _, p := range s.sellers {
-		for i := range p.Types {
-			values, has := p.Types[i].Labels[key]
-			out.some = out.some || has
-			out.settled = out.settled && (!has || len(values) == 1)
-		}
+		values, some := p.goods.Label(key)
+		out.some, out.settled = out.some || some, out.settled && values.Settled
 	}
 	out.settled = out.settled && (out.some || api.WellKnown(key))
 	s.origins[key] = out

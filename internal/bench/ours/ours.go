@@ -15,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/workload"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // Input states the workload as the agent would.
@@ -37,7 +38,7 @@ func Input(w *workload.Workload, budget time.Duration) decide.Input {
 	s.Sort()
 	return decide.Input{
 		Now: time.Unix(0, 0), Snapshot: s,
-		Provisioners: []decide.Provisioner{{Spec: provisioner(w), Types: w.Types}},
+		Provisioners: []decide.Provisioner{{Spec: provisioner(w), Types: w.Types, Index: offer.NewIndex(w.Types)}},
 		Settings:     decide.Settings{NodeCost: decide.DefaultNodeCost, StartupTimeout: time.Hour, PackingBudget: budget},
 	}
 }
