@@ -32,6 +32,7 @@ func TestFaults(t *testing.T) {
 		{"a capacity error leads to another offering in the same turn", capacityError},
 		{"a budget holds an eviction back", budgetHolds},
 		{"deleting a provisioner drains its nodes", provisionerDeleted},
+		{"pods are resized in place and through successors", resizedPods},
 		{"the leader is killed between the fleet call and the node", killedBeforeNode},
 		{"pods leave a spot machine before it is taken back", spotInterruption},
 		{"the connections to the API server are cut", connectionsCut},
