@@ -63,6 +63,9 @@ func (t *turn) pack() attempt {
 
 // nominate notes which nodes get pods.
 func (t *turn) nominate(nodes []*retire.Node, a attempt) {
+	if len(nodes) == 0 {
+		return
+	}
 	to := map[string]bool{}
 	for i := range a.layout.Places {
 		to[a.layout.Places[i].Node] = true

@@ -13,30 +13,31 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
+// kin are pods of one template, moving or not: the same goes for all of them.
+type kin struct {
+	*class // of those that have no nodes of their own; nil until there is one
+	needs  match.Needs
+	miss   match.Miss
+}
+
+// classifier groups pods into classes.
+type classifier struct {
+	s       *solver
+	keys    []string // pod labels that any selector looks at
+	kin     [2]map[*cluster.Template]*kin
+	classes map[string]*class // by signature
+	needs   map[*class]amount.List
+}
+
 // classify groups the pods into classes and returns what each class needs.
 func (s *solver) classify() map[*class]amount.List {
-	keys := s.labelKeys()
-	type shared struct {
-		*class
-		needs match.Needs
-		miss  match.Miss
-	}
-	byTemplate := map[*cluster.Template]map[bool]*shared{}
-	bySignature := map[string]*class{}
-	needs := map[*class]amount.List{}
+	f := &classifier{s: s, keys: s.labelKeys(), classes: map[string]*class{}, needs: map[*class]amount.List{}}
 	claimed := s.exclusiveClaims()
+	var known *kin
 	for i := range s.problem.Pods {
 		d := &s.problem.Pods[i]
-		t := d.Pod.Template
-		moving := d.From != ""
-		if byTemplate[t] == nil {
-			byTemplate[t] = map[bool]*shared{}
-		}
-		known := byTemplate[t][moving]
-		if known == nil {
-			known = &shared{}
-			known.needs, known.miss = s.volumes.Needs(t, moving)
-			byTemplate[t][moving] = known
+		if last := i - 1; last < 0 || !d.like(&s.problem.Pods[last]) {
+			known = f.kinOf(d)
 		}
 		miss := known.miss
 		if !miss.Missed() {
@@ -46,29 +47,52 @@ func (s *solver) classify() map[*class]amount.List {
 			s.places[i].Reason = miss.String()
 			continue
 		}
-		if known.class == nil || len(d.Nodes) > 0 {
-			key := signature(t, known.needs, keys)
-			var keySb50 strings.Builder
-			for _, n := range d.Nodes {
-				keySb50.WriteString("\x0a" + n)
-			}
-			key += keySb50.String()
-			c := bySignature[key]
-			if c == nil {
-				c = newClass(t, known.needs, d.Nodes)
-				bySignature[key] = c
-				needs[c] = total(t, known.needs)
-				s.classes = append(s.classes, c)
-			}
-			if len(d.Nodes) > 0 {
-				c.pods, c.left = append(c.pods, i), c.left+1
-				continue
-			}
+		c := known.class
+		if len(d.Nodes) > 0 {
+			c = f.classOf(d, known)
+		} else if c == nil {
+			c = f.classOf(d, known)
 			known.class = c
 		}
-		known.class.pods, known.class.left = append(known.class.pods, i), known.class.left+1
+		c.pods, c.left = append(c.pods, i), c.left+1
 	}
-	return needs
+	return f.needs
+}
+
+// like reports whether two pods have the same template and both move, or neither does.
+func (d *Demand) like(o *Demand) bool {
+	return d.Pod.Template == o.Pod.Template && (d.From == "") == (o.From == "")
+}
+
+func (f *classifier) kinOf(d *Demand) *kin {
+	t, moving := d.Pod.Template, d.From != ""
+	of := &f.kin[0]
+	if moving {
+		of = &f.kin[1]
+	}
+	known := (*of)[t]
+	if known == nil {
+		known = &kin{}
+		known.needs, known.miss = f.s.volumes.Needs(t, moving)
+		if *of == nil {
+			*of = map[*cluster.Template]*kin{}
+		}
+		(*of)[t] = known
+	}
+	return known
+}
+
+// classOf returns the class of the pod, made once.
+func (f *classifier) classOf(d *Demand, of *kin) *class {
+	key := signature(d.Pod.Template, of.needs, f.keys) + "\x0a" + strings.Join(d.Nodes, "\x0a")
+	c := f.classes[key]
+	if c == nil {
+		c = newClass(d.Pod.Template, of.needs, d.Nodes)
+		f.classes[key] = c
+		f.needs[c] = total(d.Pod.Template, of.needs)
+		f.s.classes = append(f.s.classes, c)
+	}
+	return c
 }
 
 func newClass(t *cluster.Template, needs match.Needs, nodes []string) *class {
@@ -87,11 +111,13 @@ func newClass(t *cluster.Template, needs match.Needs, nodes []string) *class {
 func (s *solver) labelKeys() []string {
 	keys := map[string]bool{}
 	seen := map[*cluster.Template]bool{}
+	var last *cluster.Template
 	look := func(t *cluster.Template) {
-		if !seen[t] {
+		if t != last && !seen[t] {
 			seen[t] = true
 			collectLabelKeys(t, keys)
 		}
+		last = t
 	}
 	for i := range s.problem.Snapshot.Pods {
 		look(s.problem.Snapshot.Pods[i].Template)

@@ -164,12 +164,12 @@ func (s *solver) able(m *machine, slack []int64) []int {
 		first--
 	}
 	footing := s.footingOf(m)
-	for k := range m.mask.within([2]int{first, m.seller.columns[1]}) {
+	for k := range s.roomFor(m).within([2]int{first, m.seller.columns[1]}) {
 		col := &s.columns[k]
 		if count == maxCandidateTypes && !types[col.model] || col.offering.CapacityType == api.CapacitySpot && col.price > onDemand {
 			continue
 		}
-		if k != m.column && (!s.holds(k, m) || !within(col, planned, slack) || !s.sameFooting(k, m, footing)) {
+		if k != m.column && (!s.leavesChoice(m.residual, col) || !within(col, planned, slack) || !s.sameFooting(k, m, footing)) {
 			continue
 		}
 		if !types[col.model] {

@@ -98,17 +98,19 @@ func (m *machine) clone() *machine {
 	return &out
 }
 
-// holds reports whether the column can take the machine's content.
-func (s *solver) holds(column int, m *machine) bool {
-	c := &s.columns[column]
-	return m.mask.has(column) && fits(m.used, c.room) && s.leavesChoice(m.residual, c)
+// roomFor returns the columns that have room for the machine's content. It holds until
+// it is called again.
+func (s *solver) roomFor(m *machine) bitset {
+	s.roomy = append(s.roomy[:0], m.mask...)
+	s.keepRoomy(s.roomy, m.used)
+	return s.roomy
 }
 
 // shrink moves the machine to its cheapest column. Columns that would break the
 // limit are left out.
 func (s *solver) shrink(m *machine, within func(*column) bool) {
-	for k := range m.mask.within([2]int{m.seller.columns[0], m.column}) { // sorted by price
-		if s.holds(k, m) && within(&s.columns[k]) && s.sameDaemons(k, m.column) {
+	for k := range s.roomFor(m).within([2]int{m.seller.columns[0], m.column}) { // sorted by price
+		if s.leavesChoice(m.residual, &s.columns[k]) && within(&s.columns[k]) && s.sameDaemons(k, m.column) {
 			m.column = k
 			return
 		}

@@ -43,6 +43,7 @@ type solver struct {
 	places   []Place
 	scratch  []int
 	key      []byte // scratch
+	roomy    bitset // scratch, see roomFor
 	tableau  tableau
 	byRoom   []*rooms // by resource; made when asked for
 	special  bitset   // columns that have devices or are bare metal
