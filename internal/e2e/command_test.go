@@ -12,15 +12,22 @@ import (
 // what it prints.
 func (s *scene) tool(stdin, binary string, args ...string) string {
 	s.t.Helper()
-	var out, problem bytes.Buffer
+	out, problem, err := s.try(stdin, binary, args...)
+	if err != nil {
+		s.t.Fatalf("%s %v: %v\n%s%s\n%s", filepath.Base(binary), args, err, out, problem, s.happened())
+	}
+	return out
+}
+
+func (s *scene) try(stdin, binary string, args ...string) (said, problem string, err error) {
+	s.t.Helper()
+	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(s.t.Context(), binary, args...)
 	home := s.t.TempDir()
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.Sandbox.Kubeconfig, "KUBECACHEDIR="+home, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &problem
-	if err := cmd.Run(); err != nil {
-		s.t.Fatalf("%s %v: %v\n%s%s\n%s", filepath.Base(binary), args, err, out.String(), problem.String(), s.happened())
-	}
-	return out.String()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
+	err = cmd.Run()
+	return stdout.String(), stderr.String(), err
 }
 
 // built returns the path of a binary under bin/.
@@ -36,6 +43,16 @@ func (s *scene) built(name string) string {
 func (s *scene) kubectl(stdin string, args ...string) string {
 	s.t.Helper()
 	return s.tool(stdin, s.built("controlplane"), append([]string{"kubectl"}, args...)...)
+}
+
+// kubectlFails runs kubectl, which has to fail, and returns what it says.
+func (s *scene) kubectlFails(args ...string) string {
+	s.t.Helper()
+	out, problem, err := s.try("", s.built("controlplane"), append([]string{"kubectl"}, args...)...)
+	if err == nil {
+		s.t.Fatalf("kubectl %v succeeds: %s", args, out)
+	}
+	return problem
 }
 
 func (s *scene) helm(args ...string) string {

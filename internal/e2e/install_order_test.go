@@ -1,18 +1,13 @@
 package e2e
 
 import (
-	"context"
-	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
 )
-
-var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // TestRemovalInTheWrongOrder deletes by hand what should go last: no instance runs
 // on unnoticed.
@@ -22,61 +17,69 @@ func TestRemovalInTheWrongOrder(t *testing.T) {
 	s.startHost()
 	s.terraform("apply", "-auto-approve", "-no-color", "-target", "packhorse_irsa_role.agent")
 	manifests := s.manifests(s.built("packhorse-agent"))
-	s.apply(manifests)
+	s.install(manifests)
 	s.work("web", 3)
 
 	t.Run("the definitions first", func(t *testing.T) {
 		s := s.within(t)
-		for _, crd := range api.CRDs() {
-			if err := s.Dynamic.Resource(crdResource).Delete(t.Context(), crd.Name, metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		s.untilNoNodes("")
-		s.until("the definitions are gone", func(ctx context.Context) (bool, string, error) {
-			list, err := s.Dynamic.Resource(crdResource).List(ctx, metav1.ListOptions{})
-			return err == nil && len(list.Items) == 0, "", err
-		})
+		// The command ends when they are gone: the agent has removed all nodes by then.
+		s.kubectl("", "delete", "crds", "provisioners.karpenter.sh", "awsnodetemplates.karpenter.k8s.aws", "--timeout=2m")
+		s.wantNothing()
 	})
+	s.deleteWork()
 
-	s.delete("web")
-	s.apply(manifests)
-	s.until("the kinds are served again", func(context.Context) (bool, string, error) {
-		left := s.remains()
-		return len(left) == 5, fmt.Sprint(left), nil
-	})
+	s.install(manifests)
 	s.work("api", 3)
 	t.Run("the namespace first", func(t *testing.T) {
 		s := s.within(t)
-		nodes, live := s.boughtNodes(), s.live("")
-		if err := s.Kube.CoreV1().Namespaces().Delete(t.Context(), stage.Namespace, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		s.until("the agents are gone", func(context.Context) (bool, string, error) {
-			left := s.remains()
-			return len(s.host.Agents()) == 0 && len(left) == 3, fmt.Sprint(left), nil
-		})
-		// The next command that a user would run hangs, and says why.
-		for name := range nodes {
-			if err := s.Kube.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		left, err := s.nodes(t.Context(), "")
-		if err != nil || len(left) != len(nodes) || s.live("") != live {
-			t.Errorf("%d nodes, %d instances, %v; before %d and %d", len(left), s.live(""), err, len(nodes), live)
-		}
-		for _, n := range left {
-			if n.DeletionTimestamp == nil || len(n.Finalizers) == 0 {
-				t.Errorf("node %s: deleted %v, finalizers %v", n.Name, n.DeletionTimestamp, n.Finalizers)
-			}
-		}
-		s.until("the namespace is gone", func(ctx context.Context) (bool, string, error) {
-			_, err := s.Kube.CoreV1().Namespaces().Get(ctx, stage.Namespace, metav1.GetOptions{})
-			return err != nil, "", nil
-		})
-		s.deleteProvisioner("default")
-		s.apply(manifests) // the agent finishes what was begun
-		s.untilNoNodes("")
+		s.kubectl("", "delete", "namespace", stage.Namespace, "--timeout=2m")
+		s.wantNamed()
+		s.kubectl(manifests, "apply", "--server-side", "-f", "-") // the agent finishes what was begun
+		s.kubectl("", "delete", "provisioners", "--all", "--timeout=2m")
+		s.wantNothing()
 	})
+	s.deleteWork()
+
+	s.install(manifests)
+	s.work("cache", 3)
+	t.Run("everything at once", func(t *testing.T) {
+		s := s.within(t)
+		s.kubectl(manifests, "delete", "-f", "-", "--wait=false")
+		s.kubectl("", "wait", "--for=delete", "namespace/"+stage.Namespace, "--timeout=2m")
+		s.wantNamed()
+		s.kubectl(manifests, "apply", "--server-side", "-f", "-")
+		// The definition is held by its Provisioner, and that by its nodes.
+		s.kubectl("", "wait", "--for=delete", "crd/provisioners.karpenter.sh", "--timeout=2m")
+		s.wantNothing()
+	})
+}
+
+// wantNamed fails if machines run on without an agent and the commands that a
+// user would try next do not say so.
+func (s *installed) wantNamed() {
+	s.t.Helper()
+	nodes, live := s.boughtNodes(), s.live("")
+	if len(nodes) == 0 || live != len(nodes) || len(s.host.Agents()) > 0 {
+		s.t.Fatalf("%d nodes, %d instances, %d agents", len(nodes), live, len(s.host.Agents()))
+	}
+	// The column NODES.
+	if said := s.kubectl("", "get", "provisioners", "--no-headers"); !slices.Contains(strings.Fields(said), strconv.Itoa(len(nodes))) {
+		s.t.Errorf("kubectl get provisioners does not tell %d nodes: %s", len(nodes), said)
+	}
+	for name := range nodes {
+		said := s.kubectlFails("delete", "node", name, "--timeout=1s")
+		if !strings.Contains(said, "timed out waiting for the condition on nodes/"+name) {
+			s.t.Errorf("kubectl delete node says %s", said)
+		}
+	}
+	if now := s.boughtNodes(); len(now) != len(nodes) || s.live("") != live {
+		s.t.Errorf("%d nodes and %d instances, before %d and %d", len(now), s.live(""), len(nodes), live)
+	}
+}
+
+// install applies manifests and waits until custom resources are served.
+func (s *installed) install(manifests string) {
+	s.t.Helper()
+	s.kubectl(manifests, "apply", "--server-side", "-f", "-")
+	s.kubectl("", "wait", "--for=condition=Established", "--timeout=1m", "crds", "--all")
 }

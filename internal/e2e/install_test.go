@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -88,13 +89,13 @@ func TestInstallUpgradeDestroy(t *testing.T) {
 	}
 }
 
-// TestDestroyOrphans gives the nodes up, first because the agent is dead.
+// TestDestroyOrphans gives fifty nodes up, because the agent is dead.
 func TestDestroyOrphans(t *testing.T) {
 	t.Parallel()
 	s := newInstalled(t, "testdata/agent")
 	s.startHost()
 	s.terraform("apply", "-auto-approve", "-no-color")
-	s.work("web", 3)
+	s.workWide()
 	live := s.live("")
 
 	if err := s.Kube.CoreV1().Nodes().Delete(t.Context(), s.host.Name, metav1.DeleteOptions{}); err != nil {
@@ -116,14 +117,14 @@ func TestDestroyOrphans(t *testing.T) {
 	}
 	s.terraform("apply", "-auto-approve", "-no-color", "-var", "on_destroy=orphan") // which changes nothing in the cluster
 	said = flat(s.terraform("destroy", "-auto-approve", "-no-color", "-var", "on_destroy=orphan"))
-	if !strings.Contains(said, "go on running, and nobody looks after them") {
+	if !strings.Contains(said, fmt.Sprintf("%d nodes and their machines go on running, and nobody looks after them", live)) {
 		t.Errorf("the destroy says %s", said)
 	}
 	if s.live("") != live {
 		t.Errorf("%d instances run, %d before", s.live(""), live)
 	}
 	nodes, err := s.nodes(t.Context(), "")
-	if err != nil || len(nodes) == 0 {
+	if err != nil || len(nodes) != live {
 		t.Fatalf("%d nodes, %v", len(nodes), err)
 	}
 	for _, n := range nodes {
