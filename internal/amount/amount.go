@@ -45,6 +45,8 @@ func FromQuantity(name string, q resource.Quantity) int64 {
 	switch {
 	case q.Sign() <= 0:
 		return 0
+	case q.AsApproximateFloat64() > 2*most: // to compare figures with large exponents takes long
+		return most
 	case q.CmpInt64(most) >= 0:
 		return most
 	case name == CPU:

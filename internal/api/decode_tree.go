@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
 
 // decodeTree fills into from a tree of JSON values that stands at path. Nulls and
@@ -121,6 +123,10 @@ func (d *treeDecoder) cleanSlice(value any, t reflect.Type, path *field.Path) an
 
 // check tries to decode a leaf into its type.
 func (d *treeDecoder) check(value any, t reflect.Type, path *field.Path) {
+	if t == reflect.TypeFor[resource.Quantity]() && amount.Long(fmt.Sprint(value)) {
+		d.reject(path, value, show(value)+": "+amount.ErrLong.Error())
+		return
+	}
 	asJSON, err := json.Marshal(value)
 	if err == nil {
 		err = json.Unmarshal(asJSON, reflect.New(t).Interface())

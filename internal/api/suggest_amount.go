@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
 
 // amountForm is a number with a unit as people write it: "10 cores", "1 day".
@@ -31,7 +31,7 @@ var durationUnits = map[string]time.Duration{
 func adviseQuantity(text string) string {
 	if parts := amountForm.FindStringSubmatch(text); parts != nil {
 		if unit, ok := quantityUnits[strings.ToLower(parts[2])]; ok {
-			if _, err := resource.ParseQuantity(parts[1] + unit); err == nil {
+			if _, err := amount.Parse(parts[1] + unit); err == nil {
 				return nearestValue(parts[1] + unit)
 			}
 		}

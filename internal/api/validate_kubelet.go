@@ -9,9 +9,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
 
 // evictionSignals are the signals on which the kubelet evicts.
@@ -107,7 +108,7 @@ func thresholdProblem(threshold string) string {
 		}
 		return ""
 	}
-	q, err := resource.ParseQuantity(threshold)
+	q, err := amount.Parse(threshold)
 	if err != nil {
 		return "must be a quantity or a percentage; write it such as 500Mi or 5%"
 	}

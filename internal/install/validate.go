@@ -6,9 +6,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
 
 // The forms of names in AWS, and of an image reference
@@ -65,7 +66,7 @@ func (s *Settings) checkPod() (errs field.ErrorList) {
 		errs = append(errs, field.Invalid(field.NewPath("replicas"), *s.Replicas, "must be 1 or more: one leads, the others stand by"))
 	}
 	for _, quantity := range []struct{ at, value string }{{"cpu_request", s.CPURequest}, {"memory", s.Memory}} {
-		if q, err := resource.ParseQuantity(quantity.value); err != nil || q.Sign() <= 0 {
+		if q, err := amount.Parse(quantity.value); err != nil || q.Sign() <= 0 {
 			errs = append(errs, field.Invalid(field.NewPath(quantity.at), quantity.value, "must be a quantity above 0, such as 500m or 512Mi"))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -71,6 +72,9 @@ func into[T any, P interface {
 ) func(*objects, []byte, string, string) ([]string, error) {
 	return func(o *objects, asJSON []byte, name, namespace string) ([]string, error) {
 		object := new(T)
+		if err := checkQuantities(asJSON, reflect.TypeFor[T]()); err != nil {
+			return nil, err
+		}
 		unknown, err := kjson.UnmarshalStrict(asJSON, object)
 		if err != nil {
 			return nil, explain(err)

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
@@ -103,7 +101,7 @@ func thresholdOf(value string, capacity int64) int64 {
 		}
 		return int64(math.Ceil(float64(capacity) * percent / 100))
 	}
-	q, err := resource.ParseQuantity(value)
+	q, err := amount.Parse(value)
 	if err != nil {
 		return 0
 	}

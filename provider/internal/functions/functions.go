@@ -4,14 +4,15 @@ package functions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/big"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
@@ -49,7 +50,11 @@ func (parseQuantity) Run(ctx context.Context, req function.RunRequest, resp *fun
 	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
 		return
 	}
-	q, err := resource.ParseQuantity(text)
+	q, err := amount.Parse(text)
+	if errors.Is(err, amount.ErrLong) {
+		resp.Error = function.NewArgumentFuncError(0, "the quantity "+err.Error())
+		return
+	}
 	if err != nil {
 		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is no quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 10k", text))
 		return

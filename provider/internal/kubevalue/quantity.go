@@ -9,7 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
-	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
 
 // QuantityType is the type of a Kubernetes quantity such as "500m" or "10Gi".
@@ -65,10 +66,10 @@ func sameQuantity(a, b string) bool {
 	if a == b {
 		return true
 	}
-	x, err := resource.ParseQuantity(a)
+	x, err := amount.Parse(a)
 	if err != nil {
 		return false
 	}
-	y, err := resource.ParseQuantity(b)
+	y, err := amount.Parse(b)
 	return err == nil && x.Cmp(y) == 0
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
 
 // UnsignedZero is a validator for quantities, durations and maps of them: the API
@@ -42,9 +43,9 @@ func (UnsignedZero) ValidateMap(_ context.Context, req validator.MapRequest, res
 }
 
 func checkSign(text string, at path.Path, diags *diag.Diagnostics) {
-	amount, notQuantity := resource.ParseQuantity(text)
+	q, notQuantity := amount.Parse(text)
 	length, notDuration := time.ParseDuration(text)
-	zero := notQuantity == nil && amount.IsZero() || notDuration == nil && length == 0
+	zero := notQuantity == nil && q.IsZero() || notDuration == nil && length == 0
 	if zero && strings.HasPrefix(text, "-") {
 		diags.AddAttributeError(at, at.String()+`: Invalid value: "`+text+`": must not be negative`, "The nearest valid value is 0.")
 	}

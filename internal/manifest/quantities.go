@@ -1,0 +1,94 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+)
+
+// maybeLong finds texts that may be quantities which would take seconds to read.
+var maybeLong = regexp.MustCompile(`[0-9.][eE][+-]?[0-9]{4}|[0-9.]{100}`)
+
+// checkQuantities refuses quantities that nobody means, before they are read into the
+// type, which would take long.
+func checkQuantities(asJSON []byte, t reflect.Type) error {
+	if !maybeLong.Match(asJSON) {
+		return nil
+	}
+	var tree any
+	d := json.NewDecoder(strings.NewReader(string(asJSON)))
+	d.UseNumber()
+	if err := d.Decode(&tree); err != nil {
+		return nil //nolint:nilerr // reading it into the type says what is wrong with it
+	}
+	return checkTree(tree, t, "")
+}
+
+// checkTree follows a value and its type. What does not match the type is left to
+// whoever reads it.
+func checkTree(value any, t reflect.Type, path string) error {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == reflect.TypeFor[resource.Quantity]() {
+		if text := fmt.Sprint(value); amount.Long(text) {
+			return fmt.Errorf("%s: Invalid value: %q: %w", path, shortened(text), amount.ErrLong)
+		}
+		return nil
+	}
+	switch v := value.(type) {
+	case []any:
+		if t.Kind() != reflect.Slice {
+			return nil
+		}
+		for i, item := range v {
+			if err := checkTree(item, t.Elem(), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			of, at := memberOf(t, key, path)
+			if of == nil {
+				continue
+			}
+			if err := checkTree(v[key], of, at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// memberOf returns the type of an object's member and its path, nil where it has none.
+func memberOf(t reflect.Type, key, path string) (reflect.Type, string) {
+	switch t.Kind() {
+	case reflect.Map:
+		return t.Elem(), path + "[" + key + "]"
+	case reflect.Struct:
+		fields := reflect.VisibleFields(t)
+		i := slices.IndexFunc(fields, func(f reflect.StructField) bool {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			return name == key && f.IsExported()
+		})
+		if i >= 0 {
+			return fields[i].Type, strings.TrimPrefix(path+"."+key, ".")
+		}
+	}
+	return nil, ""
+}
+
+func shortened(text string) string {
+	if len(text) > 20 {
+		return text[:20] + "…"
+	}
+	return text
+}
