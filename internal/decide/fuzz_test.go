@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -12,11 +13,18 @@ import (
 
 // FuzzSnapshot makes up whole clusters. Every plan for them has to hold.
 func FuzzSnapshot(f *testing.F) {
-	f.Fuzz(rapid.MakeFuzz(func(r *rapid.T) {
-		w := drawWorld(f, r)
-		plan := w.decide()
-		verify(r, &w.in, &plan)
-	}))
+	for seed := range byte(4) {
+		noise := make([]byte, 8<<10) // enough to draw a cluster from
+		rand.NewChaCha8([32]byte{seed}).Read(noise)
+		f.Add(noise)
+	}
+	f.Fuzz(func(t *testing.T, noise []byte) {
+		rapid.MakeFuzz(func(r *rapid.T) {
+			w := drawWorld(t, r)
+			plan := w.decide()
+			verify(r, &w.in, &plan)
+		})(t, noise)
+	})
 }
 
 // FuzzFile plans what files say, however odd. Every plan has to hold.
