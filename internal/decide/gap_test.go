@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 // TestPriceIsNearTheBound holds the plans for mixed pods to within 1 % of the
@@ -46,5 +48,27 @@ func TestSpotPodsStayOffOnDemandMachines(t *testing.T) {
 	plan := w.decide()
 	if price, bound := float64(plan.HourlyPrice), float64(plan.LowerBound); price > 1.03*bound || len(plan.Unplaced) > 0 {
 		t.Errorf("costs %.2f %% more than the bound, with %d pods unplaced", 100*(price/bound-1), len(plan.Unplaced))
+	}
+}
+
+// TestBoundCountsMachines: pods that must be apart need a machine each beyond the nodes
+// that exist, which the bound knows.
+func TestBoundCountsMachines(t *testing.T) {
+	for name, rule := range map[string]string{
+		"anti-affinity": "labels: {app: a}, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: $host, labelSelector: {matchLabels: {app: a}}}]}}",
+		"host ports":    "ports: [{hostPort: 80}]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, realTypes(t))
+			usual(w, onDemand)
+			w.node("n1", "m7g.large", "us-east-1a", func(*cluster.Node) {})
+			w.node("n2", "m7g.large", "us-east-1b", func(*cluster.Node) {})
+			w.running("there", "n2", "{requests: {cpu: 100m}, "+rule+"}")
+			w.pods(10, "p", "{requests: {cpu: 100m, memory: 100Mi}, "+rule+"}")
+			plan := w.decide()
+			if len(plan.Machines) != 9 || plan.LowerBound != plan.HourlyPrice {
+				t.Errorf("%d machines for %v, the bound is %v", len(plan.Machines), plan.HourlyPrice.Dollars(), plan.LowerBound.Dollars())
+			}
+		})
 	}
 }

@@ -30,14 +30,13 @@ const safety = 1 - 1e-9
 // cannot be divided (see package colgen). It is used where the first is not close
 // to what the machines cost, and no node that exists could take some of the pods.
 //
-// The third: some machine holds the pod that is dearest to hold, unless a node
-// that exists may have taken it.
+// The third counts machines (see countBound).
 func (s *solver) lowerBound() offer.Price {
 	classes := s.boundClasses()
 	if len(classes) == 0 || len(s.machines) == 0 {
 		return 0
 	}
-	price, bound := s.price(), s.singleBound(classes)
+	price, bound := s.price(), s.countBound(classes)
 	if bound < price {
 		byResource, worth := s.resourceBound(classes)
 		bound = max(bound, byResource)
@@ -228,17 +227,4 @@ func (s *solver) boughtPatterns(classes []placedClass, columns []int) []colgen.P
 		out = append(out, p)
 	}
 	return out
-}
-
-func (s *solver) singleBound(classes []placedClass) float64 {
-	if len(s.roomBefore) > 0 {
-		return 0
-	}
-	bound := int64(0)
-	for _, c := range classes {
-		if cheapest := s.cheapest(c.mask); cheapest < math.MaxInt64 {
-			bound = max(bound, cheapest)
-		}
-	}
-	return float64(bound)
 }

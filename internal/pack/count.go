@@ -1,0 +1,42 @@
+package pack
+
+import (
+	"math"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+)
+
+// countBound returns the price of the machines that one class makes necessary, of the
+// one for which that is most: nodes that exist take no more of its pods than they had
+// room for, and of the others no machine takes more than may be on one node, or costs
+// less than the cheapest that holds one.
+//
+// Spreads over host names are left out: how many pods they allow on a node depends on
+// how many all others have.
+func (s *solver) countBound(classes []placedClass) float64 {
+	bound := int64(0)
+	for _, c := range classes {
+		touches := slices.DeleteFunc(slices.Clone(c.class.host), func(t touch) bool {
+			return slices.ContainsFunc(c.class.apart, func(sp hostSpread) bool { return sp.group == t.group })
+		})
+		left, most := s.leftByNodes(&c, touches), hostState{}.room(touches, c.n)
+		cheapest := s.cheapest(c.mask)
+		if left > 0 && most > 0 && cheapest < math.MaxInt64 {
+			bound = max(bound, (left+most-1)/most*cheapest)
+		}
+	}
+	return float64(bound)
+}
+
+// leftByNodes returns how many pods of a class the nodes cannot have taken.
+func (s *solver) leftByNodes(c *placedClass, touches []touch) int64 {
+	left := c.n
+	for i, room := range s.roomBefore {
+		if left <= 0 {
+			break
+		}
+		left -= s.hostBefore[i].room(touches, amount.Copies(c.class.need, room, left))
+	}
+	return left
+}
