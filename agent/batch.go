@@ -16,34 +16,40 @@ const looksPerIdle = 4
 // batch waits until all pods have come up that are to be decided on together. That
 // is so when the owners of those that came have as many as they want, or else when
 // none has come for BatchIdle; and when the scheduler has looked at those that
-// nothing can be foreseen of. It takes BatchMax at most. It looks several times
-// within BatchIdle so that it notices when pods came. Until some do, changes are
-// gathered for longer in a large cluster.
+// nothing can be foreseen of. Pods of owners that grow step by step wait for the
+// next step. It takes BatchMax at most. It looks several times within BatchIdle so
+// that it notices when pods came. Until some do, changes are gathered for longer in
+// a large cluster.
 func (a *Agent) batch(ctx context.Context) error {
 	opened := time.Now()
-	last := opened
+	last, closes := opened, opened.Add(a.options.BatchMax)
 	idle := restFor(a.thought, a.options.BatchIdle)
 	look := max(a.options.BatchIdle/looksPerIdle, time.Millisecond)
-	arrived := newArrivals()
+	arrived, whole := newArrivals(), false
 	for {
 		a.replan.clear()
 		s, now := a.history.foresee(a.cluster.Snapshot()), time.Now()
 		if fresh := a.history.arrivals(s, now); len(fresh) > 0 {
 			last, idle = now, a.options.BatchIdle
+			if whole {
+				clear(arrived.wanted) // these are of another step
+			}
 			arrived.add(fresh, a.history.planned)
 			a.askOwners(ctx, arrived)
+			a.history.grow(arrived, now, a.options.BatchMax)
 		}
 		quiet := now.Sub(last) >= idle
+		whole = arrived.complete(s)
 		switch {
-		case now.Sub(opened) >= a.options.BatchMax:
+		case !now.Before(closes):
 			return nil
-		case !quiet && !arrived.complete(s):
-		case !arrived.moreToCome(s, now.Add(-a.options.BatchMax)):
+		case !quiet && !whole:
+		case !arrived.moreToCome(s, now.Add(-a.options.BatchMax)) && !a.history.stepIsDue(arrived, now, closes):
 			return nil
 		case quiet:
 			last = now
 		}
-		wait := min(last.Add(idle).Sub(now), opened.Add(a.options.BatchMax).Sub(now))
+		wait := min(last.Add(idle).Sub(now), closes.Sub(now))
 		if err := sleep(ctx, min(wait, look)); err != nil {
 			return err
 		}
@@ -72,13 +78,14 @@ func (h *history) arrivals(s *cluster.Snapshot, now time.Time) (fresh []*cluster
 
 // arrivals are the owners of the pods of a batch.
 type arrivals struct {
-	unasked  []*cluster.Pod // one pod of each owner that has not been asked yet
-	wanted   map[string]int // by an owner's UID: how many pods it wants to have
-	loose    bool           // pods came of which nobody can say how many there will be
-	homeless bool           // pods came that have no place in the last plan
+	owners   map[string]bool // by UID
+	unasked  []*cluster.Pod  // one pod of each owner that has not been asked yet
+	wanted   map[string]int  // by an owner's UID: how many pods it wants to have
+	loose    bool            // pods came of which nobody can say how many there will be
+	homeless bool            // pods came that have no place in the last plan
 }
 
-func newArrivals() *arrivals { return &arrivals{wanted: map[string]int{}} }
+func newArrivals() *arrivals { return &arrivals{owners: map[string]bool{}, wanted: map[string]int{}} }
 
 func (b *arrivals) add(fresh []*cluster.Pod, planned map[string]decide.Binding) {
 	for _, p := range fresh {
@@ -88,7 +95,7 @@ func (b *arrivals) add(fresh []*cluster.Pod, planned map[string]decide.Binding) 
 		if _, known := b.wanted[p.Owner.UID]; known || b.loose {
 			continue
 		}
-		b.wanted[p.Owner.UID] = 0
+		b.owners[p.Owner.UID], b.wanted[p.Owner.UID] = true, 0
 		b.unasked = append(b.unasked, p)
 		b.loose = p.Owner.UID == "" || len(b.wanted) > ownersAtOnce
 	}

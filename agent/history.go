@@ -19,6 +19,7 @@ type history struct {
 	pauses    map[string]pause          // by Provisioner
 	learnt    map[string]bool           // by node: what its kubelet reported was passed on
 	quotas    map[quota]spent           // quotas of the account that are used up
+	growth    map[string]growth         // by UID: owners that came to want more pods lately
 }
 
 type said struct {
@@ -41,6 +42,7 @@ func newHistory() history {
 		pauses:    map[string]pause{},
 		learnt:    map[string]bool{},
 		quotas:    map[quota]spent{},
+		growth:    map[string]growth{},
 	}
 }
 
