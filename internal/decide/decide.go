@@ -19,7 +19,8 @@ func Decide(in Input) Plan {
 type turn struct {
 	in      *Input
 	leaving map[string]bool
-	pending int // pods
+	pending int             // pods
+	growing map[string]bool // owners of pending pods, by UID
 	// reprieved are nodes that were chosen to go and stay, with the reason.
 	reprieved map[string]string
 	// forced are nodes that must go, whatever was chosen for them before.
@@ -37,6 +38,9 @@ func newTurn(in *Input) *turn {
 		if in.Snapshot.Pods[i].State == cluster.PodPending {
 			t.pending++
 		}
+	}
+	if t.pending > 0 {
+		t.growing = t.growers()
 	}
 	return t
 }
@@ -88,7 +92,7 @@ func (t *turn) problem(leaving map[string]bool) *pack.Problem {
 		pod := &t.in.Snapshot.Pods[i]
 		switch {
 		case pod.State == cluster.PodPending:
-			p.Pods = append(p.Pods, pack.Demand{Pod: pod, Nodes: kept[pod.PodKey]})
+			p.Pods = append(p.Pods, pack.Demand{Pod: pod, Nodes: kept[pod.PodKey], Growing: t.growing[pod.Owner.UID]})
 		case leaving[pod.NodeName] && moves(pod):
 			nodes := kept[pod.PodKey]
 			if len(nodes) == 0 {

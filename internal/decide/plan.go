@@ -69,6 +69,8 @@ type Machine struct {
 	// chosen type offers.
 	Used        amount.List
 	Allocatable amount.List
+	// Ahead is for how many more of its pods, whose owner grows, it has room.
+	Ahead int
 	// RunnerUp is the next best type and its price, for explanations.
 	RunnerUp *offer.Candidate
 }

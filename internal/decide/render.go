@@ -42,7 +42,7 @@ func (t *turn) machine(p *pack.Problem, l *pack.Layout, m *pack.Machine) Machine
 		Labels:      map[string]string{},
 		Annotations: maps.Clone(spec.Annotations),
 		Taints:      spec.Taints, StartupTaints: spec.StartupTaints,
-		Used: m.Used, Allocatable: m.Allocatable,
+		Used: m.Used, Allocatable: m.Allocatable, Ahead: m.Ahead,
 	}
 	for key, value := range spec.Labels {
 		if !api.WellKnown(api.NormalizeLabel(key)) {

@@ -113,6 +113,9 @@ func why(m *decide.Machine) string {
 	if n := len(m.Candidates); n > len(types) {
 		text += fmt.Sprintf(" (%d offerings)", n)
 	}
+	if m.Ahead > 0 {
+		text += fmt.Sprintf(", with room for %d more such pods, which are expected", m.Ahead)
+	}
 	b := box{allocatable: m.Allocatable, held: m.Used}
 	switch name := b.fullest(); name {
 	case "":

@@ -21,6 +21,7 @@ type class struct {
 	template *cluster.Template
 	pods     []int // indices of Problem.Pods; the first left of them are not placed yet
 	left     int64
+	growing  int64    // pods of owners that grow
 	booked   int64    // of those left, how many lots of this round are for
 	held     int64    // of those left, how many are not to be placed yet
 	urgent   bool     // others have left it no place

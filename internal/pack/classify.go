@@ -54,7 +54,7 @@ func (s *solver) classify() map[*class]amount.List {
 			c = f.classOf(d, known)
 			known.class = c
 		}
-		c.pods, c.left = append(c.pods, i), c.left+1
+		c.add(i, d)
 	}
 	return f.needs
 }
@@ -93,6 +93,13 @@ func (f *classifier) classOf(d *Demand, of *kin) *class {
 		f.s.classes = append(f.s.classes, c)
 	}
 	return c
+}
+
+func (c *class) add(i int, d *Demand) {
+	c.pods, c.left = append(c.pods, i), c.left+1
+	if d.Growing {
+		c.growing++
+	}
 }
 
 func newClass(t *cluster.Template, needs match.Needs, nodes []string) *class {

@@ -24,29 +24,31 @@ func (c *cover) runEqual() bool {
 	if len(c.lots) != 1 || slices.ContainsFunc(c.sellers, func(p *seller) bool { return c.budget[p.index] != nil }) {
 		return false
 	}
-	sizes := c.sizes()
+	coming := c.lots[0].growing()
+	sizes := c.sizes(c.left[0] + coming)
 	if len(sizes) == 0 {
 		return false
 	}
-	best := slices.MinFunc(sizes, func(a, b size) int {
-		return cmp.Compare(float64(a.cost)/float64(a.holds), float64(b.cost)/float64(b.holds))
-	})
+	best := slices.MinFunc(sizes, func(a, b size) int { return cmp.Compare(a.rate(), b.rate()) })
 	if n := (c.left[0] - equalAtMost) / best.holds; n > 0 {
 		c.buyEqual(best, n)
 	}
-	for _, s := range leastCost(sizes, c.left[0]) {
+	for _, s := range leastCost(sizes, c.left[0], min(coming, c.left[0]), goesOn*best.rate()) {
 		c.buyEqual(s, 1)
 	}
 	return true
 }
 
-// sizes lists the columns that hold more than every cheaper one, cheapest first.
-func (c *cover) sizes() []size {
+func (s size) rate() float64 { return float64(s.cost) / float64(s.holds) }
+
+// sizes lists the columns that hold more than every cheaper one, cheapest first. To
+// hold more than the given number of loads is no use.
+func (c *cover) sizes(loads int64) []size {
 	var all []size
 	empty := c.s.newMachine(c.columns[0])
 	for _, k := range c.columns {
 		c.s.reset(empty, k)
-		if n, _ := c.s.admit(empty, c.lots[0], c.left[0]); n > 0 {
+		if n, _ := c.s.admit(empty, c.lots[0], loads); n > 0 {
 			all = append(all, size{column: k, holds: n, cost: c.s.columns[k].price + c.nodeCost()})
 		}
 	}
@@ -60,9 +62,10 @@ func (c *cover) sizes() []size {
 }
 
 // leastCost returns the sizes that hold n loads at the least cost, the largest first.
-func leastCost(sizes []size, n int64) []size {
-	cost, pick := make([]int64, n+1), make([]int, n+1)
-	for i := int64(1); i <= n; i++ {
+// Room for more, at most for so many, counts as worth what is given for each.
+func leastCost(sizes []size, n, more int64, worth float64) []size {
+	cost, pick := make([]int64, n+more+1), make([]int, n+more+1)
+	for i := int64(1); i < int64(len(cost)); i++ {
 		cost[i] = math.MaxInt64
 		for k, s := range sizes {
 			if total := s.cost + cost[max(0, i-s.holds)]; total < cost[i] {
@@ -70,6 +73,13 @@ func leastCost(sizes []size, n int64) []size {
 			}
 		}
 	}
+	least, at := float64(cost[n]), n
+	for i := int64(1); i <= more; i++ {
+		if total := float64(cost[n+i]) - float64(worth*float64(i)); total < least {
+			least, at = total, n+i
+		}
+	}
+	n = at
 	var out []size
 	for ; n > 0; n -= sizes[pick[n]].holds {
 		out = append(out, sizes[pick[n]])
@@ -83,7 +93,11 @@ func (c *cover) buyEqual(s size, times int64) {
 	m := c.s.newMachine(s.column)
 	clear(c.taken)
 	c.take(m, 0, min(s.holds, c.left[0]))
-	c.s.shrink(m, func(*column) bool { return true })
+	if c.lots[0].growing() > 0 {
+		m.ahead = s.holds - m.items[0].n
+	} else {
+		c.s.shrink(m, func(*column) bool { return true })
+	}
 	for range times {
 		if last := len(c.bought) - 1; last >= 0 && c.bought[last].column == m.column && c.bought[last].items[0] == m.items[0] {
 			m = c.bought[last] // content is shared

@@ -127,6 +127,7 @@ func (s *solver) render(m *machine, slack budget) Machine {
 			delete(out.Used, name)
 		}
 	}
+	out.Ahead = int(m.ahead)
 	out.Candidates = s.candidates(m, slack[m.seller.index])
 	for i := range out.Candidates {
 		if c := out.Candidates[i]; c.InstanceType != col.typ.Name {

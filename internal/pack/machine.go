@@ -11,6 +11,7 @@ type machine struct {
 	mask     bitset  // columns that the lots allow; not all of them hold the content
 	residual int
 	host     hostState
+	ahead    int64 // more loads that it has been bought to have room for
 	// Once assigned: the pods (indices of Problem.Pods), in the order of placed.
 	pods   []int
 	placed []placement
@@ -85,7 +86,7 @@ func (s *solver) newMachine(column int) *machine {
 func (s *solver) reset(m *machine, column int) {
 	c := &s.columns[column]
 	p := s.sellers[c.provisioner]
-	m.seller, m.column, m.residual, m.items = p, column, p.residual, m.items[:0]
+	m.seller, m.column, m.residual, m.items, m.ahead = p, column, p.residual, m.items[:0], 0
 	m.host = append(m.host[:0], s.daemonHost(c)...)
 	clear(m.used)
 	copy(m.mask, p.mask)

@@ -47,6 +47,8 @@ type Demand struct {
 	From string
 	// Nodes are tried before anything else: room there was kept for the pod.
 	Nodes []string
+	// Growing: its owner grows step by step, so that more such pods may come soon.
+	Growing bool
 }
 
 // Layout is where everything goes.
@@ -86,4 +88,6 @@ type Machine struct {
 	// Used is what pods and DaemonSets take of the Allocatable of the first candidate.
 	Used        amount.List
 	Allocatable amount.List
+	// Ahead is for how many more of its pods it has been bought to have room.
+	Ahead int
 }

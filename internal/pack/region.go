@@ -73,6 +73,7 @@ func (c *cover) twinOf(m *machine, o *cover) *machine {
 		return nil
 	}
 	out := c.s.newMachine(c.columns[j])
+	out.ahead = m.ahead
 	for _, it := range m.items {
 		l := c.lots[it.lot.index]
 		n, residual := c.s.admit(out, l, it.n)
@@ -110,5 +111,5 @@ func (c *cover) alike(o *cover) bool {
 
 // alike reports whether the lots are the same apart from the columns that they allow.
 func (l *lot) alike(o *lot) bool {
-	return l.n == o.n && l.priority() == o.priority() && slices.Equal(l.need, o.need) && slices.Equal(l.host, o.host) && slices.Equal(l.opt.residual, o.opt.residual)
+	return l.n == o.n && l.growing() == o.growing() && l.priority() == o.priority() && slices.Equal(l.need, o.need) && slices.Equal(l.host, o.host) && slices.Equal(l.opt.residual, o.opt.residual)
 }

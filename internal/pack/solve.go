@@ -225,6 +225,7 @@ func (s *solver) topUp(l *lot) {
 		}
 		m = m.clone()
 		m.add(l, k, residual)
+		m.ahead = 0
 		s.machines[i] = m
 		s.hand(m, l, k)
 	}

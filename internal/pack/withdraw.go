@@ -41,7 +41,7 @@ func (s *solver) withdrawFromNode(p *nodePlacement, m *move) {
 
 func (s *solver) withdrawFromMachine(old *machine, m *move) *machine {
 	out := old.clone()
-	out.pods, out.placed = slices.Clone(old.pods), slices.Clone(old.placed)
+	out.pods, out.placed, out.ahead = slices.Clone(old.pods), slices.Clone(old.placed), 0
 	end := int64(0)
 	for _, p := range out.placed[:m.place+1] {
 		end += p.n

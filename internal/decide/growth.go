@@ -1,0 +1,65 @@
+package decide
+
+import (
+	"slices"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+const (
+	// stepApart is how far apart pods are made that belong to different steps of their
+	// owner. Times of creation are whole seconds.
+	stepApart = 2 * time.Second
+	// stepLately is how far apart two steps are at most that belong to one growth.
+	stepLately = 2 * time.Minute
+	// stepsOfGrowth are as many as make a growth, before those of the pods that wait.
+	stepsOfGrowth = 2
+)
+
+// growers returns the owners, by UID, of pending pods which grow: they have come to
+// their other pods in several steps lately, and take another one now. All that is
+// known of it are the times at which the pods were made.
+func (t *turn) growers() map[string]bool {
+	oldest := map[string]time.Time{} // of the pending pods of each owner
+	t.eachPod(cluster.PodPending, func(p *cluster.Pod) {
+		if first, known := oldest[p.Owner.UID]; p.Owner.UID != "" && (!known || p.Created.Before(first)) {
+			oldest[p.Owner.UID] = p.Created
+		}
+	})
+	made := map[string][]time.Time{}
+	t.eachPod(cluster.PodBound, func(p *cluster.Pod) {
+		if first, waits := oldest[p.Owner.UID]; waits && p.Created.Before(first) {
+			made[p.Owner.UID] = append(made[p.Owner.UID], p.Created)
+		}
+	})
+	out := map[string]bool{}
+	for owner, times := range made {
+		out[owner] = steps(times, oldest[owner]) >= stepsOfGrowth
+	}
+	return out
+}
+
+func (t *turn) eachPod(state cluster.PodState, visit func(*cluster.Pod)) {
+	for i := range t.in.Snapshot.Pods {
+		if p := &t.in.Snapshot.Pods[i]; p.State == state {
+			visit(p)
+		}
+	}
+}
+
+// steps counts the steps in which pods were made that led to a step at the given time.
+func steps(made []time.Time, next time.Time) int {
+	n := 0
+	slices.SortFunc(made, time.Time.Compare)
+	for _, at := range slices.Backward(made) {
+		switch apart := next.Sub(at); {
+		case apart > stepLately:
+			return n
+		case apart >= stepApart:
+			n++
+		}
+		next = at
+	}
+	return n
+}
