@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -149,32 +148,4 @@ func TestPartitionedLeader(t *testing.T) {
 			t.Errorf("%d machines, want the one that the first bought", got)
 		}
 	})
-}
-
-// An autoscaler of workloads takes a deployment from 5 to 200 pods in ten steps
-// within a minute: what is bought costs at most a tenth more than one purchase. Each
-// step leaves some room on its last machine, which only moving pods could fill.
-func TestStepwiseScaleUp(t *testing.T) {
-	price := func(steps int) (total offer.Price) {
-		inBubble(t, sim.Options{}, func(r *rig) {
-			r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.Requirements = nil }))
-			r.start(Options{}, nil)
-			r.Deploy(sim.Workload{Name: "web", Replicas: 5, Spec: sim.Requests("450m", "900Mi")})
-			for i := range steps {
-				r.Scale("web", 5+195*(i+1)/steps)
-				time.Sleep(time.Minute / time.Duration(steps))
-			}
-			time.Sleep(3 * time.Minute)
-			r.until("the workload runs", r.allRun("web", 200))
-			for _, n := range r.ours() {
-				total += priceOf(n.Annotations)
-			}
-		})
-		return total
-	}
-	once, stepwise := price(1), price(10)
-	if limit := once + once/10; stepwise > limit {
-		t.Errorf("ten steps cost $%.4f, one $%.4f per hour", stepwise.Dollars(), once.Dollars())
-	}
-	t.Logf("one purchase $%.4f per hour, ten steps $%.4f", once.Dollars(), stepwise.Dollars())
 }

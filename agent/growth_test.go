@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -68,4 +69,38 @@ func TestNextStepKeepsNobodyElseWaiting(t *testing.T) {
 			t.Errorf("took %s", took)
 		}
 	})
+}
+
+// An autoscaler of workloads takes a deployment from 5 to 200 pods in ten steps
+// within a minute: what is bought costs at most 5 % more than one purchase for all.
+func TestStepwiseScaleUp(t *testing.T) {
+	for _, pod := range [][2]string{{"250m", "512Mi"}, {"450m", "900Mi"}, {"500m", "2Gi"}, {"1", "4Gi"}, {"3", "5Gi"}} {
+		t.Run(pod[0]+" "+pod[1], func(t *testing.T) {
+			once, stepwise := priceOfGrowth(t, 1, pod), priceOfGrowth(t, 10, pod)
+			if limit := once + once/20; stepwise > limit {
+				t.Errorf("ten steps cost $%.4f, one $%.4f per hour", stepwise.Dollars(), once.Dollars())
+			}
+			t.Logf("one purchase $%.4f per hour, ten steps $%.4f", once.Dollars(), stepwise.Dollars())
+		})
+	}
+}
+
+// priceOfGrowth returns what the machines for 200 pods cost that come in so many steps
+// within a minute, after the first five.
+func priceOfGrowth(t *testing.T, steps int, pod [2]string) (total offer.Price) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 5, Spec: sim.Requests(pod[0], pod[1])})
+		for i := range steps {
+			r.Scale("web", 5+195*(i+1)/steps)
+			time.Sleep(time.Minute / time.Duration(steps))
+		}
+		time.Sleep(3 * time.Minute)
+		r.until("the workload runs", r.allRun("web", 200))
+		for _, n := range r.ours() {
+			total += priceOf(n.Annotations)
+		}
+	})
+	return total
 }

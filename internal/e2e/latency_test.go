@@ -62,6 +62,8 @@ as many pods as it wants. Once kube-scheduler has found no node for the first of
 them, it will find none for the others, so that machines for all are ordered while
 it still looks at them; the last of the larger scale-ups is marked after the fleet
 call. Each pod is bound once it is marked. What the first figure grows by with the
-number of pods is the time in which the controller makes them.
+number of pods is the time in which the controller makes them. Only where a workload
+grows in steps that follow each other within 10 s do the later ones wait for the next
+(see [operations.md](operations.md#beside-autoscalers-of-workloads)).
 
 ` + "`make figures` measures anew and writes this page; FIGURES_PODS=1,10 FIGURES_RUNS=20 chooses other sizes.\n"
