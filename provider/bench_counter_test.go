@@ -38,7 +38,10 @@ func count(b *testing.B) *counter {
 	forward := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.requests.Add(1)
-		time.Sleep(time.Duration(c.distance.Load()))
+		select {
+		case <-time.After(time.Duration(c.distance.Load())):
+		case <-r.Context().Done():
+		}
 		forward.ServeHTTP(w, r)
 	}))
 	server.EnableHTTP2 = true
