@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -158,5 +159,30 @@ func TestRefusals(t *testing.T) {
 		if _, err := build("program", "1", t.TempDir(), strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", args, err, want)
 		}
+	}
+}
+
+// TestContainerfile holds what an engine builds to what `make image` writes.
+func TestContainerfile(t *testing.T) {
+	read := func(path string) string {
+		text, err := os.ReadFile(filepath.FromSlash("../../../" + path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	containerfile, makefile := read("agent/Containerfile"), read("GNUmakefile")
+	build, final, found := strings.Cut(containerfile, "\nFROM scratch\n")
+	if !found || strings.TrimSpace(final) != "COPY --from=build /packhorse-agent /packhorse-agent\nUSER "+user+"\nENTRYPOINT [\"/packhorse-agent\"]" {
+		t.Errorf("the image is to be empty but for the agent, which %s runs: %s", user, containerfile)
+	}
+	for _, same := range []string{"CGO_ENABLED=0 GOOS=", "build -trimpath -buildvcs=false -ldflags ", "-s -w -X main.version=", "./agent/cmd/packhorse-agent"} {
+		if !strings.Contains(build, same) || !strings.Contains(makefile, same) {
+			t.Errorf("%q is not both in agent/Containerfile and in GNUmakefile", same)
+		}
+	}
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read("go.mod"))
+	if !strings.Contains(build, "golang:"+version[1]+" ") {
+		t.Errorf("go.mod wants Go %s, the Containerfile has another", version[1])
 	}
 }
