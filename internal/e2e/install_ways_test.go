@@ -30,6 +30,7 @@ func TestHelmAndManifests(t *testing.T) {
 		s.untilRuns(now)
 		s.undisturbed(func() { apply(next); s.untilRuns(next) })
 		s.undisturbed(func() { apply(now); s.untilRuns(now) })
+		s.wantGlance()
 
 		s.kubectl("", "delete", "provisioners", "--all") // which waits until the nodes are drained
 		s.wantNothing()
