@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -69,5 +70,29 @@ func TestSchemaIsUpToDate(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("the schema of the values (-want +got), -update writes it:\n%s", diff)
+	}
+}
+
+// TestCompatibility holds docs/compatibility.md to what the chart admits and to
+// what the sandbox runs.
+func TestCompatibility(t *testing.T) {
+	version := func(path, form string) string {
+		text, err := os.ReadFile(filepath.FromSlash(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(form).FindSubmatch(text)
+		if found == nil {
+			t.Fatalf("%s has no %s", path, form)
+		}
+		return string(found[1])
+	}
+	const page = "../../../docs/compatibility.md"
+	if least, says := version("packhorse-agent/Chart.yaml", `kubeVersion: ">=(\d+\.\d+)`), version(page, `\| Kubernetes \| (\d+\.\d+) and later`); least != says {
+		t.Errorf("the chart admits Kubernetes %s, the page says %s", least, says)
+	}
+	run := version("../../sandbox/controlplane/go.mod", `k8s\.io/kubernetes v(\d+\.\d+)`)
+	if says := version(page, `\| Kubernetes \|[^|]*\| (\d+\.\d+): a real control plane`); run != says {
+		t.Errorf("the sandbox runs Kubernetes %s, the page says %s", run, says)
 	}
 }
