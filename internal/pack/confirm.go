@@ -49,7 +49,7 @@ func (s *solver) confirm() {
 // which none was taken back. What is not known before a machine's type is must be
 // replayed, and so must pods that come together.
 func (s *solver) inTurn() bool {
-	if s.tookBack || slices.ContainsFunc(s.groups.list, (*group).selective) {
+	if s.tookBack || slices.ContainsFunc(s.groups.list, (*group).selective) || slices.ContainsFunc(s.daemons, daemon.counted) {
 		return false
 	}
 	values := map[string][]string{}

@@ -33,6 +33,9 @@ func touchOf(list []touch, group int) *touch {
 	return &list[slices.IndexFunc(list, func(t touch) bool { return t.group == group })]
 }
 
+// counted reports whether groups that are counted by domain look at the DaemonSet's pods.
+func (d daemon) counted() bool { return len(d.member)+len(d.repels) > 0 }
+
 // daemonsIn reports whether pods of DaemonSets belong to a group counted by node.
 func (s *solver) daemonsIn(group int) bool {
 	return slices.ContainsFunc(s.daemons, func(d daemon) bool {
