@@ -15,7 +15,9 @@ import (
 func FuzzSnapshot(f *testing.F) {
 	for seed := range byte(4) {
 		noise := make([]byte, 8<<10) // enough to draw a cluster from
-		rand.NewChaCha8([32]byte{seed}).Read(noise)
+		if _, err := rand.NewChaCha8([32]byte{seed}).Read(noise); err != nil {
+			f.Fatal(err)
+		}
 		f.Add(noise)
 	}
 	f.Fuzz(func(t *testing.T, noise []byte) {
