@@ -46,6 +46,7 @@ func TestMarkdown(t *testing.T) {
 		"a box", "linux/amd64", "Packhorse: abc", "Peer: peer v1", "Processes per case: 3", "images/bench-price.svg", "images/bench-speed.svg",
 		"| `uniform-10000` 40 deployments, c/m/r types | 10,000 | 40 | 900 | 5.00 ms | 6.0 s | 1,200× |",
 		"| `uniform-10000` | speed ≥ 1000× | 1200× | ✓ |", "| `fleet-100000` | time < 2s | 1s | ✓ |", "- `gpus-5000`: Packhorse: one is broken", "make bench",
+		"\n## Missed\n\n- `gpus-5000`: feasible, measured 4 faults\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -67,6 +68,12 @@ func TestMarkdown(t *testing.T) {
 func TestNothingFound(t *testing.T) {
 	if got := Markdown(&Measurement{Outcomes: outcomes()[:2]}); !strings.Contains(got, "Nothing: all plans") {
 		t.Errorf("faults without any in\n%s", got)
+	}
+}
+
+func TestNothingMissed(t *testing.T) {
+	if got := Markdown(&Measurement{Outcomes: outcomes()[:2]}); !strings.Contains(got, "## Missed\n\nNo bar.\n\nWhat the bars do not show") {
+		t.Errorf("bars missed without any in\n%s", got)
 	}
 }
 
