@@ -230,7 +230,7 @@ func attributesOf(name string, want map[string]string) error {
 		got[key] = out.Attributes[key]
 	}
 	var policy struct{ Statement []struct{ Sid string } }
-	if err := json.Unmarshal([]byte(out.Attributes["Policy"]), &policy); err != nil || len(policy.Statement) != 2 {
+	if err := json.Unmarshal([]byte(out.Attributes["Policy"]), &policy); err != nil || len(policy.Statement) != 3 {
 		return fmt.Errorf("policy = %s (%w)", out.Attributes["Policy"], err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

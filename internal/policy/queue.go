@@ -1,20 +1,41 @@
 package policy
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
 
 // MaxQueue bounds the policy of a queue, in bytes, as SQS counts attributes.
 const MaxQueue = 10240
 
-// Queue returns the policy of an interruption queue: EventBridge and SQS itself
-// may send to it, and nobody may speak to it without TLS.
+// Queue returns the policy of an interruption queue: EventBridge may send to it
+// what rules of its own account and region pass on, and SQS what comes from queues
+// of its account; nobody may speak to it without TLS. Without the conditions
+// anybody's rules could send to it, as a service acts for all accounts
+// (https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html#eb-sqs-permissions).
 func Queue(arn string) (string, error) {
+	parts := strings.SplitN(arn, ":", 6)
+	if len(parts) != 6 {
+		return "", fmt.Errorf("queue ARN %q is not of the form arn:PARTITION:sqs:REGION:ACCOUNT:NAME", arn)
+	}
+	partition, region, account := parts[1], parts[3], parts[4]
 	return render("of the queue", MaxQueue,
 		statement{
 			Sid:       "ReceiveEvents",
 			Effect:    "Allow",
-			Principal: principals{"Service": {"events.amazonaws.com", "sqs.amazonaws.com"}},
+			Principal: principals{"Service": {"events.amazonaws.com"}},
 			Action:    values{"sqs:SendMessage"},
 			Resource:  values{arn},
+			Condition: map[string]condition{"ArnLike": {"aws:SourceArn": {fmt.Sprintf("arn:%s:events:%s:%s:rule/*", partition, region, account)}}},
+		},
+		statement{
+			Sid:       "ReceiveFromQueues",
+			Effect:    "Allow",
+			Principal: principals{"Service": {"sqs.amazonaws.com"}},
+			Action:    values{"sqs:SendMessage"},
+			Resource:  values{arn},
+			Condition: map[string]condition{"StringEquals": {"aws:SourceAccount": {account}}},
 		},
 		statement{
 			Sid:       "DenyInsecureTransport",
