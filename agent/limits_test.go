@@ -126,6 +126,7 @@ func TestOrders(t *testing.T) {
 func TestAdoptedNodeIsTheSame(t *testing.T) {
 	p := seller(func(s *api.ProvisionerSpec) {
 		s.Labels = map[string]string{"team": "a"}
+		s.Requirements = []api.Requirement{{Key: "tier", Operator: api.OpIn, Values: []string{"web", "db"}}}
 		s.Annotations = map[string]string{"note": "x"}
 		s.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}}
 		s.StartupTaints = []corev1.Taint{{Key: "agent", Effect: corev1.TaintEffectNoExecute}}
@@ -143,5 +144,41 @@ func TestAdoptedNodeIsTheSame(t *testing.T) {
 	}
 	if price := priceOf(adoptedNode(p, i).Annotations); price != 85_000 {
 		t.Errorf("price %d micro-dollars, want 85000", price)
+	}
+}
+
+// Tags give a node no label that its Provisioner does not allow: whoever may tag
+// instances cannot draw pods to one.
+func TestTagsDoNotLabelAtWill(t *testing.T) {
+	p := seller(func(s *api.ProvisionerSpec) {
+		s.Labels = map[string]string{"team": "a"}
+		s.Requirements = []api.Requirement{
+			{Key: "node-restriction.kubernetes.io/zone", Operator: api.OpIn, Values: []string{"open"}},
+			{Key: "tier", Operator: api.OpExists},
+		}
+	})
+	i := offer.Instance{
+		ID: "i-1", ProviderID: "aws:///sim-1a/i-1", NodeName: "node-1", Provisioner: "default",
+		InstanceType: "c5.large", Zone: "sim-1a", CapacityType: api.CapacityOnDemand, Tags: map[string]string{},
+	}
+	without := adoptedNode(p, i)
+	for label, value := range map[string]string{
+		"node-restriction.kubernetes.io/zone":   "payments", // not among the values
+		"node-restriction.kubernetes.io/secure": "true",     // not mentioned
+		"node-role.kubernetes.io/control-plane": "",
+		"kubernetes.io/hostname":                "other",
+		"karpenter.sh/initialized":              "true",
+		"karpenter.sh/provisioner-name":         "other",
+		"example.com/team":                      "b",
+		"team":                                  "b",
+	} {
+		i.Tags[api.TagLabelPrefix+label] = value
+	}
+	if diff := cmp.Diff(without, adoptedNode(p, i)); diff != "" {
+		t.Errorf("-without tags +with them:\n%s", diff)
+	}
+	i.Tags[api.TagLabelPrefix+"tier"], i.Tags[api.TagLabelPrefix+"node-restriction.kubernetes.io/zone"] = "db", "open"
+	if got := adoptedNode(p, i).Labels; got["tier"] != "db" || got["node-restriction.kubernetes.io/zone"] != "open" {
+		t.Errorf("labels that the Provisioner allows are lost: %v", got)
 	}
 }
