@@ -26,6 +26,9 @@ type Options struct {
 	// see, as the hypervisor keeps it; default 0.06.
 	MemoryOverhead float64
 
+	// AuditUser is whose requests Audit returns; empty for nobody's.
+	AuditUser string
+
 	APIServerPort int // fixed port of the API server; 0 means a free one
 	AWSPort       int // fixed port of the AWS endpoints; 0 means a free one
 	ControlPort   int // fixed port of the control endpoint; 0 means a free one

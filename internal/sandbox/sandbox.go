@@ -109,7 +109,7 @@ func (s *Sandbox) startPlane(ctx context.Context, o Options) error {
 	var err error
 	s.plane, err = plane.Start(ctx, plane.Config{
 		Dir: s.Dir, Binary: o.ControlPlane, Port: o.APIServerPort,
-		Authenticate: s.Cloud.AuthenticateToken, Progress: s.step, Logger: o.Logger.Named("plane"),
+		Authenticate: s.Cloud.AuthenticateToken, AuditUser: o.AuditUser, Progress: s.step, Logger: o.Logger.Named("plane"),
 	})
 	if err != nil {
 		return err
@@ -171,6 +171,10 @@ func (s *Sandbox) RESTConfig() *rest.Config { return s.plane.RESTConfig() }
 // RestartAPIServer kills the API server, as a crash would, and starts it again; it
 // returns once it is ready.
 func (s *Sandbox) RestartAPIServer(ctx context.Context) error { return s.plane.RestartAPIServer(ctx) }
+
+// Audit returns the requests that Options.AuditUser has made of the API server, in
+// order. After Stop they are complete, if the state folder is still there.
+func (s *Sandbox) Audit() ([]plane.AuditEvent, error) { return plane.ReadAudit(s.Dir) }
 
 // Died is closed when a component of the control plane ends by itself; Err then
 // tells which and why.

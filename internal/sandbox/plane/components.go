@@ -77,7 +77,9 @@ func apiServerFlags(s state, p ports) []string {
 		"--authentication-token-webhook-config-file=" + s.kubeconfig("token-webhook"),
 		"--authentication-token-webhook-version=v1", "--authentication-token-webhook-cache-ttl=5s",
 		"--authorization-mode=Node,RBAC",
-		"--enable-admission-plugins=NodeRestriction",
+		// The latter refuses owner references that block an owner's deletion to
+		// whoever may not set the owner's finalizers, as OpenShift does.
+		"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement",
 		"--allow-privileged=true",
 		fmt.Sprintf("--max-requests-inflight=%d", maxInFlight), fmt.Sprintf("--max-mutating-requests-inflight=%d", maxInFlight),
 		// At the default of 100, clients with more requests in flight open further

@@ -37,6 +37,7 @@ type Config struct {
 	Binary       string        // path of the control plane binary
 	Port         int           // of the API server; 0 means a free one
 	Authenticate Authenticator // of bearer tokens that are not ServiceAccounts'
+	AuditUser    string        // whose requests AuditLog holds; empty for none
 	Progress     func(step string, took time.Duration)
 	Logger       hclog.Logger
 }
@@ -106,6 +107,11 @@ func (p *Plane) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if p.config.AuditUser != "" {
+		if err := p.state.writeAuditPolicy(p.config.AuditUser); err != nil {
+			return err
+		}
+	}
 	stages, err := exec.CommandContext(ctx, p.config.Binary, "kwok-stages").Output()
 	if err != nil {
 		return fmt.Errorf("read kwok's stages from %s: %w", p.config.Binary, err)
@@ -130,7 +136,11 @@ func (p *Plane) startComponents(ctx context.Context, chosen ports) error {
 	if err := p.supervisor.start("etcd", etcdFlags(p.state, chosen)...); err != nil {
 		return err
 	}
-	if err := p.supervisor.start("kube-apiserver", apiServerFlags(p.state, chosen)...); err != nil {
+	flags := apiServerFlags(p.state, chosen)
+	if p.config.AuditUser != "" {
+		flags = append(flags, auditFlags(p.state)...)
+	}
+	if err := p.supervisor.start("kube-apiserver", flags...); err != nil {
 		return err
 	}
 	if err := p.awaitReadyz(ctx); err != nil {

@@ -24,7 +24,7 @@ import (
 )
 
 // testConfig describes a control plane for which the token "let-me-in" is an
-// administrator's.
+// administrator's, and "auditor" and "other" are those of users without groups.
 func testConfig(t *testing.T) Config {
 	t.Helper()
 	binary, err := FindBinary("")
@@ -35,7 +35,11 @@ func testConfig(t *testing.T) Config {
 		Dir:    t.TempDir(),
 		Binary: binary,
 		Authenticate: func(_ context.Context, token string) (string, []string, error) {
-			if token != "let-me-in" {
+			switch token {
+			case "auditor", "other":
+				return token, nil, nil
+			case "let-me-in":
+			default:
 				return "", nil, errors.New("unknown token")
 			}
 			return "arn:aws:iam::111122223333:role/admin", []string{groupMasters}, nil
@@ -60,7 +64,9 @@ func startPlane(t *testing.T, config Config) *Plane {
 }
 
 func TestPlane(t *testing.T) {
-	plane := startPlane(t, testConfig(t))
+	config := testConfig(t)
+	config.AuditUser = "auditor"
+	plane := startPlane(t, config)
 	client, err := kubernetes.NewForConfig(plane.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +114,8 @@ func TestPlane(t *testing.T) {
 			}
 		}
 	})
+
+	t.Run("requests of one user are noted, with what allowed them", func(t *testing.T) { testAudit(t, plane, client) })
 
 	t.Run("a component that dies is reported with its log", func(t *testing.T) {
 		for _, p := range plane.supervisor.processes {

@@ -1,0 +1,81 @@
+package plane
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// AuditEvent is a request to the API server, in the form of its audit log
+// (audit.k8s.io/v1). A watch has two: when it begins and when it ends.
+type AuditEvent struct {
+	Verb       string
+	RequestURI string
+	ObjectRef  *struct{ APIGroup, Resource, Subresource, Namespace, Name string } // nil for paths such as /version
+	// Annotations say what became of the authorisation, and by which binding.
+	Annotations    map[string]string
+	ResponseStatus struct {
+		Code    int
+		Message string
+	}
+}
+
+// Forbidden reports whether the user had no right to the request.
+func (e *AuditEvent) Forbidden() bool {
+	return e.Annotations["authorization.k8s.io/decision"] == "forbid"
+}
+
+// AllowedBy says by which binding the user had the right, as in
+// `RBAC: allowed by ClusterRoleBinding "a" of ClusterRole "b" to …`.
+func (e *AuditEvent) AllowedBy() string { return e.Annotations["authorization.k8s.io/reason"] }
+
+// auditPolicy notes who did what to which object, without what is in it.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, users: [%q]}
+- {level: None}
+`
+
+func (s state) writeAuditPolicy(user string) error {
+	if err := os.WriteFile(s.path("audit-policy.yaml"), fmt.Appendf(nil, auditPolicy, user), 0o600); err != nil {
+		return fmt.Errorf("write the audit policy: %w", err)
+	}
+	return nil
+}
+
+func auditFlags(s state) []string {
+	return []string{"--audit-policy-file=" + s.path("audit-policy.yaml"), "--audit-log-path=" + s.log("audit")}
+}
+
+// ReadAudit returns the requests that the control plane with the state folder has
+// noted, in order. After Stop they are complete.
+func ReadAudit(dir string) ([]AuditEvent, error) {
+	file, err := os.Open(state(dir).log("audit"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the audit log: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	var out []AuditEvent
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e AuditEvent
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return out, fmt.Errorf("read %s: %w", filepath.Base(file.Name()), err)
+		}
+		out = append(out, e)
+	}
+	if err := lines.Err(); err != nil {
+		return out, fmt.Errorf("read the audit log: %w", err)
+	}
+	return out, nil
+}
