@@ -9,8 +9,9 @@ import (
 )
 
 var (
-	watch = []string{"get", "list", "watch"}
-	core  = []string{""}
+	core   = []string{""}
+	leases = []string{"coordination.k8s.io"}
+	watch  = []string{"get", "list", "watch"}
 )
 
 // clusterRules are the verbs that the agent uses, and no others.
@@ -41,13 +42,15 @@ func clusterRules() []rbacv1.PolicyRule {
 		// Volumes that wait for their first consumer are told which node it is on.
 		{APIGroups: core, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"patch"}},
 		{APIGroups: core, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		// Whether another installation of the agent leads, in whatever namespace.
+		{APIGroups: leases, Resources: []string{"leases"}, ResourceNames: []string{LeaseName}, Verbs: []string{"list"}},
 	}
 }
 
 // leaseRules are for leader election, in the agent's own namespace.
 func leaseRules() []rbacv1.PolicyRule {
-	leases := rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}}
-	create, keep := leases, leases
+	rule := rbacv1.PolicyRule{APIGroups: leases, Resources: []string{"leases"}}
+	create, keep := rule, rule
 	create.Verbs = []string{"create"} // which cannot be bound to a name
 	keep.ResourceNames, keep.Verbs = []string{LeaseName}, []string{"get", "update"}
 	return []rbacv1.PolicyRule{create, keep}

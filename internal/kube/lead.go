@@ -38,8 +38,26 @@ type LeaseOptions struct {
 // Lead waits for the lease and then calls run, once. The context of run ends with
 // ctx and the moment the lease is lost. When ctx ends, the lease is kept until
 // run has returned and is then given back at once, so that the next leader does
-// not start while this one finishes. Losing the lease is ErrLeaseLost.
+// not start while this one finishes. Losing the lease is ErrLeaseLost, and a leader
+// by a lease of the same name in another namespace ErrRival.
 func (c *Cluster) Lead(ctx context.Context, o LeaseOptions, run func(context.Context)) error {
+	refused := c.refuseRivals(ctx, o)
+	var lost error
+	if refused == nil {
+		lost = c.elect(ctx, o, func(ctx context.Context) {
+			if refused = c.refuseRivals(ctx, o); refused == nil {
+				run(ctx)
+			}
+		})
+	}
+	if ctx.Err() != nil {
+		refused = nil // the look was cut short
+	}
+	return errors.Join(lost, refused)
+}
+
+// elect runs for the lease; see Lead.
+func (c *Cluster) elect(ctx context.Context, o LeaseOptions, run func(context.Context)) error {
 	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	t := &term{ctx: ctx, stop: stop, run: run}

@@ -3,12 +3,14 @@ package kube
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientretry "k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 )
 
 // candidate runs for the lease and reports what happens.
@@ -133,5 +135,89 @@ func TestLeadGivesUpWaiting(t *testing.T) {
 	close(holder.finish)
 	if err := within(t, "the holder's return", holder.result); err != nil {
 		t.Errorf("the holder returned %v", err)
+	}
+}
+
+// Two installations in different namespaces would act on the same nodes: the one
+// that comes second says whose lease is in its way, and gets its turn when that is
+// given back.
+func TestLeadRefusesARival(t *testing.T) {
+	o := leaseFor(t, "incumbent")
+	o.Name = "rival"
+	incumbent := stand(t, o)
+	leading := within(t, "the election", incumbent.elected)
+	other := o
+	other.Namespace, other.Identity = namespace(t), "challenger"
+	challenger := stand(t, other)
+	err := within(t, "the refusal", challenger.result)
+	if !errors.Is(err, ErrRival) || !strings.Contains(err.Error(), "incumbent holds the lease default/rival") {
+		t.Errorf("the challenger returned %v", err)
+	}
+	if leading.Err() != nil {
+		t.Error("the incumbent was disturbed")
+	}
+	incumbent.end(t)
+	challenger = stand(t, other)
+	within(t, "the challenger's election", challenger.elected)
+	challenger.end(t)
+}
+
+// A lease that nobody renews is in nobody's way for longer than it runs, whatever
+// the clock of its holder said.
+func TestLeadOutlivesADeadRival(t *testing.T) {
+	o := leaseFor(t, "heir")
+	o.Name = "dead-rival"
+	ahead := metav1.NewMicroTime(time.Now().Add(time.Hour))
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: o.Name}, Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: ptr.To("dead"), LeaseDurationSeconds: ptr.To[int32](1), AcquireTime: &ahead, RenewTime: &ahead,
+	}}
+	if _, err := admin.CoordinationV1().Leases(namespace(t)).Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	heir := stand(t, o)
+	within(t, "the election", heir.elected)
+	heir.end(t)
+}
+
+// Of two that start at the same time, one leads at most.
+func TestLeadersStartAtTheSameTime(t *testing.T) {
+	o := leaseFor(t, "one")
+	o.Name = "same-time"
+	other := o
+	other.Namespace, other.Identity = namespace(t), "two"
+	led := 0
+	for range 3 {
+		both := []*candidate{stand(t, o), stand(t, other)}
+		var leads []*candidate
+		for _, c := range both {
+			select {
+			case <-c.elected:
+				leads = append(leads, c)
+			case err := <-c.result:
+				if !errors.Is(err, ErrRival) {
+					t.Errorf("got %v, want ErrRival", err)
+				}
+			case <-time.After(patience):
+				t.Fatal("neither led nor refused")
+			}
+		}
+		if len(leads) > 1 {
+			t.Fatal("both lead")
+		}
+		for _, c := range leads {
+			c.end(t)
+		}
+		led += len(leads)
+	}
+	t.Logf("in %d of 3 rounds one led", led)
+}
+
+// end lets a leader give its lease back.
+func (c *candidate) end(t *testing.T) {
+	t.Helper()
+	c.resign()
+	close(c.finish)
+	if err := within(t, "the end of the term", c.result); err != nil {
+		t.Errorf("the leader returned %v", err)
 	}
 }

@@ -1,0 +1,80 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+)
+
+// ErrRival means that the agent of another namespace leads.
+var ErrRival = errors.New("another installation of the agent leads in this cluster")
+
+// refuseRivals returns ErrRival if somebody leads by a lease of the same name in
+// another namespace. Whether its holder lives is told by renewals that are seen, not
+// by clocks: a lease that is held costs the time after which it would run out.
+//
+// It is asked before running for our own lease, so that a leader elsewhere is not
+// disturbed, and again while holding it: of two that run at the same time, at least
+// the one that looks last sees the other.
+func (c *Cluster) refuseRivals(ctx context.Context, o LeaseOptions) error {
+	before, err := c.rivals(ctx, o)
+	if err != nil || len(before) == 0 {
+		return err
+	}
+	limit := longest(before) + retryPeriod
+	err = wait.PollUntilContextTimeout(ctx, retryPeriod/4, limit, true, func(context.Context) (bool, error) {
+		now, err := c.rivals(ctx, o) // a last look is not cut short
+		if err != nil {
+			return false, err
+		}
+		for namespace, lease := range now {
+			was, held := before[namespace]
+			if !held || !was.Spec.RenewTime.Equal(lease.Spec.RenewTime) {
+				return false, rivalError(&lease)
+			}
+		}
+		return len(now) == 0, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return nil // nobody renews what is left
+	}
+	return err
+}
+
+// rivals returns the leases of the same name that are held in other namespaces.
+func (c *Cluster) rivals(ctx context.Context, o LeaseOptions) (map[string]coordinationv1.Lease, error) {
+	var leases *coordinationv1.LeaseList
+	err := retry(ctx, func(ctx context.Context) (err error) {
+		// The role allows to list leases of this name only.
+		leases, err = c.client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + o.Name})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for another installation of the agent: list the leases named %s: %w", o.Name, err)
+	}
+	held := map[string]coordinationv1.Lease{}
+	for _, lease := range leases.Items {
+		if lease.Namespace != o.Namespace && ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
+			held[lease.Namespace] = lease
+		}
+	}
+	return held, nil
+}
+
+func longest(leases map[string]coordinationv1.Lease) (out time.Duration) {
+	for _, lease := range leases {
+		out = max(out, time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0))*time.Second)
+	}
+	return out
+}
+
+func rivalError(lease *coordinationv1.Lease) error {
+	return fmt.Errorf("%w: %s holds the lease %s/%s. Both would act on the same Provisioners and nodes: remove one of the installations",
+		ErrRival, *lease.Spec.HolderIdentity, lease.Namespace, lease.Name)
+}
