@@ -64,7 +64,7 @@ func newSceneIn(t *testing.T, region string) *scene {
 func newStage(t *testing.T, region string) *stage.Stage {
 	t.Helper()
 	sb, err := sandbox.Start(t.Context(), sandbox.Options{
-		Catalogue: offer.EmbeddedCSV(), Region: region, BootDelay: 500 * time.Millisecond, Dir: t.TempDir(),
+		Catalogue: offer.EmbeddedCSV(), Region: region, BootDelay: 500 * time.Millisecond, Dir: t.TempDir(), AuditUser: agentUser,
 	})
 	if err != nil {
 		t.Fatalf("start the sandbox: %v", err)
@@ -73,6 +73,8 @@ func newStage(t *testing.T, region string) *stage.Stage {
 		if err := sb.Stop(); err != nil {
 			t.Errorf("stop the sandbox: %v", err)
 		}
+		checkRights(t, sb)
+		checkSecrets(t, sb)
 	})
 	st, err := stage.New(sb)
 	if err != nil {

@@ -33,6 +33,8 @@ func TestFaults(t *testing.T) {
 		{"a budget holds an eviction back", budgetHolds},
 		{"deleting a provisioner drains its nodes", provisionerDeleted},
 		{"pods are resized in place and through successors", resizedPods},
+		{"claims get a node, and Jobs and StatefulSets are waited for", claimsAndOwners},
+		{"a binding that admission refuses is made when it does no more", bindingRefused},
 		{"the leader is killed between the fleet call and the node", killedBeforeNode},
 		{"pods leave a spot machine before it is taken back", spotInterruption},
 		{"the connections to the API server are cut", connectionsCut},
@@ -221,7 +223,7 @@ func killedBeforeNode(s *scene) {
 
 func neverUp(s *scene) {
 	s.agent.Stop()
-	s.startAgent("--startup-timeout", "5s")
+	s.startAgent("--startup-timeout", "5s", "--log-level", "trace") // in which checkSecrets looks, too
 	s.apply(`
 apiVersion: karpenter.k8s.aws/v1alpha1
 kind: AWSNodeTemplate

@@ -43,6 +43,7 @@ func TestInstallUpgradeDestroy(t *testing.T) {
 	}
 	s.work("web", 3)
 	s.wantNoChange()
+	s.wantRestricted()
 
 	t.Run("drift is seen and undone", func(t *testing.T) {
 		s := s.within(t)

@@ -59,6 +59,19 @@ func (c *Cloud) newSession(r *role, sessionName string, lifetime time.Duration) 
 	return key
 }
 
+// Secrets returns all secret keys and session tokens that were ever given out.
+func (c *Cloud) Secrets() (out []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, key := range c.keys {
+		out = append(out, key.secret)
+		if key.sessionToken != "" {
+			out = append(out, key.sessionToken)
+		}
+	}
+	return out
+}
+
 // authenticate verifies a request's signature and returns who made it.
 func (c *Cloud) authenticate(s *service, received *received) (principal, error) {
 	claims, err := sigv4.Parse(received.request)

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // AuditEvent is a request to the API server, in the form of its audit log
@@ -54,7 +54,7 @@ func auditFlags(s state) []string {
 }
 
 // ReadAudit returns the requests that the control plane with the state folder has
-// noted, in order. After Stop they are complete.
+// noted, in order, but for one that is just being written.
 func ReadAudit(dir string) ([]AuditEvent, error) {
 	file, err := os.Open(state(dir).log("audit"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,17 +65,15 @@ func ReadAudit(dir string) ([]AuditEvent, error) {
 	}
 	defer func() { _ = file.Close() }()
 	var out []AuditEvent
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	for reader := bufio.NewReader(file); ; {
+		line, err := reader.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
 		var e AuditEvent
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return out, fmt.Errorf("read %s: %w", filepath.Base(file.Name()), err)
+		if err = errors.Join(err, json.Unmarshal(line, &e)); err != nil {
+			return out, fmt.Errorf("read the audit log: %w", err)
 		}
 		out = append(out, e)
 	}
-	if err := lines.Err(); err != nil {
-		return out, fmt.Errorf("read the audit log: %w", err)
-	}
-	return out, nil
 }
