@@ -66,7 +66,14 @@ func (s *installed) wantNamed() {
 	if said := s.kubectl("", "get", "provisioners", "--no-headers"); !slices.Contains(strings.Fields(said), strconv.Itoa(len(nodes))) {
 		s.t.Errorf("kubectl get provisioners does not tell %d nodes: %s", len(nodes), said)
 	}
+	_, top, err := s.try("", s.built("packhorse-agent"), "top")
+	if err == nil || !strings.Contains(top, "no agent leads in namespace packhorse") {
+		s.t.Errorf("packhorse-agent top: %v, %s", err, top)
+	}
 	for name := range nodes {
+		if !strings.Contains(top, name) {
+			s.t.Errorf("packhorse-agent top does not name node %s: %s", name, top)
+		}
 		said := s.kubectlFails("delete", "node", name, "--timeout=1s")
 		if !strings.Contains(said, "timed out waiting for the condition on nodes/"+name) {
 			s.t.Errorf("kubectl delete node says %s", said)

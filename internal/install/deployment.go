@@ -19,10 +19,12 @@ const (
 	metricsPort, healthPort       = "metrics", "health"
 	metricsPortNumber       int32 = 8080
 	healthPortNumber        int32 = 8081
-	// statusPort is served on localhost, for `kubectl port-forward`.
-	statusPort             = "status"
-	statusPortNumber int32 = 8082
+	statusPort                    = "status"
 )
+
+// StatusPort is served on localhost of the agent's pod, for those who may forward
+// ports.
+const StatusPort = 8082
 
 // nobody is the user of distroless images that are not run as root.
 const nobody = 65532
@@ -94,7 +96,7 @@ func (s *Settings) container() corev1.Container {
 		Ports: []corev1.ContainerPort{
 			{Name: metricsPort, ContainerPort: metricsPortNumber, Protocol: corev1.ProtocolTCP},
 			{Name: healthPort, ContainerPort: healthPortNumber, Protocol: corev1.ProtocolTCP},
-			{Name: statusPort, ContainerPort: statusPortNumber, Protocol: corev1.ProtocolTCP},
+			{Name: statusPort, ContainerPort: StatusPort, Protocol: corev1.ProtocolTCP},
 		},
 		LivenessProbe:  probe("/healthz", 30, 3),
 		ReadinessProbe: probe("/readyz", 5, 3),

@@ -13,15 +13,23 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/forward"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
 
 // glimpse holds the flags of `top`.
 type glimpse struct {
-	url     string
-	every   time.Duration
-	once    bool
-	columns func() (width, height int, terminal bool)
+	url                            string
+	kubeconfig, context, namespace string
+	every                          time.Duration
+	once                           bool
+	columns                        func() (width, height int, terminal bool)
+
+	// forwarded is the URL of a port that is forwarded until forget is called.
+	forwarded string
+	forget    context.CancelFunc
 }
 
 func topCommand() *cobra.Command {
@@ -34,15 +42,20 @@ full they are, which pods wait and why, which nodes go and when. On a terminal i
 keeps itself up to date; elsewhere it prints once. It shows colours on a terminal
 only, and none if NO_COLOR is set.
 
-The agent serves its status on localhost of its pod: forward the port first.`,
-		Example: `  kubectl -n packhorse port-forward deployment/packhorse-agent 8082 &
-  packhorse-agent top
-  packhorse-agent top --once | less`,
+The agent serves its status on localhost of its pod. top finds the one that leads
+and forwards the port through the API server, as kubectl port-forward does; it
+needs the right to read the lease and to forward ports in the agent's namespace.`,
+		Example: `  packhorse-agent top
+  packhorse-agent top --once | less
+  packhorse-agent top --url http://localhost:8082`,
 		Args:    cobra.NoArgs,
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return g.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
-	cmd.Flags().StringVar(&g.url, "url", "http://localhost:8082", "`URL` of the agent's status page")
+	cmd.Flags().StringVar(&g.url, "url", "", "`URL` of the agent's status page (default: found in the cluster)")
+	cmd.Flags().StringVar(&g.namespace, "namespace", install.DefaultNamespace, "`NAMESPACE` of the agent")
+	cmd.Flags().StringVar(&g.kubeconfig, "kubeconfig", "", "`FILE` to reach the cluster by (default: $KUBECONFIG)")
+	cmd.Flags().StringVar(&g.context, "kube-context", "", "`NAME` of a context in the kubeconfig (default: its current one)")
 	cmd.Flags().DurationVar(&g.every, "interval", 2*time.Second, "how often to look")
 	cmd.Flags().BoolVar(&g.once, "once", false, "print once, also on a terminal")
 	g.columns = terminalSize
@@ -63,6 +76,11 @@ func (g *glimpse) run(ctx context.Context, out io.Writer) error {
 	if g.every <= 0 {
 		return fmt.Errorf("--interval %s: must be more than nothing", g.every)
 	}
+	defer func() {
+		if g.forget != nil {
+			g.forget()
+		}
+	}()
 	for {
 		width, height, terminal := g.columns()
 		s, err := g.ask(ctx)
@@ -112,18 +130,53 @@ func (g *glimpse) refresh(out io.Writer, s *status.Status, problem error, width,
 	return err
 }
 
-// ask gets the status.
+// ask gets the status. An agent that gives no answer is looked for anew the next
+// time: another one may lead.
 func (g *glimpse) ask(ctx context.Context) (*status.Status, error) {
+	base, err := g.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := askAt(ctx, base)
+	if g.forget != nil && (err != nil || !s.Leading) {
+		g.forget()
+		g.forwarded, g.forget = "", nil
+	}
+	return s, err
+}
+
+// reach returns the URL of the agent.
+func (g *glimpse) reach(ctx context.Context) (string, error) {
+	if g.url != "" {
+		return g.url, nil
+	}
+	if g.forwarded != "" {
+		return g.forwarded, nil
+	}
+	access, err := kube.RESTConfig(g.kubeconfig, g.context)
+	if err != nil {
+		return "", fmt.Errorf("%w; or name the status page by --url", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	if g.forwarded, err = forward.ToLeader(ctx, access, g.namespace, install.StatusPort); err != nil {
+		cancel()
+		return "", err
+	}
+	g.forget = cancel
+	return g.forwarded, nil
+}
+
+func askAt(ctx context.Context, base string) (*status.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	url := strings.TrimSuffix(g.url, "/") + "/status.json"
+	url := strings.TrimSuffix(base, "/") + "/status.json"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, fmt.Errorf("--url %q: %w", g.url, err)
+		return nil, fmt.Errorf("--url %q: %w", base, err)
 	}
 	answer, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("ask the agent: %w; is the port forwarded (kubectl -n packhorse port-forward deployment/packhorse-agent 8082)?", err)
+		return nil, fmt.Errorf("ask the agent: %w", err)
 	}
 	defer func() { _ = answer.Body.Close() }() // it was only read
 	if answer.StatusCode != http.StatusOK {

@@ -83,7 +83,7 @@ func TestTopSaysWhatIsWrong(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	defer gone.Close()
 	for url, want := range map[string]string{
-		"http://127.0.0.1:1": "is the port forwarded",
+		"http://127.0.0.1:1": "ask the agent: ",
 		page.URL:             "which is no agent's status",
 		gone.URL:             "404 Not Found",
 		"::":                 `--url "::"`,

@@ -36,14 +36,16 @@ func (w *Watch) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
 		return false, fmt.Errorf("list the leases named %s: %w", LeaseName, err)
 	}
 	for i := range leases.Items {
-		if held(&leases.Items[i], now) {
+		if Held(&leases.Items[i], now) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-func held(lease *coordinationv1.Lease, now time.Time) bool {
+// Held reports whether somebody holds the lease at the given time, and has not just
+// left it behind.
+func Held(lease *coordinationv1.Lease, now time.Time) bool {
 	s := lease.Spec
 	if s.HolderIdentity == nil || *s.HolderIdentity == "" || s.RenewTime == nil || s.LeaseDurationSeconds == nil {
 		return false
