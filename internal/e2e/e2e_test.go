@@ -60,9 +60,11 @@ func newSceneIn(t *testing.T, region string) *scene {
 }
 
 // newStage starts a sandbox with nothing in it, until the test ends. Without a region
-// it is where the sandbox is by itself.
+// it is where the sandbox is by itself. The test shares nothing with others, and much
+// of its time is waiting, so that it runs beside them.
 func newStage(t *testing.T, region string) *stage.Stage {
 	t.Helper()
+	t.Parallel()
 	sb, err := sandbox.Start(t.Context(), sandbox.Options{
 		Catalogue: offer.EmbeddedCSV(), Region: region, BootDelay: 500 * time.Millisecond, Dir: t.TempDir(), AuditUser: agentUser,
 	})

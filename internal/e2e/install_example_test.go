@@ -8,7 +8,6 @@ import (
 
 // TestExampleOfTheAgent applies what the documentation of packhorse_agent shows.
 func TestExampleOfTheAgent(t *testing.T) {
-	t.Parallel()
 	source := t.TempDir()
 	example, err := os.ReadFile(filepath.Join("..", "..", "examples", "resources", "packhorse_agent", "resource.tf"))
 	if err != nil {

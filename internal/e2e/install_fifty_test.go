@@ -11,7 +11,6 @@ import (
 // TestDestroyWithManyNodes destroys the agent with fifty nodes, first held up by a
 // budget that allows no eviction.
 func TestDestroyWithManyNodes(t *testing.T) {
-	t.Parallel()
 	s := newInstalled(t, "testdata/agent")
 	s.startHost()
 	s.terraform("apply", "-auto-approve", "-no-color", "-var", "on_destroy=refuse")

@@ -15,7 +15,6 @@ import (
 // TestImportInstallation takes an installation over that was made by manifests,
 // marked as Helm marks what it installs, and removes it.
 func TestImportInstallation(t *testing.T) {
-	t.Parallel()
 	s := newInstalled(t, "testdata/agent")
 	s.startHost()
 	main, err := os.ReadFile(filepath.Join(s.workspace.Dir, "main.tf"))

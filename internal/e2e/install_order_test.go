@@ -12,7 +12,6 @@ import (
 // TestRemovalInTheWrongOrder deletes by hand what should go last: no instance runs
 // on unnoticed.
 func TestRemovalInTheWrongOrder(t *testing.T) {
-	t.Parallel()
 	s := newInstalled(t, "testdata/agent")
 	s.startHost()
 	s.terraform("apply", "-auto-approve", "-no-color", "-target", "packhorse_irsa_role.agent")

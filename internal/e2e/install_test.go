@@ -20,7 +20,6 @@ import (
 
 // TestInstallUpgradeDestroy lives through an installation by Terraform.
 func TestInstallUpgradeDestroy(t *testing.T) {
-	t.Parallel()
 	s := newInstalled(t, "testdata/agent")
 
 	// Nobody could run the pods: the apply ends in time and says what is missing.
@@ -92,7 +91,6 @@ func TestInstallUpgradeDestroy(t *testing.T) {
 
 // TestDestroyOrphans gives fifty nodes up, because the agent is dead.
 func TestDestroyOrphans(t *testing.T) {
-	t.Parallel()
 	s := newInstalled(t, "testdata/agent")
 	s.startHost()
 	s.terraform("apply", "-auto-approve", "-no-color")

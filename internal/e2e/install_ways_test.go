@@ -13,7 +13,6 @@ import (
 // TestHelmAndManifests lives through installations by the commands that
 // docs/installation.md names. TestInstallUpgradeDestroy does it by Terraform.
 func TestHelmAndManifests(t *testing.T) {
-	t.Parallel()
 	s := newInstalled(t, "testdata/agent")
 	now, next := s.thisRelease(), s.nextRelease(agentProgram)
 	s.startHost()
