@@ -32,7 +32,7 @@ func TestCrash(t *testing.T) {
 	t.Logf("%d kills, seed %d", kills, seed)
 	s := newScene(t)
 	s.agent.Stop()
-	c := &crash{scene: s, random: rand.New(rand.NewPCG(uint64(seed), 0))}
+	c := &crash{scene: s, random: rand.New(rand.NewPCG(uint64(seed), 0)), unthrottle: func() {}}
 	c.prepare()
 	watching, stop := context.WithCancel(t.Context())
 	var watchers sync.WaitGroup
@@ -80,7 +80,10 @@ func number(t *testing.T, name string, otherwise int) int {
 type crash struct {
 	*scene
 	random *rand.Rand
-	faults []func()
+	// unthrottle ends the throttling that is in force, of which there is one at most:
+	// several together would let hardly any call through, and so leave the agent
+	// nothing to be killed over.
+	unthrottle func()
 
 	mu     sync.Mutex
 	broken []string // what must not have happened
@@ -162,8 +165,8 @@ func (c *crash) step(ctx context.Context) error {
 	case 5:
 		c.Sandbox.Cloud.SetCapacity("*", []string{"eu-west-1a", "eu-west-1b"}[c.random.IntN(2)], "spot", c.random.IntN(3)-1)
 	case 6:
-		fault := cloud.Fault{Service: "ec2", Code: "RequestLimitExceeded", Rate: 0.5, Times: c.random.IntN(30)}
-		c.faults = append(c.faults, c.Sandbox.Cloud.Inject(fault))
+		c.unthrottle()
+		c.unthrottle = c.Sandbox.Cloud.Inject(cloud.Fault{Service: "ec2", Code: "RequestLimitExceeded", Rate: 0.5, Times: c.random.IntN(30)})
 	case 7:
 		return c.deletePod(ctx)
 	}
@@ -259,9 +262,7 @@ func (c *crash) breach(format string, args ...any) {
 // agree.
 func (c *crash) settle() {
 	c.t.Helper()
-	for _, remove := range c.faults {
-		remove()
-	}
+	c.unthrottle()
 	c.Sandbox.Cloud.SetCapacity("*", "*", "spot", -1)
 	c.start()
 	for app, a := range crashApps {
