@@ -18,6 +18,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
 
 // patience bounds each wait. It is generous: a busy machine is no failure.
@@ -114,9 +115,18 @@ func (s *scene) startAgent(args ...string) {
 			s.t.Logf("the agent's log:\n%s", tail(agent.LogFile, 20_000))
 		}
 	})
-	if err := s.AwaitLeader(s.t.Context(), patience); err != nil {
-		s.t.Fatal(err)
-	}
+	s.untilLeading(agent)
+}
+
+// untilLeading waits until the agent says that it leads. The lease may still name its
+// predecessor, which has the same name.
+func (s *scene) untilLeading(agent *stage.Agent) {
+	s.t.Helper()
+	s.until("the agent leads", func(ctx context.Context) (bool, string, error) {
+		var now status.Status
+		err := getJSON(ctx, agent.Status+"/status.json", &now)
+		return err == nil && now.Leading, fmt.Sprintf("%v", err), nil
+	})
 }
 
 func (s *scene) apply(manifest string) {

@@ -190,9 +190,7 @@ func (s *scene) restartAPIServer() {
 func leaderCutOff(s *scene) {
 	p := s.proxy()
 	first := s.restart(stage.AgentOptions{Server: p.url()})
-	if err := s.AwaitLeader(s.t.Context(), patience); err != nil {
-		s.t.Fatal(err)
-	}
+	s.untilLeading(first)
 	standby := s.standby()
 	p.set(true)
 	s.apply(provisioner("parted", "labels: {purpose: parted}"))
