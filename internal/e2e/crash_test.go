@@ -32,7 +32,7 @@ func TestCrash(t *testing.T) {
 	t.Logf("%d kills, seed %d", kills, seed)
 	s := newScene(t)
 	s.agent.Stop()
-	c := &crash{scene: s, random: rand.New(rand.NewPCG(uint64(seed), 0)), unthrottle: func() {}}
+	c := &crash{scene: s, random: rand.New(rand.NewPCG(uint64(seed), 0)), unthrottle: func() {}, log: s.agent.LogFile}
 	c.prepare()
 	watching, stop := context.WithCancel(t.Context())
 	var watchers sync.WaitGroup
@@ -84,6 +84,7 @@ type crash struct {
 	// several together would let hardly any call through, and so leave the agent
 	// nothing to be killed over.
 	unthrottle func()
+	log        string // of all agents, one after the other
 
 	mu     sync.Mutex
 	broken []string // what must not have happened
@@ -252,10 +253,38 @@ func (c *crash) watch(ctx context.Context, sizes map[string]int64) {
 	}
 }
 
+// breach notes what must not have happened, and shows what led to the first such thing.
 func (c *crash) breach(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.broken = append(c.broken, fmt.Sprintf("%s: ", time.Now().Format(time.TimeOnly))+fmt.Sprintf(format, args...))
+	if len(c.broken) == 1 {
+		c.t.Logf("%s\n%s\n%s\n%s", c.broken[0], c.inventory(), c.happened(), tail(c.log, 20_000))
+	}
+}
+
+// inventory lists the pods, nodes and instances as they are.
+func (c *crash) inventory() string {
+	var b strings.Builder
+	ctx := context.WithoutCancel(c.t.Context())
+	pods, err := c.pods(ctx, "")
+	if err != nil {
+		return err.Error()
+	}
+	for _, p := range pods {
+		fmt.Fprintf(&b, "pod %s on %s: %s, made %v, goes %v\n", p.Name, p.Spec.NodeName, p.Status.Phase, p.CreationTimestamp, p.DeletionTimestamp)
+	}
+	nodes, err := c.nodes(ctx, "")
+	if err != nil {
+		return err.Error()
+	}
+	for _, n := range nodes {
+		fmt.Fprintf(&b, "node %s of %s: made %v, goes %v, finalizers %v, taints %v\n", n.Name, n.Spec.ProviderID, n.CreationTimestamp, n.DeletionTimestamp, n.Finalizers, n.Spec.Taints)
+	}
+	for _, i := range c.Sandbox.Cloud.Instances() {
+		fmt.Fprintf(&b, "instance %s of %s: %s\n", i.ID, i.Tags[api.LabelProvisioner], i.State)
+	}
+	return b.String()
 }
 
 // settle ends all trouble and waits until all pods run and nodes and instances
