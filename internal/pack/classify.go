@@ -13,7 +13,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
-// kin are pods of one template, moving or not: the same goes for all of them.
+// kinship is what pods have in common for which the same goes.
+type kinship struct {
+	template *cluster.Template
+	moving   bool
+}
+
+// kin are pods of one kinship.
 type kin struct {
 	*class // of those that have no nodes of their own; nil until there is one
 	needs  match.Needs
@@ -24,19 +30,19 @@ type kin struct {
 type classifier struct {
 	s       *solver
 	keys    []string // pod labels that any selector looks at
-	kin     [2]map[*cluster.Template]*kin
+	kin     map[kinship]*kin
 	classes map[string]*class // by signature
 	needs   map[*class]amount.List
 }
 
 // classify groups the pods into classes and returns what each class needs.
 func (s *solver) classify() map[*class]amount.List {
-	f := &classifier{s: s, keys: s.labelKeys(), classes: map[string]*class{}, needs: map[*class]amount.List{}}
+	f := &classifier{s: s, keys: s.labelKeys(), kin: map[kinship]*kin{}, classes: map[string]*class{}, needs: map[*class]amount.List{}}
 	claimed := s.exclusiveClaims()
 	var known *kin
 	for i := range s.problem.Pods {
 		d := &s.problem.Pods[i]
-		if last := i - 1; last < 0 || !d.like(&s.problem.Pods[last]) {
+		if last := i - 1; last < 0 || d.kinship() != s.problem.Pods[last].kinship() {
 			known = f.kinOf(d)
 		}
 		miss := known.miss
@@ -59,25 +65,15 @@ func (s *solver) classify() map[*class]amount.List {
 	return f.needs
 }
 
-// like reports whether two pods have the same template and both move, or neither does.
-func (d *Demand) like(o *Demand) bool {
-	return d.Pod.Template == o.Pod.Template && (d.From == "") == (o.From == "")
-}
+func (d *Demand) kinship() kinship { return kinship{d.Pod.Template, d.From != ""} }
 
 func (f *classifier) kinOf(d *Demand) *kin {
-	t, moving := d.Pod.Template, d.From != ""
-	of := &f.kin[0]
-	if moving {
-		of = &f.kin[1]
-	}
-	known := (*of)[t]
+	of := d.kinship()
+	known := f.kin[of]
 	if known == nil {
 		known = &kin{}
-		known.needs, known.miss = f.s.volumes.Needs(t, moving)
-		if *of == nil {
-			*of = map[*cluster.Template]*kin{}
-		}
-		(*of)[t] = known
+		known.needs, known.miss = f.s.volumes.Needs(of.template, of.moving)
+		f.kin[of] = known
 	}
 	return known
 }
