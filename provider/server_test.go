@@ -23,7 +23,7 @@ func TestUnchangedPlans(t *testing.T) {
 		"packhorse_node_profile": {"name": tftypes.NewValue(tftypes.String, "default")},
 	} {
 		t.Run(typeName, func(t *testing.T) {
-			typ := typeOf(t, ours, typeName)
+			typ := schemas(t).ResourceSchemas[typeName].ValueType().(tftypes.Object)
 			config := dynamic(t, withAttributes(nothing(typ), set))
 			created, err := frameworks.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
 				TypeName: typeName, PriorState: dynamic(t, tftypes.NewValue(typ, nil)), ProposedNewState: config, Config: config,
@@ -54,15 +54,6 @@ func TestUnchangedPlans(t *testing.T) {
 			}
 		})
 	}
-}
-
-func typeOf(t *testing.T, server tfprotov6.ProviderServer, typeName string) tftypes.Object {
-	t.Helper()
-	schemas, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schemas.ResourceSchemas[typeName].ValueType().(tftypes.Object)
 }
 
 // nothing is an object all of whose attributes are null.
