@@ -18,7 +18,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
 
 // patience bounds each wait. It is generous: a busy machine is no failure.
@@ -123,8 +122,7 @@ func (s *scene) startAgent(args ...string) {
 func (s *scene) untilLeading(agent *stage.Agent) {
 	s.t.Helper()
 	s.until("the agent leads", func(ctx context.Context) (bool, string, error) {
-		var now status.Status
-		err := getJSON(ctx, agent.Status+"/status.json", &now)
+		now, err := statusOf(ctx, agent)
 		return err == nil && now.Leading, fmt.Sprintf("%v", err), nil
 	})
 }

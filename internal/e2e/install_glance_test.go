@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"html"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -22,8 +20,7 @@ func (s *installed) wantGlance() {
 	var seen status.Status
 	s.until("the status tells of a pod without a node", func(ctx context.Context) (bool, string, error) {
 		for _, agent := range s.host.Agents() {
-			var now status.Status
-			if getJSON(ctx, agent.Status+"/status.json", &now) == nil && now.Leading {
+			if now, err := statusOf(ctx, agent); err == nil && now.Leading {
 				url, seen = agent.Status, now
 			}
 		}
@@ -33,9 +30,12 @@ func (s *installed) wantGlance() {
 	if !strings.Contains(why, "5000 CPU") || !strings.HasPrefix(seen.Pending[0].Pods[0], "default/giant-") {
 		s.t.Errorf("the pod that is too large waits: %+v", seen.Pending)
 	}
-	page := s.get(url)
+	page, err := fetch(s.t.Context(), url)
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	text := s.tool("", s.built("packhorse-agent"), "top", "--once", "--url", url)
-	for where, told := range map[string]string{"the page": html.UnescapeString(page), "top": text} {
+	for where, told := range map[string]string{"the page": html.UnescapeString(string(page)), "top": text} {
 		for name := range s.boughtNodes() {
 			if !strings.Contains(told, name) {
 				s.t.Errorf("%s does not name node %s:\n%s", where, name, told)
@@ -47,23 +47,4 @@ func (s *installed) wantGlance() {
 			}
 		}
 	}
-}
-
-// get returns what a URL answers.
-func (s *installed) get(url string) string {
-	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		s.t.Fatalf("%s answers %s, %v: %s", url, resp.Status, err, text)
-	}
-	return string(text)
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,11 +95,7 @@ func (s *installed) untilRuns(r release) {
 		agents := s.host.Agents()
 		leads, versions := false, []string{}
 		for _, agent := range agents {
-			var now struct {
-				Version string
-				Leading bool
-			}
-			if getJSON(ctx, agent.Status+"/status.json", &now) == nil {
+			if now, err := statusOf(ctx, agent); err == nil {
 				leads = leads || now.Leading
 				versions = append(versions, now.Version)
 			}
@@ -116,18 +111,4 @@ func (s *installed) untilRuns(r release) {
 	if stored := s.kubectl("", "get", "crds", "-o", "jsonpath={.items[*].status.storedVersions}"); stored != `["v1alpha1"] ["v1alpha5"]` {
 		s.t.Errorf("objects may be stored in %s", stored)
 	}
-}
-
-// getJSON decodes what a URL answers.
-func getJSON(ctx context.Context, url string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	return json.NewDecoder(resp.Body).Decode(into)
 }

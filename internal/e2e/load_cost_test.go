@@ -1,13 +1,10 @@
 package e2e
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,18 +75,13 @@ func (l *load) metrics() map[string]float64 {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.agent.Metrics, nil)
+	series, err := fetch(ctx, l.agent.Metrics)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
 	out := map[string]float64{}
-	for lines := bufio.NewScanner(io.LimitReader(resp.Body, 16<<20)); lines.Scan(); {
-		text := lines.Text()
+	for text := range strings.Lines(string(series)) {
+		text = strings.TrimSuffix(text, "\n")
 		i := strings.LastIndexByte(text, ' ')
 		if strings.HasPrefix(text, "#") || i < 0 {
 			continue
