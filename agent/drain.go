@@ -139,7 +139,7 @@ func (a *Agent) drain(ctx context.Context, n *cluster.Node, pods []*cluster.Pod)
 	if !a.closeNode(ctx, n) {
 		return false
 	}
-	if !hasKubelet(n) || a.ledger.instanceGone(n.Name) {
+	if !hadKubelet(n, pods) || a.ledger.instanceGone(n.Name) {
 		// Nothing runs there that could be stopped in order: the pods are ended so
 		// that their controllers can replace them.
 		return a.deletePods(ctx, pods, 0)
@@ -189,8 +189,11 @@ func (a *Agent) closeNode(ctx context.Context, n *cluster.Node) bool {
 	return closed
 }
 
-// hasKubelet reports whether a kubelet has ever taken the node over.
-func hasKubelet(n *cluster.Node) bool { return n.Ready || n.Initialized }
+// hadKubelet reports whether a kubelet has ever taken the node over. One that
+// fell silent before the node was initialized is known by the pods it started.
+func hadKubelet(n *cluster.Node, pods []*cluster.Pod) bool {
+	return n.Ready || n.Initialized || slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Running })
+}
 
 // waitedFor reports whether a drain evicts the pod and waits until it is gone.
 // DaemonSet and static pods would come back, and pods that tolerate the taints of

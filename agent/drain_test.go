@@ -92,6 +92,29 @@ func TestDrainWaitsForBudget(t *testing.T) { // TERM-008, TERM-018
 	})
 }
 
+// The budget also holds where the kubelet has fallen silent before the node was
+// initialized: its pods ran.
+func TestDrainOfSilentKubelet(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		p := testProvisioner("default", func(s *api.ProvisionerSpec) {
+			s.StartupTaints = []corev1.Taint{{Key: "example.com/stays", Effect: corev1.TaintEffectNoSchedule}}
+		})
+		r.Apply(p)
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("300m", "300Mi")})
+		r.until("the workload runs", r.allRun("web", 2))
+		r.Protect(sim.Budget{Name: "web-budget", Selector: map[string]string{"app": "web"}, MinAvailable: 2})
+		n := r.ours()[0]
+		if n.Labels[api.LabelInitialized] != "" {
+			t.Fatal("the node is initialized in spite of its startup taint")
+		}
+		r.StopKubelet(n.Name, 4*time.Minute)
+		time.Sleep(time.Minute)
+		r.DeleteNode(n.Name)
+		r.never(2*time.Minute, "a protected pod is ended", func() bool { return r.onNode("web", n.Name) != 2 })
+	})
+}
+
 func (r *rig) onNode(workload, node string) int {
 	return r.count(workload, func(p *corev1.Pod) bool { return p.Spec.NodeName == node })
 }

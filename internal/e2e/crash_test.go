@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -182,8 +183,12 @@ func (c *crash) scale(ctx context.Context, app string, replicas int) error {
 	return err
 }
 
+// deleteNode deletes one of the nodes that an agent has adopted. Another, which a
+// kubelet registered while no agent ran, goes at once with the pods on it, and
+// nobody is asked.
 func (c *crash) deleteNode(ctx context.Context) error {
 	nodes, err := c.nodes(ctx, "")
+	nodes = slices.DeleteFunc(nodes, func(n corev1.Node) bool { return !slices.Contains(n.Finalizers, api.Finalizer) })
 	if err != nil || len(nodes) == 0 {
 		return err
 	}
