@@ -7,19 +7,23 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
-// looksPerIdle is a compromise: each look copies the caches.
-const looksPerIdle = 4
+const (
+	// looksPerIdle is a compromise: each look copies the caches.
+	looksPerIdle = 4
+	// bindEvery is how long pods wait to be bound to machines that are bought already
+	// and are starting, so that not each of a large scale-up makes for a turn.
+	bindEvery = time.Second
+)
 
 // batch waits until all pods have come up that are to be decided on together. That
-// is so when the owners of those that came have as many as they want, or else when
-// none has come for BatchIdle; and when the scheduler has looked at those that
-// nothing can be foreseen of. Pods of owners that grow step by step wait for the
-// next step. It takes BatchMax at most. It looks several times within BatchIdle so
-// that it notices when pods came. Until some do, changes are gathered for longer in
-// a large cluster.
+// is so when the owners of those that came have as many as they want, or will have for
+// certain, or else when none has come for BatchIdle; and when the scheduler has looked
+// at those that nothing can be foreseen of. Pods of owners that grow step by step wait
+// for the next step. It takes BatchMax at most, and bindEvery where all that came have
+// a place. It looks several times within BatchIdle so that it notices when pods came.
+// Until some do, changes are gathered for longer in a large cluster.
 func (a *Agent) batch(ctx context.Context) error {
 	opened := time.Now()
 	last, closes := opened, opened.Add(a.options.BatchMax)
@@ -34,14 +38,14 @@ func (a *Agent) batch(ctx context.Context) error {
 			if whole {
 				clear(arrived.wanted) // these are of another step
 			}
-			arrived.add(fresh, a.history.planned)
-			a.askOwners(ctx, arrived)
+			arrived.add(fresh, s, &a.history)
+			a.askOwners(ctx, arrived, now.Add(a.options.BatchMax))
 			a.history.grow(arrived, now, a.options.BatchMax)
 		}
 		quiet := now.Sub(last) >= idle
-		whole = arrived.complete(s)
+		whole = arrived.complete(s, &a.history)
 		switch {
-		case !now.Before(closes):
+		case !now.Before(closes), arrived.housed() && now.Sub(opened) >= bindEvery:
 			return nil
 		case !quiet && !whole:
 		case !arrived.moreToCome(s, now.Add(-a.options.BatchMax)) && !a.history.stepIsDue(arrived, now, closes):
@@ -87,9 +91,11 @@ type arrivals struct {
 
 func newArrivals() *arrivals { return &arrivals{owners: map[string]bool{}, wanted: map[string]int{}} }
 
-func (b *arrivals) add(fresh []*cluster.Pod, planned map[string]decide.Binding) {
+func (b *arrivals) add(fresh []*cluster.Pod, s *cluster.Snapshot, h *history) {
+	have := made(s)
 	for _, p := range fresh {
-		if _, placed := planned[p.UID]; !placed {
+		_, placed := h.planned[p.UID]
+		if announced := have[p.Owner.UID] <= h.announced[p.Owner.UID].wanted; !placed && !announced {
 			b.homeless = true
 		}
 		if _, known := b.wanted[p.Owner.UID]; known || b.loose {
@@ -112,28 +118,29 @@ func (b *arrivals) moreToCome(s *cluster.Snapshot, since time.Time) bool {
 	})
 }
 
-// complete reports whether each owner has as many pods as it wants.
-func (b *arrivals) complete(s *cluster.Snapshot) bool {
+// housed reports whether there is nothing to do but to bind the pods that came.
+func (b *arrivals) housed() bool { return len(b.owners) > 0 && !b.homeless }
+
+// complete reports whether each owner has as many pods as it wants. Where machines
+// are to be bought, those that are announced count.
+func (b *arrivals) complete(s *cluster.Snapshot, h *history) bool {
 	if b.loose || len(b.wanted) == 0 {
 		return false
 	}
-	have := make(map[string]int, len(b.wanted))
-	for i := range s.Pods {
-		if p := &s.Pods[i]; p.State != cluster.PodTerminating {
-			have[p.Owner.UID]++
-		}
-	}
+	have := made(s)
 	for owner, wanted := range b.wanted {
-		if have[owner] < wanted {
+		_, announced := h.announced[owner]
+		if have[owner] < wanted && (!announced || !b.homeless) {
 			return false
 		}
 	}
 	return true
 }
 
-// askOwners asks the owners of pods that have just come how many they want. An
-// answer that fails, or takes longer than BatchIdle, leaves the batch to that time.
-func (a *Agent) askOwners(ctx context.Context, b *arrivals) {
+// askOwners asks the owners of pods that have just come how many they want, which is
+// believed until the given time. An answer that fails, or takes longer than BatchIdle,
+// leaves the batch to that time.
+func (a *Agent) askOwners(ctx context.Context, b *arrivals, believed time.Time) {
 	if b.loose {
 		return
 	}
@@ -146,7 +153,8 @@ func (a *Agent) askOwners(ctx context.Context, b *arrivals) {
 			wanted, err := a.cluster.Wanted(ctx, p.Namespace, p.Owner)
 			mu.Lock()
 			defer mu.Unlock()
-			b.wanted[p.Owner.UID] = wanted
+			b.wanted[p.Owner.UID] = wanted.Pods
+			a.history.announce(p, wanted, believed)
 			if err != nil {
 				b.loose = true
 				a.log.Debug("waits for pods without knowing how many will come", "owner", p.Owner.Kind+" "+p.Namespace+"/"+p.Owner.Name, "error", err)

@@ -92,23 +92,23 @@ func TestBatchOfOwnedAndOwnerless(t *testing.T) {
 		return &cluster.Pod{PodKey: cluster.PodKey{Name: name, UID: name}, Owner: cluster.Owner{UID: owner}, State: cluster.PodPending}
 	}
 	web := pod("web", "set")
-	a.add([]*cluster.Pod{web}, nil)
-	s := &cluster.Snapshot{Pods: []cluster.Pod{*web}}
+	h, s := newHistory(), &cluster.Snapshot{Pods: []cluster.Pod{*web}}
+	a.add([]*cluster.Pod{web}, s, &h)
 	a.wanted["set"] = 2
-	if a.complete(s) {
+	if a.complete(s, &h) {
 		t.Error("complete with one pod of two")
 	}
 	s.Pods = append(s.Pods, *pod("other", "set"))
-	if !a.complete(s) {
+	if !a.complete(s, &h) {
 		t.Error("not complete with two pods of two")
 	}
 	s.Pods[1].State = cluster.PodTerminating
-	if a.complete(s) {
+	if a.complete(s, &h) {
 		t.Error("complete with a pod that is going")
 	}
 	s.Pods[1].State = cluster.PodBound
-	a.add([]*cluster.Pod{pod("bare", "")}, nil)
-	if a.complete(s) {
+	a.add([]*cluster.Pod{pod("bare", "")}, s, &h)
+	if a.complete(s, &h) {
 		t.Error("complete with a pod that has no owner")
 	}
 }

@@ -121,6 +121,8 @@ func drawScenario(random *rand.Rand) *scenario {
 			StopTime:     d.duration(time.Second, 20*time.Second),
 			ShutdownTime: d.duration(0, 40*time.Second),
 			Skew:         time.Duration(d.between(-60, 60)) * time.Second,
+			// Controllers make all pods at once, or a few at a time.
+			ControllerPods: d.between(0, 4),
 		},
 		options:  Options{StartupTimeout: d.duration(4*time.Minute, 15*time.Minute), UnhealthyAfter: d.duration(time.Minute, 10*time.Minute)},
 		replicas: d.between(1, 2),

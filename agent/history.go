@@ -20,6 +20,7 @@ type history struct {
 	learnt    map[string]bool           // by node: what its kubelet reported was passed on
 	quotas    map[quota]spent           // quotas of the account that are used up
 	growth    map[string]growth         // by UID: owners that came to want more pods lately
+	announced map[string]announcement   // by UID: owners that are making pods
 }
 
 type said struct {
@@ -43,6 +44,7 @@ func newHistory() history {
 		learnt:    map[string]bool{},
 		quotas:    map[quota]spent{},
 		growth:    map[string]growth{},
+		announced: map[string]announcement{},
 	}
 }
 

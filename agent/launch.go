@@ -110,7 +110,7 @@ func (a *Agent) fill(ctx context.Context, v *view, o *order, out *launched) erro
 	for i, instance := range delivery.Instances[:min(len(delivery.Instances), len(o.machines))] {
 		g.Go(func() error {
 			d := delivered{order: o, machine: o.machines[i], instance: instance}
-			d.why = explain.Purpose(d.machine, v.snapshot, instance.InstanceType)
+			d.why = explain.Purpose(d.machine, v.expected, instance.InstanceType)
 			a.settle(ctx, fresh, d, out)
 			return nil
 		})

@@ -13,7 +13,8 @@ import (
 type view struct {
 	now          time.Time
 	snapshot     *cluster.Snapshot
-	provisioners []*provisioner // sorted by name
+	expected     *cluster.Snapshot // snapshot, with the pods that are announced
+	provisioners []*provisioner    // sorted by name
 	nodes        map[string]*cluster.Node
 	byName       map[string]*provisioner
 }
@@ -27,6 +28,7 @@ func (a *Agent) observe(ctx context.Context) *view {
 		nodes:    map[string]*cluster.Node{},
 		byName:   map[string]*provisioner{},
 	}
+	v.expected = a.history.expect(v.snapshot, v.now)
 	a.avoided.duds(v, a.options.StartupTimeout)
 	v.provisioners = a.provisioners(ctx)
 	for i := range v.snapshot.Nodes {
@@ -49,8 +51,8 @@ func (a *Agent) snapshot() *cluster.Snapshot {
 func (a *Agent) input(v *view) decide.Input {
 	return decide.Input{
 		Now:          v.now,
-		Snapshot:     v.snapshot,
-		Planned:      a.history.placements(v.snapshot),
+		Snapshot:     v.expected,
+		Planned:      a.history.placements(v.expected),
 		Settings:     a.options.settings(),
 		Provisioners: v.markets(),
 	}

@@ -28,11 +28,10 @@ type Observer interface {
 
 // Owners are the controllers of pods.
 type Owners interface {
-	// Wanted returns how many pods an owner makes without waiting for any of them to
-	// run: as many as it has, or fewer, means that no more will come. It asks the API
-	// server, so that the answer is not older than the pods that the caches show. An
-	// owner of a kind that it does not know is an error.
-	Wanted(ctx context.Context, namespace string, owner cluster.Owner) (int, error)
+	// Wanted returns how many pods an owner makes. It asks the API server, so that the
+	// answer is not older than the pods that the caches show. An owner of a kind that
+	// it does not know is an error.
+	Wanted(ctx context.Context, namespace string, owner cluster.Owner) (cluster.Wanted, error)
 }
 
 // Signals tells when to look.

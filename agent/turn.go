@@ -43,7 +43,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 func (a *Agent) decide(v *view) decide.Plan {
 	began := time.Now()
 	defer func() { a.thought += time.Since(began) }()
-	return a.plan(a.input(v))
+	return withoutAnnounced(a.plan(a.input(v)))
 }
 
 // summary counts what a turn did.

@@ -53,9 +53,10 @@ func byUID(s *cluster.Snapshot) map[string]*cluster.Pod {
 }
 
 // machine reports whether all of the machine's pods and its Provisioner are as planned.
+// An announced pod may have been made by now.
 func (c *verifier) machine(m *decide.Machine) bool {
 	return c.provisioner(m.Provisioner) &&
-		!slices.ContainsFunc(m.Pods, func(p cluster.PodKey) bool { return !c.pod(p) }) &&
+		!slices.ContainsFunc(m.Pods, func(p cluster.PodKey) bool { return !isAnnounced(p) && !c.pod(p) }) &&
 		!slices.ContainsFunc(m.Moving, func(p decide.Move) bool { return !c.pod(p.Pod) })
 }
 

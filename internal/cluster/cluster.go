@@ -78,6 +78,15 @@ type Owner struct {
 	UID  string
 }
 
+// Wanted is what an owner of pods is about to make.
+type Wanted struct {
+	// Pods is how many it makes without waiting for any of them to run: as many as it
+	// has, or fewer, means that no more will come.
+	Pods int
+	// Certain: nothing is known that may keep it from making them.
+	Certain bool
+}
+
 // Template is everything about a pod that scheduling looks at.
 type Template struct {
 	Namespace      string

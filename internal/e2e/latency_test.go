@@ -57,12 +57,12 @@ fastest and the slowest run:
 `
 
 const latencyTail = `
-The agent does not wait for time to pass: a batch is whole when the ReplicaSet has
-as many pods as it wants. Once kube-scheduler has found no node for the first of
-them, it will find none for the others, so that machines for all are ordered while
-it still looks at them; the last of the larger scale-ups is marked after the fleet
-call. Each pod is bound once it is marked. What the first figure grows by with the
-number of pods is the time in which the controller makes them. Only where a workload
+The agent does not wait for time to pass. Once kube-scheduler has found no node for the
+first pod of a ReplicaSet, it will find none for the others, and the ReplicaSet says
+how many there will be: machines for all are ordered at once, while the controller
+still makes the pods and the scheduler looks at them. So the last pod of the larger
+scale-ups is marked seconds after the fleet call. Each pod is bound once it is marked, in
+the last figure, which is the controller's and the scheduler's time. Only where a workload
 grows in steps that follow each other within 10 s do the later ones wait for the next
 (see [operations.md](operations.md#beside-autoscalers-of-workloads)).
 

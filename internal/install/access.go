@@ -26,6 +26,7 @@ func clusterRules() []rbacv1.PolicyRule {
 		// How many pods are still to come of a scale-up.
 		{APIGroups: []string{"apps"}, Resources: []string{"replicasets", "statefulsets"}, Verbs: []string{"get"}},
 		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get"}},
+		{APIGroups: core, Resources: []string{"resourcequotas"}, Verbs: []string{"list"}},
 		{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: watch},
 		{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses", "csinodes"}, Verbs: watch},
 		// Configuration: the finalizer is part of the object, the status is not.

@@ -3,9 +3,11 @@ package kube
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -15,11 +17,13 @@ import (
 
 // Wanted returns how many pods a ReplicaSet, a Job or a StatefulSet makes without
 // waiting for any of them to run; a StatefulSet that makes one after the other, 1.
-// An owner that is gone is cluster.ErrGone, and one of another kind an error. It is
-// asked once: whoever waits for the answer would rather go on without it.
-func (c *Cluster) Wanted(ctx context.Context, namespace string, owner cluster.Owner) (int, error) {
+// That is not certain where pods of it have failed to be made or to run, or where its
+// namespace has a quota. An owner that is gone is cluster.ErrGone, and one of another
+// kind an error. It is asked once: whoever waits for the answer would rather go on
+// without it.
+func (c *Cluster) Wanted(ctx context.Context, namespace string, owner cluster.Owner) (cluster.Wanted, error) {
 	var found metav1.Object
-	var wanted int32
+	var wanted cluster.Wanted
 	err := callOnce(ctx, func(ctx context.Context) (err error) {
 		found, wanted, err = c.wanted(ctx, namespace, owner)
 		return err
@@ -28,16 +32,17 @@ func (c *Cluster) Wanted(ctx context.Context, namespace string, owner cluster.Ow
 		err = cluster.ErrGone
 	}
 	if err != nil {
-		return 0, fmt.Errorf("read how many pods %s %s/%s wants: %w", owner.Kind, namespace, owner.Name, err)
+		return cluster.Wanted{}, fmt.Errorf("read how many pods %s %s/%s wants: %w", owner.Kind, namespace, owner.Name, err)
 	}
-	return int(wanted), nil
+	wanted.Certain = wanted.Certain && c.withoutQuota(ctx, namespace)
+	return wanted, nil
 }
 
-func (c *Cluster) wanted(ctx context.Context, namespace string, owner cluster.Owner) (metav1.Object, int32, error) {
+func (c *Cluster) wanted(ctx context.Context, namespace string, owner cluster.Owner) (metav1.Object, cluster.Wanted, error) {
 	switch owner.Kind {
 	case "ReplicaSet":
 		o, err := c.client.AppsV1().ReplicaSets(namespace).Get(ctx, owner.Name, metav1.GetOptions{})
-		return o, ptr.Deref(o.Spec.Replicas, 1), err
+		return o, wantedByReplicaSet(o), err
 	case "StatefulSet":
 		o, err := c.client.AppsV1().StatefulSets(namespace).Get(ctx, owner.Name, metav1.GetOptions{})
 		return o, wantedByStatefulSet(&o.Spec), err
@@ -45,21 +50,41 @@ func (c *Cluster) wanted(ctx context.Context, namespace string, owner cluster.Ow
 		o, err := c.client.BatchV1().Jobs(namespace).Get(ctx, owner.Name, metav1.GetOptions{})
 		return o, wantedByJob(o), err
 	}
-	return nil, 0, fmt.Errorf("kind %s is not known to make pods", owner.Kind)
+	return nil, cluster.Wanted{}, fmt.Errorf("kind %s is not known to make pods", owner.Kind)
 }
 
-func wantedByStatefulSet(s *appsv1.StatefulSetSpec) int32 {
+func wantedByReplicaSet(r *appsv1.ReplicaSet) cluster.Wanted {
+	failing := slices.ContainsFunc(r.Status.Conditions, func(c appsv1.ReplicaSetCondition) bool {
+		return c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue
+	})
+	return cluster.Wanted{Pods: int(ptr.Deref(r.Spec.Replicas, 1)), Certain: !failing}
+}
+
+func wantedByStatefulSet(s *appsv1.StatefulSetSpec) cluster.Wanted {
 	if s.PodManagementPolicy == appsv1.ParallelPodManagement {
-		return ptr.Deref(s.Replicas, 1)
+		return cluster.Wanted{Pods: int(ptr.Deref(s.Replicas, 1)), Certain: true}
 	}
-	return 1
+	return cluster.Wanted{Pods: 1, Certain: true}
 }
 
-// wantedByJob returns as many as run at a time, but no more than are left to do.
-func wantedByJob(j *batchv1.Job) int32 {
+// wantedByJob returns as many as run at a time, but no more than are left to do. A
+// Job waits before it makes up for a pod that has failed.
+func wantedByJob(j *batchv1.Job) cluster.Wanted {
 	wanted := ptr.Deref(j.Spec.Parallelism, 1)
 	if j.Spec.Completions != nil {
 		wanted = min(wanted, *j.Spec.Completions-j.Status.Succeeded)
 	}
-	return wanted
+	return cluster.Wanted{Pods: int(wanted), Certain: j.Status.Failed == 0}
+}
+
+// withoutQuota reports whether no quota keeps pods from being made in the namespace,
+// as far as can be seen.
+func (c *Cluster) withoutQuota(ctx context.Context, namespace string) bool {
+	none := false
+	err := callOnce(ctx, func(ctx context.Context) error {
+		quotas, err := c.client.CoreV1().ResourceQuotas(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+		none = err == nil && len(quotas.Items) == 0
+		return err
+	})
+	return err == nil && none
 }

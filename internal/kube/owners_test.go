@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,8 +50,8 @@ func TestWanted(t *testing.T) {
 				t.Fatal(err)
 			}
 			owner := cluster.Owner{Kind: k.kind, Name: name, UID: string(made.GetUID())}
-			if got, err := c.Wanted(t.Context(), ns, owner); err != nil || got != k.want {
-				t.Errorf("wants %d, %v; want %d", got, err, k.want)
+			if got, err := c.Wanted(t.Context(), ns, owner); err != nil || got != (cluster.Wanted{Pods: k.want, Certain: true}) {
+				t.Errorf("wants %+v, %v; want %d for certain", got, err, k.want)
 			}
 			owner.UID = "another"
 			if _, err := c.Wanted(t.Context(), ns, owner); !errors.Is(err, cluster.ErrGone) {
@@ -60,7 +63,31 @@ func TestWanted(t *testing.T) {
 			}
 		})
 	}
+	t.Run("in a namespace with a quota", func(t *testing.T) {
+		if _, err := admin.CoreV1().ResourceQuotas(ns).Create(t.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "quota"}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		made, err := admin.AppsV1().ReplicaSets(ns).Get(t.Context(), "replicasets-0", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.Wanted(t.Context(), ns, cluster.Owner{Kind: "ReplicaSet", Name: made.Name, UID: string(made.UID)})
+		if err != nil || got != (cluster.Wanted{Pods: 7}) {
+			t.Errorf("wants %+v, %v; want 7, not for certain", got, err)
+		}
+	})
 	if _, err := c.Wanted(t.Context(), ns, cluster.Owner{Kind: "Rollout", Name: "web"}); err == nil {
 		t.Error("a kind that is not known was answered for")
+	}
+}
+
+func TestWantedInDoubt(t *testing.T) {
+	failure := appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue}
+	failing := &appsv1.ReplicaSet{Status: appsv1.ReplicaSetStatus{Conditions: []appsv1.ReplicaSetCondition{failure}}}
+	if wantedByReplicaSet(failing).Certain {
+		t.Error("a ReplicaSet whose pods are refused is certain of them")
+	}
+	if wantedByJob(&batchv1.Job{Status: batchv1.JobStatus{Failed: 1}}).Certain {
+		t.Error("a Job that waits before it tries again is certain of its pods")
 	}
 }

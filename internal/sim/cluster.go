@@ -47,14 +47,14 @@ func (c *Cluster) Rejected() []cluster.Rejection {
 }
 
 // Wanted returns how many pods a workload should have.
-func (c *Cluster) Wanted(ctx context.Context, _ string, owner cluster.Owner) (int, error) {
-	var wanted int
+func (c *Cluster) Wanted(ctx context.Context, _ string, owner cluster.Owner) (cluster.Wanted, error) {
+	var wanted cluster.Wanted
 	err := c.do(ctx, "Wanted", func(w *World) error {
 		load := w.workloads[owner.Name]
 		if owner.Kind != "ReplicaSet" || load == nil {
 			return fmt.Errorf("%s %s is not known", owner.Kind, owner.Name)
 		}
-		wanted = load.Replicas
+		wanted = cluster.Wanted{Pods: load.Replicas, Certain: !load.Doubtful}
 		return nil
 	})
 	return wanted, err

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -17,6 +18,7 @@ import (
 type Workload struct {
 	Name     string
 	Replicas int
+	Doubtful bool              // something may keep its pods from being made
 	Labels   map[string]string // besides app=Name
 	Spec     corev1.PodSpec
 }
@@ -41,13 +43,21 @@ func (w *World) reconcileWorkloads() {
 	for _, name := range slices.Sorted(maps.Keys(w.workloads)) {
 		load := w.workloads[name]
 		pods := w.podsOf(name)
-		for range load.Replicas - len(pods) {
+		for range w.atOnce(load.Replicas - len(pods)) {
 			w.addPod(load)
 		}
 		for _, p := range pods[min(load.Replicas, len(pods)):] {
 			w.stop(p)
 		}
 	}
+}
+
+// atOnce is how many of the pods that a workload lacks it makes this time.
+func (w *World) atOnce(missing int) int {
+	if most := w.options.ControllerPods; most > 0 {
+		return min(missing, most)
+	}
+	return missing
 }
 
 // podsOf returns the pods of a workload that have not failed and are not being deleted, those that run
@@ -78,7 +88,7 @@ func (w *World) addPod(load *Workload) {
 			Namespace: metav1.NamespaceDefault, Name: fmt.Sprintf("%s-%s", load.Name, uid), UID: uid,
 			Labels: map[string]string{"app": load.Name}, CreationTimestamp: w.now(),
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: load.Name, UID: "workload", Controller: ptr.To(true),
+				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: load.Name, UID: types.UID("workload/" + load.Name), Controller: ptr.To(true),
 			}},
 		},
 		Spec:   *load.Spec.DeepCopy(),

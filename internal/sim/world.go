@@ -25,6 +25,8 @@ type Options struct {
 	Lag time.Duration
 	// ReactionTime is how long controllers and the scheduler take to notice a change: 20 ms.
 	ReactionTime time.Duration
+	// ControllerPods is how many pods a workload makes each time; 0 means all.
+	ControllerPods int
 	// SchedulerPods is how many new pods the scheduler looks at each time; 0 means all.
 	SchedulerPods int
 	// BootTime is from the launch of a machine to its kubelet being ready: 40 s.
