@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -14,28 +13,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
-
-// drains is what the draining loop remembers between passes. Only that loop, and
-// the goroutines of one pass under its lock, use it.
-type drains struct {
-	mu      sync.Mutex
-	began   map[string]time.Time // by node
-	emptied map[string]time.Time // by node: all pods that are waited for are gone
-	retries map[string]retry     // by UID of the pod
-	thought time.Duration        // how long the last pass took besides its calls
-}
-
-// retry is when an eviction may be tried again.
-type retry struct {
-	at      time.Time
-	refused int
-	node    string
-	why     string // the last refusal
-}
-
-func newDrains() drains {
-	return drains{began: map[string]time.Time{}, emptied: map[string]time.Time{}, retries: map[string]retry{}}
-}
 
 const (
 	drainPoll = time.Second
@@ -82,7 +59,8 @@ func (a *Agent) drainLoop(ctx context.Context) error {
 func (a *Agent) drainPass(ctx context.Context) int {
 	began := time.Now()
 	defer func() { a.metrics.drainPassSeconds.Observe(time.Since(began).Seconds()) }()
-	s := a.assumed.apply(a.cluster.Snapshot())
+	seen := a.cluster.Snapshot()
+	s := a.assumed.apply(seen)
 	var leaving, empty []*cluster.Node
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; n.Deleting && n.Provisioner != "" && held(n, api.Finalizer) {
@@ -94,13 +72,13 @@ func (a *Agent) drainPass(ctx context.Context) int {
 	if len(leaving) == 0 {
 		return 0
 	}
-	pods := podsOn(s)
+	pods, shut := podsOn(s), closedNodes(seen)
 	var mu sync.Mutex
 	var g errgroup.Group
 	g.SetLimit(drainsAtOnce)
 	for _, n := range leaving {
 		g.Go(func() error {
-			if a.drain(ctx, n, pods[n.Name]) {
+			if a.drain(ctx, n, pods[n.Name], shut[n.Name]) {
 				mu.Lock()
 				defer mu.Unlock()
 				empty = append(empty, n)
@@ -134,9 +112,10 @@ func (a *Agent) withoutCompany(ctx context.Context, s *cluster.Snapshot, drained
 }
 
 // drain takes one node a step further and reports whether its machine may be
-// given back.
-func (a *Agent) drain(ctx context.Context, n *cluster.Node, pods []*cluster.Pod) bool {
-	if !a.closeNode(ctx, n) {
+// given back. Until the caches show that it is shut, they may not show all of the
+// pods either that the scheduler has bound to it.
+func (a *Agent) drain(ctx context.Context, n *cluster.Node, pods []*cluster.Pod, shut bool) bool {
+	if !closed(n) && !a.closeNode(ctx, n) {
 		return false
 	}
 	if !hadKubelet(n, pods) || a.ledger.instanceGone(n.Name) {
@@ -157,7 +136,7 @@ func (a *Agent) drain(ctx context.Context, n *cluster.Node, pods []*cluster.Pod)
 		next = evictable
 	}
 	a.evictAll(ctx, n, next)
-	return len(next) == 0 && a.detached(n, pods)
+	return len(next) == 0 && shut && a.detached(n, pods)
 }
 
 // detached reports whether the volumes of the pods that have left are detached, so
@@ -171,22 +150,34 @@ func (a *Agent) detached(n *cluster.Node, left []*cluster.Pod) bool {
 	return n.AttachedVolumes <= kept || a.drains.emptySince(n.Name) >= detachPatience
 }
 
-// closeNode keeps new pods and connections away.
-func (a *Agent) closeNode(ctx context.Context, n *cluster.Node) bool {
+// closed reports whether new pods and connections are kept away from the node.
+func closed(n *cluster.Node) bool {
 	tainted := slices.ContainsFunc(n.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&disruptionTaint) })
-	if tainted && n.Unschedulable && n.Labels[excludeFromBalancers] != "" {
-		return true
+	return tainted && n.Unschedulable && n.Labels[excludeFromBalancers] != ""
+}
+
+func closedNodes(s *cluster.Snapshot) map[string]bool {
+	out := map[string]bool{}
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Deleting && closed(n) {
+			out[n.Name] = true
+		}
 	}
-	closed := a.patchNode(ctx, n.Name, cluster.NodeChange{
+	return out
+}
+
+// closeNode closes a node.
+func (a *Agent) closeNode(ctx context.Context, n *cluster.Node) bool {
+	done := a.patchNode(ctx, n.Name, cluster.NodeChange{
 		SetLabels: map[string]string{excludeFromBalancers: "true"},
 		AddTaints: []corev1.Taint{disruptionTaint},
 		Cordon:    ptr.To(true),
 	})
-	if closed {
+	if done {
 		a.log.Info("began to drain a node", "node", n.Name, "provisioner", n.Provisioner)
 		a.event(nodeRef(n.Name), corev1.EventTypeNormal, eventDraining, "the node's pods are being evicted")
 	}
-	return closed
+	return done
 }
 
 // hadKubelet reports whether a kubelet has ever taken the node over. One that
@@ -224,44 +215,4 @@ func (a *Agent) graceOver(n *cluster.Node) bool {
 		}
 	}
 	return false
-}
-
-// keep forgets what is gone and notes what is new.
-func (d *drains) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	began := make(map[string]time.Time, len(leaving))
-	for _, n := range leaving {
-		t, known := d.began[n.Name]
-		if !known {
-			t = time.Now()
-		}
-		began[n.Name] = t
-	}
-	d.began = began
-	maps.DeleteFunc(d.emptied, func(node string, _ time.Time) bool { return began[node].IsZero() })
-	retries := make(map[string]retry, len(d.retries))
-	for i := range s.Pods {
-		if r, ok := d.retries[s.Pods[i].UID]; ok {
-			retries[s.Pods[i].UID] = r
-		}
-	}
-	d.retries = retries
-}
-
-// emptySince returns for how long a node has had nothing to evict, from the first
-// call on.
-func (d *drains) emptySince(node string) time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.emptied[node].IsZero() {
-		d.emptied[node] = time.Now()
-	}
-	return time.Since(d.emptied[node])
-}
-
-func (d *drains) since(node string) time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return time.Since(d.began[node])
 }

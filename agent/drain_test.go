@@ -115,6 +115,34 @@ func TestDrainOfSilentKubelet(t *testing.T) {
 	})
 }
 
+// The scheduler binds a pod to a node while the agent closes it. The agent's caches show
+// neither yet, and the pod is evicted like the others all the same.
+func TestDrainSeesLatePods(t *testing.T) {
+	inBubble(t, sim.Options{Lag: 300 * time.Millisecond}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		var old string
+		r.start(Options{}, func(call string, when sim.When) error {
+			if n := r.node(old); call == "PatchNode" && when == sim.Before && n != nil && n.DeletionTimestamp != nil && r.count("late", anyPod) == 0 {
+				r.stray("late", old, func(p *corev1.Pod) {
+					p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "workload/web", Controller: ptr.To(true)}}
+				})
+			}
+			return nil
+		})
+		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+		r.until("the workload runs", r.allRun("web", 1))
+		r.until("all nodes are up", r.allUp)
+		r.Scale("web", 0)
+		time.Sleep(5 * time.Second)
+		old = r.ours()[0].Name
+		r.DeleteNode(old)
+		r.until("the node is gone", r.gone(old))
+		if cut := r.CutOff(); len(cut) > 0 {
+			t.Errorf("ended without asking: %v", cut)
+		}
+	})
+}
+
 func (r *rig) onNode(workload, node string) int {
 	return r.count(workload, func(p *corev1.Pod) bool { return p.Spec.NodeName == node })
 }

@@ -80,38 +80,3 @@ func (a *Agent) deletePods(ctx context.Context, pods []*cluster.Pod, grace time.
 	}
 	return true
 }
-
-func (d *drains) due(uid string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return !time.Now().Before(d.retries[uid].at)
-}
-
-func (d *drains) accepted(uid string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.retries[uid] = retry{at: time.Now().Add(evictionSettles)}
-}
-
-func (d *drains) refused(p *cluster.Pod, why error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	r := d.retries[p.UID]
-	r.node, r.why = p.NodeName, fmt.Sprintf("pod %s: %s", p.PodKey, why)
-	r.at = time.Now().Add(min(evictionRetry<<min(r.refused, 10), evictionRetryMax))
-	r.refused++
-	d.retries[p.UID] = r
-}
-
-// blocked says, by node, which eviction is refused and why: the first of several.
-func (d *drains) blocked() map[string]string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	out := map[string]string{}
-	for _, r := range d.retries {
-		if known := out[r.node]; r.why != "" && (known == "" || r.why < known) {
-			out[r.node] = r.why
-		}
-	}
-	return out
-}

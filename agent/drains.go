@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// drains is what the draining loop remembers between passes. Only that loop, and
+// the goroutines of one pass under its lock, use it.
+type drains struct {
+	mu      sync.Mutex
+	began   map[string]time.Time // by node
+	emptied map[string]time.Time // by node: all pods that are waited for are gone
+	retries map[string]retry     // by UID of the pod
+	thought time.Duration        // how long the last pass took besides its calls
+}
+
+// retry is when an eviction may be tried again.
+type retry struct {
+	at      time.Time
+	refused int
+	node    string
+	why     string // the last refusal
+}
+
+func newDrains() drains {
+	return drains{began: map[string]time.Time{}, emptied: map[string]time.Time{}, retries: map[string]retry{}}
+}
+
+// keep forgets what is gone and notes what is new.
+func (d *drains) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	began := make(map[string]time.Time, len(leaving))
+	for _, n := range leaving {
+		t, known := d.began[n.Name]
+		if !known {
+			t = time.Now()
+		}
+		began[n.Name] = t
+	}
+	d.began = began
+	maps.DeleteFunc(d.emptied, func(node string, _ time.Time) bool { return began[node].IsZero() })
+	retries := make(map[string]retry, len(d.retries))
+	for i := range s.Pods {
+		if r, ok := d.retries[s.Pods[i].UID]; ok {
+			retries[s.Pods[i].UID] = r
+		}
+	}
+	d.retries = retries
+}
+
+// emptySince returns for how long a node has had nothing to evict, from the first
+// call on.
+func (d *drains) emptySince(node string) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.emptied[node].IsZero() {
+		d.emptied[node] = time.Now()
+	}
+	return time.Since(d.emptied[node])
+}
+
+func (d *drains) since(node string) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Since(d.began[node])
+}
+
+func (d *drains) due(uid string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !time.Now().Before(d.retries[uid].at)
+}
+
+func (d *drains) accepted(uid string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.retries[uid] = retry{at: time.Now().Add(evictionSettles)}
+}
+
+func (d *drains) refused(p *cluster.Pod, why error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.retries[p.UID]
+	r.node, r.why = p.NodeName, fmt.Sprintf("pod %s: %s", p.PodKey, why)
+	r.at = time.Now().Add(min(evictionRetry<<min(r.refused, 10), evictionRetryMax))
+	r.refused++
+	d.retries[p.UID] = r
+}
+
+// blocked says, by node, which eviction is refused and why: the first of several.
+func (d *drains) blocked() map[string]string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := map[string]string{}
+	for _, r := range d.retries {
+		if known := out[r.node]; r.why != "" && (known == "" || r.why < known) {
+			out[r.node] = r.why
+		}
+	}
+	return out
+}
