@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
 
 // A cover buys machines for lots. It repeats: price the resources for what is
@@ -296,50 +294,6 @@ func (c *cover) take(m *machine, i int, n int64) bool {
 	m.add(c.lots[i], k, residual)
 	c.taken[i] += k
 	return true
-}
-
-// balanceWindow bounds how many lots are compared for each pod that is added.
-const balanceWindow = 48
-
-// balance adds pods one by one: always the one whose needs point most in the
-// direction of what is left of the machine, weighted by its size.
-func (c *cover) balance(m *machine) {
-	col := &c.s.columns[m.column]
-	n := min(len(c.order), balanceWindow)
-	window, width := c.near[:0], len(m.used)
-	needs := c.needs[:0] // of the window, one after the other
-	for w := range n {
-		i := c.order[w*len(c.order)/n]
-		window = append(window, i)
-		for _, v := range c.lots[i].need {
-			needs = append(needs, float64(v))
-		}
-	}
-	c.near, c.needs = window, needs
-	rest := c.rest
-	for len(window) > 0 {
-		for r, room := range col.room {
-			rest[r] = 0
-			if room > 0 {
-				rest[r] = float64(room-m.used[r]) / float64(room) / float64(room)
-			}
-		}
-		best, bestFit := -1, -1.0
-		for w, i := range window {
-			fit := 0.0
-			for r, v := range needs[w*width : (w+1)*width] {
-				fit += float64(v * rest[r])
-			}
-			if fit *= c.scale[i]; fit > bestFit {
-				best, bestFit = w, fit
-			}
-		}
-		i := window[best]
-		step := max(1, amount.Copies(c.lots[i].need, col.room, c.left[i])/8)
-		if !c.take(m, i, step) {
-			window, needs = slices.Delete(window, best, best+1), slices.Delete(needs, best*width, (best+1)*width)
-		}
-	}
 }
 
 // buy takes the machine as often as the counts and limits allow, at most so often.

@@ -20,7 +20,6 @@ func (s *solver) layout() *Layout {
 	slack := s.slack()
 	known := map[*item]*Machine{} // by their content, which machines share
 	for i, m := range s.machines {
-		slices.Sort(m.pods)
 		if same, ok := known[&m.items[0]]; ok {
 			out.Machines = append(out.Machines, *same)
 			out.Machines[i].Pods = m.pods
@@ -45,26 +44,33 @@ func (s *solver) layout() *Layout {
 }
 
 // sortMachines brings the machines into an order that does not depend on how
-// they were found: by Provisioner, then the dearest first, then by their pods.
+// they were found: by Provisioner, then by column, then by their pods, which it sorts.
 func (s *solver) sortMachines() {
 	for _, m := range s.machines {
-		at := 0
-		for _, it := range m.placed {
-			given := it.class.givenUp(it.level)
-			for _, pod := range m.pods[at : at+int(it.n)] {
-				s.places[pod].GivenUp = given
-			}
-			at += int(it.n)
-		}
+		s.noteGivenUp(m)
 		s.noteSoft(m)
+		slices.Sort(m.pods)
 	}
 	slices.SortStableFunc(s.machines, func(a, b *machine) int {
 		return cmp.Or(
 			cmp.Compare(a.seller.index, b.seller.index),
 			cmp.Compare(a.column, b.column),
-			cmp.Compare(slices.Min(a.pods), slices.Min(b.pods)),
+			cmp.Compare(a.pods[0], b.pods[0]),
 		)
 	})
+}
+
+// noteGivenUp notes the preferences that were given up for the places on a machine.
+func (s *solver) noteGivenUp(m *machine) {
+	at := 0
+	for _, it := range m.placed {
+		if given := it.class.givenUp(it.level); given != nil {
+			for _, pod := range m.pods[at : at+int(it.n)] {
+				s.places[pod].GivenUp = given
+			}
+		}
+		at += int(it.n)
+	}
 }
 
 // noteSoft notes the preferences by node that a machine does not meet.

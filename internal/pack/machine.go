@@ -41,20 +41,21 @@ type nodePlacement struct {
 // admit returns how many pods of the lot the machine can take as it is, at most
 // limit, and the residual that it then has.
 func (s *solver) admit(m *machine, l *lot, limit int64) (int64, int) {
-	col := &s.columns[m.column]
 	if !l.mask.has(m.column) {
 		return 0, 0
 	}
-	residual, ok := s.merge(m.residual, l.opt.residual[col.provisioner])
-	if !ok || residual != m.residual && !s.leavesChoice(residual, col) {
-		return 0, 0
-	}
+	col := &s.columns[m.column]
 	for i, n := range l.need {
 		if n > 0 {
-			limit = min(limit, (col.room[i]-m.used[i])/n)
+			free := col.room[i] - m.used[i]
+			if free < n {
+				return 0, 0 // as most of the time
+			}
+			limit = min(limit, free/n)
 		}
 	}
-	if limit <= 0 {
+	residual, ok := s.merge(m.residual, l.opt.residual[col.provisioner])
+	if !ok || residual != m.residual && !s.leavesChoice(residual, col) {
 		return 0, 0
 	}
 	return m.host.room(l.host, limit), residual
@@ -65,13 +66,13 @@ func (m *machine) add(l *lot, n int64, residual int) {
 	addTimes(m.used, l.need, n)
 	m.host = m.host.plus(l.host, n)
 	m.residual = residual
-	m.mask.keep(l.mask)
 	for i := range m.items {
 		if m.items[i].lot == l {
 			m.items[i].n += n
 			return
 		}
 	}
+	m.mask.keep(l.mask)
 	m.items = append(m.items, item{lot: l, n: n})
 }
 

@@ -1,0 +1,75 @@
+package pack
+
+import "github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+
+// balanceWindow bounds how many lots are compared for each pod that is added.
+const balanceWindow = 48
+
+// balance adds pods one by one: always the one whose needs point most in the
+// direction of what is left of the machine, weighted by its size.
+func (c *cover) balance(m *machine) {
+	room := c.s.columns[m.column].room
+	c.lookAround()
+	for len(c.near) > 0 {
+		i := c.balanced(m, room)
+		step := max(1, amount.Copies(c.lots[i].need, room, c.left[i])/8)
+		if !c.take(m, i, step) {
+			c.passOver(m, room, i)
+		}
+	}
+}
+
+// lookAround lists the lots to balance a machine with: all where there are few, else
+// some of every size.
+func (c *cover) lookAround() {
+	c.near, c.needs = c.near[:0], c.needs[:0]
+	n := min(len(c.order), balanceWindow)
+	for w := range n {
+		i := c.order[w*len(c.order)/n]
+		c.near = append(c.near, i)
+		for _, v := range c.lots[i].need {
+			c.needs = append(c.needs, float64(v))
+		}
+	}
+}
+
+// balanced returns the lot whose needs point most in the direction of what is left.
+func (c *cover) balanced(m *machine, room []int64) int {
+	rest := c.rest
+	for r, of := range room {
+		rest[r] = 0
+		if of > 0 {
+			rest[r] = float64(of-m.used[r]) / float64(of) / float64(of)
+		}
+	}
+	best, bestFit, needs := -1, -1.0, c.needs
+	for _, i := range c.near {
+		fit := 0.0
+		for r, v := range needs[:len(rest)] {
+			fit += float64(v * rest[r])
+		}
+		needs = needs[len(rest):]
+		if fit *= c.scale[i]; fit > bestFit {
+			best, bestFit = i, fit
+		}
+	}
+	return best
+}
+
+// passOver leaves out a lot of which nothing more comes onto the machine, and others
+// for which there is no room either.
+func (c *cover) passOver(m *machine, room []int64, lot int) {
+	for r := range c.spare {
+		c.spare[r] = room[r] - m.used[r]
+	}
+	width, kept := len(c.rest), 0
+	for w, i := range c.near {
+		if i == lot || c.taken[i] == c.left[i] || !fits(c.lots[i].need, c.spare) {
+			continue
+		}
+		c.near[kept] = i
+		copy(c.needs[kept*width:], c.needs[w*width:(w+1)*width])
+		kept++
+	}
+	c.near, c.needs = c.near[:kept], c.needs[:kept*width]
+}
