@@ -2,29 +2,21 @@ package pack
 
 import (
 	"cmp"
-	"math"
 	"slices"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
-
-// maxCandidateTypes bounds the instance types of a machine's candidates: more
-// than a fleet request needs.
-const maxCandidateTypes = 60
 
 // layout renders the solution.
 func (s *solver) layout() *Layout {
 	out := &Layout{Places: s.places, LowerBound: s.lowerBound(), Machines: make([]Machine, 0, len(s.machines))}
 	s.sortMachines()
-	slack := s.slack()
+	r := &ranker{solver: s, slack: s.slack(), known: map[string]ranking{}}
 	known := map[*item]*Machine{} // by their content, which machines share
 	for i, m := range s.machines {
 		if same, ok := known[&m.items[0]]; ok {
 			out.Machines = append(out.Machines, *same)
 			out.Machines[i].Pods = m.pods
 		} else {
-			out.Machines = append(out.Machines, s.render(m, slack))
+			out.Machines = append(out.Machines, s.render(m, r))
 			known[&m.items[0]] = &out.Machines[i]
 		}
 		for _, pod := range m.pods {
@@ -103,23 +95,7 @@ func (s *solver) softMet(m *machine, soft softTouch) bool {
 	return others+soft.self <= max(soft.cap, soft.self)
 }
 
-// slack returns, by seller and resource, how much each of its machines may be
-// larger than planned without breaking a limit.
-func (s *solver) slack() budget {
-	out := s.budgets()
-	count := make([]int64, len(s.sellers))
-	for _, m := range s.machines {
-		count[m.seller.index]++
-	}
-	for i, left := range out {
-		for r := range left {
-			left[r] = max(0, left[r]/max(1, count[i]))
-		}
-	}
-	return out
-}
-
-func (s *solver) render(m *machine, slack budget) Machine {
+func (s *solver) render(m *machine, r *ranker) Machine {
 	col := &s.columns[m.column]
 	out := Machine{Provisioner: m.seller.index, Pods: m.pods, Labels: s.labels(m)}
 	used := slices.Clone(m.used)
@@ -134,72 +110,9 @@ func (s *solver) render(m *machine, slack budget) Machine {
 		}
 	}
 	out.Ahead = int(m.ahead)
-	out.Candidates = s.candidates(m, slack[m.seller.index])
-	for i := range out.Candidates {
-		if c := out.Candidates[i]; c.InstanceType != col.typ.Name {
-			out.RunnerUp = &c
-			break
-		}
-	}
+	ranked := r.rank(m)
+	out.Candidates, out.RunnerUp = ranked.candidates, ranked.runnerUp
 	return out
-}
-
-// candidates ranks the offerings that can take the machine's content by price.
-// Spot offerings that cost more than the cheapest on-demand one are left out.
-func (s *solver) candidates(m *machine, slack []int64) []offer.Candidate {
-	columns := s.able(m, slack)
-	// The planned offering goes in front of others of the same price.
-	i := slices.Index(columns, m.column)
-	columns = slices.Insert(slices.Delete(columns, i, i+1), 0, m.column)
-	out := make([]offer.Candidate, len(columns))
-	for i, k := range columns {
-		col := &s.columns[k]
-		out[i] = offer.Candidate{InstanceType: col.typ.Name, Zone: col.offering.Zone, CapacityType: col.offering.CapacityType, Price: col.offering.Price}
-	}
-	s.scratch = columns
-	return out
-}
-
-// able lists the columns that can take the machine's content, the cheapest first.
-func (s *solver) able(m *machine, slack []int64) []int {
-	out := s.scratch[:0]
-	types, count := make([]bool, len(m.seller.Types)), 0 // by model
-	onDemand := int64(math.MaxInt64)
-	planned := &s.columns[m.column]
-	first := m.column
-	for first > m.seller.columns[0] && s.columns[first-1].price == planned.price {
-		first--
-	}
-	footing := s.footingOf(m)
-	for k := range s.roomFor(m).within([2]int{first, m.seller.columns[1]}) {
-		col := &s.columns[k]
-		if count == maxCandidateTypes && !types[col.model] || col.offering.CapacityType == api.CapacitySpot && col.price > onDemand {
-			continue
-		}
-		if k != m.column && (!s.leavesChoice(m.residual, col) || !within(col, planned, slack) || !s.sameFooting(k, m, footing)) {
-			continue
-		}
-		if !types[col.model] {
-			types[col.model] = true
-			count++
-		}
-		if col.offering.CapacityType == api.CapacityOnDemand {
-			onDemand = min(onDemand, col.price)
-		}
-		out = append(out, k)
-	}
-	return out
-}
-
-// within reports whether buying the column instead of the planned one keeps the
-// limits.
-func within(col, planned *column, slack []int64) bool {
-	for r := range slack {
-		if col.capacity[r] > planned.capacity[r]+slack[r] {
-			return false
-		}
-	}
-	return true
 }
 
 // labels returns what the machine's requirements say about labels beyond those
