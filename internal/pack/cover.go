@@ -257,12 +257,7 @@ func (c *cover) last(able []int) (int, bool) {
 
 // fill returns a machine of the column that begins with a pod of the seed.
 func (c *cover) fill(column, seed int) *machine {
-	m := c.empty
-	if c.empty = nil; m == nil {
-		m = c.s.newMachine(column)
-	} else {
-		c.s.reset(m, column)
-	}
+	m := c.machineOf(column)
 	clear(c.taken)
 	if !c.take(m, seed, 1) {
 		c.empty = m
@@ -278,6 +273,16 @@ func (c *cover) fill(column, seed int) *machine {
 		c.take(m, i, c.left[i])
 	}
 	c.polish(m, seed)
+	return m
+}
+
+// machineOf returns an empty machine of the column.
+func (c *cover) machineOf(column int) *machine {
+	m := c.empty
+	if c.empty = nil; m == nil {
+		return c.s.newMachine(column)
+	}
+	c.s.reset(m, column)
 	return m
 }
 

@@ -152,10 +152,11 @@ func (c *cover) cheapestFor(p *seller, need []int64, mask bitset, items []item, 
 		if !mask.has(k) || !fits(need, col.room) || c.budget.affords(col, 1) == 0 {
 			continue
 		}
-		m := c.s.newMachine(k)
+		m := c.machineOf(k)
 		if c.moveAll(m, items) {
 			return m, true
 		}
+		c.empty = m
 	}
 	return nil, false
 }
@@ -193,15 +194,14 @@ func (c *cover) relocate() bool {
 // shift moves n loads of one item of machine i to machine j, if that is cheaper.
 func (c *cover) shift(i, j, k int, n int64) bool {
 	a, b := c.bought[i], c.bought[j]
+	lot, most := a.items[k].lot, c.costOf(a)+c.costOf(b)-1
+	if len(a.items) == 1 && a.items[k].n == n || c.leastWithout(a, lot, n)+c.leastWith(b, lot, n) > most {
+		return false // the first is merging
+	}
 	rest := slices.Clone(a.items)
 	if rest[k].n -= n; rest[k].n == 0 {
 		rest = slices.Delete(rest, k, k+1)
 	}
-	if len(rest) == 0 {
-		return false // that is merging
-	}
-	most := c.costOf(a) + c.costOf(b) - 1
-	lot := a.items[k].lot
 	need, mask := slices.Clone(b.used), b.mask.clone()
 	addTimes(need, lot.need, n)
 	mask.keep(lot.mask)
@@ -228,4 +228,33 @@ func (c *cover) shift(i, j, k int, n int64) bool {
 	c.cost += c.costOf(less) + c.costOf(more) - c.costOf(a) - c.costOf(b)
 	c.bought[i], c.bought[j] = less, more
 	return true
+}
+
+// leastWith returns what a machine costs at least that has room for the content of
+// another and n loads of a lot.
+func (c *cover) leastWith(m *machine, l *lot, n int64) int64 {
+	for r, v := range m.used {
+		c.spare[r] = v + n*l.need[r]
+	}
+	return c.leastFor(m.seller, c.spare, func(k int) bool { return m.mask.has(k) && l.mask.has(k) })
+}
+
+// leastWithout is leastWith where the loads have left the machine.
+func (c *cover) leastWithout(m *machine, l *lot, n int64) int64 {
+	for r, v := range m.used {
+		c.spare[r] = v - n*l.need[r]
+	}
+	return c.leastFor(m.seller, c.spare, m.seller.mask.has)
+}
+
+// leastFor returns what the seller's cheapest machine costs that has so much room, of
+// the candidates that are allowed.
+func (c *cover) leastFor(p *seller, need []int64, allowed func(int) bool) int64 {
+	for _, k := range c.columns { // of each seller cheapest first
+		col := &c.s.columns[k]
+		if col.provisioner == p.index && fits(need, col.room) && allowed(k) {
+			return col.price + c.nodeCost()
+		}
+	}
+	return plenty
 }
