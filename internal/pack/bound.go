@@ -131,7 +131,7 @@ func (s *solver) resourceBound(classes []placedClass) (float64, []float64) {
 	if len(columns) == 0 {
 		return 0, worth
 	}
-	found := s.ratesOf(d, columns, 0)
+	found := s.newPricing(columns, 0).ratesOf(d)
 	sum, factor := 0.0, 0.0
 	for i, c := range classes {
 		least, ok := found.least(c.mask)

@@ -19,6 +19,8 @@ type cover struct {
 	sellers []*seller
 	budget  budget
 	style   style
+	pricing *pricing
+	demand  *demand   // scratch
 	columns []int     // candidates: one of each group of columns that no lot tells apart
 	unit    []float64 // worth of a unit of each resource
 	worth   []float64 // of a load of each lot
@@ -82,6 +84,7 @@ func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *c
 		wishes[i] = wish{l.opt, l.need}
 	}
 	c.columns = s.rivals(wishes, sellers, b)
+	c.pricing, c.demand = s.newPricing(c.columns, c.nodeCost()), newDemand(len(s.space.names))
 	c.groupByMask()
 	c.worth, c.scale, c.taken = make([]float64, len(c.lots)), make([]float64, len(c.lots)), make([]int64, len(c.lots))
 	c.least, c.spare, c.rest = make([]int64, len(s.space.names)), make([]int64, len(s.space.names)), make([]float64, len(s.space.names))
@@ -153,11 +156,11 @@ func (c *cover) groupByMask() {
 // resource has a worth; what that costs depends on which columns a lot allows: pods
 // that must be on demand cannot have it at the price of spot.
 func (c *cover) price() {
-	d := newDemand(len(c.s.space.names))
+	c.demand.reset()
 	for _, i := range c.order {
-		d.add(c.lots[i].need, c.left[i])
+		c.demand.add(c.lots[i].need, c.left[i])
 	}
-	found := c.s.ratesOf(d, c.columns, c.nodeCost())
+	found := c.pricing.ratesOf(c.demand)
 	c.unit, c.rate, c.byRate = found.unit, found.rate, found.order
 	clear(c.most)
 	scales := make([]float64, len(c.masks))

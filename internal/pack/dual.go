@@ -16,26 +16,18 @@ type tableau struct {
 	cost   []float64
 	basis  []int // by row: what it is solved for; variables from the width on are slacks
 	column []int // the variable that stands at a column
+	y      []float64
 }
 
-// reset begins a program with so many variables.
-func (t *tableau) reset(width int) {
-	t.width = width
-	t.rows, t.basis = t.rows[:0], t.basis[:0]
-}
-
-// add adds a constraint, and returns the coefficients to be set.
-func (t *tableau) add(limit float64) []float64 {
-	at := len(t.rows)
-	for range t.width {
-		t.rows = append(t.rows, 0)
+// load begins a program with so many variables and these rows.
+func (t *tableau) load(width int, rows []float64) {
+	t.width, t.rows, t.basis = width, append(t.rows[:0], rows...), t.basis[:0]
+	for i := range len(rows) / (width + 1) {
+		t.basis = append(t.basis, width+i)
 	}
-	t.rows = append(t.rows, limit)
-	t.basis = append(t.basis, t.width+len(t.basis))
-	return t.rows[at : at+t.width]
 }
 
-// solve returns the best y.
+// solve returns the best y. It holds until the tableau is used again.
 func (t *tableau) solve(demand []float64) []float64 {
 	t.cost, t.column = append(append(t.cost[:0], demand...), 0), t.column[:0]
 	for j := range demand {
@@ -52,13 +44,14 @@ func (t *tableau) solve(demand []float64) []float64 {
 		}
 		t.pivot(leave, enter)
 	}
-	y := make([]float64, t.width)
+	t.y = append(t.y[:0], demand...)
+	clear(t.y)
 	for i, b := range t.basis {
 		if b < t.width {
-			y[b] = max(0, t.row(i)[t.width])
+			t.y[b] = max(0, t.row(i)[t.width])
 		}
 	}
-	return y
+	return t.y
 }
 
 // maxPivots is far above what a program with a handful of resources takes.

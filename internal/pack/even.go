@@ -51,7 +51,7 @@ func (s *solver) worthOfClasses(classes []*class) []float64 {
 	for k := range columns {
 		columns[k] = k
 	}
-	y := s.worthOf(d, columns, int64(s.problem.NodeCost))
+	y := s.newPricing(columns, int64(s.problem.NodeCost)).worthOf(d)
 	out := make([]float64, len(classes))
 	for i, c := range classes {
 		out[i] = worthOfVector(c.need, y)

@@ -182,7 +182,7 @@ func (c *cover) guess() (worth []float64, total float64) {
 	for i, l := range c.lots {
 		d.add(l.need, c.left[i])
 	}
-	found := c.s.ratesOf(d, c.columns, c.nodeCost())
+	found := c.pricing.ratesOf(d)
 	worth = make([]float64, len(c.lots))
 	for i, l := range c.lots {
 		if least, ok := found.least(l.mask); ok {

@@ -11,10 +11,11 @@ import (
 
 func duals(demand []float64, room [][]float64, price []float64) []float64 {
 	var t tableau
-	t.reset(len(demand))
+	var rows []float64
 	for i := range room {
-		copy(t.add(price[i]), room[i])
+		rows = append(append(rows, room[i]...), price[i])
 	}
+	t.load(len(demand), rows)
 	return t.solve(demand)
 }
 

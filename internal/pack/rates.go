@@ -6,31 +6,122 @@ import (
 	"slices"
 )
 
-// rates says what columns cost for the worth of their room, when a unit of each
-// resource is priced as if parts of machines could be bought.
+// pricing tells what columns cost for the worth of their room, when a unit of each
+// resource is priced as if parts of machines could be bought. What it has worked out
+// is of use for the next demand, too.
+type pricing struct {
+	s       *solver
+	columns []int
+	cost    []float64 // by place in columns
+	first   []int     // places of the first columns of each shape
+
+	grain  []int64   // of the demand that the following is for
+	names  []int     // resources that are needed
+	scale  []float64 // by name, so that all figures are of the same order
+	usable []float64 // by place in columns and name: what the demand can use of the room
+	rows   []float64 // of the linear program, see tableau
+
+	demand []float64 // scratch
+	rates
+}
+
+// rates hold until the next demand is priced.
 type rates struct {
 	columns []int
-	unit    []float64 // worth of a unit of each resource
+	unit    []float64 // worth of a unit of each resource; nothing where nobody needs it
 	rate    []float64 // by place in columns: cost for a unit of worth; infinite where nothing of worth fits
 	order   []int     // places in columns, the lowest rate first, of equal ones the dearest
 }
 
-func (s *solver) ratesOf(d *demand, columns []int, nodeCost int64) rates {
-	r := rates{columns: columns, unit: s.worthOf(d, columns, nodeCost), rate: make([]float64, len(columns)), order: make([]int, len(columns))}
+// newPricing prices for columns of which those of a seller are sorted by price.
+func (s *solver) newPricing(columns []int, nodeCost int64) *pricing {
+	p := &pricing{s: s, columns: columns, cost: make([]float64, len(columns))}
+	p.rates = rates{columns: columns, unit: make([]float64, len(s.space.names)), rate: make([]float64, len(columns)), order: make([]int, len(columns))}
+	seen := newBitset(len(s.shapes))
 	for j, k := range columns {
 		col := &s.columns[k]
-		r.order[j], r.rate[j] = j, math.Inf(1)
-		if w := d.worthOfRoom(col.room, r.unit); w > 0 {
-			r.rate[j] = float64(col.price+nodeCost) / w
+		p.cost[j], p.order[j] = float64(col.price+nodeCost), j
+		if !seen.has(col.number) { // others have the same room for more
+			seen.add(col.number)
+			p.first = append(p.first, j)
 		}
 	}
-	slices.SortFunc(r.order, func(a, b int) int {
-		if r.rate[a] != r.rate[b] {
-			return cmp.Compare(r.rate[a], r.rate[b])
+	return p
+}
+
+// ratesOf prices a demand.
+func (p *pricing) ratesOf(d *demand) rates {
+	p.worthOf(d)
+	usable := p.usable
+	for j := range p.columns {
+		w := 0.0
+		for i, r := range p.names {
+			w += float64(usable[i] * p.unit[r])
 		}
-		return cmp.Or(cmp.Compare(s.columns[columns[b]].price, s.columns[columns[a]].price), a-b)
+		usable = usable[len(p.names):]
+		if p.rate[j] = math.Inf(1); w > 0 {
+			p.rate[j] = p.cost[j] / w
+		}
+	}
+	slices.SortFunc(p.order, func(a, b int) int {
+		if p.rate[a] != p.rate[b] {
+			return cmp.Compare(p.rate[a], p.rate[b])
+		}
+		return cmp.Or(cmp.Compare(p.cost[b], p.cost[a]), a-b)
 	})
-	return r
+	return p.rates
+}
+
+// worthOf returns the worth of a unit of each resource for a demand.
+func (p *pricing) worthOf(d *demand) []float64 {
+	if !slices.Equal(p.grain, d.grain) {
+		p.prepare(d)
+	}
+	p.demand = p.demand[:0]
+	for i, r := range p.names {
+		share := 0.0
+		if p.scale[i] > 0 {
+			share = d.total[r] / p.scale[i]
+		}
+		p.demand = append(p.demand, share)
+	}
+	normalise(p.demand)
+	clear(p.unit)
+	p.s.tableau.load(len(p.names), p.rows)
+	for i, v := range p.s.tableau.solve(p.demand) {
+		if p.scale[i] > 0 {
+			p.unit[p.names[i]] = v * 1e6 / p.scale[i]
+		}
+	}
+	return p.unit
+}
+
+// prepare states the room of the columns for a demand of another grain.
+func (p *pricing) prepare(d *demand) {
+	p.grain = append(p.grain[:0], d.grain...)
+	p.names, p.scale, p.usable, p.rows = p.names[:0], p.scale[:0], p.usable[:0], p.rows[:0]
+	for r, grain := range p.grain {
+		if grain > 0 {
+			p.names, p.scale = append(p.names, r), append(p.scale, 0)
+		}
+	}
+	for _, k := range p.columns {
+		for i, r := range p.names {
+			room := p.s.columns[k].room[r]
+			p.scale[i] = max(p.scale[i], float64(min(room, plenty)))
+			p.usable = append(p.usable, float64(d.usable(room, r)))
+		}
+	}
+	width := len(p.names)
+	for _, j := range p.first {
+		for i, v := range p.usable[j*width : (j+1)*width] {
+			if p.scale[i] > 0 {
+				v /= p.scale[i]
+			}
+			p.rows = append(p.rows, v)
+		}
+		p.rows = append(p.rows, p.cost[j]/1e6)
+	}
 }
 
 // least returns the lowest rate of the columns that a mask has, or false where none
