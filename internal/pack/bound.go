@@ -38,10 +38,11 @@ func (s *solver) lowerBound() offer.Price {
 	}
 	price, bound := s.price(), s.countBound(classes)
 	if bound < price {
-		byResource, worth := s.resourceBound(classes)
+		columns := s.boundColumns(classes)
+		byResource, worth := s.resourceBound(classes, columns)
 		bound = max(bound, byResource)
 		if price > bound*(1+boundEnough) {
-			bound = max(bound, s.patternBound(classes, worth))
+			bound = max(bound, s.patternBound(classes, columns, worth))
 		}
 	}
 	return offer.Price(math.Floor(bound))
@@ -118,16 +119,23 @@ func (s *solver) placedClass(c *class, level int, l *lot) placedClass {
 	return out
 }
 
+// boundColumns lists the columns that bounds depend on: others have no more room than
+// cheaper ones, for the same classes.
+func (s *solver) boundColumns(classes []placedClass) []int {
+	wishes := make([]wish, len(classes))
+	for i, c := range classes {
+		wishes[i] = wish{c.opt, c.class.need}
+	}
+	return s.rivals(wishes, s.sellers, make(budget, len(s.sellers)))
+}
+
 // resourceBound also returns the worth of a pod of each class.
-func (s *solver) resourceBound(classes []placedClass) (float64, []float64) {
+func (s *solver) resourceBound(classes []placedClass, columns []int) (float64, []float64) {
 	worth := make([]float64, len(classes))
 	d := newDemand(len(s.space.names))
-	usable := newBitset(len(s.columns))
 	for _, c := range classes {
 		d.add(c.class.need, c.n)
-		usable.join(c.mask)
 	}
-	columns := slices.Collect(usable.all)
 	if len(columns) == 0 {
 		return 0, worth
 	}
@@ -167,19 +175,18 @@ func (s *solver) worthOnNodes(classes []placedClass, worth, y []float64, factor 
 // nodes can hold.
 const ceilingsAtMost = 4_000_000
 
-func (s *solver) patternBound(classes []placedClass, worth []float64) float64 {
+func (s *solver) patternBound(classes []placedClass, columns []int, worth []float64) float64 {
 	if len(s.roomBefore) > 0 || len(classes) > mixAtMost {
 		return 0
 	}
-	wishes, masks, loads := make([]wish, len(classes)), make([]bitset, len(classes)), make([]colgen.Load, len(classes))
+	masks, loads := make([]bitset, len(classes)), make([]colgen.Load, len(classes))
 	mixed := make([]float64, len(classes))
 	for i, c := range classes {
 		var none hostState
-		wishes[i], masks[i] = wish{c.opt, c.class.need}, c.mask
+		masks[i] = c.mask
 		loads[i] = colgen.Load{Need: c.class.need, Count: c.n, Most: none.room(c.class.host, c.n)}
 		mixed[i] = c.worth
 	}
-	columns := s.rivals(wishes, s.sellers, make(budget, len(s.sellers)))
 	kinds := s.kindsOf(columns, masks, 0)
 	return colgen.Solve(colgen.Program{
 		Loads: loads, Kinds: kinds, Start: s.boughtPatterns(classes, columns), Guesses: [][]float64{worth, mixed},

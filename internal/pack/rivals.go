@@ -17,7 +17,7 @@ func (s *solver) rivals(wishes []wish, sellers []*seller, b budget) []int {
 	alike := !slices.Contains(s.choices, true) // labels do not tell columns of the same wishes apart
 	known := map[string]*rivalry{}
 	var out []int
-	key, last := make([]byte, (len(masks)+7)/8+1), ""
+	key := make([]byte, (len(masks)+7)/8+1)
 	for _, p := range sellers {
 		clear(known)
 		var r *rivalry
@@ -25,11 +25,10 @@ func (s *solver) rivals(wishes []wish, sellers []*seller, b budget) []int {
 			if !s.keyOf(k, masks, key) {
 				continue
 			}
-			if r == nil || last != string(key) { // mostly it is the same
-				last = string(key)
-				if r = known[last]; r == nil {
-					r = &rivalry{shapes: newBitset(len(s.shapes))}
-					known[last] = r
+			if r == nil || r.key != string(key) { // mostly it is the same
+				if r = known[string(key)]; r == nil {
+					r = &rivalry{key: string(key), shapes: newBitset(len(s.shapes))}
+					known[r.key] = r
 				}
 			}
 			if shape := s.columns[k].number; r.shapes.has(shape) {
@@ -46,6 +45,7 @@ func (s *solver) rivals(wishes []wish, sellers []*seller, b budget) []int {
 
 // rivalry is what was seen of columns that the same wishes allow.
 type rivalry struct {
+	key     string
 	columns []int // that are not needless
 	shapes  bitset
 }
