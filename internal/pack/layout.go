@@ -105,7 +105,7 @@ func (s *solver) render(m *machine, r *ranker) Machine {
 	out.Used = s.space.list(used)
 	out.Allocatable = col.typ.Allocatable()
 	for name, v := range out.Used {
-		if v == 0 || len(name) > len(attachPrefix) && name[:len(attachPrefix)] == attachPrefix {
+		if v == 0 || pseudo(name) {
 			delete(out.Used, name)
 		}
 	}

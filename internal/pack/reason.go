@@ -184,7 +184,7 @@ func (s *solver) resourceMiss(c *class, o *options, p *seller, nearest *column, 
 func (s *solver) phrase(v, asked []int64) string {
 	var parts []string
 	for r, name := range s.space.names {
-		if asked[r] > 0 && name != amount.Pods && !strings.HasPrefix(name, attachPrefix) {
+		if asked[r] > 0 && name != amount.Pods && !pseudo(name) {
 			parts = append(parts, amount.Phrase(name, v[r]))
 		}
 	}

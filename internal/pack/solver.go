@@ -27,6 +27,7 @@ type solver struct {
 	closed  []*node // take no pods, but those that they have count
 	classes []*class
 	daemons []daemon
+	slots   []slot
 	running map[*cluster.Template]*runner
 
 	origins     map[string]origin // of labels that were asked for
@@ -111,9 +112,11 @@ func newSolver(p *Problem) *solver {
 		}
 	}
 	s.constrain()
+	s.reserveSlots()
 	s.findNodes()
 	s.chargeDaemons()
 	s.occupy()
+	s.chargeSlots()
 	s.remember()
 	s.relateHostSpreads()
 	for _, n := range s.nodes {

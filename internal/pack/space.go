@@ -47,6 +47,17 @@ func newSpace(lists []amount.List) *space {
 	return s
 }
 
+// add adds a pseudo-resource behind the others.
+func (s *space) add(name string) {
+	s.index[name] = len(s.names)
+	s.names = append(s.names, name)
+}
+
+// pseudo reports whether a name is that of a resource that stands for a constraint.
+func pseudo(name string) bool {
+	return strings.HasPrefix(name, attachPrefix) || strings.HasPrefix(name, slotPrefix)
+}
+
 func (s *space) vector(l amount.List) []int64 {
 	out := make([]int64, len(s.names))
 	for i, name := range s.names {

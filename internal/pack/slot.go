@@ -1,0 +1,99 @@
+package pack
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Pods that keep each other off their nodes need machines as they need memory: of a
+// group of which a node holds so many, its places there are a resource like others.
+// Then it has a price, and machines are bought that are no larger than all the places
+// need, rather than large ones first and then one for each pod that is left. What may
+// be together is for the touches to say; slots only price it.
+
+// slotPrefix marks the pseudo-resource of places for pods of a group on one node.
+const slotPrefix = "slots of group "
+
+// maxSlots bounds the groups whose places are counted: each makes all vectors longer.
+const maxSlots = 4
+
+// slotShare is the part of all pods that need a machine each of those for whom it is
+// worth while: fewer find one that is bought anyhow.
+const slotShare = 1.0 / 16
+
+// slot is a group whose places on nodes are a resource.
+type slot struct {
+	group    int
+	resource int   // index in the space
+	most     int64 // pods of the group on one node
+	machines int64 // that the group needs
+}
+
+// reserveSlots counts the places of those groups that need many machines.
+func (s *solver) reserveSlots() {
+	for _, of := range s.scarce() {
+		of.resource = len(s.space.names)
+		s.slots = append(s.slots, of)
+		s.space.add(fmt.Sprint(slotPrefix, of.group))
+		for _, c := range s.classes {
+			c.need = append(c.need, c.memberOf(of.group))
+		}
+		for _, r := range s.running {
+			r.need = append(r.need, 0) // see chargeSlots
+		}
+		for _, d := range s.daemons {
+			d.need = append(d.need, 0)
+		}
+		for _, of := range s.shapes {
+			of.capacity, of.room = append(of.capacity, 0), append(of.room, s.slots[len(s.slots)-1].most)
+		}
+	}
+}
+
+// scarce lists the groups that need many machines, those that need most first.
+func (s *solver) scarce() []slot {
+	pods, count, most := int64(0), map[int]int64{}, map[int]int64{}
+	for _, c := range s.classes {
+		pods += c.left
+		for _, t := range c.host {
+			if t.self > 0 {
+				count[t.group] += c.left
+				most[t.group] = max(most[t.group], t.cap)
+			}
+		}
+	}
+	var out []slot
+	for id, g := range s.groups.list {
+		if g.key != corev1.LabelHostname || g.spread || count[id] == 0 || most[id] >= unbounded {
+			continue
+		}
+		if n := (count[id] + most[id] - 1) / most[id]; n > 1 && float64(n) >= slotShare*float64(pods) {
+			out = append(out, slot{group: id, most: most[id], machines: n})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b slot) int { return cmp.Compare(b.machines, a.machines) })
+	return out[:min(len(out), maxSlots)]
+}
+
+// memberOf returns 1 where the class's pods belong to a group that is counted by node.
+func (c *class) memberOf(group int) int64 {
+	for _, t := range c.host {
+		if t.group == group {
+			return t.self
+		}
+	}
+	return 0
+}
+
+// chargeSlots takes the places that running pods have on nodes.
+func (s *solver) chargeSlots() {
+	for _, of := range s.slots {
+		for _, n := range s.nodes {
+			count, _ := n.host.get(of.group)
+			n.free[of.resource] = max(0, of.most-count)
+		}
+	}
+}
