@@ -5,9 +5,16 @@ import (
 	"slices"
 )
 
-// buy makes covers and carries them out.
+// buy makes covers and carries them out: roughly at first where there are many lots.
 func (s *solver) buy(lots []*lot, tier []*seller) {
-	for _, c := range s.covers(pooled(lots), tier) {
+	lots = pooled(lots)
+	if rough := s.rough(lots, tier); len(rough) < len(lots) {
+		s.buyRoughly(rough, tier)
+		for _, l := range lots {
+			s.topUp(l)
+		}
+	}
+	for _, c := range s.covers(lots, tier) {
 		for _, m := range c.bought {
 			m = s.own(m)
 			s.machines = append(s.machines, m)

@@ -1,9 +1,6 @@
 package pack
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "slices"
 
 // Deployments that are spread over zones, or counted by others, make many classes
 // that need the same and can have it in the same places. Their lots are bought for
@@ -23,11 +20,7 @@ func pooled(lots []*lot) []*lot {
 			out = append(out, l)
 			continue
 		}
-		key = binary.AppendVarint(key[:0], int64(l.opt.id))
-		key = binary.AppendVarint(key, int64(l.priority()))
-		for _, v := range l.need {
-			key = binary.AppendVarint(key, v)
-		}
+		key = l.appendKey(key[:0])
 		at, ok := known[string(key)]
 		switch {
 		case !ok:

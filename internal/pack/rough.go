@@ -1,0 +1,134 @@
+package pack
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// Where pods are counted on nodes by what they are labelled with, every class has a lot
+// of its own, and there are too many to look for a mix of machines. Nearly all of them
+// may be together all the same. So what needs the same is bought for as one at first,
+// and who goes onto which machine is settled then; for those that are left over, because
+// they may not be where there is room, machines are bought by the lot.
+
+// rough returns lots that pool those which are alike but for whom they may share a
+// machine with: where there are too many for a mix, and no limits, which say who gets
+// a place.
+func (s *solver) rough(lots []*lot, tier []*seller) []*lot {
+	b := s.budgets()
+	if len(lots) <= mixAtMost || slices.ContainsFunc(tier, func(p *seller) bool { return b[p.index] != nil }) {
+		return lots
+	}
+	var out []*lot
+	known := map[string]*lot{}
+	var key []byte
+	for _, l := range lots {
+		if len(l.parts) > 1 || l.n == 0 {
+			out = append(out, l)
+			continue
+		}
+		key = l.appendKey(key[:0])
+		pool := known[string(key)]
+		if pool == nil || !slices.Equal(pool.mask, l.mask) {
+			of := *l
+			pool = &of
+			pool.n, pool.members = 0, nil
+			known[string(key)] = pool
+			out = append(out, pool)
+		}
+		pool.members = append(pool.members, l)
+		pool.n += l.n
+	}
+	for i, l := range out {
+		if len(l.parts) == 1 {
+			l.loosen(i)
+		}
+	}
+	return out
+}
+
+// appendKey appends what lots that may be pooled have in common.
+func (l *lot) appendKey(key []byte) []byte {
+	key = binary.AppendVarint(key, int64(l.opt.id))
+	key = binary.AppendVarint(key, int64(l.priority()))
+	for _, v := range l.need {
+		key = binary.AppendVarint(key, v)
+	}
+	return key
+}
+
+// loosen lets a pool have as many loads on a machine as its members can have together.
+// Those that ask for the most of their company come first.
+func (l *lot) loosen(index int) {
+	most, none := int64(0), hostState{}
+	for _, of := range l.members {
+		most += none.room(of.host, of.n)
+	}
+	l.host = nil
+	if most < l.n {
+		l.host = []touch{{group: -1 - index, self: 1, cap: most, entry: unbounded}}
+	}
+	slices.SortStableFunc(l.members, func(a, b *lot) int { return cmp.Compare(b.demands(), a.demands()) })
+}
+
+// demands counts the groups of which the lot stands only so many on its machines.
+func (l *lot) demands() int {
+	n := 0
+	for _, t := range l.host {
+		if t.cap < unbounded {
+			n += 2
+		} else {
+			n++
+		}
+	}
+	return n
+}
+
+// buyRoughly buys machines for lots that are pooled, as far as their members may be
+// together on them.
+func (s *solver) buyRoughly(lots []*lot, tier []*seller) {
+	for _, c := range s.covers(lots, tier) {
+		for _, m := range c.bought {
+			if m = s.settle(m); len(m.items) > 0 {
+				s.machines = append(s.machines, m)
+			}
+		}
+	}
+}
+
+// settle returns a machine with the loads of those that a rough one's pools stand for,
+// as far as they may be together.
+func (s *solver) settle(of *machine) *machine {
+	m := s.newMachine(of.column)
+	for _, it := range of.items {
+		s.settleItem(m, it.lot, it.n)
+	}
+	return m
+}
+
+func (s *solver) settleItem(m *machine, l *lot, n int64) {
+	if len(l.parts) > 1 {
+		s.board(m, l, n)
+		return
+	}
+	for _, of := range l.members {
+		if n == 0 {
+			return
+		}
+		n -= s.board(m, of, min(n, of.n))
+	}
+}
+
+// board puts at most n loads of the lot onto the machine, and returns how many.
+func (s *solver) board(m *machine, l *lot, n int64) int64 {
+	if n == 0 {
+		return 0
+	}
+	k, residual := s.admit(m, l, n)
+	if k > 0 {
+		m.add(l, k, residual)
+		s.hand(m, l, k)
+	}
+	return k
+}
