@@ -89,6 +89,7 @@ func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *c
 	c.worth, c.scale, c.taken = make([]float64, len(c.lots)), make([]float64, len(c.lots)), make([]int64, len(c.lots))
 	c.least, c.spare, c.rest = make([]int64, len(s.space.names)), make([]int64, len(s.space.names)), make([]float64, len(s.space.names))
 	c.most = make([]float64, len(c.columns))
+	c.thin()
 	c.pin()
 	return c
 }
