@@ -54,7 +54,7 @@ func (c *cover) mix(other *cover, guess []float64) {
 			}
 		}
 		if !solution.Close {
-			c.buyWhole(solution, 1-wholeEnough)
+			c.buyCut(solution)
 			return
 		}
 		if !c.buyWhole(solution, nearlyWhole) && !c.buyMost(solution) {
@@ -74,6 +74,23 @@ func (c *cover) buyWhole(s colgen.Solution, whole float64) bool {
 		}
 	}
 	return len(c.bought) > before
+}
+
+// buyCut buys whole machines of a mix that there was no time to make good. Its patterns
+// have more of some loads than there are: of what has run out there is less on them.
+func (c *cover) buyCut(s colgen.Solution) {
+	for _, i := range byPart(s) {
+		for n := int64(s.Times[i] + wholeEnough); n > 0; {
+			m := c.filledBy(s.Patterns[i])
+			if len(m.items) == 0 {
+				break
+			}
+			c.s.shrink(m, func(*column) bool { return true })
+			before := len(c.bought)
+			c.buy(m, n)
+			n -= int64(len(c.bought) - before)
+		}
+	}
 }
 
 // buyMost buys the one machine of which most is used.
@@ -109,13 +126,18 @@ func (c *cover) buyPattern(p colgen.Pattern, n int64) bool {
 	if n == 0 {
 		return false
 	}
+	c.buy(c.filledBy(p), n)
+	return true
+}
+
+// filledBy returns a machine with what is left of a pattern's loads.
+func (c *cover) filledBy(p colgen.Pattern) *machine {
 	m := c.s.newMachine(c.columns[p.Kind])
 	clear(c.taken)
 	for _, part := range p.Parts {
 		c.take(m, part.Load, part.N)
 	}
-	c.buy(m, n)
-	return true
+	return m
 }
 
 // loads states what is left to be bought.
