@@ -81,7 +81,8 @@ const (
 	safety = 1 - 1e-9
 	// trust is the weight of the best bound's worths, see run.
 	trust = 0.5
-	// widest is for how many kinds contents are searched for at a time.
+	// widest is for how many kinds contents are searched for at a time; for more where
+	// these are searched in haste and none has a use.
 	widest = 24
 	// leastRaise is the part of the slack by which a bound has to rise to count.
 	leastRaise = 1.0 / 8
@@ -226,7 +227,7 @@ func (g *Generation) generate(worth []float64) bool {
 	slices.SortStableFunc(g.order, func(a, b int) int { return cmp.Compare(g.ratio[b], g.ratio[a]) })
 	most, found := 0.0, false
 	for i, k := range g.order {
-		if g.ratio[k] <= 1+tolerance || i == widest {
+		if g.ratio[k] <= 1+tolerance || i >= widest && (found || g.patience > hasty) {
 			most = max(most, g.ratio[k])
 			break
 		}
