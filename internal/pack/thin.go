@@ -33,7 +33,7 @@ func (c *cover) thin() {
 			columns = append(columns, k)
 		}
 	}
-	c.columns, c.most = columns, c.most[:len(columns)]
+	c.columns, c.most, c.pricing = columns, c.most[:len(columns)], c.s.newPricing(columns, c.nodeCost())
 }
 
 // nearly reports whether candidate i is as good as j and has nearly as much room.
