@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,7 +50,7 @@ func (d *treeDecoder) clean(value any, t reflect.Type, path *field.Path) any {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if reflect.PointerTo(t).Implements(unmarshaler) {
+	if t.PkgPath() != "" && reflect.PointerTo(t).Implements(unmarshaler) { // others have no methods
 		if t == reflect.TypeFor[Budget]() && !d.checkBudget(value, path) {
 			return value
 		}
@@ -230,9 +231,15 @@ func sortedKeys[V any](m map[string]V) []string {
 	return slices.Sorted(maps.Keys(m))
 }
 
+// knownFields is what jsonFields has found, by the type of the struct.
+var knownFields sync.Map
+
 // jsonFields maps the JSON names of a struct's fields, embedded ones included,
-// to their types.
+// to their types. It is not to be changed.
 func jsonFields(t reflect.Type) map[string]reflect.Type {
+	if known, ok := knownFields.Load(t); ok {
+		return known.(map[string]reflect.Type)
+	}
 	out := map[string]reflect.Type{}
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -244,5 +251,6 @@ func jsonFields(t reflect.Type) map[string]reflect.Type {
 			out[name] = f.Type
 		}
 	}
+	knownFields.Store(t, out)
 	return out
 }
