@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -55,7 +54,7 @@ func (r *customResource) ImportState(ctx context.Context, req resource.ImportSta
 // Create declares the object.
 func (r *customResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	ctx = r.session.Mask(ctx)
-	name := nameOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics)
+	name := nameOf(req.Plan.Raw)
 	ctx, cancel := limited(ctx, timeoutsOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics).Create, callLimit, &resp.Diagnostics)
 	defer cancel()
 	doc := r.encode(req.Plan.Raw, &resp.Diagnostics)
@@ -75,7 +74,7 @@ func (r *customResource) Create(ctx context.Context, req resource.CreateRequest,
 // Read refreshes the state from the live object.
 func (r *customResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	ctx = r.session.Mask(ctx)
-	name := nameOf(ctx, req.State.GetAttribute, &resp.Diagnostics)
+	name := nameOf(req.State.Raw)
 	setName(ctx, resp.Identity, name, &resp.Diagnostics)
 	if err := r.session.Known(); err != nil {
 		resp.Diagnostics.Append(notRefreshed(r.kind.title()+" "+name, err))
@@ -109,7 +108,7 @@ func (r *customResource) Read(ctx context.Context, req resource.ReadRequest, res
 // Update declares the object anew.
 func (r *customResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	ctx = r.session.Mask(ctx)
-	name := nameOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics)
+	name := nameOf(req.Plan.Raw)
 	ctx, cancel := limited(ctx, timeoutsOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics).Update, callLimit, &resp.Diagnostics)
 	defer cancel()
 	before := r.encode(req.State.Raw, &resp.Diagnostics)
@@ -135,7 +134,7 @@ func (r *customResource) Update(ctx context.Context, req resource.UpdateRequest,
 // Delete removes the object and waits until it is gone.
 func (r *customResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	ctx = r.session.Mask(ctx)
-	name := nameOf(ctx, req.State.GetAttribute, &resp.Diagnostics)
+	name := nameOf(req.State.Raw)
 	ctx, cancel := limited(ctx, timeoutsOf(ctx, req.State.GetAttribute, &resp.Diagnostics).Delete, r.kind.deleteLimit(), &resp.Diagnostics)
 	defer cancel()
 	cluster, objects := r.connect(ctx, &resp.Diagnostics)
@@ -217,9 +216,10 @@ func nameIdentity(description string) identityschema.Schema {
 	}}
 }
 
-// nameOf reads the attribute name.
-func nameOf(ctx context.Context, get func(context.Context, path.Path, any) diag.Diagnostics, diags *diag.Diagnostics) string {
-	var name types.String
-	diags.Append(get(ctx, path.Root("name"), &name)...)
-	return name.ValueString()
+// nameOf reads the attribute name of a resource, empty where it is not known.
+func nameOf(v tftypes.Value) (name string) {
+	if set := attributesOf(v, nil)["name"]; set.IsKnown() {
+		_ = set.As(&name) // which fails for other types only
+	}
+	return name
 }

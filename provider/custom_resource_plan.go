@@ -4,9 +4,8 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
 // unnamed stands for a name that is known only after apply, so that all else
@@ -14,29 +13,32 @@ import (
 const unnamed = "known-after-apply"
 
 // ValidateConfig applies the rules of the API to what is known, without a cluster.
-func (r *customResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	var name types.String
-	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("name"), &name)...)
-	doc := r.encode(req.Config.Raw, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
-		return
+func (r *customResource) ValidateConfig(_ context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	resp.Diagnostics.Append(r.judge(req.Config.Raw)...)
+}
+
+func (r *customResource) judge(config tftypes.Value) (diags diag.Diagnostics) {
+	doc := r.encode(config, &diags)
+	if doc == nil {
+		return diags
 	}
-	checked := name.ValueString()
-	if name.IsUnknown() {
-		checked = unnamed
+	name := nameOf(config)
+	if !attributesOf(config, nil)["name"].IsKnown() {
+		name = unnamed
 	}
-	in := translator{r.kind.codec(), objectType(req.Config.Raw), doc}
-	problems, warnings := r.kind.check(checked, doc.Fields)
+	in := translator{r.kind.codec(), objectType(config), doc}
+	problems, warnings := r.kind.check(name, doc.Fields)
 	for _, p := range problems {
 		if d := in.translate(p, diag.SeverityError); d != nil {
-			resp.Diagnostics.Append(d)
+			diags.Append(d)
 		}
 	}
 	for _, w := range warnings {
 		if d := in.translate(w, diag.SeverityWarning); d != nil {
-			resp.Diagnostics.Append(d)
+			diags.Append(d)
 		}
 	}
+	return diags
 }
 
 // ModifyPlan predicts the computed attributes, says at once if there is no way to
@@ -54,7 +56,7 @@ func (r *customResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	}
 	doc := r.encode(req.Plan.Raw, &resp.Diagnostics)
 	if doc == nil || len(doc.Unknown) > 0 {
-		r.tellUnknown(ctx, req, resp, doc)
+		r.tellUnknown(req, resp, doc)
 		return
 	}
 	resp.Plan.Raw = r.withComputed(req.Plan.Raw, doc, &resp.Diagnostics)

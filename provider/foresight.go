@@ -46,7 +46,7 @@ type foresight struct {
 // lookAhead judges a planned object with the catalogue and the cluster, if there
 // is something to change.
 func (r *customResource) lookAhead(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, doc *wire.Document) {
-	name := nameOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics)
+	name := nameOf(req.Plan.Raw)
 	if r.session == nil || name == "" {
 		return
 	}
@@ -84,11 +84,11 @@ func (r *customResource) lookAhead(ctx context.Context, req resource.ModifyPlanR
 
 // tellUnknown says that a change was not judged, since a part of it is known only
 // after apply. What is computed depends on it too.
-func (r *customResource) tellUnknown(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, doc *wire.Document) {
+func (r *customResource) tellUnknown(req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, doc *wire.Document) {
 	if doc == nil || r.session == nil || r.session.Config.PlanChecks == session.ChecksOff {
 		return
 	}
-	f := r.foresight(nameOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics), &resp.Diagnostics)
+	f := r.foresight(nameOf(req.Plan.Raw), &resp.Diagnostics)
 	for _, field := range doc.Unknown {
 		_, attribute := doc.Attribute(r.kind.codec(), objectType(req.Plan.Raw), field)
 		f.unchecked = append(f.unchecked, "the catalogue and the cluster, since "+attribute+" is known only after apply")
@@ -125,7 +125,7 @@ func (r *customResource) lookAtRemoval(ctx context.Context, req resource.ModifyP
 	if r.session == nil || r.session.Config.PlanChecks == session.ChecksOff || r.session.Known() != nil {
 		return
 	}
-	name := nameOf(ctx, req.State.GetAttribute, &resp.Diagnostics)
+	name := nameOf(req.State.Raw)
 	r.kind.foreseeRemoval(r.session.Mask(ctx), r.foresight(name, &resp.Diagnostics))
 }
 

@@ -24,12 +24,14 @@ const typeName = "packhorse"
 type packhorse struct {
 	version string
 	connect session.Connect
+	// session is that of the provider block, nil before Configure.
+	session *session.Session
 }
 
 // New returns the factory of the provider in the given version. Connect gives it
 // access to what a provider block names.
 func New(version string, connect session.Connect) func() provider.Provider {
-	return func() provider.Provider { return &packhorse{version, connect} }
+	return func() provider.Provider { return &packhorse{version: version, connect: connect} }
 }
 
 func (p *packhorse) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
@@ -54,6 +56,7 @@ func (p *packhorse) Configure(ctx context.Context, req provider.ConfigureRequest
 	cfg.Version = p.version
 	cfg.KubeConfigPath = os.Getenv("KUBE_CONFIG_PATH")
 	shared := session.New(cfg, p.connect)
+	p.session = shared
 	resp.ResourceData = shared
 	resp.DataSourceData = shared
 	resp.EphemeralResourceData = shared
