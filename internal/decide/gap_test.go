@@ -72,3 +72,44 @@ func TestBoundCountsMachines(t *testing.T) {
 		})
 	}
 }
+
+// apart spells anti-affinity over host names between the pods app=apart.
+const apart = "labels: {app: apart}, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: $host, labelSelector: {matchLabels: {app: apart}}}]}}"
+
+// TestBoundPricesPlaces: machines that pods need because they keep apart are no larger
+// than all pods need, each with its overhead, which the bound knows.
+func TestBoundPricesPlaces(t *testing.T) {
+	w := newWorld(t, ladder(8))
+	w.provisioner("default", "{}")
+	w.pods(10, "a", "{requests: {cpu: 475m}, "+apart+"}")
+	w.pods(30, "b", "requests: {cpu: 475m}")
+	plan := w.decide()
+	verify(t, &w.in, &plan)
+	if len(plan.Machines) != 10 || plan.LowerBound < plan.HourlyPrice-1 { // it is rounded down
+		t.Errorf("%d machines for %v, the bound is %v", len(plan.Machines), plan.HourlyPrice.Dollars(), plan.LowerBound.Dollars())
+	}
+}
+
+// TestPodsThatKeepApartHaveCompany holds the price of a mix of very many classes that
+// count each other by node, a fifth of which need a machine each: they share these with
+// the others, rather than be left to nearly empty ones at the end.
+func TestPodsThatKeepApartHaveCompany(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	w := newWorld(t, ladder(400))
+	w.provisioner("default", "{}")
+	letter := func() string { return string("abcdefg"[r.IntN(7)]) }
+	size := func() string {
+		return fmt.Sprintf("requests: {cpu: %dm, memory: %dMi}", []int{100, 250, 500, 1000, 1500}[r.IntN(5)], []int{100, 256, 512, 1024, 2048, 4096}[r.IntN(6)])
+	}
+	for i := range 400 {
+		w.pods(1, fmt.Sprintf("a%d-", i), "{"+size()+", "+apart+"}")
+		w.pods(2, fmt.Sprintf("b%d-", i), "{"+size()+", labels: {group: "+letter()+"}, nodeSelector: {$zone: "+"abc"[i%3:i%3+1]+"}}")
+		w.pods(2, fmt.Sprintf("c%d-", i), "{"+size()+", labels: {group: "+letter()+"}, topologySpreadConstraints: [{maxSkew: 1, topologyKey: $host, "+
+			"whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {group: "+letter()+"}}}]}")
+	}
+	plan := w.decide()
+	verify(t, &w.in, &plan)
+	if price, bound := float64(plan.HourlyPrice), float64(plan.LowerBound); price > 1.08*bound || len(plan.Unplaced) > 0 || len(plan.Machines) > 420 {
+		t.Errorf("costs %.2f %% more than the bound on %d machines, with %d pods unplaced", 100*(price/bound-1), len(plan.Machines), len(plan.Unplaced))
+	}
+}

@@ -9,10 +9,7 @@ import (
 func (s *solver) buy(lots []*lot, tier []*seller) {
 	lots = pooled(lots)
 	if rough := s.rough(lots, tier); len(rough) < len(lots) {
-		s.buyRoughly(rough, tier)
-		for _, l := range lots {
-			s.topUp(l)
-		}
+		s.buyRoughly(rough, lots, tier)
 	}
 	for _, c := range s.covers(lots, tier) {
 		for _, m := range c.bought {

@@ -85,15 +85,22 @@ func (l *lot) demands() int {
 	return n
 }
 
-// buyRoughly buys machines for lots that are pooled, as far as their members may be
-// together on them.
-func (s *solver) buyRoughly(lots []*lot, tier []*seller) {
-	for _, c := range s.covers(lots, tier) {
+// buyRoughly buys machines for pools of lots, as far as these may be together on them.
+// What room is left for want of company is for any of the lots, or not bought.
+func (s *solver) buyRoughly(pools, lots []*lot, tier []*seller) {
+	before := len(s.machines)
+	for _, c := range s.covers(pools, tier) {
 		for _, m := range c.bought {
 			if m = s.settle(m); len(m.items) > 0 {
 				s.machines = append(s.machines, m)
 			}
 		}
+	}
+	for _, l := range lots {
+		s.topUp(l)
+	}
+	for _, m := range s.machines[before:] {
+		s.shrink(m, func(*column) bool { return true })
 	}
 }
 
