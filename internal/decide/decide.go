@@ -3,6 +3,7 @@ package decide
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -20,7 +21,10 @@ type turn struct {
 	in      *Input
 	leaving map[string]bool
 	pending int             // pods
+	onNodes []*cluster.Pod  // pods that are on nodes
 	growing map[string]bool // owners of pending pods, by UID
+	// labelled are the labels of machines, by Provisioner; see labels.
+	labelled []map[string]string
 	// reprieved are nodes that were chosen to go and stay, with the reason.
 	reprieved map[string]string
 	// forced are nodes that must go, whatever was chosen for them before.
@@ -34,14 +38,21 @@ func newTurn(in *Input) *turn {
 			t.leaving[n.Name] = true
 		}
 	}
+	oldest := map[string]time.Time{} // of the pending pods of each owner
 	for i := range in.Snapshot.Pods {
-		if in.Snapshot.Pods[i].State == cluster.PodPending {
-			t.pending++
+		p := &in.Snapshot.Pods[i]
+		if p.NodeName != "" {
+			t.onNodes = append(t.onNodes, p)
+		}
+		if p.State != cluster.PodPending {
+			continue
+		}
+		t.pending++
+		if first, known := oldest[p.Owner.UID]; p.Owner.UID != "" && (!known || p.Created.Before(first)) {
+			oldest[p.Owner.UID] = p.Created
 		}
 	}
-	if t.pending > 0 {
-		t.growing = t.growers()
-	}
+	t.growing = t.growers(oldest)
 	return t
 }
 

@@ -19,33 +19,23 @@ const (
 
 // growers returns the owners, by UID, of pending pods which grow: they have come to
 // their other pods in several steps lately, and take another one now. All that is
-// known of it are the times at which the pods were made.
-func (t *turn) growers() map[string]bool {
-	oldest := map[string]time.Time{} // of the pending pods of each owner
-	t.eachPod(cluster.PodPending, func(p *cluster.Pod) {
-		if first, known := oldest[p.Owner.UID]; p.Owner.UID != "" && (!known || p.Created.Before(first)) {
-			oldest[p.Owner.UID] = p.Created
-		}
-	})
+// known of it are the times at which the pods were made; given are those of the oldest
+// pending ones.
+func (t *turn) growers(oldest map[string]time.Time) map[string]bool {
+	if len(oldest) == 0 {
+		return nil
+	}
 	made := map[string][]time.Time{}
-	t.eachPod(cluster.PodBound, func(p *cluster.Pod) {
-		if first, waits := oldest[p.Owner.UID]; waits && p.Created.Before(first) {
+	for _, p := range t.onNodes {
+		if first, waits := oldest[p.Owner.UID]; waits && p.State == cluster.PodBound && p.Created.Before(first) {
 			made[p.Owner.UID] = append(made[p.Owner.UID], p.Created)
 		}
-	})
+	}
 	out := map[string]bool{}
 	for owner, times := range made {
 		out[owner] = steps(times, oldest[owner]) >= stepsOfGrowth
 	}
 	return out
-}
-
-func (t *turn) eachPod(state cluster.PodState, visit func(*cluster.Pod)) {
-	for i := range t.in.Snapshot.Pods {
-		if p := &t.in.Snapshot.Pods[i]; p.State == state {
-			visit(p)
-		}
-	}
 }
 
 // steps counts the steps in which pods were made that led to a step at the given time.

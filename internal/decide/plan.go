@@ -61,6 +61,7 @@ type Machine struct {
 	Candidates []offer.Candidate
 	// Labels, Annotations and taints of the node, without those that depend on
 	// the candidate that is bought (instance type, zone, ...): see Labels of the type.
+	// Machines that are alike share them.
 	Labels        map[string]string
 	Annotations   map[string]string
 	Taints        []corev1.Taint

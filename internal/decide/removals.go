@@ -12,10 +12,8 @@ import (
 // owned lists the nodes of ours that are not leaving and whose Provisioner is known.
 func (t *turn) owned() []*retire.Node {
 	pods := map[string][]*cluster.Pod{}
-	for i := range t.in.Snapshot.Pods {
-		if p := &t.in.Snapshot.Pods[i]; p.NodeName != "" {
-			pods[p.NodeName] = append(pods[p.NodeName], p)
-		}
+	for _, p := range t.onNodes {
+		pods[p.NodeName] = append(pods[p.NodeName], p)
 	}
 	var out []*retire.Node
 	for i := range t.in.Snapshot.Nodes {

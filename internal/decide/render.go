@@ -1,8 +1,8 @@
 package decide
 
 import (
-	"fmt"
 	"maps"
+	"strconv"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -16,7 +16,7 @@ func (t *turn) render(p *pack.Problem, l *pack.Layout) Plan {
 	for i := range l.Machines {
 		m := t.machine(p, l, &l.Machines[i])
 		number[m.Provisioner]++
-		m.Name = fmt.Sprintf("%s-%d", m.Provisioner, number[m.Provisioner])
+		m.Name = m.Provisioner + "-" + strconv.Itoa(number[m.Provisioner])
 		plan.Machines = append(plan.Machines, m)
 		plan.HourlyPrice += m.Chosen().Price
 	}
@@ -39,18 +39,11 @@ func (t *turn) machine(p *pack.Problem, l *pack.Layout, m *pack.Machine) Machine
 		Provisioner: name,
 		Candidates:  m.Candidates,
 		RunnerUp:    m.RunnerUp,
-		Labels:      map[string]string{},
+		Labels:      t.labels(m),
 		Annotations: maps.Clone(spec.Annotations),
 		Taints:      spec.Taints, StartupTaints: spec.StartupTaints,
 		Used: m.Used, Allocatable: m.Allocatable, Ahead: m.Ahead,
 	}
-	for key, value := range spec.Labels {
-		if !api.WellKnown(api.NormalizeLabel(key)) {
-			out.Labels[key] = value
-		}
-	}
-	maps.Copy(out.Labels, m.Labels)
-	out.Labels[api.LabelProvisioner] = name
 	out.Pods = make([]cluster.PodKey, 0, len(m.Pods))
 	for _, i := range m.Pods {
 		d := &p.Pods[i]
@@ -66,6 +59,33 @@ func (t *turn) machine(p *pack.Problem, l *pack.Layout, m *pack.Machine) Machine
 			out.GivenUp[d.Pod.String()] = given
 		}
 	}
+	return out
+}
+
+// labels returns a machine's labels without those that depend on the candidate.
+// Machines with no others than their Provisioner's share them.
+func (t *turn) labels(m *pack.Machine) map[string]string {
+	if t.labelled == nil {
+		t.labelled = make([]map[string]string, len(t.in.Provisioners))
+	}
+	common := t.labelled[m.Provisioner]
+	if common == nil {
+		p := t.in.Provisioners[m.Provisioner].Spec
+		common = map[string]string{}
+		for key, value := range p.Spec.Labels {
+			if !api.WellKnown(api.NormalizeLabel(key)) {
+				common[key] = value
+			}
+		}
+		common[api.LabelProvisioner] = p.Name
+		t.labelled[m.Provisioner] = common
+	}
+	if len(m.Labels) == 0 {
+		return common
+	}
+	out := maps.Clone(common)
+	maps.Copy(out, m.Labels)
+	out[api.LabelProvisioner] = common[api.LabelProvisioner]
 	return out
 }
 
