@@ -70,7 +70,13 @@ func (c *cover) best() *cover {
 // own returns the machine as one of its own, which still shares its content.
 func (s *solver) own(m *machine) *machine {
 	out := *m
-	out.pods = nil
+	pods := int64(0)
+	for _, it := range m.items {
+		for _, p := range it.lot.parts {
+			pods += it.n * p.n
+		}
+	}
+	out.pods, out.placed = make([]int, 0, pods), make([]placement, 0, len(m.items))
 	return &out
 }
 

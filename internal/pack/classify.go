@@ -45,13 +45,15 @@ func (s *solver) classify() map[*class]amount.List {
 		if last := i - 1; last < 0 || d.kinship() != s.problem.Pods[last].kinship() {
 			known = f.kinOf(d)
 		}
-		miss := known.miss
-		if !miss.Missed() {
-			miss = claimed.take(d.Pod)
-		}
-		if miss.Missed() {
-			s.places[i].Reason = miss.String()
+		if known.miss.Missed() {
+			s.places[i].Reason = known.miss.String()
 			continue
+		}
+		if len(d.Pod.Template.Claims) > 0 {
+			if miss := claimed.take(d.Pod); miss.Missed() {
+				s.places[i].Reason = miss.String()
+				continue
+			}
 		}
 		c := known.class
 		if len(d.Nodes) > 0 {
@@ -124,9 +126,6 @@ func (s *solver) labelKeys() []string {
 	}
 	for i := range s.problem.Snapshot.Pods {
 		look(s.problem.Snapshot.Pods[i].Template)
-	}
-	for i := range s.problem.Pods {
-		look(s.problem.Pods[i].Pod.Template)
 	}
 	for i := range s.problem.Snapshot.DaemonSets {
 		look(s.problem.Snapshot.DaemonSets[i].Template)

@@ -74,10 +74,9 @@ func (s *solver) occupy() {
 		byName[n.Name] = n
 	}
 	daemons := map[*node]map[string]bool{}
-	for i := range s.problem.Snapshot.Pods {
-		p := &s.problem.Snapshot.Pods[i]
+	for _, p := range s.standing {
 		n := byName[cmp.Or(p.NodeName, p.NominatedNode)]
-		if n == nil || p.State == cluster.PodPending {
+		if n == nil {
 			continue
 		}
 		addTimes(n.free, s.running[p.Template].need, -1)

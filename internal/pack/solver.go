@@ -16,19 +16,20 @@ import (
 
 // solver holds a problem in the form in which it is solved.
 type solver struct {
-	problem *Problem
-	volumes *match.Volumes
-	space   *space
-	groups  *groups
-	sellers []*seller
-	columns []column
-	shapes  []*shape
-	nodes   []*node
-	closed  []*node // take no pods, but those that they have count
-	classes []*class
-	daemons []daemon
-	slots   []slot
-	running map[*cluster.Template]*runner
+	problem  *Problem
+	volumes  *match.Volumes
+	space    *space
+	groups   *groups
+	sellers  []*seller
+	columns  []column
+	shapes   []*shape
+	nodes    []*node
+	closed   []*node // take no pods, but those that they have count
+	classes  []*class
+	daemons  []daemon
+	slots    []slot
+	standing []*cluster.Pod // pods that are not pending
+	running  map[*cluster.Template]*runner
 
 	origins     map[string]origin // of labels that were asked for
 	options     map[string]*options
@@ -146,7 +147,11 @@ func (s *solver) measure(needs map[*class]amount.List) {
 	}
 	for i := range s.problem.Snapshot.Pods {
 		p := &s.problem.Snapshot.Pods[i]
-		if t := p.Template; p.State != cluster.PodPending && s.running[t] == nil {
+		if p.State == cluster.PodPending {
+			continue
+		}
+		s.standing = append(s.standing, p)
+		if t := p.Template; s.running[t] == nil {
 			attached, _ := s.volumes.Needs(t, false) // a volume that is gone takes no attachment
 			s.running[t] = &runner{need: s.space.vector(total(t, attached))}
 		}
@@ -192,8 +197,7 @@ func (s *solver) constrain() {
 			}
 		}
 	}
-	for i := range s.problem.Snapshot.Pods {
-		p := &s.problem.Snapshot.Pods[i]
+	for _, p := range s.standing {
 		if r := s.running[p.Template]; r != nil && r.host == nil && r.anti == nil {
 			s.groups.registerRunning(p.Template, r)
 		}

@@ -18,7 +18,7 @@ func (s *solver) crowdedOut() map[int]bool {
 			out[slices.Min(c.pods)] = true
 		}
 	}
-	if !slices.ContainsFunc(s.classes, func(c *class) bool { return out[slices.Min(c.pods)] && !c.urgent }) {
+	if len(out) == 0 || !slices.ContainsFunc(s.classes, func(c *class) bool { return out[slices.Min(c.pods)] && !c.urgent }) {
 		return nil // another order has been tried for all
 	}
 	return out
@@ -26,6 +26,9 @@ func (s *solver) crowdedOut() map[int]bool {
 
 // hurry brings the urgent classes before others of their priority.
 func (s *solver) hurry(urgent map[int]bool) {
+	if len(urgent) == 0 {
+		return
+	}
 	for _, c := range s.classes {
 		c.urgent = urgent[slices.Min(c.pods)]
 	}
