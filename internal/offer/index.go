@@ -25,6 +25,9 @@ type Index struct {
 	// Ranked are all offerings: the cheaper first, of the same price those that are
 	// not special, of a newer generation, larger, and then by name, zone and capacity type.
 	Ranked []Ranked
+	// Places are the zones and capacity types that offerings are in, of which they say
+	// no more.
+	Places []Offering
 
 	labels     map[string]*Values
 	unlabelled *Values
@@ -54,9 +57,10 @@ func (x *Index) Label(key string) (*Values, bool) {
 	return x.unlabelled, false
 }
 
-// Ranked names an offering by its place in the lists.
+// Ranked names an offering by its index in the lists, and its place by that in
+// Index.Places.
 type Ranked struct {
-	Type, Offering int32
+	Type, Offering, Place int32
 }
 
 // NewIndex returns the index of types that are sorted by name.
@@ -75,7 +79,7 @@ func NewIndex(types []InstanceType) *Index {
 			x.label(key, values, i, len(types))
 		}
 		for j := range t.Offerings {
-			x.Ranked = append(x.Ranked, Ranked{int32(i), int32(j)})
+			x.Ranked = append(x.Ranked, Ranked{int32(i), int32(j), x.place(&t.Offerings[j])})
 		}
 	}
 	x.rank(types)
@@ -110,6 +114,16 @@ func (x *Index) label(key string, values []string, i, n int) {
 		v.Lists = append(v.Lists, values)
 	}
 	v.Of[i] = at
+}
+
+func (x *Index) place(o *Offering) int32 {
+	in := Offering{Zone: o.Zone, ZoneID: o.ZoneID, CapacityType: o.CapacityType}
+	at := slices.Index(x.Places, in)
+	if at < 0 {
+		at = len(x.Places)
+		x.Places = append(x.Places, in)
+	}
+	return int32(at)
 }
 
 func (x *Index) rank(types []InstanceType) {

@@ -42,6 +42,12 @@ func TestIndexSaysWhatTheTypesSay(t *testing.T) {
 	if len(x.Ranked) != offerings {
 		t.Errorf("%d of %d offerings are ranked", len(x.Ranked), offerings)
 	}
+	for _, r := range x.Ranked {
+		o, in := types[r.Type].Offerings[r.Offering], x.Places[r.Place]
+		if want := (Offering{Zone: o.Zone, ZoneID: o.ZoneID, CapacityType: o.CapacityType}); in != want {
+			t.Errorf("%s is in %+v, not %+v", types[r.Type].Name, in, want)
+		}
+	}
 	if v, ok := x.Label("team"); ok || len(v.Of) != len(types) || slices.Max(v.Of) > 0 {
 		t.Error("a label that no type has is there")
 	}
@@ -64,7 +70,7 @@ func TestIndexRanks(t *testing.T) {
 		typ("d", "5", large, 7),
 		typ("e", "5", small, 7, 6),
 	})
-	want := []Ranked{{4, 1}, {3, 0}, {2, 0}, {4, 0}, {1, 0}, {1, 1}, {0, 0}}
+	want := []Ranked{{4, 1, 0}, {3, 0, 0}, {2, 0, 0}, {4, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 0, 0}}
 	if !slices.Equal(x.Ranked, want) {
 		t.Errorf("ranked %v, not %v", x.Ranked, want)
 	}

@@ -50,15 +50,12 @@ func (s *solver) cellsOf(o *options, keys []string) []cell {
 		return known
 	}
 	seen := map[string][]domain{}
-	type place struct {
-		provisioner            int
-		zone, capacity, zoneID string
-	}
+	type place struct{ provisioner, place int }
 	places := map[place]bool{}
 	byPlace := !slices.ContainsFunc(keys, func(key string) bool { return !ofOffering(key) && key != api.LabelProvisioner })
 	for k := range o.columns.all {
 		c := &s.columns[k]
-		if in := (place{c.provisioner, c.offering.Zone, c.offering.CapacityType, c.offering.ZoneID}); byPlace && places[in] {
+		if in := (place{c.provisioner, c.place}); byPlace && places[in] {
 			continue
 		} else if byPlace {
 			places[in] = true

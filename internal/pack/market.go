@@ -16,6 +16,7 @@ type column struct {
 	*shape
 	offering *offer.Offering
 	price    int64
+	place    int // index of offer.Index.Places
 }
 
 // shape is what columns have in common: the type, the Provisioner and the DaemonSets.
@@ -78,12 +79,15 @@ func (s *solver) addColumns(p *seller) {
 			own = append(own, q)
 		}
 	}
-	types, allows := typesAllowed(own, p.goods), offeringTest(own)
+	types, places := typesAllowed(own, p.goods), placesAllowed(own, p.goods)
 	shapes := s.newShapes(p)
 	s.columns = slices.Grow(s.columns, len(p.goods.Ranked))
 	for _, at := range p.goods.Ranked {
+		if !types[at.Type] || !places[at.Place] {
+			continue
+		}
 		o := &p.Types[at.Type].Offerings[at.Offering]
-		if !types[at.Type] || o.Unavailable != "" || !allows(o) {
+		if o.Unavailable != "" {
 			continue
 		}
 		of := &shapes[at.Type]
@@ -91,7 +95,7 @@ func (s *solver) addColumns(p *seller) {
 			of.number = len(s.shapes)
 			s.shapes = append(s.shapes, of)
 		}
-		s.columns = append(s.columns, column{of, o, int64(o.Price)})
+		s.columns = append(s.columns, column{of, o, int64(o.Price), int(at.Place)})
 	}
 }
 
@@ -171,6 +175,15 @@ func ofOffering(key string) bool {
 }
 
 func offeringAllows(r match.Requirements, o *offer.Offering) bool { return offeringTest(r)(o) }
+
+// placesAllowed reports, by place, whether its offerings meet the requirements.
+func placesAllowed(r match.Requirements, of *offer.Index) []bool {
+	out, allows := make([]bool, len(of.Places)), offeringTest(r)
+	for i := range of.Places {
+		out[i] = allows(&of.Places[i])
+	}
+	return out
+}
 
 // offeringTest returns whether offerings meet the requirements, which are looked
 // up once.

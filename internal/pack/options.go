@@ -83,9 +83,9 @@ func (s *solver) chooseColumns(o *options, p *seller, asked match.Requirements) 
 		return p.columns[0] < p.columns[1]
 	}
 	some := false
-	types, allows := typesAllowed(asked, p.goods), offeringTest(asked)
+	types, places := typesAllowed(asked, p.goods), placesAllowed(asked, p.goods)
 	for i := p.columns[0]; i < p.columns[1]; i++ {
-		if c := &s.columns[i]; types[c.model] && allows(c.offering) {
+		if c := &s.columns[i]; types[c.model] && places[c.place] {
 			o.columns.add(i)
 			some = true
 		}
