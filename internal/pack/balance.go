@@ -59,16 +59,24 @@ func (c *cover) balanced(m *machine, room []int64) int {
 // passOver leaves out a lot of which nothing more comes onto the machine, and others
 // for which there is no room either.
 func (c *cover) passOver(m *machine, room []int64, lot int) {
-	for r := range c.spare {
-		c.spare[r] = room[r] - m.used[r]
+	free := c.rest
+	for r := range free {
+		free[r] = float64(room[r] - m.used[r])
 	}
-	width, kept := len(c.rest), 0
+	width, kept := len(free), 0
+next:
 	for w, i := range c.near {
-		if i == lot || c.taken[i] == c.left[i] || !fits(c.lots[i].need, c.spare) {
+		if i == lot || c.taken[i] == c.left[i] {
 			continue
 		}
+		need := c.needs[w*width : (w+1)*width]
+		for r, n := range need {
+			if n > 0 && n > free[r] {
+				continue next
+			}
+		}
 		c.near[kept] = i
-		copy(c.needs[kept*width:], c.needs[w*width:(w+1)*width])
+		copy(c.needs[kept*width:], need)
 		kept++
 	}
 	c.near, c.needs = c.near[:kept], c.needs[:kept*width]

@@ -38,6 +38,7 @@ func (b bitset) keep(o bitset) {
 		clear(b)
 		return
 	}
+	o = o[:len(b)]
 	for i := range b {
 		b[i] &= o[i]
 	}

@@ -11,38 +11,39 @@ import (
 // columns that are the best worth for the money, keep the one that gets the most
 // worth per price, and buy it as often as the counts allow.
 type cover struct {
-	s       *solver
-	lots    []*lot
-	left    []int64
-	order   []int // lots with something left, the largest first
-	sorted  []int // all lots in that order
-	sellers []*seller
-	budget  budget
-	style   style
-	pricing *pricing
-	demand  *demand   // scratch
-	columns []int     // candidates: one of each group of columns that no lot tells apart
-	unit    []float64 // worth of a unit of each resource
-	worth   []float64 // of a load of each lot
-	scale   []float64 // by lot: what the cheapest way to have its needs costs for a unit of worth
-	rate    []float64 // by candidate: its cost for a unit of its room's worth
-	byRate  []int     // candidates, the best rate first
-	most    []float64 // by candidate: the most that a full one can be worth for its cost
-	masks   []bitset  // distinct sets of columns that lots allow
-	maskOf  []int     // by lot
-	window  []int     // lots for exchanges, the most worth first
-	dearest float64   // the largest scale of any of these
-	least   []int64   // of each resource that all lots of the order need, the least need
-	taken   []int64   // loads of each lot on the machine that is being filled
-	spare   []int64   // scratch
-	near    []int     // scratch: lots to balance a machine with, their needs, and what is left of it
-	needs   []float64
-	rest    []float64
-	empty   *machine // one that nobody has a use for, to be filled next
-	bought  []*machine
-	pinned  map[pinned][]*lot // see twins
-	regions int               // of the market, this one among them
-	cost    int64
+	s           *solver
+	lots        []*lot
+	left        []int64
+	order       []int // lots with something left, the largest first
+	sorted      []int // all lots in that order
+	sellers     []*seller
+	budget      budget
+	style       style
+	pricing     *pricing
+	demand      *demand   // scratch
+	columns     []int     // candidates: one of each group of columns that no lot tells apart
+	unit        []float64 // worth of a unit of each resource
+	worth       []float64 // of a load of each lot
+	scale       []float64 // by lot: what the cheapest way to have its needs costs for a unit of worth
+	rate        []float64 // by candidate: its cost for a unit of its room's worth
+	byRate      []int     // candidates, the best rate first
+	most        []float64 // by candidate: the most that a full one can be worth for its cost
+	masks       []bitset  // distinct sets of columns that lots allow
+	maskOf      []int     // by lot
+	window      []offered // lots for exchanges, the most worth first
+	windowNeeds []int64   // what loads of these need, one after the other
+	dearest     float64   // the largest scale of any of these
+	least       []int64   // of each resource that all lots of the order need, the least need
+	taken       []int64   // loads of each lot on the machine that is being filled
+	spare       []int64   // scratch
+	near        []int     // scratch: lots to balance a machine with, their needs, and what is left of it
+	needs       []float64
+	rest        []float64
+	empty       *machine // one that nobody has a use for, to be filled next
+	bought      []*machine
+	pinned      map[pinned][]*lot // see twins
+	regions     int               // of the market, this one among them
+	cost        int64
 }
 
 // style is how a machine is filled.

@@ -20,6 +20,12 @@ const (
 	tidy = 1e-3
 )
 
+// offered is a lot for exchanges.
+type offered struct {
+	lot   int
+	worth float64 // of a load
+}
+
 // sample lists lots for exchanges, the most worth first: all where there are few,
 // else some of every size.
 func (c *cover) sample() {
@@ -27,10 +33,14 @@ func (c *cover) sample() {
 	n := min(len(c.order), exchangeWindow)
 	for w := range n {
 		i := c.order[w*len(c.order)/n]
-		c.window = append(c.window, i)
+		c.window = append(c.window, offered{i, c.worth[i]})
 		c.dearest = max(c.dearest, c.scale[i])
 	}
-	slices.SortStableFunc(c.window, func(a, b int) int { return cmp.Compare(c.worth[b], c.worth[a]) })
+	slices.SortStableFunc(c.window, func(a, b offered) int { return cmp.Compare(b.worth, a.worth) })
+	c.windowNeeds = c.windowNeeds[:0]
+	for _, o := range c.window {
+		c.windowNeeds = append(c.windowNeeds, c.lots[o.lot].need...)
+	}
 }
 
 // polish raises the worth of a machine's content: one pod leaves for another that
@@ -53,11 +63,11 @@ func (c *cover) polish(m *machine, seed int) {
 		}
 		c.exchange(m, out, in)
 		changed = true
-		for _, i := range c.window {
+		for _, o := range c.window {
 			if c.full(m) {
 				break
 			}
-			c.take(m, i, c.left[i])
+			c.take(m, o.lot, c.left[o.lot])
 		}
 	}
 	if changed {
@@ -69,7 +79,7 @@ func (c *cover) polish(m *machine, seed int) {
 // -1 where no exchange gains at least so much.
 func (c *cover) bestExchange(m *machine, seed int, gain float64) (out, in int) {
 	out, in = -1, -1
-	room := c.s.columns[m.column].room
+	room, width := c.s.columns[m.column].room, len(c.spare)
 	for k, it := range m.items {
 		if len(it.lot.host) > 0 || it.lot.index == seed && it.n == 1 {
 			continue
@@ -77,12 +87,13 @@ func (c *cover) bestExchange(m *machine, seed int, gain float64) (out, in int) {
 		for r, v := range it.lot.need {
 			c.spare[r] = room[r] - m.used[r] + v
 		}
-		for _, i := range c.window[c.firstWithin(c.dearest*worthOfVector(c.spare, c.unit)):] {
-			more := c.worth[i] - c.worth[it.lot.index]
+		own := c.worth[it.lot.index]
+		for w := c.firstWithin(c.dearest * worthOfVector(c.spare, c.unit)); w < len(c.window); w++ {
+			i, more := c.window[w].lot, c.window[w].worth-own
 			if more <= gain {
 				break // sorted by worth
 			}
-			if l := c.lots[i]; fits(l.need, c.spare) && c.taken[i] < c.left[i] && c.joins(m, l) {
+			if fits(c.windowNeeds[w*width:(w+1)*width], c.spare) && c.taken[i] < c.left[i] && c.joins(m, c.lots[i]) {
 				out, in, gain = k, i, more
 				break
 			}
@@ -98,7 +109,7 @@ func (c *cover) wasted(m *machine) float64 { return float64(c.costOf(m)) - c.wor
 // than the room: a load needs what it is worth.
 func (c *cover) firstWithin(worth float64) int {
 	worth *= 1 + 1e-9
-	return sort.Search(len(c.window), func(w int) bool { return c.worth[c.window[w]] <= worth })
+	return sort.Search(len(c.window), func(w int) bool { return c.window[w].worth <= worth })
 }
 
 // joins reports whether the lot may be on the machine, room apart.
