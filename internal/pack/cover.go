@@ -14,8 +14,9 @@ type cover struct {
 	s           *solver
 	lots        []*lot
 	left        []int64
-	order       []int // lots with something left, the largest first
-	sorted      []int // all lots in that order
+	loadNeeds   []int64 // what a load of each lot needs, one after the other
+	order       []int   // lots with something left, the largest first
+	sorted      []int   // all lots in that order
 	sellers     []*seller
 	budget      budget
 	style       style
@@ -81,8 +82,10 @@ func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *c
 	})
 	c.sorted = slices.Clone(c.order)
 	wishes := make([]wish, len(c.lots))
+	c.loadNeeds = make([]int64, 0, len(c.lots)*len(s.space.names))
 	for i, l := range c.lots {
 		wishes[i] = wish{l.opt, l.need}
+		c.loadNeeds = append(c.loadNeeds, l.need...)
 	}
 	c.columns = s.rivals(wishes, sellers, b)
 	c.pricing, c.demand = s.newPricing(c.columns, c.nodeCost()), newDemand(len(s.space.names))
@@ -160,7 +163,7 @@ func (c *cover) groupByMask() {
 func (c *cover) price() {
 	c.demand.reset()
 	for _, i := range c.order {
-		c.demand.add(c.lots[i].need, c.left[i])
+		c.demand.add(c.needOf(i), c.left[i])
 	}
 	found := c.pricing.ratesOf(c.demand)
 	c.unit, c.rate, c.byRate = found.unit, found.rate, found.order
@@ -179,22 +182,13 @@ func (c *cover) price() {
 	}
 	for _, i := range c.order {
 		c.scale[i] = scales[c.maskOf[i]]
-		c.worth[i] = float64(c.scale[i] * worthOfVector(c.lots[i].need, c.unit))
-		for r, v := range c.lots[i].need {
+		need := c.needOf(i)
+		c.worth[i] = float64(c.scale[i] * worthOfVector(need, c.unit))
+		for r, v := range need {
 			c.least[r] = min(c.least[r], v)
 		}
 	}
 	c.sample()
-}
-
-// full reports whether not even the least need of every lot fits any more.
-func (c *cover) full(m *machine) bool {
-	for r, room := range c.s.columns[m.column].room {
-		if c.least[r] > 0 && c.least[r] > room-m.used[r] {
-			return true
-		}
-	}
-	return false
 }
 
 // bestFor fills a machine of each promising column, starting with a pod of the
@@ -248,7 +242,7 @@ func (c *cover) promising(seed int) []int {
 func (c *cover) last(able []int) (int, bool) {
 	all := make([]int64, len(c.s.space.names))
 	for _, i := range c.order {
-		addTimes(all, c.lots[i].need, c.left[i])
+		addTimes(all, c.needOf(i), c.left[i])
 	}
 	best, found := 0, false
 	for _, j := range able {
@@ -258,52 +252,6 @@ func (c *cover) last(able []int) (int, bool) {
 		}
 	}
 	return best, found
-}
-
-// fill returns a machine of the column that begins with a pod of the seed.
-func (c *cover) fill(column, seed int) *machine {
-	m := c.machineOf(column)
-	clear(c.taken)
-	if !c.take(m, seed, 1) {
-		c.empty = m
-		return nil
-	}
-	if c.style == byBalance {
-		c.balance(m)
-	}
-	for _, i := range c.order {
-		if c.full(m) {
-			break
-		}
-		c.take(m, i, c.left[i])
-	}
-	c.polish(m, seed)
-	return m
-}
-
-// machineOf returns an empty machine of the column.
-func (c *cover) machineOf(column int) *machine {
-	m := c.empty
-	if c.empty = nil; m == nil {
-		return c.s.newMachine(column)
-	}
-	c.s.reset(m, column)
-	return m
-}
-
-// take adds pods of a lot to the machine, as many as fit, at most n.
-func (c *cover) take(m *machine, i int, n int64) bool {
-	n = min(n, c.left[i]-c.taken[i])
-	if n <= 0 {
-		return false
-	}
-	k, residual := c.s.admit(m, c.lots[i], n)
-	if k <= 0 {
-		return false
-	}
-	m.add(c.lots[i], k, residual)
-	c.taken[i] += k
-	return true
 }
 
 // buy takes the machine as often as the counts and limits allow, at most so often.

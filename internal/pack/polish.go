@@ -39,7 +39,7 @@ func (c *cover) sample() {
 	slices.SortStableFunc(c.window, func(a, b offered) int { return cmp.Compare(b.worth, a.worth) })
 	c.windowNeeds = c.windowNeeds[:0]
 	for _, o := range c.window {
-		c.windowNeeds = append(c.windowNeeds, c.lots[o.lot].need...)
+		c.windowNeeds = append(c.windowNeeds, c.needOf(o.lot)...)
 	}
 }
 
