@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -105,51 +106,47 @@ func (c *class) givenUp(level int) []string {
 	return out
 }
 
-// signature identifies what can be told of a template apart from labels that no
-// selector looks at and the names of claims.
-func signature(t *cluster.Template, needs match.Needs, labelKeys []string) string {
-	var b strings.Builder
-	b.WriteString(t.Namespace)
+// appendSignature adds what identifies all that can be told of a template apart from
+// labels that no selector looks at and the names of claims.
+func appendSignature(b []byte, t *cluster.Template, needs match.Needs, labelKeys []string) []byte {
+	b = append(b, t.Namespace...)
 	for _, name := range t.Requests.Names() {
-		fmt.Fprintf(&b, "\x00%s=%d", name, t.Requests[name])
+		b = strconv.AppendInt(append(append(append(b, 0), name...), '='), t.Requests[name], 10)
 	}
 	for _, key := range slices.Sorted(maps.Keys(t.NodeSelector)) {
-		b.WriteString("\x01" + key + "=" + t.NodeSelector[key])
+		b = append(b, "\x01"+key+"="+t.NodeSelector[key]...)
 	}
 	if t.Affinity != nil {
 		encoded, err := t.Affinity.Marshal()
 		if err != nil {
 			panic("encode affinity: " + err.Error()) // plain data always encodes
 		}
-		b.WriteByte(2)
-		b.Write(encoded)
+		b = append(append(b, 2), encoded...)
 	}
 	for i := range t.Spread {
 		encoded, err := t.Spread[i].Marshal()
 		if err != nil {
 			panic("encode topology spread: " + err.Error())
 		}
-		b.WriteByte(3)
-		b.Write(binary.AppendUvarint(nil, uint64(len(encoded))))
-		b.Write(encoded)
+		b = append(binary.AppendUvarint(append(b, 3), uint64(len(encoded))), encoded...)
 	}
-	b.WriteString("\x04" + tolerationKey(t.Tolerations))
+	b = append(b, "\x04"+tolerationKey(t.Tolerations)...)
 	for _, p := range t.HostPorts {
-		fmt.Fprintf(&b, "\x05%s/%s/%d", p.IP, p.Protocol, p.Port)
+		b = fmt.Appendf(b, "\x05%s/%s/%d", p.IP, p.Protocol, p.Port)
 	}
 	for _, place := range needs.Places {
-		b.WriteString("\x06" + place.String())
+		b = append(b, "\x06"+place.String()...)
 	}
 	for _, driver := range slices.Sorted(maps.Keys(needs.Attach)) {
-		fmt.Fprintf(&b, "\x07%s=%d", driver, needs.Attach[driver])
+		b = fmt.Appendf(b, "\x07%s=%d", driver, needs.Attach[driver])
 	}
 	for _, key := range labelKeys {
 		if value, ok := t.Labels[key]; ok {
-			b.WriteString("\x08" + key + "=" + value)
+			b = append(b, "\x08"+key+"="+value...)
 		}
 	}
-	fmt.Fprintf(&b, "\x09%d %s", t.Priority, t.Unsupported)
-	return b.String()
+	b = strconv.AppendInt(append(b, 9), int64(t.Priority), 10)
+	return append(append(b, ' '), t.Unsupported...)
 }
 
 // tolerationKey identifies a list of tolerations. Their order does not matter.

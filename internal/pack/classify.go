@@ -3,7 +3,6 @@ package pack
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +29,7 @@ type kin struct {
 type classifier struct {
 	s       *solver
 	keys    []string // pod labels that any selector looks at
+	key     []byte   // scratch
 	kin     map[kinship]*kin
 	classes map[string]*class // by signature
 	needs   map[*class]amount.List
@@ -82,11 +82,15 @@ func (f *classifier) kinOf(d *Demand) *kin {
 
 // classOf returns the class of the pod, made once.
 func (f *classifier) classOf(d *Demand, of *kin) *class {
-	key := signature(d.Pod.Template, of.needs, f.keys) + "\x0a" + strings.Join(d.Nodes, "\x0a")
-	c := f.classes[key]
+	key := append(appendSignature(f.key[:0], d.Pod.Template, of.needs, f.keys), '\n')
+	for _, name := range d.Nodes {
+		key = append(append(key, name...), '\n')
+	}
+	f.key = key
+	c := f.classes[string(key)]
 	if c == nil {
 		c = newClass(d.Pod.Template, of.needs, d.Nodes)
-		f.classes[key] = c
+		f.classes[string(key)] = c
 		f.needs[c] = total(d.Pod.Template, of.needs)
 		f.s.classes = append(f.s.classes, c)
 	}
