@@ -76,20 +76,32 @@ func (c *cover) buyWhole(s colgen.Solution, whole float64) bool {
 	return len(c.bought) > before
 }
 
-// buyCut buys whole machines of a mix that there was no time to make good. Its patterns
-// have more of some loads than there are: of what has run out there is less on them.
+// buyCut buys the machines of a mix that there was no time to make good: whole ones
+// first, then those of the largest parts. Its patterns have more of some loads than
+// there are: of what has run out there is less on whole machines.
 func (c *cover) buyCut(s colgen.Solution) {
-	for _, i := range byPart(s) {
-		for n := int64(s.Times[i] + wholeEnough); n > 0; {
-			m := c.filledBy(s.Patterns[i])
-			if len(m.items) == 0 {
-				break
-			}
-			c.s.shrink(m, func(*column) bool { return true })
-			before := len(c.bought)
-			c.buy(m, n)
-			n -= int64(len(c.bought) - before)
+	order := byPart(s)
+	for _, i := range order {
+		c.buyReduced(s.Patterns[i], int64(s.Times[i]+wholeEnough))
+	}
+	for _, i := range order {
+		if s.Times[i]-math.Floor(s.Times[i]+wholeEnough) >= halfWhole {
+			c.buyPattern(s.Patterns[i], 1)
 		}
+	}
+}
+
+// buyReduced buys machines of the pattern, with what is left of its loads.
+func (c *cover) buyReduced(p colgen.Pattern, n int64) {
+	for n > 0 {
+		m := c.filledBy(p)
+		if len(m.items) == 0 {
+			return
+		}
+		c.s.shrink(m, func(*column) bool { return true })
+		before := len(c.bought)
+		c.buy(m, n)
+		n -= int64(len(c.bought) - before)
 	}
 }
 
