@@ -86,9 +86,11 @@ func (l *lot) demands() int {
 }
 
 // buyRoughly buys machines for pools of lots, as far as these may be together on them.
-// What room is left for want of company is for any of the lots, or not bought.
+// What room is left for want of company is for any of the lots, or not bought. The
+// effort is in proportion to the pods where there are very many.
 func (s *solver) buyRoughly(pools, lots []*lot, tier []*seller) {
 	before := len(s.machines)
+	s.trials = s.trials * max(DefaultTrials, len(s.places)) / DefaultTrials
 	for _, c := range s.covers(pools, tier) {
 		for _, m := range c.bought {
 			if m = s.settle(m); len(m.items) > 0 {
