@@ -20,17 +20,28 @@ type order struct {
 	err      error
 }
 
+// ranking tells slices of candidates apart. Machines that are alike mostly share one, of hundreds.
+type ranking struct {
+	first *offer.Candidate
+	count int
+}
+
 // orders merges identical machines. The result is in the order of the plan.
 func orders(v *view, machines []*decide.Machine) []*order {
 	var out []*order
 	known := map[string]*order{}
+	ranked := map[ranking]string{}
 	for _, m := range machines {
 		p := v.byName[m.Provisioner]
 		if p == nil || len(m.Candidates) == 0 {
 			continue
 		}
+		shared := ranking{&m.Candidates[0], len(m.Candidates)}
+		if ranked[shared] == "" {
+			ranked[shared] = fmt.Sprint(m.Candidates)
+		}
 		// Maps print in key order, so equal content gives equal text.
-		key := fmt.Sprint(m.Provisioner, m.Candidates, m.Labels, m.Annotations, m.Taints, m.StartupTaints)
+		key := ranked[shared] + fmt.Sprint(m.Provisioner, m.Labels, m.Annotations, m.Taints, m.StartupTaints)
 		o := known[key]
 		if o == nil {
 			o = newOrder(p, m)
