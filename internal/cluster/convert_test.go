@@ -78,7 +78,7 @@ status: {conditions: [{type: Ready, status: "False", lastTransitionTime: "2026-0
 	}
 }
 
-func TestFromDaemonSet(t *testing.T) { // DS-004
+func TestFromDaemonSets(t *testing.T) { // DS-004
 	ds := read[appsv1.DaemonSet](t, `
 metadata: {namespace: kube-system, name: logs}
 spec:
@@ -89,7 +89,7 @@ spec:
       priorityClassName: system-node-critical
       tolerations: [{key: own}]
       containers: [{name: c, resources: {requests: {cpu: 4}}}]`)
-	got := FromDaemonSet(ds, nil)
+	got := FromDaemonSets([]*appsv1.DaemonSet{ds}, nil)[0]
 	if got.Namespace != "kube-system" || got.Name != "logs" || got.Template.Namespace != "kube-system" {
 		t.Errorf("got %s/%s with a template of %q", got.Namespace, got.Name, got.Template.Namespace)
 	}
@@ -117,16 +117,23 @@ spec:
 		t.Errorf("requests: -want +got\n%s", diff)
 	}
 
-	running := podFrom(t, `
-spec:
-  affinity: {nodeAffinity: {}}
-  containers: [{name: c, resources: {requests: {cpu: 1}}}]`)
-	got = FromDaemonSet(ds, running)
+	var pods []Pod
+	for _, text := range []string{`
+metadata: {namespace: kube-system, name: logs-a, creationTimestamp: "2026-01-02T00:00:00Z", ownerReferences: [{kind: DaemonSet, name: logs, controller: true}]}
+spec: {nodeName: n, affinity: {nodeAffinity: {}}, containers: [{name: c, resources: {requests: {cpu: 1}}}]}`, `
+metadata: {namespace: kube-system, name: logs-old, creationTimestamp: "2026-01-01T00:00:00Z", ownerReferences: [{kind: DaemonSet, name: logs, controller: true}]}
+spec: {nodeName: n, containers: [{name: c, resources: {requests: {cpu: 2}}}]}`, `
+metadata: {namespace: kube-system, name: logs-unbound, creationTimestamp: "2026-01-03T00:00:00Z", ownerReferences: [{kind: DaemonSet, name: logs, controller: true}]}
+spec: {containers: [{name: c, resources: {requests: {cpu: 3}}}]}`} {
+		pod, _ := NewTemplates().Pod(podFrom(t, text))
+		pods = append(pods, pod)
+	}
+	got = FromDaemonSets([]*appsv1.DaemonSet{ds}, pods)[0]
 	if diff := cmp.Diff(amount.List{"cpu": 1000, "pods": 1}, got.Template.Requests); diff != "" {
-		t.Errorf("requests beside a running pod: -want +got\n%s", diff)
+		t.Errorf("requests beside bound pods: -want +got\n%s", diff)
 	}
 	if got.Template.Affinity != nil {
-		t.Error("the running pod's node affinity was taken for the template's")
+		t.Error("the bound pod's node affinity was taken for the template's")
 	}
 }
 

@@ -1,22 +1,44 @@
 package cluster
 
 import (
+	"cmp"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FromDaemonSet converts a DaemonSet. Where one of its pods runs, its requests
-// count instead of the template's: admission may have changed them.
-func FromDaemonSet(ds *appsv1.DaemonSet, running *corev1.Pod) DaemonSet {
+// FromDaemonSets converts DaemonSets. Where pods of one are bound, the requests of
+// the newest count instead of the template's: admission may have changed them.
+func FromDaemonSets(sets []*appsv1.DaemonSet, pods []Pod) []DaemonSet {
+	type name struct{ namespace, name string }
+	newest := map[name]*Pod{}
+	for i := range pods {
+		p := &pods[i]
+		if !p.Template.DaemonSet || p.NodeName == "" {
+			continue
+		}
+		owner := name{p.Namespace, p.Owner.Name}
+		if best := newest[owner]; best == nil || cmp.Or(p.Created.Compare(best.Created), cmp.Compare(best.Name, p.Name)) > 0 {
+			newest[owner] = p
+		}
+	}
+	out := make([]DaemonSet, 0, len(sets))
+	for _, ds := range sets {
+		out = append(out, fromDaemonSet(ds, newest[name{ds.Namespace, ds.Name}]))
+	}
+	return out
+}
+
+func fromDaemonSet(ds *appsv1.DaemonSet, bound *Pod) DaemonSet {
 	pod := &corev1.Pod{ObjectMeta: *ds.Spec.Template.ObjectMeta.DeepCopy(), Spec: *ds.Spec.Template.Spec.DeepCopy()}
 	pod.Namespace = ds.Namespace
 	pod.Spec.NodeName = ""
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, daemonTolerations(&pod.Spec)...)
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(ds, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
 	template := newTemplate(pod)
-	if running != nil {
-		template.Requests = requests(running)
+	if bound != nil {
+		template.Requests = bound.Template.Requests
 	}
 	return DaemonSet{Namespace: ds.Namespace, Name: ds.Name, Template: template}
 }

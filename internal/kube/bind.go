@@ -31,8 +31,8 @@ func (c *Cluster) Bind(ctx context.Context, pod cluster.PodKey, node string) err
 }
 
 func (c *Cluster) bind(ctx context.Context, key cluster.PodKey, node string) error {
-	if pod, ok := get[*corev1.Pod](c.caches.pods, key.Namespace, key.Name); ok && string(pod.UID) == key.UID {
-		if err := c.selectNode(ctx, pod, node); err != nil {
+	if p, ok := get[*pod](c.caches.pods, key.Namespace, key.Name); ok && string(p.UID) == key.UID {
+		if err := c.selectNode(ctx, p.converted.Template, node); err != nil {
 			return err
 		}
 	}
@@ -74,13 +74,10 @@ func (c *Cluster) explainRefusal(ctx context.Context, key cluster.PodKey, node s
 
 // selectNode marks the pod's unbound claims whose volumes are made for their
 // first consumer.
-func (c *Cluster) selectNode(ctx context.Context, pod *corev1.Pod, node string) error {
-	for i := range pod.Spec.Volumes {
-		name := claimName(pod, &pod.Spec.Volumes[i])
-		if name == "" {
-			continue
-		}
-		claim, ok := get[*corev1.PersistentVolumeClaim](c.caches.claims, pod.Namespace, name)
+func (c *Cluster) selectNode(ctx context.Context, of *cluster.Template, node string) error {
+	for _, ref := range of.Claims {
+		name := ref.Name
+		claim, ok := get[*corev1.PersistentVolumeClaim](c.caches.claims, of.Namespace, name)
 		if !ok || claim.Spec.VolumeName != "" || !c.waitsForConsumer(claim) || claim.Annotations[selectedNode] == node {
 			continue
 		}
@@ -91,7 +88,7 @@ func (c *Cluster) selectNode(ctx context.Context, pod *corev1.Pod, node string) 
 		if err != nil {
 			return err
 		}
-		_, err = c.client.CoreV1().PersistentVolumeClaims(pod.Namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+		_, err = c.client.CoreV1().PersistentVolumeClaims(of.Namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
 		if apierrors.IsNotFound(err) {
 			err = cluster.ErrStale
 		}
@@ -100,16 +97,6 @@ func (c *Cluster) selectNode(ctx context.Context, pod *corev1.Pod, node string) 
 		}
 	}
 	return nil
-}
-
-func claimName(pod *corev1.Pod, v *corev1.Volume) string {
-	switch {
-	case v.PersistentVolumeClaim != nil:
-		return v.PersistentVolumeClaim.ClaimName
-	case v.Ephemeral != nil:
-		return pod.Name + "-" + v.Name
-	}
-	return ""
 }
 
 func (c *Cluster) waitsForConsumer(claim *corev1.PersistentVolumeClaim) bool {

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 // accessPoll is how often a resource that cannot be listed yet is tried again.
@@ -54,7 +55,7 @@ type mirror struct {
 	decoded map[string]decoded // of custom resources, by UID
 }
 
-func newCaches(client kubernetes.Interface, custom dynamic.Interface) (*caches, error) {
+func newCaches(client kubernetes.Interface, custom dynamic.Interface, templates *cluster.Templates) (*caches, error) {
 	c := &caches{changed: make(chan struct{}, 1)}
 	shared := informers.NewSharedInformerFactory(client, 0)
 	// Finished pods take no room, and a cluster may keep thousands of them.
@@ -79,7 +80,11 @@ func newCaches(client kubernetes.Interface, custom dynamic.Interface) (*caches, 
 	c.provisioners = c.customMirror(custom, api.ProvisionerGVR)
 	c.nodeTemplates = c.customMirror(custom, api.NodeTemplateGVR)
 	for _, m := range c.all {
-		if err := c.prepare(m); err != nil {
+		transform := trim
+		if m == c.pods {
+			transform = podsFrom(templates)
+		}
+		if err := c.prepare(m, transform); err != nil {
 			return nil, fmt.Errorf("prepare the cache of %s: %w", m.name(), err)
 		}
 	}
@@ -97,8 +102,8 @@ func (c *caches) customMirror(client dynamic.Interface, gvr schema.GroupVersionR
 	return c.mirror(gvr, informer.Informer())
 }
 
-func (c *caches) prepare(m *mirror) error {
-	if err := m.informer.SetTransform(trim); err != nil {
+func (c *caches) prepare(m *mirror, transform cache.TransformFunc) error {
+	if err := m.informer.SetTransform(transform); err != nil {
 		return err
 	}
 	err := m.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { m.note(err) })

@@ -69,7 +69,7 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	caches, err := newCaches(client, custom)
+	caches, err := newCaches(client, custom, cluster.NewTemplates(o.Schedulers...))
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 		client:  client,
 		dynamic: custom,
 		caches:  caches,
-		view:    newView(caches, cluster.NewTemplates(o.Schedulers...)),
+		view:    newView(caches),
 		events:  newEvents(),
 	}, nil
 }

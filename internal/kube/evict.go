@@ -48,8 +48,8 @@ func (c *Cluster) evict(ctx context.Context, pod cluster.PodKey) error {
 // A pod under two budgets can never be evicted and answers with an internal error.
 func (c *Cluster) blocked(key cluster.PodKey, err error) error {
 	var budgets []string
-	if pod, ok := get[*corev1.Pod](c.caches.pods, key.Namespace, key.Name); ok {
-		budgets = c.view.budgetsOver(pod)
+	if p, ok := get[*pod](c.caches.pods, key.Namespace, key.Name); ok {
+		budgets = c.view.budgetsOver(&p.converted)
 	}
 	switch {
 	case apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause),

@@ -1,13 +1,9 @@
 package kube
 
 import (
-	"slices"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 // trim drops what nobody here reads before an object enters a cache: that is most
@@ -17,10 +13,6 @@ func trim(object any) (any, error) {
 		m.SetManagedFields(nil)
 	}
 	switch o := object.(type) {
-	case *corev1.Pod:
-		o.Annotations = keep(o.Annotations, corev1.MirrorPodAnnotationKey, api.AnnotationDoNotEvict, api.AnnotationDoNotDisrupt)
-		o.Spec = trimPodSpec(&o.Spec)
-		o.Status = trimPodStatus(&o.Status)
 	case *corev1.Node:
 		o.Status.Images, o.Status.VolumesInUse = nil, nil
 	case *appsv1.DaemonSet:
@@ -30,19 +22,6 @@ func trim(object any) (any, error) {
 		o.(metav1.Object).SetAnnotations(nil)
 	}
 	return object, nil
-}
-
-func keep(annotations map[string]string, keys ...string) map[string]string {
-	var out map[string]string
-	for _, key := range keys {
-		if value, ok := annotations[key]; ok {
-			if out == nil {
-				out = map[string]string{}
-			}
-			out[key] = value
-		}
-	}
-	return out
 }
 
 // trimPodSpec keeps what package cluster reads of a pod.
@@ -82,30 +61,6 @@ func trimVolumes(in []corev1.Volume) []corev1.Volume {
 	for i := range in {
 		if in[i].PersistentVolumeClaim != nil || in[i].Ephemeral != nil {
 			out = append(out, in[i])
-		}
-	}
-	return out
-}
-
-func trimPodStatus(s *corev1.PodStatus) corev1.PodStatus {
-	return corev1.PodStatus{
-		Phase:             s.Phase,
-		NominatedNodeName: s.NominatedNodeName,
-		Conditions: slices.DeleteFunc(s.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type != corev1.PodScheduled && c.Type != corev1.PodResizePending
-		}),
-		ContainerStatuses:     trimStatuses(s.ContainerStatuses),
-		InitContainerStatuses: trimStatuses(s.InitContainerStatuses),
-	}
-}
-
-func trimStatuses(in []corev1.ContainerStatus) []corev1.ContainerStatus {
-	var out []corev1.ContainerStatus
-	for i := range in {
-		if in[i].Resources != nil {
-			out = append(out, corev1.ContainerStatus{
-				Name: in[i].Name, Resources: in[i].Resources, AllocatedResources: in[i].AllocatedResources,
-			})
 		}
 	}
 	return out

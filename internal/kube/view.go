@@ -30,9 +30,9 @@ type view struct {
 	nodes *converted[cluster.Node]
 }
 
-func newView(caches *caches, templates *cluster.Templates) *view {
+func newView(caches *caches) *view {
 	v := &view{caches: caches}
-	v.pods = newConverted(caches.pods, templates.Pod, func(a, b *cluster.Pod) int {
+	v.pods = newConverted(caches.pods, func(p *pod) (cluster.Pod, bool) { return p.converted, p.unfinished }, func(a, b *cluster.Pod) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	v.nodes = newConverted(caches.nodes, func(n *corev1.Node) (cluster.Node, bool) {
@@ -57,7 +57,7 @@ func (v *view) take() *cluster.Snapshot {
 	s := &cluster.Snapshot{}
 	s.Pods = v.pods.take()
 	s.Nodes = v.nodes.take()
-	s.DaemonSets = v.takeDaemonSets(s.Pods)
+	s.DaemonSets = cluster.FromDaemonSets(list[*appsv1.DaemonSet](v.caches.daemonSets), s.Pods)
 	s.Namespaces = convertAll(v.caches.namespaces, cluster.FromNamespace)
 	s.Claims = convertAll(v.caches.claims, cluster.FromClaim)
 	s.Volumes = convertAll(v.caches.volumes, cluster.FromVolume)
@@ -66,27 +66,6 @@ func (v *view) take() *cluster.Snapshot {
 	s.Sort()
 	v.snapshot, v.generation = s, generation
 	return s
-}
-
-// takeDaemonSets converts DaemonSets, each with the newest of its bound pods.
-func (v *view) takeDaemonSets(pods []cluster.Pod) []cluster.DaemonSet {
-	newest := map[string]*cluster.Pod{}
-	for i := range pods {
-		p := &pods[i]
-		if !p.Template.DaemonSet || p.NodeName == "" {
-			continue
-		}
-		if best := newest[p.Owner.UID]; best == nil || p.Created.After(best.Created) {
-			newest[p.Owner.UID] = p
-		}
-	}
-	return convertAll(v.caches.daemonSets, func(ds *appsv1.DaemonSet) cluster.DaemonSet {
-		var running *corev1.Pod
-		if p := newest[string(ds.UID)]; p != nil {
-			running, _ = get[*corev1.Pod](v.caches.pods, p.Namespace, p.Name)
-		}
-		return cluster.FromDaemonSet(ds, running)
-	})
 }
 
 func convertAll[O metav1.Object, T any](m *mirror, convert func(O) T) []T {
@@ -123,11 +102,11 @@ func get[O metav1.Object](m *mirror, namespace, name string) (O, bool) {
 }
 
 // budgetsOver names the PodDisruptionBudgets that a pod is under, in order.
-func (v *view) budgetsOver(pod *corev1.Pod) []string {
+func (v *view) budgetsOver(p *cluster.Pod) []string {
 	var out []string
 	for _, b := range list[*policyv1.PodDisruptionBudget](v.caches.budgets) {
 		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if b.Namespace == pod.Namespace && err == nil && selector.Matches(labels.Set(pod.Labels)) {
+		if b.Namespace == p.Namespace && err == nil && selector.Matches(labels.Set(p.Template.Labels)) {
 			out = append(out, b.Namespace+"/"+b.Name)
 		}
 	}

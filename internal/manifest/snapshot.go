@@ -1,14 +1,12 @@
 package manifest
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -40,11 +38,10 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	b.objects.addNodes(s)
 	b.objects.addStorage(s)
 	b.objects.addNamespaces(s)
-	running := b.objects.daemonPods()
 	for _, ds := range b.objects.daemonSets {
 		setPriority(&ds.Spec.Template.Spec, classes)
-		s.DaemonSets = append(s.DaemonSets, cluster.FromDaemonSet(ds, running[ds.Namespace+"/"+ds.Name]))
 	}
+	s.DaemonSets = cluster.FromDaemonSets(b.objects.daemonSets, s.Pods)
 	for _, budget := range b.objects.budgets {
 		s.DisruptionBudgets = append(s.DisruptionBudgets, cluster.FromDisruptionBudget(budget))
 	}
@@ -149,22 +146,4 @@ func (o *objects) addNamespaces(s *cluster.Snapshot) {
 	for name, l := range labels {
 		s.Namespaces = append(s.Namespaces, cluster.Namespace{Name: name, Labels: l})
 	}
-}
-
-// daemonPods returns the newest bound pod of each DaemonSet, by namespace/name.
-func (o *objects) daemonPods() map[string]*corev1.Pod {
-	out := map[string]*corev1.Pod{}
-	for _, pod := range o.pods {
-		owner := metav1.GetControllerOfNoCopy(pod)
-		if owner == nil || owner.Kind != "DaemonSet" || pod.Spec.NodeName == "" {
-			continue
-		}
-		key := pod.Namespace + "/" + owner.Name
-		if best := out[key]; best == nil || cmp.Or(
-			pod.CreationTimestamp.Compare(best.CreationTimestamp.Time), cmp.Compare(best.Name, pod.Name),
-		) > 0 {
-			out[key] = pod
-		}
-	}
-	return out
 }

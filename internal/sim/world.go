@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -202,9 +203,11 @@ func (w *World) state() published {
 	for _, n := range w.nodes {
 		s.Nodes = append(s.Nodes, cluster.FromNode(n.DeepCopy(), nil))
 	}
+	var sets []*appsv1.DaemonSet
 	for name, template := range w.daemonSets {
-		s.DaemonSets = append(s.DaemonSets, cluster.FromDaemonSet(daemonSet(name, template), nil))
+		sets = append(sets, daemonSet(name, template))
 	}
+	s.DaemonSets = cluster.FromDaemonSets(sets, s.Pods)
 	for _, b := range w.budgets {
 		s.DisruptionBudgets = append(s.DisruptionBudgets, cluster.DisruptionBudget{
 			Namespace: metav1.NamespaceDefault, Name: b.Name,

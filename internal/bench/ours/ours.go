@@ -32,9 +32,11 @@ func Input(w *workload.Workload, budget time.Duration) decide.Input {
 	for _, n := range w.Nodes {
 		s.Nodes = append(s.Nodes, cluster.FromNode(n, nil))
 	}
+	var sets []*appsv1.DaemonSet
 	for _, d := range w.Daemons {
-		s.DaemonSets = append(s.DaemonSets, cluster.FromDaemonSet(daemonSet(d), nil))
+		sets = append(sets, daemonSet(d))
 	}
+	s.DaemonSets = cluster.FromDaemonSets(sets, s.Pods)
 	s.Sort()
 	return decide.Input{
 		Now: time.Unix(0, 0), Snapshot: s,

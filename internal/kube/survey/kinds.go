@@ -13,9 +13,10 @@ import (
 var all = metav1.ListOptions{}
 
 func (r *reader) daemonSets() error {
-	return each(r.ctx, all, r.client.AppsV1().DaemonSets(metav1.NamespaceAll).List, func(ds *appsv1.DaemonSet) {
-		r.snapshot.DaemonSets = append(r.snapshot.DaemonSets, cluster.FromDaemonSet(ds, r.daemonPods[string(ds.UID)]))
-	})
+	var sets []*appsv1.DaemonSet
+	err := each(r.ctx, all, r.client.AppsV1().DaemonSets(metav1.NamespaceAll).List, func(ds *appsv1.DaemonSet) { sets = append(sets, ds) })
+	r.snapshot.DaemonSets = cluster.FromDaemonSets(sets, r.snapshot.Pods)
+	return err
 }
 
 func (r *reader) namespaces() error {

@@ -40,25 +40,13 @@ type reader struct {
 	client    kubernetes.Interface
 	templates *cluster.Templates
 	snapshot  *cluster.Snapshot
-
-	// daemonPods holds the newest bound pod of each DaemonSet, by the UID of its owner.
-	daemonPods map[string]*corev1.Pod
 }
 
 func (r *reader) pods() error {
-	r.daemonPods = map[string]*corev1.Pod{}
 	options := metav1.ListOptions{FieldSelector: unfinished}
 	return each(r.ctx, options, r.client.CoreV1().Pods(metav1.NamespaceAll).List, func(pod *corev1.Pod) {
-		converted, ok := r.templates.Pod(pod)
-		if !ok {
-			return
-		}
-		r.snapshot.Pods = append(r.snapshot.Pods, converted)
-		if converted.Template.DaemonSet && converted.NodeName != "" {
-			owner := converted.Owner.UID
-			if best := r.daemonPods[owner]; best == nil || pod.CreationTimestamp.After(best.CreationTimestamp.Time) {
-				r.daemonPods[owner] = pod
-			}
+		if converted, ok := r.templates.Pod(pod); ok {
+			r.snapshot.Pods = append(r.snapshot.Pods, converted)
 		}
 	})
 }
