@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +16,7 @@ func trim(object any) (any, error) {
 	}
 	switch o := object.(type) {
 	case *corev1.Node:
-		o.Status.Images, o.Status.VolumesInUse = nil, nil
+		o.Status = trimNodeStatus(&o.Status)
 	case *appsv1.DaemonSet:
 		o.Annotations = nil
 		o.Spec.Template.Spec = trimPodSpec(&o.Spec.Template.Spec)
@@ -22,6 +24,16 @@ func trim(object any) (any, error) {
 		o.(metav1.Object).SetAnnotations(nil)
 	}
 	return object, nil
+}
+
+// trimNodeStatus keeps what package cluster reads of a node.
+func trimNodeStatus(s *corev1.NodeStatus) corev1.NodeStatus {
+	return corev1.NodeStatus{
+		Capacity:        s.Capacity,
+		Allocatable:     s.Allocatable,
+		VolumesAttached: s.VolumesAttached,
+		Conditions:      slices.DeleteFunc(s.Conditions, func(c corev1.NodeCondition) bool { return c.Type != corev1.NodeReady }),
+	}
 }
 
 // trimPodSpec keeps what package cluster reads of a pod.

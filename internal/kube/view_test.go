@@ -119,6 +119,33 @@ func TestTrimLosesNothingThatIsRead(t *testing.T) {
 	}
 }
 
+func TestTrimmedNode(t *testing.T) {
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"}},
+		Status: corev1.NodeStatus{
+			Capacity:        corev1.ResourceList{"cpu": resource.MustParse("4")},
+			Allocatable:     corev1.ResourceList{"cpu": resource.MustParse("3")},
+			VolumesAttached: []corev1.AttachedVolume{{Name: "v"}},
+			Conditions: []corev1.NodeCondition{
+				{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
+				{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(1, 0)},
+			},
+			Images: []corev1.ContainerImage{{Names: []string{"i"}}},
+		},
+	}
+	whole := cluster.FromNode(node.DeepCopy(), nil)
+	trimmed, err := trim(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !whole.Ready || whole.AttachedVolumes != 1 || trimmed.(*corev1.Node).Status.Images != nil {
+		t.Errorf("got %+v of %+v", whole, trimmed)
+	}
+	if diff := cmp.Diff(whole, cluster.FromNode(trimmed.(*corev1.Node), nil)); diff != "" {
+		t.Errorf("-whole +trimmed\n%s", diff)
+	}
+}
+
 func TestSnapshotIsTheSameUntilSomethingChanges(t *testing.T) {
 	c := detached(t)
 	put(t, c.caches.pods, fullPod("shop", "b", metav1.OwnerReference{}))
