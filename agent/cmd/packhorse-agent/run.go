@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -22,6 +23,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
+
+// gcPercent makes the heap half as large again as what is in use, not twice as large:
+// the agent rests most of the time, but its memory is taken all of it.
+const gcPercent = 50
 
 // settings are the flags of `run`.
 type settings struct {
@@ -112,6 +117,9 @@ func (s *settings) run(ctx context.Context) error {
 		return err
 	}
 	klog.SetLogger(agent.NewLogr(log.Named("kubernetes")))
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	log.Info("started", "version", version, "cluster", s.cloud.ClusterName)
 	s.agent.Metrics = agent.NewMetrics()
 	cluster, err := s.connect()
