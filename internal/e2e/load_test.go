@@ -101,7 +101,8 @@ func (l *load) fromZero() cost {
 	return l.end(m, phases[0])
 }
 
-// expiry lets all nodes expire that are there, but not yet those that replace them.
+// expiry lets all nodes expire that are there, but not those that replace them: the age
+// at which nodes expire grows as time goes by.
 func (l *load) expiry() cost {
 	old := map[string]bool{}
 	var youngest time.Time
@@ -111,10 +112,19 @@ func (l *load) expiry() cost {
 			youngest = n.CreationTimestamp.Time
 		}
 	}
+	const every = 10 * time.Second // the age is set anew
+	l.until("the youngest is older than that", func(context.Context) (bool, string, error) {
+		age := time.Since(youngest)
+		return age > every+time.Second, age.String(), nil
+	})
 	m := l.begin()
-	l.configure(fmt.Sprintf("ttlSecondsAfterEmpty: 3600\nttlSecondsUntilExpired: %d\ndisruption: {budgets: [{nodes: 40%%}]}",
-		1+int(time.Since(youngest).Seconds())))
+	var set time.Time
 	l.until("all nodes are replaced", func(context.Context) (bool, string, error) {
+		if time.Since(set) > every {
+			set = time.Now()
+			l.configure(fmt.Sprintf("ttlSecondsAfterEmpty: 3600\nttlSecondsUntilExpired: %d\ndisruption: {budgets: [{nodes: 40%%}]}",
+				int(set.Sub(youngest).Seconds())))
+		}
 		left := 0
 		for _, n := range l.ours() {
 			if old[n.Name] {
