@@ -90,7 +90,10 @@ func (l *lot) demands() int {
 // effort is in proportion to the pods where there are very many.
 func (s *solver) buyRoughly(pools, lots []*lot, tier []*seller) {
 	before := len(s.machines)
-	s.trials = s.trials * max(DefaultTrials, len(s.places)) / DefaultTrials
+	if !s.enlarged { // by the first of several tiers and rounds
+		s.enlarged = true
+		s.trials = s.trials * max(DefaultTrials, len(s.places)) / DefaultTrials
+	}
 	for _, c := range s.covers(pools, tier) {
 		for _, m := range c.bought {
 			if m = s.settle(m); len(m.items) > 0 {

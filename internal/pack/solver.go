@@ -38,8 +38,9 @@ type solver struct {
 	residualIDs map[string]int
 	merged      map[[2]int]int
 	cells       map[cellKey][]cell
-	joint       int // joint options made so far
-	trials      int // machines that may still be filled in search of a cheaper plan
+	joint       int  // joint options made so far
+	trials      int  // machines that may still be filled in search of a cheaper plan
+	enlarged    bool // trials are in proportion to the pods already
 
 	machines []*machine
 	places   []Place
