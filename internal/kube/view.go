@@ -1,9 +1,7 @@
 package kube
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -32,13 +30,12 @@ type view struct {
 
 func newView(caches *caches) *view {
 	v := &view{caches: caches}
-	v.pods = newConverted(caches.pods, func(p *pod) (cluster.Pod, bool) { return p.converted, p.unfinished }, func(a, b *cluster.Pod) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	})
+	v.pods = newConverted(caches.pods, func(p *pod) (cluster.Pod, bool) { return p.converted, p.unfinished },
+		func(p *cluster.Pod) cache.ObjectName { return cache.NewObjectName(p.Namespace, p.Name) })
 	v.nodes = newConverted(caches.nodes, func(n *corev1.Node) (cluster.Node, bool) {
 		csi, _ := get[*storagev1.CSINode](caches.csiNodes, "", n.Name)
 		return cluster.FromNode(n, csi), true
-	}, func(a, b *cluster.Node) int { return strings.Compare(a.Name, b.Name) })
+	}, func(n *cluster.Node) cache.ObjectName { return cache.NewObjectName("", n.Name) })
 	return v
 }
 
@@ -54,16 +51,16 @@ func (v *view) take() *cluster.Snapshot {
 	if v.snapshot != nil && generation == v.generation {
 		return v.snapshot
 	}
+	pods := v.pods.take()
 	s := &cluster.Snapshot{}
-	s.Pods = v.pods.take()
-	s.Nodes = v.nodes.take()
-	s.DaemonSets = cluster.FromDaemonSets(list[*appsv1.DaemonSet](v.caches.daemonSets), s.Pods)
+	s.DaemonSets = cluster.FromDaemonSets(list[*appsv1.DaemonSet](v.caches.daemonSets), pods)
 	s.Namespaces = convertAll(v.caches.namespaces, cluster.FromNamespace)
 	s.Claims = convertAll(v.caches.claims, cluster.FromClaim)
 	s.Volumes = convertAll(v.caches.volumes, cluster.FromVolume)
 	s.StorageClasses = convertAll(v.caches.storageClasses, cluster.FromStorageClass)
 	s.DisruptionBudgets = convertAll(v.caches.budgets, cluster.FromDisruptionBudget)
 	s.Sort()
+	s.Pods, s.Nodes = pods, v.nodes.take() // which are in order
 	v.snapshot, v.generation = s, generation
 	return s
 }
