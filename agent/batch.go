@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// looksPerIdle is a compromise: each look copies the caches.
-	looksPerIdle = 4
+	// lookRest is the least time between two looks, each of which copies the caches.
+	lookRest = 10 * time.Millisecond
 	// bindEvery is how long pods wait to be bound to machines that are bought already
 	// and are starting, so that not each of a large scale-up makes for a turn.
 	bindEvery = time.Second
@@ -22,25 +22,26 @@ const (
 // certain, or else when none has come for BatchIdle; and when the scheduler has looked
 // at those that nothing can be foreseen of. Pods of owners that grow step by step wait
 // for the next step. It takes BatchMax at most, and bindEvery where all that came have
-// a place. It looks several times within BatchIdle so that it notices when pods came.
-// Until some do, changes are gathered for longer in a large cluster.
+// a place. It looks whenever pods came, but rests between the looks, which take longer in
+// a large cluster. Until pods come, changes are gathered for longer there, too.
 func (a *Agent) batch(ctx context.Context) error {
 	opened := time.Now()
 	last, closes := opened, opened.Add(a.options.BatchMax)
 	idle := restFor(a.thought, a.options.BatchIdle)
-	look := max(a.options.BatchIdle/looksPerIdle, time.Millisecond)
+	asking, closed := context.WithDeadline(ctx, closes)
+	defer closed()
 	arrived, whole := newArrivals(), false
 	for {
 		a.replan.clear()
-		s, now := a.history.foresee(a.cluster.Snapshot()), time.Now()
+		now := time.Now()
+		s := a.history.foresee(a.cluster.Snapshot())
 		if fresh := a.history.arrivals(s, now); len(fresh) > 0 {
 			last, idle = now, a.options.BatchIdle
 			if whole {
-				clear(arrived.wanted) // these are of another step
+				arrived.askAgain() // these are of another step
 			}
 			arrived.add(fresh, s, &a.history)
-			a.askOwners(ctx, arrived, now.Add(a.options.BatchMax))
-			a.history.grow(arrived, now, a.options.BatchMax)
+			a.askOwners(asking, arrived)
 		}
 		quiet := now.Sub(last) >= idle
 		whole = arrived.complete(s, &a.history)
@@ -53,8 +54,8 @@ func (a *Agent) batch(ctx context.Context) error {
 		case quiet:
 			last = now
 		}
-		wait := min(last.Add(idle).Sub(now), closes.Sub(now))
-		if err := sleep(ctx, min(wait, look)); err != nil {
+		least, most := restFor(time.Since(now), lookRest), min(last.Add(idle).Sub(now), closes.Sub(now))
+		if err := a.hear(ctx, arrived, least, most); err != nil {
 			return err
 		}
 	}
@@ -84,12 +85,29 @@ func (h *history) arrivals(s *cluster.Snapshot, now time.Time) (fresh []*cluster
 type arrivals struct {
 	owners   map[string]bool // by UID
 	unasked  []*cluster.Pod  // one pod of each owner that has not been asked yet
+	asked    map[string]bool // by an owner's UID: it is being asked, or has answered
 	wanted   map[string]int  // by an owner's UID: how many pods it wants to have
+	replies  chan []reply    // of owners that were asked
 	loose    bool            // pods came of which nobody can say how many there will be
 	homeless bool            // pods came that have no place in the last plan
 }
 
-func newArrivals() *arrivals { return &arrivals{owners: map[string]bool{}, wanted: map[string]int{}} }
+// reply is what the owner of a pod wants.
+type reply struct {
+	pod    *cluster.Pod
+	wanted cluster.Wanted
+	err    error
+}
+
+func newArrivals() *arrivals {
+	return &arrivals{owners: map[string]bool{}, asked: map[string]bool{}, wanted: map[string]int{}, replies: make(chan []reply)}
+}
+
+// askAgain forgets what the owners have answered.
+func (b *arrivals) askAgain() {
+	clear(b.asked)
+	clear(b.wanted)
+}
 
 func (b *arrivals) add(fresh []*cluster.Pod, s *cluster.Snapshot, h *history) {
 	have := made(s)
@@ -98,12 +116,12 @@ func (b *arrivals) add(fresh []*cluster.Pod, s *cluster.Snapshot, h *history) {
 		if announced := have[p.Owner.UID] <= h.announced[p.Owner.UID].wanted; !placed && !announced {
 			b.homeless = true
 		}
-		if _, known := b.wanted[p.Owner.UID]; known || b.loose {
+		if b.asked[p.Owner.UID] || b.loose {
 			continue
 		}
-		b.owners[p.Owner.UID], b.wanted[p.Owner.UID] = true, 0
+		b.owners[p.Owner.UID], b.asked[p.Owner.UID] = true, true
 		b.unasked = append(b.unasked, p)
-		b.loose = p.Owner.UID == "" || len(b.wanted) > ownersAtOnce
+		b.loose = p.Owner.UID == "" || len(b.asked) > ownersAtOnce
 	}
 }
 
@@ -124,7 +142,7 @@ func (b *arrivals) housed() bool { return len(b.owners) > 0 && !b.homeless }
 // complete reports whether each owner has as many pods as it wants. Where machines
 // are to be bought, those that are announced count.
 func (b *arrivals) complete(s *cluster.Snapshot, h *history) bool {
-	if b.loose || len(b.wanted) == 0 {
+	if b.loose || len(b.asked) == 0 || len(b.wanted) < len(b.asked) {
 		return false
 	}
 	have := made(s)
@@ -137,30 +155,66 @@ func (b *arrivals) complete(s *cluster.Snapshot, h *history) bool {
 	return true
 }
 
-// askOwners asks the owners of pods that have just come how many they want, which is
-// believed until the given time. An answer that fails, or takes longer than BatchIdle,
-// leaves the batch to that time.
-func (a *Agent) askOwners(ctx context.Context, b *arrivals, believed time.Time) {
-	if b.loose {
+// askOwners starts to ask the owners of pods that have just come how many they want. An
+// answer that fails, or does not come in time, leaves the batch to the idle time.
+func (a *Agent) askOwners(ctx context.Context, b *arrivals) {
+	unasked := b.unasked
+	b.unasked = nil
+	if b.loose || len(unasked) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.options.BatchIdle)
-	defer cancel()
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for _, p := range b.unasked {
-		all.Go(func() {
-			wanted, err := a.cluster.Wanted(ctx, p.Namespace, p.Owner)
-			mu.Lock()
-			defer mu.Unlock()
-			b.wanted[p.Owner.UID] = wanted.Pods
-			a.history.announce(p, wanted, believed)
-			if err != nil {
-				b.loose = true
-				a.log.Debug("waits for pods without knowing how many will come", "owner", p.Owner.Kind+" "+p.Namespace+"/"+p.Owner.Name, "error", err)
-			}
-		})
+	go func() {
+		replies := make([]reply, len(unasked))
+		var all sync.WaitGroup
+		for i, p := range unasked {
+			all.Go(func() {
+				wanted, err := a.cluster.Wanted(ctx, p.Namespace, p.Owner)
+				replies[i] = reply{p, wanted, err}
+			})
+		}
+		all.Wait()
+		select {
+		case b.replies <- replies:
+		case <-ctx.Done():
+		}
+	}()
+}
+
+// hear waits for what owners answer, and for pods that come after the least time, but no
+// longer than the most.
+func (a *Agent) hear(ctx context.Context, b *arrivals, least, most time.Duration) error {
+	rested, timeout := time.NewTimer(least), time.NewTimer(most)
+	defer rested.Stop()
+	defer timeout.Stop()
+	var unbound <-chan struct{}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case replies := <-b.replies:
+			a.heard(b, replies)
+			return nil
+		case <-rested.C:
+			unbound = a.cluster.Unbound()
+		case <-unbound:
+			return nil
+		case <-timeout.C:
+			return nil
+		}
 	}
-	all.Wait()
-	b.unasked = nil
+}
+
+// heard notes what owners have answered, which is believed for BatchMax.
+func (a *Agent) heard(b *arrivals, replies []reply) {
+	now := time.Now()
+	for _, said := range replies {
+		owner := said.pod.Owner
+		b.wanted[owner.UID] = said.wanted.Pods
+		a.history.announce(said.pod, said.wanted, now.Add(a.options.BatchMax))
+		if said.err != nil {
+			b.loose = true
+			a.log.Debug("waits for pods without knowing how many will come", "owner", owner.Kind+" "+said.pod.Namespace+"/"+owner.Name, "error", said.err)
+		}
+	}
+	a.history.grow(b, now, a.options.BatchMax)
 }

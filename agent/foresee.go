@@ -19,19 +19,21 @@ func (h *history) foresee(s *cluster.Snapshot) *cluster.Snapshot {
 			marked[p.Template] = true
 		}
 	}
-	foreseen := func(p cluster.Pod) bool {
-		_, placed := h.planned[p.UID]
-		return p.State == cluster.PodNew && (placed || marked[p.Template])
-	}
-	if !slices.ContainsFunc(s.Pods, foreseen) {
-		return s
-	}
-	out := *s
-	out.Pods = slices.Clone(s.Pods)
-	for i := range out.Pods {
-		if p := &out.Pods[i]; foreseen(*p) {
-			p.State, p.Foreseen = cluster.PodPending, true
+	out := s
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if p.State != cluster.PodNew {
+			continue
 		}
+		if _, placed := h.planned[p.UID]; !placed && !marked[p.Template] {
+			continue
+		}
+		if out == s {
+			copied := *s
+			copied.Pods = slices.Clone(s.Pods)
+			out = &copied
+		}
+		out.Pods[i].State, out.Pods[i].Foreseen = cluster.PodPending, true
 	}
-	return &out
+	return out
 }

@@ -38,6 +38,9 @@ type Owners interface {
 type Signals interface {
 	// Changed has a token when something changed since it was last drained.
 	Changed() <-chan struct{}
+	// Unbound has a token when a pod that is on no node came, changed, went or got a
+	// node since it was last drained.
+	Unbound() <-chan struct{}
 	// Synced reports whether all caches are filled.
 	Synced() bool
 }

@@ -41,6 +41,7 @@ type caches struct {
 	started    atomic.Bool
 	generation atomic.Uint64 // counts changes
 	changed    chan struct{}
+	unbound    chan struct{}
 }
 
 // mirror is the cache of one kind.
@@ -56,7 +57,7 @@ type mirror struct {
 }
 
 func newCaches(client kubernetes.Interface, custom dynamic.Interface, templates *cluster.Templates) (*caches, error) {
-	c := &caches{changed: make(chan struct{}, 1)}
+	c := &caches{changed: make(chan struct{}, 1), unbound: make(chan struct{}, 1)}
 	shared := informers.NewSharedInformerFactory(client, 0)
 	// Finished pods take no room, and a cluster may keep thousands of them.
 	live := informers.NewSharedInformerFactoryWithOptions(client, 0,
@@ -113,10 +114,18 @@ func (c *caches) prepare(m *mirror, transform cache.TransformFunc) error {
 	note := func(object any) {
 		m.changes.add(object)
 		c.dirty()
+		if unbound(object) {
+			offer(c.unbound)
+		}
 	}
 	m.handler, err = m.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    note,
-		UpdateFunc: func(_, object any) { note(object) },
+		AddFunc: note,
+		UpdateFunc: func(old, object any) {
+			note(object)
+			if unbound(old) {
+				offer(c.unbound)
+			}
+		},
 		DeleteFunc: note,
 	})
 	return err
@@ -124,10 +133,24 @@ func (c *caches) prepare(m *mirror, transform cache.TransformFunc) error {
 
 func (c *caches) dirty() {
 	c.generation.Add(1)
+	offer(c.changed)
+}
+
+// offer puts a token into a channel that has room for one, unless there is one.
+func offer(tokens chan struct{}) {
 	select {
-	case c.changed <- struct{}{}:
+	case tokens <- struct{}{}:
 	default:
 	}
+}
+
+// unbound reports whether an object is a pod that is on no node.
+func unbound(object any) bool {
+	if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = gone.Obj
+	}
+	p, ok := object.(*pod)
+	return ok && p.converted.NodeName == ""
 }
 
 func (c *caches) start(ctx context.Context, client dynamic.Interface) error {
@@ -194,3 +217,7 @@ func (c *Cluster) Waiting() []string {
 
 // Changed has a token when something changed since it was last drained.
 func (c *Cluster) Changed() <-chan struct{} { return c.caches.changed }
+
+// Unbound has a token when a pod that is on no node came, changed, went or got a node
+// since it was last drained.
+func (c *Cluster) Unbound() <-chan struct{} { return c.caches.unbound }

@@ -24,6 +24,8 @@ import (
 func (c *Cluster) Wanted(ctx context.Context, namespace string, owner cluster.Owner) (cluster.Wanted, error) {
 	var found metav1.Object
 	var wanted cluster.Wanted
+	unbounded := make(chan bool, 1)
+	go func() { unbounded <- c.withoutQuota(ctx, namespace) }()
 	err := callOnce(ctx, func(ctx context.Context) (err error) {
 		found, wanted, err = c.wanted(ctx, namespace, owner)
 		return err
@@ -34,7 +36,7 @@ func (c *Cluster) Wanted(ctx context.Context, namespace string, owner cluster.Ow
 	if err != nil {
 		return cluster.Wanted{}, fmt.Errorf("read how many pods %s %s/%s wants: %w", owner.Kind, namespace, owner.Name, err)
 	}
-	wanted.Certain = wanted.Certain && c.withoutQuota(ctx, namespace)
+	wanted.Certain = wanted.Certain && <-unbounded
 	return wanted, nil
 }
 

@@ -29,6 +29,7 @@ type client struct {
 	intercept Intercept
 	dead      atomic.Bool
 	changes   chan struct{}
+	unbound   chan struct{} // as changes: pods are part of most of them
 	unsynced  atomic.Bool
 	lease     *lease // that it got; nil before
 }
@@ -45,7 +46,7 @@ type Process struct {
 func (w *World) Connect(intercept Intercept) *Process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := &client{world: w, intercept: intercept, changes: make(chan struct{}, 1)}
+	c := &client{world: w, intercept: intercept, changes: make(chan struct{}, 1), unbound: make(chan struct{}, 1)}
 	w.clients = append(w.clients, c)
 	c.signal()
 	return &Process{Cluster: &Cluster{c}, Cloud: &Cloud{c}, Notices: &Queue{c}, client: c}
@@ -59,9 +60,11 @@ func (p *Process) Kill() { p.client.dead.Store(true) }
 func (p *Process) SetSynced(synced bool) { p.client.unsynced.Store(!synced) }
 
 func (c *client) signal() {
-	select {
-	case c.changes <- struct{}{}:
-	default:
+	for _, tokens := range []chan struct{}{c.changes, c.unbound} {
+		select {
+		case tokens <- struct{}{}:
+		default:
+		}
 	}
 }
 

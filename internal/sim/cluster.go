@@ -63,6 +63,10 @@ func (c *Cluster) Wanted(ctx context.Context, _ string, owner cluster.Owner) (cl
 // Changed has a token when something changed since it was last drained.
 func (c *Cluster) Changed() <-chan struct{} { return c.changes }
 
+// Unbound has a token when something changed since it was last drained, which may have
+// been a pod that waits.
+func (c *Cluster) Unbound() <-chan struct{} { return c.unbound }
+
 // Synced reports whether the caches are filled.
 func (c *Cluster) Synced() bool { return !c.unsynced.Load() }
 
