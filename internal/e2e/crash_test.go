@@ -108,8 +108,8 @@ var crashApps = map[string]struct {
 
 func (c *crash) prepare() {
 	c.apply(provisioner("bounded", fmt.Sprintf("limits: {resources: {cpu: %q}}\nlabels: {purpose: bounded}", strconv.Itoa(crashLimit))))
-	c.apply(strings.Replace(provisioner("loose", "ttlSecondsUntilExpired: 90"), "ttlSecondsAfterEmpty: 3600", "ttlSecondsAfterEmpty: 5", 1))
-	c.apply(strings.Replace(provisioner("guarded", "ttlSecondsUntilExpired: 60"), "ttlSecondsAfterEmpty: 3600", "ttlSecondsAfterEmpty: 5", 1))
+	c.apply(provisioner("loose", "ttlSecondsUntilExpired: 90\nttlSecondsAfterEmpty: 5"))
+	c.apply(provisioner("guarded", "ttlSecondsUntilExpired: 60\nttlSecondsAfterEmpty: 5"))
 	for app, a := range crashApps {
 		c.apply(deployment(app, a.provisioner, a.final, "700m", "512Mi"))
 	}

@@ -273,15 +273,18 @@ spec:
 `, app, provisioner, replicas, cpu, memory)
 }
 
-// provisioner is a manifest with the given lines added to its spec.
+// provisioner is a manifest with the given lines added to its spec. It keeps empty
+// nodes for longer than any scene takes, unless the spec says otherwise.
 func provisioner(name, spec string) string {
+	if !strings.Contains(spec, "ttlSecondsAfterEmpty") {
+		spec = strings.TrimSpace(spec) + "\nttlSecondsAfterEmpty: 3600"
+	}
 	return fmt.Sprintf(`
 apiVersion: karpenter.sh/v1alpha5
 kind: Provisioner
 metadata: {name: %s}
 spec:
   providerRef: {name: default}
-  ttlSecondsAfterEmpty: 3600
 %s
 `, name, indent(spec))
 }

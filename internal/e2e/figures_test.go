@@ -29,6 +29,14 @@ import (
 // asserts that all pods are bound, not how fast.
 func TestFigures(t *testing.T) {
 	s := newScene(t)
+	// Those of the demo have limits.
+	s.apply(provisioner("figures", `
+requirements:
+  - {key: kubernetes.io/arch, operator: In, values: [amd64, arm64]}
+  - {key: karpenter.k8s.aws/instance-category, operator: In, values: [c, m, r]}
+ttlSecondsAfterEmpty: 5
+`))
+	s.scaleUp("figures", 1) // the agent has just started, and has no prices yet
 	var rows []figures
 	for _, pods := range sizes(t) {
 		t.Run(fmt.Sprintf("%d pods", pods), func(t *testing.T) {
@@ -65,7 +73,7 @@ func sizes(t *testing.T) []int {
 // scaleUp takes a deployment from nothing to a number of pods, and away again.
 func (s *scene) scaleUp(app string, pods int) (first, last, bound time.Duration) {
 	s.t.Helper()
-	s.apply(deployment(app, "default", 0, "100m", "128Mi"))
+	s.apply(deployment(app, app, 0, "100m", "128Mi"))
 	seen := s.observe(app, pods)
 	before := len(s.Sandbox.Cloud.Calls())
 	_, err := s.Kube.AppsV1().Deployments(metav1.NamespaceDefault).UpdateScale(s.t.Context(), app, &autoscalingv1.Scale{
@@ -81,7 +89,7 @@ func (s *scene) scaleUp(app string, pods int) (first, last, bound time.Duration)
 	}
 	fleet := s.firstFleetCall(before)
 	s.delete(app)
-	s.untilNoNodes("default")
+	s.untilNoNodes(app)
 	return fleet.Sub(at.first), fleet.Sub(at.last), at.bound.Sub(fleet)
 }
 

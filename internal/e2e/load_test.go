@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -82,7 +81,7 @@ func (l *load) watch() {
 
 func (l *load) fromZero() cost {
 	share := 1800 / ((l.pods + l.nodes - 1) / l.nodes) // of two cores, in thousandths
-	l.configure("ttlSecondsAfterEmpty: 3600")
+	l.configure("")
 	m := l.begin()
 	l.apply(deployment("load", "load", l.pods, fmt.Sprintf("%dm", share), "64Mi"))
 	l.until("all pods run", func(context.Context) (bool, string, error) {
@@ -122,7 +121,7 @@ func (l *load) expiry() cost {
 	l.until("all nodes are replaced", func(context.Context) (bool, string, error) {
 		if time.Since(set) > every {
 			set = time.Now()
-			l.configure(fmt.Sprintf("ttlSecondsAfterEmpty: 3600\nttlSecondsUntilExpired: %d\ndisruption: {budgets: [{nodes: 40%%}]}",
+			l.configure(fmt.Sprintf("ttlSecondsUntilExpired: %d\ndisruption: {budgets: [{nodes: 40%%}]}",
 				int(set.Sub(youngest).Seconds())))
 		}
 		left := 0
@@ -149,10 +148,10 @@ func (l *load) toZero() cost {
 
 // configure applies the provisioner, which buys machines of two cores only.
 func (l *load) configure(spec string) {
-	l.apply(strings.Replace(provisioner("load", spec+`
+	l.apply(provisioner("load", spec+`
 requirements:
   - {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large, m6i.large, m5a.large]}
-`), "  ttlSecondsAfterEmpty: 3600\n", "", 1))
+`))
 }
 
 // ours are the nodes of the load.
