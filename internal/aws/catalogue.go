@@ -15,7 +15,7 @@ import (
 // ReadCatalogue reads once what the configuration's region sells, for those who
 // have no cluster. On-demand prices that cannot be read are estimates.
 func ReadCatalogue(ctx context.Context, cfg awssdk.Config) (*offer.Catalogue, error) {
-	client := ec2.NewFromConfig(cfg, func(o *ec2.Options) { o.Retryer = retry.NewStandard(boundRetries) })
+	client := newEC2(cfg, func(o *ec2.Options) { o.Retryer = retry.NewStandard(boundRetries) })
 	prices := newPriceList(pricing.NewFromConfig(cfg, pricingRegion(cfg)), cfg.Region)
 	s := newStock(client, prices, cfg.Region, Options{Now: time.Now})
 	s.readPrices(ctx)

@@ -66,8 +66,8 @@ type Cloud struct {
 	// minute, and are long in a large account. reads and writes are few, and pods
 	// wait for them: they must not wait behind the listings, nor be slowed down to
 	// one in two seconds, which is what an adaptive client comes to.
-	listings      *ec2.Client
-	reads, writes *ec2.Client
+	listings      *ec2Client
+	reads, writes *ec2Client
 
 	cluster   *clusterFacts
 	network   *network
@@ -99,13 +99,13 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	listings := ec2.NewFromConfig(cfg, func(o *ec2.Options) {
+	listings := newEC2(cfg, func(o *ec2.Options) {
 		o.Retryer = retry.NewAdaptiveMode(func(a *retry.AdaptiveModeOptions) {
 			a.StandardOptions = append(a.StandardOptions, boundRetries)
 		})
 	})
 	standard := func(o *ec2.Options) { o.Retryer = retry.NewStandard(boundRetries) }
-	reads, writes := ec2.NewFromConfig(cfg, standard), ec2.NewFromConfig(cfg, standard)
+	reads, writes := newEC2(cfg, standard), newEC2(cfg, standard)
 	cluster := newClusterFacts(eks.NewFromConfig(cfg), o)
 	if _, err := cluster.get(ctx); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 		writes:    writes,
 		cluster:   cluster,
 		network:   newNetwork(reads, o.Now),
-		images:    newImages(reads, ssm.NewFromConfig(cfg), o.Now),
+		images:    newImages(reads, ssm.NewFromConfig(cfg).GetParameters, o.Now),
 		stock:     newStock(reads, prices, cfg.Region, o),
 		shortages: newShortages(o.Now),
 		learnt:    newLearnt(),

@@ -78,7 +78,7 @@ func (l *launch) makeTemplates(ctx context.Context, request *fleetRequest, order
 // token, but differently, is answered with what it bought then.
 func (c *Cloud) requestFleet(ctx context.Context, l *launch, request *fleetRequest, round int) (*fleetResult, error) {
 	token := clientToken(l.order.LaunchID, round)
-	out, err := invoke(ctx, c.writes.CreateFleet, fleetInput(&c.options, l, request, token))
+	out, err := invoke(ctx, c.writes.createFleet, fleetInput(&c.options, l, request, token))
 	if err == nil {
 		return l.withoutLostTemplates(readFleet(out, request), request)
 	}

@@ -26,8 +26,8 @@ const (
 
 // images finds machine images.
 type images struct {
-	ec2  *ec2.Client
-	ssm  *ssm.Client
+	ec2  *ec2Client
+	ssm  ssmGetParameters
 	memo *memo[[]image]
 }
 
@@ -38,7 +38,10 @@ type image struct {
 	requirements []api.Requirement
 }
 
-func newImages(reads *ec2.Client, parameters *ssm.Client, now func() time.Time) *images {
+// ssmGetParameters is a function for the reason that ec2Client gives.
+type ssmGetParameters func(context.Context, *ssm.GetParametersInput, ...func(*ssm.Options)) (*ssm.GetParametersOutput, error)
+
+func newImages(reads *ec2Client, parameters ssmGetParameters, now func() time.Time) *images {
 	return &images{ec2: reads, ssm: parameters, memo: newMemo[[]image](now, imagesDue, imagesOutdated)}
 }
 
@@ -152,7 +155,7 @@ func (i *images) parameters(ctx context.Context, wanted []parameter) (map[string
 		for n, p := range chunk {
 			names[n] = p.name
 		}
-		out, err := invoke(ctx, i.ssm.GetParameters, &ssm.GetParametersInput{Names: slices.Compact(slices.Sorted(slices.Values(names)))})
+		out, err := invoke(ctx, i.ssm, &ssm.GetParametersInput{Names: slices.Compact(slices.Sorted(slices.Values(names)))})
 		if err != nil {
 			return nil, err
 		}

@@ -33,7 +33,7 @@ func (c *Cloud) Instances(ctx context.Context) ([]offer.Instance, error) {
 	return describe(ctx, c.listings, &ec2.DescribeInstancesInput{Filters: c.options.ownedFilters()})
 }
 
-func describe(ctx context.Context, client *ec2.Client, in *ec2.DescribeInstancesInput) ([]offer.Instance, error) {
+func describe(ctx context.Context, client *ec2Client, in *ec2.DescribeInstancesInput) ([]offer.Instance, error) {
 	var out []offer.Instance
 	err := eachPage(ctx, ec2.NewDescribeInstancesPaginator(client, in), func(page *ec2.DescribeInstancesOutput) {
 		for _, reservation := range page.Reservations {
@@ -231,7 +231,7 @@ func (c *Cloud) end(ctx context.Context, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	_, err := invoke(ctx, c.writes.TerminateInstances, &ec2.TerminateInstancesInput{InstanceIds: ids})
+	_, err := invoke(ctx, c.writes.terminateInstances, &ec2.TerminateInstancesInput{InstanceIds: ids})
 	switch {
 	case err == nil:
 		return ids, nil

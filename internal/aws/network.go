@@ -26,7 +26,7 @@ const (
 // network finds subnets and security groups, and keeps account of the addresses
 // that machines on their way will take.
 type network struct {
-	ec2     *ec2.Client
+	ec2     *ec2Client
 	now     func() time.Time
 	subnets *memo[[]subnet]
 	groups  *memo[[]api.SecurityGroupStatus]
@@ -50,7 +50,7 @@ type promise struct {
 	since     time.Time
 }
 
-func newNetwork(client *ec2.Client, now func() time.Time) *network {
+func newNetwork(client *ec2Client, now func() time.Time) *network {
 	return &network{
 		ec2: client, now: now,
 		subnets:   newMemo[[]subnet](now, subnetsDue, networkOutdated),

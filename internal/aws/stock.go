@@ -29,7 +29,7 @@ const (
 // that are known. The first look waits; later ones happen in the background
 // while the previous catalogue is served.
 type stock struct {
-	ec2       *ec2.Client
+	ec2       *ec2Client
 	prices    *priceList // nil: the embedded table only
 	region    string
 	now       func() time.Time
@@ -60,7 +60,7 @@ type snapshot[T any] struct {
 	busy  bool  // a background look is on its way
 }
 
-func newStock(client *ec2.Client, prices *priceList, region string, o Options) *stock {
+func newStock(client *ec2Client, prices *priceList, region string, o Options) *stock {
 	s := &stock{ec2: client, prices: prices, region: region, now: o.Now}
 	if o.NoPricing {
 		s.prices = nil
@@ -272,7 +272,7 @@ func (s *stock) describeOfferings(ctx context.Context, zones map[string][]string
 }
 
 func (s *stock) describeZones(ctx context.Context, ids map[string]string) error {
-	out, err := invoke(ctx, s.ec2.DescribeAvailabilityZones, &ec2.DescribeAvailabilityZonesInput{})
+	out, err := invoke(ctx, s.ec2.availabilityZones, &ec2.DescribeAvailabilityZonesInput{})
 	if err != nil {
 		return fmt.Errorf("describe availability zones: %w", err)
 	}

@@ -27,7 +27,7 @@ const unusedFor = time.Hour
 // templates creates launch templates as they are needed. Their names are derived
 // from their content, so that one that exists already is the right one.
 type templates struct {
-	listings, writes *ec2.Client
+	listings, writes *ec2Client
 	options          Options
 	started          time.Time
 
@@ -35,7 +35,7 @@ type templates struct {
 	used map[string]time.Time // by name: known to exist, and last used then
 }
 
-func newTemplates(listings, writes *ec2.Client, o Options) *templates {
+func newTemplates(listings, writes *ec2Client, o Options) *templates {
 	return &templates{listings: listings, writes: writes, options: o, started: o.Now(), used: map[string]time.Time{}}
 }
 
@@ -63,7 +63,7 @@ func (t *templates) ensure(ctx context.Context, data *types.RequestLaunchTemplat
 	if known {
 		return name, nil
 	}
-	_, err = invoke(ctx, t.writes.CreateLaunchTemplate, &ec2.CreateLaunchTemplateInput{
+	_, err = invoke(ctx, t.writes.createLaunchTemplate, &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: &name,
 		LaunchTemplateData: data,
 		TagSpecifications:  []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: tagList(tags)}},
@@ -124,7 +124,7 @@ func (t *templates) remove(ctx context.Context, filters []types.Filter, unwanted
 		errs = append(errs, fmt.Errorf("describe launch templates: %w", err))
 	}
 	for _, name := range names {
-		_, err := invoke(ctx, t.writes.DeleteLaunchTemplate, &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: &name})
+		_, err := invoke(ctx, t.writes.deleteLaunchTemplate, &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: &name})
 		if err != nil && !isTemplateGone(errorCode(err)) {
 			errs = append(errs, fmt.Errorf("delete launch template %s: %w", name, err))
 		}

@@ -25,12 +25,12 @@ var answers = paging.Bounds{Timeout: callTimeout, Pages: 200}
 // Finder finds groups in the configuration's account and region.
 type Finder struct {
 	eks         *eks.Client
-	autoscaling *autoscaling.Client
+	autoscaling describeGroups
 }
 
 // NewFinder returns the finder of a configuration.
 func NewFinder(cfg aws.Config) *Finder {
-	return &Finder{eks.NewFromConfig(cfg), autoscaling.NewFromConfig(cfg)}
+	return &Finder{eks.NewFromConfig(cfg), autoscaling.NewFromConfig(cfg).DescribeAutoScalingGroups}
 }
 
 // Find returns the groups of a cluster in the order of kind and name. The scaling

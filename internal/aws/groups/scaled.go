@@ -27,6 +27,15 @@ const (
 	tagTaint    = tagTemplate + "taint/"
 )
 
+// describeGroups is the one call that is made. It is a function, because the linker
+// keeps all calls of a client of the SDK that is in a struct like Finder.
+type describeGroups func(context.Context, *autoscaling.DescribeAutoScalingGroupsInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
+
+// DescribeAutoScalingGroups is what the SDK's paginator wants.
+func (d describeGroups) DescribeAutoScalingGroups(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, o ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
+	return d(ctx, in, o...)
+}
+
 // scaled returns the groups that the Cluster Autoscaler may scale for a cluster.
 func (f *Finder) scaled(ctx context.Context, cluster string, kept map[string]bool) ([]offer.Group, error) {
 	var out []offer.Group
