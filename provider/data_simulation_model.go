@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -164,5 +165,5 @@ func draftManifest(k kind, item tftypes.Value) ([]byte, error) {
 	if name == "" {
 		return nil, errors.New("the draft has no name")
 	}
-	return manifestOf(k.object(), name, doc.Fields)
+	return json.Marshal(manifestOf(k.object(), name, doc.Fields))
 }

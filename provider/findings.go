@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"encoding/json"
 	"errors"
 	"regexp"
 	"strings"
@@ -82,14 +81,14 @@ func splitErrors(err error) []finding {
 	return out
 }
 
-// manifestOf is the JSON of an object.
-func manifestOf(object session.Kind, name string, spec map[string]any) ([]byte, error) {
-	return json.Marshal(map[string]any{
+// manifestOf is an object of a kind.
+func manifestOf(object session.Kind, name string, spec map[string]any) map[string]any {
+	return map[string]any{
 		"apiVersion": object.Resource.GroupVersion().String(),
 		"kind":       object.Name,
 		"metadata":   map[string]any{"name": name},
 		"spec":       spec,
-	})
+	}
 }
 
 // translator puts findings in terms of the configuration.

@@ -1,6 +1,9 @@
 package provider_test
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -117,21 +120,22 @@ func nameIn(t *testing.T, data *tfprotov6.ResourceIdentityData) string {
 	return name
 }
 
-// A state of the first version of the schema is read with what it has.
-func TestUpgradeFromVersion0(t *testing.T) {
+// A state of an older version of the schema is read with what it has.
+func TestUpgradeState(t *testing.T) {
 	server := configured(t)
 	states := map[string]string{
-		"packhorse_provisioner":        `{"name":"old","weight":3,"requirements":[{"key":"a","operator":"Exists"}],"gone":true}`,
+		"packhorse_provisioner":        `{"name":"old","weight":3,"requirements":[{"key":"a","operator":"Exists"}],"effective_requirements":[{"key":"a","operator":"Exists","values":null}],"gone":true}`,
 		"packhorse_node_profile":       `{"name":"old","subnet_selector":{"a":"b"},"gone":true}`,
 		"packhorse_irsa_role":          `{"name":"old","service_accounts":[{"namespace":"a","name":"b"}],"gone":true}`,
 		"packhorse_node_role":          `{"name":"old","gone":true}`,
 		"packhorse_interruption_queue": `{"name":"old","gone":true}`,
 	}
 	schemas := schemasOf(t, server)
-	for resource, state := range states {
-		t.Run(resource, func(t *testing.T) {
+	for i := range 2 * len(states) {
+		version, resource := int64(i%2), slices.Sorted(maps.Keys(states))[i/2]
+		t.Run(fmt.Sprintf("%s of version %d", resource, version), func(t *testing.T) {
 			upgraded, err := server.UpgradeResourceState(t.Context(), &tfprotov6.UpgradeResourceStateRequest{
-				TypeName: resource, Version: 0, RawState: &tfprotov6.RawState{JSON: []byte(state)},
+				TypeName: resource, Version: version, RawState: &tfprotov6.RawState{JSON: []byte(states[resource])},
 			})
 			if err != nil || len(upgraded.Diagnostics) > 0 {
 				t.Fatalf("upgrade: %v %v", err, upgraded.Diagnostics)

@@ -39,11 +39,7 @@ func (nodeProfile) codec() wire.Codec {
 }
 
 func (k nodeProfile) check(name string, spec map[string]any) (problems, warnings []finding) {
-	raw, err := manifestOf(k.object(), name, spec)
-	if err != nil {
-		return splitErrors(err), nil
-	}
-	template, ignored, err := api.DecodeNodeTemplate(raw)
+	template, ignored, err := k.decode(name, spec)
 	if err != nil {
 		return splitErrors(err), nil
 	}
@@ -52,6 +48,10 @@ func (k nodeProfile) check(name string, spec map[string]any) (problems, warnings
 		errs = api.CheckBounds(api.NodeTemplateGVR.GroupResource().String(), spec)
 	}
 	return findingsOf(errs), splitFindings(ignored)
+}
+
+func (k nodeProfile) decode(name string, spec map[string]any) (*api.AWSNodeTemplate, []string, error) {
+	return api.NodeTemplateOf(manifestOf(k.object(), name, spec))
 }
 
 func (nodeProfile) computed(tftypes.Object, map[string]any) (map[string]tftypes.Value, error) {

@@ -5,16 +5,11 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
 func (k nodeProfile) draft(d *session.Drafts, name string, spec map[string]any) {
-	raw, err := manifestOf(k.object(), name, spec)
-	if err != nil {
-		return
-	}
-	if template, _, err := api.DecodeNodeTemplate(raw); err == nil {
+	if template, _, err := k.decode(name, spec); err == nil {
 		d.AddTemplate(template)
 	}
 }

@@ -80,9 +80,11 @@ func (p *plain) create(ctx context.Context, shared *session.Session, req *tfprot
 	if config == nil {
 		return nil
 	}
-	proposed, err := unmarshal(req.ProposedNewState, f.typ)
-	if err != nil || proposed.IsNull() {
-		return nil
+	proposed := *config // which it is of a new object: what is computed is null in both
+	if !same(req.Config, req.ProposedNewState) {
+		if proposed, err = unmarshal(req.ProposedNewState, f.typ); err != nil || proposed.IsNull() {
+			return nil
+		}
 	}
 	plan := tfsdk.Plan{Schema: f.schema, Raw: withAttributes(proposed, f.open)}
 	resp := resource.ModifyPlanResponse{Plan: plan}

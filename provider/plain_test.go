@@ -106,7 +106,7 @@ func TestPlainAnswersAreTheFrameworks(t *testing.T) {
 		reads = append(reads, created(t, p, typeName, typ, config))
 		defer remove(t, kind, config["name"].(string))
 
-		upgrade := tfprotov6.UpgradeResourceStateRequest{TypeName: typeName, Version: 1, RawState: &tfprotov6.RawState{JSON: rawJSON(t, config)}}
+		upgrade := tfprotov6.UpgradeResourceStateRequest{TypeName: typeName, Version: 2, RawState: &tfprotov6.RawState{JSON: rawJSON(t, config)}}
 		both(t, p, typ, "upgrade", func(s tfprotov6.ProviderServer, q *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
 			return s.UpgradeResourceState(t.Context(), q)
 		}, upgrade)

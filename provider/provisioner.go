@@ -54,11 +54,7 @@ func (k provisioner) check(name string, spec map[string]any) (problems, warnings
 }
 
 func (k provisioner) decode(name string, spec map[string]any) (*api.Provisioner, []string, error) {
-	raw, err := manifestOf(k.object(), name, spec)
-	if err != nil {
-		return nil, nil, err
-	}
-	return api.DecodeProvisioner(raw)
+	return api.ProvisionerOf(manifestOf(k.object(), name, spec))
 }
 
 func (k provisioner) computed(typ tftypes.Object, spec map[string]any) (map[string]tftypes.Value, error) {
@@ -66,21 +62,11 @@ func (k provisioner) computed(typ tftypes.Object, spec map[string]any) (map[stri
 	if err != nil {
 		return nil, err
 	}
-	list := typ.AttributeTypes[effectiveRequirements].(tftypes.List)
-	element := list.ElementType.(tftypes.Object)
 	var out []tftypes.Value
 	for _, r := range p.Defaulted().EffectiveRequirements() {
-		var values []tftypes.Value
-		for _, v := range r.Values {
-			values = append(values, tftypes.NewValue(tftypes.String, v))
-		}
-		out = append(out, tftypes.NewValue(element, map[string]tftypes.Value{
-			"key":      tftypes.NewValue(tftypes.String, r.Key),
-			"operator": tftypes.NewValue(tftypes.String, string(r.Operator)),
-			"values":   tftypes.NewValue(element.AttributeTypes["values"], values),
-		}))
+		out = append(out, tftypes.NewValue(tftypes.String, r.Selector()))
 	}
-	return map[string]tftypes.Value{effectiveRequirements: tftypes.NewValue(list, out)}, nil
+	return map[string]tftypes.Value{effectiveRequirements: tftypes.NewValue(typ.AttributeTypes[effectiveRequirements], out)}, nil
 }
 
 // deleteLimit leaves the nodes time to drain.

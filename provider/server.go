@@ -101,6 +101,10 @@ func (s *server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanReso
 // change is not judged, so that the answer is known. Resources in AWS are planned
 // always: what they are computed from can change by itself.
 func unchanged(req *tfprotov6.PlanResourceChangeRequest) bool {
-	return req.PriorState != nil && req.ProposedNewState != nil &&
-		len(req.PriorState.MsgPack) > 0 && bytes.Equal(req.PriorState.MsgPack, req.ProposedNewState.MsgPack)
+	return same(req.PriorState, req.ProposedNewState)
+}
+
+// same reports whether two values are there and the same.
+func same(a, b *tfprotov6.DynamicValue) bool {
+	return a != nil && b != nil && len(a.MsgPack) > 0 && bytes.Equal(a.MsgPack, b.MsgPack)
 }

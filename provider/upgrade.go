@@ -2,49 +2,62 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// schemaVersion is that of all resources. Version 0 had fewer attributes, none
-// of them with another meaning.
-const schemaVersion = 1
+// schemaVersion is that of all resources. Version 0 had fewer attributes, none of them
+// with another meaning; up to version 1 effective requirements were objects.
+const schemaVersion = 2
 
 // upgraders bring a state of an older version to this one: attributes that it
 // lacks are null, those that are gone are dropped.
 func upgraders() map[int64]resource.StateUpgrader {
-	return map[int64]resource.StateUpgrader{0: {StateUpgrader: func(ctx context.Context, req resource.UpgradeStateRequest, resp *resource.UpgradeStateResponse) {
-		typ := resp.State.Schema.Type().TerraformType(ctx)
-		state, err := req.RawState.UnmarshalWithOpts(typ, tfprotov6.UnmarshalOpts{
-			ValueFromJSONOpts: tftypes.ValueFromJSONOpts{IgnoreUndefinedAttributes: true},
-		})
+	upgrader := resource.StateUpgrader{StateUpgrader: func(ctx context.Context, req resource.UpgradeStateRequest, resp *resource.UpgradeStateResponse) {
+		state, err := upgraded(req.RawState.JSON, resp.State.Schema.Type().TerraformType(ctx))
 		if err != nil {
-			resp.Diagnostics.AddError("upgrade the state from version 0: "+err.Error(), "The state is left as it is.")
+			resp.Diagnostics.AddError("upgrade the state from an older version: "+err.Error(), "The state is left as it is.")
 			return
 		}
 		resp.State.Raw = state
-	}}}
+	}}
+	return map[int64]resource.StateUpgrader{0: upgrader, 1: upgrader}
 }
 
-// UpgradeState upgrades from version 0.
+func upgraded(state []byte, typ tftypes.Type) (none tftypes.Value, err error) {
+	var attributes map[string]json.RawMessage
+	if err := json.Unmarshal(state, &attributes); err != nil {
+		return none, err
+	}
+	delete(attributes, effectiveRequirements) // the refresh sets them anew
+	if state, err = json.Marshal(attributes); err != nil {
+		return none, err
+	}
+	return tfprotov6.RawState{JSON: state}.UnmarshalWithOpts(typ, tfprotov6.UnmarshalOpts{
+		ValueFromJSONOpts: tftypes.ValueFromJSONOpts{IgnoreUndefinedAttributes: true},
+	})
+}
+
+// UpgradeState upgrades from older versions.
 func (r *customResource) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
 	return upgraders()
 }
 
-// UpgradeState upgrades from version 0.
+// UpgradeState upgrades from older versions.
 func (r *irsaRole) UpgradeState(context.Context) map[int64]resource.StateUpgrader { return upgraders() }
 
-// UpgradeState upgrades from version 0.
+// UpgradeState upgrades from older versions.
 func (r *nodeRole) UpgradeState(context.Context) map[int64]resource.StateUpgrader { return upgraders() }
 
-// UpgradeState upgrades from version 0.
+// UpgradeState upgrades from older versions.
 func (r *interruptionQueue) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
 	return upgraders()
 }
 
-// UpgradeState upgrades from version 0.
+// UpgradeState upgrades from older versions.
 func (r *agentResource) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
 	return upgraders()
 }

@@ -10,5 +10,5 @@ output "agent_leader" {
 
 output "what_may_be_bought" {
   description = "All requirements of the default provisioner, with the defaults."
-  value       = [for r in packhorse_provisioner.default.effective_requirements : join(" ", concat([r.key, r.operator], coalesce(r.values, [])))]
+  value       = packhorse_provisioner.default.effective_requirements
 }

@@ -16,8 +16,17 @@ import (
 // comes back as warnings with its path. An error names every path whose value
 // has the wrong type.
 func DecodeProvisioner(doc []byte) (*Provisioner, []string, error) {
+	object, err := parse(doc, ProvisionerGVK)
+	if err != nil {
+		return nil, nil, err
+	}
+	return ProvisionerOf(object)
+}
+
+// ProvisionerOf reads an object of JSON values as DecodeProvisioner does a document.
+func ProvisionerOf(object map[string]any) (*Provisioner, []string, error) {
 	p := &Provisioner{}
-	warnings, err := decodeDocument(doc, ProvisionerGVK, p)
+	warnings, err := decodeObject(object, ProvisionerGVK, p)
 	if err != nil {
 		return nil, warnings, err
 	}
@@ -30,8 +39,17 @@ func DecodeProvisioner(doc []byte) (*Provisioner, []string, error) {
 
 // DecodeNodeTemplate reads one YAML or JSON document as DecodeProvisioner does.
 func DecodeNodeTemplate(doc []byte) (*AWSNodeTemplate, []string, error) {
+	object, err := parse(doc, NodeTemplateGVK)
+	if err != nil {
+		return nil, nil, err
+	}
+	return NodeTemplateOf(object)
+}
+
+// NodeTemplateOf reads an object of JSON values as DecodeNodeTemplate does a document.
+func NodeTemplateOf(object map[string]any) (*AWSNodeTemplate, []string, error) {
 	t := &AWSNodeTemplate{}
-	warnings, err := decodeDocument(doc, NodeTemplateGVK, t)
+	warnings, err := decodeObject(object, NodeTemplateGVK, t)
 	if err != nil {
 		return nil, warnings, err
 	}
@@ -46,7 +64,7 @@ func clusterScoped(kind string) string {
 	return fmt.Sprintf("metadata.namespace: %s is cluster-scoped, the namespace is ignored", kind)
 }
 
-func decodeDocument(doc []byte, want schema.GroupVersionKind, into any) ([]string, error) {
+func parse(doc []byte, want schema.GroupVersionKind) (map[string]any, error) {
 	asJSON := doc
 	if !json.Valid(doc) { // reading JSON as YAML takes several times as long
 		var err error
@@ -67,6 +85,10 @@ func decodeDocument(doc []byte, want schema.GroupVersionKind, into any) ([]strin
 	if !ok {
 		return nil, fmt.Errorf("parse %s: the document is %s, not an object", want.Kind, describe(tree))
 	}
+	return object, nil
+}
+
+func decodeObject(object map[string]any, want schema.GroupVersionKind, into any) ([]string, error) {
 	if err := checkKind(object, want); err != nil {
 		return nil, err
 	}

@@ -65,7 +65,9 @@ func (d *treeDecoder) clean(value any, t reflect.Type, path *field.Path) any {
 	case reflect.Slice:
 		return d.cleanSlice(value, t, path)
 	default:
-		d.check(value, t, path)
+		if _, text := value.(string); !text || t.Kind() != reflect.String { // most are, and checking takes microseconds
+			d.check(value, t, path)
+		}
 		return value
 	}
 }
