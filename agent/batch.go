@@ -22,8 +22,8 @@ const (
 // certain, or else when none has come for BatchIdle; and when the scheduler has looked
 // at those that nothing can be foreseen of. Pods of owners that grow step by step wait
 // for the next step. It takes BatchMax at most, and bindEvery where all that came have
-// a place. It looks whenever pods came, but rests between the looks, which take longer in
-// a large cluster. Until pods come, changes are gathered for longer there, too.
+// a place. It looks whenever pods came, but rests between the looks, which cost more in a
+// large cluster. Until pods come, changes are gathered for longer there, too.
 func (a *Agent) batch(ctx context.Context) error {
 	opened := time.Now()
 	last, closes := opened, opened.Add(a.options.BatchMax)
@@ -54,7 +54,8 @@ func (a *Agent) batch(ctx context.Context) error {
 		case quiet:
 			last = now
 		}
-		least, most := restFor(time.Since(now), lookRest), min(last.Add(idle).Sub(now), closes.Sub(now))
+		// What a look copies costs more to collect than to copy.
+		least, most := restFor(3*time.Since(now), lookRest), min(last.Add(idle).Sub(now), closes.Sub(now))
 		if err := a.hear(ctx, arrived, least, most); err != nil {
 			return err
 		}
