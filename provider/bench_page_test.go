@@ -36,7 +36,7 @@ is gone, theirs does not.
 
 A first plan asks the API server nothing. Its processor time is for the most part
 Terraform's own: some four fifths with Packhorse, whose typed attributes are walked,
-compared and shown one by one, and some three fifths with kubectl_manifest, whose
+compared and shown one by one, and some two thirds with kubectl_manifest, whose
 resource is one text, parsed for references. Packhorse answers most calls about its
 custom resources without the plugin framework, which takes milliseconds for each. The
 refresh of a later plan takes no request for each resource, and applying one instead of
