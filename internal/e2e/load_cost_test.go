@@ -26,6 +26,10 @@ type cost struct {
 	aws         float64 // requests
 }
 
+// cores are how many the agent has kept busy. A phase takes the longer, the less CPU
+// there is for the control plane, and the agent works as long as a phase lasts.
+func (c cost) cores() float64 { return c.cpu / c.seconds }
+
 // reading is the state of all counters at one moment.
 type reading struct {
 	at      time.Time
@@ -147,12 +151,12 @@ func cpuOfAll(t *testing.T) float64 {
 // table is what docs/operations.md shows.
 func table(all []cost) string {
 	var b strings.Builder
-	b.WriteString("| phase | nodes | pods | time | agent's memory | agent's CPU | of all CPU | API requests | AWS calls | CPU per node | API requests per node | AWS calls per node |\n")
-	b.WriteString("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString("| phase | nodes | pods | time | agent's memory | agent's CPU | cores | of all CPU | API requests | AWS calls | CPU per node | API requests per node | AWS calls per node |\n")
+	b.WriteString("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, f := range all {
 		n := float64(f.nodes)
-		_, _ = fmt.Fprintf(&b, "| %s | %d | %d | %.0f s | %.0f MiB | %.1f s | %.0f %% | %.0f | %.0f | %.0f ms | %.1f | %.2f |\n",
-			f.phase, f.nodes, f.pods, f.seconds, f.memory/(1<<20), f.cpu, 100*f.share, f.kubernetes, f.aws, 1000*f.cpu/n, f.kubernetes/n, f.aws/n)
+		_, _ = fmt.Fprintf(&b, "| %s | %d | %d | %.0f s | %.0f MiB | %.1f s | %.2f | %.0f %% | %.0f | %.0f | %.0f ms | %.1f | %.2f |\n",
+			f.phase, f.nodes, f.pods, f.seconds, f.memory/(1<<20), f.cpu, f.cores(), 100*f.share, f.kubernetes, f.aws, 1000*f.cpu/n, f.kubernetes/n, f.aws/n)
 	}
 	return b.String()
 }
@@ -172,7 +176,11 @@ func check(t *testing.T, all []cost) {
 			continue
 		}
 		growth := float64(f.nodes) / float64(small.nodes)
-		for what, ratio := range map[string]float64{"requests to the API server": f.kubernetes / small.kubernetes, "AWS calls": f.aws / small.aws} {
+		for what, ratio := range map[string]float64{
+			"requests to the API server": f.kubernetes / small.kubernetes,
+			"AWS calls":                  f.aws / small.aws,
+			"cores":                      f.cores() / small.cores(),
+		} {
 			if ratio > 1.5*growth {
 				t.Errorf("%s: %.1f times the %s for %.1f times the nodes", f.phase, ratio, what, growth)
 			}

@@ -99,5 +99,8 @@ func (c *client) ask(ctx context.Context, call string, when When) error {
 	if c.dead.Load() {
 		return fmt.Errorf("%s: %w", call, ErrDead)
 	}
+	if ctx.Err() != nil { // the intercept took longer than the caller waits
+		return fmt.Errorf("%s: %w", call, ctx.Err())
+	}
 	return nil
 }
