@@ -6,36 +6,37 @@ import (
 )
 
 // Selector returns the requirement in the syntax of label selectors, as `kubectl -l`
-// takes it: `karpenter.sh/capacity-type in (on-demand,spot)`. Bounds must be whole
-// numbers, which ValidateProvisioner sees to.
+// takes it: `karpenter.sh/capacity-type in (on-demand,spot)`. One that ValidateProvisioner
+// would refuse, such as Gt without a number, may give what is no selector.
 //
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
 func (r Requirement) Selector() string {
+	values := strings.Join(r.Values, ",")
 	switch r.Operator {
 	case OpIn:
-		return r.Key + " in (" + strings.Join(r.Values, ",") + ")"
+		return r.Key + " in (" + values + ")"
 	case OpNotIn:
-		return r.Key + " notin (" + strings.Join(r.Values, ",") + ")"
+		return r.Key + " notin (" + values + ")"
 	case OpDoesNotExist:
 		return "!" + r.Key
 	case OpGt:
-		return r.Key + ">" + r.Values[0]
+		return r.Key + ">" + values
 	case OpLt:
-		return r.Key + "<" + r.Values[0]
+		return r.Key + "<" + values
 	case OpGte: // selectors have neither >= nor numbers below 0
-		if n := bound(r); n > 0 {
+		if n := number(values); n > 0 {
 			return r.Key + ">" + strconv.FormatInt(n-1, 10)
 		}
 	case OpLte:
-		return r.Key + "<" + strconv.FormatInt(bound(r)+1, 10)
+		return r.Key + "<" + strconv.FormatInt(number(values)+1, 10)
 	case OpExists:
 	}
 	return r.Key
 }
 
-// bound is the number that Gte or Lte compares with, 0 where it is none.
-func bound(r Requirement) int64 {
-	n, err := strconv.ParseInt(strings.Join(r.Values, ""), 10, 64)
+// number is 0 for what is none.
+func number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return 0
 	}

@@ -47,4 +47,9 @@ func TestSelector(t *testing.T) {
 			t.Errorf("%q matches nodes without the label: %v, want %v", got, !without, without)
 		}
 	}
+	for _, broken := range []Requirement{{Key: "a", Operator: OpGt}, {Key: "a", Operator: OpLte, Values: []string{"x"}}, {Key: "a"}} {
+		if got := broken.Selector(); got == "" {
+			t.Errorf("%v has no selector", broken)
+		}
+	}
 }

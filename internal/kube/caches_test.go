@@ -120,12 +120,14 @@ func TestSnapshotFollowsTheCluster(t *testing.T) {
 		}
 		return nil
 	})
+	within(t, "a pod that waits", c.Unbound())
 	drain()
 	emptyNode(t, c, "snapshot-a")
 	if err := c.Bind(t.Context(), keyOf(pod), "snapshot-a"); err != nil {
 		t.Fatal(err)
 	}
 	within(t, "a change", c.Changed())
+	within(t, "a pod that has got a node", c.Unbound())
 	eventually(t, "the pod is bound", func() error {
 		if p, _ := find(); p.State != cluster.PodBound || p.NodeName != "snapshot-a" {
 			return fmt.Errorf("it is %q", p.State)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -143,6 +144,28 @@ func TestTrimmedNode(t *testing.T) {
 	}
 	if diff := cmp.Diff(whole, cluster.FromNode(trimmed.(*corev1.Node), nil)); diff != "" {
 		t.Errorf("-whole +trimmed\n%s", diff)
+	}
+}
+
+// Only pods that are on no node are looked at as soon as they change.
+func TestUnbound(t *testing.T) {
+	homeless := fullPod("a", "homeless", metav1.OwnerReference{})
+	homeless.Spec.NodeName = ""
+	waits, err := toStore(homeless)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := toStore(fullPod("a", "placed", metav1.OwnerReference{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for object, want := range map[any]bool{
+		waits: true, runs: false, &corev1.Node{}: false,
+		cache.DeletedFinalStateUnknown{Obj: waits}: true, cache.DeletedFinalStateUnknown{Obj: runs}: false,
+	} {
+		if got := unbound(object); got != want {
+			t.Errorf("%T %+v = %v, want %v", object, object, got, want)
+		}
 	}
 }
 
