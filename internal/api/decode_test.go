@@ -81,6 +81,21 @@ func TestDecodeRefusesWhatIsNoManifest(t *testing.T) {
 	}
 }
 
+// Objects of the API server and of Terraform have numbers where a document has digits.
+func TestProvisionerOfNumbers(t *testing.T) {
+	object := func(value any) map[string]any {
+		return map[string]any{"apiVersion": "karpenter.sh/v1alpha5", "kind": "Provisioner", "spec": map[string]any{
+			"weight": value, "labels": map[string]any{"a": value},
+		}}
+	}
+	for _, value := range []any{int64(3), float64(3), json.Number("3")} {
+		_, _, err := ProvisionerOf(object(value))
+		if want := "spec.labels[a]: 3 is a number: quote it"; err == nil || err.Error() != want {
+			t.Errorf("%T: error = %v, want %q", value, err, want)
+		}
+	}
+}
+
 func TestDecodeNodeTemplateReadsJSON(t *testing.T) {
 	got, warnings, err := DecodeNodeTemplate([]byte(`{"apiVersion":"karpenter.k8s.aws/v1alpha1","kind":"AWSNodeTemplate","metadata":{"name":"a"},"spec":{"amiFamily":"AL2"}}`))
 	if err != nil || len(warnings) > 0 {

@@ -169,7 +169,7 @@ func (d *treeDecoder) checkBudget(value any, path *field.Path) (ok bool) {
 func (d *treeDecoder) mismatch(value any, want string, path *field.Path) {
 	advice := "must be " + want
 	switch value.(type) {
-	case bool, json.Number, float64:
+	case bool, json.Number, float64, int64:
 		if want == "a string" {
 			advice = "quote it"
 		}
@@ -197,7 +197,7 @@ func describe(value any) string {
 	switch value.(type) {
 	case bool:
 		return show(value) + " is a boolean"
-	case json.Number, float64:
+	case json.Number, float64, int64:
 		return show(value) + " is a number"
 	case string:
 		return show(value) + " is a string"
