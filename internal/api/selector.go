@@ -24,21 +24,14 @@ func (r Requirement) Selector() string {
 	case OpLt:
 		return r.Key + "<" + values
 	case OpGte: // selectors have neither >= nor numbers below 0
-		if n := number(values); n > 0 {
+		if n, ok := parseBound(values); ok && n > 0 {
 			return r.Key + ">" + strconv.FormatInt(n-1, 10)
 		}
 	case OpLte:
-		return r.Key + "<" + strconv.FormatInt(number(values)+1, 10)
+		if n, ok := parseBound(values); ok {
+			return r.Key + "<" + strconv.FormatInt(n+1, 10)
+		}
 	case OpExists:
 	}
 	return r.Key
-}
-
-// number is 0 for what is none.
-func number(text string) int64 {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
 }

@@ -124,21 +124,18 @@ func (c *converter) convert(document map[string]any) error {
 
 // keep takes an object of ours as it is; what the API ignores is a loss.
 func (c *converter) keep(document map[string]any, kind, name string) error {
-	raw, err := json.Marshal(document)
-	if err != nil {
-		return fmt.Errorf("encode %s %s: %w", kind, name, err)
-	}
 	object := Object{Kind: kind, Name: name}
 	var typed any
+	var err error
 	if kind == api.ProvisionerKind {
 		var p *api.Provisioner
-		p, object.Losses, err = api.DecodeProvisioner(raw)
+		p, object.Losses, err = api.ProvisionerOf(document)
 		if err == nil {
 			typed = p.Spec
 		}
 	} else {
 		var t *api.AWSNodeTemplate
-		t, object.Losses, err = api.DecodeNodeTemplate(raw)
+		t, object.Losses, err = api.NodeTemplateOf(document)
 		if err == nil {
 			typed = t.Spec
 		}
