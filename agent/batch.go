@@ -40,8 +40,7 @@ func (a *Agent) batch(ctx context.Context) error {
 			if whole {
 				arrived.askAgain() // these are of another step
 			}
-			arrived.add(fresh, s, &a.history)
-			a.askOwners(asking, arrived)
+			a.askOwners(asking, arrived, arrived.add(fresh, s, &a.history))
 		}
 		quiet := now.Sub(last) >= idle
 		whole = arrived.complete(s, &a.history)
@@ -85,7 +84,6 @@ func (h *history) arrivals(s *cluster.Snapshot, now time.Time) (fresh []*cluster
 // arrivals are the owners of the pods of a batch.
 type arrivals struct {
 	owners   map[string]bool // by UID
-	unasked  []*cluster.Pod  // one pod of each owner that has not been asked yet
 	asked    map[string]bool // by an owner's UID: it is being asked, or has answered
 	wanted   map[string]int  // by an owner's UID: how many pods it wants to have
 	replies  chan []reply    // of owners that were asked
@@ -110,7 +108,8 @@ func (b *arrivals) askAgain() {
 	clear(b.wanted)
 }
 
-func (b *arrivals) add(fresh []*cluster.Pod, s *cluster.Snapshot, h *history) {
+// add returns one pod of each owner that has not been asked yet.
+func (b *arrivals) add(fresh []*cluster.Pod, s *cluster.Snapshot, h *history) (unasked []*cluster.Pod) {
 	have := made(s)
 	for _, p := range fresh {
 		_, placed := h.planned[p.UID]
@@ -121,9 +120,10 @@ func (b *arrivals) add(fresh []*cluster.Pod, s *cluster.Snapshot, h *history) {
 			continue
 		}
 		b.owners[p.Owner.UID], b.asked[p.Owner.UID] = true, true
-		b.unasked = append(b.unasked, p)
+		unasked = append(unasked, p)
 		b.loose = p.Owner.UID == "" || len(b.asked) > ownersAtOnce
 	}
+	return unasked
 }
 
 // moreToCome reports whether there are pods that the scheduler has not looked at
@@ -156,11 +156,9 @@ func (b *arrivals) complete(s *cluster.Snapshot, h *history) bool {
 	return true
 }
 
-// askOwners starts to ask the owners of pods that have just come how many they want. An
-// answer that fails, or does not come in time, leaves the batch to the idle time.
-func (a *Agent) askOwners(ctx context.Context, b *arrivals) {
-	unasked := b.unasked
-	b.unasked = nil
+// askOwners starts to ask the owners of the pods how many they want. An answer that
+// fails, or does not come in time, leaves the batch to the idle time.
+func (a *Agent) askOwners(ctx context.Context, b *arrivals, unasked []*cluster.Pod) {
 	if b.loose || len(unasked) == 0 {
 		return
 	}

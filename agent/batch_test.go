@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -88,28 +89,34 @@ func TestBatchClosesWithItsOwners(t *testing.T) {
 // An owner that takes longer to answer than the idle time, as where the API server is
 // busy with the pods that are being made, is waited for as long as pods keep coming.
 func TestBatchWithSlowOwner(t *testing.T) {
-	slow := func(call string, when sim.When) error {
-		if call == "Wanted" && when == sim.Before {
-			time.Sleep(500 * time.Millisecond)
-		}
-		return nil
-	}
 	inBubble(t, sim.Options{ReactionTime: 90 * time.Millisecond, SchedulerPods: 1, LaunchTime: time.Millisecond}, func(r *rig) {
+		answer := make(chan struct{})
 		r.Apply(testProvisioner("default"))
-		agent := r.start(Options{BatchIdle: 100 * time.Millisecond}, slow)
-		time.Sleep(5 * time.Second) // let the status settle
-		r.Deploy(sim.Workload{Name: "web", Replicas: 20, Spec: sim.Requests("900m", "900Mi")})
+		r.start(Options{BatchIdle: 100 * time.Millisecond}, func(call string, when sim.When) error {
+			if call == "Wanted" && when == sim.Before {
+				<-answer
+			}
+			return nil
+		})
+		r.Deploy(sim.Workload{Name: "web", Replicas: 40, Spec: sim.Requests("900m", "900Mi")})
+		r.until("several are refused", func() bool { return r.count("web", refused) == 6 })
+		if got := len(r.Launches()); got > 0 {
+			t.Errorf("%d orders before the owner has answered", got)
+		}
+		close(answer)
 		if took := r.until("something is launched", func() bool { return len(r.Launches()) > 0 }); took > time.Second {
 			t.Errorf("launched after %s, want it once the owner has answered", took)
 		}
 		before := len(r.Machines())
-		r.until("all pods run", func() bool { return r.count("web", bound) == 20 })
+		r.until("all pods run", func() bool { return r.count("web", bound) == 40 })
 		if got := len(r.Machines()); got != before {
 			t.Errorf("%d machines were bought, then %d more: want one purchase", before, got-before)
 		}
-		agent.end()
-		time.Sleep(time.Second) // in which the last answer comes
 	})
+}
+
+func refused(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Reason == corev1.PodReasonUnschedulable })
 }
 
 // A pod without an owner may be the first of many: the idle time is waited for.

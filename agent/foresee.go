@@ -19,21 +19,22 @@ func (h *history) foresee(s *cluster.Snapshot) *cluster.Snapshot {
 			marked[p.Template] = true
 		}
 	}
-	out := s
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		if p.State != cluster.PodNew {
-			continue
+	foreseen := func(p cluster.Pod) bool {
+		if p.State != cluster.PodNew { // which hardly any is
+			return false
 		}
-		if _, placed := h.planned[p.UID]; !placed && !marked[p.Template] {
-			continue
-		}
-		if out == s {
-			copied := *s
-			copied.Pods = slices.Clone(s.Pods)
-			out = &copied
-		}
-		out.Pods[i].State, out.Pods[i].Foreseen = cluster.PodPending, true
+		_, placed := h.planned[p.UID]
+		return placed || marked[p.Template]
 	}
-	return out
+	if !slices.ContainsFunc(s.Pods, foreseen) {
+		return s
+	}
+	out := *s
+	out.Pods = slices.Clone(s.Pods)
+	for i := range out.Pods {
+		if p := &out.Pods[i]; foreseen(*p) {
+			p.State, p.Foreseen = cluster.PodPending, true
+		}
+	}
+	return &out
 }

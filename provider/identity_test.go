@@ -2,8 +2,6 @@ package provider_test
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -131,11 +129,10 @@ func TestUpgradeState(t *testing.T) {
 		"packhorse_interruption_queue": `{"name":"old","gone":true}`,
 	}
 	schemas := schemasOf(t, server)
-	for i := range 2 * len(states) {
-		version, resource := int64(i%2), slices.Sorted(maps.Keys(states))[i/2]
+	upgrade := func(resource, state string, version int64) {
 		t.Run(fmt.Sprintf("%s of version %d", resource, version), func(t *testing.T) {
 			upgraded, err := server.UpgradeResourceState(t.Context(), &tfprotov6.UpgradeResourceStateRequest{
-				TypeName: resource, Version: version, RawState: &tfprotov6.RawState{JSON: []byte(states[resource])},
+				TypeName: resource, Version: version, RawState: &tfprotov6.RawState{JSON: []byte(state)},
 			})
 			if err != nil || len(upgraded.Diagnostics) > 0 {
 				t.Fatalf("upgrade: %v %v", err, upgraded.Diagnostics)
@@ -155,5 +152,9 @@ func TestUpgradeState(t *testing.T) {
 				t.Errorf("weight = %s", w)
 			}
 		})
+	}
+	for resource, state := range states {
+		upgrade(resource, state, 0)
+		upgrade(resource, state, 1)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -24,19 +25,21 @@ import (
 func (c *Cluster) Wanted(ctx context.Context, namespace string, owner cluster.Owner) (cluster.Wanted, error) {
 	var found metav1.Object
 	var wanted cluster.Wanted
-	unbounded := make(chan bool, 1)
-	go func() { unbounded <- c.withoutQuota(ctx, namespace) }()
+	var unbounded bool
+	var quotas sync.WaitGroup
+	quotas.Go(func() { unbounded = c.withoutQuota(ctx, namespace) })
 	err := callOnce(ctx, func(ctx context.Context) (err error) {
 		found, wanted, err = c.wanted(ctx, namespace, owner)
 		return err
 	})
+	quotas.Wait()
 	if apierrors.IsNotFound(err) || err == nil && string(found.GetUID()) != owner.UID {
 		err = cluster.ErrGone
 	}
 	if err != nil {
 		return cluster.Wanted{}, fmt.Errorf("read how many pods %s %s/%s wants: %w", owner.Kind, namespace, owner.Name, err)
 	}
-	wanted.Certain = wanted.Certain && <-unbounded
+	wanted.Certain = wanted.Certain && unbounded
 	return wanted, nil
 }
 
