@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -34,7 +35,7 @@ type kubeletStatics struct {
 // Hash identifies what the Provisioner puts on a node when it is built: labels,
 // annotations, taints, startup taints, kubelet settings and the inline node
 // profile. The order of lists of taints and the spelling of quantities do not
-// matter. Sixteen hexadecimal digits.
+// matter. See IsHash for its form.
 func (p *Provisioner) Hash() string {
 	s := provisionerStatics{
 		Labels:        p.Spec.Labels,
@@ -68,7 +69,7 @@ func (p *Provisioner) inlineHash() string {
 // Hash identifies what a machine is built from, without the selectors and the
 // launch template, which drift compares by what they resolve to. Spelling out a
 // default does not change it, nor do the order of volumes and the spelling of
-// sizes. Sixteen hexadecimal digits.
+// sizes. See IsHash for its form.
 func (s *NodeProfile) Hash() string {
 	static := s.DeepCopy()
 	static.SubnetSelector, static.SecurityGroupSelector, static.AMISelector, static.LaunchTemplate = nil, nil, nil, nil
@@ -113,5 +114,19 @@ func digest(v any) string {
 		panic("encode for hashing: " + err.Error()) // the types hold nothing that JSON cannot
 	}
 	sum := sha256.Sum256(asJSON)
-	return hex.EncodeToString(sum[:8])
+	text := hex.EncodeToString(sum[:])
+	for !IsHash(text[:hashLength]) && len(text) > hashLength {
+		text = text[1:]
+	}
+	return text[:hashLength]
+}
+
+const hashLength = 16
+
+// IsHash reports whether a value has the form of the hashes of this package: sixteen
+// lower-case hexadecimal digits of which at least one is a letter. Others write to
+// the same annotations, Karpenter for instance decimal numbers of up to twenty
+// digits, and what they write says nothing about how a node of ours was built.
+func IsHash(value string) bool {
+	return len(value) == hashLength && strings.Trim(value, "0123456789abcdef") == "" && strings.ContainsAny(value, "abcdef")
 }

@@ -129,3 +129,22 @@ func TestNodeProfileHash(t *testing.T) {
 		})
 	}
 }
+
+// A hash is told from what others write into the same annotation, and never looks
+// like a decimal number, which is what Karpenter writes.
+func TestIsHash(t *testing.T) {
+	for value, want := range map[string]bool{
+		"ab18878305e5ed27": true, "000000000000000a": true,
+		"": false, "1234567890123456": false, "13598472034582093845": false, "v1-ab18878305e5ed27": false,
+		"AB18878305E5ED27": false, "ab18878305e5ed2": false, "ab18878305e5ed2g": false,
+	} {
+		if IsHash(value) != want {
+			t.Errorf("IsHash(%q) = %t, want %t", value, !want, want)
+		}
+	}
+	for i := range 20_000 { // about ten of which begin with sixteen decimal digits
+		if text := digest(i); !IsHash(text) {
+			t.Fatalf("digest(%d) = %s", i, text)
+		}
+	}
+}

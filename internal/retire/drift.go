@@ -2,6 +2,7 @@ package retire
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,20 +12,26 @@ import (
 )
 
 // drifted: its Provisioner or node profile no longer describes it. What is fixed
-// when a node is built is compared by hash; requirements, image, subnet and security
-// groups by value.
+// when a node is built is compared by hash, where the node has one of ours;
+// requirements, image, subnet and security groups by value.
 func drifted(n *Node, _ time.Time, _ *Policy) (Finding, bool) {
 	d := n.Provisioner.Spec.Disruption
 	if d != nil && d.Drift != nil && !*d.Drift || !n.Initialized {
 		return Finding{}, false
 	}
-	if built := n.Annotations[api.AnnotationProvisionerHash]; built != "" && built != n.Provisioner.Hash() {
+	built := n.Annotations[api.AnnotationProvisionerHash]
+	hashed := api.IsHash(built)
+	if hashed && built != n.Provisioner.Hash() {
 		return Finding{n, Drifted, fmt.Sprintf("provisioner %s has changed since it was launched", n.Provisioner.Name)}, true
 	}
-	if built := n.Annotations[api.AnnotationProfileHash]; built != "" && n.ProfileHash != "" && built != n.ProfileHash {
+	if built := n.Annotations[api.AnnotationProfileHash]; api.IsHash(built) && n.ProfileHash != "" && built != n.ProfileHash {
 		return Finding{n, Drifted, "its node profile has changed since it was launched"}, true
 	}
-	if miss, ok := match.Node(match.ForProvisioner(n.Provisioner), n.Node); !ok {
+	described := n.Provisioner
+	if !hashed {
+		described = withoutNewLabels(n)
+	}
+	if miss, ok := match.Node(match.ForProvisioner(described), n.Node); !ok {
 		have := miss.Have
 		if have == "" {
 			have = "no value"
@@ -35,6 +42,19 @@ func drifted(n *Node, _ time.Time, _ *Policy) (Finding, bool) {
 		return Finding{n, Drifted, why}, true
 	}
 	return Finding{}, false
+}
+
+// withoutNewLabels returns the node's Provisioner without the labels that the node
+// lacks. Where no hash says what the node was built from, it cannot be told from a
+// missing label that the Provisioner has changed.
+func withoutNewLabels(n *Node) *api.Provisioner {
+	out := *n.Provisioner
+	out.Spec.Labels = maps.Clone(out.Spec.Labels)
+	maps.DeleteFunc(out.Spec.Labels, func(key, _ string) bool {
+		_, has := n.Labels[api.NormalizeLabel(key)]
+		return !has
+	})
+	return &out
 }
 
 // rebuilt says how a machine that is built now would differ from the node's in

@@ -219,6 +219,43 @@ func TestStillHolds(t *testing.T) {
 	}
 }
 
+// What somebody else has written in the place of a hash says nothing, and without a
+// hash nothing is known of the labels that the node was built with.
+func TestForeignHashIsNoDrift(t *testing.T) {
+	labelled := func(s *api.ProvisionerSpec) { s.Labels = map[string]string{"team": "a"} }
+	changed := provisioner(labelled).Hash()
+	zone := func(s *api.ProvisionerSpec) {
+		s.Requirements = []api.Requirement{{Key: api.LabelZone, Operator: api.OpIn, Values: []string{"b"}}}
+	}
+	for name, c := range map[string]struct {
+		provisioner func(*api.ProvisionerSpec)
+		hash        string
+		profile     string
+		want        string
+	}{
+		"Karpenter's hash":                 {hash: "13598472034582093845"},
+		"Karpenter's, with sixteen digits": {hash: "1359847203458209"},
+		"a word":                           {hash: "edited-by-hand"},
+		"of the node profile":              {profile: "13598472034582093845"},
+		"a label was added, no hash":       {provisioner: labelled},
+		"a label was added, foreign hash":  {provisioner: labelled, hash: "13598472034582093845"},
+		"ours, and it has changed":         {hash: changed, want: "provisioner default has changed since it was launched"},
+		"ours of the profile":              {profile: changed, want: "its node profile has changed since it was launched"},
+		"by value in spite of it":          {provisioner: zone, hash: "1", want: "provisioner default now requires topology.kubernetes.io/zone In [b], the node has no value"},
+	} {
+		n := up("n", provisioner(c.provisioner))
+		n.Annotations[api.AnnotationProvisionerHash], n.Annotations[api.AnnotationProfileHash] = c.hash, c.profile
+		n.ProfileHash = (&api.NodeProfile{}).Hash()
+		got := ""
+		for _, f := range Voluntary([]*Node{n}, noon) {
+			got = f.Message
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // A machine whose image, subnet or security groups the node profile does not find
 // any more has drifted.
 func TestDriftByValue(t *testing.T) { // DEPROV-068
