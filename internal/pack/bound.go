@@ -52,7 +52,7 @@ func (s *solver) lowerBound() offer.Price {
 // that could have been bought for them.
 type placedClass struct {
 	class *class
-	level int
+	level level
 	n     int64
 	opt   *options
 	mask  bitset
@@ -73,11 +73,11 @@ func (s *solver) price() float64 {
 func (s *solver) boundClasses() []placedClass {
 	type key struct {
 		class *class
-		level int
+		level level
 	}
 	at := map[key]int{}
 	var out []placedClass
-	add := func(c *class, level int, n int64, l *lot) *placedClass {
+	add := func(c *class, level level, n int64, l *lot) *placedClass {
 		k := key{c, level}
 		i, ok := at[k]
 		if !ok {
@@ -104,7 +104,7 @@ func (s *solver) boundClasses() []placedClass {
 	return out
 }
 
-func (s *solver) placedClass(c *class, level int, l *lot) placedClass {
+func (s *solver) placedClass(c *class, level level, l *lot) placedClass {
 	out := placedClass{class: c, level: level}
 	if l != nil && len(l.parts) == 1 {
 		out.worth = l.worth
@@ -208,7 +208,7 @@ const (
 func (s *solver) boughtPatterns(classes []placedClass, columns []int) []colgen.Pattern {
 	type key struct {
 		class *class
-		level int
+		level level
 	}
 	load, kind := map[key]int{}, map[int]int{}
 	for i, c := range classes {

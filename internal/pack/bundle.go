@@ -291,9 +291,8 @@ func (s *solver) loadInDomain(l *lot, keys []string, devices bool) *lot {
 func (s *solver) enterAll(l *lot) bool {
 	entered := make([]int64, len(l.parts))
 	for i, p := range l.parts {
-		_, dropped := p.class.alternative(p.level)
 		for range p.n {
-			if _, ok := s.admits(p.class, l.at, dropped); !ok {
+			if _, ok := s.admits(p.class, l.at, p.level.givenUp); !ok {
 				for k, n := range entered {
 					s.enter(l.parts[k].class, l.at, l.opt.requires, -n, nil)
 				}

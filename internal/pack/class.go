@@ -36,11 +36,9 @@ type class struct {
 	prefers   []match.Preference
 	tolerates string // key of the tolerations
 
-	// Preferences in the order in which they are given up.
-	drops []drop
-	// level counts the steps of giving up: for each of the places in turn, the
-	// number of drops.
-	level int
+	drops  []drop // preferences, the least important first
+	level  level
+	probes int // how often it was asked what can be met, see maxProbes
 
 	host     []touch // constraints by node
 	follows  []bond  // required affinity by node
@@ -74,22 +72,16 @@ type softTouch struct {
 	want bool // the group's pods should be there, rather than not
 }
 
-// alternative returns which of the places a level is about and how many drops.
-func (c *class) alternative(level int) (place, dropped int) {
-	return level / (len(c.drops) + 1), level % (len(c.drops) + 1)
-}
-
-func (c *class) levels() int { return len(c.places) * (len(c.drops) + 1) }
-
 // requires returns what a level requires of the node's labels, and whether
 // PreferNoSchedule taints keep the class away.
-func (c *class) requires(level int) (match.Requirements, bool) {
-	place, dropped := c.alternative(level)
-	r, honour := c.places[place], false
-	for i := dropped; i < len(c.drops); i++ {
-		if d := c.drops[i]; d.prefer >= 0 {
+func (c *class) requires(l level) (match.Requirements, bool) {
+	r, honour := c.places[l.place], false
+	for i, d := range c.drops {
+		switch {
+		case c.gaveUp(l.givenUp, i):
+		case d.prefer >= 0:
 			r = r.And(c.prefers[d.prefer].Requirements)
-		} else if d.taints {
+		case d.taints:
 			honour = true
 		}
 	}
@@ -97,11 +89,12 @@ func (c *class) requires(level int) (match.Requirements, bool) {
 }
 
 // givenUp lists what a level gives up.
-func (c *class) givenUp(level int) []string {
-	_, dropped := c.alternative(level)
+func (c *class) givenUp(l level) []string {
 	var out []string
-	for _, d := range c.drops[:dropped] {
-		out = append(out, d.text)
+	for i, d := range c.drops {
+		if c.gaveUp(l.givenUp, i) {
+			out = append(out, d.text)
+		}
 	}
 	return out
 }

@@ -141,7 +141,7 @@ func (s *solver) again() {
 	waiting := false
 	for _, c := range s.classes {
 		if c.left > 0 {
-			c.level = 0
+			c.level = level{}
 		}
 		if c.refusals > 1 {
 			c.held, waiting = c.left, true
@@ -153,7 +153,7 @@ func (s *solver) again() {
 	}
 	for _, c := range s.classes {
 		if c.refusals > 1 {
-			c.held, c.level = 0, 0
+			c.held, c.level = 0, level{}
 		}
 	}
 	s.rounds()
@@ -167,7 +167,7 @@ func (s *solver) oneByOne() {
 	for _, c := range all {
 		for refused := false; !refused && len(c.spreads) > 0 && c.left > 0 && !c.never.Missed() && steps < most; steps++ {
 			before := c.left
-			s.classes, c.level, c.held = []*class{c}, 0, c.left-1
+			s.classes, c.level, c.held = []*class{c}, level{}, c.left-1
 			s.rounds()
 			s.classes, c.held = all, 0
 			if c.left == before {

@@ -27,7 +27,7 @@ type item struct {
 type placement struct {
 	lot   *lot
 	class *class
-	level int
+	level level
 	n     int64
 }
 

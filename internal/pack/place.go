@@ -31,12 +31,12 @@ type lot struct {
 // part is the share of one class in a load.
 type part struct {
 	class *class
-	level int
+	level level
 	n     int64
 }
 
 // fill puts as many pods of the class as possible onto nodes that exist.
-func (s *solver) fill(c *class, o *options, level int) {
+func (s *solver) fill(c *class, o *options, level level) {
 	for i, n := range s.nodes {
 		if c.open() == 0 {
 			return
@@ -72,7 +72,7 @@ func (s *solver) roomAlone(c *class, o *options, i int, limit int64) int64 {
 }
 
 // put places k pods on a node.
-func (s *solver) put(c *class, n *node, level int, k int64) {
+func (s *solver) put(c *class, n *node, level level, k int64) {
 	addTimes(n.free, c.need, -k)
 	n.host = n.host.plus(c.host, k)
 	given := c.givenUp(level)
@@ -104,7 +104,7 @@ func (s *solver) join(c *class, k int64) {
 }
 
 // lotFor returns a lot of the class, or false where no column holds its pods.
-func (s *solver) lotFor(c *class, level int, o *options) (*lot, bool) {
+func (s *solver) lotFor(c *class, level level, o *options) (*lot, bool) {
 	l := &lot{parts: []part{{class: c, level: level, n: 1}}, opt: o, need: c.need, host: c.host, size: c.size}
 	if len(s.daemons)+len(c.follows) == 0 {
 		l.mask = s.holding(c, o)
@@ -136,12 +136,11 @@ func (s *solver) holding(c *class, o *options) bitset {
 
 // place finds places for the pods of a class at a level: on nodes that exist,
 // or else in lots to be bought.
-func (s *solver) place(c *class, level int) []*lot {
-	requires, honour := c.requires(level)
-	if _, bad := requires.Unmeetable(); bad {
+func (s *solver) place(c *class, level level) []*lot {
+	o, ok := s.optionsAt(c, level)
+	if !ok {
 		return nil
 	}
-	o := s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour)
 	if len(c.keys) > 0 {
 		return s.placeByDomain(c, o, level)
 	}

@@ -9,7 +9,7 @@ import (
 // pour places pods of a class with one spread as placing them one by one would: each
 // goes where the fewest are, so that the spots fill up to a level, like water. It does
 // nothing where the order of the pods matters to more than that.
-func (s *solver) pour(c *class, spots []spot, dropped int) {
+func (s *solver) pour(c *class, spots []spot, dropped dropSet) {
 	open, most, ok := s.basin(c, spots, dropped)
 	if !ok || len(open) == 0 {
 		return
@@ -47,7 +47,7 @@ type spotCount struct {
 
 // basin lists the spots that pods of the class are to be bought for in, those with the
 // fewest pods first, and how many the spread allows in each.
-func (s *solver) basin(c *class, spots []spot, dropped int) (open []spotCount, most int64, ok bool) {
+func (s *solver) basin(c *class, spots []spot, dropped dropSet) (open []spotCount, most int64, ok bool) {
 	sp, ok := c.onlySpread(dropped)
 	if !ok {
 		return nil, 0, false
@@ -79,13 +79,13 @@ func (s *solver) basin(c *class, spots []spot, dropped int) (open []spotCount, m
 
 // onlySpread returns the spread of a class that counts its own pods over the only key
 // that matters to it, and false where there are other rules.
-func (c *class) onlySpread(dropped int) (*spread, bool) {
+func (c *class) onlySpread(dropped dropSet) (*spread, bool) {
 	if len(c.keys) != 1 || len(c.attracts)+len(c.repels) > 0 {
 		return nil, false
 	}
 	var only *spread
 	for i := range c.spreads {
-		if sp := &c.spreads[i]; sp.drop < 0 || sp.drop >= dropped {
+		if sp := &c.spreads[i]; !c.gaveUp(dropped, sp.drop) {
 			if only != nil {
 				return nil, false
 			}

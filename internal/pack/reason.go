@@ -15,7 +15,7 @@ func (s *solver) diagnose(c *class) string {
 	if len(s.sellers) == 0 {
 		return "there is no Provisioner"
 	}
-	requires, honour := c.requires(c.level)
+	requires, honour := c.requires(c.lastLevel())
 	if key, bad := requires.Unmeetable(); bad {
 		who := "the pod's own requirements"
 		if len(c.template.Claims) > 0 {

@@ -20,14 +20,17 @@ func (s *solver) refill(sites []*site) bool {
 
 func (s *solver) refillClass(c *class, sites []*site) bool {
 	helped := false
-	for level := range c.levels() {
-		requires, honour := c.requires(level)
-		if _, bad := requires.Unmeetable(); bad {
+	takes := func(l level) bool {
+		o, ok := s.optionsAt(c, l)
+		return ok && slices.ContainsFunc(sites, func(to *site) bool { return s.letsIn(c, o, to) })
+	}
+	for l, ok := (level{}), true; ok && c.left > 0; l, ok = c.next(l, takes) {
+		o, ok := s.optionsAt(c, l)
+		if !ok {
 			continue
 		}
-		o := s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour)
 		for _, to := range sites {
-			for c.left > 0 && fits(c.need, to.free) && s.squeeze(c, o, level, to) {
+			for c.left > 0 && s.squeeze(c, o, l, to) {
 				helped = true
 			}
 		}
@@ -35,17 +38,29 @@ func (s *solver) refillClass(c *class, sites []*site) bool {
 	return helped
 }
 
+// letsIn reports whether a site has room for a pod of the class, and kube-scheduler
+// would let it in.
+func (s *solver) letsIn(c *class, o *options, to *site) bool {
+	if !fits(c.need, to.free) {
+		return false
+	}
+	if to.machine && !o.columns.has(s.machines[to.index].column) || !to.machine && !s.matches(o, to.index) {
+		return false
+	}
+	return s.accepts(c, to, spotOver(c.keys, to.node))
+}
+
 // squeeze puts one pod of the class on the site, if that takes it.
-func (s *solver) squeeze(c *class, o *options, level int, to *site) bool {
+func (s *solver) squeeze(c *class, o *options, level level, to *site) bool {
+	if !s.letsIn(c, o, to) {
+		return false
+	}
 	at := spotOver(c.keys, to.node)
 	if to.machine {
-		if !o.columns.has(s.machines[to.index].column) || !s.accepts(c, to, at) || !s.squeezeIn(c, o, level, to, at) {
+		if !s.squeezeIn(c, o, level, to, at) {
 			return false
 		}
 	} else {
-		if !s.matches(o, to.index) || !s.accepts(c, to, at) {
-			return false
-		}
 		n := s.nodes[to.index]
 		addTimes(n.free, c.need, -1)
 		n.host = n.host.plus(c.host, 1)
@@ -60,7 +75,7 @@ func (s *solver) squeeze(c *class, o *options, level int, to *site) bool {
 
 // squeezeIn puts a pod of the class on a planned machine that has room for it, if
 // their labels go together.
-func (s *solver) squeezeIn(c *class, o *options, level int, to *site, at *spot) bool {
+func (s *solver) squeezeIn(c *class, o *options, level level, to *site, at *spot) bool {
 	m := s.machines[to.index]
 	pinned := o
 	if len(c.keys) > 0 {

@@ -176,7 +176,7 @@ func (s *solver) accepts(c *class, to *site, at *spot) bool {
 			return false
 		}
 	}
-	_, ok := s.admits(c, at, len(c.drops))
+	_, ok := s.admits(c, at, c.everything())
 	return ok
 }
 

@@ -88,32 +88,47 @@ func (s *solver) settleReserved() {
 		if len(c.nodes) == 0 || c.never.Missed() {
 			continue
 		}
-		for level := 0; level < c.levels() && c.left > 0; level++ {
-			requires, honour := c.requires(level)
-			o := s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour)
-			s.fillOnly(c, o, level)
+		for l, ok := (level{}), true; ok && c.left > 0; l, ok = c.next(l, func(l level) bool { return s.anyReserved(c, l) }) {
+			s.fillReserved(c, l)
 		}
 	}
 }
 
-// fillOnly puts pods of the class onto the nodes that it names. Those that must
-// share a node with others are taken to come with them: the plan that kept the
-// room was for all of them.
-func (s *solver) fillOnly(c *class, o *options, level int) {
-	_, dropped := c.alternative(level)
+// fillReserved puts pods of the class onto the nodes that it names.
+func (s *solver) fillReserved(c *class, l level) {
+	o, ok := s.optionsAt(c, l)
+	if !ok {
+		return
+	}
 	for i, n := range s.nodes {
-		if !slices.Contains(c.nodes, n.Name) {
-			continue
-		}
-		for c.left > 0 && s.roomAlone(c, o, i, 1) > 0 {
-			at := spotOver(c.keys, n)
-			if _, ok := s.admits(c, at, dropped); !ok {
-				break
-			}
-			s.put(c, n, level, 1)
-			s.enter(c, at, o.requires, 1, n)
+		for c.left > 0 && s.reservedOn(c, o, l, i) {
+			s.put(c, n, l, 1)
+			s.enter(c, spotOver(c.keys, n), o.requires, 1, n)
 		}
 	}
+}
+
+// anyReserved reports whether a node that the class names takes a pod of it.
+func (s *solver) anyReserved(c *class, l level) bool {
+	o, ok := s.optionsAt(c, l)
+	for i := range s.nodes {
+		if ok && s.reservedOn(c, o, l, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// reservedOn reports whether the class names the node and the node takes a pod of it.
+// Those that must share a node with others are taken to come with them: the plan that
+// kept the room was for all of them.
+func (s *solver) reservedOn(c *class, o *options, l level, i int) bool {
+	n := s.nodes[i]
+	if !slices.Contains(c.nodes, n.Name) || s.roomAlone(c, o, i, 1) == 0 {
+		return false
+	}
+	_, ok := s.admits(c, spotOver(c.keys, n), l.givenUp)
+	return ok
 }
 
 // spotOver returns the spot that a node is in.
@@ -128,20 +143,19 @@ func spotOver(keys []string, n *node) *spot {
 // rounds places the classes level by level until all have a place or have given
 // up everything that they can.
 func (s *solver) rounds() {
-	open := slices.DeleteFunc(slices.Clone(s.classes), func(c *class) bool { return c.left == 0 || c.never.Missed() })
+	open := slices.DeleteFunc(slices.Clone(s.classes), func(c *class) bool { return c.open() == 0 || c.never.Missed() })
 	for len(open) > 0 {
 		lots := s.placeAll(slices.DeleteFunc(slices.Clone(open), func(c *class) bool { return !c.urgent }))
 		lots = append(lots, s.bundle(open)...)
 		s.buyAll(append(lots, s.placeAll(open)...))
 		var next []*class
 		for _, c := range open {
-			if c.left == 0 {
+			if c.open() == 0 {
 				continue
 			}
-			if c.level++; c.level < c.levels() {
+			if l, ok := c.next(c.level, func(l level) bool { return s.servesAt(c, l) }); ok {
+				c.level = l
 				next = append(next, c)
-			} else {
-				c.level-- // its last level explains why there is no place
 			}
 		}
 		open = next

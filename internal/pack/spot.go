@@ -79,18 +79,17 @@ func (s *solver) plainLast(open []*class) []*class {
 // placeByDomain places the pods of a class that domains matter to, one at a time,
 // each in the domain that evens out its spreads, then where there is room
 // already, then where it is cheapest.
-func (s *solver) placeByDomain(c *class, o *options, level int) []*lot {
-	spots := s.spotsFor(c, o, level)
-	_, dropped := c.alternative(level)
-	s.pour(c, spots, dropped)
+func (s *solver) placeByDomain(c *class, o *options, l level) []*lot {
+	spots := s.spotsFor(c, o, l)
+	s.pour(c, spots, l.givenUp)
 	for c.open() > 0 {
-		best := s.bestSpot(c, spots, dropped)
+		best := s.bestSpot(c, spots, l.givenUp)
 		if best < 0 {
 			break
 		}
 		at := &spots[best]
 		if i, ok := s.nodeIn(c, o, at); ok {
-			s.put(c, s.nodes[i], level, 1)
+			s.put(c, s.nodes[i], l, 1)
 			s.enter(c, at, o.requires, 1, s.nodes[i])
 			continue
 		}
@@ -122,7 +121,7 @@ func (s *solver) nodeIn(c *class, o *options, at *spot) (int, bool) {
 }
 
 // bestSpot returns the spot for the next pod, or -1.
-func (s *solver) bestSpot(c *class, spots []spot, dropped int) int {
+func (s *solver) bestSpot(c *class, spots []spot, dropped dropSet) int {
 	best, bestCount := -1, int64(0)
 	for i := range spots {
 		at := &spots[i]
@@ -147,11 +146,11 @@ func (at *spot) compare(o *spot) int {
 // admits reports whether another pod of the class may enter the spot, and how many
 // pods are there that its spreads count, and that others' spreads count with it: where
 // these are few there is most need of it.
-func (s *solver) admits(c *class, at *spot, dropped int) (int64, bool) {
+func (s *solver) admits(c *class, at *spot, dropped dropSet) (int64, bool) {
 	spread, counted := false, int64(0)
 	for i := range c.spreads {
 		sp := &c.spreads[i]
-		if sp.drop >= 0 && sp.drop < dropped {
+		if c.gaveUp(dropped, sp.drop) {
 			continue
 		}
 		g := s.groups.list[sp.group]
@@ -165,7 +164,7 @@ func (s *solver) admits(c *class, at *spot, dropped int) (int64, bool) {
 	for _, b := range c.attracts {
 		g := s.groups.list[b.group]
 		value, ok := at.value(g.key)
-		if b.drop >= 0 && (b.drop < dropped || g.total == 0) {
+		if b.drop >= 0 && (c.gaveUp(dropped, b.drop) || g.total == 0) {
 			continue
 		}
 		if !ok || g.count[value] == 0 && !at.lends(b.group) && (b.drop >= 0 || !s.begins(c)) {
@@ -174,7 +173,7 @@ func (s *solver) admits(c *class, at *spot, dropped int) (int64, bool) {
 	}
 	for _, b := range c.repels {
 		g := s.groups.list[b.group]
-		if b.drop >= 0 && b.drop < dropped {
+		if c.gaveUp(dropped, b.drop) {
 			continue
 		}
 		if value, ok := at.value(g.key); ok && g.count[value] > 0 {
@@ -322,7 +321,7 @@ func (s *solver) leave(l *lot, k int64) {
 }
 
 // spotsFor lists where the class may go at a level, sorted by domain.
-func (s *solver) spotsFor(c *class, o *options, level int) []spot {
+func (s *solver) spotsFor(c *class, o *options, level level) []spot {
 	byDomains := map[string]int{}
 	var out []spot
 	at := func(domains []domain) *spot {

@@ -14,7 +14,7 @@ import (
 // pinned identifies lots that differ in the zone only.
 type pinned struct {
 	class *class
-	level int
+	level level
 }
 
 // pin lists the lots of one class that are pinned to zones.

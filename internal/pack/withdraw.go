@@ -84,7 +84,7 @@ func (m *machine) itemise(l *lot) {
 }
 
 // only returns the lot of single pods of one class that are bought for like the loads.
-func (l *lot) only(c *class, level int) *lot {
+func (l *lot) only(c *class, level level) *lot {
 	return &lot{parts: []part{{class: c, level: level, n: 1}}, opt: l.opt, at: l.at, mask: l.mask, need: c.need, host: c.host, size: c.size}
 }
 

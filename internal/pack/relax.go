@@ -1,0 +1,135 @@
+package pack
+
+import "math/bits"
+
+// level says how far a class of pods has relaxed what it asks for: which of its
+// alternative places it tries, and which preferences it has given up.
+type level struct {
+	place   int
+	givenUp dropSet
+}
+
+// dropSet is a set of a class's preferences. Bit i stands for the i-th preference,
+// counted from the least important one.
+type dropSet uint64
+
+// maxPreferences is how many preferences are told apart. Of a pod with more, the least
+// important ones share a bit, so that they are given up together.
+const maxPreferences = 64
+
+// maxProbes bounds how often a class asks whether a set of preferences can be met.
+// Beyond that it gives up all of them at once.
+const maxProbes = 512
+
+// bit is the bit of the i-th preference in a dropSet.
+func (c *class) bit(i int) dropSet {
+	return 1 << max(0, i-max(0, len(c.drops)-maxPreferences))
+}
+
+// everything is the set of all preferences of the class.
+func (c *class) everything() dropSet {
+	if n := len(c.drops); n < maxPreferences {
+		return 1<<n - 1
+	}
+	return ^dropSet(0)
+}
+
+// gaveUp reports whether the i-th preference is in the set. What is required (i < 0)
+// never is.
+func (c *class) gaveUp(set dropSet, i int) bool { return i >= 0 && set&c.bit(i) != 0 }
+
+// lastLevel is the level at which the class has nothing left to give up.
+func (c *class) lastLevel() level { return level{max(0, len(c.places)-1), c.everything()} }
+
+// next returns the level to try after one that has left pods over: the one that gives up
+// the least important preferences among those at which a pod can be served. Once nothing
+// is left to give up it is that of the next alternative place, or false after the last.
+func (c *class) next(last level, serves func(level) bool) (level, bool) {
+	if last.givenUp == c.everything() {
+		return level{place: last.place + 1}, last.place+1 < len(c.places)
+	}
+	set := c.fewestGivenUp(last.place, 0, serves)
+	if set <= last.givenUp {
+		// What seemed to serve did not: the least important preference that was kept goes.
+		set = c.fewestGivenUp(last.place, last.givenUp|(last.givenUp+1), serves)
+	}
+	return level{last.place, set}, true
+}
+
+// fewestGivenUp decides for one preference after the other, the most important first,
+// whether it can be kept beside those that are kept already. Those of the set that it
+// begins with are not.
+func (c *class) fewestGivenUp(place int, set dropSet, serves func(level) bool) dropSet {
+	probe := func(set dropSet) bool {
+		c.probes++
+		return c.probes <= maxProbes && serves(level{place, set})
+	}
+	out := c.everything()
+	if !probe(out) {
+		return out
+	}
+	for rest := out &^ set; rest != 0; {
+		bit := dropSet(1) << (bits.Len64(uint64(rest)) - 1)
+		rest &^= bit
+		if probe(out &^ bit) {
+			out &^= bit
+		}
+	}
+	return out
+}
+
+// servesAt reports whether a pod of the class can be placed at the level now, as far as
+// that can be told without placing it.
+func (s *solver) servesAt(c *class, l level) bool {
+	o, ok := s.optionsAt(c, l)
+	switch {
+	case !ok:
+		return false
+	case len(c.follows) > 0:
+		return s.mayHold(c, o) // those that it follows are placed together with it
+	case len(c.keys) > 0:
+		return s.bestSpot(c, s.servingSpots(c, o, l), l.givenUp) >= 0
+	}
+	for i := range s.nodes {
+		if s.roomOn(c, o, i, 1) > 0 {
+			return true
+		}
+	}
+	of, ok := s.lotFor(c, l, o)
+	if !ok {
+		return false
+	}
+	_, ok = s.bargainOf(of.mask, s.budgets())
+	return ok || s.hasRoom(of)
+}
+
+// mayHold reports whether any node or column that the options allow has room for a pod.
+func (s *solver) mayHold(c *class, o *options) bool {
+	for i := range s.nodes {
+		if s.roomAlone(c, o, i, 1) > 0 {
+			return true
+		}
+	}
+	return !s.fitting(c.need, c.host, c.devices, o).empty()
+}
+
+// servingSpots lists the spots of the class that have a node with room or something to buy.
+func (s *solver) servingSpots(c *class, o *options, l level) []spot {
+	var out []spot
+	for _, at := range s.spotsFor(c, o, l) {
+		if _, ok := s.nodeIn(c, o, &at); ok || at.lot != nil {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// optionsAt returns what a class may use at a level, or false where its requirements
+// contradict each other.
+func (s *solver) optionsAt(c *class, l level) (*options, bool) {
+	requires, honour := c.requires(l)
+	if _, bad := requires.Unmeetable(); bad {
+		return nil, false
+	}
+	return s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour), true
+}
