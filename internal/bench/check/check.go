@@ -1,6 +1,7 @@
 package check
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,12 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	resourcehelper "k8s.io/component-helpers/resource"
 	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/workload"
 )
 
@@ -23,6 +24,7 @@ type host struct {
 	pods []*corev1.Pod
 	// placed is where, in pods, those begin that the plan put there.
 	placed int
+	isNew  bool // bought by the plan
 }
 
 func (h *host) name() string { return h.node.Name }
@@ -32,6 +34,7 @@ type checker struct {
 	work   *workload.Workload
 	hosts  []*host
 	faults []string
+	zones  map[string][]string // see domains
 }
 
 func (c *checker) faultf(format string, args ...any) {
@@ -41,12 +44,14 @@ func (c *checker) faultf(format string, args ...any) {
 // Faults returns what is wrong with the plan; none for a correct one. Pods
 // without a place are no fault: see Placed.
 func Faults(w *workload.Workload, p *Plan) []string {
-	c := &checker{work: w}
+	c := &checker{work: w, zones: map[string][]string{}}
 	c.once(p)
 	c.settle(p)
+	c.limits()
 	admits := map[admission]bool{}
 	for _, h := range c.hosts {
 		c.capacity(h)
+		c.ports(h)
 		for _, pod := range h.pods[h.placed:] {
 			c.admission(admits, h, pod)
 		}
@@ -107,37 +112,12 @@ func (c *checker) settle(p *Plan) {
 			c.faultf("machine %d: %s cannot be bought as %s in %s at %v", i, m.InstanceType, m.CapacityType, m.Zone, m.Price)
 			continue
 		}
-		h := &host{node: node}
+		h := &host{node: node, isNew: true}
 		for _, pod := range m.Pods {
 			h.pods = append(h.pods, c.work.Pods[pod])
 		}
 		c.hosts = append(c.hosts, h)
 	}
-}
-
-// node is what the machine will register as; nil where it cannot be bought.
-func (c *checker) node(name string, m *Machine) *corev1.Node {
-	for i := range c.work.Types {
-		t := &c.work.Types[i]
-		if t.Name != m.InstanceType {
-			continue
-		}
-		for _, o := range t.Offerings {
-			if o.Zone != m.Zone || o.CapacityType != m.CapacityType || o.Price != m.Price {
-				continue
-			}
-			set := map[string]string{corev1.LabelHostname: name, corev1.LabelTopologyZone: o.Zone}
-			for key, values := range t.Labels {
-				set[key] = values[0]
-			}
-			return &corev1.Node{
-				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: set},
-				Spec:       corev1.NodeSpec{Taints: c.work.Taints},
-				Status:     corev1.NodeStatus{Allocatable: t.Capacity.Minus(t.Overhead).ResourceList()},
-			}
-		}
-	}
-	return nil
 }
 
 // capacity: what the pods and the daemons ask for is there.
@@ -147,10 +127,9 @@ func (c *checker) capacity(h *host) {
 	}
 	used := amount.List{}
 	add := func(pod *corev1.Pod) {
-		for name, q := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
-			used[string(name)] += amount.FromQuantity(string(name), q)
+		for name, v := range requests(pod) {
+			used[name] += v
 		}
-		used[amount.Pods]++
 	}
 	for _, pod := range h.pods {
 		add(pod)
@@ -174,11 +153,8 @@ type admission struct{ node, pod string }
 
 func (c *checker) admission(known map[admission]bool, h *host, pod *corev1.Pod) {
 	key := admission{
-		node: h.node.Labels[corev1.LabelInstanceTypeStable] + "/" + h.node.Labels[corev1.LabelTopologyZone],
-		pod:  fmt.Sprint(pod.Spec.NodeSelector, pod.Spec.Tolerations),
-	}
-	if pod.Spec.Affinity != nil && pod.Spec.Affinity.NodeAffinity != nil {
-		key.pod = pod.Name
+		node: fmt.Sprint(h.node.Labels[corev1.LabelInstanceTypeStable], h.node.Labels[corev1.LabelTopologyZone], h.node.Labels[api.LabelCapacityType], h.node.Labels[api.LabelProvisioner]),
+		pod:  asks(pod),
 	}
 	ok, seen := known[key]
 	if !seen {
@@ -188,6 +164,19 @@ func (c *checker) admission(known map[admission]bool, h *host, pod *corev1.Pod) 
 	if !ok {
 		c.faultf("%s with the labels %v and the taints %v does not admit pod %s", h.name(), h.node.Labels, h.node.Spec.Taints, pod.Name)
 	}
+}
+
+// asks tells pods apart by what they ask of a node's labels and taints.
+func asks(pod *corev1.Pod) string {
+	var terms *corev1.NodeSelector
+	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
+		terms = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	text, err := json.Marshal([]any{pod.Spec.NodeSelector, pod.Spec.Tolerations, terms})
+	if err != nil {
+		return pod.Name
+	}
+	return string(text)
 }
 
 // admitted reports whether labels and taints of the node let the pod in.

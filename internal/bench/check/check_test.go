@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/workload"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -18,7 +19,7 @@ import (
 func two() offer.InstanceType {
 	t := offer.InstanceType{
 		Name:     "two",
-		Labels:   map[string][]string{corev1.LabelInstanceTypeStable: {"two"}, corev1.LabelArchStable: {"amd64"}},
+		Labels:   map[string][]string{corev1.LabelInstanceTypeStable: {"two"}, corev1.LabelArchStable: {"amd64"}, corev1.LabelOSStable: {"linux"}},
 		Capacity: amount.List{amount.CPU: 2100, amount.Memory: 8 << 30, amount.Pods: 10},
 		Overhead: amount.List{amount.CPU: 100},
 	}
@@ -198,5 +199,40 @@ func TestPlanCounts(t *testing.T) {
 	p := Plan{Machines: []Machine{in("a", 0, 2), in("b", 1)}, Bindings: map[int]string{3: "node"}}
 	if p.Price() != 10 || p.Placed() != 4 {
 		t.Errorf("%d placed for %d, want 4 for 10", p.Placed(), p.Price())
+	}
+}
+
+// TestPools: what a Provisioner does not sell, allows no more of or taints is a fault.
+func TestPools(t *testing.T) {
+	with := func(change func(*api.ProvisionerSpec), list ...*corev1.Pod) workload.Workload {
+		w := pods(list...)
+		w.Provisioners = []*api.Provisioner{{ObjectMeta: metav1.ObjectMeta{Name: "one"}}}
+		change(&w.Provisioners[0].Spec)
+		return w
+	}
+	limited := func(cpu string) func(*api.ProvisionerSpec) {
+		return func(s *api.ProvisionerSpec) {
+			s.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}
+		}
+	}
+	inZone := func(s *api.ProvisionerSpec) {
+		s.Requirements = []api.Requirement{{Key: zone, Operator: api.OpIn, Values: []string{"b"}}}
+	}
+	port := func(p *corev1.Pod) {
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
+	}
+	of := func(name string) Plan {
+		m := in("a", 0)
+		m.Provisioner = name
+		return Plan{Machines: []Machine{m}}
+	}
+	for name, c := range map[string]fault{
+		"within its limit":   {with(limited("2100m"), pod("a")), of("one"), ""},
+		"beyond its limit":   {with(limited("2"), pod("a")), of("one"), "its limit is 2000"},
+		"not sold":           {with(inZone, pod("a")), of("one"), "cannot be bought"},
+		"nobody's":           {with(inZone, pod("a")), of("two"), "cannot be bought"},
+		"two pods of a port": {pods(pod("a", port), pod("a", port)), Plan{Machines: []Machine{in("a", 0, 1)}}, "use the port"},
+	} {
+		t.Run(name, func(t *testing.T) { c.verify(t) })
 	}
 }

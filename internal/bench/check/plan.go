@@ -16,6 +16,10 @@ type Plan struct {
 // Machine is to be bought.
 type Machine struct {
 	offer.Candidate
+	// Provisioner that buys it; empty where the workload has only one.
+	Provisioner string
+	// Labels that do not follow from the offering.
+	Labels map[string]string
 	// Pods are indices of the workload's pods.
 	Pods []int
 }

@@ -3,10 +3,10 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
@@ -112,24 +112,41 @@ func (c *checker) domains(key string, p *corev1.Pod) []string {
 	if key != corev1.LabelTopologyZone {
 		return nil
 	}
-	zones := c.work.Zones()
-	for _, n := range c.work.Nodes {
-		if zone := n.Labels[key]; !slices.Contains(zones, zone) {
-			zones = append(zones, zone)
+	id := asks(p)
+	if out, known := c.zones[id]; known {
+		return out
+	}
+	wanted := nodeaffinity.GetRequiredNodeAffinity(p)
+	zones := map[string]bool{}
+	for _, h := range c.hosts {
+		if ok, err := wanted.Match(h.node); err == nil && ok {
+			zones[h.node.Labels[key]] = true
 		}
 	}
-	slices.Sort(zones)
-	wanted := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: corev1.PodSpec{NodeSelector: zoneSelector(p)}})
-	return slices.DeleteFunc(zones, func(zone string) bool {
-		ok, err := wanted.Match(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{key: zone}}})
-		return err != nil || !ok
-	})
+	for _, zone := range c.work.Zones() {
+		if !zones[zone] && c.buys(zone, p) {
+			zones[zone] = true
+		}
+	}
+	out := slices.Sorted(maps.Keys(zones))
+	c.zones[id] = out
+	return out
 }
 
-// zoneSelector is the part of a pod's selector that speaks of zones.
-func zoneSelector(p *corev1.Pod) map[string]string {
-	if zone, ok := p.Spec.NodeSelector[corev1.LabelTopologyZone]; ok {
-		return map[string]string{corev1.LabelTopologyZone: zone}
+// buys reports whether a machine that admits the pod can be bought in the zone.
+func (c *checker) buys(zone string, p *corev1.Pod) bool {
+	for _, pool := range c.work.Pools() {
+		for i := range c.work.Types {
+			t := &c.work.Types[i]
+			for _, o := range t.Offerings {
+				if o.Zone != zone {
+					continue
+				}
+				if node := NodeOf(pool, t, zone, o.CapacityType); admitted(node, p) && Sells(pool, node) {
+					return true
+				}
+			}
+		}
 	}
-	return nil
+	return false
 }

@@ -57,7 +57,7 @@ func Repeat(prepare func() error, work func() error) (Series, error) {
 		} else {
 			runtime.GC()
 		}
-		s, err := once(work)
+		s, err := Once(work)
 		if err != nil {
 			return Series{}, err
 		}
@@ -67,7 +67,8 @@ func Repeat(prepare func() error, work func() error) (Series, error) {
 	return Series{First: samples[0], Typical: Medians(samples), Times: len(samples)}, nil
 }
 
-func once(work func() error) (Sample, error) {
+// Once measures work that is done once.
+func Once(work func() error) (Sample, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	cpu, start := processorTime(), time.Now()

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/check"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/workload"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -40,7 +39,7 @@ func Input(w *workload.Workload, budget time.Duration) decide.Input {
 	s.Sort()
 	return decide.Input{
 		Now: time.Unix(0, 0), Snapshot: s,
-		Provisioners: []decide.Provisioner{{Spec: provisioner(w), Types: w.Types, Index: offer.NewIndex(w.Types)}},
+		Provisioners: provisioners(w),
 		Settings:     decide.Settings{NodeCost: decide.DefaultNodeCost, StartupTimeout: time.Hour, PackingBudget: budget},
 	}
 }
@@ -52,19 +51,14 @@ func daemonSet(p *corev1.Pod) *appsv1.DaemonSet {
 	}
 }
 
-// provisioner is one pool without limits that sells on demand only.
-func provisioner(w *workload.Workload) *api.Provisioner {
-	return &api.Provisioner{
-		ObjectMeta: metav1.ObjectMeta{Name: workload.PoolName},
-		Spec: api.ProvisionerSpec{
-			Taints: w.Taints,
-			Requirements: []api.Requirement{
-				{Key: api.LabelCapacityType, Operator: api.OpIn, Values: []string{api.CapacityOnDemand}},
-				{Key: api.LabelArch, Operator: api.OpIn, Values: []string{"amd64", "arm64"}},
-				{Key: api.LabelOS, Operator: api.OpIn, Values: []string{"linux"}},
-			},
-		},
+// provisioners are the workload's pools, which sell all of its types.
+func provisioners(w *workload.Workload) []decide.Provisioner {
+	index := offer.NewIndex(w.Types)
+	var out []decide.Provisioner
+	for _, p := range w.Pools() {
+		out = append(out, decide.Provisioner{Spec: p, Types: w.Types, Index: index})
 	}
+	return out
 }
 
 // Classes is the number of pods that differ in what they ask for.
@@ -97,7 +91,7 @@ func Plan(w *workload.Workload, p *decide.Plan) (check.Plan, error) {
 		out.Bindings[i] = b.Node
 	}
 	for k := range p.Machines {
-		m := check.Machine{Candidate: p.Machines[k].Chosen()}
+		m := check.Machine{Candidate: p.Machines[k].Chosen(), Provisioner: p.Machines[k].Provisioner, Labels: p.Machines[k].Labels}
 		for _, key := range p.Machines[k].Pods {
 			i, ok := index[key.Name]
 			if !ok {

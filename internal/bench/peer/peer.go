@@ -4,14 +4,17 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	crlog "sigs.k8s.io/controller-runtime/pkg/log"
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
@@ -32,7 +35,7 @@ const workers = 1
 // Task is a workload in the peer's terms. It serves one Solve: the scheduler
 // changes pods whose preferences it gives up.
 type Task struct {
-	pool    *v1.NodePool
+	pools   []*v1.NodePool
 	types   []*cloudprovider.InstanceType
 	pods    []*corev1.Pod
 	daemons []*corev1.Pod
@@ -44,7 +47,13 @@ func NewTask(w *workload.Workload) (*Task, error) {
 	if len(w.Nodes) > 0 {
 		return nil, fmt.Errorf("translate a workload with %d nodes: only new machines can be compared", len(w.Nodes))
 	}
-	t := &Task{pool: pool(w), types: instanceTypes(w.Types), index: map[types.UID]int{}}
+	t := &Task{types: instanceTypes(w.Types), index: map[types.UID]int{}}
+	for _, p := range w.Pools() {
+		t.pools = append(t.pools, pool(p))
+	}
+	slices.SortStableFunc(t.pools, func(a, b *v1.NodePool) int {
+		return cmp.Compare(ptr.Deref(b.Spec.Weight, 0), ptr.Deref(a.Spec.Weight, 0))
+	})
 	for i, p := range w.Pods {
 		t.pods = append(t.pods, p.DeepCopy())
 		t.index[p.UID] = i
@@ -69,14 +78,16 @@ func (t *Task) Solve(ctx context.Context) (scheduling.Results, error) {
 	})
 	client := fake.NewClientBuilder().Build()
 	cluster := state.NewCluster(clock.RealClock{}, client, &none{})
-	pools := []*v1.NodePool{t.pool}
-	byPool := map[string][]*cloudprovider.InstanceType{t.pool.Name: t.types}
+	byPool := map[string][]*cloudprovider.InstanceType{}
+	for _, p := range t.pools {
+		byPool[p.Name] = t.types
+	}
 	parallel := scheduling.NumConcurrentReconciles(workers)
-	topology, err := scheduling.NewTopology(ctx, client, cluster, nil, pools, byPool, t.pods, parallel)
+	topology, err := scheduling.NewTopology(ctx, client, cluster, nil, t.pools, byPool, t.pods, parallel)
 	if err != nil {
 		return scheduling.Results{}, fmt.Errorf("build the topology: %w", err)
 	}
-	s := scheduling.NewScheduler(ctx, client, pools, cluster, nil, topology, byPool, t.daemons,
+	s := scheduling.NewScheduler(ctx, client, t.pools, cluster, nil, topology, byPool, t.daemons,
 		events.NewRecorder(&record.FakeRecorder{}), clock.RealClock{}, nil, nil, parallel)
 	results, err := s.Solve(ctx, t.pods)
 	if err != nil {

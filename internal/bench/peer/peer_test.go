@@ -80,7 +80,7 @@ func TestNodesAreRefused(t *testing.T) {
 }
 
 func TestPoolHasNoLimits(t *testing.T) {
-	p := pool(workload.Daemons(1))
+	p := pool(workload.Daemons(1).Pools()[0])
 	if p.Spec.Limits != nil || len(p.Spec.Template.Spec.Taints) != 1 {
 		t.Errorf("limits %v, taints %v", p.Spec.Limits, p.Spec.Template.Spec.Taints)
 	}

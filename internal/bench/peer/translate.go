@@ -9,33 +9,38 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	results "sigs.k8s.io/karpenter/pkg/controllers/provisioning/scheduling"
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/check"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/workload"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// pool is one NodePool without limits that sells on demand only.
-func pool(w *workload.Workload) *v1.NodePool {
-	in := func(key string, values ...string) v1.NodeSelectorRequirementWithMinValues {
-		return v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
+// pool is a Provisioner as a NodePool.
+func pool(p *api.Provisioner) *v1.NodePool {
+	template := v1.NodeClaimTemplateSpec{
+		NodeClassRef: &v1.NodeClassReference{Group: "bench", Kind: "NodeClass", Name: "default"},
+		Taints:       p.Spec.Taints,
 	}
-	return &v1.NodePool{
-		ObjectMeta: metav1.ObjectMeta{Name: workload.PoolName, UID: "pool"},
-		Spec: v1.NodePoolSpec{Template: v1.NodeClaimTemplate{Spec: v1.NodeClaimTemplateSpec{
-			NodeClassRef: &v1.NodeClassReference{Group: "bench", Kind: "NodeClass", Name: "default"},
-			Taints:       w.Taints,
-			Requirements: []v1.NodeSelectorRequirementWithMinValues{
-				in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand),
-				in(corev1.LabelArchStable, "amd64", "arm64"),
-				in(corev1.LabelOSStable, "linux"),
-			},
-		}}},
+	for _, r := range p.Spec.Requirements {
+		template.Requirements = append(template.Requirements, v1.NodeSelectorRequirementWithMinValues{
+			Key: r.Key, Operator: corev1.NodeSelectorOperator(r.Operator), Values: r.Values,
+		})
 	}
+	out := &v1.NodePool{
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, UID: types.UID("pool-" + p.Name)},
+		Spec: v1.NodePoolSpec{Weight: p.Spec.Weight, Template: v1.NodeClaimTemplate{
+			ObjectMeta: v1.ObjectMeta{Labels: p.Spec.Labels}, Spec: template,
+		}},
+	}
+	if p.Spec.Limits != nil {
+		out.Spec.Limits = v1.Limits(p.Spec.Limits.Resources)
+	}
+	return out
 }
 
 func instanceTypes(list []offer.InstanceType) []*cloudprovider.InstanceType {
@@ -60,9 +65,9 @@ func instanceType(t *offer.InstanceType, keys map[string]bool) *cloudprovider.In
 		Capacity: t.Capacity.ResourceList(),
 		Overhead: &cloudprovider.InstanceTypeOverhead{KubeReserved: t.Overhead.ResourceList()},
 	}
-	zones := map[string]bool{}
+	zones, capacityTypes := map[string]bool{}, map[string]bool{}
 	for _, o := range t.Offerings {
-		zones[o.Zone] = true
+		zones[o.Zone], capacityTypes[o.CapacityType] = true, true
 		out.Offerings = append(out.Offerings, &cloudprovider.Offering{
 			Available: o.Unavailable == "", Price: o.Price.Dollars(),
 			Requirements: scheduling.NewLabelRequirements(map[string]string{
@@ -72,7 +77,7 @@ func instanceType(t *offer.InstanceType, keys map[string]bool) *cloudprovider.In
 	}
 	out.Requirements = scheduling.NewRequirements(
 		scheduling.NewRequirement(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, slices.Sorted(maps.Keys(zones))...),
-		scheduling.NewRequirement(v1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, v1.CapacityTypeOnDemand),
+		scheduling.NewRequirement(v1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, slices.Sorted(maps.Keys(capacityTypes))...),
 	)
 	for key := range keys {
 		if values := t.Labels[key]; len(values) > 0 {
@@ -89,7 +94,7 @@ func instanceType(t *offer.InstanceType, keys map[string]bool) *cloudprovider.In
 func (t *Task) Plan(found *results.Results) (check.Plan, error) {
 	out := check.Plan{}
 	for i, claim := range found.NewNodeClaims {
-		m := check.Machine{Candidate: cheapest(claim)}
+		m := check.Machine{Candidate: cheapest(claim), Provisioner: claim.NodePoolName}
 		if m.InstanceType == "" {
 			return check.Plan{}, fmt.Errorf("price claim %d: no offering is compatible", i)
 		}

@@ -20,9 +20,13 @@ var zones = []string{Region + "a", Region + "b", Region + "c"}
 
 // ec2 returns the instance types of EC2 that pass the filter, on demand.
 func ec2(keep func(*offer.InstanceType) bool) []offer.InstanceType {
+	return sold(func(o offer.Offering) bool { return o.CapacityType == api.CapacityOnDemand }, keep)
+}
+
+func sold(how func(offer.Offering) bool, keep func(*offer.InstanceType) bool) []offer.InstanceType {
 	var out []offer.InstanceType
 	for _, t := range offer.Embedded().Types(offer.Settings{Region: Region, Zones: zones}) {
-		t.Offerings = slices.DeleteFunc(t.Offerings, func(o offer.Offering) bool { return o.CapacityType != api.CapacityOnDemand })
+		t.Offerings = slices.DeleteFunc(t.Offerings, func(o offer.Offering) bool { return !how(o) })
 		if len(t.Offerings) > 0 && t.Allocatable()[amount.Memory] > 0 && keep(&t) {
 			out = append(out, t)
 		}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -25,14 +26,34 @@ type Workload struct {
 	Daemons []*corev1.Pod
 	// Types can be bought, on demand, in any number; sorted by name.
 	Types []offer.InstanceType
-	// Taints are put on every machine that is bought.
+	// Taints are put on every machine that is bought of the default pool.
 	Taints []corev1.Taint
+	// Provisioners sell the types, sorted by name; where there are none, the default
+	// pool does: see Pools.
+	Provisioners []*api.Provisioner
 	// Nodes are there already, with Running on them.
 	Nodes   []*corev1.Node
 	Running []*corev1.Pod
 }
 
 // Zones returns the zones that machines can be bought in, sorted.
+// Pools are the Provisioners, or else one without limits that sells on demand only.
+func (w *Workload) Pools() []*api.Provisioner {
+	if len(w.Provisioners) > 0 {
+		return w.Provisioners
+	}
+	return []*api.Provisioner{{
+		ObjectMeta: metav1.ObjectMeta{Name: PoolName},
+		Spec: api.ProvisionerSpec{Taints: w.Taints, Requirements: []api.Requirement{
+			oneOf(api.LabelCapacityType, api.CapacityOnDemand), oneOf(api.LabelArch, "amd64", "arm64"), oneOf(api.LabelOS, "linux"),
+		}},
+	}}
+}
+
+func oneOf(key string, values ...string) api.Requirement {
+	return api.Requirement{Key: key, Operator: api.OpIn, Values: values}
+}
+
 func (w *Workload) Zones() []string { return zonesOf(w.Types) }
 
 // size is what a pod asks for: thousandths of a core, MiB and GPUs.
@@ -79,16 +100,26 @@ func newPod(name string, s size, options ...option) *corev1.Pod {
 }
 
 func labelled(key, value string) option {
-	return func(p *corev1.Pod) { p.Labels = map[string]string{key: value} }
+	return func(p *corev1.Pod) {
+		if p.Labels == nil {
+			p.Labels = map[string]string{}
+		}
+		p.Labels[key] = value
+	}
 }
 
 func selecting(key, value string) option {
-	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{key: value} }
+	return func(p *corev1.Pod) {
+		if p.Spec.NodeSelector == nil {
+			p.Spec.NodeSelector = map[string]string{}
+		}
+		p.Spec.NodeSelector[key] = value
+	}
 }
 
 func tolerating(t corev1.Taint) option {
 	return func(p *corev1.Pod) {
-		p.Spec.Tolerations = []corev1.Toleration{{Key: t.Key, Operator: corev1.TolerationOpEqual, Value: t.Value, Effect: t.Effect}}
+		p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: t.Key, Operator: corev1.TolerationOpEqual, Value: t.Value, Effect: t.Effect})
 	}
 }
 
@@ -104,30 +135,35 @@ func spread(domain, key, value string) option {
 // near requires a pod of the label in the domain.
 func near(domain, key, value string) option {
 	return func(p *corev1.Pod) {
-		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+		affinity(p).PodAffinity = &corev1.PodAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: domain, LabelSelector: equals(key, value)}},
-		}}
+		}
 	}
 }
 
-// apart forbids other pods of the label in the domain.
 func apart(domain, key, value string) option {
 	return func(p *corev1.Pod) {
-		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		affinity(p).PodAntiAffinity = &corev1.PodAntiAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: domain, LabelSelector: equals(key, value)}},
-		}}
+		}
 	}
 }
 
-// preferApart prefers no other pod of the label in the domain.
 func preferApart(domain, key, value string) option {
 	return func(p *corev1.Pod) {
-		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		affinity(p).PodAntiAffinity = &corev1.PodAntiAffinity{
 			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
 				Weight: 10, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: domain, LabelSelector: equals(key, value)},
 			}},
-		}}
+		}
 	}
+}
+
+func affinity(p *corev1.Pod) *corev1.Affinity {
+	if p.Spec.Affinity == nil {
+		p.Spec.Affinity = &corev1.Affinity{}
+	}
+	return p.Spec.Affinity
 }
 
 func equals(key, value string) *metav1.LabelSelector {
