@@ -28,6 +28,7 @@ const (
 	eventInterrupted     = "Interrupted"     // node: its machine will be taken back
 	eventInstanceGone    = "InstanceGone"    // node: its machine does not exist any more
 	eventLaunchFailed    = "LaunchFailed"    // Provisioner: a cloud refused
+	eventWarnings        = "DoubtfulSpec"    // Provisioner and node profile: what has no effect or is probably not meant
 )
 
 // nodeRef carries the name as UID, as the kubelet's own events do.

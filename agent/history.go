@@ -16,6 +16,7 @@ type history struct {
 	told      map[string]said           // by UID: the last event about a pod
 	planned   map[string]decide.Binding // by UID: where a waiting or moving pod was placed
 	kept      map[string]string         // by node: why it stays although it has a reason to go
+	remarks   remarks                   // warnings about specs that were told
 	pauses    map[string]pause          // by Provisioner
 	learnt    map[string]bool           // by node: what its kubelet reported was passed on
 	quotas    map[quota]spent           // quotas of the account that are used up

@@ -21,9 +21,9 @@ type Observer interface {
 	Provisioners() []*api.Provisioner
 	// NodeTemplates returns the node profiles, sorted by name. They may not be changed.
 	NodeTemplates() []*api.AWSNodeTemplate
-	// Rejected returns the Provisioners and node profiles that exist but cannot be
-	// read, and that the other lists lack.
-	Rejected() []cluster.Rejection
+	// Readings returns what there is to say about the text of Provisioners and node
+	// profiles. Those with errors cannot be read, and the other lists lack them.
+	Readings() []cluster.Reading
 }
 
 // Owners are the controllers of pods.

@@ -22,7 +22,12 @@ type provisioner struct {
 	spec     *api.Provisioner // with defaults
 	profile  *api.NodeProfile // nil: the cloud's default
 	template string           // name of its AWSNodeTemplate; empty without one
-	market   offer.Market
+	// templateUID is that of the AWSNodeTemplate.
+	templateUID types.UID
+	market      offer.Market
+	// findings are about its text and its spec, and profileFindings about those of
+	// its AWSNodeTemplate.
+	findings, profileFindings api.Findings
 	// blocked is why it buys nothing now, and reason the condition reason for it.
 	blocked string
 	reason  string
@@ -43,14 +48,15 @@ const (
 // provisioners resolves all Provisioners: those that are invalid or lack
 // something are blocked, and the others go on working.
 func (a *Agent) provisioners(ctx context.Context) []*provisioner {
-	templates := map[string]*api.AWSNodeTemplate{}
-	for _, t := range a.cluster.NodeTemplates() {
-		templates[t.Name] = t
-	}
+	texts := newTexts(a.cluster)
 	var out []*provisioner
+	for _, r := range texts.unreadable {
+		out = append(out, unreadable(r))
+	}
 	for _, raw := range a.cluster.Provisioners() {
 		p := &provisioner{raw: raw, spec: raw.Defaulted()}
-		p.resolve(templates)
+		p.findings = slices.Concat(texts.provisioners[raw.Name], api.CheckProvisioner(raw))
+		p.resolve(&texts)
 		out = append(out, p)
 	}
 	a.readMarkets(ctx, out)
@@ -64,52 +70,52 @@ func (a *Agent) provisioners(ctx context.Context) []*provisioner {
 			p.block(reasonDeleting, "the Provisioner is being deleted")
 		}
 	}
-	for _, r := range a.cluster.Rejected() {
-		if r.Object.Kind == api.ProvisionerKind {
-			out = append(out, unreadable(r))
-		}
-	}
 	slices.SortFunc(out, func(a, b *provisioner) int { return cmp.Compare(a.raw.Name, b.raw.Name) })
 	return out
 }
 
 // unreadable stands for a Provisioner that cannot be read. It buys nothing, and
 // its nodes stay: without it they would look as if it had been deleted.
-func unreadable(r cluster.Rejection) *provisioner {
+func unreadable(r cluster.Reading) *provisioner {
 	raw := &api.Provisioner{}
 	raw.Name, raw.UID = r.Object.Name, types.UID(r.Object.UID)
 	raw.Spec.Disruption = &api.Disruption{Drift: ptr.To(false)}
 	p := &provisioner{raw: raw, spec: raw.Defaulted()}
-	p.block(reasonValidation, r.Err.Error())
+	p.block(reasonValidation, r.Findings.Errors().Summary())
 	return p
 }
 
 func (p *provisioner) block(reason, message string) { p.reason, p.blocked = reason, message }
 
 // resolve finds the node profile.
-func (p *provisioner) resolve(templates map[string]*api.AWSNodeTemplate) {
-	if errs := api.ValidateProvisioner(p.raw); len(errs) > 0 {
-		p.block(reasonValidation, errs.ToAggregate().Error())
+func (p *provisioner) resolve(texts *texts) {
+	if errs := p.findings.Errors(); len(errs) > 0 {
+		p.block(reasonValidation, errs.Summary())
 		return
 	}
 	ref := p.raw.Spec.ProviderRef
 	switch {
 	case ref != nil:
-		t := templates[ref.Name]
-		if t == nil {
+		t, read := texts.templates[ref.Name], texts.profiles[ref.Name]
+		if t == nil && len(read.Errors()) == 0 {
 			p.block(reasonNoProfile, fmt.Sprintf("node profile %q not found", ref.Name))
 			return
 		}
-		p.template = t.Name
-		if errs := api.ValidateNodeTemplate(t); len(errs) > 0 {
-			p.block(reasonValidation, fmt.Sprintf("node profile %q: %s", ref.Name, errs.ToAggregate()))
+		if t == nil {
+			p.block(reasonValidation, fmt.Sprintf("node profile %q: %s", ref.Name, read.Errors().Summary()))
+			return
+		}
+		p.template, p.templateUID = t.Name, t.UID
+		p.profileFindings = slices.Concat(read, api.CheckNodeTemplate(t))
+		if errs := p.profileFindings.Errors(); len(errs) > 0 {
+			p.block(reasonValidation, fmt.Sprintf("node profile %q: %s", ref.Name, errs.Summary()))
 			return
 		}
 		p.profile = &t.Spec
 	case p.raw.Spec.Provider != nil:
 		profile, err := p.raw.InlineProfile()
 		if err != nil {
-			p.block(reasonValidation, err.Error())
+			p.block(reasonValidation, api.FindingsOf(err).Summary())
 			return
 		}
 		p.profile = profile

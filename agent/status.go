@@ -26,6 +26,7 @@ const (
 // reportStatus writes the status of all Provisioners and of the node profiles that
 // they use.
 func (a *Agent) reportStatus(ctx context.Context, v *view) {
+	a.history.remarks = a.history.remarks.tell(v.provisioners, a.event)
 	told := map[string]bool{}
 	for _, p := range v.provisioners {
 		call, cancel := context.WithTimeout(ctx, clusterTimeout)
@@ -53,6 +54,7 @@ func (p *provisioner) profileStatus() api.AWSNodeTemplateStatus {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, p.market.BlockedReason, p.market.Blocked
 	}
 	status.Conditions = append(slices.Clone(status.Conditions), c)
+	setWarnings(&status.Conditions, p.profileFindings, 0)
 	return status
 }
 
@@ -77,6 +79,7 @@ func (a *Agent) provisionerStatus(v *view, p *provisioner) api.ProvisionerStatus
 		ready.Message = was.Message // each failure has a request id of its own: writing that would be a change, and the next turn
 	}
 	meta.SetStatusCondition(&status.Conditions, ready)
+	setWarnings(&status.Conditions, p.findings, p.raw.Generation)
 	setPricesCondition(p, &status.Conditions)
 	a.history.setQuotaCondition(p, &status.Conditions, v.now)
 	if c := p.raw.Spec.Consolidation; c != nil && ptr.Deref(c.Enabled, false) {

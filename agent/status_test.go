@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -116,15 +115,43 @@ func TestNodeTemplateStatus(t *testing.T) { // LAUNCH-007
 func TestUnreadableProvisioner(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.served(testProvisioner("default", emptyAfter(10)), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
-		r.Reject("default", errors.New("spec.requirements: expected a list"))
+		r.Remark("default", api.Findings{{Severity: api.Error, Path: "spec.requirements", Text: "must be a list"}})
 		r.Scale("web", 3)
 		r.never(10*time.Minute, "its nodes change", func() bool { return len(r.ours()) != 1 })
 		ready := meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionReady)
 		if ready == nil || ready.Reason != reasonValidation {
 			t.Errorf("condition %+v, want reason %s", ready, reasonValidation)
 		}
-		r.Reject("default", nil)
+		r.Remark("default", nil)
 		r.until("the workload runs", r.allRun("web", 3))
+	})
+}
+
+// What a spec says in vain is told by a condition and by one event, until it is gone.
+func TestSpecWarnings(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.Limits = &api.Limits{} }))
+		r.Remark("default", api.Findings{{Path: "spec.limits.cpu", Text: "unknown field, ignored", Advice: "move it into spec.limits.resources"}})
+		r.start(Options{}, nil)
+		condition := func() *metav1.Condition {
+			return meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionWarnings)
+		}
+		r.until("the condition is there", func() bool { return condition() != nil })
+		for _, want := range []string{"spec.limits.cpu: unknown field, ignored; move it into spec.limits.resources.", "empty limits limit nothing"} {
+			if c := condition(); c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, want) {
+				t.Errorf("condition %+v, want it true with %q", c, want)
+			}
+		}
+		if !meta.IsStatusConditionTrue(r.Provisioner("default").Status.Conditions, conditionReady) {
+			t.Error("a warning keeps it from being ready")
+		}
+		time.Sleep(10 * time.Minute)
+		if events := r.Events(eventWarnings); len(events) != 1 || !strings.Contains(events[0].Message, "spec.limits.cpu") {
+			t.Errorf("events %+v, want one", events)
+		}
+		r.Remark("default", nil)
+		r.Apply(testProvisioner("default"))
+		r.until("the condition is gone", func() bool { return condition() == nil })
 	})
 }
 

@@ -27,14 +27,8 @@ func (r *customResource) judge(config tftypes.Value) (diags diag.Diagnostics) {
 		name = unnamed
 	}
 	in := translator{r.kind.codec(), objectType(config), doc}
-	problems, warnings := r.kind.check(name, doc.Fields)
-	for _, p := range problems {
-		if d := in.translate(p, diag.SeverityError); d != nil {
-			diags.Append(d)
-		}
-	}
-	for _, w := range warnings {
-		if d := in.translate(w, diag.SeverityWarning); d != nil {
+	for _, found := range r.kind.check(name, doc.Fields) {
+		if d := in.translate(found); d != nil {
 			diags.Append(d)
 		}
 	}

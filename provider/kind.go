@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
@@ -22,7 +23,7 @@ type kind interface {
 	schema(context.Context) schema.Schema
 	codec() wire.Codec
 	// check applies the rules of the API to an object of the name.
-	check(name string, spec map[string]any) (problems, warnings []finding)
+	check(name string, spec map[string]any) api.Findings
 	// computed returns the computed attributes of an object with the spec.
 	computed(typ tftypes.Object, spec map[string]any) (map[string]tftypes.Value, error)
 	// remove deletes the live object and waits until it is gone.

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,19 +39,19 @@ func (nodeProfile) codec() wire.Codec {
 	return wire.Codec{Fields: terraform.Fields, Local: []string{"name", "timeouts"}}
 }
 
-func (k nodeProfile) check(name string, spec map[string]any) (problems, warnings []finding) {
+func (k nodeProfile) check(name string, spec map[string]any) api.Findings {
 	template, ignored, err := k.decode(name, spec)
 	if err != nil {
-		return splitErrors(err), nil
+		return api.FindingsOf(err)
 	}
-	errs := api.ValidateNodeTemplate(template)
-	if len(errs) == 0 {
-		errs = api.CheckBounds(api.NodeTemplateGVR.GroupResource().String(), spec)
+	found := slices.Concat(ignored, api.CheckNodeTemplate(template))
+	if len(found.Errors()) == 0 {
+		found = append(found, api.CheckBounds(api.NodeTemplateGVR.GroupResource().String(), spec)...)
 	}
-	return findingsOf(errs), splitFindings(ignored)
+	return found
 }
 
-func (k nodeProfile) decode(name string, spec map[string]any) (*api.AWSNodeTemplate, []string, error) {
+func (k nodeProfile) decode(name string, spec map[string]any) (*api.AWSNodeTemplate, api.Findings, error) {
 	return api.NodeTemplateOf(manifestOf(k.object(), name, spec))
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,19 +42,19 @@ func (provisioner) codec() wire.Codec {
 	return wire.Codec{Fields: terraform.Fields, Local: []string{"name", "timeouts", effectiveRequirements, planPreview}}
 }
 
-func (k provisioner) check(name string, spec map[string]any) (problems, warnings []finding) {
+func (k provisioner) check(name string, spec map[string]any) api.Findings {
 	p, ignored, err := k.decode(name, spec)
 	if err != nil {
-		return splitErrors(err), nil
+		return api.FindingsOf(err)
 	}
-	errs := api.ValidateProvisioner(p)
-	if len(errs) == 0 {
-		errs = api.CheckBounds(api.ProvisionerGVR.GroupResource().String(), spec)
+	found := slices.Concat(ignored, api.CheckProvisioner(p))
+	if len(found.Errors()) == 0 {
+		found = append(found, api.CheckBounds(api.ProvisionerGVR.GroupResource().String(), spec)...)
 	}
-	return findingsOf(errs), splitFindings(append(ignored, api.WarnProvisioner(p)...))
+	return found
 }
 
-func (k provisioner) decode(name string, spec map[string]any) (*api.Provisioner, []string, error) {
+func (k provisioner) decode(name string, spec map[string]any) (*api.Provisioner, api.Findings, error) {
 	return api.ProvisionerOf(manifestOf(k.object(), name, spec))
 }
 

@@ -61,8 +61,8 @@ var definitions = sync.OnceValue(func() map[string]*bounds {
 // CheckBounds reports what the API server would refuse in a spec because it is
 // too large or has another form. Resource is that of the definition, such as
 // provisioners.karpenter.sh.
-func CheckBounds(resource string, spec map[string]any) field.ErrorList {
-	return definitions()[resource].check(spec, field.NewPath("spec"))
+func CheckBounds(resource string, spec map[string]any) Findings {
+	return broken(definitions()[resource].check(spec, field.NewPath("spec")))
 }
 
 func (b *bounds) check(value any, path *field.Path) field.ErrorList {

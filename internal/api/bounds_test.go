@@ -31,7 +31,7 @@ func TestCheckBounds(t *testing.T) {
 			}
 			var got []string
 			for _, err := range CheckBounds(tt.resource, spec) {
-				got = append(got, err.Field)
+				got = append(got, err.Path)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("fields out of bounds (-want +got):\n%s", diff)

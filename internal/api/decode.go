@@ -3,19 +3,17 @@ package api
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 )
 
 // DecodeProvisioner reads one YAML or JSON document leniently: unknown fields,
 // explicit nulls, empty lists and a namespace are accepted. What was ignored
-// comes back as warnings with its path. An error names every path whose value
-// has the wrong type.
-func DecodeProvisioner(doc []byte) (*Provisioner, []string, error) {
+// comes back as warnings. An error is Findings where it is about fields, one for
+// every value of the wrong type.
+func DecodeProvisioner(doc []byte) (*Provisioner, Findings, error) {
 	object, err := parse(doc, ProvisionerGVK)
 	if err != nil {
 		return nil, nil, err
@@ -24,7 +22,7 @@ func DecodeProvisioner(doc []byte) (*Provisioner, []string, error) {
 }
 
 // ProvisionerOf reads an object of JSON values as DecodeProvisioner does a document.
-func ProvisionerOf(object map[string]any) (*Provisioner, []string, error) {
+func ProvisionerOf(object map[string]any) (*Provisioner, Findings, error) {
 	p := &Provisioner{}
 	warnings, err := decodeObject(object, ProvisionerGVK, p)
 	if err != nil {
@@ -38,7 +36,7 @@ func ProvisionerOf(object map[string]any) (*Provisioner, []string, error) {
 }
 
 // DecodeNodeTemplate reads one YAML or JSON document as DecodeProvisioner does.
-func DecodeNodeTemplate(doc []byte) (*AWSNodeTemplate, []string, error) {
+func DecodeNodeTemplate(doc []byte) (*AWSNodeTemplate, Findings, error) {
 	object, err := parse(doc, NodeTemplateGVK)
 	if err != nil {
 		return nil, nil, err
@@ -47,7 +45,7 @@ func DecodeNodeTemplate(doc []byte) (*AWSNodeTemplate, []string, error) {
 }
 
 // NodeTemplateOf reads an object of JSON values as DecodeNodeTemplate does a document.
-func NodeTemplateOf(object map[string]any) (*AWSNodeTemplate, []string, error) {
+func NodeTemplateOf(object map[string]any) (*AWSNodeTemplate, Findings, error) {
 	t := &AWSNodeTemplate{}
 	warnings, err := decodeObject(object, NodeTemplateGVK, t)
 	if err != nil {
@@ -60,8 +58,8 @@ func NodeTemplateOf(object map[string]any) (*AWSNodeTemplate, []string, error) {
 	return t, warnings, nil
 }
 
-func clusterScoped(kind string) string {
-	return fmt.Sprintf("metadata.namespace: %s is cluster-scoped, the namespace is ignored", kind)
+func clusterScoped(kind string) Finding {
+	return Finding{Path: "metadata.namespace", Text: kind + "s belong to no namespace, ignored", Advice: "remove it"}
 }
 
 func parse(doc []byte, want schema.GroupVersionKind) (map[string]any, error) {
@@ -88,32 +86,29 @@ func parse(doc []byte, want schema.GroupVersionKind) (map[string]any, error) {
 	return object, nil
 }
 
-func decodeObject(object map[string]any, want schema.GroupVersionKind, into any) ([]string, error) {
-	if err := checkKind(object, want); err != nil {
-		return nil, err
+func decodeObject(object map[string]any, want schema.GroupVersionKind, into any) (Findings, error) {
+	if wrong := checkKind(object, want); wrong != nil {
+		return nil, Findings{*wrong}
 	}
 	warnings, errs := decodeTree(object, into, nil)
-	return warnings, joinTypeErrors(errs)
-}
-
-// joinTypeErrors makes one error with a line for each value of the wrong type.
-func joinTypeErrors(errs field.ErrorList) error {
-	lines := make([]error, len(errs))
-	for i, err := range errs {
-		lines[i] = fmt.Errorf("%s: %s", err.Field, err.Detail)
+	if len(errs) > 0 {
+		return warnings, broken(errs)
 	}
-	return errors.Join(lines...)
+	return warnings, nil
 }
 
 // checkKind refuses other kinds, and other versions of the kind, by name: their
 // fields differ in meaning, so that reading them would guess.
-func checkKind(object map[string]any, want schema.GroupVersionKind) error {
+func checkKind(object map[string]any, want schema.GroupVersionKind) *Finding {
 	kind, apiVersion := object["kind"], object["apiVersion"]
 	if kind != want.Kind {
-		return fmt.Errorf("kind: %s is not %s", show(kind), want.Kind)
+		return &Finding{Severity: Error, Path: "kind", Value: kind, Text: fmt.Sprintf("%s is not %s", show(kind), want.Kind)}
 	}
 	if served := want.GroupVersion().String(); apiVersion != served {
-		return fmt.Errorf("apiVersion: %s has no kind %s: use %s", show(apiVersion), want.Kind, served)
+		return &Finding{
+			Severity: Error, Path: "apiVersion", Value: apiVersion,
+			Text: fmt.Sprintf("%s has no kind %s", show(apiVersion), want.Kind), Advice: "use " + served,
+		}
 	}
 	return nil
 }

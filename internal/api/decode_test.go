@@ -38,9 +38,9 @@ func TestDecodeProvisioner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{
-		"spec.requirements[0].minValues: unknown field, ignored (did you mean values?)",
-		"metadata.namespace: Provisioner is cluster-scoped, the namespace is ignored",
-	}, warnings); diff != "" {
+		"spec.requirements[0].minValues: unknown field, ignored; did you mean values?",
+		"metadata.namespace: Provisioners belong to no namespace, ignored; remove it",
+	}, lines(warnings)); diff != "" {
 		t.Errorf("warnings -want +got:\n%s", diff)
 	}
 	if got.Name != "default" || got.Namespace != "" || got.Kind != ProvisionerKind {
@@ -70,7 +70,7 @@ func TestDecodeRefusesWhatIsNoManifest(t *testing.T) {
 		"no YAML":      {"a: [", "parse Provisioner"},
 		"a key twice":  {"kind: Provisioner\nkind: Provisioner", `already set`},
 		"no kind":      {"apiVersion: karpenter.sh/v1alpha5", "kind: null is not Provisioner"},
-		"no version":   {"kind: Provisioner", "apiVersion: null has no kind Provisioner: use karpenter.sh/v1alpha5"},
+		"no version":   {"kind: Provisioner", "apiVersion: null has no kind Provisioner; use karpenter.sh/v1alpha5"},
 		"a spec of no": {"kind: Provisioner\napiVersion: karpenter.sh/v1alpha5\nspec: []", "spec: [] is a list: must be an object"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,9 +20,9 @@ import (
 // decodeTree fills into from a tree of JSON values that stands at path. Nulls and
 // unknown fields are left out; unknown fields are returned as warnings, values of
 // the wrong type as errors.
-func decodeTree(tree any, into any, path *field.Path) ([]string, field.ErrorList) {
-	d := treeDecoder{}
-	clean := d.clean(tree, reflect.TypeOf(into).Elem(), path)
+func decodeTree(tree any, into any, path *field.Path) (Findings, field.ErrorList) {
+	d := treeDecoder{root: reflect.TypeOf(into).Elem()}
+	clean := d.clean(tree, d.root, path)
 	if len(d.errs) > 0 {
 		return d.warnings, d.errs
 	}
@@ -38,7 +38,8 @@ func decodeTree(tree any, into any, path *field.Path) ([]string, field.ErrorList
 
 // treeDecoder walks a tree along a Go type and collects what does not belong.
 type treeDecoder struct {
-	warnings []string
+	root     reflect.Type
+	warnings Findings
 	errs     field.ErrorList
 }
 
@@ -86,7 +87,10 @@ func (d *treeDecoder) cleanStruct(value any, t reflect.Type, path *field.Path) a
 		ft, known := fields[name]
 		switch {
 		case !known:
-			d.warnings = append(d.warnings, unknownField(path.Child(name), name, fields))
+			d.warnings = append(d.warnings, Finding{
+				Path: path.Child(name).String(), Value: object[name],
+				Text: "unknown field, ignored", Advice: d.adviseField(name, t, path),
+			})
 		case object[name] != nil:
 			out[name] = d.clean(object[name], ft, path.Child(name))
 		}
@@ -219,14 +223,6 @@ func show(value any) string {
 		return string(asJSON[:longest]) + "…"
 	}
 	return string(asJSON)
-}
-
-func unknownField(path *field.Path, name string, fields map[string]reflect.Type) string {
-	message := path.String() + ": unknown field, ignored"
-	if near, ok := Suggest(name, sortedKeys(fields)); ok {
-		message += fmt.Sprintf(" (did you mean %s?)", near)
-	}
-	return message
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -23,12 +23,12 @@ var providerPath = field.NewPath("spec", "provider")
 func (p *Provisioner) InlineProfile() (*NodeProfile, error) {
 	profile, _, errs := p.decodeInline()
 	if len(errs) > 0 {
-		return nil, joinTypeErrors(errs)
+		return nil, broken(errs)
 	}
 	return profile, nil
 }
 
-func (p *Provisioner) decodeInline() (*NodeProfile, []string, field.ErrorList) {
+func (p *Provisioner) decodeInline() (*NodeProfile, Findings, field.ErrorList) {
 	if p.Spec.Provider == nil || len(p.Spec.Provider.Raw) == 0 {
 		return &NodeProfile{}, nil, nil
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"errors"
 	"flag"
 	"os"
 	"regexp"
@@ -12,7 +11,6 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 )
 
@@ -60,22 +58,22 @@ func (c *manifestCase) document(t *testing.T) []byte {
 }
 
 // checkManifest reads and validates a document, returning what users are told.
-type checkManifest func(doc []byte) (messages, warnings []string)
+type checkManifest func(doc []byte) Findings
 
-func checkProvisioner(doc []byte) (messages, warnings []string) {
-	p, warnings, err := DecodeProvisioner(doc)
+func checkProvisioner(doc []byte) Findings {
+	p, ignored, err := DecodeProvisioner(doc)
 	if err != nil {
-		return lines(err), warnings
+		return append(ignored, FindingsOf(err)...)
 	}
-	return fieldMessages(ValidateProvisioner(p)), append(warnings, WarnProvisioner(p)...)
+	return append(ignored, CheckProvisioner(p)...)
 }
 
-func checkNodeTemplate(doc []byte) (messages, warnings []string) {
-	profile, warnings, err := DecodeNodeTemplate(doc)
+func checkNodeTemplate(doc []byte) Findings {
+	template, ignored, err := DecodeNodeTemplate(doc)
 	if err != nil {
-		return lines(err), warnings
+		return append(ignored, FindingsOf(err)...)
 	}
-	return fieldMessages(ValidateNodeTemplate(profile)), warnings
+	return append(ignored, CheckNodeTemplate(template)...)
 }
 
 func TestManifests(t *testing.T) {
@@ -89,7 +87,8 @@ func TestManifests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var golden strings.Builder
 			for _, c := range loadManifests(t, "testdata/"+name+".yaml", kind.apiVersion, kind.kind) {
-				messages, warnings := kind.check(c.document(t))
+				found := kind.check(c.document(t))
+				messages, warnings := lines(found.Errors()), lines(found.Warnings())
 				golden.WriteString(transcript(c.Name, messages, warnings))
 				if diff := gocmp.Diff(c.Refused, paths(messages), cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("%s: errors -want +got:\n%s%s", c.Name, diff, strings.Join(messages, "\n"))
@@ -136,23 +135,10 @@ func transcript(name string, messages, warnings []string) string {
 	return out.String() + "\n"
 }
 
-func fieldMessages(errs field.ErrorList) []string {
+func lines(found Findings) []string {
 	var out []string
-	for _, err := range errs {
-		out = append(out, err.Error())
-	}
-	return out
-}
-
-// lines splits joined errors.
-func lines(err error) []string {
-	var joined interface{ Unwrap() []error }
-	if !errors.As(err, &joined) {
-		return []string{err.Error()}
-	}
-	var out []string
-	for _, e := range joined.Unwrap() {
-		out = append(out, e.Error())
+	for _, f := range found {
+		out = append(out, f.Error())
 	}
 	return out
 }

@@ -76,7 +76,7 @@ func TestAnyProvisioner(t *testing.T) {
 		before := p.DeepCopy()
 
 		ValidateProvisioner(p)
-		WarnProvisioner(p)
+		_ = warnProvisioner(p)
 		once := p.Defaulted()
 
 		if diff := cmp.Diff(before, p); diff != "" {

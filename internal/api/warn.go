@@ -17,36 +17,38 @@ var knownValues = map[string][]string{
 	LabelCapacityType: capacityTypes,
 }
 
-// WarnProvisioner returns what is accepted and yet probably not meant or out of
-// date, each with its path.
-func WarnProvisioner(p *Provisioner) []string {
+// warnProvisioner returns what is accepted and yet probably not meant or out of
+// date.
+func warnProvisioner(p *Provisioner) Findings {
 	spec := field.NewPath("spec")
-	var out []string
+	var out Findings
 	warn := func(path *field.Path, format string, args ...any) {
-		out = append(out, path.String()+": "+fmt.Sprintf(format, args...))
+		text, advice := cutAdvice(fmt.Sprintf(format, args...))
+		out = append(out, Finding{Path: path.String(), Text: text, Advice: advice})
 	}
 	warnKeys(&p.Spec, spec, warn)
 	warnValues(p.Spec.Requirements, spec.Child("requirements"), warn)
 	warnLimits(p.Spec.Limits, spec.Child("limits"), warn)
 	warnKubelet(p.Spec.KubeletConfiguration, spec.Child("kubeletConfiguration"), warn)
 	if expiry := p.Spec.TTLSecondsUntilExpired; expiry != nil && *expiry == 0 {
-		warn(spec.Child("ttlSecondsUntilExpired"), "0 replaces every node as soon as it is up")
+		warn(spec.Child("ttlSecondsUntilExpired"), "0 replaces every node as soon as it is up; set a time in seconds, such as 2592000 for 30 days, or remove it")
 	}
 	if p.Spec.Provider != nil {
-		warn(providerPath, "an inline node profile is deprecated: move it into an %s and point providerRef to it", NodeTemplateKind)
+		warn(providerPath, "an inline node profile is deprecated; move it into an %s and point providerRef to it", NodeTemplateKind)
 		_, ignored, _ := p.decodeInline() // what does not decode is an error of the validation
 		out = append(out, ignored...)
 	}
 	return out
 }
 
-// warner adds one warning.
+// warner adds one warning: what is doubtful and, after a semicolon, what would be
+// right.
 type warner func(path *field.Path, format string, args ...any)
 
 func warnKeys(spec *ProvisionerSpec, path *field.Path, warn warner) {
 	deprecated := func(key string, at *field.Path) {
 		if successor := NormalizeLabel(key); successor != key {
-			warn(at, "%s is deprecated: use %s", key, successor)
+			warn(at, "%s is deprecated; use %s", key, successor)
 		}
 	}
 	for i, r := range spec.Requirements {
@@ -59,7 +61,7 @@ func warnKeys(spec *ProvisionerSpec, path *field.Path, warn warner) {
 		deprecated(key, path.Child("podOverrides").Index(i))
 	}
 	if len(spec.InstanceTypes) > 0 {
-		warn(path.Child("instanceTypes"), "deprecated: use a requirement %s In [%s]", LabelInstanceType, strings.Join(spec.InstanceTypes, ", "))
+		warn(path.Child("instanceTypes"), "deprecated; use a requirement %s In [%s]", LabelInstanceType, strings.Join(spec.InstanceTypes, ", "))
 	}
 }
 
@@ -69,7 +71,7 @@ func warnValues(requirements []Requirement, path *field.Path, warn warner) {
 		for j, value := range r.Values {
 			at := path.Index(i).Child("values").Index(j)
 			if seen[value] {
-				warn(at, "%q is repeated", value)
+				warn(at, "%q is repeated; remove it", value)
 			}
 			seen[value] = true
 			known, ok := knownValues[NormalizeLabel(r.Key)]
@@ -81,7 +83,7 @@ func warnValues(requirements []Requirement, path *field.Path, warn warner) {
 			}
 		}
 		if r.Operator == OpNotIn && len(r.Values) == 0 {
-			warn(path.Index(i).Child("values"), "NotIn without values excludes nothing")
+			warn(path.Index(i).Child("values"), "NotIn without values excludes nothing; add values, or remove the requirement")
 		}
 	}
 }
@@ -91,11 +93,11 @@ func warnLimits(limits *Limits, path *field.Path, warn warner) {
 		return
 	}
 	if len(limits.Resources) == 0 {
-		warn(path, "empty limits limit nothing")
+		warn(path, "empty limits limit nothing; set spec.limits.resources, such as cpu: 100, or remove limits")
 	}
 	for _, name := range slices.Sorted(maps.Keys(limits.Resources)) {
 		if q := limits.Resources[name]; q.IsZero() {
-			warn(path.Child("resources").Key(string(name)), "a limit of 0 freezes the Provisioner: it buys no node with %s", name)
+			warn(path.Child("resources").Key(string(name)), "a limit of 0 freezes the Provisioner: it buys no node with %s; remove it to go on buying", name)
 		}
 	}
 }
@@ -107,13 +109,13 @@ func warnKubelet(k *KubeletConfiguration, path *field.Path, warn warner) {
 		return
 	}
 	if ptr.Deref(k.ContainerRuntime, "") == "dockerd" {
-		warn(path.Child("containerRuntime"), "dockerd is no longer supported by Kubernetes: nodes use containerd")
+		warn(path.Child("containerRuntime"), "dockerd is no longer supported by Kubernetes, nodes use containerd; remove it")
 	}
 	high, low := k.ImageGCHighThresholdPercent, k.ImageGCLowThresholdPercent
 	if high != nil && low == nil && *high <= defaultLow {
-		warn(path.Child("imageGCHighThresholdPercent"), "%d is not above the kubelet's default of imageGCLowThresholdPercent, %d: set both", *high, defaultLow)
+		warn(path.Child("imageGCHighThresholdPercent"), "%d is not above the kubelet's default of imageGCLowThresholdPercent, %d; set both", *high, defaultLow)
 	}
 	if low != nil && high == nil && *low >= defaultHigh {
-		warn(path.Child("imageGCLowThresholdPercent"), "%d is not below the kubelet's default of imageGCHighThresholdPercent, %d: set both", *low, defaultHigh)
+		warn(path.Child("imageGCLowThresholdPercent"), "%d is not below the kubelet's default of imageGCHighThresholdPercent, %d; set both", *low, defaultHigh)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 // ErrGone means that the object to be changed does not exist any more.
@@ -55,8 +57,9 @@ type ObjectRef struct {
 	UID       string
 }
 
-// Rejection is one of our custom resources that exists but cannot be read.
-type Rejection struct {
-	Object ObjectRef
-	Err    error // names the paths
+// Reading is what there is to say about the text of one of our custom resources:
+// fields that are ignored and, where it cannot be read at all, errors.
+type Reading struct {
+	Object   ObjectRef
+	Findings api.Findings
 }

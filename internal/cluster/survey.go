@@ -11,5 +11,5 @@ type Survey struct {
 	Provisioners  []*api.Provisioner
 	NodeTemplates []*api.AWSNodeTemplate
 	// Rejected are those that exist and cannot be read.
-	Rejected []Rejection
+	Rejected []Reading
 }

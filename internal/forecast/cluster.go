@@ -43,8 +43,8 @@ func (c *Cluster) Input(ctx context.Context) decide.Input {
 
 func (c *Cluster) provisioner(ctx context.Context, p *api.Provisioner) decide.Provisioner {
 	spec := p.Defaulted()
-	if errs := api.ValidateProvisioner(p); len(errs) > 0 {
-		return decide.NewProvisioner(spec, offer.Market{}, errs.ToAggregate().Error())
+	if errs := api.CheckProvisioner(p).Errors(); len(errs) > 0 {
+		return decide.NewProvisioner(spec, offer.Market{}, errs.Summary())
 	}
 	profile, blocked := Profile(p, c.Survey.NodeTemplates)
 	if blocked != "" {
@@ -74,14 +74,14 @@ func Profile(p *api.Provisioner, templates []*api.AWSNodeTemplate) (profile *api
 		if i < 0 {
 			return nil, fmt.Sprintf("node profile %q not found", ref.Name)
 		}
-		if errs := api.ValidateNodeTemplate(templates[i]); len(errs) > 0 {
-			return nil, fmt.Sprintf("node profile %q: %s", ref.Name, errs.ToAggregate())
+		if errs := api.CheckNodeTemplate(templates[i]).Errors(); len(errs) > 0 {
+			return nil, fmt.Sprintf("node profile %q: %s", ref.Name, errs.Summary())
 		}
 		return &templates[i].Spec, ""
 	case p.Spec.Provider != nil:
 		inline, err := p.InlineProfile()
 		if err != nil {
-			return nil, err.Error()
+			return nil, api.FindingsOf(err).Summary()
 		}
 		return inline, ""
 	}
@@ -90,9 +90,9 @@ func Profile(p *api.Provisioner, templates []*api.AWSNodeTemplate) (profile *api
 
 // unreadable stands for a Provisioner that cannot be read: it buys nothing, and
 // its nodes stay.
-func unreadable(r cluster.Rejection) decide.Provisioner {
+func unreadable(r cluster.Reading) decide.Provisioner {
 	p := &api.Provisioner{}
 	p.Name, p.UID = r.Object.Name, types.UID(r.Object.UID)
 	p.Spec.Disruption = &api.Disruption{Drift: ptr.To(false)}
-	return decide.NewProvisioner(p.Defaulted(), offer.Market{}, r.Err.Error())
+	return decide.NewProvisioner(p.Defaulted(), offer.Market{}, r.Findings.Summary())
 }

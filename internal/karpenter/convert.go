@@ -129,13 +129,17 @@ func (c *converter) keep(document map[string]any, kind, name string) error {
 	var err error
 	if kind == api.ProvisionerKind {
 		var p *api.Provisioner
-		p, object.Losses, err = api.ProvisionerOf(document)
+		var ignored api.Findings
+		p, ignored, err = api.ProvisionerOf(document)
+		object.Losses = lines(ignored)
 		if err == nil {
 			typed = p.Spec
 		}
 	} else {
 		var t *api.AWSNodeTemplate
-		t, object.Losses, err = api.NodeTemplateOf(document)
+		var ignored api.Findings
+		t, ignored, err = api.NodeTemplateOf(document)
+		object.Losses = lines(ignored)
 		if err == nil {
 			typed = t.Spec
 		}
@@ -163,23 +167,25 @@ func (o Object) Problems() []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	var out []string
 	if o.Kind == api.ProvisionerKind {
 		p, _, err := api.DecodeProvisioner(raw)
 		if err != nil {
-			return []string{err.Error()}
+			return lines(api.FindingsOf(err))
 		}
-		for _, e := range api.ValidateProvisioner(p) {
-			out = append(out, e.Error())
-		}
-		return out
+		return lines(api.CheckProvisioner(p).Errors())
 	}
 	t, _, err := api.DecodeNodeTemplate(raw)
 	if err != nil {
-		return []string{err.Error()}
+		return lines(api.FindingsOf(err))
 	}
-	for _, e := range api.ValidateNodeTemplate(t) {
-		out = append(out, e.Error())
+	return lines(api.CheckNodeTemplate(t).Errors())
+}
+
+// lines returns each finding as a text.
+func lines(found api.Findings) []string {
+	var out []string
+	for _, f := range found {
+		out = append(out, f.Error())
 	}
 	return out
 }

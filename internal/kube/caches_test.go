@@ -73,7 +73,7 @@ func TestStartTwice(t *testing.T) {
 
 func TestOneUnreadableResourceLeavesTheOthers(t *testing.T) {
 	c := connect(t)
-	newProvisioner(t, "readable", map[string]any{"weight": int64(5)})
+	newProvisioner(t, "readable", map[string]any{"weight": int64(5), "limits": map[string]any{"cpu": "10"}})
 	u := newProvisioner(t, "unreadable", map[string]any{"provider": map[string]any{"amiFamily": "AL2"}})
 	cachedProvisioner(t, c, "readable")
 	cachedProvisioner(t, c, "unreadable")
@@ -90,9 +90,15 @@ func TestOneUnreadableResourceLeavesTheOthers(t *testing.T) {
 	if diff := cmp.Diff([]string{"readable"}, names); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	rejected := c.Rejected()
-	if len(rejected) != 1 || rejected[0].Object.Name != "unreadable" || !strings.Contains(rejected[0].Err.Error(), "spec.weight") {
-		t.Errorf("got %+v", rejected)
+	read := map[string]string{}
+	for _, r := range c.Readings() {
+		read[r.Object.Name] = r.Findings.Error()
+	}
+	if diff := cmp.Diff(map[string]string{
+		"readable":   "spec.limits.cpu: unknown field, ignored; move it into spec.limits.resources",
+		"unreadable": `spec.weight: "heavy" is a string: must be a whole number: remove the quotes`,
+	}, read); diff != "" {
+		t.Errorf("readings -want +got\n%s", diff)
 	}
 }
 

@@ -3,7 +3,6 @@ package kube
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,12 +27,13 @@ func (c *Cluster) NodeTemplates() []*api.AWSNodeTemplate {
 	return out
 }
 
-// Rejected returns the Provisioners and node profiles that cannot be read.
-func (c *Cluster) Rejected() []cluster.Rejection {
+// Readings returns what there is to say about the text of the Provisioners and node
+// profiles. Those with errors cannot be read.
+func (c *Cluster) Readings() []cluster.Reading {
 	_, provisioners := decodeAll(c.caches.provisioners, api.DecodeProvisioner)
 	_, templates := decodeAll(c.caches.nodeTemplates, api.DecodeNodeTemplate)
 	out := slices.Concat(provisioners, templates)
-	slices.SortFunc(out, func(a, b cluster.Rejection) int {
+	slices.SortFunc(out, func(a, b cluster.Reading) int {
 		return cmp.Or(cmp.Compare(a.Object.Kind, b.Object.Kind), cmp.Compare(a.Object.Name, b.Object.Name))
 	})
 	return out
@@ -41,41 +41,45 @@ func (c *Cluster) Rejected() []cluster.Rejection {
 
 // decoded remembers what became of an object in a cache; see decodeAll.
 type decoded struct {
-	version string
-	value   any
-	err     error
+	version  string
+	value    any // nil for an object that cannot be read
+	findings api.Findings
 }
 
 // decodeAll decodes the objects of a cache, each version once.
-func decodeAll[T any](m *mirror, decode func([]byte) (*T, []string, error)) ([]*T, []cluster.Rejection) {
+func decodeAll[T any](m *mirror, decode func([]byte) (*T, api.Findings, error)) ([]*T, []cluster.Reading) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	next := map[string]decoded{}
 	var out []*T
-	var rejected []cluster.Rejection
+	var readings []cluster.Reading
 	for _, u := range list[*unstructured.Unstructured](m) {
 		now, ok := m.decoded[string(u.GetUID())]
 		if !ok || now.version != u.GetResourceVersion() {
-			value, err := decodeOne(u, decode)
-			now = decoded{version: u.GetResourceVersion(), value: value, err: err}
+			now = decodeOne(u, decode)
 		}
 		next[string(u.GetUID())] = now
-		if now.err != nil {
+		if len(now.findings) > 0 {
 			ref := cluster.ObjectRef{Kind: u.GetKind(), Name: u.GetName(), UID: string(u.GetUID())}
-			rejected = append(rejected, cluster.Rejection{Object: ref, Err: now.err})
-			continue
+			readings = append(readings, cluster.Reading{Object: ref, Findings: now.findings})
 		}
-		out = append(out, now.value.(*T))
+		if now.value != nil {
+			out = append(out, now.value.(*T))
+		}
 	}
 	m.decoded = next
-	return out, rejected
+	return out, readings
 }
 
-func decodeOne[T any](u *unstructured.Unstructured, decode func([]byte) (*T, []string, error)) (*T, error) {
+func decodeOne[T any](u *unstructured.Unstructured, decode func([]byte) (*T, api.Findings, error)) decoded {
+	out := decoded{version: u.GetResourceVersion()}
 	asJSON, err := json.Marshal(u.Object)
-	if err != nil {
-		return nil, fmt.Errorf("encode %s %s: %w", u.GetKind(), u.GetName(), err)
+	if err == nil {
+		var value *T
+		if value, out.findings, err = decode(asJSON); err == nil {
+			out.value = value
+		}
 	}
-	value, _, err := decode(asJSON)
-	return value, err
+	out.findings = append(out.findings, api.FindingsOf(err)...)
+	return out
 }

@@ -24,6 +24,7 @@ type Builder struct {
 	rows      []cluster.Pod // from tables
 	tables    int
 	documents []*Document
+	files     []*File
 	seen      map[string]*Document
 	problems  []error
 }
@@ -36,6 +37,7 @@ func NewBuilder(schedulers ...string) *Builder {
 
 // Add adds the YAML or JSON documents of a file.
 func (b *Builder) Add(file string, data []byte) {
+	documents, problems := len(b.documents), len(b.problems)
 	for _, doc := range split(file, data) {
 		asJSON, err := toJSON(doc)
 		if err != nil {
@@ -44,12 +46,13 @@ func (b *Builder) Add(file string, data []byte) {
 		}
 		b.add(doc, asJSON)
 	}
+	b.files = append(b.files, &File{Name: file, Documents: b.documents[documents:], Broken: len(b.problems) > problems})
 }
 
 // Build returns the Set of everything that could be read, and the problems with
 // the rest, in the order of the files; Problems takes them apart.
 func (b *Builder) Build() (*Set, error) {
-	set := &Set{Snapshot: b.snapshot(), Documents: b.documents}
+	set := &Set{Snapshot: b.snapshot(), Documents: b.documents, Files: b.files}
 	for _, d := range b.documents {
 		if d.Provisioner != nil {
 			set.Provisioners = append(set.Provisioners, d.Provisioner)
@@ -92,7 +95,7 @@ func (b *Builder) add(doc *Document, asJSON []byte) {
 	var h header
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(asJSON, &h); err != nil {
 		b.documents = append(b.documents, doc)
-		b.problems = append(b.problems, doc.errorAt(fmt.Errorf("read kind and metadata: %w", err)))
+		b.fail(doc, explain(err))
 		return
 	}
 	if strings.HasSuffix(h.Kind, "List") && h.Items != nil {
@@ -102,10 +105,19 @@ func (b *Builder) add(doc *Document, asJSON []byte) {
 	b.documents = append(b.documents, doc)
 	doc.Kind, doc.Namespace, doc.Name = h.Kind, h.Namespace, h.Name
 	if err := b.addObject(doc, &h, asJSON); err != nil {
-		for _, problem := range Problems(err) {
-			b.problems = append(b.problems, doc.errorAt(problem))
-		}
+		b.fail(doc, err)
 	}
+}
+
+// fail notes what is wrong with a document.
+func (b *Builder) fail(doc *Document, err error) {
+	for _, f := range api.FindingsOf(err) {
+		b.problems = append(b.problems, doc.At(f))
+	}
+}
+
+func refused(path, text, advice string) error {
+	return api.Finding{Severity: api.Error, Path: path, Text: text, Advice: advice}
 }
 
 func (b *Builder) addItems(list *Document, items []json.RawMessage) {

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"bytes"
-	"errors"
 	"strconv"
 	"strings"
 
@@ -22,8 +21,10 @@ type Document struct {
 	// One of these is set where the kind is ours and could be decoded.
 	Provisioner  *api.Provisioner
 	NodeTemplate *api.AWSNodeTemplate
-	// Warnings say what was ignored, each with its path where there is one.
-	Warnings []string
+	// Known tells whether a decision looks at objects of the kind.
+	Known bool
+	// Ignored are the fields that nothing reads.
+	Ignored api.Findings
 
 	text   []byte
 	prefix string // path of a List's item
@@ -40,13 +41,9 @@ func (d *Document) Object() string {
 	return d.Kind + " " + d.Name
 }
 
-// At gives a message about this document its place. A message that begins with
-// the path of a field ("spec.weight: …") gets that field's line.
-func (d *Document) At(message string) *Error { return d.errorAt(errors.New(message)) }
-
-func (d *Document) errorAt(err error) *Error {
-	path, _, _ := strings.Cut(err.Error(), ": ")
-	return &Error{File: d.File, Document: d.Index, Line: d.LineOf(path), Object: d.Object(), Err: err}
+// At gives a finding about this document its place: the line of the field.
+func (d *Document) At(f api.Finding) *Error {
+	return &Error{File: d.File, Document: d.Index, Line: d.LineOf(f.Path), Object: d.Object(), Err: f}
 }
 
 // LineOf returns the line of a field in the file, such as spec.taints[0].key or
@@ -72,6 +69,9 @@ func (d *Document) LineOf(path string) int {
 
 // descend returns the node under a step, and the line on which it is named.
 func descend(node *yaml.Node, step string) (*yaml.Node, int) {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
 	switch node.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(node.Content); i += 2 {

@@ -19,14 +19,21 @@ type Set struct {
 	Provisioners  []*api.Provisioner     // as written, sorted by name
 	NodeTemplates []*api.AWSNodeTemplate // as written, sorted by name
 	Documents     []*Document            // in the order in which they were read
+	Files         []*File                // in the order in which they were read
 }
 
-// Warnings lists what was ignored or is doubtful, with its place.
+// Warnings lists what was ignored, with its place.
 func (s *Set) Warnings() []string {
 	var out []string
 	for _, d := range s.Documents {
-		for _, w := range d.Warnings {
+		for _, w := range d.Ignored {
 			out = append(out, d.At(w).Error())
+		}
+	}
+	known := func(d *Document) bool { return d.Known }
+	for _, f := range s.Files {
+		if f.Holds(known) {
+			out = append(out, f.Others(known)...)
 		}
 	}
 	return out

@@ -211,15 +211,15 @@ func TestProblemsHaveTheirPlace(t *testing.T) {
 		},
 		"a wrong type in a Pod": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  priority: high\n",
-			[]string{"in.yaml:5: document 1: Pod default/a: spec.priority: a string cannot be read as int32"},
+			[]string{"in.yaml:5: document 1: Pod default/a: spec.priority: must be a whole number, not a string"},
 		},
 		"a wrong item of a list": {
 			"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: a}}\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: b}\n  spec: {priority: high}\n",
-			[]string{"in.yaml:8: document 1: Pod default/b: spec.priority: a string cannot be read as int32"},
+			[]string{"in.yaml:8: document 1: Pod default/b: spec.priority: must be a whole number, not a string"},
 		},
 		"the same object twice": {
 			"kind: Pod\napiVersion: v1\nmetadata: {name: a}\n---\nkind: Pod\napiVersion: v1\nmetadata:\n  namespace: default\n  name: a\n",
-			[]string{"in.yaml:9: document 2: Pod default/a: metadata.name: is defined in in.yaml, document 1, already"},
+			[]string{"in.yaml:9: document 2: Pod default/a: metadata.name: in.yaml, document 1, has an object of this kind and name; remove or rename one of the two"},
 		},
 		"too many replicas": {
 			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: 2000000000\n",
@@ -278,10 +278,10 @@ spec:
   userData: x
 `)
 	want := []string{
-		"in.yaml:2: document 1: Service web: kind: Service is not looked at",
-		"in.yaml:11: document 2: Pod default/a: spec.containers[0].imagee: unknown field",
-		"in.yaml:17: document 3: Provisioner p: spec.userData: unknown field, ignored",
-		"in.yaml:15: document 3: Provisioner p: metadata.namespace: Provisioner is cluster-scoped, the namespace is ignored",
+		"in.yaml:11: document 2: Pod default/a: spec.containers[0].imagee: unknown field, ignored",
+		"in.yaml:17: document 3: Provisioner p: spec.userData: unknown field, ignored; it belongs to an AWSNodeTemplate, at spec.userData",
+		"in.yaml:15: document 3: Provisioner p: metadata.namespace: Provisioners belong to no namespace, ignored; remove it",
+		"in.yaml: not looked at: Service web",
 	}
 	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

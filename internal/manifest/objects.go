@@ -42,7 +42,7 @@ type objects struct {
 // kind says how objects of one kind are read.
 type kind struct {
 	namespaced bool
-	read       func(o *objects, asJSON []byte, name, namespace string) (warnings []string, err error)
+	read       func(o *objects, asJSON []byte, name, namespace string) (ignored api.Findings, err error)
 }
 
 // kinds are those that a decision looks at, by kind and group.
@@ -69,8 +69,8 @@ func into[T any, P interface {
 	*T
 	metav1.Object
 }](list func(*objects) *[]*T,
-) func(*objects, []byte, string, string) ([]string, error) {
-	return func(o *objects, asJSON []byte, name, namespace string) ([]string, error) {
+) func(*objects, []byte, string, string) (api.Findings, error) {
+	return func(o *objects, asJSON []byte, name, namespace string) (api.Findings, error) {
 		object := new(T)
 		if err := checkQuantities(asJSON, reflect.TypeFor[T]()); err != nil {
 			return nil, err
@@ -83,29 +83,42 @@ func into[T any, P interface {
 		P(object).SetNamespace(namespace)
 		to := list(o)
 		*to = append(*to, object)
-		var warnings []string
+		var ignored api.Findings
 		for _, u := range unknown {
-			warnings = append(warnings, pathFirst(u.Error()))
+			f := api.Finding{Text: u.Error()}
+			if field, ok := errors.AsType[kjson.FieldError](u); ok {
+				f = api.Finding{Path: field.FieldPath(), Text: "unknown field, ignored"}
+			}
+			ignored = append(ignored, f)
 		}
-		return warnings, nil
+		return ignored, nil
 	}
 }
 
-// pathFirst turns `unknown field "spec.x"` into `spec.x: unknown field`.
-func pathFirst(message string) string {
-	what, quoted, ok := strings.Cut(message, ` "`)
-	if !ok {
-		return message
-	}
-	return strings.TrimSuffix(quoted, `"`) + ": " + what
-}
-
+// explain says what cannot be decoded.
 func explain(err error) error {
 	var mistyped *json.UnmarshalTypeError
 	if !errors.As(err, &mistyped) {
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}
-	return fmt.Errorf("%s: a %s cannot be read as %s", mistyped.Field, mistyped.Value, mistyped.Type)
+	return refused(mistyped.Field, "must be "+wanted(mistyped.Type)+", not a "+mistyped.Value, "")
+}
+
+// wanted is a Go type in the words of a manifest.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	}
+	return t.String()
 }
 
 // addObject reads one object; doc has its kind, name and namespace as written.
@@ -113,15 +126,14 @@ func (b *Builder) addObject(doc *Document, h *header, asJSON []byte) error {
 	gk := h.GroupVersionKind().GroupKind()
 	switch gk.Kind {
 	case "":
-		return errors.New("kind: is missing")
+		return refused("kind", "is missing", "")
 	case api.ProvisionerKind:
 		return b.addProvisioner(doc, asJSON)
 	case api.NodeTemplateKind:
 		return b.addNodeTemplate(doc, asJSON)
 	}
 	k, known := kinds[gk.String()]
-	if !known {
-		doc.Warnings = append(doc.Warnings, fmt.Sprintf("kind: %s is not looked at", gk))
+	if doc.Known = known; !known {
 		return nil
 	}
 	if err := complete(doc, k.namespaced, h.GenerateName); err != nil {
@@ -130,14 +142,14 @@ func (b *Builder) addObject(doc *Document, h *header, asJSON []byte) error {
 	if err := b.claimName(doc); err != nil {
 		return err
 	}
-	warnings, err := k.read(&b.objects, asJSON, doc.Name, doc.Namespace)
-	doc.Warnings = append(doc.Warnings, warnings...)
+	var err error
+	doc.Ignored, err = k.read(&b.objects, asJSON, doc.Name, doc.Namespace)
 	return err
 }
 
 func (b *Builder) addProvisioner(doc *Document, asJSON []byte) error {
-	p, warnings, err := api.DecodeProvisioner(asJSON)
-	doc.Namespace, doc.Warnings = "", warnings
+	p, ignored, err := api.DecodeProvisioner(asJSON)
+	doc.Namespace, doc.Known, doc.Ignored = "", true, ignored
 	if err != nil {
 		return err
 	}
@@ -149,8 +161,8 @@ func (b *Builder) addProvisioner(doc *Document, asJSON []byte) error {
 }
 
 func (b *Builder) addNodeTemplate(doc *Document, asJSON []byte) error {
-	t, warnings, err := api.DecodeNodeTemplate(asJSON)
-	doc.Namespace, doc.Warnings = "", warnings
+	t, ignored, err := api.DecodeNodeTemplate(asJSON)
+	doc.Namespace, doc.Known, doc.Ignored = "", true, ignored
 	if err != nil {
 		return err
 	}
@@ -165,7 +177,7 @@ func (b *Builder) addNodeTemplate(doc *Document, asJSON []byte) error {
 func complete(doc *Document, namespaced bool, generateName string) error {
 	switch {
 	case doc.Name == "" && generateName == "":
-		return errors.New("metadata.name: is missing")
+		return refused("metadata.name", "is missing", "")
 	case doc.Name == "":
 		doc.Name = fmt.Sprintf("%s%d", generateName, doc.Index)
 	}
@@ -182,7 +194,7 @@ func complete(doc *Document, namespaced bool, generateName string) error {
 func (b *Builder) claimName(doc *Document) error {
 	key := doc.Object()
 	if first, taken := b.seen[key]; taken {
-		return fmt.Errorf("metadata.name: is defined in %s, document %d, already", first.File, first.Index)
+		return refused("metadata.name", fmt.Sprintf("%s, document %d, has an object of this kind and name", first.File, first.Index), "remove or rename one of the two")
 	}
 	b.seen[key] = doc
 	return nil

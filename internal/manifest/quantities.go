@@ -40,7 +40,7 @@ func checkTree(value any, t reflect.Type, path string) error {
 	}
 	if t == reflect.TypeFor[resource.Quantity]() {
 		if text := fmt.Sprint(value); amount.Long(text) {
-			return fmt.Errorf("%s: Invalid value: %q: %w", path, shortened(text), amount.ErrLong)
+			return refused(path, fmt.Sprintf("Invalid value: %q: %s", shortened(text), amount.ErrLong), "")
 		}
 		return nil
 	}

@@ -27,7 +27,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	for _, w := range b.objects.workloads() {
 		if w.count > maxPods {
 			doc := b.seen[w.object]
-			b.problems = append(b.problems, doc.errorAt(fmt.Errorf("spec.replicas: %d pods are to be created, at most %d are read", w.count, maxPods)))
+			b.fail(doc, refused("spec.replicas", fmt.Sprintf("%d pods are to be created, at most %d are read", w.count, maxPods), ""))
 			continue
 		}
 		setPriority(&w.template.Spec, classes)

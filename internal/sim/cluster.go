@@ -39,11 +39,11 @@ func (c *Cluster) NodeTemplates() []*api.AWSNodeTemplate {
 	return c.world.published.templates
 }
 
-// Rejected returns what a test made unreadable.
-func (c *Cluster) Rejected() []cluster.Rejection {
+// Readings returns what a test made unreadable or doubtful.
+func (c *Cluster) Readings() []cluster.Reading {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
-	return c.world.published.rejected
+	return c.world.published.readings
 }
 
 // Wanted returns how many pods a workload should have.

@@ -35,8 +35,11 @@ func (w *World) Apply(p *api.Provisioner) {
 	})
 }
 
-// Reject makes a Provisioner unreadable for the processes; nil makes it readable again.
-func (w *World) Reject(name string, err error) { w.edit(func() { w.unreadable[name] = err }) }
+// Remark has the processes read a Provisioner's text with findings. Errors make it
+// unreadable; nil makes it readable again.
+func (w *World) Remark(name string, found api.Findings) {
+	w.edit(func() { w.readings[name] = found })
+}
 
 // ApplyTemplate creates a node profile or replaces its spec.
 func (w *World) ApplyTemplate(t *api.AWSNodeTemplate) {

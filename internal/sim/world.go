@@ -74,7 +74,7 @@ type World struct {
 	budgets         []Budget
 	provisioners    map[string]*api.Provisioner
 	templates       map[string]*api.AWSNodeTemplate
-	unreadable      map[string]error // Provisioners
+	readings        map[string]api.Findings // of Provisioners
 	events          []Event
 	machines        map[string]*machine
 	deliveries      map[string]offer.Delivery // by launch id
@@ -104,7 +104,7 @@ type published struct {
 	snapshot     *cluster.Snapshot
 	provisioners []*api.Provisioner
 	templates    []*api.AWSNodeTemplate
-	rejected     []cluster.Rejection
+	readings     []cluster.Reading
 }
 
 // Event is an event that an agent has reported.
@@ -126,7 +126,7 @@ func New(options Options) *World {
 		daemonSets:      map[string]*corev1.PodTemplateSpec{},
 		provisioners:    map[string]*api.Provisioner{},
 		templates:       map[string]*api.AWSNodeTemplate{},
-		unreadable:      map[string]error{},
+		readings:        map[string]api.Findings{},
 		machines:        map[string]*machine{},
 		deliveries:      map[string]offer.Delivery{},
 		forgotten:       map[string]int{},
@@ -218,10 +218,12 @@ func (w *World) state() published {
 	s.Sort()
 	out := published{snapshot: s}
 	for _, name := range slices.Sorted(maps.Keys(w.provisioners)) {
-		if err := w.unreadable[name]; err != nil {
+		if found := w.readings[name]; len(found) > 0 {
 			ref := cluster.ObjectRef{Kind: api.ProvisionerKind, Name: name, UID: string(w.provisioners[name].UID)}
-			out.rejected = append(out.rejected, cluster.Rejection{Object: ref, Err: err})
-			continue
+			out.readings = append(out.readings, cluster.Reading{Object: ref, Findings: found})
+			if len(found.Errors()) > 0 {
+				continue
+			}
 		}
 		out.provisioners = append(out.provisioners, w.provisioners[name].DeepCopy())
 	}

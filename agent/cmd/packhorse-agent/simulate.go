@@ -100,7 +100,12 @@ func (s *simulation) read() (*manifest.Set, error) {
 	for _, f := range s.tables {
 		b.AddPodsCSVFile(f)
 	}
-	return b.Build()
+	set, err := b.Build()
+	known := func(d *manifest.Document) bool { return d.Known }
+	for _, f := range set.Files {
+		err = errors.Join(err, f.Nothing(known, "nodes, pods, workloads, Provisioners or AWSNodeTemplates"))
+	}
+	return set, err
 }
 
 func (s *simulation) readCatalogue() (*offer.Catalogue, error) {

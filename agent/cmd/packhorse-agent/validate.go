@@ -1,12 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -22,9 +23,11 @@ func validateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE [FILE ...]",
 		Short: "Check Provisioners and node profiles by every rule of the API",
-		Long: `validate prints one line per finding, with file, line, document, path and
-reason, and exits with 1. It is silent and exits with 0 when all is well.
-With -v it also prints warnings, and the defaults that would be added.`,
+		Long: `validate prints one line per finding, with file, line, document, path, reason and
+what would be right, and at the end what it has checked. It exits with 1 if a rule
+is broken, or if a file holds no Provisioner and no AWSNodeTemplate. Warnings, such
+as unknown fields, do not change the exit status. With -v it also prints the
+defaults that would be added.`,
 		Example: `  packhorse-agent validate -f provisioner.yaml
   packhorse-agent validate -v -f clusters/prod/*.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -33,68 +36,103 @@ With -v it also prints warnings, and the defaults that would be added.`,
 				return errors.New("nothing to validate: name files with -f")
 			}
 			set, err := manifest.Read(files...)
-			return report(cmd.OutOrStdout(), set, manifest.Problems(err), verbose)
+			return validated(set, err).print(cmd.OutOrStdout(), verbose)
 		},
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "`FILE` with manifests; may be repeated; \"-\" is the standard input")
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print warnings and the defaults that would be added")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print the defaults that would be added")
 	return cmd
 }
 
-func report(out io.Writer, set *manifest.Set, problems []error, verbose bool) error {
+// validation is what there is to say about some files.
+type validation struct {
+	checked  []*manifest.Document
+	problems []error
+	warnings []string
+}
+
+// validated checks what was read. Err is of what could not be read.
+func validated(set *manifest.Set, err error) *validation {
+	out := &validation{problems: manifest.Problems(err)}
 	for _, d := range set.Documents {
-		for _, e := range findings(d) {
-			problems = append(problems, d.At(e.Error()))
+		if !ours(d) {
+			continue
+		}
+		out.checked = append(out.checked, d)
+		found := slices.Concat(d.Ignored, findings(d))
+		for _, e := range placed(d, found.Errors()) {
+			out.problems = append(out.problems, e)
+		}
+		for _, w := range placed(d, found.Warnings()) {
+			out.warnings = append(out.warnings, w.Error())
 		}
 	}
-	for _, p := range problems {
-		if _, err := fmt.Fprintln(out, p); err != nil {
-			return err
+	for _, f := range set.Files {
+		if err := f.Nothing(ours, "a Provisioner or an AWSNodeTemplate"); err != nil {
+			out.problems = append(out.problems, err)
+		} else {
+			out.warnings = append(out.warnings, f.Others(ours)...)
 		}
 	}
-	if verbose {
-		if err := elaborate(out, set); err != nil {
-			return err
-		}
+	return out
+}
+
+// placed gives findings their places, in the order of the lines.
+func placed(d *manifest.Document, found api.Findings) []*manifest.Error {
+	var out []*manifest.Error
+	for _, f := range found {
+		out = append(out, d.At(f))
 	}
-	if len(problems) > 0 {
+	slices.SortStableFunc(out, func(a, b *manifest.Error) int { return cmp.Compare(a.Line, b.Line) })
+	return out
+}
+
+// ours reports whether a document is of a kind that validate checks.
+func ours(d *manifest.Document) bool {
+	return d.Kind == api.ProvisionerKind || d.Kind == api.NodeTemplateKind
+}
+
+func findings(d *manifest.Document) api.Findings {
+	switch {
+	case d.Provisioner != nil:
+		return api.CheckProvisioner(d.Provisioner)
+	case d.NodeTemplate != nil:
+		return api.CheckNodeTemplate(d.NodeTemplate)
+	}
+	return nil // it could not be read, which is a problem of its own
+}
+
+func (v *validation) print(out io.Writer, verbose bool) error {
+	var text []byte
+	for _, p := range v.problems {
+		text = fmt.Appendln(text, p)
+	}
+	for _, w := range v.warnings {
+		text = fmt.Appendf(text, "warning: %s\n", w)
+	}
+	for _, d := range v.checked {
+		if !verbose || d.Provisioner == nil {
+			continue
+		}
+		defaulted, err := yaml.Marshal(d.Provisioner.Defaulted().Spec)
+		if err != nil {
+			return fmt.Errorf("render the defaults of %s: %w", d.Object(), err)
+		}
+		text = fmt.Appendf(text, "# %s with its defaults\n%s", d.Object(), defaulted)
+	}
+	text = fmt.Appendf(text, "checked %s: %s, %s\n", count(len(v.checked), "object"), count(len(v.problems), "error"), count(len(v.warnings), "warning"))
+	if _, err := out.Write(text); err != nil {
+		return err
+	}
+	if len(v.problems) > 0 {
 		return errFindings
 	}
 	return nil
 }
 
-func findings(d *manifest.Document) field.ErrorList {
-	switch {
-	case d.Provisioner != nil:
-		return api.ValidateProvisioner(d.Provisioner)
-	case d.NodeTemplate != nil:
-		return api.ValidateNodeTemplate(d.NodeTemplate)
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
 	}
-	return nil
-}
-
-// elaborate prints warnings, and each Provisioner with its defaults.
-func elaborate(out io.Writer, set *manifest.Set) error {
-	for _, d := range set.Documents {
-		warnings := d.Warnings
-		if d.Provisioner != nil {
-			warnings = append(warnings, api.WarnProvisioner(d.Provisioner)...)
-		}
-		for _, w := range warnings {
-			if _, err := fmt.Fprintf(out, "warning: %v\n", d.At(w)); err != nil {
-				return err
-			}
-		}
-		if d.Provisioner == nil {
-			continue
-		}
-		text, err := yaml.Marshal(d.Provisioner.Defaulted().Spec)
-		if err != nil {
-			return fmt.Errorf("render the defaults of %s: %w", d.Object(), err)
-		}
-		if _, err := fmt.Fprintf(out, "# %s with its defaults\n%s", d.Object(), text); err != nil {
-			return err
-		}
-	}
-	return nil
+	return fmt.Sprintf("%d %s", n, noun)
 }

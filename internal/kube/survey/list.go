@@ -95,7 +95,7 @@ func readCustom(ctx context.Context, custom dynamic.Interface, out *cluster.Surv
 	return err
 }
 
-func decodeAll[T any](ctx context.Context, custom dynamic.Interface, kind schema.GroupVersionResource, decode func([]byte) (*T, []string, error), s *cluster.Survey) ([]*T, error) {
+func decodeAll[T any](ctx context.Context, custom dynamic.Interface, kind schema.GroupVersionResource, decode func([]byte) (*T, api.Findings, error), s *cluster.Survey) ([]*T, error) {
 	objects, err := Objects(ctx, custom, kind)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func decodeAll[T any](ctx context.Context, custom dynamic.Interface, kind schema
 		value, _, err := decode(asJSON)
 		if err != nil {
 			ref := cluster.ObjectRef{Kind: u.GetKind(), Name: u.GetName(), UID: string(u.GetUID())}
-			s.Rejected = append(s.Rejected, cluster.Rejection{Object: ref, Err: err})
+			s.Rejected = append(s.Rejected, cluster.Reading{Object: ref, Findings: api.FindingsOf(err)})
 			continue
 		}
 		out = append(out, value)

@@ -1,0 +1,89 @@
+package api
+
+import (
+	"reflect"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// adviseField says what was probably meant by a field that the object of type t at
+// path does not have: one that stands elsewhere, or one whose name is similar.
+func (d *treeDecoder) adviseField(name string, t reflect.Type, path *field.Path) string {
+	if entries := onlyMap(t); entries != "" {
+		return "move it into " + path.Child(entries).String()
+	}
+	if at := placesIn(d.root)[name]; at != "" {
+		return "move it to " + at
+	}
+	for _, other := range []struct {
+		typ  reflect.Type
+		kind string
+	}{{reflect.TypeFor[Provisioner](), "a " + ProvisionerKind}, {reflect.TypeFor[AWSNodeTemplate](), "an " + NodeTemplateKind}} {
+		if at := placesIn(other.typ)[name]; at != "" && other.typ != d.root {
+			return "it belongs to " + other.kind + ", at " + at
+		}
+	}
+	if near, ok := Suggest(name, sortedKeys(jsonFields(t))); ok {
+		return "did you mean " + near + "?"
+	}
+	return "remove it"
+}
+
+// onlyMap returns the field of an object that has nothing but one map. Its
+// entries are often written without it: limits.cpu for limits.resources.cpu.
+func onlyMap(t reflect.Type) string {
+	fields := jsonFields(t)
+	if len(fields) != 1 {
+		return ""
+	}
+	for name, typ := range fields {
+		if typ.Kind() == reflect.Map {
+			return name
+		}
+	}
+	return ""
+}
+
+// ambiguous are names that say too little to tell where they belong.
+var ambiguous = []string{"apiVersion", "kind", "name", "resources"}
+
+var knownPlaces sync.Map
+
+// placesIn maps the names of all fields below the spec of a type to their paths.
+// Of equal names the one nearest to the root counts.
+func placesIn(t reflect.Type) map[string]string {
+	if known, ok := knownPlaces.Load(t); ok {
+		return known.(map[string]string)
+	}
+	out := map[string]string{}
+	type place struct {
+		typ  reflect.Type
+		path *field.Path
+	}
+	var next []place
+	if spec, ok := jsonFields(t)["spec"]; ok {
+		out["spec"] = "spec"
+		next = append(next, place{spec, field.NewPath("spec")})
+	}
+	for len(next) > 0 {
+		at := next[0]
+		next = next[1:]
+		fields := jsonFields(at.typ)
+		for _, name := range sortedKeys(fields) {
+			inner, path := fields[name], at.path.Child(name)
+			if _, taken := out[name]; !taken && !slices.Contains(ambiguous, name) {
+				out[name] = path.String()
+			}
+			if inner.Kind() == reflect.Pointer {
+				inner = inner.Elem()
+			}
+			if inner.Kind() == reflect.Struct && inner.PkgPath() == t.PkgPath() {
+				next = append(next, place{inner, path})
+			}
+		}
+	}
+	knownPlaces.Store(t, out)
+	return out
+}

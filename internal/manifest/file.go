@@ -1,0 +1,71 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// File is one of the files that a Set was read from.
+type File struct {
+	Name      string
+	Documents []*Document // those whose kind could be read, items of Lists included
+	// Broken tells whether some of it could not be read, which is a problem of its own.
+	Broken bool
+}
+
+// Holds reports whether any of the documents is wanted.
+func (f *File) Holds(wanted func(*Document) bool) bool {
+	return slices.ContainsFunc(f.Documents, wanted)
+}
+
+// Nothing is the error of a file that holds nothing wanted, nil for all others. What
+// names the kinds that are wanted.
+func (f *File) Nothing(wanted func(*Document) bool, what string) error {
+	switch {
+	case f.Broken || f.Holds(wanted):
+		return nil
+	case len(f.Documents) == 0:
+		return &Error{File: f.Name, Err: fmt.Errorf("the file is empty; it should hold %s", what)}
+	}
+	return &Error{File: f.Name, Err: fmt.Errorf("there is nothing to look at, only %s; the file should hold %s", list(f.Documents), what)}
+}
+
+// Others is a warning that names the documents that are not wanted.
+func (f *File) Others(wanted func(*Document) bool) []string {
+	others := slices.DeleteFunc(slices.Clone(f.Documents), wanted)
+	if len(others) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: not looked at: %s", f.Name, list(others))}
+}
+
+// list names documents by kind and name. Of many it names the first few and counts
+// the rest.
+func list(documents []*Document) string {
+	const most = 5
+	var names []string
+	for _, d := range documents[:min(most, len(documents))] {
+		name := d.Object() + adviseKind(d)
+		names = append(names, name)
+	}
+	out := strings.Join(names, ", ")
+	if more := len(documents) - most; more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
+	}
+	return out
+}
+
+// adviseKind says what to do about a kind that is nearly one of ours.
+func adviseKind(d *Document) string {
+	switch d.Kind {
+	case "NodePool", "EC2NodeClass":
+		return " (the Terraform function from_karpenter_yaml converts it)"
+	}
+	if near, ok := api.Suggest(d.Kind, []string{api.ProvisionerKind, api.NodeTemplateKind}); ok && near != d.Kind {
+		return " (did you mean " + near + "?)"
+	}
+	return ""
+}
