@@ -92,6 +92,8 @@ func (a *Agent) bindOne(ctx context.Context, pod cluster.PodKey, node string) bo
 		a.metrics.waited(a.metrics.untilBinding, a.history.firstSeen[pod.UID])
 		a.log.Debug("bound a pod", "pod", pod.String(), "node", node)
 		return true
+	case errors.Is(err, cluster.ErrLeftToScheduler):
+		a.log.Debug("left a pod to the scheduler", "pod", pod.String(), "node", node)
 	case errors.Is(err, cluster.ErrStale):
 		a.log.Debug("skipped a pod that has changed", "pod", pod.String(), "node", node)
 		a.replan.set()

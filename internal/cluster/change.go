@@ -17,6 +17,10 @@ var ErrGone = errors.New("the object is gone")
 // is dropped and planned anew.
 var ErrStale = errors.New("the object has changed since the plan was made")
 
+// ErrLeftToScheduler means that only kube-scheduler can bind the pod: it has to choose a
+// volume that exists for a claim of the pod.
+var ErrLeftToScheduler = errors.New("kube-scheduler binds the pod, with a volume for its claim")
+
 // BlockedError means that a pod may not be evicted now.
 type BlockedError struct {
 	// Budget is the namespace/name of the PodDisruptionBudget that forbids it;

@@ -173,9 +173,16 @@ type Namespace struct {
 type Claim struct {
 	Namespace    string
 	Name         string
+	UID          string // empty where nothing is known of it
 	VolumeName   string // empty: not bound
 	StorageClass *string
 	AccessModes  []corev1.PersistentVolumeAccessMode
+	// Lost: the volume that it was bound to is gone.
+	Lost bool
+	// What a volume that exists must have to be bound to it.
+	Request  int64 // bytes
+	Block    bool  // a raw device rather than a file system
+	Selector *metav1.LabelSelector
 }
 
 // Volume is a PersistentVolume.
@@ -184,16 +191,46 @@ type Volume struct {
 	NodeAffinity *corev1.NodeSelector
 	Driver       string // CSI driver; empty where attachments are not limited
 	Local        bool   // a local or hostPath volume
+	// What decides whether an unbound claim may have it.
+	Unavailable  bool     // bound, released, failed or being deleted
+	Claim        ClaimKey // that it belongs to or is set aside for
+	StorageClass string
+	Capacity     int64 // bytes
+	AccessModes  []corev1.PersistentVolumeAccessMode
+	Block        bool
+	Labels       map[string]string
 }
+
+// ClaimKey names a claim; the UID is empty where nothing is known of it.
+type ClaimKey struct {
+	Namespace, Name, UID string
+}
+
+// Key identifies the claim.
+func (c *Claim) Key() ClaimKey { return ClaimKey{c.Namespace, c.Name, c.UID} }
+
+// Set reports whether the key names a claim at all.
+func (k ClaimKey) Set() bool { return k.Name != "" }
+
+// Is reports whether both name the same claim. A claim that was made anew under its
+// name is another one.
+func (k ClaimKey) Is(o ClaimKey) bool {
+	return k.Namespace == o.Namespace && k.Name == o.Name && (k.UID == "" || o.UID == "" || k.UID == o.UID)
+}
+
+// String returns namespace/name.
+func (k ClaimKey) String() string { return k.Namespace + "/" + k.Name }
 
 // StorageClass is how unbound claims get volumes.
 type StorageClass struct {
 	Name                 string
 	Driver               string
 	WaitForFirstConsumer bool
-	AllowedTopologies    []corev1.TopologySelectorTerm
-	Default              bool
-	Created              time.Time
+	// Static: no volumes are made for its claims, which have to find one that exists.
+	Static            bool
+	AllowedTopologies []corev1.TopologySelectorTerm
+	Default           bool
+	Created           time.Time
 }
 
 // DisruptionBudget is a PodDisruptionBudget.

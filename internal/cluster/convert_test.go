@@ -201,11 +201,30 @@ spec:
 		"in-tree EBS with labels": {`
 metadata: {name: v, labels: {topology.kubernetes.io/zone: b__a}}
 spec: {awsElasticBlockStore: {volumeID: vol-1}}`,
-			Volume{Name: "v", Driver: "ebs.csi.aws.com", NodeAffinity: one(zones("topology.kubernetes.io/zone", "a", "b"))}},
+			Volume{
+				Name: "v", Driver: "ebs.csi.aws.com", NodeAffinity: one(zones("topology.kubernetes.io/zone", "a", "b")),
+				Labels: map[string]string{"topology.kubernetes.io/zone": "b__a"},
+			}},
 		"labels and an affinity hold together": {`
 metadata: {name: v, labels: {topology.kubernetes.io/region: r}}
 spec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [a]}]}]}}}`,
-			Volume{Name: "v", NodeAffinity: one(zones("zone", "a"), zones("topology.kubernetes.io/region", "r"))}},
+			Volume{
+				Name: "v", NodeAffinity: one(zones("zone", "a"), zones("topology.kubernetes.io/region", "r")),
+				Labels: map[string]string{"topology.kubernetes.io/region": "r"},
+			}},
+		"what an unbound claim looks at": {`
+metadata: {name: v, labels: {tier: fast}, annotations: {volume.beta.kubernetes.io/storage-class: old}}
+spec:
+  capacity: {storage: 1Ki}
+  accessModes: [ReadWriteOnce]
+  volumeMode: Block
+  storageClassName: new
+  claimRef: {namespace: shop, name: data, uid: u1}
+status: {phase: Released}`,
+			Volume{
+				Name: "v", Unavailable: true, Claim: ClaimKey{"shop", "data", "u1"}, StorageClass: "old", Capacity: 1024,
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Block: true, Labels: map[string]string{"tier": "fast"},
+			}},
 		"NFS is not limited": {`
 metadata: {name: v}
 spec: {nfs: {server: s, path: /}}`, Volume{Name: "v"}},

@@ -16,6 +16,9 @@ var csiDrivers = map[string]string{
 	"kubernetes.io/azure-disk": "disk.csi.azure.com",
 }
 
+// noProvisioner is the provisioner of classes for which nobody makes volumes.
+const noProvisioner = "kubernetes.io/no-provisioner"
+
 // FromClaim converts a claim.
 func FromClaim(c *corev1.PersistentVolumeClaim) Claim {
 	class := c.Spec.StorageClassName
@@ -28,7 +31,16 @@ func FromClaim(c *corev1.PersistentVolumeClaim) Claim {
 		VolumeName:   c.Spec.VolumeName,
 		StorageClass: class,
 		AccessModes:  c.Spec.AccessModes,
+		UID:          string(c.UID),
+		Lost:         c.Status.Phase == corev1.ClaimLost,
+		Request:      c.Spec.Resources.Requests.Storage().Value(),
+		Block:        block(c.Spec.VolumeMode),
+		Selector:     c.Spec.Selector,
 	}
+}
+
+func block(mode *corev1.PersistentVolumeMode) bool {
+	return mode != nil && *mode == corev1.PersistentVolumeBlock
 }
 
 // FromVolume converts a volume. Zone and region labels, with which volumes said
@@ -38,6 +50,18 @@ func FromVolume(v *corev1.PersistentVolume) Volume {
 		Name:         v.Name,
 		NodeAffinity: volumeAffinity(v),
 		Local:        v.Spec.Local != nil || v.Spec.HostPath != nil,
+		Unavailable:  v.DeletionTimestamp != nil || v.Status.Phase == corev1.VolumeBound || v.Status.Phase == corev1.VolumeReleased || v.Status.Phase == corev1.VolumeFailed,
+		StorageClass: v.Spec.StorageClassName,
+		Capacity:     v.Spec.Capacity.Storage().Value(),
+		AccessModes:  v.Spec.AccessModes,
+		Block:        block(v.Spec.VolumeMode),
+		Labels:       v.Labels,
+	}
+	if old, ok := v.Annotations[corev1.BetaStorageClassAnnotation]; ok {
+		out.StorageClass = old
+	}
+	if ref := v.Spec.ClaimRef; ref != nil {
+		out.Claim = ClaimKey{ref.Namespace, ref.Name, string(ref.UID)}
 	}
 	switch {
 	case v.Spec.CSI != nil:
@@ -97,6 +121,7 @@ func FromStorageClass(c *storagev1.StorageClass) StorageClass {
 	return StorageClass{
 		Name:                 c.Name,
 		Driver:               driver,
+		Static:               c.Provisioner == noProvisioner,
 		WaitForFirstConsumer: c.VolumeBindingMode != nil && *c.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer,
 		AllowedTopologies:    c.AllowedTopologies,
 		Default: c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" ||

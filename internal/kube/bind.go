@@ -20,7 +20,8 @@ const selectedNode = "volume.kubernetes.io/selected-node"
 
 // Bind places a pod on a node, and the volumes of its unbound claims near it. A
 // pod that is there already is fine; one that is gone, being deleted or bound
-// elsewhere is cluster.ErrStale.
+// elsewhere is cluster.ErrStale; one that only the scheduler can bind is
+// cluster.ErrLeftToScheduler.
 func (c *Cluster) Bind(ctx context.Context, pod cluster.PodKey, node string) error {
 	return retry(ctx, func(ctx context.Context) error {
 		if err := c.bind(ctx, pod, node); err != nil {
@@ -73,12 +74,19 @@ func (c *Cluster) explainRefusal(ctx context.Context, key cluster.PodKey, node s
 }
 
 // selectNode marks the pod's unbound claims whose volumes are made for their
-// first consumer.
+// first consumer. For those of which none is made it returns cluster.ErrLeftToScheduler.
 func (c *Cluster) selectNode(ctx context.Context, of *cluster.Template, node string) error {
 	for _, ref := range of.Claims {
 		name := ref.Name
 		claim, ok := get[*corev1.PersistentVolumeClaim](c.caches.claims, of.Namespace, name)
-		if !ok || claim.Spec.VolumeName != "" || !c.waitsForConsumer(claim) || claim.Annotations[selectedNode] == node {
+		if !ok || claim.Spec.VolumeName != "" {
+			continue
+		}
+		class := c.classOf(claim)
+		if class.WaitForFirstConsumer && class.Static {
+			return cluster.ErrLeftToScheduler
+		}
+		if !class.WaitForFirstConsumer || claim.Annotations[selectedNode] == node {
 			continue
 		}
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -99,11 +107,15 @@ func (c *Cluster) selectNode(ctx context.Context, of *cluster.Template, node str
 	return nil
 }
 
-func (c *Cluster) waitsForConsumer(claim *corev1.PersistentVolumeClaim) bool {
+// classOf returns the storage class that a claim names; an empty one where there is none.
+func (c *Cluster) classOf(claim *corev1.PersistentVolumeClaim) cluster.StorageClass {
 	name := cluster.FromClaim(claim).StorageClass
 	if name == nil {
-		return false
+		return cluster.StorageClass{}
 	}
 	class, ok := get[*storagev1.StorageClass](c.caches.storageClasses, "", *name)
-	return ok && cluster.FromStorageClass(class).WaitForFirstConsumer
+	if !ok {
+		return cluster.StorageClass{}
+	}
+	return cluster.FromStorageClass(class)
 }

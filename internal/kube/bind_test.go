@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"slices"
 	"fmt"
 	"testing"
 
@@ -80,6 +81,47 @@ func TestBindRefusesWhatHasChanged(t *testing.T) {
 		if err := c.Bind(t.Context(), key, "bind-c"); !errors.Is(err, cluster.ErrStale) {
 			t.Errorf("%s: got %v, want ErrStale", name, err)
 		}
+	}
+}
+
+// TestBindLeavesChosenVolumesToTheScheduler: nobody makes a volume for the claim, so that
+// the pod needs a scheduler that chooses one.
+func TestBindLeavesChosenVolumesToTheScheduler(t *testing.T) {
+	c := connect(t)
+	ns := namespace(t)
+	emptyNode(t, c, "bind-e")
+	late, name := storagev1.VolumeBindingWaitForFirstConsumer, "existing-"+ns
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: &late}
+	if _, err := admin.StorageV1().StorageClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ignoreGone(t, admin.StorageV1().StorageClasses().Delete(context.Background(), name, metav1.DeleteOptions{}))
+	})
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{
+		StorageClassName: &name, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("1Gi")}},
+	}}
+	if _, err := admin.CoreV1().PersistentVolumeClaims(ns).Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pod := newPod(t, ns, "db", func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+		}}}
+	})
+	eventually(t, "the caches have all of it", func() error {
+		s := c.Snapshot()
+		seen := slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.PodKey == keyOf(pod) }) &&
+			slices.ContainsFunc(s.Claims, func(c cluster.Claim) bool { return c.Namespace == ns }) &&
+			slices.ContainsFunc(s.StorageClasses, func(c cluster.StorageClass) bool { return c.Name == name })
+		if seen {
+			return nil
+		}
+		return errors.New("not yet")
+	})
+	if err := c.Bind(t.Context(), keyOf(pod), "bind-e"); !errors.Is(err, cluster.ErrLeftToScheduler) {
+		t.Errorf("got %v, want ErrLeftToScheduler", err)
 	}
 }
 

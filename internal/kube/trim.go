@@ -20,8 +20,13 @@ func trim(object any) (any, error) {
 	case *appsv1.DaemonSet:
 		o.Annotations = nil
 		o.Spec.Template.Spec = trimPodSpec(&o.Spec.Template.Spec)
-	case *corev1.Namespace, *corev1.PersistentVolume:
-		o.(metav1.Object).SetAnnotations(nil)
+	case *corev1.Namespace:
+		o.Annotations = nil
+	case *corev1.PersistentVolume:
+		class, old := o.Annotations[corev1.BetaStorageClassAnnotation]
+		if o.Annotations = nil; old {
+			o.Annotations = map[string]string{corev1.BetaStorageClassAnnotation: class}
+		}
 	}
 	return object, nil
 }

@@ -180,13 +180,20 @@ func TestVolumeNeeds(t *testing.T) {
 	local := &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term(api.LabelHostname, "In", "n1")}}
 	s := &cluster.Snapshot{
 		Claims: []cluster.Claim{
+			{Namespace: "d", Name: "anew", UID: "2", VolumeName: "theirs"},
 			{Namespace: "d", Name: "disk", VolumeName: "pv"},
+			{Namespace: "d", Name: "dropped", VolumeName: "pv", Lost: true},
 			{Namespace: "d", Name: "lost", VolumeName: "none"},
 			{Namespace: "d", Name: "soon", StorageClass: &slow},
+			{Namespace: "d", Name: "theirs", VolumeName: "taken"},
 			{Namespace: "d", Name: "typo", StorageClass: &gone},
 			{Namespace: "d", Name: "unnamed"},
 		},
-		Volumes:        []cluster.Volume{{Name: "pv", NodeAffinity: local, Driver: "ebs", Local: true}},
+		Volumes: []cluster.Volume{
+			{Name: "pv", NodeAffinity: local, Driver: "ebs", Local: true, Claim: cluster.ClaimKey{Namespace: "d", Name: "disk", UID: "1"}},
+			{Name: "taken", Claim: cluster.ClaimKey{Namespace: "other", Name: "disk"}},
+			{Name: "theirs", Claim: cluster.ClaimKey{Namespace: "d", Name: "anew", UID: "1"}},
+		},
 		StorageClasses: []cluster.StorageClass{{Name: "slow", Driver: "ebs"}},
 	}
 	for name, c := range map[string]struct {
@@ -197,6 +204,9 @@ func TestVolumeNeeds(t *testing.T) {
 	}{
 		"a local volume":                 {claim: "disk", want: api.LabelHostname + " In [n1]"},
 		"a local volume is left behind":  {claim: "disk", moving: true, want: ""},
+		"a claim that is lost":           {claim: "dropped", miss: "persistent volume claim d/dropped is lost: its volume pv is gone or belongs to another claim"},
+		"a volume of another claim":      {claim: "theirs", miss: "persistent volume taken of claim d/theirs belongs to claim other/disk"},
+		"a volume of the claim before":   {claim: "anew", miss: "persistent volume theirs of claim d/anew belongs to claim d/anew that was there before"},
 		"a volume that is gone":          {claim: "lost", miss: "persistent volume none of claim d/lost does not exist"},
 		"a claim that is gone":           {claim: "nope", miss: "persistent volume claim d/nope does not exist"},
 		"a class that is gone":           {claim: "typo", miss: "storage class gone of persistent volume claim typo does not exist"},

@@ -19,27 +19,47 @@ const maxAlternatives = 64
 type Volumes struct {
 	snapshot *cluster.Snapshot
 	fallback *cluster.StorageClass // the newest default class
+	shared   map[string]bool       // claims (namespace/name) that several pods use
+	static   static
 }
 
 // NewVolumes indexes the volumes of a snapshot.
 func NewVolumes(s *cluster.Snapshot) *Volumes {
-	v := &Volumes{snapshot: s}
+	v := &Volumes{snapshot: s, shared: sharedClaims(s.Pods)}
 	for i := range s.StorageClasses {
 		c := &s.StorageClasses[i]
 		if c.Default && (v.fallback == nil || c.Created.After(v.fallback.Created)) {
 			v.fallback = c
 		}
 	}
+	v.static = v.assign()
 	return v
+}
+
+func sharedClaims(pods []cluster.Pod) map[string]bool {
+	users := map[string]bool{} // whether there are several
+	for i := range pods {
+		for _, ref := range pods[i].Template.Claims {
+			name := pods[i].Namespace + "/" + ref.Name
+			_, other := users[name]
+			users[name] = other
+		}
+	}
+	return users
 }
 
 // Needs are what a pod's volumes ask of its node.
 type Needs struct {
 	// Places are alternatives, in order; at least one.
 	Places []Requirements
-	// Attach counts the volumes to be attached, by CSI driver.
+	// Attach counts, by CSI driver, the volumes that no other pod uses.
 	Attach map[string]int64
+	// Shared are volumes that other pods use as well: a node attaches each of them once.
+	Shared []Attachment
 }
+
+// Attachment is a volume that a CSI driver attaches to nodes.
+type Attachment struct{ Driver, Volume string }
 
 // Needs resolves the claims of a template. Where moving is set the pod is to
 // leave its node: a volume that lives on that node stays behind.
@@ -53,14 +73,35 @@ func (v *Volumes) Needs(t *cluster.Template, moving bool) (Needs, Miss) {
 		if out.Places = combine(out.Places, places); len(out.Places) > maxAlternatives {
 			return Needs{}, Miss{Kind: Unsupported, Want: "the volumes' topologies have too many combinations"}
 		}
-		if driver != "" {
-			if out.Attach == nil {
-				out.Attach = map[string]int64{}
-			}
-			out.Attach[driver]++
-		}
+		out.attach(driver, t.Namespace+"/"+ref.Name, v.shared)
 	}
 	return out, Miss{}
+}
+
+// Attached returns what the volumes of a running pod take of its node. Those of which
+// nothing is known take nothing.
+func (v *Volumes) Attached(t *cluster.Template) Needs {
+	var out Needs
+	for _, ref := range t.Claims {
+		if _, driver, miss := v.claim(t.Namespace, ref, false); !miss.Missed() {
+			out.attach(driver, t.Namespace+"/"+ref.Name, v.shared)
+		}
+	}
+	return out
+}
+
+// attach counts the volume of a claim. Claims and volumes belong to each other one to one.
+func (n *Needs) attach(driver, claim string, shared map[string]bool) {
+	switch {
+	case driver == "":
+	case shared[claim]:
+		n.Shared = append(n.Shared, Attachment{driver, claim})
+	default:
+		if n.Attach == nil {
+			n.Attach = map[string]int64{}
+		}
+		n.Attach[driver]++
+	}
 }
 
 // combine returns all conjunctions of one of a and one of b.
@@ -84,12 +125,14 @@ func (v *Volumes) claim(namespace string, ref cluster.ClaimRef, moving bool) ([]
 		return strings.Compare(c.Name, name)
 	})
 	switch {
+	case ok && claims[i].Lost:
+		return nil, "", volumeMiss("persistent volume claim %s/%s is lost: its volume %s is gone or belongs to another claim", namespace, ref.Name, claims[i].VolumeName)
 	case ok && claims[i].VolumeName != "":
 		return v.bound(&claims[i], moving)
 	case ok:
-		return v.unbound(ref.Name, claims[i].StorageClass)
+		return v.unbound(&claims[i])
 	case ref.Ephemeral:
-		return v.unbound(ref.Name, ref.StorageClass)
+		return v.unbound(&cluster.Claim{Namespace: namespace, Name: ref.Name, StorageClass: ref.StorageClass})
 	}
 	return nil, "", volumeMiss("persistent volume claim %s/%s does not exist", namespace, ref.Name)
 }
@@ -101,8 +144,29 @@ func (v *Volumes) bound(c *cluster.Claim, moving bool) ([]Requirements, string, 
 		return nil, "", volumeMiss("persistent volume %s of claim %s/%s does not exist", c.VolumeName, c.Namespace, c.Name)
 	}
 	p := &volumes[i]
+	if p.Claim.Set() && !p.Claim.Is(c.Key()) {
+		return nil, "", volumeMiss("persistent volume %s of claim %s/%s belongs to claim %s", p.Name, c.Namespace, c.Name, other(c, p.Claim))
+	}
+	places, ok := placesOf(p, moving)
+	if !ok {
+		return nil, "", volumeMiss("persistent volume %s can be used on no node: no term of its node affinity can match", p.Name)
+	}
+	return places, p.Driver, Miss{}
+}
+
+// other names the claim that a volume belongs to instead.
+func other(c *cluster.Claim, owner cluster.ClaimKey) string {
+	if owner.Namespace == c.Namespace && owner.Name == c.Name {
+		return owner.String() + " that was there before"
+	}
+	return owner.String()
+}
+
+// placesOf returns the alternatives of where a volume can be used, or false where that is
+// nowhere.
+func placesOf(p *cluster.Volume, moving bool) ([]Requirements, bool) {
 	if p.NodeAffinity == nil {
-		return []Requirements{nil}, p.Driver, Miss{}
+		return []Requirements{nil}, true
 	}
 	var places []Requirements
 	for i := range p.NodeAffinity.NodeSelectorTerms {
@@ -115,19 +179,18 @@ func (v *Volumes) bound(c *cluster.Claim, moving bool) ([]Requirements, string, 
 		}
 		places = append(places, place)
 	}
-	if len(places) == 0 {
-		return nil, "", volumeMiss("persistent volume %s can be used on no node: no term of its node affinity can match", p.Name)
-	}
-	return places, p.Driver, Miss{}
+	return places, len(places) > 0
 }
 
-func (v *Volumes) unbound(claim string, name *string) ([]Requirements, string, Miss) {
-	class, miss := v.class(claim, name)
-	if miss.Missed() {
+func (v *Volumes) unbound(c *cluster.Claim) ([]Requirements, string, Miss) {
+	class, miss := v.class(c.Name, c.StorageClass)
+	switch {
+	case miss.Missed():
 		return nil, "", miss
-	}
-	if !class.WaitForFirstConsumer {
-		return nil, "", volumeMiss("persistent volume claim %s is not bound yet, and its storage class %s does not wait for a node", claim, class.Name)
+	case !class.WaitForFirstConsumer:
+		return nil, "", volumeMiss("persistent volume claim %s is not bound yet, and its storage class %s does not wait for a node", c.Name, class.Name)
+	case class.Static:
+		return v.existing(c, class)
 	}
 	if len(class.AllowedTopologies) == 0 {
 		return []Requirements{nil}, class.Driver, Miss{}

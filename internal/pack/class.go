@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
@@ -34,7 +33,8 @@ type class struct {
 	size      float64 // for big-first orders, relative to other classes
 	places    []match.Requirements
 	prefers   []match.Preference
-	tolerates string // key of the tolerations
+	needs     match.Needs // of its volumes
+	tolerates string      // key of the tolerations
 
 	drops  []drop // preferences, the least important first
 	level  level
@@ -100,7 +100,7 @@ func (c *class) givenUp(l level) []string {
 }
 
 // appendSignature adds what identifies all that can be told of a template apart from
-// labels that no selector looks at and the names of claims.
+// labels that no selector looks at and the names of claims that no other pod uses.
 func appendSignature(b []byte, t *cluster.Template, needs match.Needs, labelKeys []string) []byte {
 	b = append(b, t.Namespace...)
 	for _, name := range t.Requests.Names() {
@@ -133,6 +133,9 @@ func appendSignature(b []byte, t *cluster.Template, needs match.Needs, labelKeys
 	for _, driver := range slices.Sorted(maps.Keys(needs.Attach)) {
 		b = fmt.Appendf(b, "\x07%s=%d", driver, needs.Attach[driver])
 	}
+	for _, v := range needs.Shared {
+		b = append(b, "\x07"+v.Volume...)
+	}
 	for _, key := range labelKeys {
 		if value, ok := t.Labels[key]; ok {
 			b = append(b, "\x08"+key+"="+value...)
@@ -150,15 +153,6 @@ func tolerationKey(tolerations []corev1.Toleration) string {
 	}
 	slices.Sort(keys)
 	return strings.Join(slices.Compact(keys), ",")
-}
-
-// total returns the requests of a pod with its attached volumes.
-func total(t *cluster.Template, needs match.Needs) amount.List {
-	out := t.Requests
-	for driver, n := range needs.Attach {
-		out = out.Plus(amount.List{attachPrefix + driver: n})
-	}
-	return out
 }
 
 // sortClasses brings the classes into the order in which they are placed: higher

@@ -91,7 +91,7 @@ func (f *classifier) classOf(d *Demand, of *kin) *class {
 	if c == nil {
 		c = newClass(d.Pod.Template, of.needs, d.Nodes)
 		f.classes[string(key)] = c
-		f.needs[c] = total(d.Pod.Template, of.needs)
+		f.needs[c] = d.Pod.Template.Requests
 		f.s.classes = append(f.s.classes, c)
 	}
 	return c
@@ -105,7 +105,7 @@ func (c *class) add(i int, d *Demand) {
 }
 
 func newClass(t *cluster.Template, needs match.Needs, nodes []string) *class {
-	c := &class{template: t, nodes: nodes, tolerates: tolerationKey(t.Tolerations), prefers: match.Preferences(t.Affinity)}
+	c := &class{template: t, nodes: nodes, needs: needs, tolerates: tolerationKey(t.Tolerations), prefers: match.Preferences(t.Affinity)}
 	c.places, c.never = match.Places(t, needs.Places)
 	switch {
 	case t.Unsupported != "":

@@ -20,6 +20,9 @@ func (gs *groups) register(c *class) {
 	for _, p := range t.HostPorts {
 		c.host = addTouch(c.host, touch{group: gs.addPort(p), cap: 1, entry: unbounded})
 	}
+	for _, of := range gs.attachments(c.needs) {
+		c.host = addTouch(c.host, of)
+	}
 	terms := podTerms(t.Affinity)
 	together := requiredAffinity(terms)
 	for _, term := range terms {

@@ -21,6 +21,7 @@ type group struct {
 	key     string // topology key
 	finders []finder
 	port    *cluster.HostPort
+	volumes bool // it counts attached volumes rather than pods, see attach.go
 	spread  bool // a topology spread counts it
 	// Only nodes that match one of these count, for topology spread.
 	nodes       []match.Requirements
@@ -66,6 +67,9 @@ type touch struct {
 	self  int64 // 1 if the class's pods belong to the group
 	cap   int64 // pods of the group that a pod of the class stands on its node
 	entry int64 // pods of the group, with itself, among which a pod of the class may come
+	// driver is 1 + the group of a driver's attachments, where the group is about one
+	// volume that several pods share: the first of them on a node attaches it.
+	driver int
 }
 
 // addTouch adds a touch to a list that has each group once.
@@ -107,6 +111,9 @@ type bond struct {
 
 // matches reports whether the pods of a template belong to the group.
 func (g *group) matches(t *cluster.Template) bool {
+	if g.volumes {
+		return false
+	}
 	if g.port != nil {
 		return slices.ContainsFunc(t.HostPorts, func(p cluster.HostPort) bool { return conflict(p, *g.port) })
 	}

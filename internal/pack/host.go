@@ -1,5 +1,7 @@
 package pack
 
+import "slices"
+
 // hostState counts, for one node or machine, the pods of groups that are
 // constrained by node, and the smallest cap that a pod on it puts on each.
 type hostState []hostCount
@@ -25,7 +27,7 @@ func (h hostState) get(group int) (count, limit int64) {
 func (h hostState) room(touches []touch, limit int64) int64 {
 	for _, t := range touches {
 		count, bound := h.get(t.group)
-		bound = min(bound, t.cap, t.entry)
+		count, bound = count+h.attaches(touches, t.group), min(bound, t.cap, t.entry)
 		switch {
 		case t.self > 0:
 			limit = min(limit, max(0, bound-count)/t.self)
@@ -38,16 +40,23 @@ func (h hostState) room(touches []touch, limit int64) int64 {
 
 // plus returns the state with n pods added. The receiver may be reused.
 func (h hostState) plus(touches []touch, n int64) hostState {
-next:
 	for _, t := range touches {
-		for i := range h {
-			if h[i].group == t.group {
-				h[i].count += t.self * n
-				h[i].cap = min(h[i].cap, t.cap)
-				continue next
-			}
-		}
-		h = append(h, hostCount{group: t.group, count: t.self * n, cap: t.cap})
+		h = h.tally(t, n)
+	}
+	return h
+}
+
+func (h hostState) tally(t touch, n int64) hostState {
+	i := slices.IndexFunc(h, func(c hostCount) bool { return c.group == t.group })
+	if i < 0 {
+		i = len(h)
+		h = append(h, hostCount{group: t.group, cap: unbounded})
+	}
+	before := h[i].count
+	h[i].count += t.self * n
+	h[i].cap = min(h[i].cap, t.cap)
+	if of, ok := t.sharedBy(); ok {
+		h = h.tally(touch{group: of, self: 1, cap: unbounded}, min(h[i].count, 1)-min(before, 1))
 	}
 	return h
 }

@@ -120,11 +120,6 @@ func (s *solver) newShapes(p *seller) []shape {
 			shapes[i].room[k] = max(0, shapes[i].room[k]-less[i])
 		}
 	}
-	for _, k := range s.space.volumes {
-		for i := range shapes {
-			shapes[i].room[k] = plenty
-		}
-	}
 	return shapes
 }
 

@@ -37,9 +37,9 @@ func (s *solver) findNodes() {
 		switch {
 		case s.problem.Leaving[n.Name] || n.Deleting:
 		case usable(n):
-			s.nodes = append(s.nodes, &node{Node: n, Taints: match.Lasting(n.Taints, startup[n.Provisioner], n.Initialized), free: s.nodeRoom(n)})
+			s.nodes = append(s.nodes, &node{Node: n, Taints: match.Lasting(n.Taints, startup[n.Provisioner], n.Initialized), free: s.space.vector(n.Allocatable), host: s.groups.attachLimits(n)})
 		default:
-			s.closed = append(s.closed, &node{Node: n, Taints: n.Taints, free: s.nodeRoom(n)})
+			s.closed = append(s.closed, &node{Node: n, Taints: n.Taints, free: s.space.vector(n.Allocatable)})
 		}
 	}
 	slices.SortStableFunc(s.nodes, func(a, b *node) int {
@@ -50,20 +50,6 @@ func (s *solver) findNodes() {
 // hostLess reports whether the node has no host name label, so that nothing can be
 // spread over or follow others by it. Machines that are planned will have one.
 func (n *node) hostLess() bool { return n.Name != "" && n.Labels[corev1.LabelHostname] == "" }
-
-func (s *solver) nodeRoom(n *cluster.Node) []int64 {
-	free := s.space.vector(n.Allocatable)
-	for i, name := range s.space.names {
-		if len(name) <= len(attachPrefix) || name[:len(attachPrefix)] != attachPrefix {
-			continue
-		}
-		free[i] = plenty
-		if limit, ok := n.VolumeLimits[name[len(attachPrefix):]]; ok {
-			free[i] = limit
-		}
-	}
-	return free
-}
 
 // occupy takes the room that running pods use, and counts them where
 // constraints look at them.
@@ -80,6 +66,7 @@ func (s *solver) occupy() {
 			continue
 		}
 		addTimes(n.free, s.running[p.Template].need, -1)
+		n.host = n.host.plus(s.running[p.Template].volumes, 1)
 		if p.Owner.Kind == "DaemonSet" {
 			if daemons[n] == nil {
 				daemons[n] = map[string]bool{}

@@ -73,11 +73,12 @@ type daemon struct {
 
 // runner is what running pods of one template take, and mean to others.
 type runner struct {
-	need   []int64
-	host   []touch
-	member []int
-	repels []int
-	anti   []int
+	need    []int64
+	host    []touch
+	volumes []touch // also of those that terminate
+	member  []int
+	repels  []int
+	anti    []int
 }
 
 func newSolver(p *Problem) *solver {
@@ -153,8 +154,7 @@ func (s *solver) measure(needs map[*class]amount.List) {
 		}
 		s.standing = append(s.standing, p)
 		if t := p.Template; s.running[t] == nil {
-			attached, _ := s.volumes.Needs(t, false) // a volume that is gone takes no attachment
-			s.running[t] = &runner{need: s.space.vector(total(t, attached))}
+			s.running[t] = &runner{need: s.space.vector(t.Requests), volumes: s.groups.attachments(s.volumes.Attached(t))}
 		}
 	}
 }

@@ -10,20 +10,15 @@ import (
 )
 
 // space fixes which resources are counted and in which order, so that amounts
-// become vectors of the same width. Attachable volumes count as resources of
-// existing nodes.
+// become vectors of the same width.
 type space struct {
-	names   []string
-	index   map[string]int
-	volumes []int // those that are attached volumes
+	names []string
+	index map[string]int
 }
 
 // plenty stands for a resource that is not limited. Sums of a few million of
 // the largest requests stay far from overflow.
 const plenty = math.MaxInt64 / 4
-
-// attachPrefix marks the pseudo-resource of volumes attached by a CSI driver.
-const attachPrefix = "attachable volumes of "
 
 func newSpace(lists []amount.List) *space {
 	s := &space{index: map[string]int{amount.CPU: 0, amount.Memory: 0, amount.Pods: 0}}
@@ -40,9 +35,6 @@ func newSpace(lists []amount.List) *space {
 	slices.Sort(s.names)
 	for i, name := range s.names {
 		s.index[name] = i
-		if strings.HasPrefix(name, attachPrefix) {
-			s.volumes = append(s.volumes, i)
-		}
 	}
 	return s
 }
@@ -55,7 +47,7 @@ func (s *space) add(name string) {
 
 // pseudo reports whether a name is that of a resource that stands for a constraint.
 func pseudo(name string) bool {
-	return strings.HasPrefix(name, attachPrefix) || strings.HasPrefix(name, slotPrefix)
+	return strings.HasPrefix(name, slotPrefix)
 }
 
 func (s *space) vector(l amount.List) []int64 {

@@ -1,0 +1,173 @@
+package match
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// Classes with the provisioner kubernetes.io/no-provisioner make no volumes: their
+// claims have to find one that exists. Several claims may want the same volume, so
+// that as many as possible are given one each; the others have to wait.
+
+// maxVolumes bounds how many volumes are looked at for a claim, the smallest first, as
+// Kubernetes chooses them.
+const maxVolumes = 128
+
+// static says, by claim, which existing volumes it may have.
+type static struct {
+	fitting map[cluster.ClaimKey][]int // indices of Snapshot.Volumes
+	given   map[int]cluster.ClaimKey   // by volume: the claim that it is for
+}
+
+// assign finds volumes for the unbound claims of static classes.
+func (v *Volumes) assign() static {
+	out := static{fitting: map[cluster.ClaimKey][]int{}, given: map[int]cluster.ClaimKey{}}
+	var give func(key cluster.ClaimKey, seen map[int]bool) bool
+	give = func(key cluster.ClaimKey, seen map[int]bool) bool { // an augmenting path
+		for _, i := range out.fitting[key] {
+			if seen[i] {
+				continue
+			}
+			seen[i] = true
+			if other, taken := out.given[i]; !taken || give(other, seen) {
+				out.given[i] = key
+				return true
+			}
+		}
+		return false
+	}
+	for i := range v.snapshot.Claims {
+		c := &v.snapshot.Claims[i]
+		if c.VolumeName != "" || c.Lost {
+			continue
+		}
+		if class, miss := v.class(c.Name, c.StorageClass); !miss.Missed() && class.Static {
+			out.fitting[c.Key()] = v.fitting(c, class.Name)
+			give(c.Key(), map[int]bool{})
+		}
+	}
+	return out
+}
+
+// existing resolves an unbound claim to the places of the volumes that it may have: the one
+// that is for it, and those that no claim needs.
+func (v *Volumes) existing(c *cluster.Claim, class *cluster.StorageClass) ([]Requirements, string, Miss) {
+	fitting, known := v.static.fitting[c.Key()]
+	if !known { // of an ephemeral volume, and not there yet
+		fitting = v.fitting(c, class.Name)
+	}
+	free := slices.DeleteFunc(slices.Clone(fitting), func(i int) bool {
+		other, taken := v.static.given[i]
+		return taken && other != c.Key()
+	})
+	wants := fmt.Sprintf("persistent volume claim %s/%s needs a volume that exists, because nobody makes volumes for storage class %s", c.Namespace, c.Name, class.Name)
+	switch {
+	case len(fitting) == 0:
+		return nil, "", volumeMiss("%s, and %s", wants, v.nearest(c, class.Name))
+	case len(free) == 0:
+		return nil, "", volumeMiss("%s, and other claims have all that fit", wants)
+	}
+	var places []Requirements
+	for _, i := range free {
+		of, _ := placesOf(&v.snapshot.Volumes[i], false)
+		places = append(places, of...)
+	}
+	places = alternatives(places)
+	return places[:min(len(places), maxAlternatives)], v.snapshot.Volumes[free[0]].Driver, Miss{}
+}
+
+// alternatives joins alternatives that ask for values of the same single label: local volumes
+// name one node each, and there may be hundreds.
+func alternatives(places []Requirements) []Requirements {
+	var out []Requirements
+	for _, p := range places {
+		if len(p) == 0 {
+			return []Requirements{nil} // anywhere
+		}
+		i := slices.IndexFunc(out, func(o Requirements) bool { return len(p) == 1 && len(o) == 1 && o[0].Key == p[0].Key })
+		values, listed := p[0].Set.Values()
+		if i >= 0 && listed {
+			if others, listed := out[i][0].Set.Values(); listed {
+				out[i] = Requirements{{Key: p[0].Key, Set: Only(slices.Concat(others, values)...)}}
+				continue
+			}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// fitting lists the volumes that the claim may have, one that is set aside for it first
+// and then the smallest.
+func (v *Volumes) fitting(c *cluster.Claim, class string) []int {
+	var out []int
+	volumes := v.snapshot.Volumes
+	for i := range volumes {
+		_, somewhere := placesOf(&volumes[i], false)
+		if _, lack := lacks(c, class, &volumes[i]); somewhere && lack == "" {
+			out = append(out, i)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b int) int {
+		aside := func(i int) int { return len(volumes[i].Claim.Name) }
+		return cmp.Or(cmp.Compare(aside(b), aside(a)), cmp.Compare(volumes[a].Capacity, volumes[b].Capacity))
+	})
+	return out[:min(len(out), maxVolumes)]
+}
+
+// lacks says what keeps a claim from having a volume, and how near that comes: the
+// number of checks that were passed before. The text is empty where nothing does.
+func lacks(c *cluster.Claim, class string, p *cluster.Volume) (passed int, text string) {
+	selector, err := metav1.LabelSelectorAsSelector(c.Selector)
+	switch {
+	case p.StorageClass != class:
+		return 0, "there is no volume of that class"
+	case p.Unavailable || p.Claim.Set() && !p.Claim.Is(c.Key()):
+		return 1, "none of that class is available"
+	case p.Claim.Set():
+		return 2, "" // set aside for it
+	case p.Block != c.Block:
+		return 2, "none that is available has volumeMode " + mode(c.Block)
+	case slices.ContainsFunc(c.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool { return !slices.Contains(p.AccessModes, m) }):
+		return 3, "none that is available has accessModes " + modes(c.AccessModes)
+	case c.Selector != nil && (err != nil || !selector.Matches(labels.Set(p.Labels))):
+		return 4, "none that is available matches its selector " + metav1.FormatLabelSelector(c.Selector)
+	case p.Capacity < c.Request:
+		return 5, "none that is available is as large"
+	}
+	return 6, ""
+}
+
+// nearest says what keeps the claim from the volume that comes nearest.
+func (v *Volumes) nearest(c *cluster.Claim, class string) string {
+	best, why := -1, "there is no volume of that class"
+	for i := range v.snapshot.Volumes {
+		if passed, text := lacks(c, class, &v.snapshot.Volumes[i]); passed > best && text != "" {
+			best, why = passed, text
+		}
+	}
+	return why
+}
+
+func mode(block bool) string {
+	if block {
+		return string(corev1.PersistentVolumeBlock)
+	}
+	return string(corev1.PersistentVolumeFilesystem)
+}
+
+func modes(list []corev1.PersistentVolumeAccessMode) string {
+	out := make([]string, len(list))
+	for i, m := range list {
+		out[i] = string(m)
+	}
+	return strings.Join(out, ", ")
+}
