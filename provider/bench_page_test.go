@@ -37,10 +37,8 @@ is gone, theirs does not.
 A first plan asks the API server nothing. Its processor time is for the most part
 Terraform's own: some four fifths with Packhorse, whose typed attributes are walked,
 compared and shown one by one, and some two thirds with kubectl_manifest, whose
-resource is one text, parsed for references. Packhorse answers most calls about its
-custom resources without the plugin framework, which takes milliseconds for each. The
-refresh of a later plan takes no request for each resource, and applying one instead of
-four or five.
+resource is one text, parsed for references. The refresh of a later plan takes no
+request for each resource, and applying one instead of four or five.
 
 ` + "`kubernetes_manifest`" + ` of hashicorp/kubernetes is not among them: it came with
 version 2, whose Go module cannot be had (it has no ` + "`/v2`" + ` in its path), and the newest

@@ -15,7 +15,7 @@ import (
 )
 
 // benchmarked is how many resources the benchmark declares.
-const benchmarked = 300
+const benchmarked = 20
 
 // steps are the commands that are measured, in their order. The plan is saved, so
 // that the apply does not plan again.

@@ -3,9 +3,7 @@ package provider
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
 // unnamed stands for a name that is known only after apply, so that all else
@@ -14,13 +12,10 @@ const unnamed = "known-after-apply"
 
 // ValidateConfig applies the rules of the API to what is known, without a cluster.
 func (r *customResource) ValidateConfig(_ context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	resp.Diagnostics.Append(r.judge(req.Config.Raw)...)
-}
-
-func (r *customResource) judge(config tftypes.Value) (diags diag.Diagnostics) {
-	doc := r.encode(config, &diags)
+	config := req.Config.Raw
+	doc := r.encode(config, &resp.Diagnostics)
 	if doc == nil {
-		return diags
+		return
 	}
 	name := nameOf(config)
 	if !attributesOf(config, nil)["name"].IsKnown() {
@@ -29,10 +24,9 @@ func (r *customResource) judge(config tftypes.Value) (diags diag.Diagnostics) {
 	in := translator{r.kind.codec(), objectType(config), doc}
 	for _, found := range r.kind.check(name, doc.Fields) {
 		if d := in.translate(found); d != nil {
-			diags.Append(d)
+			resp.Diagnostics.Append(d)
 		}
 	}
-	return diags
 }
 
 // ModifyPlan predicts the computed attributes, says at once if there is no way to

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,7 +19,7 @@ import (
 
 func schemas(t *testing.T) *tfprotov6.GetProviderSchemaResponse {
 	t.Helper()
-	got, err := NewServer(New("test", nil)())().GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	got, err := providerserver.NewProtocol6(New("test", nil)())().GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil || len(got.Diagnostics) > 0 {
 		t.Fatalf("schema: %v %v", err, got.Diagnostics)
 	}

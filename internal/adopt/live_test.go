@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/config"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -82,9 +83,7 @@ func TestPlanOfAnAdoptedClusterShowsImportsOnly(t *testing.T) {
 	}
 	resource.Test(t, resource.TestCase{Steps: []resource.TestStep{{
 		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){
-			"packhorse": func() (tfprotov6.ProviderServer, error) {
-				return provider.NewServer(provider.New("test", platform.Connect)())(), nil
-			},
+			"packhorse": providerserver.NewProtocol6WithError(provider.New("test", platform.Connect)()),
 		},
 		ConfigDirectory: config.StaticDirectory(dir),
 		ConfigPlanChecks: resource.ConfigPlanChecks{

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	corev1 "k8s.io/api/core/v1"
@@ -165,7 +166,7 @@ func (s *stage) wanted(ctx context.Context) (int, error) {
 // simulation reads the attribute plan of the provider's data source.
 func (s *stage) simulation() string {
 	s.t.Helper()
-	server := provider.NewServer(provider.New("test", platform.Connect)())()
+	server := providerserver.NewProtocol6(provider.New("test", platform.Connect)())()
 	schemas, err := server.GetProviderSchema(s.t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		s.t.Fatal(err)

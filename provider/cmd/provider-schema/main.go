@@ -7,13 +7,15 @@ import (
 	"log"
 	"os"
 
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/schemajson"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/platform"
 )
 
 func main() {
-	server := provider.NewServer(provider.New("docs", platform.Connect)())()
+	server := providerserver.NewProtocol6(provider.New("docs", platform.Connect)())()
 	if err := schemajson.Write(context.Background(), os.Stdout, "packhorse", server); err != nil {
 		log.Fatal(err)
 	}

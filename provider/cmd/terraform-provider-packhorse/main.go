@@ -3,12 +3,13 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"log"
 	"os"
 	"runtime/debug"
 
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/platform"
@@ -27,14 +28,11 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	var options []tf6server.ServeOpt
-	if *attach {
-		options = append(options, tf6server.WithManagedDebug())
-	} else {
+	if !*attach {
 		quieten()
 	}
-	server := provider.NewServer(provider.New(version, platform.Connect)())
-	err := tf6server.Serve("registry.terraform.io/packhorse/packhorse", server, options...)
+	err := providerserver.Serve(context.Background(), provider.New(version, platform.Connect),
+		providerserver.ServeOpts{Address: "registry.terraform.io/packhorse/packhorse", Debug: *attach})
 	if err != nil {
 		log.Fatal(err)
 	}
