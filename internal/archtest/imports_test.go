@@ -152,6 +152,21 @@ func distanceProblem(own layer, root, target string) string {
 	return ""
 }
 
+// misleading are packages that nobody imports outside of tests.
+var misleading = map[string]string{
+	"k8s.io/client-go/util/retry": "it turns a call that was cancelled into success; use internal/kube/call",
+}
+
+func TestNobodyImportsWhatMisleads(t *testing.T) {
+	for _, p := range ours(t) {
+		for _, path := range p.Imports {
+			if reason, ok := misleading[path]; ok {
+				t.Errorf("%s imports %s: %s", p.short(), path, reason)
+			}
+		}
+	}
+}
+
 // forbiddenNames say nothing about what a package is for.
 var forbiddenNames = []string{"util", "utils", "common", "helper", "helpers", "types", "manager"}
 

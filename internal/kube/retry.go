@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 const (
@@ -47,10 +47,5 @@ func callOnce(ctx context.Context, call func(context.Context) error) error {
 
 // passing reports whether the same call may well succeed a moment later.
 func passing(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) ||
-		apierrors.IsInternalError(err) || apierrors.IsServerTimeout(err) ||
-		apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) ||
-		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) ||
-		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
-		errors.Is(err, context.DeadlineExceeded)
+	return call.Conflicting(err) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -28,10 +28,11 @@ func (c *Cluster) refuseRivals(ctx context.Context, o LeaseOptions) error {
 		return err
 	}
 	limit := longest(before) + retryPeriod
+	var blind error // what keeps from looking, which may have timed out as well
 	err = wait.PollUntilContextTimeout(ctx, retryPeriod/4, limit, true, func(context.Context) (bool, error) {
-		now, err := c.rivals(ctx, o) // a last look is not cut short
-		if err != nil {
-			return false, err
+		var now map[string]coordinationv1.Lease
+		if now, blind = c.rivals(ctx, o); blind != nil { // a last look is not cut short
+			return false, blind
 		}
 		for namespace, lease := range now {
 			was, held := before[namespace]
@@ -41,7 +42,7 @@ func (c *Cluster) refuseRivals(ctx context.Context, o LeaseOptions) error {
 		}
 		return len(now) == 0, nil
 	})
-	if wait.Interrupted(err) && ctx.Err() == nil {
+	if blind == nil && wait.Interrupted(err) && ctx.Err() == nil {
 		return nil // nobody renews what is left
 	}
 	return err

@@ -5,6 +5,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 // Check declares an object without storing it, so that the API server applies
@@ -13,10 +15,7 @@ import (
 func (s *Store) Check(ctx context.Context, name string, spec map[string]any) error {
 	desired := s.object(name, spec)
 	opts := metav1.ApplyOptions{FieldManager: s.manager.Name, Force: s.manager.Force, DryRun: []string{metav1.DryRunAll}}
-	err := retry(ctx, func(ctx context.Context) error {
-		_, err := s.client.Apply(ctx, name, desired, opts)
-		return err
-	})
+	_, err := call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) { return s.client.Apply(ctx, name, desired, opts) })
 	return s.explain(err, "check", name)
 }
 

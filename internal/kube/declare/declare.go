@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 // Kind is a cluster-scoped kind of custom resource.
@@ -56,11 +58,7 @@ func (s *Store) With(listing *Listing) *Store {
 // API server does (apierrors.IsNotFound), a kind that the cluster does not know
 // as meta.IsNoMatchError.
 func (s *Store) Get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	var live *unstructured.Unstructured
-	err := retry(ctx, func(ctx context.Context) (err error) {
-		live, err = s.client.Get(ctx, name, metav1.GetOptions{})
-		return err
-	})
+	live, err := call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) { return s.client.Get(ctx, name, metav1.GetOptions{}) })
 	return live, s.explain(err, "read", name)
 }
 
@@ -119,7 +117,7 @@ func (s *Store) Update(ctx context.Context, name string, before, spec map[string
 func (s *Store) Delete(ctx context.Context, name string, uid types.UID, propagation metav1.DeletionPropagation) error {
 	defer s.listing.forget(name)
 	opts := metav1.DeleteOptions{PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &uid}}
-	err := retry(ctx, func(ctx context.Context) error { return s.client.Delete(ctx, name, opts) })
+	err := call.Do(ctx, func(ctx context.Context) error { return s.client.Delete(ctx, name, opts) })
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -130,11 +128,7 @@ func (s *Store) apply(ctx context.Context, name string, spec map[string]any) (*u
 	desired := s.object(name, spec)
 	defer s.listing.forget(name)
 	opts := metav1.ApplyOptions{FieldManager: s.manager.Name, Force: s.manager.Force}
-	var live *unstructured.Unstructured
-	err := retry(ctx, func(ctx context.Context) (err error) {
-		live, err = s.client.Apply(ctx, name, desired, opts)
-		return err
-	})
+	live, err := call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) { return s.client.Apply(ctx, name, desired, opts) })
 	return live, s.explain(err, "apply", name)
 }
 
@@ -145,9 +139,8 @@ func (s *Store) remove(ctx context.Context, name string, fields [][]string) erro
 	if err != nil {
 		return fmt.Errorf("remove fields of %s %q: %w", s.kind.Name, name, err)
 	}
-	err = retry(ctx, func(ctx context.Context) error {
-		_, err := s.client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: s.manager.Name})
-		return err
+	_, err = call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return s.client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: s.manager.Name})
 	})
 	return s.explain(err, "remove fields of", name)
 }

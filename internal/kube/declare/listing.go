@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 const (
@@ -55,11 +57,7 @@ func (s *Store) list(ctx context.Context) (map[string]*unstructured.Unstructured
 	out := map[string]*unstructured.Unstructured{}
 	options := metav1.ListOptions{Limit: listingPage}
 	for {
-		var page *unstructured.UnstructuredList
-		err := retry(ctx, func(ctx context.Context) (err error) {
-			page, err = s.client.List(ctx, options)
-			return err
-		})
+		page, err := call.Get(ctx, func(ctx context.Context) (*unstructured.UnstructuredList, error) { return s.client.List(ctx, options) })
 		if err != nil {
 			return nil, s.explain(err, "list", "")
 		}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 // roleAnnotation tells EKS which role the pods of a ServiceAccount assume.
@@ -29,17 +32,13 @@ func NewRoleAnnotation(client kubernetes.Interface, manager Manager) *RoleAnnota
 // Get returns the role that the ServiceAccount is annotated with.
 // One that is not there is reported as the API server does.
 func (a *RoleAnnotation) Get(ctx context.Context, namespace, name string) (arn string, err error) {
-	err = retry(ctx, func(ctx context.Context) error {
-		account, err := a.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err == nil {
-			arn = account.Annotations[roleAnnotation]
-		}
-		return err
+	account, err := call.Get(ctx, func(ctx context.Context) (*corev1.ServiceAccount, error) {
+		return a.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 	if err != nil {
 		return "", fmt.Errorf("read ServiceAccount %s/%s: %w", namespace, name, err)
 	}
-	return arn, nil
+	return account.Annotations[roleAnnotation], nil
 }
 
 // Set annotates the ServiceAccount, which must be there.
@@ -47,7 +46,7 @@ func (a *RoleAnnotation) Set(ctx context.Context, namespace, name, arn string) e
 	if _, err := a.Get(ctx, namespace, name); err != nil {
 		return err
 	}
-	return a.apply(ctx, corev1.ServiceAccount(name, namespace).WithAnnotations(map[string]string{roleAnnotation: arn}))
+	return a.apply(ctx, applycorev1.ServiceAccount(name, namespace).WithAnnotations(map[string]string{roleAnnotation: arn}))
 }
 
 // Remove takes the annotation back. A ServiceAccount that is gone is fine.
@@ -58,14 +57,13 @@ func (a *RoleAnnotation) Remove(ctx context.Context, namespace, name string) err
 	case err != nil:
 		return err
 	}
-	return a.apply(ctx, corev1.ServiceAccount(name, namespace))
+	return a.apply(ctx, applycorev1.ServiceAccount(name, namespace))
 }
 
-func (a *RoleAnnotation) apply(ctx context.Context, account *corev1.ServiceAccountApplyConfiguration) error {
-	err := retry(ctx, func(ctx context.Context) error {
-		_, err := a.client.CoreV1().ServiceAccounts(*account.Namespace).Apply(ctx, account,
+func (a *RoleAnnotation) apply(ctx context.Context, account *applycorev1.ServiceAccountApplyConfiguration) error {
+	_, err := call.Get(ctx, func(ctx context.Context) (*corev1.ServiceAccount, error) {
+		return a.client.CoreV1().ServiceAccounts(*account.Namespace).Apply(ctx, account,
 			metav1.ApplyOptions{FieldManager: a.manager.Name, Force: a.manager.Force})
-		return err
 	})
 	if err != nil {
 		return fmt.Errorf("annotate ServiceAccount %s/%s: %w", *account.Namespace, *account.Name, err)

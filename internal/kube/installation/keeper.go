@@ -17,15 +17,14 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
 
-// callTimeout bounds one call of the API server, pollInterval is how often what is
-// waited for is looked at, and establishTimeout how long the API server may take to
-// serve a new definition, which is a matter of a second.
+// pollInterval is how often what is waited for is looked at, and establishTimeout how
+// long the API server may take to serve a new definition, which is a matter of a second.
 const (
-	callTimeout      = 30 * time.Second
 	pollInterval     = time.Second
 	establishTimeout = time.Minute
 )
@@ -83,9 +82,9 @@ func (k *Keeper) Read(ctx context.Context, declared []*unstructured.Unstructured
 }
 
 func (k *Keeper) get(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	live, err := k.client(object).Get(ctx, object.GetName(), metav1.GetOptions{})
+	live, err := call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return k.client(object).Get(ctx, object.GetName(), metav1.GetOptions{})
+	})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -117,9 +116,10 @@ func (k *Keeper) Apply(ctx context.Context, objects []*unstructured.Unstructured
 }
 
 func (k *Keeper) apply(ctx context.Context, object *unstructured.Unstructured, force bool) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	_, err := k.client(object).Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: k.manager.Name, Force: force})
+	options := metav1.ApplyOptions{FieldManager: k.manager.Name, Force: force}
+	_, err := call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return k.client(object).Apply(ctx, object.GetName(), object, options)
+	})
 	if err != nil {
 		return fmt.Errorf("apply %s: %w", title(object), err)
 	}

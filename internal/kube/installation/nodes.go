@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
@@ -39,9 +39,9 @@ func (k *Keeper) Nodes(ctx context.Context) ([]Node, error) {
 }
 
 func (k *Keeper) nodes(ctx context.Context) ([]corev1.Node, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	nodes, err := k.typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: api.LabelProvisioner})
+	nodes, err := call.Get(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
+		return k.typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: api.LabelProvisioner})
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list the agent's nodes: %w", err)
 	}
@@ -50,9 +50,9 @@ func (k *Keeper) nodes(ctx context.Context) ([]corev1.Node, error) {
 
 // provisioners lists the Provisioners, none where the kind is not installed.
 func (k *Keeper) provisioners(ctx context.Context) ([]unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	list, err := k.objects.Resource(api.ProvisionerGVR).List(ctx, metav1.ListOptions{})
+	list, err := call.Get(ctx, func(ctx context.Context) (*unstructured.UnstructuredList, error) {
+		return k.objects.Resource(api.ProvisionerGVR).List(ctx, metav1.ListOptions{})
+	})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -96,7 +96,10 @@ func (k *Keeper) Drain(ctx context.Context, progress func(remaining []string)) e
 	}
 	for i := range nodes {
 		if owner := nodes[i].Labels[api.LabelProvisioner]; !names[owner] {
-			if err := k.typed.CoreV1().Nodes().Delete(ctx, nodes[i].Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			err := call.Do(ctx, func(ctx context.Context) error {
+				return k.typed.CoreV1().Nodes().Delete(ctx, nodes[i].Name, metav1.DeleteOptions{})
+			})
+			if err != nil && !apierrors.IsNotFound(err) {
 				return fmt.Errorf("delete node %s: %w", nodes[i].Name, err)
 			}
 		}
@@ -139,7 +142,7 @@ func (k *Keeper) Release(ctx context.Context) ([]Node, error) {
 }
 
 func (k *Keeper) releaseNode(ctx context.Context, name string) error {
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	err := call.DoIf(ctx, call.Conflicting, func(ctx context.Context) error {
 		n, err := k.typed.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -160,7 +163,7 @@ func (k *Keeper) releaseNode(ctx context.Context, name string) error {
 
 func (k *Keeper) releaseProvisioner(ctx context.Context, name string) error {
 	client := k.objects.Resource(api.ProvisionerGVR)
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	err := call.DoIf(ctx, call.Conflicting, func(ctx context.Context) error {
 		p, err := client.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package installation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 // Remove deletes the objects, the last first, and waits until each is gone.
@@ -37,20 +39,25 @@ func (k *Keeper) Remove(ctx context.Context, objects []*unstructured.Unstructure
 
 func (k *Keeper) remove(ctx context.Context, object *unstructured.Unstructured) error {
 	foreground := metav1.DeletePropagationForeground
-	err := k.client(object).Delete(ctx, object.GetName(), metav1.DeleteOptions{PropagationPolicy: &foreground})
+	err := call.Do(ctx, func(ctx context.Context) error {
+		return k.client(object).Delete(ctx, object.GetName(), metav1.DeleteOptions{PropagationPolicy: &foreground})
+	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete %s: %w", title(object), err)
 	}
 	var live *unstructured.Unstructured
+	var unread error // why the last look has not told
 	err = wait.PollUntilContextCancel(ctx, pollInterval/5, true, func(ctx context.Context) (bool, error) {
-		var err error
-		live, err = k.get(ctx, object)
-		return err == nil && live == nil, nil
+		live, unread = k.get(ctx, object)
+		return unread == nil && live == nil, nil
 	})
 	if err != nil && live != nil {
 		return fmt.Errorf("%s is not gone in time\n  its finalizers: %s%s", title(object), strings.Join(live.GetFinalizers(), ", "), reasons(live))
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("wait until %s is gone: %w", title(object), cmp.Or(unread, err))
+	}
+	return nil
 }
 
 // reasons are what the conditions of a namespace or a definition say of its end.
@@ -79,7 +86,9 @@ var bornWith = []string{"configmaps/kube-root-ca.crt", "serviceaccounts/default"
 
 func (k *Keeper) inhabitants(ctx context.Context, namespace string) (out []string, err error) {
 	for _, resource := range inhabited {
-		list, err := k.objects.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		list, err := call.Get(ctx, func(ctx context.Context) (*unstructured.UnstructuredList, error) {
+			return k.objects.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		})
 		if err != nil {
 			return nil, fmt.Errorf("look who else uses the namespace %s: %w", namespace, err)
 		}
@@ -96,7 +105,9 @@ func (k *Keeper) inhabitants(ctx context.Context, namespace string) (out []strin
 
 // RemoveLease deletes the leader election Lease, which the agent has made.
 func (k *Keeper) RemoveLease(ctx context.Context, namespace string) error {
-	err := k.typed.CoordinationV1().Leases(namespace).Delete(ctx, install.LeaseName, metav1.DeleteOptions{})
+	err := call.Do(ctx, func(ctx context.Context) error {
+		return k.typed.CoordinationV1().Leases(namespace).Delete(ctx, install.LeaseName, metav1.DeleteOptions{})
+	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete the lease %s/%s: %w", namespace, install.LeaseName, err)
 	}

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 // Status is how an installation is doing.
@@ -38,17 +40,19 @@ var errNone = errors.New("it does not exist")
 
 // Status looks at a Deployment of the agent, its pods and the Lease.
 func (k *Keeper) Status(ctx context.Context, namespace, name string, now time.Time) (Status, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	var s Status
-	d, err := k.typed.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+	d, err := call.Get(ctx, func(ctx context.Context) (*appsv1.Deployment, error) {
+		return k.typed.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+	})
 	if apierrors.IsNotFound(err) {
 		return s, fmt.Errorf("look at Deployment %s/%s: %w", namespace, name, errNone)
 	}
 	if err != nil {
 		return s, fmt.Errorf("look at Deployment %s/%s: %w", namespace, name, err)
 	}
-	pods, err := k.typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)})
+	pods, err := call.Get(ctx, func(ctx context.Context) (*corev1.PodList, error) {
+		return k.typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)})
+	})
 	if err != nil {
 		return s, fmt.Errorf("list the pods of Deployment %s/%s: %w", namespace, name, err)
 	}
@@ -73,7 +77,9 @@ func (k *Keeper) Status(ctx context.Context, namespace, name string, now time.Ti
 
 // holder is the identity that holds the Lease now, empty if nobody does.
 func (k *Keeper) holder(ctx context.Context, namespace string, now time.Time) (string, error) {
-	lease, err := k.typed.CoordinationV1().Leases(namespace).Get(ctx, install.LeaseName, metav1.GetOptions{})
+	lease, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+		return k.typed.CoordinationV1().Leases(namespace).Get(ctx, install.LeaseName, metav1.GetOptions{})
+	})
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}

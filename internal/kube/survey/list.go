@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,36 +13,24 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
-	clientretry "k8s.io/client-go/util/retry"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 const (
-	// callTimeout bounds the reading of one page.
-	callTimeout = 30 * time.Second
-	pageSize    = 500
+	pageSize = 500
 	// maxPages bounds the pages of one kind.
 	maxPages = 2000
 )
-
-// backoff makes four attempts within about two seconds.
-var backoff = wait.Backoff{Steps: 4, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1}
 
 // each calls use with every object of a kind, page by page.
 func each[L runtime.Object, T any](ctx context.Context, o metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error), use func(*T)) error {
 	o.Limit = pageSize
 	for range maxPages {
-		var page L
-		err := clientretry.OnError(backoff, func(err error) bool { return ctx.Err() == nil && passing(err) }, func() (err error) {
-			ctx, cancel := context.WithTimeout(ctx, callTimeout)
-			defer cancel()
-			page, err = list(ctx, o)
-			return err
-		})
+		page, err := call.Get(ctx, func(ctx context.Context) (L, error) { return list(ctx, o) })
 		if err != nil {
 			return fmt.Errorf("list objects of type %T: %w", *new(T), err)
 		}
@@ -67,11 +54,6 @@ func each[L runtime.Object, T any](ctx context.Context, o metav1.ListOptions, li
 		}
 	}
 	return fmt.Errorf("list objects of type %T: more than %d pages", *new(T), maxPages)
-}
-
-func passing(err error) bool {
-	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
-		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err)
 }
 
 // Objects lists the custom resources of a kind; none where the cluster does not

@@ -12,14 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 // LeaseName is the name of the agent's leader election Lease, in whatever
 // namespace the agent is installed.
 const LeaseName = install.LeaseName
-
-// callTimeout bounds one call of the API server.
-const callTimeout = 30 * time.Second
 
 // clockSkew is how far this machine's clock may be behind or ahead.
 const clockSkew = 15 * time.Second
@@ -27,10 +25,8 @@ const clockSkew = 15 * time.Second
 // AgentAlive reports whether some agent has renewed its Lease recently enough
 // to be at work at the given time.
 func (w *Watch) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	leases, err := w.client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
-		FieldSelector: "metadata.name=" + LeaseName,
+	leases, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
+		return w.client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + LeaseName})
 	})
 	if err != nil {
 		return false, fmt.Errorf("list the leases named %s: %w", LeaseName, err)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 // rosterAge is how old the list of nodes may be: as long as an agent needs to buy
@@ -44,10 +45,10 @@ func (r *Roster) Nodes(ctx context.Context, provisioner string) ([]string, error
 }
 
 func (r *Roster) take(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	begin := time.Now()
-	nodes, err := r.client.Resource(corev1.SchemeGroupVersion.WithResource("nodes")).List(ctx, metav1.ListOptions{LabelSelector: api.LabelProvisioner})
+	nodes, err := call.Get(ctx, func(ctx context.Context) (*metav1.PartialObjectMetadataList, error) {
+		return r.client.Resource(corev1.SchemeGroupVersion.WithResource("nodes")).List(ctx, metav1.ListOptions{LabelSelector: api.LabelProvisioner})
+	})
 	if err != nil {
 		return err
 	}

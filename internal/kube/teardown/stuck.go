@@ -2,6 +2,7 @@ package teardown
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,15 +22,16 @@ const diagnosisTimeout = 30 * time.Second
 // stuck finds out what remains. What cannot be read is left out: the point is
 // to help, and the removal has come to an end without success either way.
 func (w *Watch) stuck(ctx context.Context, provisioner string) error {
+	interrupted := ctx.Err()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnosisTimeout)
 	defer cancel()
-	stuck := &StuckError{}
+	stuck := &StuckError{Interrupted: errors.Is(interrupted, context.Canceled)}
 	if live, err := w.reader.Get(ctx, provisioner); err == nil {
 		stuck.Finalizers = live.GetFinalizers()
 	}
 	nodes, err := w.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: labels.Set{api.LabelProvisioner: provisioner}.String()})
 	if err != nil {
-		return fmt.Errorf("wait for provisioner %q to go, which took too long: list its nodes: %w", provisioner, err)
+		return fmt.Errorf("wait for provisioner %q to go: %w: list its nodes: %w", provisioner, interrupted, err)
 	}
 	budgets := w.closedBudgets(ctx)
 	for i := range nodes.Items {

@@ -91,6 +91,8 @@ func isGone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatch
 
 // StuckError names what is left of a Provisioner and what holds it.
 type StuckError struct {
+	// Interrupted says that the wait was broken off before its time.
+	Interrupted bool
 	// Finalizers of the Provisioner itself, if it is still there.
 	Finalizers []string
 	Nodes      []StuckNode
@@ -113,6 +115,9 @@ type StuckNode struct {
 // Error lists everything that remains, one line each.
 func (e *StuckError) Error() string {
 	lines := []string{"it is not gone in time"}
+	if e.Interrupted {
+		lines[0] = "the wait was interrupted; its removal goes on in the cluster"
+	}
 	if len(e.Finalizers) > 0 {
 		lines = append(lines, "  its finalizers: "+strings.Join(e.Finalizers, ", "))
 	}

@@ -13,7 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/retry"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 // register creates the Node object, or takes over the one that exists under its
@@ -50,7 +51,7 @@ func takeOver(ctx context.Context, client kubernetes.Interface, node *corev1.Nod
 	if _, err := client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("label node %s: %w", node.Name, err)
 	}
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return call.DoIf(ctx, call.Conflicting, func(ctx context.Context) error {
 		return writeStatus(ctx, client, node)
 	})
 }

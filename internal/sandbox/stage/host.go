@@ -16,10 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/component-helpers/apimachinery/lease"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
 // hostPoll is how often a host looks at its pods, and leaseSeconds how long it
@@ -73,7 +74,7 @@ func (h *Host) register(ctx context.Context) error {
 		return fmt.Errorf("make node %s: %w", h.Name, err)
 	}
 	now := metav1.Now()
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	err := call.DoIf(ctx, call.Conflicting, func(ctx context.Context) error {
 		node, err := nodes.Get(ctx, h.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
