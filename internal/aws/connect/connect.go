@@ -56,6 +56,7 @@ func Load(ctx context.Context, s Settings) (aws.Config, error) {
 	}
 	cfg.ConfigSources = append([]any{endpoints(s.Endpoints)}, cfg.ConfigSources...)
 	cfg.HTTPClient = WithMemoryBodies(cfg.HTTPClient)
+	cfg.APIOptions = append(cfg.APIOptions, refuseEmptyAnswers)
 	if s.Role != nil {
 		cfg.Credentials = aws.NewCredentialsCache(s.assumeRole(cfg))
 	}

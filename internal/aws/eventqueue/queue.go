@@ -99,6 +99,9 @@ func (q *Queues) Read(ctx context.Context, name string) (live Queue, url, arn st
 	if err != nil {
 		return Queue{}, "", "", missing(name, err)
 	}
+	if len(attributes.Attributes) == 0 {
+		return Queue{}, "", "", fmt.Errorf("read queue %q: SQS has answered without any attribute", name)
+	}
 	tags, err := q.sqs.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: aws.String(url)})
 	if err != nil {
 		return Queue{}, "", "", missing(name, err)

@@ -2,9 +2,11 @@ package platform
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	nouns "github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
@@ -42,7 +45,7 @@ const userAgent = "terraform-provider-packhorse"
 
 // Cluster returns the cluster that the provider block names.
 func (p *platform) Cluster(ctx context.Context) (session.Cluster, error) {
-	return p.cluster.get(func() (*cluster, error) {
+	return p.cluster.get(ctx, func() (*cluster, error) {
 		cfg, err := p.restConfig(ctx)
 		if err != nil {
 			return nil, err
@@ -70,9 +73,12 @@ func newCluster(ctx context.Context, cfg *rest.Config, manager declare.Manager) 
 	if err != nil {
 		return nil, fmt.Errorf("prepare the connection to %s: %w", cfg.Host, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	system, err := typed.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	system, err := call.Get(ctx, func(ctx context.Context) (*corev1.Namespace, error) {
+		return typed.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	})
+	if err == nil && system.UID == "" { // without it, every object would count as one of another cluster
+		err = errors.New("the answer is not that of a Kubernetes API server")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster at %s: %w", cfg.Host, err)
 	}

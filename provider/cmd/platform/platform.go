@@ -46,7 +46,7 @@ func (p *platform) Account(ctx context.Context) (*session.Account, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.account.get(func() (*session.Account, error) {
+	return p.account.get(ctx, func() (*session.Account, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		caller, err := p.sts(cfg).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
@@ -62,7 +62,7 @@ func (p *platform) Account(ctx context.Context) (*session.Account, error) {
 }
 
 func (p *platform) awsConfig(ctx context.Context) (aws.Config, error) {
-	return p.aws.get(func() (aws.Config, error) { return connect.Load(ctx, p.settings) })
+	return p.aws.get(ctx, func() (aws.Config, error) { return connect.Load(ctx, p.settings) })
 }
 
 func (p *platform) sts(cfg aws.Config) *sts.Client {

@@ -1,32 +1,45 @@
 package platform
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
 func TestLazyBuildsOnceAndTriesAgainAfterAnError(t *testing.T) {
-	var l lazy[int]
-	builds := 0
-	build := func() (int, error) {
-		builds++
-		if builds == 1 {
-			return 0, errors.ErrUnsupported
+	synctest.Test(t, func(t *testing.T) {
+		var l lazy[int]
+		builds := 0
+		build := func() (int, error) {
+			builds++
+			if builds < 3 {
+				return 0, errors.ErrUnsupported
+			}
+			return builds, nil
 		}
-		return builds, nil
-	}
-	if _, err := l.get(build); err == nil {
-		t.Fatal("the first build's error is lost")
-	}
-	for range 3 {
-		if got, err := l.get(build); got != 2 || err != nil {
-			t.Fatalf("value = %d, %v, want that of the second build", got, err)
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := l.get(cancelled, build); err == nil {
+			t.Fatal("the first build's error is lost")
 		}
-	}
+		for range 3 { // those who have waited meanwhile
+			if _, err := l.get(t.Context(), build); err == nil || builds != 2 {
+				t.Fatalf("error = %v after %d builds, want that of the second, since the first was cancelled", err, builds)
+			}
+		}
+		time.Sleep(pause)
+		for range 3 {
+			if got, err := l.get(t.Context(), build); got != 3 || err != nil {
+				t.Fatalf("value = %d, %v, want that of the third build", got, err)
+			}
+		}
+	})
 }
 
 func TestKubeconfigIsTheNamedOneOnly(t *testing.T) {

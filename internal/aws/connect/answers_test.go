@@ -1,0 +1,49 @@
+package connect_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
+)
+
+// TestAnEmptyAnswerIsAnError holds that nobody has to expect nil where the answer is
+// one thing; a list may be empty.
+func TestAnEmptyAnswerIsAnError(t *testing.T) {
+	isolate(t)
+	t.Setenv("AWS_ACCESS_KEY_ID", "a")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+	body := "{}"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }))
+	t.Cleanup(server.Close)
+	t.Setenv("AWS_ENDPOINT_URL", server.URL)
+	cfg, err := connect.Load(t.Context(), connect.Settings{Region: "eu-west-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clusters, queues := eks.NewFromConfig(cfg), sqs.NewFromConfig(cfg)
+	describe := func() error {
+		_, err := clusters.DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("prod")})
+		return err
+	}
+	if err := describe(); err == nil || !strings.Contains(err.Error(), "EKS DescribeCluster: the answer is empty") {
+		t.Errorf("describe: error = %v, want that the answer is empty", err)
+	}
+	if _, err := queues.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("q")}); err == nil {
+		t.Error("a queue without a URL is no error")
+	}
+	if _, err := clusters.ListClusters(t.Context(), &eks.ListClustersInput{}); err != nil {
+		t.Errorf("a list of nothing: %v", err)
+	}
+	body = `{"cluster":{"name":"prod"}}`
+	if err := describe(); err != nil {
+		t.Errorf("an answer: %v", err)
+	}
+}
