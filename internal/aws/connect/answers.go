@@ -14,7 +14,8 @@ import (
 // which something between us and AWS may send, for an answer: whoever reads the role
 // or the cluster in it would find nil, and whoever reads the URL of a queue none.
 func refuseEmptyAnswers(stack *middleware.Stack) error {
-	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("RefuseEmptyAnswers", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
+	outermost := stack.Initialize //nolint:misspell // the name of the SDK
+	return outermost.Add(middleware.InitializeMiddlewareFunc("RefuseEmptyAnswers", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
 		middleware.InitializeOutput, middleware.Metadata, error,
 	) {
 		out, metadata, err := next.HandleInitialize(ctx, in)

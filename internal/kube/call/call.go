@@ -68,7 +68,8 @@ func once(ctx context.Context, attempt func(context.Context) error) error {
 	defer cancel()
 	err := attempt(inner)
 	if err != nil && inner.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("%w: %s", ErrNoAnswer, err) // the caller's own deadline has not passed
+		// Not wrapped: it is not the caller's own deadline that has passed.
+		return fmt.Errorf("%w: %s", ErrNoAnswer, err.Error())
 	}
 	return err
 }

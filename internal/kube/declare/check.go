@@ -15,7 +15,9 @@ import (
 func (s *Store) Check(ctx context.Context, name string, spec map[string]any) error {
 	desired := s.object(name, spec)
 	opts := metav1.ApplyOptions{FieldManager: s.manager.Name, Force: s.manager.Force, DryRun: []string{metav1.DryRunAll}}
-	_, err := call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) { return s.client.Apply(ctx, name, desired, opts) })
+	_, err := call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return s.client.Apply(ctx, name, desired, opts)
+	})
 	return s.explain(err, "check", name)
 }
 

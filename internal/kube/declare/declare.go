@@ -58,7 +58,9 @@ func (s *Store) With(listing *Listing) *Store {
 // API server does (apierrors.IsNotFound), a kind that the cluster does not know
 // as meta.IsNoMatchError.
 func (s *Store) Get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	live, err := call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) { return s.client.Get(ctx, name, metav1.GetOptions{}) })
+	live, err := call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return s.client.Get(ctx, name, metav1.GetOptions{})
+	})
 	return live, s.explain(err, "read", name)
 }
 
@@ -128,7 +130,9 @@ func (s *Store) apply(ctx context.Context, name string, spec map[string]any) (*u
 	desired := s.object(name, spec)
 	defer s.listing.forget(name)
 	opts := metav1.ApplyOptions{FieldManager: s.manager.Name, Force: s.manager.Force}
-	live, err := call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) { return s.client.Apply(ctx, name, desired, opts) })
+	live, err := call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return s.client.Apply(ctx, name, desired, opts)
+	})
 	return live, s.explain(err, "apply", name)
 }
 
