@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,11 +19,6 @@ const (
 	drainPoll = time.Second
 	// drainRest is the least time between two passes: in it, changes are gathered.
 	drainRest = 100 * time.Millisecond
-	// kubeletPatience is how long a drain waits for a kubelet that is not ready to
-	// stop pods that were told to go.
-	kubeletPatience = 5 * time.Minute
-	// detachPatience is how long a drained node's volumes are waited for.
-	detachPatience = 2 * time.Minute
 	// excludeFromBalancers keeps load balancers from sending new connections.
 	excludeFromBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"
 )
@@ -63,22 +59,29 @@ func (a *Agent) drainPass(ctx context.Context) int {
 	s := a.assumed.apply(seen)
 	var leaving, empty []*cluster.Node
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Deleting && n.Provisioner != "" && held(n, api.Finalizer) {
+		switch n := &s.Nodes[i]; {
+		case !n.Deleting || n.Provisioner == "":
+		case held(n, api.Finalizer):
 			leaving = append(leaving, n)
+		case len(n.Finalizers) > 0:
+			a.drains.held.note(n.Name, holdUp{cause: heldByNode, text: "the Node object waits for the finalizer " + strings.Join(n.Finalizers, ", ") + " of another program"})
 		}
 	}
 	a.drains.keep(leaving, s)
 	a.drains.thought = time.Since(began)
 	if len(leaving) == 0 {
+		a.reportHeldUp(s)
 		return 0
 	}
 	pods, shut := podsOn(s), closedNodes(seen)
+	limits := a.drainLimits()
 	var mu sync.Mutex
 	var g errgroup.Group
 	g.SetLimit(drainsAtOnce)
 	for _, n := range leaving {
 		g.Go(func() error {
-			if a.drain(ctx, n, pods[n.Name], shut[n.Name]) {
+			d := drain{node: n, pods: pods[n.Name], limit: limits[n.Provisioner], now: time.Now()}
+			if a.drain(ctx, &d, shut[n.Name]) {
 				mu.Lock()
 				defer mu.Unlock()
 				empty = append(empty, n)
@@ -87,7 +90,26 @@ func (a *Agent) drainPass(ctx context.Context) int {
 		})
 	}
 	_ = g.Wait() // each step deals with its own errors and is taken again
-	return len(leaving) - a.finish(ctx, a.withoutCompany(ctx, s, empty))
+	left := len(leaving) - a.finish(ctx, a.withoutCompany(ctx, s, empty))
+	a.reportHeldUp(s)
+	return left
+}
+
+// reportHeldUp tells the nodes and pods what holds up drains. Evictions that a budget
+// forbids have events of their own.
+func (a *Agent) reportHeldUp(s *cluster.Snapshot) {
+	a.drains.noteRefusals()
+	for _, h := range a.drains.held.settle(time.Now()) {
+		if h.cause == heldByBudget {
+			continue
+		}
+		a.log.Warn("waited longer than usual to drain a node", "node", h.node, "cause", string(h.cause), "message", h.text)
+		a.event(nodeRef(h.node), corev1.EventTypeWarning, eventDrainHeldUp, h.text)
+		if h.pod.UID != "" {
+			a.event(podRef(h.pod), corev1.EventTypeWarning, eventDrainHeldUp, h.text)
+		}
+	}
+	a.metrics.heldUp(s, a.drains.held.causes())
 }
 
 // withoutCompany leaves out the drained nodes whose machine has another Node
@@ -97,57 +119,58 @@ func (a *Agent) withoutCompany(ctx context.Context, s *cluster.Snapshot, drained
 	for _, d := range drained {
 		machines[d.ProviderID], itself[d.Name] = true, true
 	}
-	occupied := map[string]bool{}
+	occupied := map[string]string{}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if n.ProviderID == "" || itself[n.Name] || !machines[n.ProviderID] {
 			continue
 		}
-		occupied[n.ProviderID] = true
+		occupied[n.ProviderID] = n.Name
 		if !n.Deleting {
 			a.deleteNode(ctx, n.Name)
 		}
 	}
-	return slices.DeleteFunc(drained, func(n *cluster.Node) bool { return occupied[n.ProviderID] })
+	return slices.DeleteFunc(drained, func(n *cluster.Node) bool {
+		other := occupied[n.ProviderID]
+		if other != "" {
+			a.drains.held.note(n.Name, holdUp{cause: heldByMachine, text: "node " + other + " is the same machine, and is drained first"})
+		}
+		return other != ""
+	})
 }
 
 // drain takes one node a step further and reports whether its machine may be
 // given back. Until the caches show that it is shut, they may not show all of the
 // pods either that the scheduler has bound to it.
-func (a *Agent) drain(ctx context.Context, n *cluster.Node, pods []*cluster.Pod, shut bool) bool {
+func (a *Agent) drain(ctx context.Context, d *drain, shut bool) bool {
+	n := d.node
 	if !closed(n) && !a.closeNode(ctx, n) {
+		a.drains.held.note(n.Name, holdUp{cause: heldByNode, text: "the node could not be tainted and cordoned"})
 		return false
 	}
-	if !hadKubelet(n, pods) || a.ledger.instanceGone(n.Name) {
+	if !hadKubelet(n, d.pods) || a.ledger.instanceGone(n.Name) {
 		// Nothing runs there that could be stopped in order: the pods are ended so
 		// that their controllers can replace them.
-		return a.deletePods(ctx, pods, 0)
+		return a.deletePods(ctx, d.pods, 0)
 	}
-	silent := !n.Ready && a.drains.since(n.Name) >= kubeletPatience
-	evictable := slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool {
-		return !waitedFor(p) || silent && p.State == cluster.PodTerminating
-	})
-	if a.graceOver(n) {
-		a.deletePods(ctx, evictable, 0)
-		return true
+	next := d.next()
+	if d.overdue() {
+		a.endAll(ctx, next)
+	} else {
+		a.evictAll(ctx, n, next)
 	}
-	next := slices.DeleteFunc(slices.Clone(evictable), func(p *cluster.Pod) bool { return p.Template.Critical })
-	if len(next) == 0 {
-		next = evictable
+	for _, h := range d.held() {
+		a.drains.held.note(n.Name, h)
 	}
-	a.evictAll(ctx, n, next)
-	return len(next) == 0 && shut && a.detached(n, pods)
-}
-
-// detached reports whether the volumes of the pods that have left are detached, so
-// that their successors can have them at once, or were waited for long enough.
-// Pods that stay until the machine goes keep theirs.
-func (a *Agent) detached(n *cluster.Node, left []*cluster.Pod) bool {
-	kept := 0
-	for _, p := range left {
-		kept += len(p.Template.Claims)
+	if len(next) > 0 || !shut {
+		return false
 	}
-	return n.AttachedVolumes <= kept || a.drains.emptySince(n.Name) >= detachPatience
+	since := a.drains.emptySince(n.Name)
+	if kept := d.volumesKept(); n.AttachedVolumes > kept && since < detachPatience {
+		a.drains.held.note(n.Name, holdUp{cause: heldByVolume, text: volumesHeld(n.AttachedVolumes - kept)})
+		return false
+	}
+	return true
 }
 
 // closed reports whether new pods and connections are kept away from the node.
@@ -186,33 +209,13 @@ func hadKubelet(n *cluster.Node, pods []*cluster.Pod) bool {
 	return n.Ready || n.Initialized || slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Running })
 }
 
-// waitedFor reports whether a drain evicts the pod and waits until it is gone.
-// DaemonSet and static pods would come back, and pods that tolerate the taints of
-// a drain are meant to stay until the machine goes.
-func waitedFor(p *cluster.Pod) bool {
-	if p.Template.DaemonSet || p.Template.Static {
-		return false
-	}
-	unschedulable := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
-	return !slices.ContainsFunc(p.Template.Tolerations, func(t corev1.Toleration) bool {
-		return tolerates(t, disruptionTaint) || tolerates(t, unschedulable)
-	})
-}
-
-func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
-	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
-		return false
-	}
-	return t.Operator == corev1.TolerationOpExists || t.Key != "" && t.Value == taint.Value
-}
-
-// graceOver reports whether the Provisioner's terminationGracePeriod has passed
-// since the node's deletion was asked for, whichever agent leads.
-func (a *Agent) graceOver(n *cluster.Node) bool {
+// drainLimits are the Provisioners' terminationGracePeriods, by name.
+func (a *Agent) drainLimits() map[string]time.Duration {
+	out := map[string]time.Duration{}
 	for _, p := range a.cluster.Provisioners() {
-		if p.Name == n.Provisioner && p.Spec.Disruption != nil && p.Spec.Disruption.TerminationGracePeriod != nil {
-			return !n.DeletedAt.IsZero() && time.Since(n.DeletedAt) >= p.Spec.Disruption.TerminationGracePeriod.Duration
+		if d := p.Spec.Disruption; d != nil && d.TerminationGracePeriod != nil {
+			out[p.Name] = max(d.TerminationGracePeriod.Duration, 1) // 0 stands for none
 		}
 	}
-	return false
+	return out
 }

@@ -17,6 +17,7 @@ type drains struct {
 	emptied map[string]time.Time // by node: all pods that are waited for are gone
 	retries map[string]retry     // by UID of the pod
 	thought time.Duration        // how long the last pass took besides its calls
+	held    *holdUps
 }
 
 // retry is when an eviction may be tried again.
@@ -24,11 +25,11 @@ type retry struct {
 	at      time.Time
 	refused int
 	node    string
-	why     string // the last refusal
+	last    holdUp // what the last refusal said; empty while there was none
 }
 
 func newDrains() drains {
-	return drains{began: map[string]time.Time{}, emptied: map[string]time.Time{}, retries: map[string]retry{}}
+	return drains{began: map[string]time.Time{}, emptied: map[string]time.Time{}, retries: map[string]retry{}, held: &holdUps{}}
 }
 
 // keep forgets what is gone and notes what is new.
@@ -83,25 +84,23 @@ func (d *drains) accepted(uid string) {
 	d.retries[uid] = retry{at: time.Now().Add(evictionSettles)}
 }
 
-func (d *drains) refused(p *cluster.Pod, why error) {
+func (d *drains) refused(p *cluster.Pod, by cause, why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := d.retries[p.UID]
-	r.node, r.why = p.NodeName, fmt.Sprintf("pod %s: %s", p.PodKey, why)
+	r.node, r.last = p.NodeName, holdUp{by, fmt.Sprintf("pod %s: %s", p.PodKey, why), p.PodKey}
 	r.at = time.Now().Add(min(evictionRetry<<min(r.refused, 10), evictionRetryMax))
 	r.refused++
 	d.retries[p.UID] = r
 }
 
-// blocked says, by node, which eviction is refused and why: the first of several.
-func (d *drains) blocked() map[string]string {
+// noteRefusals notes the evictions that were refused the last time they were asked for.
+func (d *drains) noteRefusals() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	out := map[string]string{}
 	for _, r := range d.retries {
-		if known := out[r.node]; r.why != "" && (known == "" || r.why < known) {
-			out[r.node] = r.why
+		if r.last.text != "" {
+			d.held.note(r.node, r.last)
 		}
 	}
-	return out
 }

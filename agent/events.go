@@ -24,6 +24,7 @@ const (
 	eventKept            = "Kept"            // node: it is not taken away, and why
 	eventDraining        = "Draining"        // node: its pods are being evicted
 	eventEvictionBlocked = "EvictionBlocked" // node and pod: a disruption budget forbids an eviction
+	eventDrainHeldUp     = "DrainHeldUp"     // node and pod: what else a drain waits for, longer than it should
 	eventTerminated      = "Terminated"      // node: its machine was given back
 	eventInterrupted     = "Interrupted"     // node: its machine will be taken back
 	eventInstanceGone    = "InstanceGone"    // node: its machine does not exist any more

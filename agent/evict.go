@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -36,6 +37,13 @@ func (a *Agent) evictAll(ctx context.Context, n *cluster.Node, pods []*cluster.P
 	_ = g.Wait() // evict deals with errors itself
 }
 
+// endAll deletes each pod whose turn it is without regard to budgets. It keeps the
+// grace period that it asks for itself.
+func (a *Agent) endAll(ctx context.Context, pods []*cluster.Pod) {
+	pods = slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return p.State != cluster.PodBound })
+	a.deletePods(ctx, pods, cluster.OwnGrace)
+}
+
 func (a *Agent) evict(ctx context.Context, n *cluster.Node, p *cluster.Pod) {
 	call, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
@@ -46,13 +54,13 @@ func (a *Agent) evict(ctx context.Context, n *cluster.Node, p *cluster.Pod) {
 		a.drains.accepted(p.UID)
 		a.log.Debug("evicted a pod", "pod", p.PodKey.String(), "node", n.Name)
 	case errors.As(err, &blocked):
-		a.drains.refused(p, blocked)
+		a.drains.refused(p, heldByBudget, blocked)
 		a.metrics.blocked.WithLabelValues(n.Provisioner).Inc()
 		message := fmt.Sprintf("pod %s: %s", p.PodKey, blocked)
 		a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventEvictionBlocked, message)
 		a.event(podRef(p.PodKey), corev1.EventTypeWarning, eventEvictionBlocked, message)
 	case ctx.Err() == nil:
-		a.drains.refused(p, err)
+		a.drains.refused(p, heldByRefusal, err)
 		a.log.Warn("evicted no pod", "pod", p.PodKey.String(), "node", n.Name, "error", err)
 	}
 }

@@ -20,11 +20,14 @@ func (a *Agent) finish(ctx context.Context, drained []*cluster.Node) int {
 	var g errgroup.Group
 	g.SetLimit(patchesAtOnce)
 	for i, n := range drained {
-		if !gone[instanceID(n.ProviderID)] {
+		if id := instanceID(n.ProviderID); !gone[id] {
+			a.drains.held.note(n.Name, holdUp{cause: heldByMachine, text: "its pods are gone, and the cloud has not confirmed yet that instance " + id + " is going"})
 			continue
 		}
 		g.Go(func() error {
-			results[i] = a.letNodeGo(ctx, n)
+			if results[i] = a.letNodeGo(ctx, n); !results[i] {
+				a.drains.held.note(n.Name, holdUp{cause: heldByNode, text: "the finalizer " + api.Finalizer + " could not be removed from the node"})
+			}
 			return nil
 		})
 	}

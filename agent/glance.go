@@ -56,7 +56,7 @@ func (a *Agent) Status() *status.Status {
 		l.bound = l.latest.bound(l.bound)
 		l.status = l.latest.status()
 		l.status.Bound = l.bound
-		l.status.Leaving = l.latest.leaving(a.drains.blocked())
+		l.status.Leaving = l.latest.leaving(a.drains.held.words())
 		l.status.Recent = a.recent.list()
 	}
 	return l.status

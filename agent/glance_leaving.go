@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -17,8 +16,8 @@ import (
 )
 
 // leaving says which nodes go, and when: first those that are going or have a
-// reason to go, then by time. The argument says what blocks drains, by node.
-func (g *glance) leaving(blocked map[string]string) []status.Leaving {
+// reason to go, then by time. The argument says what holds up drains, by node.
+func (g *glance) leaving(held map[string]string) []status.Leaving {
 	pods := podsOn(g.view.snapshot)
 	words := g.words()
 	out := []status.Leaving{}
@@ -29,7 +28,7 @@ func (g *glance) leaving(blocked map[string]string) []status.Leaving {
 		}
 		l, ok := words[n.Name]
 		if n.Deleting {
-			l, ok = draining(n, pods[n.Name], blocked[n.Name]), true
+			l, ok = draining(n, pods[n.Name], held[n.Name]), true
 		}
 		if !ok {
 			l, ok = g.due(n)
@@ -69,18 +68,22 @@ func (g *glance) words() map[string]status.Leaving {
 }
 
 // draining says how far a node is that is being deleted.
-func draining(n *cluster.Node, pods []*cluster.Pod, blocked string) status.Leaving {
-	left := len(slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return !waitedFor(p) }))
-	what := fmt.Sprintf("is being drained since %s UTC: ", n.DeletedAt.UTC().Format(time.TimeOnly))
+func draining(n *cluster.Node, pods []*cluster.Pod, held string) status.Leaving {
+	pods = slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return !waitedFor(p) })
+	what := fmt.Sprintf("is being drained since %s: ", clock(n.DeletedAt))
 	switch {
-	case blocked != "" && left > 0:
-		return status.Leaving{What: what + blocked, Blocked: true}
-	case left == 0:
-		what += "its pods are gone, its machine is being given back"
-	case left == 1:
+	case held != "":
+		return status.Leaving{What: what + held, Blocked: true}
+	case len(pods) == 0:
+		return status.Leaving{What: what + "its pods are gone, its machine is being given back"}
+	case len(pods) == 1:
 		what += "1 pod is still there"
 	default:
-		what += fmt.Sprintf("%d pods are still there", left)
+		what += fmt.Sprintf("%d pods are still there", len(pods))
+	}
+	last := slices.MaxFunc(pods, func(a, b *cluster.Pod) int { return a.StopBy.Compare(b.StopBy) })
+	if !last.StopBy.IsZero() {
+		what += fmt.Sprintf(", and pod %s may take until %s to stop", last, clock(last.StopBy))
 	}
 	return status.Leaving{What: what}
 }

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,6 +39,7 @@ type Metrics struct {
 	drainSeconds     *prometheus.HistogramVec
 	terminations     *prometheus.CounterVec
 	blocked          *prometheus.CounterVec
+	drainsHeldUp     *prometheus.GaugeVec
 	notices          *prometheus.CounterVec
 	disruptions      *prometheus.CounterVec
 	shortfalls       *prometheus.CounterVec
@@ -76,6 +79,7 @@ func NewMetrics() *Metrics {
 	m.drainSeconds = m.histograms("drain_duration_seconds", "Time from a node's deletion to its machine being given back.", lifeBuckets, "provisioner")
 	m.terminations = m.counters("terminations_total", "Nodes whose machine was given back.", "provisioner")
 	m.blocked = m.counters("evictions_blocked_total", "Evictions that a disruption budget forbade.", "provisioner")
+	m.drainsHeldUp = m.gauges("drains_held_up", "Nodes whose drain waits longer than it should, by what for.", "provisioner", "cause")
 	m.notices = m.counters("notices_total", "Notices from the cloud, by what they are about.", "kind")
 	m.shortfalls = m.counters("allocatable_shortfalls_total", "Nodes that came up with less than was predicted.", "instance_type", "resource")
 	m.learntMemory = m.gauges("learnt_memory_bytes", "Memory capacity that nodes have shown, in the place of an estimate.", "instance_type", "image")
@@ -152,6 +156,16 @@ func (m *Metrics) AWSRequest(service, operation string, code int) {
 func (m *Metrics) drained(provisioner string, took time.Duration) {
 	m.drainSeconds.WithLabelValues(provisioner).Observe(took.Seconds())
 	m.terminations.WithLabelValues(provisioner).Inc()
+}
+
+// heldUp sets the gauge of the drains that are held up.
+func (m *Metrics) heldUp(s *cluster.Snapshot, causes []nodeCause) {
+	m.drainsHeldUp.Reset()
+	for _, c := range causes {
+		if i, ok := slices.BinarySearchFunc(s.Nodes, c.node, func(n cluster.Node, name string) int { return strings.Compare(n.Name, name) }); ok {
+			m.drainsHeldUp.WithLabelValues(s.Nodes[i].Provisioner, string(c.cause)).Inc()
+		}
+	}
 }
 
 // state sets the gauges.

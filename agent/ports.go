@@ -65,7 +65,8 @@ type Pods interface {
 	// Evict returns a *cluster.BlockedError while a disruption budget forbids it. A
 	// pod that is gone is no error.
 	Evict(ctx context.Context, pod cluster.PodKey) error
-	// DeletePod deletes without regard to disruption budgets.
+	// DeletePod deletes without regard to disruption budgets, with that time to stop or
+	// cluster.OwnGrace.
 	DeletePod(ctx context.Context, pod cluster.PodKey, grace time.Duration) error
 }
 

@@ -103,7 +103,7 @@ func disruptionAttributes() attributes {
 			"reasons":  texts("Reasons that the budget holds for. All of them by default."),
 		}),
 		"consolidate_after":        duration("How long a node is left alone after a pod has come or gone before it is consolidated."),
-		"termination_grace_period": duration("How long a node may take to drain before its remaining pods are deleted. Without it nodes wait for their pods without end."),
+		"termination_grace_period": duration("How long a drain waits for evictions before the remaining pods are deleted without regard to budgets, each with its own grace period. Without it budgets hold nodes without end."),
 		"drift":                    flag("Whether nodes that the provisioner or node profile no longer describes are replaced. On by default."),
 	}
 }

@@ -17,8 +17,9 @@ type Disruption struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`
 	ConsolidateAfter *metav1.Duration `json:"consolidateAfter,omitempty"`
-	// TerminationGracePeriod bounds how long a node may take to drain; after it
-	// the pods that are left are deleted.
+	// TerminationGracePeriod bounds how long a drain waits for evictions; after it
+	// the pods that are left are deleted without regard to budgets, each with its
+	// own grace period.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`
 	TerminationGracePeriod *metav1.Duration `json:"terminationGracePeriod,omitempty"`

@@ -51,6 +51,11 @@ type Pod struct {
 	Foreseen bool
 	// Running: its containers have been started.
 	Running bool
+	// StopBy is when the grace period ends in which it may stop; zero while nobody
+	// has asked it to.
+	StopBy time.Time
+	// Finalizers keep it there when it is deleted, whether or not it has stopped.
+	Finalizers []string
 }
 
 // PodState says what is to be done about a pod.
@@ -77,6 +82,9 @@ type Owner struct {
 	Name string
 	UID  string
 }
+
+// OwnGrace lets a pod that is deleted have the grace period that it asks for itself.
+const OwnGrace time.Duration = -1
 
 // Wanted is what an owner of pods is about to make.
 type Wanted struct {
@@ -149,7 +157,10 @@ type Node struct {
 	// UnreadySince is since when the kubelet has not been ready; zero while it is,
 	// and where nobody has said.
 	UnreadySince time.Time
-	Finalizers   []string
+	// SilentSince is since when nothing was heard of the kubelet; zero while it answers,
+	// be it that it is not ready.
+	SilentSince time.Time
+	Finalizers  []string
 	// AttachedVolumes is how many volumes are attached to the machine.
 	AttachedVolumes int
 	// VolumeLimits is the number of volumes that can be attached, by CSI driver.

@@ -78,6 +78,17 @@ status: {conditions: [{type: Ready, status: "False", lastTransitionTime: "2026-0
 	}
 }
 
+// A kubelet that says that it is not ready answers; one of which nothing is known is
+// silent.
+func TestFromNodeThatIsSilent(t *testing.T) {
+	got := FromNode(read[corev1.Node](t, `
+metadata: {name: n1}
+status: {conditions: [{type: Ready, status: Unknown, lastTransitionTime: "2026-01-01T02:00:00Z"}]}`), nil)
+	if diff := cmp.Diff(Node{Name: "n1", UnreadySince: at(2), SilentSince: at(2)}, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 func TestFromDaemonSets(t *testing.T) { // DS-004
 	ds := read[appsv1.DaemonSet](t, `
 metadata: {namespace: kube-system, name: logs}

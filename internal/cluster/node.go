@@ -36,6 +36,9 @@ func FromNode(node *corev1.Node, csi *storagev1.CSINode) Node {
 			out.Ready, out.ReadySince = true, c.LastTransitionTime.Time
 		default:
 			out.UnreadySince = c.LastTransitionTime.Time
+			if c.Status == corev1.ConditionUnknown {
+				out.SilentSince = c.LastTransitionTime.Time
+			}
 		}
 	}
 	if node.DeletionTimestamp != nil {

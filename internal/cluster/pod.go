@@ -22,6 +22,10 @@ func (t *Templates) Pod(pod *corev1.Pod) (Pod, bool) {
 		Created:       pod.CreationTimestamp.Time,
 		State:         t.state(pod, template),
 		Running:       pod.Status.Phase == corev1.PodRunning,
+		Finalizers:    pod.Finalizers,
+	}
+	if pod.DeletionTimestamp != nil {
+		out.StopBy = pod.DeletionTimestamp.Time
 	}
 	out.Template = t.Intern(template)
 	return out, true

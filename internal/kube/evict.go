@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -60,12 +61,16 @@ func (c *Cluster) blocked(key cluster.PodKey, err error) error {
 }
 
 // DeletePod deletes a pod without regard to budgets, and with the given time to
-// shut down. A pod that is gone is fine.
+// shut down or cluster.OwnGrace. A pod that is gone is fine.
 func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey, grace time.Duration) error {
-	uid, seconds := types.UID(pod.UID), int64(grace/time.Second)
+	uid := types.UID(pod.UID)
+	var seconds *int64
+	if grace != cluster.OwnGrace {
+		seconds = ptr.To(int64(grace / time.Second))
+	}
 	return retry(ctx, func(ctx context.Context) error {
 		err := c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
-			GracePeriodSeconds: &seconds,
+			GracePeriodSeconds: seconds,
 			Preconditions:      &metav1.Preconditions{UID: &uid},
 		})
 		if err != nil && !c.gone(ctx, pod, err) {

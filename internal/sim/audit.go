@@ -74,6 +74,9 @@ func (a *audit) cutOff(w *World, p *corev1.Pod) {
 	if m := w.machineOf(p.Spec.NodeName); m != nil && m.State == offer.StateStopping {
 		return // its machine ends in any case
 	}
+	if p.Annotations[stopped] != "" || p.DeletionTimestamp != nil && !w.now().Time.Before(p.DeletionTimestamp.Time) {
+		return // it has stopped, or had the time to
+	}
 	if p.Status.Phase != corev1.PodRunning || !w.hasKubelet(p.Spec.NodeName) || o == nil || o.Kind == "DaemonSet" {
 		return
 	}

@@ -51,8 +51,12 @@ func (c *Cluster) Wanted(ctx context.Context, _ string, owner cluster.Owner) (cl
 	var wanted cluster.Wanted
 	err := c.do(ctx, "Wanted", func(w *World) error {
 		load := w.workloads[owner.Name]
-		if owner.Kind != "ReplicaSet" || load == nil {
+		if load == nil || owner.Kind != load.kind() {
 			return fmt.Errorf("%s %s is not known", owner.Kind, owner.Name)
+		}
+		if load.Stateful {
+			wanted = cluster.Wanted{Pods: 1, Certain: true}
+			return nil
 		}
 		wanted = cluster.Wanted{Pods: load.Replicas, Certain: !load.Doubtful}
 		return nil
@@ -175,10 +179,9 @@ func (w *World) collect(n *corev1.Node) {
 	time.AfterFunc(orphanTime, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		for uid, p := range w.pods {
+		for _, p := range w.pods {
 			if p.Spec.NodeName == n.Name && w.nodes[n.Name] == nil {
-				delete(w.pods, uid)
-				w.changed()
+				w.removePod(p)
 			}
 		}
 	})
@@ -222,8 +225,7 @@ func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey, grace time.
 		case p == nil:
 		case grace == 0:
 			w.audit.cutOff(w, p)
-			delete(w.pods, p.UID)
-			w.changed()
+			w.removePod(p)
 		default:
 			w.stop(p)
 		}

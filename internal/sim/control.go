@@ -108,6 +108,23 @@ func (w *World) AddPod(p *corev1.Pod) {
 	})
 }
 
+// Release takes the finalizers off the pods of a workload.
+func (w *World) Release(workload string) {
+	w.edit(func() {
+		load := *w.workloads[workload]
+		load.Finalizers = nil
+		w.workloads[workload] = &load
+		for uid, p := range w.pods {
+			if o := metav1.GetControllerOf(p); o == nil || o.Name != workload {
+				continue
+			}
+			if p.Finalizers = nil; p.Annotations[stopped] != "" {
+				delete(w.pods, uid)
+			}
+		}
+	})
+}
+
 // DeletePods deletes all pods of a workload, which makes it create new ones.
 func (w *World) DeletePods(workload string) {
 	w.edit(func() {

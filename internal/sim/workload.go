@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,6 +23,11 @@ type Workload struct {
 	Doubtful bool              // something may keep its pods from being made
 	Labels   map[string]string // besides app=Name
 	Spec     corev1.PodSpec
+	// Stateful: it is a StatefulSet, whose pods have names of their own, so that a
+	// successor comes only when its predecessor is gone.
+	Stateful bool
+	// Finalizers hold its pods when they are deleted; see Release.
+	Finalizers []string
 }
 
 // Budget is a disruption budget: at least MinAvailable of the pods that the labels
@@ -42,14 +49,46 @@ func Requests(cpu, memory string) corev1.PodSpec {
 func (w *World) reconcileWorkloads() {
 	for _, name := range slices.Sorted(maps.Keys(w.workloads)) {
 		load := w.workloads[name]
+		if load.Stateful {
+			w.reconcileStateful(load)
+			continue
+		}
 		pods := w.podsOf(name)
 		for range w.atOnce(load.Replicas - len(pods)) {
-			w.addPod(load)
+			w.addPod(load, "")
 		}
 		for _, p := range pods[min(load.Replicas, len(pods)):] {
 			w.stop(p)
 		}
 	}
+}
+
+// reconcileStateful makes the pods of a StatefulSet that are missing, and stops those
+// that are too many.
+func (w *World) reconcileStateful(load *Workload) {
+	there := map[string]bool{}
+	for _, p := range w.pods {
+		there[p.Name] = true
+	}
+	for i := range load.Replicas {
+		if name := fmt.Sprintf("%s-%d", load.Name, i); !there[name] {
+			w.addPod(load, name)
+		}
+	}
+	for _, p := range w.podsOf(load.Name) {
+		ordinal, err := strconv.Atoi(strings.TrimPrefix(p.Name, load.Name+"-"))
+		if err == nil && ordinal >= load.Replicas {
+			w.stop(p)
+		}
+	}
+}
+
+// kind is the kind of its owner.
+func (l *Workload) kind() string {
+	if l.Stateful {
+		return "StatefulSet"
+	}
+	return "ReplicaSet"
 }
 
 // atOnce is how many of the pods that a workload lacks it makes this time.
@@ -81,14 +120,18 @@ func (w *World) podsOf(name string) []*corev1.Pod {
 	return out
 }
 
-func (w *World) addPod(load *Workload) {
+// addPod makes a pod, under a name of its own where none is given.
+func (w *World) addPod(load *Workload, name string) {
 	uid := w.uid()
+	if name == "" {
+		name = fmt.Sprintf("%s-%s", load.Name, uid)
+	}
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: metav1.NamespaceDefault, Name: fmt.Sprintf("%s-%s", load.Name, uid), UID: uid,
+			Namespace: metav1.NamespaceDefault, Name: name, UID: uid, Finalizers: load.Finalizers,
 			Labels: map[string]string{"app": load.Name}, CreationTimestamp: w.now(),
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: load.Name, UID: types.UID("workload/" + load.Name), Controller: ptr.To(true),
+				APIVersion: "apps/v1", Kind: load.kind(), Name: load.Name, UID: types.UID("workload/" + load.Name), Controller: ptr.To(true),
 			}},
 		},
 		Spec:   *load.Spec.DeepCopy(),
@@ -163,8 +206,9 @@ func (w *World) stop(p *corev1.Pod) {
 		w.changed()
 		return
 	}
-	now := w.now()
-	p.DeletionTimestamp = &now
+	const usualGrace = 30
+	by := metav1.NewTime(w.now().Add(time.Duration(ptr.Deref(p.Spec.TerminationGracePeriodSeconds, usualGrace)) * time.Second))
+	p.DeletionTimestamp = &by // as in Kubernetes, when it must have stopped
 	if w.hasKubelet(p.Spec.NodeName) {
 		w.stopLater(p)
 	}
@@ -176,11 +220,23 @@ func (w *World) stopLater(p *corev1.Pod) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.hasKubelet(p.Spec.NodeName) && w.pods[p.UID] == p {
-			delete(w.pods, p.UID)
-			w.changed()
+			w.removePod(p)
 		}
 	})
 }
+
+// removePod removes a pod that nothing holds, and notes of the others that they have
+// stopped.
+func (w *World) removePod(p *corev1.Pod) {
+	metav1.SetMetaDataAnnotation(&p.ObjectMeta, stopped, "true")
+	if len(p.Finalizers) == 0 {
+		delete(w.pods, p.UID)
+	}
+	w.changed()
+}
+
+// stopped marks pods that are there for the sake of their finalizers only.
+const stopped = "sim/stopped"
 
 // disruptionsAllowed is how many more of the pods may be evicted now.
 func (w *World) disruptionsAllowed(b Budget) int {

@@ -1,0 +1,213 @@
+package agent
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
+)
+
+// patient is a workload whose pod may take an hour to stop.
+func patient() sim.Workload {
+	w := sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")}
+	w.Spec.TerminationGracePeriodSeconds = ptr.To[int64](3600)
+	return w
+}
+
+func bounded(limit time.Duration) func(*api.ProvisionerSpec) {
+	return func(s *api.ProvisionerSpec) {
+		s.Disruption = &api.Disruption{TerminationGracePeriod: ptr.To(metav1.Duration{Duration: limit})}
+	}
+}
+
+// A pod that has an hour to stop gets it, whatever else happens, while its kubelet
+// answers.
+func TestDrainHonoursGracePeriods(t *testing.T) {
+	for name, c := range map[string]struct {
+		provisioner *api.Provisioner
+		meanwhile   func(r *rig, node string)
+	}{
+		"nothing happens":                {testProvisioner("default"), func(*rig, string) {}},
+		"the kubelet is silent for 20 s": {testProvisioner("default"), func(r *rig, node string) { r.StopKubelet(node, 20*time.Second) }},
+		"and again, for minutes": {testProvisioner("default"), func(r *rig, node string) {
+			r.StopKubelet(node, 4*time.Minute)
+			time.AfterFunc(5*time.Minute, func() { r.StopKubelet(node, 4*time.Minute) })
+		}},
+		"the drain's own limit passes": {testProvisioner("default", bounded(15*time.Minute)), func(*rig, string) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{StopTime: 50 * time.Minute}, func(r *rig) {
+				r.served(c.provisioner, patient())
+				old := r.ours()[0].Name
+				r.DeleteNode(old)
+				time.Sleep(10 * time.Minute)
+				c.meanwhile(r, old)
+				took := r.until("the node is gone", r.gone(old))
+				if cut := r.CutOff(); len(cut) > 0 || took < 39*time.Minute {
+					t.Errorf("cut off after %s: %v", took, cut)
+				}
+			})
+		})
+	}
+}
+
+// A pod that has not stopped long after its grace period is reported, and then ends
+// with the machine.
+func TestDrainOfPodThatDoesNotStop(t *testing.T) {
+	inBubble(t, sim.Options{StopTime: 24 * time.Hour}, func(r *rig) {
+		a := r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+		old := r.ours()[0].Name
+		r.DeleteNode(old)
+		r.never(5*time.Minute, "a pod is reported too early", func() bool { return len(r.Events(eventDrainHeldUp)) > 0 })
+		time.Sleep(time.Minute + tellHoldUpAfter)
+		r.reported("default/web-", "has not stopped", "Node", "Pod")
+		if got := a.leavingOf(old); !got.Blocked || !strings.Contains(got.What, "has not stopped") {
+			t.Errorf("the page says %+v", got)
+		}
+		if got := heldUp(t, a, heldByPod); got != 1 {
+			t.Errorf("%v drains are held up", got)
+		}
+		took := r.until("the node is gone", r.gone(old))
+		if took += 6*time.Minute + tellHoldUpAfter; took < 15*time.Minute || took > 16*time.Minute {
+			t.Errorf("the drain took %s, want the grace period of 30 s and 15 min", took)
+		}
+		r.until("its successor runs", func() bool { return r.count("web", isRunning) == 1 })
+		time.Sleep(2 * time.Second)
+		if got := heldUp(t, a, heldByPod); got != 0 {
+			t.Errorf("%v drains are held up when it is over", got)
+		}
+	})
+}
+
+// The patience with a silent kubelet counts from its silence, not from the drain.
+func TestDrainOfKubeletThatIsSilent(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default"), patient())
+		old := r.ours()[0].Name
+		r.StopKubelet(old, time.Hour)
+		time.Sleep(3 * time.Minute)
+		r.DeleteNode(old)
+		if took := r.until("the node is gone", r.gone(old)); took < 115*time.Second || took > 130*time.Second {
+			t.Errorf("the drain took %s, want the 2 min that are left of 5", took)
+		}
+	})
+}
+
+// A finalizer that holds a pod, and the drain with it, is named wherever one looks.
+func TestDrainNamesFinalizer(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		a := r.served(testProvisioner("default"), sim.Workload{
+			Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi"), Finalizers: []string{"example.com/hold"},
+		})
+		old := r.ours()[0].Name
+		r.DeleteNode(old)
+		time.Sleep(time.Minute)
+		r.reported("default/web-", "example.com/hold", "Node", "Pod")
+		if got := a.leavingOf(old); !got.Blocked || !strings.Contains(got.What, "example.com/hold") {
+			t.Errorf("the page says %+v", got)
+		}
+		if got := heldUp(t, a, heldByFinalizer); got != 1 {
+			t.Errorf("%v drains are held up", got)
+		}
+		r.Release("web")
+		if took := r.until("the node is gone", r.gone(old)); took > 5*time.Second {
+			t.Errorf("the drain took %s after the finalizer had gone", took)
+		}
+	})
+}
+
+// Whatever holds up a drain, an event on the node says so.
+func TestDrainIsNeverSilent(t *testing.T) {
+	for name, c := range map[string]struct {
+		hold  func(r *rig, node string)
+		fails string // call
+		says  string
+		cause cause
+	}{
+		"a volume that does not detach": {hold: func(r *rig, node string) { r.Attach(node, "kubernetes.io/csi/ebs.csi.aws.com^vol-1") }, says: "still attached", cause: heldByVolume},
+		"an eviction that is refused":   {fails: "Evict", says: "admission webhook", cause: heldByRefusal},
+		"a machine that does not go":    {fails: "Terminate", says: "has not confirmed", cause: heldByMachine},
+		"a node that cannot be changed": {fails: "PatchNode", says: "could not be tainted", cause: heldByNode},
+		"another program's finalizer":   {hold: func(r *rig, node string) { r.AddFinalizer(node, "example.com/other") }, says: "example.com/other", cause: heldByNode},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				failing := ""
+				r.Apply(testProvisioner("default"))
+				a := r.start(Options{}, func(call string, when sim.When) error {
+					if failing != "" && call == failing && when == sim.Before {
+						return errors.New("an admission webhook denied it")
+					}
+					return nil
+				})
+				r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+				r.until("all nodes are up", func() bool { return r.count("web", isRunning) == 1 && r.allUp() })
+				old := r.ours()[0].Name
+				if c.hold != nil {
+					c.hold(r, old)
+				}
+				failing = c.fails
+				r.DeleteNode(old)
+				time.Sleep(time.Minute)
+				r.reported(c.says, "", "Node")
+				if got := a.leavingOf(old); !got.Blocked || !strings.Contains(got.What, c.says) {
+					t.Errorf("the page says %+v", got)
+				}
+				if got := heldUp(t, a, c.cause); got != 1 {
+					t.Errorf("%v drains are held up by %s", got, c.cause)
+				}
+			})
+		})
+	}
+}
+
+// reported fails unless events about all of the kinds of objects say both.
+func (r *rig) reported(one, other string, kinds ...string) {
+	r.Helper()
+	for _, kind := range kinds {
+		if !slices.ContainsFunc(r.Events(eventDrainHeldUp), func(e sim.Event) bool {
+			return e.Kind == kind && strings.Contains(e.Message, one) && strings.Contains(e.Message, other)
+		}) {
+			r.Errorf("no event on a %s says %q and %q: %v", kind, one, other, r.Events(eventDrainHeldUp))
+		}
+	}
+}
+
+// leavingOf is what the status page says of a node that goes.
+func (a *running) leavingOf(node string) status.Leaving {
+	a.replan.set()
+	time.Sleep(2 * time.Second)
+	for _, l := range a.Status().Leaving {
+		if l.Node == node {
+			return l
+		}
+	}
+	return status.Leaving{}
+}
+
+// heldUp reads the metric.
+func heldUp(t *testing.T, a *running, by cause) float64 {
+	t.Helper()
+	families, err := a.metrics.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if f.GetName() == "packhorse_drains_held_up" && l.GetName() == "cause" && l.GetValue() == string(by) {
+					return m.GetGauge().GetValue()
+				}
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,154 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+const (
+	// kubeletPatience is how long a kubelet must have been silent, counted from when it
+	// fell silent, until it is not expected any more to stop pods that were told to go.
+	kubeletPatience = 5 * time.Minute
+	// stuckAfter is how long after the end of its grace period a pod on a kubelet that
+	// answers is reported, and stuckPatience how much longer it is waited for.
+	stuckAfter    = 5 * time.Minute
+	stuckPatience = 10 * time.Minute
+	// detachPatience is how long a drained node's volumes are waited for.
+	detachPatience = 2 * time.Minute
+)
+
+// drain is a node that is being drained, as it is seen at one moment. What it says
+// follows from that alone.
+type drain struct {
+	node  *cluster.Node
+	pods  []*cluster.Pod // that are on the node
+	limit time.Duration  // how long a drain may wait for evictions; 0 means for ever
+	now   time.Time
+}
+
+// overdue reports whether pods are not asked to go any more but told to, because the
+// Provisioner's terminationGracePeriod has passed since the node's deletion, whichever
+// agent leads.
+func (d *drain) overdue() bool {
+	return d.limit > 0 && !d.node.DeletedAt.IsZero() && d.now.Sub(d.node.DeletedAt) >= d.limit
+}
+
+// next returns the pods that the drain waits for now: critical ones when the others
+// are gone.
+func (d *drain) next() []*cluster.Pod {
+	var ordinary, critical []*cluster.Pod
+	for _, p := range d.pods {
+		switch {
+		case !waitedFor(p) || d.endsWithMachine(p):
+		case p.Template.Critical:
+			critical = append(critical, p)
+		default:
+			ordinary = append(ordinary, p)
+		}
+	}
+	if len(ordinary) == 0 {
+		return critical
+	}
+	return ordinary
+}
+
+// endsWithMachine reports whether a pod that was told to go is not waited for any
+// more. While the kubelet answers, that is long after the end of the pod's own grace
+// period, and never before.
+func (d *drain) endsWithMachine(p *cluster.Pod) bool {
+	if p.State != cluster.PodTerminating {
+		return false
+	}
+	patience := stuckAfter + stuckPatience
+	if d.overdue() {
+		patience = 0
+	}
+	return d.silentFor() >= kubeletPatience || d.late(p) >= patience
+}
+
+// silentFor returns for how long nothing has been heard of the kubelet.
+func (d *drain) silentFor() time.Duration {
+	if d.node.SilentSince.IsZero() {
+		return 0
+	}
+	return d.now.Sub(d.node.SilentSince)
+}
+
+// late returns how long ago the pod's grace period has ended; less than 0 before.
+func (d *drain) late(p *cluster.Pod) time.Duration { return d.now.Sub(p.StopBy) }
+
+// held says what is taking longer than it should.
+func (d *drain) held() []holdUp {
+	var out []holdUp
+	for _, p := range d.pods {
+		if !waitedFor(p) || p.State != cluster.PodTerminating {
+			continue
+		}
+		if h := d.heldBy(p); h.cause != "" {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+func (d *drain) heldBy(p *cluster.Pod) holdUp {
+	ends := "the machine is given back without it at " + clock(p.StopBy.Add(stuckAfter+stuckPatience))
+	if d.endsWithMachine(p) {
+		ends = "the machine is given back without it"
+	}
+	switch silent := d.silentFor(); {
+	case len(p.Finalizers) > 0 && d.late(p) >= 0:
+		return holdUp{heldByFinalizer, fmt.Sprintf("pod %s should have gone by %s and is held by its finalizer %s; %s",
+			p, clock(p.StopBy), strings.Join(p.Finalizers, ", "), ends), p.PodKey}
+	case silent > 0 && silent < kubeletPatience:
+		return holdUp{heldByKubelet, fmt.Sprintf("the kubelet has been silent since %s and cannot stop pod %s; the machine is given back without it at %s",
+			clock(d.node.SilentSince), p, clock(d.node.SilentSince.Add(kubeletPatience))), cluster.PodKey{}}
+	case silent == 0 && d.late(p) >= stuckAfter:
+		return holdUp{heldByPod, fmt.Sprintf("pod %s has not stopped, although its grace period ended at %s; %s", p, clock(p.StopBy), ends), p.PodKey}
+	}
+	return holdUp{}
+}
+
+func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) + " UTC" }
+
+// volumesKept is how many volumes stay attached because their pods stay until the
+// machine goes. Those of pods that have left are to be detached, so that their
+// successors can have them at once.
+func (d *drain) volumesKept() int {
+	kept := 0
+	for _, p := range d.pods {
+		kept += len(p.Template.Claims)
+	}
+	return kept
+}
+
+func volumesHeld(n int) string {
+	return fmt.Sprintf("its pods are gone, and %d of their volumes are still attached; they are waited for %s at most", n, api.ShortDuration(detachPatience))
+}
+
+// waitedFor reports whether a drain evicts the pod and waits until it is gone.
+// DaemonSet and static pods would come back, and pods that tolerate the taints of
+// a drain are meant to stay until the machine goes.
+func waitedFor(p *cluster.Pod) bool {
+	if p.Template.DaemonSet || p.Template.Static {
+		return false
+	}
+	unschedulable := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+	return !slices.ContainsFunc(p.Template.Tolerations, func(t corev1.Toleration) bool {
+		return tolerates(t, disruptionTaint) || tolerates(t, unschedulable)
+	})
+}
+
+func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
+	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+		return false
+	}
+	return t.Operator == corev1.TolerationOpExists || t.Key != "" && t.Value == taint.Value
+}

@@ -1,0 +1,109 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// What a drain waits for follows from the node, its pods and the time.
+func TestDrainStep(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	pod := func(name string, edits ...func(*cluster.Pod)) *cluster.Pod {
+		p := &cluster.Pod{PodKey: cluster.PodKey{Namespace: "d", Name: name}, State: cluster.PodBound, Template: &cluster.Template{}}
+		for _, e := range edits {
+			e(p)
+		}
+		return p
+	}
+	stopBy := func(d time.Duration) func(*cluster.Pod) {
+		return func(p *cluster.Pod) { p.State, p.StopBy = cluster.PodTerminating, now.Add(d) }
+	}
+	finalizer := func(p *cluster.Pod) { p.Finalizers = []string{"example.com/hold"} }
+	critical := func(p *cluster.Pod) { p.Template.Critical = true }
+	for name, c := range map[string]struct {
+		pods   []*cluster.Pod
+		silent time.Duration // for how long the kubelet has been
+		limit  time.Duration
+		asked  time.Duration // how long ago the deletion was asked for
+		wants  string        // the pods that are waited for
+		says   string
+		cause  cause
+	}{
+		"nothing there":                     {},
+		"a pod that was not asked yet":      {pods: []*cluster.Pod{pod("a")}, wants: "a"},
+		"critical ones come last":           {pods: []*cluster.Pod{pod("a"), pod("c", critical)}, wants: "a"},
+		"when the others are gone":          {pods: []*cluster.Pod{pod("c", critical)}, wants: "c"},
+		"a DaemonSet's pod stays":           {pods: []*cluster.Pod{pod("a", func(p *cluster.Pod) { p.Template.DaemonSet = true })}},
+		"within its grace period":           {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, wants: "a"},
+		"in it, the kubelet silent a while": {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, silent: 20 * time.Second, wants: "a", cause: heldByKubelet, says: "silent since 11:59:40 UTC and cannot stop pod d/a; the machine is given back without it at 12:04:40 UTC"},
+		"in it, the kubelet silent long":    {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, silent: 5 * time.Minute},
+		"not asked, the kubelet silent":     {pods: []*cluster.Pod{pod("a")}, silent: time.Hour, wants: "a"},
+		"a little late":                     {pods: []*cluster.Pod{pod("a", stopBy(-4*time.Minute))}, wants: "a"},
+		"late":                              {pods: []*cluster.Pod{pod("a", stopBy(-5*time.Minute))}, wants: "a", cause: heldByPod, says: "pod d/a has not stopped, although its grace period ended at 11:55:00 UTC; the machine is given back without it at 12:10:00 UTC"},
+		"too late":                          {pods: []*cluster.Pod{pod("a", stopBy(-15*time.Minute))}, cause: heldByPod, says: "the machine is given back without it"},
+		"too late, and another":             {pods: []*cluster.Pod{pod("a", stopBy(-15*time.Minute)), pod("b")}, wants: "b", cause: heldByPod},
+		"a finalizer in the grace period":   {pods: []*cluster.Pod{pod("a", finalizer, stopBy(time.Second))}, wants: "a"},
+		"a finalizer after it":              {pods: []*cluster.Pod{pod("a", finalizer, stopBy(0))}, wants: "a", cause: heldByFinalizer, says: "pod d/a should have gone by 12:00:00 UTC and is held by its finalizer example.com/hold"},
+		"the limit is over, not asked":      {pods: []*cluster.Pod{pod("a")}, limit: time.Minute, asked: time.Hour, wants: "a"},
+		"the limit is over, in its grace":   {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, limit: time.Minute, asked: time.Hour, wants: "a"},
+		"the limit is over, and its grace":  {pods: []*cluster.Pod{pod("a", stopBy(0))}, limit: time.Minute, asked: time.Hour},
+		"the limit is not over":             {pods: []*cluster.Pod{pod("a", stopBy(0))}, limit: time.Hour, asked: time.Minute, wants: "a"},
+	} {
+		d := drain{node: &cluster.Node{DeletedAt: now.Add(-c.asked)}, pods: c.pods, limit: c.limit, now: now}
+		if c.silent > 0 {
+			d.node.SilentSince = now.Add(-c.silent)
+		}
+		var names []string
+		for _, p := range d.next() {
+			names = append(names, p.Name)
+		}
+		if got := strings.Join(names, " "); got != c.wants {
+			t.Errorf("%s: it waits for %q, want %q", name, got, c.wants)
+		}
+		var got holdUp
+		for _, h := range d.held() {
+			got = h
+		}
+		if got.cause != c.cause || !strings.Contains(got.text, c.says) {
+			t.Errorf("%s: held up by %+v, want %s: %s", name, got, c.cause, c.says)
+		}
+	}
+}
+
+// What holds up a drain is told once it lasts, and again before its event is forgotten.
+func TestHoldUpsAreTold(t *testing.T) {
+	var h holdUps
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	pass := func(after time.Duration, pods ...string) int {
+		now = now.Add(after)
+		for _, p := range pods {
+			h.note("n", holdUp{heldByFinalizer, "pod " + p + " is held", cluster.PodKey{Name: p, UID: p}})
+			h.note("n", holdUp{heldByFinalizer, "pod " + p + " is held", cluster.PodKey{Name: p, UID: p}}) // noted twice
+		}
+		return len(h.settle(now))
+	}
+	for i, c := range []struct{ got, want int }{
+		{pass(0, "a", "b"), 0},
+		{pass(tellHoldUpAfter, "a", "b", "c"), 2},
+		{pass(time.Second, "a", "b", "c"), 0},
+		{pass(tellHoldUpAfter, "b", "c"), 1},
+		{pass(tellAgain, "b"), 1},
+	} {
+		if c.got != c.want {
+			t.Errorf("pass %d told %d, want %d", i, c.got, c.want)
+		}
+	}
+	pass(0, "b", "c", "d")
+	if got, want := h.words()["n"], "pod b is held (and 2 more like it)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := h.causes(); len(got) != 1 {
+		t.Errorf("causes %v", got)
+	}
+	if pass(0); len(h.words())+len(h.causes()) != 0 {
+		t.Error("what is over is still there")
+	}
+}
