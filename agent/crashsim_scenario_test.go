@@ -171,6 +171,7 @@ func drawWorkload(d drawer, sc *scenario, name string) drawnWorkload {
 	if d.chance(40) && w.final > 1 && !sc.limited {
 		w.minAvailable = d.between(1, w.final-1)
 	}
+	w.Stateful = d.chance(25)
 	return w
 }
 

@@ -22,6 +22,7 @@ type history struct {
 	quotas    map[quota]spent           // quotas of the account that are used up
 	growth    map[string]growth         // by UID: owners that came to want more pods lately
 	announced map[string]announcement   // by UID: owners that are making pods
+	heirs     heirs
 }
 
 type said struct {

@@ -42,9 +42,10 @@ func (a *Agent) observe(ctx context.Context) *view {
 }
 
 // snapshot is the cluster as the caches will hold it once they know what the agent
-// has done and what the scheduler is about to say.
+// has done, what the scheduler is about to say, and whom StatefulSets are about to
+// replace.
 func (a *Agent) snapshot() *cluster.Snapshot {
-	return a.history.foresee(a.assumed.apply(a.cluster.Snapshot()))
+	return a.history.foresee(a.history.heirs.await(a.assumed.apply(a.cluster.Snapshot()), time.Now()))
 }
 
 // input is what the core decides on.

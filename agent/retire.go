@@ -140,7 +140,7 @@ func (a *Agent) keep(ctx context.Context, n *cluster.Node, why string) {
 }
 
 // hasWork reports whether pods run there that need the node, by the core's own rule.
-func hasWork(pods []*cluster.Pod) bool { return (&retire.Node{Pods: pods}).InUse() }
+func hasWork(pods []*cluster.Pod) bool { return (&retire.Node{Pods: pods, At: time.Now()}).InUse() }
 
 // newcomers are the nodes that pods are bound to which were not when the plan was
 // made.

@@ -26,6 +26,7 @@ func (a *Agent) nextTurn(began time.Time, v *view) time.Time {
 	for _, p := range a.history.pauses {
 		at(p.until)
 	}
+	at(a.history.heirs.next())
 	for i := range v.snapshot.Nodes {
 		n := &v.snapshot.Nodes[i]
 		if n.Provisioner == "" || n.Deleting {

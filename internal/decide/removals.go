@@ -23,7 +23,7 @@ func (t *turn) owned() []*retire.Node {
 			continue
 		}
 		p := &t.in.Provisioners[k]
-		out = append(out, &retire.Node{Node: n, Provisioner: p.Spec, ProfileHash: p.ProfileHash, Profile: p.Profile, Blocked: p.Blocked, Pods: pods[n.Name]})
+		out = append(out, &retire.Node{Node: n, Provisioner: p.Spec, ProfileHash: p.ProfileHash, Profile: p.Profile, Blocked: p.Blocked, Pods: pods[n.Name], At: t.in.Now})
 	}
 	return out
 }

@@ -65,6 +65,8 @@ type Node struct {
 	Blocked string
 	// Nominated: pods are on their way to the node.
 	Nominated bool
+	// At is when it is looked at.
+	At time.Time
 }
 
 // Finding is a node with a reason to go.
@@ -127,16 +129,25 @@ func StillHolds(n *Node, reason string, now time.Time) bool {
 	return false
 }
 
-// workload reports whether a pod needs its node to stay: DaemonSet pods, static
-// pods and those that are going do not.
+// workload reports whether a pod runs that needs its node to stay: DaemonSet pods,
+// static pods and those that are going do not.
 func workload(p *cluster.Pod) bool {
 	return p.State == cluster.PodBound && !p.Template.DaemonSet && !p.Template.Static
 }
 
-// InUse reports whether workload pods run on the node or are on their way to it.
+// InUse reports whether workload pods run on the node or are on their way to it, or
+// will come back to it.
 func (n *Node) InUse() bool {
-	if n.Nominated {
-		return true
-	}
-	return slices.ContainsFunc(n.Pods, workload)
+	return n.Nominated || slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return workload(p) || n.comesBack(p) })
+}
+
+// successorPatience is how long after the end of its grace period a pod that has not
+// stopped keeps its node for its successor.
+const successorPatience = 5 * time.Minute
+
+// comesBack reports whether a pod that is going will have a successor of its name,
+// which is made when it has gone: until then its node is not empty. One that does not
+// go in time does not keep its node for ever.
+func (n *Node) comesBack(p *cluster.Pod) bool {
+	return p.State == cluster.PodTerminating && p.Owner.Kind == "StatefulSet" && n.At.Sub(p.StopBy) < successorPatience
 }

@@ -133,6 +133,37 @@ func TestMark(t *testing.T) {
 	}
 }
 
+// A StatefulSet's pod that stops has a successor of its name; others', and one that
+// does not stop for long, are not waited for.
+func TestTerminatingStatefulPodKeepsItsNode(t *testing.T) { // DISR-025, DEPROV-013
+	empties := provisioner(func(s *api.ProvisionerSpec) { s.TTLSecondsAfterEmpty = seconds(0) })
+	for name, c := range map[string]struct {
+		kind string
+		late time.Duration
+		want bool
+	}{
+		"StatefulSet":                    {kind: "StatefulSet", late: -time.Minute, want: true},
+		"StatefulSet, a little late":     {kind: "StatefulSet", late: time.Minute, want: true},
+		"StatefulSet, late":              {kind: "StatefulSet", late: successorPatience},
+		"ReplicaSet":                     {kind: "ReplicaSet", late: -time.Minute},
+		"a pod that nobody will replace": {late: -time.Minute},
+	} {
+		p := web()
+		p.State, p.Owner.Kind, p.StopBy = cluster.PodTerminating, c.kind, noon.Add(-c.late)
+		n := up("n", empties, p)
+		n.At = noon
+		if n.InUse() != c.want {
+			t.Errorf("%s: in use: %t, want %t", name, !c.want, c.want)
+		}
+		if goes := len(Voluntary([]*Node{n}, noon)) > 0; goes == c.want {
+			t.Errorf("%s: it goes: %t", name, goes)
+		}
+		if _, marked := Mark(n, noon); marked == c.want {
+			t.Errorf("%s: it is marked as empty: %t", name, marked)
+		}
+	}
+}
+
 func TestBudgets(t *testing.T) {
 	for name, c := range map[string]struct {
 		budgets []api.Budget

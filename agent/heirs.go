@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// heirPatience is how long after a StatefulSet's pod has gone its successor may take
+// until the scheduler has looked at it. If none comes, the StatefulSet has gone or
+// shrunk.
+const heirPatience = 10 * time.Second
+
+// heirs remember the pods of StatefulSets that have gone lately. The successor has
+// the same name and often the same volume, and is made when its predecessor has gone:
+// in between nothing in the cluster says that the node is needed. Only the planning
+// loop uses them. Losing them at a restart may cost a node that is bought again.
+type heirs struct {
+	there map[podName]cluster.Pod // on nodes, at the last look
+	gone  map[podName]departed
+}
+
+type podName struct{ namespace, name string }
+
+type departed struct {
+	pod   cluster.Pod
+	until time.Time
+}
+
+// await returns the snapshot with the pods that have gone and whose successors are on
+// their way, as if they were still going. The argument is not changed.
+func (h *heirs) await(s *cluster.Snapshot, now time.Time) *cluster.Snapshot {
+	there, arrived := map[podName]cluster.Pod{}, map[podName]bool{}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if p.Owner.Kind != "StatefulSet" {
+			continue
+		}
+		name := podName{p.Namespace, p.Name}
+		if p.NodeName != "" {
+			there[name] = *p
+		}
+		arrived[name] = p.State != cluster.PodNew
+	}
+	for name, p := range h.there {
+		if _, ok := there[name]; !ok {
+			if h.gone == nil {
+				h.gone = map[podName]departed{}
+			}
+			h.gone[name] = departed{p, now.Add(heirPatience)}
+		}
+	}
+	h.there = there
+	maps.DeleteFunc(h.gone, func(name podName, d departed) bool { return arrived[name] || !now.Before(d.until) })
+	if len(h.gone) == 0 {
+		return s
+	}
+	out := *s
+	out.Pods = slices.Clone(s.Pods)
+	for _, d := range h.gone {
+		p := d.pod
+		p.State, p.StopBy = cluster.PodTerminating, now
+		out.Pods = append(out.Pods, p)
+	}
+	slices.SortFunc(out.Pods, func(a, b cluster.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	})
+	return &out
+}
+
+// next returns when a successor is not waited for any more; zero where none is.
+func (h *heirs) next() time.Time {
+	var first time.Time
+	for _, d := range h.gone {
+		if first.IsZero() || d.until.Before(first) {
+			first = d.until
+		}
+	}
+	return first
+}
