@@ -12,8 +12,9 @@ const simulationDescription = "What the agent would do now: which machines it wo
 func simulationSchema() schema.Schema {
 	drafts := func(resource string) schema.DynamicAttribute {
 		return schema.DynamicAttribute{
-			Optional:            true,
-			MarkdownDescription: "A list of drafts: whole `" + resource + "` resources, or objects with their arguments and a `name`. They take the place of live ones of the same name.",
+			Optional: true,
+			MarkdownDescription: "A list of drafts: objects with the arguments of a `" + resource + "` and a `name`, or whole resources. They take the place of live ones of the same name. " +
+				"Terraform answers at plan if all of it is known then; a whole resource with pending changes is looked at only after the apply.",
 		}
 	}
 	return schema.Schema{

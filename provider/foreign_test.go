@@ -72,6 +72,9 @@ var (
 	awsRole = foreign{"aws", "aws_iam_role", schema.Schema{Attributes: map[string]schema.Attribute{
 		"name": schema.StringAttribute{Required: true}, "assume_role_policy": schema.StringAttribute{Optional: true},
 	}}}
+	awsAttachment = foreign{"aws", "aws_iam_role_policy_attachment", schema.Schema{Attributes: map[string]schema.Attribute{
+		"role": schema.StringAttribute{Required: true},
+	}}}
 	awsQueue = foreign{"aws", "aws_sqs_queue", schema.Schema{Attributes: map[string]schema.Attribute{
 		"name": schema.StringAttribute{Required: true},
 	}}}

@@ -1,84 +1,93 @@
 package provider_test
 
 import (
-	"cmp"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-)
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
-// TestExampleOfTheStart applies what the index tells newcomers to write.
-func TestExampleOfTheStart(t *testing.T) {
-	trustTheCluster(t)
-	example, err := os.ReadFile("../examples/guides/start/main.tf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: factories(),
-		Steps:                    []resource.TestStep{{Config: byName() + string(example), ConfigPlanChecks: plansEmpty}},
-	})
-}
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
 
 // terraformBlock is a block of configuration in a page.
 var terraformBlock = regexp.MustCompile("(?s)```terraform\n(.*?)```")
 
-// TestGuideFromKubectlManifest applies what the guide calls "after". That the moved
-// block itself changes nothing is shown by the tests of moves.
+// TestGuideFromKubectlManifest follows the guide: it declares what is there before, moves
+// it, lets go of what other providers hold, and takes the way of older versions of
+// Terraform.
 func TestGuideFromKubectlManifest(t *testing.T) {
-	page, err := os.ReadFile("../templates/guides/from-kubectl-manifest.md.tmpl")
+	page, err := os.ReadFile("../docs/guides/from-kubectl-manifest.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := terraformBlock.FindSubmatch(page)
-	if block == nil {
-		t.Fatal("the guide has no configuration")
+	blocks := terraformBlock.FindAllSubmatch(page, -1)
+	if len(blocks) != 3 {
+		t.Fatalf("the guide has %d configurations, want 3", len(blocks))
 	}
-	_, after, ok := strings.Cut(string(block[1]), "# after\n")
-	after, _, moved := strings.Cut(after, "moved {")
-	if !ok || !moved {
-		t.Fatalf("the guide does not show a configuration before and after, and a moved block:\n%s", block[1])
+	before, rest, cut := strings.Cut(string(blocks[0][1]), "# after\n")
+	after, moved, ok := strings.Cut(rest, "moved {")
+	if !cut || !ok {
+		t.Fatalf("the guide does not show a configuration before and after, and a moved block:\n%s", blocks[0][1])
 	}
-	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: factories(),
-		Steps:                    []resource.TestStep{{Config: byName() + after, ConfigPlanChecks: plansEmpty}},
-	})
+	moved = "moved {" + moved
+	_, body, _ := strings.Cut(before, "<<-YAML\n")
+	body, _, _ = strings.Cut(body, "  YAML\n")
+	if _, err := objects.Resource(api.ProvisionerGVR).Apply(t.Context(), "default", parsed(t, body), metav1.ApplyOptions{FieldManager: "kubectl"}); err != nil {
+		t.Fatal(err)
+	}
+	others := map[string]func() tfprotov6.ProviderServer{"gavinbunney/kubectl": kubectlManifest.server(), "hashicorp/aws": awsAttachment.server()}
+	head := requiring("gavinbunney/kubectl", "hashicorp/aws")
+	start := func(files ...string) *cli {
+		c := newCLI(t, others)
+		c.write(t, map[string]string{"main.tf": head + strings.Join(files, "\n")})
+		c.run(t, "init")
+		c.run(t, "apply", "-auto-approve")
+		return c
+	}
+
+	c := start(before)
+	c.write(t, map[string]string{"main.tf": head + after + moved})
+	wantNoChange(t, "the plan of the move", c.plan(t))
+	c.run(t, "apply", "plan.bin")
+
+	c = start("resource \"aws_iam_role_policy_attachment\" \"node\" {\n  role = \"prod-node\"\n}\n")
+	c.write(t, map[string]string{"main.tf": head + string(blocks[1][1])})
+	wantForgotten(t, c.plan(t), "aws_iam_role_policy_attachment.node")
+
+	c = start(before)
+	c.write(t, map[string]string{"main.tf": head + after + string(blocks[2][1])})
+	wantForgotten(t, c.plan(t), "kubectl_manifest.default")
+	c.run(t, "apply", "plan.bin")
+	c.run(t, "destroy", "-auto-approve")
 }
 
-// Each way to import that the documentation shows is about a resource of the page,
-// by its name.
-func TestImportExamplesFitTheResources(t *testing.T) {
-	files, err := filepath.Glob("../examples/resources/*/import*")
-	if err != nil || len(files) < 15 {
-		t.Fatalf("examples = %v, %v", files, err)
-	}
-	for _, file := range files {
-		example, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		declared, err := os.ReadFile(filepath.Join(filepath.Dir(file), "resource.tf"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		typeName := filepath.Base(filepath.Dir(file))
-		address := regexp.MustCompile(typeName + `\.(\w+)`).FindSubmatch(example)
-		if address == nil {
-			t.Errorf("%s imports nothing of type %s", file, typeName)
-			continue
-		}
-		block := regexp.MustCompile(`(?s)resource "` + typeName + `" "` + string(address[1]) + `" \{(?:\s+name\s+= "([^"]+)")?`).FindSubmatch(declared)
-		if block == nil {
-			t.Errorf("%s imports %s, which resource.tf does not declare", file, address[0])
-			continue
-		}
-		name := cmp.Or(string(block[1]), "packhorse-agent") // the agent's Deployment has a name by default
-		if !strings.Contains(string(example), name) {
-			t.Errorf("%s does not import %s by its name %s", file, address[0], name)
+// wantForgotten fails unless a plan forgets one resource and changes no other.
+func wantForgotten(t *testing.T, changes []change, address string) {
+	t.Helper()
+	found := false
+	for _, ch := range changes {
+		switch actions := strings.Join(ch.Change.Actions, " "); {
+		case ch.Address == address && actions == "forget":
+			found = true
+		case actions != "no-op":
+			t.Errorf("%s: %s", ch.Address, actions)
 		}
 	}
+	if !found {
+		t.Errorf("%s is not forgotten: %+v", address, changes)
+	}
+}
+
+func parsed(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	out := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &out.Object); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

@@ -1,22 +1,14 @@
-# An EKS cluster by its name. A token is minted in process for each request.
+terraform {
+  required_providers {
+    packhorse = { source = "packhorse/packhorse" }
+  }
+}
+
+# An EKS cluster by its name. A token is minted in process for each request, so
+# that the aws command is not needed.
 provider "packhorse" {
   cluster_name = "prod"
   region       = "eu-west-1"
 
   default_tags = { team = "platform" }
-}
-
-# Any cluster, by its address and a program that prints credentials.
-provider "packhorse" {
-  alias = "staging"
-
-  kubernetes = {
-    host                   = module.staging.endpoint
-    cluster_ca_certificate = base64decode(module.staging.certificate_authority)
-    exec = {
-      api_version = "client.authentication.k8s.io/v1"
-      command     = "get-token"
-      args        = ["--cluster", "staging"]
-    }
-  }
 }

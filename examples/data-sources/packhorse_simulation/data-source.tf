@@ -1,15 +1,24 @@
-resource "packhorse_provisioner" "web" {
-  name = "web"
+# The draft, which the resource and the simulation share. It holds nothing that is
+# known only after apply, so that the plan already answers.
+locals {
+  web = {
+    name = "web"
 
-  requirements = [
-    { key = "karpenter.sh/capacity-type", operator = "In", values = ["on-demand"] },
-    { key = "karpenter.k8s.aws/instance-family", operator = "In", values = ["m5", "m6i", "m6a"] },
-  ]
+    requirements = [
+      { key = "karpenter.sh/capacity-type", operator = "In", values = ["on-demand"] },
+      { key = "karpenter.k8s.aws/instance-family", operator = "In", values = ["m5", "m6i", "m6a"] },
+    ]
+  }
+}
+
+resource "packhorse_provisioner" "web" {
+  name         = local.web.name
+  requirements = local.web.requirements
 }
 
 # What would twenty replicas cost on it?
 data "packhorse_simulation" "web" {
-  provisioners = [packhorse_provisioner.web]
+  provisioners = [local.web]
 
   manifests = [yamlencode({
     apiVersion = "apps/v1"

@@ -17,19 +17,27 @@ provider "packhorse" {
   plan_checks    = "error"
 }
 
-resource "packhorse_provisioner" "general" {
-  name = "general"
+# The draft, which the resource and the simulation share.
+locals {
+  general = {
+    name = "general"
 
-  requirements = [
-    { key = "karpenter.sh/capacity-type", operator = "In", values = ["spot", "on-demand"] },
-    { key = "karpenter.k8s.aws/instance-category", operator = "In", values = ["c", "m", "r"] },
-    { key = "karpenter.k8s.aws/instance-generation", operator = "Gt", values = ["4"] },
-  ]
+    requirements = [
+      { key = "karpenter.sh/capacity-type", operator = "In", values = ["spot", "on-demand"] },
+      { key = "karpenter.k8s.aws/instance-category", operator = "In", values = ["c", "m", "r"] },
+      { key = "karpenter.k8s.aws/instance-generation", operator = "Gt", values = ["4"] },
+    ]
+  }
+}
+
+resource "packhorse_provisioner" "general" {
+  name         = local.general.name
+  requirements = local.general.requirements
 }
 
 data "packhorse_simulation" "release" {
   manifests    = [file("${path.module}/deployment.yaml")]
-  provisioners = [packhorse_provisioner.general]
+  provisioners = [local.general]
 
   lifecycle {
     postcondition {

@@ -18,24 +18,26 @@ resource "packhorse_provisioner" "general" {
   name         = "general"
   provider_ref = { name = packhorse_node_profile.general.name }
 
-  labels = { team = "platform" }
+  labels       = { team = "platform" }
+  requirements = local.requirements
+  limits       = { cpu = 20 }
 
+  ttl_seconds_after_empty = 60
+}
+
+locals {
   requirements = [
     { key = "karpenter.k8s.aws/instance-category", operator = "In", values = ["m"] },
     { key = "karpenter.k8s.aws/instance-generation", operator = "Gt", values = ["4"] },
     { key = "karpenter.sh/capacity-type", operator = "In", values = ["on-demand"] },
   ]
-
-  limits        = { cpu = 20 }
-  consolidation = { enabled = true }
 }
 
-# What would the cluster's pods that wait now get?
+# What would the cluster's pods that wait now get? The draft holds nothing that is
+# known only after apply, so that the plan already answers.
 data "packhorse_simulation" "now" {
   live         = true
-  provisioners = [packhorse_provisioner.general]
-
-  node_profiles = [packhorse_node_profile.general]
+  provisioners = [{ name = "general", labels = { team = "platform" }, requirements = local.requirements }]
 }
 
 output "machines" {

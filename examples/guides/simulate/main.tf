@@ -1,19 +1,19 @@
 # The draft: what you are about to apply, or to change.
-resource "packhorse_provisioner" "general" {
-  name = "general"
-
-  requirements = [
-    { key = "karpenter.sh/capacity-type", operator = "In", values = ["spot", "on-demand"] },
-    { key = "karpenter.k8s.aws/instance-category", operator = "In", values = ["c", "m", "r"] },
-    { key = "karpenter.k8s.aws/instance-generation", operator = "Gt", values = ["4"] },
-  ]
-}
-
-# The same with Graviton machines, which nobody applies.
 locals {
+  general = {
+    name = "general"
+
+    requirements = [
+      { key = "karpenter.sh/capacity-type", operator = "In", values = ["spot", "on-demand"] },
+      { key = "karpenter.k8s.aws/instance-category", operator = "In", values = ["c", "m", "r"] },
+      { key = "karpenter.k8s.aws/instance-generation", operator = "Gt", values = ["4"] },
+    ]
+  }
+
+  # The same with Graviton machines, which nobody applies.
   graviton = {
     name = "general"
-    requirements = concat(packhorse_provisioner.general.requirements, [
+    requirements = concat(local.general.requirements, [
       { key = "kubernetes.io/arch", operator = "In", values = ["arm64"] },
     ])
   }
@@ -32,9 +32,14 @@ locals {
   YAML
 }
 
+resource "packhorse_provisioner" "general" {
+  name         = local.general.name
+  requirements = local.general.requirements
+}
+
 data "packhorse_simulation" "as_planned" {
   manifests    = [local.workload]
-  provisioners = [packhorse_provisioner.general]
+  provisioners = [local.general]
 }
 
 data "packhorse_simulation" "graviton" {

@@ -10,9 +10,17 @@ resource "packhorse_interruption_queue" "prod" {
 resource "packhorse_irsa_role" "agent" {
   name                   = "prod-packhorse-agent"
   preset                 = "agent"
-  node_roles             = [packhorse_node_role.nodes.name]
+  node_roles             = [packhorse_node_role.nodes.arn]
   interruption_queue_arn = packhorse_interruption_queue.prod.arn
+  create_oidc_provider   = true # if the cluster's issuer has none yet
   service_accounts       = [{ namespace = "packhorse", name = "packhorse-agent" }]
+}
+
+# The agent, with the definitions of what follows. On destroy it goes last, since
+# it drains the nodes.
+resource "packhorse_agent" "main" {
+  role_arn           = packhorse_irsa_role.agent.arn
+  interruption_queue = packhorse_interruption_queue.prod.name
 }
 
 # What machines are built from, and which may be bought.
@@ -21,6 +29,8 @@ resource "packhorse_node_profile" "default" {
   instance_profile        = packhorse_node_role.nodes.instance_profile
   subnet_selector         = { "karpenter.sh/discovery" = "prod" }
   security_group_selector = { "karpenter.sh/discovery" = "prod" }
+
+  depends_on = [packhorse_agent.main]
 }
 
 resource "packhorse_provisioner" "default" {

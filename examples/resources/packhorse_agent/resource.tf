@@ -19,7 +19,7 @@ resource "packhorse_agent" "main" {
 resource "packhorse_irsa_role" "agent" {
   name                   = "prod-packhorse-agent"
   preset                 = "agent"
-  node_roles             = ["packhorse-node"]
+  node_roles             = ["prod-node"]
   interruption_queue_arn = packhorse_interruption_queue.main.arn
   create_oidc_provider   = true
   service_accounts       = [{ namespace = "packhorse", name = "packhorse-agent" }]

@@ -10,5 +10,6 @@ resource "packhorse_irsa_role" "agent" {
   node_roles             = ["prod-node"]
   interruption_queue_arn = packhorse_interruption_queue.prod.arn
 
-  service_accounts = [{ namespace = "packhorse", name = "packhorse-agent" }]
+  create_oidc_provider = true
+  service_accounts     = [{ namespace = "packhorse", name = "packhorse-agent" }]
 }

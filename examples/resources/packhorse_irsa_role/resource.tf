@@ -4,7 +4,9 @@ resource "packhorse_irsa_role" "agent" {
   preset     = "agent"
   node_roles = ["prod-node"]
 
-  service_accounts = [{ namespace = "packhorse", name = "packhorse-agent" }]
+  # One role per cluster makes the cluster's OIDC provider, if there is none yet.
+  create_oidc_provider = true
+  service_accounts     = [{ namespace = "packhorse", name = "packhorse-agent" }]
 }
 
 # A role for any other workload.

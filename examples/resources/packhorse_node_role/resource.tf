@@ -20,7 +20,8 @@ resource "packhorse_node_profile" "default" {
 resource "packhorse_irsa_role" "agent" {
   name       = "prod-packhorse-agent"
   preset     = "agent"
-  node_roles = [packhorse_node_role.nodes.name]
+  node_roles = [packhorse_node_role.nodes.arn]
 
-  service_accounts = [{ namespace = "packhorse", name = "packhorse-agent" }]
+  create_oidc_provider = true
+  service_accounts     = [{ namespace = "packhorse", name = "packhorse-agent" }]
 }
