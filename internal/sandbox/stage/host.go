@@ -130,9 +130,10 @@ func (h *Host) loop(ctx context.Context) {
 }
 
 // note keeps errors for Stop. A pod that has gone or changed since it was read is
-// none: the next look sees it.
+// none, nor is one whose namespace is going: the next look sees it.
 func (h *Host) note(ctx context.Context, err error) {
-	if err != nil && ctx.Err() == nil && ignoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+	going := apierrors.IsConflict(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	if ctx.Err() == nil && ignoreNotFound(err) != nil && !going {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if len(h.errs) < 10 {
