@@ -8,8 +8,8 @@ import (
 // buy makes covers and carries them out: roughly at first where there are many lots.
 func (s *solver) buy(lots []*lot, tier []*seller) {
 	lots = pooled(lots)
-	if rough := s.rough(lots, tier); len(rough) < len(lots) {
-		s.buyRoughly(rough, lots, tier)
+	if pools := rough(lots); len(pools) < len(lots) {
+		s.buyRoughly(pools, lots, tier)
 	}
 	for _, c := range s.covers(lots, tier) {
 		for _, m := range c.bought {
@@ -33,7 +33,7 @@ func (s *solver) covers(lots []*lot, tier []*seller) []*cover {
 		if !slices.ContainsFunc(out, c.follow) {
 			c = c.best()
 		}
-		out = append(out, c)
+		out, b = append(out, c), c.budget
 	}
 	return out
 }
@@ -47,6 +47,9 @@ func (c *cover) best() *cover {
 	}
 	guess, least := c.guess()
 	c.run()
+	if c.limited && c.unmet() > 0 {
+		return c.bestUnderLimits()
+	}
 	if float64(c.cost) <= least*(1+closeEnough) {
 		return c
 	}
@@ -64,6 +67,20 @@ func (c *cover) best() *cover {
 	}
 	c.improve()
 	c.rework()
+	return c
+}
+
+// bestUnderLimits returns the cover with the fewest loads left over, where limits
+// may not allow all: the smallest first are most, the largest first pack best.
+func (c *cover) bestUnderLimits() *cover {
+	other := c.anew()
+	other.style = byBalance
+	other.sort(false)
+	other.run()
+	if other.unmet() < c.unmet() {
+		c = other
+	}
+	c.improve()
 	return c
 }
 

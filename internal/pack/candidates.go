@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -17,7 +18,7 @@ const maxCandidateTypes = 60
 // had share it.
 type ranker struct {
 	*solver
-	slack budget
+	slack []amount.List
 	known map[string]ranking
 }
 
@@ -29,16 +30,25 @@ type ranking struct {
 }
 
 // slack returns, by seller and resource, how much each of its machines may be
-// larger than planned without breaking a limit.
-func (s *solver) slack() budget {
-	out := s.budgets()
+// larger than planned without breaking a limit; nothing where that is no matter.
+func (s *solver) slack() []amount.List {
+	out := make([]amount.List, len(s.sellers))
 	count := make([]int64, len(s.sellers))
 	for _, m := range s.machines {
 		count[m.seller.index]++
 	}
-	for i, left := range out {
-		for r := range left {
-			left[r] = max(0, left[r]/max(1, count[i]))
+	for i, p := range s.sellers {
+		if count[i] == 0 {
+			continue
+		}
+		for name, left := range s.headroom(p) {
+			left = max(0, left/count[i])
+			if has := p.goods.Capacity[name]; len(has) > 0 && left < slices.Max(has) {
+				if out[i] == nil {
+					out[i] = amount.List{}
+				}
+				out[i][name] = left
+			}
 		}
 	}
 	return out
@@ -113,7 +123,7 @@ func (r *ranker) able(m *machine, first int, roomy bitset, on footing) []int {
 		if count == maxCandidateTypes && !types[col.model] || col.offering.CapacityType == api.CapacitySpot && col.price > onDemand {
 			continue
 		}
-		if k != m.column && (!r.leavesChoice(m.residual, col) || !within(col, planned, slack) || !r.sameFooting(k, m, on)) {
+		if k != m.column && (!r.leavesChoice(m.residual, col) || !m.seller.within(col, planned, slack) || !r.sameFooting(k, m, on)) {
 			continue
 		}
 		if !types[col.model] {
@@ -130,9 +140,9 @@ func (r *ranker) able(m *machine, first int, roomy bitset, on footing) []int {
 
 // within reports whether buying the column instead of the planned one keeps the
 // limits.
-func within(col, planned *column, slack []int64) bool {
-	for r := range slack {
-		if col.capacity[r] > planned.capacity[r]+slack[r] {
+func (p *seller) within(col, planned *column, slack amount.List) bool {
+	for name, more := range slack {
+		if has := p.goods.Capacity[name]; has[col.model] > has[planned.model]+more {
 			return false
 		}
 	}

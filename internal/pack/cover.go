@@ -18,7 +18,9 @@ type cover struct {
 	order       []int   // lots with something left, the largest first
 	sorted      []int   // all lots in that order
 	sellers     []*seller
+	before      budget // what limits leave for all of it
 	budget      budget
+	limited     bool // limits bind
 	style       style
 	pricing     *pricing
 	demand      *demand   // scratch
@@ -65,7 +67,7 @@ const (
 )
 
 func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *cover {
-	c := &cover{s: s, sellers: sellers, budget: b.clone(), style: st}
+	c := &cover{s: s, sellers: sellers, before: b, budget: b.clone(), style: st}
 	for _, l := range lots {
 		if l.n > 0 && slices.ContainsFunc(sellers, func(p *seller) bool { return anyIn(l.mask, p.columns) }) {
 			l.index, l.choice = len(c.lots), l.opt.columns.count()
@@ -74,12 +76,11 @@ func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *c
 			c.left = append(c.left, l.n)
 		}
 	}
-	// Important pods first, in case that limits do not allow all; then those that
-	// have the least choice, so that what is left at the end fits anywhere.
-	slices.SortStableFunc(c.order, func(i, j int) int {
-		x, y := c.lots[i], c.lots[j]
-		return cmp.Or(cmp.Compare(y.priority(), x.priority()), cmp.Compare(x.choice, y.choice), cmp.Compare(y.size, x.size))
-	})
+	c.limited = slices.ContainsFunc(sellers, func(p *seller) bool { return b[p.index] != nil })
+	if c.limited {
+		c.style = bySize
+	}
+	c.sort(c.limited)
 	c.sorted = slices.Clone(c.order)
 	wishes := make([]wish, len(c.lots))
 	c.loadNeeds = make([]int64, 0, len(c.lots)*len(s.space.names))
@@ -98,10 +99,25 @@ func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *c
 	return c
 }
 
+// sort brings important pods first, in case that limits do not allow all; then those
+// that have the least choice, so that what is left at the end fits anywhere; then the
+// largest, which pack best, or the smallest, so that most get a place, but before them
+// those that need devices: the room that they leave is for everybody.
+func (c *cover) sort(smallest bool) {
+	slices.SortStableFunc(c.order, func(i, j int) int {
+		x, y := c.lots[i], c.lots[j]
+		bySize := cmp.Compare(y.size, x.size)
+		if smallest {
+			bySize = cmp.Or(cmpBool(y.parts[0].class.devices, x.parts[0].class.devices), -bySize)
+		}
+		return cmp.Or(cmp.Compare(y.priority(), x.priority()), cmp.Compare(x.choice, y.choice), bySize)
+	})
+}
+
 // anew returns a cover of the same lots of which nothing is bought yet.
 func (c *cover) anew() *cover {
 	out := *c
-	out.budget, out.order, out.left = c.s.budgets(), slices.Clone(c.sorted), make([]int64, len(c.lots))
+	out.budget, out.order, out.left = c.before.clone(), slices.Clone(c.sorted), make([]int64, len(c.lots))
 	for i, l := range c.lots {
 		out.left[i] = l.n
 	}

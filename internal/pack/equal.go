@@ -19,9 +19,9 @@ type size struct {
 
 // runEqual buys for a single lot, at the least cost: the least for n loads is that
 // of one machine and of the loads that it does not hold. It reports false where
-// there are several lots, or limits, which that does not know.
+// there are several lots, or limits do not allow what is cheapest.
 func (c *cover) runEqual() bool {
-	if len(c.lots) != 1 || slices.ContainsFunc(c.sellers, func(p *seller) bool { return c.budget[p.index] != nil }) {
+	if len(c.lots) != 1 {
 		return false
 	}
 	coming := c.lots[0].growing()
@@ -30,13 +30,28 @@ func (c *cover) runEqual() bool {
 		return false
 	}
 	best := slices.MinFunc(sizes, func(a, b size) int { return cmp.Compare(a.rate(), b.rate()) })
-	if n := (c.left[0] - equalAtMost) / best.holds; n > 0 {
-		c.buyEqual(best, n)
+	many := max(0, (c.left[0]-equalAtMost)/best.holds)
+	last := leastCost(sizes, c.left[0]-many*best.holds, min(coming, c.left[0]), goesOn*best.rate())
+	if !c.affordsAll(best, many, last) {
+		return false
 	}
-	for _, s := range leastCost(sizes, c.left[0], min(coming, c.left[0]), goesOn*best.rate()) {
+	if many > 0 {
+		c.buyEqual(best, many)
+	}
+	for _, s := range last {
 		c.buyEqual(s, 1)
 	}
 	return true
+}
+
+// affordsAll reports whether the limits allow many machines of one size and these.
+func (c *cover) affordsAll(one size, many int64, sizes []size) bool {
+	left := c.budget.clone()
+	left.spend(&c.s.columns[one.column], many)
+	for _, s := range sizes {
+		left.spend(&c.s.columns[s.column], 1)
+	}
+	return left.kept()
 }
 
 func (s size) rate() float64 { return float64(s.cost) / float64(s.holds) }
@@ -96,7 +111,7 @@ func (c *cover) buyEqual(s size, times int64) {
 	if c.lots[0].growing() > 0 {
 		m.ahead = s.holds - m.items[0].n
 	} else {
-		c.s.shrink(m, func(*column) bool { return true })
+		c.s.shrink(m, func(col *column) bool { return c.budget.affords(col, times) == times })
 	}
 	for range times {
 		if last := len(c.bought) - 1; last >= 0 && c.bought[last].column == m.column && c.bought[last].items[0] == m.items[0] {
@@ -104,6 +119,7 @@ func (c *cover) buyEqual(s size, times int64) {
 		}
 		c.bought = append(c.bought, m)
 	}
+	c.budget.spend(&c.s.columns[m.column], times)
 	c.left[0] -= times * m.items[0].n
 	c.cost += times * c.costOf(m)
 }

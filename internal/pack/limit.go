@@ -1,12 +1,87 @@
 package pack
 
-import "github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+)
+
+// limits are those that a solution has to keep, by Provisioner; nil for none. A problem
+// is solved without any at first. Those that the result breaks constrain the next one,
+// so that a limit which does not bind changes nothing.
+type limits []amount.List
+
+// mostTightened bounds how many solutions may break limits: after so many all hold.
+const mostTightened = 4
+
+// tighten adds the limits that a solution breaks, and reports whether there are any.
+func (l limits) tighten(s *solver) bool {
+	times, some := 1, false
+	for _, known := range l {
+		times += len(known)
+	}
+	for _, p := range s.sellers {
+		left := s.headroom(p)
+		for name, v := range left {
+			if _, known := l[p.index][name]; known || v >= 0 && times < mostTightened {
+				continue
+			}
+			if l[p.index] == nil {
+				l[p.index] = amount.List{}
+			}
+			l[p.index][name] = amount.FromResourceList(p.Spec.Spec.Limits.Resources)[name]
+			some = some || v < 0
+		}
+	}
+	return some
+}
+
+// headroom returns what all limits of a seller leave once its nodes and the machines
+// planned are counted, by resource. One that is exceeded already and that no machine
+// adds to is at 0.
+func (s *solver) headroom(p *seller) amount.List {
+	if p.Spec.Spec.Limits == nil {
+		return nil
+	}
+	left := amount.FromResourceList(p.Spec.Spec.Limits.Resources)
+	for name, limit := range left {
+		left[name] = limit - p.had[name]
+		planned := int64(0)
+		for _, m := range s.machines {
+			if m.seller == p {
+				planned += s.columns[m.column].typ.Capacity[name]
+			}
+		}
+		if left[name] -= planned; planned == 0 {
+			left[name] = max(0, left[name])
+		}
+	}
+	return left
+}
+
+// chargeLimits counts the capacity of the nodes that Provisioners with limits have.
+func (s *solver) chargeLimits() {
+	byName := map[string]*seller{}
+	for _, p := range s.sellers {
+		if p.Spec.Spec.Limits != nil {
+			byName[p.Spec.Name], p.had = p, amount.List{}
+		}
+	}
+	for i := range s.problem.Snapshot.Nodes {
+		n := &s.problem.Snapshot.Nodes[i]
+		if p := byName[n.Provisioner]; p != nil {
+			for name, v := range n.Capacity {
+				p.had[name] += v
+			}
+		}
+	}
+}
 
 // budget is what a seller's limits still allow, by resource.
 type budget [][]int64
 
 // budgets returns what is left of the limits of each seller once its nodes and
-// the machines planned so far are counted; nil for a seller without limits.
+// the machines planned so far are counted; nil for a seller whose limits do not bind.
 func (s *solver) budgets() budget {
 	out := make(budget, len(s.sellers))
 	for i, p := range s.sellers {
@@ -17,7 +92,7 @@ func (s *solver) budgets() budget {
 		for k, name := range s.space.names {
 			left[k] = plenty
 			if limit, ok := p.limits[name]; ok {
-				left[k] = limit - p.used[k]
+				left[k] = limit - p.had[name]
 			}
 		}
 		out[i] = left
@@ -42,6 +117,11 @@ func (b budget) spend(c *column, n int64) {
 	if left := b[c.provisioner]; left != nil {
 		addTimes(left, c.capacity, -n)
 	}
+}
+
+// kept reports whether nothing is overspent.
+func (b budget) kept() bool {
+	return !slices.ContainsFunc(b, func(left []int64) bool { return len(left) > 0 && slices.Min(left) < 0 })
 }
 
 func (b budget) clone() budget {

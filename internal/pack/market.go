@@ -39,26 +39,23 @@ type seller struct {
 	goods   *offer.Index
 	weight  int32
 	has     match.Requirements
-	limits  amount.List
-	used    []int64 // capacity of its nodes, by the solver's space
-	columns [2]int  // range of its columns
-	mask    bitset  // the same as a set
+	limits  amount.List // those that constrain the solution
+	had     amount.List // capacity of its nodes, where it has limits
+	columns [2]int      // range of its columns
+	mask    bitset      // the same as a set
 	// residual is what its machines' labels must be before any pod is on them.
 	residual int
 	// checked are keys that podOverrides leave to each pod.
 	checked []string
 }
 
-func newSeller(p *Provisioner, index int) *seller {
-	s := &seller{Provisioner: p, index: index, has: match.ForProvisioner(p.Spec)}
+func newSeller(p *Provisioner, index int, binding amount.List) *seller {
+	s := &seller{Provisioner: p, index: index, limits: binding, has: match.ForProvisioner(p.Spec)}
 	if s.goods = p.Index; s.goods == nil {
 		s.goods = offer.NewIndex(p.Types)
 	}
 	if p.Spec.Spec.Weight != nil {
 		s.weight = *p.Spec.Spec.Weight
-	}
-	if l := p.Spec.Spec.Limits; l != nil {
-		s.limits = amount.FromResourceList(l.Resources)
 	}
 	for _, key := range p.Spec.Spec.PodOverrides {
 		s.checked = append(s.checked, api.NormalizeLabel(key))

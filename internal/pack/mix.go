@@ -31,10 +31,9 @@ const (
 
 // mixable reports whether it is worth while to look for a mix of machines. As many
 // of its machines as there are lots may be parts, in each region, so that with much
-// fewer machines than that no whole ones are left. Limits, which say who gets a place,
-// are not part of the linear program.
+// fewer machines than that no whole ones are left.
 func (c *cover) mixable() bool {
-	return 2*len(c.bought) >= len(c.lots)*c.regions && len(c.lots) <= mixAtMost && !slices.ContainsFunc(c.sellers, func(p *seller) bool { return c.budget[p.index] != nil })
+	return 2*len(c.bought) >= len(c.lots)*c.regions && len(c.lots) <= mixAtMost
 }
 
 // mix buys what the cheapest mix of parts of machines has of whole ones, and looks
@@ -98,7 +97,10 @@ func (c *cover) buyReduced(p colgen.Pattern, n int64) {
 		if len(m.items) == 0 {
 			return
 		}
-		c.s.shrink(m, func(*column) bool { return true })
+		c.s.shrink(m, func(col *column) bool { return c.budget.affords(col, 1) > 0 })
+		if c.budget.affords(&c.s.columns[m.column], 1) == 0 {
+			return
+		}
 		before := len(c.bought)
 		c.buy(m, n)
 		n -= int64(len(c.bought) - before)
@@ -129,9 +131,10 @@ func byPart(s colgen.Solution) []int {
 	return order
 }
 
-// buyPattern buys machines of the pattern at most so often, as long as everything
-// that is on them is still to be bought for.
+// buyPattern buys machines of the pattern at most so often, as long as limits allow
+// and everything that is on them is still to be bought for.
 func (c *cover) buyPattern(p colgen.Pattern, n int64) bool {
+	n = c.budget.affords(&c.s.columns[c.columns[p.Kind]], n)
 	for _, part := range p.Parts {
 		n = min(n, c.left[part.Load]/part.N)
 	}

@@ -45,12 +45,8 @@ func (c *cover) sample() {
 
 // polish raises the worth of a machine's content: one pod leaves for another that
 // is worth more and fits, and what room then is left is filled again. The seed
-// keeps a pod, so that the largest do not remain to the end. Where a limit may
-// decide who gets a place the order of importance stays.
+// keeps a pod, so that the largest do not remain to the end.
 func (c *cover) polish(m *machine, seed int) {
-	if c.budget[m.seller.index] != nil {
-		return
-	}
 	least := leastGain * float64(c.costOf(m))
 	changed := false
 	for range maxExchanges {
@@ -93,7 +89,7 @@ func (c *cover) bestExchange(m *machine, seed int, gain float64) (out, in int) {
 			if more <= gain {
 				break // sorted by worth
 			}
-			if fits(c.windowNeeds[w*width:(w+1)*width], c.spare) && c.taken[i] < c.left[i] && c.joins(m, c.lots[i]) {
+			if fits(c.windowNeeds[w*width:(w+1)*width], c.spare) && c.taken[i] < c.left[i] && c.joins(m, c.lots[i]) && c.yields(it.lot, c.lots[i], m) {
 				out, in, gain = k, i, more
 				break
 			}
@@ -120,6 +116,12 @@ func (c *cover) joins(m *machine, l *lot) bool {
 	col := &c.s.columns[m.column]
 	residual, ok := c.s.merge(m.residual, l.opt.residual[col.provisioner])
 	return ok && (residual == m.residual || c.s.leavesChoice(residual, col))
+}
+
+// yields reports whether a load may leave the machine for another: not for a less
+// important one where a limit may decide who gets a place.
+func (c *cover) yields(leaves, comes *lot, m *machine) bool {
+	return c.budget[m.seller.index] == nil || leaves.priority() <= comes.priority()
 }
 
 func (c *cover) exchange(m *machine, out, in int) {

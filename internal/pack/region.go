@@ -5,14 +5,17 @@ import "slices"
 // Machines are in one zone each, and so are pods once they are spread over zones.
 // Then what is bought in a zone does not matter to the others: each region of the
 // market is a problem of its own, and regions that are alike have one solution.
-// Limits, and pods that may be in any zone, make it one region.
+// Pods that may be in any zone make it one region, and so does a limit that binds.
 
-// regions splits the lots so that no column may be bought for lots of two of them.
+// regions splits the lots so that no column may be bought for lots of two of them, nor
+// two columns that count against the same limit.
 func (s *solver) regions(lots []*lot, tier []*seller, b budget) [][]*lot {
-	if slices.ContainsFunc(tier, func(p *seller) bool { return b[p.index] != nil }) {
-		return [][]*lot{lots}
-	}
 	masks := disjoint(lots)
+	for _, p := range tier {
+		if b[p.index] != nil {
+			masks = joined(masks, p.mask)
+		}
+	}
 	out := make([][]*lot, len(masks))
 	for _, l := range lots {
 		if i := slices.IndexFunc(masks, l.opt.columns.meets); i >= 0 {
@@ -32,21 +35,26 @@ func disjoint(lots []*lot) []bitset {
 			continue
 		}
 		seen[l.opt.id] = true
-		mask := l.opt.columns.clone()
-		out = slices.DeleteFunc(out, func(other bitset) bool {
-			meets := other.meets(mask)
-			if meets {
-				mask.join(other)
-			}
-			return meets
-		})
-		out = append(out, mask)
+		out = joined(out, l.opt.columns)
 	}
 	return out
 }
 
+// joined adds a set to disjoint ones and joins it with those that it meets.
+func joined(sets []bitset, set bitset) []bitset {
+	set = set.clone()
+	sets = slices.DeleteFunc(sets, func(other bitset) bool {
+		meets := other.meets(set)
+		if meets {
+			set.join(other)
+		}
+		return meets
+	})
+	return append(sets, set)
+}
+
 // follow buys what another cover has bought, where the problems are alike, and
-// reports whether they are.
+// reports whether they are and limits allow it.
 func (c *cover) follow(o *cover) bool {
 	if !c.alike(o) {
 		return false
@@ -61,7 +69,14 @@ func (c *cover) follow(o *cover) bool {
 		}
 		bought[i] = twins[m]
 	}
-	c.bought, c.cost = bought, o.cost
+	left := c.budget.clone()
+	for _, m := range bought {
+		left.spend(&c.s.columns[m.column], 1)
+	}
+	if !left.kept() {
+		return false
+	}
+	c.bought, c.cost, c.budget = bought, o.cost, left
 	return true
 }
 

@@ -13,11 +13,9 @@ import (
 // they may not be where there is room, machines are bought by the lot.
 
 // rough returns lots that pool those which are alike but for whom they may share a
-// machine with: where there are too many for a mix, and no limits, which say who gets
-// a place.
-func (s *solver) rough(lots []*lot, tier []*seller) []*lot {
-	b := s.budgets()
-	if len(lots) <= mixAtMost || slices.ContainsFunc(tier, func(p *seller) bool { return b[p.index] != nil }) {
+// machine with: where there are too many for a mix.
+func rough(lots []*lot) []*lot {
+	if len(lots) <= mixAtMost {
 		return lots
 	}
 	var out []*lot
@@ -104,8 +102,11 @@ func (s *solver) buyRoughly(pools, lots []*lot, tier []*seller) {
 	for _, l := range lots {
 		s.topUp(l)
 	}
+	left := s.budgets()
 	for _, m := range s.machines[before:] {
-		s.shrink(m, func(*column) bool { return true })
+		left.spend(&s.columns[m.column], -1)
+		s.shrink(m, func(col *column) bool { return left.affords(col, 1) > 0 })
+		left.spend(&s.columns[m.column], 1)
 	}
 }
 

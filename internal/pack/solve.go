@@ -13,33 +13,44 @@ func Solve(p *Problem) *Layout {
 	if len(p.Pods) == 0 {
 		return &Layout{} // as most of the time
 	}
-	s := solved(p, nil)
+	binding := make(limits, len(p.Provisioners))
+	for {
+		s := reordered(p, binding)
+		if !binding.tighten(s) {
+			return s.layout()
+		}
+	}
+}
+
+// reordered places all pods, again in another order where some are crowded out.
+func reordered(p *Problem, binding limits) *solver {
+	s := solved(p, binding, nil)
 	for range maxReorders {
 		urgent := s.crowdedOut()
 		if len(urgent) == 0 {
 			break
 		}
-		again := solved(p, urgent)
+		again := solved(p, binding, urgent)
 		if !again.serves(s) {
 			break
 		}
 		s = again
 	}
-	return s.layout()
+	return s
 }
 
 // maxReorders bounds how often all is placed anew in another order.
 const maxReorders = 3
 
 // solved places all pods, those of the urgent classes before others of their priority.
-func solved(p *Problem, urgent map[int]bool) *solver {
-	s := newSolver(p)
+func solved(p *Problem, binding limits, urgent map[int]bool) *solver {
+	s := newSolver(p, binding)
 	s.hurry(urgent)
 	s.settleReserved()
 	s.rounds()
 	if s.unjust() {
 		// The limits do not allow all: the important ones first.
-		if again := byPriority(p, urgent); again != nil {
+		if again := byPriority(p, binding, urgent); again != nil {
 			s = again
 		}
 	}
@@ -49,8 +60,8 @@ func solved(p *Problem, urgent map[int]bool) *solver {
 
 // byPriority solves the problem one priority after the other; nil where all pods
 // have the same.
-func byPriority(p *Problem, urgent map[int]bool) *solver {
-	s := newSolver(p)
+func byPriority(p *Problem, binding limits, urgent map[int]bool) *solver {
+	s := newSolver(p, binding)
 	s.hurry(urgent)
 	if len(s.classes) == 0 || s.classes[0].template.Priority == s.classes[len(s.classes)-1].template.Priority {
 		return nil

@@ -81,7 +81,7 @@ type runner struct {
 	anti    []int
 }
 
-func newSolver(p *Problem) *solver {
+func newSolver(p *Problem, binding limits) *solver {
 	s := &solver{
 		problem: p, volumes: match.NewVolumes(p.Snapshot), groups: newGroups(p.Snapshot.Namespaces),
 		running: map[*cluster.Template]*runner{}, origins: map[string]origin{}, options: map[string]*options{}, residualIDs: map[string]int{},
@@ -92,7 +92,7 @@ func newSolver(p *Problem) *solver {
 		s.places[i].Machine = -1
 	}
 	for i := range p.Provisioners {
-		s.sellers = append(s.sellers, newSeller(&p.Provisioners[i], i))
+		s.sellers = append(s.sellers, newSeller(&p.Provisioners[i], i, binding[i]))
 	}
 	needs := s.classify()
 	s.measure(needs)
@@ -290,21 +290,6 @@ func (s *solver) daemonHost(c *column) hostState {
 		h = h.plus(s.daemons[i].host, 1)
 	}
 	return h
-}
-
-// chargeLimits counts the capacity of the nodes that each Provisioner has.
-func (s *solver) chargeLimits() {
-	byName := map[string]*seller{}
-	for _, p := range s.sellers {
-		byName[p.Spec.Name] = p
-		p.used = make([]int64, len(s.space.names))
-	}
-	for i := range s.problem.Snapshot.Nodes {
-		n := &s.problem.Snapshot.Nodes[i]
-		if p := byName[n.Provisioner]; p != nil {
-			addTimes(p.used, s.space.vector(n.Capacity), 1)
-		}
-	}
 }
 
 // sizeClasses gives each class its share of the largest machine, and sorts.

@@ -331,29 +331,38 @@ func (s *sums) forget(prices []float64) {
 	s.rows, s.limits = rows, limits
 }
 
-// solve returns the prices at which the demand is worth most.
+// solve returns the prices at which the demand is worth most. What nobody asks for has
+// no price.
 func (s *sums) solve() ([]float64, error) {
-	m, n := len(s.rows), len(s.demand)
+	var asked []int
+	for j, d := range s.demand {
+		if d > 0 && slices.ContainsFunc(s.rows, func(row []float64) bool { return row[j] > 0 }) {
+			asked = append(asked, j)
+		}
+	}
+	m, n := len(s.rows), len(asked)
 	a, basis := mat.NewDense(m, n+m, nil), make([]int, m)
+	limits, cost := make([]float64, m), make([]float64, n+m)
 	for i, row := range s.rows {
-		for j, v := range row {
-			a.Set(i, j, v/s.limits[i])
+		for k, j := range asked {
+			a.Set(i, k, row[j]/s.limits[i])
 		}
 		a.Set(i, n+i, 1)
 		basis[i] = n + i
-	}
-	limits, cost := make([]float64, m), make([]float64, n+m)
-	for i := range limits {
 		limits[i] = 1 + 1e-7*math.Mod(float64(i)*0.618, 1) // no ties
 	}
-	for j, d := range s.demand {
-		cost[j] = -d
+	for k, j := range asked {
+		cost[k] = -s.demand[j]
 	}
 	_, x, err := lp.Simplex(cost, a, limits, tolerance, basis)
 	if err != nil {
 		return nil, fmt.Errorf("solve a program of %d rows and %d columns: %w", m, n, err)
 	}
-	return x[:n], nil
+	prices := make([]float64, len(s.demand))
+	for k, j := range asked {
+		prices[j] = x[k]
+	}
+	return prices, nil
 }
 
 func dot(a, b []float64) float64 {

@@ -1,0 +1,108 @@
+package pack
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// podsOf is a number of pods of so many cores.
+type podsOf struct {
+	n        int
+	cpu      int64
+	priority int32
+}
+
+// limitedTo is a problem with types of 2, 4 and 8 cores in two zones, of which no more
+// than so many cores may be had; 0 is no limit.
+func limitedTo(cores int64, groups ...podsOf) *Problem {
+	p := &Problem{Snapshot: &cluster.Snapshot{}}
+	for _, g := range groups {
+		t := &cluster.Template{Namespace: "default", Priority: g.priority, Requests: amount.List{amount.CPU: g.cpu, amount.Pods: 1}}
+		for range g.n {
+			name := fmt.Sprintf("pod-%04d", len(p.Pods))
+			p.Pods = append(p.Pods, Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: name}, Template: t}})
+		}
+	}
+	var types []offer.InstanceType
+	for _, size := range []int64{2, 4, 8} {
+		t := offer.InstanceType{Name: fmt.Sprint("size-", size), Capacity: amount.List{amount.CPU: size * 1000, amount.Memory: 1, amount.Pods: 10 * size}}
+		for _, zone := range []string{"one", "two"} {
+			t.Offerings = append(t.Offerings, offer.Offering{Zone: zone, CapacityType: api.CapacityOnDemand, Price: offer.Price(1000*size + 100)})
+		}
+		types = append(types, t)
+	}
+	spec := &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	if cores > 0 {
+		spec.Spec.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI)}}
+	}
+	p.Provisioners = []Provisioner{{Spec: spec, Types: types}}
+	return p
+}
+
+// TestMostPodsUnderALimit: where a limit binds, those of the highest priority get a
+// place, and of equal priority as many as can.
+func TestMostPodsUnderALimit(t *testing.T) {
+	for name, c := range map[string]struct {
+		cores  int64
+		groups []podsOf
+		want   []int // pods with a place, by group
+	}{
+		"small ones first":              {10, []podsOf{{10, 1000, 0}, {10, 3000, 0}}, []int{10, 0}},
+		"what is left for larger ones":  {12, []podsOf{{4, 1000, 0}, {10, 3000, 0}}, []int{4, 2}},
+		"important ones before all":     {10, []podsOf{{10, 1000, 0}, {10, 3000, 5}}, []int{4, 2}},
+		"all of them where they do fit": {8, []podsOf{{5, 1000, 0}, {1, 3000, 0}}, []int{5, 1}},
+		"one kind":                      {6, []podsOf{{10, 1000, 0}}, []int{6}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := limitedTo(c.cores, c.groups...)
+			got, capacity := make([]int, len(c.groups)), int64(0)
+			layout := Solve(p)
+			at := 0
+			for g, group := range c.groups {
+				for range group.n {
+					if layout.Places[at].Placed() {
+						got[g]++
+					}
+					at++
+				}
+			}
+			for i := range layout.Machines {
+				capacity += layout.Machines[i].Allocatable[amount.CPU]
+			}
+			if !reflect.DeepEqual(got, c.want) || capacity > c.cores*1000 {
+				t.Errorf("placed %v on %d of %d cores, want %v", got, capacity/1000, c.cores, c.want)
+			}
+		})
+	}
+}
+
+// TestLimitsThatDoNotBindChangeNothing: a limit that the plan without it keeps gives
+// that plan.
+func TestLimitsThatDoNotBindChangeNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var groups []podsOf
+		for range rapid.IntRange(1, 6).Draw(t, "groups") {
+			groups = append(groups, podsOf{
+				n: rapid.IntRange(1, 60).Draw(t, "pods"), cpu: 100 * rapid.Int64Range(1, 40).Draw(t, "cpu"),
+				priority: rapid.Int32Range(0, 1).Draw(t, "priority"),
+			})
+		}
+		free := Solve(limitedTo(0, groups...))
+		// Room for the largest type on top of any that is planned: no candidate is lost.
+		cores := 16 * int64(len(free.Machines))
+		if got := Solve(limitedTo(cores, groups...)); !reflect.DeepEqual(free, got) {
+			t.Fatalf("a limit of %d cores changed the plan from %d to %d machines", cores, len(free.Machines), len(got.Machines))
+		}
+	})
+}
