@@ -89,7 +89,7 @@ func agentPodAttributes() attributes {
 			Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultPriorityClassName),
 			MarkdownDescription: "Priority class of the pods. `" + install.DefaultPriorityClassName + "` by default.",
 		},
-		"node_selector": textMap("Labels of the nodes that agents run on. They never run on nodes that they have bought."),
+		"node_selector": textMap("Labels of the nodes that agents run on. A node affinity keeps them off nodes that they have bought."),
 		"tolerations": objects("Taints that the pods tolerate besides `CriticalAddonsOnly`.", attributes{
 			"key":      text("Key of the taint; with the operator `Exists` it may be left out to mean any."),
 			"operator": text("`Equal`, the default, or `Exists`."),
