@@ -97,9 +97,17 @@ func (a *Agent) nodesOf(v *view, nodes map[string][]*cluster.Node, i offer.Insta
 	return own, others
 }
 
+// instances lists what there is. What an earlier leader has ordered is there by then,
+// or never will be.
 func (a *Agent) instances(ctx context.Context) ([]offer.Instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, cloudTimeout)
 	defer cancel()
+	if !a.ledger.isOwned() {
+		if err := a.cloud.Claim(ctx); err != nil {
+			return nil, err
+		}
+		a.ledger.own()
+	}
 	return a.cloud.Instances(ctx)
 }
 

@@ -89,33 +89,35 @@ type Agent struct {
 	// loop uses it.
 	thought time.Duration
 
-	assumed *assumptions
-	ledger  *ledger
-	avoided *avoided
-	history history
-	drains  drains
-	lookout lookout
-	recent  recent
+	assumed  *assumptions
+	attempts *attempts
+	ledger   *ledger
+	avoided  *avoided
+	history  history
+	drains   drains
+	lookout  lookout
+	recent   recent
 }
 
 // New returns an agent that is not running yet.
 func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	options = options.withDefaults()
 	return &Agent{
-		cluster: c,
-		cloud:   cloud,
-		options: options,
-		log:     log,
-		metrics: options.Metrics,
-		plan:    options.Decide,
-		replan:  newSignal(),
-		redrain: newSignal(),
-		binding: make(chan struct{}, bindsAtOnce),
-		assumed: newAssumptions(),
-		ledger:  newLedger(),
-		avoided: newAvoided(),
-		history: newHistory(),
-		drains:  newDrains(),
+		cluster:  c,
+		cloud:    cloud,
+		options:  options,
+		log:      log,
+		metrics:  options.Metrics,
+		plan:     options.Decide,
+		replan:   newSignal(),
+		redrain:  newSignal(),
+		binding:  make(chan struct{}, bindsAtOnce),
+		assumed:  newAssumptions(),
+		attempts: newAttempts(),
+		ledger:   newLedger(),
+		avoided:  newAvoided(),
+		history:  newHistory(),
+		drains:   newDrains(),
 	}
 }
 
@@ -126,6 +128,7 @@ func (a *Agent) Metrics() *Metrics { return a.metrics }
 // agent of a cluster may run at a time: see leader election.
 func (a *Agent) Run(ctx context.Context) error {
 	a.lastTurn.Store(time.Now().UnixNano())
+	a.ledger.lead()
 	a.leading.Store(true)
 	defer a.leading.Store(false)
 	a.log.Info("began to lead")

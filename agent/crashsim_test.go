@@ -129,7 +129,7 @@ func (s *simulation) intercept(call string, when sim.When) error {
 	}
 	share := s.trouble.cluster
 	switch call {
-	case "Market", "Launch", "Instances", "Terminate", "Sweep", "Forget", "Receive", "Acknowledge":
+	case "Market", "Launch", "Claim", "Instances", "Terminate", "Sweep", "Forget", "Receive", "Acknowledge":
 		share = s.trouble.cloud
 	}
 	if when == sim.After {

@@ -71,6 +71,9 @@ func (a *Agent) launch(ctx context.Context, v *view, plan *decide.Plan) *launche
 		}
 	}
 	all := withinLimits(fresh, orders(v, machines))
+	for _, o := range all {
+		o.LaunchID = a.attempts.launchID(o, fresh.pods, v.now)
+	}
 	if len(machines) < len(plan.Machines) {
 		out.short = true
 	}
@@ -99,6 +102,7 @@ func (a *Agent) fill(ctx context.Context, v *view, o *order, out *launched) erro
 		a.ledger.unsettled()
 		return err
 	}
+	a.attempts.count(o)
 	o.refusals = delivery.Refusals
 	o.missing = o.Count - len(delivery.Instances)
 	if o.missing > 0 {

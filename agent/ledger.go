@@ -16,10 +16,31 @@ type ledger struct {
 	missing    map[string]bool      // nodes whose instance is gone
 	scaled     map[string]time.Time // by Provisioner: a node came or went
 	met        map[string]bool      // instances whose kubelet registered by itself
+	owned      bool                 // the cloud refuses the orders of earlier leaders
 }
 
 func newLedger() *ledger {
 	return &ledger{terminated: map[string]time.Time{}, missing: map[string]bool{}, scaled: map[string]time.Time{}, met: map[string]bool{}}
+}
+
+// lead forgets what was compared before this process led.
+func (l *ledger) lead() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.at, l.owned = time.Time{}, false
+}
+
+// own notes that the cloud refuses the orders of earlier leaders.
+func (l *ledger) own() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.owned = true
+}
+
+func (l *ledger) isOwned() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.owned
 }
 
 // unsettled asks for a comparison before anything more is bought.

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"crypto/rand"
 	"fmt"
 	"maps"
 
@@ -56,7 +55,6 @@ func orders(v *view, machines []*decide.Machine) []*order {
 
 func newOrder(p *provisioner, m *decide.Machine) *order {
 	o := &order{by: p}
-	o.LaunchID = rand.Text()
 	o.Provisioner = m.Provisioner
 	o.Candidates = m.Candidates
 	o.Node = offer.NodeSpec{

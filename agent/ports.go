@@ -95,6 +95,9 @@ type Machines interface {
 	// Launch is idempotent in the order's launch id. Offerings that were refused
 	// are unavailable in later Markets.
 	Launch(ctx context.Context, order offer.Order) (offer.Delivery, error)
+	// Claim makes the cloud refuse orders of other processes that are still on their
+	// way. A new leader calls it before it looks at the instances for the first time.
+	Claim(ctx context.Context) error
 	// Instances returns everything of this cluster, and may for a while return what
 	// is gone.
 	Instances(ctx context.Context) ([]offer.Instance, error)

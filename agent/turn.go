@@ -28,6 +28,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	v = a.observe(ctx)
 	a.releaseProvisioners(ctx, v)
 	a.reportStatus(ctx, v)
+	a.attempts.prune(v.snapshot)
 	for _, since := range a.history.prune(v.snapshot) {
 		a.metrics.waited(a.metrics.untilRunning, since)
 	}

@@ -22,6 +22,8 @@ const (
 	describeAttempts = 12
 	describePause    = 250 * time.Millisecond
 	describeLongest  = 4 * time.Second
+	// lookLongest ends the pauses in which the machines of an earlier order are looked for.
+	lookLongest = 2 * time.Second
 )
 
 // idsPerCall bounds the instances that one call names.
@@ -112,7 +114,7 @@ func (c *Cloud) describeLaunched(ctx context.Context, order *offer.Order, launch
 				continue // asked again; the machines are there either way
 			}
 			for _, i := range found {
-				if i.NodeName != "" {
+				if i.NodeName != "" || isOver(i) {
 					known[i.ID] = i
 				}
 			}
@@ -160,23 +162,30 @@ func sleep(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// alreadyLaunched finds the machines of an order that an earlier request with the
-// same id has bought.
+// alreadyLaunched finds the machines of an order that earlier requests with the
+// same id have bought. They may have been bought a moment ago, so it looks several
+// times; but only once for an order, because the id is the same in all its rounds.
 func (c *Cloud) alreadyLaunched(ctx context.Context, l *launch) (*fleetResult, error) {
 	in := &ec2.DescribeInstancesInput{Filters: append(c.options.ownedFilters(),
 		filter("tag:"+api.TagLaunchID, l.order.LaunchID),
 		filter("instance-state-name", "pending", "running"))}
-	instances, err := describe(ctx, c.reads, in)
-	if err != nil {
-		return nil, err
-	}
-	result := &fleetResult{}
-	for _, i := range instances {
-		counted := slices.ContainsFunc(l.found, func(f fleetInstance) bool { return f.id == i.ID })
-		if !counted && len(result.instances) < l.missing() {
-			result.instances = append(result.instances, fleetInstance{i.ID, i.InstanceType, i.Zone, i.SubnetID, i.CapacityType})
+	result := &fleetResult{again: true}
+	for pause := describePause; len(result.instances) == 0; pause *= 2 {
+		instances, err := describe(ctx, c.reads, in)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range instances {
+			counted := slices.ContainsFunc(l.found, func(f fleetInstance) bool { return f.id == i.ID })
+			if !counted && len(result.instances) < l.missing() {
+				result.instances = append(result.instances, fleetInstance{i.ID, i.InstanceType, i.Zone, i.SubnetID, i.CapacityType})
+			}
+		}
+		if l.looked || pause > lookLongest || !sleep(ctx, pause) {
+			break
 		}
 	}
+	l.looked = true
 	return result, nil
 }
 

@@ -23,6 +23,7 @@ type launch struct {
 	found      []fleetInstance
 	refusals   []offer.Refusal
 	recreated  bool // lost launch templates were created again
+	looked     bool // for what was bought under the order's id before
 }
 
 // Launch buys the machines of an order. It asks for the candidates of the first
@@ -31,9 +32,11 @@ type launch struct {
 // holds what was bought, even if it is less than was ordered: Refusals say why.
 // The error is for launches that bought nothing because something broke.
 //
-// The order's LaunchID makes the first request idempotent, and marks the
-// machines. An instance of which EC2 did not tell the name in time is delivered
-// without a NodeName.
+// The order's LaunchID makes the requests idempotent, and marks the machines. Who
+// orders under the same id again gets the machines that were bought then, as far as
+// they run, and new ones for the others: so two agents that order for the same pods
+// do not buy twice. An instance of which EC2 did not tell the name in time is
+// delivered without a NodeName.
 func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, error) {
 	if order.LaunchID == "" || order.Count <= 0 || len(order.Candidates) == 0 {
 		return offer.Delivery{}, fmt.Errorf("launch %q: an order needs an id, a count and candidates", order.LaunchID)
@@ -42,17 +45,36 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 	if err != nil {
 		return offer.Delivery{}, fmt.Errorf("launch %s: %w", order.LaunchID, err)
 	}
-	for round := 0; round < maxRounds && len(l.found) < order.Count && len(l.candidates) > 0; round++ {
-		if err := l.askFleet(ctx, round); err != nil {
-			if len(l.found) == 0 {
-				return offer.Delivery{Refusals: l.refusals}, fmt.Errorf("launch %s: %w", order.LaunchID, err)
+	round := 0
+	for {
+		for ; round < maxRounds && len(l.found) < order.Count && len(l.candidates) > 0; round++ {
+			if err := l.askFleet(ctx, round); err != nil {
+				if len(l.found) == 0 {
+					return offer.Delivery{Refusals: l.refusals}, fmt.Errorf("launch %s: %w", order.LaunchID, err)
+				}
+				l.refuse(l.candidates[:1], offer.RefusedOther, err.Error())
+				round = maxRounds
 			}
-			l.refuse(l.candidates[:1], offer.RefusedOther, err.Error())
-			break
+		}
+		instances := c.describeLaunched(ctx, &order, l.found)
+		if !l.drop(instances) || round >= maxRounds {
+			return offer.Delivery{Instances: slices.DeleteFunc(instances, isOver), Refusals: l.refusals}, nil
 		}
 	}
-	instances := c.describeLaunched(ctx, &order, l.found)
-	return offer.Delivery{Instances: instances, Refusals: l.refusals}, nil
+}
+
+// drop forgets those of the machines that have ended since they were bought, which
+// an earlier order with the same id has done, and reports whether there were any.
+func (l *launch) drop(instances []offer.Instance) bool {
+	before := len(l.found)
+	l.found = slices.DeleteFunc(l.found, func(f fleetInstance) bool {
+		return slices.ContainsFunc(instances, func(i offer.Instance) bool { return i.ID == f.id && isOver(i) })
+	})
+	return len(l.found) < before
+}
+
+func isOver(i offer.Instance) bool {
+	return i.State == offer.StateStopping || i.State == offer.StateGone
 }
 
 func (c *Cloud) newLaunch(ctx context.Context, order *offer.Order) (*launch, error) {

@@ -1,7 +1,9 @@
 package aws
 
 import (
+	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -245,6 +247,50 @@ func TestSameLaunchIDBuysOnce(t *testing.T) {
 	}
 }
 
+// Two agents that order for the same pods at once have the same id, but may have
+// decided differently: EC2 refuses the second, which gets what the first has bought.
+func TestTwoOrdersForTheSamePods(t *testing.T) {
+	f := start(t)
+	other := &fixture{Cloud: f.newCloud(t), account: f.account, clock: f.clock, config: f.config}
+	first := f.launch(t, order("pods-1", 2, onDemand("m5.large", "a")))
+	second := other.launch(t, order("pods-1", 3, onDemand("c5.large", "b"), onDemand("m5.large", "a")))
+	if len(second.Instances) != 3 || len(f.live()) != 3 {
+		t.Errorf("the second order got %d machines, and %d run; want 3 with the 2 that were there", len(second.Instances), len(f.live()))
+	}
+	for _, id := range ids(first.Instances) {
+		if !slices.Contains(ids(second.Instances), id) {
+			t.Errorf("machine %s of the first order is not one of the second's", id)
+		}
+	}
+}
+
+// What an earlier order with the same id has bought may have ended since.
+func TestSameLaunchIDAfterItsMachineEnded(t *testing.T) {
+	f := start(t)
+	o := order("launch-1", 1, onDemand("m5.large", "a"))
+	first := f.launch(t, o)
+	if _, err := f.Terminate(t.Context(), ids(first.Instances)); err != nil {
+		t.Fatal(err)
+	}
+	second := f.launch(t, o)
+	if len(second.Instances) != 1 || second.Instances[0].ID == first.Instances[0].ID || len(f.live()) != 1 {
+		t.Errorf("got %v after %v ended, want another machine", ids(second.Instances), ids(first.Instances))
+	}
+}
+
+// An earlier order with the same id may have been refused, by another agent.
+func TestSameLaunchIDAfterARefusal(t *testing.T) {
+	f := start(t)
+	f.account.SetCapacity("*", "*", api.CapacityOnDemand, 0)
+	f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
+	f.account.SetCapacity("*", "*", api.CapacityOnDemand, -1)
+	restarted := &fixture{Cloud: f.newCloud(t), account: f.account, clock: f.clock, config: f.config}
+	d := restarted.launch(t, order("launch-1", 1, onDemand("m5.large", "b")))
+	if len(d.Instances) != 1 || len(f.live()) != 1 {
+		t.Errorf("delivery = %+v, want one machine", d)
+	}
+}
+
 func ids(list []offer.Instance) []string {
 	var out []string
 	for _, i := range list {
@@ -262,16 +308,32 @@ func TestLaunchTemplatesAreReused(t *testing.T) {
 	if got := f.calls("CreateLaunchTemplate", ""); got != 1 {
 		t.Errorf("launch templates made = %d, want 1", got)
 	}
-	restarted := &fixture{Cloud: f.newCloud(t), account: f.account, clock: f.clock, config: f.config}
-	restarted.launch(t, order("launch-3", 1, onDemand("m5.large", "a")))
-	if got := len(f.templates(t)); got != 1 {
-		t.Errorf("launch templates after a restart = %d, want 1", got)
-	}
 	o := order("launch-4", 1, onDemand("m5.large", "a"))
 	o.Node.Labels = map[string]string{"another": "node"}
 	f.launch(t, o)
 	if got := len(f.templates(t)); got != 2 {
 		t.Errorf("launch templates with other user data = %d, want 2", got)
+	}
+}
+
+// A new leader has EC2 refuse the orders of the one before it, which may have been on
+// their way while that was stopped.
+func TestClaim(t *testing.T) {
+	f := start(t)
+	next := &fixture{Cloud: f.newCloud(t), account: f.account, clock: f.clock, config: f.config}
+	f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
+	f.writes.createLaunchTemplate = func(context.Context, *ec2.CreateLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error) {
+		return nil, errors.New("another process leads") // as the fence has it
+	}
+	next.launch(t, order("launch-2", 1, onDemand("m5.large", "a")))
+	must(t, next.Claim(t.Context()))
+	late, err := f.Launch(t.Context(), order("launch-3", 1, onDemand("m5.large", "a")))
+	if err == nil || len(late.Instances) > 0 || f.calls("CreateFleet", "InvalidLaunchTemplateName.NotFoundException") != 1 {
+		t.Errorf("the late order was served: %+v, %v", late, err)
+	}
+	d := next.launch(t, order("launch-4", 1, onDemand("m5.large", "a")))
+	if len(d.Instances) != 1 || len(f.live()) != 3 || len(f.templates(t)) != 1 {
+		t.Errorf("delivery to the leader = %+v with %d launch templates", d, len(f.templates(t)))
 	}
 }
 

@@ -2,6 +2,9 @@ package aws
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -26,5 +29,29 @@ func TellRequests(cfg *awssdk.Config, tell func(service, operation string, code 
 	})
 	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
 		return stack.Deserialize.Add(teller, middleware.After) // retries pass here too
+	})
+}
+
+// reads begin the names of the operations that change nothing. What receives a
+// message from a queue leaves it there.
+var reads = []string{"AssumeRole", "Describe", "Get", "List", "Receive"}
+
+// GuardRequests adds to a configuration that each request which changes something,
+// and each attempt at one, is made only while the check allows it. The check is the
+// last step before the connection.
+func GuardRequests(cfg *awssdk.Config, check func() error) {
+	guard := middleware.DeserializeMiddlewareFunc("GuardRequests", func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
+		middleware.DeserializeOutput, middleware.Metadata, error,
+	) {
+		operation := awsmiddleware.GetOperationName(ctx)
+		if !slices.ContainsFunc(reads, func(prefix string) bool { return strings.HasPrefix(operation, prefix) }) {
+			if err := check(); err != nil {
+				return middleware.DeserializeOutput{}, middleware.Metadata{}, fmt.Errorf("not sent: %w", err)
+			}
+		}
+		return next.HandleDeserialize(ctx, in)
+	})
+	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Deserialize.Add(guard, middleware.After)
 	})
 }

@@ -1,11 +1,15 @@
 package aws
 
 import (
+	"errors"
 	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 )
 
@@ -30,5 +34,47 @@ func TestTellRequests(t *testing.T) {
 	}
 	if seen := len(f.account.Calls()) - before; seen != 3 || codes[200] != 1 || codes[503] != 2 {
 		t.Errorf("the account has seen %d requests, told were %v; want two that were throttled and one answer", seen, codes)
+	}
+}
+
+// Nothing that changes something reaches AWS while the check refuses, and it is not
+// tried again; what only looks does.
+func TestGuardRequests(t *testing.T) {
+	f := start(t)
+	refusal := errors.New("no lease")
+	cfg := f.config.Copy()
+	asked := 0
+	GuardRequests(&cfg, func() error { asked++; return refusal })
+	id, url := []string{"i-0123456789abcdef0"}, "https://queue"
+	machines, queue := ec2.NewFromConfig(cfg), sqs.NewFromConfig(cfg)
+	before := len(f.account.Calls())
+	calls := map[string]func() error{
+		"CreateFleet": func() error {
+			_, err := machines.CreateFleet(t.Context(), fleetInput(&f.options, &launch{order: &offer.Order{}, resolved: &resolved{profile: &api.NodeProfile{}}}, &fleetRequest{}, "x"))
+			return err
+		},
+		"TerminateInstances": func() error {
+			_, err := machines.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: id})
+			return err
+		},
+		"CreateTags": func() error {
+			_, err := machines.CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: id, Tags: tagList(map[string]string{"a": "b"})})
+			return err
+		},
+		"DeleteMessage": func() error {
+			_, err := queue.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: &url})
+			return err
+		},
+	}
+	for name, call := range calls {
+		if err := call(); !errors.Is(err, refusal) {
+			t.Errorf("%s: error = %v, want the refusal", name, err)
+		}
+	}
+	if made := len(f.account.Calls()) - before; made != 0 || asked != len(calls) {
+		t.Errorf("%d requests were made after %d checks, want none after one check for each of %d", made, asked, len(calls))
+	}
+	if _, err := machines.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{}); err != nil {
+		t.Errorf("looking was refused: %v", err)
 	}
 }

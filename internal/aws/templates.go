@@ -2,12 +2,14 @@ package aws
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,35 +26,38 @@ const templatePrefix = "packhorse/"
 // unusedFor is how long a launch template is kept after its last use.
 const unusedFor = time.Hour
 
-// templates creates launch templates as they are needed. Their names are derived
-// from their content, so that one that exists already is the right one.
+// templates creates launch templates as they are needed. Their names tell the process
+// and, by a hash, the content.
 type templates struct {
 	listings, writes *ec2Client
 	options          Options
 	started          time.Time
+	prefix           string // of the names of this process's templates
 
 	mu   sync.Mutex
 	used map[string]time.Time // by name: known to exist, and last used then
 }
 
 func newTemplates(listings, writes *ec2Client, o Options) *templates {
-	return &templates{listings: listings, writes: writes, options: o, started: o.Now(), used: map[string]time.Time{}}
+	return &templates{
+		listings: listings, writes: writes, options: o, started: o.Now(), prefix: templatePrefix + rand.Text()[:12] + "/", used: map[string]time.Time{},
+	}
 }
 
-// templateName is the same for the same content.
-func templateName(data *types.RequestLaunchTemplateData) (string, error) {
+// name is the same for the same content.
+func (t *templates) name(data *types.RequestLaunchTemplateData) (string, error) {
 	text, err := json.Marshal(data)
 	if err != nil {
 		return "", fmt.Errorf("hash launch template: %w", err)
 	}
 	sum := sha256.Sum256(text)
-	return templatePrefix + hex.EncodeToString(sum[:16]), nil
+	return t.prefix + hex.EncodeToString(sum[:16]), nil
 }
 
 // ensure returns the name of the launch template with the content, which it
 // creates if need be.
 func (t *templates) ensure(ctx context.Context, data *types.RequestLaunchTemplateData, tags map[string]string) (string, error) {
-	name, err := templateName(data)
+	name, err := t.name(data)
 	if err != nil {
 		return "", err
 	}
@@ -105,6 +110,13 @@ func (t *templates) removeOf(ctx context.Context, provisioner string) error {
 	})
 }
 
+// claim deletes the launch templates of other processes.
+func (t *templates) claim(ctx context.Context) error {
+	return t.remove(ctx, nil, func(found *types.LaunchTemplate) bool {
+		return !strings.HasPrefix(awssdk.ToString(found.LaunchTemplateName), t.prefix)
+	})
+}
+
 // remove deletes those of our launch templates that the filters find and that
 // are unwanted.
 func (t *templates) remove(ctx context.Context, filters []types.Filter, unwanted func(*types.LaunchTemplate) bool) error {
@@ -142,6 +154,16 @@ func (t *templates) claimUnused(name string, created, now time.Time) bool {
 	}
 	delete(t.used, name)
 	return true
+}
+
+// Claim makes EC2 refuse the orders of other processes that are still on their way:
+// they name launch templates that do not exist any more. Only orders with a launch
+// template of the user's own are told apart by their launch ids alone.
+func (c *Cloud) Claim(ctx context.Context) error {
+	if err := c.templates.claim(ctx); err != nil {
+		return fmt.Errorf("claim the launches: %w", err)
+	}
+	return nil
 }
 
 // Sweep removes launch templates that nothing has used for an hour.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
 )
 
 // manager names us in fields that we own and events that we write.
@@ -38,6 +39,9 @@ type Options struct {
 	// subresource ("pods/eviction"), and the HTTP status of the answer, 0 for none.
 	// It is called concurrently.
 	Requested func(verb, resource string, code int)
+	// Fence, if set, is opened by the lease (see Lead) and asked before each request
+	// that changes something. Nil: everything passes.
+	Fence *fence.Fence
 }
 
 // Cluster is a live cluster. Its methods are safe for concurrent use. Every call
@@ -45,6 +49,7 @@ type Options struct {
 // few times.
 type Cluster struct {
 	client  kubernetes.Interface
+	fence   *fence.Fence
 	dynamic dynamic.Interface
 	caches  *caches
 	view    *view
@@ -56,6 +61,7 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = cmp.Or(o.UserAgent, manager)
 	cfg.QPS, cfg.Burst = cmp.Or(o.QPS, 500), cmp.Or(o.Burst, 1000)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &fenced{next, o.Fence} })
 	if o.Requested != nil {
 		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &teller{next, o.Requested} })
 	}
@@ -75,6 +81,7 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	}
 	return &Cluster{
 		client:  client,
+		fence:   o.Fence,
 		dynamic: custom,
 		caches:  caches,
 		view:    newView(caches),

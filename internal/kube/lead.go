@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
 )
 
 // ErrLeaseLost means that another process may be leading now.
@@ -33,6 +36,9 @@ type LeaseOptions struct {
 	Duration time.Duration
 	// Observe, if set, is called with each new leader's identity.
 	Observe func(leader string)
+	// Lost, if set, is called as soon as a renewal finds that another holds the lease
+	// of this leader. The context of run has ended by then.
+	Lost func(holder string)
 }
 
 // Lead waits for the lease and then calls run, once. The context of run ends with
@@ -60,7 +66,7 @@ func (c *Cluster) Lead(ctx context.Context, o LeaseOptions, run func(context.Con
 func (c *Cluster) elect(ctx context.Context, o LeaseOptions, run func(context.Context)) error {
 	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	t := &term{ctx: ctx, stop: stop, run: run}
+	t := &term{ctx: ctx, stop: stop, run: run, lost: o.Lost}
 	elector, err := leaderelection.NewLeaderElector(c.electionConfig(o, t))
 	if err != nil {
 		return fmt.Errorf("prepare leader election by lease %s/%s: %w", o.Namespace, o.Name, err)
@@ -82,10 +88,15 @@ func (c *Cluster) electionConfig(o LeaseOptions, t *term) leaderelection.LeaderE
 	scaled := func(d time.Duration) time.Duration { return time.Duration(scale * float64(d)) }
 	return leaderelection.LeaderElectionConfig{
 		Name: o.Name,
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
-			Client:     c.client.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
+		Lock: &fencedLock{
+			Interface: &resourcelock.LeaseLock{
+				LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
+				Client:     c.client.CoordinationV1(),
+				LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
+			},
+			fence: cmp.Or(c.fence, fence.New()),
+			fresh: scaled(renewDeadline),
+			lost:  t.usurped,
 		},
 		LeaseDuration:   scaled(leaseDuration),
 		RenewDeadline:   scaled(renewDeadline),
@@ -108,6 +119,7 @@ type term struct {
 	ctx  context.Context // of the caller
 	stop func()          // ends the election, which gives the lease back
 	run  func(context.Context)
+	lost func(holder string) // may be nil
 
 	mu       sync.Mutex
 	leading  bool
@@ -145,6 +157,14 @@ func (t *term) abandon() {
 	defer t.mu.Unlock()
 	if !t.leading {
 		t.stop()
+	}
+}
+
+// usurped ends the term of a leader whose lease another one holds.
+func (t *term) usurped(holder string) {
+	t.stop()
+	if t.lost != nil {
+		t.lost(holder)
 	}
 }
 

@@ -82,11 +82,16 @@ func (c *Cluster) PatchNode(ctx context.Context, name string, change cluster.Nod
 	})
 }
 
-// DeleteNode asks for the deletion of a Node object, which its finalizer may hold
-// up. A node that is gone is fine.
+// DeleteNode asks for the deletion of a Node object as it is now, which its finalizer
+// may hold up. A node that is gone, or that is being deleted, is fine.
 func (c *Cluster) DeleteNode(ctx context.Context, name string) error {
 	return retry(ctx, func(ctx context.Context) error {
-		err := c.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
+		node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err == nil && node.DeletionTimestamp == nil {
+			err = c.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{
+				Preconditions: &metav1.Preconditions{UID: &node.UID, ResourceVersion: &node.ResourceVersion},
+			})
+		}
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete node %s: %w", name, err)
 		}

@@ -25,7 +25,7 @@ func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, stat
 	var now api.ProvisionerStatus
 	readStatus(c.caches.provisioners, name, &now)
 	status.Conditions = keepTransitions(now.Conditions, status.Conditions)
-	return c.updateStatus(ctx, api.ProvisionerGVR, api.ProvisionerGVK, statusChange{name: name, now: now, want: status})
+	return c.updateStatus(ctx, api.ProvisionerGVR, api.ProvisionerGVK, statusChange{cache: c.caches.provisioners, name: name, now: now, want: status})
 }
 
 // UpdateNodeTemplateStatus does the same for a node profile.
@@ -33,11 +33,12 @@ func (c *Cluster) UpdateNodeTemplateStatus(ctx context.Context, name string, sta
 	var now api.AWSNodeTemplateStatus
 	readStatus(c.caches.nodeTemplates, name, &now)
 	status.Conditions = keepTransitions(now.Conditions, status.Conditions)
-	return c.updateStatus(ctx, api.NodeTemplateGVR, api.NodeTemplateGVK, statusChange{name: name, now: now, want: status})
+	return c.updateStatus(ctx, api.NodeTemplateGVR, api.NodeTemplateGVK, statusChange{cache: c.caches.nodeTemplates, name: name, now: now, want: status})
 }
 
 // statusChange is a status in the cache and the one that it should be.
 type statusChange struct {
+	cache     *mirror
 	name      string
 	now, want any
 }
@@ -51,6 +52,14 @@ func readStatus(m *mirror, name string, into any) {
 	if asJSON, err := json.Marshal(u.Object["status"]); err == nil {
 		_ = json.Unmarshal(asJSON, into)
 	}
+}
+
+// version is the resource version of an object in the cache, empty without one.
+func (m *mirror) version(name string) string {
+	if u, ok := get[*unstructured.Unstructured](m, "", name); ok {
+		return u.GetResourceVersion()
+	}
+	return ""
 }
 
 func keepTransitions(now, want []metav1.Condition) []metav1.Condition {
@@ -87,6 +96,8 @@ func (c *Cluster) updateStatus(ctx context.Context, gvr schema.GroupVersionResou
 	object.SetGroupVersionKind(gvk)
 	object.SetName(change.name)
 	return retry(ctx, func(ctx context.Context) error {
+		// What was decided on an object that has changed since is not written.
+		object.SetResourceVersion(change.cache.version(change.name))
 		_, err := c.dynamic.Resource(gvr).ApplyStatus(ctx, change.name, object, metav1.ApplyOptions{FieldManager: manager, Force: true})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("write the status of %s %s: %w", gvk.Kind, change.name, err)

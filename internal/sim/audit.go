@@ -21,10 +21,10 @@ type audit struct {
 
 func newAudit() audit { return audit{peak: map[string]amount.List{}} }
 
-// acted notes a change by a process whose lease another one may have taken.
-func (a *audit) acted(c *client, call string) {
-	reads := []string{"Market", "Instances", "Receive", "Wanted"}
-	if c.lease != nil && c.world.leader != c.lease && !slices.Contains(reads, call) {
+// acted notes a change by a process whose lease another one may have taken, unless
+// it was on its way when the process was stopped: nothing can call it back.
+func (a *audit) acted(w *World, held *lease, call string, late bool) {
+	if held != nil && w.leader != held && !late && !slices.Contains(reads, call) {
 		a.usurped = append(a.usurped, call)
 	}
 }

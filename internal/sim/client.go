@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 )
 
@@ -15,7 +16,8 @@ type When string
 
 // The moments of a call.
 const (
-	Before When = "before" // it has had no effect yet
+	Before When = "before" // the process is about to make it
+	Sent   When = "sent"   // the process has made sure that it leads, and the call is on its way
 	After  When = "after"  // it has had its effect, but the caller does not know yet
 )
 
@@ -31,7 +33,8 @@ type client struct {
 	changes   chan struct{}
 	unbound   chan struct{} // as changes: pods are part of most of them
 	unsynced  atomic.Bool
-	lease     *lease // that it got; nil before
+	lease     atomic.Pointer[lease] // that it got; nil before
+	stopped   atomic.Pointer[chan struct{}]
 }
 
 // Process is an agent's pair of connections.
@@ -54,7 +57,33 @@ func (w *World) Connect(intercept Intercept) *Process {
 
 // Kill makes every call of the process fail from now on, without effect, as if it
 // had been killed.
-func (p *Process) Kill() { p.client.dead.Store(true) }
+func (p *Process) Kill() {
+	p.client.dead.Store(true)
+	p.Continue()
+}
+
+// Stop makes every call of the process wait, as if it had been stopped with SIGSTOP.
+// Its lease is not renewed.
+func (p *Process) Stop() {
+	resumed := make(chan struct{})
+	p.client.stopped.CompareAndSwap(nil, &resumed)
+}
+
+// Continue lets a stopped process go on where it was.
+func (p *Process) Continue() {
+	if resumed := p.client.stopped.Swap(nil); resumed != nil {
+		close(*resumed)
+	}
+}
+
+// hold returns when the process is not stopped, and whether it had to wait.
+func (c *client) hold() (waited bool) {
+	for resumed := c.stopped.Load(); resumed != nil; resumed = c.stopped.Load() {
+		<-*resumed
+		waited = true
+	}
+	return waited
+}
 
 // SetSynced says whether the process's caches are filled, which they are at first.
 func (p *Process) SetSynced(synced bool) { p.client.unsynced.Store(!synced) }
@@ -68,39 +97,59 @@ func (c *client) signal() {
 	}
 }
 
-// do runs a call's effect under the World's lock, with the intercept on both sides.
+// reads are the calls that change nothing.
+var reads = []string{"Market", "Instances", "Receive", "Wanted"}
+
+// do runs a call's effect under the World's lock, with the intercept on both sides. A
+// call that changes something is made while the process holds a fresh lease only.
 func (c *client) do(ctx context.Context, call string, effect func(w *World) error) error {
-	if err := c.ask(ctx, call, Before); err != nil {
+	if _, err := c.ask(ctx, call, Before); err != nil {
+		return err
+	}
+	held := c.lease.Load()
+	if held != nil && !slices.Contains(reads, call) {
+		if err := held.fence.Check(); err != nil {
+			return fmt.Errorf("%s: not sent: %w", call, err)
+		}
+	}
+	late, err := c.ask(ctx, call, Sent)
+	if err != nil {
 		return err
 	}
 	c.world.mu.Lock()
-	c.world.audit.acted(c, call)
-	err := effect(c.world)
+	c.world.audit.acted(c.world, held, call, late)
+	err = effect(c.world)
 	c.world.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	return c.ask(ctx, call, After)
+	_, err = c.ask(ctx, call, After)
+	return err
 }
 
-func (c *client) ask(ctx context.Context, call string, when When) error {
+// ask lets the intercept have its say, and returns what becomes of the call, and
+// whether the process was stopped there. A call that is on its way needs nobody to
+// wait for it.
+func (c *client) ask(ctx context.Context, call string, when When) (waited bool, err error) {
+	waited = c.hold()
 	if c.dead.Load() {
-		return fmt.Errorf("%s: %w", call, ErrDead)
+		return waited, fmt.Errorf("%s: %w", call, ErrDead)
 	}
 	if when == Before && ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", call, ctx.Err())
+		return waited, fmt.Errorf("%s: %w", call, ctx.Err())
 	}
 	if c.intercept == nil {
-		return nil
+		return waited, nil
 	}
 	if err := c.intercept(call, when); err != nil {
-		return fmt.Errorf("%s: %w", call, err)
+		return waited, fmt.Errorf("%s: %w", call, err)
 	}
+	waited = c.hold() || waited
 	if c.dead.Load() {
-		return fmt.Errorf("%s: %w", call, ErrDead)
+		return waited, fmt.Errorf("%s: %w", call, ErrDead)
 	}
-	if ctx.Err() != nil { // the intercept took longer than the caller waits
-		return fmt.Errorf("%s: %w", call, ctx.Err())
+	if when != Sent && ctx.Err() != nil { // the intercept took longer than the caller waits
+		return waited, fmt.Errorf("%s: %w", call, ctx.Err())
 	}
-	return nil
+	return waited, nil
 }

@@ -74,6 +74,14 @@ func (c *Cloud) Market(ctx context.Context, _ *api.Provisioner, _ *api.NodeProfi
 	return m, err
 }
 
+// Claim refuses the orders of other processes from now on.
+func (c *Cloud) Claim(ctx context.Context) error {
+	return c.do(ctx, "Claim", func(w *World) error {
+		w.claimant = c.client
+		return nil
+	})
+}
+
 // Launch serves an order as far as the pools reach.
 func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, error) {
 	if err := c.wait(ctx); err != nil {
@@ -81,20 +89,38 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 	}
 	var delivery offer.Delivery
 	err := c.do(ctx, "Launch", func(w *World) error {
-		known, ok := w.deliveries[order.LaunchID]
-		if !ok {
-			w.launchTemplates[order.Provisioner] = true
-			known = w.serve(order)
-			w.deliveries[order.LaunchID] = known
-			w.launches = append(w.launches, order)
+		if w.claimant != nil && w.claimant != c.client {
+			return fmt.Errorf("launch %s: another process has claimed the launches", order.LaunchID)
 		}
-		delivery = known
+		delivery = w.deliver(order)
 		return nil
 	})
 	if err != nil {
 		return offer.Delivery{}, err
 	}
 	return delivery, nil
+}
+
+// deliver serves an order once. What is left of an earlier order with its id counts
+// for it: only what is missing is bought.
+func (w *World) deliver(order offer.Order) offer.Delivery {
+	var left []offer.Instance
+	for _, i := range w.deliveries[order.LaunchID] {
+		if m := w.machines[i.ID]; m.State == offer.StatePending || m.State == offer.StateRunning {
+			left = append(left, m.Instance)
+		}
+	}
+	if len(left) >= order.Count {
+		return offer.Delivery{Instances: left[:order.Count]}
+	}
+	w.launchTemplates[order.Provisioner] = true
+	w.launches = append(w.launches, order)
+	rest := order
+	rest.Count -= len(left)
+	out := w.serve(rest)
+	out.Instances = append(left, out.Instances...)
+	w.deliveries[order.LaunchID] = out.Instances
+	return out
 }
 
 func (c *Cloud) wait(ctx context.Context) error {

@@ -77,7 +77,7 @@ type World struct {
 	readings        map[string]api.Findings // of Provisioners
 	events          []Event
 	machines        map[string]*machine
-	deliveries      map[string]offer.Delivery // by launch id
+	deliveries      map[string][]offer.Instance // by launch id
 	pools           map[pool]int
 	refusedUntil    map[pool]time.Time
 	neverBoots      func(offer.Instance) bool
@@ -92,6 +92,7 @@ type World struct {
 	shortfalls      map[string]int64       // by instance type: bytes of memory that its kubelets lack
 	learnt          map[string]amount.List // by instance type: what its kubelets have shown
 	leader          *lease
+	claimant        *client // the only one whose orders are served; nil: all are
 
 	interned   *cluster.Templates
 	published  published
@@ -128,7 +129,7 @@ func New(options Options) *World {
 		templates:       map[string]*api.AWSNodeTemplate{},
 		readings:        map[string]api.Findings{},
 		machines:        map[string]*machine{},
-		deliveries:      map[string]offer.Delivery{},
+		deliveries:      map[string][]offer.Instance{},
 		forgotten:       map[string]int{},
 		launchTemplates: map[string]bool{},
 		pools:           map[pool]int{},

@@ -18,6 +18,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -122,7 +123,11 @@ func (s *settings) run(ctx context.Context) error {
 	}
 	log.Info("started", "version", version, "cluster", s.cloud.ClusterName)
 	s.agent.Metrics = agent.NewMetrics()
-	cluster, err := s.connect()
+	var fenced *fence.Fence // nil without a lease
+	if s.leaderElect {
+		fenced = fence.New()
+	}
+	cluster, err := s.connect(fenced)
 	if err != nil {
 		return err
 	}
@@ -131,6 +136,7 @@ func (s *settings) run(ctx context.Context) error {
 		return err
 	}
 	aws.TellRequests(&cfg, s.agent.Metrics.AWSRequest)
+	aws.GuardRequests(&cfg, fenced.Check)
 	s.cloud.VMMemoryOverheadPercent = &s.memoryOverhead
 	cloud, err := aws.New(ctx, cfg, s.cloud)
 	if err != nil {
@@ -150,7 +156,7 @@ func (s *settings) run(ctx context.Context) error {
 	if err := cluster.Start(ctx); err != nil {
 		return err
 	}
-	g.Go(func() error { return s.lead(ctx, cluster, a) })
+	g.Go(func() error { return s.lead(ctx, cluster, a, log) })
 	if err := g.Wait(); err != nil && !errors.Is(err, errEnded) {
 		return err
 	}
@@ -169,7 +175,7 @@ func (s *settings) statusHandler(a *agent.Agent) http.Handler {
 var errEnded = errors.New("the agent has ended")
 
 // lead runs the agent for as long as it may act.
-func (s *settings) lead(ctx context.Context, cluster *kube.Cluster, a *agent.Agent) error {
+func (s *settings) lead(ctx context.Context, cluster *kube.Cluster, a *agent.Agent, log hclog.Logger) error {
 	if !s.leaderElect {
 		return cmp.Or(a.Run(ctx), errEnded)
 	}
@@ -178,8 +184,13 @@ func (s *settings) lead(ctx context.Context, cluster *kube.Cluster, a *agent.Age
 		return err
 	}
 	var ran error
-	err = cluster.Lead(ctx, kube.LeaseOptions{Namespace: s.namespace, Name: s.leaseName, Identity: identity},
-		func(ctx context.Context) { ran = a.Run(ctx) })
+	err = cluster.Lead(ctx, kube.LeaseOptions{
+		Namespace: s.namespace, Name: s.leaseName, Identity: identity,
+		Lost: func(holder string) {
+			log.Error("ended at once, because another agent holds the lease", "holder", holder)
+			os.Exit(1) // nothing is to be put in order: that is up to the other one
+		},
+	}, func(ctx context.Context) { ran = a.Run(ctx) })
 	return cmp.Or(errors.Join(err, ran), errEnded)
 }
 
@@ -192,12 +203,14 @@ func identity() (string, error) {
 	return fmt.Sprintf("%s_%d", cmp.Or(os.Getenv("POD_NAME"), host), os.Getpid()), nil
 }
 
-func (s *settings) connect() (*kube.Cluster, error) {
+func (s *settings) connect(fenced *fence.Fence) (*kube.Cluster, error) {
 	cfg, err := kube.RESTConfig(s.kubeconfig, s.context)
 	if err != nil {
 		return nil, err
 	}
-	return kube.New(cfg, kube.Options{UserAgent: "packhorse-agent/" + version, Schedulers: s.schedulers, Requested: s.agent.Metrics.KubernetesRequest})
+	return kube.New(cfg, kube.Options{
+		UserAgent: "packhorse-agent/" + version, Schedulers: s.schedulers, Requested: s.agent.Metrics.KubernetesRequest, Fence: fenced,
+	})
 }
 
 func (s *settings) logger() (hclog.Logger, error) {

@@ -1,0 +1,87 @@
+package agent
+
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// attemptsShared is for how long agents come to the same id.
+const attemptsShared = 5 * time.Minute
+
+// attempts counts how often machines were ordered for each pod and the cloud has
+// answered. A launch id is made from that: two agents that order for the same pods
+// come to the same id, under which a cloud sells once, whereas an agent that orders
+// again for pods whose machine was refused or has failed has another one.
+//
+// A new agent begins to count anew, and so repeats the ids of the one before it: it is
+// delivered what that has bought, as far as it runs. Lest it repeats those of a whole
+// day, ids also change with the age of the pods.
+type attempts struct {
+	mu       sync.Mutex
+	answered map[string]int // by UID of the pod
+}
+
+func newAttempts() *attempts { return &attempts{answered: map[string]int{}} }
+
+// launchID is the id of an order. It depends on the oldest of its pods alone, since
+// the two agents may have seen different pods come since then.
+func (a *attempts) launchID(o *order, pods map[string]*cluster.Pod, now time.Time) string {
+	var first *cluster.Pod
+	o.eachPod(func(key cluster.PodKey) {
+		p := pods[key.UID]
+		if p != nil && !isAnnounced(key) && (first == nil || older(p, first)) {
+			first = p
+		}
+	})
+	if first == nil {
+		return rand.Text() // for pods that are yet to be made
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	age := now.Sub(first.Created) / attemptsShared
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d/%d", o.Provisioner, first.UID, age, a.answered[first.UID]))
+	return base32.StdEncoding.EncodeToString(sum[:])[:26]
+}
+
+func older(a, b *cluster.Pod) bool {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID)) < 0
+}
+
+// count notes that the cloud has answered an order.
+func (a *attempts) count(o *order) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	o.eachPod(func(key cluster.PodKey) { a.answered[key.UID]++ })
+}
+
+// prune forgets the pods that are gone.
+func (a *attempts) prune(s *cluster.Snapshot) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	kept := make(map[string]int, len(a.answered))
+	for i := range s.Pods {
+		if n := a.answered[s.Pods[i].UID]; n > 0 {
+			kept[s.Pods[i].UID] = n
+		}
+	}
+	a.answered = kept
+}
+
+// eachPod calls use with each pod that the order's machines are for.
+func (o *order) eachPod(use func(cluster.PodKey)) {
+	for _, m := range o.machines {
+		for _, key := range m.Pods {
+			use(key)
+		}
+		for _, move := range m.Moving {
+			use(move.Pod)
+		}
+	}
+}

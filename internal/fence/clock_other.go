@@ -1,0 +1,7 @@
+//go:build !linux
+
+package fence
+
+import "time"
+
+func steady() time.Duration { return sinceStart() }

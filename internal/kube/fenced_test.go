@@ -1,0 +1,109 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
+)
+
+// Of a process that does not hold its lease, nothing that changes something reaches
+// the API server, whatever it is; what only looks does.
+func TestNothingPassesAClosedFence(t *testing.T) {
+	var mu sync.Mutex
+	var changes []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			mu.Lock()
+			defer mu.Unlock()
+			changes = append(changes, r.Method+" "+r.URL.Path)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind":"Node","apiVersion":"v1","metadata":{"name":"n","uid":"u","resourceVersion":"1"}}`))
+	}))
+	defer server.Close()
+	f := fence.New()
+	c, err := New(&rest.Config{Host: server.URL}, Options{Fence: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, pod := t.Context(), cluster.PodKey{Namespace: "default", Name: "p", UID: "u"}
+	calls := map[string]func() error{
+		"create a node": func() error {
+			return c.CreateNode(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+		},
+		"patch a node":    func() error { return c.PatchNode(ctx, "n", cluster.NodeChange{AddFinalizer: "f"}) },
+		"delete a node":   func() error { return c.DeleteNode(ctx, "n") },
+		"bind":            func() error { return c.Bind(ctx, pod, "n") },
+		"evict":           func() error { return c.Evict(ctx, pod) },
+		"delete a pod":    func() error { return c.DeletePod(ctx, pod, 0) },
+		"write a status":  func() error { return c.UpdateProvisionerStatus(ctx, "p", statusWith("a")) },
+		"set a finalizer": func() error { return c.SetProvisionerFinalizer(ctx, "p", true) },
+		"write a profile's status": func() error {
+			return c.UpdateNodeTemplateStatus(ctx, "p", api.AWSNodeTemplateStatus{Conditions: statusWith("a").Conditions})
+		},
+	}
+	for name, call := range calls {
+		if err := call(); !errors.Is(err, fence.ErrClosed) {
+			t.Errorf("%s: error = %v, want that the fence is closed", name, err)
+		}
+	}
+	if len(changes) > 0 {
+		t.Errorf("sent with the fence closed: %v", changes)
+	}
+	f.Renewed(f.Now(), time.Minute)
+	if err := c.DeleteNode(ctx, "n"); err != nil || len(changes) != 1 {
+		t.Errorf("with the lease: %v, sent %v", err, changes)
+	}
+}
+
+func statusWith(reason string) api.ProvisionerStatus {
+	return api.ProvisionerStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: reason}}}
+}
+
+// A renewal that finds another holder ends the leader at once: it does not wait until
+// it could not renew for so long.
+func TestLeadEndsAtOnceWhenAnotherHolds(t *testing.T) {
+	f := fence.New()
+	c, err := New(adminConfig, Options{Fence: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := LeaseOptions{Namespace: "default", Name: "usurped", Identity: "first"} // renews every 2 s, gives up after 10 s
+	holders := make(chan string, 1)
+	o.Lost = func(holder string) { holders <- holder }
+	elected, ended := make(chan error, 1), make(chan time.Time, 1)
+	go func() {
+		_ = c.Lead(t.Context(), o, func(ctx context.Context) {
+			elected <- f.Check()
+			<-ctx.Done()
+			ended <- time.Now()
+		})
+	}()
+	if err := within(t, "the election", elected); err != nil {
+		t.Errorf("the leader may not act: %v", err)
+	}
+	eventually(t, "another takes the lease by force", func() error { return steal(t, o) })
+	taken := time.Now()
+	if holder := within(t, "the word that it is lost", holders); holder != "thief" {
+		t.Errorf("the lease is lost to %q", holder)
+	}
+	if err := f.Check(); err == nil || !strings.Contains(err.Error(), "thief holds the lease") {
+		t.Errorf("the leader may still act: %v", err)
+	}
+	if took := within(t, "the end of the leader's context", ended).Sub(taken); took > 2*retryPeriod {
+		t.Errorf("the leader went on for %s", took)
+	}
+}
