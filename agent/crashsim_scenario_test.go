@@ -179,7 +179,7 @@ func drawWorkload(d drawer, sc *scenario, name string) drawnWorkload {
 func drawStep(d drawer, sc *scenario) step {
 	kinds := []func(drawer, *scenario) step{
 		scaleStep, scaleStep, scaleStep, deletePodsStep, deleteNodeStep, terminateStep, capacityStep, killStep, killAtStep,
-		killAtStep, loseLeaseStep, troubleStep, troubleStep, dudsStep, misnamedStep, driftStep, kubeletStep,
+		killAtStep, stopAtStep, stopAtStep, loseLeaseStep, troubleStep, troubleStep, dudsStep, misnamedStep, driftStep, kubeletStep,
 		interruptStep, noticeStep,
 	}
 	return kinds[d.IntN(len(kinds))](d, sc)
@@ -234,10 +234,20 @@ func killStep(d drawer, sc *scenario) step {
 }
 
 func killAtStep(d drawer, sc *scenario) step {
-	calls := []string{"", "Launch", "CreateNode", "Bind", "PatchNode", "DeleteNode", "Evict", "DeletePod", "Terminate", "Instances", "Receive", "Acknowledge", "SetProvisionerFinalizer", "UpdateProvisionerStatus", "Forget"}
-	n := d.IntN(sc.replicas)
-	at := doom{call: calls[d.IntN(len(calls))], when: []sim.When{sim.Before, sim.After}[d.IntN(2)], n: d.between(1, 6)}
+	n, at := d.IntN(sc.replicas), drawDoom(d)
 	return step{name: fmt.Sprintf("kill agent %d at %+v", n, at), do: func(s *simulation) { s.replicas[n].killAt(at) }}
+}
+
+// stopAtStep stops an agent for longer than its lease, or not.
+func stopAtStep(d drawer, sc *scenario) step {
+	n, at := d.IntN(sc.replicas), drawDoom(d)
+	at.stop = d.duration(time.Second, 90*time.Second)
+	return step{name: fmt.Sprintf("stop agent %d at %+v", n, at), do: func(s *simulation) { s.replicas[n].killAt(at) }}
+}
+
+func drawDoom(d drawer) doom {
+	calls := []string{"", "Launch", "CreateNode", "Bind", "PatchNode", "DeleteNode", "Evict", "DeletePod", "Claim", "Terminate", "Instances", "Receive", "Acknowledge", "SetProvisionerFinalizer", "UpdateProvisionerStatus", "Forget"}
+	return doom{call: calls[d.IntN(len(calls))], when: []sim.When{sim.Before, sim.Sent, sim.After}[d.IntN(3)], n: d.between(1, 6)}
 }
 
 func loseLeaseStep(drawer, *scenario) step {

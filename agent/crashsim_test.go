@@ -154,11 +154,13 @@ type replica struct {
 	done chan struct{}
 }
 
-// doom is a call at which a process will be killed; n counts down to it.
+// doom is a call at which a process will be killed, or stopped for a while; n counts
+// down to it.
 type doom struct {
 	call string
 	when sim.When
 	n    int
+	stop time.Duration // 0: it is killed
 }
 
 func (s *simulation) newReplica() *replica {
@@ -189,9 +191,8 @@ func (r *replica) process(ctx context.Context) {
 		d := &r.doom
 		if d.n > 0 && strings.HasPrefix(call, d.call) && when == d.when {
 			if d.n--; d.n == 0 {
-				r.s.log.Debug("KILLED " + string(when) + " " + call)
-				r.s.disturb()
-				kill()
+				r.s.log.Debug("STRUCK " + string(when) + " " + call)
+				r.strike(process, kill)
 			}
 		}
 		r.mu.Unlock()
@@ -204,6 +205,18 @@ func (r *replica) process(ctx context.Context) {
 	options.Notices = process.Notices
 	a := New(process.Cluster, process.Cloud, options, r.s.log)
 	_ = process.Cluster.Lead(ctx, func(ctx context.Context) { _ = a.Run(ctx) }) // ends in good order or with its process
+}
+
+// strike is the doom of a process. What is bought while one is stopped has to be of
+// use: only a kill excuses what is not.
+func (r *replica) strike(process *sim.Process, kill func()) {
+	if r.doom.stop > 0 {
+		process.Stop()
+		time.AfterFunc(r.doom.stop, process.Continue)
+		return
+	}
+	r.s.disturb()
+	kill()
 }
 
 func (r *replica) kill() {
