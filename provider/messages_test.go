@@ -155,6 +155,7 @@ var brokenRules = map[string]map[string]string{
 		"block_device_mappings: neither size nor snapshot": `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_type: gp3}}]`,
 		"block_device_mappings: empty snapshot":            `block_device_mappings: [{device_name: /dev/xvda, ebs: {snapshot_id: ""}}]`,
 		"block_device_mappings: volume type":               `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20Gi, volume_type: gp4}}]`,
+		"block_device_mappings: bytes":                     `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: "100"}}]`,
 		"block_device_mappings: too small":                 `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20Gi, volume_type: st1}}]`,
 		"block_device_mappings: too large":                 `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20Ti, volume_type: gp2}}]`,
 		"block_device_mappings: no quantity":               `block_device_mappings: [{device_name: /dev/xvda, ebs: {volume_size: 20 GB}}]`,

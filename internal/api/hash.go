@@ -68,8 +68,8 @@ func (p *Provisioner) inlineHash() string {
 
 // Hash identifies what a machine is built from, without the selectors and the
 // launch template, which drift compares by what they resolve to. Spelling out a
-// default does not change it, nor do the order of volumes and the spelling of
-// sizes. See IsHash for its form.
+// default does not change it, except those of volumes, nor do the order of volumes
+// and the spelling of sizes. See IsHash for its form.
 func (s *NodeProfile) Hash() string {
 	static := s.DeepCopy()
 	static.SubnetSelector, static.SecurityGroupSelector, static.AMISelector, static.LaunchTemplate = nil, nil, nil, nil

@@ -143,12 +143,13 @@ type BlockDeviceMapping struct {
 // BlockDevice is an EBS volume.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.volumeSize) || has(self.snapshotID)",message="a volume needs a volumeSize or a snapshotID"
-// +kubebuilder:validation:XValidation:rule="!has(self.volumeSize) || [quantity(string(self.volumeSize))].all(q, !has(self.volumeType) || self.volumeType == 'gp3' ? q.isGreaterThan(quantity('0')) && !q.isGreaterThan(quantity('64Ti')) : self.volumeType == 'io2' ? q.isGreaterThan(quantity('3Gi')) && !q.isGreaterThan(quantity('64Ti')) : self.volumeType == 'io1' ? q.isGreaterThan(quantity('3Gi')) && !q.isGreaterThan(quantity('16Ti')) : self.volumeType == 'standard' ? q.isGreaterThan(quantity('0')) && !q.isGreaterThan(quantity('1Ti')) : self.volumeType == 'gp2' ? q.isGreaterThan(quantity('0')) && !q.isGreaterThan(quantity('16Ti')) : q.isGreaterThan(quantity('124Gi')) && !q.isGreaterThan(quantity('16Ti')))",message="the volume type does not come in this size"
+// +kubebuilder:validation:XValidation:rule="!has(self.volumeSize) || [quantity(string(self.volumeSize))].all(q, !has(self.volumeType) || self.volumeType == 'gp3' ? !q.isLessThan(quantity('1G')) && !q.isGreaterThan(quantity('64Ti')) : self.volumeType == 'io2' ? q.isGreaterThan(quantity('3Gi')) && !q.isGreaterThan(quantity('64Ti')) : self.volumeType == 'io1' ? q.isGreaterThan(quantity('3Gi')) && !q.isGreaterThan(quantity('16Ti')) : self.volumeType == 'standard' ? !q.isLessThan(quantity('1G')) && !q.isGreaterThan(quantity('1Ti')) : self.volumeType == 'gp2' ? !q.isLessThan(quantity('1G')) && !q.isGreaterThan(quantity('16Ti')) : q.isGreaterThan(quantity('124Gi')) && !q.isGreaterThan(quantity('16Ti')))",message="the volume type does not come in this size; a number without a unit, such as 100, is bytes: write 100Gi"
 // +kubebuilder:validation:XValidation:rule="!has(self.iops) || !has(self.volumeType) || self.volumeType in ['gp3', 'io1', 'io2']",message="iops can be set on gp3, io1 and io2 only"
 // +kubebuilder:validation:XValidation:rule="has(self.iops) || !has(self.volumeType) || !(self.volumeType in ['io1', 'io2'])",message="io1 and io2 need iops"
 // +kubebuilder:validation:XValidation:rule="!has(self.throughput) || !has(self.volumeType) || self.volumeType == 'gp3'",message="throughput can be set on gp3 only"
 type BlockDevice struct {
-	// VolumeSize is rounded up to whole GiB. Missing, it is the snapshot's.
+	// VolumeSize is rounded up to whole GiB; a number without a unit is bytes.
+	// Missing, it is the snapshot's.
 	VolumeSize *resource.Quantity `json:"volumeSize,omitempty"`
 	// VolumeType is gp3 if missing.
 	// +kubebuilder:validation:Enum=gp2;gp3;io1;io2;sc1;st1;standard
@@ -161,14 +162,15 @@ type BlockDevice struct {
 	// +kubebuilder:validation:Minimum=125
 	// +kubebuilder:validation:Maximum=2000
 	Throughput *int64 `json:"throughput,omitempty"`
-	// Encrypted volumes use KMSKeyID, or the account's default key.
+	// Encrypted is on if missing. Encrypted volumes use KMSKeyID, or the account's
+	// default key.
 	Encrypted *bool `json:"encrypted,omitempty"`
 	// KMSKeyID is the ARN or id of a key.
 	KMSKeyID *string `json:"kmsKeyID,omitempty"`
 	// SnapshotID is the snapshot that the volume starts from.
 	// +kubebuilder:validation:MinLength=1
 	SnapshotID *string `json:"snapshotID,omitempty"`
-	// DeleteOnTermination removes the volume with its machine.
+	// DeleteOnTermination removes the volume with its machine. On if missing.
 	DeleteOnTermination *bool `json:"deleteOnTermination,omitempty"`
 }
 

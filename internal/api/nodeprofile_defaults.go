@@ -40,6 +40,22 @@ func (m *MetadataOptions) Defaulted() *MetadataOptions {
 	return out
 }
 
+// Defaulted returns a copy in which the type is gp3, and the volume is encrypted and
+// goes with its machine, unless it says otherwise. EC2 has other defaults.
+func (v *BlockDevice) Defaulted() *BlockDevice {
+	out := v.DeepCopy()
+	if out.VolumeType == nil {
+		out.VolumeType = ptr.To(defaultVolumeType)
+	}
+	if out.Encrypted == nil {
+		out.Encrypted = ptr.To(true)
+	}
+	if out.DeleteOnTermination == nil {
+		out.DeleteOnTermination = ptr.To(true)
+	}
+	return out
+}
+
 // DefaultSelectors returns a copy in which missing selectors find what carries
 // the tag kubernetes.io/cluster/<cluster>. A profile with a launch template of
 // its own needs no security groups. Without a cluster's name nothing can be

@@ -2,6 +2,8 @@ package api
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -85,14 +87,33 @@ func validateVolume(v *BlockDevice, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateVolumeSize compares in whole GiB, the unit of EBS.
+// validateVolumeSize compares in whole GiB, the unit of EBS. What is far less than
+// one was meant in another unit, most likely that one, and no machine comes up with it.
 func validateVolumeSize(size resource.Quantity, kind string, allowed span, path *field.Path) field.ErrorList {
 	gib := VolumeGiB(size)
-	if gib >= allowed.low && gib <= allowed.high && size.Sign() > 0 {
+	const smallest = 1_000_000_000 // 1G, which is rounded up
+	if gib >= allowed.low && gib <= allowed.high && size.Value() >= smallest {
 		return nil
+	}
+	if meant := leadingNumber(size.String()); size.Value() < smallest && meant >= allowed.low && meant <= allowed.high {
+		what := size.String()
+		if what == strconv.FormatInt(meant, 10) {
+			what += " bytes"
+		}
+		return field.ErrorList{field.Invalid(path, size.String(), fmt.Sprintf("%s takes from %dGi to %dGi, and this is %s; did you mean \"%dGi\"?",
+			kind, allowed.low, allowed.high, what, meant))}
 	}
 	return field.ErrorList{field.Invalid(path, size.String(), fmt.Sprintf("%s takes from %dGi to %dGi; the nearest valid value is %dGi",
 		kind, allowed.low, allowed.high, min(max(gib, allowed.low), allowed.high)))}
+}
+
+// leadingNumber is the number that a quantity begins with; 0 where it has none.
+func leadingNumber(quantity string) int64 {
+	number, err := strconv.ParseInt(strings.TrimRight(quantity, "kKMGTPEie"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return number
 }
 
 // VolumeGiB is a volume's size in GiB, the unit of EBS, rounded up.

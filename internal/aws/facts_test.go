@@ -105,7 +105,7 @@ func TestVolumeFacts(t *testing.T) {
 		"AWS-073": {&api.NodeProfile{AMIFamily: new(api.FamilyAL2)}, []string{"/dev/xvda 20 gp3"}},
 		"AWS-074": {&api.NodeProfile{AMIFamily: new(api.FamilyBottlerocket)}, []string{"/dev/xvda 4 gp3", "/dev/xvdb 20 gp3"}},
 		"AWS-075": {custom(), nil},
-		"AWS-077": {custom(volume("/dev/xvda", "4G"), volume("/dev/xvdb", "2G")), []string{"/dev/xvda 4 ", "/dev/xvdb 2 "}},
+		"AWS-077": {custom(volume("/dev/xvda", "4G"), volume("/dev/xvdb", "2G")), []string{"/dev/xvda 4 gp3", "/dev/xvdb 2 gp3"}},
 	} {
 		t.Run(id, func(t *testing.T) {
 			var got []string
@@ -117,6 +117,21 @@ func TestVolumeFacts(t *testing.T) {
 			}
 		})
 	}
+	t.Run("what a volume leaves out has the documented default", func(t *testing.T) {
+		got := *templateOf(t, &api.NodeProfile{BlockDeviceMappings: []api.BlockDeviceMapping{volume("/dev/xvda", "100Gi")}}).BlockDeviceMappings[0].Ebs
+		if got.VolumeType != "gp3" || got.Encrypted == nil || !*got.Encrypted || got.DeleteOnTermination == nil || !*got.DeleteOnTermination ||
+			got.Iops != nil || got.Throughput != nil || got.KmsKeyId != nil || got.SnapshotId != nil {
+			t.Errorf("volume = %+v", got)
+		}
+	})
+	t.Run("and otherwise what it says", func(t *testing.T) {
+		v := volume("/dev/xvda", "100Gi")
+		v.EBS.VolumeType, v.EBS.Encrypted, v.EBS.DeleteOnTermination = new("gp2"), new(false), new(false)
+		got := *templateOf(t, &api.NodeProfile{BlockDeviceMappings: []api.BlockDeviceMapping{v}}).BlockDeviceMappings[0].Ebs
+		if got.VolumeType != "gp2" || *got.Encrypted || *got.DeleteOnTermination {
+			t.Errorf("volume = %+v", got)
+		}
+	})
 	t.Run("AWS-078", func(t *testing.T) {
 		v := volume("/dev/xvda", "100Gi")
 		v.EBS.VolumeType, v.EBS.IOPS, v.EBS.Throughput = new("gp3"), new(int64(4000)), new(int64(500))

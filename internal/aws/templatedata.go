@@ -119,13 +119,14 @@ func blockDevices(r *resolved) []types.LaunchTemplateBlockDeviceMappingRequest {
 	var out []types.LaunchTemplateBlockDeviceMappingRequest
 	for _, v := range volumes {
 		m := types.LaunchTemplateBlockDeviceMappingRequest{DeviceName: v.DeviceName}
-		if e := v.EBS; e != nil {
+		if v.EBS != nil {
+			e := v.EBS.Defaulted()
 			m.Ebs = &types.LaunchTemplateEbsBlockDeviceRequest{
 				DeleteOnTermination: e.DeleteOnTermination,
 				Encrypted:           e.Encrypted,
 				KmsKeyId:            e.KMSKeyID,
 				SnapshotId:          e.SnapshotID,
-				VolumeType:          types.VolumeType(ptr.Deref(e.VolumeType, "")),
+				VolumeType:          types.VolumeType(*e.VolumeType),
 				Iops:                int32Of(e.IOPS),
 				Throughput:          int32Of(e.Throughput),
 			}

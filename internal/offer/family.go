@@ -81,12 +81,7 @@ func DefaultVolumes(amiFamily string) []api.BlockDeviceMapping {
 		size := resource.MustParse(v.size)
 		out = append(out, api.BlockDeviceMapping{
 			DeviceName: new(v.device),
-			EBS: &api.BlockDevice{
-				VolumeSize:          &size,
-				VolumeType:          new("gp3"),
-				Encrypted:           new(true),
-				DeleteOnTermination: new(true),
-			},
+			EBS:        (&api.BlockDevice{VolumeSize: &size}).Defaulted(),
 		})
 	}
 	return out
