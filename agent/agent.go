@@ -81,9 +81,9 @@ type Agent struct {
 	redrain signal        // something changed that draining looks at
 	binding chan struct{} // has room for bindsAtOnce
 
-	leading  atomic.Bool
-	retry    atomic.Bool  // something was left for the next turn
-	lastTurn atomic.Int64 // unix nanoseconds at which a turn began
+	leading atomic.Bool
+	retry   atomic.Bool // something was left for the next turn
+	pulse   pulse
 
 	// thought is how long the last turn took besides its calls. Only the planning
 	// loop uses it.
@@ -127,7 +127,7 @@ func (a *Agent) Metrics() *Metrics { return a.metrics }
 // Run works until the context ends, and then stops acting at once. Only one
 // agent of a cluster may run at a time: see leader election.
 func (a *Agent) Run(ctx context.Context) error {
-	a.lastTurn.Store(time.Now().UnixNano())
+	a.pulse.turns()
 	a.ledger.lead()
 	a.leading.Store(true)
 	defer a.leading.Store(false)

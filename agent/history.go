@@ -23,6 +23,7 @@ type history struct {
 	growth    map[string]growth         // by UID: owners that came to want more pods lately
 	announced map[string]announcement   // by UID: owners that are making pods
 	heirs     heirs
+	deferred  deferrals
 }
 
 type said struct {
@@ -47,6 +48,7 @@ func newHistory() history {
 		quotas:    map[quota]spent{},
 		growth:    map[string]growth{},
 		announced: map[string]announcement{},
+		deferred:  deferrals{},
 	}
 }
 

@@ -54,6 +54,7 @@ func (a *Agent) input(v *view) decide.Input {
 		Now:          v.now,
 		Snapshot:     v.expected,
 		Planned:      a.history.placements(v.expected),
+		Deferred:     a.history.deferred.of(v.expected, v.now),
 		Settings:     a.options.settings(),
 		Provisioners: v.markets(),
 	}

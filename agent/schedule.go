@@ -27,6 +27,9 @@ func (a *Agent) nextTurn(began time.Time, v *view) time.Time {
 		at(p.until)
 	}
 	at(a.history.heirs.next())
+	for _, d := range a.history.deferred {
+		at(d.until)
+	}
 	for i := range v.snapshot.Nodes {
 		n := &v.snapshot.Nodes[i]
 		if n.Provisioner == "" || n.Deleting {

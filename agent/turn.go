@@ -11,7 +11,7 @@ import (
 // next turn is due if nothing changes.
 func (a *Agent) turn(ctx context.Context) time.Time {
 	began := time.Now()
-	a.lastTurn.Store(began.UnixNano())
+	a.pulse.turns()
 	a.retry.Store(false)
 	a.thought = 0
 	v := a.observe(ctx)
@@ -44,7 +44,10 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 func (a *Agent) decide(v *view) decide.Plan {
 	began := time.Now()
 	defer func() { a.thought += time.Since(began) }()
-	return withoutAnnounced(a.plan(a.input(v)))
+	defer a.pulse.plans()()
+	plan := a.plan(a.input(v))
+	a.history.deferred.note(&plan, v.expected, v.now)
+	return withoutAnnounced(plan)
 }
 
 // summary counts what a turn did.

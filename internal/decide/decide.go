@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -27,12 +28,16 @@ type turn struct {
 	labelled []map[string]string
 	// reprieved are nodes that were chosen to go and stay, with the reason.
 	reprieved map[string]string
+	// exhausted are pods that took more work than they may, with the reason.
+	exhausted map[cluster.PodKey]string
+	// effort is the work that the packings of this turn have taken.
+	effort int64
 	// forced are nodes that must go, whatever was chosen for them before.
 	forced map[string]bool
 }
 
 func newTurn(in *Input) *turn {
-	t := &turn{in: in, leaving: map[string]bool{}, reprieved: map[string]string{}, forced: map[string]bool{}}
+	t := &turn{in: in, leaving: map[string]bool{}, reprieved: map[string]string{}, forced: map[string]bool{}, exhausted: map[cluster.PodKey]string{}}
 	for i := range in.Snapshot.Nodes {
 		if n := &in.Snapshot.Nodes[i]; leaving(n) {
 			t.leaving[n.Name] = true
@@ -101,15 +106,16 @@ func (t *turn) problem(leaving map[string]bool) *pack.Problem {
 	p.Pods = make([]pack.Demand, 0, t.pending)
 	for i := range t.in.Snapshot.Pods {
 		pod := &t.in.Snapshot.Pods[i]
+		refused := cmp.Or(t.exhausted[pod.PodKey], t.in.Deferred[pod.PodKey])
 		switch {
 		case pod.State == cluster.PodPending:
-			p.Pods = append(p.Pods, pack.Demand{Pod: pod, Nodes: kept[pod.PodKey], Growing: t.growing[pod.Owner.UID]})
+			p.Pods = append(p.Pods, pack.Demand{Pod: pod, Nodes: kept[pod.PodKey], Growing: t.growing[pod.Owner.UID], Refused: refused})
 		case leaving[pod.NodeName] && moves(pod):
 			nodes := kept[pod.PodKey]
 			if len(nodes) == 0 {
 				nodes = t.launchedFor(pod.NodeName)
 			}
-			p.Pods = append(p.Pods, pack.Demand{Pod: pod, From: pod.NodeName, Nodes: nodes})
+			p.Pods = append(p.Pods, pack.Demand{Pod: pod, From: pod.NodeName, Nodes: nodes, Refused: refused})
 		}
 	}
 	return p

@@ -20,7 +20,9 @@ type Input struct {
 	// Planned are placements of earlier plans that have not happened yet: the pods
 	// are still pending, or still run on a node that is leaving, and the nodes exist.
 	// They are kept where they still fit, so that nothing is bought twice.
-	Planned  []Binding
+	Planned []Binding
+	// Deferred are pods that are not planned now, with the reason.
+	Deferred map[cluster.PodKey]string
 	Settings Settings
 }
 

@@ -86,6 +86,9 @@ type Unplaced struct {
 	From string
 	// Reason names the constraint that decided and the nearest miss.
 	Reason string
+	// Exhausted: finding out took more work than a pod may take. Another decision
+	// on the same would take it again: see Input.Deferred.
+	Exhausted bool
 }
 
 // RemovalReason is why a node should go.

@@ -56,7 +56,14 @@ type attempt struct {
 
 func (t *turn) pack() attempt {
 	problem := t.problem(t.leaving)
-	return attempt{problem, pack.Solve(problem)}
+	layout := pack.Solve(problem)
+	t.effort += layout.Effort
+	for i := range layout.Places {
+		if place := &layout.Places[i]; place.Exhausted {
+			t.exhausted[problem.Pods[i].Pod.PodKey] = place.Reason
+		}
+	}
+	return attempt{problem, layout}
 }
 
 // nominate notes which nodes get pods.

@@ -8,6 +8,10 @@ import (
 // each trial means to pack once more.
 const maxTrials = 16
 
+// maxEffort is how much work a turn's packings may have taken before another trial, in
+// the steps of pack: about a second.
+const maxEffort = 100_000_000
+
 // farewell finds the nodes that go voluntarily.
 type farewell struct {
 	*turn
@@ -86,7 +90,7 @@ func (f *farewell) spare(batch []retire.Finding) {
 	if len(batch) == 0 {
 		return
 	}
-	if f.trials++; f.trials > maxTrials {
+	if f.trials++; f.trials > maxTrials || f.effort > maxEffort {
 		f.giveBack(batch)
 		return
 	}

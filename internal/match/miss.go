@@ -1,6 +1,10 @@
 package match
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
 
 // Kind sorts misses by the constraint that decided.
 type Kind int
@@ -26,6 +30,8 @@ const (
 	Limit
 	Topology
 	Held
+	// Exhausted: finding out takes more work than a pod may take.
+	Exhausted
 )
 
 // Miss says which constraint keeps a pod from a place, and by how much. The zero
@@ -37,7 +43,7 @@ type Miss struct {
 	// Want and Have are the two sides that do not meet.
 	Want string
 	Have string
-	// Hint is what comes nearest: the label that was probably meant, the instance
+	// Hint is what comes nearest: the value that was probably meant, the instance
 	// type that lacks the least, the least that a limit would have to allow.
 	Hint string
 }
@@ -63,9 +69,9 @@ func (m Miss) String() string {
 	case Taint:
 		return fmt.Sprintf("has the taint %s, which the pod does not tolerate", m.Key)
 	case Restricted:
-		return fmt.Sprintf("cannot give nodes the label %s %s: it %s", m.Key, m.Want, m.Have) + m.meant()
+		return fmt.Sprintf("cannot give nodes the label %s %s: it %s", m.Key, m.Want, m.Have) + m.meantLabel()
 	case UnknownLabel:
-		return fmt.Sprintf("does not define the label %q", m.Key) + m.meant()
+		return fmt.Sprintf("does not define the label %q", m.Key) + m.meantLabel()
 	case Label:
 		if m.Want == "" {
 			return fmt.Sprintf("has requirements on %s that no value can meet", m.Key)
@@ -90,10 +96,17 @@ func (m Miss) String() string {
 			return "has limits that leave room for none of the instance types that the pod fits on"
 		}
 		return fmt.Sprintf("would exceed its limit of %s: %s in use or planned, and the smallest machine for the pod has %s", m.Want, m.Have, m.Hint)
-	case Unsupported, NodeGone, Volume, Port, Topology, Held:
+	case Unsupported, NodeGone, Volume, Port, Topology, Held, Exhausted:
 		return m.Want
 	}
 	return m.Want
+}
+
+// meantLabel proposes the label that was probably meant. Looking for it takes longer
+// than the decision, so that only what is told looks.
+func (m Miss) meantLabel() string {
+	m.Hint, _ = api.Suggest(m.Key, append(api.WellKnownLabels(), api.LabelProvisioner))
+	return m.meant()
 }
 
 // meant proposes what was probably meant.

@@ -9,16 +9,25 @@ import (
 
 // Node reports whether a node's name and labels satisfy the requirements.
 func Node(r Requirements, n *cluster.Node) (Miss, bool) {
-	for _, q := range r {
+	i := unmet(r, n)
+	if i < 0 {
+		return Miss{}, true
+	}
+	return Miss{Kind: Label, Key: r[i].Key, Want: r[i].Set.Brief(), Have: n.Labels[r[i].Key]}, false
+}
+
+// Meets is Node without the reason, which takes longer to spell than to find.
+func Meets(r Requirements, n *cluster.Node) bool { return unmet(r, n) < 0 }
+
+// unmet returns the first requirement that a node does not meet, or -1.
+func unmet(r Requirements, n *cluster.Node) int {
+	return slices.IndexFunc(r, func(q Requirement) bool {
 		value, ok := n.Labels[q.Key]
 		if q.Key == NodeNameField {
 			value, ok = n.Name, true
 		}
-		if ok && !q.Set.Has(value) || !ok && !q.Set.HasMissing() {
-			return Miss{Kind: Label, Key: q.Key, Want: q.Set.String(), Have: value}, false
-		}
-	}
-	return Miss{}, true
+		return ok && !q.Set.Has(value) || !ok && !q.Set.HasMissing()
+	})
 }
 
 // ForProvisioner returns what a Provisioner says about its nodes' labels, with
@@ -43,7 +52,7 @@ func Combined(p *api.Provisioner, has, pod Requirements) (Requirements, Miss) {
 	if key, bad := has.Unmeetable(); bad && !overridden(p, pod, key) {
 		return nil, Miss{Kind: Label, Key: key}
 	}
-	out := has
+	out, more := slices.Clone(has), Requirements(nil) // both in order, as pod is
 	for _, q := range pod {
 		if q.Key == NodeNameField {
 			if _, listed := q.Set.Values(); listed {
@@ -51,26 +60,26 @@ func Combined(p *api.Provisioner, has, pod Requirements) (Requirements, Miss) {
 			}
 			continue // names are not known before, and hardly one of those to be avoided
 		}
-		mine, defined := has.Get(q.Key)
+		i, defined := has.find(q.Key)
 		switch {
 		case defined && overridden(p, pod, q.Key):
-			out = out.Replace(q.Key, q.Set)
+			out[i].Set = q.Set
 		case defined:
-			both := mine.Intersect(q.Set)
+			both := has[i].Set.Intersect(q.Set)
 			if both.Empty() {
-				return nil, Miss{Kind: Label, Key: q.Key, Want: q.Set.String(), Have: mine.String()}
+				return nil, Miss{Kind: Label, Key: q.Key, Want: q.Set.Brief(), Have: has[i].Set.Brief()}
 			}
-			out = out.Replace(q.Key, both)
+			out[i].Set = both
 		case api.WellKnown(q.Key):
-			out = out.With(q.Key, q.Set)
+			more = append(more, q)
 		case q.Set.HasMissing():
 			// A node without the label satisfies the pod.
-			out = out.With(q.Key, q.Set.Intersect(Missing()))
+			more = append(more, Requirement{Key: q.Key, Set: q.Set.Intersect(Missing())})
 		default:
 			return nil, undefined(q)
 		}
 	}
-	return out, Miss{}
+	return out.And(more), Miss{}
 }
 
 func overridden(p *api.Provisioner, pod Requirements, key string) bool {
@@ -83,10 +92,9 @@ func overridden(p *api.Provisioner, pod Requirements, key string) bool {
 
 // undefined explains a label that no machine of the Provisioner will have.
 func undefined(q Requirement) Miss {
-	m := Miss{Kind: UnknownLabel, Key: q.Key, Want: q.Set.String()}
+	m := Miss{Kind: UnknownLabel, Key: q.Key, Want: q.Set.Brief()}
 	if why, restricted := api.RestrictedLabel(q.Key); restricted {
 		m.Kind, m.Have = Restricted, why
 	}
-	m.Hint, _ = api.Suggest(q.Key, append(api.WellKnownLabels(), api.LabelProvisioner))
 	return m
 }

@@ -37,11 +37,10 @@ func Places(t *cluster.Template, volumes []Requirements) ([]Requirements, Miss) 
 			return nil, last
 		}
 	}
-	out := combine(terms, volumes)
-	if len(out) > maxAlternatives {
-		return nil, Miss{Kind: Unsupported, Want: fmt.Sprintf("the pod's affinity terms and volumes have %d combinations, more than %d", len(out), maxAlternatives)}
+	if n := len(terms) * len(volumes); n > maxAlternatives {
+		return nil, Miss{Kind: Unsupported, Want: fmt.Sprintf("the pod's affinity terms and volumes have %d combinations, more than %d", n, maxAlternatives)}
 	}
-	return out, Miss{}
+	return combine(terms, volumes), Miss{}
 }
 
 func requiredTerms(a *corev1.Affinity) []corev1.NodeSelectorTerm {

@@ -48,17 +48,6 @@ func (r Requirements) With(key string, set Set) Requirements {
 	return slices.Insert(slices.Clone(r), i, Requirement{Key: key, Set: set})
 }
 
-// Replace returns r with the set of one key replaced.
-func (r Requirements) Replace(key string, set Set) Requirements {
-	i, ok := r.find(key)
-	if !ok {
-		return r.With(key, set)
-	}
-	out := slices.Clone(r)
-	out[i].Set = set
-	return out
-}
-
 // And returns the conjunction of both.
 func (r Requirements) And(o Requirements) Requirements {
 	if len(r) == 0 {
@@ -94,6 +83,15 @@ func (r Requirements) Unmeetable() (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// Size is how much there is to look at: the keys and their values.
+func (r Requirements) Size() int {
+	n := len(r)
+	for i := range r {
+		n += len(r[i].Set.values)
+	}
+	return n
 }
 
 // String joins the requirements; equal strings mean equal requirements.

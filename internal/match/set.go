@@ -190,6 +190,17 @@ func (s Set) Pick() (string, bool) {
 	}
 }
 
+// maxBrief is how many values Brief spells.
+const maxBrief = 16
+
+// Brief is String for people: it cuts a list that is too long to read.
+func (s Set) Brief() string {
+	if n := len(s.values); n > maxBrief {
+		s.values = append(slices.Clone(s.values[:maxBrief]), fmt.Sprintf("… %d more", n-maxBrief))
+	}
+	return s.String()
+}
+
 // String spells the set as the requirement that describes it.
 func (s Set) String() string {
 	list := "[" + strings.Join(s.values, ", ") + "]"

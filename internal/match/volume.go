@@ -70,9 +70,10 @@ func (v *Volumes) Needs(t *cluster.Template, moving bool) (Needs, Miss) {
 		if miss.Missed() {
 			return Needs{}, miss
 		}
-		if out.Places = combine(out.Places, places); len(out.Places) > maxAlternatives {
+		if len(out.Places)*len(places) > maxAlternatives {
 			return Needs{}, Miss{Kind: Unsupported, Want: "the volumes' topologies have too many combinations"}
 		}
+		out.Places = combine(out.Places, places)
 		out.attach(driver, t.Namespace+"/"+ref.Name, v.shared)
 	}
 	return out, Miss{}

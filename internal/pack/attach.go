@@ -48,16 +48,21 @@ func (s *solver) aboutPods(t touch) bool { return !s.groups.list[t.group].volume
 // sharedBy returns the group of the attachments of which the first pod takes one.
 func (t touch) sharedBy() (int, bool) { return t.driver - 1, t.driver > 0 }
 
-// attaches counts the shared volumes of a driver, told by its group, that are yet to be
+// attaches counts, by the groups of their drivers, the shared volumes that are yet to be
 // attached for a pod with the touches.
-func (h hostState) attaches(touches []touch, driver int) int64 {
-	n := int64(0)
+func (h hostState) attaches(touches []touch) map[int]int64 {
+	var out map[int]int64
 	for _, t := range touches {
-		if of, ok := t.sharedBy(); ok && of == driver {
-			if count, _ := h.get(t.group); count == 0 {
-				n++
+		of, ok := t.sharedBy()
+		if !ok {
+			continue
+		}
+		if count, _ := h.get(t.group); count == 0 {
+			if out == nil {
+				out = map[int]int64{}
 			}
+			out[of]++
 		}
 	}
-	return n
+	return out
 }

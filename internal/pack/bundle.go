@@ -259,6 +259,7 @@ func (s *solver) loadInDomain(l *lot, keys []string, devices bool) *lot {
 	var best *lot
 	var price bargain
 	left := s.budgets()
+	s.effort.begin(l.parts[0].class.account)
 	for _, at := range s.cellsOf(s.jointOptions(l.parts, nil), keys) {
 		try := *l
 		try.at = &spot{keys: keys, domains: at.domains}
@@ -308,12 +309,12 @@ func (s *solver) enterAll(l *lot) bool {
 // jointOptions returns what all parts may use together, with further requirements.
 func (s *solver) jointOptions(parts []part, pin match.Requirements) *options {
 	s.joint++
-	out := &options{columns: newBitset(len(s.columns)), residual: make([]int, len(s.sellers)), miss: make([]match.Miss, len(s.sellers)), id: -s.joint}
+	out := &options{columns: newBitset(len(s.columns)), residual: make([]int, len(s.sellers)), id: -s.joint}
 	for i, p := range parts {
 		requires, honour := p.class.requires(p.level)
 		requires = requires.And(pin)
 		if _, bad := requires.Unmeetable(); bad {
-			return &options{columns: newBitset(len(s.columns)), residual: out.residual, miss: out.miss, id: out.id}
+			return &options{columns: newBitset(len(s.columns)), residual: out.residual, id: out.id}
 		}
 		o := s.optionsFor(requires, p.class.template.Tolerations, p.class.tolerates, honour)
 		out.special = out.special || o.special

@@ -52,8 +52,14 @@ func (s *solver) cellsOf(o *options, keys []string) []cell {
 	seen := map[string][]domain{}
 	type place struct{ provisioner, place int }
 	places := map[place]bool{}
-	byPlace := !slices.ContainsFunc(keys, func(key string) bool { return !ofOffering(key) && key != api.LabelProvisioner })
+	// Labels that no type has are the same on all machines of a Provisioner.
+	byPlace := !slices.ContainsFunc(keys, func(key string) bool {
+		return !ofOffering(key) && key != api.LabelProvisioner && s.originOf(key).some
+	})
 	for k := range o.columns.all {
+		if s.effort.over() {
+			return nil
+		}
 		c := &s.columns[k]
 		if in := (place{c.provisioner, c.place}); byPlace && places[in] {
 			continue
@@ -94,18 +100,31 @@ func (d domain) set() match.Set {
 
 // combinations lists the domains of the keys that a column's nodes can be in.
 func (s *solver) combinations(o *options, c *column, keys []string) [][]domain {
-	out := [][]domain{nil}
-	for _, key := range keys {
-		var next [][]domain
-		for _, d := range s.domainsOf(o.residual[c.provisioner], c, key) {
-			for _, prefix := range out {
-				next = append(next, append(slices.Clone(prefix), d))
-			}
+	choices, n := make([][]domain, len(keys)), 1
+	for i, key := range keys {
+		choices[i] = s.domainsOf(o.residual[c.provisioner], c, key)
+		n *= len(choices[i])
+		s.effort.spend(domainSteps*len(choices[i]) + n)
+		if s.effort.over() {
+			return nil
 		}
-		out = next
+	}
+	s.effort.spend(n * domainSteps * len(keys))
+	out := make([][]domain, 0, n)
+	for i := range n {
+		one := make([]domain, len(keys))
+		for k, of := range choices {
+			one[k] = of[i%len(of)]
+			i /= len(of)
+		}
+		out = append(out, one)
 	}
 	return out
 }
+
+// domainSteps is the effort of finding a machine's domain of a key, and of telling a
+// combination of domains from others.
+const domainSteps = 8
 
 // domainsOf lists what nodes of a column with the residual can have as a key.
 func (s *solver) domainsOf(residual int, c *column, key string) []domain {

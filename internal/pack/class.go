@@ -19,7 +19,8 @@ import (
 // the class.
 type class struct {
 	template *cluster.Template
-	pods     []int // indices of Problem.Pods; the first left of them are not placed yet
+	account  *account // of the work that it makes
+	pods     []int    // indices of Problem.Pods; the first left of them are not placed yet
 	left     int64
 	growing  int64    // pods of owners that grow
 	booked   int64    // of those left, how many lots of this round are for

@@ -45,6 +45,10 @@ func (s *solver) classify() map[*class]amount.List {
 		if last := i - 1; last < 0 || d.kinship() != s.problem.Pods[last].kinship() {
 			known = f.kinOf(d)
 		}
+		if d.Refused != "" {
+			s.places[i].Reason = d.Refused
+			continue
+		}
 		if known.miss.Missed() {
 			s.places[i].Reason = known.miss.String()
 			continue
@@ -90,6 +94,7 @@ func (f *classifier) classOf(d *Demand, of *kin) *class {
 	c := f.classes[string(key)]
 	if c == nil {
 		c = newClass(d.Pod.Template, of.needs, d.Nodes)
+		c.account = f.s.effort.accounts[d.Pod.Template]
 		f.classes[string(key)] = c
 		f.needs[c] = d.Pod.Template.Requests
 		f.s.classes = append(f.s.classes, c)

@@ -47,7 +47,7 @@ func crossed() *Problem {
 // pods: it need not be replayed, and a replay, which has to find an order itself,
 // refuses nothing.
 func TestInTurn(t *testing.T) {
-	s := newSolver(crossed(), make(limits, 1))
+	s := newSolver(crossed(), make(limits, 1), newEffort(crossed()))
 	s.rounds()
 	if left := s.unplaced(); left > 0 {
 		t.Fatalf("%d pods have no place", left)
@@ -72,7 +72,7 @@ func TestNotInTurn(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSolver(crossed(), make(limits, 1))
+			s := newSolver(crossed(), make(limits, 1), newEffort(crossed()))
 			s.rounds()
 			spoil(s)
 			if s.inTurn() {

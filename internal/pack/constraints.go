@@ -24,7 +24,11 @@ func (gs *groups) register(c *class) {
 		c.host = addTouch(c.host, of)
 	}
 	terms := podTerms(t.Affinity)
-	together := requiredAffinity(terms)
+	together, err := gs.foundBy(t, requiredAffinity(terms)...)
+	if err != nil {
+		c.never = match.Miss{Kind: match.Unsupported, Want: err.Error()}
+		return
+	}
 	for _, term := range terms {
 		gs.registerTerm(c, term, together)
 	}
@@ -32,6 +36,21 @@ func (gs *groups) register(c *class) {
 	for i := range t.Spread {
 		gs.registerSpread(c, &t.Spread[i])
 	}
+}
+
+// stepsToRegister is the effort of reading one of a pod's constraints.
+const stepsToRegister = 200
+
+// registering is the effort that register takes: some of it grows with the square of
+// the constraints, since what a pod counts depends on all of them.
+func (c *class) registering() int {
+	terms, places := podTerms(c.template.Affinity), 0
+	for _, r := range c.places {
+		places += r.Size()
+	}
+	together := len(requiredAffinity(terms))
+	return stepsToRegister*(len(c.prefers)+len(c.template.HostPorts)+len(terms)+len(c.template.Spread)) +
+		stepsToSpell*(together*together+len(c.template.Spread)*(len(c.template.Spread)+places))
 }
 
 // requiredAffinity returns the terms that a pod must satisfy together to count for
@@ -64,15 +83,16 @@ func (c *class) sortDrops() {
 	}
 }
 
-func (gs *groups) registerTerm(c *class, term podTerm, together []podTerm) {
+func (gs *groups) registerTerm(c *class, term podTerm, together found) {
+	pods := together
 	if term.anti || !term.required() {
-		together = nil
+		var err error
+		if pods, err = gs.foundBy(c.template, term); err != nil {
+			c.never = match.Miss{Kind: match.Unsupported, Want: err.Error()}
+			return
+		}
 	}
-	id, err := gs.addTerm(c.template, term, together)
-	if err != nil {
-		c.never = match.Miss{Kind: match.Unsupported, Want: err.Error()}
-		return
-	}
+	id := gs.addTerm(term.TopologyKey, pods)
 	byHost := term.TopologyKey == corev1.LabelHostname
 	b := bond{group: id, drop: -1}
 	switch {
@@ -180,8 +200,8 @@ func (gs *groups) registerRunning(t *cluster.Template, r *runner) {
 			continue
 		}
 		// What cannot be parsed was refused by the API server when the pod was made.
-		if id, err := gs.addTerm(t, term, nil); err == nil {
-			r.anti = append(r.anti, id)
+		if pods, err := gs.foundBy(t, term); err == nil {
+			r.anti = append(r.anti, gs.addTerm(term.TopologyKey, pods))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -30,7 +31,8 @@ func (s *solver) relateHostSpreads() {
 }
 
 func touchOf(list []touch, group int) *touch {
-	return &list[slices.IndexFunc(list, func(t touch) bool { return t.group == group })]
+	i, _ := slices.BinarySearchFunc(list, group, func(t touch, group int) int { return cmp.Compare(t.group, group) })
+	return &list[i]
 }
 
 // counted reports whether groups that are counted by domain look at the DaemonSet's pods.

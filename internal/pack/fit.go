@@ -5,6 +5,7 @@ import "slices"
 // fitting returns the columns of the options that hold a load. Special types are
 // left out unless they were asked for or nothing else fits.
 func (s *solver) fitting(need []int64, host []touch, devices bool, o *options) bitset {
+	s.effort.spend(len(s.columns) / 4)
 	all := o.columns.clone()
 	s.keepRoomy(all, need)
 	s.keepAble(all, host, o)

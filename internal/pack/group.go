@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -72,15 +73,15 @@ type touch struct {
 	driver int
 }
 
-// addTouch adds a touch to a list that has each group once.
+// addTouch adds a touch to a list that has each group once, in order.
 func addTouch(list []touch, t touch) []touch {
-	for i := range list {
-		if have := &list[i]; have.group == t.group {
-			have.self, have.cap, have.entry = max(have.self, t.self), min(have.cap, t.cap), min(have.entry, t.entry)
-			return list
-		}
+	i, found := slices.BinarySearchFunc(list, t.group, func(have touch, group int) int { return cmp.Compare(have.group, group) })
+	if !found {
+		return slices.Insert(list, i, t)
 	}
-	return append(list, t)
+	have := &list[i]
+	have.self, have.cap, have.entry = max(have.self, t.self), min(have.cap, t.cap), min(have.entry, t.entry)
+	return list
 }
 
 // spread is a topology spread constraint over a key other than the host name.
@@ -143,7 +144,7 @@ func (g *group) counts(n *node) bool {
 			return false
 		}
 	}
-	if g.nodes != nil && !slices.ContainsFunc(g.nodes, func(r match.Requirements) bool { _, ok := match.Node(r, n.Node); return ok }) {
+	if g.nodes != nil && !slices.ContainsFunc(g.nodes, func(r match.Requirements) bool { return match.Meets(r, n.Node) }) {
 		return false
 	}
 	if g.tolerations != nil {
@@ -195,22 +196,32 @@ func (gs *groups) addPort(p cluster.HostPort) int {
 	return gs.add(fmt.Sprintf("port %s %s %d", p.IP, p.Protocol, p.Port), &group{key: corev1.LabelHostname, port: &p})
 }
 
-// addTerm registers the group that a pod affinity term speaks of: the pods that it
-// and the further terms find.
-func (gs *groups) addTerm(t *cluster.Template, term podTerm, further []podTerm) (int, error) {
-	g := &group{key: term.TopologyKey}
-	identity := map[string]bool{}
-	for _, of := range append([]podTerm{term}, further...) {
-		f, err := gs.finderOf(t, of.PodAffinityTerm)
+// found is what a pod affinity term finds, or several together.
+type found struct {
+	finders  []finder
+	identity string
+}
+
+// foundBy returns the pods that all of the terms find.
+func (gs *groups) foundBy(t *cluster.Template, terms ...podTerm) (found, error) {
+	out, known := found{}, map[string]bool{}
+	for _, term := range terms {
+		f, err := gs.finderOf(t, term.PodAffinityTerm)
 		if err != nil {
-			return 0, fmt.Errorf("pod affinity over %s: %w", of.TopologyKey, err)
+			return found{}, fmt.Errorf("pod affinity over %s: %w", term.TopologyKey, err)
 		}
-		if text := f.String(); !identity[text] {
-			identity[text] = true
-			g.finders = append(g.finders, f)
+		if text := f.String(); !known[text] {
+			known[text] = true
+			out.finders = append(out.finders, f)
 		}
 	}
-	return gs.add(strings.Join(sortedKeys(identity), "\x01"), g), nil
+	out.identity = strings.Join(sortedKeys(known), "\x01")
+	return out, nil
+}
+
+// addTerm registers the group of the pods that are found over a topology key.
+func (gs *groups) addTerm(key string, pods found) int {
+	return gs.add(pods.identity, &group{key: key, finders: pods.finders})
 }
 
 func (gs *groups) finderOf(t *cluster.Template, term *corev1.PodAffinityTerm) (finder, error) {

@@ -3,6 +3,8 @@ package pack
 import (
 	"cmp"
 	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
 // layout renders the solution.
@@ -29,9 +31,10 @@ func (s *solver) layout() *Layout {
 		}
 		reason := s.explain(c)
 		for _, pod := range c.pods[int64(len(c.pods))-c.left:] {
-			s.places[pod].Reason = reason
+			s.places[pod].Reason, s.places[pod].Exhausted = reason, c.never.Kind == match.Exhausted
 		}
 	}
+	out.Effort = s.effort.total
 	return out
 }
 

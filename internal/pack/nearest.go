@@ -46,16 +46,23 @@ func typesThat(p *seller, r match.Requirements) []*offer.InstanceType {
 // typeMiss names the requirement on types without which there would be some, or
 // the first that a type does not meet.
 func typeMiss(p *seller, combined match.Requirements) match.Miss {
+	failed, only := make([]int, len(p.Types)), make([]int, len(p.Types)) // by type: how many it does not meet, and the last
 	for i, q := range combined {
-		if ofOffering(q.Key) {
-			continue
+		for t, allowed := range typesAllowed(match.Requirements{q}, p.goods) {
+			if !allowed {
+				failed[t], only[t] = failed[t]+1, i
+			}
 		}
+	}
+	for i, q := range combined {
 		var values []string
-		for _, t := range typesThat(p, slices.Delete(slices.Clone(combined), i, i+1)) {
-			values = append(values, t.Labels[q.Key]...)
+		for t := range p.Types {
+			if failed[t] == 1 && only[t] == i {
+				values = append(values, p.Types[t].Labels[q.Key]...)
+			}
 		}
 		if len(values) > 0 {
-			m := match.Miss{Kind: match.TypeLabel, Key: q.Key, Want: q.Set.String(), Have: listed(values)}
+			m := match.Miss{Kind: match.TypeLabel, Key: q.Key, Want: q.Set.Brief(), Have: listed(values)}
 			if asked, ok := q.Set.Values(); ok && len(asked) == 1 {
 				m.Hint, _ = api.Suggest(asked[0], values)
 			}
@@ -65,7 +72,7 @@ func typeMiss(p *seller, combined match.Requirements) match.Miss {
 	missing := combined[slices.IndexFunc(combined, func(q match.Requirement) bool {
 		return !typesAllowed(match.Requirements{q}, p.goods)[0]
 	})]
-	return match.Miss{Kind: match.TypeLabel, Key: missing.Key, Want: missing.Set.String()}
+	return match.Miss{Kind: match.TypeLabel, Key: missing.Key, Want: missing.Set.Brief()}
 }
 
 // offeringMiss names the requirement on offerings without which there would be
@@ -85,7 +92,7 @@ func offeringMiss(types []*offer.InstanceType, combined match.Requirements) matc
 				}
 			}
 		}
-		text := q.Key + " " + q.Set.String()
+		text := q.Key + " " + q.Set.Brief()
 		if len(values) > 0 {
 			return match.Miss{Kind: match.Offering, Key: q.Key, Want: text, Have: listed(values)}
 		}

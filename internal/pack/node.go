@@ -122,14 +122,19 @@ func (d *daemon) runsOn(n *node) bool {
 	if _, bad := match.Untolerated(n.Taints, d.Template.Tolerations, false); bad {
 		return false
 	}
-	return slices.ContainsFunc(d.places, func(r match.Requirements) bool { _, ok := match.Node(r, n.Node); return ok })
+	return slices.ContainsFunc(d.places, func(r match.Requirements) bool { return match.Meets(r, n.Node) })
 }
+
+// stepsToMatch is the effort of looking at one label of a node.
+const stepsToMatch = 4
 
 // matches reports whether the options allow the node.
 func (s *solver) matches(o *options, i int) bool {
+	s.effort.spend(1)
 	if o.nodes[i] == 0 {
+		s.effort.spend(stepsToMatch * (1 + len(o.requires)))
 		o.nodes[i] = 1
-		if _, ok := match.Node(o.requires, s.nodes[i].Node); !ok {
+		if !match.Meets(o.requires, s.nodes[i].Node) {
 			o.nodes[i] = -1
 		} else if _, bad := match.Untolerated(s.nodes[i].Taints, o.tolerations, false); bad {
 			o.nodes[i] = -1

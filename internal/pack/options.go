@@ -18,15 +18,16 @@ type options struct {
 	columns bitset
 	special bool // asks for special types
 	// residual, by seller: what the machine's labels must be beyond what the
-	// column says. Not meaningful where miss says that the seller is excluded.
+	// column says. Not meaningful where the seller is excluded.
 	residual []int
-	miss     []match.Miss
 	nodes    []int8 // by node: 0 not looked at, 1 matches, -1 does not
 	id       int
 }
 
 // optionsFor returns the options of the requirements, made once.
 func (s *solver) optionsFor(requires match.Requirements, tolerations []corev1.Toleration, tolerationKey string, honour bool) *options {
+	size := requires.Size()
+	s.effort.spend(stepsToSpell * size)
 	key := requires.String() + "\x00" + tolerationKey
 	if honour {
 		key += "\x01"
@@ -36,31 +37,40 @@ func (s *solver) optionsFor(requires match.Requirements, tolerations []corev1.To
 	}
 	o := &options{
 		requires: requires, tolerations: tolerations, honour: honour, id: len(s.options),
-		columns: newBitset(len(s.columns)), residual: make([]int, len(s.sellers)), miss: make([]match.Miss, len(s.sellers)),
+		columns: newBitset(len(s.columns)), residual: make([]int, len(s.sellers)),
 		nodes: make([]int8, len(s.nodes)), special: asksForSpecial(requires),
 	}
 	s.options[key] = o
-	for i, seller := range s.sellers {
-		o.miss[i] = s.choose(o, seller)
+	s.effort.spend(stepsToSpell * size * len(s.sellers))
+	for _, p := range s.sellers {
+		if combined, miss := s.combined(o, p); !miss.Missed() {
+			s.choose(o, p, combined)
+		}
 	}
 	return o
 }
 
-// choose adds the seller's columns that the options allow, or says why there are none.
-func (s *solver) choose(o *options, p *seller) match.Miss {
+// stepsToSpell is the effort of looking at a value that is required of a label.
+const stepsToSpell = 2
+
+// combined returns what the seller's machines must be by the options, or says why there
+// can be none.
+func (s *solver) combined(o *options, p *seller) (match.Requirements, match.Miss) {
 	if p.Spec.DeletionTimestamp != nil {
-		return match.Miss{Kind: match.Deleting}
+		return nil, match.Miss{Kind: match.Deleting}
 	}
 	if miss, bad := match.Untolerated(p.Spec.Spec.Taints, o.tolerations, o.honour); bad {
-		return miss
+		return nil, miss
 	}
 	combined, miss := match.Combined(p.Spec, p.has, o.requires)
-	if miss.Missed() {
-		return miss
+	if !miss.Missed() && p.Closed != "" {
+		miss = match.Miss{Kind: match.Blocked, Want: p.Closed}
 	}
-	if p.Closed != "" {
-		return match.Miss{Kind: match.Blocked, Want: p.Closed}
-	}
+	return combined, miss
+}
+
+// choose adds the seller's columns that the options allow.
+func (s *solver) choose(o *options, p *seller, combined match.Requirements) {
 	o.residual[p.index] = s.intern(s.residualOf(combined))
 	var asked match.Requirements
 	for _, q := range combined {
@@ -69,28 +79,26 @@ func (s *solver) choose(o *options, p *seller) match.Miss {
 			asked = append(asked, q)
 		}
 	}
-	if s.chooseColumns(o, p, asked) {
-		return match.Miss{}
-	}
-	return nearestColumn(p, combined)
-}
-
-// chooseColumns adds the seller's columns that meet what was asked, and reports
-// whether there are any.
-func (s *solver) chooseColumns(o *options, p *seller, asked match.Requirements) bool {
 	if len(asked) == 0 {
 		o.columns.join(p.mask)
-		return p.columns[0] < p.columns[1]
+		return
 	}
-	some := false
+	s.effort.spend((p.columns[1] - p.columns[0] + len(asked)*len(p.Types)) / 8)
 	types, places := typesAllowed(asked, p.goods), placesAllowed(asked, p.goods)
 	for i := p.columns[0]; i < p.columns[1]; i++ {
 		if c := &s.columns[i]; types[c.model] && places[c.place] {
 			o.columns.add(i)
-			some = true
 		}
 	}
-	return some
+}
+
+// missOf says why the options allow none of the seller's columns, if that is so.
+func (s *solver) missOf(o *options, p *seller) match.Miss {
+	combined, miss := s.combined(o, p)
+	if miss.Missed() || anyIn(o.columns, p.columns) {
+		return miss
+	}
+	return nearestColumn(p, combined)
 }
 
 // residualOf keeps what the column alone does not settle: labels of the user's

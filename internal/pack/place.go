@@ -64,6 +64,7 @@ func (s *solver) roomOn(c *class, o *options, i int, limit int64) int64 {
 // node with.
 func (s *solver) roomAlone(c *class, o *options, i int, limit int64) int64 {
 	n := s.nodes[i]
+	s.effort.spend(stepsToMatch + len(c.host))
 	k := amount.Copies(c.need, n.free, limit)
 	if k == 0 || !s.matches(o, i) {
 		return 0

@@ -20,7 +20,7 @@ func TestPour(t *testing.T) {
 		pods := rapid.Int64Range(0, 30).Draw(t, "pods")
 		begin := func() (*solver, *class, []spot) {
 			g := &group{key: "zone", tally: newTally()}
-			s := &solver{groups: &groups{list: []*group{g}}}
+			s := &solver{groups: &groups{list: []*group{g}}, effort: newEffort(&Problem{})}
 			c := &class{left: pods, keys: []string{"zone"}, member: []int{0}}
 			var domains []string
 			spots := make([]spot, n)

@@ -47,6 +47,8 @@ type Demand struct {
 	From string
 	// Nodes are tried before anything else: room there was kept for the pod.
 	Nodes []string
+	// Refused is why it gets no place, whatever there is; empty for other pods.
+	Refused string
 	// Growing: its owner grows step by step, so that more such pods may come soon.
 	Growing bool
 }
@@ -59,6 +61,8 @@ type Layout struct {
 	// LowerBound on the price of the machines of any layout that places the same
 	// pods under the same constraints.
 	LowerBound offer.Price
+	// Effort is how many steps of work the pods' constraints have made.
+	Effort int64
 }
 
 // Place is what was found for a pod: a node, a machine, or a reason.
@@ -67,6 +71,8 @@ type Place struct {
 	Machine int // index of Layout.Machines, -1 for none
 	// Reason why there is no place; empty where there is.
 	Reason string
+	// Exhausted: finding a place took more work than a pod may take.
+	Exhausted bool
 	// GivenUp lists the preferences that the place does not meet.
 	GivenUp []string
 }

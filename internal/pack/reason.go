@@ -23,6 +23,7 @@ func (s *solver) diagnose(c *class) string {
 		}
 		return fmt.Sprintf("%s on %s contradict each other", who, key)
 	}
+	s.effort.begin(c.account)
 	o := s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour)
 	return s.misses(c, o).sentence(len(s.sellers))
 }
@@ -38,11 +39,21 @@ type missed struct {
 }
 
 func (s *solver) misses(c *class, o *options) misses {
-	out := misses{}
+	out, topology := misses{}, match.Miss{}
 	for i, p := range s.sellers {
-		miss := o.miss[i]
+		s.effort.spend(len(s.columns) + len(p.Types)*len(o.requires))
+		if s.effort.over() && i > 0 {
+			break // what is known by now must do
+		}
+		miss := s.missOf(o, p)
 		if !miss.Missed() {
 			miss = s.whyNot(c, o, p)
+		}
+		if !miss.Missed() {
+			if !topology.Missed() { // the same for all
+				topology = match.Miss{Kind: match.Topology, Want: s.topologyText(c)}
+			}
+			miss = topology
 		}
 		text := miss.String()
 		if miss.AboutLabel() && len(c.template.Claims) > 0 && !match.AsksFor(c.template, miss.Key) {
@@ -109,7 +120,8 @@ func (m *missed) who(of int) string {
 	return fmt.Sprintf("%d of %d provisioners (%s)", len(m.names), of, strings.Join(names, ", "))
 }
 
-// whyNot says why no column of a seller that has the right ones was bought.
+// whyNot says why no column of a seller that has the right ones was bought, unless it
+// is for constraints on other pods.
 func (s *solver) whyNot(c *class, o *options, p *seller) match.Miss {
 	var largest *column
 	short, lack := -1, int64(0)
@@ -133,10 +145,7 @@ func (s *solver) whyNot(c *class, o *options, p *seller) match.Miss {
 	if s.fittingOf(c, o, p).empty() {
 		return match.Miss{Kind: match.Port, Want: "a DaemonSet keeps the pod from every node: it takes the same host port or repels the pod"}
 	}
-	if miss := s.limitMiss(c, o, p); miss.Missed() {
-		return miss
-	}
-	return match.Miss{Kind: match.Topology, Want: s.topologyText(c)}
+	return s.limitMiss(c, o, p)
 }
 
 // fittingOf returns the columns of one seller that hold the class.

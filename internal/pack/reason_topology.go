@@ -30,7 +30,11 @@ func (s *solver) topologyText(c *class) string {
 		}
 	}
 	if len(parts) > 0 {
-		return strings.Join(slices.Compact(slices.Sorted(slices.Values(parts))), " and ")
+		parts = slices.Compact(slices.Sorted(slices.Values(parts)))
+		if more := len(parts) - maxMisses; more > 0 {
+			parts = append(parts[:maxMisses], fmt.Sprintf("%d more constraints on other pods", more))
+		}
+		return strings.Join(parts, " and ")
 	}
 	for _, id := range c.member {
 		if g := s.groups.list[id]; len(g.repel) > 0 {

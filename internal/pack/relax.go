@@ -125,8 +125,12 @@ func (s *solver) servingSpots(c *class, o *options, l level) []spot {
 }
 
 // optionsAt returns what a class may use at a level, or false where its requirements
-// contradict each other.
+// contradict each other, and where it has spent what it may.
 func (s *solver) optionsAt(c *class, l level) (*options, bool) {
+	if s.exhausted(c) {
+		return nil, false
+	}
+	s.effort.spend(len(c.drops) * (1 + len(c.places[l.place])))
 	requires, honour := c.requires(l)
 	if _, bad := requires.Unmeetable(); bad {
 		return nil, false

@@ -13,24 +13,25 @@ func Solve(p *Problem) *Layout {
 	if len(p.Pods) == 0 {
 		return &Layout{} // as most of the time
 	}
-	binding := make(limits, len(p.Provisioners))
+	binding, e := make(limits, len(p.Provisioners)), newEffort(p)
 	for {
-		s := reordered(p, binding)
+		s := reordered(p, binding, e)
 		if !binding.tighten(s) {
 			return s.layout()
 		}
+		e.again()
 	}
 }
 
 // reordered places all pods, again in another order where some are crowded out.
-func reordered(p *Problem, binding limits) *solver {
-	s := solved(p, binding, nil)
+func reordered(p *Problem, binding limits, e *effort) *solver {
+	s := solved(p, binding, e, nil)
 	for range maxReorders {
 		urgent := s.crowdedOut()
 		if len(urgent) == 0 {
 			break
 		}
-		again := solved(p, binding, urgent)
+		again := solved(p, binding, e, urgent)
 		if !again.serves(s) {
 			break
 		}
@@ -43,14 +44,14 @@ func reordered(p *Problem, binding limits) *solver {
 const maxReorders = 3
 
 // solved places all pods, those of the urgent classes before others of their priority.
-func solved(p *Problem, binding limits, urgent map[int]bool) *solver {
-	s := newSolver(p, binding)
+func solved(p *Problem, binding limits, e *effort, urgent map[int]bool) *solver {
+	s := newSolver(p, binding, e)
 	s.hurry(urgent)
 	s.settleReserved()
 	s.rounds()
 	if s.unjust() {
 		// The limits do not allow all: the important ones first.
-		if again := byPriority(p, binding, urgent); again != nil {
+		if again := byPriority(p, binding, e, urgent); again != nil {
 			s = again
 		}
 	}
@@ -60,8 +61,8 @@ func solved(p *Problem, binding limits, urgent map[int]bool) *solver {
 
 // byPriority solves the problem one priority after the other; nil where all pods
 // have the same.
-func byPriority(p *Problem, binding limits, urgent map[int]bool) *solver {
-	s := newSolver(p, binding)
+func byPriority(p *Problem, binding limits, e *effort, urgent map[int]bool) *solver {
+	s := newSolver(p, binding, e)
 	s.hurry(urgent)
 	if len(s.classes) == 0 || s.classes[0].template.Priority == s.classes[len(s.classes)-1].template.Priority {
 		return nil
@@ -161,7 +162,7 @@ func (s *solver) rounds() {
 		s.buyAll(append(lots, s.placeAll(open)...))
 		var next []*class
 		for _, c := range open {
-			if c.open() == 0 {
+			if c.open() == 0 || s.exhausted(c) {
 				continue
 			}
 			if l, ok := c.next(c.level, func(l level) bool { return s.servesAt(c, l) }); ok {

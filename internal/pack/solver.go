@@ -38,6 +38,7 @@ type solver struct {
 	residualIDs map[string]int
 	merged      map[[2]int]int
 	cells       map[cellKey][]cell
+	effort      *effort
 	joint       int  // joint options made so far
 	trials      int  // machines that may still be filled in search of a cheaper plan
 	enlarged    bool // trials are in proportion to the pods already
@@ -81,9 +82,9 @@ type runner struct {
 	anti    []int
 }
 
-func newSolver(p *Problem, binding limits) *solver {
+func newSolver(p *Problem, binding limits, e *effort) *solver {
 	s := &solver{
-		problem: p, volumes: match.NewVolumes(p.Snapshot), groups: newGroups(p.Snapshot.Namespaces),
+		problem: p, effort: e, volumes: match.NewVolumes(p.Snapshot), groups: newGroups(p.Snapshot.Namespaces),
 		running: map[*cluster.Template]*runner{}, origins: map[string]origin{}, options: map[string]*options{}, residualIDs: map[string]int{},
 		merged: map[[2]int]int{}, cells: map[cellKey][]cell{}, labelled: map[[2]int]map[string]string{}, values: map[string][]string{}, held: map[string]bitset{}, places: make([]Place, len(p.Pods)),
 	}
@@ -191,13 +192,16 @@ func (s *solver) originOf(key string) origin {
 func (s *solver) constrain() {
 	prefers := s.anyPreferNoSchedule()
 	for _, c := range s.classes {
-		if !c.never.Missed() {
+		s.effort.begin(c.account)
+		s.effort.reserve(c.registering())
+		if !c.never.Missed() && !s.exhausted(c) {
 			s.groups.register(c)
 			if prefers {
 				c.addDrop(drop{text: "PreferNoSchedule taints", prefer: -1, taints: true})
 			}
 		}
 	}
+	s.effort.others()
 	for _, p := range s.standing {
 		if r := s.running[p.Template]; r != nil && r.host == nil && r.anti == nil {
 			s.groups.registerRunning(p.Template, r)

@@ -126,6 +126,9 @@ func (s *solver) bestSpot(c *class, spots []spot, dropped dropSet) int {
 	for i := range spots {
 		at := &spots[i]
 		count, ok := s.admits(c, at, dropped)
+		if s.effort.over() {
+			return -1
+		}
 		if ok && (best < 0 || cmp.Or(cmp.Compare(count, bestCount), at.compare(&spots[best])) < 0) {
 			best, bestCount = i, count
 		}
@@ -147,6 +150,11 @@ func (at *spot) compare(o *spot) int {
 // pods are there that its spreads count, and that others' spreads count with it: where
 // these are few there is most need of it.
 func (s *solver) admits(c *class, at *spot, dropped dropSet) (int64, bool) {
+	if c.never.Kind == match.Exhausted {
+		return 0, false // what it asks for has not been looked at
+	}
+	s.effort.begin(c.account)
+	s.effort.spend(stepsToAdmit * (1 + len(c.spreads) + len(c.attracts) + len(c.repels) + len(c.member)))
 	spread, counted := false, int64(0)
 	for i := range c.spreads {
 		sp := &c.spreads[i]
@@ -189,6 +197,9 @@ func (s *solver) admits(c *class, at *spot, dropped dropSet) (int64, bool) {
 	return counted, !s.repelled(c, at)
 }
 
+// stepsToAdmit is the effort of looking at one rule of a class in a spot.
+const stepsToAdmit = 4
+
 // begins reports whether a pod of the class may be where no pod is that it has a
 // required affinity to: it is such a pod itself, and there is none anywhere.
 func (s *solver) begins(c *class) bool {
@@ -222,6 +233,7 @@ func (s *solver) fewest(c *class, sp *spread) int64 {
 	if len(domains) < sp.minDomains {
 		return 0
 	}
+	s.effort.spend(2 * len(domains))
 	least := int64(math.MaxInt64)
 	for _, d := range domains {
 		least = min(least, g.count[d])
@@ -239,18 +251,18 @@ func (s *solver) domains(c *class, sp *spread) []string {
 		return sp.domains
 	}
 	g := s.groups.list[sp.group]
+	s.effort.begin(c.account)
 	seen := setOf(s.present(g))
-	keys := []string{g.key}
-	for _, key := range g.labelled {
-		if key != corev1.LabelHostname {
-			keys = append(keys, key)
-		}
-	}
+	keys := slices.DeleteFunc(append([]string{g.key}, g.labelled...), func(key string) bool { return key == corev1.LabelHostname })
+	slices.Sort(keys) // so that all spreads of a pod ask for the same cells
+	mine := slices.Index(keys, g.key)
 	for _, place := range c.places {
 		o := s.optionsFor(place, c.template.Tolerations, c.tolerates, false)
-		for _, at := range s.cellsOf(o, keys) {
+		cells := s.cellsOf(o, keys)
+		s.effort.spend(len(cells) * len(keys))
+		for _, at := range cells {
 			if !slices.ContainsFunc(at.domains, func(d domain) bool { return !d.known }) {
-				seen[at.domains[0].value] = true
+				seen[at.domains[mine].value] = true
 			}
 		}
 	}
@@ -262,7 +274,10 @@ func (s *solver) domains(c *class, sp *spread) []string {
 // included where that is known.
 func (s *solver) present(g *group) []string {
 	if g.selective() {
-		return s.valuesOf(g.key, g.counts)
+		return s.valuesOf(g.key, func(n *node) bool {
+			s.effort.spend(stepsToMatch * (1 + len(g.labelled) + len(g.nodes)))
+			return g.counts(n)
+		})
 	}
 	known, ok := s.values[g.key]
 	if !ok {
@@ -275,6 +290,7 @@ func (s *solver) present(g *group) []string {
 // valuesOf lists the values of a label that some of the nodes have.
 func (s *solver) valuesOf(key string, some func(*node) bool) []string {
 	seen := map[string]bool{}
+	s.effort.spend(stepsToMatch * (len(s.nodes) + len(s.closed) + len(s.planned)))
 	look := func(n *node) {
 		if value, ok := n.Labels[key]; ok && !seen[value] && some(n) {
 			seen[value] = true
@@ -336,12 +352,16 @@ func (s *solver) spotsFor(c *class, o *options, level level) []spot {
 	}
 	for i, n := range s.nodes {
 		if s.matches(o, i) {
+			s.effort.spend(stepsToMatch * len(c.keys))
 			to := at(spotOver(c.keys, n).domains)
 			to.nodes = append(to.nodes, i)
 		}
 	}
 	cells, left := s.cellsOf(o, c.keys), s.budgets()
 	for i := range cells {
+		if s.effort.over() {
+			return nil
+		}
 		l, ok := s.lotFor(c, level, s.pinnedTo(o, &cells[i]))
 		if !ok {
 			continue

@@ -1,0 +1,44 @@
+package agent
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// pulse tells whether the planning loop is alive. A turn may wait for calls, each with its
+// own deadline; making a plan waits for nothing.
+type pulse struct {
+	turn     atomic.Int64 // unix nanoseconds at which a turn began
+	planning atomic.Int64 // and a plan; 0 while none is being made
+}
+
+const (
+	// turnMost is how long after a turn the next one begins at the latest, beyond the
+	// interval: a few calls to the cloud may each run into their deadlines.
+	turnMost = 3 * cloudTimeout
+	// planMost is how long a plan may take: what pods may ask for is bounded, so that
+	// the largest clusters take seconds.
+	planMost = 2 * time.Minute
+)
+
+func (p *pulse) turns() { p.turn.Store(time.Now().UnixNano()) }
+
+// plans marks that a plan is being made, until the returned function is called.
+func (p *pulse) plans() (done func()) {
+	p.planning.Store(time.Now().UnixNano())
+	return func() { p.planning.Store(0) }
+}
+
+// check returns an error if no turn has begun for long, or a plan takes too long.
+func (p *pulse) check(interval time.Duration) error {
+	if began := p.planning.Load(); began != 0 {
+		if took := time.Since(time.Unix(0, began)); took > planMost {
+			return fmt.Errorf("a plan is being made since %s", took.Round(time.Second))
+		}
+	}
+	if since := time.Since(time.Unix(0, p.turn.Load())); since > interval+turnMost {
+		return fmt.Errorf("the last turn began %s ago", since.Round(time.Second))
+	}
+	return nil
+}
