@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,11 +21,11 @@ import (
 // The pathological pods: each asks for very much of one kind of thing, or of several.
 // Any user of a cluster may create them, and none may keep others from their nodes.
 
-// manyOf returns n of what make makes.
-func manyOf[T any](n int, make func(i int) T) []T {
+// manyOf returns n of them.
+func manyOf[T any](n int, one func(i int) T) []T {
 	out := []T{}
 	for i := range n {
-		out = append(out, make(i))
+		out = append(out, one(i))
 	}
 	return out
 }
@@ -108,9 +109,7 @@ func all(changes ...func(*corev1.Pod)) func(*corev1.Pod) {
 		labels := map[string]string{}
 		for _, change := range changes {
 			change(p)
-			for key, value := range p.Labels {
-				labels[key] = value
-			}
+			maps.Copy(labels, p.Labels)
 		}
 		p.Labels = labels
 	}

@@ -41,6 +41,9 @@ func (gs *groups) register(c *class) {
 // stepsToRegister is the effort of reading one of a pod's constraints.
 const stepsToRegister = 200
 
+// stepsToRelate is the effort of looking at one constraint because of another.
+const stepsToRelate = 16
+
 // registering is the effort that register takes: some of it grows with the square of
 // the constraints, since what a pod counts depends on all of them.
 func (c *class) registering() int {
@@ -50,7 +53,7 @@ func (c *class) registering() int {
 	}
 	together := len(requiredAffinity(terms))
 	return stepsToRegister*(len(c.prefers)+len(c.template.HostPorts)+len(terms)+len(c.template.Spread)) +
-		stepsToSpell*(together*together+len(c.template.Spread)*(len(c.template.Spread)+places))
+		stepsToRelate*(together*together+len(c.template.Spread)*len(c.template.Spread)) + stepsToSpell*len(c.template.Spread)*places
 }
 
 // requiredAffinity returns the terms that a pod must satisfy together to count for

@@ -12,9 +12,10 @@ import (
 // Effort bounds the work that pods' constraints make. It is counted in steps, of about
 // ten nanoseconds each, so that a plan does not depend on the machine that makes it.
 const (
-	// effortOfTemplate is what pods of one template may spend, and effortOfPod what
-	// each of them adds to that.
-	effortOfTemplate = 3_000_000
+	// effortOfTemplate is what pods of one template may spend, effortOfNode what each
+	// node of the cluster adds to that, and effortOfPod what each of the pods does.
+	effortOfTemplate = 2_000_000
+	effortOfNode     = 200
 	effortOfPod      = 4_000
 	// effortOfTurn is what all pods together may spend before those that have spent
 	// more than their share end, and effortOfAny what each pod adds to that.
@@ -35,10 +36,14 @@ type account struct{ spent, limit int64 }
 func newEffort(p *Problem) *effort {
 	e := &effort{accounts: map[*cluster.Template]*account{}}
 	e.begin(&account{limit: effortOfTemplate})
+	nodes := int64(0)
+	if p.Snapshot != nil {
+		nodes = int64(len(p.Snapshot.Nodes))
+	}
 	for i := range p.Pods {
 		t := p.Pods[i].Pod.Template
 		if e.accounts[t] == nil {
-			e.accounts[t] = &account{limit: effortOfTemplate}
+			e.accounts[t] = &account{limit: effortOfTemplate + effortOfNode*nodes}
 		}
 		e.accounts[t].limit += effortOfPod
 	}
