@@ -75,9 +75,19 @@ func (a *Agent) bindAll(ctx context.Context, fresh *verifier, node string, pods 
 }
 
 // bindable reports whether the scheduler has found no node for the pod, so that it
-// will not bind it itself, and the pod can be bound at all.
+// will not bind it itself, and the pod can be bound at all. A kubelet refuses pods that
+// need devices until the device plugin has registered: the scheduler waits for that.
 func bindable(p *cluster.Pod) bool {
-	return p.State == cluster.PodPending && !p.Foreseen && !p.Template.ResourceClaims
+	return p.State == cluster.PodPending && !p.Foreseen && !p.Template.ResourceClaims && !needsDevices(p)
+}
+
+func needsDevices(p *cluster.Pod) bool {
+	for name, v := range p.Template.Requests {
+		if v > 0 && extended(name) {
+			return true
+		}
+	}
+	return false
 }
 
 func (a *Agent) bindOne(ctx context.Context, pod cluster.PodKey, node string) bool {

@@ -26,6 +26,9 @@ const (
 	assumptionTTL = 30 * time.Second
 	// avoidTime is how long an offering is avoided after its machine did not come up.
 	avoidTime = 15 * time.Minute
+	// leastDevicePause and mostDevicePause bound for how long nothing with a resource is
+	// bought after a replacement whose device plugin did not register it either.
+	leastDevicePause, mostDevicePause = time.Hour, 24 * time.Hour
 	// tellAgain is well within the hour for which an API server keeps events.
 	tellAgain = 40 * time.Minute
 	// quotaShown is how long a condition tells of a quota that was used up: longer

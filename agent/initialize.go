@@ -56,21 +56,7 @@ func isUp(n *cluster.Node, p *provisioner) bool {
 			return false
 		}
 	}
-	return p == nil || devicesReported(n, p)
-}
-
-// devicesReported reports whether each extended resource of the node's type is there.
-func devicesReported(n *cluster.Node, p *provisioner) bool {
-	t := p.instanceType(n.Labels[api.LabelInstanceType])
-	if t == nil {
-		return true
-	}
-	for name, v := range t.Capacity {
-		if v > 0 && extended(name) && n.Allocatable[name] == 0 {
-			return false
-		}
-	}
-	return true
+	return len(n.Awaited) == 0
 }
 
 // extended reports whether a device plugin has to register the resource.

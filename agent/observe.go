@@ -12,6 +12,7 @@ import (
 // view is everything that one decision of a turn is made from.
 type view struct {
 	now          time.Time
+	timeout      time.Duration // for a machine to come up
 	snapshot     *cluster.Snapshot
 	expected     *cluster.Snapshot // snapshot, with the pods that are announced
 	provisioners []*provisioner    // sorted by name
@@ -28,9 +29,14 @@ func (a *Agent) observe(ctx context.Context) *view {
 		nodes:    map[string]*cluster.Node{},
 		byName:   map[string]*provisioner{},
 	}
-	v.expected = a.history.expect(v.snapshot, v.now)
-	a.avoided.duds(v, a.options.StartupTimeout)
 	v.provisioners = a.provisioners(ctx)
+	v.timeout = a.options.StartupTimeout
+	v.snapshot = v.promised(v.snapshot)
+	v.expected = a.history.expect(v.snapshot, v.now)
+	a.avoided.duds(v)
+	for _, p := range v.provisioners {
+		p.market.Types = a.avoided.apply(p.market.Types, p.raw.Name)
+	}
 	for i := range v.snapshot.Nodes {
 		v.nodes[v.snapshot.Nodes[i].Name] = &v.snapshot.Nodes[i]
 	}
@@ -39,6 +45,11 @@ func (a *Agent) observe(ctx context.Context) *view {
 	}
 	a.thought += time.Since(v.now)
 	return v
+}
+
+// promised adds the devices that nodes do not report yet, as in the core.
+func (v *view) promised(s *cluster.Snapshot) *cluster.Snapshot {
+	return decide.Promised(s, v.markets(), v.now, v.timeout)
 }
 
 // snapshot is the cluster as the caches will hold it once they know what the agent

@@ -62,7 +62,6 @@ func (a *Agent) provisioners(ctx context.Context) []*provisioner {
 	a.readMarkets(ctx, out)
 	for _, p := range out {
 		raw := p.raw
-		p.market.Types = a.avoided.apply(p.market.Types)
 		if until, message := a.history.paused(raw.Name); p.blocked == "" && message != "" {
 			p.block(reasonLaunch, fmt.Sprintf("%s; tried again at %s", message, until.UTC().Format(time.TimeOnly)))
 		}

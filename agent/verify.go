@@ -25,7 +25,7 @@ type verifier struct {
 
 // verify compares the view of a plan with the caches as they are now.
 func (a *Agent) verify(v *view) *verifier {
-	now := a.snapshot()
+	now := v.promised(a.snapshot())
 	out := &verifier{
 		planned: byUID(v.snapshot),
 		pods:    byUID(now),

@@ -147,7 +147,10 @@ type Node struct {
 	Ready bool
 	// Initialized: it has been up once, with startup taints gone and extended
 	// resources registered.
-	Initialized   bool
+	Initialized bool
+	// Awaited are the extended resources that the kubelet does not report yet: Capacity
+	// and Allocatable have what the node's instance type promises of them.
+	Awaited       []string
 	Unschedulable bool
 	Deleting      bool
 	// DeletedAt is when its deletion was asked for; zero while it is not.

@@ -14,6 +14,7 @@ import (
 // Decide returns what should be done: where pods go, which machines to launch,
 // which nodes should go, and why the rest cannot be helped.
 func Decide(in Input) Plan {
+	in.Snapshot = Promised(in.Snapshot, in.Provisioners, in.Now, in.Settings.StartupTimeout)
 	return newTurn(&in).plan()
 }
 

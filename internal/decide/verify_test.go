@@ -40,6 +40,9 @@ type home struct {
 // helpers where there are some and none of the code that made the plan.
 func verify(t reporter, in *Input, p *Plan) {
 	t.Helper()
+	promised := *in
+	in = &promised
+	in.Snapshot = Promised(in.Snapshot, in.Provisioners, in.Now, in.Settings.StartupTimeout) // see promise_test.go
 	if p.LowerBound > p.HourlyPrice {
 		t.Errorf("the lower bound %d is above the price %d", p.LowerBound, p.HourlyPrice)
 	}

@@ -30,6 +30,7 @@ func TestFaults(t *testing.T) {
 		{"an impossible pod stays pending and says why", impossiblePod},
 		{"a limit holds against a burst of 200 pods", limitHolds},
 		{"a capacity error leads to another offering in the same turn", capacityError},
+		{"device plugins that come late cost no machine", devicesLate},
 		{"a budget holds an eviction back", budgetHolds},
 		{"deleting a provisioner drains its nodes", provisionerDeleted},
 		{"pods are resized in place and through successors", resizedPods},

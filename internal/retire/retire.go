@@ -82,7 +82,7 @@ type rule func(n *Node, now time.Time, p *Policy) (Finding, bool)
 // Forced returns the nodes that must go whatever runs there, in their order. Nodes
 // that are unhealthy stay where too many are: then it is not the nodes.
 func Forced(nodes []*Node, now time.Time, p Policy) []Finding {
-	found := find(nodes, now, &p, orphaned, neverUp, unhealthy)
+	found := find(nodes, now, &p, orphaned, DidNotComeUp, unhealthy)
 	if tooManyUnready(nodes) {
 		found = slices.DeleteFunc(found, func(f Finding) bool { return f.Reason == Unhealthy })
 	}

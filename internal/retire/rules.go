@@ -2,9 +2,12 @@ package retire
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 // orphaned: its Provisioner is being deleted.
@@ -12,10 +15,22 @@ func orphaned(n *Node, _ time.Time, _ *Policy) (Finding, bool) {
 	return Finding{n, Orphaned, fmt.Sprintf("provisioner %s is being deleted", n.Provisioner.Name)}, n.Provisioner.DeletionTimestamp != nil
 }
 
-// neverUp: its machine did not come up in time.
-func neverUp(n *Node, now time.Time, p *Policy) (Finding, bool) {
-	late := p.StartupTimeout > 0 && !n.Initialized && !n.Ready && now.Sub(n.Created) >= p.StartupTimeout
-	return Finding{n, NeverUp, fmt.Sprintf("not ready %s after it was launched", api.ShortDuration(p.StartupTimeout))}, late
+// DidNotComeUp finds that a node's machine did not come up in time, or that its devices did
+// not. Without devices it may go on with pods that do not need them.
+func DidNotComeUp(n *Node, now time.Time, p *Policy) (Finding, bool) {
+	late := p.StartupTimeout > 0 && !n.Initialized && now.Sub(n.Created) >= p.StartupTimeout
+	after := api.ShortDuration(p.StartupTimeout) + " after it was launched"
+	if !n.Ready {
+		return Finding{n, NeverUp, "not ready " + after}, late
+	}
+	useful := slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return workload(p) && !n.awaits(p) })
+	return Finding{n, NeverUp, fmt.Sprintf("no device plugin has registered %s %s", strings.Join(n.Awaited, ", "), after)},
+		late && len(n.Awaited) > 0 && !useful
+}
+
+// awaits reports whether a pod needs a device that has not come.
+func (n *Node) awaits(p *cluster.Pod) bool {
+	return slices.ContainsFunc(n.Awaited, func(name string) bool { return p.Template.Requests[name] > 0 })
 }
 
 // unhealthy: it was up, and its kubelet has not been ready for long.

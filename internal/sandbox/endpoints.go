@@ -38,11 +38,12 @@ func (s *Sandbox) serve(port int, handler http.Handler) (url string, err error) 
 
 // startControl serves what tests and people steer the sandbox by: the cloud's own
 // control handler, and under /kubelets the state of every node with the reason why
-// it is not up.
+// it is not up, and how late device plugins are.
 func (s *Sandbox) startControl(o Options) error {
 	mux := http.NewServeMux()
 	mux.Handle("/", s.Cloud.ControlHandler())
 	mux.HandleFunc("GET /kubelets", s.serveKubelets)
+	mux.HandleFunc("POST /kubelets", s.steerKubelets)
 	var err error
 	if s.ControlEndpoint, err = s.serve(o.ControlPort, mux); err != nil {
 		return fmt.Errorf("start control endpoint: %w", err)
@@ -59,4 +60,23 @@ func (s *Sandbox) serveKubelets(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	// A client that has gone away needs no answer.
 	_, _ = w.Write(append(body, '\n'))
+}
+
+// steerKubelets takes {"deviceDelay":"5s"}: how long after their kubelets the device plugins
+// of machines that boot from now on register; negative means never.
+func (s *Sandbox) steerKubelets(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		DeviceDelay string `json:"deviceDelay"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<10)).Decode(&in); err != nil {
+		http.Error(w, "read the request: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	delay, err := time.ParseDuration(in.DeviceDelay)
+	if err != nil {
+		http.Error(w, "deviceDelay: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.Kubelets.SetDeviceDelay(delay)
+	w.WriteHeader(http.StatusNoContent)
 }

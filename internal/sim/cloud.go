@@ -30,6 +30,7 @@ type machine struct {
 	spec   offer.NodeSpec
 	node   string // the name under which its kubelet registers
 	up     bool   // its kubelet runs
+	bare   bool   // its device plugins do not run
 	booted bool   // it was up at some time
 	again  bool   // its kubelet has registered again after its end began
 	silent bool   // its kubelet runs but does not answer

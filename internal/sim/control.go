@@ -197,6 +197,17 @@ func (w *World) NeverBoots(f func(offer.Instance) bool) { w.edit(func() { w.neve
 // function returns; empty means the right one. Nil ends it.
 func (w *World) BootsAs(f func(offer.Instance) string) { w.edit(func() { w.bootsAs = f }) }
 
+// PluginsAfter makes the device plugins of machines that boot from now on register the
+// given time after their kubelets, or never where it is negative; nil makes them be
+// there from the start.
+func (w *World) PluginsAfter(f func(offer.Instance) time.Duration) {
+	w.edit(func() { w.pluginsAfter = f })
+}
+
+// LoseDevices ends the device plugins of a machine: its kubelet reports none of their
+// devices any more.
+func (w *World) LoseDevices(id string) { w.plug(id, false) }
+
 // Shortfall makes kubelets of a type that come up from now on report less memory
 // than its machines have by the catalogue.
 func (w *World) Shortfall(instanceType string, bytes int64) {

@@ -3,9 +3,11 @@ package sim
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -23,6 +25,12 @@ func (w *World) boot(id string) {
 		return
 	}
 	m.up, m.booted = true, true
+	if w.pluginsAfter != nil {
+		after := w.pluginsAfter(m.Instance)
+		if m.bare = after != 0; after > 0 {
+			time.AfterFunc(after, func() { w.plug(id, true) })
+		}
+	}
 	if m.State == offer.StatePending {
 		m.State = offer.StateRunning
 	}
@@ -31,6 +39,19 @@ func (w *World) boot(id string) {
 	}
 	w.report(m)
 	w.changed()
+}
+
+// plug makes the device plugins of a machine register, or takes their devices away.
+func (w *World) plug(id string, in bool) {
+	w.edit(func() {
+		m := w.machines[id]
+		if m == nil || !m.up || w.nodes[m.node] == nil {
+			return
+		}
+		m.bare = !in
+		w.describe(w.nodes[m.node], m)
+		w.runPods(m.node)
+	})
 }
 
 // registerAgain brings the Node objects of machines back that are shutting down:
@@ -131,6 +152,9 @@ func (w *World) describe(n *corev1.Node, m *machine) {
 		}
 		n.Status.Capacity = t.Capacity.ResourceList()
 		n.Status.Allocatable = t.Allocatable().Minus(amount.List{amount.Memory: w.shortfalls[t.Name]}).ResourceList()
+		if m.bare {
+			withoutDevices(n)
+		}
 		for _, key := range []string{api.LabelArch, api.LabelOS, api.LabelRegion} {
 			if value, ok := t.Label(key); ok {
 				n.Labels[key] = value
@@ -140,6 +164,18 @@ func (w *World) describe(n *corev1.Node, m *machine) {
 	n.Labels[api.LabelInstanceType] = m.InstanceType
 	n.Labels[api.LabelZone] = m.Zone
 	n.Labels[api.LabelHostname] = m.node
+}
+
+// withoutDevices reports none of the extended resources, as a kubelet does until their
+// device plugins have registered.
+func withoutDevices(n *corev1.Node) {
+	for _, list := range []corev1.ResourceList{n.Status.Capacity, n.Status.Allocatable} {
+		for name := range list {
+			if strings.Contains(string(name), "/") {
+				list[name] = resource.Quantity{}
+			}
+		}
+	}
 }
 
 func (w *World) setReady(n *corev1.Node, status corev1.ConditionStatus, reason string) {

@@ -82,6 +82,7 @@ type World struct {
 	refusedUntil    map[pool]time.Time
 	neverBoots      func(offer.Instance) bool
 	bootsAs         func(offer.Instance) string
+	pluginsAfter    func(offer.Instance) time.Duration
 	audit           audit
 	launches        []offer.Order
 	sweeps          int

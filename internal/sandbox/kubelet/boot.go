@@ -37,6 +37,9 @@ func (s *Simulator) boot(ctx context.Context, n *powered, m Machine) {
 		if err == nil {
 			s.set(n, Registered, "")
 			logger.Info("node registered")
+			if kubelet.deviceDelay != 0 {
+				s.boots.Go(func() { kubelet.plug(ctx) })
+			}
 			kubelet.renewLease(ctx)
 			return
 		}
@@ -59,6 +62,9 @@ type kubelet struct {
 	node      *corev1.Node
 	api       kubernetes.Interface // with the node's own identity, once it runs
 	ownLabels map[string]string
+	// late are the devices that it reports deviceDelay after it has registered.
+	late        devices
+	deviceDelay time.Duration
 }
 
 // configure reads the user data and stops at what a node would stumble over before
@@ -95,7 +101,11 @@ func (s *Simulator) configure(ctx context.Context, m Machine) (*kubelet, error) 
 	}
 	node.Status.NodeInfo.OSImage = image
 	node.Status.NodeInfo.KubeletVersion = s.version
-	return &kubelet{simulator: s, machine: m, settings: settings, node: node, ownLabels: own}, nil
+	out := &kubelet{simulator: s, machine: m, settings: settings, node: node, ownLabels: own, deviceDelay: s.delayOfDevices()}
+	if out.deviceDelay != 0 {
+		out.late = withhold(node)
+	}
+	return out, nil
 }
 
 // run registers the node and hands to kwok what its kubelet does for pods.

@@ -74,7 +74,7 @@ func (h hardware) capacity(settings userdata.Kubelet) corev1.ResourceList {
 	if h.efas > 0 {
 		list["vpc.amazonaws.com/efa"] = *resource.NewQuantity(h.efas, resource.DecimalSI)
 	}
-	// Their device plugins run from the start.
+	// Their device plugins run from the start, unless they are withheld.
 	for name, count := range h.machine.devices {
 		list[name] = *resource.NewQuantity(count, resource.DecimalSI)
 	}

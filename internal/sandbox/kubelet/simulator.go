@@ -98,6 +98,8 @@ type Simulator struct {
 
 	mu    sync.Mutex
 	nodes map[string]*powered // by instance ID
+	// deviceDelay is that of machines that boot from now on; see SetDeviceDelay.
+	deviceDelay time.Duration
 }
 
 // powered is one machine that was powered on.

@@ -314,3 +314,39 @@ func anotherAuthority(t *testing.T) []byte {
 	defer server.Close()
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
+
+// TestDevicesComeLate: a kubelet reports no devices until their plugins have registered.
+func TestDevicesComeLate(t *testing.T) {
+	w := newWorld(t)
+	gpus := func(name string) int64 {
+		node, err := w.client.CoreV1().Nodes().Get(t.Context(), "node-"+name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		capacity, allocatable := node.Status.Capacity["nvidia.com/gpu"], node.Status.Allocatable["nvidia.com/gpu"]
+		if capacity.Cmp(allocatable) != 0 {
+			t.Errorf("%s: capacity %s and allocatable %s", name, capacity.String(), allocatable.String())
+		}
+		return capacity.Value()
+	}
+	boot := func(name string, delay time.Duration) {
+		m := w.machine(name)
+		m.Type = "g5.12xlarge"
+		w.simulator.SetDeviceDelay(delay)
+		w.simulator.Boot(m)
+		w.await(t, m.ID, Registered)
+	}
+	boot("soon", time.Second)
+	if n := gpus("soon"); n != 0 {
+		t.Errorf("%d GPUs before the plugin is up", n)
+	}
+	boot("never", -1)
+	boot("now", 0)
+	if n := gpus("now"); n != 4 {
+		t.Errorf("%d GPUs, want 4", n)
+	}
+	eventually(t, func() bool { return gpus("soon") == 4 }, func() string { return "the GPUs have not come" })
+	if n := gpus("never"); n != 0 {
+		t.Errorf("%d GPUs without a plugin", n)
+	}
+}
