@@ -94,19 +94,29 @@ func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, 
 	}
 	live, err := cluster.Installation().Read(ctx, objects)
 	if err == nil && has(live, "Deployment") {
-		resp.Diagnostics.Append(existsAlready(m.title(), m.Namespace.ValueString()+"/"+m.Name.ValueString()))
+		resp.Diagnostics.Append(existsAlready(m.title(), m.id()))
 		return
 	}
 	if err == nil {
-		err = cluster.Installation().Apply(ctx, objects, false)
+		err = cluster.Installation().Check(ctx, objects, m.ForceConflicts.ValueBool())
 	}
 	if err != nil {
 		resp.Diagnostics.Append(agentError(&m, err))
 		return
 	}
+	// From here on something is there, which the state has to know, whatever happens.
 	setAgentIdentity(ctx, resp.Identity, m.Namespace.ValueString(), m.Name.ValueString(), &resp.Diagnostics)
 	resp.Diagnostics.Append(clusterRecord{UID: cluster.UID()}.save(ctx, resp.Private)...)
-	r.await(ctx, &m, cluster.Installation(), &resp.Diagnostics)
+	if err := cluster.Installation().Apply(ctx, objects, m.ForceConflicts.ValueBool()); err != nil {
+		m.report(session.AgentStatus{})
+		resp.Diagnostics.Append(agentError(&m, err))
+	} else {
+		r.await(ctx, &m, cluster.Installation(), &resp.Diagnostics)
+	}
+	if resp.Diagnostics.HasError() {
+		resp.Diagnostics.AddWarning(m.title()+" is installed in part", "Terraform marks it as tainted. The next apply goes on from here: "+
+			"it makes the Deployment anew and leaves definitions, provisioners, node profiles and nodes alone.")
+	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
@@ -120,7 +130,10 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 	ctx, cancel := limited(ctx, m.Timeouts.Update, agentTimeout, &resp.Diagnostics)
 	defer cancel()
 	recorded := before.Revision
-	old := r.objects(ctx, &before, &resp.Diagnostics)
+	old, err := before.inventory()
+	if err != nil {
+		resp.Diagnostics.Append(agentError(&m, err))
+	}
 	objects := r.objects(ctx, &m, &resp.Diagnostics)
 	cluster := r.connect(ctx, &resp.Diagnostics)
 	record := loadCluster(ctx, req.Private, &resp.Diagnostics)
@@ -138,9 +151,9 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 		return
 	}
-	// The plan has told what others have changed. What was imported is taken over,
-	// as long as those who have made it hold its fields too.
-	err := keeper.Apply(ctx, objects, record.moved() || recorded.ValueString() == drifted)
+	// The plan has told what others have changed, which is theirs now: a conflict
+	// would only tell it again.
+	err = keeper.Apply(ctx, objects, true)
 	if err == nil {
 		_, err = keeper.Remove(ctx, dropped(old, objects))
 	}
@@ -206,7 +219,14 @@ func (r *agentResource) connect(ctx context.Context, diags *diag.Diagnostics) se
 }
 
 func agentError(m *agentModel, err error) diag.Diagnostic {
-	return explainError(err, "agent", m.Namespace.ValueString()+"/"+m.Name.ValueString())
+	if len(conflictsOf(err)) == 0 {
+		return explainError(err, "agent", m.id())
+	}
+	summary, fields := summarise(fmt.Sprintf("%s: %s", m.title(), err))
+	return diag.NewErrorDiagnostic(summary, "Others have declared an object of the installation: Helm, kubectl or another configuration, as the managers say. "+
+		"Either leave it to them, definitions with `install_crds = false` and the namespace with `create_namespace = false`; or set `force_conflicts = true` "+
+		"to take the fields over, and then remove the object from where it was declared; or import the whole installation if the agent is theirs.\n\n"+
+		importBlock(m.id())+"\n\n"+fields)
 }
 
 func setAgentIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, namespace, name string, diags *diag.Diagnostics) {

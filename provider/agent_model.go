@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"reflect"
@@ -44,6 +45,7 @@ type agentModel struct {
 	NetworkPolicy     types.Bool         `tfsdk:"network_policy"`
 	OnDestroy         types.String       `tfsdk:"on_destroy"`
 	KeepCRDs          types.Bool         `tfsdk:"keep_crds"`
+	ForceConflicts    types.Bool         `tfsdk:"force_conflicts"`
 	Timeouts          timeouts.Value     `tfsdk:"timeouts"`
 	Revision          types.String       `tfsdk:"revision"`
 	Leader            types.String       `tfsdk:"leader"`
@@ -132,7 +134,7 @@ func (m *agentModel) refresh(live install.Settings, version string) {
 // complete fills in what an imported resource has besides.
 func (m *agentModel) complete() {
 	if m.OnDestroy.IsNull() {
-		m.OnDestroy, m.KeepCRDs, m.InstallCRDs = types.StringValue(drainNodes), types.BoolValue(false), types.BoolValue(true)
+		m.OnDestroy, m.InstallCRDs = types.StringValue(drainNodes), types.BoolValue(true)
 	}
 }
 
@@ -194,10 +196,28 @@ func (m *agentModel) report(s session.AgentStatus) {
 	m.CRDVersions = stringMap(stored)
 }
 
-// title names the installation in messages.
-func (m *agentModel) title() string {
-	return "agent " + m.Namespace.ValueString() + "/" + m.Name.ValueString()
+// inventory lists the objects of the installation: it is what their names depend on
+// and nothing else, so that it can be taken away in whatever state it is.
+func (m *agentModel) inventory() ([]*unstructured.Unstructured, error) {
+	s := install.Settings{
+		Namespace: m.Namespace.ValueString(), Name: m.Name.ValueString(),
+		OmitNamespace: off(m.CreateNamespace), OmitCRDs: off(m.InstallCRDs), OmitNetworkPolicy: off(m.NetworkPolicy),
+	}.Defaulted("")
+	return s.Objects()
 }
+
+// onDestroy is what becomes of the nodes.
+func (m *agentModel) onDestroy() string { return cmp.Or(m.OnDestroy.ValueString(), drainNodes) }
+
+// deletesObjects reports whether custom resources of others go with the definitions,
+// which takes an explicit word.
+func (m *agentModel) deletesObjects() bool { return off(m.KeepCRDs) && !off(m.InstallCRDs) }
+
+// id is that by which the installation is imported.
+func (m *agentModel) id() string { return m.Namespace.ValueString() + "/" + m.Name.ValueString() }
+
+// title names the installation in messages.
+func (m *agentModel) title() string { return "agent " + m.id() }
 
 // pick returns the live objects in the order of those that are declared.
 func pick(declared, all []*unstructured.Unstructured) []*unstructured.Unstructured {

@@ -2,9 +2,7 @@ package provider
 
 import (
 	"context"
-	"fmt"
 	"regexp"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -12,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
 // ValidateConfig checks all that is known, without a cluster.
@@ -74,6 +71,7 @@ func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	if r.session == nil {
 		return
 	}
+	ctx = r.session.Mask(ctx)
 	if req.Plan.Raw.IsNull() {
 		r.foreseeRemoval(ctx, req, &resp.Diagnostics)
 		return
@@ -101,12 +99,17 @@ func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 		r.objects(ctx, &m, &resp.Diagnostics)
 	}
 	if req.State.Raw.IsNull() {
+		resp.Diagnostics.Append(saveSuccessor(ctx, m.location(), resp.Private)...)
+		r.foreseeInstallation(ctx, &m, &resp.Diagnostics)
 		m.Leader, m.ImageDigest, m.CRDVersions = types.StringUnknown(), types.StringUnknown(), types.MapUnknown(types.StringType)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
 		return
 	}
 	var state agentModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if !m.Namespace.Equal(state.Namespace) || !m.Name.Equal(state.Name) {
+		r.foreseeMove(ctx, &state, &m, &resp.Diagnostics)
+	}
 	if !known && config.Image.IsNull() {
 		m.Image, m.Revision = state.Image, state.Revision
 	}
@@ -117,42 +120,4 @@ func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 		m.Leader, m.ImageDigest, m.CRDVersions = types.StringUnknown(), types.StringUnknown(), types.MapUnknown(types.StringType)
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
 	}
-}
-
-// foreseeRemoval tells which nodes a destroy will meet.
-func (r *agentResource) foreseeRemoval(ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) {
-	var m agentModel
-	diags.Append(req.State.Get(ctx, &m)...)
-	if diags.HasError() || r.session.Known() != nil || r.session.Config.PlanChecks == session.ChecksOff {
-		return
-	}
-	cluster, err := r.session.Cluster(ctx)
-	if err != nil {
-		return // the destroy needs the cluster, and says what is wrong with it
-	}
-	nodes, err := cluster.Installation().Nodes(ctx)
-	if err != nil || len(nodes) == 0 {
-		return
-	}
-	then := map[string]string{
-		refuseNodes: "The destroy is refused while there are nodes.",
-		drainNodes:  "All Provisioners are deleted, the agent drains the nodes and terminates their machines, and then goes.",
-		orphanNodes: "The nodes and their machines stay as they are, without an agent that looks after them.",
-	}
-	diags.AddWarning(fmt.Sprintf("%s: %d nodes are there now, and on_destroy is %q", m.title(), len(nodes), m.OnDestroy.ValueString()),
-		then[m.OnDestroy.ValueString()]+"\n\n"+listNodes(nodes))
-}
-
-// listNodes names nodes, the first ten if there are many.
-func listNodes(nodes []session.AgentNode) string {
-	const shown = 10
-	var lines []string
-	for i, n := range nodes {
-		if i == shown && len(nodes) > shown+1 {
-			lines = append(lines, fmt.Sprintf("  and %d more", len(nodes)-shown))
-			break
-		}
-		lines = append(lines, fmt.Sprintf("  node %s; provisioner %s; instance %s", n.Name, n.Provisioner, n.Instance))
-	}
-	return strings.Join(lines, "\n")
 }

@@ -112,13 +112,20 @@ func agentScopeAttributes() attributes {
 		"on_destroy": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(drainNodes),
 			Validators: []validator.String{stringvalidator.OneOf(refuseNodes, drainNodes, orphanNodes)},
-			MarkdownDescription: "What becomes of the nodes on destroy. `drain`, the default: all Provisioners are deleted, and the agent drains their nodes and " +
-				"terminates the machines before it goes. `refuse`: nothing is destroyed while there are nodes. `orphan`: nodes and machines stay as they " +
-				"are, without an agent that looks after them.",
+			MarkdownDescription: "What becomes of the nodes on destroy. `drain`, the default: the agent drains the nodes of Provisioners that are deleted and " +
+				"terminates the machines before it goes; while Provisioners that stay have nodes, nothing is destroyed. `refuse`: nothing is destroyed " +
+				"while there are nodes. `orphan`: nodes and machines stay as they are, without an agent that looks after them.",
 		},
 		"keep_crds": schema.BoolAttribute{
-			Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-			MarkdownDescription: "Whether the definitions stay on destroy. If not, all provisioners and node profiles that are left go with them. Off by default.",
+			Optional: true,
+			MarkdownDescription: "Whether the definitions stay on destroy. By default they stay as long as there are provisioners or node profiles, which others " +
+				"have declared then, and which the plan and the destroy name. `true`: they always stay. `false`: all provisioners and node profiles are " +
+				"deleted with them, whoever has declared them. A replacement deletes none of them.",
+		},
+		"force_conflicts": schema.BoolAttribute{
+			Optional: true,
+			MarkdownDescription: "Whether the installation takes fields over that others have declared, such as definitions of a Helm release. `force_conflicts` of " +
+				"the provider block by default. Later changes of the fields are drift, which the plan shows and an apply undoes.",
 		},
 	}
 }

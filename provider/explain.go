@@ -40,7 +40,11 @@ func explainError(err error, title, name string) diag.Diagnostic {
 // existsAlready says how something that is there is taken over.
 func existsAlready(what, id string) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(what+" exists already",
-		fmt.Sprintf("Something else has created it. To manage it here, import it:\n\n  import {\n    to = <this resource>\n    id = %q\n  }", id))
+		"Something else has created it. To manage it here, import it:\n\n"+importBlock(id))
+}
+
+func importBlock(id string) string {
+	return fmt.Sprintf("  import {\n    to = <this resource>\n    id = %q\n  }", id)
 }
 
 // managerName finds the name in the API server's message, which reads

@@ -127,6 +127,7 @@ func TestUpgradeState(t *testing.T) {
 		"packhorse_irsa_role":          `{"name":"old","service_accounts":[{"namespace":"a","name":"b"}],"gone":true}`,
 		"packhorse_node_role":          `{"name":"old","gone":true}`,
 		"packhorse_interruption_queue": `{"name":"old","gone":true}`,
+		"packhorse_agent":              `{"name":"old","keep_crds":false,"gone":true}`,
 	}
 	schemas := schemasOf(t, server)
 	upgrade := func(resource, state string, version int64) {
@@ -151,10 +152,14 @@ func TestUpgradeState(t *testing.T) {
 			if w, ok := attributes["weight"]; ok && !w.Equal(tftypes.NewValue(tftypes.Number, 3)) {
 				t.Errorf("weight = %s", w)
 			}
+			if keep, ok := attributes["keep_crds"]; ok && !keep.IsNull() {
+				t.Errorf("keep_crds = %s, which nobody has asked for", keep)
+			}
 		})
 	}
 	for resource, state := range states {
 		upgrade(resource, state, 0)
 		upgrade(resource, state, 1)
+		upgrade(resource, state, 2)
 	}
 }

@@ -10,8 +10,9 @@ import (
 )
 
 // schemaVersion is that of all resources. Version 0 had fewer attributes, none of them
-// with another meaning; up to version 1 effective requirements were objects.
-const schemaVersion = 2
+// with another meaning; up to version 1 effective requirements were objects; up to
+// version 2 an agent recorded keep_crds = false where the configuration said nothing.
+const schemaVersion = 3
 
 // upgraders bring a state of an older version to this one: attributes that it
 // lacks are null, those that are gone are dropped.
@@ -24,7 +25,7 @@ func upgraders() map[int64]resource.StateUpgrader {
 		}
 		resp.State.Raw = state
 	}}
-	return map[int64]resource.StateUpgrader{0: upgrader, 1: upgrader}
+	return map[int64]resource.StateUpgrader{0: upgrader, 1: upgrader, 2: upgrader}
 }
 
 func upgraded(state []byte, typ tftypes.Type) (none tftypes.Value, err error) {
@@ -33,6 +34,9 @@ func upgraded(state []byte, typ tftypes.Type) (none tftypes.Value, err error) {
 		return none, err
 	}
 	delete(attributes, effectiveRequirements) // the refresh sets them anew
+	if string(attributes["keep_crds"]) == "false" {
+		delete(attributes, "keep_crds") // which nobody need have asked for
+	}
 	if state, err = json.Marshal(attributes); err != nil {
 		return none, err
 	}

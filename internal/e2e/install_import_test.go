@@ -56,7 +56,8 @@ func TestImportInstallation(t *testing.T) {
 	if now := s.boughtNodes(); len(now) != len(nodes) {
 		t.Errorf("nodes %v, before %v", now, nodes)
 	}
-	s.terraform("destroy", "-auto-approve", "-no-color")
+	s.terraform("apply", "-auto-approve", "-no-color", "-var", "keep_crds=false")
+	s.terraform("destroy", "-auto-approve", "-no-color", "-var", "keep_crds=false")
 	if left := s.remains(); len(left) > 0 || s.live("") > 0 {
 		t.Errorf("destroy left %v and %d instances", left, s.live(""))
 	}

@@ -27,12 +27,17 @@ func TestInstallUpgradeDestroy(t *testing.T) {
 		!strings.Contains(said, "Unschedulable: no nodes available to schedule pods") {
 		t.Errorf("terraform apply without a node says %s", said)
 	}
+	// The next apply goes on, and takes nothing away that others have declared.
+	s.apply(provisioner("default", ""))
+	before := s.provisionerUID("default")
 	s.startHost()
 	if err := s.AwaitLeader(t.Context(), patience); err != nil {
 		t.Fatal(err)
 	}
-	s.terraform("untaint", "packhorse_agent.main")
 	s.terraform("apply", "-auto-approve", "-no-color")
+	if now := s.provisionerUID("default"); now != before {
+		t.Errorf("the Provisioner was deleted and made anew")
+	}
 	was := s.state()
 	if agents := s.host.Agents(); len(agents) != 2 || agents[was.Leader] == nil {
 		t.Errorf("leader %q, agents %v", was.Leader, agents)
@@ -83,7 +88,11 @@ func TestInstallUpgradeDestroy(t *testing.T) {
 		t.Errorf("the refused destroy says %s", said)
 	}
 	s.terraform("apply", "-auto-approve", "-no-color")
-	s.terraform("destroy", "-auto-approve", "-no-color") // drains
+	if said := s.fails("destroy", "-auto-approve", "-no-color", "-target", "packhorse_agent.main"); !strings.Contains(said, "nodes belong to provisioners that this destroy does not delete") {
+		t.Errorf("the destroy under nodes of others says %s", said)
+	}
+	s.terraform("apply", "-auto-approve", "-no-color", "-var", "keep_crds=false")
+	s.terraform("destroy", "-auto-approve", "-no-color", "-var", "keep_crds=false") // drains
 	if left := s.remains(); len(left) > 0 || s.live("") > 0 || len(s.boughtNodes()) > 0 {
 		t.Errorf("destroy left %v, %d instances and the nodes %v", left, s.live(""), s.boughtNodes())
 	}
@@ -110,12 +119,13 @@ func TestDestroyOrphans(t *testing.T) {
 		}
 		return *lease.Spec.HolderIdentity == "", *lease.Spec.HolderIdentity, nil
 	})
-	said := s.fails("destroy", "-auto-approve", "-no-color", "-target", "packhorse_agent.main")
+	s.terraform("apply", "-auto-approve", "-no-color", "-var", "keep_crds=false")
+	said := s.fails("destroy", "-auto-approve", "-no-color", "-target", "packhorse_agent.main", "-var", "keep_crds=false")
 	if !strings.Contains(said, "no agent is running that could drain them") || !strings.Contains(said, `on_destroy = "orphan"`) || !strings.Contains(said, "provisioner default; instance aws:///") {
 		t.Errorf("the destroy without an agent says %s", said)
 	}
-	s.terraform("apply", "-auto-approve", "-no-color", "-var", "on_destroy=orphan") // which changes nothing in the cluster
-	said = flat(s.terraform("destroy", "-auto-approve", "-no-color", "-var", "on_destroy=orphan"))
+	s.terraform("apply", "-auto-approve", "-no-color", "-var", "on_destroy=orphan", "-var", "keep_crds=false") // which changes nothing in the cluster
+	said = flat(s.terraform("destroy", "-auto-approve", "-no-color", "-var", "on_destroy=orphan", "-var", "keep_crds=false"))
 	if !strings.Contains(said, fmt.Sprintf("%d nodes and their machines go on running, and nobody looks after them", live)) {
 		t.Errorf("the destroy says %s", said)
 	}
@@ -148,6 +158,16 @@ func (s *installed) useProvider(version string) {
 	s.terraform("init", "-upgrade", "-no-color")
 	s.terraform("apply", "-auto-approve", "-no-color")
 	s.wantNoChange()
+}
+
+// provisionerUID tells a Provisioner from one that was made anew under its name.
+func (s *installed) provisionerUID(name string) types.UID {
+	s.t.Helper()
+	live, err := s.Dynamic.Resource(api.ProvisionerGVR).Get(s.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return live.GetUID()
 }
 
 // within returns the scene as a subtest sees it.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
 )
@@ -112,6 +113,30 @@ func TestRemoveKeepsAnInhabitedNamespace(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Only what is named leaves, and what is leaving already.
+func TestDrainLeavesOthersAlone(t *testing.T) {
+	object := func(name string, deleting bool) unstructured.Unstructured {
+		var p unstructured.Unstructured
+		p.SetName(name)
+		if deleting {
+			p.SetDeletionTimestamp(ptr.To(metav1.Now()))
+		}
+		return p
+	}
+	node := func(name, provisioner string) corev1.Node {
+		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{api.LabelProvisioner: provisioner}}}
+	}
+	got := leavingOf(
+		[]unstructured.Unstructured{object("named", false), object("foreign", false), object("deleting", true)},
+		[]corev1.Node{node("a", "foreign"), node("b", "named"), node("c", "deleting"), node("d", "gone")},
+		[]string{"named"},
+	)
+	want := departure{names: []string{"deleting", "gone", "named"}, nodes: 3, ownerless: []string{"d"}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(departure{})); diff != "" {
+		t.Errorf("what leaves (-want +got):\n%s", diff)
 	}
 }
 

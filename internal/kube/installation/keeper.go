@@ -103,7 +103,7 @@ func (k *Keeper) Apply(ctx context.Context, objects []*unstructured.Unstructured
 		return err
 	}
 	for _, object := range objects {
-		if err := k.apply(ctx, object, force || k.manager.Force); err != nil {
+		if err := k.apply(ctx, object, metav1.ApplyOptions{Force: force}); err != nil {
 			return err
 		}
 		if isDefinition(object) {
@@ -115,8 +115,23 @@ func (k *Keeper) Apply(ctx context.Context, objects []*unstructured.Unstructured
 	return nil
 }
 
-func (k *Keeper) apply(ctx context.Context, object *unstructured.Unstructured, force bool) error {
-	options := metav1.ApplyOptions{FieldManager: k.manager.Name, Force: force}
+// Check lets the API server judge the objects as Apply would declare them, without
+// storing them. Those whose namespace or definition is not there yet are left out.
+func (k *Keeper) Check(ctx context.Context, objects []*unstructured.Unstructured, force bool) error {
+	if err := k.checkStoredVersions(ctx, objects); err != nil {
+		return err
+	}
+	for _, object := range objects {
+		err := k.apply(ctx, object, metav1.ApplyOptions{Force: force, DryRun: []string{metav1.DryRunAll}})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *Keeper) apply(ctx context.Context, object *unstructured.Unstructured, options metav1.ApplyOptions) error {
+	options.FieldManager, options.Force = k.manager.Name, options.Force || k.manager.Force
 	_, err := call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return k.client(object).Apply(ctx, object.GetName(), object, options)
 	})

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -24,95 +23,91 @@ import (
 // ErrNoAgent says that nobody is there to drain nodes and give their machines back.
 var ErrNoAgent = errors.New("no agent is running that could drain them")
 
-// Node is a node that the agent has bought.
-type Node struct{ Name, Instance, Provisioner string }
-
-// Nodes lists the nodes that agents have bought, in the order of their names.
-func (k *Keeper) Nodes(ctx context.Context) ([]Node, error) {
-	nodes, err := k.nodes(ctx)
-	out := make([]Node, 0, len(nodes))
-	for i := range nodes {
-		n := &nodes[i]
-		out = append(out, Node{n.Name, n.Spec.ProviderID, n.Labels[api.LabelProvisioner]})
-	}
-	return out, err
-}
-
-func (k *Keeper) nodes(ctx context.Context) ([]corev1.Node, error) {
-	nodes, err := call.Get(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
-		return k.typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: api.LabelProvisioner})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list the agent's nodes: %w", err)
-	}
-	return nodes.Items, nil
-}
-
-// provisioners lists the Provisioners, none where the kind is not installed.
-func (k *Keeper) provisioners(ctx context.Context) ([]unstructured.Unstructured, error) {
-	list, err := call.Get(ctx, func(ctx context.Context) (*unstructured.UnstructuredList, error) {
-		return k.objects.Resource(api.ProvisionerGVR).List(ctx, metav1.ListOptions{})
-	})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list the Provisioners: %w", err)
-	}
-	return list.Items, nil
-}
-
-// Drain deletes all Provisioners, so that nothing is bought any more, and waits
-// until the agent has drained their nodes and given the machines back. Without
-// an agent that could, nothing is deleted: ErrNoAgent.
-func (k *Keeper) Drain(ctx context.Context, progress func(remaining []string)) error {
-	provisioners, err := k.provisioners(ctx)
+// Drain deletes the named Provisioners, so that they buy nothing any more, and waits
+// until the agent has drained their nodes and given the machines back. The same is
+// waited for where a Provisioner is being deleted already or is gone. Other
+// Provisioners and their nodes are left alone. Nodes need an agent: without one
+// nothing is deleted, which is ErrNoAgent.
+func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remaining []string)) error {
+	provisioners, err := k.list(ctx, api.ProvisionerGVR)
 	if err != nil {
 		return err
 	}
 	nodes, err := k.nodes(ctx)
 	if err != nil {
 		return err
+	}
+	leaving := leavingOf(provisioners, nodes, named)
+	if len(leaving.names) == 0 {
+		return nil
 	}
 	store := declare.NewStore(k.objects, declare.Kind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}, k.manager)
 	watch := teardown.NewWatch(k.typed, store, k.roster)
-	held := slices.ContainsFunc(provisioners, func(p unstructured.Unstructured) bool { return slices.Contains(p.GetFinalizers(), api.Finalizer) })
-	if len(nodes) > 0 || held {
-		alive, err := watch.AgentAlive(ctx, time.Now())
-		if err != nil {
-			return err
-		}
-		if !alive {
-			return fmt.Errorf("it has %d nodes and %w", len(nodes), ErrNoAgent)
-		}
+	alive, err := watch.AgentAlive(ctx, time.Now())
+	if err != nil {
+		return err
 	}
-	names := map[string]bool{}
+	if !alive && leaving.nodes > 0 {
+		return fmt.Errorf("it has %d nodes and %w", leaving.nodes, ErrNoAgent)
+	}
 	for i := range provisioners {
 		p := &provisioners[i]
-		names[p.GetName()] = true
+		if !slices.Contains(named, p.GetName()) {
+			continue
+		}
 		if err := store.Delete(ctx, p.GetName(), p.GetUID(), metav1.DeletePropagationForeground); err != nil {
 			return err
 		}
 	}
-	for i := range nodes {
-		if owner := nodes[i].Labels[api.LabelProvisioner]; !names[owner] {
-			err := call.Do(ctx, func(ctx context.Context) error {
-				return k.typed.CoreV1().Nodes().Delete(ctx, nodes[i].Name, metav1.DeleteOptions{})
-			})
-			if err != nil && !apierrors.IsNotFound(err) {
-				return fmt.Errorf("delete node %s: %w", nodes[i].Name, err)
-			}
+	for _, name := range leaving.ownerless {
+		err := call.Do(ctx, func(ctx context.Context) error {
+			return k.typed.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete node %s: %w", name, err)
 		}
 	}
-	for i := range nodes {
-		names[nodes[i].Labels[api.LabelProvisioner]] = true
+	if !alive {
+		return nil // there are no nodes, and Release lets go of the Provisioners
 	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range leaving.names {
 		if err := watch.Wait(ctx, name, progress); err != nil {
 			return fmt.Errorf("the nodes of provisioner %s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// departure is what leaves with some Provisioners.
+type departure struct {
+	names     []string // of the Provisioners, sorted
+	nodes     int
+	ownerless []string // nodes whose Provisioner is gone
+}
+
+func leavingOf(provisioners []unstructured.Unstructured, nodes []corev1.Node, named []string) (out departure) {
+	goes := map[string]bool{} // by the name of a Provisioner that is there
+	for i := range provisioners {
+		p := &provisioners[i]
+		goes[p.GetName()] = p.GetDeletionTimestamp() != nil || slices.Contains(named, p.GetName())
+		if goes[p.GetName()] {
+			out.names = append(out.names, p.GetName())
+		}
+	}
+	for i := range nodes {
+		owner := nodes[i].Labels[api.LabelProvisioner]
+		switch leaves, exists := goes[owner]; {
+		case !exists:
+			out.ownerless = append(out.ownerless, nodes[i].Name)
+			out.names = append(out.names, owner)
+			out.nodes++
+		case leaves:
+			out.nodes++
+		}
+	}
+	slices.Sort(out.names)
+	out.names = slices.Compact(out.names)
+	return out
 }
 
 // Release lets go of all nodes and Provisioners without draining: their
@@ -129,7 +124,7 @@ func (k *Keeper) Release(ctx context.Context) ([]Node, error) {
 			return nil, err
 		}
 	}
-	provisioners, err := k.provisioners(ctx)
+	provisioners, err := k.list(ctx, api.ProvisionerGVR)
 	if err != nil {
 		return nil, err
 	}

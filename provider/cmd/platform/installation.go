@@ -26,8 +26,8 @@ func (k keeper) Status(ctx context.Context, namespace, name string) (session.Age
 	return session.AgentStatus(status), err
 }
 
-func (k keeper) Drain(ctx context.Context, progress func([]string)) error {
-	err := k.Keeper.Drain(ctx, progress)
+func (k keeper) Drain(ctx context.Context, provisioners []string, progress func([]string)) error {
+	err := k.Keeper.Drain(ctx, provisioners, progress)
 	if errors.Is(err, installation.ErrNoAgent) {
 		return noAgentError{err}
 	}
@@ -39,8 +39,16 @@ type noAgentError struct{ error }
 
 func (noAgentError) Is(target error) bool { return target == session.ErrNoAgent }
 
-func (k keeper) Nodes(ctx context.Context) ([]session.AgentNode, error) {
-	return agentNodes(k.Keeper.Nodes(ctx))
+func (k keeper) Holdings(ctx context.Context) (out session.Holdings, err error) {
+	objects, err := k.Keeper.Objects(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, o := range objects {
+		out.Objects = append(out.Objects, session.AgentObject(o))
+	}
+	out.Nodes, err = agentNodes(k.Keeper.Nodes(ctx))
+	return out, err
 }
 
 func (k keeper) Release(ctx context.Context) ([]session.AgentNode, error) {

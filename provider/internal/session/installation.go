@@ -15,6 +15,9 @@ type Installation interface {
 	// Read returns the live objects in the place of those that are declared, nil
 	// for those that are not there.
 	Read(ctx context.Context, declared []*unstructured.Unstructured) ([]*unstructured.Unstructured, error)
+	// Check lets the API server judge the objects without storing them. Those whose
+	// namespace or definition is not there yet are left out.
+	Check(ctx context.Context, objects []*unstructured.Unstructured, force bool) error
 	// Apply declares the objects in their order; definitions are served when the
 	// next one is applied. Force takes fields away from other managers.
 	Apply(ctx context.Context, objects []*unstructured.Unstructured, force bool) error
@@ -28,11 +31,12 @@ type Installation interface {
 	// RemoveLease deletes the Lease that the agent has made in its namespace.
 	RemoveLease(ctx context.Context, namespace string) error
 
-	// Nodes lists the nodes that agents have bought.
-	Nodes(context.Context) ([]AgentNode, error)
-	// Drain deletes all Provisioners and waits until their nodes and machines are
-	// gone, which takes an agent: ErrNoAgent.
-	Drain(ctx context.Context, progress func(remaining []string)) error
+	// Holdings are what depends on the installation, whoever has declared it.
+	Holdings(context.Context) (Holdings, error)
+	// Drain deletes the named Provisioners and waits until their nodes and machines
+	// are gone, and those of Provisioners that are being deleted or gone already.
+	// It takes an agent: ErrNoAgent.
+	Drain(ctx context.Context, provisioners []string, progress func(remaining []string)) error
 	// Release lets go of all nodes without draining, and returns them.
 	Release(context.Context) ([]AgentNode, error)
 }
@@ -46,6 +50,20 @@ type AgentStatus struct {
 	Definitions map[string][]string
 	Waiting     string
 	Troubles    []string
+}
+
+// Holdings are the custom resources of the installation's definitions and the nodes
+// that agents have bought for them.
+type Holdings struct {
+	Objects []AgentObject
+	Nodes   []AgentNode
+}
+
+// AgentObject is a Provisioner or a node profile. Leaving says that it is being
+// deleted.
+type AgentObject struct {
+	Kind, Name string
+	Leaving    bool
 }
 
 // AgentNode is a node that an agent has bought.

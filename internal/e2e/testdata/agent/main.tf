@@ -14,6 +14,11 @@ variable "on_destroy" {
   default = null
 }
 
+variable "keep_crds" {
+  type    = bool
+  default = null
+}
+
 variable "timeout" {
   type    = string
   default = "4m"
@@ -36,6 +41,7 @@ resource "packhorse_agent" "main" {
   role_arn   = packhorse_irsa_role.agent.arn
   image      = var.image
   on_destroy = var.on_destroy
+  keep_crds  = var.keep_crds
   memory     = "1024Mi"
   options    = { "log-format" = "text" }
 

@@ -1,0 +1,78 @@
+package installation
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
+)
+
+// Node is a node that the agent has bought.
+type Node struct{ Name, Instance, Provisioner string }
+
+// Object is a custom resource of the installation's definitions.
+type Object struct {
+	Kind, Name string
+	// Leaving says that it is being deleted.
+	Leaving bool
+}
+
+// Nodes lists the nodes that agents have bought, in the order of their names.
+func (k *Keeper) Nodes(ctx context.Context) ([]Node, error) {
+	nodes, err := k.nodes(ctx)
+	out := make([]Node, 0, len(nodes))
+	for i := range nodes {
+		n := &nodes[i]
+		out = append(out, Node{n.Name, n.Spec.ProviderID, n.Labels[api.LabelProvisioner]})
+	}
+	return out, err
+}
+
+func (k *Keeper) nodes(ctx context.Context) ([]corev1.Node, error) {
+	nodes, err := call.Get(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
+		return k.typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: api.LabelProvisioner})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the agent's nodes: %w", err)
+	}
+	return nodes.Items, nil
+}
+
+// Objects lists the Provisioners and then the node profiles, whoever has declared
+// them.
+func (k *Keeper) Objects(ctx context.Context) (out []Object, err error) {
+	for _, kind := range []struct {
+		name     string
+		resource schema.GroupVersionResource
+	}{{api.ProvisionerKind, api.ProvisionerGVR}, {api.NodeTemplateKind, api.NodeTemplateGVR}} {
+		all, err := k.list(ctx, kind.resource)
+		if err != nil {
+			return nil, err
+		}
+		for i := range all {
+			out = append(out, Object{kind.name, all[i].GetName(), all[i].GetDeletionTimestamp() != nil})
+		}
+	}
+	return out, nil
+}
+
+// list returns all objects of a resource, none where it is not installed.
+func (k *Keeper) list(ctx context.Context, resource schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
+	list, err := call.Get(ctx, func(ctx context.Context) (*unstructured.UnstructuredList, error) {
+		return k.objects.Resource(resource).List(ctx, metav1.ListOptions{})
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the %s: %w", resource.GroupResource(), err)
+	}
+	return list.Items, nil
+}

@@ -1,0 +1,223 @@
+package provider_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// In this cluster no node takes an agent's pods, so that no rollout comes to an end.
+// Rollouts that do are tested in internal/e2e.
+
+// installation is a folder with a configuration of an agent in a namespace of its own.
+func installation(t *testing.T, namespace, arguments string) *cli {
+	t.Helper()
+	c := newCLI(t, nil)
+	c.write(t, map[string]string{"versions.tf": "terraform {\n  required_providers {\n    packhorse = { source = \"packhorse/packhorse\" }\n  }\n}\n", "main.tf": lookingAhead("") + fmt.Sprintf(`
+resource "packhorse_agent" "test" {
+  namespace = %q
+  name      = %q
+%s
+  timeouts {
+    create = "3s"
+    update = "3s"
+  }
+}
+`, namespace, namespace, arguments)})
+	t.Cleanup(func() {
+		if err := kube.CoreV1().Namespaces().Delete(context.Background(), namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			t.Logf("delete the namespace: %v", err)
+		}
+	})
+	return c
+}
+
+// says fails for each text that a command has not printed.
+func says(t *testing.T, printed string, want ...string) {
+	t.Helper()
+	for _, text := range want {
+		if !words(text).MatchString(printed) {
+			t.Errorf("Terraform does not say %q:\n%s", text, printed)
+		}
+	}
+}
+
+// ofOthers declares a provisioner and a node profile as somebody else does, and
+// returns a check that they are still the same.
+func ofOthers(t *testing.T, name string) (untouched func()) {
+	t.Helper()
+	apply(t, "somebody", api.NodeTemplateGVR, api.NodeTemplateKind, name, `{subnetSelector: {a: b}, securityGroupSelector: {a: b}}`)
+	apply(t, "somebody", api.ProvisionerGVR, api.ProvisionerKind, name, fmt.Sprintf(`{providerRef: {name: %s}}`, name))
+	uids := map[string]types.UID{}
+	uids["provisioner"] = object(t, api.ProvisionerGVR, name).GetUID()
+	uids["profile"] = object(t, api.NodeTemplateGVR, name).GetUID()
+	t.Cleanup(func() {
+		for _, resource := range []schema.GroupVersionResource{api.ProvisionerGVR, api.NodeTemplateGVR} {
+			if err := objects.Resource(resource).Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return func() {
+		t.Helper()
+		for what, live := range map[string]types.UID{
+			"provisioner": object(t, api.ProvisionerGVR, name).GetUID(), "profile": object(t, api.NodeTemplateGVR, name).GetUID(),
+		} {
+			if live != uids[what] {
+				t.Errorf("the %s of others has been deleted, and was made anew", what)
+			}
+		}
+	}
+}
+
+// A creation that goes wrong leaves a tainted resource. What Terraform calls its
+// replacement goes on with the installation.
+func TestAgentReplacedAfterAFailedCreationDeletesNothingOfOthers(t *testing.T) {
+	untouched := ofOthers(t, "survivor")
+	c := installation(t, "agent-tainted", "")
+	said, err := c.try(t, "apply", "-auto-approve")
+	if err == nil {
+		t.Fatalf("the apply succeeds without a node: %s", said)
+	}
+	says(t, said, "it is not up in time", "agent agent-tainted/agent-tainted is installed in part", "The next apply goes on from here")
+	namespace, err := kube.CoreV1().Namespaces().Get(t.Context(), "agent-tainted", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	says(t, c.run(t, "plan"), "is tainted, so must be replaced", "1 to add, 0 to change, 1 to destroy", "its Deployment is made anew")
+	said, err = c.try(t, "apply", "-auto-approve")
+	if err == nil {
+		t.Fatalf("the second apply succeeds without a node: %s", said)
+	}
+	says(t, said, "it is not up in time")
+	untouched()
+	if now, err := kube.CoreV1().Namespaces().Get(t.Context(), "agent-tainted", metav1.GetOptions{}); err != nil || now.UID != namespace.UID {
+		t.Errorf("the namespace was made anew: %v", err)
+	}
+
+	// The same goes for a destroy, which names what stays.
+	says(t, c.run(t, "plan", "-destroy"), "1 of the kind Provisioner, 1 of the kind AWSNodeTemplate and 0 nodes are there now",
+		"Provisioner survivor", "AWSNodeTemplate survivor", "stay, and the definitions with them")
+	says(t, c.run(t, "destroy", "-auto-approve"), "1 of the kind Provisioner, 1 of the kind AWSNodeTemplate stay", "Provisioner survivor")
+	untouched()
+	if _, err := kube.AppsV1().Deployments("agent-tainted").Get(t.Context(), "agent-tainted", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the destroy has left the Deployment: %v", err)
+	}
+}
+
+// An agent that moves leaves nothing of the old one behind, and all that it shares.
+func TestAgentThatMovesTakesItsNodesAlong(t *testing.T) {
+	untouched := ofOthers(t, "moved-along")
+	c := installation(t, "agent-before", "")
+	if said, err := c.try(t, "apply", "-auto-approve"); err == nil {
+		t.Fatalf("the apply succeeds without a node: %s", said)
+	}
+	c.run(t, "untaint", "packhorse_agent.test")
+	c.write(t, map[string]string{"main.tf": lookingAhead("") + "resource \"packhorse_agent\" \"test\" {\n namespace = \"agent-after\"\n timeouts {\n create = \"3s\"\n }\n}\n"})
+	says(t, c.run(t, "plan"), "agent agent-before/agent-before is replaced by agent agent-after/packhorse-agent", "Provisioner moved-along",
+		"nodes stay, and the new agent takes them over")
+	if said, err := c.try(t, "apply", "-auto-approve"); err == nil {
+		t.Fatalf("the apply succeeds without a node: %s", said)
+	}
+	untouched()
+	if _, err := kube.CoreV1().Namespaces().Get(t.Context(), "agent-before", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the old namespace is there still: %v", err)
+	}
+	if _, err := kube.RbacV1().ClusterRoles().Get(t.Context(), "agent-before", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the old ClusterRole is there still: %v", err)
+	}
+	c.run(t, "destroy", "-auto-approve")
+	untouched()
+}
+
+// Nodes of a provisioner that stays would have nobody to look after them.
+func TestAgentIsNotDestroyedUnderNodesOfOthers(t *testing.T) {
+	untouched := ofOthers(t, "occupied")
+	c := installation(t, "agent-needed", "")
+	if said, err := c.try(t, "apply", "-auto-approve"); err == nil {
+		t.Fatalf("the apply succeeds without a node: %s", said)
+	}
+	addNode(t, "occupied", "occupied-1")
+	says(t, c.run(t, "plan", "-destroy"), "while such a provisioner has nodes, the destroy is refused", "node occupied-1; provisioner occupied")
+	said, err := c.try(t, "destroy", "-auto-approve")
+	if err == nil {
+		t.Fatalf("the destroy succeeds: %s", said)
+	}
+	says(t, said, "1 nodes belong to provisioners that this destroy does not delete", "Nothing has been deleted", "node occupied-1; provisioner occupied")
+	if _, err := kube.AppsV1().Deployments("agent-needed").Get(t.Context(), "agent-needed", metav1.GetOptions{}); err != nil {
+		t.Errorf("the refused destroy has deleted the agent: %v", err)
+	}
+	if err := release(t.Context(), "occupied-1"); err != nil {
+		t.Fatal(err)
+	}
+	c.run(t, "destroy", "-auto-approve")
+	untouched()
+}
+
+// Whatever the cluster or the state says, only configuration is judged.
+func TestAgentThatIsScaledToNothing(t *testing.T) {
+	ofOthers(t, "idle") // which keeps the definitions for other tests
+	c := installation(t, "agent-scaled", "")
+	if said, err := c.try(t, "apply", "-auto-approve"); err == nil {
+		t.Fatalf("the apply succeeds without a node: %s", said)
+	}
+	c.run(t, "untaint", "packhorse_agent.test")
+	scale := func() {
+		t.Helper()
+		live, err := kube.AppsV1().Deployments("agent-scaled").GetScale(t.Context(), "agent-scaled", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		live.Spec.Replicas = 0
+		if _, err := kube.AppsV1().Deployments("agent-scaled").UpdateScale(t.Context(), "agent-scaled", live, metav1.UpdateOptions{FieldManager: "kubectl"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scale()
+	says(t, c.run(t, "plan"), "~ replicas = 0 -> 2")
+	said, err := c.try(t, "apply", "-auto-approve")
+	if err == nil || !strings.Contains(said, "it is not up in time") {
+		t.Errorf("the apply: %v\n%s", err, said)
+	}
+	live, err := kube.AppsV1().Deployments("agent-scaled").Get(t.Context(), "agent-scaled", metav1.GetOptions{})
+	if err != nil || ptr.Deref(live.Spec.Replicas, 0) != 2 {
+		t.Errorf("replicas %v, %v", live.Spec.Replicas, err)
+	}
+	scale()
+	c.run(t, "destroy", "-auto-approve")
+}
+
+// Definitions of a Helm release are found before anything is changed.
+func TestAgentFindsDefinitionsOfOthersAtPlan(t *testing.T) {
+	ofOthers(t, "helms")
+	provisioners := api.CRDs()[slices.IndexFunc(api.CRDs(), func(c api.CRD) bool { return strings.HasPrefix(c.Name, "provisioners.") })]
+	declareAs := func(manager, text string) {
+		t.Helper()
+		_, err := objects.Resource(crdResource).Patch(context.Background(), provisioners.Name, types.ApplyPatchType, []byte(text), metav1.PatchOptions{FieldManager: manager, Force: ptr.To(true)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := string(provisioners.YAML)
+	declareAs("helm", strings.Replace(text, "    categories:\n", "    categories:\n    - helmed\n", 1))
+	t.Cleanup(func() { declareAs("helm", text) })
+	c := installation(t, "agent-helm", "")
+	said, err := c.try(t, "plan")
+	if err == nil {
+		t.Fatalf("the plan succeeds: %s", said)
+	}
+	says(t, said, "CustomResourceDefinition provisioners.karpenter.sh", `conflict with "helm"`, "install_crds = false", "force_conflicts = true")
+	says(t, installation(t, "agent-left", "  install_crds = false").run(t, "plan"), "1 to add")
+	says(t, installation(t, "agent-forced", "  force_conflicts = true").run(t, "plan"), "1 to add")
+}
