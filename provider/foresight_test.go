@@ -42,7 +42,7 @@ func TestPlanFindsWhatCannotWork(t *testing.T) {
 		"the default that removed it": {
 			"", types(`"m7g.large"`), "kubernetes.io/arch In [amd64] removed the last 1 (m7g.large), by default",
 		},
-		"what was probably meant": {"", types(`"m5.larg"`), `eu-west-1 has no "m5.larg": did you mean "m5.large"?`},
+		"what was probably meant": {"", types(`"m5.larg"`), `The instance type "m5.larg" does not exist. Did you mean "m5.large"?`},
 		"a zone that is none":     {"", `requirements = [{ key = "topology.kubernetes.io/zone", operator = "In", values = ["eu-west-1a", "eu-west-2a"] }]`, "zone eu-west-2a is none of eu-west-1"},
 		"a limit":                 {"", `limits = { cpu = "500m" }`, `limits["cpu"]: cpu 500m is less than the smallest machine has`},
 		"one type only":           {strict, types(`"m5.large"`), "only one instance type can be bought: m5.large"},
@@ -138,6 +138,25 @@ func TestPlanTellsConflictsOfFieldManagers(t *testing.T) {
 				Config:      foreseen(name, "", "weight = 2"),
 				PlanOnly:    true,
 				ExpectError: words(`.spec.weight belongs to "kubectl"`),
+			},
+		},
+	})
+}
+
+// A profile that nobody has and nobody is about to make is told of; one that the same
+// plan makes is not.
+func TestPlanTellsOfAMissingInstanceProfile(t *testing.T) {
+	block := lookingAhead(`plan_checks = "error"`)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{
+			{
+				Config: block + "resource \"packhorse_node_profile\" \"test\" {\n name = \"missing\"\n instance_profile = \"missing\"\n}\n", PlanOnly: true,
+				ExpectError: words(`instance_profile: the account has no instance profile "missing"`),
+			},
+			{
+				Config: block + "resource \"packhorse_node_role\" \"test\" {\n name = \"missing\"\n}\n" +
+					"resource \"packhorse_node_profile\" \"test\" {\n name = \"missing\"\n instance_profile = packhorse_node_role.test.instance_profile\n}\n",
 			},
 		},
 	})

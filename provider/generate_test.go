@@ -3,6 +3,7 @@ package provider_test
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	"pgregory.net/rapid"
 )
@@ -205,6 +206,9 @@ func aNodeProfile() *rapid.Generator[arguments] {
 		maybe(t, out, "user_data", func(t *rapid.T) any {
 			if out["ami_family"] == "Bottlerocket" {
 				return "[settings.kubernetes]\nmax-pods = 20\n"
+			}
+			if family, _ := out["ami_family"].(string); strings.HasPrefix(family, "Windows") {
+				return "Write-Host hello\n"
 			}
 			return oneOf(t, "user data", "#!/bin/sh\necho hello\n", "#!/bin/bash\nset -e")
 		})

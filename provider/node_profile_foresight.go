@@ -2,9 +2,13 @@ package provider
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/preview"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -18,6 +22,7 @@ func (nodeProfile) forgo(context.Context) map[string]tftypes.Value { return nil 
 
 // foresee tells which nodes are replaced since they are built otherwise from now on.
 func (nodeProfile) foresee(ctx context.Context, f *foresight) map[string]tftypes.Value {
+	f.lookForInstanceProfile(ctx)
 	if f.before == nil {
 		return nil
 	}
@@ -33,6 +38,28 @@ func (nodeProfile) foresee(ctx context.Context, f *foresight) map[string]tftypes
 	}
 	f.replaced(ctx, live, stock)
 	return nil
+}
+
+// lookForInstanceProfile warns of one that is neither there nor planned. Without a
+// cluster's name nothing says that there is an account to ask.
+func (f *foresight) lookForInstanceProfile(ctx context.Context) {
+	name, _ := f.spec["instanceProfile"].(string)
+	if name == "" || name == f.before["instanceProfile"] || f.session.Config.ClusterName == "" || f.session.Drafts.HasInstanceProfile(name) {
+		return
+	}
+	account, err := f.session.Account(ctx)
+	if err == nil {
+		_, _, err = account.Profiles.Read(ctx, name)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.tell([]preview.Finding{{
+			Severity: preview.Doubtful, Path: "spec.instanceProfile", Text: fmt.Sprintf("the account has no instance profile %q", name),
+			Advice: "No machine starts without it. Refer to the resource that makes it, such as packhorse_node_role.example.instance_profile, or correct the name.",
+		}}, "")
+	case err != nil:
+		f.skip("the instance profile", err)
+	}
 }
 
 // foreseeRemoval has nothing to tell: what was built from a profile stays.

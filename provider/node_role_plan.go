@@ -58,6 +58,9 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if !req.State.Raw.IsNull() {
 		r.predict(ctx, req, &m, &resp.Diagnostics)
 	}
+	if name := m.InstanceProfile.ValueString(); name != "" {
+		r.session.Drafts.AddInstanceProfile(name)
+	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
 }
 

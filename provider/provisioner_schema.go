@@ -33,7 +33,7 @@ func provisionerSchema(ctx context.Context) schema.Schema {
 			"limits": quantityMap("Most that the nodes may add up to, by resource: `{ cpu = \"1000\", memory = \"1000Gi\" }`. " +
 				"`0` freezes the provisioner."),
 			"consolidation": object("Removing and replacing nodes to lower the cost. It excludes `ttl_seconds_after_empty`.", attributes{
-				"enabled": flag("Whether nodes are consolidated. Off by default."),
+				"enabled": requiredFlag("Whether nodes are consolidated."),
 			}),
 			"ttl_seconds_after_empty":   number("Seconds after which a node without workload pods goes; `0` means at once. Pods of DaemonSets do not count. Off by default."),
 			"ttl_seconds_until_expired": number("Seconds after its creation at which a node is replaced. Off by default."),

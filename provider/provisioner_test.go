@@ -144,7 +144,7 @@ func TestProvisionerTakesNullAndEmptyForAbsent(t *testing.T) {
   taints         = []
   startup_taints = null
   requirements   = [{ key = "example.com/tier", operator = "Exists", values = [] }]
-  consolidation  = {}
+  consolidation  = null
   disruption     = { budgets = [] }
   limits         = {}`),
 			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},

@@ -37,6 +37,10 @@ func flag(description string) schema.BoolAttribute {
 	return schema.BoolAttribute{Optional: true, MarkdownDescription: description}
 }
 
+func requiredFlag(description string) schema.BoolAttribute {
+	return schema.BoolAttribute{Required: true, MarkdownDescription: description}
+}
+
 func number(description string) schema.Int64Attribute {
 	return schema.Int64Attribute{Optional: true, MarkdownDescription: description}
 }

@@ -95,7 +95,31 @@ func (d *treeDecoder) cleanStruct(value any, t reflect.Type, path *field.Path) a
 			out[name] = d.clean(object[name], ft, path.Child(name))
 		}
 	}
+	if len(object) == 0 {
+		d.warnEmpty(t, path)
+	}
 	return out
+}
+
+// spoken are types of objects about which more is said where they are empty.
+var spoken = []reflect.Type{reflect.TypeFor[Limits](), reflect.TypeFor[ProviderRef](), reflect.TypeFor[inlineProvider](), reflect.TypeFor[BlockDevice]()}
+
+// warnEmpty tells of an object below the spec without any field, which often is what
+// remains of a misspelt one.
+func (d *treeDecoder) warnEmpty(t reflect.Type, path *field.Path) {
+	at := path.String()
+	if !strings.HasPrefix(at, "spec.") || strings.HasSuffix(at, "]") || slices.Contains(spoken, t) {
+		return
+	}
+	d.warnings = append(d.warnings, Finding{Path: at, Text: "is empty, which has no effect", Advice: "set " + oneOf(sortedKeys(jsonFields(t))) + ", or remove it"})
+}
+
+// oneOf names the only field, or says that there are several.
+func oneOf(fields []string) string {
+	if len(fields) == 1 {
+		return fields[0]
+	}
+	return "one of its fields, such as " + fields[0]
 }
 
 func (d *treeDecoder) cleanMap(value any, t reflect.Type, path *field.Path) any {

@@ -61,18 +61,18 @@ func (fs Findings) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Summary returns all findings as sentences, for a condition or an event. Of many
+// Summary returns all findings on one line, for a condition or an event. Of many
 // it shows the first few and counts the rest.
 func (fs Findings) Summary() string {
 	const most = 8
 	var sentences []string
 	for _, f := range fs[:min(len(fs), most)] {
-		sentences = append(sentences, strings.TrimRight(f.Error(), ".?")+".")
+		sentences = append(sentences, strings.TrimRight(f.Error(), ".?"))
 	}
 	if more := len(fs) - most; more > 0 {
-		sentences = append(sentences, fmt.Sprintf("And %d more.", more))
+		sentences = append(sentences, fmt.Sprintf("And %d more", more))
 	}
-	return strings.Join(sentences, " ")
+	return strings.Join(sentences, ". ")
 }
 
 // Errors returns the findings that break a rule.

@@ -13,6 +13,7 @@ var synonyms = map[string]string{
 	">": string(OpGt), ">=": string(OpGte), "<": string(OpLt), "<=": string(OpLte),
 	"greaterthan": string(OpGt), "lessthan": string(OpLt),
 	"on": MetadataEnabled, "off": MetadataDisabled,
+	"mem": "memory", "ram": "memory", "disk": "ephemeral-storage", "storage": "ephemeral-storage",
 	"empty": ReasonEmptiness, "expired": ReasonExpiry, "drifted": ReasonDrift, "underutilized": ReasonConsolidation,
 }
 
@@ -70,10 +71,11 @@ func sameSubject(a, b string) bool {
 // forms are compared too, so that a typo in "zone" finds the zone's label.
 func nearest(unknown string, candidates []string) (string, bool) {
 	best, bestDistance := "", 1+max(1, len(shortForm(unknown))/3)
+	folded := fold(unknown)
 	for _, candidate := range candidates {
-		distance := editDistance(fold(unknown), fold(candidate))
+		distance := editDistance(folded, fold(candidate))
 		if short := shortForm(candidate); short != candidate && !strings.Contains(unknown, "/") {
-			distance = min(distance, editDistance(fold(unknown), fold(short)))
+			distance = min(distance, editDistance(folded, fold(short)))
 		}
 		if distance < bestDistance {
 			best, bestDistance = candidate, distance
@@ -88,9 +90,9 @@ func shortForm(name string) string {
 }
 
 // fold removes what people vary when they type a name from memory.
-func fold(name string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name))
-}
+func fold(name string) string { return withoutSeparators.Replace(strings.ToLower(name)) }
+
+var withoutSeparators = strings.NewReplacer("_", "", "-", "", " ", "")
 
 // editDistance is the Levenshtein distance of a and b in bytes.
 func editDistance(a, b string) int {

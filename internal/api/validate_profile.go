@@ -2,6 +2,7 @@ package api
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,7 +38,7 @@ func ValidateNodeProfile(s *NodeProfile, path *field.Path) field.ErrorList {
 	errs = append(errs, validateSelector(s.SecurityGroupSelector, securityGroupSelector, path.Child("securityGroupSelector"))...)
 	errs = append(errs, validateSelector(s.AMISelector, amiSelector, path.Child("amiSelector"))...)
 	errs = append(errs, validateLaunchTemplate(s, path)...)
-	errs = append(errs, notEmpty(s.InstanceProfile, path.Child("instanceProfile"))...)
+	errs = append(errs, validateInstanceProfile(s.InstanceProfile, path.Child("instanceProfile"))...)
 	errs = append(errs, validateImage(s, path)...)
 	errs = append(errs, validateTags(s.Tags, path.Child("tags"))...)
 	errs = append(errs, validateMetadataOptions(s.MetadataOptions, path.Child("metadataOptions"))...)
@@ -63,6 +64,25 @@ func notEmpty(value *string, path *field.Path) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Required(path, "must not be empty; remove it instead")}
+}
+
+// instanceProfileName is what IAM takes.
+var instanceProfileName = regexp.MustCompile(`^[A-Za-z0-9_+=,.@-]{1,128}$`)
+
+// validateInstanceProfile refuses what can be no name of an instance profile, above
+// all its ARN.
+func validateInstanceProfile(name *string, path *field.Path) field.ErrorList {
+	if errs := notEmpty(name, path); errs != nil || name == nil || instanceProfileName.MatchString(*name) {
+		return errs
+	}
+	detail, near := "must be a name of up to 128 letters, digits and _+=,.@-", shortForm(*name)
+	if strings.HasPrefix(*name, "arn:") {
+		detail = "is an ARN, and must be a name"
+	}
+	if near != *name && instanceProfileName.MatchString(near) {
+		return field.ErrorList{field.Invalid(path, *name, detail+nearestValue(near))}
+	}
+	return field.ErrorList{field.Invalid(path, *name, detail+"; write it as aws iam list-instance-profiles shows it")}
 }
 
 // validateLaunchTemplate refuses, beside a launch template of the user's own,
@@ -98,6 +118,7 @@ func validateImage(s *NodeProfile, path *field.Path) field.ErrorList {
 	if s.AMIFamily != nil && *s.AMIFamily == FamilyCustom && len(s.AMISelector) == 0 {
 		errs = append(errs, field.Required(path.Child("amiSelector"), "amiFamily Custom has no images of its own; name yours by tag, aws::name or aws::ids"))
 	}
+	errs = append(errs, validateUserData(s, path.Child("userData"))...)
 	if s.UserData != nil && len(*s.UserData) > maxUserData {
 		err := field.TooLong(path.Child("userData"), "", maxUserData)
 		err.Detail += "; have it fetch what is large, such as from S3"

@@ -75,12 +75,24 @@ func validateLabels(labels map[string]string, path *field.Path) field.ErrorList 
 		at := path.Key(key)
 		syntax := checkLabelKey(key, at)
 		errs = append(errs, syntax...)
-		if reason, restricted := RestrictedLabel(key); restricted && syntax == nil {
-			errs = append(errs, restrictedKey(at, key, reason))
+		if syntax == nil {
+			errs = append(errs, checkLabelName(key, at)...)
 		}
 		errs = append(errs, checkLabelValue(labels[key], at)...)
 	}
 	return errs
+}
+
+// checkLabelName refuses keys that users may not set, and misspelt well-known
+// ones, which would be labels of the user's own that no machine has.
+func checkLabelName(key string, path *field.Path) field.ErrorList {
+	if reason, restricted := RestrictedLabel(key); restricted {
+		return field.ErrorList{restrictedKey(path, key, reason)}
+	}
+	if meant, ok := Misspelt(key, labelsToKnow()); ok {
+		return field.ErrorList{field.Invalid(path, key, fmt.Sprintf("is not a well-known label, but resembles one; did you mean %q?", meant))}
+	}
+	return nil
 }
 
 // restrictedKey reports a key that users may not set, with the known label that
@@ -112,7 +124,14 @@ func validateLimits(limits *Limits, path *field.Path) field.ErrorList {
 	if limits == nil {
 		return nil
 	}
-	return validateQuantities(limits.Resources, path.Child("resources"))
+	errs := validateQuantities(limits.Resources, path.Child("resources"))
+	for _, name := range slices.Sorted(maps.Keys(limits.Resources)) {
+		if meant, ok := Misspelt(string(name), knownResources); ok {
+			errs = append(errs, field.Invalid(path.Child("resources").Key(string(name)), string(name),
+				fmt.Sprintf("no machine has this resource, so that the limit has no effect; did you mean %q?", meant)))
+		}
+	}
+	return errs
 }
 
 // validateQuantities refuses negative amounts.

@@ -72,10 +72,7 @@ func validateRequirementKey(key string, path *field.Path) field.ErrorList {
 	if errs := checkLabelKey(key, path); errs != nil {
 		return errs
 	}
-	if reason, restricted := RestrictedLabel(key); restricted {
-		return field.ErrorList{restrictedKey(path, key, reason)}
-	}
-	return nil
+	return checkLabelName(key, path)
 }
 
 func validateRequirementValues(r *Requirement, path *field.Path) field.ErrorList {

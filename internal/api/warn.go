@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,7 +53,11 @@ func warnKeys(spec *ProvisionerSpec, path *field.Path, warn warner) {
 		}
 	}
 	for i, r := range spec.Requirements {
-		deprecated(r.Key, path.Child("requirements").Index(i).Child("key"))
+		at := path.Child("requirements").Index(i).Child("key")
+		deprecated(r.Key, at)
+		if near, ok := Suggest(r.Key, WellKnownLabels()); ok && !strings.Contains(r.Key, "/") && fold(shortForm(near)) == fold(r.Key) {
+			warn(at, "%q is a label of your own, which no machine has by itself; did you mean %q?", r.Key, near)
+		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(spec.Labels)) {
 		deprecated(key, path.Child("labels").Key(key))
@@ -96,6 +101,11 @@ func warnLimits(limits *Limits, path *field.Path, warn warner) {
 		warn(path, "empty limits limit nothing; set spec.limits.resources, such as cpu: 100, or remove limits")
 	}
 	for _, name := range slices.Sorted(maps.Keys(limits.Resources)) {
+		_, misspelt := Misspelt(string(name), knownResources) // which is an error
+		if !misspelt && !strings.Contains(string(name), "/") && !slices.Contains(knownResources, string(name)) {
+			warn(path.Child("resources").Key(string(name)), "no machine has this resource, so that the limit has no effect%s",
+				cmp.Or(didYouMean(string(name), knownResources), "; remove it, or write a resource of your own with its domain, such as example.com/licence"))
+		}
 		if q := limits.Resources[name]; q.IsZero() {
 			warn(path.Child("resources").Key(string(name)), "a limit of 0 freezes the Provisioner: it buys no node with %s; remove it to go on buying", name)
 		}

@@ -3,8 +3,8 @@ package kube
 import (
 	"context"
 	"errors"
-	"slices"
 	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"

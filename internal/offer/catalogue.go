@@ -119,6 +119,16 @@ func (c *Catalogue) Find(name string) (*Hardware, bool) {
 	return &c.Hardware[i], true
 }
 
+// Values lists the values that a label has on the hardware, sorted.
+func (c *Catalogue) Values(key string) []string {
+	var out []string
+	for _, labels := range c.labels() {
+		out = append(out, labels[key]...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // labels are the hardware's labels; they are computed once and shared.
 func (c *Catalogue) labels() []map[string][]string {
 	c.labelsOnce.Do(func() {

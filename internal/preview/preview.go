@@ -3,6 +3,7 @@ package preview
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -55,8 +56,9 @@ func Look(s Subject) (Preview, []Finding) {
 	if s.Market.Blocked != "" {
 		return out, []Finding{{Broken, "", "nothing can be bought: " + s.Market.Blocked, "Correct the node profile, or what it selects by tags."}}
 	}
+	strangers := Strangers(s.Provisioner, s.Catalogue, s.Region)
 	if len(out.Types) == 0 {
-		return out, []Finding{s.nothing(out.Selection)}
+		return out, s.nothing(out.Selection, strangers)
 	}
 	out.Cheapest, out.Dearest, _ = out.PriceRange()
 	out.FewestPods, out.MostPods = podsPerNode(out.Types)
@@ -65,36 +67,51 @@ func Look(s Subject) (Preview, []Finding) {
 	}
 	slices.Sort(out.Architectures)
 	out.Architectures = slices.Compact(out.Architectures)
-	findings := slices.Concat(s.withoutSubnet(), s.withoutImage(out), few(out), s.limits(out), pods(out))
+	findings := slices.Concat(strangers, s.withoutSubnet(), s.withoutImage(out), few(out), s.limits(out), pods(out))
 	return out, findings
 }
 
-// nothing names the requirement that removed the last type.
-func (s Subject) nothing(sel Selection) Finding {
+// nothing names the requirement that removed the last type. Strangers among its values
+// say why it did.
+func (s Subject) nothing(sel Selection, strangers []Finding) []Finding {
 	if sel.Last == nil {
-		return Finding{Broken, "", fmt.Sprintf("no instance type of %s can be bought", s.Region), "Correct the node profile: its zones sell none that runs one of its images."}
+		none := Finding{Broken, "", fmt.Sprintf("no instance type of %s can be bought", s.Region), "Correct the node profile: its zones sell none that runs one of its images."}
+		return append([]Finding{none}, strangers...)
 	}
 	text := fmt.Sprintf("no instance type is left: %s removed the last %d (%s)", say(sel.Last.Requirement), len(sel.Before), names(sel.Before))
 	advice := "Allow more here, or relax what is said before it."
-	if sel.Last.Path == "" {
+	var others []Finding
+	var why []string
+	for _, f := range strangers {
+		if f.Path == sel.Last.Path && f.Path != "" {
+			why = append(why, f.Text+". "+f.Advice)
+		} else {
+			others = append(others, f)
+		}
+	}
+	switch {
+	case sel.Last.Path == "":
 		text += ", by default"
 		advice = "Say something about " + sel.Last.Key + " in requirements, so that the default does not apply."
-	} else if hint := s.hint(sel.Last.Requirement); hint != "" {
-		advice = hint
+	case len(why) > 0:
+		advice = strings.ToUpper(why[0][:1]) + strings.Join(why, " ")[1:]
+	default:
+		if hint := s.hint(sel.Last.Requirement); hint != "" {
+			advice = hint
+		}
 	}
-	return Finding{Broken, sel.Last.Path, text, advice}
+	return append([]Finding{{Broken, sel.Last.Path, text, advice}}, others...)
 }
 
-// hint says what was probably meant by a value that no type has.
+// hint says what was probably meant by a zone or another value that is offered
+// nowhere in the region.
 func (s Subject) hint(r api.Requirement) string {
 	if r.Operator != api.OpIn {
 		return ""
 	}
 	known := s.values(api.NormalizeLabel(r.Key))
-	for _, v := range r.Values {
-		if slices.Contains(known, v) {
-			return ""
-		}
+	if slices.ContainsFunc(r.Values, func(v string) bool { return slices.Contains(known, v) }) {
+		return ""
 	}
 	for _, v := range r.Values {
 		if meant, ok := api.Suggest(v, known); ok {

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/preview"
 )
 
 // errFindings ends the command with status 1 when the findings are printed already.
@@ -95,11 +98,20 @@ func ours(d *manifest.Document) bool {
 func findings(d *manifest.Document) api.Findings {
 	switch {
 	case d.Provisioner != nil:
-		return api.CheckProvisioner(d.Provisioner)
+		return slices.Concat(api.CheckProvisioner(d.Provisioner), strangers(d.Provisioner))
 	case d.NodeTemplate != nil:
 		return api.CheckNodeTemplate(d.NodeTemplate)
 	}
 	return nil // it could not be read, which is a problem of its own
+}
+
+// strangers are warnings, since AWS may sell machines that are newer than the catalogue.
+func strangers(p *api.Provisioner) api.Findings {
+	var out api.Findings
+	for _, f := range preview.Strangers(p, offer.Embedded(), "") {
+		out = append(out, api.Finding{Path: f.Path, Text: f.Text, Advice: strings.ToLower(f.Advice[:1]) + strings.TrimSuffix(f.Advice[1:], ".")})
+	}
+	return out
 }
 
 func (v *validation) print(out io.Writer, verbose bool) error {

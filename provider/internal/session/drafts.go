@@ -16,6 +16,24 @@ type Drafts struct {
 	provisioners map[string]*api.Provisioner
 	templates    map[string]*api.AWSNodeTemplate
 	replaced     map[string]int
+	profiles     map[string]bool
+}
+
+// AddInstanceProfile keeps the name of a planned instance profile.
+func (d *Drafts) AddInstanceProfile(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.profiles == nil {
+		d.profiles = map[string]bool{}
+	}
+	d.profiles[name] = true
+}
+
+// HasInstanceProfile reports whether an instance profile of the name is planned.
+func (d *Drafts) HasInstanceProfile(name string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.profiles[name]
 }
 
 // AddProvisioner keeps a planned Provisioner.

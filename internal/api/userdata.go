@@ -1,0 +1,155 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/mail"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+)
+
+// userDataForm is what a text of user data is written in.
+type userDataForm string
+
+const (
+	formUnknown    userDataForm = ""
+	formMIME       userDataForm = "a MIME archive"
+	formShell      userDataForm = "a shell script"
+	formCloudInit  userDataForm = "a cloud-config"
+	formNodeConfig userDataForm = "a NodeConfig"
+	formTOML       userDataForm = "TOML"
+	formPowerShell userDataForm = "a PowerShell script"
+)
+
+// userDataForms are what the families read. A text of no known form is left to the
+// image, but for Bottlerocket, which takes nothing but TOML.
+var userDataForms = map[string][]userDataForm{
+	FamilyAL2:          {formMIME, formShell, formCloudInit},
+	FamilyUbuntu:       {formMIME, formShell, formCloudInit},
+	FamilyAL2023:       {formMIME, formShell, formCloudInit, formNodeConfig},
+	FamilyBottlerocket: {formTOML},
+	FamilyWindows2019:  {formPowerShell},
+	FamilyWindows2022:  {formPowerShell},
+}
+
+// tomlLine is how a line of TOML begins: a table, or a key with its value.
+var tomlLine = regexp.MustCompile(`^(\[{1,2}[A-Za-z0-9_."' -]+\]{1,2}|[A-Za-z0-9_."'-]+\s*=\s*\S.*)(\s*#.*)?$`)
+
+// formOf recognises the form of user data by how it begins.
+func formOf(text string) userDataForm {
+	first := firstLine(text)
+	switch {
+	case strings.HasPrefix(strings.ToLower(first), "mime-version:"), strings.HasPrefix(strings.ToLower(first), "content-type:"):
+		return formMIME
+	case strings.HasPrefix(text, "#cloud-config"):
+		return formCloudInit
+	case strings.HasPrefix(text, "#!"):
+		return formShell
+	case strings.HasPrefix(strings.ToLower(first), "<powershell>"), strings.HasPrefix(strings.ToLower(first), "<script>"):
+		return formPowerShell
+	case strings.Contains(text, "node.eks.aws/"):
+		return formNodeConfig
+	case strings.HasPrefix(first, "[") && tomlLine.MatchString(first):
+		return formTOML
+	}
+	return formUnknown
+}
+
+// firstLine is the first line that is no comment.
+func firstLine(text string) string {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			return line
+		}
+	}
+	return ""
+}
+
+// validateUserData refuses what the family cannot read, as far as that can be said
+// without the image.
+func validateUserData(s *NodeProfile, path *field.Path) field.ErrorList {
+	if s.UserData == nil || s.AMIFamily == nil || *s.AMIFamily == FamilyCustom {
+		return nil
+	}
+	text := strings.TrimSpace(*s.UserData)
+	takes, known := userDataForms[*s.AMIFamily]
+	if text == "" || !known {
+		return nil
+	}
+	form := formOf(text)
+	if form == formUnknown && *s.AMIFamily == FamilyBottlerocket && !tomlLine.MatchString(firstLine(text)) {
+		return field.ErrorList{field.Invalid(path, abbreviated(text), "is not TOML, the only form that amiFamily Bottlerocket reads; begin it with a table such as [settings.kubernetes], or set the amiFamily that it is for")}
+	}
+	if form != formUnknown && !slices.Contains(takes, form) {
+		return field.ErrorList{field.Invalid(path, abbreviated(text), "is "+string(form)+", which amiFamily "+*s.AMIFamily+
+			" does not read; write "+eitherForm(takes)+", or set the amiFamily that it is for")}
+	}
+	if problem := formProblem(form, text); problem != "" {
+		return field.ErrorList{field.Invalid(path, abbreviated(text), problem)}
+	}
+	return nil
+}
+
+// formProblem says why a text of a form cannot be read.
+func formProblem(form userDataForm, text string) string {
+	switch form {
+	case formMIME:
+		if err := checkArchive(text); err != nil {
+			return "is a MIME archive that cannot be read: " + err.Error() + "; name the boundary in the Content-Type, and begin each part with it"
+		}
+	case formNodeConfig:
+		var document map[string]any
+		for part := range strings.SplitSeq(text, "\n---") {
+			if err := yaml.Unmarshal([]byte(part), &document); err != nil {
+				return "is a NodeConfig that is no YAML: " + strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ") + "; correct the line"
+			}
+		}
+	}
+	return ""
+}
+
+// checkArchive reads all parts of a MIME archive.
+func checkArchive(text string) error {
+	message, err := mail.ReadMessage(strings.NewReader(text))
+	if err != nil {
+		return err
+	}
+	kind, parameters, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(kind, "multipart/") || parameters["boundary"] == "" {
+		return errors.New("it is of type " + kind + " and names no boundary")
+	}
+	reader := multipart.NewReader(message.Body, parameters["boundary"])
+	for n := 0; ; n++ {
+		_, err := reader.NextPart()
+		switch {
+		case errors.Is(err, io.EOF) && n > 0:
+			return nil
+		case errors.Is(err, io.EOF):
+			return errors.New("it has no parts")
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// eitherForm lists forms as "a, b or c".
+func eitherForm(forms []userDataForm) string {
+	words := make([]string, len(forms))
+	for i, form := range forms {
+		words[i] = string(form)
+	}
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}

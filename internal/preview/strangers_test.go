@@ -1,0 +1,46 @@
+package preview_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/preview"
+)
+
+// A value that no machine has is told of also where others leave something to buy,
+// and a type of another region is not taken for a misspelling.
+func TestStrangers(t *testing.T) {
+	in := func(key string, values ...string) []api.Requirement {
+		return []api.Requirement{{Key: key, Operator: api.OpIn, Values: values}}
+	}
+	const at = "spec.requirements[0]"
+	for name, c := range map[string]struct {
+		requirements []api.Requirement
+		region       string
+		want         []preview.Finding
+	}{
+		"a typo among valid types": {in(api.LabelInstanceType, "m5.large", "m5.xlrge"), "us-east-1", []preview.Finding{
+			{preview.Broken, at, `the instance type "m5.xlrge" does not exist`, `Did you mean "m5.xlarge"?`},
+		}},
+		"a type of another region": {in(api.LabelInstanceType, "p3.8xlarge"), "us-east-1", []preview.Finding{
+			{preview.Doubtful, at, "p3.8xlarge exists, but not in us-east-1", "Remove it, or replace it with a type that the region sells."},
+		}},
+		"a type of some region":        {in(api.LabelInstanceType, "p3.8xlarge"), "", nil},
+		"a type newer than the table":  {in(api.LabelInstanceType, "zz99.metal"), "us-east-1", []preview.Finding{{preview.Doubtful, at, `the instance type "zz99.metal" does not exist`, `Did you mean "z1d.metal"?`}}},
+		"a family with a typo":         {in(api.LabelInstanceFamily, "m5", "r66i"), "us-east-1", []preview.Finding{{preview.Doubtful, at, `no instance type has karpenter.k8s.aws/instance-family "r66i"`, `Did you mean "r6i"?`}}},
+		"a label of one's own":         {in("example.com/team", "a"), "us-east-1", nil},
+		"what is excluded":             {[]api.Requirement{{Key: api.LabelInstanceType, Operator: api.OpNotIn, Values: []string{"m5.xlrge"}}}, "us-east-1", nil},
+		"a zone, which is no hardware": {in(api.LabelZone, "us-east-1z"), "us-east-1", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: api.ProvisionerSpec{Requirements: c.requirements}}
+			if diff := cmp.Diff(c.want, preview.Strangers(p, offer.Embedded(), c.region)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
