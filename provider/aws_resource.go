@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -48,7 +51,31 @@ func pathAttribute(what string) schema.StringAttribute {
 		Optional: true, Computed: true, Default: stringdefault.StaticString("/"),
 		MarkdownDescription: "Path of the " + what + ". `/` by default. Changing it forces a replacement.",
 		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		Validators:          []validator.String{formed(policy.Path), stringvalidator.LengthAtMost(maxPath)},
 	}
+}
+
+// maxPath is how long a path of IAM may be.
+const maxPath = 512
+
+// roleAttributes are what all roles have in common.
+func roleAttributes(pathOf string) attributes {
+	name := nameAttribute("Name of the role.")
+	name.Validators = []validator.String{formed(policy.RoleName)}
+	return attributes{
+		"name": name,
+		"path": pathAttribute(pathOf),
+		"description": schema.StringAttribute{
+			Optional: true, MarkdownDescription: "Description of the role.", Validators: []validator.String{description()},
+		},
+		"permissions_boundary": formedText("ARN of the policy that bounds what the role can ever do.", policy.PolicyARN),
+		"arn":                  computedARN("ARN of the role."),
+	}
+}
+
+// formedText is an optional name or ARN of something in AWS.
+func formedText(description string, form policy.Form) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: []validator.String{formed(form)}}
 }
 
 func computedARN(description string) schema.StringAttribute {

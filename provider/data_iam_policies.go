@@ -2,11 +2,15 @@ package provider
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
@@ -25,7 +29,7 @@ type iamPoliciesModel struct {
 	Partition   types.String `tfsdk:"partition"`
 	Region      types.String `tfsdk:"region"`
 	AccountID   types.String `tfsdk:"account_id"`
-	NodeRoles   []string     `tfsdk:"node_roles"`
+	NodeRoles   types.Set    `tfsdk:"node_roles"`
 	Queue       types.String `tfsdk:"interruption_queue_arn"`
 	Policies    types.Map    `tfsdk:"policies"`
 	Sizes       types.Map    `tfsdk:"sizes"`
@@ -36,17 +40,20 @@ func (d *iamPoliciesData) Schema(_ context.Context, _ datasource.SchemaRequest, 
 		MarkdownDescription: "The agent's least-privilege IAM policies as JSON, for those who keep IAM in another provider: the preset `agent` of " +
 			"`packhorse_irsa_role` without the role.\n\n" +
 			"Each fits into a managed policy, and all of them together into the inline policies of one role. With `partition`, `region` and " +
-			"`account_id` set, nothing is asked of AWS.",
+			"`account_id` set and roles given by ARN, nothing is asked of AWS.",
 		Attributes: map[string]schema.Attribute{
-			"cluster_name": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Name of the EKS cluster. That of the provider block by default."},
-			"partition":    schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "`aws`, `aws-cn` or `aws-us-gov`. That of the provider's account by default."},
-			"region":       schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "AWS region. That of the provider by default."},
-			"account_id":   schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "AWS account. That of the provider's credentials by default."},
+			"cluster_name": placeText("Name of the EKS cluster. That of the provider block by default.", policy.ClusterName),
+			"partition":    placeText("`aws`, `aws-cn` or `aws-us-gov`. That of the provider's account by default.", policy.Partition),
+			"region":       placeText("AWS region. That of the provider by default.", policy.Region),
+			"account_id":   placeText("AWS account. That of the provider's credentials by default.", policy.Account),
 			"node_roles": schema.SetAttribute{
-				Required: true, ElementType: types.StringType, MarkdownDescription: "Names or ARNs of the IAM roles that machines may have.",
+				Required: true, ElementType: types.StringType, Validators: eachFormed(policy.Role),
+				MarkdownDescription: "Names or ARNs of the IAM roles that machines may have. The ARN of a name is looked up in IAM; wildcards are refused.",
 			},
-			"interruption_queue_arn": asked("ARN of the SQS queue with interruption events."),
-			"policies":               foundMap("Policies by name, as JSON."),
+			"interruption_queue_arn": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "ARN of the SQS queue with interruption events.", Validators: []validator.String{formed(policy.QueueARN)},
+			},
+			"policies": foundMap("Policies by name, as JSON."),
 			"sizes": schema.MapAttribute{
 				Computed: true, ElementType: types.Int64Type, MarkdownDescription: "Their sizes by name, in characters as IAM counts them.",
 			},
@@ -62,18 +69,17 @@ func (d *iamPoliciesData) Read(ctx context.Context, req datasource.ReadRequest, 
 		return
 	}
 	if err := d.complete(ctx, &m); err != nil {
-		resp.Diagnostics.AddError("no policies: "+err.Error(), "Set `cluster_name`, `partition`, `region` and `account_id` to need no access to AWS.")
+		resp.Diagnostics.AddError("no policies: "+err.Error(), "Set `cluster_name`, `partition`, `region` and `account_id`, and give roles by ARN, to need no access to AWS.")
+		return
+	}
+	roles, err := d.nodeRoles(ctx, &m)
+	if err != nil {
+		resp.Diagnostics.AddAttributeError(path.Root("node_roles"), err.Error(), "")
 		return
 	}
 	agent := policy.Agent{
 		Partition: m.Partition.ValueString(), Region: m.Region.ValueString(), Account: m.AccountID.ValueString(),
-		Cluster: m.ClusterName.ValueString(), Queue: m.Queue.ValueString(),
-	}
-	for _, role := range m.NodeRoles {
-		if !strings.HasPrefix(role, "arn:") {
-			role = "arn:" + agent.Partition + ":iam::" + agent.Account + ":role/" + role
-		}
-		agent.NodeRoles = append(agent.NodeRoles, role)
+		Cluster: m.ClusterName.ValueString(), Queue: m.Queue.ValueString(), NodeRoles: roles,
 	}
 	named, err := agent.Policies()
 	if err != nil {
@@ -87,6 +93,30 @@ func (d *iamPoliciesData) Read(ctx context.Context, req datasource.ReadRequest, 
 	}
 	m.Policies, m.Sizes = textsByKey(texts), types.MapValueMust(types.Int64Type, sizes)
 	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
+}
+
+// placeText says where the cluster is, which the provider may know.
+func placeText(description string, form policy.Form) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: description, Validators: []validator.String{formed(form)}}
+}
+
+// nodeRoles finds the ARNs of roles that are given by name, in the account that the
+// policies are for.
+func (d *iamPoliciesData) nodeRoles(ctx context.Context, m *iamPoliciesModel) ([]string, error) {
+	names := slices.DeleteFunc(elementStrings(m.NodeRoles), func(role string) bool { return strings.HasPrefix(role, "arn:") })
+	if len(names) == 0 {
+		return elementStrings(m.NodeRoles), nil
+	}
+	account, err := d.session.Account(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("node_roles: %s is a name, which is looked up in IAM (an ARN needs no lookup): %w", names[0], err)
+	}
+	if account.ID != m.AccountID.ValueString() {
+		return nil, fmt.Errorf("node_roles: %s is a name, and the credentials are for the account %s: give the ARN of a role in %s", names[0], account.ID, m.AccountID.ValueString())
+	}
+	ctx, cancel := context.WithTimeout(ctx, planLookup)
+	defer cancel()
+	return roleARNs(ctx, account.Roles, m.NodeRoles)
 }
 
 // complete fills in what the configuration leaves to the provider.

@@ -141,11 +141,11 @@ data "packhorse_iam_policies" "test" {
   partition    = "aws"
   region       = "eu-west-1"
   account_id   = "123456789012"
-  node_roles   = ["node"]
+  node_roles   = ["arn:aws:iam::123456789012:role/nodes/node"]
 }
 `,
 			ConfigStateChecks: []statecheck.StateCheck{
-				statecheck.ExpectKnownValue(address, at("policies", "packhorse-node-role"), knownvalue.StringRegexp(regexp.MustCompile("arn:aws:iam::123456789012:role/node"))),
+				statecheck.ExpectKnownValue(address, at("policies", "packhorse-node-role"), knownvalue.StringRegexp(regexp.MustCompile("arn:aws:iam::123456789012:role/nodes/node"))),
 				statecheck.ExpectKnownValue(address, at("policies"), knownvalue.MapSizeExact(4)),
 				statecheck.ExpectKnownValue(address, at("sizes"), knownvalue.MapSizeExact(4)),
 			},

@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 // Bounds that SQS and EventBridge set, times in seconds.
@@ -52,8 +54,8 @@ func interruptionQueueSchema(ctx context.Context) schema.Schema {
 			MarkdownDescription: "Seconds for which an event is hidden while the agent works on it, 0 to 43200. 30 by default.",
 			Validators:          []validator.Int64{int64validator.Between(0, maxVisibility)},
 		},
-		"kms_key_id": text("Id, alias or ARN of a KMS key of your own for the messages. Its policy has to let `events.amazonaws.com` use it. " +
-			"By default SQS manages the key."),
+		"kms_key_id": formedText("Id, alias or ARN of a KMS key of your own for the messages. Its policy has to let `events.amazonaws.com` use it. "+
+			"By default SQS manages the key.", policy.Key),
 		"rule_prefix": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "Prefix of the rules' names. The name of the queue by default.",

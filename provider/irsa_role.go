@@ -176,7 +176,11 @@ func (r *irsaRole) complete(ctx context.Context, m *irsaModel, account *session.
 		}
 		m.OIDCIssuerURL = types.StringValue(url)
 	}
-	if err := m.settle(placeIn(account)); err != nil {
+	nodeRoles, err := roleARNs(ctx, account.Roles, m.NodeRoles)
+	if err != nil {
+		return err
+	}
+	if err := m.settle(placeIn(account), nodeRoles); err != nil {
 		return err
 	}
 	tags, diags := withDefaultTags(ctx, m.Tags, r.session.Config.DefaultTags)

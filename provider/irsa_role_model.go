@@ -56,13 +56,6 @@ func placeIn(account *session.Account) place {
 	return place{account.Partition, account.ID, account.Region}
 }
 
-func (p place) roleARN(nameOrARN string) string {
-	if strings.HasPrefix(nameOrARN, "arn:") {
-		return nameOrARN
-	}
-	return p.rolePrefix() + nameOrARN
-}
-
 func (p place) rolePrefix() string {
 	return fmt.Sprintf("arn:%s:iam::%s:role/", p.partition, p.account)
 }
@@ -80,8 +73,8 @@ func (p place) roleName(arn string) string {
 }
 
 // settle fills in the computed attributes that follow from the configuration,
-// the issuer and the place.
-func (m *irsaModel) settle(p place) error {
+// the issuer, the place and the ARNs of the node roles.
+func (m *irsaModel) settle(p place, nodeRoles []string) error {
 	trusted := policy.Trust{Accounts: m.accounts()}
 	m.OIDCProviderARN = types.StringNull()
 	if m.usesOIDC() {
@@ -100,11 +93,11 @@ func (m *irsaModel) settle(p place) error {
 		return err
 	}
 	m.AssumeRolePolicy = jsontypes.NewNormalizedValue(trust)
-	m.PresetPolicies, err = m.presetPolicies(p)
+	m.PresetPolicies, err = m.presetPolicies(p, nodeRoles)
 	return err
 }
 
-func (m *irsaModel) presetPolicies(p place) (types.Map, error) {
+func (m *irsaModel) presetPolicies(p place, nodeRoles []string) (types.Map, error) {
 	if m.Preset.ValueString() != presetAgent {
 		return types.MapValueMust(jsontypes.NormalizedType{}, map[string]attr.Value{}), nil
 	}
@@ -116,10 +109,8 @@ func (m *irsaModel) presetPolicies(p place) (types.Map, error) {
 		Region:    p.region,
 		Account:   p.account,
 		Cluster:   m.ClusterName.ValueString(),
+		NodeRoles: nodeRoles,
 		Queue:     m.InterruptionQueueARN.ValueString(),
-	}
-	for _, role := range elementStrings(m.NodeRoles) {
-		agent.NodeRoles = append(agent.NodeRoles, p.roleARN(role))
 	}
 	named, err := agent.Policies()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -71,7 +72,13 @@ func (r *irsaRole) predict(ctx context.Context, config, state irsaModel, m *irsa
 	if err != nil {
 		return // the apply needs the account, and says what is wrong with it
 	}
-	if err := m.settle(placeIn(account)); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, planLookup)
+	defer cancel()
+	nodeRoles, err := roleARNs(ctx, account.Roles, m.NodeRoles)
+	if err != nil {
+		return // a role may be made by the same apply
+	}
+	if err := m.settle(placeIn(account), nodeRoles); err != nil {
 		diags.Append(irsaError(m.Name.ValueString(), err))
 		return
 	}
@@ -83,6 +90,9 @@ func (r *irsaRole) predict(ctx context.Context, config, state irsaModel, m *irsa
 		m.PresetPolicies = state.PresetPolicies
 	}
 }
+
+// planLookup bounds the lookup of roles at plan, which waits for those that are not there.
+const planLookup = 5 * time.Second
 
 // fullyKnown reports whether a value has no unknown part.
 func fullyKnown(ctx context.Context, v attr.Value) bool {

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/kubevalue"
 )
 
@@ -35,18 +36,13 @@ const irsaRoleDescription = "An IAM role that Kubernetes ServiceAccounts of one 
 
 func irsaRoleSchema(ctx context.Context) schema.Schema {
 	level := attributes{
-		"name":                 nameAttribute("Name of the role."),
-		"path":                 pathAttribute("role"),
-		"description":          text("Description of the role."),
-		"permissions_boundary": text("ARN of the policy that bounds what the role can ever do."),
 		"max_session_duration": schema.Int64Attribute{
 			Optional: true, Computed: true, Default: int64default.StaticInt64(defaultSession),
 			MarkdownDescription: "Longest session in seconds, 3600 to 43200. 3600 by default.",
 			Validators:          []validator.Int64{int64validator.Between(minSession, maxSession)},
 		},
-		"arn": computedARN("ARN of the role."),
 	}
-	for _, part := range []attributes{tagAttributes("the role and its pod identity associations"), irsaTrustAttributes(), irsaPolicyAttributes()} {
+	for _, part := range []attributes{roleAttributes("role"), tagAttributes("the role and its pod identity associations"), irsaTrustAttributes(), irsaPolicyAttributes()} {
 		maps.Copy(level, part)
 	}
 	return schema.Schema{Version: schemaVersion, MarkdownDescription: irsaRoleDescription, Attributes: level, Blocks: awsTimeouts(ctx)}
@@ -71,6 +67,7 @@ func irsaTrustAttributes() attributes {
 		"cluster_name": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "Name of the EKS cluster. That of the provider block by default.",
+			Validators:          []validator.String{formed(policy.ClusterName)},
 		},
 		"identity": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(throughOIDC),
@@ -108,9 +105,11 @@ func irsaPolicyAttributes() attributes {
 		},
 		"node_roles": schema.SetAttribute{
 			Optional: true, ElementType: types.StringType,
-			MarkdownDescription: "Names or ARNs of the IAM roles that machines may have. Needed by the preset `agent`.",
+			MarkdownDescription: "Names or ARNs of the IAM roles that machines may have. Needed by the preset `agent`. The ARN of a name is looked up in IAM, " +
+				"so that the role has to be there; wildcards are refused.",
+			Validators: eachFormed(policy.Role),
 		},
-		"interruption_queue_arn": text("ARN of the SQS queue with interruption events, for the preset `agent`."),
+		"interruption_queue_arn": formedText("ARN of the SQS queue with interruption events, for the preset `agent`.", policy.QueueARN),
 		"preset_policies": schema.MapAttribute{
 			Computed: true, ElementType: jsontypes.NormalizedType{},
 			MarkdownDescription: "Inline policies that the preset has given to the role, by name.",
@@ -122,6 +121,7 @@ func irsaPolicyAttributes() attributes {
 		},
 		"policy_arns": schema.SetAttribute{
 			Optional: true, ElementType: types.StringType, MarkdownDescription: "ARNs of managed policies that are attached to the role.",
+			Validators: eachFormed(policy.PolicyARN),
 		},
 	}
 }

@@ -2,6 +2,9 @@ package provider
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -18,13 +21,32 @@ func (r *nodeRole) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	resp.Diagnostics.Append(checkInline(policies)...)
 }
 
-// checkInline refuses inline policies that are larger than IAM takes.
+// checkInline refuses inline policies that IAM would.
 func checkInline(policies types.Map) diag.Diagnostics {
+	const larger = "The inline policies of a role may have 10,240 characters in all. Attach managed policies with `policy_arns` instead."
 	var diags diag.Diagnostics
-	for name, document := range mapStrings(policies) {
-		if policy.Size(document) > policy.MaxInline {
-			diags.AddAttributeError(path.Root("policies"), `policies["`+name+`"]: larger than IAM takes`,
-				"The inline policies of a role may have 10,240 characters in all. Attach managed policies with `policy_arns` instead.")
+	total := 0
+	refuse := func(name, problem, advice string) {
+		diags.AddAttributeError(path.Root("policies"), fmt.Sprintf("policies[%q]: %s", name, problem), advice)
+	}
+	documents := policies.Elements()
+	for _, name := range slices.Sorted(maps.Keys(documents)) {
+		if err := policy.PolicyName.Check(name); err != nil {
+			refuse(name, err.Error(), "")
+		}
+		if documents[name].IsNull() || documents[name].IsUnknown() {
+			continue
+		}
+		document := textOf(documents[name])
+		total += policy.Size(document)
+		err := policy.CheckDocument(document)
+		switch {
+		case policy.Size(document) > policy.MaxInline:
+			refuse(name, "larger than IAM takes", larger)
+		case err != nil:
+			refuse(name, err.Error(), "")
+		case total > policy.MaxInline:
+			refuse(name, "larger than IAM takes, together with those before it", larger)
 		}
 	}
 	return diags

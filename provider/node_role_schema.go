@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 // Types of access entries that admit machines, and the word for no entry.
@@ -28,11 +30,6 @@ const nodeRoleDescription = "The IAM role of the machines that the agent buys, w
 
 func nodeRoleSchema(ctx context.Context) schema.Schema {
 	level := attributes{
-		"name":                 nameAttribute("Name of the role."),
-		"path":                 pathAttribute("role and its instance profile"),
-		"description":          text("Description of the role."),
-		"permissions_boundary": text("ARN of the policy that bounds what the role can ever do."),
-		"arn":                  computedARN("ARN of the role."),
 		"assume_role_policy": schema.StringAttribute{
 			Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Trust policy of the role, as JSON.",
 		},
@@ -46,13 +43,14 @@ func nodeRoleSchema(ctx context.Context) schema.Schema {
 		"policy_arns": schema.SetAttribute{
 			Optional: true, ElementType: types.StringType,
 			MarkdownDescription: "ARNs of further managed policies that are attached to the role, such as `arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore`.",
+			Validators:          eachFormed(policy.PolicyARN),
 		},
 		"policies": schema.MapAttribute{
 			Optional: true, ElementType: jsontypes.NormalizedType{},
 			MarkdownDescription: "Inline policies of the role: names to JSON.",
 		},
 	}
-	for _, part := range []attributes{tagAttributes("the role, its instance profile and its access entry"), nodeAdmissionAttributes()} {
+	for _, part := range []attributes{roleAttributes("role and its instance profile"), tagAttributes("the role, its instance profile and its access entry"), nodeAdmissionAttributes()} {
 		maps.Copy(level, part)
 	}
 	return schema.Schema{Version: schemaVersion, MarkdownDescription: nodeRoleDescription, Attributes: level, Blocks: awsTimeouts(ctx)}
@@ -64,12 +62,13 @@ func nodeAdmissionAttributes() attributes {
 		"instance_profile": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "Name of the instance profile, for `packhorse_node_profile.instance_profile`. The name of the role by default.",
-			Validators:          []validator.String{stringvalidator.LengthBetween(1, maxProfileName)},
+			Validators:          []validator.String{formed(policy.ProfileName)},
 		},
 		"instance_profile_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the instance profile."},
 		"cluster_name": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "Name of the EKS cluster that admits the nodes. That of the provider block by default.",
+			Validators:          []validator.String{formed(policy.ClusterName)},
 		},
 		"access_entry": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(linuxEntry),
@@ -79,6 +78,3 @@ func nodeAdmissionAttributes() attributes {
 		},
 	}
 }
-
-// maxProfileName is how long the name of an instance profile may be.
-const maxProfileName = 128

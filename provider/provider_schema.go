@@ -43,6 +43,7 @@ func providerSchema() schema.Schema {
 			"default_tags": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Tags of every AWS resource that this provider makes. The tags of a resource take precedence.",
+				Validators:          []validator.Map{validTags{}},
 			},
 			"endpoints": schema.SingleNestedAttribute{
 				Optional: true,

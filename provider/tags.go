@@ -6,13 +6,17 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 // tagAttributes are the tags of an AWS resource; what is its word for it.
 func tagAttributes(what string) attributes {
 	return attributes{
-		"tags": textMap("Tags of " + what + ", beside the provider's `default_tags`."),
+		"tags": schema.MapAttribute{
+			Optional: true, ElementType: types.StringType, MarkdownDescription: "Tags of " + what + ", beside the provider's `default_tags`.",
+			Validators: []validator.Map{validTags{}},
+		},
 		"tags_all": schema.MapAttribute{
 			Computed: true, ElementType: types.StringType, MarkdownDescription: "All tags that are declared, with the provider's `default_tags`.",
 		},

@@ -10,16 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
-// The forms of names in AWS, and of an image reference
-// (https://pkg.go.dev/github.com/distribution/reference).
+// The forms of an image reference (https://pkg.go.dev/github.com/distribution/reference)
+// and of the name of an environment variable.
 var (
-	roleARN      = regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+$`)
-	clusterName  = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`)
-	region       = regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-\d+$`)
-	queueName    = regexp.MustCompile(`^[\w-]{1,80}(\.fifo)?$`)
-	profileName  = regexp.MustCompile(`^[\w+=,.@-]{1,128}$`)
 	image        = regexp.MustCompile(`^[a-z0-9.-]+(:\d+)?(/[a-z0-9._-]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
@@ -44,19 +40,20 @@ func (s *Settings) checkNames() (errs field.ErrorList) {
 	}
 	for _, form := range []struct {
 		at, value string
-		form      *regexp.Regexp
-		says      string
+		form      policy.Form
 	}{
-		{"cluster_name", s.ClusterName, clusterName, "must be the name of an EKS cluster: letters, digits, - and _, at most 100"},
-		{"region", s.Region, region, "must be an AWS region, such as eu-west-1"},
-		{"role_arn", s.RoleARN, roleARN, "must be the ARN of an IAM role, such as arn:aws:iam::123456789012:role/packhorse-agent"},
-		{"interruption_queue", s.Queue, queueName, "must be the name of an SQS queue, not its URL or ARN"},
-		{"default_instance_profile", s.InstanceProfile, profileName, "must be the name of an instance profile, not its ARN"},
-		{"image", s.Image, image, "must be an image reference, such as " + Repository + ":1.2.3 or …@sha256:…"},
+		{"cluster_name", s.ClusterName, policy.ClusterName},
+		{"region", s.Region, policy.Region},
+		{"role_arn", s.RoleARN, policy.RoleARN},
+		{"interruption_queue", s.Queue, policy.QueueName},
+		{"default_instance_profile", s.InstanceProfile, policy.ProfileName},
 	} {
-		if form.value != "" && !form.form.MatchString(form.value) {
-			errs = append(errs, field.Invalid(field.NewPath(form.at), form.value, form.says))
+		if form.value != "" && !form.form.Fits(form.value) {
+			errs = append(errs, field.Invalid(field.NewPath(form.at), form.value, form.form.Says()))
 		}
+	}
+	if !image.MatchString(s.Image) {
+		errs = append(errs, field.Invalid(field.NewPath("image"), s.Image, "must be an image reference, such as "+Repository+":1.2.3 or …@sha256:…"))
 	}
 	return errs
 }

@@ -39,8 +39,11 @@ var Names = []string{LaunchPolicy, TerminatePolicy, ReadPolicy, NodeRolePolicy, 
 // Policies returns the agent's least-privilege policies in the order of a
 // machine's life. Each fits into a managed policy, and all of them together
 // into the inline policies of one role. Whatever changes something is bound to
-// the cluster's tags.
+// the cluster's tags. A wildcard in a name would undo that, and is refused.
 func (a Agent) Policies() ([]Named, error) {
+	if err := a.check(); err != nil {
+		return nil, err
+	}
 	parts := []struct {
 		name       string
 		statements []statement
@@ -68,6 +71,19 @@ func (a Agent) Policies() ([]Named, error) {
 		return nil, fmt.Errorf("the agent's policies have %d characters, IAM takes at most %d per role: name fewer node roles", total, MaxInline)
 	}
 	return out, nil
+}
+
+func (a Agent) check() error {
+	checks := []formed{
+		{"partition", a.Partition, Partition}, {"region", a.Region, Region}, {"account", a.Account, Account}, {"cluster", a.Cluster, ClusterName},
+	}
+	for _, role := range a.NodeRoles {
+		checks = append(checks, formed{"node role", role, RoleARN})
+	}
+	if a.Queue != "" {
+		checks = append(checks, formed{"interruption queue", a.Queue, QueueARN})
+	}
+	return checkAll(checks...)
 }
 
 func (a Agent) launch() []statement {

@@ -15,10 +15,10 @@ const MaxQueue = 10240
 // anybody's rules could send to it, as a service acts for all accounts
 // (https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html#eb-sqs-permissions).
 func Queue(arn string) (string, error) {
-	parts := strings.SplitN(arn, ":", 6)
-	if len(parts) != 6 {
-		return "", fmt.Errorf("queue ARN %q is not of the form arn:PARTITION:sqs:REGION:ACCOUNT:NAME", arn)
+	if err := checkAll(formed{"queue", arn, QueueARN}); err != nil {
+		return "", err
 	}
+	parts := strings.SplitN(arn, ":", 6)
 	partition, region, account := parts[1], parts[3], parts[4]
 	return render("of the queue", MaxQueue,
 		statement{

@@ -38,6 +38,9 @@ type Trust struct {
 // JSON returns the trust policy. Whichever way the role is assumed, it demands
 // the ServiceAccount: without that, any workload of the cluster could.
 func (t Trust) JSON() (string, error) {
+	if err := t.check(); err != nil {
+		return "", err
+	}
 	var statements []statement
 	if t.Issuer != "" {
 		statements = append(statements, t.throughIssuer())
@@ -46,6 +49,21 @@ func (t Trust) JSON() (string, error) {
 		statements = append(statements, t.byPodIdentity()...)
 	}
 	return render("of trust", MaxTrust, statements...)
+}
+
+func (t Trust) check() error {
+	if len(t.Accounts) == 0 {
+		return errors.New("the trust policy names no ServiceAccount: any workload could assume the role")
+	}
+	for _, account := range t.Accounts {
+		if strings.ContainsAny(account.Namespace+account.Name, "*?$") {
+			return fmt.Errorf("ServiceAccount %s/%s: a trust policy needs exact names", account.Namespace, account.Name)
+		}
+	}
+	if t.Issuer != "" {
+		return checkAll(formed{"OIDC provider", t.Provider, ProviderForm})
+	}
+	return nil
 }
 
 // throughIssuer demands the subject of the token and its audience.

@@ -1,6 +1,6 @@
 # The agent's policies for a role that another provider keeps.
 data "packhorse_iam_policies" "agent" {
-  node_roles = ["prod-node"]
+  node_roles = ["arn:aws:iam::123456789012:role/prod-node"]
 }
 
 # resource "aws_iam_role_policy" "agent" {

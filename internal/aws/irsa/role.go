@@ -103,6 +103,27 @@ func (r *Roles) Read(ctx context.Context, name string) (live Role, arn string, e
 	return live, aws.ToString(out.Role.Arn), err
 }
 
+// ARN finds a role by its name, which is not all of its ARN: that has its path too.
+// One that has just been made may take IAM a while to find.
+func (r *Roles) ARN(ctx context.Context, name string) (arn string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
+	defer cancel()
+	err = eventual.Call(ctx, eventual.IsMissing, func(ctx context.Context) error {
+		out, err := r.client.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
+		if err == nil {
+			arn = aws.ToString(out.Role.Arn)
+		}
+		return err
+	})
+	if eventual.IsMissing(err) {
+		return "", fmt.Errorf("find role %q: %w", name, fs.ErrNotExist)
+	}
+	if err != nil {
+		return "", fmt.Errorf("find role %q: %w", name, err)
+	}
+	return arn, nil
+}
+
 func (r *Roles) inline(ctx context.Context, role string) (map[string]string, error) {
 	names, err := r.inlineNames(ctx, role)
 	if err != nil {

@@ -47,6 +47,10 @@ func (r accountRoles) Read(ctx context.Context, name string) (role session.Role,
 	return session.Role(live), arn, err
 }
 
+func (r accountRoles) ARN(ctx context.Context, name string) (string, error) {
+	return r.roles.ARN(ctx, name)
+}
+
 func (r accountRoles) Update(ctx context.Context, before, now session.Role) error {
 	return r.roles.Update(ctx, irsa.Role(before), irsa.Role(now))
 }

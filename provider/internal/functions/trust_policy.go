@@ -41,7 +41,7 @@ func (trustPolicy) Run(ctx context.Context, req function.RunRequest, resp *funct
 		return
 	}
 	_, issuer, found := strings.Cut(provider, ":oidc-provider/")
-	if !found || !strings.HasPrefix(provider, "arn:") {
+	if !found || !policy.ProviderForm.Fits(provider) {
 		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is no ARN of an IAM OIDC provider, which reads arn:aws:iam::ACCOUNT:oidc-provider/ISSUER", provider))
 		return
 	}

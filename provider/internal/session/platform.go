@@ -129,6 +129,8 @@ type Roles interface {
 	// Create creates the role itself; Update from no policies adds them.
 	Create(context.Context, Role) (arn string, err error)
 	Read(ctx context.Context, name string) (role Role, arn string, err error)
+	// ARN finds a role, which may just have been made, by its name.
+	ARN(ctx context.Context, name string) (arn string, err error)
 	Update(ctx context.Context, before, now Role) error
 	Delete(context.Context, Role) error
 	// List returns the account's roles, of which only name, path and trust are
