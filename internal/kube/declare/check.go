@@ -21,9 +21,13 @@ func (s *Store) Check(ctx context.Context, name string, spec map[string]any) err
 	return s.explain(err, "check", name)
 }
 
-// object is what is declared.
+// object is what is declared. A spec that says nothing is left out: server-side apply
+// makes null of an empty object.
 func (s *Store) object(name string, spec map[string]any) *unstructured.Unstructured {
-	desired := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	desired := &unstructured.Unstructured{Object: map[string]any{}}
+	if len(spec) > 0 {
+		desired.Object["spec"] = spec
+	}
 	desired.SetGroupVersionKind(s.kind.Resource.GroupVersion().WithKind(s.kind.Name))
 	desired.SetName(name)
 	return desired

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,6 +21,9 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
+
+// settleTimeout is how long to find out what a call has done that nobody has answered.
+const settleTimeout = 10 * time.Second
 
 // Kind is a cluster-scoped kind of custom resource.
 type Kind struct {
@@ -80,14 +84,45 @@ func (s *Store) Recall(ctx context.Context, name string) (*unstructured.Unstruct
 // Create declares a new object. One of the same name that is there already is
 // left alone and reported (apierrors.IsAlreadyExists).
 func (s *Store) Create(ctx context.Context, name string, spec map[string]any) error {
-	switch _, err := s.Recall(ctx, name); {
+	_, err := s.Recall(ctx, name)
+	if err == nil {
+		_, err = s.Get(ctx, name) // a list may be older than its deletion
+	}
+	switch {
 	case err == nil:
 		return fmt.Errorf("create %s: %w", s.kind.Name, apierrors.NewAlreadyExists(s.kind.Resource.GroupResource(), name))
 	case !apierrors.IsNotFound(err):
 		return err
 	}
-	_, err := s.apply(ctx, name, spec)
-	return err
+	if _, err = s.apply(ctx, name, spec); err == nil || refused(err) {
+		return err
+	}
+	return s.settle(ctx, name, err)
+}
+
+// settle finds out whether an object was created although nobody has said so. What
+// is there and declared by us was; of the rest the error says what is known.
+func (s *Store) settle(ctx context.Context, name string, unanswered error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	live, err := s.Get(ctx, name)
+	switch {
+	case err == nil && s.declares(live):
+		return nil
+	case err == nil:
+		return fmt.Errorf("%w\nMeanwhile somebody else has created it", unanswered)
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%w\nIt has not been created", unanswered)
+	}
+	return fmt.Errorf("%w\nWhether it was created could not be found out: %w\nIf it is there at the next apply, import it or delete it", unanswered, err)
+}
+
+// declares reports whether the manager has declared the object.
+func (s *Store) declares(live *unstructured.Unstructured) bool {
+	managed := live.GetManagedFields() // none where nothing but the name was declared
+	return len(managed) == 0 || slices.ContainsFunc(managed, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == s.manager.Name && entry.Operation == metav1.ManagedFieldsOperationApply
+	})
 }
 
 // Update declares an object anew. A field that was declared before and is not
@@ -97,7 +132,7 @@ func (s *Store) Create(ctx context.Context, name string, spec map[string]any) er
 func (s *Store) Update(ctx context.Context, name string, before, spec map[string]any) error {
 	live, err := s.apply(ctx, name, spec)
 	if err != nil {
-		return err
+		return unsettled(err)
 	}
 	liveSpec, _, err := unstructured.NestedMap(live.Object, "spec")
 	if err != nil {
@@ -110,7 +145,18 @@ func (s *Store) Update(ctx context.Context, name string, before, spec map[string
 	if !s.manager.Force {
 		return fmt.Errorf("update %s %q: %w", s.kind.Name, name, heldByOthers(live, left))
 	}
-	return s.remove(ctx, name, left)
+	return unsettled(s.remove(ctx, name, left))
+}
+
+// refused reports whether an error leaves nothing open.
+func refused(err error) bool { return call.Refused(err) || meta.IsNoMatchError(err) }
+
+// unsettled adds to an error that leaves open whether a change was made that it does.
+func unsettled(err error) error {
+	if err == nil || refused(err) {
+		return err
+	}
+	return fmt.Errorf("%w\nWhether it was changed is open; the next plan reads it anew", err)
 }
 
 // Delete asks for the deletion of the very object with the UID. With foreground
@@ -123,7 +169,7 @@ func (s *Store) Delete(ctx context.Context, name string, uid types.UID, propagat
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return s.explain(err, "delete", name)
+	return unsettled(s.explain(err, "delete", name))
 }
 
 func (s *Store) apply(ctx context.Context, name string, spec map[string]any) (*unstructured.Unstructured, error) {
@@ -160,6 +206,9 @@ func (s *Store) explain(err error, operation, name string) error {
 		if details := status.Status().Details; details == nil || details.Name != name {
 			err = &meta.NoResourceMatchError{PartialResource: s.kind.Resource}
 		}
+	}
+	if errors.Is(err, context.Canceled) {
+		operation = "interrupted: " + operation
 	}
 	return fmt.Errorf("%s %s %q: %w", operation, s.kind.Name, name, err)
 }
