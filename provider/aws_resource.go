@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -33,10 +34,29 @@ func imported(ctx context.Context, private privateState, diags *diag.Diagnostics
 	return len(raw) == 0
 }
 
+// What stands before an error of the access, and after it.
+const (
+	noCluster      = "no access to the cluster"
+	noAWS          = "no access to AWS"
+	nothingChanged = "Nothing has been changed."
+)
+
+// tellOnce reports that a refresh or a plan has no access, for one resource of all.
+func tellOnce(s *session.Session, what string, err error, diags *diag.Diagnostics) {
+	if !s.First("no access") { // to the cluster is often none to AWS
+		return
+	}
+	detail := nothingChanged
+	if errors.Is(err, session.ErrWrongAccess) {
+		detail += " If the same apply makes the cluster or the credentials, take their values from the resources that make them, so that they are known only after apply."
+	}
+	diags.AddError(what+": "+err.Error(), detail)
+}
+
 func accountOf(ctx context.Context, s *session.Session, diags *diag.Diagnostics) *session.Account {
 	account, err := s.Account(ctx)
 	if err != nil {
-		diags.AddError("no access to AWS: "+err.Error(), "Nothing has been changed.")
+		diags.AddError(noAWS+": "+err.Error(), nothingChanged)
 	}
 	return account
 }

@@ -58,11 +58,11 @@ func (r *customResource) Create(ctx context.Context, req resource.CreateRequest,
 	ctx, cancel := limited(ctx, timeoutsOf(ctx, req.Plan.GetAttribute, &resp.Diagnostics).Create, callLimit, &resp.Diagnostics)
 	defer cancel()
 	doc := r.encode(req.Plan.Raw, &resp.Diagnostics)
-	cluster, objects := r.connect(ctx, &resp.Diagnostics)
+	cluster := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if err := objects.Create(ctx, name, doc.Fields); err != nil {
+	if err := r.create(ctx, cluster, r.objects(cluster, req.Plan.Raw), name, doc.Fields); err != nil {
 		resp.Diagnostics.Append(explainError(err, r.kind.title(), name))
 		return
 	}
@@ -76,12 +76,14 @@ func (r *customResource) Read(ctx context.Context, req resource.ReadRequest, res
 	ctx = r.session.Mask(ctx)
 	name := nameOf(req.State.Raw)
 	setName(ctx, resp.Identity, name, &resp.Diagnostics)
+	r.session.Claims.Read(r.kind.title(), name)
 	if err := r.session.Known(); err != nil {
 		resp.Diagnostics.Append(notRefreshed(r.kind.title()+" "+name, err))
 		return
 	}
-	cluster, objects := r.connect(ctx, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	cluster, err := r.session.Cluster(ctx)
+	if err != nil {
+		tellOnce(r.session, noCluster, err, &resp.Diagnostics)
 		return
 	}
 	record := loadCluster(ctx, req.Private, &resp.Diagnostics)
@@ -92,7 +94,7 @@ func (r *customResource) Read(ctx context.Context, req resource.ReadRequest, res
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	live, err := objects.Recall(ctx, name)
+	live, err := r.objects(cluster, req.State.Raw).Recall(ctx, name)
 	if gone(err) {
 		resp.State.RemoveResource(ctx)
 		return
@@ -101,8 +103,9 @@ func (r *customResource) Read(ctx context.Context, req resource.ReadRequest, res
 		resp.Diagnostics.Append(explainError(err, r.kind.title(), name))
 		return
 	}
-	resp.Diagnostics.Append(clusterRecord{UID: cluster.UID(), Moved: record.moved()}.save(ctx, resp.Private)...)
+	resp.Diagnostics.Append(clusterRecord{UID: cluster.UID()}.save(ctx, resp.Private)...)
 	resp.State.Raw = r.refresh(req.State.Raw, live, record == nil, &resp.Diagnostics)
+	r.tellLeaving(ctx, cluster, live, &resp.Diagnostics)
 }
 
 // Update declares the object anew.
@@ -113,13 +116,19 @@ func (r *customResource) Update(ctx context.Context, req resource.UpdateRequest,
 	defer cancel()
 	before := r.encode(req.State.Raw, &resp.Diagnostics)
 	doc := r.encode(req.Plan.Raw, &resp.Diagnostics)
-	cluster, objects := r.connect(ctx, &resp.Diagnostics)
-	record := loadCluster(ctx, req.Private, &resp.Diagnostics)
+	cluster := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	err := objects.Update(ctx, name, before.Fields, doc.Fields)
-	if record.moved() && heldByPredecessor(err) {
+	objects := r.objects(cluster, req.Plan.Raw)
+	live, err := objects.Recall(ctx, name)
+	if err == nil {
+		err = leaving(ctx, cluster, live)
+	}
+	if err == nil || gone(err) {
+		err = objects.Update(ctx, name, before.Fields, doc.Fields)
+	}
+	if conflicts := conflictsOf(err); foreseen(conflicts, before.Fields, r.specNow(req.State.Raw, live)) {
 		err = cluster.Forced(r.kind.object()).Update(ctx, name, before.Fields, doc.Fields)
 	}
 	if err != nil {
@@ -137,10 +146,11 @@ func (r *customResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	name := nameOf(req.State.Raw)
 	ctx, cancel := limited(ctx, timeoutsOf(ctx, req.State.GetAttribute, &resp.Diagnostics).Delete, r.kind.deleteLimit(), &resp.Diagnostics)
 	defer cancel()
-	cluster, objects := r.connect(ctx, &resp.Diagnostics)
+	cluster := r.connect(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	objects := cluster.Objects(r.kind.object())
 	live, err := objects.Recall(ctx, name)
 	if gone(err) {
 		live, err = objects.Get(ctx, name) // a list may be older than the object
@@ -156,13 +166,12 @@ func (r *customResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	}
 }
 
-func (r *customResource) connect(ctx context.Context, diags *diag.Diagnostics) (session.Cluster, session.Objects) {
+func (r *customResource) connect(ctx context.Context, diags *diag.Diagnostics) session.Cluster {
 	cluster, err := r.session.Cluster(ctx)
 	if err != nil {
-		diags.AddError("no access to the cluster: "+err.Error(), "Nothing has been changed.")
-		return nil, nil
+		diags.AddError(noCluster+": "+err.Error(), nothingChanged)
 	}
-	return cluster, cluster.Objects(r.kind.object())
+	return cluster
 }
 
 // objectType is the type of a whole resource, which is always an object.
@@ -187,14 +196,32 @@ func (r *customResource) refresh(prior tftypes.Value, live *unstructured.Unstruc
 				now = wire.Merge(prior, now)
 			}
 			now = withAttributes(now, attributesOf(prior, r.kind.codec().Local))
-			if doc := r.encode(now, diags); doc != nil {
-				return r.withComputed(now, doc, diags)
+			now = withAttributes(now, map[string]tftypes.Value{deletionTimestamp: deletionOf(live)})
+			var doc *wire.Document
+			if doc, err = r.kind.codec().Encode(now); err == nil {
+				var computed map[string]tftypes.Value
+				if computed, err = r.kind.computed(objectType(now), doc.Fields); err == nil {
+					return withAttributes(now, computed)
+				}
 			}
-			return prior
 		}
 	}
-	diags.AddError(fmt.Sprintf("%s %s: %s", r.kind.title(), live.GetName(), err), "The object in the cluster cannot be read as one of this kind.")
+	// A warning, since it must not keep from destroying or correcting it.
+	diags.AddWarning(fmt.Sprintf("%s %s: %s", r.kind.title(), live.GetName(), err),
+		"The object in the cluster cannot be read as one of this kind. The state stays as it was recorded.")
 	return prior
+}
+
+// specNow is the spec of a live object in the terms of the state, nil if it cannot be read.
+func (r *customResource) specNow(state tftypes.Value, live *unstructured.Unstructured) map[string]any {
+	var ignored diag.Diagnostics
+	if live == nil {
+		return nil
+	}
+	if doc := r.encode(r.refresh(state, live, false, &ignored), &ignored); doc != nil {
+		return doc.Fields
+	}
+	return nil
 }
 
 func (r *customResource) withComputed(v tftypes.Value, doc *wire.Document, diags *diag.Diagnostics) tftypes.Value {

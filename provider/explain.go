@@ -1,16 +1,13 @@
 package provider
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // gone reports whether an error says that an object is not in the cluster, or
@@ -27,7 +24,7 @@ func explainError(err error, title, name string) diag.Diagnostic {
 			held = append(held, c.String())
 		}
 		return diag.NewErrorDiagnostic(fmt.Sprintf("%s %s: %s", title, name, strings.Join(held, ", ")),
-			"Either leave these fields to the other managers by removing them here, or set `force_conflicts = true` in the provider block to take them over.")
+			"Either leave these fields to the other managers by removing them here, or set `force_conflicts = true`, here or in the provider block, to take them over.")
 	case apierrors.IsAlreadyExists(err):
 		return existsAlready(title+" "+name, name)
 	case meta.IsNoMatchError(err):
@@ -50,44 +47,6 @@ func importBlock(id string) string {
 // managerName finds the name in the API server's message, which reads
 // `conflict with "NAME" with subresource "X" using VERSION`.
 var managerName = regexp.MustCompile(`conflict with "([^"]*)"`)
-
-// conflict is a field that another field manager has declared.
-type conflict struct{ field, manager string }
-
-func (c conflict) String() string { return fmt.Sprintf("%s belongs to %q", c.field, c.manager) }
-
-// conflictsOf lists the fields that other field managers have declared.
-func conflictsOf(err error) []conflict {
-	var status apierrors.APIStatus
-	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		return nil
-	}
-	var out []conflict
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Type != metav1.CauseTypeFieldManagerConflict {
-			continue
-		}
-		manager := cause.Message
-		if m := managerName.FindStringSubmatch(cause.Message); m != nil {
-			manager = m[1]
-		}
-		out = append(out, conflict{cause.Field, manager})
-	}
-	return out
-}
-
-// heldByPredecessor reports whether an error is only due to fields that resource
-// types of other providers have declared in their names.
-func heldByPredecessor(err error) bool {
-	conflicts := conflictsOf(err)
-	return len(conflicts) > 0 && !slices.ContainsFunc(conflicts, func(c conflict) bool { return !predecessor(c.manager) })
-}
-
-// predecessor recognises the field manager of kubernetes_manifest, and those of
-// kubectl_manifest, which are named after kubectl or after the provider's file.
-func predecessor(manager string) bool {
-	return manager == "Terraform" || strings.HasPrefix(manager, "kubectl") || strings.HasPrefix(manager, "terraform-provider-kubectl")
-}
 
 // summarise puts the first line of a message into the summary of a diagnostic,
 // where it tells it apart from others, and the rest into the detail.

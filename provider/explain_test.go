@@ -42,14 +42,3 @@ func TestExplainError(t *testing.T) {
 		})
 	}
 }
-
-func TestPredecessors(t *testing.T) {
-	for manager, want := range map[string]bool{
-		"Terraform": true, "kubectl": true, "kubectl-client-side-apply": true, "terraform-provider-kubectl_v2.1.3": true,
-		"argocd-controller": false, "packhorse-agent": false, "terraform": false,
-	} {
-		if got := predecessor(manager); got != want {
-			t.Errorf("predecessor(%q) = %v, want %v", manager, got, want)
-		}
-	}
-}

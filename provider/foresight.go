@@ -2,8 +2,10 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -40,12 +42,16 @@ type foresight struct {
 
 	translator translator
 	diags      *diag.Diagnostics
-	unchecked  []string
+	unchecked  []gap
+	blind      bool // the access is wrong, which says more than what was not checked
 }
+
+// gap is what was not checked, and why.
+type gap struct{ what, why string }
 
 // lookAhead judges a planned object with the catalogue and the cluster, if there
 // is something to change.
-func (r *customResource) lookAhead(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, doc *wire.Document) {
+func (r *customResource) lookAhead(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, doc *wire.Document, created bool) {
 	name := nameOf(req.Plan.Raw)
 	if r.session == nil || name == "" {
 		return
@@ -58,6 +64,9 @@ func (r *customResource) lookAhead(ctx context.Context, req resource.ModifyPlanR
 	r.kind.draft(&r.session.Drafts, name, doc.Fields)
 	f := r.foresight(name, &resp.Diagnostics)
 	f.spec, f.translator = doc.Fields, translator{r.kind.codec(), objectType(req.Plan.Raw), doc}
+	if created && r.taken(ctx, f, req.Plan.Raw) {
+		return
+	}
 	if !req.State.Raw.IsNull() {
 		before := r.encode(req.State.Raw, &resp.Diagnostics)
 		if before == nil {
@@ -76,7 +85,7 @@ func (r *customResource) lookAhead(ctx context.Context, req resource.ModifyPlanR
 	if err := r.session.Known(); err != nil {
 		f.skip("the catalogue and the cluster", err)
 	} else {
-		f.tryOut(ctx, r.kind.object())
+		r.tryOut(ctx, f, req.Plan.Raw)
 		resp.Plan.Raw = withAttributes(resp.Plan.Raw, r.kind.foresee(ctx, f))
 	}
 	f.tellUnchecked()
@@ -91,7 +100,7 @@ func (r *customResource) tellUnknown(req resource.ModifyPlanRequest, resp *resou
 	f := r.foresight(nameOf(req.Plan.Raw), &resp.Diagnostics)
 	for _, field := range doc.Unknown {
 		_, attribute := doc.Attribute(r.kind.codec(), objectType(req.Plan.Raw), field)
-		f.unchecked = append(f.unchecked, "the catalogue and the cluster, since "+attribute+" is known only after apply")
+		f.unchecked = append(f.unchecked, gap{"the catalogue and the cluster", attribute + " is known only after apply"})
 	}
 	f.tellUnchecked()
 }
@@ -133,15 +142,39 @@ func (r *customResource) foresight(name string, diags *diag.Diagnostics) *foresi
 	return &foresight{session: r.session, title: r.kind.title(), name: name, diags: diags}
 }
 
+// taken reports whether an object that the resource would create is there already. An
+// access that does not work is told by the checks that follow.
+func (r *customResource) taken(ctx context.Context, f *foresight, planned tftypes.Value) bool {
+	cluster, err := f.session.Cluster(ctx)
+	if err != nil {
+		return false
+	}
+	live, err := r.objects(cluster, planned).Recall(ctx, f.name)
+	switch {
+	case err != nil:
+		return false
+	case live.GetDeletionTimestamp() != nil:
+		r.tellLeaving(ctx, cluster, live, f.diags)
+		return false
+	}
+	f.diags.Append(existsAlready(f.title+" "+f.name, f.name))
+	return true
+}
+
 // tryOut lets the API server judge the object.
-func (f *foresight) tryOut(ctx context.Context, kind session.Kind) {
+func (r *customResource) tryOut(ctx context.Context, f *foresight, planned tftypes.Value) {
 	const check = "the rules of the cluster"
 	cluster, err := f.session.Cluster(ctx)
 	if err != nil {
 		f.skip(check, err)
 		return
 	}
-	err = cluster.Objects(kind).Check(ctx, f.name, f.spec)
+	objects := r.objects(cluster, planned)
+	err = objects.Check(ctx, f.name, f.spec)
+	if conflicts := conflictsOf(err); len(conflicts) > 0 && f.before != nil && len(foreign(conflicts, f.before)) == 0 {
+		f.tellDrift(conflicts)
+		err = cluster.Forced(r.kind.object()).Check(ctx, f.name, f.spec)
+	}
 	switch {
 	case err == nil:
 	case meta.IsNoMatchError(err):
@@ -154,17 +187,35 @@ func (f *foresight) tryOut(ctx context.Context, kind session.Kind) {
 	}
 }
 
-// skip notes what was not checked.
+// skip notes what was not checked. An access that is wrong is an error instead, which
+// is told once.
 func (f *foresight) skip(what string, err error) {
-	f.unchecked = append(f.unchecked, what+": "+strings.ReplaceAll(err.Error(), "\n", "; "))
+	if errors.Is(err, session.ErrWrongAccess) {
+		f.blind = true
+		tellOnce(f.session, noCluster, err, f.diags)
+		return
+	}
+	f.unchecked = append(f.unchecked, gap{what, strings.ReplaceAll(err.Error(), "\n", "; ")})
 }
 
 func (f *foresight) tellUnchecked() {
-	if len(f.unchecked) == 0 {
+	if len(f.unchecked) == 0 || f.blind {
 		return
 	}
+	var lines []string
+	for len(f.unchecked) > 0 {
+		why := f.unchecked[0].why
+		var same []string
+		f.unchecked = slices.DeleteFunc(f.unchecked, func(g gap) bool {
+			if g.why == why && !slices.Contains(same, g.what) {
+				same = append(same, g.what)
+			}
+			return g.why == why
+		})
+		lines = append(lines, fmt.Sprintf("Not checked: %s: %s.", strings.Join(same, ", "), why))
+	}
 	f.diags.AddWarning(fmt.Sprintf("%s %s was not checked in full", f.title, f.name),
-		"Not checked: "+strings.Join(f.unchecked, ".\nNot checked: ")+".\n`plan_checks = \"off\"` in the provider block leaves these checks out.")
+		strings.Join(lines, "\n")+"\n`plan_checks = \"off\"` in the provider block leaves these checks out.")
 }
 
 // tell reports findings. Detail is added to each.

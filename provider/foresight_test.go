@@ -132,10 +132,10 @@ func TestPlanTellsConflictsOfFieldManagers(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories(),
 		Steps: []resource.TestStep{
-			{Config: foreseen(name, "", "weight = 1")},
+			{Config: foreseen(name, "", "pod_binding = \"Immediate\"")},
 			{
 				PreConfig:   func() { apply(t, "kubectl", api.ProvisionerGVR, "Provisioner", name, "{weight: 5}") },
-				Config:      foreseen(name, "", "weight = 2"),
+				Config:      foreseen(name, "", "pod_binding = \"Immediate\"\n weight = 2"),
 				PlanOnly:    true,
 				ExpectError: words(`.spec.weight belongs to "kubectl"`),
 			},

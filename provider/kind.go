@@ -28,6 +28,9 @@ type kind interface {
 	computed(typ tftypes.Object, spec map[string]any) (map[string]tftypes.Value, error)
 	// remove deletes the live object and waits until it is gone.
 	remove(context.Context, removal) error
+	// awaitGone waits until an object that is being deleted is gone, and says what
+	// holds it if it is not in time.
+	awaitGone(context.Context, removal) error
 	// deleteLimit is how long remove may take if the configuration does not say.
 	deleteLimit() time.Duration
 	foreseer

@@ -42,12 +42,12 @@ func (l *customList) ListResourceConfigSchema(_ context.Context, _ list.ListReso
 func (l *customList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	ctx = l.of.session.Mask(ctx)
 	var diags diag.Diagnostics
-	_, objects := l.of.connect(ctx, &diags)
+	cluster := l.of.connect(ctx, &diags)
 	if diags.HasError() {
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
 	}
-	found, err := objects.List(ctx)
+	found, err := cluster.Objects(l.of.kind.object()).List(ctx)
 	if err != nil {
 		diags.AddError(fmt.Sprintf("list every %s: %s", l.of.kind.title(), err), "")
 		stream.Results = list.ListResultsStreamDiagnostics(diags)

@@ -48,7 +48,7 @@ func (r *customResource) moveManifest(ctx context.Context, req resource.MoveStat
 	if doc := r.encode(state, &resp.Diagnostics); doc != nil {
 		resp.TargetState.Raw = r.withComputed(state, doc, &resp.Diagnostics)
 	}
-	resp.Diagnostics.Append(clusterRecord{Moved: true}.save(ctx, resp.TargetPrivate)...)
+	resp.Diagnostics.Append(clusterRecord{}.save(ctx, resp.TargetPrivate)...)
 	setName(ctx, resp.TargetIdentity, declared.GetName(), &resp.Diagnostics)
 }
 

@@ -81,9 +81,7 @@ func TestMoveOfManifests(t *testing.T) {
 				t.Errorf("weight = %v, want 9", got)
 			}
 			apply(t, tt.manager, api.ProvisionerGVR, "Provisioner", name, `{weight: 7}`)
-			if out, err := c.try(t, "apply", "-auto-approve"); err == nil || !strings.Contains(out, "belongs to") {
-				t.Errorf("a later change by the other manager is no conflict: %v\n%s", err, out)
-			}
+			wantText(t, "the plan after a later change by the other manager", c.run(t, "plan"), "weight = 7 -> 9")
 			remove(t, api.ProvisionerGVR, name)
 		})
 	}

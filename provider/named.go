@@ -41,8 +41,11 @@ func (r *named) refreshing(ctx context.Context, kind, name string, resp *resourc
 		resp.Diagnostics.Append(notRefreshed(kind+" "+name, err))
 		return nil, false
 	}
-	account := accountOf(ctx, r.session, &resp.Diagnostics)
-	return account, !resp.Diagnostics.HasError()
+	account, err := r.session.Account(ctx)
+	if err != nil {
+		tellOnce(r.session, noAWS, err, &resp.Diagnostics)
+	}
+	return account, err == nil
 }
 
 // planned reports whether a plan can be made more precise: it is none to destroy, and

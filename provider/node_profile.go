@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -36,7 +37,7 @@ func (nodeProfile) object() session.Kind {
 func (nodeProfile) schema(ctx context.Context) schema.Schema { return nodeProfileSchema(ctx) }
 
 func (nodeProfile) codec() wire.Codec {
-	return wire.Codec{Fields: terraform.Fields, Local: []string{"name", "timeouts"}}
+	return wire.Codec{Fields: terraform.Fields, Local: []string{"name", "timeouts", forceConflicts, deletionTimestamp}}
 }
 
 func (k nodeProfile) check(name string, spec map[string]any) api.Findings {
@@ -64,22 +65,27 @@ func (nodeProfile) computed(tftypes.Object, map[string]any) (map[string]tftypes.
 func (nodeProfile) deleteLimit() time.Duration { return 2 * time.Minute }
 
 // remove deletes the object. A finalizer on it is somebody else's and is waited for.
-func (nodeProfile) remove(ctx context.Context, r removal) error {
+func (k nodeProfile) remove(ctx context.Context, r removal) error {
 	if err := r.objects.Delete(ctx, r.name, r.uid, metav1.DeletePropagationBackground); err != nil {
 		return err
 	}
+	return k.awaitGone(ctx, r)
+}
+
+func (nodeProfile) awaitGone(ctx context.Context, r removal) error {
 	var finalizers []string
+	var blind error // what keeps from looking
 	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-		live, err := r.objects.Get(ctx, r.name)
-		if gone(err) {
+		var live *unstructured.Unstructured
+		if live, blind = r.objects.Get(ctx, r.name); gone(blind) {
 			return true, nil
 		}
-		if err == nil {
+		if blind == nil {
 			finalizers = live.GetFinalizers()
 		}
-		return false, err
+		return false, blind
 	})
-	if wait.Interrupted(err) {
+	if blind == nil && wait.Interrupted(err) {
 		return fmt.Errorf("it is not gone in time, held by the finalizers %s: %w", strings.Join(finalizers, ", "), err)
 	}
 	return err

@@ -18,6 +18,7 @@ const selectorSyntax = "Tag keys to values; all keys must match. A value may be 
 func nodeProfileSchema(ctx context.Context) schema.Schema {
 	level := maps.Clone(nodeProfileAttributes())
 	level["name"] = nameAttribute("Name of the node profile.")
+	level[forceConflicts], level[deletionTimestamp] = forceAttribute(), deletionAttribute()
 	return schema.Schema{
 		Version: schemaVersion, MarkdownDescription: nodeProfileDescription, Attributes: level,
 		Blocks: objectTimeouts(ctx, "How long to wait until it is gone, such as `5m`. 2 minutes by default."),

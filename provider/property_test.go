@@ -28,6 +28,9 @@ func drawConfiguration() (resources map[string]map[string]arguments) {
 		}
 		drawn := draw.Example(i)
 		drawn["name"] = name
+		if i%5 == 0 {
+			drawn["force_conflicts"] = true
+		}
 		resources[typeName][name] = drawn
 	}
 	return resources
@@ -76,7 +79,8 @@ func TestPlansAreEmptyForWhateverWasApplied(t *testing.T) {
 
 	for _, all := range resources {
 		for _, one := range all {
-			delete(one, "timeouts") // nobody but the configuration knows it
+			delete(one, "timeouts") // nobody but the configuration knows them
+			delete(one, "force_conflicts")
 			dropEmpty(one)
 		}
 	}

@@ -39,7 +39,7 @@ func (provisioner) object() session.Kind {
 func (provisioner) schema(ctx context.Context) schema.Schema { return provisionerSchema(ctx) }
 
 func (provisioner) codec() wire.Codec {
-	return wire.Codec{Fields: terraform.Fields, Local: []string{"name", "timeouts", effectiveRequirements, planPreview}}
+	return wire.Codec{Fields: terraform.Fields, Local: []string{"name", "timeouts", forceConflicts, deletionTimestamp, effectiveRequirements, planPreview}}
 }
 
 func (k provisioner) check(name string, spec map[string]any) api.Findings {
@@ -78,7 +78,7 @@ var errNoAgent = errors.New("no agent is running that could drain them")
 
 // remove drains the provisioner's nodes by deleting the object that owns them,
 // and waits for both to be gone. Finalizers are left to the agent.
-func (provisioner) remove(ctx context.Context, r removal) error {
+func (k provisioner) remove(ctx context.Context, r removal) error {
 	watch := r.cluster.Teardown()
 	nodes, err := watch.Nodes(ctx, r.name)
 	if err != nil {
@@ -104,7 +104,11 @@ func (provisioner) remove(ctx context.Context, r removal) error {
 	if err := r.objects.Delete(ctx, r.name, r.uid, propagation); err != nil {
 		return err
 	}
-	return watch.Wait(ctx, r.name, func(remaining []string) {
+	return k.awaitGone(ctx, r)
+}
+
+func (provisioner) awaitGone(ctx context.Context, r removal) error {
+	return r.cluster.Teardown().Wait(ctx, r.name, func(remaining []string) {
 		tflog.Info(ctx, "waited for the provisioner's nodes to drain", map[string]any{
 			"provisioner": r.name, "remaining": len(remaining), "nodes": strings.Join(remaining, ","),
 		})

@@ -63,7 +63,7 @@ func (k provisioner) foresee(ctx context.Context, f *foresight) map[string]tftyp
 // apply will say the same.
 func (f *foresight) lookAtMarket(ctx context.Context, p *api.Provisioner, templates []*api.AWSNodeTemplate, stock *session.Stock) (seen preview.Preview, sure bool) {
 	if stock.Note != "" {
-		f.unchecked = append(f.unchecked, "subnets, images and current prices: "+stock.Note)
+		f.unchecked = append(f.unchecked, gap{"subnets, images and current prices", stock.Note})
 	}
 	profile, missing := forecast.Profile(p, templates)
 	if missing != "" {

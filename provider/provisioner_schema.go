@@ -45,9 +45,11 @@ func provisionerSchema(ctx context.Context) schema.Schema {
 				"kind":        text("Kind of the node profile. `AWSNodeTemplate` by default."),
 				"api_version": text("API version of the node profile. `karpenter.k8s.aws/v1alpha1` by default."),
 			}),
-			"disruption":  object("How nodes may be taken away voluntarily.", disruptionAttributes()),
-			"pod_binding": text("`Immediate`, the default: the agent creates the node and binds the pods at once. `Scheduler`: the binding is left to kube-scheduler."),
-			planPreview:   previewAttribute(),
+			"disruption":      object("How nodes may be taken away voluntarily.", disruptionAttributes()),
+			"pod_binding":     text("`Immediate`, the default: the agent creates the node and binds the pods at once. `Scheduler`: the binding is left to kube-scheduler."),
+			planPreview:       previewAttribute(),
+			forceConflicts:    forceAttribute(),
+			deletionTimestamp: deletionAttribute(),
 			// A text for each, and not an object: of those a plan shows nine lines for each, and
 			// takes Terraform a tenth of its time.
 			"effective_requirements": schema.ListAttribute{

@@ -221,13 +221,8 @@ func TestProvisionerDrift(t *testing.T) {
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 			},
 			{
-				PreConfig:   func() { apply(t, "kubectl", api.ProvisionerGVR, "Provisioner", name, `{weight: 7}`) },
-				Config:      config,
-				ExpectError: regexp.MustCompile(`provisioner drift: \.spec\.weight belongs to "kubectl"(.|\n)*force_conflicts = true`),
-			},
-			{
-				Config: fmt.Sprintf("provider \"packhorse\" {\n cluster_name = %q\n force_conflicts = true\n}\n", box.ClusterName) +
-					fmt.Sprintf("resource \"packhorse_provisioner\" \"test\" {\n name = %q\n weight = 1\n labels = { \"example.com/team\" = \"a\" }\n}\n", name),
+				PreConfig: func() { apply(t, "kubectl", api.ProvisionerGVR, "Provisioner", name, `{weight: 7}`) },
+				Config:    config,
 				Check: func(*terraform.State) error {
 					if got := object(t, api.ProvisionerGVR, name).Object["spec"].(map[string]any)["weight"]; got != int64(1) {
 						return fmt.Errorf("weight = %v, want 1", got)
@@ -253,8 +248,14 @@ func TestProvisionerRemovesWhatOthersKeep(t *testing.T) {
 				}},
 			},
 			{
-				Config:      provisionerConfig(name, "weight = 7"),
-				ExpectError: regexp.MustCompile(`provisioner kept: \.spec\.ttlSecondsAfterEmpty belongs to "kubectl"`),
+				// The plan has shown that it goes.
+				Config: provisionerConfig(name, "weight = 7"),
+				Check: func(*terraform.State) error {
+					if got, ok := object(t, api.ProvisionerGVR, name).Object["spec"].(map[string]any)["ttlSecondsAfterEmpty"]; ok {
+						return fmt.Errorf("ttlSecondsAfterEmpty = %v, want none", got)
+					}
+					return nil
+				},
 			},
 		},
 	})

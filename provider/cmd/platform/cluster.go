@@ -45,7 +45,7 @@ const userAgent = "terraform-provider-packhorse"
 
 // Cluster returns the cluster that the provider block names.
 func (p *platform) Cluster(ctx context.Context) (session.Cluster, error) {
-	return p.cluster.get(ctx, func() (*cluster, error) {
+	found, err := p.cluster.get(ctx, func() (*cluster, error) {
 		cfg, err := p.restConfig(ctx)
 		if err != nil {
 			return nil, err
@@ -54,6 +54,7 @@ func (p *platform) Cluster(ctx context.Context) (session.Cluster, error) {
 		cfg.UserAgent = userAgent
 		return newCluster(ctx, cfg, declare.Manager(p.config.Manager))
 	})
+	return found, wrongAccess(err)
 }
 
 func newCluster(ctx context.Context, cfg *rest.Config, manager declare.Manager) (*cluster, error) {
@@ -87,7 +88,9 @@ func newCluster(ctx context.Context, cfg *rest.Config, manager declare.Manager) 
 
 func (c *cluster) UID() types.UID { return c.uid }
 
-func (c *cluster) Objects(kind session.Kind) session.Objects { return c.custom(kind, c.manager) }
+func (c *cluster) Objects(kind session.Kind) session.Objects {
+	return c.custom(kind, declare.Manager{Name: c.manager.Name})
+}
 
 func (c *cluster) Forced(kind session.Kind) session.Objects {
 	return c.custom(kind, declare.Manager{Name: c.manager.Name, Force: true})

@@ -44,9 +44,9 @@ type platform struct {
 func (p *platform) Account(ctx context.Context) (*session.Account, error) {
 	cfg, err := p.awsConfig(ctx)
 	if err != nil {
-		return nil, err
+		return nil, wrongAccess(err)
 	}
-	return p.account.get(ctx, func() (*session.Account, error) {
+	account, err := p.account.get(ctx, func() (*session.Account, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		caller, err := p.sts(cfg).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
@@ -59,6 +59,7 @@ func (p *platform) Account(ctx context.Context) (*session.Account, error) {
 		}
 		return p.newAccount(cfg, parts[1], aws.ToString(caller.Account)), nil
 	})
+	return account, wrongAccess(err)
 }
 
 func (p *platform) awsConfig(ctx context.Context) (aws.Config, error) {

@@ -29,6 +29,9 @@ const stockTimeout = 3 * time.Minute
 func (p *platform) Stock(ctx context.Context) (*session.Stock, error) {
 	cfg, err := p.awsConfig(ctx)
 	if err != nil {
+		if p.config.NamesAWS() {
+			err = wrongAccess(err)
+		}
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, stockTimeout)

@@ -87,6 +87,12 @@ var ErrNoCluster = errors.New("no cluster is configured: set `cluster_name` or `
 // ErrUnknown says that the provider block is known only after apply.
 var ErrUnknown = errors.New("the provider block is known only after apply")
 
+// NamesAWS reports whether the provider block asks for an access to AWS. Without
+// that, checks that need one are left out where there is none.
+func (c Config) NamesAWS() bool {
+	return c.ClusterName != "" || c.AWS.Profile != "" || c.AWS.Assume != nil
+}
+
 // Source names where the access to the cluster comes from.
 func (c Config) Source() (string, error) {
 	switch {

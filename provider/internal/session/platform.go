@@ -34,7 +34,7 @@ type Platform interface {
 type Cluster interface {
 	// UID is that of the namespace kube-system: another one is another cluster.
 	UID() types.UID
-	// Objects are the custom resources of a kind.
+	// Objects are the custom resources of a kind, leaving fields to other managers.
 	Objects(Kind) Objects
 	// Forced are the same, taking fields away from other managers.
 	Forced(Kind) Objects

@@ -18,6 +18,8 @@ type Session struct {
 	Config   Config
 	platform Platform
 	Drafts   Drafts
+	Claims   Claims
+	told     sync.Map // of what was told once, by its text
 
 	stockOnce sync.Once
 	stock     *Stock
@@ -57,6 +59,18 @@ func (s *Session) Cluster(ctx context.Context) (Cluster, error) {
 	}
 	tflog.Debug(ctx, "used the access to the cluster", map[string]any{"source": source})
 	return s.platform.Cluster(ctx)
+}
+
+// ErrWrongAccess says that the access itself is wrong, so that trying again does not
+// help: a cluster that does not exist, credentials that are not taken, a certificate
+// that another authority has signed.
+var ErrWrongAccess = errors.New("wrong access")
+
+// First reports whether something is told for the first time in this session. One
+// error is enough to fail a plan; the same for each resource hides the others.
+func (s *Session) First(text string) bool {
+	_, before := s.told.LoadOrStore(text, true)
+	return !before
 }
 
 // Account returns the AWS account of the provider block.

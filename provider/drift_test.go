@@ -1,0 +1,122 @@
+package provider_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// patch changes an object as kubectl does.
+func patch(t *testing.T, kind schema.GroupVersionResource, name, body string) {
+	t.Helper()
+	_, err := objects.Resource(kind).Patch(t.Context(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "kubectl-patch"})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// watchful is the head of a configuration whose plans look ahead.
+func watchful(arguments string) string {
+	head, _, _ := strings.Cut(requiring(), "provider \"packhorse\"")
+	return head + lookingAhead(arguments)
+}
+
+// wantText fails unless an output has the words, in whatever lines.
+func wantText(t *testing.T, what, out, text string) {
+	t.Helper()
+	if !words(text).MatchString(out) {
+		t.Errorf("%s does not say %q:\n%s", what, text, out)
+	}
+}
+
+// A field that somebody has changed is a diff like any other, which an apply takes
+// back, and nothing of it keeps from destroying.
+func TestDriftIsAnOrdinaryDiff(t *testing.T) {
+	const name = "drifting"
+	for title, c := range map[string]struct{ arguments, patch, plan, warning, field string }{
+		"a number": {
+			"weight = 10", `{"spec":{"weight":20}}`, "weight = 20 -> 10", `weight: "kubectl-patch" has set it to 20; apply makes it 10`, "weight",
+		},
+		"an entry": {
+			"limits = { cpu = \"100\" }", `{"spec":{"limits":{"resources":{"cpu":"7"}}}}`, `"cpu" = "7" -> "100"`,
+			`limits["cpu"]: "kubectl-patch" has set it to "7"; apply makes it "100"`, "limits",
+		},
+		"a list": {
+			"instance_types = [\"m5.large\", \"m5.xlarge\"]", `{"spec":{"instanceTypes":["m5.large"]}}`, `"m5.xlarge"`,
+			`instance_types: "kubectl-patch" has set it to ["m5.large"]; apply makes it ["m5.large","m5.xlarge"]`, "instance_types",
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			c := c
+			terraform := newCLI(t, nil)
+			terraform.write(t, map[string]string{"main.tf": watchful("") + fmt.Sprintf("resource \"packhorse_provisioner\" \"test\" {\n name = %q\n %s\n}\n", name, c.arguments)})
+			terraform.run(t, "init")
+			terraform.run(t, "apply", "-auto-approve")
+			patch(t, api.ProvisionerGVR, name, c.patch)
+			out := terraform.run(t, "plan", "-out=plan.bin")
+			wantText(t, "the plan", out, c.plan)
+			wantText(t, "the plan", out, c.warning)
+			terraform.run(t, "apply", "plan.bin")
+			wantNoChange(t, "the plan after the apply", terraform.plan(t))
+			patch(t, api.ProvisionerGVR, name, c.patch)
+			terraform.run(t, "destroy", "-auto-approve")
+		})
+	}
+}
+
+// What changes after the plan is not overwritten unseen.
+func TestDriftAfterThePlanIsAConflict(t *testing.T) {
+	const name = "drifting-late"
+	terraform := newCLI(t, nil)
+	config := func(arguments string) map[string]string {
+		return map[string]string{"main.tf": watchful("") + fmt.Sprintf("resource \"packhorse_provisioner\" \"test\" {\n name = %q\n %s\n}\n", name, arguments)}
+	}
+	terraform.write(t, config("weight = 10"))
+	terraform.run(t, "init")
+	terraform.run(t, "apply", "-auto-approve")
+	terraform.write(t, config("weight = 10\n pod_binding = \"Immediate\""))
+	terraform.run(t, "plan", "-out=plan.bin")
+	patch(t, api.ProvisionerGVR, name, `{"spec":{"weight":20}}`)
+	out, err := terraform.try(t, "apply", "plan.bin")
+	if err == nil {
+		t.Error("an apply has overwritten what its plan has not seen")
+	}
+	wantText(t, "the apply", out, `.spec.weight belongs to "kubectl-patch"`)
+	terraform.run(t, "apply", "-auto-approve")
+	terraform.run(t, "destroy", "-auto-approve")
+}
+
+// A field that this resource has never declared belongs to whoever has, unless the
+// resource itself takes it.
+func TestForceConflictsOfOneResource(t *testing.T) {
+	const name = "contended"
+	terraform := newCLI(t, nil)
+	config := func(block, arguments string) map[string]string {
+		return map[string]string{"main.tf": watchful(block) + fmt.Sprintf("resource \"packhorse_provisioner\" \"test\" {\n name = %q\n %s\n}\n", name, arguments)}
+	}
+	terraform.write(t, config("", "pod_binding = \"Immediate\""))
+	terraform.run(t, "init")
+	terraform.run(t, "apply", "-auto-approve")
+	patch(t, api.ProvisionerGVR, name, `{"spec":{"weight":20}}`)
+	for title, files := range map[string]map[string]string{
+		"by default":         config("", "weight = 10"),
+		"refused by the one": config("force_conflicts = true", "weight = 10\n force_conflicts = false"),
+	} {
+		terraform.write(t, files)
+		out, err := terraform.try(t, "plan")
+		if err == nil {
+			t.Errorf("%s: the plan takes a field away", title)
+		}
+		wantText(t, title, out, `.spec.weight belongs to "kubectl-patch"`)
+	}
+	terraform.write(t, config("", "weight = 10\n force_conflicts = true"))
+	terraform.run(t, "apply", "-auto-approve")
+	wantNoChange(t, "the plan after the apply", terraform.plan(t))
+	terraform.run(t, "destroy", "-auto-approve")
+}
