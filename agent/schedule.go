@@ -63,10 +63,10 @@ func expiry(n *cluster.Node, p *provisioner) time.Time {
 // emptyLongEnough returns when a node that is marked as empty may go; zero means
 // never.
 func emptyLongEnough(n *cluster.Node, p *provisioner) time.Time {
-	ttl := p.spec.Spec.TTLSecondsAfterEmpty
+	after, goes := p.spec.Spec.EmptyAfter()
 	since, err := time.Parse(time.RFC3339, n.Annotations[api.AnnotationEmptiness])
-	if ttl == nil || err != nil {
+	if !goes || err != nil {
 		return time.Time{}
 	}
-	return since.Add(time.Duration(*ttl) * time.Second)
+	return since.Add(after)
 }

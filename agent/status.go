@@ -85,7 +85,7 @@ func (a *Agent) provisionerStatus(v *view, p *provisioner) api.ProvisionerStatus
 	if c := p.raw.Spec.Consolidation; c != nil && ptr.Deref(c.Enabled, false) {
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 			Type: conditionConsolidation, Status: metav1.ConditionFalse, Reason: "NotImplemented",
-			Message:            "nodes are not consolidated by this release; consolidation.enabled has no effect",
+			Message:            api.UsedNotConsolidated,
 			ObservedGeneration: p.raw.Generation,
 		})
 	} else {

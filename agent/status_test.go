@@ -88,12 +88,43 @@ func TestConsolidationIsNotPromised(t *testing.T) {
 		r.Apply(testProvisioner("default", consolidate(true)))
 		r.start(Options{}, nil)
 		r.until("the condition is there", func() bool { return condition() != nil })
-		if condition().Status != metav1.ConditionFalse {
+		if condition().Status != metav1.ConditionFalse || condition().Message != api.UsedNotConsolidated {
 			t.Errorf("condition %+v, want False", condition())
 		}
 		r.Apply(testProvisioner("default", consolidate(false)))
 		r.until("the condition is gone", func() bool { return condition() == nil })
 	})
+}
+
+// What consolidation does already: it removes nodes that are empty.
+func TestConsolidationRemovesEmptyNodes(t *testing.T) {
+	for name, c := range map[string]struct {
+		after *string
+		want  time.Duration // 0: never
+	}{"by default": {nil, 30 * time.Second}, "after a while": {ptr.To("5m"), 5 * time.Minute}, "at once": {ptr.To("0s"), 0}, "Never": {ptr.To(api.Never), -1}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				a := r.served(testProvisioner("default", func(s *api.ProvisionerSpec) {
+					s.Consolidation, s.Disruption = &api.Consolidation{Enabled: ptr.To(true)}, &api.Disruption{ConsolidateAfter: c.after}
+				}), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+				r.never(10*time.Minute, "a node in use goes", func() bool { return r.ours()[0].DeletionTimestamp != nil })
+				node := r.ours()[0].Name
+				r.Scale("web", 0)
+				if c.want < 0 {
+					r.never(time.Hour, "the node goes", r.gone(node))
+					return
+				}
+				time.Sleep(10 * time.Second)
+				if l := a.leavingOf(node); c.want > 0 && (!strings.Contains(l.What, "is empty") || l.At.IsZero()) {
+					t.Errorf("the page says %+v", l)
+				}
+				took := 12*time.Second + r.until("the node is gone", r.gone(node))
+				if took < c.want || took > c.want+15*time.Second {
+					t.Errorf("it went after %s, want %s", took, c.want)
+				}
+			})
+		})
+	}
 }
 
 func TestNodeTemplateStatus(t *testing.T) { // LAUNCH-007

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -82,7 +83,7 @@ func simulate(ctx context.Context, whole *cluster.Survey, stock *session.Stock) 
 	in := source.Input(ctx)
 	plan := decide.Decide(in)
 	report := explain.Of(plan, in.Snapshot, 0)
-	report.Warnings = forecast.Estimates(&plan, stock.Catalogue.Regions[stock.Region])
+	report.Warnings = slices.Concat(forecast.Unconsolidated(&in), forecast.Estimates(&plan, stock.Catalogue.Regions[stock.Region]))
 	asJSON, err := json.Marshal(plan)
 	if err != nil {
 		return "", nil, fmt.Errorf("encode the plan: %w", err)

@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 const provisionerDescription = "Declares which nodes the agent may buy for pods that have none, and when those nodes go.\n\n" +
@@ -32,8 +34,8 @@ func provisionerSchema(ctx context.Context) schema.Schema {
 			"kubelet_configuration": object("Settings of the kubelets. By default they are derived for each instance type.", kubeletAttributes()),
 			"limits": quantityMap("Most that the nodes may add up to, by resource: `{ cpu = \"1000\", memory = \"1000Gi\" }`. " +
 				"`0` freezes the provisioner."),
-			"consolidation": object("Removing and replacing nodes to lower the cost. It excludes `ttl_seconds_after_empty`.", attributes{
-				"enabled": requiredFlag("Whether nodes are consolidated."),
+			"consolidation": object("Removing nodes to lower the cost. It excludes `ttl_seconds_after_empty`. Take note: "+api.UsedNotConsolidated+".", attributes{
+				"enabled": requiredFlag("Whether nodes are consolidated: removed once they have been empty for `disruption.consolidate_after`."),
 			}),
 			"ttl_seconds_after_empty":   number("Seconds after which a node without workload pods goes; `0` means at once. Pods of DaemonSets do not count. Off by default."),
 			"ttl_seconds_until_expired": number("Seconds after its creation at which a node is replaced. Off by default."),
@@ -104,7 +106,7 @@ func disruptionAttributes() attributes {
 			"duration": duration("How long the budget holds from each match of the schedule, such as `8h`."),
 			"reasons":  texts("Reasons that the budget holds for. All of them by default."),
 		}),
-		"consolidate_after":        duration("How long a node is left alone after a pod has come or gone before it is consolidated."),
+		"consolidate_after":        duration("How long a node is left alone after a pod has come or gone before it is consolidated, such as `5m`, or `Never`. `30s` by default."),
 		"termination_grace_period": duration("How long a drain waits for evictions before the remaining pods are deleted without regard to budgets, each with its own grace period. Without it budgets hold nodes without end."),
 		"drift":                    flag("Whether nodes that the provisioner or node profile no longer describes are replaced. On by default."),
 	}

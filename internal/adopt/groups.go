@@ -43,7 +43,9 @@ func suggestGroup(g *offer.Group) []Item {
 
 	provisioner := Item{Kind: string(g.Kind), Name: g.Name, Resource: provisionerResource}
 	provisioner.Notes = append(provisioner.Notes, fmt.Sprintf("it keeps %d to %d machines, %d now: a provisioner has no least number, its nodes come and go with the pods", g.Min, g.Max, g.Desired))
-	arguments := named(g.Name, provisionerSpec(g, &provisioner), reflect.TypeFor[api.ProvisionerSpec]())
+	spec = provisionerSpec(g, &provisioner)
+	provisioner.Notes = append(provisioner.Notes, consolidationNotes(spec)...)
+	arguments := named(g.Name, spec, reflect.TypeFor[api.ProvisionerSpec]())
 	refer(arguments, map[string]any{"providerRef": map[string]any{"name": g.Name}}, []string{g.Name})
 	provisioner.Configuration = resource(provisioner, arguments)
 	return []Item{profile, provisioner}

@@ -36,6 +36,7 @@ func itemsOf(objects []karpenter.Object) []Item {
 		arguments := append([]terraform.Argument{{Name: "name", Value: o.Name}}, terraform.Arguments(o.Spec, typ)...)
 		if o.Origin == "" {
 			item.ImportID = o.Name
+			item.Notes = append(slices.Clone(item.Notes), consolidationNotes(o.Spec)...)
 			refer(arguments, o.Spec, profiles)
 		} else {
 			item.Kind, _, _ = strings.Cut(o.Origin, " ")
@@ -48,6 +49,14 @@ func itemsOf(objects []karpenter.Object) []Item {
 		out = append(out, item)
 	}
 	return out
+}
+
+// consolidationNotes say what the consolidation of a provisioner does not do yet.
+func consolidationNotes(spec map[string]any) []string {
+	if c, _ := spec["consolidation"].(map[string]any); c["enabled"] == true {
+		return []string{api.UsedNotConsolidated}
+	}
+	return nil
 }
 
 // refer replaces the name of an imported node profile by a reference to it.

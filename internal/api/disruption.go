@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -13,10 +14,10 @@ type Disruption struct {
 	// +listType=atomic
 	Budgets []Budget `json:"budgets,omitempty"`
 	// ConsolidateAfter is how long a node must be left alone by pods before it
-	// may be consolidated.
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`
-	ConsolidateAfter *metav1.Duration `json:"consolidateAfter,omitempty"`
+	// may be consolidated, 30s if missing, or Never.
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$|^Never$`
+	ConsolidateAfter *string `json:"consolidateAfter,omitempty"`
 	// TerminationGracePeriod bounds how long a drain waits for evictions; after it
 	// the pods that are left are deleted without regard to budgets, each with its
 	// own grace period.
@@ -93,6 +94,31 @@ const (
 
 // disruptionReasons lists the reasons that budgets may name.
 var disruptionReasons = []string{ReasonEmptiness, ReasonExpiry, ReasonDrift, ReasonConsolidation}
+
+// Never is the ConsolidateAfter of nodes that are not consolidated.
+const Never = "Never"
+
+// defaultConsolidateAfter is how long a node is left alone where nobody says.
+const defaultConsolidateAfter = 30 * time.Second
+
+// UsedNotConsolidated says honestly what consolidation.enabled does not do yet,
+// wherever it can be set or is reported.
+const UsedNotConsolidated = "nodes in use are not consolidated yet: this release removes only empty ones"
+
+// EmptyAfter returns after how long without workload pods a node is removed: where
+// consolidation is enabled, when it may be consolidated. False means that it stays.
+func (s *ProvisionerSpec) EmptyAfter() (time.Duration, bool) {
+	switch {
+	case s.TTLSecondsAfterEmpty != nil:
+		return time.Duration(*s.TTLSecondsAfterEmpty) * time.Second, true
+	case !s.ConsolidationEnabled():
+		return 0, false
+	case s.Disruption == nil || s.Disruption.ConsolidateAfter == nil:
+		return defaultConsolidateAfter, true
+	}
+	after, err := time.ParseDuration(*s.Disruption.ConsolidateAfter)
+	return after, err == nil // what is no duration is Never, or refused
+}
 
 // DefaultBudget bounds voluntary disruption where a Provisioner says nothing.
 const DefaultBudget = "10%"

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,9 +18,24 @@ func validateDisruption(d *Disruption, path *field.Path) field.ErrorList {
 	for i := range d.Budgets {
 		errs = append(errs, validateBudget(&d.Budgets[i], path.Child("budgets").Index(i))...)
 	}
-	errs = append(errs, durationNotNegative(d.ConsolidateAfter, path.Child("consolidateAfter"))...)
+	errs = append(errs, validateConsolidateAfter(d.ConsolidateAfter, path.Child("consolidateAfter"))...)
 	errs = append(errs, durationNotNegative(d.TerminationGracePeriod, path.Child("terminationGracePeriod"))...)
 	return errs
+}
+
+func validateConsolidateAfter(after *string, path *field.Path) field.ErrorList {
+	if after == nil || *after == Never {
+		return nil
+	}
+	d, err := time.ParseDuration(*after)
+	if err != nil {
+		advice := adviseDuration(*after)
+		if strings.EqualFold(*after, Never) {
+			advice = nearestValue(Never)
+		}
+		return field.ErrorList{field.Invalid(path, *after, "must be a duration such as 30s or 1h30m, or "+Never+advice)}
+	}
+	return durationNotNegative(&metav1.Duration{Duration: d}, path)
 }
 
 func validateBudget(b *Budget, path *field.Path) field.ErrorList {

@@ -31,6 +31,9 @@ func warnProvisioner(p *Provisioner) Findings {
 	warnValues(p.Spec.Requirements, spec.Child("requirements"), warn)
 	warnLimits(p.Spec.Limits, spec.Child("limits"), warn)
 	warnKubelet(p.Spec.KubeletConfiguration, spec.Child("kubeletConfiguration"), warn)
+	if p.Spec.ConsolidationEnabled() {
+		warn(spec.Child("consolidation", "enabled"), UsedNotConsolidated)
+	}
 	if expiry := p.Spec.TTLSecondsUntilExpired; expiry != nil && *expiry == 0 {
 		warn(spec.Child("ttlSecondsUntilExpired"), "0 replaces every node as soon as it is up; set a time in seconds, such as 2592000 for 30 days, or remove it")
 	}

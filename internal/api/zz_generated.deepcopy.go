@@ -297,7 +297,7 @@ func (in *Disruption) DeepCopyInto(out *Disruption) {
 	}
 	if in.ConsolidateAfter != nil {
 		in, out := &in.ConsolidateAfter, &out.ConsolidateAfter
-		*out = new(v1.Duration)
+		*out = new(string)
 		**out = **in
 	}
 	if in.TerminationGracePeriod != nil {

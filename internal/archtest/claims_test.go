@@ -66,7 +66,7 @@ func claims(page string) (out []string) {
 			parts = strings.Split(paragraph, "\n")
 		}
 		for _, part := range parts {
-			if never.MatchString(part) {
+			if never.MatchString(strings.ReplaceAll(part, "`Never`", "")) { // which is a value, no claim
 				out = append(out, part)
 			}
 		}

@@ -76,6 +76,10 @@ func annotated(c *Case) string {
 	if c.Node.Annotations[api.AnnotationDoNotDisrupt] == "true" {
 		return "it has the annotation " + api.AnnotationDoNotDisrupt
 	}
+	emptied := c.Reason == Empty || c.Node.Annotations[api.AnnotationDisruption] == api.ReasonEmptiness
+	if emptied && c.Node.Provisioner.Spec.ConsolidationEnabled() && c.Node.Annotations[api.AnnotationDoNotConsolidate] == "true" {
+		return "it has the annotation " + api.AnnotationDoNotConsolidate
+	}
 	return ""
 }
 

@@ -237,6 +237,67 @@ func TestUnhealthy(t *testing.T) {
 	}
 }
 
+// Consolidation removes empty nodes after consolidateAfter, unless that is Never or
+// the node says otherwise.
+func TestConsolidationRemovesEmptyNodes(t *testing.T) { // DISR-019
+	on := func(after *string) func(*api.ProvisionerSpec) {
+		return func(s *api.ProvisionerSpec) {
+			s.Consolidation = &api.Consolidation{Enabled: ptr.To(true)}
+			s.Disruption = &api.Disruption{ConsolidateAfter: after}
+		}
+	}
+	off := func(s *api.ProvisionerSpec) {
+		on(ptr.To("0s"))(s)
+		s.Consolidation.Enabled = ptr.To(false)
+	}
+	for name, c := range map[string]struct {
+		provisioner func(*api.ProvisionerSpec)
+		empty       time.Duration // for how long
+		used, kept  bool
+		marked      bool
+		want        string
+	}{
+		"30s by default":       {provisioner: on(nil), empty: 30 * time.Second, marked: true, want: "no workload pods for 30s"},
+		"not before":           {provisioner: on(nil), empty: 29 * time.Second, marked: true},
+		"as it says":           {provisioner: on(ptr.To("5m")), empty: 5 * time.Minute, marked: true, want: "no workload pods for 5m"},
+		"not before, either":   {provisioner: on(ptr.To("5m")), empty: time.Minute, marked: true},
+		"at once":              {provisioner: on(ptr.To("0s")), marked: true, want: "no workload pods for 0s"},
+		"Never":                {provisioner: on(ptr.To(api.Never)), empty: time.Hour},
+		"off":                  {provisioner: off, empty: time.Hour},
+		"in use":               {provisioner: on(nil), empty: time.Hour, used: true},
+		"the node is excluded": {provisioner: on(nil), empty: time.Hour, kept: true, marked: true, want: "it has the annotation karpenter.sh/do-not-consolidate"},
+	} {
+		n := up("n", provisioner(c.provisioner))
+		if _, marks := Mark(n, noon); marks != c.marked && !c.used {
+			t.Errorf("%s: it gets an emptiness timestamp: %t", name, marks)
+		}
+		n.Annotations[api.AnnotationEmptiness] = noon.Add(-c.empty).Format(time.RFC3339)
+		if c.used {
+			n.Pods = []*cluster.Pod{web()}
+		}
+		if c.kept {
+			n.Annotations[api.AnnotationDoNotConsolidate] = "true"
+		}
+		got := ""
+		for _, f := range Voluntary([]*Node{n}, noon) {
+			one := Case{Finding: f, Now: noon}
+			if got = f.Message; one.Protected() != "" {
+				got = one.Protected()
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+	expiring := provisioner(on(nil))
+	expiring.Spec.TTLSecondsUntilExpired = seconds(60)
+	n := up("n", expiring)
+	n.Annotations[api.AnnotationDoNotConsolidate] = "true"
+	if one := (&Case{Finding: Finding{Node: n, Reason: Expired}, Now: noon}); one.Protected() != "" {
+		t.Errorf("an expired node stays: %s", one.Protected())
+	}
+}
+
 // A reason that an edit has taken away does not hold any more.
 func TestStillHolds(t *testing.T) {
 	p := provisioner(func(s *api.ProvisionerSpec) { s.TTLSecondsUntilExpired = seconds(60) })

@@ -71,15 +71,14 @@ func expired(n *Node, now time.Time, _ *Policy) (Finding, bool) {
 
 // empty: nobody has used it for as long as its Provisioner says.
 func empty(n *Node, now time.Time, _ *Policy) (Finding, bool) {
-	ttl := n.Provisioner.Spec.TTLSecondsAfterEmpty
-	if ttl == nil || n.InUse() || !n.Initialized {
+	limit, goes := n.Provisioner.Spec.EmptyAfter()
+	if !goes || n.InUse() || !n.Initialized {
 		return Finding{}, false
 	}
 	since, marked := emptySince(n)
 	if !marked {
 		since = now
 	}
-	limit := time.Duration(*ttl) * time.Second
 	return Finding{n, Empty, fmt.Sprintf("no workload pods for %s", api.ShortDuration(limit))}, now.Sub(since) >= limit
 }
 
@@ -94,7 +93,7 @@ func emptySince(n *Node) (time.Time, bool) {
 func Mark(n *Node, now time.Time) (time.Time, bool) {
 	_, annotated := n.Annotations[api.AnnotationEmptiness]
 	_, valid := emptySince(n)
-	if n.Provisioner.Spec.TTLSecondsAfterEmpty != nil && n.Initialized && !n.InUse() {
+	if _, goes := n.Provisioner.Spec.EmptyAfter(); goes && n.Initialized && !n.InUse() {
 		return now, !valid
 	}
 	return time.Time{}, annotated

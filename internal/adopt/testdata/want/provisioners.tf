@@ -1,3 +1,4 @@
+# - nodes in use are not consolidated yet: this release removes only empty ones
 import {
   to = packhorse_provisioner._2-inline_gpu
   id = "2-inline.gpu"
