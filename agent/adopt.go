@@ -35,7 +35,7 @@ func (a *Agent) account(ctx context.Context, v *view) {
 		exists[i.ProviderID] = i.State != offer.StateGone
 		own, others := a.nodesOf(v, nodes, i)
 		switch {
-		case i.LaunchID == "": // another program's
+		case i.LaunchID == "", a.purchases.launching(i.LaunchID): // another program's, or not answered yet
 		case i.State != offer.StatePending && i.State != offer.StateRunning, a.ledger.wasGivenBack(i.ID):
 			a.close(ctx, append(others, own...), i)
 		case len(own) == 0 && a.tooOld(v, i):

@@ -89,14 +89,15 @@ type Agent struct {
 	// loop uses it.
 	thought time.Duration
 
-	assumed  *assumptions
-	attempts *attempts
-	ledger   *ledger
-	avoided  *avoided
-	history  history
-	drains   drains
-	lookout  lookout
-	recent   recent
+	assumed   *assumptions
+	attempts  *attempts
+	ledger    *ledger
+	purchases purchases // that the cloud has not answered yet
+	avoided   *avoided
+	history   history
+	drains    drains
+	lookout   lookout
+	recent    recent
 }
 
 // New returns an agent that is not running yet.

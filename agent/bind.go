@@ -22,8 +22,8 @@ func (a *Agent) bind(ctx context.Context, v *view, plan *decide.Plan) (bound int
 	fresh := a.verify(v)
 	byNode := map[string][]cluster.PodKey{}
 	for _, b := range plan.Bindings {
-		if b.From != "" {
-			continue // it still runs elsewhere: there is nothing to bind yet
+		if b.From != "" || a.purchases.holds(b.Node) {
+			continue // it still runs elsewhere, or its machine is being bought: there is nothing to bind yet
 		}
 		byNode[b.Node] = append(byNode[b.Node], b.Pod)
 		a.tell(b.Pod, eventNominated, "fits node "+b.Node)

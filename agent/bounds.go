@@ -8,7 +8,7 @@ const (
 	clusterTimeout = 15 * time.Second
 
 	marketsAtOnce  = 8  // Provisioners
-	launchesAtOnce = 8  // orders
+	launchesAtOnce = 8  // orders of one Provisioner
 	nodesAtOnce    = 16 // Node objects of one order
 	bindsAtOnce    = 64 // pods, of all nodes together
 	drainsAtOnce   = 32 // nodes
@@ -19,6 +19,9 @@ const (
 	// launchAttempts bounds how often an order is repeated under its launch id
 	// after an error that leaves open whether machines were bought.
 	launchAttempts = 3
+	// purchasePatience is how long a turn waits for the cloud to answer orders, so that
+	// it can plan at once for what was refused. Slower ones are settled by a later turn.
+	purchasePatience = 2 * time.Second
 	// planRounds bounds how often a turn plans anew because a cloud refused.
 	planRounds = 8
 

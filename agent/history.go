@@ -94,13 +94,9 @@ func (h *history) place(plan *decide.Plan, bought *launched) {
 		h.planned[b.Pod.UID] = b
 	}
 	for _, d := range bought.nodes {
-		for _, pod := range d.machine.Pods {
-			h.planned[pod.UID] = decide.Binding{Pod: pod, Node: d.instance.NodeName}
-		}
-		for _, m := range d.machine.Moving {
-			h.planned[m.Pod.UID] = decide.Binding{Pod: m.Pod, Node: d.instance.NodeName, From: m.From}
-		}
+		h.placeOn(d.machine, d.instance.NodeName)
 	}
+	h.awaitMachines(bought.open)
 }
 
 // placements returns the noted places of the pods that still wait, or still run

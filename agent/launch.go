@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ type launched struct {
 	nodes []delivered
 	names map[string]string // of the nodes, by the machines of the plan
 	bound int
+	open  []*purchase // that the cloud has not answered yet
 	// short: a cloud refused, or something was stale, so that another plan may do better.
 	short bool
 }
@@ -34,6 +36,17 @@ type delivered struct {
 	instance offer.Instance
 	price    offer.Price
 	why      string // it was bought
+}
+
+func newLaunched() *launched { return &launched{names: map[string]string{}} }
+
+// any reports whether something has come of orders.
+func (l *launched) any() bool { return len(l.nodes) > 0 || l.short }
+
+func (l *launched) leave(p *purchase) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open = append(l.open, p)
 }
 
 func (l *launched) deliver(d delivered, bound int) {
@@ -59,7 +72,7 @@ func (l *launched) node(machine string) (string, bool) {
 // launch buys the machines of a plan, creates their Node objects and binds their
 // pods. Machines whose pods or Provisioner have changed since are dropped.
 func (a *Agent) launch(ctx context.Context, v *view, plan *decide.Plan) *launched {
-	out := &launched{names: map[string]string{}}
+	out := newLaunched()
 	if len(plan.Machines) == 0 || !a.ledger.complete() {
 		return out
 	}
@@ -77,32 +90,78 @@ func (a *Agent) launch(ctx context.Context, v *view, plan *decide.Plan) *launche
 	if len(machines) < len(plan.Machines) {
 		out.short = true
 	}
+	for _, o := range all {
+		o.since = a.history.earliest(o)
+	}
+	patience, cancel := context.WithTimeout(ctx, purchasePatience)
+	defer cancel()
 	var g errgroup.Group
-	g.SetLimit(launchesAtOnce)
 	for _, o := range all {
 		g.Go(func() error {
-			o.err = a.fill(ctx, v, o, out)
+			p := newPurchase(o)
+			if a.awaitAnswer(ctx, p, patience.Done()) {
+				a.fill(ctx, v, p, out)
+			} else {
+				out.leave(p)
+			}
 			return nil
 		})
 	}
 	_ = g.Wait() // each order holds its own error
-	a.reportLaunches(ctx, fresh, all, out)
+	if a.purchases.leave(out.open) {
+		a.replan.set()
+	}
+	answered := slices.DeleteFunc(all, func(o *order) bool {
+		return slices.ContainsFunc(out.open, func(p *purchase) bool { return p.order == o })
+	})
+	a.reportLaunches(ctx, fresh, answered, out)
 	return out
 }
 
-// fill has one order served: it buys the machines, creates their Node objects and
-// binds the pods.
-func (a *Agent) fill(ctx context.Context, v *view, o *order, out *launched) error {
-	if err := a.holdProvisioner(ctx, o.by); err != nil {
-		return err
+// settleAnswered settles the purchases of earlier turns that the cloud has answered since.
+func (a *Agent) settleAnswered(ctx context.Context, v *view) *launched {
+	out := newLaunched()
+	var orders []*order
+	for _, p := range a.purchases.answered() {
+		a.fill(ctx, v, p, out)
+		orders = append(orders, p.order)
 	}
-	a.metrics.waited(a.metrics.untilLaunch, a.history.earliest(o))
+	if len(orders) == 0 {
+		return out
+	}
+	a.reportLaunches(ctx, a.verify(v), orders, out)
+	for _, d := range out.nodes {
+		a.history.placeOn(d.machine, d.instance.NodeName)
+	}
+	return out
+}
+
+// order has the machines of one order bought.
+func (a *Agent) order(ctx context.Context, o *order) (offer.Delivery, error) {
+	release, err := a.purchases.slot(ctx, o.Provisioner)
+	if err != nil {
+		return offer.Delivery{}, err
+	}
+	defer release()
+	if err := a.holdProvisioner(ctx, o.by); err != nil {
+		return offer.Delivery{}, err
+	}
+	a.metrics.waited(a.metrics.untilLaunch, o.since)
 	delivery, err := a.buy(ctx, o)
 	if err != nil {
 		a.ledger.unsettled()
-		return err
+		return offer.Delivery{}, err
 	}
 	a.attempts.count(o)
+	return delivery, nil
+}
+
+// fill creates the Node objects of the machines that were bought and binds their pods.
+func (a *Agent) fill(ctx context.Context, v *view, p *purchase, out *launched) {
+	o, delivery := p.order, p.delivery
+	if o.err = p.err; o.err != nil {
+		return
+	}
 	o.refusals = delivery.Refusals
 	o.missing = o.Count - len(delivery.Instances)
 	if o.missing > 0 {
@@ -119,7 +178,7 @@ func (a *Agent) fill(ctx context.Context, v *view, o *order, out *launched) erro
 			return nil
 		})
 	}
-	return g.Wait()
+	_ = g.Wait() // settle deals with errors itself
 }
 
 // settle creates the Node object of an instance and binds its pods.
@@ -158,7 +217,7 @@ func (a *Agent) buy(ctx context.Context, o *order) (offer.Delivery, error) {
 			return delivery, nil
 		}
 		errs = err
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || offer.IsPermanent(err) {
 			break
 		}
 	}

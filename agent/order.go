@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -15,7 +16,8 @@ type order struct {
 	by       *provisioner
 	machines []*decide.Machine
 	refusals []offer.Refusal
-	missing  int // machines that were not delivered
+	missing  int       // machines that were not delivered
+	since    time.Time // its first pod was seen waiting
 	err      error
 }
 

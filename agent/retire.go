@@ -72,6 +72,9 @@ func (a *Agent) removeNow(ctx context.Context, n *cluster.Node, r *decide.Remova
 // disrupt marks a node as going. Nothing happens unless all of its replacements
 // were bought.
 func (a *Agent) disrupt(ctx context.Context, n *cluster.Node, r *decide.Removal, bought *launched) {
+	if slices.ContainsFunc(r.Starting, a.purchases.holds) {
+		return // its replacement is being bought
+	}
 	replacements := slices.Clone(r.Starting)
 	for _, machine := range r.Replacements {
 		name, ok := bought.node(machine)

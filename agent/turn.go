@@ -67,7 +67,11 @@ func (s summary) log(a *Agent, took time.Duration) {
 // provision decides and acts, and does so again at once while a cloud refuses
 // offerings or the plan has become stale. It returns the last plan.
 func (a *Agent) provision(ctx context.Context, v *view) (summary, *decide.Plan) {
-	sum := summary{pending: len(pending(v.snapshot))}
+	settled := a.settleAnswered(ctx, v)
+	if settled.any() {
+		v = a.observe(ctx)
+	}
+	sum := summary{pending: len(pending(v.snapshot)), launched: len(settled.nodes), bound: settled.bound}
 	for {
 		sum.rounds++
 		a.metrics.rounds.Inc()

@@ -92,6 +92,7 @@ func (c *Cloud) requestFleet(ctx context.Context, l *launch, request *fleetReque
 	}
 	if isMisconfigured(code) {
 		c.lookAgain()
+		err = offer.Permanent(err)
 	}
 	return nil, fmt.Errorf("create fleet of %d machines: %w", l.missing(), err)
 }

@@ -83,7 +83,7 @@ func (c *Cloud) newLaunch(ctx context.Context, order *offer.Order) (*launch, err
 		return nil, err
 	}
 	if r.blocked != "" {
-		return nil, fmt.Errorf("%s: %s", r.reason, r.blocked)
+		return nil, offer.Permanent(fmt.Errorf("%s: %s", r.reason, r.blocked))
 	}
 	names := make([]string, len(order.Candidates))
 	for i, candidate := range order.Candidates {
@@ -140,7 +140,7 @@ func (l *launch) misconfigured(result *fleetResult) error {
 		return nil
 	}
 	l.cloud.lookAgain()
-	return fmt.Errorf("create fleet of %d machines: %s", l.missing(), result.failures[at].message)
+	return offer.Permanent(fmt.Errorf("create fleet of %d machines: %s", l.missing(), result.failures[at].message))
 }
 
 // lookAgain has what selectors find looked up again.

@@ -1,6 +1,9 @@
 package offer
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Order asks a cloud for Count identical machines. A cloud tries the ranked
 // candidates in order and may serve an order in part.
@@ -80,4 +83,19 @@ const (
 type Delivery struct {
 	Instances []Instance // at most Count
 	Refusals  []Refusal
+}
+
+// permanent is the failure of an order that bought nothing.
+type permanent struct{ error }
+
+func (p permanent) Unwrap() error { return p.error }
+
+// Permanent marks the failure of an order that bought nothing and would fail again if it
+// were repeated at once: something must change first.
+func Permanent(err error) error { return permanent{err} }
+
+// IsPermanent reports whether an order need not be repeated to know what came of it.
+func IsPermanent(err error) bool {
+	var p permanent
+	return errors.As(err, &p)
 }

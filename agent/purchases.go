@@ -1,0 +1,176 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// purchases are the orders that the cloud has not answered when a turn goes on: one slow
+// purchase does not hold up the pods of others. Until they are settled, each of their
+// machines counts as a node in what is planned and in limits, and the pods that it is
+// bought for count as placed there. Losing them at a restart costs nothing: the machines
+// are adopted by their tags.
+type purchases struct {
+	mu    sync.Mutex
+	open  []*purchase
+	slots map[string]chan struct{} // by Provisioner: has room for launchesAtOnce
+}
+
+// purchase is an order that is being bought.
+type purchase struct {
+	order    *order
+	nodes    []cluster.Node // that its machines will be
+	delivery offer.Delivery
+	err      error
+	bought   chan struct{} // closed when the cloud has answered
+}
+
+func newPurchase(o *order) *purchase {
+	p := &purchase{order: o, bought: make(chan struct{})}
+	c := o.Candidates[0]
+	for i, m := range o.machines {
+		name := fmt.Sprintf("%s-%s-%d", o.Provisioner, o.LaunchID, i)
+		node := nodeFor(o.by, m, offer.Instance{NodeName: name, InstanceType: c.InstanceType, Zone: c.Zone, CapacityType: c.CapacityType})
+		expected := cluster.FromNode(node, nil)
+		expected.Finalizers = nil // there is no object that could be held
+		expected.Created = time.Now()
+		p.nodes = append(p.nodes, expected)
+	}
+	return p
+}
+
+// answered reports whether the cloud has answered.
+func (p *purchase) answered() bool {
+	select {
+	case <-p.bought:
+		return true
+	default:
+		return false
+	}
+}
+
+// leave notes purchases that go on after the turn, and reports whether any of them has
+// been answered by now.
+func (ps *purchases) leave(these []*purchase) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.open = append(ps.open, these...)
+	return slices.ContainsFunc(these, (*purchase).answered)
+}
+
+// isOpen reports whether a purchase goes on after its turn.
+func (ps *purchases) isOpen(p *purchase) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return slices.Contains(ps.open, p)
+}
+
+// slot waits until a Provisioner has few enough orders under way.
+func (ps *purchases) slot(ctx context.Context, provisioner string) (release func(), err error) {
+	ps.mu.Lock()
+	if ps.slots == nil {
+		ps.slots = map[string]chan struct{}{}
+	}
+	slots := ps.slots[provisioner]
+	if slots == nil {
+		slots = make(chan struct{}, launchesAtOnce)
+		ps.slots[provisioner] = slots
+	}
+	ps.mu.Unlock()
+	select {
+	case slots <- struct{}{}:
+		return func() { <-slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// answered returns the purchases that can be settled now, and forgets them.
+func (ps *purchases) answered() (done []*purchase) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.open = slices.DeleteFunc(ps.open, func(p *purchase) bool {
+		if p.answered() {
+			done = append(done, p)
+		}
+		return p.answered()
+	})
+	return done
+}
+
+// holds reports whether the node is a machine that is still being bought.
+func (ps *purchases) holds(node string) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return slices.ContainsFunc(ps.open, func(p *purchase) bool {
+		return slices.ContainsFunc(p.nodes, func(n cluster.Node) bool { return n.Name == node })
+	})
+}
+
+// launching reports whether an instance belongs to an order that is still open.
+func (ps *purchases) launching(launchID string) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return slices.ContainsFunc(ps.open, func(p *purchase) bool { return p.order.LaunchID == launchID })
+}
+
+// apply returns the snapshot with the machines that are being bought. The argument is not
+// changed.
+func (ps *purchases) apply(s *cluster.Snapshot) *cluster.Snapshot {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if len(ps.open) == 0 {
+		return s
+	}
+	out := *s
+	out.Nodes = slices.Clone(s.Nodes)
+	for _, p := range ps.open {
+		out.Nodes = append(out.Nodes, p.nodes...)
+	}
+	out.Sort()
+	return &out
+}
+
+// await places the order, and returns whether the cloud answers before the turn goes on.
+// The purchase goes on if not, and another turn settles it.
+func (a *Agent) awaitAnswer(ctx context.Context, p *purchase, patience <-chan struct{}) bool {
+	go func() {
+		p.delivery, p.err = a.order(ctx, p.order)
+		close(p.bought)
+		if a.purchases.isOpen(p) {
+			a.replan.set()
+		}
+	}()
+	select {
+	case <-p.bought:
+		return true
+	case <-patience:
+		return p.answered()
+	}
+}
+
+// awaitMachines makes pods count as placed on machines that are still being bought.
+func (h *history) awaitMachines(open []*purchase) {
+	for _, p := range open {
+		for i, m := range p.order.machines {
+			h.placeOn(m, p.nodes[i].Name)
+		}
+	}
+}
+
+// placeOn notes that the pods of a machine will be on a node.
+func (h *history) placeOn(m *decide.Machine, node string) {
+	for _, pod := range m.Pods {
+		h.planned[pod.UID] = decide.Binding{Pod: pod, Node: node}
+	}
+	for _, move := range m.Moving {
+		h.planned[move.Pod.UID] = decide.Binding{Pod: move.Pod, Node: node, From: move.From}
+	}
+}

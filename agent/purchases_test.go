@@ -1,0 +1,129 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+// shop is a cloud that sells to one Provisioner in its own way.
+type shop struct {
+	Cloud
+	provisioner string
+	sell        func() error // before the order is served
+	asked       atomic.Int64
+}
+
+func (s *shop) Launch(ctx context.Context, o offer.Order) (offer.Delivery, error) {
+	if o.Provisioner == s.provisioner {
+		s.asked.Add(1)
+		if err := s.sell(); err != nil {
+			return offer.Delivery{}, err
+		}
+	}
+	return s.Cloud.Launch(ctx, o)
+}
+
+// with runs an agent on the shop until the test ends.
+func (s *shop) with(r *rig) {
+	process := r.Connect(nil)
+	s.Cloud = process.Cloud
+	a := New(process.Cluster, s, Options{}, r.log)
+	ctx, cancel := context.WithCancel(r.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := a.Run(ctx); err != nil {
+			r.Errorf("the agent ended: %v", err)
+		}
+	}()
+	r.Cleanup(func() { cancel(); <-done })
+}
+
+func on(provisioner string, spec corev1.PodSpec) corev1.PodSpec {
+	spec.NodeSelector = map[string]string{api.LabelProvisioner: provisioner}
+	return spec
+}
+
+// TestASlowPurchaseHoldsUpNobody has orders of one Provisioner that take a minute: pods of
+// another one wait no longer than without it. What is being bought counts: pods that fit
+// there cause no other purchase, and the limit holds.
+func TestASlowPurchaseHoldsUpNobody(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		limited := func(s *api.ProvisionerSpec) {
+			s.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
+		}
+		r.Apply(testProvisioner("slow", limited))
+		r.Apply(testProvisioner("quick"))
+		shop := &shop{provisioner: "slow", sell: func() error { time.Sleep(time.Minute); return nil }}
+		shop.with(r)
+		r.Deploy(sim.Workload{Name: "first", Replicas: 1, Spec: on("slow", sim.Requests("500m", "256Mi"))})
+		time.Sleep(5 * time.Second)
+		r.Deploy(sim.Workload{Name: "beside", Replicas: 1, Spec: on("slow", sim.Requests("500m", "256Mi"))})
+		r.Deploy(sim.Workload{Name: "toomuch", Replicas: 1, Spec: on("slow", sim.Requests("1800m", "1Gi"))})
+		r.Deploy(sim.Workload{Name: "other", Replicas: 1, Spec: on("quick", sim.Requests("500m", "1Gi"))})
+		took := r.until("a machine is there for the other Provisioner", func() bool { return len(r.Machines()) > 0 })
+		if took > 5*time.Second {
+			t.Errorf("waited %s for a purchase of another Provisioner", took)
+		}
+		r.until("the pods run", func() bool {
+			return r.count("first", isRunning)+r.count("beside", isRunning)+r.count("other", isRunning) == 3
+		})
+		r.never(3*time.Minute, "a purchase beyond the limit", func() bool { return len(r.Machines()) > 2 })
+		if n := shop.asked.Load(); n != 1 {
+			t.Errorf("ordered %d times", n)
+		}
+	})
+}
+
+// TestPermanentErrorsAreNotRetriedInPlace has a Provisioner of which no order can be
+// served: it pauses after the first attempt.
+func TestPermanentErrorsAreNotRetriedInPlace(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("broken"))
+		shop := &shop{provisioner: "broken", sell: func() error { return offer.Permanent(errors.New("Invalid IAM instance profile")) }}
+		shop.with(r)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("500m", "1Gi")})
+		time.Sleep(4 * time.Second)
+		if n := shop.asked.Load(); n != 1 {
+			t.Errorf("ordered %d times in 4 s", n)
+		}
+		time.Sleep(5 * time.Second)
+		if n := shop.asked.Load(); n != 2 {
+			t.Errorf("ordered %d times in 9 s", n)
+		}
+	})
+}
+
+// TestARefusalOfASlowPurchaseIsPlannedForAgain has a cloud that refuses after a minute.
+func TestARefusalOfASlowPurchaseIsPlannedForAgain(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("slow"))
+		var once atomic.Bool
+		shop := &shop{provisioner: "slow", sell: func() error {
+			if once.CompareAndSwap(false, true) {
+				time.Sleep(time.Minute)
+				return offer.Permanent(errors.New("no"))
+			}
+			return nil
+		}}
+		shop.with(r)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("500m", "1Gi")})
+		took := r.until("the pods run", r.allRun("web", 2))
+		if took < time.Minute || took > 3*time.Minute {
+			t.Errorf("took %s", took)
+		}
+		if len(r.Machines()) != 1 {
+			t.Errorf("%d machines\n%s", len(r.Machines()), r.describe())
+		}
+	})
+}
