@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -15,7 +16,7 @@ func devicesLate(s *scene) {
 limits: {resources: {nvidia.com/gpu: "2"}}
 requirements: [{key: karpenter.k8s.aws/instance-gpu-count, operator: In, values: ["1"]}]
 `))
-	s.apply(deployment("train", "gpus", 2, "500m", `256Mi, nvidia.com/gpu: "1"`))
+	s.apply(strings.Replace(deployment("train", "gpus", 2, "500m", "256Mi"), "resources: {", `resources: {limits: {nvidia.com/gpu: "1"}, `, 1))
 	s.untilRunning("train", 2)
 	s.until("the nodes are initialized", func(ctx context.Context) (bool, string, error) {
 		nodes, err := s.nodes(ctx, "gpus")

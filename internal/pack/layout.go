@@ -12,14 +12,19 @@ func (s *solver) layout() *Layout {
 	out := &Layout{Places: s.places, LowerBound: s.lowerBound(), Machines: make([]Machine, 0, len(s.machines))}
 	s.sortMachines()
 	r := &ranker{solver: s, slack: s.slack(), known: map[string]ranking{}}
-	known := map[*item]*Machine{} // by their content, which machines share
+	type content struct {
+		items  *item // which machines share
+		column int
+	}
+	known := map[content]*Machine{}
 	for i, m := range s.machines {
-		if same, ok := known[&m.items[0]]; ok {
+		is := content{&m.items[0], m.column}
+		if same, ok := known[is]; ok {
 			out.Machines = append(out.Machines, *same)
 			out.Machines[i].Pods = m.pods
 		} else {
 			out.Machines = append(out.Machines, s.render(m, r))
-			known[&m.items[0]] = &out.Machines[i]
+			known[is] = &out.Machines[i]
 		}
 		for _, pod := range m.pods {
 			s.places[pod].Machine = i

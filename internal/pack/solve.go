@@ -55,6 +55,7 @@ func solved(p *Problem, binding limits, e *effort, urgent map[int]bool) *solver 
 			s = again
 		}
 	}
+	s.balanceZones()
 	s.confirm()
 	return s
 }

@@ -101,8 +101,19 @@ func (c *cover) lotIn(l *lot, zone string) int {
 }
 
 // twinColumn returns the column of the same type, capacity type and price in the
-// zone. It is next to the first, because columns are sorted by price and type.
+// zone.
 func (s *solver) twinColumn(column int, zone string) (int, bool) {
+	for _, k := range s.twinColumns(column) {
+		if o := s.columns[k].offering; o.Zone == zone && o.CapacityType == s.columns[column].offering.CapacityType {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// twinColumns lists the columns of the same type and price. They are next to each other,
+// because columns are sorted by price and type.
+func (s *solver) twinColumns(column int) []int {
 	own := &s.columns[column]
 	same := func(k int) bool {
 		return k >= 0 && k < len(s.columns) && s.columns[k].provisioner == own.provisioner && s.columns[k].model == own.model && s.columns[k].price == own.price
@@ -111,10 +122,9 @@ func (s *solver) twinColumn(column int, zone string) (int, bool) {
 	for same(first - 1) {
 		first--
 	}
+	var out []int
 	for k := first; same(k); k++ {
-		if o := s.columns[k].offering; o.Zone == zone && o.CapacityType == own.offering.CapacityType {
-			return k, true
-		}
+		out = append(out, k)
 	}
-	return 0, false
+	return out
 }

@@ -1,0 +1,137 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// On demand a type costs the same in all zones, and then which zone a machine is bought in
+// is free. A zone that fails should take as few pods of a workload with it as possible, and
+// as few machines of a Provisioner: each machine that could be in several zones goes where
+// its workloads have the fewest pods, then where its Provisioner has the fewest machines.
+
+// balanceZones moves machines between zones of equal price. It comes before the plan is
+// confirmed, since machines make zones count for spreads.
+func (s *solver) balanceZones() {
+	choices, free := make([][]int, len(s.machines)), false
+	for i, m := range s.machines {
+		choices[i] = s.zoneChoices(m)
+		free = free || len(choices[i]) > 1
+	}
+	if !free {
+		return
+	}
+	t := s.zonesTaken()
+	order := make([]int, len(s.machines))
+	for i, m := range s.machines {
+		order[i] = i
+		if len(choices[i]) == 1 {
+			t.add(s, m)
+		}
+	}
+	first := func(i int) int { return slices.Min(s.machines[i].pods) }
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(s.machines[a].column, s.machines[b].column), cmp.Compare(first(a), first(b)))
+	})
+	for _, i := range order {
+		if m := s.machines[i]; len(choices[i]) > 1 {
+			m.column = t.best(s, m, choices[i])
+			t.add(s, m)
+		}
+	}
+}
+
+// zoneChoices lists the columns of the machine's type, capacity type and price, one of each
+// zone that it may be in as it is.
+func (s *solver) zoneChoices(m *machine) []int {
+	own, on := &s.columns[m.column], s.footingOf(m)
+	var out []int
+	for _, k := range s.twinColumns(m.column) {
+		col := &s.columns[k]
+		if k == m.column || col.offering.CapacityType == own.offering.CapacityType && m.mask.has(k) &&
+			fits(m.used, col.room) && s.leavesChoice(m.residual, col) && s.sameFooting(k, m, on) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// inZone is a Provisioner, or the owner of pods, in a zone.
+type inZone struct{ zone, namespace, kind, name string }
+
+// zonesTaken is what zones have already: machines by Provisioner and pods by owner.
+type zonesTaken map[inZone]int64
+
+// zonesTaken counts the nodes that stay, with the pods that they have and get.
+func (s *solver) zonesTaken() zonesTaken {
+	t, zones := zonesTaken{}, map[string]string{}
+	for _, n := range slices.Concat(s.nodes, s.closed) {
+		zones[n.Name] = n.Labels[api.LabelZone]
+		t[inZone{zone: zones[n.Name], name: n.Provisioner}]++
+	}
+	for _, p := range s.standing {
+		t[ownerIn(zones[p.NodeName], p)]++
+	}
+	for _, placed := range s.onNodes {
+		for _, i := range placed.pods {
+			t[ownerIn(zones[placed.node.Name], s.problem.Pods[i].Pod)]++
+		}
+	}
+	return t
+}
+
+func ownerIn(zone string, p *cluster.Pod) inZone {
+	return inZone{zone, p.Namespace, p.Owner.Kind, p.Owner.Name}
+}
+
+// replicas is a number of pods of one owner.
+type replicas struct {
+	of *cluster.Pod // one of them
+	n  int64
+}
+
+// replicasOn counts the machine's pods by owner. Pods without one are no replicas.
+func (s *solver) replicasOn(m *machine) []replicas {
+	var out []replicas
+	for _, i := range m.pods {
+		p := s.problem.Pods[i].Pod
+		last := len(out) - 1
+		switch {
+		case p.Owner.Kind == "":
+		case last >= 0 && out[last].of.Owner == p.Owner && out[last].of.Namespace == p.Namespace:
+			out[last].n++
+		default:
+			out = append(out, replicas{p, 1})
+		}
+	}
+	return out
+}
+
+func (t zonesTaken) add(s *solver, m *machine) {
+	zone := s.columns[m.column].offering.Zone
+	t[inZone{zone: zone, name: m.seller.Spec.Name}]++
+	for _, r := range s.replicasOn(m) {
+		t[ownerIn(zone, r.of)] += r.n
+	}
+}
+
+// best returns the column of the zone that the machine's workloads and then its Provisioner
+// have least of.
+func (t zonesTaken) best(s *solver, m *machine, choices []int) int {
+	on := s.replicasOn(m)
+	beside := func(k int) (pods, machines int64) {
+		zone := s.columns[k].offering.Zone
+		for _, r := range on {
+			pods += r.n * t[ownerIn(zone, r.of)]
+		}
+		return pods, t[inZone{zone: zone, name: m.seller.Spec.Name}]
+	}
+	return slices.MinFunc(choices, func(a, b int) int {
+		x, n := beside(a)
+		y, k := beside(b)
+		return cmp.Or(cmp.Compare(x, y), cmp.Compare(n, k), cmp.Compare(a, b))
+	})
+}
