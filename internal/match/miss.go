@@ -13,7 +13,6 @@ type Kind int
 // the later kind is the nearer miss.
 const (
 	None Kind = iota
-	Blocked
 	Deleting
 	Unsupported
 	NodeGone
@@ -25,6 +24,7 @@ const (
 	TypeLabel
 	Offering
 	Unavailable
+	Blocked
 	Resource
 	Port
 	Limit

@@ -1,16 +1,18 @@
 package pack
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
-// diagnose says why a class has no place: what excludes the Provisioners, most
-// of them first, and the nearest miss last.
+// diagnose says why a class has no place: what excludes the Provisioners, the nearest
+// miss first.
 func (s *solver) diagnose(c *class) string {
 	if len(s.sellers) == 0 {
 		return "there is no Provisioner"
@@ -56,6 +58,9 @@ func (s *solver) misses(c *class, o *options) misses {
 			miss = topology
 		}
 		text := miss.String()
+		if unselected(miss) {
+			text = "is not one that the pod selects by " + miss.Key + " " + miss.Want
+		}
 		if miss.AboutLabel() && len(c.template.Claims) > 0 && !match.AsksFor(c.template, miss.Key) {
 			text += ", which its volumes ask for"
 		}
@@ -70,24 +75,36 @@ func (s *solver) misses(c *class, o *options) misses {
 // maxMisses is how many different reasons a sentence tells apart.
 const maxMisses = 4
 
-// sentence tells the reasons one after the other, the nearest miss last.
+// sentence tells the reasons one after the other, the nearest miss first.
 func (ms misses) sentence(of int) string {
 	order := sortedKeys(ms)
-	slices.SortStableFunc(order, func(a, b string) int { return int(ms[a].Kind) - int(ms[b].Kind) })
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(ms[b].nearness(), ms[a].nearness()) })
+	near := order[:min(len(order), maxMisses)]
 	var parts []string
-	if far := len(order) - maxMisses; far > 0 {
-		n := 0
-		for _, text := range order[:far] {
-			n += len(ms[text].names)
-		}
-		parts = append(parts, fmt.Sprintf("%d of %d provisioners do not fit for other reasons", n, of))
-		order = order[far:]
-	}
-	for _, text := range order {
+	for _, text := range near {
 		parts = append(parts, ms[text].sentence(of))
+	}
+	n := 0
+	for _, text := range order[len(near):] {
+		n += len(ms[text].names)
+	}
+	if n > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d provisioners do not fit for other reasons", n, of))
 	}
 	return strings.Join(parts, "; ")
 }
+
+// nearness is greater for a nearer miss. A Provisioner that the pod does not select by its
+// name is no near miss, whatever it lacks.
+func (m *missed) nearness() int {
+	if unselected(m.Miss) {
+		return 0
+	}
+	return int(m.Kind)
+}
+
+// unselected reports whether the pod selects other Provisioners by their names.
+func unselected(m match.Miss) bool { return m.Kind == match.Label && m.Key == api.LabelProvisioner }
 
 // sentence says who misses, one by name and several by number, and what.
 func (m *missed) sentence(of int) string {
