@@ -28,11 +28,11 @@ func (a *Agent) account(ctx context.Context, v *view) {
 		return
 	}
 	nodes := nodesByProviderID(v)
-	exists := map[string]bool{}
+	listed := map[string]offer.Instance{}
 	var surplus []string
 	open := false
 	for _, i := range instances {
-		exists[i.ProviderID] = i.State != offer.StateGone
+		listed[i.ProviderID] = i
 		own, others := a.nodesOf(v, nodes, i)
 		switch {
 		case i.LaunchID == "", a.purchases.launching(i.LaunchID): // another program's, or not answered yet
@@ -45,7 +45,8 @@ func (a *Agent) account(ctx context.Context, v *view) {
 		}
 	}
 	a.giveBack(ctx, surplus)
-	a.ledger.settled(a.letGo(ctx, v, exists), open)
+	a.owners.learn(instances)
+	a.ledger.settled(a.letGo(ctx, v, listed), open)
 	a.redrain.set()
 }
 
@@ -185,23 +186,4 @@ func (a *Agent) giveBack(ctx context.Context, ids []string) {
 		a.metrics.cloudErrors.WithLabelValues("Terminate").Inc()
 		a.log.Error("left instances without nodes for later", "instances", ids, "error", err)
 	}
-}
-
-// letGo deletes the nodes whose instance is gone, and returns all such nodes.
-func (a *Agent) letGo(ctx context.Context, v *view, exists map[string]bool) map[string]bool {
-	missing := map[string]bool{}
-	for i := range v.snapshot.Nodes {
-		n := &v.snapshot.Nodes[i]
-		ours := n.Provisioner != "" && n.Annotations[api.AnnotationLaunchID] != "" && held(n, api.Finalizer)
-		if !ours || exists[n.ProviderID] || v.now.Sub(n.Created) < listingLag {
-			continue
-		}
-		missing[n.Name] = true
-		if n.Deleting || !a.deleteNode(ctx, n.Name) {
-			continue
-		}
-		a.log.Info("let go of a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)
-		a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventInstanceGone, "the instance does not exist any more")
-	}
-	return missing
 }

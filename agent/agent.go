@@ -91,6 +91,8 @@ type Agent struct {
 
 	assumed   *assumptions
 	attempts  *attempts
+	owners    *owners
+	retags    *backoff // by instance id: tags that could not be put back
 	ledger    *ledger
 	purchases purchases // that the cloud has not answered yet
 	avoided   *avoided
@@ -98,27 +100,32 @@ type Agent struct {
 	drains    drains
 	lookout   lookout
 	recent    recent
+
+	terminations *backoff // by instance id: those that went wrong
 }
 
 // New returns an agent that is not running yet.
 func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	options = options.withDefaults()
 	return &Agent{
-		cluster:  c,
-		cloud:    cloud,
-		options:  options,
-		log:      log,
-		metrics:  options.Metrics,
-		plan:     options.Decide,
-		replan:   newSignal(),
-		redrain:  newSignal(),
-		binding:  make(chan struct{}, bindsAtOnce),
-		assumed:  newAssumptions(),
-		attempts: newAttempts(),
-		ledger:   newLedger(),
-		avoided:  newAvoided(),
-		history:  newHistory(),
-		drains:   newDrains(),
+		cluster:      c,
+		cloud:        cloud,
+		options:      options,
+		log:          log,
+		metrics:      options.Metrics,
+		plan:         options.Decide,
+		replan:       newSignal(),
+		redrain:      newSignal(),
+		binding:      make(chan struct{}, bindsAtOnce),
+		assumed:      newAssumptions(),
+		attempts:     newAttempts(),
+		owners:       newOwners(),
+		retags:       newBackoff(time.Minute, time.Hour),
+		terminations: newBackoff(time.Second, time.Minute),
+		ledger:       newLedger(),
+		avoided:      newAvoided(),
+		history:      newHistory(),
+		drains:       newDrains(),
 	}
 }
 

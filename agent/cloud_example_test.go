@@ -49,7 +49,7 @@ func (s *shelf) Launch(_ context.Context, o offer.Order) (offer.Delivery, error)
 		s.free--
 		id := fmt.Sprintf("box-%d", s.free)
 		s.running[id] = offer.Instance{
-			ID: id, ProviderID: "shelf:///basement/" + id, NodeName: id, LaunchID: o.LaunchID, Provisioner: o.Provisioner,
+			ID: id, ProviderID: "shelf:///basement/" + id, NodeName: id, LaunchID: o.LaunchID, Provisioner: o.Provisioner, Owned: true,
 			InstanceType: "box", Zone: "basement", CapacityType: api.CapacityOnDemand, Tags: o.Tags,
 		}
 		out.Instances = append(out.Instances, s.running[id])
@@ -60,6 +60,18 @@ func (s *shelf) Launch(_ context.Context, o offer.Order) (offer.Delivery, error)
 
 // The shelf belongs to one process, so that no other one can order.
 func (s *shelf) Claim(context.Context) error { return nil }
+
+// What is on needs no tags to be found.
+func (s *shelf) Find(_ context.Context, ids []string) (out []offer.Instance, _ error) {
+	for _, id := range ids {
+		if i, on := s.running[id]; on {
+			out = append(out, i)
+		}
+	}
+	return out, nil
+}
+
+func (s *shelf) Retag(context.Context, offer.Instance) error { return nil }
 
 // Instances lists what is on.
 func (s *shelf) Instances(context.Context) ([]offer.Instance, error) {

@@ -24,6 +24,7 @@ func (s *simulation) settle() {
 	s.NeverBoots(nil)
 	s.BootsAs(nil)
 	s.UnlimitedCapacity()
+	s.TagAll()
 	for _, w := range s.scenario.workloads {
 		s.Scale(w.Name, w.final)
 	}

@@ -180,7 +180,7 @@ func drawStep(d drawer, sc *scenario) step {
 	kinds := []func(drawer, *scenario) step{
 		scaleStep, scaleStep, scaleStep, deletePodsStep, deleteNodeStep, terminateStep, capacityStep, killStep, killAtStep,
 		killAtStep, stopAtStep, stopAtStep, loseLeaseStep, troubleStep, troubleStep, dudsStep, misnamedStep, driftStep, kubeletStep,
-		interruptStep, noticeStep,
+		interruptStep, noticeStep, untagStep, unmarkStep,
 	}
 	return kinds[d.IntN(len(kinds))](d, sc)
 }
@@ -310,6 +310,45 @@ func interruptStep(d drawer, _ *scenario) step {
 		if machines := s.Machines(); len(machines) > 0 {
 			s.Interrupt(machines[n%len(machines)].ID, copies)
 		}
+	}}
+}
+
+func untagStep(d drawer, _ *scenario) step {
+	n, all := d.IntN(100), d.chance(30)
+	return step{name: fmt.Sprintf("an instance loses its tags (all: %t)", all), do: func(s *simulation) {
+		machines := s.Machines()
+		if len(machines) == 0 {
+			return
+		}
+		m := machines[n%len(machines)]
+		node := s.node(m.NodeName)
+		s.Untag(m.ID, all && node != nil && node.Labels[api.LabelProvisioner] != "") // something has to tell whose it is
+	}}
+}
+
+func unmarkStep(d drawer, _ *scenario) step {
+	n, what := d.IntN(100), d.between(1, 15)
+	return step{name: fmt.Sprintf("a node loses its marks (%04b)", what), do: func(s *simulation) {
+		nodes := s.ours()
+		if len(nodes) == 0 {
+			return
+		}
+		node := nodes[n%len(nodes)]
+		known := slices.ContainsFunc(s.Machines(), func(m offer.Instance) bool { return m.ProviderID == node.Spec.ProviderID && m.Owned })
+		s.EditNode(node.Name, func(n *corev1.Node) {
+			if what&1 != 0 {
+				delete(n.Labels, api.LabelProvisioner)
+			}
+			if what&2 != 0 {
+				delete(n.Annotations, api.AnnotationLaunchID)
+			}
+			if what&4 != 0 && known {
+				n.OwnerReferences = nil
+			}
+			if what&8 != 0 && n.DeletionTimestamp == nil {
+				n.Finalizers = nil
+			}
+		})
 	}}
 }
 

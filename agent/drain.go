@@ -56,7 +56,7 @@ func (a *Agent) drainPass(ctx context.Context) int {
 	began := time.Now()
 	defer func() { a.metrics.drainPassSeconds.Observe(time.Since(began).Seconds()) }()
 	seen := a.cluster.Snapshot()
-	s := a.assumed.apply(seen)
+	s := a.owners.apply(a.assumed.apply(seen))
 	var leaving, empty []*cluster.Node
 	for i := range s.Nodes {
 		switch n := &s.Nodes[i]; {

@@ -28,6 +28,8 @@ const (
 	eventTerminated      = "Terminated"      // node: its machine was given back
 	eventInterrupted     = "Interrupted"     // node: its machine will be taken back
 	eventInstanceGone    = "InstanceGone"    // node: its machine does not exist any more
+	eventTagsLost        = "TagsLost"        // node: its instance has lost the tags of the cluster
+	eventMarksLost       = "MarksLost"       // node: it had lost what tells its Provisioner
 	eventLaunchFailed    = "LaunchFailed"    // Provisioner: a cloud refused
 	eventWarnings        = "DoubtfulSpec"    // Provisioner and node profile: what has no effect or is probably not meant
 )

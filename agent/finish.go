@@ -21,7 +21,7 @@ func (a *Agent) finish(ctx context.Context, drained []*cluster.Node) int {
 	g.SetLimit(patchesAtOnce)
 	for i, n := range drained {
 		if id := instanceID(n.ProviderID); !gone[id] {
-			a.drains.held.note(n.Name, holdUp{cause: heldByMachine, text: "its pods are gone, and the cloud has not confirmed yet that instance " + id + " is going"})
+			a.drains.held.note(n.Name, holdUp{cause: heldByMachine, text: a.unconfirmed(id)})
 			continue
 		}
 		g.Go(func() error {
@@ -46,7 +46,7 @@ func (a *Agent) terminate(ctx context.Context, drained []*cluster.Node) map[stri
 	gone := map[string]bool{"": true} // a node without a provider id has no machine
 	var ids []string
 	for _, n := range drained {
-		if id := instanceID(n.ProviderID); id != "" {
+		if id := instanceID(n.ProviderID); id != "" && a.terminations.due(id) {
 			ids = append(ids, id)
 		}
 	}
@@ -65,7 +65,27 @@ func (a *Agent) terminate(ctx context.Context, drained []*cluster.Node) map[stri
 		gone[id] = true
 		a.ledger.gaveBack(id)
 	}
+	for _, id := range ids {
+		switch {
+		case gone[id]:
+			a.terminations.succeeded(id)
+		case ctx.Err() == nil:
+			a.terminations.failed(id)
+			if !a.owners.estranged(id) { // it may be by now
+				a.ledger.unsettled()
+				a.replan.set()
+			}
+		}
+	}
 	return gone
+}
+
+// unconfirmed says why a machine without pods is still there.
+func (a *Agent) unconfirmed(id string) string {
+	if a.owners.estranged(id) {
+		return "its pods are gone, but instance " + id + " has lost the tags of the cluster, without which it is not terminated: put them back, or terminate it"
+	}
+	return "its pods are gone, and the cloud has not confirmed yet that instance " + id + " is going"
 }
 
 // letNodeGo removes the finalizer.

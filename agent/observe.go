@@ -56,7 +56,8 @@ func (v *view) promised(s *cluster.Snapshot) *cluster.Snapshot {
 // has done, what the scheduler is about to say, and whom StatefulSets are about to
 // replace.
 func (a *Agent) snapshot() *cluster.Snapshot {
-	return a.history.foresee(a.history.heirs.await(a.purchases.apply(a.assumed.apply(a.cluster.Snapshot())), time.Now()))
+	s := a.owners.apply(a.purchases.apply(a.assumed.apply(a.cluster.Snapshot())))
+	return a.history.foresee(a.history.heirs.await(s, time.Now()))
 }
 
 // input is what the core decides on.

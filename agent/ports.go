@@ -95,14 +95,28 @@ type Machines interface {
 	// Launch is idempotent in the order's launch id. Offerings that were refused
 	// are unavailable in later Markets.
 	Launch(ctx context.Context, order offer.Order) (offer.Delivery, error)
-	// Claim makes the cloud refuse orders of other processes that are still on their
-	// way. A new leader calls it before it looks at the instances for the first time.
-	Claim(ctx context.Context) error
 	// Instances returns everything of this cluster, and may for a while return what
 	// is gone.
 	Instances(ctx context.Context) ([]offer.Instance, error)
 	// Terminate returns the ids that are now going or were gone already.
 	Terminate(ctx context.Context, ids []string) (gone []string, err error)
+}
+
+// Ownership sees to it that machines are ours, and ours alone.
+type Ownership interface {
+	// Claim makes the cloud refuse orders of other processes that are still on their
+	// way. A new leader calls it before it looks at the instances for the first time.
+	Claim(ctx context.Context) error
+	// Find returns those of the instances that there are, also without the tags by
+	// which Instances finds them.
+	Find(ctx context.Context, ids []string) ([]offer.Instance, error)
+	// Retag puts these tags back, with the Provisioner and launch id that the instance
+	// names here. One that nothing marks as this cluster's any more is an error.
+	Retag(ctx context.Context, i offer.Instance) error
+}
+
+// Leftovers is what was made besides machines.
+type Leftovers interface {
 	// Sweep removes what no machine uses any more, such as launch templates.
 	Sweep(ctx context.Context) error
 	// Forget removes what was made for a Provisioner's machines, now that it has none.
@@ -140,5 +154,7 @@ type Cluster interface {
 type Cloud interface {
 	Market
 	Machines
+	Ownership
+	Leftovers
 	Learner
 }

@@ -16,10 +16,12 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	a.thought = 0
 	v := a.observe(ctx)
 	a.history.arrivals(v.snapshot, began)
-	if a.strays(ctx, v) || a.ledger.due(a.options.Interval) {
+	bereft := a.owners.bereft(v.snapshot, a.ledger.wasGivenBack)
+	if a.strays(ctx, v) || bereft || a.ledger.due(a.options.Interval) {
 		a.account(ctx, v)
 		v = a.observe(ctx)
 	}
+	a.mend(ctx, v)
 	a.markInitialized(ctx, v)
 	a.learn(v)
 	sum, plan := a.provision(ctx, v)

@@ -13,6 +13,7 @@ import (
 type ec2Client struct {
 	availabilityZones    ec2Call[ec2.DescribeAvailabilityZonesInput, ec2.DescribeAvailabilityZonesOutput]
 	createFleet          ec2Call[ec2.CreateFleetInput, ec2.CreateFleetOutput]
+	createTags           ec2Call[ec2.CreateTagsInput, ec2.CreateTagsOutput]
 	createLaunchTemplate ec2Call[ec2.CreateLaunchTemplateInput, ec2.CreateLaunchTemplateOutput]
 	deleteLaunchTemplate ec2Call[ec2.DeleteLaunchTemplateInput, ec2.DeleteLaunchTemplateOutput]
 	terminateInstances   ec2Call[ec2.TerminateInstancesInput, ec2.TerminateInstancesOutput]
@@ -33,6 +34,7 @@ func newEC2(cfg awssdk.Config, options ...func(*ec2.Options)) *ec2Client {
 	return &ec2Client{
 		availabilityZones:    sdk.DescribeAvailabilityZones,
 		createFleet:          sdk.CreateFleet,
+		createTags:           sdk.CreateTags,
 		createLaunchTemplate: sdk.CreateLaunchTemplate,
 		deleteLaunchTemplate: sdk.DeleteLaunchTemplate,
 		terminateInstances:   sdk.TerminateInstances,

@@ -198,6 +198,9 @@ func (n *neighbours) machines() []foreignCase {
 			return err
 		}
 	}
+	marks := map[string]string{
+		api.TagManagedBy: "prod", api.TagClusterPrefix + "prod": owned, api.LabelProvisioner: "default", api.TagLaunchID: "launch",
+	}
 	return []foreignCase{
 		{"claim another cluster's machine by tags", tag(n.foreign, map[string]string{"Name": "mine"})},
 		{"tag a machine of a node group", tag(n.nodeGroup, map[string]string{"Name": "mine"})},
@@ -214,6 +217,8 @@ func (n *neighbours) machines() []foreignCase {
 			_, err := who.ec2().DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: awssdk.String(foreignTemplate)})
 			return err
 		}},
+		{"put its own tags on another cluster's machine", tag(n.foreign, marks)},
+		{"put its own tags on a machine of a node group", tag(n.nodeGroup, marks)},
 	}
 }
 

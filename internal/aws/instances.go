@@ -32,15 +32,45 @@ const idsPerCall = 100
 // Instances returns every instance with the cluster's tags, in the order of their
 // ids. EC2 shows those that are gone for about an hour.
 func (c *Cloud) Instances(ctx context.Context) ([]offer.Instance, error) {
-	return describe(ctx, c.listings, &ec2.DescribeInstancesInput{Filters: c.options.ownedFilters()})
+	return c.describe(ctx, c.listings, &ec2.DescribeInstancesInput{Filters: c.options.ownedFilters()})
 }
 
-func describe(ctx context.Context, client *ec2Client, in *ec2.DescribeInstancesInput) ([]offer.Instance, error) {
+// Find returns those of the instances that EC2 still knows, whatever tags they have.
+func (c *Cloud) Find(ctx context.Context, ids []string) ([]offer.Instance, error) {
+	var out []offer.Instance
+	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(ids))), idsPerCall) {
+		found, err := c.describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-id", chunk...)}})
+		if err != nil {
+			return nil, fmt.Errorf("find %v: %w", chunk, err)
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// Retag puts the tags back by which an instance is found and terminated. Some of them
+// have to be left: without any, it may as well be somebody else's.
+func (c *Cloud) Retag(ctx context.Context, i offer.Instance) error {
+	tags := c.options.ownership()
+	if !c.options.marked(i.Tags) {
+		return fmt.Errorf("tag %s: neither %s=%s nor %s%s=%s with %s is left of its tags: put them back, or terminate it",
+			i.ID, api.TagManagedBy, c.options.ClusterName, api.TagClusterPrefix, c.options.ClusterName, owned, api.LabelProvisioner)
+	}
+	tags[api.LabelProvisioner], tags[api.TagLaunchID] = i.Provisioner, i.LaunchID
+	if _, err := invoke(ctx, c.writes.createTags, &ec2.CreateTagsInput{Resources: []string{i.ID}, Tags: tagList(tags)}); err != nil {
+		return fmt.Errorf("tag %s: %w", i.ID, err)
+	}
+	return nil
+}
+
+func (c *Cloud) describe(ctx context.Context, client *ec2Client, in *ec2.DescribeInstancesInput) ([]offer.Instance, error) {
 	var out []offer.Instance
 	err := eachPage(ctx, ec2.NewDescribeInstancesPaginator(client, in), func(page *ec2.DescribeInstancesOutput) {
 		for _, reservation := range page.Reservations {
 			for i := range reservation.Instances {
-				out = append(out, instanceOf(&reservation.Instances[i]))
+				found := instanceOf(&reservation.Instances[i])
+				found.Owned = c.options.owns(found.Tags)
+				out = append(out, found)
 			}
 		}
 	})
@@ -109,7 +139,7 @@ func (c *Cloud) describeLaunched(ctx context.Context, order *offer.Order, launch
 			pause = min(pause*2, describeLongest)
 		}
 		for chunk := range slices.Chunk(unknownIDs(launched, known), idsPerCall) {
-			found, err := describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-id", chunk...)}})
+			found, err := c.describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-id", chunk...)}})
 			if err != nil {
 				continue // asked again; the machines are there either way
 			}
@@ -171,7 +201,7 @@ func (c *Cloud) alreadyLaunched(ctx context.Context, l *launch) (*fleetResult, e
 		filter("instance-state-name", "pending", "running"))}
 	result := &fleetResult{again: true}
 	for pause := describePause; len(result.instances) == 0; pause *= 2 {
-		instances, err := describe(ctx, c.reads, in)
+		instances, err := c.describe(ctx, c.reads, in)
 		if err != nil {
 			return nil, err
 		}
@@ -207,7 +237,7 @@ func (c *Cloud) Terminate(ctx context.Context, ids []string) ([]string, error) {
 }
 
 func (c *Cloud) terminate(ctx context.Context, ids []string) ([]string, error) {
-	found, err := describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-id", ids...)}})
+	found, err := c.describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-id", ids...)}})
 	if err != nil {
 		return nil, fmt.Errorf("terminate %v: %w", ids, err)
 	}
@@ -220,7 +250,7 @@ func (c *Cloud) terminate(ctx context.Context, ids []string) ([]string, error) {
 	for _, i := range found {
 		switch {
 		case i.State == offer.StateGone:
-		case !c.options.owns(i.Tags):
+		case !i.Owned:
 			delete(gone, i.ID)
 			errs = append(errs, fmt.Errorf("terminate %s: it does not have the tags of cluster %s", i.ID, c.options.ClusterName))
 		default:

@@ -164,6 +164,71 @@ func TestTerminateNothing(t *testing.T) {
 	}
 }
 
+// loseTags has somebody remove tags from an instance.
+func (f *fixture) loseTags(t *testing.T, id string, keys ...string) {
+	t.Helper()
+	in := &ec2.DeleteTagsInput{Resources: []string{id}}
+	for _, key := range keys {
+		in.Tags = append(in.Tags, types.Tag{Key: &key})
+	}
+	_, err := f.admin.DeleteTags(t.Context(), in)
+	must(t, err)
+}
+
+func (f *fixture) found(t *testing.T, ids ...string) []offer.Instance {
+	t.Helper()
+	out, err := f.Find(t.Context(), ids)
+	must(t, err)
+	return out
+}
+
+// An instance that has lost tags is not listed, but found by its id; the tags are put
+// back as long as what is left of them says that it is the cluster's.
+func TestRetag(t *testing.T) {
+	const cluster = api.TagClusterPrefix + "prod"
+	cases := map[string]struct {
+		lost []string
+		ours bool
+	}{
+		"the cluster's tag":         {[]string{cluster}, true},
+		"who manages it":            {[]string{api.TagManagedBy}, true},
+		"all but who manages it":    {[]string{cluster, api.LabelProvisioner, api.TagLaunchID}, true},
+		"all but the cluster's":     {[]string{api.TagManagedBy, api.LabelProvisioner, api.TagLaunchID}, false}, // as those of node groups
+		"all that is the cluster's": {[]string{cluster, api.TagManagedBy}, false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			bought := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a"))).Instances[0]
+			f.loseTags(t, bought.ID, c.lost...)
+			if list, err := f.Instances(t.Context()); err != nil || len(list) > 0 {
+				t.Errorf("listed %v, %v", ids(list), err)
+			}
+			found := f.found(t, bought.ID)
+			if len(found) != 1 || found[0].Owned || found[0].State == offer.StateGone {
+				t.Fatalf("found %+v, want the instance, without its tags", found)
+			}
+			lost := found[0]
+			lost.Provisioner, lost.LaunchID = bought.Provisioner, bought.LaunchID
+			err := f.Retag(t.Context(), lost)
+			if (err == nil) != c.ours {
+				t.Fatalf("error = %v, ours: %t", err, c.ours)
+			}
+			back := f.found(t, bought.ID)[0]
+			if c.ours && (!back.Owned || back.Provisioner != bought.Provisioner || back.LaunchID != bought.LaunchID) {
+				t.Errorf("after that: %+v", back)
+			}
+			if !c.ours && back.Owned {
+				t.Error("what may be somebody else's was claimed")
+			}
+		})
+	}
+	f := start(t)
+	if found := f.found(t, "i-0123456789abcdef0"); len(found) > 0 {
+		t.Errorf("found %v, which does not exist", found)
+	}
+}
+
 func TestSweep(t *testing.T) {
 	f := start(t)
 	f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))

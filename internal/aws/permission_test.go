@@ -91,6 +91,12 @@ func TestTheAgentsPoliciesSufficeAndAreNeeded(t *testing.T) {
 	if err != nil || len(list) != 2 {
 		t.Fatalf("instances = %v, %v", list, err)
 	}
+	f.loseTags(t, list[0].ID, api.TagClusterPrefix+"prod", api.LabelProvisioner, api.TagLaunchID)
+	f.loseTags(t, list[1].ID, api.TagManagedBy)
+	for _, i := range f.found(t, ids(list)...) {
+		i.Provisioner, i.LaunchID = list[0].Provisioner, "launch"
+		must(t, f.Retag(t.Context(), i))
+	}
 	if _, err := f.Terminate(t.Context(), ids(list)); err != nil {
 		t.Error(err)
 	}

@@ -72,6 +72,13 @@ func (o *Options) ownedFilters() []types.Filter {
 	}
 }
 
+// marked reports whether what is left of an instance's tags still says that it is the
+// cluster's: as little as the agent's role takes for that, too.
+func (o *Options) marked(tags map[string]string) bool {
+	_, provisioned := tags[api.LabelProvisioner]
+	return tags[api.TagManagedBy] == o.ClusterName || tags[api.TagClusterPrefix+o.ClusterName] == owned && provisioned
+}
+
 // owns reports whether tags are those of one of the cluster's own resources.
 func (o *Options) owns(tags map[string]string) bool {
 	for key, value := range o.ownership() {

@@ -14,7 +14,7 @@ func FromNode(node *corev1.Node, csi *storagev1.CSINode) Node {
 	out := Node{
 		Name:          node.Name,
 		ProviderID:    node.Spec.ProviderID,
-		Provisioner:   node.Labels[api.LabelProvisioner],
+		Provisioner:   provisionerOf(node),
 		Labels:        node.Labels,
 		Annotations:   node.Annotations,
 		Taints:        node.Spec.Taints,
@@ -45,6 +45,19 @@ func FromNode(node *corev1.Node, csi *storagev1.CSINode) Node {
 		out.DeletedAt = node.DeletionTimestamp.Time
 	}
 	return out
+}
+
+// provisionerOf tells whose a node is, also if it has lost the label.
+func provisionerOf(node *corev1.Node) string {
+	if name := node.Labels[api.LabelProvisioner]; name != "" {
+		return name
+	}
+	for _, o := range node.OwnerReferences {
+		if o.Kind == api.ProvisionerKind && o.APIVersion == api.ProvisionerGVK.GroupVersion().String() {
+			return o.Name
+		}
+	}
+	return ""
 }
 
 func volumeLimits(csi *storagev1.CSINode) map[string]int64 {

@@ -43,6 +43,8 @@ type Instance struct {
 	State        InstanceState
 	LaunchedAt   time.Time
 	Tags         map[string]string
+	// Owned: it has the tags by which the cluster's instances are found.
+	Owned bool
 	// Drift holds what drift detection compares by value.
 	SubnetID         string
 	SecurityGroupIDs []string

@@ -105,7 +105,23 @@ func (a Agent) launch() []statement {
 				"ec2:CreateAction":              {"CreateFleet", "CreateLaunchTemplate", "RunInstances"},
 			},
 		}),
+		// Whatever remains of a machine's tags has to say that it is the cluster's.
+		a.restoreTags("RestoreClusterTag", map[string]condition{
+			"StringEquals": {"aws:ResourceTag/" + api.TagManagedBy: {a.Cluster}},
+		}),
+		a.restoreTags("RestoreOtherTags", a.tagged("aws:ResourceTag/")),
 	}
+}
+
+// restoreTags allows a machine's own marks to be put back where the conditions hold.
+func (a Agent) restoreTags(sid string, conditions map[string]condition) statement {
+	equals := conditions["StringEquals"]
+	equals[a.clusterTag("aws:RequestTag/")] = values{"owned"}
+	equals["aws:RequestTag/"+api.TagManagedBy] = values{a.Cluster}
+	conditions["ForAllValues:StringEquals"] = condition{
+		"aws:TagKeys": {api.TagManagedBy, api.LabelProvisioner, a.clusterTag(""), api.TagLaunchID},
+	}
+	return allow(sid, values{"ec2:CreateTags"}, a.ec2("instance"), conditions)
 }
 
 func (a Agent) terminate() []statement {

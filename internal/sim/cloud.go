@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,6 +37,8 @@ type machine struct {
 	silent bool   // its kubelet runs but does not answer
 	goneAt time.Time
 	used   bool // a workload's pod was placed on its node
+	// untagged: it has lost the tags by which it is listed. forgotten: all of them.
+	untagged, forgotten bool
 }
 
 // pool is where the capacity of one offering comes from.
@@ -206,8 +209,8 @@ func (c *Cloud) Instances(ctx context.Context) ([]offer.Instance, error) {
 	var out []offer.Instance
 	err := c.do(ctx, "Instances", func(w *World) error {
 		for _, id := range slices.Sorted(maps.Keys(w.machines)) {
-			if m := w.machines[id]; m.State != offer.StateGone || time.Since(m.goneAt) < goneVisible {
-				out = append(out, m.Instance)
+			if m := w.machines[id]; m.visible() && !m.untagged {
+				out = append(out, m.seen())
 			}
 		}
 		return nil
@@ -218,19 +221,64 @@ func (c *Cloud) Instances(ctx context.Context) ([]offer.Instance, error) {
 	return out, nil
 }
 
+func (m *machine) visible() bool {
+	return m.State != offer.StateGone || time.Since(m.goneAt) < goneVisible
+}
+
+func (m *machine) seen() offer.Instance {
+	out := m.Instance
+	if out.Owned = !m.untagged; m.untagged {
+		out.Tags, out.LaunchID, out.Provisioner = nil, "", ""
+	}
+	return out
+}
+
+// Find returns machines by their ids.
+func (c *Cloud) Find(ctx context.Context, ids []string) ([]offer.Instance, error) {
+	var out []offer.Instance
+	err := c.do(ctx, "Find", func(w *World) error {
+		for _, id := range ids {
+			if m := w.machines[id]; m != nil && m.visible() {
+				out = append(out, m.seen())
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Retag puts the tags of a machine back, unless it has lost all of them.
+func (c *Cloud) Retag(ctx context.Context, i offer.Instance) error {
+	return c.do(ctx, "Retag", func(w *World) error {
+		m := w.machines[i.ID]
+		if m == nil || m.forgotten || m.Provisioner != i.Provisioner || m.LaunchID != i.LaunchID {
+			return fmt.Errorf("tag %s: it is nobody's", i.ID)
+		}
+		m.untagged = false
+		return nil
+	})
+}
+
 // Terminate gives machines back.
 func (c *Cloud) Terminate(ctx context.Context, ids []string) ([]string, error) {
+	var gone []string
+	var errs []error
 	err := c.do(ctx, "Terminate", func(w *World) error {
 		for _, id := range ids {
+			if m := w.machines[id]; m != nil && m.untagged && m.State != offer.StateGone {
+				errs = append(errs, fmt.Errorf("terminate %s: it does not have the tags of the cluster", id))
+				continue
+			}
 			w.audit.terminated(w, w.machines[id])
 			w.terminate(id)
+			gone = append(gone, id)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return ids, nil
+	return gone, errors.Join(errs...)
 }
 
 // terminate shuts a machine down, which takes a while.

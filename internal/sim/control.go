@@ -229,6 +229,35 @@ func (w *World) Attach(node string, volumes ...string) {
 // TerminateInstance ends a machine behind everybody's back.
 func (w *World) TerminateInstance(id string) { w.edit(func() { w.terminate(id) }) }
 
+// Untag takes the tags from a machine by which the cloud lists it; all of them, or so
+// that they can be put back.
+func (w *World) Untag(id string, all bool) {
+	w.edit(func() {
+		if m := w.machines[id]; m != nil {
+			m.untagged, m.forgotten = true, all
+		}
+	})
+}
+
+// TagAll puts the tags of all machines back, as a person does.
+func (w *World) TagAll() {
+	w.edit(func() {
+		for _, m := range w.machines {
+			m.untagged, m.forgotten = false, false
+		}
+	})
+}
+
+// EditNode changes a Node object, as anybody who may write it can.
+func (w *World) EditNode(name string, change func(*corev1.Node)) {
+	w.edit(func() {
+		if n := w.nodes[name]; n != nil {
+			change(n)
+			w.collect(n)
+		}
+	})
+}
+
 // StopKubelet silences a node's kubelet for a while: the node is not ready, and
 // nothing is started or stopped there.
 func (w *World) StopKubelet(node string, d time.Duration) {
@@ -258,14 +287,17 @@ func (w *World) Pods() []*corev1.Pod {
 	return out
 }
 
-// Machines returns the instances that are not gone, sorted by id.
+// Machines returns the instances that are not gone, sorted by id. They are Owned
+// unless they have lost all their tags.
 func (w *World) Machines() []offer.Instance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []offer.Instance
 	for _, id := range slices.Sorted(maps.Keys(w.machines)) {
 		if w.machines[id].State != offer.StateGone {
-			out = append(out, w.machines[id].Instance)
+			m := w.machines[id].Instance
+			m.Owned = !w.machines[id].forgotten
+			out = append(out, m)
 		}
 	}
 	return out

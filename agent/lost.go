@@ -1,0 +1,135 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// letGo deletes the nodes whose instance is gone, and returns all such nodes. An
+// instance that is not listed any more may have lost its tags: it is asked for by its
+// id before it counts as gone.
+func (a *Agent) letGo(ctx context.Context, v *view, listed map[string]offer.Instance) map[string]bool {
+	missing := map[string]bool{}
+	var unlisted []*cluster.Node
+	for i := range v.snapshot.Nodes {
+		n := &v.snapshot.Nodes[i]
+		ours := n.Provisioner != "" && n.Annotations[api.AnnotationLaunchID] != "" && held(n, api.Finalizer)
+		known, there := listed[n.ProviderID]
+		switch {
+		case !ours || v.now.Sub(n.Created) < listingLag:
+		case !there:
+			unlisted = append(unlisted, n)
+		case known.State == offer.StateGone:
+			missing[n.Name] = true
+		}
+	}
+	for _, n := range a.untraceable(ctx, unlisted) {
+		missing[n.Name] = true
+	}
+	for i := range v.snapshot.Nodes {
+		n := &v.snapshot.Nodes[i]
+		if !missing[n.Name] || n.Deleting || !a.deleteNode(ctx, n.Name) {
+			continue
+		}
+		a.log.Info("let go of a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)
+		a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventInstanceGone, "the instance does not exist any more")
+	}
+	return missing
+}
+
+// untraceable returns those of the nodes whose instances the cloud does not know by
+// their ids either. The others have lost their tags, which are put back.
+func (a *Agent) untraceable(ctx context.Context, nodes []*cluster.Node) []*cluster.Node {
+	if len(nodes) == 0 {
+		return nil
+	}
+	ids := make([]string, len(nodes))
+	for i, n := range nodes {
+		ids[i] = instanceID(n.ProviderID)
+	}
+	found, err := a.find(ctx, ids)
+	if err != nil {
+		if ctx.Err() == nil {
+			a.metrics.cloudErrors.WithLabelValues("Find").Inc()
+			a.log.Error("could not ask for instances by their ids", "instances", ids, "error", err)
+		}
+		return nil // nobody knows whether they are gone
+	}
+	byID := make(map[string]offer.Instance, len(found))
+	for _, i := range found {
+		byID[i.ID] = i
+	}
+	var gone []*cluster.Node
+	for i, n := range nodes {
+		switch instance, there := byID[ids[i]]; {
+		case !there || instance.State == offer.StateGone:
+			gone = append(gone, n)
+		case instance.State == offer.StateStopping:
+			a.close(ctx, []*cluster.Node{n}, instance)
+		case !instance.Owned:
+			a.retag(ctx, n, instance)
+		}
+	}
+	return gone
+}
+
+func (a *Agent) find(ctx context.Context, ids []string) ([]offer.Instance, error) {
+	call, cancel := context.WithTimeout(ctx, cloudTimeout)
+	defer cancel()
+	return a.cloud.Find(call, ids)
+}
+
+// retag puts the tags of a node's instance back. Where that is not possible, it says
+// so: the machine goes on, but cannot be given back.
+func (a *Agent) retag(ctx context.Context, n *cluster.Node, i offer.Instance) {
+	a.owners.estrange(i.ID)
+	if !a.retags.due(i.ID) {
+		return
+	}
+	i.Provisioner, i.LaunchID = n.Provisioner, n.Annotations[api.AnnotationLaunchID]
+	call, cancel := context.WithTimeout(ctx, cloudTimeout)
+	defer cancel()
+	if err := a.cloud.Retag(call, i); err != nil {
+		if ctx.Err() == nil {
+			a.retags.failed(i.ID)
+			a.metrics.cloudErrors.WithLabelValues("Retag").Inc()
+			a.log.Error("found an instance without the tags of the cluster", "node", n.Name, "instance", i.ID, "error", err)
+			a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventTagsLost, fmt.Sprintf("instance %s: %s", i.ID, err))
+		}
+		return
+	}
+	a.retags.succeeded(i.ID)
+	a.log.Info("put the tags of an instance back", "node", n.Name, "instance", i.ID)
+	a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventTagsLost,
+		fmt.Sprintf("instance %s had lost the tags of the cluster, which were put back", i.ID))
+}
+
+// mend puts back by what nodes are known as the Provisioners'.
+func (a *Agent) mend(ctx context.Context, v *view) {
+	for i := range v.snapshot.Nodes {
+		n := &v.snapshot.Nodes[i]
+		change, lost := a.owners.missing(n)
+		if !lost || !a.patchNode(ctx, n.Name, change) {
+			continue
+		}
+		a.log.Info("put the marks of a node back", "node", n.Name, "provisioner", n.Provisioner)
+		a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventMarksLost,
+			fmt.Sprintf("the node had lost %s, by which it is known as one of Provisioner %s; it was put back", lostMarks(change), n.Provisioner))
+	}
+}
+
+func lostMarks(change cluster.NodeChange) string {
+	switch {
+	case change.SetAnnotations == nil:
+		return "the label " + api.LabelProvisioner
+	case change.SetLabels == nil:
+		return "the annotation " + api.AnnotationLaunchID
+	}
+	return "the label " + api.LabelProvisioner + " and the annotation " + api.AnnotationLaunchID
+}

@@ -1,0 +1,166 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+// written keeps what is logged.
+type written struct {
+	mu   sync.Mutex
+	text []string
+}
+
+func (l *written) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, string(p))
+	return len(p), nil
+}
+
+// uids are the pods of a workload.
+func (r *rig) uids(workload string) (out []types.UID) {
+	for _, p := range r.Pods() {
+		if p.Labels["app"] == workload && isRunning(p) {
+			out = append(out, p.UID)
+		}
+	}
+	return out
+}
+
+// servedWithin4 runs three pods on the only node that a limit of 4 cores allows.
+func (r *rig) servedWithin4() *running {
+	a := r.served(testProvisioner("default", func(s *api.ProvisionerSpec) {
+		s.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(4, resource.DecimalSI)}}
+	}), sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("900m", "500Mi")})
+	time.Sleep(2 * time.Minute) // the machine is listed by now
+	return a
+}
+
+// An instance that has lost some of the cluster's tags is not listed any more, but is
+// there: its pods go on, and the tags are put back.
+func TestTagsArePutBack(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.servedWithin4()
+		before := r.uids("web")
+		r.Untag(r.Machines()[0].ID, false)
+		r.until("the tags are put back", func() bool { return len(r.Events(eventTagsLost)) > 0 })
+		time.Sleep(5 * time.Minute)
+		if after := r.uids("web"); !slices.Equal(before, after) {
+			t.Errorf("pods before %v, and after %v", before, after)
+		}
+		if events := r.Events(eventInstanceGone); len(events) > 0 {
+			t.Errorf("an instance that runs is called gone: %v", events)
+		}
+		r.Scale("web", 0)
+		r.DeleteNode(r.ours()[0].Name)
+		r.until("the machine is given back", r.nothingLeft)
+	})
+}
+
+// One that nothing marks as the cluster's any more is reported, not given up: a drain
+// takes its time, and the log stays short.
+func TestInstanceWithoutAnyTagIsReported(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		log := &written{}
+		r.log = hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Warn})
+		r.servedWithin4()
+		before := r.uids("web")
+		r.Untag(r.Machines()[0].ID, true)
+		r.until("it is reported", func() bool { return len(r.Events(eventTagsLost)) > 0 })
+		time.Sleep(5 * time.Minute)
+		if after := r.uids("web"); !slices.Equal(before, after) {
+			t.Errorf("pods before %v, and after %v", before, after)
+		}
+		node := r.ours()[0].Name
+		r.DeleteNode(node)
+		time.Sleep(time.Hour)
+		if cut := r.CutOff(); len(cut) > 0 {
+			t.Errorf("pods were ended without asking: %v", cut)
+		}
+		if r.node(node) == nil || len(r.Events(eventInstanceGone)) > 0 {
+			t.Errorf("the node went although its machine runs; events %v", r.Events(eventInstanceGone))
+		}
+		if n := len(log.text); n > 2*60 {
+			t.Errorf("%d lines in an hour:\n%s", n, strings.Join(log.text, ""))
+		}
+		if !slices.ContainsFunc(r.Events(eventDrainHeldUp), func(e sim.Event) bool { return strings.Contains(e.Message, "lost the tags") }) {
+			t.Errorf("nobody says why the node stays: %v", r.Events(eventDrainHeldUp))
+		}
+		r.TagAll()
+		r.until("the node goes", r.gone(node))
+	})
+}
+
+// A node that has lost what tells its Provisioner is known by its machine: the marks
+// are put back, it counts towards limits, and it goes as others do.
+func TestMarksArePutBack(t *testing.T) {
+	cases := map[string]func(*corev1.Node){
+		"label":      func(n *corev1.Node) { delete(n.Labels, api.LabelProvisioner) },
+		"other name": func(n *corev1.Node) { n.Labels[api.LabelProvisioner] = "another" },
+		"label and owner": func(n *corev1.Node) {
+			delete(n.Labels, api.LabelProvisioner)
+			n.OwnerReferences = nil
+		},
+		"launch id": func(n *corev1.Node) { delete(n.Annotations, api.AnnotationLaunchID) },
+		"finalizer": func(n *corev1.Node) { n.Finalizers = nil },
+		"everything": func(n *corev1.Node) {
+			n.Labels, n.Annotations, n.OwnerReferences, n.Finalizers = map[string]string{}, map[string]string{}, nil, nil
+		},
+	}
+	for name, edit := range cases {
+		for _, restarted := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: " while no agent runs"}[restarted], func(t *testing.T) {
+				inBubble(t, sim.Options{}, func(r *rig) {
+					a := r.servedWithin4()
+					if restarted {
+						a.end()
+					}
+					r.EditNode(r.ours()[0].Name, edit)
+					r.Scale("web", 30)
+					if restarted {
+						r.start(Options{}, nil)
+					}
+					r.until("the marks are put back", func() bool {
+						n := r.Nodes()[0]
+						return n.Labels[api.LabelProvisioner] == "default" && n.Annotations[api.AnnotationLaunchID] != "" && slices.Contains(n.Finalizers, api.Finalizer)
+					})
+					time.Sleep(5 * time.Minute)
+					if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 || len(r.Machines()) != 1 {
+						t.Errorf("%d cores on %d machines, the limit is 4", peak, len(r.Machines()))
+					}
+					r.Scale("web", 0)
+					r.DeleteNode(r.Nodes()[0].Name)
+					r.until("the machine is given back", r.nothingLeft)
+				})
+			})
+		}
+	}
+}
+
+// A machine whose Node object was removed by force still counts, and gets another one.
+func TestMachineWithoutItsNodeCounts(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.servedWithin4()
+		r.EditNode(r.ours()[0].Name, func(n *corev1.Node) { n.Finalizers = nil })
+		r.DeleteNode(r.Nodes()[0].Name)
+		r.Scale("web", 30)
+		r.until("the machine has a node", func() bool { return len(r.ours()) == 1 && r.allUp() })
+		time.Sleep(5 * time.Minute)
+		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 || len(r.Machines()) != 1 {
+			t.Errorf("%d cores on %d machines, the limit is 4", peak, len(r.Machines()))
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package agent
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// owners knows whose the machines are, by the tags that the instances had when they
+// were last listed. Labels say so too, but whoever runs on a node may change those of
+// its Node object.
+type owners struct {
+	mu       sync.Mutex
+	machines map[string]offer.Instance // by provider id
+	noded    map[string]bool           // by provider id: they had a Node object
+	untagged map[string]bool           // by instance id: without the tags of the cluster
+}
+
+func newOwners() *owners {
+	return &owners{machines: map[string]offer.Instance{}, untagged: map[string]bool{}}
+}
+
+// learn takes over what the cloud has listed. What is not listed any more is known for
+// as long as it has a node.
+func (o *owners) learn(instances []offer.Instance) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.machines, func(provider string, _ offer.Instance) bool { return !o.noded[provider] })
+	clear(o.untagged)
+	for _, i := range instances {
+		if i.LaunchID != "" && i.Provisioner != "" {
+			o.machines[i.ProviderID] = i
+		}
+	}
+}
+
+// estrange notes an instance that has lost the tags of the cluster.
+func (o *owners) estrange(id string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.untagged[id] = true
+}
+
+func (o *owners) estranged(id string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.untagged[id]
+}
+
+// apply gives each node the Provisioner of its machine. The argument is not changed,
+// nor are the labels in the result: they show what is to be put back.
+func (o *owners) apply(s *cluster.Snapshot) *cluster.Snapshot {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out, copied := *s, false
+	for i := range s.Nodes {
+		m, known := o.machines[s.Nodes[i].ProviderID]
+		if !known || s.Nodes[i].Provisioner == m.Provisioner {
+			continue
+		}
+		if !copied {
+			out.Nodes, copied = slices.Clone(s.Nodes), true
+		}
+		out.Nodes[i].Provisioner = m.Provisioner
+	}
+	return &out
+}
+
+// missing is what has to be put back on a node that is ours, so that it is told for
+// what it is.
+func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool) {
+	if n.Provisioner == "" || !held(n, api.Finalizer) {
+		return change, false // who has no finalizer yet is adopted as a whole
+	}
+	if n.Labels[api.LabelProvisioner] != n.Provisioner {
+		change.SetLabels, lost = map[string]string{api.LabelProvisioner: n.Provisioner}, true
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if m, known := o.machines[n.ProviderID]; known && n.Annotations[api.AnnotationLaunchID] != m.LaunchID {
+		change.SetAnnotations, lost = map[string]string{api.AnnotationLaunchID: m.LaunchID}, true
+	}
+	return change, lost
+}
+
+// bereft reports whether a machine has lost its Node object since the last call,
+// though nobody has given it back: it counts, and has to get another one.
+func (o *owners) bereft(s *cluster.Snapshot, givenBack func(id string) bool) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := make(map[string]bool, len(s.Nodes))
+	for i := range s.Nodes {
+		now[s.Nodes[i].ProviderID] = true
+	}
+	lost := false
+	for provider, m := range o.machines {
+		runs := m.State == offer.StatePending || m.State == offer.StateRunning
+		if runs && o.noded[provider] && !now[provider] && !givenBack(m.ID) {
+			lost = true
+		}
+	}
+	o.noded = now
+	return lost
+}
