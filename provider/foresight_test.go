@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -304,4 +305,30 @@ func TestPlanTellsWhatItDidNotCheck(t *testing.T) {
 	if diff := cmp.Diff([]string{"provisioner unsure was not checked in full"}, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
+}
+
+// `terraform plan` validates first, and shows what that warns of.
+func TestPlanTellsWhatIsNotConsolidated(t *testing.T) {
+	const typeName = "packhorse_provisioner"
+	server := configured(t)
+	typ := schemasOf(t, server).ResourceSchemas[typeName].ValueType().(tftypes.Object)
+	var values map[string]tftypes.Value
+	if err := blank(typ, "hopeful").As(&values); err != nil {
+		t.Fatal(err)
+	}
+	values["consolidation"] = tftypes.NewValue(typ.AttributeTypes["consolidation"], map[string]tftypes.Value{"enabled": tftypes.NewValue(tftypes.Bool, true)})
+	config, err := tfprotov6.NewDynamicValue(typ, tftypes.NewValue(typ, values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := server.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: typeName, Config: &config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range resp.Diagnostics {
+		if d.Severity == tfprotov6.DiagnosticSeverityWarning && strings.Contains(d.Summary+d.Detail, api.UsedNotConsolidated) {
+			return
+		}
+	}
+	t.Errorf("diagnostics: %v", resp.Diagnostics)
 }
