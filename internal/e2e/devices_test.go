@@ -14,7 +14,9 @@ func devicesLate(s *scene) {
 	defer s.Sandbox.Kubelets.SetDeviceDelay(0)
 	s.apply(provisioner("gpus", `
 limits: {resources: {nvidia.com/gpu: "2"}}
-requirements: [{key: karpenter.k8s.aws/instance-gpu-count, operator: In, values: ["1"]}]
+requirements:
+- {key: karpenter.k8s.aws/instance-category, operator: In, values: [g]}
+- {key: karpenter.k8s.aws/instance-gpu-count, operator: In, values: ["1"]}
 `))
 	s.apply(strings.Replace(deployment("train", "gpus", 2, "500m", "256Mi"), "resources: {", `resources: {limits: {nvidia.com/gpu: "1"}, `, 1))
 	s.untilRunning("train", 2)
