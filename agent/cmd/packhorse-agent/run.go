@@ -58,8 +58,10 @@ PACKHORSE_CLUSTER_NAME, and so on. AWS credentials, region and endpoints come
 from where the AWS SDK finds them: in a cluster from IRSA or EKS Pod Identity.`,
 		Example: `  packhorse-agent run --cluster-name prod
   packhorse-agent run --cluster-name dev --kubeconfig ~/.kube/config --leader-elect=false --log-level debug`,
-		Args:    cobra.NoArgs,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
+		Args: cobra.NoArgs,
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			return cmp.Or(fromEnvironment(cmd.Flags()), checkRanges(cmd.Flags()))
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.run(cmd.Context())
 		},
