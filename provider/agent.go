@@ -180,7 +180,7 @@ func dropped(before, now []*unstructured.Unstructured) (out []*unstructured.Unst
 
 // objects renders what the model declares, and sets its revision.
 func (r *agentResource) objects(ctx context.Context, m *agentModel, diags *diag.Diagnostics) []*unstructured.Unstructured {
-	r.inherit(m)
+	r.inherit(ctx, m)
 	settings := m.settings(r.session.Config.Version)
 	diags.Append(settingsDiagnostics(&settings)...)
 	if diags.HasError() {

@@ -53,12 +53,12 @@ func settingsDiagnostics(s *install.Settings) (diags diag.Diagnostics) {
 }
 
 // inherit takes from the provider block what the configuration leaves to it.
-func (r *agentResource) inherit(m *agentModel) {
+func (r *agentResource) inherit(ctx context.Context, m *agentModel) {
 	if m.ClusterName.IsUnknown() || m.ClusterName.IsNull() {
 		m.ClusterName = types.StringPointerValue(optional(r.session.Config.ClusterName))
 	}
 	if m.Region.IsUnknown() {
-		m.Region = types.StringPointerValue(optional(r.session.Config.AWS.Region))
+		m.Region = types.StringPointerValue(optional(r.session.Region(ctx)))
 	}
 	if m.Image.IsUnknown() {
 		m.Image = types.StringValue(install.DefaultImage(r.session.Config.Version))
@@ -92,7 +92,7 @@ func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 		}
 	}
 	if known {
-		r.inherit(&m)
+		r.inherit(ctx, &m)
 	}
 	m.Revision = types.StringUnknown()
 	if known && !m.unknown(ctx) {

@@ -44,7 +44,7 @@ func agentSchema(ctx context.Context) schema.Schema {
 			Optional: true, Computed: true, MarkdownDescription: "Name of the EKS cluster. That of the provider block by default.",
 		},
 		"region": schema.StringAttribute{
-			Optional: true, Computed: true, MarkdownDescription: "AWS region. That of the provider block by default, else what the pods' environment says.",
+			Optional: true, Computed: true, MarkdownDescription: "AWS region. That in which the provider works by default, as its block, the environment or a profile says; if nothing says it, what the pods' environment says.",
 		},
 		"role_arn":                 text("ARN of the IAM role that the agent assumes with a projected token, such as `packhorse_irsa_role.agent.arn`. None with EKS Pod Identity."),
 		"interruption_queue":       text("Name of the queue on which EventBridge puts what happens to instances, such as `packhorse_interruption_queue.main.name`."),

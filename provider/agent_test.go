@@ -53,6 +53,7 @@ func TestAgentPlan(t *testing.T) {
 				Config: agentConfig(""), PlanOnly: true, ExpectNonEmptyPlan: true,
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPreRefresh: []plancheck.PlanCheck{
 					value("cluster_name", knownvalue.StringExact(box.ClusterName)),
+					value("region", knownvalue.StringExact(box.Region)), // which the environment says
 					value("image", knownvalue.StringExact("ghcr.io/packhorse-io/packhorse-agent:test")),
 					value("namespace", knownvalue.StringExact("packhorse")),
 					value("on_destroy", knownvalue.StringExact("drain")),

@@ -22,7 +22,7 @@ import (
 // foreseer looks ahead at what a change of one kind of object will do.
 type foreseer interface {
 	// draft keeps a planned object, so that others can be judged together with it.
-	draft(d *session.Drafts, name string, spec map[string]any)
+	draft(d *session.Drafts, name string, spec map[string]any) session.Turn
 	// foresee judges a change and returns the computed attributes that it settles.
 	foresee(context.Context, *foresight) map[string]tftypes.Value
 	// foreseeRemoval judges a removal.
@@ -39,6 +39,7 @@ type foresight struct {
 	name    string
 	before  map[string]any // spec of the state, nil for a new object
 	spec    map[string]any // as planned
+	turn    session.Turn   // of the draft
 
 	translator translator
 	diags      *diag.Diagnostics
@@ -61,8 +62,8 @@ func (r *customResource) lookAhead(ctx context.Context, req resource.ModifyPlanR
 		resp.Plan.Raw = withAttributes(resp.Plan.Raw, r.kind.forgo(ctx))
 		return
 	}
-	r.kind.draft(&r.session.Drafts, name, doc.Fields)
 	f := r.foresight(name, &resp.Diagnostics)
+	f.turn = r.kind.draft(&r.session.Drafts, name, doc.Fields)
 	f.spec, f.translator = doc.Fields, translator{r.kind.codec(), objectType(req.Plan.Raw), doc}
 	if created && r.taken(ctx, f, req.Plan.Raw) {
 		return

@@ -208,6 +208,33 @@ func TestPlanCountsNodesToReplace(t *testing.T) {
 	})
 }
 
+// A node counts for the provisioner whose change replaces it, and for no other that
+// changes in the same plan.
+func TestPlanCountsANodeOnce(t *testing.T) {
+	config := func(team string) string {
+		text := lookingAhead("")
+		for _, name := range []string{"has-nodes", "has-none"} {
+			text += fmt.Sprintf("resource \"packhorse_provisioner\" %q {\n  name = %q\n  labels = { team = %q }\n}\n", name, name, team)
+		}
+		return text
+	}
+	replaced := func(name string, nodes int64) statecheck.StateCheck {
+		return statecheck.ExpectKnownValue("packhorse_provisioner."+name, tfjsonpath.New("plan_preview").AtMapKey("nodes_to_replace"), knownvalue.Int64Exact(nodes))
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories(),
+		Steps: []resource.TestStep{
+			{Config: config("a")},
+			{
+				PreConfig:         func() { addFittingNode(t, "has-nodes") },
+				Config:            config("b"),
+				ConfigStateChecks: []statecheck.StateCheck{replaced("has-nodes", 1), replaced("has-none", 0)},
+			},
+			{PreConfig: func() { removeNode(t, "has-nodes") }, Config: config("b")},
+		},
+	})
+}
+
 // addFittingNode adds a node that fits the live provisioner of the name.
 func addFittingNode(t *testing.T, name string) {
 	t.Helper()

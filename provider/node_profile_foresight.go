@@ -12,10 +12,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-func (k nodeProfile) draft(d *session.Drafts, name string, spec map[string]any) {
-	if template, _, err := k.decode(name, spec); err == nil {
-		d.AddTemplate(template)
+func (k nodeProfile) draft(d *session.Drafts, name string, spec map[string]any) session.Turn {
+	template, _, err := k.decode(name, spec)
+	if err != nil {
+		return d.All()
 	}
+	return d.AddTemplate(template)
 }
 
 func (nodeProfile) forgo(context.Context) map[string]tftypes.Value { return nil }
@@ -36,7 +38,7 @@ func (nodeProfile) foresee(ctx context.Context, f *foresight) map[string]tftypes
 		f.skip("nodes that were built from it", err)
 		return nil
 	}
-	f.replaced(ctx, live, stock)
+	f.tell(f.replaced(ctx, live, stock).Finding(), "")
 	return nil
 }
 

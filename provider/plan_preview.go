@@ -68,12 +68,12 @@ func previewType(ctx context.Context) tftypes.Type {
 	return types.ObjectType{AttrTypes: previewTypes}.TerraformType(ctx)
 }
 
-// previewValue writes the numbers. Replaced is negative where it is not certain
-// yet.
-func previewValue(ctx context.Context, p preview.Preview, catalogue *offer.Catalogue, region string, replaced int64) (tftypes.Value, error) {
+// previewValue writes the numbers. How many nodes are replaced changes until apply,
+// unless it is none.
+func previewValue(ctx context.Context, p preview.Preview, catalogue *offer.Catalogue, region string, replaces bool) (tftypes.Value, error) {
 	cheapest, dearest := listed(p.Types, catalogue, region)
-	nodes := types.Int64Value(replaced)
-	if replaced < 0 {
+	nodes := types.Int64Value(0)
+	if replaces {
 		nodes = types.Int64Unknown()
 	}
 	return types.ObjectValueMust(previewTypes, map[string]attr.Value{

@@ -15,10 +15,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-func (k provisioner) draft(d *session.Drafts, name string, spec map[string]any) {
-	if p, _, err := k.decode(name, spec); err == nil {
-		d.AddProvisioner(p)
+func (k provisioner) draft(d *session.Drafts, name string, spec map[string]any) session.Turn {
+	p, _, err := k.decode(name, spec)
+	if err != nil {
+		return d.All()
 	}
+	return d.AddProvisioner(p)
 }
 
 func (provisioner) forgo(ctx context.Context) map[string]tftypes.Value {
@@ -36,10 +38,10 @@ func (k provisioner) foresee(ctx context.Context, f *foresight) map[string]tftyp
 		f.skip("the node profile, other provisioners and nodes", err)
 		live = &cluster.Survey{Snapshot: &cluster.Snapshot{}}
 	}
-	templates := f.session.Drafts.Templates(live.NodeTemplates)
+	templates := f.session.Drafts.Templates(live.NodeTemplates, f.session.Drafts.All())
 	if err == nil {
 		f.tell(preview.Profile(p, templates), "")
-		f.tell(preview.Overlaps(p, f.session.Drafts.Provisioners(live.Provisioners)), "")
+		f.tell(preview.Overlaps(p, f.session.Drafts.Provisioners(live.Provisioners, f.session.Drafts.All())), "")
 	}
 	stock, err := f.session.Stock(ctx)
 	if err != nil {
@@ -47,11 +49,13 @@ func (k provisioner) foresee(ctx context.Context, f *foresight) map[string]tftyp
 		return nil
 	}
 	seen, sure := f.lookAtMarket(ctx, p, templates, stock)
-	replaced := f.replaced(ctx, live, stock)
+	replacement := f.replaced(ctx, live, stock)
+	f.tell(replacement.Finding(), "")
+	f.session.Drafts.SetReplaced(f.name, len(replacement.Nodes))
 	if !sure {
 		return nil
 	}
-	value, err := previewValue(ctx, seen, stock.Catalogue, stock.Region, replaced)
+	value, err := previewValue(ctx, seen, stock.Catalogue, stock.Region, len(replacement.Nodes) > 0)
 	if err != nil {
 		f.diags.AddError(fmt.Sprintf("%s %s: %s", f.title, f.name, err), "This is a mistake in the provider, please report it.")
 		return nil
@@ -87,26 +91,22 @@ func (f *foresight) lookAtMarket(ctx context.Context, p *api.Provisioner, templa
 	return seen, sure
 }
 
-// replaced counts the nodes that the change replaces; negative if there are any,
-// since their number changes until apply. The exact number is kept for the state.
-func (f *foresight) replaced(ctx context.Context, live *cluster.Survey, stock *session.Stock) int64 {
+// replaced tells which nodes the change replaces: those that stay with all the changes
+// that were planned before it, so that each node is counted once, by the first change
+// that replaces it.
+func (f *foresight) replaced(ctx context.Context, live *cluster.Survey, stock *session.Stock) preview.Replacement {
 	if f.before == nil {
-		return 0
+		return preview.Replacement{}
 	}
-	now := forecast.Cluster{Survey: live, Market: stock.Market, Now: time.Now(), Settings: decide.DefaultSettings()}
-	changed := now
-	changed.Survey = &cluster.Survey{
-		Snapshot: live.Snapshot, Rejected: live.Rejected,
-		Provisioners:  f.session.Drafts.Provisioners(live.Provisioners),
-		NodeTemplates: f.session.Drafts.Templates(live.NodeTemplates),
+	upTo := func(turn session.Turn) forecast.Cluster {
+		survey := &cluster.Survey{
+			Snapshot: live.Snapshot, Rejected: live.Rejected,
+			Provisioners:  f.session.Drafts.Provisioners(live.Provisioners, turn),
+			NodeTemplates: f.session.Drafts.Templates(live.NodeTemplates, turn),
+		}
+		return forecast.Cluster{Survey: survey, Market: stock.Market, Now: time.Now(), Settings: decide.DefaultSettings()}
 	}
-	replacement := preview.Replaced(ctx, now, changed)
-	f.tell(replacement.Finding(), "")
-	f.session.Drafts.SetReplaced(f.name, len(replacement.Nodes))
-	if len(replacement.Nodes) > 0 {
-		return -1
-	}
-	return 0
+	return preview.Replaced(ctx, upTo(f.turn-1), upTo(f.turn))
 }
 
 // foreseeRemoval tells which nodes go with the provisioner.

@@ -54,7 +54,7 @@ func Load(ctx context.Context, s Settings) (aws.Config, error) {
 	if cfg.Region == "" {
 		return aws.Config{}, errors.New("load AWS configuration: no region: set `region` or AWS_REGION")
 	}
-	cfg.ConfigSources = append([]any{endpoints(s.Endpoints)}, cfg.ConfigSources...)
+	cfg.ServiceOptions = append(cfg.ServiceOptions, s.useEndpoint)
 	cfg.HTTPClient = WithMemoryBodies(cfg.HTTPClient)
 	cfg.APIOptions = append(cfg.APIOptions, refuseEmptyAnswers)
 	if s.Role != nil {
@@ -63,17 +63,8 @@ func Load(ctx context.Context, s Settings) (aws.Config, error) {
 	return cfg, nil
 }
 
-// Endpoint returns the settings' endpoint of a service in the form of the SDK's
-// BaseEndpoint option, nil to leave the choice to the SDK.
-func (s Settings) Endpoint(service string) *string {
-	if url := s.Endpoints[service]; url != "" {
-		return aws.String(url)
-	}
-	return nil
-}
-
 func (s Settings) assumeRole(cfg aws.Config) aws.CredentialsProvider {
-	client := sts.NewFromConfig(cfg, func(o *sts.Options) { o.BaseEndpoint = s.orDefault(o.BaseEndpoint) })
+	client := sts.NewFromConfig(cfg)
 	return stscreds.NewAssumeRoleProvider(client, s.Role.ARN, func(o *stscreds.AssumeRoleOptions) {
 		o.RoleSessionName = "terraform-provider-packhorse"
 		if s.Role.SessionName != "" {
@@ -86,14 +77,6 @@ func (s Settings) assumeRole(cfg aws.Config) aws.CredentialsProvider {
 			o.Duration = s.Role.Duration
 		}
 	})
-}
-
-// orDefault lets an endpoint that the SDK has found stand unless the settings name one.
-func (s Settings) orDefault(found *string) *string {
-	if endpoint := s.Endpoint("sts"); endpoint != nil {
-		return endpoint
-	}
-	return found
 }
 
 // useSTSEndpoint gives the web identity step of the chain the same endpoint as

@@ -11,6 +11,14 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
 )
@@ -43,9 +51,37 @@ func TestSettingsComeBeforeTheEnvironment(t *testing.T) {
 	if err != nil || cfg.Region != "eu-west-1" {
 		t.Errorf("region = %q, %v, want eu-west-1", cfg.Region, err)
 	}
-	s := connect.Settings{Endpoints: map[string]string{"eks": "http://a"}}
-	if got := aws.ToString(s.Endpoint("eks")); got != "http://a" || s.Endpoint("iam") != nil {
-		t.Errorf("endpoints = %q, %v", got, s.Endpoint("iam"))
+}
+
+// Every client that is made from the configuration, in whatever package, asks where
+// the settings say, and where the environment says for services that they leave out.
+func TestEndpointsComeBeforeTheEnvironment(t *testing.T) {
+	isolate(t)
+	t.Setenv("AWS_ENDPOINT_URL", "http://everywhere")
+	services := map[string]func(aws.Config) *string{
+		"ec2":     func(c aws.Config) *string { return ec2.NewFromConfig(c).Options().BaseEndpoint },
+		"eks":     func(c aws.Config) *string { return eks.NewFromConfig(c).Options().BaseEndpoint },
+		"events":  func(c aws.Config) *string { return eventbridge.NewFromConfig(c).Options().BaseEndpoint },
+		"iam":     func(c aws.Config) *string { return iam.NewFromConfig(c).Options().BaseEndpoint },
+		"pricing": func(c aws.Config) *string { return pricing.NewFromConfig(c).Options().BaseEndpoint },
+		"sqs":     func(c aws.Config) *string { return sqs.NewFromConfig(c).Options().BaseEndpoint },
+		"ssm":     func(c aws.Config) *string { return ssm.NewFromConfig(c).Options().BaseEndpoint },
+		"sts":     func(c aws.Config) *string { return sts.NewFromConfig(c).Options().BaseEndpoint },
+	}
+	for service, endpoint := range services {
+		for _, set := range []string{service, "another"} {
+			cfg, err := connect.Load(t.Context(), connect.Settings{Region: "eu-west-1", Endpoints: map[string]string{set: "http://" + set}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := "http://everywhere"
+			if set == service {
+				want = "http://" + service
+			}
+			if got := aws.ToString(endpoint(cfg)); got != want {
+				t.Errorf("%s with an endpoint for %s: %q, want %q", service, set, got, want)
+			}
+		}
 	}
 }
 

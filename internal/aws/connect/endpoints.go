@@ -1,25 +1,27 @@
 package connect
 
 import (
-	"context"
+	"reflect"
 	"strings"
-)
 
-// endpoints are URLs by service that every client made from a configuration
-// uses, before those that the SDK finds in the environment. It is a source of
-// configuration in the form in which the SDK asks its own sources.
-type endpoints map[string]string
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
 
 // serviceNames are the settings' names of services whose SDK id differs in more
 // than its case.
 var serviceNames = map[string]string{"eventbridge": "events"}
 
-// GetServiceBaseEndpoint answers for the SDK's id of a service, such as "EC2".
-func (e endpoints) GetServiceBaseEndpoint(_ context.Context, sdkID string) (string, bool, error) {
+// useEndpoint gives a client the settings' endpoint of its service, in whatever
+// package it is made. The SDK asks no other source than AWS_ENDPOINT_URL where that
+// is set. The options of each service are a type of their own, and all have the field.
+func (s Settings) useEndpoint(sdkID string, options any) {
 	name := strings.ToLower(strings.ReplaceAll(sdkID, " ", ""))
 	if renamed, ok := serviceNames[name]; ok {
 		name = renamed
 	}
-	url := e[name]
-	return url, url != "", nil
+	url := s.Endpoints[name]
+	field := reflect.ValueOf(options).Elem().FieldByName("BaseEndpoint")
+	if url != "" && field.IsValid() {
+		field.Set(reflect.ValueOf(aws.String(url)))
+	}
 }

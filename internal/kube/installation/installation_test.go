@@ -1,6 +1,7 @@
 package installation
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -166,6 +167,20 @@ func TestStatus(t *testing.T) {
 			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such tag"}},
 		}}},
 	}
+	crashing := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "three", Namespace: "packhorse", Labels: labels},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+			RestartCount:         334,
+			State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 5m0s"}},
+			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "started\nno region: set AWS_REGION\n"}},
+		}}},
+	}
+	ended := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "four", Namespace: "packhorse", Labels: labels},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}},
+		}}},
+	}
 	for name, c := range map[string]struct {
 		live []runtime.Object
 		want Status
@@ -180,6 +195,15 @@ func TestStatus(t *testing.T) {
 		"an image that is not there": {
 			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 1, AvailableReplicas: 2}), pod, stuck, lease("one_7", 0)},
 			Status{Leader: "one", ImageDigest: "sha256:12", Waiting: "1 of 2 replicas are new", Troubles: []string{"pod two: ImagePullBackOff: no such tag"}},
+		},
+		"a container that ends again and again": {
+			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 1}), crashing},
+			Status{Waiting: "1 of 2 replicas are new", Troubles: []string{"pod three: restarted 334 times; CrashLoopBackOff: back-off 5m0s; " +
+				"ended with exit code 1, its last line: no region: set AWS_REGION"}},
+		},
+		"a container that has just ended": {
+			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2}), ended},
+			Status{Waiting: "0 of 2 replicas are available", Troubles: []string{"pod four: ended with exit code 137 (OOMKilled)"}},
 		},
 		"an old replica": {
 			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 2, AvailableReplicas: 3}), pod, lease("one_7", 0)},
@@ -196,5 +220,31 @@ func TestStatus(t *testing.T) {
 				t.Errorf("status (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// What has been interrupted was not late.
+func TestAwaitSaysHowItHasEnded(t *testing.T) {
+	waiting := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "packhorse-agent", Namespace: "packhorse", Generation: 1},
+		Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}},
+		Status:     appsv1.DeploymentStatus{ObservedGeneration: 1},
+	}
+	for want, end := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+		"the wait was interrupted: 0 of 1 replicas are new": context.WithCancel,
+		"it is not up in time: 0 of 1 replicas are new": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, time.Millisecond)
+		},
+	} {
+		ctx, cancel := end(t.Context())
+		_, err := keeper(nil, waiting).Await(ctx, "packhorse", "packhorse-agent", func(string) {
+			if want[0] == 't' {
+				cancel()
+			}
+		})
+		cancel()
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }

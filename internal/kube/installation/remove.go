@@ -3,6 +3,7 @@ package installation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,6 +53,9 @@ func (k *Keeper) remove(ctx context.Context, object *unstructured.Unstructured) 
 		return unread == nil && live == nil, nil
 	})
 	if err != nil && live != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return fmt.Errorf("the wait for %s to go was interrupted", title(object))
+		}
 		return fmt.Errorf("%s is not gone in time\n  its finalizers: %s%s", title(object), strings.Join(live.GetFinalizers(), ", "), reasons(live))
 	}
 	if err != nil {

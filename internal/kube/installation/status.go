@@ -35,6 +35,14 @@ type Status struct {
 	Troubles []string
 }
 
+// ending says why a wait has come to an end before what was waited for.
+func ending(ctx context.Context) string {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return "the wait was interrupted"
+	}
+	return "it is not up in time"
+}
+
 // errNone says that there is no Deployment.
 var errNone = errors.New("it does not exist")
 
@@ -128,14 +136,27 @@ func digest(pod *corev1.Pod) string {
 	return ""
 }
 
-// troubleOf says why a pod is not up, as far as it says so itself.
+// troubleOf says why a pod is not up, as far as it says so itself: how often it has
+// ended, what its container does now, and how it ended the last time. The message of
+// an end is that of the log (see Settings.Deployment).
 func troubleOf(pod *corev1.Pod) string {
-	for _, c := range pod.Status.ContainerStatuses {
-		if w := c.State.Waiting; w != nil {
-			return strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
+	for i := range pod.Status.ContainerStatuses {
+		c := &pod.Status.ContainerStatuses[i]
+		var parts []string
+		if c.RestartCount > 0 {
+			parts = append(parts, fmt.Sprintf("restarted %d times", c.RestartCount))
 		}
-		if t := c.LastTerminationState.Terminated; t != nil && !c.Ready {
-			return fmt.Sprintf("ended with %d: %s", t.ExitCode, t.Message)
+		if w := c.State.Waiting; w != nil {
+			parts = append(parts, strings.TrimSuffix(w.Reason+": "+w.Message, ": "))
+		}
+		for _, end := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+			if end != nil {
+				parts = append(parts, endOf(end))
+				break
+			}
+		}
+		if !c.Ready && len(parts) > 0 {
+			return strings.Join(parts, "; ")
 		}
 	}
 	for _, c := range pod.Status.Conditions {
@@ -144,6 +165,19 @@ func troubleOf(pod *corev1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// endOf says how a container ended, with the last line that it wrote.
+func endOf(t *corev1.ContainerStateTerminated) string {
+	text := fmt.Sprintf("ended with exit code %d", t.ExitCode)
+	if t.Reason != "" && t.Reason != "Error" {
+		text += " (" + t.Reason + ")"
+	}
+	lines := strings.Split(strings.TrimSpace(t.Message), "\n")
+	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		text += ", its last line: " + last
+	}
+	return text
 }
 
 func (k *Keeper) readDefinitions(ctx context.Context, s *Status) error {
@@ -192,7 +226,7 @@ func (k *Keeper) Await(ctx context.Context, namespace, name string, progress fun
 		}
 		select {
 		case <-ctx.Done():
-			return last, fmt.Errorf("it is not up in time: %s", strings.Join(append([]string{last.Waiting}, last.Troubles...), "\n  "))
+			return last, fmt.Errorf("%s: %s", ending(ctx), strings.Join(append([]string{last.Waiting}, last.Troubles...), "\n  "))
 		case <-ticker.C:
 		}
 	}

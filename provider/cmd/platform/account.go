@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -18,19 +19,19 @@ import (
 
 // newAccount gives the adapters of the account their clients.
 func (p *platform) newAccount(cfg aws.Config, partition, id string) *session.Account {
-	identities := iam.NewFromConfig(cfg, func(o *iam.Options) { o.BaseEndpoint = p.endpoint("iam", o.BaseEndpoint) })
-	queues := sqs.NewFromConfig(cfg, func(o *sqs.Options) { o.BaseEndpoint = p.endpoint("sqs", o.BaseEndpoint) })
-	events := eventbridge.NewFromConfig(cfg, func(o *eventbridge.Options) { o.BaseEndpoint = p.endpoint("events", o.BaseEndpoint) })
+	identities, queues, events := iam.NewFromConfig(cfg), sqs.NewFromConfig(cfg), eventbridge.NewFromConfig(cfg)
 	roles := irsa.NewRoles(identities)
 	return &session.Account{
-		Partition:    partition,
-		ID:           id,
-		Region:       cfg.Region,
-		Roles:        accountRoles{roles},
-		Issuers:      issuers{roles, func(ctx context.Context, name string) (*eksauth.Cluster, error) { return p.find(ctx, cfg, name) }},
+		Partition: partition,
+		ID:        id,
+		Region:    cfg.Region,
+		Roles:     accountRoles{roles},
+		Issuers: issuers{roles, func(ctx context.Context, name string) (*eksauth.Cluster, error) {
+			return eksauth.Find(ctx, eks.NewFromConfig(cfg), name)
+		}},
 		Profiles:     profiles{noderole.NewProfiles(identities)},
-		Entries:      entries{noderole.NewEntries(p.eks(cfg))},
-		Associations: associations{irsa.NewAssociations(p.eks(cfg))},
+		Entries:      entries{noderole.NewEntries(eks.NewFromConfig(cfg))},
+		Associations: associations{irsa.NewAssociations(eks.NewFromConfig(cfg))},
 		Queues:       eventQueues{eventqueue.NewQueues(queues, events)},
 	}
 }

@@ -9,11 +9,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -49,7 +47,7 @@ func (p *platform) Account(ctx context.Context) (*session.Account, error) {
 	account, err := p.account.get(ctx, func() (*session.Account, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		caller, err := p.sts(cfg).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+		caller, err := sts.NewFromConfig(cfg).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 		if err != nil {
 			return nil, fmt.Errorf("find the AWS account of the credentials: %w", err)
 		}
@@ -66,24 +64,8 @@ func (p *platform) awsConfig(ctx context.Context) (aws.Config, error) {
 	return p.aws.get(ctx, func() (aws.Config, error) { return connect.Load(ctx, p.settings) })
 }
 
-func (p *platform) sts(cfg aws.Config) *sts.Client {
-	return sts.NewFromConfig(cfg, func(o *sts.Options) { o.BaseEndpoint = p.endpoint("sts", o.BaseEndpoint) })
-}
-
-func (p *platform) eks(cfg aws.Config) *eks.Client {
-	return eks.NewFromConfig(cfg, func(o *eks.Options) { o.BaseEndpoint = p.endpoint("eks", o.BaseEndpoint) })
-}
-
-// find looks an EKS cluster up by its name.
-func (p *platform) find(ctx context.Context, cfg aws.Config, name string) (*eksauth.Cluster, error) {
-	return eksauth.Find(ctx, p.eks(cfg), name)
-}
-
-// endpoint prefers the provider block's endpoint to what the SDK has found in
-// the environment.
-func (p *platform) endpoint(service string, found *string) *string {
-	if own := p.settings.Endpoint(service); own != nil {
-		return own
-	}
-	return found
+// Region is the region of all calls. It calls nothing.
+func (p *platform) Region(ctx context.Context) (string, error) {
+	cfg, err := p.awsConfig(ctx)
+	return cfg.Region, err
 }

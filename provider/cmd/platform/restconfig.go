@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -39,14 +41,14 @@ func (p *platform) eksConfig(ctx context.Context) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := p.find(ctx, cfg, p.config.ClusterName)
+	found, err := eksauth.Find(ctx, eks.NewFromConfig(cfg), p.config.ClusterName)
 	if err != nil {
 		return nil, err
 	}
 	return &rest.Config{
 		Host:            found.Endpoint,
 		TLSClientConfig: rest.TLSClientConfig{CAData: found.CA},
-		WrapTransport:   eksauth.NewTokens(p.sts(cfg), found.Name, time.Now).WrapTransport,
+		WrapTransport:   eksauth.NewTokens(sts.NewFromConfig(cfg), found.Name, time.Now).WrapTransport,
 	}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/adopt"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/adopt/live"
@@ -55,7 +56,7 @@ func (p *platform) Token(ctx context.Context) (session.Token, error) {
 	if err != nil {
 		return session.Token{}, err
 	}
-	tokens := eksauth.NewTokens(p.sts(cfg), p.config.ClusterName, time.Now)
+	tokens := eksauth.NewTokens(sts.NewFromConfig(cfg), p.config.ClusterName, time.Now)
 	value, err := tokens.Token(ctx)
 	if err != nil {
 		return session.Token{}, err
@@ -88,7 +89,7 @@ func (p *platform) Facts(ctx context.Context) (*session.Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := eks.NewFromConfig(cfg, func(o *eks.Options) { o.BaseEndpoint = p.endpoint("eks", o.BaseEndpoint) })
+	client := eks.NewFromConfig(cfg)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	out, err := client.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.config.ClusterName})

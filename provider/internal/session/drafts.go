@@ -13,8 +13,9 @@ import (
 // what is referred to first. The zero value is empty.
 type Drafts struct {
 	mu           sync.Mutex
-	provisioners map[string]*api.Provisioner
-	templates    map[string]*api.AWSNodeTemplate
+	provisioners map[string]drafted[*api.Provisioner]
+	templates    map[string]drafted[*api.AWSNodeTemplate]
+	count        Turn
 	replaced     map[string]int
 	profiles     map[string]bool
 }
@@ -36,24 +37,44 @@ func (d *Drafts) HasInstanceProfile(name string) bool {
 	return d.profiles[name]
 }
 
+// Turn is how many drafts there were when one was added. What changes with it is what
+// it adds to those before it.
+type Turn int
+
+// drafted is a draft and its turn.
+type drafted[T any] struct {
+	object T
+	turn   Turn
+}
+
 // AddProvisioner keeps a planned Provisioner.
-func (d *Drafts) AddProvisioner(p *api.Provisioner) {
+func (d *Drafts) AddProvisioner(p *api.Provisioner) Turn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.provisioners == nil {
-		d.provisioners = map[string]*api.Provisioner{}
-	}
-	d.provisioners[p.Name] = p
+	return add(&d.provisioners, &d.count, p.Name, p)
 }
 
 // AddTemplate keeps a planned node profile.
-func (d *Drafts) AddTemplate(t *api.AWSNodeTemplate) {
+func (d *Drafts) AddTemplate(t *api.AWSNodeTemplate) Turn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.templates == nil {
-		d.templates = map[string]*api.AWSNodeTemplate{}
+	return add(&d.templates, &d.count, t.Name, t)
+}
+
+func add[T any](drafts *map[string]drafted[T], count *Turn, name string, object T) Turn {
+	if *drafts == nil {
+		*drafts = map[string]drafted[T]{}
 	}
-	d.templates[t.Name] = t
+	*count++
+	(*drafts)[name] = drafted[T]{object, *count}
+	return *count
+}
+
+// All is the turn of the last draft.
+func (d *Drafts) All() Turn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.count
 }
 
 // SetReplaced keeps how many nodes the change of a Provisioner replaces.
@@ -73,27 +94,31 @@ func (d *Drafts) Replaced(provisioner string) int {
 	return d.replaced[provisioner]
 }
 
-// Provisioners returns the live ones with the drafts in place of those that they
-// change, in the order of their names.
-func (d *Drafts) Provisioners(live []*api.Provisioner) []*api.Provisioner {
+// Provisioners returns the live ones with the drafts up to a turn in place of those
+// that they change, in the order of their names.
+func (d *Drafts) Provisioners(live []*api.Provisioner, upTo Turn) []*api.Provisioner {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return overlay(live, d.provisioners, func(p *api.Provisioner) string { return p.Name })
+	return overlay(live, d.provisioners, upTo, func(p *api.Provisioner) string { return p.Name })
 }
 
 // Templates does the same for node profiles.
-func (d *Drafts) Templates(live []*api.AWSNodeTemplate) []*api.AWSNodeTemplate {
+func (d *Drafts) Templates(live []*api.AWSNodeTemplate, upTo Turn) []*api.AWSNodeTemplate {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return overlay(live, d.templates, func(t *api.AWSNodeTemplate) string { return t.Name })
+	return overlay(live, d.templates, upTo, func(t *api.AWSNodeTemplate) string { return t.Name })
 }
 
-func overlay[T any](live []T, drafts map[string]T, name func(T) string) []T {
+func overlay[T any](live []T, drafts map[string]drafted[T], upTo Turn, name func(T) string) []T {
 	all := make(map[string]T, len(live)+len(drafts))
 	for _, object := range live {
 		all[name(object)] = object
 	}
-	maps.Copy(all, drafts)
+	for key, draft := range drafts {
+		if draft.turn <= upTo {
+			all[key] = draft.object
+		}
+	}
 	out := make([]T, 0, len(all))
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		out = append(out, all[key])

@@ -19,6 +19,9 @@ type Connect func(Config) Platform
 // Platform is what a provider block gives access to, connected on first use.
 type Platform interface {
 	Cluster(context.Context) (Cluster, error)
+	// Region is that of all calls of AWS, as the provider block, the environment or a
+	// profile says.
+	Region(context.Context) (string, error)
 	Account(context.Context) (*Account, error)
 	// Stock is what AWS sells now to the cluster of the provider block.
 	Stock(context.Context) (*Stock, error)

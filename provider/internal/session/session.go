@@ -73,6 +73,15 @@ func (s *Session) First(text string) bool {
 	return !before
 }
 
+// Region returns the AWS region that the provider works in, empty if nothing says it.
+func (s *Session) Region(ctx context.Context) string {
+	region, err := s.platform.Region(ctx)
+	if err != nil {
+		return s.Config.AWS.Region
+	}
+	return region
+}
+
 // Account returns the AWS account of the provider block.
 func (s *Session) Account(ctx context.Context) (*Account, error) {
 	if err := s.Known(); err != nil {
