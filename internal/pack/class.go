@@ -26,6 +26,7 @@ type class struct {
 	booked   int64    // of those left, how many lots of this round are for
 	held     int64    // of those left, how many are not to be placed yet
 	urgent   bool     // others have left it no place
+	tookBack bool     // pods were counted in domains where they then got no machine
 	refusals int      // how often pods had to leave their places again
 	nodes    []string // to be tried first
 

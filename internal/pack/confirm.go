@@ -21,7 +21,7 @@ const (
 // refuse where they are planned get other places, or none. What room is left is
 // given to pods without a place.
 func (s *solver) confirm() {
-	if !s.incomplete() && s.inTurn() {
+	if !s.incomplete() && len(s.doubted()) == 0 {
 		return
 	}
 	before := int64(-1)
@@ -42,33 +42,6 @@ func (s *solver) confirm() {
 			s.again()
 		}
 	}
-}
-
-// inTurn reports whether kube-scheduler lets every pod where it is planned if they come
-// in the order in which they were placed: each was let in after those before it, of
-// which none was taken back. What is not known before a machine's type is must be
-// replayed, and so must pods that come together.
-func (s *solver) inTurn() bool {
-	if s.tookBack || slices.ContainsFunc(s.groups.list, (*group).selective) || slices.ContainsFunc(s.daemons, daemon.counted) {
-		return false
-	}
-	values := map[string][]string{}
-	for _, c := range s.classes {
-		if len(c.follows) > 0 {
-			return false
-		}
-		for i := range c.spreads {
-			key := s.groups.list[c.spreads[i].group].key
-			if values[key] == nil {
-				values[key] = s.plannedValues(key)
-			}
-			known := s.domains(c, &c.spreads[i])
-			if slices.ContainsFunc(values[key], func(v string) bool { return !slices.Contains(known, v) }) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // plannedValues lists the values of a label that planned machines have.

@@ -43,16 +43,16 @@ func crossed() *Problem {
 	return p
 }
 
-// TestInTurn has a plan that was made in an order in which the scheduler takes the
+// TestConfirmed has a plan that was made in an order in which the scheduler takes the
 // pods: it need not be replayed, and a replay, which has to find an order itself,
 // refuses nothing.
-func TestInTurn(t *testing.T) {
+func TestConfirmed(t *testing.T) {
 	s := newSolver(crossed(), make(limits, 1), newEffort(crossed()))
 	s.rounds()
 	if left := s.unplaced(); left > 0 {
 		t.Fatalf("%d pods have no place", left)
 	}
-	if !s.inTurn() {
+	if len(s.doubted()) > 0 {
 		t.Error("the plan is to be replayed")
 	}
 	if _, refused := s.replayAll(); refused {
@@ -63,7 +63,7 @@ func TestInTurn(t *testing.T) {
 // TestNotInTurn has what makes a plan's own order worth nothing.
 func TestNotInTurn(t *testing.T) {
 	for name, spoil := range map[string]func(s *solver){
-		"a lot that was not bought":        func(s *solver) { s.tookBack = true },
+		"a lot that was not bought":        func(s *solver) { s.classes[0].tookBack = true },
 		"pods that come together":          func(s *solver) { s.classes[0].follows = []bond{{group: 0}} },
 		"nodes that count by their labels": func(s *solver) { s.groups.list[0].labelled = []string{"rack"} },
 		"a zone that nobody knew of": func(s *solver) {
@@ -75,9 +75,31 @@ func TestNotInTurn(t *testing.T) {
 			s := newSolver(crossed(), make(limits, 1), newEffort(crossed()))
 			s.rounds()
 			spoil(s)
-			if s.inTurn() {
+			if len(s.doubted()) == 0 {
 				t.Error("the plan is not to be replayed")
 			}
 		})
+	}
+}
+
+// TestComponentsAreConfirmedApart: pods that must come together are replayed, and
+// others, with whose constraints they have nothing to do, are not.
+func TestComponentsAreConfirmedApart(t *testing.T) {
+	p := crossed()
+	own := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "follower"}}
+	follower := &cluster.Template{
+		Namespace: "default", Labels: own.MatchLabels, Requests: amount.List{amount.CPU: 100, amount.Pods: 1},
+		Affinity: &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: api.LabelHostname, LabelSelector: own}},
+		}},
+	}
+	p.Pods = append(p.Pods, Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: "zz"}, Template: follower}})
+	s := newSolver(p, make(limits, 1), newEffort(p))
+	s.rounds()
+	d := s.doubted()
+	for _, c := range s.classes {
+		if alone := c.template == follower; d[c] != alone {
+			t.Errorf("a class of %v is replayed: %v", c.template.Labels, d[c])
+		}
 	}
 }

@@ -10,14 +10,15 @@ import (
 // replayAll replays the plan until nothing is refused, and reports whether anything
 // was.
 func (s *solver) replayAll() (sites []*site, refused bool) {
+	d := s.doubted()
 	for {
 		sites = s.sites()
-		r := s.newReplay(sites)
+		r := s.newReplay(sites, d)
 		if r.evident() {
 			return sites, refused
 		}
 		sites = s.sites()
-		r = s.newReplay(sites)
+		r = s.newReplay(sites, d)
 		r.run()
 		if !s.withdraw(r.moves) {
 			return sites, refused
@@ -41,13 +42,14 @@ type move struct {
 // kube-scheduler.
 type replay struct {
 	*solver
-	moves  []*move
+	doubt  doubt
+	moves  []*move // of components in doubt
 	choosy []*move // those with rules of their own
 	others []*move
 }
 
-func (s *solver) newReplay(sites []*site) *replay {
-	r := &replay{solver: s}
+func (s *solver) newReplay(sites []*site, d doubt) *replay {
+	r := &replay{solver: s, doubt: d}
 	byNode := map[*cluster.Node]*site{}
 	for _, at := range sites {
 		byNode[at.Node] = at
@@ -82,6 +84,10 @@ func (r *replay) add(p *placement, at *site, place int) {
 	c := p.class
 	if p.n == 0 || len(c.keys)+len(c.host)+len(c.follows) == 0 {
 		return // nothing that others do matters to it, nor it to others
+	}
+	if !r.doubt[c] {
+		r.settleOn(c, at, spotOver(c.keys, at.node), p.n)
+		return
 	}
 	m := &move{class: c, site: at, at: spotOver(c.keys, at.node), place: place, left: p.n, n: p.n}
 	r.moves = append(r.moves, m)

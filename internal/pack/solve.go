@@ -215,9 +215,9 @@ func (s *solver) buyAll(lots []*lot) {
 		}
 		if l.n > 0 {
 			s.leave(l, l.n)
-			s.tookBack = true
 			limited := s.limitedBy(l)
 			for _, p := range l.parts {
+				p.class.tookBack = true
 				p.class.limited = p.class.limited || limited
 			}
 		}

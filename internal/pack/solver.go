@@ -53,7 +53,6 @@ type solver struct {
 	special  bitset   // columns that have devices or are bare metal
 	// What was put on nodes, and the room that these had before.
 	onNodes    []nodePlacement
-	tookBack   bool // pods were counted in domains where they then got no machine
 	roomBefore [][]int64
 	// What groups counted before anything was placed, also by node.
 	before     []tally
