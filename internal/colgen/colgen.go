@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/lp"
 )
 
 // Load is a number of equal loads that all need a place.
@@ -76,7 +77,7 @@ type Solution struct {
 
 const (
 	// tolerance is the share of a cost that counts as nothing.
-	tolerance = 1e-7
+	tolerance = lp.Tolerance
 	// safety takes off a bound what rounding could have added.
 	safety = 1 - 1e-9
 	// trust is the weight of the best bound's worths, see run.
@@ -97,10 +98,11 @@ func Solve(p Program, operations int) Solution { return New(p).Solve(operations)
 // Generation solves a program, and again when there is less to be bought.
 type Generation struct {
 	Program
-	master *master
-	filler *filler
-	known  map[string]bool // patterns in the master
-	effort int             // operations left
+	master   *lp.Covering
+	patterns []Pattern // by column of the master
+	filler   *filler
+	known    map[string]bool // patterns in the master
+	effort   int             // operations left
 
 	bound    float64
 	centre   []float64 // worths that prove it
@@ -115,9 +117,9 @@ func New(p Program) *Generation {
 	for k := range p.Kinds {
 		p.Kinds[k].Room = usable(&p.Kinds[k], p.Loads)
 	}
-	g := &Generation{Program: p, master: newMaster(p.Loads), filler: newFiller(p.Loads, p.Kinds), known: map[string]bool{},
+	g := &Generation{Program: p, master: lp.NewCovering(counts(p.Loads)), filler: newFiller(p.Loads, p.Kinds), known: map[string]bool{},
 		centre: make([]float64, len(p.Loads)), order: make([]int, len(p.Kinds)), ratio: make([]float64, len(p.Kinds)), patience: hasty}
-	g.master.start(g.alone())
+	g.start()
 	for _, pattern := range p.Start {
 		g.add(pattern)
 	}
@@ -136,21 +138,51 @@ func (g *Generation) Recount(left []int64) {
 		g.bound += float64(g.centre[i] * float64(n))
 	}
 	g.bound *= safety
-	g.master.recount(g.Loads)
-	g.master.start(g.alone())
+	g.master.Demand(counts(g.Loads))
+	g.start()
+}
+
+func counts(loads []Load) []float64 {
+	out := make([]float64, len(loads))
+	for i := range loads {
+		out[i] = float64(loads[i].Count)
+	}
+	return out
+}
+
+// start begins with machines that hold one kind of load each.
+func (g *Generation) start() {
+	alone := g.alone()
+	columns := make([]lp.Column, len(alone))
+	for i, p := range alone {
+		if len(p.Parts) > 0 {
+			columns[i] = g.columnOf(p)
+			g.patterns = append(g.patterns, p)
+		}
+	}
+	g.master.Start(columns)
+}
+
+// columnOf states a pattern in the master's terms.
+func (g *Generation) columnOf(p Pattern) lp.Column {
+	out := lp.Column{Entries: make([]lp.Entry, len(p.Parts)), Cost: float64(g.Kinds[p.Kind].Cost)}
+	for i, part := range p.Parts {
+		out.Entries[i] = lp.Entry{Row: part.Load, N: float64(part.N)}
+	}
+	return out
 }
 
 // alone returns for each load the pattern that holds nothing else at the least cost
-// each, with its cost.
-func (g *Generation) alone() []column {
-	out, least := make([]column, len(g.Loads)), make([]float64, len(g.Loads))
+// each.
+func (g *Generation) alone() []Pattern {
+	out, least := make([]Pattern, len(g.Loads)), make([]float64, len(g.Loads))
 	for k := range g.Kinds {
 		kind := &g.Kinds[k]
 		for _, i := range kind.Loads {
 			l := &g.Loads[i]
 			n := amount.Copies(l.Need, kind.Room, min(l.Count, l.Most))
 			if each := float64(kind.Cost) / float64(n); n > 0 && (least[i] == 0 || each < least[i]) {
-				out[i], least[i] = column{Pattern{Kind: k, Parts: []Part{{i, n}}}, float64(kind.Cost)}, each
+				out[i], least[i] = Pattern{Kind: k, Parts: []Part{{i, n}}}, each
 			}
 		}
 	}
@@ -162,11 +194,8 @@ func (g *Generation) Solve(operations int) Solution {
 	g.effort = operations
 	g.run()
 	out := Solution{Bound: g.bound, Worth: slices.Clone(g.centre), Spent: operations - g.effort, Close: g.effort > 0}
-	for i, p := range g.master.basis {
-		if p >= 0 && g.master.times[i] > tolerance {
-			out.Patterns = append(out.Patterns, g.master.patterns[p].Pattern)
-			out.Times = append(out.Times, g.master.times[i])
-		}
+	for j, level := range g.master.Used {
+		out.Patterns, out.Times = append(out.Patterns, g.patterns[j]), append(out.Times, level)
 	}
 	return out
 }
@@ -181,10 +210,10 @@ func (g *Generation) run() {
 	between, idle := make([]float64, len(g.Loads)), 0
 	for g.effort > 0 && g.Target > g.bound+g.Slack {
 		g.optimise()
-		if g.master.cost() <= g.bound+g.Slack {
+		if g.master.Cost() <= g.bound+g.Slack {
 			return
 		}
-		for i, w := range g.master.worth {
+		for i, w := range g.master.Dual {
 			between[i] = float64(trust*g.centre[i]) + float64((1-trust)*max(0, w))
 		}
 		before := g.bound
@@ -207,11 +236,11 @@ func (g *Generation) run() {
 // optimise solves the program over the patterns that are known.
 func (g *Generation) optimise() {
 	for g.effort > 0 {
-		p := g.master.entering()
-		if p == none || !g.master.pivot(p) {
+		j := g.master.Entering()
+		if j == lp.None || !g.master.Pivot(j) {
 			return
 		}
-		g.effort -= g.master.rows*g.master.rows + 4*len(g.master.patterns)
+		g.effort -= g.master.Rows()*g.master.Rows() + 4*g.master.Columns()
 	}
 }
 
@@ -258,6 +287,7 @@ func (g *Generation) add(p Pattern) bool {
 		return false
 	}
 	g.known[key] = true
-	g.master.add(p, float64(g.Kinds[p.Kind].Cost))
+	g.master.Add(g.columnOf(p))
+	g.patterns = append(g.patterns, p)
 	return true
 }

@@ -3,6 +3,8 @@ package colgen
 import (
 	"math"
 	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/lp"
 )
 
 // relaxation is the question how much one machine can hold when loads may be
@@ -138,7 +140,7 @@ func (t *relaxation) pivot(enter int) bool {
 	}
 	leave, least := -1, 0.0
 	for i, d := range t.enters {
-		if d > smallest && (leave < 0 || t.x[i] < least*d) {
+		if d > lp.Smallest && (leave < 0 || t.x[i] < least*d) {
 			leave, least = i, t.x[i]/d
 		}
 	}
