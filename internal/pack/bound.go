@@ -40,7 +40,7 @@ func (s *solver) lowerBound() offer.Price {
 	if bound < price {
 		columns := s.boundColumns(classes)
 		byResource, worth := s.resourceBound(classes, columns)
-		bound = max(bound, byResource)
+		bound = max(bound, byResource, s.apartBound(classes, columns))
 		if price > bound*(1+boundEnough) {
 			bound = max(bound, s.patternBound(classes, columns, worth))
 		}
@@ -151,6 +151,20 @@ func (s *solver) resourceBound(classes []placedClass, columns []int) (float64, [
 		factor = max(factor, least)
 	}
 	return (sum - s.worthOnNodes(classes, worth, found.unit, factor)) * safety, worth
+}
+
+// apartBound is the bound by resources with classes that may be on different columns
+// priced apart; what nodes that exist have room for is worth at most that room.
+func (s *solver) apartBound(classes []placedClass, columns []int) float64 {
+	list := make([]asked, len(classes))
+	for i, c := range classes {
+		list[i] = asked{c.class.need, c.n, c.opt, c.mask}
+	}
+	found := s.priceApart(list, columns, 0)
+	for _, room := range s.roomBefore {
+		found.total -= found.onNode(room)
+	}
+	return found.total * safety
 }
 
 // worthOnNodes returns what pods of the classes on nodes that exist are worth at

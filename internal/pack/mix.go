@@ -221,10 +221,17 @@ func (c *cover) guess() (worth []float64, total float64) {
 	}
 	found := c.pricing.ratesOf(d)
 	worth = make([]float64, len(c.lots))
+	list := make([]asked, len(c.lots))
 	for i, l := range c.lots {
+		list[i] = asked{l.need, c.left[i], l.opt, l.mask}
 		if least, ok := found.least(l.mask); ok {
 			worth[i] = float64(least * worthOfVector(l.need, found.unit))
 			total += float64(worth[i] * float64(c.left[i]))
+		}
+	}
+	if len(c.masks) > 1 {
+		if found := c.s.priceApart(list, c.columns, c.nodeCost()); found.total > total*(1+mixGap) {
+			return found.worth, found.total
 		}
 	}
 	return worth, total
