@@ -66,7 +66,9 @@ type Settings struct {
 	// which nobody would replace, run there.
 	EvictOwnerless bool
 	// PackingBudget bounds the effort spent on improving a plan; 0 means the default
-	// (60 ms). It is not measured by a clock, so that the plan does not depend on the
+	// (at most about 240 ms, less where it does not pay; a budget that is given is used
+	// while the plan may be more than half a percent above what is proven). It is not
+	// measured by a clock, so that the plan does not depend on the
 	// machine that makes it: every five microseconds allow one machine more to be
 	// filled on trial.
 	PackingBudget time.Duration

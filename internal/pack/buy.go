@@ -67,6 +67,7 @@ func (c *cover) best() *cover {
 	}
 	c.improve()
 	c.rework()
+	c.ruin(least, guess)
 	return c
 }
 

@@ -27,7 +27,11 @@ type Problem struct {
 }
 
 // DefaultTrials is enough for a plan of a few machines to be the cheapest or near.
-const DefaultTrials = 12_000
+const DefaultTrials = 48_000
+
+// makingShare is the part of the trials, one in so many, that making a plan takes at
+// most; the others are for a search from there.
+const makingShare = 4
 
 // Provisioner is a Provisioner with what it may buy.
 type Provisioner struct {

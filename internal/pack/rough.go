@@ -90,7 +90,7 @@ func (s *solver) buyRoughly(pools, lots []*lot, tier []*seller) {
 	before := len(s.machines)
 	if !s.enlarged { // by the first of several tiers and rounds
 		s.enlarged = true
-		s.trials = s.trials * max(DefaultTrials, len(s.places)) / DefaultTrials
+		s.trials = s.trials * max(DefaultTrials/makingShare, len(s.places)) * makingShare / DefaultTrials
 	}
 	for _, c := range s.covers(pools, tier) {
 		for _, m := range c.bought {

@@ -40,7 +40,9 @@ type solver struct {
 	cells       map[cellKey][]cell
 	effort      *effort
 	joint       int  // joint options made so far
-	trials      int  // machines that may still be filled in search of a cheaper plan
+	trials      int  // machines that may still be filled to make a plan
+	ruins       int  // the same to search for a cheaper one
+	patient     bool // somebody has said how long to search
 	enlarged    bool // trials are in proportion to the pods already
 
 	machines []*machine
@@ -87,7 +89,8 @@ func newSolver(p *Problem, binding limits, e *effort) *solver {
 		running: map[*cluster.Template]*runner{}, origins: map[string]origin{}, options: map[string]*options{}, residualIDs: map[string]int{},
 		merged: map[[2]int]int{}, cells: map[cellKey][]cell{}, labelled: map[[2]int]map[string]string{}, values: map[string][]string{}, held: map[string]bitset{}, places: make([]Place, len(p.Pods)),
 	}
-	s.trials = cmp.Or(p.Trials, DefaultTrials)
+	s.trials = max(1, cmp.Or(p.Trials, DefaultTrials)/makingShare)
+	s.ruins, s.patient = cmp.Or(p.Trials, DefaultTrials)-s.trials, p.Trials > 0
 	for i := range s.places {
 		s.places[i].Machine = -1
 	}
