@@ -3,11 +3,14 @@ package connect
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // refuseEmptyAnswers makes an answer that says nothing an error. The SDK takes `{}`,
@@ -22,6 +25,28 @@ func refuseEmptyAnswers(stack *middleware.Stack) error {
 		operation := awsmiddleware.GetOperationName(ctx)
 		if err == nil && !strings.HasPrefix(operation, "Delete") && saysNothing(out.Result) {
 			err = fmt.Errorf("%s %s: the answer is empty: is there something else than AWS at the endpoint?", awsmiddleware.GetServiceID(ctx), operation)
+		}
+		return out, metadata, err
+	}), middleware.After)
+}
+
+// xmlServices answer in XML. The SDK takes an answer without any for an empty one, and
+// passes over the elements of a page in HTML: both would be a list of nothing.
+var xmlServices = []string{"EC2", "IAM", "STS", "Auto Scaling"}
+
+// refuseForeignAnswers makes an answer of something else than AWS an error, such as
+// the page of a proxy that wants somebody to sign in.
+func refuseForeignAnswers(stack *middleware.Stack) error {
+	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("RefuseForeignAnswers", func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
+		middleware.DeserializeOutput, middleware.Metadata, error,
+	) {
+		out, metadata, err := next.HandleDeserialize(ctx, in)
+		service := awsmiddleware.GetServiceID(ctx)
+		if resp, ok := out.RawResponse.(*smithyhttp.Response); err == nil && ok && resp.StatusCode < http.StatusMultipleChoices {
+			kind := resp.Header.Get("Content-Type")
+			if strings.Contains(kind, "html") || strings.Contains(kind, "json") && slices.Contains(xmlServices, service) {
+				err = fmt.Errorf("%s %s: the answer is of the type %q: is there something else than AWS at the endpoint?", service, awsmiddleware.GetOperationName(ctx), kind)
+			}
 		}
 		return out, metadata, err
 	}), middleware.After)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -17,17 +18,8 @@ import (
 // TestAnEmptyAnswerIsAnError holds that nobody has to expect nil where the answer is
 // one thing; a list may be empty.
 func TestAnEmptyAnswerIsAnError(t *testing.T) {
-	isolate(t)
-	t.Setenv("AWS_ACCESS_KEY_ID", "a")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
 	body := "{}"
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }))
-	t.Cleanup(server.Close)
-	t.Setenv("AWS_ENDPOINT_URL", server.URL)
-	cfg, err := connect.Load(t.Context(), connect.Settings{Region: "eu-west-1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := answering(t, "application/json", &body)
 	clusters, queues := eks.NewFromConfig(cfg), sqs.NewFromConfig(cfg)
 	describe := func() error {
 		_, err := clusters.DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("prod")})
@@ -45,5 +37,39 @@ func TestAnEmptyAnswerIsAnError(t *testing.T) {
 	body = `{"cluster":{"name":"prod"}}`
 	if err := describe(); err != nil {
 		t.Errorf("an answer: %v", err)
+	}
+}
+
+// answering is an AWS that gives the same answer to everything.
+func answering(t *testing.T, contentType string, body *string) aws.Config {
+	t.Helper()
+	isolate(t)
+	t.Setenv("AWS_ACCESS_KEY_ID", "a")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		fmt.Fprint(w, *body)
+	}))
+	t.Cleanup(server.Close)
+	t.Setenv("AWS_ENDPOINT_URL", server.URL)
+	cfg, err := connect.Load(t.Context(), connect.Settings{Region: "eu-west-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// TestAForeignAnswerIsAnError holds that what is no answer of AWS is not taken for a
+// list of nothing.
+func TestAForeignAnswerIsAnError(t *testing.T) {
+	for kind, body := range map[string]string{"text/html": "<html>Sign in</html>", "application/json": "{}"} {
+		_, err := ec2.NewFromConfig(answering(t, kind, &body)).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
+		if err == nil || !strings.Contains(err.Error(), "is there something else than AWS at the endpoint?") {
+			t.Errorf("%s: error = %v, want that it is not AWS", kind, err)
+		}
+	}
+	body := `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><reservationSet/></DescribeInstancesResponse>`
+	if _, err := ec2.NewFromConfig(answering(t, "text/xml;charset=UTF-8", &body)).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{}); err != nil {
+		t.Errorf("a list of nothing: %v", err)
 	}
 }

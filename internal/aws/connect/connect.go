@@ -56,7 +56,7 @@ func Load(ctx context.Context, s Settings) (aws.Config, error) {
 	}
 	cfg.ServiceOptions = append(cfg.ServiceOptions, s.useEndpoint)
 	cfg.HTTPClient = WithMemoryBodies(cfg.HTTPClient)
-	cfg.APIOptions = append(cfg.APIOptions, refuseEmptyAnswers)
+	cfg.APIOptions = append(cfg.APIOptions, refuseEmptyAnswers, refuseForeignAnswers)
 	if s.Role != nil {
 		cfg.Credentials = aws.NewCredentialsCache(s.assumeRole(cfg))
 	}
