@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -59,6 +60,20 @@ func accountOf(ctx context.Context, s *session.Session, diags *diag.Diagnostics)
 		diags.AddError(noAWS+": "+err.Error(), nothingChanged)
 	}
 	return account
+}
+
+// unanswered is what to add to an error of AWS after which it is open what was done.
+func unanswered(err error) string {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return "Whether AWS has carried out the last call is open. The next plan reads what is there; if it then says that it exists already, import it."
+	}
+	return ""
+}
+
+// awsError is a diagnostic about something in AWS.
+func awsError(what string, err error) diag.Diagnostic {
+	summary, detail := summarise(what + ": " + err.Error())
+	return diag.NewErrorDiagnostic(summary, strings.TrimSpace(detail+"\n"+unanswered(err)))
 }
 
 // notRefreshed says why the state stays as it is.

@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -157,5 +156,5 @@ func queueError(m queueModel, err error) diag.Diagnostic {
 	if errors.Is(err, fs.ErrExist) {
 		return existsAlready("queue "+name, name)
 	}
-	return diag.NewErrorDiagnostic(summarise(fmt.Sprintf("queue %s: %s", name, err)))
+	return awsError("queue "+name, err)
 }

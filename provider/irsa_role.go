@@ -262,5 +262,5 @@ func irsaError(name string, err error) diag.Diagnostic {
 	if errors.Is(err, fs.ErrExist) {
 		return existsAlready("IAM role "+name, name)
 	}
-	return diag.NewErrorDiagnostic(summarise(fmt.Sprintf("IAM role %s: %s", name, err)))
+	return awsError("IAM role "+name, err)
 }
