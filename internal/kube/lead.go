@@ -39,6 +39,9 @@ type LeaseOptions struct {
 	// Lost, if set, is called as soon as a renewal finds that another holds the lease
 	// of this leader. The context of run has ended by then.
 	Lost func(holder string)
+	// Waiting, if set, is called while the API server does not answer, with more and
+	// more time in between.
+	Waiting func(err error)
 }
 
 // Lead waits for the lease and then calls run, once. The context of run ends with

@@ -3,12 +3,16 @@ package kube
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	clientretry "k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 )
@@ -219,5 +223,36 @@ func (c *candidate) end(t *testing.T) {
 	close(c.finish)
 	if err := within(t, "the end of the term", c.result); err != nil {
 		t.Errorf("the leader returned %v", err)
+	}
+}
+
+// An agent that starts before the API server waits for it, and says so.
+func TestLeadWaitsForTheAPIServer(t *testing.T) {
+	var up atomic.Bool
+	cfg := rest.CopyConfig(adminConfig)
+	cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if !up.Load() {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+		}
+		var d net.Dialer
+		return d.DialContext(ctx, network, address)
+	}
+	c, err := New(cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := leaseFor(t, "early")
+	o.Name = "early"
+	told, elected := make(chan error, 100), make(chan bool, 1)
+	o.Waiting = func(err error) { told <- err }
+	result := make(chan error, 1)
+	go func() { result <- c.Lead(t.Context(), o, func(context.Context) { elected <- true }) }()
+	if err := within(t, "the word that it waits", told); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("told of %v", err)
+	}
+	up.Store(true)
+	within(t, "the election", elected)
+	if err := within(t, "the return", result); err != nil {
+		t.Errorf("returned %v", err)
 	}
 }

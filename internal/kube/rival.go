@@ -7,6 +7,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
@@ -23,7 +24,7 @@ var ErrRival = errors.New("another installation of the agent leads in this clust
 // disturbed, and again while holding it: of two that run at the same time, at least
 // the one that looks last sees the other.
 func (c *Cluster) refuseRivals(ctx context.Context, o LeaseOptions) error {
-	before, err := c.rivals(ctx, o)
+	before, err := c.reachRivals(ctx, o)
 	if err != nil || len(before) == 0 {
 		return err
 	}
@@ -46,6 +47,26 @@ func (c *Cluster) refuseRivals(ctx context.Context, o LeaseOptions) error {
 		return nil // nobody renews what is left
 	}
 	return err
+}
+
+// reachRivals is rivals for an API server that may not be there yet.
+func (c *Cluster) reachRivals(ctx context.Context, o LeaseOptions) (map[string]coordinationv1.Lease, error) {
+	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 10, Cap: 30 * time.Second}
+	for {
+		held, err := c.rivals(ctx, o)
+		var answer apierrors.APIStatus
+		if err == nil || errors.As(err, &answer) && !passing(err) {
+			return held, err
+		}
+		if o.Waiting != nil && ctx.Err() == nil {
+			o.Waiting(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(backoff.Step()):
+		}
+	}
 }
 
 // rivals returns the leases of the same name that are held in other namespaces.

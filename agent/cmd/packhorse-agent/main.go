@@ -24,7 +24,7 @@ func main() {
 	if err == nil {
 		return
 	}
-	if !errors.Is(err, errFindings) {
+	if _, told := errors.AsType[loggedError](err); !told && !errors.Is(err, errFindings) {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 	}
 	os.Exit(1)

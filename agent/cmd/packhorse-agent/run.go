@@ -111,13 +111,30 @@ func (s *settings) flags(cmd *cobra.Command) {
 	f.StringVar(&s.logFormat, "log-format", "text", "text or json")
 }
 
+// loggedError is an error that the log tells of already.
+type loggedError struct{ error }
+
+// Unwrap returns the error.
+func (e loggedError) Unwrap() error { return e.error }
+
+// run works until it is told to stop. What ends it is the last line of the log, in
+// the log's format.
 func (s *settings) run(ctx context.Context) error {
-	if s.cloud.ClusterName == "" {
-		return errors.New("--cluster-name is missing")
-	}
 	log, err := s.logger()
 	if err != nil {
 		return err
+	}
+	if err := s.work(ctx, log); err != nil {
+		log.Error("ended", "error", err)
+		return loggedError{err}
+	}
+	log.Info("stopped")
+	return nil
+}
+
+func (s *settings) work(ctx context.Context, log hclog.Logger) error {
+	if s.cloud.ClusterName == "" {
+		return errors.New("--cluster-name is missing")
 	}
 	klog.SetLogger(agent.NewLogr(log.Named("kubernetes")))
 	if os.Getenv("GOGC") == "" {
@@ -162,7 +179,6 @@ func (s *settings) run(ctx context.Context) error {
 	if err := g.Wait(); err != nil && !errors.Is(err, errEnded) {
 		return err
 	}
-	log.Info("stopped")
 	return nil
 }
 
@@ -188,6 +204,7 @@ func (s *settings) lead(ctx context.Context, cluster *kube.Cluster, a *agent.Age
 	var ran error
 	err = cluster.Lead(ctx, kube.LeaseOptions{
 		Namespace: s.namespace, Name: s.leaseName, Identity: identity,
+		Waiting: func(err error) { log.Warn("waited for the API server", "error", err) },
 		Lost: func(holder string) {
 			log.Error("ended at once, because another agent holds the lease", "holder", holder)
 			os.Exit(1) // nothing is to be put in order: that is up to the other one
