@@ -161,7 +161,12 @@ func TestUnreadableProvisioner(t *testing.T) {
 // What a spec says in vain is told by a condition and by one event, until it is gone.
 func TestSpecWarnings(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
-		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.Limits = &api.Limits{} }))
+		profile := &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: "standard"}}
+		profile.Spec.SubnetSelector = map[string]string{"team": "a"}
+		profile.Spec.SecurityGroupSelector = map[string]string{"team": "a"}
+		r.ApplyTemplate(profile)
+		refer := func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "standard"} }
+		r.Apply(testProvisioner("default", refer, func(s *api.ProvisionerSpec) { s.Limits = &api.Limits{} }))
 		r.Remark("default", api.Findings{{Path: "spec.limits.cpu", Text: "unknown field, ignored", Advice: "move it into spec.limits.resources"}})
 		r.start(Options{}, nil)
 		condition := func() *metav1.Condition {
@@ -181,7 +186,7 @@ func TestSpecWarnings(t *testing.T) {
 			t.Errorf("events %+v, want one", events)
 		}
 		r.Remark("default", nil)
-		r.Apply(testProvisioner("default"))
+		r.Apply(testProvisioner("default", refer))
 		r.until("the condition is gone", func() bool { return condition() == nil })
 	})
 }

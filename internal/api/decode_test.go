@@ -71,7 +71,7 @@ func TestDecodeRefusesWhatIsNoManifest(t *testing.T) {
 		"a key twice":  {"kind: Provisioner\nkind: Provisioner", `already set`},
 		"no kind":      {"apiVersion: karpenter.sh/v1alpha5", "kind: null is not Provisioner"},
 		"no version":   {"kind: Provisioner", "apiVersion: null has no kind Provisioner; use karpenter.sh/v1alpha5"},
-		"a spec of no": {"kind: Provisioner\napiVersion: karpenter.sh/v1alpha5\nspec: []", "spec: [] is a list: must be an object"},
+		"a spec of no": {"kind: Provisioner\napiVersion: karpenter.sh/v1alpha5\nspec: []", "spec: [] is a list, and must be an object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, _, err := DecodeProvisioner([]byte(c.doc)); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -90,7 +90,7 @@ func TestProvisionerOfNumbers(t *testing.T) {
 	}
 	for _, value := range []any{int64(3), float64(3), json.Number("3")} {
 		_, _, err := ProvisionerOf(object(value))
-		if want := "spec.labels[a]: 3 is a number: quote it"; err == nil || err.Error() != want {
+		if want := "spec.labels[a]: 3 is a number, and must be a string; quote it"; err == nil || err.Error() != want {
 			t.Errorf("%T: error = %v, want %q", value, err, want)
 		}
 	}

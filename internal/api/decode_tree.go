@@ -195,18 +195,32 @@ func (d *treeDecoder) checkBudget(value any, path *field.Path) (ok bool) {
 // mismatch reports a value of the wrong type. The usual causes are missing
 // quotes around what YAML reads as a boolean or number, and quotes too many.
 func (d *treeDecoder) mismatch(value any, want string, path *field.Path) {
-	advice := "must be " + want
-	switch value.(type) {
+	advice := ""
+	switch value := value.(type) {
 	case bool, json.Number, float64, int64:
 		if want == "a string" {
-			advice = "quote it"
+			advice = "; quote it"
 		}
 	case string:
-		if want == "a whole number" || want == "a boolean" {
-			advice = "must be " + want + ": remove the quotes"
-		}
+		advice = adviseText(value, want, path)
 	}
-	d.reject(path, value, describe(value)+": "+advice)
+	d.reject(path, value, describe(value)+", and must be "+want+advice)
+}
+
+// adviseText says how to write a text where a number or a boolean belongs.
+func adviseText(value, want string, path *field.Path) string {
+	var number json.Number
+	var boolean bool
+	switch {
+	case want == "a whole number" && json.Unmarshal([]byte(value), &number) == nil, want == "a boolean" && json.Unmarshal([]byte(value), &boolean) == nil:
+		return "; remove the quotes"
+	case want != "a whole number" || !strings.Contains(path.String(), ".ttlSeconds"):
+		return ""
+	}
+	if length, ok := parseDuration(value); ok {
+		return fmt.Sprintf("; write it in seconds without a unit: %d", int64(length.Seconds()))
+	}
+	return "; write it in seconds without a unit, such as 2592000 for 30 days"
 }
 
 func wanted(t reflect.Type) string {

@@ -115,7 +115,7 @@ func CheckProvisioner(p *Provisioner) Findings {
 
 // CheckNodeTemplate checks a node profile as CheckProvisioner does a Provisioner.
 func CheckNodeTemplate(t *AWSNodeTemplate) Findings {
-	return broken(ValidateNodeTemplate(t))
+	return append(broken(ValidateNodeTemplate(t)), warnTags(t.Spec.Tags, field.NewPath("spec", "tags"))...)
 }
 
 // broken returns the findings for rules that are broken. The detail of such an
@@ -133,6 +133,9 @@ func broken(errs field.ErrorList) Findings {
 		out[i] = Finding{Severity: Error, Path: err.Field, Value: err.BadValue, Text: text, Advice: advice}
 		if advice == "" {
 			out[i].Advice = usualAdvice[err.Type]
+		}
+		if text, advice := culprit(err.BadValue); text != "" && !strings.Contains(what.Detail, "typographic") && !strings.Contains(what.Detail, "template") {
+			out[i].Text, out[i].Advice = text, advice
 		}
 	}
 	return out

@@ -26,6 +26,8 @@ type manifestCase struct {
 	Refused    []string       `json:"refused"`
 	Warned     []string       `json:"warned"`
 	Server     string         `json:"server"`
+	// Bare leaves out the providerRef that is added otherwise.
+	Bare bool `json:"bare"`
 }
 
 func loadManifests(t *testing.T, path, apiVersion, kind string) []manifestCase {
@@ -41,6 +43,12 @@ func loadManifests(t *testing.T, path, apiVersion, kind string) []manifestCase {
 	for i := range cases {
 		cases[i].APIVersion = cmp.Or(cases[i].APIVersion, apiVersion)
 		cases[i].Kind = cmp.Or(cases[i].Kind, kind)
+		if _, inline := cases[i].Spec["provider"]; kind == ProvisionerKind && !inline && !cases[i].Bare && cases[i].Spec["providerRef"] == nil {
+			if cases[i].Spec == nil {
+				cases[i].Spec = map[string]any{}
+			}
+			cases[i].Spec["providerRef"] = map[string]any{"name": "default"}
+		}
 		if cases[i].Metadata == nil {
 			cases[i].Metadata = map[string]any{"name": "default"}
 		}

@@ -25,6 +25,12 @@ func (d *treeDecoder) adviseField(name string, t reflect.Type, path *field.Path)
 			return "it belongs to " + other.kind + ", at " + at
 		}
 	}
+	if quote := typographicQuote(name); quote != "" {
+		return "write " + withoutQuotes(name) + " without the typographic quote " + quote
+	}
+	if found := FindTemplate(name); found != "" {
+		return RenderFirst
+	}
 	if near, ok := Suggest(name, sortedKeys(jsonFields(t))); ok {
 		return "did you mean " + near + "?"
 	}

@@ -69,14 +69,14 @@ type NodeProfile struct {
 	// and fleets.
 	// +kubebuilder:validation:MaxProperties=50
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '')",message="a tag needs a key"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['karpenter.sh/provisioner-name', 'karpenter.sh/managed-by', 'packhorse.io/launch-id']) && !k.startsWith('kubernetes.io/cluster/') && !k.matches('^[aA][wW][sS]:'))",message="the tag is reserved"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['karpenter.sh/provisioner-name', 'karpenter.sh/managed-by', 'packhorse.io/launch-id']) && !k.startsWith('kubernetes.io/cluster/') && !k.matches('^[aA][wW][sS]:'))",message="the tag is reserved",messageExpression="self.filter(k, k in ['karpenter.sh/provisioner-name', 'karpenter.sh/managed-by', 'packhorse.io/launch-id'] || k.startsWith('kubernetes.io/cluster/') || k.matches('^[aA][wW][sS]:'))[0] + ' is a reserved tag'"
 	Tags map[string]string `json:"tags,omitempty"`
 	// MetadataOptions configures the instance metadata service.
 	MetadataOptions *MetadataOptions `json:"metadataOptions,omitempty"`
 	// BlockDeviceMappings lists the volumes. Missing, it is one encrypted gp3 root
 	// volume of 20 GiB (Bottlerocket: 4 GiB and 20 GiB data; Windows: 50 GiB).
 	// +kubebuilder:validation:MaxItems=50
-	// +kubebuilder:validation:XValidation:rule="self.all(m, self.exists_one(n, n.deviceName == m.deviceName))",message="a device name occurs twice"
+	// +kubebuilder:validation:XValidation:rule="self.all(m, !has(m.deviceName) || self.exists_one(n, has(n.deviceName) && n.deviceName == m.deviceName))",message="a device name occurs twice"
 	// +kubebuilder:validation:XValidation:rule="self.filter(m, has(m.rootVolume) && m.rootVolume).size() <= 1",message="a machine has one root volume"
 	// +listType=atomic
 	BlockDeviceMappings []BlockDeviceMapping `json:"blockDeviceMappings,omitempty"`

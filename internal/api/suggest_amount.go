@@ -41,15 +41,25 @@ func adviseQuantity(text string) string {
 
 // adviseDuration says how to write what is no duration.
 func adviseDuration(text string) string {
-	if parts := amountForm.FindStringSubmatch(text); parts != nil {
-		if unit, ok := durationUnits[strings.ToLower(parts[2])]; ok {
-			number, err := time.ParseDuration(parts[1] + "h") // any unit will do to read the number
-			if meant := number.Hours() * float64(unit); err == nil && meant < math.MaxInt64 {
-				return nearestValue(ShortDuration(time.Duration(meant)))
-			}
-		}
+	if length, ok := parseDuration(text); ok {
+		return nearestValue(ShortDuration(length))
 	}
 	return "; write it in hours, minutes and seconds, such as 1h30m"
+}
+
+// parseDuration reads a duration as Go writes it, or as a number with a unit.
+func parseDuration(text string) (time.Duration, bool) {
+	if length, err := time.ParseDuration(text); err == nil {
+		return length, true
+	}
+	parts := amountForm.FindStringSubmatch(text)
+	if parts == nil {
+		return 0, false
+	}
+	unit, ok := durationUnits[strings.ToLower(parts[2])]
+	number, err := time.ParseDuration(parts[1] + "h") // any unit will do to read the number
+	meant := number.Hours() * float64(unit)
+	return time.Duration(meant), ok && err == nil && meant < math.MaxInt64
 }
 
 // ShortDuration writes a duration as people do, without the units that are zero at

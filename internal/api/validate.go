@@ -57,17 +57,12 @@ func choice(value *string, allowed []string, path *field.Path) field.ErrorList {
 // checkQuotes reports typographic quotes. Where it does, the other checks of
 // the value have nothing to add.
 func checkQuotes(value string, path *field.Path) field.ErrorList {
-	i := strings.IndexAny(value, typographicQuotes)
-	if i < 0 {
+	quote := typographicQuote(value)
+	if quote == "" {
 		return nil
 	}
-	detail := fmt.Sprintf("holds the typographic quote %c as part of the value", []rune(value[i:])[0])
-	without := strings.Map(func(r rune) rune {
-		if strings.ContainsRune(typographicQuotes, r) {
-			return -1
-		}
-		return r
-	}, value)
+	detail := fmt.Sprintf("holds the typographic quote %s as part of the value", quote)
+	without := withoutQuotes(value)
 	if len(validation.IsValidLabelValue(without)) > 0 {
 		without = cleaned(without)
 	}

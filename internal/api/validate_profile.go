@@ -91,7 +91,8 @@ func validateLaunchTemplate(s *NodeProfile, path *field.Path) field.ErrorList {
 	if s.LaunchTemplate == nil {
 		return nil
 	}
-	errs := notEmpty(s.LaunchTemplate, path.Child("launchTemplate"))
+	at := path.Child("launchTemplate")
+	errs := append(notEmpty(s.LaunchTemplate, at), checkRendered(*s.LaunchTemplate, at)...)
 	for _, f := range []struct {
 		name string
 		set  bool

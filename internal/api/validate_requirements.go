@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -81,11 +82,20 @@ func validateRequirementValues(r *Requirement, path *field.Path) field.ErrorList
 		at := path.Index(i)
 		if syntax := checkLabelValue(value, at); syntax != nil {
 			errs = append(errs, syntax...)
-		} else if r.Operator == OpIn && NormalizeLabel(r.Key) == LabelCapacityType {
+		} else if r.Operator == OpIn && NormalizeLabel(r.Key) == LabelCapacityType && !slipsIn(value, r.Values, capacityTypes) {
 			errs = append(errs, choice(&value, capacityTypes, at)...)
 		}
 	}
 	return errs
+}
+
+// slipsIn reports whether a value is but another spelling of an allowed one, and
+// stands beside one that is right. Karpenter took no notice of it, so that manifests
+// with it are in use.
+func slipsIn(value string, values, allowed []string) bool {
+	meant, ok := Suggest(value, allowed)
+	certain := ok && (fold(meant) == fold(value) || synonyms[strings.ToLower(value)] == meant)
+	return certain && slices.ContainsFunc(values, func(v string) bool { return slices.Contains(allowed, v) })
 }
 
 // validateBound checks the value of Gt, Lt, Gte and Lte.

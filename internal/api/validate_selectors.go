@@ -95,7 +95,7 @@ func validateBothIDs(selector map[string]string, path *field.Path) field.ErrorLi
 // validateTagFilter checks a tag's key and value. An empty value and * mean
 // that the tag is there.
 func validateTagFilter(key, value string, path *field.Path) field.ErrorList {
-	if errs := append(checkQuotes(key, path), checkQuotes(value, path)...); len(errs) > 0 {
+	if errs := slices.Concat(checkQuotes(key, path), checkQuotes(value, path), checkRendered(key, path), checkRendered(value, path)); len(errs) > 0 {
 		return errs
 	}
 	if strings.TrimSpace(value) == "" {
@@ -105,7 +105,7 @@ func validateTagFilter(key, value string, path *field.Path) field.ErrorList {
 }
 
 func validateAlternatives(value string, path *field.Path) field.ErrorList {
-	if errs := checkQuotes(value, path); errs != nil {
+	if errs := slices.Concat(checkQuotes(value, path), checkRendered(value, path)); len(errs) > 0 {
 		return errs
 	}
 	if len(SplitAlternatives(value)) == 0 {

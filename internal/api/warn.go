@@ -37,8 +37,14 @@ func warnProvisioner(p *Provisioner) Findings {
 	if expiry := p.Spec.TTLSecondsUntilExpired; expiry != nil && *expiry == 0 {
 		warn(spec.Child("ttlSecondsUntilExpired"), "0 replaces every node as soon as it is up; set a time in seconds, such as 2592000 for 30 days, or remove it")
 	}
+	if p.Spec.Provider == nil && p.Spec.ProviderRef == nil {
+		warn(spec.Child("providerRef"), "neither providerRef nor provider is set, so that machines are built from the defaults of a node profile; name an %s", NodeTemplateKind)
+	}
 	if p.Spec.Provider != nil {
 		warn(providerPath, "an inline node profile is deprecated; move it into an %s and point providerRef to it", NodeTemplateKind)
+		if inline, err := p.InlineProfile(); err == nil {
+			out = append(out, warnTags(inline.Tags, providerPath.Child("tags"))...)
+		}
 		_, ignored, _ := p.decodeInline() // what does not decode is an error of the validation
 		out = append(out, ignored...)
 	}
@@ -83,17 +89,28 @@ func warnValues(requirements []Requirement, path *field.Path, warn warner) {
 			}
 			seen[value] = true
 			known, ok := knownValues[NormalizeLabel(r.Key)]
-			if NormalizeLabel(r.Key) == LabelCapacityType && r.Operator == OpIn {
+			if NormalizeLabel(r.Key) == LabelCapacityType && r.Operator == OpIn && !slipsIn(value, r.Values, capacityTypes) {
 				continue // refused
 			}
 			if ok && !slices.Contains(known, value) {
-				warn(at, "%q is no value that machines have (%s)%s", value, strings.Join(known, ", "), didYouMean(value, known))
+				warn(at, "no machine has %q, only %s%s", value, strings.Join(known, " and "), didYouMean(value, known))
 			}
 		}
 		if r.Operator == OpNotIn && len(r.Values) == 0 {
 			warn(path.Index(i).Child("values"), "NotIn without values excludes nothing; add values, or remove the requirement")
 		}
 	}
+}
+
+// warnTags tells of templates, which AWS takes for text.
+func warnTags(tags map[string]string, path *field.Path) Findings {
+	var out Findings
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		if found := FindTemplate(key + " " + tags[key]); found != "" {
+			out = append(out, Finding{Path: path.Key(key).String(), Value: tags[key], Text: unrendered(found), Advice: RenderFirst})
+		}
+	}
+	return out
 }
 
 func warnLimits(limits *Limits, path *field.Path, warn warner) {

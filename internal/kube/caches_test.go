@@ -96,7 +96,7 @@ func TestOneUnreadableResourceLeavesTheOthers(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{
 		"readable":   "spec.limits.cpu: unknown field, ignored; move it into spec.limits.resources",
-		"unreadable": `spec.weight: "heavy" is a string: must be a whole number: remove the quotes`,
+		"unreadable": `spec.weight: "heavy" is a string, and must be a whole number`,
 	}, read); diff != "" {
 		t.Errorf("readings -want +got\n%s", diff)
 	}

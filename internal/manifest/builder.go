@@ -75,13 +75,7 @@ func toJSON(doc *Document) ([]byte, error) {
 	if err == nil {
 		return asJSON, nil
 	}
-	// With the lines above it replaced by empty ones, the parser's own line
-	// numbers are those of the file.
-	padded := append(bytes.Repeat([]byte("\n"), doc.Line-1), doc.text...)
-	if _, again := yaml.YAMLToJSONStrict(padded); again != nil {
-		err = again
-	}
-	return nil, &Error{File: doc.File, Document: doc.Index, Line: doc.Line, Err: errors.New(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))}
+	return nil, syntaxError(doc, err)
 }
 
 // header is what all objects and lists have.

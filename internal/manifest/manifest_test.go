@@ -199,14 +199,14 @@ func TestProblemsHaveTheirPlace(t *testing.T) {
 		"syntax": {
 			"kind: Pod\nmetadata: {name: a}\n---\n\nkind: [\n",
 			[]string{
-				"in.yaml:4: document 2: yaml: line 5: did not find expected node content",
+				"in.yaml:5: document 2: is no YAML from here on: did not find expected node content",
 			},
 		},
 		"wrong types in a Provisioner, each with its line": {
 			"# c\n---\napiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata:\n  name: p\nspec:\n  weight: x\n  labels:\n    example.com/a: true\n",
 			[]string{
-				"in.yaml:10: document 1: Provisioner p: spec.labels[example.com/a]: true is a boolean: quote it",
-				`in.yaml:8: document 1: Provisioner p: spec.weight: "x" is a string: must be a whole number: remove the quotes`,
+				"in.yaml:10: document 1: Provisioner p: spec.labels[example.com/a]: true is a boolean, and must be a string; quote it",
+				`in.yaml:8: document 1: Provisioner p: spec.weight: "x" is a string, and must be a whole number`,
 			},
 		},
 		"a wrong type in a Pod": {

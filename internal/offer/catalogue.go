@@ -107,7 +107,8 @@ func (c *Catalogue) Region(name string) (*Region, error) {
 		return r, nil
 	}
 	known := slices.Sorted(maps.Keys(c.Regions))
-	return nil, fmt.Errorf("the %s catalogue has no prices for region %q; it has %s", c.Source, name, strings.Join(known, ", "))
+	return nil, fmt.Errorf("the %s catalogue has no prices for region %q, only for %s; save those of the region with `packhorse-agent catalogue --region %s > catalogue.json` and name the file with --catalogue, or in the provider block with catalogue_file",
+		c.Source, name, strings.Join(known, ", "), name)
 }
 
 // Find returns the hardware of an instance type.

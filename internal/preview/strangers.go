@@ -2,6 +2,7 @@ package preview
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,6 +38,29 @@ func Strangers(p *api.Provisioner, c *offer.Catalogue, region string) []Finding 
 	}
 	return out
 }
+
+// ForeignZones reports zones of another region than the one that is looked at, which
+// their names tell.
+func ForeignZones(p *api.Provisioner, region string) []Finding {
+	var out []Finding
+	for _, claim := range Claims(p) {
+		if claim.Operator != api.OpIn || api.NormalizeLabel(claim.Key) != api.LabelZone {
+			continue
+		}
+		for _, zone := range claim.Values {
+			if home := zoneName.FindStringSubmatch(zone); home != nil && home[1] != region {
+				out = append(out, Finding{
+					Doubtful, claim.Path, fmt.Sprintf("zone %s is in %s, not in %s", zone, home[1], region),
+					"Name its region with --region, or correct the zone.",
+				})
+			}
+		}
+	}
+	return out
+}
+
+// zoneName takes a zone apart: its region, and a letter.
+var zoneName = regexp.MustCompile(`^([a-z]{2}(?:-[a-z]+)+-[0-9])[a-z]$`)
 
 // nowhere is about a value that no instance type has. A type of a size that no type
 // has is a misspelling; AWS may have come to sell other families since.

@@ -44,3 +44,16 @@ func TestStrangers(t *testing.T) {
 		})
 	}
 }
+
+func TestForeignZones(t *testing.T) {
+	p := &api.Provisioner{Spec: api.ProvisionerSpec{Requirements: []api.Requirement{
+		{Key: api.LabelZone, Operator: api.OpIn, Values: []string{"us-east-1a", "eu-west-1a", "anywhere", "us-east-1-bos-1a"}},
+	}}}
+	want := []preview.Finding{{
+		Severity: preview.Doubtful, Path: "spec.requirements[0]", Text: "zone eu-west-1a is in eu-west-1, not in us-east-1",
+		Advice: "Name its region with --region, or correct the zone.",
+	}}
+	if diff := cmp.Diff(want, preview.ForeignZones(p, "us-east-1")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

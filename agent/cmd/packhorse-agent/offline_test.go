@@ -138,6 +138,28 @@ func TestSimulateForms(t *testing.T) {
 	}
 }
 
+// Zones and types of another region are named as such, and what to do about them.
+func TestSimulateTellsOfOtherRegions(t *testing.T) {
+	elsewhere := file(t, "provisioner.yaml", `
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: elsewhere}
+spec:
+  requirements:
+    - {key: topology.kubernetes.io/zone, operator: In, values: [eu-west-1a]}
+    - {key: node.kubernetes.io/instance-type, operator: In, values: [p3.8xlarge, m5.large]}
+`)
+	out, err := execute(t, simulateCommand(), "--region", "us-east-1", "-f", elsewhere, "-f", file(t, "web.yaml", simpleDeployment))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"zone eu-west-1a is in eu-west-1, not in us-east-1", "--region", "p3.8xlarge exists, but not in us-east-1"} {
+		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+}
+
 func TestSimulateRefuses(t *testing.T) {
 	good := file(t, "provisioner.yaml", simpleProvisioner)
 	for name, c := range map[string]struct {
@@ -146,7 +168,7 @@ func TestSimulateRefuses(t *testing.T) {
 	}{
 		"nothing":        {nil, "name files with -f"},
 		"a wrong output": {[]string{"-f", good, "-o", "xml"}, `output "xml" is not known`},
-		"a wrong region": {[]string{"-f", good, "--region", "moon-1"}, "moon-1"},
+		"a wrong region": {[]string{"-f", good, "--region", "moon-1"}, "packhorse-agent catalogue --region moon-1 > catalogue.json"},
 		"an empty file":  {[]string{"-f", good, "-f", file(t, "empty.yaml", "# nothing\n")}, "the file is empty"},
 		"nothing to see": {[]string{"-f", good, "-f", file(t, "map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")}, "only ConfigMap a"},
 		"a missing file": {[]string{"-f", "nowhere.yaml"}, "nowhere.yaml"},
@@ -160,7 +182,7 @@ func TestSimulateRefuses(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	good := file(t, "good.yaml", simpleProvisioner)
+	good := file(t, "good.yaml", simpleProvisioner+"  providerRef: {name: default}\n")
 	if out, err := execute(t, validateCommand(), "-f", good); err != nil || !strings.HasSuffix(out, "checked 1 object: 0 errors, 0 warnings\n") {
 		t.Errorf("a good file: %v, %q", err, out)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/forecast"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/preview"
 )
 
 // simulation holds the flags of `simulate`.
@@ -84,6 +85,11 @@ func (s *simulation) run(out io.Writer) error {
 	in, warnings, err := source.Input()
 	if err != nil {
 		return err
+	}
+	for _, p := range set.Provisioners {
+		for _, f := range slices.Concat(preview.ForeignZones(p, s.region), preview.Strangers(p, catalogue, s.region)) {
+			warnings = append(warnings, fmt.Sprintf("Provisioner %s: %s: %s. %s", p.Name, f.Path, f.Text, f.Advice))
+		}
 	}
 	started := time.Now()
 	plan := decide.Decide(in)

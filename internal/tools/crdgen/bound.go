@@ -12,6 +12,9 @@ const (
 	maxQuantity   = 64
 )
 
+// labelValue is the form of the values of labels and taints.
+const labelValue = `^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
+
 // boundedMaps are the maps of strings that CEL rules look into.
 var boundedMaps = map[string]int64{
 	"labels":                  maxLabelValue,
@@ -39,6 +42,9 @@ func bound(s *apiextensionsv1.JSONSchemaProps) {
 		default:
 			if limit, ok := boundedMaps[name]; ok {
 				property.AdditionalProperties.Schema.MaxLength = &limit
+			}
+			if name == "labels" {
+				property.AdditionalProperties.Schema.Pattern = labelValue
 			}
 			bound(&property)
 		}
@@ -85,7 +91,7 @@ func boundTaint(s *apiextensionsv1.JSONSchemaProps) {
 		s.Properties[name] = property
 	}
 	limit("key", maxLabelKey, `^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
-	limit("value", maxLabelValue, `^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`)
+	limit("value", maxLabelValue, labelValue)
 	effect := s.Properties["effect"]
 	for _, value := range taintEffects {
 		effect.Enum = append(effect.Enum, apiextensionsv1.JSON{Raw: []byte(`"` + value + `"`)})

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"os"
+	"strings"
 	"testing"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -50,8 +51,40 @@ func TestServerRefusesWhatItCan(t *testing.T) {
 				if refuse != (len(errs) > 0) {
 					t.Errorf("%s: refused: %t, want %t: %v", c.Name, len(errs) > 0, refuse, errs)
 				}
+				for _, err := range errs {
+					if strings.Contains(err.Detail, "evaluating rule") || err.Type == field.ErrorTypeInternal {
+						t.Errorf("%s: a rule fails instead of refusing: %v", c.Name, err)
+					}
+				}
 			}
 		})
+	}
+}
+
+// The API server's messages name the key that they are about.
+func TestServerNamesTheKey(t *testing.T) {
+	want := map[string]string{
+		"bad label values":                 "spec.labels.",
+		"restricted labels":                " is in a reserved domain and cannot be set",
+		"restricted requirement keys":      "karpenter.sh/provisioner-name is in a reserved domain",
+		"a label that is none":             "spec.labels.d",
+		"values on Exists":                 ": Exists takes no values",
+		"Gt with a word":                   ": Gt takes exactly one whole number that is not negative",
+		"a capacity type among the labels": "the label karpenter.sh/capacity-type must be spot or on-demand",
+	}
+	server := newServer(t, "provisioners.karpenter.sh")
+	var cases []manifestCase
+	read(t, api+"testdata/provisioners.yaml", &cases)
+	for _, c := range cases {
+		if text, ok := want[c.Name]; ok {
+			if errs := server.create(t, &c); !strings.Contains(errs.ToAggregate().Error(), text) {
+				t.Errorf("%s: %v, want %q", c.Name, errs, text)
+			}
+			delete(want, c.Name)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("no such cases: %v", want)
 	}
 }
 
