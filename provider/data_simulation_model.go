@@ -77,7 +77,10 @@ func (m *simulationModel) fromCluster() bool {
 // fill takes the answer from a report.
 func (m *simulationModel) fill(r *explain.Report) {
 	m.HourlyPrice, m.MonthlyPrice = types.Float64Value(r.HourlyPrice), types.Float64Value(r.HourlyPrice*monthHours)
-	m.LowerBound, m.GapPercent = types.Float64Value(r.LowerBound), types.Float64Value(r.GapPercent)
+	m.LowerBound, m.GapPercent = types.Float64Null(), types.Float64Null()
+	if r.Proof != nil {
+		m.LowerBound, m.GapPercent = types.Float64Value(r.LowerBound), types.Float64Value(r.GapPercent)
+	}
 	m.Summary = types.StringValue(r.Text())
 	m.Machines, m.Bindings = []machineModel{}, []bindingModel{}
 	m.Unplaced, m.Removals = []unplacedModel{}, []removalModel{}

@@ -13,6 +13,7 @@ import (
 func worldsCommand() *cobra.Command {
 	var first uint64
 	var seeds int
+	var atMost time.Duration
 	o := worlds.Options{}
 	cmd := &cobra.Command{
 		Use:   "worlds",
@@ -23,7 +24,7 @@ func worldsCommand() *cobra.Command {
 				first = uint64(time.Now().Unix()) % 1_000_000 * 1000
 			}
 			var all []*worlds.World
-			for i := range seeds {
+			for i, began := 0, time.Now(); i < seeds && (atMost == 0 || time.Since(began) < atMost); i++ {
 				w, err := worlds.Judge(cmd.Context(), first+uint64(i), o)
 				if err != nil {
 					return err
@@ -32,13 +33,14 @@ func worldsCommand() *cobra.Command {
 					w.Seed, w.Pods, w.Pools, w.Nodes, w.Price, w.Proven, w.Solved, w.Unplaced, len(w.Faults), len(w.Changes), w.CPU.Round(time.Millisecond))
 				all = append(all, w)
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "Seeds %d to %d.\n\n%s", first, first+uint64(seeds)-1, worlds.Table(all))
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "Seeds %d to %d.\n\n%s", first, first+uint64(len(all))-1, worlds.Table(all))
 			return err
 		},
 	}
 	flags := cmd.Flags()
 	flags.Uint64Var(&first, "seed", 0, "the first `SEED` (default: from the clock)")
 	flags.IntVar(&seeds, "seeds", 200, "`NUMBER` of worlds")
+	flags.DurationVar(&atMost, "for", 0, "begin no more worlds after this `DURATION` (default: all)")
 	flags.IntVar(&o.Pods, "pods", 20_000, "most `PODS` of a world")
 	flags.IntVar(&o.PeerPods, "peer-pods", 2000, "ask the peer where there are no more `PODS`")
 	flags.DurationVar(&o.Budget, "budget", 0, "effort to spend on a better packing (default: the agent's)")

@@ -264,3 +264,25 @@ Nodes that become empty or are used again:
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
+
+// TestNoBoundIsSaidThatIsNotProven: JSON has neither bound nor gap where none is known.
+func TestNoBoundIsSaidThatIsNotProven(t *testing.T) {
+	for name, c := range map[string]struct {
+		plan decide.Plan
+		want bool
+	}{
+		"nothing is proven": {decide.Plan{HourlyPrice: 41_000}, false},
+		"a bound":           {decide.Plan{HourlyPrice: 41_000, LowerBound: 40_000}, true},
+		"nothing is bought": {decide.Plan{}, true},
+	} {
+		text, err := json.Marshal(Of(c.plan, &cluster.Snapshot{}, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{`"lowerBound"`, `"gapPercent"`} {
+			if got := strings.Contains(string(text), key); got != c.want {
+				t.Errorf("%s: %s is said: %v, want %v", name, key, got, c.want)
+			}
+		}
+	}
+}

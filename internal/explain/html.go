@@ -32,7 +32,7 @@ func (r *Report) HTML() string {
 		Topics:  r.pageTopics(),
 		Decided: duration(r.Seconds),
 	}
-	if r.LowerBound > 0 {
+	if r.Proof != nil && r.LowerBound > 0 {
 		p.Gap = fmt.Sprintf("%.2f%%", r.GapPercent)
 	}
 	p.Samples = l.samples()

@@ -101,7 +101,7 @@ func TestBound(t *testing.T) {
 	}{
 		"nothing to buy": {Report{}, ""},
 		"unknown":        {Report{Machines: make([]Machine, 1)}, "How far this is from the best possible price is not known."},
-		"the best":       {Report{Machines: make([]Machine, 1), LowerBound: 2}, "This is the best possible: no plan that honours the same constraints costs less than $2.0000 per hour (proven)."},
+		"the best":       {Report{Machines: make([]Machine, 1), Proof: &Proof{LowerBound: 2}}, "This is the best possible: no plan that honours the same constraints costs less than $2.0000 per hour (proven)."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := c.report.bound(); got != c.want {

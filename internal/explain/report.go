@@ -20,13 +20,11 @@ type Report struct {
 	Pods        int     `json:"pods"`
 	Placed      int     `json:"placed"`
 	HourlyPrice float64 `json:"hourlyPrice"`
-	// LowerBound is proven: no plan for the same pods costs less.
-	LowerBound float64 `json:"lowerBound"`
-	// GapPercent is how far HourlyPrice is above LowerBound, at most.
-	GapPercent float64    `json:"gapPercent"`
-	Machines   []Machine  `json:"machines"`
-	Bindings   []Binding  `json:"bindings"`
-	Unplaced   []Unplaced `json:"unplaced"`
+	// Proof of how far this is from the best; nothing where nothing is proven.
+	*Proof
+	Machines []Machine  `json:"machines"`
+	Bindings []Binding  `json:"bindings"`
+	Unplaced []Unplaced `json:"unplaced"`
 	// Removals are nodes that should go, Kept those that have a reason to go and
 	// stay for now, Emptiness those that become empty or are used again.
 	Removals []Removal `json:"removals,omitempty"`
@@ -101,8 +99,7 @@ func Of(plan decide.Plan, snapshot *cluster.Snapshot, took time.Duration) Report
 	r := Report{
 		Seconds:     took.Seconds(),
 		HourlyPrice: plan.HourlyPrice.Dollars(),
-		LowerBound:  plan.LowerBound.Dollars(),
-		GapPercent:  gap(plan),
+		Proof:       proof(plan),
 		Machines:    make([]Machine, 0, len(plan.Machines)),
 		Bindings:    make([]Binding, 0, len(plan.Bindings)),
 		Unplaced:    make([]Unplaced, 0, len(plan.Unplaced)),
@@ -140,13 +137,24 @@ func (r *Report) place(plan *decide.Plan, found pods) {
 	}
 }
 
-// gap returns (price - bound) / bound in percent, rounded to two digits.
-func gap(plan decide.Plan) float64 {
-	if plan.LowerBound <= 0 || plan.HourlyPrice <= plan.LowerBound {
-		return 0
+// Proof says how far a plan is from the best at most.
+type Proof struct {
+	// LowerBound is proven: no plan for the same pods costs less.
+	LowerBound float64 `json:"lowerBound"`
+	// GapPercent is how far the price is above LowerBound, rounded to two digits.
+	GapPercent float64 `json:"gapPercent"`
+}
+
+// proof is that of a plan, or nothing where it buys and no bound is known.
+func proof(plan decide.Plan) *Proof {
+	if plan.LowerBound <= 0 && plan.HourlyPrice > 0 {
+		return nil
 	}
-	share := float64(plan.HourlyPrice-plan.LowerBound) / float64(plan.LowerBound)
-	return math.Round(share*1e4) / 100
+	out := &Proof{LowerBound: plan.LowerBound.Dollars()}
+	if plan.HourlyPrice > plan.LowerBound {
+		out.GapPercent = math.Round(float64(plan.HourlyPrice-plan.LowerBound)/float64(plan.LowerBound)*1e4) / 100
+	}
+	return out
 }
 
 func machine(m *decide.Machine) Machine {

@@ -70,7 +70,7 @@ func (r *Report) bound() string {
 	switch {
 	case len(r.Machines) == 0:
 		return ""
-	case r.LowerBound <= 0:
+	case r.Proof == nil:
 		return "How far this is from the best possible price is not known."
 	case r.GapPercent == 0:
 		return fmt.Sprintf("This is the best possible: no plan that honours the same constraints costs less than $%.4f per hour (proven).", r.LowerBound)

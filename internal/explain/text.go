@@ -53,9 +53,10 @@ func (r *Report) headline() string {
 	if n := len(r.Machines); n > 0 {
 		text += fmt.Sprintf("; %s to buy for $%.4f per hour", plural(n, "machine"), r.HourlyPrice)
 		switch {
-		case r.LowerBound > 0 && r.GapPercent == 0:
+		case r.Proof == nil:
+		case r.GapPercent == 0:
 			text += ", the best possible"
-		case r.LowerBound > 0:
+		default:
 			text += fmt.Sprintf(", at most %.2f %% above the best possible ($%.4f)", r.GapPercent, r.LowerBound)
 		}
 	}

@@ -81,7 +81,7 @@ func TestSimulateJSON(t *testing.T) {
 	if len(r.Machines) != 1 || r.Machines[0].InstanceType != "m5.xlarge" || r.HourlyPrice != 0.192 {
 		t.Errorf("bought %+v for %v", r.Machines, r.HourlyPrice)
 	}
-	if r.LowerBound <= 0 || r.LowerBound > r.HourlyPrice || r.Seconds <= 0 {
+	if r.Proof == nil || r.LowerBound <= 0 || r.LowerBound > r.HourlyPrice || r.Seconds <= 0 {
 		t.Errorf("bound %v, %v seconds", r.LowerBound, r.Seconds)
 	}
 }
