@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
@@ -19,6 +21,23 @@ var files = map[string]string{
 
 // suggestionsFile holds what cannot be imported, commented out.
 const suggestionsFile = "suggestions.tf"
+
+// Only returns the items that are, or would become, resources of the types, such as
+// packhorse_provisioner or provisioner. Without types it returns all.
+func Only(items []Item, types []string) ([]Item, error) {
+	wanted := map[string]bool{}
+	for _, name := range types {
+		full := "packhorse_" + strings.TrimPrefix(name, "packhorse_")
+		if files[full] == "" {
+			return nil, fmt.Errorf("%q is no type that is imported: use %s", name, strings.Join(slices.Sorted(maps.Keys(files)), ", "))
+		}
+		wanted[full] = true
+	}
+	if len(wanted) == 0 {
+		return items, nil
+	}
+	return slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !wanted[i.Resource] }), nil
+}
 
 // Files returns the configuration of the items by file name, formatted.
 func Files(scope Scope, items []Item) (map[string][]byte, error) {

@@ -20,6 +20,7 @@ import (
 // adoption holds the flags of `import`.
 type adoption struct {
 	out                 string
+	only                []string
 	cluster, region     string
 	kubeconfig, context string
 }
@@ -37,13 +38,15 @@ ServiceAccounts and of nodes, and interruption queues with import blocks, so tha
 import would change as suggestions that are commented out. All that has no
 counterpart is named. It only reads, and overwrites no file.`,
 		Example: `  packhorse-agent import --cluster-name prod --out prod
-  cd prod && terraform init && terraform plan`,
+  cd prod && terraform init && terraform plan
+  packhorse-agent import --cluster-name prod --out roles --only irsa_role,node_role`,
 		Args:    cobra.NoArgs,
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&a.out, "out", "", "`FOLDER` to write into (required)")
+	flags.StringSliceVar(&a.only, "only", nil, "`TYPE` of resource to write, such as provisioner or node_profile; may be repeated (default: all)")
 	flags.StringVar(&a.cluster, "cluster-name", "", "`NAME` of the EKS cluster (required)")
 	flags.StringVar(&a.region, "region", "", "AWS `REGION` (default: the environment's)")
 	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "`FILE` to reach the cluster by (default: $KUBECONFIG)")
@@ -54,6 +57,9 @@ counterpart is named. It only reads, and overwrites no file.`,
 func (a *adoption) run(ctx context.Context, out io.Writer) error {
 	if a.out == "" || a.cluster == "" {
 		return errors.New("--out and --cluster-name are required")
+	}
+	if _, err := adopt.Only(nil, a.only); err != nil {
+		return fmt.Errorf("--only: %w", err)
 	}
 	cfg, err := aws.LoadConfig(ctx, a.region)
 	if err != nil {
@@ -66,6 +72,9 @@ func (a *adoption) run(ctx context.Context, out io.Writer) error {
 	scope, items, err := live.Find(ctx, cfg, a.cluster, access)
 	if err != nil {
 		return fmt.Errorf("look at cluster %s: %w", a.cluster, err)
+	}
+	if items, err = adopt.Only(items, a.only); err != nil {
+		return err
 	}
 	files, err := adopt.Files(scope, items)
 	if err != nil {
