@@ -38,7 +38,7 @@ func (a *Agent) account(ctx context.Context, v *view) {
 		case i.LaunchID == "", a.purchases.launching(i.LaunchID): // another program's, or not answered yet
 		case i.State != offer.StatePending && i.State != offer.StateRunning, a.ledger.wasGivenBack(i.ID):
 			a.close(ctx, append(others, own...), i)
-		case len(own) == 0 && a.tooOld(v, i):
+		case len(own) == 0 && a.tooOld(v, i, len(others) > 0):
 			surplus = append(surplus, i.ID)
 		case !a.adoptAll(ctx, v, i, own, others):
 			open = true
@@ -114,9 +114,14 @@ func (a *Agent) instances(ctx context.Context) ([]offer.Instance, error) {
 
 // tooOld reports whether an instance without a Node object is to be given back: it
 // had its time to come up, or its Provisioner is gone.
-func (a *Agent) tooOld(v *view, i offer.Instance) bool {
+func (a *Agent) tooOld(v *view, i offer.Instance, misnamed bool) bool {
 	p := v.byName[i.Provisioner]
-	return p == nil || p.raw.DeletionTimestamp != nil || v.now.Sub(i.LaunchedAt) >= a.options.StartupTimeout
+	if p == nil || p.raw.DeletionTimestamp != nil {
+		return true
+	}
+	// Where its kubelet has registered under another name, pods may run, which a drain
+	// ends in order.
+	return !misnamed && v.now.Sub(i.LaunchedAt) >= a.options.StartupTimeout
 }
 
 // adoptAll gives an instance its Node object, and takes over what its kubelet has
