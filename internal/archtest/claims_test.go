@@ -60,7 +60,7 @@ func TestNeverNamesItsTest(t *testing.T) {
 
 // claims returns the paragraphs, items and rows of a page that say "never".
 func claims(page string) (out []string) {
-	for _, paragraph := range strings.Split(page, "\n\n") {
+	for paragraph := range strings.SplitSeq(page, "\n\n") {
 		parts := []string{paragraph}
 		if strings.HasPrefix(paragraph, "|") || strings.HasPrefix(paragraph, "- ") {
 			parts = strings.Split(paragraph, "\n")
