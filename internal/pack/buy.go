@@ -66,7 +66,6 @@ func (c *cover) best() *cover {
 		}
 	}
 	c.improve()
-	c.rework()
 	c.ruin(least, guess)
 	return c
 }

@@ -44,8 +44,7 @@ type cover struct {
 	rest        []float64
 	empty       *machine // one that nobody has a use for, to be filled next
 	bought      []*machine
-	pinned      map[pinned][]*lot // see twins
-	regions     int               // of the market, this one among them
+	regions     int // of the market, this one among them
 	cost        int64
 }
 
@@ -95,7 +94,7 @@ func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *c
 	c.least, c.spare, c.rest = make([]int64, len(s.space.names)), make([]int64, len(s.space.names)), make([]float64, len(s.space.names))
 	c.most = make([]float64, len(c.columns))
 	c.thin()
-	c.pin()
+
 	return c
 }
 
@@ -155,7 +154,7 @@ func (c *cover) run() {
 			continue
 		}
 		c.buy(best, math.MaxInt64)
-		c.buyTwins(best)
+
 	}
 }
 

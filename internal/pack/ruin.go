@@ -256,3 +256,13 @@ func (r *ruin) next(most int64) *machine {
 	}
 	return best
 }
+
+func (c *cover) costOfColumn(j int) int64 { return c.s.columns[c.columns[j]].price + c.nodeCost() }
+
+func (c *cover) worthOfItems(m *machine) float64 {
+	worth := 0.0
+	for _, it := range m.items {
+		worth += float64(float64(it.n) * c.worth[it.lot.index])
+	}
+	return worth
+}

@@ -135,3 +135,21 @@ func (t zonesTaken) best(s *solver, m *machine, choices []int) int {
 		return cmp.Or(cmp.Compare(x, y), cmp.Compare(n, k), cmp.Compare(a, b))
 	})
 }
+
+// twinColumns lists the columns of the same type and price. They are next to each other,
+// because columns are sorted by price and type.
+func (s *solver) twinColumns(column int) []int {
+	own := &s.columns[column]
+	same := func(k int) bool {
+		return k >= 0 && k < len(s.columns) && s.columns[k].provisioner == own.provisioner && s.columns[k].model == own.model && s.columns[k].price == own.price
+	}
+	first := column
+	for same(first - 1) {
+		first--
+	}
+	var out []int
+	for k := first; same(k); k++ {
+		out = append(out, k)
+	}
+	return out
+}
