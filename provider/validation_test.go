@@ -9,9 +9,9 @@ import (
 func TestValidationNamesTheAttribute(t *testing.T) {
 	requirement := func(r string) string { return "requirements = [" + r + "]" }
 	tests := map[string]struct{ config, want string }{
-		"a value with a typo": {
-			provisionerConfig("v", requirement(`{ key = "karpenter.sh/capacity-type", operator = "In", values = ["spot", "on_demand"] }`)),
-			`requirements[0].values[1]: Unsupported value: "on_demand": must be one of "spot", "on-demand"`,
+		"a value that does not exist": {
+			provisionerConfig("v", requirement(`{ key = "karpenter.sh/capacity-type", operator = "In", values = ["spot", "rented"] }`)),
+			`requirements[0].values[1]: Unsupported value: "rented": must be one of "spot", "on-demand"`,
 		},
 		"the valid value that was meant": {
 			provisionerConfig("v", requirement(`{ key = "karpenter.sh/capacity-type", operator = "In", values = ["on_demand"] }`)),
