@@ -8,8 +8,8 @@ import (
 // KubeletConfiguration holds the kubelet settings of a Provisioner's nodes.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.imageGCHighThresholdPercent) || !has(self.imageGCLowThresholdPercent) || self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent",message="imageGCHighThresholdPercent must be above imageGCLowThresholdPercent"
-// +kubebuilder:validation:XValidation:rule="!has(self.evictionSoft) || self.evictionSoft.all(k, has(self.evictionSoftGracePeriod) && k in self.evictionSoftGracePeriod)",message="every signal of evictionSoft needs an evictionSoftGracePeriod"
-// +kubebuilder:validation:XValidation:rule="!has(self.evictionSoftGracePeriod) || self.evictionSoftGracePeriod.all(k, has(self.evictionSoft) && k in self.evictionSoft)",message="every signal of evictionSoftGracePeriod needs an evictionSoft"
+// +kubebuilder:validation:XValidation:rule="!has(self.evictionSoft) || self.evictionSoft.all(k, has(self.evictionSoftGracePeriod) && k in self.evictionSoftGracePeriod)",message="every signal of evictionSoft needs an evictionSoftGracePeriod",messageExpression="'evictionSoft ' + self.evictionSoft.filter(k, !has(self.evictionSoftGracePeriod) || !(k in self.evictionSoftGracePeriod))[0] + ' needs an evictionSoftGracePeriod'"
+// +kubebuilder:validation:XValidation:rule="!has(self.evictionSoftGracePeriod) || self.evictionSoftGracePeriod.all(k, has(self.evictionSoft) && k in self.evictionSoft)",message="every signal of evictionSoftGracePeriod needs an evictionSoft",messageExpression="'evictionSoftGracePeriod ' + self.evictionSoftGracePeriod.filter(k, !has(self.evictionSoft) || !(k in self.evictionSoft))[0] + ' needs an evictionSoft'"
 type KubeletConfiguration struct {
 	// ClusterDNS lists the addresses of the cluster's DNS.
 	// +kubebuilder:validation:MaxItems=10
@@ -22,29 +22,29 @@ type KubeletConfiguration struct {
 	ContainerRuntime *string `json:"containerRuntime,omitempty"`
 	// SystemReserved is set aside for the operating system.
 	// +kubebuilder:validation:MaxProperties=10
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage', 'pid'])",message="only cpu, memory, ephemeral-storage and pid can be reserved"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !string(self[k]).startsWith('-'))",message="must not be negative"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage', 'pid'])",message="only cpu, memory, ephemeral-storage and pid can be reserved",messageExpression="self.filter(k, !(k in ['cpu', 'memory', 'ephemeral-storage', 'pid']))[0] + ' cannot be reserved: only cpu, memory, ephemeral-storage and pid can'"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !string(self[k]).startsWith('-'))",message="must not be negative",messageExpression="self.filter(k, type(self[k]) == int ? self[k] < 0 : string(self[k]).startsWith('-'))[0] + ' must not be negative'"
 	SystemReserved corev1.ResourceList `json:"systemReserved,omitempty"`
 	// KubeReserved is set aside for the kubelet and the container runtime.
 	// +kubebuilder:validation:MaxProperties=10
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage', 'pid'])",message="only cpu, memory, ephemeral-storage and pid can be reserved"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !string(self[k]).startsWith('-'))",message="must not be negative"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage', 'pid'])",message="only cpu, memory, ephemeral-storage and pid can be reserved",messageExpression="self.filter(k, !(k in ['cpu', 'memory', 'ephemeral-storage', 'pid']))[0] + ' cannot be reserved: only cpu, memory, ephemeral-storage and pid can'"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !string(self[k]).startsWith('-'))",message="must not be negative",messageExpression="self.filter(k, type(self[k]) == int ? self[k] < 0 : string(self[k]).startsWith('-'))[0] + ' must not be negative'"
 	KubeReserved corev1.ResourceList `json:"kubeReserved,omitempty"`
 	// EvictionHard maps signals to thresholds, quantities or percentages, at
 	// which pods are evicted at once.
 	// +kubebuilder:validation:MaxProperties=10
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available'])",message="unknown eviction signal"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].endsWith('%') ? self[k].matches('^(100([.]0*)?|[0-9]{1,2}([.][0-9]*)?)%$') : isQuantity(self[k]) && !quantity(self[k]).isLessThan(quantity('0')))",message="thresholds must be quantities that are not negative or percentages from 0% to 100%"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available'])",message="unknown eviction signal",messageExpression="self.filter(k, !(k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available']))[0] + ' is not an eviction signal'"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].endsWith('%') ? self[k].matches('^(100([.]0*)?|[0-9]{1,2}([.][0-9]*)?)%$') : isQuantity(self[k]) && !quantity(self[k]).isLessThan(quantity('0')))",message="thresholds must be quantities that are not negative or percentages from 0% to 100%",messageExpression="self.filter(k, !(self[k].endsWith('%') ? self[k].matches('^(100([.]0*)?|[0-9]{1,2}([.][0-9]*)?)%$') : isQuantity(self[k]) && !quantity(self[k]).isLessThan(quantity('0'))))[0] + ' must be a quantity that is not negative or a percentage from 0% to 100%'"
 	EvictionHard map[string]string `json:"evictionHard,omitempty"`
 	// EvictionSoft maps signals to thresholds at which pods are evicted after a
 	// grace period.
 	// +kubebuilder:validation:MaxProperties=10
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available'])",message="unknown eviction signal"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].endsWith('%') ? self[k].matches('^(100([.]0*)?|[0-9]{1,2}([.][0-9]*)?)%$') : isQuantity(self[k]) && !quantity(self[k]).isLessThan(quantity('0')))",message="thresholds must be quantities that are not negative or percentages from 0% to 100%"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available'])",message="unknown eviction signal",messageExpression="self.filter(k, !(k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available']))[0] + ' is not an eviction signal'"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].endsWith('%') ? self[k].matches('^(100([.]0*)?|[0-9]{1,2}([.][0-9]*)?)%$') : isQuantity(self[k]) && !quantity(self[k]).isLessThan(quantity('0')))",message="thresholds must be quantities that are not negative or percentages from 0% to 100%",messageExpression="self.filter(k, !(self[k].endsWith('%') ? self[k].matches('^(100([.]0*)?|[0-9]{1,2}([.][0-9]*)?)%$') : isQuantity(self[k]) && !quantity(self[k]).isLessThan(quantity('0'))))[0] + ' must be a quantity that is not negative or a percentage from 0% to 100%'"
 	EvictionSoft map[string]string `json:"evictionSoft,omitempty"`
 	// EvictionSoftGracePeriod maps the signals of EvictionSoft to durations.
 	// +kubebuilder:validation:MaxProperties=10
-	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].matches('^([0-9]+([.][0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$'))",message="grace periods must be durations such as 1m30s"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, self[k].matches('^([0-9]+([.][0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$'))",message="grace periods must be durations such as 1m30s",messageExpression="self.filter(k, !self[k].matches('^([0-9]+([.][0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$'))[0] + ' must be a duration such as 1m30s'"
 	EvictionSoftGracePeriod map[string]metav1.Duration `json:"evictionSoftGracePeriod,omitempty"`
 	// EvictionMaxPodGracePeriod bounds the pods' own grace period in a soft
 	// eviction, in seconds.

@@ -35,14 +35,14 @@ type NodeProfile struct {
 	// empty value and * mean that the tag is there; aws::ids takes ids. Missing,
 	// it finds the tag kubernetes.io/cluster/<cluster>.
 	// +kubebuilder:validation:MaxProperties=50
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && (!k.startsWith('aws::') || k == 'aws::ids'))",message="keys must be those of tags, or aws::ids"
-	// +kubebuilder:validation:XValidation:rule="['aws::ids', 'aws-ids'].all(k, !(k in self) || self[k].matches('^[ ,]*subnet-[0-9a-z]+([ ,]+subnet-[0-9a-z]+)*[ ,]*$'))",message="must be ids of subnets separated by commas"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && (!k.startsWith('aws::') || k == 'aws::ids'))",message="keys must be those of tags, or aws::ids",messageExpression="self.filter(k, k == '' || (k.startsWith('aws::') && k != 'aws::ids')).map(k, k == '' ? 'an empty key' : k)[0] + ' is neither the key of a tag nor aws::ids'"
+	// +kubebuilder:validation:XValidation:rule="['aws::ids', 'aws-ids'].all(k, !(k in self) || self[k].matches('^[ ,]*subnet-[0-9a-z]+([ ,]+subnet-[0-9a-z]+)*[ ,]*$'))",message="must be ids of subnets separated by commas",messageExpression="['aws::ids', 'aws-ids'].filter(k, k in self && !self[k].matches('^[ ,]*subnet-[0-9a-z]+([ ,]+subnet-[0-9a-z]+)*[ ,]*$'))[0] + ' must be ids of subnets separated by commas'"
 	SubnetSelector map[string]string `json:"subnetSelector,omitempty"`
 	// SecurityGroupSelector finds security groups as SubnetSelector finds subnets;
 	// all that match are attached.
 	// +kubebuilder:validation:MaxProperties=50
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && (!k.startsWith('aws::') || k == 'aws::ids'))",message="keys must be those of tags, or aws::ids"
-	// +kubebuilder:validation:XValidation:rule="['aws::ids', 'aws-ids'].all(k, !(k in self) || self[k].matches('^[ ,]*sg-[0-9a-z]+([ ,]+sg-[0-9a-z]+)*[ ,]*$'))",message="must be ids of security groups separated by commas"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && (!k.startsWith('aws::') || k == 'aws::ids'))",message="keys must be those of tags, or aws::ids",messageExpression="self.filter(k, k == '' || (k.startsWith('aws::') && k != 'aws::ids')).map(k, k == '' ? 'an empty key' : k)[0] + ' is neither the key of a tag nor aws::ids'"
+	// +kubebuilder:validation:XValidation:rule="['aws::ids', 'aws-ids'].all(k, !(k in self) || self[k].matches('^[ ,]*sg-[0-9a-z]+([ ,]+sg-[0-9a-z]+)*[ ,]*$'))",message="must be ids of security groups separated by commas",messageExpression="['aws::ids', 'aws-ids'].filter(k, k in self && !self[k].matches('^[ ,]*sg-[0-9a-z]+([ ,]+sg-[0-9a-z]+)*[ ,]*$'))[0] + ' must be ids of security groups separated by commas'"
 	SecurityGroupSelector map[string]string `json:"securityGroupSelector,omitempty"`
 	// InstanceProfile is the name of an IAM instance profile. Missing, it is the
 	// agent's default.
@@ -59,8 +59,8 @@ type NodeProfile struct {
 	// AMISelector finds images by tags, aws::ids, aws::name and aws::owners.
 	// Missing, it is the family's current image.
 	// +kubebuilder:validation:MaxProperties=50
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && (!k.startsWith('aws::') || k in ['aws::ids', 'aws::name', 'aws::owners']))",message="keys must be those of tags, or aws::ids, aws::name or aws::owners"
-	// +kubebuilder:validation:XValidation:rule="['aws::ids', 'aws-ids'].all(k, !(k in self) || self[k].matches('^[ ,]*ami-[0-9a-z]+([ ,]+ami-[0-9a-z]+)*[ ,]*$'))",message="must be ids of images separated by commas"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '' && (!k.startsWith('aws::') || k in ['aws::ids', 'aws::name', 'aws::owners']))",message="keys must be those of tags, or aws::ids, aws::name or aws::owners",messageExpression="self.filter(k, k == '' || (k.startsWith('aws::') && !(k in ['aws::ids', 'aws::name', 'aws::owners']))).map(k, k == '' ? 'an empty key' : k)[0] + ' is neither the key of a tag nor aws::ids, aws::name or aws::owners'"
+	// +kubebuilder:validation:XValidation:rule="['aws::ids', 'aws-ids'].all(k, !(k in self) || self[k].matches('^[ ,]*ami-[0-9a-z]+([ ,]+ami-[0-9a-z]+)*[ ,]*$'))",message="must be ids of images separated by commas",messageExpression="['aws::ids', 'aws-ids'].filter(k, k in self && !self[k].matches('^[ ,]*ami-[0-9a-z]+([ ,]+ami-[0-9a-z]+)*[ ,]*$'))[0] + ' must be ids of images separated by commas'"
 	AMISelector map[string]string `json:"amiSelector,omitempty"`
 	// UserData is merged with what the family needs, and used untouched with Custom.
 	// +kubebuilder:validation:MaxLength=16384

@@ -105,7 +105,7 @@ type ProvisionerSpec struct {
 type Limits struct {
 	// Resources that the nodes together may not exceed, by any resource name.
 	// +kubebuilder:validation:MaxProperties=100
-	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !string(self[k]).startsWith('-'))",message="limits must not be negative"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, type(self[k]) == int ? self[k] >= 0 : !string(self[k]).startsWith('-'))",message="limits must not be negative",messageExpression="'the limit of ' + self.filter(k, type(self[k]) == int ? self[k] < 0 : string(self[k]).startsWith('-'))[0] + ' must not be negative'"
 	Resources corev1.ResourceList `json:"resources,omitempty"`
 }
 

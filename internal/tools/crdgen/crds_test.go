@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,6 +87,34 @@ func TestServerNamesTheKey(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("no such cases: %v", want)
+	}
+}
+
+// Where the rules of internal/api name an entry of a map, the API server's message
+// about the map names the entry, too.
+func TestServerNamesTheKeyOfAMap(t *testing.T) {
+	entry := regexp.MustCompile(`^(.*)\[([^]]*[^]0-9][^]]*)\]$`)
+	for manifests, name := range map[string]string{
+		"provisioners":  "provisioners.karpenter.sh",
+		"nodetemplates": "awsnodetemplates.karpenter.k8s.aws",
+	} {
+		server := newServer(t, name)
+		var cases []manifestCase
+		read(t, api+"testdata/"+manifests+".yaml", &cases)
+		for _, c := range cases {
+			keys := map[string][]string{} // by the path of their map
+			for _, path := range c.Refused {
+				if parts := entry.FindStringSubmatch(path); parts != nil {
+					keys[parts[1]] = append(keys[parts[1]], parts[2])
+				}
+			}
+			for _, err := range server.create(t, &c) {
+				named := func(key string) bool { return strings.Contains(err.Detail, key) }
+				if among := keys[err.Field]; len(among) > 0 && !slices.ContainsFunc(among, named) {
+					t.Errorf("%s: %v, want one that names one of %q", c.Name, err, among)
+				}
+			}
+		}
 	}
 }
 
