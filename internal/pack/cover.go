@@ -20,7 +20,7 @@ type cover struct {
 	sellers     []*seller
 	before      budget // what limits leave for all of it
 	budget      budget
-	limited     bool // limits bind
+	limited     bool // limits bind, and nobody else sells what they do not allow
 	style       style
 	pricing     *pricing
 	demand      *demand   // scratch
@@ -75,7 +75,7 @@ func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *c
 			c.left = append(c.left, l.n)
 		}
 	}
-	c.limited = slices.ContainsFunc(sellers, func(p *seller) bool { return b[p.index] != nil })
+	c.limited = slices.ContainsFunc(sellers, func(p *seller) bool { return b[p.index] != nil }) && !c.lower()
 	if c.limited {
 		c.style = bySize
 	}
@@ -96,6 +96,13 @@ func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *c
 	c.thin()
 
 	return c
+}
+
+// lower reports whether sellers of a lower weight have something for the lots.
+func (c *cover) lower() bool {
+	return slices.ContainsFunc(c.s.sellers, func(p *seller) bool {
+		return p.weight < c.sellers[0].weight && slices.ContainsFunc(c.lots, func(l *lot) bool { return anyIn(l.mask, p.columns) })
+	})
 }
 
 // sort brings important pods first, in case that limits do not allow all; then those

@@ -106,3 +106,29 @@ func TestLimitsThatDoNotBindChangeNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestLimitOfAHigherWeight: what a limit of a Provisioner that is tried first does not
+// allow is for the next one, so that it is filled as well as it can be, not with as many
+// pods as it can.
+func TestLimitOfAHigherWeight(t *testing.T) {
+	p := limitedTo(16, podsOf{10, 1000, 0}, podsOf{4, 4000, 0})
+	weight := int32(10)
+	p.Provisioners[0].Spec.Spec.Weight = &weight
+	next := p.Provisioners[0]
+	next.Spec = &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "next"}}
+	p.Provisioners = append(p.Provisioners, next)
+	for i, place := range Solve(p).Places {
+		if !place.Placed() {
+			t.Fatalf("pod %d has no place", i)
+		}
+	}
+	layout, cores := Solve(p), int64(0)
+	for i := range layout.Machines {
+		if m := &layout.Machines[i]; m.Provisioner == 0 {
+			cores += m.Used[amount.CPU] / 1000
+		}
+	}
+	if cores != 16 {
+		t.Errorf("pods use %d of the 16 cores that are to be used first", cores)
+	}
+}
