@@ -14,7 +14,7 @@ import (
 
 // The reasons of events. Users filter by them: they are part of the interface.
 const (
-	eventUnplaceable     = "Unplaceable"     // pod: no node can be bought for it
+	eventUnplaceable     = "Unplaceable"     // pod and its owner: no node can be bought for it
 	eventNominated       = "Nominated"       // pod: the node it will run on
 	eventLaunched        = "Launched"        // node: what was bought, and at what price
 	eventAdopted         = "Adopted"         // node: its object was made from the instance
@@ -60,13 +60,6 @@ func (a *Agent) tell(pod cluster.PodKey, reason, message string) {
 		eventType = corev1.EventTypeWarning
 	}
 	a.event(podRef(pod), eventType, reason, message)
-}
-
-// explain tells the pods that have no place why.
-func (a *Agent) explain(plan *decide.Plan) {
-	for _, u := range waiting(plan) {
-		a.tell(u.Pod, eventUnplaceable, u.Reason)
-	}
 }
 
 // explainKept tells the nodes that have a reason to go why they stay, once for

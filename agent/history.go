@@ -14,6 +14,7 @@ type history struct {
 	firstSeen map[string]time.Time      // by UID: a pod was first seen waiting for a node
 	foreseen  map[string]bool           // by UID: whether the scheduler had yet to say so then
 	told      map[string]said           // by UID: the last event about a pod
+	plights   map[plight]telling        // why pods of an owner have no place, as it was told
 	planned   map[string]decide.Binding // by UID: where a waiting or moving pod was placed
 	kept      map[string]string         // by node: why it stays although it has a reason to go
 	remarks   remarks                   // warnings about specs that were told

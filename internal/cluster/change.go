@@ -55,10 +55,11 @@ type NodeChange struct {
 
 // ObjectRef names an object that an event is about.
 type ObjectRef struct {
-	Kind      string // Pod, Node, Provisioner or AWSNodeTemplate
-	Namespace string
-	Name      string
-	UID       string
+	APIVersion string // empty for kinds that are known: Pod, Node, Provisioner and AWSNodeTemplate
+	Kind       string
+	Namespace  string
+	Name       string
+	UID        string
 }
 
 // Reading is what there is to say about the text of one of our custom resources:

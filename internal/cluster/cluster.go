@@ -78,9 +78,10 @@ const (
 
 // Owner is a pod's controller; Kind is empty where there is none.
 type Owner struct {
-	Kind string
-	Name string
-	UID  string
+	APIVersion string
+	Kind       string
+	Name       string
+	UID        string
 }
 
 // OwnGrace lets a pod that is deleted have the grace period that it asks for itself.

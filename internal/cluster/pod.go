@@ -68,5 +68,5 @@ func ownerOf(o metav1.Object) Owner {
 	if c == nil {
 		return Owner{}
 	}
-	return Owner{Kind: c.Kind, Name: c.Name, UID: string(c.UID)}
+	return Owner{APIVersion: c.APIVersion, Kind: c.Kind, Name: c.Name, UID: string(c.UID)}
 }

@@ -42,6 +42,8 @@ type Options struct {
 	// Fence, if set, is opened by the lease (see Lead) and asked before each request
 	// that changes something. Nil: everything passes.
 	Fence *fence.Fence
+	// Unwritten, if set, is told how many events could not be written, and why the last.
+	Unwritten func(events int, err error)
 }
 
 // Cluster is a live cluster. Its methods are safe for concurrent use. Every call
@@ -85,7 +87,7 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 		dynamic: custom,
 		caches:  caches,
 		view:    newView(caches),
-		events:  newEvents(),
+		events:  newEvents(o.Unwritten),
 	}, nil
 }
 
@@ -95,7 +97,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	if err := c.caches.start(ctx, c.dynamic); err != nil {
 		return err
 	}
-	c.events.start(ctx, c.client)
+	go c.events.run(ctx, c.client)
 	return nil
 }
 

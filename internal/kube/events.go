@@ -1,45 +1,182 @@
 package kube
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// events writes events in the background. Equal ones are counted instead of
-// repeated, and an object gets 25 at a time and then one in five minutes.
+const (
+	// queuedEvents bounds the events that wait to be written: some for each pod of a
+	// large cluster. The recorder of client-go keeps 1000 and drops the others.
+	queuedEvents = 50_000
+	// longestName is that of an object.
+	longestName = 253
+	// writeTries is how often an event is tried to be written, with a pause between.
+	writeTries, writePause = 10, 10 * time.Second
+)
+
+// events writes events in the background, one after the other. Equal ones are counted
+// instead of repeated, and of more than ten on an object that differ only in their
+// message within ten minutes, the API server keeps the last. Those that tell something
+// are never held back: the agent itself decides what to say how often.
 type events struct {
-	broadcaster record.EventBroadcaster
-	recorder    record.EventRecorder
+	correlator *record.EventCorrelator
+	unwritten  func(events int, err error)
+	wake       chan struct{}
+
+	mu     sync.Mutex
+	queue  []*corev1.Event
+	missed int   // since they were last taken
+	stamp  int64 // in the name of the last one
 }
 
-func newEvents() *events {
-	b := record.NewBroadcaster()
-	return &events{broadcaster: b, recorder: b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: manager})}
+func newEvents(unwritten func(int, error)) *events {
+	return &events{
+		// The filter of the correlator holds back what is said about an object more
+		// than 25 times. It may do so with equal words only.
+		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{SpamKeyFunc: wording}),
+		unwritten:  unwritten,
+		wake:       make(chan struct{}, 1),
+	}
 }
 
-func (e *events) start(ctx context.Context, client kubernetes.Interface) {
-	e.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	context.AfterFunc(ctx, e.broadcaster.Shutdown)
+func wording(e *corev1.Event) string {
+	return strings.Join([]string{string(e.InvolvedObject.UID), e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message}, "\x00")
 }
 
-// Event tells users what happened to an object. It does not wait; when events
-// come faster than they can be written, some are dropped.
+func (e *events) add(event *corev1.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.queue) >= queuedEvents {
+		e.missed++
+		return
+	}
+	e.stamp = max(event.FirstTimestamp.UnixNano(), e.stamp+1) // two of an object must not have one name
+	event.Name = eventName(event.InvolvedObject.Name, e.stamp)
+	e.queue = append(e.queue, event)
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what waits, and how many did not get that far.
+func (e *events) take() (waiting []*corev1.Event, missed int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	waiting, missed = e.queue, e.missed
+	e.queue, e.missed = nil, 0
+	return waiting, missed
+}
+
+// run writes events until ctx ends.
+func (e *events) run(ctx context.Context, client kubernetes.Interface) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.wake:
+		}
+		waiting, lost := e.take()
+		var last error
+		if lost > 0 {
+			last = fmt.Errorf("%d events were waiting already", queuedEvents)
+		}
+		for _, event := range waiting {
+			if err := e.write(ctx, client, event); err != nil {
+				lost++
+				last = fmt.Errorf("write event %s of %s %s: %w", event.Reason, event.InvolvedObject.Kind, event.InvolvedObject.Name, err)
+			}
+		}
+		if lost > 0 && e.unwritten != nil && ctx.Err() == nil {
+			e.unwritten(lost, last)
+		}
+	}
+}
+
+// write makes an event, or counts one that is there. A namespace that is being deleted
+// takes none, which is no loss.
+func (e *events) write(ctx context.Context, client kubernetes.Interface, event *corev1.Event) error {
+	result, err := e.correlator.EventCorrelate(event)
+	if err != nil || result.Skip {
+		return err
+	}
+	event = result.Event
+	in := client.CoreV1().Events(event.Namespace)
+	var written *corev1.Event
+	err = insist(ctx, func(ctx context.Context) (err error) {
+		if event.Count > 1 {
+			written, err = in.Patch(ctx, event.Name, types.StrategicMergePatchType, result.Patch, metav1.PatchOptions{})
+		}
+		if event.Count == 1 || apierrors.IsNotFound(err) { // it has been forgotten
+			event.ResourceVersion = ""
+			written, err = in.Create(ctx, event, metav1.CreateOptions{})
+		}
+		return err
+	})
+	switch {
+	case err == nil:
+		e.correlator.UpdateState(written)
+	case apierrors.IsAlreadyExists(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err):
+		return nil
+	}
+	return err
+}
+
+// insist repeats a call for about two minutes while it gets no answer. Until then the
+// events behind it wait: they would fare no better.
+func insist(ctx context.Context, call func(context.Context) error) error {
+	for tries := 1; ; tries++ {
+		err := retry(ctx, call)
+		if err == nil || !passing(err) || tries == writeTries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(writePause):
+		}
+	}
+}
+
+// Event tells users what happened to an object. It does not wait.
 func (c *Cluster) Event(ref cluster.ObjectRef, eventType, reason, message string) {
-	c.events.recorder.Event(reference(ref), eventType, reason, message)
+	c.events.add(newEvent(ref, eventType, reason, message))
+}
+
+func newEvent(ref cluster.ObjectRef, eventType, reason, message string) *corev1.Event {
+	now := metav1.Now()
+	return &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: cmp.Or(ref.Namespace, metav1.NamespaceDefault)},
+		InvolvedObject: *reference(ref), Type: eventType, Reason: reason, Message: message,
+		Source: corev1.EventSource{Component: manager}, ReportingController: manager,
+		FirstTimestamp: now, LastTimestamp: now, Count: 1,
+	}
+}
+
+// eventName is that of the object and a number.
+func eventName(object string, stamp int64) string {
+	suffix := fmt.Sprintf(".%x", stamp)
+	return strings.TrimRight(object[:min(len(object), longestName-len(suffix))], ".-") + suffix
 }
 
 func reference(ref cluster.ObjectRef) *corev1.ObjectReference {
 	out := &corev1.ObjectReference{
-		APIVersion: corev1.SchemeGroupVersion.String(),
+		APIVersion: cmp.Or(ref.APIVersion, corev1.SchemeGroupVersion.String()),
 		Kind:       ref.Kind,
 		Namespace:  ref.Namespace,
 		Name:       ref.Name,

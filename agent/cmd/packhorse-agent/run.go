@@ -146,7 +146,7 @@ func (s *settings) work(ctx context.Context, log hclog.Logger) error {
 	if s.leaderElect {
 		fenced = fence.New()
 	}
-	cluster, err := s.connect(fenced)
+	cluster, err := s.connect(fenced, log)
 	if err != nil {
 		return err
 	}
@@ -222,13 +222,14 @@ func identity() (string, error) {
 	return fmt.Sprintf("%s_%d", cmp.Or(os.Getenv("POD_NAME"), host), os.Getpid()), nil
 }
 
-func (s *settings) connect(fenced *fence.Fence) (*kube.Cluster, error) {
+func (s *settings) connect(fenced *fence.Fence, log hclog.Logger) (*kube.Cluster, error) {
 	cfg, err := kube.RESTConfig(s.kubeconfig, s.context)
 	if err != nil {
 		return nil, err
 	}
 	return kube.New(cfg, kube.Options{
 		UserAgent: "packhorse-agent/" + version, Schedulers: s.schedulers, Requested: s.agent.Metrics.KubernetesRequest, Fence: fenced,
+		Unwritten: func(events int, err error) { log.Warn("left events unwritten", "events", events, "error", err) },
 	})
 }
 

@@ -1,0 +1,127 @@
+package agent
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+// logBuffer is a log that may be read while it is written.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// count returns how many lines hold all of the words.
+func (b *logBuffer) count(words ...string) (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+next:
+	for line := range strings.Lines(b.text.String()) {
+		for _, word := range words {
+			if !strings.Contains(line, word) {
+				continue next
+			}
+		}
+		n++
+	}
+	return n
+}
+
+// tooLarge is a pod that no machine has room for.
+func tooLarge(cpu string) corev1.PodSpec { return sim.Requests(cpu, "1Gi") }
+
+// TestUnplaceableIsToldOncePerOwnerAndReason has 3,000 pods that nothing can be bought
+// for: of large owners, of small ones and of none.
+func TestUnplaceableIsToldOncePerOwnerAndReason(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		log := &logBuffer{}
+		r.log = hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Info})
+		r.Apply(testProvisioner("default"))
+		r.start(Options{}, nil)
+		large := map[string]int{"web": 1500, "queue": 900, "cache": 480}
+		for name, replicas := range large {
+			r.Deploy(sim.Workload{Name: name, Replicas: replicas, Spec: tooLarge("1000")})
+		}
+		for i := range 10 {
+			r.Deploy(sim.Workload{Name: fmt.Sprintf("small-%d", i), Replicas: 2, Spec: tooLarge("1000")})
+		}
+		for i := range 100 {
+			r.AddPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("lone-%d", i)}, Spec: tooLarge("1000"), Status: corev1.PodStatus{Phase: corev1.PodPending}})
+		}
+		time.Sleep(30 * time.Minute)
+		const onOwners, onTheirPods, onSmall, onLone, groups = 3, 3 * toldPods, 10 * 2, 100, 3 + 10 + 1
+		told := map[string][]string{}
+		for _, e := range r.Events(eventUnplaceable) {
+			told[e.Kind+" "+e.Name] = append(told[e.Kind+" "+e.Name], e.Message)
+		}
+		if got, want := len(r.Events(eventUnplaceable)), onOwners+onTheirPods+onSmall+onLone; got != want || len(told) != want {
+			t.Errorf("%d events on %d objects, want %d on as many", got, len(told), want)
+		}
+		for name, replicas := range large {
+			message := strings.Join(told["ReplicaSet "+name], "\n")
+			if !strings.HasPrefix(message, fmt.Sprintf("%d of its pods have no place, such as %s-", replicas, name)) {
+				t.Errorf("%s was told %q", name, message)
+			}
+		}
+		for i := range 100 {
+			if len(told[fmt.Sprintf("Pod lone-%d", i)]) != 1 {
+				t.Errorf("lone-%d was told %q", i, told[fmt.Sprintf("Pod lone-%d", i)])
+			}
+		}
+		if got := log.count("left pods without a place"); got != groups {
+			t.Errorf("%d log lines, want one for each of %d groups", got, groups)
+		}
+		// Again before the API server forgets it, and when the reason is another one.
+		time.Sleep(tellAgain - 15*time.Minute)
+		if got := log.count("left pods without a place", "ReplicaSet default/web"); got != 2 {
+			t.Errorf("%d lines about one owner after %s, want 2", got, tellAgain)
+		}
+		r.Apply(testProvisioner("other"))
+		time.Sleep(2 * time.Minute)
+		if got := log.count("left pods without a place", "ReplicaSet default/web"); got != 3 {
+			t.Errorf("%d lines about one owner after its reason has changed, want 3", got)
+		}
+		if got, want := len(r.Events(eventUnplaceable)), 3*(onOwners+onTheirPods+onSmall+onLone); got != want {
+			t.Errorf("%d events in all, want %d", got, want)
+		}
+	})
+}
+
+// Reasons that name each pod, or as many owners as pods, do not flood the log.
+func TestLogLinesOfUnplaceablePodsAreBounded(t *testing.T) {
+	log := &logBuffer{}
+	a := &Agent{log: hclog.New(&hclog.LoggerOptions{Output: log})}
+	var all []decide.Unplaced
+	s := &cluster.Snapshot{}
+	for i := range 3000 {
+		key := cluster.PodKey{Namespace: "default", Name: fmt.Sprintf("pod-%d", i), UID: fmt.Sprint(i)}
+		s.Pods = append(s.Pods, cluster.Pod{PodKey: key, Owner: cluster.Owner{Kind: "Job", Name: key.Name, UID: "job-" + key.UID}})
+		all = append(all, decide.Unplaced{Pod: key, Reason: "it is too large"})
+	}
+	groups := plights(s, all)
+	a.logPlights(groups)
+	if got := log.count("left pods without a place"); len(groups) != 3000 || got != loggedPlights {
+		t.Errorf("%d lines about %d groups, want %d", got, len(groups), loggedPlights)
+	}
+	if log.count("left more pods without a place", fmt.Sprintf("pods=%d", 3000-loggedPlights)) != 1 {
+		t.Error("no line counts the others")
+	}
+}
