@@ -22,6 +22,7 @@ func (a *Agent) account(ctx context.Context, v *view) {
 	instances, err := a.instances(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
+			a.ledger.failed(err)
 			a.metrics.cloudErrors.WithLabelValues("Instances").Inc()
 			a.log.Error("could not compare nodes with instances", "error", err)
 		}
@@ -29,8 +30,7 @@ func (a *Agent) account(ctx context.Context, v *view) {
 	}
 	nodes := nodesByProviderID(v)
 	listed := map[string]offer.Instance{}
-	var surplus []string
-	open := false
+	var surplus, nodeless []string
 	for _, i := range instances {
 		listed[i.ProviderID] = i
 		own, others := a.nodesOf(v, nodes, i)
@@ -41,12 +41,13 @@ func (a *Agent) account(ctx context.Context, v *view) {
 		case len(own) == 0 && a.tooOld(v, i, len(others) > 0):
 			surplus = append(surplus, i.ID)
 		case !a.adoptAll(ctx, v, i, own, others):
-			open = true
+			nodeless = append(nodeless, i.ID)
 		}
 	}
 	a.giveBack(ctx, surplus)
+	a.metrics.ownerless.WithLabelValues("instance").Set(float64(a.countOwnerless(v, nodes, instances)))
 	a.owners.learn(instances)
-	a.ledger.settled(a.letGo(ctx, v, listed), open)
+	a.ledger.settled(a.letGo(ctx, v, listed), nodeless)
 	a.redrain.set()
 }
 
@@ -122,6 +123,26 @@ func (a *Agent) tooOld(v *view, i offer.Instance, misnamed bool) bool {
 	// Where its kubelet has registered under another name, pods may run, which a drain
 	// ends in order.
 	return !misnamed && v.now.Sub(i.LaunchedAt) >= a.options.StartupTimeout
+}
+
+// countOwnerless counts the instances that run and that nothing looks after: their
+// Provisioner is gone, or they have had no Node object for longer than machines may
+// take to come up. An agent gives them back unless something keeps it from that.
+func (a *Agent) countOwnerless(v *view, nodes map[string][]*cluster.Node, instances []offer.Instance) int {
+	count := 0
+	for _, i := range instances {
+		runs := i.State == offer.StatePending || i.State == offer.StateRunning
+		if !runs || a.ledger.wasGivenBack(i.ID) || a.purchases.launching(i.LaunchID) {
+			continue
+		}
+		own, others := a.nodesOf(v, nodes, i)
+		has := slices.Concat(own, others)
+		drained := slices.ContainsFunc(has, func(n *cluster.Node) bool { return n.Deleting })
+		if v.byName[i.Provisioner] == nil && !drained || len(has) == 0 && a.tooOld(v, i, false) {
+			count++
+		}
+	}
+	return count
 }
 
 // adoptAll gives an instance its Node object, and takes over what its kubelet has

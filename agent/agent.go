@@ -139,6 +139,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.ledger.lead()
 	a.leading.Store(true)
 	defer a.leading.Store(false)
+	a.metrics.leading.Set(1)
+	defer a.metrics.leading.Set(0)
 	a.log.Info("began to lead")
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return a.watch(ctx) })

@@ -196,18 +196,5 @@ func (a *running) leavingOf(node string) status.Leaving {
 // heldUp reads the metric.
 func heldUp(t *testing.T, a *running, by cause) float64 {
 	t.Helper()
-	families, err := a.metrics.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			for _, l := range m.GetLabel() {
-				if f.GetName() == "packhorse_drains_held_up" && l.GetName() == "cause" && l.GetValue() == string(by) {
-					return m.GetGauge().GetValue()
-				}
-			}
-		}
-	}
-	return 0
+	return max(0, gauge(t, a.metrics, "drains_held_up", string(by)))
 }

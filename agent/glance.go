@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -88,8 +90,7 @@ func (g *glance) provisioner(p *provisioner) status.Provisioner {
 		out.HourlyPrice += priceOf(n.Annotations).Dollars()
 		used = used.Plus(n.Capacity)
 	}
-	ready := p.ready(used)
-	out.Ready, out.Reason, out.Message = ready.Status == "True", ready.Reason, ready.Message
+	out.Ready, out.Reason, out.Message = p.ready.Status == metav1.ConditionTrue, p.ready.Reason, p.ready.Message
 	if p.spec.Spec.Limits == nil {
 		return out
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -12,6 +13,8 @@ type ledger struct {
 	mu         sync.Mutex
 	at         time.Time            // of the last comparison; zero: none yet
 	open       bool                 // something was bought and may have no Node object
+	failure    string               // why the last comparison failed; empty where it did not
+	nodeless   []string             // instances for which it could make no Node object
 	terminated map[string]time.Time // instances that the agent gave back
 	missing    map[string]bool      // nodes whose instance is gone
 	scaled     map[string]time.Time // by Provisioner: a node came or went
@@ -27,7 +30,7 @@ func newLedger() *ledger {
 func (l *ledger) lead() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.at, l.owned = time.Time{}, false
+	l.at, l.owned, l.failure, l.nodeless = time.Time{}, false, "", nil
 }
 
 // own notes that the cloud refuses the orders of earlier leaders.
@@ -57,12 +60,13 @@ func (l *ledger) due(interval time.Duration) bool {
 	return l.open || l.at.IsZero() || time.Since(l.at) >= interval
 }
 
-// settled records a comparison and which nodes it found without an instance. It
-// stays open if some machine could not get its Node object.
-func (l *ledger) settled(missing map[string]bool, open bool) {
+// settled records a comparison, which nodes it found without an instance, and the
+// instances that could not get their Node objects: for these it stays open.
+func (l *ledger) settled(missing map[string]bool, nodeless []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.at, l.open, l.missing = time.Now(), open, missing
+	l.at, l.open, l.missing = time.Now(), len(nodeless) > 0, missing
+	l.failure, l.nodeless = "", nodeless
 	maps.DeleteFunc(l.terminated, func(_ string, t time.Time) bool { return time.Since(t) > time.Hour })
 }
 
@@ -71,7 +75,28 @@ func (l *ledger) settled(missing map[string]bool, open bool) {
 func (l *ledger) complete() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.at.IsZero() && !l.open
+	return !l.at.IsZero() && !l.open && l.failure == ""
+}
+
+// failed records that a comparison was not possible.
+func (l *ledger) failed(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failure = err.Error()
+}
+
+// obstacle says what the last comparison left open, which keeps anything from being
+// bought. What has come up since it is not worth a word: the next turn compares again.
+func (l *ledger) obstacle() obstacle {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.failure != "":
+		return obstacle{reasonInstances, "nothing is bought until AWS lists the cluster's instances again: " + l.failure}
+	case len(l.nodeless) > 0:
+		return obstacle{reasonNodeless, fmt.Sprintf("nothing is bought until each instance has its Node object: %d have none, such as %s", len(l.nodeless), l.nodeless[0])}
+	}
+	return obstacle{}
 }
 
 func (l *ledger) next(interval time.Duration) time.Time {

@@ -10,7 +10,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -44,6 +46,9 @@ type Metrics struct {
 	disruptions      *prometheus.CounterVec
 	shortfalls       *prometheus.CounterVec
 	learntMemory     *prometheus.GaugeVec
+	ready            *prometheus.GaugeVec
+	leading          prometheus.Gauge
+	ownerless        *prometheus.GaugeVec
 	clusterRequests  *prometheus.CounterVec
 	cloudRequests    *prometheus.CounterVec
 }
@@ -83,6 +88,9 @@ func NewMetrics() *Metrics {
 	m.notices = m.counters("notices_total", "Notices from the cloud, by what they are about.", "kind")
 	m.shortfalls = m.counters("allocatable_shortfalls_total", "Nodes that came up with less than was predicted.", "instance_type", "resource")
 	m.learntMemory = m.gauges("learnt_memory_bytes", "Memory capacity that nodes have shown, in the place of an estimate.", "instance_type", "image")
+	m.ready = m.gauges("provisioner_ready", "Whether nodes can be bought with a Provisioner now (1) or not (0), with the reason of its condition Ready.", "provisioner", "reason")
+	m.leading = m.gauges("leading", "Whether this agent leads (1) or stands by (0).").WithLabelValues()
+	m.ownerless = m.gauges("ownerless", "Instances and nodes (kind) that nothing looks after: their Provisioner is gone, or an instance has had no Node object for longer than machines may take to come up.", "kind")
 	m.clusterRequests = m.counters("kubernetes_requests_total", "Requests to the API server, each attempt; code 0 where there was no answer.", "verb", "resource", "code")
 	m.cloudRequests = m.counters("aws_requests_total", "Requests to AWS, each attempt; code 0 where there was no answer.", "service", "operation", "code")
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -175,6 +183,7 @@ func (m *Metrics) state(v *view, plan *decide.Plan) {
 	m.nodes.Reset()
 	m.price.Reset()
 	m.unavailable.Reset()
+	m.stand(v)
 	for _, p := range v.provisioners {
 		m.unavailable.WithLabelValues(p.raw.Name).Set(float64(p.unavailable()))
 	}
@@ -186,6 +195,27 @@ func (m *Metrics) state(v *view, plan *decide.Plan) {
 		m.nodes.WithLabelValues(n.Provisioner, nodeState(n)).Inc()
 		m.price.WithLabelValues(n.Provisioner).Add(priceOf(n.Annotations).Dollars())
 	}
+}
+
+// stand sets the gauges of what the Provisioners can do, and of nodes whose Provisioner
+// is gone. Those that are going are looked after: the drains tell of them.
+func (m *Metrics) stand(v *view) {
+	m.ready.Reset()
+	for _, p := range v.provisioners {
+		value := 0.0
+		if p.ready.Status == metav1.ConditionTrue {
+			value = 1
+		}
+		m.ready.WithLabelValues(p.raw.Name, p.ready.Reason).Set(value)
+	}
+	ownerless := 0
+	for i := range v.snapshot.Nodes {
+		n := &v.snapshot.Nodes[i]
+		if ours := n.Provisioner != "" || held(n, api.Finalizer); ours && v.byName[n.Provisioner] == nil && !n.Deleting {
+			ownerless++
+		}
+	}
+	m.ownerless.WithLabelValues("node").Set(float64(ownerless))
 }
 
 // learnt exports what nodes have shown.

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,4 +55,25 @@ func TestMetricNames(t *testing.T) {
 			t.Errorf("the help of %s is no sentence: %s", m.name, m.help)
 		}
 	}
+}
+
+// gauge reads the metric whose labels have these values; -1 where there is none.
+func gauge(t *testing.T, m *Metrics, name string, values ...string) float64 {
+	t.Helper()
+	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, series := range f.GetMetric() {
+			has := map[string]bool{}
+			for _, l := range series.GetLabel() {
+				has[l.GetValue()] = true
+			}
+			if f.GetName() == namespace+"_"+name && !slices.ContainsFunc(values, func(v string) bool { return !has[v] }) {
+				return series.GetGauge().GetValue()
+			}
+		}
+	}
+	return -1
 }

@@ -99,15 +99,15 @@ func (a *Agent) interrupt(ctx context.Context, n *cluster.Node, notice *offer.No
 	if !a.deleteNode(ctx, n.Name) {
 		return false
 	}
-	a.metrics.disruptions.WithLabelValues(n.Provisioner, reasonInterruption).Inc()
-	a.log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", reasonInterruption, "message", why)
+	a.metrics.disruptions.WithLabelValues(n.Provisioner, disruptionByCloud).Inc()
+	a.log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", disruptionByCloud, "message", why)
 	a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventInterrupted, why)
 	a.replan.set()
 	return true
 }
 
-// reasonInterruption is the reason of a removal that the cloud has announced.
-const reasonInterruption = "interruption"
+// disruptionByCloud is the reason of a removal that the cloud has announced.
+const disruptionByCloud = "interruption"
 
 // avoidInterrupted keeps the agent from buying again what is being taken back.
 func (a *Agent) avoidInterrupted(n *cluster.Node, notice *offer.Notice) {

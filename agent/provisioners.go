@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -31,19 +32,11 @@ type provisioner struct {
 	// blocked is why it buys nothing now, and reason the condition reason for it.
 	blocked string
 	reason  string
+	// failure is why its last launch broke, while it is being tried again.
+	failure string
+	// ready is its condition Ready, once it has been judged.
+	ready metav1.Condition
 }
-
-// The condition reasons of a Provisioner that is not ready.
-const (
-	reasonValidation   = "ValidationFailed"
-	reasonNoProfile    = "NodeProfileNotFound"
-	reasonNoTypes      = "NoInstanceTypes"
-	reasonLimitReached = "LimitReached"
-	reasonMarket       = "MarketUnavailable"
-	reasonLaunch       = "LaunchFailed"
-	reasonDeleting     = "Deleting"
-	reasonReady        = "Ready"
-)
 
 // provisioners resolves all Provisioners: those that are invalid or lack
 // something are blocked, and the others go on working.
@@ -64,6 +57,8 @@ func (a *Agent) provisioners(ctx context.Context) []*provisioner {
 		raw := p.raw
 		if until, message := a.history.paused(raw.Name); p.blocked == "" && message != "" {
 			p.block(reasonLaunch, fmt.Sprintf("%s; tried again at %s", message, until.UTC().Format(time.TimeOnly)))
+		} else if a.purchases.buys(raw.Name) {
+			p.failure = a.history.pauses[raw.Name].message
 		}
 		if raw.DeletionTimestamp != nil {
 			p.block(reasonDeleting, "the Provisioner is being deleted")

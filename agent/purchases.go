@@ -121,6 +121,13 @@ func (ps *purchases) launching(launchID string) bool {
 	return slices.ContainsFunc(ps.open, func(p *purchase) bool { return p.order.LaunchID == launchID })
 }
 
+// buys reports whether an order of the Provisioner is still open.
+func (ps *purchases) buys(provisioner string) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return slices.ContainsFunc(ps.open, func(p *purchase) bool { return p.order.Provisioner == provisioner })
+}
+
 // apply returns the snapshot with the machines that are being bought. The argument is not
 // changed.
 func (ps *purchases) apply(s *cluster.Snapshot) *cluster.Snapshot {

@@ -19,7 +19,7 @@ import (
 // not have more of them: nothing but people can change that.
 const (
 	conditionQuota = "QuotaExceeded"
-	reasonQuota    = string(offer.RefusedQuota)
+	reasonQuota    = conditionQuota
 )
 
 // quota is one that a Provisioner has run into.

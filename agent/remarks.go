@@ -48,7 +48,7 @@ func setWarnings(conditions *[]metav1.Condition, found api.Findings, generation 
 		return
 	}
 	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: conditionWarnings, Status: metav1.ConditionTrue, Reason: eventWarnings,
+		Type: conditionWarnings, Status: metav1.ConditionTrue, Reason: reasonWarnings,
 		Message: warnings.Summary(), ObservedGeneration: generation,
 	})
 }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +20,13 @@ const (
 	conditionConsolidation = "ConsolidationSupported"
 	// conditionPrices is there while on-demand prices are not the published ones.
 	conditionPrices = "PricesEstimated"
+)
+
+// The reasons of the others.
+const (
+	reasonNotImplemented = "NotImplemented"
+	reasonEmbeddedPrices = "EmbeddedPrices"
+	reasonWarnings       = eventWarnings
 )
 
 // reportStatus writes the status of all Provisioners and of the node profiles that
@@ -74,8 +80,8 @@ func (a *Agent) provisionerStatus(v *view, p *provisioner) api.ProvisionerStatus
 	if t, ok := a.ledger.lastScale(p.raw.Name); ok {
 		status.LastScaleTime = ptr.To(metav1.NewTime(t).Rfc3339Copy())
 	}
-	ready := p.ready(used)
-	if was := meta.FindStatusCondition(status.Conditions, conditionReady); was != nil && was.Reason == reasonMarket && ready.Reason == reasonMarket {
+	ready := p.ready
+	if was := meta.FindStatusCondition(status.Conditions, conditionReady); was != nil && was.Reason == ready.Reason && (was.Reason == reasonMarket || was.Reason == reasonInstances) {
 		ready.Message = was.Message // each failure has a request id of its own: writing that would be a change, and the next turn
 	}
 	meta.SetStatusCondition(&status.Conditions, ready)
@@ -84,7 +90,7 @@ func (a *Agent) provisionerStatus(v *view, p *provisioner) api.ProvisionerStatus
 	a.history.setQuotaCondition(p, &status.Conditions, v.now)
 	if c := p.raw.Spec.Consolidation; c != nil && ptr.Deref(c.Enabled, false) {
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: conditionConsolidation, Status: metav1.ConditionFalse, Reason: "NotImplemented",
+			Type: conditionConsolidation, Status: metav1.ConditionFalse, Reason: reasonNotImplemented,
 			Message:            api.UsedNotConsolidated,
 			ObservedGeneration: p.raw.Generation,
 		})
@@ -105,49 +111,7 @@ func setPricesCondition(p *provisioner, conditions *[]metav1.Condition) {
 		return // each failure has a request id of its own: writing that would be a change, and the next turn
 	}
 	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: conditionPrices, Status: metav1.ConditionTrue, Reason: "EmbeddedPrices", ObservedGeneration: p.raw.Generation,
+		Type: conditionPrices, Status: metav1.ConditionTrue, Reason: reasonEmbeddedPrices, ObservedGeneration: p.raw.Generation,
 		Message: "on-demand prices are those that this release was built with: " + p.market.Estimate,
 	})
-}
-
-// ready says whether the Provisioner may buy something, and why not.
-func (p *provisioner) ready(used amount.List) metav1.Condition {
-	c := metav1.Condition{
-		Type: conditionReady, Status: metav1.ConditionFalse,
-		Reason: p.reason, Message: p.blocked, ObservedGeneration: p.raw.Generation,
-	}
-	if c.Reason == "" && p.blocked == "" {
-		if full := p.limitReached(used); full != "" {
-			c.Reason, c.Message = reasonLimitReached, full
-		} else {
-			c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonReady, "nodes can be bought"
-		}
-	}
-	return c
-}
-
-// limitReached names a resource of which nothing more may be bought.
-func (p *provisioner) limitReached(used amount.List) string {
-	if p.spec.Spec.Limits == nil {
-		return ""
-	}
-	limits := amount.FromResourceList(p.spec.Spec.Limits.Resources)
-	for _, name := range limits.Names() {
-		if used[name] >= limits[name] && p.sells(name) {
-			has, may := amount.Quantity(name, used[name]), amount.Quantity(name, limits[name])
-			return fmt.Sprintf("its nodes have %s of %s %s", has.String(), may.String(), name)
-		}
-	}
-	return ""
-}
-
-// sells reports whether any type has the resource: a limit on one that no type has
-// does not bind.
-func (p *provisioner) sells(resource string) bool {
-	for i := range p.market.Types {
-		if p.market.Types[i].Capacity[resource] > 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -29,6 +29,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	v = a.observe(ctx)
 	a.explain(v.snapshot, plan)
 	a.releaseProvisioners(ctx, v)
+	v.judge(a.ledger.obstacle())
 	a.reportStatus(ctx, v)
 	a.attempts.prune(v.snapshot)
 	for _, since := range a.history.prune(v.snapshot) {

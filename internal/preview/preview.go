@@ -78,7 +78,7 @@ func (s Subject) nothing(sel Selection, strangers []Finding) []Finding {
 		none := Finding{Broken, "", fmt.Sprintf("no instance type of %s can be bought", s.Region), "Correct the node profile: its zones sell none that runs one of its images."}
 		return append([]Finding{none}, strangers...)
 	}
-	text := fmt.Sprintf("no instance type is left: %s removed the last %d (%s)", say(sel.Last.Requirement), len(sel.Before), names(sel.Before))
+	text := sel.Nothing()
 	advice := "Allow more here, or relax what is said before it."
 	var others []Finding
 	var why []string

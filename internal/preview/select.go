@@ -3,6 +3,7 @@
 package preview
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -50,6 +51,11 @@ func Select(types []offer.InstanceType, claims []Claim) Selection {
 		left = next
 	}
 	return Selection{Types: left}
+}
+
+// Nothing names the requirement that removed the last type.
+func (s Selection) Nothing() string {
+	return fmt.Sprintf("no instance type is left: %s removed the last %d (%s)", say(s.Last.Requirement), len(s.Before), names(s.Before))
 }
 
 // narrow keeps the types with a label in the set. Zone and capacity type are

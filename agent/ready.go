@@ -1,0 +1,139 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/preview"
+)
+
+// The reasons of the condition Ready of a Provisioner. A node profile that lacks
+// something has the cloud's own (NoSubnets, ...).
+const (
+	reasonValidation   = "ValidationFailed"
+	reasonNoProfile    = "NodeProfileNotFound"
+	reasonNoTypes      = "NoInstanceTypes"
+	reasonUnavailable  = "OfferingsUnavailable"
+	reasonLimitReached = "LimitReached"
+	reasonMarket       = "MarketUnavailable"
+	reasonInstances    = "InstancesUnknown"
+	reasonNodeless     = "InstancesWithoutNodes"
+	reasonLaunch       = "LaunchFailed"
+	reasonDeleting     = "Deleting"
+	reasonReady        = "Ready"
+)
+
+// obstacle is why a purchase would come to nothing now, with the reason of the condition
+// that says so. The zero value is none.
+type obstacle struct{ reason, message string }
+
+// judge sets the condition Ready of all Provisioners to what a purchase would meet now.
+// The argument is what stands in the way of all of them.
+func (v *view) judge(common obstacle) {
+	for _, p := range v.provisioners {
+		used := amount.List{}
+		for _, n := range v.nodesOf(p.raw.Name) {
+			used = used.Plus(n.Capacity)
+		}
+		p.ready = metav1.Condition{
+			Type: conditionReady, Status: metav1.ConditionTrue, Reason: reasonReady, Message: "nodes can be bought",
+			ObservedGeneration: p.raw.Generation,
+		}
+		o := obstacle{p.reason, p.blocked}
+		if o == (obstacle{}) {
+			o = common
+		}
+		if o == (obstacle{}) {
+			o = p.obstacle(used)
+		}
+		if o != (obstacle{}) {
+			p.ready.Status, p.ready.Reason, p.ready.Message = metav1.ConditionFalse, o.reason, o.message
+		}
+	}
+}
+
+// obstacle says why nothing is left of the market once the Provisioner's requirements,
+// what is unavailable and its limits are taken off, or why its last launch broke.
+func (p *provisioner) obstacle(used amount.List) obstacle {
+	if p.failure != "" {
+		return obstacle{reasonLaunch, p.failure + "; being tried again"}
+	}
+	chosen := preview.Select(p.market.Types, p.claims())
+	if len(chosen.Types) == 0 {
+		return obstacle{reasonNoTypes, chosen.Nothing()}
+	}
+	var available []offer.InstanceType
+	for _, t := range chosen.Types {
+		if slices.ContainsFunc(t.Offerings, func(o offer.Offering) bool { return o.Unavailable == "" }) {
+			available = append(available, t)
+		}
+	}
+	if len(available) == 0 {
+		return obstacle{reasonUnavailable, allUnavailable(chosen.Types)}
+	}
+	if full := p.limitReached(used, available); full != "" {
+		return obstacle{reasonLimitReached, full}
+	}
+	return obstacle{}
+}
+
+// claims are what the Provisioner says about its machines and leaves to no pod.
+func (p *provisioner) claims() []preview.Claim {
+	overridden := func(c preview.Claim) bool {
+		return slices.ContainsFunc(p.spec.Spec.PodOverrides, func(key string) bool {
+			return api.NormalizeLabel(key) == api.NormalizeLabel(c.Key)
+		})
+	}
+	return slices.DeleteFunc(preview.Claims(p.raw), overridden)
+}
+
+// allUnavailable says why the first of the offerings cannot be bought.
+func allUnavailable(types []offer.InstanceType) string {
+	n := 0
+	for i := range types {
+		n += len(types[i].Offerings)
+	}
+	for i := range types {
+		for _, o := range types[i].Offerings {
+			return fmt.Sprintf("none of the %d offerings that meet its requirements can be bought now; %s in %s (%s): %s",
+				n, types[i].Name, o.Zone, o.CapacityType, o.Unavailable)
+		}
+	}
+	return "none of the instance types that meet its requirements is offered"
+}
+
+// limitReached says why its limits leave no room for a node of any of the types; empty
+// where they do. A limit on what a type does not have does not bind it.
+func (p *provisioner) limitReached(used amount.List, types []offer.InstanceType) string {
+	if p.spec.Spec.Limits == nil {
+		return ""
+	}
+	limits := amount.FromResourceList(p.spec.Spec.Limits.Resources)
+	for i := range types {
+		if exceeds(&types[i], used, limits) == "" {
+			return ""
+		}
+	}
+	least := slices.MinFunc(types, func(a, b offer.InstanceType) int {
+		return cmp.Or(cmp.Compare(a.Capacity[amount.CPU], b.Capacity[amount.CPU]), cmp.Compare(a.Name, b.Name))
+	})
+	name := exceeds(&least, used, limits)
+	has, may, more := amount.Quantity(name, used[name]), amount.Quantity(name, limits[name]), amount.Quantity(name, least.Capacity[name])
+	return fmt.Sprintf("its nodes have %s of %s %s, and the smallest that it may buy, %s, has %s", has.String(), may.String(), name, least.Name, more.String())
+}
+
+// exceeds names a resource of which a node of the type would be too much; empty for none.
+func exceeds(t *offer.InstanceType, used, limits amount.List) string {
+	for _, name := range limits.Names() {
+		if more := t.Capacity[name]; more > 0 && used[name]+more > limits[name] {
+			return name
+		}
+	}
+	return ""
+}
