@@ -32,6 +32,9 @@ func TestPlanFindsWhatCannotWork(t *testing.T) {
 	types := func(names string) string {
 		return "requirements = [{ key = \"node.kubernetes.io/instance-type\", operator = \"In\", values = [" + names + "] }]"
 	}
+	zones := func(names string) string {
+		return "requirements = [{ key = \"topology.kubernetes.io/zone\", operator = \"In\", values = [" + names + "] }]"
+	}
 	tests := map[string]struct{ block, arguments, want string }{
 		"the requirement that removed the last type": {
 			"", `requirements = [
@@ -44,11 +47,19 @@ func TestPlanFindsWhatCannotWork(t *testing.T) {
 			"", types(`"m7g.large"`), "kubernetes.io/arch In [amd64] removed the last 1 (m7g.large), by default",
 		},
 		"what was probably meant": {"", types(`"m5.larg"`), `The instance type "m5.larg" does not exist. Did you mean "m5.large"?`},
-		"a zone that is none":     {"", `requirements = [{ key = "topology.kubernetes.io/zone", operator = "In", values = ["eu-west-1a", "eu-west-2a"] }]`, "zone eu-west-2a is none of eu-west-1"},
-		"a limit":                 {"", `limits = { cpu = "500m" }`, `limits["cpu"]: cpu 500m is less than the smallest machine has`},
-		"one type only":           {strict, types(`"m5.large"`), "only one instance type can be bought: m5.large"},
+		"a zone that is none":     {"", zones(`"eu-west-1a", "eu-west-1z"`), "zone eu-west-1z is none of eu-west-1"},
+		"a zone of another region": {
+			"", zones(`"eu-west-1a", "eu-west-2a"`),
+			"requirements[0]: zone eu-west-2a is in eu-west-2, not in eu-west-1",
+		},
+		"zones of another region only": {
+			"", zones(`"eu-west-2a"`),
+			"Zone eu-west-2a is in eu-west-2, not in eu-west-1. Correct the zone, or set its region by `region` in the provider block.",
+		},
+		"a limit":       {"", `limits = { cpu = "500m" }`, `limits["cpu"]: cpu 500m is less than the smallest machine has`},
+		"one type only": {strict, types(`"m5.large"`), "only one instance type can be bought: m5.large"},
 		"one zone only": {
-			strict, `requirements = [{ key = "topology.kubernetes.io/zone", operator = "In", values = ["eu-west-1a"] }]`, "machines can be bought in one zone only: eu-west-1a",
+			strict, zones(`"eu-west-1a"`), "machines can be bought in one zone only: eu-west-1a",
 		},
 		"spot only":            {strict, `requirements = [{ key = "karpenter.sh/capacity-type", operator = "In", values = ["spot"] }]`, "only spot capacity can be bought"},
 		"few pods":             {strict, types(`"t3.nano", "t3.large"`), "1 of 2 instance types take fewer than 8 pods: t3.nano"},

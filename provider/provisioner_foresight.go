@@ -78,7 +78,9 @@ func (f *foresight) lookAtMarket(ctx context.Context, p *api.Provisioner, templa
 		f.skip("the catalogue", err)
 		return preview.Preview{}, false
 	}
-	seen, findings := preview.Look(preview.Subject{Provisioner: p, Market: market, Catalogue: stock.Catalogue, Region: stock.Region})
+	seen, findings := preview.Look(preview.Subject{
+		Provisioner: p, Market: market, Catalogue: stock.Catalogue, Region: stock.Region, RegionBy: "by `region` in the provider block",
+	})
 	for i := range findings {
 		// What AWS has no tag for yet may get it in the same apply, and the embedded
 		// table may be older than an instance type.

@@ -15,7 +15,8 @@ import (
 // cluster take about half of that.
 const fewPods = 8
 
-// withoutSubnet reports zones that are asked for and have no subnet.
+// withoutSubnet reports zones that are asked for and have no subnet. Those of another
+// region are told of as such.
 func (s Subject) withoutSubnet() []Finding {
 	region, err := s.Catalogue.Region(s.Region)
 	if err != nil {
@@ -28,7 +29,7 @@ func (s Subject) withoutSubnet() []Finding {
 			continue
 		}
 		for _, zone := range c.Values {
-			if slices.Contains(sold, zone) {
+			if home := regionOf(zone); slices.Contains(sold, zone) || home != "" && home != s.Region {
 				continue
 			}
 			text := fmt.Sprintf("zone %s has no subnet that the node profile selects", zone)

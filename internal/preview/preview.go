@@ -38,6 +38,8 @@ type Subject struct {
 	// for it.
 	Catalogue *offer.Catalogue
 	Region    string
+	// RegionBy says how the region is set, such as "with --region".
+	RegionBy string
 }
 
 // Preview is what the Provisioner may buy.
@@ -56,7 +58,7 @@ func Look(s Subject) (Preview, []Finding) {
 	if s.Market.Blocked != "" {
 		return out, []Finding{{Broken, "", "nothing can be bought: " + s.Market.Blocked, "Correct the node profile, or what it selects by tags."}}
 	}
-	strangers := Strangers(s.Provisioner, s.Catalogue, s.Region)
+	strangers := slices.Concat(ForeignZones(s.Provisioner, s.Region, s.RegionBy), Strangers(s.Provisioner, s.Catalogue, s.Region))
 	if len(out.Types) == 0 {
 		return out, s.nothing(out.Selection, strangers)
 	}

@@ -40,18 +40,18 @@ func Strangers(p *api.Provisioner, c *offer.Catalogue, region string) []Finding 
 }
 
 // ForeignZones reports zones of another region than the one that is looked at, which
-// their names tell.
-func ForeignZones(p *api.Provisioner, region string) []Finding {
+// their names tell. By says how that region is set, such as "with --region".
+func ForeignZones(p *api.Provisioner, region, by string) []Finding {
 	var out []Finding
 	for _, claim := range Claims(p) {
 		if claim.Operator != api.OpIn || api.NormalizeLabel(claim.Key) != api.LabelZone {
 			continue
 		}
 		for _, zone := range claim.Values {
-			if home := zoneName.FindStringSubmatch(zone); home != nil && home[1] != region {
+			if home := regionOf(zone); home != "" && home != region {
 				out = append(out, Finding{
-					Doubtful, claim.Path, fmt.Sprintf("zone %s is in %s, not in %s", zone, home[1], region),
-					"Name its region with --region, or correct the zone.",
+					Broken, claim.Path, fmt.Sprintf("zone %s is in %s, not in %s", zone, home, region),
+					"Correct the zone, or set its region " + by + ".",
 				})
 			}
 		}
@@ -61,6 +61,15 @@ func ForeignZones(p *api.Provisioner, region string) []Finding {
 
 // zoneName takes a zone apart: its region, and a letter.
 var zoneName = regexp.MustCompile(`^([a-z]{2}(?:-[a-z]+)+-[0-9])[a-z]$`)
+
+// regionOf is the region in a zone's name, empty for a name of another form, such as a
+// local zone's.
+func regionOf(zone string) string {
+	if parts := zoneName.FindStringSubmatch(zone); parts != nil {
+		return parts[1]
+	}
+	return ""
+}
 
 // nowhere is about a value that no instance type has. A type of a size that no type
 // has is a misspelling; AWS may have come to sell other families since.

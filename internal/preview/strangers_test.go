@@ -50,10 +50,10 @@ func TestForeignZones(t *testing.T) {
 		{Key: api.LabelZone, Operator: api.OpIn, Values: []string{"us-east-1a", "eu-west-1a", "anywhere", "us-east-1-bos-1a"}},
 	}}}
 	want := []preview.Finding{{
-		Severity: preview.Doubtful, Path: "spec.requirements[0]", Text: "zone eu-west-1a is in eu-west-1, not in us-east-1",
-		Advice: "Name its region with --region, or correct the zone.",
+		Severity: preview.Broken, Path: "spec.requirements[0]", Text: "zone eu-west-1a is in eu-west-1, not in us-east-1",
+		Advice: "Correct the zone, or set its region with --region.",
 	}}
-	if diff := cmp.Diff(want, preview.ForeignZones(p, "us-east-1")); diff != "" {
+	if diff := cmp.Diff(want, preview.ForeignZones(p, "us-east-1", "with --region")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

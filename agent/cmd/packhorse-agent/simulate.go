@@ -87,7 +87,7 @@ func (s *simulation) run(out io.Writer) error {
 		return err
 	}
 	for _, p := range set.Provisioners {
-		for _, f := range slices.Concat(preview.ForeignZones(p, s.region), preview.Strangers(p, catalogue, s.region)) {
+		for _, f := range slices.Concat(preview.ForeignZones(p, s.region, "with --region"), preview.Strangers(p, catalogue, s.region)) {
 			warnings = append(warnings, fmt.Sprintf("Provisioner %s: %s: %s. %s", p.Name, f.Path, f.Text, f.Advice))
 		}
 	}
