@@ -89,17 +89,33 @@ func (r *reader) resourcePage(p page) {
 			r.t.Log("NOT RUN: import by identity, which this version of Terraform does not have")
 			continue
 		}
-		f := r.beside(snippets[0])
+		f := made.without(snippets[0], importedAddress.FindStringSubmatch(block)[1])
 		f.write("import.tf", block)
-		if said := f.sh("terraform init && terraform plan"); !strings.Contains(said, " 1 to import") || !strings.Contains(said, " 0 to destroy") {
-			r.t.Errorf("%s\nplans\n%s\nwant one import, and nothing destroyed", block, said)
+		if said := f.sh("terraform plan"); !strings.Contains(said, "1 to import, 0 to add, ") || !strings.Contains(said, " 0 to destroy") {
+			r.t.Errorf("%s\nplans\n%s\nwant one import, and nothing made or destroyed", block, said)
 		}
 	}
 	for _, command := range p.in("shell") {
-		f := r.beside(snippets[0])
-		f.sh("terraform init\n" + command)
+		f := made.without(snippets[0], importCommand.FindStringSubmatch(command)[1])
+		f.sh(command)
 	}
 	made.destroy()
+}
+
+var (
+	importedAddress = regexp.MustCompile(`to += (\S+)`)
+	importCommand   = regexp.MustCompile(`terraform import (\S+)`)
+)
+
+// without returns a folder like this one whose state has lost one resource.
+func (f *folder) without(snippet, address string) *folder {
+	f.t.Helper()
+	state, err := os.ReadFile(filepath.Join(f.dir, "terraform.tfstate"))
+	f.check(err)
+	out := f.beside(snippet)
+	out.write("terraform.tfstate", string(state))
+	out.sh("terraform init && terraform state rm " + address)
+	return out
 }
 
 var engineVersion = regexp.MustCompile(`v1\.(\d+)\.`)
