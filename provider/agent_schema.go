@@ -74,6 +74,7 @@ func agentPodAttributes() attributes {
 			MarkdownDescription: description + " `" + value + "` by default.",
 		}
 	}
+	replicas, _ := install.RangeOf("replicas")
 	return attributes{
 		"image": schema.StringAttribute{
 			Optional: true, Computed: true, MarkdownDescription: "Reference of the image. `" + install.Repository + "` in the version of the provider by default.",
@@ -81,7 +82,7 @@ func agentPodAttributes() attributes {
 		"image_pull_secrets": texts("Names of Secrets in the namespace to pull the image with."),
 		"replicas": schema.Int64Attribute{
 			Optional: true, Computed: true, Default: int64default.StaticInt64(install.DefaultReplicas),
-			MarkdownDescription: "How many agents run, of which one leads. 2 by default.", Validators: []validator.Int64{int64validator.Between(1, 100)},
+			MarkdownDescription: "How many agents run, of which one leads. 2 by default.", Validators: []validator.Int64{int64validator.Between(int64(replicas.Least), int64(replicas.Most))},
 		},
 		"cpu_request": amount("CPU that each agent requests.", install.DefaultCPURequest),
 		"memory":      amount("Memory that each agent requests and may use at most.", install.DefaultMemory),

@@ -19,17 +19,20 @@ func agentConfig(arguments string) string {
 
 func TestAgentValidation(t *testing.T) {
 	for name, tt := range map[string]struct{ config, want string }{
-		"a namespace":           {`namespace = "Big"`, `namespace: Invalid value: "Big"`},
-		"an unknown option":     {`options = { "batch-idel" = "2s" }`, `is no option of the agent; did you mean "batch-idle"?`},
-		"an option's value":     {`options = { "batch-idle" = "2" }`, `options[batch-idle]: Invalid value: "2": must be a duration such as 15m`},
-		"an attribute's flag":   {`options = { "region" = "eu-west-1" }`, `has a setting of its own: set the region`},
-		"a queue's URL":         {`interruption_queue = "https://sqs.eu-west-1.amazonaws.com/1/q"`, `must be the name of an SQS queue, not its URL or ARN`},
-		"a role's name":         {`role_arn = "agent"`, `role_arn: Invalid value: "agent": must be the ARN of an IAM role`},
-		"an amount":             {`memory = "none"`, `memory: Invalid value: "none": must be a quantity above 0`},
-		"a toleration":          {`tolerations = [{ key = "a", effect = "Never" }]`, `tolerations[0].effect: Unsupported value: "Never"`},
-		"what to do with nodes": {`on_destroy = "delete"`, `value must be one of: ["refuse" "drain" "orphan"], got: "delete"`},
-		"no replica":            {`replicas = 0`, `Attribute replicas value must be between 1 and 100, got: 0`},
-		"a variable of ours":    {`environment = { AWS_REGION = "x" }`, `is set by the installation: set region`},
+		"a namespace":                  {`namespace = "Big"`, `namespace: Invalid value: "Big"`},
+		"an unknown option":            {`options = { "batch-idel" = "2s" }`, `is no option of the agent; did you mean "batch-idle"?`},
+		"an option out of range":       {`options = { "reserved-enis" = "-5" }`, `options[reserved-enis]: Invalid value: "-5": the nearest sensible value is 0`},
+		"a share as a fraction":        {`options = { "vm-memory-overhead-percent" = "0.075" }`, `the nearest sensible value is 7.5`},
+		"a batch that is over at once": {`options = { "batch-idle" = "20s" }`, `options[batch-max]: Invalid value: "10s": must not be less than batch-idle: the nearest sensible value is 20s`},
+		"an option's value":            {`options = { "batch-idle" = "2" }`, `options[batch-idle]: Invalid value: "2": must be a duration such as 15m`},
+		"an attribute's flag":          {`options = { "region" = "eu-west-1" }`, `has a setting of its own: set the region`},
+		"a queue's URL":                {`interruption_queue = "https://sqs.eu-west-1.amazonaws.com/1/q"`, `must be the name of an SQS queue, not its URL or ARN`},
+		"a role's name":                {`role_arn = "agent"`, `role_arn: Invalid value: "agent": must be the ARN of an IAM role`},
+		"an amount":                    {`memory = "none"`, `memory: Invalid value: "none": must be a quantity above 0`},
+		"a toleration":                 {`tolerations = [{ key = "a", effect = "Never" }]`, `tolerations[0].effect: Unsupported value: "Never"`},
+		"what to do with nodes":        {`on_destroy = "delete"`, `value must be one of: ["refuse" "drain" "orphan"], got: "delete"`},
+		"no replica":                   {`replicas = 0`, `Attribute replicas value must be between 1 and 100, got: 0`},
+		"a variable of ours":           {`environment = { AWS_REGION = "x" }`, `is set by the installation: set region`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			resource.Test(t, resource.TestCase{

@@ -1,9 +1,9 @@
 package install
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,13 +23,10 @@ type optionForm struct {
 var (
 	anyText    = optionForm{func(v string) bool { return v != "" }, "not empty"}
 	switched   = optionForm{func(v string) bool { _, err := strconv.ParseBool(v); return err == nil }, "true or false"}
-	span       = optionForm{func(v string) bool { _, err := time.ParseDuration(v); return err == nil }, "a duration such as 15m or 500ms"}
-	count      = optionForm{func(v string) bool { n, err := strconv.ParseInt(v, 10, 64); return err == nil && n >= 0 }, "a number from 0 on"}
-	fractional = optionForm{func(v string) bool {
-		f, err := strconv.ParseFloat(v, 64)
-		return err == nil && f >= 0 && !math.IsInf(f, 0)
-	}, "a number from 0 on, such as 7.5"}
-	pairs = optionForm{func(v string) bool {
+	duration   = optionForm{func(v string) bool { _, err := time.ParseDuration(v); return err == nil }, "a duration such as 15m or 500ms"}
+	count      = optionForm{func(v string) bool { _, err := strconv.ParseInt(v, 10, 64); return err == nil }, "a whole number"}
+	fractional = optionForm{func(v string) bool { _, err := strconv.ParseFloat(v, 64); return err == nil }, "a number such as 7.5"}
+	pairs      = optionForm{func(v string) bool {
 		for pair := range strings.SplitSeq(v, ",") {
 			if key, _, found := strings.Cut(pair, "="); !found || key == "" {
 				return false
@@ -46,7 +43,7 @@ func oneOf(values ...string) optionForm {
 // options are the flags of `packhorse-agent run` that an installation may set by
 // their names. The others follow from the settings.
 var options = map[string]optionForm{
-	"batch-idle": span, "batch-max": span, "startup-timeout": span, "unhealthy-after": span, "min-node-lifetime": span,
+	"batch-idle": duration, "batch-max": duration, "startup-timeout": duration, "unhealthy-after": duration, "min-node-lifetime": duration,
 	"evict-ownerless-pods": switched, "prefix-delegation": switched, "pod-eni": switched, "ignore-enis": switched, "efa": switched,
 	"no-pricing": switched,
 	"node-cost":  fractional, "vm-memory-overhead-percent": fractional,
@@ -65,12 +62,17 @@ var ownFlags = map[string]string{
 func OptionNames() []string { return slices.Sorted(maps.Keys(options)) }
 
 func checkOptions(at *field.Path, given map[string]string) (errs field.ErrorList) {
+	if wrong := NonsenseBatch(given["batch-idle"], given["batch-max"]); wrong != "" {
+		errs = append(errs, field.Invalid(at.Key("batch-max"), cmp.Or(given["batch-max"], DefaultBatchMax.String()), wrong))
+	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		form, known := options[name]
 		hint, own := ownFlags[name]
 		switch {
 		case known && !form.check(given[name]):
 			errs = append(errs, field.Invalid(at.Key(name), given[name], "must be "+form.says))
+		case known && Nonsense(name, given[name]) != "":
+			errs = append(errs, field.Invalid(at.Key(name), given[name], Nonsense(name, given[name])))
 		case own && hint != "":
 			errs = append(errs, field.Invalid(at.Key(name), given[name], "has a setting of its own: set "+hint))
 		case own:

@@ -3,6 +3,7 @@ package install
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,8 +60,8 @@ func (s *Settings) checkNames() (errs field.ErrorList) {
 }
 
 func (s *Settings) checkPod() (errs field.ErrorList) {
-	if *s.Replicas < 1 {
-		errs = append(errs, field.Invalid(field.NewPath("replicas"), *s.Replicas, "must be 1 or more: one leads, the others stand by"))
+	if wrong := Nonsense("replicas", strconv.Itoa(int(*s.Replicas))); wrong != "" {
+		errs = append(errs, field.Invalid(field.NewPath("replicas"), *s.Replicas, wrong+"; one leads, the others stand by"))
 	}
 	for _, quantity := range []struct{ at, value string }{{"cpu_request", s.CPURequest}, {"memory", s.Memory}} {
 		if q, err := amount.Parse(quantity.value); err != nil || q.Sign() <= 0 {

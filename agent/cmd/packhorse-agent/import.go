@@ -41,7 +41,7 @@ counterpart is named. It only reads, and overwrites no file.`,
   cd prod && terraform init && terraform plan
   packhorse-agent import --cluster-name prod --out roles --only irsa_role,node_role`,
 		Args:    cobra.NoArgs,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
+		PreRunE: prepare,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	flags := cmd.Flags()

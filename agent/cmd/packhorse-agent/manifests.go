@@ -35,7 +35,7 @@ and the Helm chart install the same objects.`,
 		Example: `  packhorse-agent manifests --cluster-name prod --role-arn arn:aws:iam::123456789012:role/packhorse-agent | kubectl apply --server-side -f -
   packhorse-agent manifests --cluster-name prod --option batch-idle=2s --out clusters/prod/packhorse`,
 		Args:    cobra.NoArgs,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
+		PreRunE: prepare,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return i.run(cmd.OutOrStdout()) },
 	}
 	i.flags(cmd)

@@ -17,7 +17,7 @@ import (
 // it does not set itself, with values that the flag takes.
 func TestOptionsAreTheFlagsOfRun(t *testing.T) {
 	values := map[string]string{
-		"duration": "1m", "bool": "true", "float64": "0.5", "int64": "1", "string": "info", "stringSlice": "other", "stringToString": "a=b",
+		"duration": "1m", "bool": "true", "float64": "1.5", "int64": "1", "string": "info", "stringSlice": "other", "stringToString": "a=b",
 	}
 	settings := install.Settings{ClusterName: "prod", Options: map[string]string{}}
 	cmd := runCommand()
@@ -91,7 +91,7 @@ func TestManifestsRefuse(t *testing.T) {
 		"": "cluster_name: Required value",
 		"--cluster-name prod --option batch-idel=2s":   `did you mean "batch-idle"?`,
 		"--cluster-name prod --toleration a:Sometimes": `tolerations[0].effect: Unsupported value: "Sometimes"`,
-		"--cluster-name prod --replicas 0":             "replicas: Invalid value: 0",
+		"--cluster-name prod --replicas 0":             "--replicas is 0: the nearest sensible value is 1",
 	} {
 		_, err := execute(t, rootCommand(), append([]string{"manifests"}, strings.Fields(args)...)...)
 		if err == nil || !strings.Contains(err.Error(), want) {

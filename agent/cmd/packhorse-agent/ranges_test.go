@@ -1,6 +1,13 @@
 package main
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+)
 
 // TestFlagsOutOfRangeNameTheNearestValue has values that would be taken for nonsense later.
 func TestFlagsOutOfRangeNameTheNearestValue(t *testing.T) {
@@ -14,6 +21,10 @@ func TestFlagsOutOfRangeNameTheNearestValue(t *testing.T) {
 		"--node-cost=-0.5":                   "--node-cost is -0.5: the nearest sensible value is 0",
 		"--unhealthy-after=-1s":              "",
 		"--vm-memory-overhead-percent=0":     "",
+		"--startup-timeout=0":                "--startup-timeout is 0s: the nearest sensible value is 1s",
+		"--node-cost=NaN":                    "--node-cost is NaN: the nearest sensible value is 0",
+		"--batch-max=50ms":                   "--batch-max is 50ms: must not be less than batch-idle: the nearest sensible value is 100ms",
+		"--batch-idle=20s":                   "--batch-max is 10s: must not be less than batch-idle: the nearest sensible value is 20s",
 		"--reserved-enis=1":                  "",
 		"--log-level=debug":                  "",
 	} {
@@ -27,6 +38,31 @@ func TestFlagsOutOfRangeNameTheNearestValue(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: got %q, want %q", arg, got, want)
+		}
+	}
+}
+
+// The flags of the other commands are checked by the same table, and none is left out.
+func TestAllNumericFlagsHaveARange(t *testing.T) {
+	kinds := []string{"duration", "int", "int32", "int64", "uint", "float64", "count"}
+	for _, cmd := range rootCommand().Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if _, ranged := install.RangeOf(f.Name); !ranged && slices.Contains(kinds, f.Value.Type()) {
+				t.Errorf("--%s of %s has no range", f.Name, cmd.Name())
+			}
+		})
+	}
+	for want, args := range map[string][]string{
+		"--budget is -1s: the nearest sensible value is 0s":                                                                                          {"simulate", "--budget=-1s", "-f", "x"},
+		"--interval is 0s: the nearest sensible value is 100ms":                                                                                      {"top", "--interval=0"},
+		"--replicas is 0: the nearest sensible value is 1":                                                                                           {"manifests", "--cluster-name=c", "--replicas=0"},
+		"render the installation: options[reserved-enis]: Invalid value: \"-5\": the nearest sensible value is 0":                                    {"manifests", "--cluster-name=c", "--option=reserved-enis=-5"},
+		"render the installation: options[batch-max]: Invalid value: \"1ms\": must not be less than batch-idle: the nearest sensible value is 100ms": {"manifests", "--cluster-name=c", "--option=batch-max=1ms"},
+	} {
+		cmd := rootCommand()
+		cmd.SetArgs(args)
+		if err := cmd.ExecuteContext(t.Context()); err == nil || err.Error() != want {
+			t.Errorf("%v: got %v, want %q", args, err, want)
 		}
 	}
 }

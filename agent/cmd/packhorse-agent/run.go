@@ -58,10 +58,8 @@ PACKHORSE_CLUSTER_NAME, and so on. AWS credentials, region and endpoints come
 from where the AWS SDK finds them: in a cluster from IRSA or EKS Pod Identity.`,
 		Example: `  packhorse-agent run --cluster-name prod
   packhorse-agent run --cluster-name dev --kubeconfig ~/.kube/config --leader-elect=false --log-level debug`,
-		Args: cobra.NoArgs,
-		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			return cmp.Or(fromEnvironment(cmd.Flags()), checkRanges(cmd.Flags()))
-		},
+		Args:    cobra.NoArgs,
+		PreRunE: prepare,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.run(cmd.Context())
 		},
@@ -83,8 +81,8 @@ func (s *settings) flags(cmd *cobra.Command) {
 	f.StringVar(&s.namespace, "namespace", install.DefaultNamespace, "`NAMESPACE` of the lease")
 	f.StringVar(&s.leaseName, "lease-name", install.LeaseName, "`NAME` of the lease")
 
-	f.DurationVar(&s.agent.BatchIdle, "batch-idle", 100*time.Millisecond, "how long no further pod may come up before a batch is planned")
-	f.DurationVar(&s.agent.BatchMax, "batch-max", 10*time.Second, "how long a batch waits at most while more pods keep coming up")
+	f.DurationVar(&s.agent.BatchIdle, "batch-idle", install.DefaultBatchIdle, "how long no further pod may come up before a batch is planned")
+	f.DurationVar(&s.agent.BatchMax, "batch-max", install.DefaultBatchMax, "how long a batch waits at most while more pods keep coming up")
 	f.DurationVar(&s.agent.StartupTimeout, "startup-timeout", 15*time.Minute, "how long a machine may take to come up before it is replaced")
 	f.DurationVar(&s.agent.UnhealthyAfter, "unhealthy-after", 10*time.Minute, "how long a node may be not ready before it is replaced; -1s for ever")
 	f.DurationVar(&s.agent.MinLifetime, "min-node-lifetime", 5*time.Minute, "how long a node in use stays at least before it is replaced for drift; -1s for no time")

@@ -47,6 +47,7 @@ standard input.`,
   kubectl get deploy,ds -A -o yaml | packhorse-agent simulate -f provisioner.yaml -f - -o markdown
   packhorse-agent simulate --pods-csv pods.csv --region us-east-1 -o json
   packhorse-agent simulate -f provisioner.yaml -f workloads.yaml -o html > plan.html`,
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return checkRanges(cmd.Flags()) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.files = append(s.files, args...)
 			return s.run(cmd.OutOrStdout())

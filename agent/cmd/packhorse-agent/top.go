@@ -49,7 +49,7 @@ needs the right to read the lease and to forward ports in the agent's namespace.
   packhorse-agent top --once | less
   packhorse-agent top --url http://localhost:8082`,
 		Args:    cobra.NoArgs,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags()) },
+		PreRunE: prepare,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return g.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	cmd.Flags().StringVar(&g.url, "url", "", "`URL` of the agent's status page (default: found in the cluster)")
@@ -73,9 +73,6 @@ func terminalSize() (width, height int, terminal bool) {
 }
 
 func (g *glimpse) run(ctx context.Context, out io.Writer) error {
-	if g.every <= 0 {
-		return fmt.Errorf("--interval %s: must be more than nothing", g.every)
-	}
 	defer func() {
 		if g.forget != nil {
 			g.forget()

@@ -92,7 +92,7 @@ func TestTopSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: %v, want %q", url, err, want)
 		}
 	}
-	if _, err := execute(t, topCommand(), "--interval", "0s"); err == nil || !strings.Contains(err.Error(), "--interval 0s") {
+	if _, err := execute(t, topCommand(), "--interval", "0s"); err == nil || !strings.Contains(err.Error(), "--interval is 0s: the nearest sensible value is 100ms") {
 		t.Errorf("%v", err)
 	}
 }

@@ -2,14 +2,18 @@ package chart
 
 import (
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 )
 
 var update = flag.Bool("update", false, "write the chart's templates anew")
@@ -95,4 +99,61 @@ func TestCompatibility(t *testing.T) {
 	if says := version(page, `\| Kubernetes \|[^|]*\| (\d+\.\d+): a real control plane`); run != says {
 		t.Errorf("the sandbox runs Kubernetes %s, the page says %s", run, says)
 	}
+}
+
+// TestSchemaBoundsAreThoseOfTheFlags has values that the agent would refuse, and the
+// ones that it names in their place.
+func TestSchemaBoundsAreThoseOfTheFlags(t *testing.T) {
+	for _, tt := range []struct {
+		option string
+		value  any
+		wrong  bool
+	}{
+		{option: "reserved-enis", value: -5.0, wrong: true},
+		{option: "reserved-enis", value: 0.0},
+		{option: "reserved-enis", value: 16.0, wrong: true},
+		{option: "vm-memory-overhead-percent", value: 0.075, wrong: true},
+		{option: "vm-memory-overhead-percent", value: 0.0},
+		{option: "vm-memory-overhead-percent", value: 7.5},
+		{option: "node-cost", value: -0.5, wrong: true},
+		{option: "replicas", value: 0.0, wrong: true},
+		{option: "startup-timeout", value: "-15m", wrong: true},
+		{option: "startup-timeout", value: "1h30m"},
+		{option: "unhealthy-after", value: "-1s"},
+		{option: "unhealthy-after", value: "-1m", wrong: true},
+		{option: "batch-idle", value: "500ms"},
+		{option: "batch-idle", value: "2", wrong: true},
+	} {
+		if got := !admits(optionSchema(tt.option), tt.value); got != tt.wrong {
+			t.Errorf("%s = %v is refused: %v, want %v", tt.option, tt.value, got, tt.wrong)
+		}
+		text, isText := tt.value.(string)
+		if !isText {
+			text = fmt.Sprint(tt.value)
+		}
+		if _, err := time.ParseDuration(text); isText && err != nil {
+			continue // the flag cannot even be read
+		}
+		if got := install.Nonsense(tt.option, text) != ""; got != tt.wrong {
+			t.Errorf("--%s=%s makes no sense: %v, want %v", tt.option, text, got, tt.wrong)
+		}
+	}
+}
+
+// admits reads as much of JSON Schema as optionSchema writes.
+func admits(s map[string]any, value any) bool {
+	if either, ok := s["anyOf"].([]map[string]any); ok {
+		return slices.ContainsFunc(either, func(one map[string]any) bool { return admits(one, value) })
+	}
+	switch v := value.(type) {
+	case string:
+		pattern, _ := s["pattern"].(string)
+		return s["type"] == "string" && regexp.MustCompile(pattern).MatchString(v)
+	case float64:
+		if enum, ok := s["enum"].([]float64); ok {
+			return slices.Contains(enum, v)
+		}
+		return s["type"] != "string" && s["minimum"].(float64) <= v && v <= s["maximum"].(float64)
+	}
+	return false
 }

@@ -2,6 +2,8 @@ package chart
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 )
@@ -16,8 +18,10 @@ func Schema() ([]byte, error) {
 	}
 	options := schema{}
 	for _, name := range install.OptionNames() {
-		options[name] = schema{"type": []string{"string", "number", "boolean"}}
+		options[name] = optionSchema(name)
 	}
+	replicas := optionSchema("replicas")
+	replicas["description"] = "How many agents run, of which one leads."
 	texts := schema{"type": "object", "additionalProperties": schema{"type": []string{"string", "number", "boolean"}}}
 	values := level(schema{
 		"clusterName":            schema{"type": "string", "minLength": 1, "description": "Name of the EKS cluster; required."},
@@ -31,7 +35,7 @@ func Schema() ([]byte, error) {
 			"digest": schema{"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$", "description": "Digest, which wins over the tag."},
 		}, "The image of the agent."),
 		"imagePullSecrets":  schema{"type": "array", "items": schema{"type": "string"}, "description": "Names of Secrets to pull the image with."},
-		"replicas":          schema{"type": "integer", "minimum": 1, "maximum": 100, "description": "How many agents run, of which one leads."},
+		"replicas":          replicas,
 		"cpuRequest":        schema{"type": []string{"string", "number"}, "description": "CPU that each agent requests."},
 		"memory":            text("Memory that each agent requests and may use at most."),
 		"priorityClassName": text("Priority class of the pods."),
@@ -50,4 +54,31 @@ func Schema() ([]byte, error) {
 	values["required"] = []string{"clusterName"}
 	rendered, err := json.MarshalIndent(values, "", "  ")
 	return append(rendered, '\n'), err
+}
+
+// durations are what Go reads, without a sign. A pattern cannot compare: the agent does.
+const durations = `([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+|0`
+
+// optionSchema is that of a flag's value, with its bounds.
+func optionSchema(name string) map[string]any {
+	type schema = map[string]any
+	r, ranged := install.RangeOf(name)
+	switch {
+	case !ranged:
+		return schema{"type": []string{"string", "number", "boolean"}}
+	case r.Duration:
+		forms := []string{durations}
+		for _, off := range r.Off {
+			forms = append(forms, fmt.Sprintf("%gs", off))
+		}
+		return schema{"type": "string", "pattern": "^(" + strings.Join(forms, "|") + ")$"}
+	}
+	out := schema{"type": "number", "minimum": r.Least, "maximum": r.Most}
+	if r.Whole {
+		out["type"] = "integer"
+	}
+	if len(r.Off) > 0 {
+		return schema{"anyOf": []schema{out, {"enum": r.Off}}}
+	}
+	return out
 }

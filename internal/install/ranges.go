@@ -1,0 +1,105 @@
+package install
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// How long a batch of pods is waited for.
+const (
+	DefaultBatchIdle = 100 * time.Millisecond
+	DefaultBatchMax  = 10 * time.Second
+)
+
+// Range is what values of a number, or of a duration in seconds, make sense.
+type Range struct {
+	Least, Most float64
+	Off         []float64 // below the least: they turn something off
+	Whole       bool      // only whole numbers
+	Duration    bool
+}
+
+// ranges are those of all flags that take a number or a duration, of all commands,
+// with their twins in the Helm chart and in packhorse_agent.
+var ranges = map[string]Range{
+	"batch-idle":                 {Least: 0, Most: 60, Duration: true},
+	"batch-max":                  {Least: 0, Most: 600, Duration: true},
+	"startup-timeout":            {Least: 1, Most: 24 * 3600, Duration: true},
+	"unhealthy-after":            {Least: 1, Most: 7 * 24 * 3600, Off: []float64{-1}, Duration: true},
+	"min-node-lifetime":          {Least: 0, Most: 30 * 24 * 3600, Off: []float64{-1}, Duration: true},
+	"node-cost":                  {Least: 0, Most: 100},
+	"reserved-enis":              {Least: 0, Most: 15, Whole: true},
+	"vm-memory-overhead-percent": {Least: 1, Most: 50, Off: []float64{0}},
+	"replicas":                   {Least: 1, Most: 100, Whole: true},
+	"budget":                     {Least: 0, Most: 600, Duration: true},    // of simulate
+	"interval":                   {Least: 0.1, Most: 3600, Duration: true}, // of top
+}
+
+// RangeOf returns the range of a flag that has one.
+func RangeOf(flag string) (Range, bool) {
+	r, ok := ranges[flag]
+	return r, ok
+}
+
+// Nonsense says what would be right if a flag's value makes no sense. What cannot be
+// read at all is left to whoever reads it.
+func Nonsense(flag, value string) string {
+	r, ranged := ranges[flag]
+	if !ranged {
+		return ""
+	}
+	v, err := r.read(value)
+	if err != nil || slices.Contains(r.Off, v) || r.Least <= v && v <= r.Most {
+		return ""
+	}
+	return "the nearest sensible value is " + r.text(r.nearest(flag, v))
+}
+
+// NonsenseBatch says what would be right if a batch may wait less in all than for one
+// more pod. Empty values are the defaults.
+func NonsenseBatch(idle, most string) string {
+	i, m := DefaultBatchIdle, DefaultBatchMax
+	for _, given := range []struct {
+		text string
+		is   *time.Duration
+	}{{idle, &i}, {most, &m}} {
+		if d, err := time.ParseDuration(given.text); err == nil {
+			*given.is = d
+		}
+	}
+	if m >= i {
+		return ""
+	}
+	return fmt.Sprintf("must not be less than batch-idle: the nearest sensible value is %s", i)
+}
+
+func (r Range) read(text string) (float64, error) {
+	if !r.Duration {
+		return strconv.ParseFloat(text, 64)
+	}
+	d, err := time.ParseDuration(text)
+	return d.Seconds(), err
+}
+
+// nearest is what was probably meant. The peer takes shares as fractions.
+func (r Range) nearest(flag string, value float64) float64 {
+	if flag == "vm-memory-overhead-percent" && value > 0 {
+		if percent := 100 * value; value < r.Least && percent >= r.Least {
+			return percent
+		}
+	}
+	if math.IsNaN(value) {
+		return r.Least
+	}
+	return max(r.Least, min(value, r.Most))
+}
+
+func (r Range) text(value float64) string {
+	if !r.Duration {
+		return strconv.FormatFloat(value, 'g', 6, 64)
+	}
+	return time.Duration(value * float64(time.Second)).String()
+}
