@@ -178,9 +178,14 @@ func TestSchema(t *testing.T) {
 		"{}":                            "clusterName",
 		"{clusterName: x, replicas: 0}": "replicas",
 		"{clusterName: x, replcas: 2}":  "replcas",
-		"{clusterName: x, options: {batchIdle: 1s}}": "batchIdle",
-		"{clusterName: x, roleArn: agent}":           "roleArn",
-		"{clusterName: x, crds: false}":              "crds",
+		"{clusterName: x, options: {batchIdle: 1s}}":                     "batchIdle",
+		"{clusterName: x, options: {reserved-enis: -5}}":                 "/options/reserved-enis",
+		"{clusterName: x, options: {vm-memory-overhead-percent: 0.075}}": "/options/vm-memory-overhead-percent",
+		"{clusterName: x, options: {node-cost: -0.5}}":                   "/options/node-cost",
+		"{clusterName: x, options: {startup-timeout: -15m}}":             "/options/startup-timeout",
+		"{clusterName: x, options: {unhealthy-after: -1m}}":              "/options/unhealthy-after",
+		"{clusterName: x, roleArn: agent}":                               "roleArn",
+		"{clusterName: x, crds: false}":                                  "crds",
 	} {
 		var given map[string]any
 		if err := yaml.Unmarshal([]byte(values), &given); err != nil {
@@ -192,7 +197,15 @@ func TestSchema(t *testing.T) {
 	}
 	all := map[string]any{}
 	for _, name := range install.OptionNames() {
-		all[name] = "1"
+		r, ranged := install.RangeOf(name)
+		switch {
+		case !ranged:
+			all[name] = "1"
+		case r.Duration:
+			all[name] = "1m"
+		default:
+			all[name] = r.Most
+		}
 	}
 	if _, err := render(loaded, "packhorse", "packhorse-agent", map[string]any{"clusterName": "x", "options": all}); err != nil {
 		t.Errorf("all options %v: %v", slices.Sorted(maps.Keys(all)), err)
