@@ -147,6 +147,7 @@ func (s *Settings) environment() []corev1.EnvVar {
 	if s.RoleARN != "" {
 		vars = append(vars, corev1.EnvVar{Name: "AWS_ROLE_ARN", Value: s.RoleARN}, corev1.EnvVar{Name: "AWS_WEB_IDENTITY_TOKEN_FILE", Value: tokenFolder + "/token"})
 	}
+	vars = append(vars, s.endpointVariables()...)
 	for _, name := range sortedKeys(s.Environment) {
 		vars = append(vars, corev1.EnvVar{Name: name, Value: s.Environment[name]})
 	}

@@ -20,8 +20,9 @@ var update = flag.Bool("update", false, "write what is rendered into testdata")
 var full = install.Settings{
 	Namespace: "corral", Name: "muleteer", ClusterName: "prod", Region: "eu-west-1",
 	RoleARN: "arn:aws:iam::123456789012:role/agents/packhorse", Queue: "interruptions", InstanceProfile: "prod-node",
-	Options: map[string]string{"batch-idle": "2s", "log-level": "debug", "log-format": "text", "tag": "team=platform,stage=prod"},
-	Image:   "registry.example.com:5000/tools/packhorse-agent:1.2.3@sha256:" + strings.Repeat("0a", 32), PullSecrets: []string{"registry"},
+	Endpoints: map[string]string{"sqs": "https://vpce-1.sqs.eu-west-1.vpce.amazonaws.com", "ec2": "https://vpce-2.ec2.eu-west-1.vpce.amazonaws.com:443/"},
+	Options:   map[string]string{"batch-idle": "2s", "log-level": "debug", "log-format": "text", "tag": "team=platform,stage=prod"},
+	Image:     "registry.example.com:5000/tools/packhorse-agent:1.2.3@sha256:" + strings.Repeat("0a", 32), PullSecrets: []string{"registry"},
 	Replicas: ptr.To[int32](3), CPURequest: "1", Memory: "1Gi", PriorityClassName: "important",
 	NodeSelector: map[string]string{"eks.amazonaws.com/nodegroup": "system"},
 	Tolerations: []corev1.Toleration{
@@ -107,6 +108,9 @@ func TestValidate(t *testing.T) {
 		"an option's value":   {func(s *install.Settings) { s.Options = map[string]string{"batch-max": "10"} }, `options[batch-max]: Invalid value: "10": must be a duration`},
 		"memory":              {func(s *install.Settings) { s.Memory = "-1Gi" }, `memory: Invalid value: "-1Gi": must be a quantity above 0`},
 		"a variable":          {func(s *install.Settings) { s.Environment = map[string]string{"A-B": ""} }, `environment: Invalid value: "A-B"`},
+		"an endpoint's name":  {func(s *install.Settings) { s.Endpoints = map[string]string{"prcing": "https://a"} }, `endpoints: Invalid value: "prcing": is no AWS service that the agent calls; did you mean "pricing"?`},
+		"another service":     {func(s *install.Settings) { s.Endpoints = map[string]string{"dynamodb": "https://a"} }, "these are ec2, eks, pricing, sqs, ssm, sts"},
+		"an endpoint":         {func(s *install.Settings) { s.Endpoints = map[string]string{"ec2": "ec2.internal"} }, `endpoints[ec2]: Invalid value: "ec2.internal": must be the URL of an AWS service`},
 		"a variable of ours":  {func(s *install.Settings) { s.Environment = map[string]string{"AWS_REGION": "x"} }, "is set by the installation: set region"},
 		"a toleration of all": {func(s *install.Settings) { s.Tolerations = []corev1.Toleration{{}} }, "tolerations[0].key"},
 		"a value to exist":    {func(s *install.Settings) { s.Tolerations = []corev1.Toleration{{Operator: "Exists", Value: "v"}} }, "tolerations[0].value"},

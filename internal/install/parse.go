@@ -72,13 +72,15 @@ func (s *Settings) parseDeployment(d *appsv1.Deployment) {
 }
 
 func (s *Settings) parseEnvironment(vars []corev1.EnvVar) {
-	s.Environment = map[string]string{}
+	s.Environment, s.Endpoints = map[string]string{}, map[string]string{}
 	for _, v := range vars {
 		switch {
 		case v.Name == "AWS_REGION":
 			s.Region = v.Value
 		case v.Name == "AWS_ROLE_ARN":
 			s.RoleARN = v.Value
+		case endpointService(v.Name) != "" && v.ValueFrom == nil:
+			s.Endpoints[endpointService(v.Name)] = v.Value
 		case ownVariable(v.Name) == "" && v.ValueFrom == nil:
 			s.Environment[v.Name] = v.Value
 		}

@@ -51,6 +51,9 @@ type Settings struct {
 	Queue string
 	// InstanceProfile is for node profiles that name none.
 	InstanceProfile string
+	// Endpoints are URLs of AWS services in place of the usual ones, by the names of
+	// EndpointServices. A variable of Environment for the same service wins.
+	Endpoints map[string]string
 	// Options are further flags of `packhorse-agent run` by their names, see OptionNames.
 	Options map[string]string
 

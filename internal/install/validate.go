@@ -26,6 +26,7 @@ var (
 func (s *Settings) Validate() field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, s.checkNames()...)
+	errs = append(errs, checkEndpoints(field.NewPath("endpoints"), s.Endpoints)...)
 	errs = append(errs, checkOptions(field.NewPath("options"), s.Options)...)
 	return append(errs, s.checkPod()...)
 }

@@ -15,6 +15,9 @@ type Form struct {
 // Says tells what a value must be.
 func (f Form) Says() string { return "must be " + f.says }
 
+// Pattern is the form as a regular expression.
+func (f Form) Pattern() string { return f.pattern.String() }
+
 // Fits reports whether a value has the form.
 func (f Form) Fits(value string) bool { return f.pattern.MatchString(value) }
 
@@ -45,6 +48,7 @@ const (
 // The forms of what configurations name in AWS.
 var (
 	Partition   = form(partition, "a partition, such as aws")
+	Endpoint    = form(`https?://(?:[0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:/[^\s?#]*)?`, "the URL of an AWS service, such as https://ec2.eu-west-1.amazonaws.com")
 	Region      = form(region, "an AWS region, such as eu-west-1")
 	Account     = form(account, "an AWS account, which has 12 digits")
 	ClusterName = form(`[0-9A-Za-z][0-9A-Za-z_-]{0,99}`, "the name of an EKS cluster: letters, digits, - and _, at most 100")

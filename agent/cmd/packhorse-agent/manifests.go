@@ -51,6 +51,7 @@ func (i *installation) flags(cmd *cobra.Command) {
 	f.StringVar(&s.RoleARN, "role-arn", "", "`ARN` of the IAM role that the agent assumes (default: none, for EKS Pod Identity)")
 	f.StringVar(&s.Queue, "interruption-queue", "", "`NAME` of the interruption queue")
 	f.StringVar(&s.InstanceProfile, "default-instance-profile", "", "IAM instance profile `NAME` for node profiles that name none")
+	f.StringToStringVar(&s.Endpoints, "endpoint", nil, "`SERVICE=URL` of an AWS service in place of the usual one ("+strings.Join(install.EndpointServices(), ", ")+"); may be repeated")
 	f.StringToStringVar(&s.Options, "option", nil, "further `FLAG=VALUE` of `run`, without the dashes; may be repeated")
 
 	f.StringVar(&s.Namespace, "namespace", install.DefaultNamespace, "`NAMESPACE` of the agent")

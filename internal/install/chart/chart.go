@@ -18,7 +18,7 @@ import (
 // are found again in what is rendered, where expressions take their place.
 var sample = install.Settings{
 	Namespace: "the-namespace", Name: "the-name", ClusterName: "the-cluster", Region: "the-region", RoleARN: "the-role", Queue: "the-queue",
-	InstanceProfile: "the-profile", Options: map[string]string{"log-format": "the-options"},
+	InstanceProfile: "the-profile", Endpoints: map[string]string{"the-service": "x"}, Options: map[string]string{"log-format": "the-options"},
 	Image: "the-image", PullSecrets: []string{"the-secret"}, Replicas: ptr.To[int32](2), CPURequest: "777m", Memory: "777Mi",
 	PriorityClassName: "the-class", NodeSelector: map[string]string{"the-selector": "x"},
 	Tolerations: []corev1.Toleration{{Key: "the-toleration"}}, Environment: map[string]string{"THE_ENVIRONMENT": "x"},
@@ -101,6 +101,8 @@ var rules = map[string][]rule{
 		optional("region", "        - name: AWS_REGION\n          value: the-region\n", "        - name: AWS_REGION\n          value: {{ . | quote }}\n"),
 		{"        - name: AWS_ROLE_ARN\n          value: the-role\n        - name: AWS_WEB_IDENTITY_TOKEN_FILE\n          value: /var/run/secrets/eks.amazonaws.com/serviceaccount/token\n",
 			"{{- with .Values.roleArn }}\n        - name: AWS_ROLE_ARN\n          value: {{ . | quote }}\n        - name: AWS_WEB_IDENTITY_TOKEN_FILE\n          value: /var/run/secrets/eks.amazonaws.com/serviceaccount/token\n{{- end }}\n"},
+		{"        - name: AWS_ENDPOINT_URL_THE-SERVICE\n          value: x\n", "        {{- range $service, $url := .Values.endpoints }}\n        {{- $variable := printf \"AWS_ENDPOINT_URL_%s\" (upper $service) }}\n" +
+			"        {{- if not (hasKey ($.Values.environment | default dict) $variable) }}\n        - name: {{ $variable }}\n          value: {{ $url | quote }}\n        {{- end }}\n        {{- end }}\n"},
 		{"        - name: THE_ENVIRONMENT\n          value: x\n", "        {{- range $name, $value := .Values.environment }}\n        - name: {{ $name }}\n          value: {{ toString $value | quote }}\n        {{- end }}\n"},
 		{"        image: the-image\n", "        image: {{ printf \"%s:%s\" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) }}{{ with .Values.image.digest }}@{{ . }}{{ end }}\n"},
 		{"          limits:\n            memory: 777Mi\n          requests:\n            cpu: 777m\n            memory: 777Mi\n",

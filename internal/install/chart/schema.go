@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 // Schema returns the JSON schema of the chart's values.
@@ -22,6 +23,10 @@ func Schema() ([]byte, error) {
 	}
 	replicas := optionSchema("replicas")
 	replicas["description"] = "How many agents run, of which one leads."
+	endpoints := schema{}
+	for _, service := range install.EndpointServices() {
+		endpoints[service] = schema{"type": "string", "pattern": policy.Endpoint.Pattern()}
+	}
 	texts := schema{"type": "object", "additionalProperties": schema{"type": []string{"string", "number", "boolean"}}}
 	values := level(schema{
 		"clusterName":            schema{"type": "string", "minLength": 1, "description": "Name of the EKS cluster; required."},
@@ -29,6 +34,7 @@ func Schema() ([]byte, error) {
 		"roleArn":                schema{"type": "string", "pattern": "^(arn:aws[a-z-]*:iam::[0-9]{12}:role/.+)?$", "description": "ARN of the IAM role that the agent assumes; empty with EKS Pod Identity."},
 		"interruptionQueue":      schema{"type": "string", "pattern": "^[A-Za-z0-9_.-]*$", "description": "Name of the interruption queue."},
 		"defaultInstanceProfile": text("Instance profile for node profiles that name none."),
+		"endpoints":              level(endpoints, "URLs of AWS services in place of the usual ones. Variables of the environment take precedence."),
 		"options":                level(options, "Further flags of `packhorse-agent run`."),
 		"image": level(schema{
 			"repository": text("Repository of the image."), "tag": text("Tag; the chart's version of the agent if it is empty."),

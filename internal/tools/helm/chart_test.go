@@ -73,15 +73,16 @@ func TestSameObjects(t *testing.T) {
 			install.Settings{
 				Namespace: "corral", Name: "muleteer", ClusterName: "prod", Region: "eu-west-1", RoleARN: "arn:aws:iam::123456789012:role/packhorse",
 				Queue: "interruptions", InstanceProfile: "prod-node",
-				Options: map[string]string{"batch-idle": "2s", "node-cost": "0.25", "efa": "true", "tag": "team=platform,stage=prod"},
-				Image:   "registry.example.com:5000/tools/packhorse-agent:1.2.3@sha256:" + strings.Repeat("0a", 32), PullSecrets: []string{"one", "two"},
+				Endpoints: map[string]string{"ec2": "https://vpce-1.ec2.eu-west-1.vpce.amazonaws.com", "sqs": "https://replaced", "sts": "https://sts.example.com:443/"},
+				Options:   map[string]string{"batch-idle": "2s", "node-cost": "0.25", "efa": "true", "tag": "team=platform,stage=prod"},
+				Image:     "registry.example.com:5000/tools/packhorse-agent:1.2.3@sha256:" + strings.Repeat("0a", 32), PullSecrets: []string{"one", "two"},
 				Replicas: ptr.To[int32](3), CPURequest: "1", Memory: "1Gi", PriorityClassName: "important",
 				NodeSelector: map[string]string{"eks.amazonaws.com/nodegroup": "system", "a": "b"},
 				Tolerations: []corev1.Toleration{
 					{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "system", Effect: corev1.TaintEffectNoSchedule},
 					{Key: "spare", Operator: corev1.TolerationOpExists},
 				},
-				Environment: map[string]string{"HTTPS_PROXY": "http://proxy:3128", "VERBOSE": "true"},
+				Environment: map[string]string{"AWS_ENDPOINT_URL_SQS": "https://queues", "HTTPS_PROXY": "http://proxy:3128", "VERBOSE": "true"},
 			},
 			`
 clusterName: prod
@@ -100,7 +101,8 @@ nodeSelector: {eks.amazonaws.com/nodegroup: system, a: b}
 tolerations:
   - {key: dedicated, operator: Equal, value: system, effect: NoSchedule}
   - {key: spare, operator: Exists}
-environment: {HTTPS_PROXY: "http://proxy:3128", VERBOSE: true}
+endpoints: {ec2: "https://vpce-1.ec2.eu-west-1.vpce.amazonaws.com", sqs: "https://replaced", sts: "https://sts.example.com:443/"}
+environment: {AWS_ENDPOINT_URL_SQS: "https://queues", HTTPS_PROXY: "http://proxy:3128", VERBOSE: true}
 createNamespace: true
 crds: {keep: false}`,
 		},
