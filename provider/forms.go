@@ -28,6 +28,16 @@ type checked struct {
 // formed refuses what has not the form of a name or an ARN in AWS.
 func formed(form policy.Form) validator.String { return checked{form.Says(), form.Check} }
 
+// formedIfAny takes an empty string besides, which stands for none.
+func formedIfAny(form policy.Form) validator.String {
+	return checked{form.Says(), func(value string) error {
+		if value == "" {
+			return nil
+		}
+		return form.Check(value)
+	}}
+}
+
 // eachFormed does so for the elements of a set.
 func eachFormed(form policy.Form) []validator.Set {
 	return []validator.Set{setvalidator.ValueStringsAre(formed(form))}
@@ -42,10 +52,23 @@ func (v checked) ValidateString(_ context.Context, req validator.StringRequest, 
 		return
 	}
 	if err := v.check(req.ConfigValue.ValueString()); err != nil {
-		// The path of an element of a set is its value, which the message has.
-		root := req.Path.Steps()[0].String()
-		resp.Diagnostics.AddAttributeError(path.Root(root), root+": "+err.Error(), "")
+		at := attributePath(req.Path)
+		resp.Diagnostics.AddAttributeError(at, at.String()+": "+err.Error(), "")
 	}
+}
+
+// attributePath is the path without what follows its names: that of an element of a
+// set is its value, which the message has.
+func attributePath(full path.Path) path.Path {
+	out := path.Empty()
+	for _, step := range full.Steps() {
+		name, ok := step.(path.PathStepAttributeName)
+		if !ok {
+			break
+		}
+		out = out.AtName(string(name))
+	}
+	return out
 }
 
 // descriptionForm is what IAM takes for a description.

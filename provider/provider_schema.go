@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -34,7 +35,7 @@ func providerSchema() schema.Schema {
 				Optional:            true,
 				MarkdownDescription: "IAM role that is assumed for all calls of AWS.",
 				Attributes: map[string]schema.Attribute{
-					"role_arn":     schema.StringAttribute{Required: true, MarkdownDescription: "ARN of the role."},
+					"role_arn":     schema.StringAttribute{Required: true, MarkdownDescription: "ARN of the role.", Validators: []validator.String{formed(policy.RoleARN)}},
 					"session_name": optionalText("Name of the session. `terraform-provider-packhorse` by default."),
 					"external_id":  optionalText("External id that the role's trust policy demands."),
 					"duration":     optionalText("How long the session's credentials are good for, such as `30m`. An hour by default."),
@@ -48,7 +49,7 @@ func providerSchema() schema.Schema {
 			"endpoints": schema.SingleNestedAttribute{
 				Optional: true,
 				MarkdownDescription: "URLs of AWS services in place of the usual ones. They take precedence over `AWS_ENDPOINT_URL_<SERVICE>` and " +
-					"`AWS_ENDPOINT_URL`.",
+					"`AWS_ENDPOINT_URL`, and `packhorse_agent` takes them for its agent unless its `endpoints` say otherwise.",
 				Attributes: endpointAttributes(),
 			},
 			"kubernetes": schema.SingleNestedAttribute{
@@ -85,7 +86,9 @@ func secret(description string) schema.StringAttribute {
 func endpointAttributes() map[string]schema.Attribute {
 	out := make(map[string]schema.Attribute, len(services))
 	for _, service := range services {
-		out[service] = optionalText("URL of the service `" + service + "`.")
+		out[service] = schema.StringAttribute{
+			Optional: true, MarkdownDescription: "URL of the service `" + service + "`.", Validators: []validator.String{formedIfAny(policy.Endpoint)},
+		}
 	}
 	return out
 }

@@ -64,8 +64,16 @@ func TestProviderRefuses(t *testing.T) {
 			"`kubernetes` has `token` and `exec`: keep one way to authenticate",
 		},
 		"a session without end": {
-			"provider \"packhorse\" {\n cluster_name = \"a\"\n assume_role = { role_arn = \"r\", duration = \"long\" }\n}\n",
+			"provider \"packhorse\" {\n cluster_name = \"a\"\n assume_role = { role_arn = \"arn:aws:iam::123456789012:role/r\", duration = \"long\" }\n}\n",
 			"assume_role.duration: time: invalid duration",
+		},
+		"a role by its name": {
+			"provider \"packhorse\" {\n cluster_name = \"a\"\n assume_role = { role_arn = \"deployer\" }\n}\n",
+			`assume_role.role_arn: "deployer" must be the ARN of an IAM role`,
+		},
+		"an endpoint without a scheme": {
+			"provider \"packhorse\" {\n cluster_name = \"a\"\n endpoints = { ec2 = \"ec2.internal\" }\n}\n",
+			`endpoints.ec2: "ec2.internal" must be the URL of an AWS service`,
 		},
 	}
 	for name, tt := range tests {
