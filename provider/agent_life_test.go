@@ -221,3 +221,38 @@ func TestAgentFindsDefinitionsOfOthersAtPlan(t *testing.T) {
 	says(t, installation(t, "agent-left", "  install_crds = false").run(t, "plan"), "1 to add")
 	says(t, installation(t, "agent-forced", "  force_conflicts = true").run(t, "plan"), "1 to add")
 }
+
+// Endpoints are read back from the Deployment, also where a variable takes the place
+// of one.
+func TestAgentEndpointsAreReadBack(t *testing.T) {
+	ofOthers(t, "endpoints") // which keeps the definitions for other tests
+	c := installation(t, "agent-endpoints", "")
+	declare := func(arguments, timeouts string) {
+		t.Helper()
+		c.write(t, map[string]string{"main.tf": lookingAhead("  endpoints = { ec2 = \""+box.AWSEndpoint+"\" }") +
+			"resource \"packhorse_agent\" \"test\" {\n namespace = \"agent-endpoints\"\n name = \"agent-endpoints\"\n" + arguments + timeouts + "\n}\n"})
+	}
+	const short = "\n timeouts {\n create = \"3s\"\n update = \"3s\"\n }\n"
+	declare("", short)
+	if said, err := c.try(t, "apply", "-auto-approve"); err == nil {
+		t.Fatalf("the apply succeeds without a node: %s", said)
+	}
+	c.run(t, "untaint", "packhorse_agent.test")
+	says(t, c.run(t, "plan"), "No changes.")
+
+	// Nobody has to say again what an import has found.
+	c.run(t, "state", "rm", "packhorse_agent.test")
+	declare("", "")
+	c.run(t, "import", "packhorse_agent.test", "agent-endpoints/agent-endpoints")
+	says(t, c.run(t, "plan"), "No changes.")
+
+	declare(` endpoints = { ec2 = "https://replaced", sqs = "https://sqs.internal" }
+ environment = { AWS_ENDPOINT_URL_EC2 = "https://ec2.internal" }`, short)
+	if said, err := c.try(t, "apply", "-auto-approve"); err == nil {
+		t.Fatalf("the apply succeeds without a node: %s", said)
+	}
+	says(t, c.run(t, "plan"), "No changes.")
+	declare(" endpoints = {}", short)
+	says(t, c.run(t, "plan"), `- "sqs" = "https://sqs.internal"`, "0 to add, 1 to change, 0 to destroy")
+	c.run(t, "destroy", "-auto-approve")
+}

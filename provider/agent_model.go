@@ -30,6 +30,7 @@ type agentModel struct {
 	RoleARN           types.String       `tfsdk:"role_arn"`
 	Queue             types.String       `tfsdk:"interruption_queue"`
 	InstanceProfile   types.String       `tfsdk:"default_instance_profile"`
+	Endpoints         types.Map          `tfsdk:"endpoints"`
 	Options           types.Map          `tfsdk:"options"`
 	Image             types.String       `tfsdk:"image"`
 	PullSecrets       types.List         `tfsdk:"image_pull_secrets"`
@@ -59,7 +60,8 @@ func (m *agentModel) settings(version string) install.Settings {
 		Namespace: m.Namespace.ValueString(), Name: m.Name.ValueString(),
 		OmitNamespace: off(m.CreateNamespace), OmitCRDs: off(m.InstallCRDs), OmitNetworkPolicy: off(m.NetworkPolicy),
 		ClusterName: m.ClusterName.ValueString(), Region: m.Region.ValueString(), RoleARN: m.RoleARN.ValueString(),
-		Queue: m.Queue.ValueString(), InstanceProfile: m.InstanceProfile.ValueString(), Options: mapStrings(m.Options),
+		Queue: m.Queue.ValueString(), InstanceProfile: m.InstanceProfile.ValueString(),
+		Endpoints: mapStrings(m.Endpoints), Options: mapStrings(m.Options),
 		Image: m.Image.ValueString(), CPURequest: m.CPURequest.ValueString(), Memory: m.Memory.ValueString(),
 		PriorityClassName: m.PriorityClassName.ValueString(), NodeSelector: mapStrings(m.NodeSelector), Environment: mapStrings(m.Environment),
 	}
@@ -94,7 +96,7 @@ func textOf(v attr.Value) string {
 // unknown reports whether a setting is known only after apply.
 func (m *agentModel) unknown(ctx context.Context) bool {
 	values := []attr.Value{
-		m.Namespace, m.Name, m.ClusterName, m.Region, m.RoleARN, m.Queue, m.InstanceProfile, m.Options, m.Image, m.PullSecrets, m.Replicas,
+		m.Namespace, m.Name, m.ClusterName, m.Region, m.RoleARN, m.Queue, m.InstanceProfile, m.Endpoints, m.Options, m.Image, m.PullSecrets, m.Replicas,
 		m.CPURequest, m.Memory, m.PriorityClassName, m.NodeSelector, m.Tolerations, m.Environment, m.CreateNamespace, m.InstallCRDs, m.NetworkPolicy,
 	}
 	return slices.ContainsFunc(values, func(v attr.Value) bool {
@@ -110,6 +112,7 @@ func (m *agentModel) refresh(live install.Settings, version string) {
 	if before.Options["log-format"] == "json" { // which goes without a word
 		delete(before.Options, "log-format")
 	}
+	live = live.InTermsOf(before)
 	m.Namespace, m.Name = types.StringValue(live.Namespace), types.StringValue(live.Name)
 	m.ClusterName, m.Region = types.StringValue(live.ClusterName), types.StringPointerValue(optional(live.Region))
 	m.RoleARN = declared(m.RoleARN, live.RoleARN)
@@ -118,6 +121,7 @@ func (m *agentModel) refresh(live install.Settings, version string) {
 	m.Image, m.PriorityClassName = types.StringValue(live.Image), types.StringValue(live.PriorityClassName)
 	m.Replicas = types.Int64Value(int64(ptr.Deref(live.Replicas, install.DefaultReplicas)))
 	m.CPURequest, m.Memory = sameAmount(m.CPURequest, live.CPURequest), sameAmount(m.Memory, live.Memory)
+	m.Endpoints = sameMap(m.Endpoints, before.Endpoints, live.Endpoints)
 	m.Options = sameMap(m.Options, before.Options, live.Options)
 	m.NodeSelector = sameMap(m.NodeSelector, before.NodeSelector, live.NodeSelector)
 	m.Environment = sameMap(m.Environment, before.Environment, live.Environment)
@@ -129,6 +133,25 @@ func (m *agentModel) refresh(live install.Settings, version string) {
 	}
 	m.CreateNamespace = types.BoolValue(!live.OmitNamespace)
 	m.NetworkPolicy = types.BoolValue(!live.OmitNetworkPolicy)
+}
+
+// inheritEndpoints takes the endpoints of the provider block for the services that the
+// agent calls, unless the agent's environment says which.
+func (m *agentModel) inheritEndpoints(given map[string]string) {
+	if m.Environment.IsUnknown() {
+		return
+	}
+	environment, endpoints := mapStrings(m.Environment), map[string]string{}
+	_, forAll := environment[install.EndpointForAll]
+	for _, service := range install.EndpointServices() {
+		if _, own := environment[install.EndpointVariable(service)]; given[service] != "" && !own && !forAll {
+			endpoints[service] = given[service]
+		}
+	}
+	m.Endpoints = types.MapNull(types.StringType)
+	if len(endpoints) > 0 {
+		m.Endpoints = stringMap(endpoints)
+	}
 }
 
 // complete fills in what an imported resource has besides.

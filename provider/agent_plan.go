@@ -22,7 +22,7 @@ func (r *agentResource) ValidateConfig(ctx context.Context, req resource.Validat
 	if m.ClusterName.ValueString() == "" {
 		m.ClusterName = types.StringValue(unnamed) // the provider block may say it
 	}
-	for name, value := range map[string]*types.Map{"options": &m.Options, "environment": &m.Environment, "node_selector": &m.NodeSelector} {
+	for name, value := range map[string]*types.Map{"endpoints": &m.Endpoints, "options": &m.Options, "environment": &m.Environment, "node_selector": &m.NodeSelector} {
 		if hasUnknown(ctx, *value) {
 			resp.Diagnostics.AddAttributeWarning(path.Root(name), name+" is not checked: a part of it is known only after apply", "It is checked before it is applied.")
 			*value = types.MapNull(types.StringType)
@@ -60,6 +60,9 @@ func (r *agentResource) inherit(ctx context.Context, m *agentModel) {
 	if m.Region.IsUnknown() {
 		m.Region = types.StringPointerValue(optional(r.session.Region(ctx)))
 	}
+	if m.Endpoints.IsUnknown() {
+		m.inheritEndpoints(r.session.Config.AWS.Endpoints)
+	}
 	if m.Image.IsUnknown() {
 		m.Image = types.StringValue(install.DefaultImage(r.session.Config.Version))
 	}
@@ -90,6 +93,9 @@ func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 		if inherited.config.IsNull() && (known || inherited.plan == &m.Image) {
 			*inherited.plan = types.StringUnknown()
 		}
+	}
+	if known && config.Endpoints.IsNull() {
+		m.Endpoints = types.MapUnknown(types.StringType)
 	}
 	if known {
 		r.inherit(ctx, &m)

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"maps"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
@@ -49,7 +50,15 @@ func agentSchema(ctx context.Context) schema.Schema {
 		"role_arn":                 text("ARN of the IAM role that the agent assumes with a projected token, such as `packhorse_irsa_role.agent.arn`. None with EKS Pod Identity."),
 		"interruption_queue":       text("Name of the queue on which EventBridge puts what happens to instances, such as `packhorse_interruption_queue.main.name`."),
 		"default_instance_profile": text("Name of the instance profile for node profiles that name none."),
-		"options":                  textMap("Further flags of `packhorse-agent run` by their names, such as `{ \"batch-idle\" = \"2s\" }`."),
+		"endpoints": schema.MapAttribute{
+			Optional: true, Computed: true, ElementType: types.StringType,
+			MarkdownDescription: "URLs of AWS services in place of the usual ones, such as `{ ec2 = \"https://vpce-1234.ec2.eu-west-1.vpce.amazonaws.com\" }`. The services that the " +
+				"agent calls are `" + strings.Join(install.EndpointServices(), "`, `") + "`. By default the `endpoints` of the provider block for these services; `{}` means none, for instance " +
+				"where those of the provider block can be reached from Terraform's machine only. `AWS_ENDPOINT_URL` and `AWS_ENDPOINT_URL_<SERVICE>` in Terraform's own " +
+				"environment are not passed on. In `environment`, `AWS_ENDPOINT_URL_<SERVICE>` takes precedence over `endpoints`, and `AWS_ENDPOINT_URL` over those that come from the provider block. The NetworkPolicy admits the ports 443 and 6443: set " +
+				"`network_policy = false` for an endpoint on another port.",
+		},
+		"options": textMap("Further flags of `packhorse-agent run` by their names, such as `{ \"batch-idle\" = \"2s\" }`."),
 	}
 	for _, part := range []attributes{agentPodAttributes(), agentScopeAttributes(), agentStatusAttributes()} {
 		maps.Copy(level, part)

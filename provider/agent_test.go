@@ -33,6 +33,8 @@ func TestAgentValidation(t *testing.T) {
 		"what to do with nodes":        {`on_destroy = "delete"`, `value must be one of: ["refuse" "drain" "orphan"], got: "delete"`},
 		"no replica":                   {`replicas = 0`, `Attribute replicas value must be between 1 and 100, got: 0`},
 		"a variable of ours":           {`environment = { AWS_REGION = "x" }`, `is set by the installation: set region`},
+		"an endpoint's name":           {`endpoints = { prcing = "https://pricing.internal" }`, `endpoints: Invalid value: "prcing": is no AWS service that the agent calls; did you mean "pricing"?`},
+		"an endpoint":                  {`endpoints = { ec2 = "ec2.internal" }`, `endpoints[ec2]: Invalid value: "ec2.internal": must be the URL of an AWS service`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			resource.Test(t, resource.TestCase{
@@ -65,6 +67,13 @@ func TestAgentPlan(t *testing.T) {
 				}},
 			},
 			{
+				Config:   agentConfig("endpoints = { ec2 = terraform_data.later.output }") + "resource \"terraform_data\" \"later\" {\n input = \"https://ec2.internal\"\n}\n",
+				PlanOnly: true, ExpectNonEmptyPlan: true,
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPreRefresh: []plancheck.PlanCheck{
+					plancheck.ExpectUnknownValue(address, tfjsonpath.New("revision")),
+				}},
+			},
+			{
 				Config: agentConfig("options = { tag = terraform_data.later.id }\n role_arn = terraform_data.later.output") +
 					"resource \"terraform_data\" \"later\" {\n input = \"arm64\"\n}\n",
 				PlanOnly: true, ExpectNonEmptyPlan: true,
@@ -74,4 +83,45 @@ func TestAgentPlan(t *testing.T) {
 			},
 		},
 	})
+}
+
+// The agent takes the endpoints of the provider block for the services that it calls,
+// unless the resource or the environment of its pods says otherwise. What Terraform's
+// own environment says is not for the agent.
+func TestAgentEndpoints(t *testing.T) {
+	t.Setenv("AWS_ENDPOINT_URL_SSM", "https://ssm.of-terraform")
+	const block = `endpoints = { ec2 = "https://ec2.internal", sqs = "https://sqs.internal", events = "https://events.internal", pricing = "" }`
+	none := knownvalue.Null()
+	urls := func(values map[string]string) knownvalue.Check {
+		exact := map[string]knownvalue.Check{}
+		for service, url := range values {
+			exact[service] = knownvalue.StringExact(url)
+		}
+		return knownvalue.MapExact(exact)
+	}
+	for name, tt := range map[string]struct {
+		block, arguments string
+		want             knownvalue.Check
+	}{
+		"nothing":            {"", "", none},
+		"the provider block": {block, "", urls(map[string]string{"ec2": "https://ec2.internal", "sqs": "https://sqs.internal"})},
+		"the resource":       {block, `endpoints = { eks = "https://eks.internal" }`, urls(map[string]string{"eks": "https://eks.internal"})},
+		"none":               {block, `endpoints = {}`, urls(nil)},
+		"a variable":         {block, `environment = { AWS_ENDPOINT_URL_EC2 = "https://own" }`, urls(map[string]string{"sqs": "https://sqs.internal"})},
+		"a variable for all": {block, `environment = { AWS_ENDPOINT_URL = "https://own" }`, none},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: factories(),
+				Steps: []resource.TestStep{{
+					Config:   lookingAhead(" plan_checks = \"off\"\n "+tt.block) + "resource \"packhorse_agent\" \"test\" {\n" + tt.arguments + "\n}\n",
+					PlanOnly: true, ExpectNonEmptyPlan: true,
+					ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPreRefresh: []plancheck.PlanCheck{
+						plancheck.ExpectKnownValue("packhorse_agent.test", tfjsonpath.New("endpoints"), tt.want),
+						plancheck.ExpectKnownValue("packhorse_agent.test", tfjsonpath.New("revision"), knownvalue.NotNull()),
+					}},
+				}},
+			})
+		})
+	}
 }
