@@ -18,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -156,7 +155,7 @@ func install(ctx context.Context, crd api.CRD) error {
 // factories serves the provider in process.
 func factories() map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer, error){
-		"packhorse": providerserver.NewProtocol6WithError(provider.New("test", platform.Connect)()),
+		"packhorse": func() (tfprotov6.ProviderServer, error) { return provider.NewServer("test", platform.Connect)(), nil },
 	}
 }
 

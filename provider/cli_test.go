@@ -15,7 +15,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
@@ -50,7 +49,7 @@ type attachment struct {
 // newCLI serves the provider, and others by their sources.
 func newCLI(t testing.TB, others map[string]func() tfprotov6.ProviderServer) *cli {
 	t.Helper()
-	ours := providerserver.NewProtocol6(provider.New("test", platform.Connect)())
+	ours := provider.NewServer("test", platform.Connect)
 	attached := map[string]attachment{address("packhorse/packhorse"): attach(t, address("packhorse/packhorse"), ours)}
 	for source, server := range others {
 		attached[address(source)] = attach(t, address(source), server)

@@ -22,6 +22,7 @@ type customResource struct {
 }
 
 var (
+	_ claimant                            = &customResource{}
 	_ resource.ResourceWithConfigure      = &customResource{}
 	_ resource.ResourceWithIdentity       = &customResource{}
 	_ resource.ResourceWithImportState    = &customResource{}
@@ -30,6 +31,10 @@ var (
 	_ resource.ResourceWithUpgradeState   = &customResource{}
 	_ resource.ResourceWithValidateConfig = &customResource{}
 )
+
+func (r *customResource) namings() []naming {
+	return []naming{{attribute: "name", title: r.kind.title()}}
+}
 
 func (r *customResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + r.kind.typeName()
@@ -76,7 +81,6 @@ func (r *customResource) Read(ctx context.Context, req resource.ReadRequest, res
 	ctx = r.session.Mask(ctx)
 	name := nameOf(req.State.Raw)
 	setName(ctx, resp.Identity, name, &resp.Diagnostics)
-	r.session.Claims.Read(r.kind.title(), name)
 	if err := r.session.Known(); err != nil {
 		resp.Diagnostics.Append(notRefreshed(r.kind.title()+" "+name, err))
 		return
@@ -244,9 +248,12 @@ func nameIdentity(description string) identityschema.Schema {
 }
 
 // nameOf reads the attribute name of a resource, empty where it is not known.
-func nameOf(v tftypes.Value) (name string) {
-	if set := attributesOf(v, nil)["name"]; set.IsKnown() {
-		_ = set.As(&name) // which fails for other types only
+func nameOf(v tftypes.Value) string { return textAt(v, "name") }
+
+// textAt reads an attribute of a resource, empty where it is not known or not set.
+func textAt(v tftypes.Value, attribute string) (text string) {
+	if set := attributesOf(v, nil)[attribute]; set.IsKnown() {
+		_ = set.As(&text) // which fails for other types only
 	}
-	return name
+	return text
 }

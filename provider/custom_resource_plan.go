@@ -2,10 +2,7 @@ package provider
 
 import (
 	"context"
-	"fmt"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
 
@@ -46,7 +43,7 @@ func (r *customResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		return
 	}
 	planStaying(req, resp)
-	created := r.claim(ctx, req, &resp.Diagnostics)
+	created := claim(ctx, r.session, r.namings()[0], req, req.Plan.Raw, &resp.Diagnostics)
 	doc := r.encode(req.Plan.Raw, &resp.Diagnostics)
 	if doc == nil || len(doc.Unknown) > 0 {
 		r.tellUnknown(req, resp, doc)
@@ -57,27 +54,4 @@ func (r *customResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		return
 	}
 	r.lookAhead(ctx, req, resp, doc, created)
-}
-
-// claim notes that the resource declares an object of its name, and reports whether
-// that is new to all resources. Two that declare the same object are an error.
-func (r *customResource) claim(ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) (created bool) {
-	name := nameOf(req.Plan.Raw)
-	if r.session == nil || name == "" {
-		return false
-	}
-	var twice, known bool
-	switch {
-	case !req.State.Raw.IsNull() && nameOf(req.State.Raw) == name:
-		known, twice = true, r.session.Claims.Keep(r.kind.title(), name)
-	case req.State.Raw.IsNull() && loadCluster(ctx, req.Private, diags) != nil:
-		return false // the second half of a replacement, of which the first has been planned
-	default:
-		twice, known = r.session.Claims.Create(r.kind.title(), name)
-	}
-	if twice {
-		diags.AddAttributeError(path.Root("name"), fmt.Sprintf("name: two resources declare the %s %q", r.kind.title(), name),
-			"They would change the same object in turn. Give one of them another name, or remove it.")
-	}
-	return !known
 }

@@ -28,7 +28,7 @@ var (
 
 // NewInterruptionQueue returns the resource packhorse_interruption_queue.
 func NewInterruptionQueue() resource.Resource {
-	return &interruptionQueue{named{suffix: "_interruption_queue", what: "Name of the queue."}}
+	return &interruptionQueue{named{suffix: "_interruption_queue", what: "Name of the queue.", names: []naming{queueName()}}}
 }
 
 func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -154,7 +154,7 @@ func (r *interruptionQueue) complete(ctx context.Context, m *queueModel, account
 func queueError(m queueModel, err error) diag.Diagnostic {
 	name := m.Name.ValueString()
 	if errors.Is(err, fs.ErrExist) {
-		return existsAlready("queue "+name, name)
+		return existsAlready(queueTitle+" "+name, name)
 	}
-	return awsError("queue "+name, err)
+	return awsError(queueTitle+" "+name, err)
 }

@@ -32,7 +32,8 @@ func (r *interruptionQueue) ValidateConfig(ctx context.Context, req resource.Val
 }
 
 // ModifyPlan predicts the computed attributes as far as they follow from the
-// configuration and the state. A new queue needs no AWS to be planned.
+// configuration and the state. A new queue can be planned
+// without AWS: whether its name is taken is then not known.
 func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if !r.planned(req) {
 		return
@@ -53,6 +54,7 @@ func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyP
 		r.predict(ctx, req, &m, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
+	r.checkNames(ctx, req, resp)
 }
 
 // predict settles the computed attributes of a queue that exists.

@@ -21,7 +21,7 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 	var m queueModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	name := m.Name.ValueString()
-	account, ok := r.refreshing(ctx, "queue", name, resp)
+	account, ok := r.refreshing(ctx, queueTitle, name, resp)
 	if !ok {
 		return
 	}

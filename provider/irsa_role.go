@@ -30,7 +30,7 @@ var (
 func NewIRSARole() resource.Resource { return newIRSARole() }
 
 func newIRSARole() *irsaRole {
-	return &irsaRole{named{suffix: "_irsa_role", what: "Name of the role in IAM."}}
+	return &irsaRole{named{suffix: "_irsa_role", what: "Name of the role in IAM.", names: []naming{roleName()}}}
 }
 
 func (r *irsaRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -260,7 +260,7 @@ func optional(s string) *string {
 
 func irsaError(name string, err error) diag.Diagnostic {
 	if errors.Is(err, fs.ErrExist) {
-		return existsAlready("IAM role "+name, name)
+		return existsAlready(roleTitle+" "+name, name)
 	}
-	return awsError("IAM role "+name, err)
+	return awsError(roleTitle+" "+name, err)
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // ModifyPlan predicts the computed attributes as far as they follow from the
-// configuration and the state. A new role needs no AWS to be planned.
+// configuration and the state. A new role can be planned without
+// AWS: whether its name is taken is then not known.
 func (r *irsaRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if !r.planned(req) {
 		return
@@ -48,6 +49,7 @@ func (r *irsaRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		r.predict(ctx, config, state, &m, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
+	r.checkNames(ctx, req, resp)
 }
 
 // predict settles the computed attributes of a role that exists, and keeps the

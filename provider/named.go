@@ -14,7 +14,10 @@ type named struct {
 	session *session.Session
 	suffix  string // of the resource's type, such as "_node_role"
 	what    string // describes the name
+	names   []naming
 }
+
+func (r *named) namings() []naming { return r.names }
 
 func (r *named) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + r.suffix

@@ -28,7 +28,7 @@ var (
 
 // NewNodeRole returns the resource packhorse_node_role.
 func NewNodeRole() resource.Resource {
-	return &nodeRole{named{suffix: "_node_role", what: "Name of the role in IAM."}}
+	return &nodeRole{named{suffix: "_node_role", what: "Name of the role in IAM.", names: []naming{roleName(), profileName()}}}
 }
 
 func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -142,8 +142,7 @@ func fillProfile(ctx context.Context, profiles session.Profiles, wanted session.
 	case live.Role == wanted.Role || live.Role == "":
 		return arn, profiles.Update(ctx, live, wanted)
 	}
-	return "", fmt.Errorf("instance profile %s exists already and gives machines the role %s: name another one with `instance_profile`, or delete it",
-		wanted.Name, live.Role)
+	return "", profileTaken(live)
 }
 
 // changeEntry creates the access entry, updates it, or replaces it.

@@ -53,7 +53,8 @@ func checkInline(policies types.Map) diag.Diagnostics {
 }
 
 // ModifyPlan predicts the computed attributes as far as they follow from the
-// configuration and the state. A new role needs no AWS to be planned.
+// configuration and the state. A new role can be planned without
+// AWS: whether its name is taken is then not known.
 func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if !r.planned(req) {
 		return
@@ -84,6 +85,7 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		r.session.Drafts.AddInstanceProfile(name)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
+	r.checkNames(ctx, req, resp)
 }
 
 // predict settles the computed attributes of a role that exists.

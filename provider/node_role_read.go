@@ -21,7 +21,7 @@ func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	var m nodeRoleModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	name := m.Name.ValueString()
-	account, ok := r.refreshing(ctx, "IAM role", name, resp)
+	account, ok := r.refreshing(ctx, roleTitle, name, resp)
 	if !ok {
 		return
 	}

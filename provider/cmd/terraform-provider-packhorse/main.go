@@ -3,13 +3,12 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"log"
 	"os"
 	"runtime/debug"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/platform"
@@ -31,9 +30,11 @@ func main() {
 	if !*attach {
 		quieten()
 	}
-	err := providerserver.Serve(context.Background(), provider.New(version, platform.Connect),
-		providerserver.ServeOpts{Address: "registry.terraform.io/packhorse/packhorse", Debug: *attach})
-	if err != nil {
+	var opts []tf6server.ServeOpt
+	if *attach {
+		opts = append(opts, tf6server.WithManagedDebug())
+	}
+	if err := tf6server.Serve("registry.terraform.io/packhorse/packhorse", provider.NewServer(version, platform.Connect), opts...); err != nil {
 		log.Fatal(err)
 	}
 }
