@@ -15,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/karpenter"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 )
 
 // Cluster reads the cluster.
@@ -71,11 +72,19 @@ type Item struct {
 	ImportID string
 	// Notes are what has no counterpart, and why it cannot be imported.
 	Notes []string
+	// Address is that of the resource, which no other item has.
+	Address string
 	// Configuration is formatted HCL.
 	Configuration string
+
+	object    string               // name of the object
+	arguments []terraform.Argument // but name and provider_ref
+	ref       map[string]any       // reference to a node profile
+	profile   string               // address of that node profile, if it is an item too
 }
 
-// Find returns everything that can be adopted, in the order of kinds and names.
+// Find returns everything that can be adopted, by resource types in the order of the
+// documentation, and by names.
 func Find(ctx context.Context, scope Scope, cluster Cluster, account Account) ([]Item, error) {
 	objects, err := readObjects(ctx, cluster)
 	if err != nil {
@@ -110,7 +119,7 @@ func Find(ctx context.Context, scope Scope, cluster Cluster, account Account) ([
 	for i := range groups {
 		items = append(items, suggestGroup(&groups[i])...)
 	}
-	return items, nil
+	return arrange(items), nil
 }
 
 // readObjects reads our kinds and Karpenter's later ones, these in the newest

@@ -10,7 +10,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 )
 
 // suggestGroup writes the node profile and the provisioner that would buy the
@@ -39,20 +38,14 @@ func suggestGroup(g *offer.Group) []Item {
 	if g.LaunchTemplate != "" {
 		profile.Notes = append(profile.Notes, "its launch template "+g.LaunchTemplate+" may set more: image, user data, volumes, tags")
 	}
-	profile.Configuration = resource(profile, named(g.Name, spec, reflect.TypeFor[api.NodeProfile]()))
+	profile.configure(spec, reflect.TypeFor[api.NodeProfile]())
 
 	provisioner := Item{Kind: string(g.Kind), Name: g.Name, Resource: provisionerResource}
 	provisioner.Notes = append(provisioner.Notes, fmt.Sprintf("it keeps %d to %d machines, %d now: a provisioner has no least number, its nodes come and go with the pods", g.Min, g.Max, g.Desired))
 	spec = provisionerSpec(g, &provisioner)
 	provisioner.Notes = append(provisioner.Notes, consolidationNotes(spec)...)
-	arguments := named(g.Name, spec, reflect.TypeFor[api.ProvisionerSpec]())
-	refer(arguments, map[string]any{"providerRef": map[string]any{"name": g.Name}}, []string{g.Name})
-	provisioner.Configuration = resource(provisioner, arguments)
+	provisioner.configure(spec, reflect.TypeFor[api.ProvisionerSpec]())
 	return []Item{profile, provisioner}
-}
-
-func named(name string, spec map[string]any, typ reflect.Type) []terraform.Argument {
-	return append([]terraform.Argument{{Name: "name", Value: name}}, terraform.Arguments(spec, typ)...)
 }
 
 func provisionerSpec(g *offer.Group, item *Item) map[string]any {

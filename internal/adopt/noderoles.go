@@ -9,7 +9,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 )
 
 const nodeRoleResource = "packhorse_node_role"
@@ -49,10 +48,8 @@ func nodeRoleItems(roles []NodeRole, groups []offer.Group) []Item {
 // imported without that change, so that it is a suggestion.
 func nodeRoleItem(role *NodeRole) Item {
 	item := Item{Kind: "node role", Name: role.Name, Resource: nodeRoleResource, ImportID: role.Name}
-	arguments := role.arguments()
-	add := func(name string, value any) {
-		arguments = append(arguments, terraform.Argument{Name: name, Value: value})
-	}
+	item.arguments = role.arguments()
+	add := item.add
 	needed := policy.NodePolicies(partitionOf(role.ARN), true)
 	if network := needed[len(needed)-1]; !slices.Contains(role.Attached, network) {
 		add("cni_policy", false)
@@ -80,7 +77,6 @@ func nodeRoleItem(role *NodeRole) Item {
 	if changes := role.changes(); len(changes) > 0 {
 		item.ImportID, item.Notes = "", changes
 	}
-	item.Configuration = resource(item, arguments)
 	return item
 }
 

@@ -20,12 +20,6 @@ const (
 // itemsOf writes objects as configuration. Those that exist as they are can be
 // imported unless the rules of the API refuse them.
 func itemsOf(objects []karpenter.Object) []Item {
-	var profiles []string
-	for _, o := range objects {
-		if o.Kind == api.NodeTemplateKind && o.Origin == "" {
-			profiles = append(profiles, o.Name)
-		}
-	}
 	var out []Item
 	for _, o := range objects {
 		item := Item{Kind: o.Kind, Name: o.Name, Resource: provisionerResource, Notes: o.Losses}
@@ -33,11 +27,10 @@ func itemsOf(objects []karpenter.Object) []Item {
 		if o.Kind == api.NodeTemplateKind {
 			item.Resource, typ = profileResource, reflect.TypeFor[api.NodeProfile]()
 		}
-		arguments := append([]terraform.Argument{{Name: "name", Value: o.Name}}, terraform.Arguments(o.Spec, typ)...)
+		item.configure(o.Spec, typ)
 		if o.Origin == "" {
 			item.ImportID = o.Name
 			item.Notes = append(slices.Clone(item.Notes), consolidationNotes(o.Spec)...)
-			refer(arguments, o.Spec, profiles)
 		} else {
 			item.Kind, _, _ = strings.Cut(o.Origin, " ")
 		}
@@ -45,7 +38,6 @@ func itemsOf(objects []karpenter.Object) []Item {
 			item.ImportID = ""
 			item.Notes = append(slices.Clone(item.Notes), refused...)
 		}
-		item.Configuration = resource(item, arguments)
 		out = append(out, item)
 	}
 	return out
@@ -59,23 +51,10 @@ func consolidationNotes(spec map[string]any) []string {
 	return nil
 }
 
-// refer replaces the name of an imported node profile by a reference to it.
-func refer(arguments []terraform.Argument, spec map[string]any, profiles []string) {
-	ref, _ := spec["providerRef"].(map[string]any)
-	name, _ := ref["name"].(string)
-	if !slices.Contains(profiles, name) {
-		return
-	}
-	referred := maps.Clone(ref)
-	referred["name"] = terraform.Raw(profileResource + "." + terraform.Identifier(name) + ".name")
-	for i := range arguments {
-		if arguments[i].Name == "provider_ref" {
-			arguments[i] = terraform.Arguments(map[string]any{"providerRef": referred}, reflect.TypeFor[api.ProvisionerSpec]())[0]
-		}
-	}
-}
-
-// resource writes the block of an item.
-func resource(item Item, arguments []terraform.Argument) string {
-	return terraform.Block(`resource "`+item.Resource+`" "`+terraform.Identifier(item.Name)+`"`, arguments)
+// configure takes the arguments of a custom resource from its spec.
+func (i *Item) configure(spec map[string]any, typ reflect.Type) {
+	own := maps.Clone(spec)
+	i.ref, _ = own["providerRef"].(map[string]any)
+	delete(own, "providerRef")
+	i.arguments = terraform.Arguments(own, typ)
 }

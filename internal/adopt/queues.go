@@ -6,7 +6,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/interruption"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 )
 
 const queueResource = "packhorse_interruption_queue"
@@ -58,10 +57,7 @@ func (r *Role) names(arn string) bool {
 // without that change, so that it is a suggestion.
 func queueItem(queue *Queue) Item {
 	item := Item{Kind: "interruption queue", Name: queue.Name, Resource: queueResource, ImportID: queue.Name}
-	arguments := []terraform.Argument{{Name: "name", Value: queue.Name}}
-	add := func(name string, value any) {
-		arguments = append(arguments, terraform.Argument{Name: name, Value: value})
-	}
+	add := item.add
 	if queue.Retention != defaultRetention {
 		add("message_retention_seconds", queue.Retention)
 	}
@@ -77,7 +73,6 @@ func queueItem(queue *Queue) Item {
 	if changes := queue.changes(); len(changes) > 0 {
 		item.ImportID, item.Notes = "", changes
 	}
-	item.Configuration = resource(item, arguments)
 	return item
 }
 

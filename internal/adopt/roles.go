@@ -20,10 +20,8 @@ const defaultSession = 3600
 // imported, since the resource would take their trust away.
 func roleItem(ctx context.Context, role *Role, cluster Cluster) (Item, error) {
 	item := Item{Kind: "IRSA role", Name: role.Name, Resource: roleResource, ImportID: role.Name}
-	arguments := role.arguments()
-	add := func(name string, value any) {
-		arguments = append(arguments, terraform.Argument{Name: name, Value: value})
-	}
+	item.arguments = role.arguments()
+	add := item.add
 	trust, err := policy.ParseTrust(role.Trust)
 	if err != nil {
 		item.ImportID = ""
@@ -52,13 +50,17 @@ func roleItem(ctx context.Context, role *Role, cluster Cluster) (Item, error) {
 	if len(role.Tags) > 0 {
 		add("tags", role.Tags)
 	}
-	item.Configuration = resource(item, arguments)
 	return item, nil
 }
 
-// arguments are those that all roles have in common.
+// add adds an argument.
+func (i *Item) add(name string, value any) {
+	i.arguments = append(i.arguments, terraform.Argument{Name: name, Value: value})
+}
+
+// arguments are those that all roles have in common, but their name.
 func (r *Role) arguments() []terraform.Argument {
-	out := []terraform.Argument{{Name: "name", Value: r.Name}}
+	var out []terraform.Argument
 	if r.Path != "/" {
 		out = append(out, terraform.Argument{Name: "path", Value: r.Path})
 	}

@@ -36,7 +36,7 @@ func Only(items []Item, types []string) ([]Item, error) {
 	if len(wanted) == 0 {
 		return items, nil
 	}
-	return slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !wanted[i.Resource] }), nil
+	return configured(slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !wanted[i.Resource] })), nil
 }
 
 // Files returns the configuration of the items by file name, formatted.
@@ -73,8 +73,7 @@ func mainFile(scope Scope) string {
 
 // importable writes an item with its import block.
 func importable(item Item) string {
-	address := item.Resource + "." + terraform.Identifier(item.Name)
-	block := terraform.Block("import", []terraform.Argument{{Name: "to", Value: terraform.Raw(address)}, {Name: "id", Value: item.ImportID}})
+	block := terraform.Block("import", []terraform.Argument{{Name: "to", Value: terraform.Raw(item.Address)}, {Name: "id", Value: item.ImportID}})
 	return comment(item.Notes) + block + "\n" + item.Configuration
 }
 

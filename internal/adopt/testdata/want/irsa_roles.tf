@@ -1,4 +1,26 @@
 import {
+  to = packhorse_irsa_role.exports
+  id = "exports"
+}
+
+resource "packhorse_irsa_role" "exports" {
+  name             = "exports"
+  service_accounts = [{ name = "exporter", namespace = "reports" }]
+  identity         = "pod-identity"
+  policies = {
+    queue = jsonencode({
+      Statement = [
+        {
+          Action   = "sqs:*"
+          Effect   = "Allow"
+          Resource = "arn:aws:sqs:eu-west-1:123456789012:interruptions"
+        },
+      ]
+    })
+  }
+}
+
+import {
   to = packhorse_irsa_role.reports
   id = "reports"
 }
@@ -21,26 +43,4 @@ resource "packhorse_irsa_role" "reports" {
   }
   policy_arns = ["arn:aws:iam::aws:policy/ReadOnlyAccess"]
   tags        = { team = "a" }
-}
-
-import {
-  to = packhorse_irsa_role.exports
-  id = "exports"
-}
-
-resource "packhorse_irsa_role" "exports" {
-  name             = "exports"
-  service_accounts = [{ name = "exporter", namespace = "reports" }]
-  identity         = "pod-identity"
-  policies = {
-    queue = jsonencode({
-      Statement = [
-        {
-          Action   = "sqs:*"
-          Effect   = "Allow"
-          Resource = "arn:aws:sqs:eu-west-1:123456789012:interruptions"
-        },
-      ]
-    })
-  }
 }

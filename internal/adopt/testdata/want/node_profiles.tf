@@ -4,17 +4,8 @@ import {
 }
 
 resource "packhorse_node_profile" "default" {
-  name                    = "default"
-  subnet_selector         = { "karpenter.sh/discovery" = "prod" }
-  security_group_selector = { "karpenter.sh/discovery" = "prod" }
-  instance_profile        = "packhorse-node"
-  ami_family              = "AL2023"
-  user_data               = <<EOT
-#!/bin/bash
-echo "$${HOSTNAME}" >> /etc/motd
-echo ready
-EOT
-  tags                    = { Name = "node", "cost/center" = "42" }
+  name       = "default"
+  ami_family = "AL2023"
   block_device_mappings = [
     {
       device_name = "/dev/xvda"
@@ -27,4 +18,13 @@ EOT
       }
     },
   ]
+  instance_profile        = "packhorse-node"
+  security_group_selector = { "karpenter.sh/discovery" = "prod" }
+  subnet_selector         = { "karpenter.sh/discovery" = "prod" }
+  tags                    = { Name = "node", "cost/center" = "42" }
+  user_data               = <<EOT
+#!/bin/bash
+echo "$${HOSTNAME}" >> /etc/motd
+echo ready
+EOT
 }

@@ -1,54 +1,3 @@
-# EC2NodeClass modern, as it would be a packhorse_node_profile.
-# - spec.role: name the role's instance profile in instance_profile, or give the agent a default one
-#
-# resource "packhorse_node_profile" "modern" {
-#   name                    = "modern"
-#   subnet_selector         = { "karpenter.sh/discovery" = "prod" }
-#   security_group_selector = { "karpenter.sh/discovery" = "prod" }
-#   ami_family              = "Bottlerocket"
-#   metadata_options        = { http_put_response_hop_limit = 1 }
-# }
-
-# NodePool modern, as it would be a packhorse_provisioner.
-# - spec.template.spec.requirements[0].minValues: the number of instance types is not demanded; every machine has several candidates anyway
-# - spec.disruption.consolidationPolicy: nodes in use are not consolidated yet: this release removes only empty ones
-#
-# resource "packhorse_provisioner" "modern" {
-#   name = "modern"
-#   requirements = [
-#     { key = "karpenter.k8s.aws/instance-category", operator = "In", values = ["c", "m"] },
-#     { key = "kubernetes.io/arch", operator = "In", values = ["amd64", "arm64"] },
-#     { key = "karpenter.sh/capacity-type", operator = "In", values = ["spot", "on-demand"] },
-#   ]
-#   kubelet_configuration     = { max_pods = 30 }
-#   consolidation             = { enabled = true }
-#   ttl_seconds_until_expired = 2592000
-#   provider_ref              = { name = "modern" }
-#   disruption                = { consolidate_after = "1m" }
-# }
-
-# NodePool older, as it would be a packhorse_provisioner.
-#
-# resource "packhorse_provisioner" "older" {
-#   name = "older"
-#   requirements = [
-#     { key = "kubernetes.io/arch", operator = "In", values = ["arm64"] },
-#     { key = "karpenter.sh/capacity-type", operator = "In", values = ["spot", "on-demand"] },
-#     { key = "karpenter.k8s.aws/instance-category", operator = "Exists" },
-#   ]
-#   kubelet_configuration     = { max_pods = 30 }
-#   ttl_seconds_after_empty   = 30
-#   ttl_seconds_until_expired = 604800
-#   provider_ref              = { name = "modern" }
-# }
-
-# IRSA role shared, as it would be a packhorse_irsa_role.
-# - it does not trust ServiceAccounts alone: read trust policy: no condition on the subject of an OIDC token
-#
-# resource "packhorse_irsa_role" "shared" {
-#   name = "shared"
-# }
-
 # node role old-node, as it would be a packhorse_node_role.
 # - the resource would attach arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly
 # - the resource would make an instance profile
@@ -67,6 +16,40 @@
 #   name = "interruptions"
 # }
 
+# IRSA role shared, as it would be a packhorse_irsa_role.
+# - it does not trust ServiceAccounts alone: read trust policy: no condition on the subject of an OIDC token
+#
+# resource "packhorse_irsa_role" "shared" {
+#   name = "shared"
+# }
+
+# managed node group general, as it would be a packhorse_node_profile.
+# - set security_group_selector to what finds the security groups of the nodes
+# - set instance_profile to a profile of the role arn:aws:iam::123456789012:role/nodes
+#
+# resource "packhorse_node_profile" "general" {
+#   name       = "general"
+#   ami_family = "AL2023"
+#   block_device_mappings = [
+#     {
+#       device_name = "/dev/xvda"
+#       ebs         = { volume_size = "50Gi", volume_type = "gp3", encrypted = true }
+#     },
+#   ]
+#   subnet_selector = { "aws::ids" = "subnet-1,subnet-2" }
+# }
+
+# EC2NodeClass modern, as it would be a packhorse_node_profile.
+# - spec.role: name the role's instance profile in instance_profile, or give the agent a default one
+#
+# resource "packhorse_node_profile" "modern" {
+#   name                    = "modern"
+#   ami_family              = "Bottlerocket"
+#   metadata_options        = { http_put_response_hop_limit = 1 }
+#   security_group_selector = { "karpenter.sh/discovery" = "prod" }
+#   subnet_selector         = { "karpenter.sh/discovery" = "prod" }
+# }
+
 # Cluster Autoscaler group workers, as it would be a packhorse_node_profile.
 # - set subnet_selector to what finds the subnets of the nodes
 # - set security_group_selector to what finds the security groups of the nodes
@@ -75,13 +58,66 @@
 #   name = "workers"
 # }
 
+# managed node group general, as it would be a packhorse_provisioner.
+# - it keeps 2 to 5 machines, 3 now: a provisioner has no least number, its nodes come and go with the pods
+# - the label kubernetes.io/role cannot be set: it is in the reserved domain kubernetes.io
+# - nodes in use are not consolidated yet: this release removes only empty ones
+#
+# resource "packhorse_provisioner" "general" {
+#   name          = "general"
+#   consolidation = { enabled = true }
+#   labels        = { team = "a" }
+#   limits        = { cpu = "10" }
+#   provider_ref  = { name = packhorse_node_profile.general.name }
+#   requirements = [
+#     { key = "node.kubernetes.io/instance-type", operator = "In", values = ["m5.large"] },
+#     { key = "karpenter.sh/capacity-type", operator = "In", values = ["on-demand"] },
+#     { key = "kubernetes.io/arch", operator = "In", values = ["amd64"] },
+#   ]
+# }
+
+# NodePool modern, as it would be a packhorse_provisioner.
+# - spec.template.spec.requirements[0].minValues: the number of instance types is not demanded; every machine has several candidates anyway
+# - spec.disruption.consolidationPolicy: nodes in use are not consolidated yet: this release removes only empty ones
+#
+# resource "packhorse_provisioner" "modern" {
+#   name                  = "modern"
+#   consolidation         = { enabled = true }
+#   disruption            = { consolidate_after = "1m" }
+#   kubelet_configuration = { max_pods = 30 }
+#   provider_ref          = { name = packhorse_node_profile.modern.name }
+#   requirements = [
+#     { key = "karpenter.k8s.aws/instance-category", operator = "In", values = ["c", "m"] },
+#     { key = "kubernetes.io/arch", operator = "In", values = ["amd64", "arm64"] },
+#     { key = "karpenter.sh/capacity-type", operator = "In", values = ["spot", "on-demand"] },
+#   ]
+#   ttl_seconds_until_expired = 2592000
+# }
+
+# NodePool older, as it would be a packhorse_provisioner.
+#
+# resource "packhorse_provisioner" "older" {
+#   name                  = "older"
+#   kubelet_configuration = { max_pods = 30 }
+#   provider_ref          = { name = packhorse_node_profile.modern.name }
+#   requirements = [
+#     { key = "kubernetes.io/arch", operator = "In", values = ["arm64"] },
+#     { key = "karpenter.sh/capacity-type", operator = "In", values = ["spot", "on-demand"] },
+#     { key = "karpenter.k8s.aws/instance-category", operator = "Exists" },
+#   ]
+#   ttl_seconds_after_empty   = 30
+#   ttl_seconds_until_expired = 604800
+# }
+
 # Cluster Autoscaler group workers, as it would be a packhorse_provisioner.
 # - it keeps 0 to 10 machines, 0 now: a provisioner has no least number, its nodes come and go with the pods
 # - nodes in use are not consolidated yet: this release removes only empty ones
 #
 # resource "packhorse_provisioner" "workers" {
-#   name   = "workers"
-#   taints = [{ key = "batch", effect = "NoSchedule" }]
+#   name          = "workers"
+#   consolidation = { enabled = true }
+#   limits        = { cpu = "40" }
+#   provider_ref  = { name = packhorse_node_profile.workers.name }
 #   requirements = [
 #     {
 #       key      = "node.kubernetes.io/instance-type"
@@ -91,41 +127,5 @@
 #     { key = "karpenter.sh/capacity-type", operator = "In", values = ["spot", "on-demand"] },
 #     { key = "topology.kubernetes.io/zone", operator = "In", values = ["eu-west-1a"] },
 #   ]
-#   limits        = { cpu = "40" }
-#   consolidation = { enabled = true }
-#   provider_ref  = { name = packhorse_node_profile.workers.name }
-# }
-
-# managed node group general, as it would be a packhorse_node_profile.
-# - set security_group_selector to what finds the security groups of the nodes
-# - set instance_profile to a profile of the role arn:aws:iam::123456789012:role/nodes
-#
-# resource "packhorse_node_profile" "general" {
-#   name            = "general"
-#   subnet_selector = { "aws::ids" = "subnet-1,subnet-2" }
-#   ami_family      = "AL2023"
-#   block_device_mappings = [
-#     {
-#       device_name = "/dev/xvda"
-#       ebs         = { volume_size = "50Gi", volume_type = "gp3", encrypted = true }
-#     },
-#   ]
-# }
-
-# managed node group general, as it would be a packhorse_provisioner.
-# - it keeps 2 to 5 machines, 3 now: a provisioner has no least number, its nodes come and go with the pods
-# - the label kubernetes.io/role cannot be set: it is in the reserved domain kubernetes.io
-# - nodes in use are not consolidated yet: this release removes only empty ones
-#
-# resource "packhorse_provisioner" "general" {
-#   name   = "general"
-#   labels = { team = "a" }
-#   requirements = [
-#     { key = "node.kubernetes.io/instance-type", operator = "In", values = ["m5.large"] },
-#     { key = "karpenter.sh/capacity-type", operator = "In", values = ["on-demand"] },
-#     { key = "kubernetes.io/arch", operator = "In", values = ["amd64"] },
-#   ]
-#   limits        = { cpu = "10" }
-#   consolidation = { enabled = true }
-#   provider_ref  = { name = packhorse_node_profile.general.name }
+#   taints = [{ key = "batch", effect = "NoSchedule" }]
 # }
