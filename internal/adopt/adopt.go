@@ -38,6 +38,9 @@ type Account interface {
 	Role(ctx context.Context, name string) (Role, error)
 	// NodeRoles returns the roles by which the cluster admits machines.
 	NodeRoles(ctx context.Context, cluster string) ([]NodeRole, error)
+	// ProfilesOf returns the instance profiles that hold a role, in order. A role that
+	// is not there is reported as fs.ErrNotExist.
+	ProfilesOf(ctx context.Context, role string) ([]Profile, error)
 	// Queues returns the queues that rules put interruptions of machines on.
 	Queues(context.Context) ([]Queue, error)
 }
@@ -86,7 +89,15 @@ type Item struct {
 // Find returns everything that can be adopted, by resource types in the order of the
 // documentation, and by names.
 func Find(ctx context.Context, scope Scope, cluster Cluster, account Account) ([]Item, error) {
-	objects, err := readObjects(ctx, cluster)
+	documents, err := readObjects(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	profiles, err := profilesOfRoles(ctx, documents, account)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := karpenter.Convert(documents, profiles)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +135,7 @@ func Find(ctx context.Context, scope Scope, cluster Cluster, account Account) ([
 
 // readObjects reads our kinds and Karpenter's later ones, these in the newest
 // version in which they are served.
-func readObjects(ctx context.Context, cluster Cluster) ([]karpenter.Object, error) {
+func readObjects(ctx context.Context, cluster Cluster) ([]map[string]any, error) {
 	var documents []map[string]any
 	for _, kind := range []schema.GroupVersionResource{api.NodeTemplateGVR, api.ProvisionerGVR} {
 		found, err := cluster.Objects(ctx, kind)
@@ -150,7 +161,7 @@ func readObjects(ctx context.Context, cluster Cluster) ([]karpenter.Object, erro
 			}
 		}
 	}
-	return karpenter.Convert(documents)
+	return documents, nil
 }
 
 // findRoles returns the roles that trust the cluster's ServiceAccounts.

@@ -3,6 +3,7 @@ package adopt_test
 import (
 	"context"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,6 +80,14 @@ func (account) NodeRoles(context.Context, string) ([]adopt.NodeRole, error) {
 		{Role: old, Entry: "EC2_WINDOWS"},
 		{Role: role("nodes", policy.NodePolicies("aws", true)...), Entry: "EC2_LINUX", Profiles: []adopt.Profile{{Name: "eks-1a2b", Path: "/"}}},
 	}, nil
+}
+
+// ProfilesOf has one profile of the account's own beside that of a node group.
+func (account) ProfilesOf(_ context.Context, role string) ([]adopt.Profile, error) {
+	if role != "nodes" {
+		return nil, fs.ErrNotExist
+	}
+	return []adopt.Profile{{Name: "eks-1a2b", Path: "/"}, {Name: "machines", Path: "/"}}, nil
 }
 
 // Queues are one that can be imported, one that a role reads and whose rules have

@@ -61,6 +61,9 @@ func TestPlanOfAnAdoptedClusterShowsImportsOnly(t *testing.T) {
 	found := map[string]int{}
 	for _, item := range items {
 		found[item.Kind]++
+		if item.Kind == "EC2NodeClass" && !strings.Contains(item.Configuration, `= "machines"`) {
+			t.Errorf("the role of the EC2NodeClass is not resolved: %v\n%s", item.Notes, item.Configuration)
+		}
 	}
 	for kind, want := range map[string]int{
 		"Provisioner": 2, "AWSNodeTemplate": 1, "NodePool": 2, "EC2NodeClass": 1, "IRSA role": 3, "node role": 1, "interruption queue": 2, "managed node group": 4, "Cluster Autoscaler group": 2,
@@ -180,8 +183,30 @@ func addRoles(t *testing.T, client *iam.Client, issuer string) {
 			t.Fatal(err)
 		}
 	}
+	addInstanceProfile(t, client)
 	document := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:PutObject","Resource":"arn:aws:s3:::reports/*"}]}`
 	if _, err := client.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String("reports"), PolicyName: aws.String("write"), PolicyDocument: &document}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// addInstanceProfile adds the role that the EC2NodeClass names, with a profile of
+// another name.
+func addInstanceProfile(t *testing.T, client *iam.Client) {
+	t.Helper()
+	trust, err := policy.NodeTrust("aws")
+	if err != nil {
+		t.Fatal(err)
+	}
+	role, profile := aws.String("nodes"), aws.String("machines")
+	_, err = client.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: role, AssumeRolePolicyDocument: &trust})
+	if err == nil {
+		_, err = client.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: profile})
+	}
+	if err == nil {
+		_, err = client.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: profile, RoleName: role})
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }

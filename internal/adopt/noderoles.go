@@ -25,18 +25,14 @@ type NodeRole struct {
 	Profiles []Profile
 }
 
-// Profile is an instance profile.
-type Profile struct{ Name, Path string }
-
 // nodeRoleItems writes the roles of machines. Those that EKS keeps for managed node
 // groups alone stay with these.
 func nodeRoleItems(roles []NodeRole, groups []offer.Group) []Item {
 	var out []Item
 	for i := range roles {
 		role := &roles[i]
-		kept := func(p Profile) bool { return strings.HasPrefix(p.Name, "eks-") }
 		ofGroup := slices.ContainsFunc(groups, func(g offer.Group) bool { return g.Role == role.ARN })
-		if ofGroup && !slices.ContainsFunc(role.Profiles, func(p Profile) bool { return !kept(p) }) {
+		if ofGroup && !slices.ContainsFunc(role.Profiles, func(p Profile) bool { return p.keeper() != eksKeeper }) {
 			continue
 		}
 		out = append(out, nodeRoleItem(role))

@@ -53,7 +53,7 @@ func Read(text []byte) ([]Object, error) {
 		err := decoder.Decode(&document)
 		if err != nil {
 			if errors.Is(err, errEnd) {
-				return Convert(documents)
+				return Convert(documents, nil)
 			}
 			return nil, fmt.Errorf("read document %d: %w", len(documents)+1, err)
 		}
@@ -66,8 +66,11 @@ func Read(text []byte) ([]Object, error) {
 // Convert converts manifests in their JSON form. Kubelet settings of an
 // EC2NodeClass go to the Provisioners that use it, so that what belongs together
 // is to be converted together.
-func Convert(documents []map[string]any) ([]Object, error) {
-	c := converter{kubelet: map[string]map[string]any{}}
+//
+// Profiles say by role which instance profile an EC2NodeClass of the role gets. Where
+// they do not, the role is lost.
+func Convert(documents []map[string]any, profiles map[string]Profile) ([]Object, error) {
+	c := converter{kubelet: map[string]map[string]any{}, profiles: profiles}
 	// Node classes first, whose kubelet settings the pools take.
 	slices.SortStableFunc(documents, func(a, b map[string]any) int { return rank(a) - rank(b) })
 	for _, document := range documents {
@@ -88,9 +91,13 @@ func rank(document map[string]any) int {
 	return 1
 }
 
+// Profile is the instance profile of a role, or why there is none to name.
+type Profile struct{ Name, Missing string }
+
 type converter struct {
-	kubelet map[string]map[string]any // settings by EC2NodeClass
-	out     []Object
+	kubelet  map[string]map[string]any // settings by EC2NodeClass
+	profiles map[string]Profile        // by role
+	out      []Object
 }
 
 func (c *converter) convert(document map[string]any) error {

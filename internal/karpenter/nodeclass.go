@@ -27,8 +27,8 @@ func (c *converter) class(spec *fields, name, version string) map[string]any {
 	for _, same := range []string{"instanceProfile", "userData", "tags", "detailedMonitoring", "instanceStorePolicy"} {
 		put(out, same, spec.take(same))
 	}
-	if spec.text("role") != "" && out["instanceProfile"] == nil {
-		spec.lose("role", "name the role's instance profile in instance_profile, or give the agent a default one")
+	if role := spec.text("role"); role != "" && out["instanceProfile"] == nil {
+		c.role(spec, role, out)
 	}
 	put(out, "metadataOptions", metadataOptions(spec, version))
 	put(out, "blockDeviceMappings", volumes(spec))
@@ -36,6 +36,20 @@ func (c *converter) class(spec *fields, name, version string) map[string]any {
 		c.kubelet[name] = settings
 	}
 	return out
+}
+
+// role converts a role into its instance profile.
+func (c *converter) role(spec *fields, role string, out map[string]any) {
+	profile := c.profiles[role]
+	if profile.Name != "" {
+		out["instanceProfile"] = profile.Name
+		return
+	}
+	advice := "name the role's instance profile in instance_profile, or give the agent a default one"
+	if profile.Missing != "" {
+		advice = profile.Missing + ": " + advice
+	}
+	spec.lose("role", advice)
 }
 
 // metadataOptions spells the hop limit out, whose default differs: 1 in v1.

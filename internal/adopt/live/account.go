@@ -79,7 +79,7 @@ func (a account) NodeRoles(ctx context.Context, cluster string) ([]adopt.NodeRol
 		if err != nil {
 			return nil, err
 		}
-		profiles, err := a.profilesOf(ctx, role.Name)
+		profiles, err := a.ProfilesOf(ctx, role.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +88,8 @@ func (a account) NodeRoles(ctx context.Context, cluster string) ([]adopt.NodeRol
 	return out, nil
 }
 
-func (a account) profilesOf(ctx context.Context, role string) ([]adopt.Profile, error) {
+// ProfilesOf returns the instance profiles that hold a role.
+func (a account) ProfilesOf(ctx context.Context, role string) ([]adopt.Profile, error) {
 	names, err := a.profiles.Holding(ctx, role)
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (a account) profilesOf(ctx context.Context, role string) ([]adopt.Profile, 
 		if err != nil {
 			return nil, err
 		}
-		out[i] = adopt.Profile{Name: name, Path: live.Path}
+		out[i] = adopt.Profile{Name: name, Path: live.Path, Tags: live.Tags}
 	}
 	return out, nil
 }

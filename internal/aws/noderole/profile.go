@@ -81,17 +81,24 @@ func (p *Profiles) Read(ctx context.Context, name string) (live Profile, arn str
 	return live, aws.ToString(out.InstanceProfile.Arn), nil
 }
 
-// Holding returns the names of the profiles that hold a role, in order.
+// Holding returns the names of the profiles that hold a role, in order. A role that is
+// not there is reported as fs.ErrNotExist.
 func (p *Profiles) Holding(ctx context.Context, role string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
 	defer cancel()
-	out, err := p.client.ListInstanceProfilesForRole(ctx, &iam.ListInstanceProfilesForRoleInput{RoleName: aws.String(role)})
-	if err != nil {
-		return nil, fmt.Errorf("list the instance profiles of role %q: %w", role, err)
-	}
-	names := make([]string, len(out.InstanceProfiles))
-	for i, profile := range out.InstanceProfiles {
-		names[i] = aws.ToString(profile.InstanceProfileName)
+	var names []string
+	pages := iam.NewListInstanceProfilesForRolePaginator(p.client, &iam.ListInstanceProfilesForRoleInput{RoleName: aws.String(role)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if eventual.IsMissing(err) {
+			return nil, fmt.Errorf("list the instance profiles of role %q: %w", role, fs.ErrNotExist)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list the instance profiles of role %q: %w", role, err)
+		}
+		for _, profile := range page.InstanceProfiles {
+			names = append(names, aws.ToString(profile.InstanceProfileName))
+		}
 	}
 	slices.Sort(names)
 	return names, nil

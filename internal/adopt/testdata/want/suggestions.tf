@@ -40,11 +40,11 @@
 # }
 
 # EC2NodeClass modern, as it would be a packhorse_node_profile.
-# - spec.role: name the role's instance profile in instance_profile, or give the agent a default one
 #
 # resource "packhorse_node_profile" "modern" {
 #   name                    = "modern"
 #   ami_family              = "Bottlerocket"
+#   instance_profile        = "machines"
 #   metadata_options        = { http_put_response_hop_limit = 1 }
 #   security_group_selector = { "karpenter.sh/discovery" = "prod" }
 #   subnet_selector         = { "karpenter.sh/discovery" = "prod" }
