@@ -26,6 +26,12 @@ func schemasOf(t testing.TB, server tfprotov6.ProviderServer) *tfprotov6.GetProv
 // identities talks to it.
 func configured(t testing.TB) tfprotov6.ProviderServer {
 	t.Helper()
+	return configuredFor(t, box.ClusterName)
+}
+
+// configuredFor is the provider with the name of a cluster, or without one if that is empty.
+func configuredFor(t testing.TB, clusterName string) tfprotov6.ProviderServer {
+	t.Helper()
 	server, err := factories()["packhorse"]()
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +42,9 @@ func configured(t testing.TB) tfprotov6.ProviderServer {
 	for name, typ := range block.AttributeTypes {
 		values[name] = tftypes.NewValue(typ, nil)
 	}
-	values["cluster_name"] = tftypes.NewValue(tftypes.String, box.ClusterName)
+	if clusterName != "" {
+		values["cluster_name"] = tftypes.NewValue(tftypes.String, clusterName)
+	}
 	config, err := tfprotov6.NewDynamicValue(block, tftypes.NewValue(block, values))
 	if err != nil {
 		t.Fatal(err)

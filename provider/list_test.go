@@ -1,7 +1,9 @@
 package provider_test
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +23,20 @@ import (
 // listed returns the results of a list resource by their names.
 func listed(t *testing.T, typeName string, limit int64) map[string]tfprotov6.ListResourceResult {
 	t.Helper()
-	server, ok := configured(t).(tfprotov6.ListResourceServer)
+	out := map[string]tfprotov6.ListResourceResult{}
+	for _, result := range listing(t.Context(), t, configured(t), typeName, limit) {
+		for _, d := range result.Diagnostics {
+			t.Fatalf("%s: %s", d.Summary, d.Detail)
+		}
+		out[result.DisplayName] = result
+	}
+	return out
+}
+
+// listing returns the results of a list resource, among them those that are errors.
+func listing(ctx context.Context, t *testing.T, provider tfprotov6.ProviderServer, typeName string, limit int64) (out []tfprotov6.ListResourceResult) {
+	t.Helper()
+	server, ok := provider.(tfprotov6.ListResourceServer)
 	if !ok {
 		t.Fatal("the provider serves no list resources")
 	}
@@ -30,18 +45,11 @@ func listed(t *testing.T, typeName string, limit int64) map[string]tfprotov6.Lis
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := server.ListResource(t.Context(), &tfprotov6.ListResourceRequest{TypeName: typeName, Config: &config, IncludeResource: true, Limit: limit})
+	stream, err := server.ListResource(ctx, &tfprotov6.ListResourceRequest{TypeName: typeName, Config: &config, IncludeResource: true, Limit: limit})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]tfprotov6.ListResourceResult{}
-	for result := range stream.Results {
-		for _, d := range result.Diagnostics {
-			t.Fatalf("%s: %s", d.Summary, d.Detail)
-		}
-		out[result.DisplayName] = result
-	}
-	return out
+	return slices.Collect(stream.Results)
 }
 
 // stateOf decodes the attributes of a result.
