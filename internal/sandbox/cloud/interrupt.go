@@ -108,6 +108,16 @@ func (c *Cloud) TerminateInstance(id string) error {
 	})
 }
 
+// Untag takes tags from an instance, as a person does by mistake.
+func (c *Cloud) Untag(id string, keys ...string) error {
+	return c.announce([]string{id}, func(found []*machine) error {
+		for _, key := range keys {
+			delete(found[0].tags, key)
+		}
+		return nil
+	})
+}
+
 // announce does something to instances that are described.
 func (c *Cloud) announce(ids []string, act func([]*machine) error) error {
 	c.mu.Lock()

@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
+	"time"
 )
 
 // AuditEvent is a request to the API server, in the form of its audit log
@@ -16,6 +18,9 @@ type AuditEvent struct {
 	Verb       string
 	RequestURI string
 	ObjectRef  *struct{ APIGroup, Resource, Subresource, Namespace, Name string } // nil for paths such as /version
+	// RequestReceivedTimestamp is when the request came.
+	RequestReceivedTimestamp time.Time
+	User                     struct{ Extra map[string][]string }
 	// Annotations say what became of the authorisation, and by which binding.
 	Annotations    map[string]string
 	ResponseStatus struct {
@@ -33,6 +38,17 @@ func (e *AuditEvent) Forbidden() bool {
 // `RBAC: allowed by ClusterRoleBinding "a" of ClusterRole "b" to …`.
 func (e *AuditEvent) AllowedBy() string { return e.Annotations["authorization.k8s.io/reason"] }
 
+// Credential is the id (jti) of the ServiceAccount's token that came with the request,
+// by which processes of one user are told apart.
+func (e *AuditEvent) Credential() string {
+	for _, id := range e.User.Extra["authentication.kubernetes.io/credential-id"] {
+		if token, ok := strings.CutPrefix(id, "JTI="); ok {
+			return token
+		}
+	}
+	return ""
+}
+
 // auditPolicy notes who did what to which object, without what is in it.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -49,8 +65,14 @@ func (s state) writeAuditPolicy(user string) error {
 	return nil
 }
 
+// auditLogMegabytes is more than any run writes: ReadAudit reads a single file.
+const auditLogMegabytes = 100_000
+
 func auditFlags(s state) []string {
-	return []string{"--audit-policy-file=" + s.path("audit-policy.yaml"), "--audit-log-path=" + s.log("audit")}
+	return []string{
+		"--audit-policy-file=" + s.path("audit-policy.yaml"), "--audit-log-path=" + s.log("audit"),
+		fmt.Sprintf("--audit-log-maxsize=%d", auditLogMegabytes),
+	}
 }
 
 // ReadAudit returns the requests that the control plane with the state folder has
