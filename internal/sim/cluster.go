@@ -269,8 +269,13 @@ func (c *Cluster) UpdateNodeTemplateStatus(ctx context.Context, name string, s a
 func (c *Cluster) SetProvisionerFinalizer(ctx context.Context, name string, present bool) error {
 	return c.do(ctx, "SetProvisionerFinalizer", func(w *World) error {
 		p := w.provisioners[name]
-		if p == nil || slices.Contains(p.Finalizers, api.Finalizer) == present {
+		switch {
+		case p == nil && present:
+			return cluster.ErrGone
+		case p == nil || slices.Contains(p.Finalizers, api.Finalizer) == present:
 			return nil
+		case present && p.DeletionTimestamp != nil:
+			return cluster.ErrStale
 		}
 		if present {
 			p.Finalizers = append(p.Finalizers, api.Finalizer)
