@@ -148,7 +148,11 @@ func (a *Agent) drain(ctx context.Context, d *drain, shut bool) bool {
 		a.drains.held.note(n.Name, holdUp{cause: heldByNode, text: "the node could not be tainted and cordoned"})
 		return false
 	}
-	if !hadKubelet(n, d.pods) || a.ledger.instanceGone(n.Name) {
+	gone := a.ledger.instanceGone(n.Name)
+	if !gone && !shut && !hadKubelet(n, d.pods) {
+		return false // its kubelet may have come up since; the caches show it once they show the taint
+	}
+	if gone || !hadKubelet(n, d.pods) {
 		// Nothing runs there that could be stopped in order: the pods are ended so
 		// that their controllers can replace them.
 		return a.deletePods(ctx, d.pods, 0)

@@ -143,6 +143,24 @@ func TestDrainSeesLatePods(t *testing.T) {
 	})
 }
 
+// A machine comes up at the moment at which the cloud takes it back. The agent's caches
+// do not show it yet, and its pods are asked to go all the same.
+func TestDrainOfAMachineThatHasJustComeUp(t *testing.T) {
+	inBubble(t, sim.Options{Lag: 600 * time.Millisecond, StopTime: 5 * time.Second}, func(r *rig) {
+		r.Apply(testProvisioner("default", spot))
+		process := r.Connect(nil)
+		r.startProcess(process, Options{Notices: process.Notices})
+		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+		r.until("the workload runs", r.allRun("web", 1))
+		old, machine := r.ours()[0].Name, r.Machines()[0]
+		r.Interrupt(machine.ID, 1)
+		r.until("the node is gone", r.gone(old))
+		if cut := r.CutOff(); len(cut) > 0 {
+			t.Errorf("ended without asking: %v", cut)
+		}
+	})
+}
+
 func (r *rig) onNode(workload, node string) int {
 	return r.count(workload, func(p *corev1.Pod) bool { return p.Spec.NodeName == node })
 }
