@@ -57,7 +57,7 @@ func TestPlanFindsNamesThatAreTaken(t *testing.T) {
 func TestWrongAccessIsOneError(t *testing.T) {
 	resources := ""
 	for _, name := range []string{"a", "b", "c"} {
-		resources += fmt.Sprintf("resource \"packhorse_provisioner\" %q {\n name = \"access-%s\"\n}\n", name, name)
+		resources += fmt.Sprintf("resource \"packhorse_provisioner\" %q {\n name = \"access-%s\"\n provider_ref = { name = \"default\" }\n}\n", name, name)
 	}
 	head, _, _ := strings.Cut(requiring(), "provider \"packhorse\"")
 	certificate := strings.ReplaceAll(string(box.CA), "\n", `\n`)

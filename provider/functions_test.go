@@ -7,6 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 const nodePool = `
@@ -60,7 +62,7 @@ func TestFunctions(t *testing.T) {
 			}),
 		},
 		"a trust policy": {
-			`jsondecode(provider::packhorse::trust_policy("arn:aws:iam::1:oidc-provider/issuer/id", "a/b")).Statement[0].Condition.StringEquals["issuer/id:sub"]`,
+			`jsondecode(provider::packhorse::trust_policy("arn:aws:iam::123456789012:oidc-provider/issuer/id", "a/b")).Statement[0].Condition.StringEquals["issuer/id:sub"]`,
 			text("system:serviceaccount:a:b"),
 		},
 		"a NodePool's limits": {converted(`.provisioners.batch.limits.cpu`), text("100")},
@@ -71,6 +73,7 @@ func TestFunctions(t *testing.T) {
 		"what is lost": {converted(`.losses`), knownvalue.ListExact([]knownvalue.Check{
 			text("AWSNodeTemplate gpu: spec.role: name the role's instance profile in instance_profile, or give the agent a default one"),
 			text("Provisioner batch: spec.template.spec.requirements[0].values: capacity reservations are not bought from"),
+			text("Provisioner batch: spec.disruption.consolidationPolicy: " + api.UsedNotConsolidated),
 		})},
 	}
 	for name, tt := range tests {
@@ -95,8 +98,8 @@ func TestFunctionsSayWhatIsWrong(t *testing.T) {
 			`a DoesNotExist contradicts In [b]: no value meets both`,
 		},
 		"no ARN":            {`provider::packhorse::trust_policy("issuer", "a/b")`, `is no ARN of an IAM OIDC provider`},
-		"a pattern":         {`provider::packhorse::trust_policy("arn:aws:iam::1:oidc-provider/i", "a/*")`, `"a/*" is no ServiceAccount`},
-		"no ServiceAccount": {`provider::packhorse::trust_policy("arn:aws:iam::1:oidc-provider/i")`, `name at least one ServiceAccount`},
+		"a pattern":         {`provider::packhorse::trust_policy("arn:aws:iam::123456789012:oidc-provider/i", "a/*")`, `"a/*" is no ServiceAccount`},
+		"no ServiceAccount": {`provider::packhorse::trust_policy("arn:aws:iam::123456789012:oidc-provider/i")`, `name at least one ServiceAccount`},
 		"another kind":      {`provider::packhorse::from_karpenter_yaml("apiVersion: v1\nkind: Pod\nmetadata: {name: a}")`, `Pod a of v1 cannot be converted`},
 	}
 	for name, tt := range tests {
