@@ -123,6 +123,19 @@ type life struct {
 }
 
 func (l *life) lead(t *testing.T) {
+	l.begin(t)
+	l.declare(t, l.first)
+	l.terminal.run(t, "init")
+	l.step(t, "create", true, "apply", "-auto-approve")
+	l.declare(t, l.second)
+	l.step(t, "change", true, "apply", "-auto-approve")
+	l.step(t, "plan", true, "plan")
+	l.step(t, "destroy", false, "destroy", "-auto-approve")
+}
+
+// begin puts the proxies in front of everything.
+func (l *life) begin(t *testing.T) {
+	t.Helper()
 	kubeconfig := inFront(t, l.gate.around)
 	l.gate.arm(nil)
 	block := fmt.Sprintf("provider \"packhorse\" {\n kubernetes = { config_path = %q }\n plan_checks = %q\n}\n", kubeconfig, []string{"off", "warn"}[l.draw.IntN(2)])
@@ -131,13 +144,6 @@ func (l *life) lead(t *testing.T) {
 	}
 	head, _, _ := strings.Cut(requiring(), "provider \"packhorse\"")
 	l.head, l.terminal = head+block, newCLI(t, nil)
-	l.declare(t, l.first)
-	l.terminal.run(t, "init")
-	l.step(t, "create", true, "apply", "-auto-approve")
-	l.declare(t, l.second)
-	l.step(t, "change", true, "apply", "-auto-approve")
-	l.step(t, "plan", true, "plan")
-	l.step(t, "destroy", false, "destroy", "-auto-approve")
 }
 
 func (l *life) declare(t *testing.T, arguments string) {
@@ -152,16 +158,15 @@ var open = regexp.MustCompile(`could[\s│]+not[\s│]+be[\s│]+found[\s│]+ou
 // broken is what no command may say.
 var broken = regexp.MustCompile(`panic|nil pointer|Plugin did not respond|plugin crashed|inconsistent (result|final plan)`)
 
-// step runs a command that a fault strikes, looks at what it has left behind, and
-// runs it again without one.
-func (l *life) step(t *testing.T, what string, there bool, args ...string) {
+// strike runs a command that a fault strikes, whatever becomes of it.
+func (l *life) strike(t *testing.T, what string, args ...string) (title, out string, err error) {
 	t.Helper()
 	f := &fault{kind: faultKinds[l.draw.IntN(len(faultKinds))], from: l.draw.IntN(8), forever: l.draw.IntN(2) == 0}
 	if f.kind == "interrupt" {
 		f.forever = false
 	}
-	title := fmt.Sprintf("%s, %s at request %d, forever %t", what, f.kind, f.from, f.forever)
-	out, err := l.terminal.struck(t, &l.gate, f, args...)
+	title = fmt.Sprintf("%s, %s at request %d, forever %t", what, f.kind, f.from, f.forever)
+	out, err = l.terminal.struck(t, &l.gate, f, args...)
 	l.gate.arm(nil)
 	if broken.MatchString(out) {
 		t.Errorf("%s: the provider broke:\n%s", title, out)
@@ -169,7 +174,15 @@ func (l *life) step(t *testing.T, what string, there bool, args ...string) {
 	if err != nil && !strings.Contains(out, "Error: ") && !strings.Contains(out, "nterrupt") {
 		t.Errorf("%s: it failed without a word: %v\n%s", title, err, out)
 	}
-	exists, recorded := l.exists(t.Context(), l.name), strings.Contains(l.terminal.run(t, "state", "list"), l.typeName)
+	return title, out, err
+}
+
+// step runs a command that a fault strikes, looks at what it has left behind, and
+// runs it again without one.
+func (l *life) step(t *testing.T, what string, there bool, args ...string) {
+	t.Helper()
+	title, out, err := l.strike(t, what, args...)
+	exists, recorded := l.exists(t.Context(), l.name), l.recorded(t)
 	t.Logf("%s: error %v, exists %t, recorded %t", title, err, exists, recorded)
 	if err == nil && what != "plan" && (exists != there || recorded != there) {
 		t.Errorf("%s: it counts as success, but exists %t, recorded %t, want %t\n%s", title, exists, recorded, there, out)
