@@ -83,7 +83,13 @@ func (s *Stage) startPod(ctx context.Context, pod *corev1.Pod, o AgentOptions) (
 		return nil, fmt.Errorf("start %s: %w", bin, errors.Join(err, log.Close()))
 	}
 	tokens, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	go wait.UntilWithContext(tokens, func(ctx context.Context) { _ = p.writeTokens(ctx) }, 10*time.Minute)
+	// Not at once: the process would have either of two tokens, and nobody could tell which.
+	go func() {
+		_ = wait.PollUntilContextCancel(tokens, 10*time.Minute, false, func(ctx context.Context) (bool, error) {
+			_ = p.writeTokens(ctx) // tried again
+			return false, nil
+		})
+	}()
 	go func() {
 		_ = a.cmd.Wait()
 		_ = log.Close()
