@@ -41,8 +41,10 @@ type Signals interface {
 	// Unbound has a token when a pod that is on no node came, changed, went or got a
 	// node since it was last drained.
 	Unbound() <-chan struct{}
-	// Synced reports whether all caches are filled.
+	// Synced reports whether all caches are filled, and can be kept up to date.
 	Synced() bool
+	// Waiting lists the caches for which Synced is false, each with the reason.
+	Waiting() []string
 }
 
 // Nodes changes Node objects.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -41,10 +42,11 @@ func (a *Agent) Healthy() error {
 	return a.pulse.check(a.options.Interval)
 }
 
-// Ready returns an error until the caches are filled.
+// Ready returns an error until the caches are filled, and while one of them cannot be
+// kept up to date, because its kind is not installed or may not be read.
 func (a *Agent) Ready() error {
-	if !a.cluster.Synced() {
-		return errors.New("the caches are not filled yet")
+	if waiting := a.cluster.Waiting(); len(waiting) > 0 {
+		return fmt.Errorf("the agent waits for what it reads: %s", strings.Join(waiting, "; "))
 	}
 	return nil
 }

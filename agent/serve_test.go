@@ -92,8 +92,8 @@ func TestReadyOnceSynced(t *testing.T) {
 		process.SetSynced(false)
 		a := r.startProcess(process, Options{})
 		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
-		if code, _ := get(a.HealthHandler(), "/readyz"); code != http.StatusServiceUnavailable {
-			t.Errorf("ready without caches: %d", code)
+		if code, body := get(a.HealthHandler(), "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "waits for what it reads: pods") {
+			t.Errorf("without caches: %d, %s", code, body)
 		}
 		r.never(time.Minute, "something is launched", func() bool { return len(r.Launches()) > 0 })
 		a.process.SetSynced(true)

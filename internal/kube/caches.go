@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,6 +39,8 @@ type caches struct {
 	provisioners, nodeTemplates                   *mirror
 	all                                           []*mirror
 
+	client     dynamic.Interface
+	access     func(resource string, err error)
 	started    atomic.Bool
 	generation atomic.Uint64 // counts changes
 	changed    chan struct{}
@@ -53,11 +56,13 @@ type mirror struct {
 
 	mu      sync.Mutex
 	trouble error              // the last failure to list or watch
+	barred  bool               // the kind is not there, or may not be read
 	decoded map[string]decoded // of custom resources, by UID
 }
 
-func newCaches(client kubernetes.Interface, custom dynamic.Interface, templates *cluster.Templates) (*caches, error) {
-	c := &caches{changed: make(chan struct{}, 1), unbound: make(chan struct{}, 1)}
+func newCaches(client kubernetes.Interface, custom dynamic.Interface, o Options) (*caches, error) {
+	c := &caches{client: custom, access: o.Access, changed: make(chan struct{}, 1), unbound: make(chan struct{}, 1)}
+	templates := cluster.NewTemplates(o.Schedulers...)
 	shared := informers.NewSharedInformerFactory(client, 0)
 	// Finished pods take no room, and a cluster may keep thousands of them.
 	live := informers.NewSharedInformerFactoryWithOptions(client, 0,
@@ -107,7 +112,11 @@ func (c *caches) prepare(m *mirror, transform cache.TransformFunc) error {
 	if err := m.informer.SetTransform(transform); err != nil {
 		return err
 	}
-	err := m.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { m.note(err) })
+	err := m.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
+		if c.note(m, err) {
+			c.awaitAccess(ctx, m) // what is known stays until it can be listed again
+		}
+	})
 	if err != nil {
 		return err
 	}
@@ -153,13 +162,13 @@ func unbound(object any) bool {
 	return ok && p.converted.NodeName == ""
 }
 
-func (c *caches) start(ctx context.Context, client dynamic.Interface) error {
+func (c *caches) start(ctx context.Context) error {
 	if c.started.Swap(true) {
 		return errors.New("start the caches: they have been started already")
 	}
 	for _, m := range c.all {
 		go func() {
-			m.awaitAccess(ctx, client)
+			c.awaitAccess(ctx, m)
 			m.informer.RunWithContext(ctx)
 		}()
 	}
@@ -169,14 +178,14 @@ func (c *caches) start(ctx context.Context, client dynamic.Interface) error {
 // awaitAccess returns once the resource can be listed: the cluster is there, knows
 // the kind and lets us. An informer would wait too, but without saying for what,
 // and with pauses that grow to half a minute.
-func (m *mirror) awaitAccess(ctx context.Context, client dynamic.Interface) {
+func (c *caches) awaitAccess(ctx context.Context, m *mirror) {
 	// It ends without an error but that of ctx.
 	_ = wait.PollUntilContextCancel(ctx, accessPoll, true, func(ctx context.Context) (bool, error) {
 		err := callOnce(ctx, func(ctx context.Context) error {
-			_, err := client.Resource(m.resource).List(ctx, metav1.ListOptions{Limit: 1})
+			_, err := c.client.Resource(m.resource).List(ctx, metav1.ListOptions{Limit: 1})
 			return err
 		})
-		m.note(err)
+		c.note(m, err)
 		return err == nil, nil
 	})
 }
@@ -184,24 +193,42 @@ func (m *mirror) awaitAccess(ctx context.Context, client dynamic.Interface) {
 // name is such as provisioners.karpenter.sh.
 func (m *mirror) name() string { return m.resource.GroupResource().String() }
 
-func (m *mirror) note(err error) {
+// note takes down how the last attempt to read a resource went. It reports whether the
+// kind is not there or may not be read, and tells when that begins and ends.
+func (c *caches) note(m *mirror, err error) (barred bool) {
+	barred = apierrors.IsNotFound(err) || apierrors.IsForbidden(err)
+	m.mu.Lock()
+	m.trouble = err
+	before := m.barred
+	// Another failure, such as a connection that was cut, says nothing about it.
+	m.barred = barred || before && err != nil
+	told := m.barred != before
+	m.mu.Unlock()
+	if told && c.access != nil {
+		c.access(m.name(), err)
+	}
+	return barred
+}
+
+// filled reports whether the cache has been filled, and its kind can be read.
+func (m *mirror) filled() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.trouble = err
+	return m.handler.HasSynced() && !m.barred
 }
 
-// Synced reports whether all caches are filled.
+// Synced reports whether all caches are filled, and can be kept up to date.
 func (c *Cluster) Synced() bool {
-	return !slices.ContainsFunc(c.caches.all, func(m *mirror) bool { return !m.handler.HasSynced() })
+	return !slices.ContainsFunc(c.caches.all, func(m *mirror) bool { return !m.filled() })
 }
 
-// Waiting lists the caches that are not filled yet, each with the last trouble
+// Waiting lists the caches for which Synced is false, each with the last trouble
 // that it met: "provisioners.karpenter.sh: the server could not find the
-// requested resource" until that kind is installed.
+// requested resource" until that kind is installed, and while it is gone again.
 func (c *Cluster) Waiting() []string {
 	var out []string
 	for _, m := range c.caches.all {
-		if m.handler.HasSynced() {
+		if m.filled() {
 			continue
 		}
 		m.mu.Lock()

@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
 )
 
@@ -39,6 +38,10 @@ type Options struct {
 	// subresource ("pods/eviction"), and the HTTP status of the answer, 0 for none.
 	// It is called concurrently.
 	Requested func(verb, resource string, code int)
+	// Access, if set, is told once when a resource that is mirrored cannot be read,
+	// because its kind is not installed or the rights are missing, and with nil when it
+	// can be read again. It is called concurrently.
+	Access func(resource string, err error)
 	// Fence, if set, is opened by the lease (see Lead) and asked before each request
 	// that changes something. Nil: everything passes.
 	Fence *fence.Fence
@@ -77,7 +80,7 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	caches, err := newCaches(client, custom, cluster.NewTemplates(o.Schedulers...))
+	caches, err := newCaches(client, custom, o)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +97,7 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 // Start fills the caches and keeps them up to date until ctx ends. It returns at
 // once: Synced and Waiting tell how far that has come.
 func (c *Cluster) Start(ctx context.Context) error {
-	if err := c.caches.start(ctx, c.dynamic); err != nil {
+	if err := c.caches.start(ctx); err != nil {
 		return err
 	}
 	go c.events.run(ctx, c.client)

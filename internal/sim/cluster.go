@@ -74,6 +74,14 @@ func (c *Cluster) Unbound() <-chan struct{} { return c.unbound }
 // Synced reports whether the caches are filled.
 func (c *Cluster) Synced() bool { return !c.unsynced.Load() }
 
+// Waiting names the caches that are not filled.
+func (c *Cluster) Waiting() []string {
+	if c.Synced() {
+		return nil
+	}
+	return []string{"pods"}
+}
+
 // CreateNode creates a Node object or takes one over.
 func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) error {
 	return c.do(ctx, "CreateNode", func(w *World) error {

@@ -227,6 +227,13 @@ func (s *settings) connect(fenced *fence.Fence, log hclog.Logger) (*kube.Cluster
 	}
 	return kube.New(cfg, kube.Options{
 		UserAgent: "packhorse-agent/" + version, Schedulers: s.schedulers, Requested: s.agent.Metrics.KubernetesRequest, Fence: fenced,
+		Access: func(resource string, err error) {
+			if err != nil {
+				log.Warn("cannot read a kind of resource, and waits for it", "resource", resource, "error", err)
+				return
+			}
+			log.Info("can read a kind of resource that was waited for", "resource", resource)
+		},
 		Unwritten: func(events int, err error) { log.Warn("left events unwritten", "events", events, "error", err) },
 	})
 }

@@ -1,0 +1,146 @@
+package kube
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic/fake"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// While a kind cannot be read, the agent is not ready, and its objects are what they
+// were: an answer that there is no such kind does not mean that somebody has deleted
+// them. Both ends of that time are told, once each.
+func TestUnreadableKindLeavesWhatIsKnown(t *testing.T) {
+	group := api.ProvisionerGVR.GroupResource()
+	for name, refusal := range map[string]error{
+		"not installed": apierrors.NewNotFound(group, ""), "forbidden": apierrors.NewForbidden(group, "", nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := &gate{refusal: refusal}
+			c, client := g.cluster(t)
+			known := func(name string) func() error {
+				return func() error {
+					if _, ok := get[*unstructured.Unstructured](c.caches.provisioners, "", name); !ok || !c.Synced() {
+						return fmt.Errorf("waiting for %q", c.Waiting())
+					}
+					return nil
+				}
+			}
+			eventually(t, "the caches are filled", known("first"))
+			g.shut(true)
+			eventually(t, "the kind is waited for", func() error {
+				if waiting := c.Waiting(); len(waiting) != 1 || !strings.HasPrefix(waiting[0], group.String()+": ") || c.Synced() {
+					return fmt.Errorf("waiting for %q", waiting)
+				}
+				return nil
+			})
+			if _, ok := get[*unstructured.Unstructured](c.caches.provisioners, "", "first"); !ok {
+				t.Error("what was known is forgotten")
+			}
+			if _, err := client.Resource(api.ProvisionerGVR).Create(t.Context(), bare("second"), metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			g.shut(false)
+			eventually(t, "the cache follows again", known("second"))
+			if got, want := g.heard(), group.String()+" is lost, "+group.String()+" is back"; got != want {
+				t.Errorf("told %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func bare(name string) *unstructured.Unstructured {
+	p := &unstructured.Unstructured{}
+	p.SetAPIVersion(api.ProvisionerGVR.GroupVersion().String())
+	p.SetKind("Provisioner")
+	p.SetName(name)
+	return p
+}
+
+// gate refuses to read Provisioners while it is shut.
+type gate struct {
+	refusal error
+
+	mu      sync.Mutex
+	closed  bool
+	watches []*watch.FakeWatcher
+	told    []string
+}
+
+// cluster has a Provisioner called first.
+func (g *gate) cluster(t *testing.T) (*Cluster, *fake.FakeDynamicClient) {
+	t.Helper()
+	plain := kubefake.NewClientset()
+	kinds := map[schema.GroupVersionResource]string{}
+	unread, err := newCaches(plain, nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range unread.all {
+		kinds[m.resource] = m.resource.Resource + "List"
+	}
+	kinds[api.ProvisionerGVR] = "ProvisionerList"
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, bare("first"))
+	client.PrependReactor("list", "provisioners", func(clienttesting.Action) (bool, runtime.Object, error) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.closed, nil, g.refusal
+	})
+	client.PrependWatchReactor("provisioners", func(clienttesting.Action) (bool, watch.Interface, error) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.closed {
+			return true, nil, g.refusal
+		}
+		w := watch.NewFake()
+		g.watches = append(g.watches, w)
+		return true, w, nil
+	})
+	caches, err := newCaches(plain, client, Options{Access: g.tell})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := caches.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return &Cluster{caches: caches}, client
+}
+
+// shut shuts or opens the gate. The watches end with both.
+func (g *gate) shut(closed bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = closed
+	for _, w := range g.watches {
+		w.Stop()
+	}
+	g.watches = nil
+}
+
+func (g *gate) tell(resource string, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err != nil {
+		g.told = append(g.told, resource+" is lost")
+		return
+	}
+	g.told = append(g.told, resource+" is back")
+}
+
+func (g *gate) heard() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return strings.Join(g.told, ", ")
+}
