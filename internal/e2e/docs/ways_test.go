@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -48,19 +47,12 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// index is the page with the provider block that all others leave out.
-func (r *reader) index() page {
-	r.t.Helper()
-	all := readPages(r.t)
-	return all[slices.IndexFunc(all, func(p page) bool { return p.path == "docs/index.md" })]
-}
-
 // beside returns a folder with the provider block of the index, unless the snippet
 // brings its own.
 func (r *reader) beside(snippet string) *folder {
 	f := r.folder()
 	if !strings.Contains(snippet, "provider \"packhorse\" {\n  cluster_name") && !strings.Contains(snippet, "provider \"packhorse\" {\n  kubernetes") {
-		f.write("provider.tf", r.index().terraform()[0])
+		f.write("provider.tf", r.page("docs/index.md").terraform()[0])
 	}
 	f.write("main.tf", snippet)
 	return f
