@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/lp"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // mostGroups bounds the groups that are priced apart: each is a row for each resource.
@@ -15,8 +16,8 @@ const mostGroups = 40
 type asked struct {
 	need []int64
 	n    int64
-	opt  *options
-	mask bitset
+	opt  *model.Options
+	mask model.Bitset
 }
 
 // apart prices what is asked for by the linear program over the sums of resources, in
@@ -32,12 +33,12 @@ type apart struct {
 // priceApart prices what is asked for if it is served by the columns alone.
 func (s *solver) priceApart(list []asked, columns []int, nodeCost int64) apart {
 	out := apart{worth: make([]float64, len(list))}
-	var masks []bitset
+	var masks []model.Bitset
 	out.groups, masks = grouped(list)
-	d := newDemand(len(s.space.names))
+	d := newDemand(len(s.Space.Names))
 	program := lp.Share{Demand: make([][]float64, len(masks)), Machines: make([]lp.Machine, len(columns))}
 	for g := range program.Demand {
-		program.Demand[g] = make([]float64, len(s.space.names))
+		program.Demand[g] = make([]float64, len(s.Space.Names))
 	}
 	for i, of := range list {
 		d.add(of.need, of.n)
@@ -46,13 +47,13 @@ func (s *solver) priceApart(list []asked, columns []int, nodeCost int64) apart {
 		}
 	}
 	for j, k := range columns {
-		col := &s.columns[k]
-		m := lp.Machine{Room: make([]float64, len(col.room)), Cost: float64(max(1, col.price+nodeCost))}
-		for r, room := range col.room {
+		col := &s.Offerings[k]
+		m := lp.Machine{Room: make([]float64, len(col.Room)), Cost: float64(max(1, col.Price+nodeCost))}
+		for r, room := range col.Room {
 			m.Room[r] = float64(d.usable(room, r))
 		}
 		for g, mask := range masks {
-			if mask.has(k) {
+			if mask.Has(k) {
 				m.Groups = append(m.Groups, g)
 			}
 		}
@@ -80,18 +81,18 @@ func (a *apart) onNode(room []int64) float64 {
 
 // grouped numbers what asks the same of labels and taints, and returns what each group
 // may be on: wherever one of its pods may be.
-func grouped(list []asked) (of []int, masks []bitset) {
+func grouped(list []asked) (of []int, masks []model.Bitset) {
 	of = make([]int, len(list))
 	known, size := map[int]int{}, []int64(nil)
 	for i, a := range list {
-		g, ok := known[a.opt.id]
+		g, ok := known[a.opt.ID]
 		if !ok {
 			g = len(masks)
-			known[a.opt.id] = g
-			masks, size = append(masks, a.mask.clone()), append(size, 0)
+			known[a.opt.ID] = g
+			masks, size = append(masks, a.mask.Clone()), append(size, 0)
 		}
 		of[i] = g
-		masks[g].join(a.mask)
+		masks[g].Join(a.mask)
 		size[g] += a.n
 	}
 	if len(masks) <= mostGroups {
@@ -101,13 +102,13 @@ func grouped(list []asked) (of []int, masks []bitset) {
 }
 
 // merged makes the smallest groups one.
-func merged(of []int, masks []bitset, size []int64) ([]int, []bitset) {
+func merged(of []int, masks []model.Bitset, size []int64) ([]int, []model.Bitset) {
 	order := make([]int, len(masks))
 	for g := range order {
 		order[g] = g
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(size[b], size[a]) })
-	number, out := make([]int, len(masks)), make([]bitset, 0, mostGroups)
+	number, out := make([]int, len(masks)), make([]model.Bitset, 0, mostGroups)
 	for i, g := range order {
 		if i < mostGroups {
 			number[g] = i
@@ -115,7 +116,7 @@ func merged(of []int, masks []bitset, size []int64) ([]int, []bitset) {
 			continue
 		}
 		number[g] = mostGroups - 1
-		out[mostGroups-1].join(masks[g])
+		out[mostGroups-1].Join(masks[g])
 	}
 	for i := range of {
 		of[i] = number[of[i]]

@@ -8,7 +8,7 @@ const balanceWindow = 48
 // balance adds pods one by one: always the one whose needs point most in the
 // direction of what is left of the machine, weighted by its size.
 func (c *cover) balance(m *machine) {
-	room := c.s.columns[m.column].room
+	room := c.s.Offerings[m.column].Room
 	c.lookAround()
 	for len(c.near) > 0 {
 		i := c.balanced(m, room)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -54,8 +55,8 @@ type placedClass struct {
 	class *class
 	level level
 	n     int64
-	opt   *options
-	mask  bitset
+	opt   *model.Options
+	mask  model.Bitset
 	worth float64 // of a pod, where a mix of machines was looked for
 }
 
@@ -63,7 +64,7 @@ type placedClass struct {
 func (s *solver) price() float64 {
 	sum := int64(0)
 	for _, m := range s.machines {
-		sum += s.columns[m.column].price
+		sum += s.Offerings[m.column].Price
 	}
 	return float64(sum)
 }
@@ -90,11 +91,11 @@ func (s *solver) boundClasses() []placedClass {
 	}
 	for _, m := range s.machines {
 		for _, it := range m.placed {
-			if p := add(it.class, it.level, it.n, it.lot); !p.mask.has(m.column) {
+			if p := add(it.class, it.level, it.n, it.lot); !p.mask.Has(m.column) {
 				// It took room that was left on a machine of a type that is not bought for it.
 				requires, honour := it.class.requires(it.level)
-				p.mask = s.fitting(it.class.need, it.class.host, true, s.optionsFor(requires, it.class.template.Tolerations, it.class.tolerates, honour))
-				p.mask.add(m.column)
+				p.mask = s.fitting(it.class.Need, it.class.host, true, s.OptionsFor(requires, it.class.Template.Tolerations, it.class.Tolerates, honour))
+				p.mask.Add(m.column)
 			}
 		}
 	}
@@ -114,8 +115,8 @@ func (s *solver) placedClass(c *class, level level, l *lot) placedClass {
 		}
 	}
 	requires, honour := c.requires(level)
-	out.opt = s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour)
-	out.mask = s.fitting(c.need, c.host, c.devices, out.opt)
+	out.opt = s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour)
+	out.mask = s.fitting(c.Need, c.host, c.devices, out.opt)
 	return out
 }
 
@@ -124,17 +125,17 @@ func (s *solver) placedClass(c *class, level level, l *lot) placedClass {
 func (s *solver) boundColumns(classes []placedClass) []int {
 	wishes := make([]wish, len(classes))
 	for i, c := range classes {
-		wishes[i] = wish{c.opt, c.class.need}
+		wishes[i] = wish{c.opt, c.class.Need}
 	}
-	return s.rivals(wishes, s.sellers, make(budget, len(s.sellers)))
+	return s.rivals(wishes, s.Pools, make(budget, len(s.Pools)))
 }
 
 // resourceBound also returns the worth of a pod of each class.
 func (s *solver) resourceBound(classes []placedClass, columns []int) (float64, []float64) {
 	worth := make([]float64, len(classes))
-	d := newDemand(len(s.space.names))
+	d := newDemand(len(s.Space.Names))
 	for _, c := range classes {
-		d.add(c.class.need, c.n)
+		d.add(c.class.Need, c.n)
 	}
 	if len(columns) == 0 {
 		return 0, worth
@@ -146,7 +147,7 @@ func (s *solver) resourceBound(classes []placedClass, columns []int) (float64, [
 		if !ok {
 			continue // it can be on nodes that exist only
 		}
-		worth[i] = float64(least * worthOfVector(c.class.need, found.unit))
+		worth[i] = float64(least * worthOfVector(c.class.Need, found.unit))
 		sum += float64(float64(c.n) * worth[i])
 		factor = max(factor, least)
 	}
@@ -158,7 +159,7 @@ func (s *solver) resourceBound(classes []placedClass, columns []int) (float64, [
 func (s *solver) apartBound(classes []placedClass, columns []int) float64 {
 	list := make([]asked, len(classes))
 	for i, c := range classes {
-		list[i] = asked{c.class.need, c.n, c.opt, c.mask}
+		list[i] = asked{c.class.Need, c.n, c.opt, c.mask}
 	}
 	found := s.priceApart(list, columns, 0)
 	for _, room := range s.roomBefore {
@@ -172,7 +173,7 @@ func (s *solver) apartBound(classes []placedClass, columns []int) float64 {
 func (s *solver) worthOnNodes(classes []placedClass, worth, y []float64, factor float64) float64 {
 	loads := make([]colgen.Load, len(classes))
 	for i, c := range classes {
-		loads[i] = colgen.Load{Need: c.class.need, Count: c.n, Most: c.n}
+		loads[i] = colgen.Load{Need: c.class.Need, Count: c.n, Most: c.n}
 	}
 	single, sum := colgen.NewSingle(loads), 0.0
 	for _, room := range s.roomBefore {
@@ -193,12 +194,12 @@ func (s *solver) patternBound(classes []placedClass, columns []int, worth []floa
 	if len(s.roomBefore) > 0 || len(classes) > mixAtMost {
 		return 0
 	}
-	masks, loads := make([]bitset, len(classes)), make([]colgen.Load, len(classes))
+	masks, loads := make([]model.Bitset, len(classes)), make([]colgen.Load, len(classes))
 	mixed := make([]float64, len(classes))
 	for i, c := range classes {
 		var none hostState
 		masks[i] = c.mask
-		loads[i] = colgen.Load{Need: c.class.need, Count: c.n, Most: none.room(c.class.host, c.n)}
+		loads[i] = colgen.Load{Need: c.class.Need, Count: c.n, Most: none.room(c.class.host, c.n)}
 		mixed[i] = c.worth
 	}
 	kinds := s.kindsOf(columns, masks, 0)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // Pods with a required affinity over the host name must share a node with others.
@@ -71,7 +72,7 @@ func (s *solver) tied(a, b *class, open []*class) bool {
 }
 
 func (s *solver) followsClass(c, target *class) bool {
-	return slices.ContainsFunc(c.follows, func(f bond) bool { return s.groups.list[f.group].matches(target.template) })
+	return slices.ContainsFunc(c.follows, func(f bond) bool { return s.groups.list[f.group].matches(target.Template) })
 }
 
 // bundleLots returns the lots of one component: for all its pods, or for those for
@@ -106,7 +107,7 @@ func (s *solver) targets(together, open []*class) (targets []*class, most int64,
 	for _, c := range together {
 		for _, f := range c.follows {
 			g := s.groups.list[f.group]
-			has := func(t *class) bool { return g.matches(t.template) }
+			has := func(t *class) bool { return g.matches(t.Template) }
 			switch i := slices.IndexFunc(open, func(t *class) bool { return len(t.follows) == 0 && t.open() > 0 && has(t) }); {
 			case slices.ContainsFunc(targets, has):
 			case i >= 0:
@@ -185,22 +186,22 @@ func (s *solver) loadOnNode(parts []part) bool {
 // takes reports whether a node matches and has room for all parts together.
 func (s *solver) takes(parts []part, i int) bool {
 	n := s.nodes[i]
-	if n.hostLess() {
+	if n.HostLess() {
 		return false
 	}
 	need, h := make([]int64, len(n.free)), slices.Clone(n.host)
 	for _, p := range parts {
 		requires, honour := p.class.requires(p.level)
-		if !s.matches(s.optionsFor(requires, p.class.template.Tolerations, p.class.tolerates, honour), i) {
+		if !s.Matches(s.OptionsFor(requires, p.class.Template.Tolerations, p.class.Tolerates, honour), i) {
 			return false
 		}
-		addTimes(need, p.class.need, p.n)
+		model.AddTimes(need, p.class.Need, p.n)
 		if h.room(p.class.host, p.n) < p.n {
 			return false
 		}
 		h = h.plus(p.class.host, p.n)
 	}
-	return fits(need, n.free)
+	return model.Fits(need, n.free)
 }
 
 // keysOf lists the topology keys, other than the host name, that matter to the parts.
@@ -219,11 +220,11 @@ func (l *lot) equal(o *lot) bool {
 
 // load returns a lot of one load of the parts, in a domain where all may be.
 func (s *solver) load(parts []part) *lot {
-	l := &lot{parts: parts, n: 1, need: make([]int64, len(s.space.names))}
+	l := &lot{parts: parts, n: 1, need: make([]int64, len(s.Space.Names))}
 	var h hostState
 	devices := false
 	for _, p := range parts {
-		addTimes(l.need, p.class.need, p.n)
+		model.AddTimes(l.need, p.class.Need, p.n)
 		l.size += float64(p.n) * p.class.size
 		devices = devices || p.class.devices
 		if h.room(p.class.host, p.n) < p.n {
@@ -239,7 +240,7 @@ func (s *solver) load(parts []part) *lot {
 		l.opt = s.jointOptions(parts, nil)
 		l.mask = s.fitting(l.need, l.host, devices, l.opt)
 		if _, ok := s.bargainOf(l.mask, s.budgets()); !ok {
-			l.limit(!l.mask.empty())
+			l.limit(!l.mask.Empty())
 			return nil
 		}
 		return l
@@ -259,16 +260,16 @@ func (s *solver) loadInDomain(l *lot, keys []string, devices bool) *lot {
 	var best *lot
 	var price bargain
 	left := s.budgets()
-	s.effort.begin(l.parts[0].class.account)
-	for _, at := range s.cellsOf(s.jointOptions(l.parts, nil), keys) {
+	s.Effort.Begin(l.parts[0].class.Account)
+	for _, at := range s.CellsOf(s.jointOptions(l.parts, nil), keys) {
 		try := *l
-		try.at = &spot{keys: keys, domains: at.domains}
+		try.at = &spot{keys: keys, domains: at.Domains}
 		var pin match.Requirements
 		for i, key := range keys {
-			pin = pin.With(key, at.domains[i].set())
+			pin = pin.With(key, at.Domains[i].Set())
 		}
 		try.opt = s.jointOptions(l.parts, pin)
-		if try.mask = s.fitting(l.need, l.host, devices, try.opt); try.mask.empty() {
+		if try.mask = s.fitting(l.need, l.host, devices, try.opt); try.mask.Empty() {
 			continue
 		}
 		p, ok := s.bargainOf(try.mask, left)
@@ -295,11 +296,11 @@ func (s *solver) enterAll(l *lot) bool {
 		for range p.n {
 			if _, ok := s.admits(p.class, l.at, p.level.givenUp); !ok {
 				for k, n := range entered {
-					s.enter(l.parts[k].class, l.at, l.opt.requires, -n, nil)
+					s.enter(l.parts[k].class, l.at, l.opt.Requires, -n, nil)
 				}
 				return false
 			}
-			s.enter(p.class, l.at, l.opt.requires, 1, nil)
+			s.enter(p.class, l.at, l.opt.Requires, 1, nil)
 			entered[i]++
 		}
 	}
@@ -307,31 +308,31 @@ func (s *solver) enterAll(l *lot) bool {
 }
 
 // jointOptions returns what all parts may use together, with further requirements.
-func (s *solver) jointOptions(parts []part, pin match.Requirements) *options {
+func (s *solver) jointOptions(parts []part, pin match.Requirements) *model.Options {
 	s.joint++
-	out := &options{columns: newBitset(len(s.columns)), residual: make([]int, len(s.sellers)), id: -s.joint}
+	out := &model.Options{Offerings: model.NewBitset(len(s.Offerings)), Residual: make([]int, len(s.Pools)), ID: -s.joint}
 	for i, p := range parts {
 		requires, honour := p.class.requires(p.level)
 		requires = requires.And(pin)
 		if _, bad := requires.Unmeetable(); bad {
-			return &options{columns: newBitset(len(s.columns)), residual: out.residual, id: out.id}
+			return &model.Options{Offerings: model.NewBitset(len(s.Offerings)), Residual: out.Residual, ID: out.ID}
 		}
-		o := s.optionsFor(requires, p.class.template.Tolerations, p.class.tolerates, honour)
-		out.special = out.special || o.special
-		out.requires = out.requires.And(requires)
+		o := s.OptionsFor(requires, p.class.Template.Tolerations, p.class.Tolerates, honour)
+		out.Special = out.Special || o.Special
+		out.Requires = out.Requires.And(requires)
 		if i == 0 {
-			copy(out.columns, o.columns)
-			copy(out.residual, o.residual)
+			copy(out.Offerings, o.Offerings)
+			copy(out.Residual, o.Residual)
 			continue
 		}
-		out.columns.keep(o.columns)
-		for k := range out.residual {
-			merged, ok := s.merge(out.residual[k], o.residual[k])
+		out.Offerings.Keep(o.Offerings)
+		for k := range out.Residual {
+			merged, ok := s.Merge(out.Residual[k], o.Residual[k])
 			if !ok {
-				out.columns.remove(s.sellers[k].mask)
+				out.Offerings.Remove(s.Pools[k].Mask)
 				continue
 			}
-			out.residual[k] = merged
+			out.Residual[k] = merged
 		}
 	}
 	return out

@@ -3,10 +3,12 @@ package pack
 import (
 	"cmp"
 	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // buy makes covers and carries them out: roughly at first where there are many lots.
-func (s *solver) buy(lots []*lot, tier []*seller) {
+func (s *solver) buy(lots []*lot, tier []*model.Pool) {
 	lots = pooled(lots)
 	if pools := rough(lots); len(pools) < len(lots) {
 		s.buyRoughly(pools, lots, tier)
@@ -23,7 +25,7 @@ func (s *solver) buy(lots []*lot, tier []*seller) {
 }
 
 // covers makes a cover of each region.
-func (s *solver) covers(lots []*lot, tier []*seller) []*cover {
+func (s *solver) covers(lots []*lot, tier []*model.Pool) []*cover {
 	var out []*cover
 	b := s.budgets()
 	regions := s.regions(lots, tier, b)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -32,18 +33,18 @@ type ranking struct {
 // slack returns, by seller and resource, how much each of its machines may be
 // larger than planned without breaking a limit; nothing where that is no matter.
 func (s *solver) slack() []amount.List {
-	out := make([]amount.List, len(s.sellers))
-	count := make([]int64, len(s.sellers))
+	out := make([]amount.List, len(s.Pools))
+	count := make([]int64, len(s.Pools))
 	for _, m := range s.machines {
-		count[m.seller.index]++
+		count[m.seller.Number]++
 	}
-	for i, p := range s.sellers {
+	for i, p := range s.Pools {
 		if count[i] == 0 {
 			continue
 		}
 		for name, left := range s.headroom(p) {
 			left = max(0, left/count[i])
-			if has := p.goods.Capacity[name]; len(has) > 0 && left < slices.Max(has) {
+			if has := p.Catalogue.Capacity[name]; len(has) > 0 && left < slices.Max(has) {
 				if out[i] == nil {
 					out[i] = amount.List{}
 				}
@@ -72,7 +73,7 @@ func (r *ranker) rank(m *machine) ranking {
 }
 
 // keyFor identifies all that decides about the ranking.
-func (r *ranker) keyFor(m *machine, roomy bitset, on footing) []byte {
+func (r *ranker) keyFor(m *machine, roomy model.Bitset, on footing) []byte {
 	key := binary.AppendVarint(r.key[:0], int64(m.column))
 	key = binary.AppendVarint(key, int64(m.residual))
 	if on.zone {
@@ -95,8 +96,8 @@ func (r *ranker) candidates(m *machine, columns []int) []offer.Candidate {
 	columns = slices.Insert(slices.Delete(columns, i, i+1), 0, m.column)
 	out := make([]offer.Candidate, len(columns))
 	for i, k := range columns {
-		col := &r.columns[k]
-		out[i] = offer.Candidate{InstanceType: col.typ.Name, Zone: col.offering.Zone, CapacityType: col.offering.CapacityType, Price: col.offering.Price}
+		col := &r.Offerings[k]
+		out[i] = offer.Candidate{InstanceType: col.Type.Name, Zone: col.Offer.Zone, CapacityType: col.Offer.CapacityType, Price: col.Offer.Price}
 	}
 	r.scratch = columns
 	return out
@@ -105,7 +106,7 @@ func (r *ranker) candidates(m *machine, columns []int) []offer.Candidate {
 // firstOf returns the first column that costs as much as the planned one.
 func (r *ranker) firstOf(m *machine) int {
 	first := m.column
-	for first > m.seller.columns[0] && r.columns[first-1].price == r.columns[m.column].price {
+	for first > m.seller.Offerings[0] && r.Offerings[first-1].Price == r.Offerings[m.column].Price {
 		first--
 	}
 	return first
@@ -113,25 +114,25 @@ func (r *ranker) firstOf(m *machine) int {
 
 // able lists the columns that can take the machine's content, the cheapest first. Spot
 // offerings that cost more than the cheapest on-demand one are left out.
-func (r *ranker) able(m *machine, first int, roomy bitset, on footing) []int {
+func (r *ranker) able(m *machine, first int, roomy model.Bitset, on footing) []int {
 	out := r.scratch[:0]
 	types, count := make([]bool, len(m.seller.Types)), 0 // by model
 	onDemand := int64(math.MaxInt64)
-	planned, slack := &r.columns[m.column], r.slack[m.seller.index]
-	for k := range roomy.within([2]int{first, m.seller.columns[1]}) {
-		col := &r.columns[k]
-		if count == maxCandidateTypes && !types[col.model] || col.offering.CapacityType == api.CapacitySpot && col.price > onDemand {
+	planned, slack := &r.Offerings[m.column], r.slack[m.seller.Number]
+	for k := range roomy.Within([2]int{first, m.seller.Offerings[1]}) {
+		col := &r.Offerings[k]
+		if count == maxCandidateTypes && !types[col.TypeIndex] || col.Offer.CapacityType == api.CapacitySpot && col.Price > onDemand {
 			continue
 		}
-		if k != m.column && (!r.leavesChoice(m.residual, col) || !m.seller.within(col, planned, slack) || !r.sameFooting(k, m, on)) {
+		if k != m.column && (!r.LeavesChoice(m.residual, col) || !within(m.seller, col, planned, slack) || !r.sameFooting(k, m, on)) {
 			continue
 		}
-		if !types[col.model] {
-			types[col.model] = true
+		if !types[col.TypeIndex] {
+			types[col.TypeIndex] = true
 			count++
 		}
-		if col.offering.CapacityType == api.CapacityOnDemand {
-			onDemand = min(onDemand, col.price)
+		if col.Offer.CapacityType == api.CapacityOnDemand {
+			onDemand = min(onDemand, col.Price)
 		}
 		out = append(out, k)
 	}
@@ -140,9 +141,9 @@ func (r *ranker) able(m *machine, first int, roomy bitset, on footing) []int {
 
 // within reports whether buying the column instead of the planned one keeps the
 // limits.
-func (p *seller) within(col, planned *column, slack amount.List) bool {
+func within(p *model.Pool, col, planned *model.Offering, slack amount.List) bool {
 	for name, more := range slack {
-		if has := p.goods.Capacity[name]; has[col.model] > has[planned.model]+more {
+		if has := p.Catalogue.Capacity[name]; has[col.TypeIndex] > has[planned.TypeIndex]+more {
 			return false
 		}
 	}

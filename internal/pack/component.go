@@ -59,7 +59,7 @@ func (c *class) groups() []int {
 	return out
 }
 
-func (r *runner) groups() []int {
+func (r *resident) groups() []int {
 	return append(append(groupsOf(r.host, r.member, nil), r.repels...), r.anti...)
 }
 

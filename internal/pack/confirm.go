@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // maxConfirmations bounds how often places are sought anew for pods that would have
@@ -48,11 +49,11 @@ func (s *solver) confirm() {
 func (s *solver) plannedValues(key string) []string {
 	seen := map[string]bool{}
 	for _, m := range s.machines {
-		if value, ok := s.labelsOf(m.column, m.residual)[key]; ok {
+		if value, ok := s.LabelsOf(m.column, m.residual)[key]; ok {
 			seen[value] = true
 		}
 	}
-	return sortedKeys(seen)
+	return model.SortedKeys(seen)
 }
 
 // unplaced counts the pods without a place.
@@ -75,9 +76,9 @@ func (s *solver) hopeful() bool {
 // forSale reports whether something that holds a pod of the class may still be bought.
 func (s *solver) forSale(c *class) bool {
 	left := s.budgets()
-	return slices.ContainsFunc(c.places, func(place match.Requirements) bool {
-		for k := range s.optionsFor(place, c.template.Tolerations, c.tolerates, false).columns.all {
-			if col := &s.columns[k]; fits(c.need, col.room) && left.affords(col, 1) > 0 {
+	return slices.ContainsFunc(c.Places, func(place match.Requirements) bool {
+		for k := range s.OptionsFor(place, c.Template.Tolerations, c.Tolerates, false).Offerings.All {
+			if col := &s.Offerings[k]; model.Fits(c.Need, col.Room) && left.affords(col, 1) > 0 {
 				return true
 			}
 		}
@@ -99,8 +100,8 @@ func (s *solver) allowSpecial() bool {
 		if c.left == 0 || c.devices || !c.limited {
 			continue
 		}
-		c.devices = slices.ContainsFunc(s.columns, func(col column) bool {
-			return col.special && fits(c.need, col.room) && left.affords(&col, 1) > 0
+		c.devices = slices.ContainsFunc(s.Offerings, func(col model.Offering) bool {
+			return col.Special && model.Fits(c.Need, col.Room) && left.affords(&col, 1) > 0
 		})
 		some = some || c.devices
 	}

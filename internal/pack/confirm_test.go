@@ -11,6 +11,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -47,7 +48,7 @@ func crossed() *Problem {
 // pods: it need not be replayed, and a replay, which has to find an order itself,
 // refuses nothing.
 func TestConfirmed(t *testing.T) {
-	s := newSolver(crossed(), make(limits, 1), newEffort(crossed()))
+	s := newSolver(crossed(), make(limits, 1), model.NewEffort(crossed().Pods, 0))
 	s.rounds()
 	if left := s.unplaced(); left > 0 {
 		t.Fatalf("%d pods have no place", left)
@@ -72,7 +73,7 @@ func TestNotInTurn(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSolver(crossed(), make(limits, 1), newEffort(crossed()))
+			s := newSolver(crossed(), make(limits, 1), model.NewEffort(crossed().Pods, 0))
 			s.rounds()
 			spoil(s)
 			if len(s.doubted()) == 0 {
@@ -94,12 +95,12 @@ func TestComponentsAreConfirmedApart(t *testing.T) {
 		}},
 	}
 	p.Pods = append(p.Pods, Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: "zz"}, Template: follower}})
-	s := newSolver(p, make(limits, 1), newEffort(p))
+	s := newSolver(p, make(limits, 1), model.NewEffort(p.Pods, 0))
 	s.rounds()
 	d := s.doubted()
 	for _, c := range s.classes {
-		if alone := c.template == follower; d[c] != alone {
-			t.Errorf("a class of %v is replayed: %v", c.template.Labels, d[c])
+		if alone := c.Template == follower; d[c] != alone {
+			t.Errorf("a class of %v is replayed: %v", c.Template.Labels, d[c])
 		}
 	}
 }

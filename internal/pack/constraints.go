@@ -8,22 +8,23 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // register finds what a class demands of other pods and of domains, and adds the
 // groups that this speaks of.
 func (gs *groups) register(c *class) {
-	t := c.template
-	for i, p := range c.prefers {
+	t := c.Template
+	for i, p := range c.Prefers {
 		c.addDrop(drop{text: "preferred node affinity " + p.Requirements.String(), weight: p.Weight, prefer: i})
 	}
 	for _, p := range t.HostPorts {
 		c.host = addTouch(c.host, touch{group: gs.addPort(p), cap: 1, entry: unbounded})
 	}
-	for _, of := range gs.attachments(c.needs) {
+	for _, of := range gs.attachments(c.Needs) {
 		c.host = addTouch(c.host, of)
 	}
-	terms := podTerms(t.Affinity)
+	terms := model.PodTerms(t.Affinity)
 	together, err := gs.foundBy(t, requiredAffinity(terms)...)
 	if err != nil {
 		c.never = match.Miss{Kind: match.Unsupported, Want: err.Error()}
@@ -47,19 +48,19 @@ const stepsToRelate = 16
 // registering is the effort that register takes: some of it grows with the square of
 // the constraints, since what a pod counts depends on all of them.
 func (c *class) registering() int {
-	terms, places := podTerms(c.template.Affinity), 0
-	for _, r := range c.places {
+	terms, places := model.PodTerms(c.Template.Affinity), 0
+	for _, r := range c.Places {
 		places += r.Size()
 	}
 	together := len(requiredAffinity(terms))
-	return stepsToRegister*(len(c.prefers)+len(c.template.HostPorts)+len(terms)+len(c.template.Spread)) +
-		stepsToRelate*(together*together+len(c.template.Spread)*len(c.template.Spread)) + stepsToSpell*len(c.template.Spread)*places
+	return stepsToRegister*(len(c.Prefers)+len(c.Template.HostPorts)+len(terms)+len(c.Template.Spread)) +
+		stepsToRelate*(together*together+len(c.Template.Spread)*len(c.Template.Spread)) + model.StepsToSpell*len(c.Template.Spread)*places
 }
 
 // requiredAffinity returns the terms that a pod must satisfy together to count for
 // any of them.
-func requiredAffinity(terms []podTerm) []podTerm {
-	return slices.DeleteFunc(slices.Clone(terms), func(t podTerm) bool { return t.anti || !t.required() })
+func requiredAffinity(terms []model.PodTerm) []model.PodTerm {
+	return slices.DeleteFunc(slices.Clone(terms), func(t model.PodTerm) bool { return t.Anti || !t.Required() })
 }
 
 // addDrop adds a preference and returns its id.
@@ -86,11 +87,11 @@ func (c *class) sortDrops() {
 	}
 }
 
-func (gs *groups) registerTerm(c *class, term podTerm, together found) {
+func (gs *groups) registerTerm(c *class, term model.PodTerm, together found) {
 	pods := together
-	if term.anti || !term.required() {
+	if term.Anti || !term.Required() {
 		var err error
-		if pods, err = gs.foundBy(c.template, term); err != nil {
+		if pods, err = gs.foundBy(c.Template, term); err != nil {
 			c.never = match.Miss{Kind: match.Unsupported, Want: err.Error()}
 			return
 		}
@@ -99,18 +100,18 @@ func (gs *groups) registerTerm(c *class, term podTerm, together found) {
 	byHost := term.TopologyKey == corev1.LabelHostname
 	b := bond{group: id, drop: -1}
 	switch {
-	case byHost && !term.required():
-		c.soft = append(c.soft, softTouch{touch: touch{group: id}, text: term.text(), want: !term.anti})
-	case byHost && term.anti:
+	case byHost && !term.Required():
+		c.soft = append(c.soft, softTouch{touch: touch{group: id}, text: term.Text(), want: !term.Anti})
+	case byHost && term.Anti:
 		c.host = addTouch(c.host, touch{group: id, cap: 0, entry: unbounded})
 	case byHost:
 		c.follows = append(c.follows, b)
 	default:
-		if !term.required() {
-			b.drop = c.addDrop(drop{text: term.text(), weight: term.weight, prefer: -1})
+		if !term.Required() {
+			b.drop = c.addDrop(drop{text: term.Text(), weight: term.Weight, prefer: -1})
 		}
 		bonds := &c.attracts
-		if term.anti {
+		if term.Anti {
 			bonds = &c.repels
 		}
 		*bonds = append(*bonds, b)
@@ -118,7 +119,7 @@ func (gs *groups) registerTerm(c *class, term podTerm, together found) {
 }
 
 func (gs *groups) registerSpread(c *class, s *corev1.TopologySpreadConstraint) {
-	id, err := gs.addSpread(c.template, s, c.places)
+	id, err := gs.addSpread(c.Template, s, c.Places)
 	if err != nil {
 		c.never = match.Miss{Kind: match.Unsupported, Want: err.Error()}
 		return
@@ -146,7 +147,7 @@ func (gs *groups) registerSpread(c *class, s *corev1.TopologySpreadConstraint) {
 
 // settle finds, once all groups are known, which ones a class belongs to.
 func (gs *groups) settle(c *class) {
-	belongs := gs.membership(c.template)
+	belongs := gs.membership(c.Template)
 	for i := range c.host {
 		t := &c.host[i]
 		if belongs[t.group] {
@@ -194,12 +195,12 @@ func (gs *groups) settle(c *class) {
 
 // registerRunning adds the groups that a running pod's anti-affinity and ports
 // speak of.
-func (gs *groups) registerRunning(t *cluster.Template, r *runner) {
+func (gs *groups) registerRunning(t *cluster.Template, r *resident) {
 	for _, p := range t.HostPorts {
 		r.host = addTouch(r.host, touch{group: gs.addPort(p), cap: 1, entry: unbounded})
 	}
-	for _, term := range podTerms(t.Affinity) {
-		if !term.anti || !term.required() {
+	for _, term := range model.PodTerms(t.Affinity) {
+		if !term.Anti || !term.Required() {
 			continue
 		}
 		// What cannot be parsed was refused by the API server when the pod was made.
@@ -211,7 +212,7 @@ func (gs *groups) registerRunning(t *cluster.Template, r *runner) {
 
 // settleRunning finds, once all groups are known, which ones a running pod
 // belongs to.
-func (gs *groups) settleRunning(t *cluster.Template, r *runner) {
+func (gs *groups) settleRunning(t *cluster.Template, r *resident) {
 	for _, id := range r.anti {
 		if gs.list[id].key == corev1.LabelHostname {
 			r.host = addTouch(r.host, touch{group: id, entry: unbounded})

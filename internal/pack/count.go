@@ -36,7 +36,7 @@ func (s *solver) leftByNodes(c *placedClass, touches []touch) int64 {
 		if left <= 0 {
 			break
 		}
-		left -= s.hostBefore[i].room(touches, amount.Copies(c.class.need, room, left))
+		left -= s.hostBefore[i].room(touches, amount.Copies(c.class.Need, room, left))
 	}
 	return left
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // A cover buys machines for lots. It repeats: price the resources for what is
@@ -17,29 +19,29 @@ type cover struct {
 	loadNeeds   []int64 // what a load of each lot needs, one after the other
 	order       []int   // lots with something left, the largest first
 	sorted      []int   // all lots in that order
-	sellers     []*seller
+	sellers     []*model.Pool
 	before      budget // what limits leave for all of it
 	budget      budget
 	limited     bool // limits bind, and nobody else sells what they do not allow
 	style       style
 	pricing     *pricing
-	demand      *demand   // scratch
-	columns     []int     // candidates: one of each group of columns that no lot tells apart
-	unit        []float64 // worth of a unit of each resource
-	worth       []float64 // of a load of each lot
-	scale       []float64 // by lot: what the cheapest way to have its needs costs for a unit of worth
-	rate        []float64 // by candidate: its cost for a unit of its room's worth
-	byRate      []int     // candidates, the best rate first
-	most        []float64 // by candidate: the most that a full one can be worth for its cost
-	masks       []bitset  // distinct sets of columns that lots allow
-	maskOf      []int     // by lot
-	window      []offered // lots for exchanges, the most worth first
-	windowNeeds []int64   // what loads of these need, one after the other
-	dearest     float64   // the largest scale of any of these
-	least       []int64   // of each resource that all lots of the order need, the least need
-	taken       []int64   // loads of each lot on the machine that is being filled
-	spare       []int64   // scratch
-	near        []int     // scratch: lots to balance a machine with, their needs, and what is left of it
+	demand      *demand        // scratch
+	columns     []int          // candidates: one of each group of columns that no lot tells apart
+	unit        []float64      // worth of a unit of each resource
+	worth       []float64      // of a load of each lot
+	scale       []float64      // by lot: what the cheapest way to have its needs costs for a unit of worth
+	rate        []float64      // by candidate: its cost for a unit of its room's worth
+	byRate      []int          // candidates, the best rate first
+	most        []float64      // by candidate: the most that a full one can be worth for its cost
+	masks       []model.Bitset // distinct sets of columns that lots allow
+	maskOf      []int          // by lot
+	window      []offered      // lots for exchanges, the most worth first
+	windowNeeds []int64        // what loads of these need, one after the other
+	dearest     float64        // the largest scale of any of these
+	least       []int64        // of each resource that all lots of the order need, the least need
+	taken       []int64        // loads of each lot on the machine that is being filled
+	spare       []int64        // scratch
+	near        []int          // scratch: lots to balance a machine with, their needs, and what is left of it
 	needs       []float64
 	rest        []float64
 	empty       *machine // one that nobody has a use for, to be filled next
@@ -65,33 +67,33 @@ const (
 	fillsPerStep    = 1024
 )
 
-func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *cover {
+func (s *solver) newCover(lots []*lot, sellers []*model.Pool, b budget, st style) *cover {
 	c := &cover{s: s, sellers: sellers, before: b, budget: b.clone(), style: st}
 	for _, l := range lots {
-		if l.n > 0 && slices.ContainsFunc(sellers, func(p *seller) bool { return anyIn(l.mask, p.columns) }) {
-			l.index, l.choice = len(c.lots), l.opt.columns.count()
+		if l.n > 0 && slices.ContainsFunc(sellers, func(p *model.Pool) bool { return model.AnyIn(l.mask, p.Offerings) }) {
+			l.index, l.choice = len(c.lots), l.opt.Offerings.Count()
 			c.order = append(c.order, l.index)
 			c.lots = append(c.lots, l)
 			c.left = append(c.left, l.n)
 		}
 	}
-	c.limited = slices.ContainsFunc(sellers, func(p *seller) bool { return b[p.index] != nil }) && !c.lower()
+	c.limited = slices.ContainsFunc(sellers, func(p *model.Pool) bool { return b[p.Number] != nil }) && !c.lower()
 	if c.limited {
 		c.style = bySize
 	}
 	c.sort(c.limited)
 	c.sorted = slices.Clone(c.order)
 	wishes := make([]wish, len(c.lots))
-	c.loadNeeds = make([]int64, 0, len(c.lots)*len(s.space.names))
+	c.loadNeeds = make([]int64, 0, len(c.lots)*len(s.Space.Names))
 	for i, l := range c.lots {
 		wishes[i] = wish{l.opt, l.need}
 		c.loadNeeds = append(c.loadNeeds, l.need...)
 	}
 	c.columns = s.rivals(wishes, sellers, b)
-	c.pricing, c.demand = s.newPricing(c.columns, c.nodeCost()), newDemand(len(s.space.names))
+	c.pricing, c.demand = s.newPricing(c.columns, c.nodeCost()), newDemand(len(s.Space.Names))
 	c.groupByMask()
 	c.worth, c.scale, c.taken = make([]float64, len(c.lots)), make([]float64, len(c.lots)), make([]int64, len(c.lots))
-	c.least, c.spare, c.rest = make([]int64, len(s.space.names)), make([]int64, len(s.space.names)), make([]float64, len(s.space.names))
+	c.least, c.spare, c.rest = make([]int64, len(s.Space.Names)), make([]int64, len(s.Space.Names)), make([]float64, len(s.Space.Names))
 	c.most = make([]float64, len(c.columns))
 	c.thin()
 
@@ -100,8 +102,8 @@ func (s *solver) newCover(lots []*lot, sellers []*seller, b budget, st style) *c
 
 // lower reports whether sellers of a lower weight have something for the lots.
 func (c *cover) lower() bool {
-	return slices.ContainsFunc(c.s.sellers, func(p *seller) bool {
-		return p.weight < c.sellers[0].weight && slices.ContainsFunc(c.lots, func(l *lot) bool { return anyIn(l.mask, p.columns) })
+	return slices.ContainsFunc(c.s.Pools, func(p *model.Pool) bool {
+		return p.Weight < c.sellers[0].Weight && slices.ContainsFunc(c.lots, func(l *lot) bool { return model.AnyIn(l.mask, p.Offerings) })
 	})
 }
 
@@ -133,18 +135,11 @@ func (c *cover) anew() *cover {
 
 // priority is that of the load's most important pod.
 func (l *lot) priority() int32 {
-	highest := l.parts[0].class.template.Priority
+	highest := l.parts[0].class.Template.Priority
 	for _, p := range l.parts[1:] {
-		highest = max(highest, p.class.template.Priority)
+		highest = max(highest, p.class.Template.Priority)
 	}
 	return highest
-}
-
-func anyIn(b bitset, span [2]int) bool {
-	for range b.within(span) {
-		return true
-	}
-	return false
 }
 
 // run buys until nothing is left or nothing more can be bought.
@@ -169,11 +164,11 @@ func (c *cover) run() {
 func (c *cover) groupByMask() {
 	known := map[int]int{}
 	for _, l := range c.lots {
-		at, ok := known[l.opt.id]
+		at, ok := known[l.opt.ID]
 		if !ok {
 			at = len(c.masks)
-			known[l.opt.id] = at
-			c.masks = append(c.masks, l.opt.columns)
+			known[l.opt.ID] = at
+			c.masks = append(c.masks, l.opt.Offerings)
 		}
 		c.maskOf = append(c.maskOf, at)
 	}
@@ -194,7 +189,7 @@ func (c *cover) price() {
 	for g, mask := range c.masks {
 		scales[g], _ = found.least(mask)
 		for j, k := range c.columns {
-			if mask.has(k) {
+			if mask.Has(k) {
 				c.most[j] = max(c.most[j], scales[g]/c.rate[j])
 			}
 		}
@@ -226,7 +221,7 @@ func (c *cover) bestFor(seed int) *machine {
 		if m == nil {
 			continue
 		}
-		c.s.shrink(m, func(col *column) bool { return c.budget.affords(col, 1) > 0 })
+		c.s.shrink(m, func(col *model.Offering) bool { return c.budget.affords(col, 1) > 0 })
 		if score := c.score(m); best == nil || score > bestScore*(1+1e-9) {
 			best, bestScore, m = m, score, best
 		}
@@ -245,7 +240,7 @@ func (c *cover) promising(seed int) []int {
 	mask := c.lots[seed].mask
 	able := make([]int, 0, len(c.columns))
 	for _, j := range c.byRate {
-		if k := c.columns[j]; mask.has(k) && c.budget.affords(&c.s.columns[k], 1) > 0 {
+		if k := c.columns[j]; mask.Has(k) && c.budget.affords(&c.s.Offerings[k], 1) > 0 {
 			able = append(able, j)
 		}
 	}
@@ -262,14 +257,14 @@ func (c *cover) promising(seed int) []int {
 
 // last returns the cheapest candidate that could hold all that is left.
 func (c *cover) last(able []int) (int, bool) {
-	all := make([]int64, len(c.s.space.names))
+	all := make([]int64, len(c.s.Space.Names))
 	for _, i := range c.order {
-		addTimes(all, c.needOf(i), c.left[i])
+		model.AddTimes(all, c.needOf(i), c.left[i])
 	}
 	best, found := 0, false
 	for _, j := range able {
-		col := &c.s.columns[c.columns[j]]
-		if fits(all, col.room) && (!found || col.price < c.s.columns[c.columns[best]].price) {
+		col := &c.s.Offerings[c.columns[j]]
+		if model.Fits(all, col.Room) && (!found || col.Price < c.s.Offerings[c.columns[best]].Price) {
 			best, found = j, true
 		}
 	}
@@ -278,7 +273,7 @@ func (c *cover) last(able []int) (int, bool) {
 
 // buy takes the machine as often as the counts and limits allow, at most so often.
 func (c *cover) buy(m *machine, times int64) {
-	col := &c.s.columns[m.column]
+	col := &c.s.Offerings[m.column]
 	for _, it := range m.items {
 		times = min(times, c.left[it.lot.index]/it.n)
 	}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // relateHostSpreads lets spreads over host names go further by what every node has:
@@ -50,15 +51,15 @@ func (s *solver) daemonsIn(group int) bool {
 func (s *solver) leastOnNodes(group int) int64 {
 	g := s.groups.list[group]
 	least := int64(math.MaxInt64)
-	for k := range s.countingColumns(g).all {
-		count, _ := s.daemonHost(&s.columns[k]).get(group)
+	for k := range s.countingColumns(g).All {
+		count, _ := s.daemonHost(&s.Offerings[k]).get(group)
 		least = min(least, count)
 	}
 	if least == math.MaxInt64 {
 		return 0
 	}
 	for _, n := range slices.Concat(s.nodes, s.closed) {
-		if !n.hostLess() && g.counts(n) {
+		if !n.HostLess() && g.counts(n.Node) {
 			count, _ := n.host.get(group)
 			least = min(least, count)
 		}
@@ -67,7 +68,7 @@ func (s *solver) leastOnNodes(group int) int64 {
 }
 
 // countingColumns returns the columns whose nodes count for a group.
-func (s *solver) countingColumns(g *group) bitset {
+func (s *solver) countingColumns(g *group) model.Bitset {
 	tolerations := g.tolerations
 	if tolerations == nil {
 		tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
@@ -76,9 +77,9 @@ func (s *solver) countingColumns(g *group) bitset {
 	if places == nil {
 		places = []match.Requirements{nil}
 	}
-	out := newBitset(len(s.columns))
+	out := model.NewBitset(len(s.Offerings))
 	for _, place := range places {
-		out.join(s.optionsFor(place, tolerations, tolerationKey(tolerations), false).columns)
+		out.Join(s.OptionsFor(place, tolerations, model.TolerationKey(tolerations), false).Offerings)
 	}
 	return out
 }
@@ -94,11 +95,11 @@ func (s *solver) mindDaemons(l *lot, c *class) {
 	}
 	for i := range s.daemons {
 		if d := &s.daemons[i]; s.repel(c, d) {
-			l.mask.remove(d.on)
+			l.mask.Remove(d.On)
 		}
 	}
 	for _, b := range c.attracts {
-		in := func(d *daemon) bool { return slices.Contains(d.member, b.group) && d.on.meets(l.mask) }
+		in := func(d *daemon) bool { return slices.Contains(d.member, b.group) && d.On.Meets(l.mask) }
 		if b.drop < 0 && slices.ContainsFunc(s.daemons, func(d daemon) bool { return in(&d) }) {
 			s.keepColumns(l, in)
 			l.lent = append(l.lent, b.group)
@@ -108,13 +109,13 @@ func (s *solver) mindDaemons(l *lot, c *class) {
 
 // keepColumns keeps the columns that one of the DaemonSets runs on.
 func (s *solver) keepColumns(l *lot, which func(*daemon) bool) {
-	keep := newBitset(len(s.columns))
+	keep := model.NewBitset(len(s.Offerings))
 	for i := range s.daemons {
 		if d := &s.daemons[i]; which(d) {
-			keep.join(d.on)
+			keep.Join(d.On)
 		}
 	}
-	l.mask.keep(keep)
+	l.mask.Keep(keep)
 }
 
 // repel reports whether a pod of the class and one of the DaemonSet must not be in

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // equalAtMost bounds the loads of which the last are bought for optimally; those
@@ -47,9 +49,9 @@ func (c *cover) runEqual() bool {
 // affordsAll reports whether the limits allow many machines of one size and these.
 func (c *cover) affordsAll(one size, many int64, sizes []size) bool {
 	left := c.budget.clone()
-	left.spend(&c.s.columns[one.column], many)
+	left.spend(&c.s.Offerings[one.column], many)
 	for _, s := range sizes {
-		left.spend(&c.s.columns[s.column], 1)
+		left.spend(&c.s.Offerings[s.column], 1)
 	}
 	return left.kept()
 }
@@ -64,7 +66,7 @@ func (c *cover) sizes(loads int64) []size {
 	for _, k := range c.columns {
 		c.s.reset(empty, k)
 		if n, _ := c.s.admit(empty, c.lots[0], loads); n > 0 {
-			all = append(all, size{column: k, holds: n, cost: c.s.columns[k].price + c.nodeCost()})
+			all = append(all, size{column: k, holds: n, cost: c.s.Offerings[k].Price + c.nodeCost()})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b size) int { return cmp.Compare(a.cost, b.cost) })
@@ -111,7 +113,7 @@ func (c *cover) buyEqual(s size, times int64) {
 	if c.lots[0].growing() > 0 {
 		m.ahead = s.holds - m.items[0].n
 	} else {
-		c.s.shrink(m, func(col *column) bool { return c.budget.affords(col, times) == times })
+		c.s.shrink(m, func(col *model.Offering) bool { return c.budget.affords(col, times) == times })
 	}
 	for range times {
 		if last := len(c.bought) - 1; last >= 0 && c.bought[last].column == m.column && c.bought[last].items[0] == m.items[0] {
@@ -119,7 +121,7 @@ func (c *cover) buyEqual(s size, times int64) {
 		}
 		c.bought = append(c.bought, m)
 	}
-	c.budget.spend(&c.s.columns[m.column], times)
+	c.budget.spend(&c.s.Offerings[m.column], times)
 	c.left[0] -= times * m.items[0].n
 	c.cost += times * c.costOf(m)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // fillEvenly fills nodes that exist with pods of the classes so that no resource is
@@ -12,19 +13,19 @@ import (
 func (s *solver) fillEvenly(open []*class) {
 	var plain []*class
 	for _, c := range open {
-		if c.open() > 0 && len(c.keys)+len(c.follows)+len(c.nodes) == 0 {
+		if c.open() > 0 && len(c.keys)+len(c.follows)+len(c.Nodes) == 0 {
 			plain = append(plain, c)
 		}
 	}
-	if len(plain) < 2 || plain[0].template.Priority != plain[len(plain)-1].template.Priority || !s.exceedsNodes(plain) {
+	if len(plain) < 2 || plain[0].Template.Priority != plain[len(plain)-1].Template.Priority || !s.exceedsNodes(plain) {
 		return
 	}
 	worth := s.worthOfClasses(plain)
-	options, loads := make([]*options, len(plain)), make([]colgen.Load, len(plain))
+	options, loads := make([]*model.Options, len(plain)), make([]colgen.Load, len(plain))
 	for j, c := range plain {
 		requires, honour := c.requires(c.level)
-		options[j] = s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour)
-		loads[j].Need = c.need
+		options[j] = s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour)
+		loads[j].Need = c.Need
 	}
 	single := colgen.NewSingle(loads)
 	for i, n := range s.nodes {
@@ -43,18 +44,18 @@ func (s *solver) fillEvenly(open []*class) {
 // worthOfClasses returns what a pod of each class is worth by its needs: the
 // resources are priced as if parts of machines could be bought for all.
 func (s *solver) worthOfClasses(classes []*class) []float64 {
-	d := newDemand(len(s.space.names))
+	d := newDemand(len(s.Space.Names))
 	for _, c := range classes {
-		d.add(c.need, c.open())
+		d.add(c.Need, c.open())
 	}
-	columns := make([]int, len(s.columns))
+	columns := make([]int, len(s.Offerings))
 	for k := range columns {
 		columns[k] = k
 	}
 	y := s.newPricing(columns, int64(s.problem.NodeCost)).worthOf(d)
 	out := make([]float64, len(classes))
 	for i, c := range classes {
-		out[i] = worthOfVector(c.need, y)
+		out[i] = worthOfVector(c.Need, y)
 	}
 	return out
 }
@@ -62,13 +63,13 @@ func (s *solver) worthOfClasses(classes []*class) []float64 {
 // exceedsNodes reports whether the classes need more of something than all nodes
 // together have.
 func (s *solver) exceedsNodes(classes []*class) bool {
-	total := make([]int64, len(s.space.names))
+	total := make([]int64, len(s.Space.Names))
 	for _, c := range classes {
-		addTimes(total, c.need, c.open())
+		model.AddTimes(total, c.Need, c.open())
 	}
 	for _, n := range s.nodes {
 		for r, v := range n.free {
-			total[r] -= min(max(0, v), plenty/int64(len(s.nodes)+1))
+			total[r] -= min(max(0, v), model.Plenty/int64(len(s.nodes)+1))
 		}
 	}
 	return len(s.nodes) > 0 && slices.Max(total) > 0

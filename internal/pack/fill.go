@@ -1,5 +1,7 @@
 package pack
 
+import "github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+
 // fill returns a machine of the column that begins with a pod of the seed.
 func (c *cover) fill(column, seed int) *machine {
 	m := c.machineOf(column)
@@ -20,7 +22,7 @@ func (c *cover) fill(column, seed int) *machine {
 func (c *cover) fillUp(m *machine) {
 	free := c.freeOn(m)
 	for _, i := range c.order {
-		if !fits(c.needOf(i), free) || !c.take(m, i, c.left[i]) {
+		if !model.Fits(c.needOf(i), free) || !c.take(m, i, c.left[i]) {
 			continue
 		}
 		if c.full(m) {
@@ -32,7 +34,7 @@ func (c *cover) fillUp(m *machine) {
 
 // freeOn returns what is left of the machine's room. It holds until it is called again.
 func (c *cover) freeOn(m *machine) []int64 {
-	for r, room := range c.s.columns[m.column].room {
+	for r, room := range c.s.Offerings[m.column].Room {
 		c.spare[r] = room - m.used[r]
 	}
 	return c.spare
@@ -68,7 +70,7 @@ func (c *cover) take(m *machine, i int, n int64) bool {
 
 // full reports whether not even the least need of every lot fits any more.
 func (c *cover) full(m *machine) bool {
-	for r, room := range c.s.columns[m.column].room {
+	for r, room := range c.s.Offerings[m.column].Room {
 		if c.least[r] > 0 && c.least[r] > room-m.used[r] {
 			return true
 		}

@@ -1,20 +1,24 @@
 package pack
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
 
 // fitting returns the columns of the options that hold a load. Special types are
 // left out unless they were asked for or nothing else fits.
-func (s *solver) fitting(need []int64, host []touch, devices bool, o *options) bitset {
-	s.effort.spend(len(s.columns) / 4)
-	all := o.columns.clone()
+func (s *solver) fitting(need []int64, host []touch, devices bool, o *model.Options) model.Bitset {
+	s.Effort.Spend(len(s.Offerings) / 4)
+	all := o.Offerings.Clone()
 	s.keepRoomy(all, need)
 	s.keepAble(all, host, o)
-	if devices || o.special || s.special.empty() {
+	if devices || o.Special || s.Special.Empty() {
 		return all
 	}
-	plain := all.clone()
-	plain.remove(s.special)
-	if plain.empty() {
+	plain := all.Clone()
+	plain.Remove(s.Special)
+	if plain.Empty() {
 		return all
 	}
 	return plain
@@ -25,36 +29,36 @@ func (s *solver) fitting(need []int64, host []touch, devices bool, o *options) b
 const lookAtMost = 12
 
 // keepRoomy removes columns that do not have as much room as is needed.
-func (s *solver) keepRoomy(columns bitset, need []int64) {
+func (s *solver) keepRoomy(columns model.Bitset, need []int64) {
 	if len(s.classes) <= lookAtMost {
-		for k := range columns.all {
-			if !fits(need, s.columns[k].room) {
-				columns.drop(k)
+		for k := range columns.All {
+			if !model.Fits(need, s.Offerings[k].Room) {
+				columns.Drop(k)
 			}
 		}
 		return
 	}
 	for r, n := range need {
 		if n > 0 {
-			columns.keep(s.rooms(r).atLeast(n))
+			columns.Keep(s.rooms(r).atLeast(n))
 		}
 	}
 }
 
 // keepAble removes columns where a load may not be for other reasons than room.
-func (s *solver) keepAble(columns bitset, host []touch, o *options) {
+func (s *solver) keepAble(columns model.Bitset, host []touch, o *model.Options) {
 	if len(host) > 0 && len(s.daemons) > 0 {
-		for k := range columns.all {
-			if s.daemonHost(&s.columns[k]).room(host, 1) <= 0 {
-				columns.drop(k)
+		for k := range columns.All {
+			if s.daemonHost(&s.Offerings[k]).room(host, 1) <= 0 {
+				columns.Drop(k)
 			}
 		}
 	}
-	for _, p := range s.sellers {
-		if residual := o.residual[p.index]; s.choices[residual] {
-			for k := range columns.within(p.columns) {
-				if !s.leavesChoice(residual, &s.columns[k]) {
-					columns.drop(k)
+	for _, p := range s.Pools {
+		if residual := o.Residual[p.Number]; s.Choices[residual] {
+			for k := range columns.Within(p.Offerings) {
+				if !s.LeavesChoice(residual, &s.Offerings[k]) {
+					columns.Drop(k)
 				}
 			}
 		}
@@ -63,14 +67,14 @@ func (s *solver) keepAble(columns bitset, host []touch, o *options) {
 
 // rooms finds the columns that have so much of a resource.
 type rooms struct {
-	amounts []int64  // that columns have, ascending
-	columns []bitset // those with at least as much
+	amounts []int64        // that columns have, ascending
+	columns []model.Bitset // those with at least as much
 }
 
 // rooms returns those of a resource, made once.
 func (s *solver) rooms(r int) *rooms {
 	if s.byRoom == nil {
-		s.byRoom = make([]*rooms, len(s.space.names))
+		s.byRoom = make([]*rooms, len(s.Space.Names))
 	}
 	if s.byRoom[r] == nil {
 		s.byRoom[r] = s.newRooms(r)
@@ -80,30 +84,30 @@ func (s *solver) rooms(r int) *rooms {
 
 func (s *solver) newRooms(r int) *rooms {
 	out := &rooms{}
-	for _, c := range s.shapes {
-		out.amounts = append(out.amounts, c.room[r])
+	for _, c := range s.Shapes {
+		out.amounts = append(out.amounts, c.Room[r])
 	}
 	slices.Sort(out.amounts)
 	out.amounts = slices.Compact(out.amounts)
-	at := make([]int, len(s.shapes))
-	for i, c := range s.shapes {
-		at[i], _ = slices.BinarySearch(out.amounts, c.room[r])
+	at := make([]int, len(s.Shapes))
+	for i, c := range s.Shapes {
+		at[i], _ = slices.BinarySearch(out.amounts, c.Room[r])
 	}
-	out.columns = make([]bitset, len(out.amounts))
+	out.columns = make([]model.Bitset, len(out.amounts))
 	for i := range out.columns {
-		out.columns[i] = newBitset(len(s.columns))
+		out.columns[i] = model.NewBitset(len(s.Offerings))
 	}
-	for k := range s.columns {
-		out.columns[at[s.columns[k].number]].add(k)
+	for k := range s.Offerings {
+		out.columns[at[s.Offerings[k].Number]].Add(k)
 	}
 	for i := len(out.columns) - 2; i >= 0; i-- {
-		out.columns[i].join(out.columns[i+1])
+		out.columns[i].Join(out.columns[i+1])
 	}
 	return out
 }
 
 // atLeast returns the columns with at least so much.
-func (r *rooms) atLeast(n int64) bitset {
+func (r *rooms) atLeast(n int64) model.Bitset {
 	i, _ := slices.BinarySearch(r.amounts, n)
 	if i == len(r.columns) {
 		return nil

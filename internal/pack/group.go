@@ -14,6 +14,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // group is a set of pods that a constraint counts by topology domain: those that
@@ -138,9 +139,9 @@ func (g *group) selective() bool {
 }
 
 // counts reports whether pods on a node count, by the group's node policies.
-func (g *group) counts(n *node) bool {
+func (g *group) counts(n *model.Node) bool {
 	for _, key := range g.labelled {
-		if _, ok := n.Labels[key]; !ok && (key != corev1.LabelHostname || n.hostLess()) {
+		if _, ok := n.Labels[key]; !ok && (key != corev1.LabelHostname || n.HostLess()) {
 			return false
 		}
 	}
@@ -203,7 +204,7 @@ type found struct {
 }
 
 // foundBy returns the pods that all of the terms find.
-func (gs *groups) foundBy(t *cluster.Template, terms ...podTerm) (found, error) {
+func (gs *groups) foundBy(t *cluster.Template, terms ...model.PodTerm) (found, error) {
 	out, known := found{}, map[string]bool{}
 	for _, term := range terms {
 		f, err := gs.finderOf(t, term.PodAffinityTerm)
@@ -215,7 +216,7 @@ func (gs *groups) foundBy(t *cluster.Template, terms ...podTerm) (found, error) 
 			out.finders = append(out.finders, f)
 		}
 	}
-	out.identity = strings.Join(sortedKeys(known), "\x01")
+	out.identity = strings.Join(model.SortedKeys(known), "\x01")
 	return out, nil
 }
 
@@ -276,7 +277,7 @@ func (gs *groups) addSpread(t *cluster.Template, c *corev1.TopologySpreadConstra
 	}
 	if c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor {
 		g.tolerations = append([]corev1.Toleration{}, t.Tolerations...)
-		identity = append(identity, "\x01"+tolerationKey(t.Tolerations))
+		identity = append(identity, "\x01"+model.TolerationKey(t.Tolerations))
 	}
 	return gs.add(strings.Join(identity, "\x00"), g), nil
 }

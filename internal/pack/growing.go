@@ -21,8 +21,8 @@ func (l *lot) growing() int64 {
 		return n
 	}
 	c := l.parts[0].class
-	if len(l.parts) > 1 || c.growing == 0 {
+	if len(l.parts) > 1 || c.Growing == 0 {
 		return 0
 	}
-	return l.n * c.growing / int64(len(c.pods))
+	return l.n * c.Growing / int64(len(c.pods))
 }

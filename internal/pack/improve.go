@@ -3,6 +3,8 @@ package pack
 import (
 	"cmp"
 	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // maxRepairs bounds how many single steps are made to repair a cover.
@@ -34,7 +36,7 @@ func (c *cover) leastUsed(limit int) []int {
 	order := make([]int, len(c.bought))
 	for i, m := range c.bought {
 		order[i] = i
-		room := c.s.columns[m.column].room
+		room := c.s.Offerings[m.column].Room
 		for r, v := range m.used {
 			if room[r] > 0 {
 				fill[i] = max(fill[i], float64(v)/float64(room[r]))
@@ -97,7 +99,7 @@ func (c *cover) rehome(i int, moved map[int]*machine) bool {
 }
 
 func (c *cover) drop(i int) {
-	c.budget.spend(&c.s.columns[c.bought[i].column], -1)
+	c.budget.spend(&c.s.Offerings[c.bought[i].column], -1)
 	c.cost -= c.costOf(c.bought[i])
 	c.bought = slices.Delete(c.bought, i, i+1)
 }
@@ -115,7 +117,7 @@ func (c *cover) merge() bool {
 			}
 			c.drop(max(i, j))
 			c.drop(min(i, j))
-			c.budget.spend(&c.s.columns[m.column], 1)
+			c.budget.spend(&c.s.Offerings[m.column], 1)
 			c.cost += c.costOf(m)
 			c.bought = append(c.bought, m)
 			return true
@@ -127,29 +129,29 @@ func (c *cover) merge() bool {
 // union returns the cheapest machine that holds the content of both for at most
 // their price.
 func (c *cover) union(a, b *machine) (*machine, bool) {
-	if a.seller != b.seller || !a.mask.meets(b.mask) {
+	if a.seller != b.seller || !a.mask.Meets(b.mask) {
 		return nil, false
 	}
-	need, mask := slices.Clone(a.used), a.mask.clone()
-	addTimes(need, b.used, 1)
-	mask.keep(b.mask)
+	need, mask := slices.Clone(a.used), a.mask.Clone()
+	model.AddTimes(need, b.used, 1)
+	mask.Keep(b.mask)
 	return c.cheapestFor(a.seller, need, mask, slices.Concat(a.items, b.items), c.costOf(a)+c.costOf(b)-c.nodeCost())
 }
 
 func (c *cover) nodeCost() int64 { return int64(c.s.problem.NodeCost) }
 
 // costOf is the price of a machine with the cost of having it.
-func (c *cover) costOf(m *machine) int64 { return c.s.columns[m.column].price + c.nodeCost() }
+func (c *cover) costOf(m *machine) int64 { return c.s.Offerings[m.column].Price + c.nodeCost() }
 
 // cheapestFor returns the seller's cheapest machine of the mask that holds the
 // items, which need so much together, at a price of at most the given one.
-func (c *cover) cheapestFor(p *seller, need []int64, mask bitset, items []item, most int64) (*machine, bool) {
+func (c *cover) cheapestFor(p *model.Pool, need []int64, mask model.Bitset, items []item, most int64) (*machine, bool) {
 	for _, k := range c.columns {
-		col := &c.s.columns[k]
-		if col.provisioner != p.index || col.price > most {
+		col := &c.s.Offerings[k]
+		if col.Pool != p.Number || col.Price > most {
 			continue
 		}
-		if !mask.has(k) || !fits(need, col.room) || c.budget.affords(col, 1) == 0 {
+		if !mask.Has(k) || !model.Fits(need, col.Room) || c.budget.affords(col, 1) == 0 {
 			continue
 		}
 		m := c.machineOf(k)
@@ -202,28 +204,28 @@ func (c *cover) shift(i, j, k int, n int64) bool {
 	if rest[k].n -= n; rest[k].n == 0 {
 		rest = slices.Delete(rest, k, k+1)
 	}
-	need, mask := slices.Clone(b.used), b.mask.clone()
-	addTimes(need, lot.need, n)
-	mask.keep(lot.mask)
+	need, mask := slices.Clone(b.used), b.mask.Clone()
+	model.AddTimes(need, lot.need, n)
+	mask.Keep(lot.mask)
 	more, ok := c.cheapestFor(b.seller, need, mask, append(slices.Clone(b.items), item{lot, n}), most)
 	if !ok {
 		return false
 	}
 	need = slices.Clone(a.used)
-	addTimes(need, lot.need, -n)
-	mask = rest[0].lot.mask.clone()
+	model.AddTimes(need, lot.need, -n)
+	mask = rest[0].lot.mask.Clone()
 	for _, it := range rest[1:] {
-		mask.keep(it.lot.mask)
+		mask.Keep(it.lot.mask)
 	}
 	less, ok := c.cheapestFor(a.seller, need, mask, rest, most-c.costOf(more))
 	if !ok || c.costOf(less)+c.costOf(more) > most {
 		return false
 	}
 	for _, m := range []*machine{a, b} {
-		c.budget.spend(&c.s.columns[m.column], -1)
+		c.budget.spend(&c.s.Offerings[m.column], -1)
 	}
 	for _, m := range []*machine{less, more} {
-		c.budget.spend(&c.s.columns[m.column], 1)
+		c.budget.spend(&c.s.Offerings[m.column], 1)
 	}
 	c.cost += c.costOf(less) + c.costOf(more) - c.costOf(a) - c.costOf(b)
 	c.bought[i], c.bought[j] = less, more
@@ -236,7 +238,7 @@ func (c *cover) leastWith(m *machine, l *lot, n int64) int64 {
 	for r, v := range m.used {
 		c.spare[r] = v + n*l.need[r]
 	}
-	return c.leastFor(m.seller, c.spare, func(k int) bool { return m.mask.has(k) && l.mask.has(k) })
+	return c.leastFor(m.seller, c.spare, func(k int) bool { return m.mask.Has(k) && l.mask.Has(k) })
 }
 
 // leastWithout is leastWith where the loads have left the machine.
@@ -244,17 +246,17 @@ func (c *cover) leastWithout(m *machine, l *lot, n int64) int64 {
 	for r, v := range m.used {
 		c.spare[r] = v - n*l.need[r]
 	}
-	return c.leastFor(m.seller, c.spare, m.seller.mask.has)
+	return c.leastFor(m.seller, c.spare, m.seller.Mask.Has)
 }
 
 // leastFor returns what the seller's cheapest machine costs that has so much room, of
 // the candidates that are allowed.
-func (c *cover) leastFor(p *seller, need []int64, allowed func(int) bool) int64 {
+func (c *cover) leastFor(p *model.Pool, need []int64, allowed func(int) bool) int64 {
 	for _, k := range c.columns { // of each seller cheapest first
-		col := &c.s.columns[k]
-		if col.provisioner == p.index && fits(need, col.room) && allowed(k) {
-			return col.price + c.nodeCost()
+		col := &c.s.Offerings[k]
+		if col.Pool == p.Number && model.Fits(need, col.Room) && allowed(k) {
+			return col.Price + c.nodeCost()
 		}
 	}
-	return plenty
+	return model.Plenty
 }

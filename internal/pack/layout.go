@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // layout renders the solution.
@@ -39,7 +40,7 @@ func (s *solver) layout() *Layout {
 			s.places[pod].Reason, s.places[pod].Exhausted = reason, c.never.Kind == match.Exhausted
 		}
 	}
-	out.Effort = s.effort.total
+	out.Effort = s.Effort.Total
 	return out
 }
 
@@ -53,7 +54,7 @@ func (s *solver) sortMachines() {
 	}
 	slices.SortStableFunc(s.machines, func(a, b *machine) int {
 		return cmp.Or(
-			cmp.Compare(a.seller.index, b.seller.index),
+			cmp.Compare(a.seller.Number, b.seller.Number),
 			cmp.Compare(a.column, b.column),
 			cmp.Compare(a.pods[0], b.pods[0]),
 		)
@@ -93,7 +94,7 @@ func (s *solver) softMet(m *machine, soft softTouch) bool {
 	g := s.groups.list[soft.group]
 	others := -soft.self
 	for _, it := range m.placed {
-		if g.matches(it.class.template) {
+		if g.matches(it.class.Template) {
 			others += it.n
 		}
 	}
@@ -104,14 +105,14 @@ func (s *solver) softMet(m *machine, soft softTouch) bool {
 }
 
 func (s *solver) render(m *machine, r *ranker) Machine {
-	col := &s.columns[m.column]
-	out := Machine{Provisioner: m.seller.index, Pods: m.pods, Labels: s.labels(m)}
+	col := &s.Offerings[m.column]
+	out := Machine{Provisioner: m.seller.Number, Pods: m.pods, Labels: s.labels(m)}
 	used := slices.Clone(m.used)
-	for _, i := range col.daemons {
-		addTimes(used, s.daemons[i].need, 1)
+	for _, i := range col.DaemonSets {
+		model.AddTimes(used, s.daemons[i].Need, 1)
 	}
-	out.Used = s.space.list(used)
-	out.Allocatable = col.typ.Allocatable()
+	out.Used = s.Space.List(used)
+	out.Allocatable = col.Type.Allocatable()
 	for name, v := range out.Used {
 		if v == 0 || pseudo(name) {
 			delete(out.Used, name)
@@ -126,25 +127,5 @@ func (s *solver) render(m *machine, r *ranker) Machine {
 // labels returns what the machine's requirements say about labels beyond those
 // that follow from the offering that is bought.
 func (s *solver) labels(m *machine) map[string]string {
-	return s.chosenLabels(m.column, m.residual)
-}
-
-func (s *solver) chosenLabels(column, residual int) map[string]string {
-	out := map[string]string{}
-	for _, q := range s.residuals[residual] {
-		set := q.Set
-		if values, ok := s.columns[column].typ.Labels[q.Key]; ok {
-			for _, v := range values {
-				if set.Has(v) {
-					out[q.Key] = v
-					break
-				}
-			}
-			continue
-		}
-		if value, ok := set.Pick(); ok {
-			out[q.Key] = value
-		}
-	}
-	return out
+	return s.ChosenLabels(m.column, m.residual)
 }

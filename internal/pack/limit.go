@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // limits are those that a solution has to keep, by Provisioner; nil for none. A problem
@@ -20,16 +21,16 @@ func (l limits) tighten(s *solver) bool {
 	for _, known := range l {
 		times += len(known)
 	}
-	for _, p := range s.sellers {
+	for _, p := range s.Pools {
 		left := s.headroom(p)
 		for name, v := range left {
-			if _, known := l[p.index][name]; known || v >= 0 && times < mostTightened {
+			if _, known := l[p.Number][name]; known || v >= 0 && times < mostTightened {
 				continue
 			}
-			if l[p.index] == nil {
-				l[p.index] = amount.List{}
+			if l[p.Number] == nil {
+				l[p.Number] = amount.List{}
 			}
-			l[p.index][name] = amount.FromResourceList(p.Spec.Spec.Limits.Resources)[name]
+			l[p.Number][name] = amount.FromResourceList(p.Spec.Spec.Limits.Resources)[name]
 			some = some || v < 0
 		}
 	}
@@ -39,17 +40,17 @@ func (l limits) tighten(s *solver) bool {
 // headroom returns what all limits of a seller leave once its nodes and the machines
 // planned are counted, by resource. One that is exceeded already and that no machine
 // adds to is at 0.
-func (s *solver) headroom(p *seller) amount.List {
+func (s *solver) headroom(p *model.Pool) amount.List {
 	if p.Spec.Spec.Limits == nil {
 		return nil
 	}
 	left := amount.FromResourceList(p.Spec.Spec.Limits.Resources)
 	for name, limit := range left {
-		left[name] = limit - p.had[name]
+		left[name] = limit - p.Has[name]
 		planned := int64(0)
 		for _, m := range s.machines {
 			if m.seller == p {
-				planned += s.columns[m.column].typ.Capacity[name]
+				planned += s.Offerings[m.column].Type.Capacity[name]
 			}
 		}
 		if left[name] -= planned; planned == 0 {
@@ -61,17 +62,17 @@ func (s *solver) headroom(p *seller) amount.List {
 
 // chargeLimits counts the capacity of the nodes that Provisioners with limits have.
 func (s *solver) chargeLimits() {
-	byName := map[string]*seller{}
-	for _, p := range s.sellers {
+	byName := map[string]*model.Pool{}
+	for _, p := range s.Pools {
 		if p.Spec.Spec.Limits != nil {
-			byName[p.Spec.Name], p.had = p, amount.List{}
+			byName[p.Spec.Name], p.Has = p, amount.List{}
 		}
 	}
 	for i := range s.problem.Snapshot.Nodes {
 		n := &s.problem.Snapshot.Nodes[i]
 		if p := byName[n.Provisioner]; p != nil {
 			for name, v := range n.Capacity {
-				p.had[name] += v
+				p.Has[name] += v
 			}
 		}
 	}
@@ -83,39 +84,39 @@ type budget [][]int64
 // budgets returns what is left of the limits of each seller once its nodes and
 // the machines planned so far are counted; nil for a seller whose limits do not bind.
 func (s *solver) budgets() budget {
-	out := make(budget, len(s.sellers))
-	for i, p := range s.sellers {
-		if p.limits == nil {
+	out := make(budget, len(s.Pools))
+	for i, p := range s.Pools {
+		if p.Limits == nil {
 			continue
 		}
-		left := make([]int64, len(s.space.names))
-		for k, name := range s.space.names {
-			left[k] = plenty
-			if limit, ok := p.limits[name]; ok {
-				left[k] = limit - p.had[name]
+		left := make([]int64, len(s.Space.Names))
+		for k, name := range s.Space.Names {
+			left[k] = model.Plenty
+			if limit, ok := p.Limits[name]; ok {
+				left[k] = limit - p.Has[name]
 			}
 		}
 		out[i] = left
 	}
 	for _, m := range s.machines {
-		out.spend(&s.columns[m.column], 1)
+		out.spend(&s.Offerings[m.column], 1)
 	}
 	return out
 }
 
 // affords returns how many machines of the column may be bought, at most limit.
 // A limit on a resource that the type does not have does not bind.
-func (b budget) affords(c *column, limit int64) int64 {
-	left := b[c.provisioner]
+func (b budget) affords(c *model.Offering, limit int64) int64 {
+	left := b[c.Pool]
 	if left == nil {
 		return limit
 	}
-	return amount.Copies(c.capacity, left, limit)
+	return amount.Copies(c.Capacity, left, limit)
 }
 
-func (b budget) spend(c *column, n int64) {
-	if left := b[c.provisioner]; left != nil {
-		addTimes(left, c.capacity, -n)
+func (b budget) spend(c *model.Offering, n int64) {
+	if left := b[c.Pool]; left != nil {
+		model.AddTimes(left, c.Capacity, -n)
 	}
 }
 

@@ -1,14 +1,18 @@
 package pack
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
 
 // machine is to be bought. Machines with the same content share their items.
 type machine struct {
-	seller   *seller
+	seller   *model.Pool
 	column   int // the cheapest that holds the content
 	items    []item
-	used     []int64 // by pods, without DaemonSets
-	mask     bitset  // columns that the lots allow; not all of them hold the content
+	used     []int64      // by pods, without DaemonSets
+	mask     model.Bitset // columns that the lots allow; not all of them hold the content
 	residual int
 	host     hostState
 	ahead    int64 // more loads that it has been bought to have room for
@@ -41,21 +45,21 @@ type nodePlacement struct {
 // admit returns how many pods of the lot the machine can take as it is, at most
 // limit, and the residual that it then has.
 func (s *solver) admit(m *machine, l *lot, limit int64) (int64, int) {
-	if !l.mask.has(m.column) {
+	if !l.mask.Has(m.column) {
 		return 0, 0
 	}
-	col := &s.columns[m.column]
+	col := &s.Offerings[m.column]
 	for i, n := range l.need {
 		if n > 0 {
-			free := col.room[i] - m.used[i]
+			free := col.Room[i] - m.used[i]
 			if free < n {
 				return 0, 0 // as most of the time
 			}
 			limit = min(limit, free/n)
 		}
 	}
-	residual, ok := s.merge(m.residual, l.opt.residual[col.provisioner])
-	if !ok || residual != m.residual && !s.leavesChoice(residual, col) {
+	residual, ok := s.Merge(m.residual, l.opt.Residual[col.Pool])
+	if !ok || residual != m.residual && !s.LeavesChoice(residual, col) {
 		return 0, 0
 	}
 	return m.host.room(l.host, limit), residual
@@ -63,7 +67,7 @@ func (s *solver) admit(m *machine, l *lot, limit int64) (int64, int) {
 
 // add puts n pods of the lot on the machine, which must not be shared.
 func (m *machine) add(l *lot, n int64, residual int) {
-	addTimes(m.used, l.need, n)
+	model.AddTimes(m.used, l.need, n)
 	m.host = m.host.plus(l.host, n)
 	m.residual = residual
 	for i := range m.items {
@@ -72,37 +76,37 @@ func (m *machine) add(l *lot, n int64, residual int) {
 			return
 		}
 	}
-	m.mask.keep(l.mask)
+	m.mask.Keep(l.mask)
 	m.items = append(m.items, item{lot: l, n: n})
 }
 
 // newMachine returns an empty machine of a column.
 func (s *solver) newMachine(column int) *machine {
-	m := &machine{used: make([]int64, len(s.space.names)), mask: newBitset(len(s.columns))}
+	m := &machine{used: make([]int64, len(s.Space.Names)), mask: model.NewBitset(len(s.Offerings))}
 	s.reset(m, column)
 	return m
 }
 
 // reset makes a machine that nothing shares an empty one of a column.
 func (s *solver) reset(m *machine, column int) {
-	c := &s.columns[column]
-	p := s.sellers[c.provisioner]
-	m.seller, m.column, m.residual, m.items, m.ahead = p, column, p.residual, m.items[:0], 0
+	c := &s.Offerings[column]
+	p := s.Pools[c.Pool]
+	m.seller, m.column, m.residual, m.items, m.ahead = p, column, p.Residual, m.items[:0], 0
 	m.host = append(m.host[:0], s.daemonHost(c)...)
 	clear(m.used)
-	copy(m.mask, p.mask)
+	copy(m.mask, p.Mask)
 }
 
 // clone returns a machine of the same content that shares nothing.
 func (m *machine) clone() *machine {
 	out := *m
-	out.items, out.used, out.mask, out.host = slices.Clone(m.items), slices.Clone(m.used), m.mask.clone(), slices.Clone(m.host)
+	out.items, out.used, out.mask, out.host = slices.Clone(m.items), slices.Clone(m.used), m.mask.Clone(), slices.Clone(m.host)
 	return &out
 }
 
 // roomFor returns the columns that have room for the machine's content. It holds until
 // it is called again.
-func (s *solver) roomFor(m *machine) bitset {
+func (s *solver) roomFor(m *machine) model.Bitset {
 	s.roomy = append(s.roomy[:0], m.mask...)
 	s.keepRoomy(s.roomy, m.used)
 	return s.roomy
@@ -110,9 +114,9 @@ func (s *solver) roomFor(m *machine) bitset {
 
 // shrink moves the machine to its cheapest column. Columns that would break the
 // limit are left out.
-func (s *solver) shrink(m *machine, within func(*column) bool) {
-	for k := range s.roomFor(m).within([2]int{m.seller.columns[0], m.column}) { // sorted by price
-		if s.leavesChoice(m.residual, &s.columns[k]) && within(&s.columns[k]) && s.sameDaemons(k, m.column) {
+func (s *solver) shrink(m *machine, within func(*model.Offering) bool) {
+	for k := range s.roomFor(m).Within([2]int{m.seller.Offerings[0], m.column}) { // sorted by price
+		if s.LeavesChoice(m.residual, &s.Offerings[k]) && within(&s.Offerings[k]) && s.sameDaemons(k, m.column) {
 			m.column = k
 			return
 		}
@@ -126,6 +130,6 @@ func (s *solver) sameDaemons(to, from int) bool {
 		d := &s.daemons[i]
 		return len(d.host)+len(d.member)+len(d.repels) > 0
 	}
-	a, b := s.columns[to].daemons, s.columns[from].daemons
+	a, b := s.Offerings[to].DaemonSets, s.Offerings[from].DaemonSets
 	return slices.Equal(a, b) || !slices.ContainsFunc(a, social) && !slices.ContainsFunc(b, social)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 const (
@@ -97,8 +98,8 @@ func (c *cover) buyReduced(p colgen.Pattern, n int64) {
 		if len(m.items) == 0 {
 			return
 		}
-		c.s.shrink(m, func(col *column) bool { return c.budget.affords(col, 1) > 0 })
-		if c.budget.affords(&c.s.columns[m.column], 1) == 0 {
+		c.s.shrink(m, func(col *model.Offering) bool { return c.budget.affords(col, 1) > 0 })
+		if c.budget.affords(&c.s.Offerings[m.column], 1) == 0 {
 			return
 		}
 		before := len(c.bought)
@@ -134,7 +135,7 @@ func byPart(s colgen.Solution) []int {
 // buyPattern buys machines of the pattern at most so often, as long as limits allow
 // and everything that is on them is still to be bought for.
 func (c *cover) buyPattern(p colgen.Pattern, n int64) bool {
-	n = c.budget.affords(&c.s.columns[c.columns[p.Kind]], n)
+	n = c.budget.affords(&c.s.Offerings[c.columns[p.Kind]], n)
 	for _, part := range p.Parts {
 		n = min(n, c.left[part.Load]/part.N)
 	}
@@ -167,7 +168,7 @@ func (c *cover) loads() []colgen.Load {
 
 // kinds states the candidates.
 func (c *cover) kinds() []colgen.Kind {
-	masks := make([]bitset, len(c.lots))
+	masks := make([]model.Bitset, len(c.lots))
 	for i, l := range c.lots {
 		masks[i] = l.mask
 	}
@@ -175,12 +176,12 @@ func (c *cover) kinds() []colgen.Kind {
 }
 
 // kindsOf states columns, each of which holds the loads whose masks have it.
-func (s *solver) kindsOf(columns []int, masks []bitset, nodeCost int64) []colgen.Kind {
+func (s *solver) kindsOf(columns []int, masks []model.Bitset, nodeCost int64) []colgen.Kind {
 	out := make([]colgen.Kind, len(columns))
 	for j, k := range columns {
-		out[j] = colgen.Kind{Room: s.columns[k].room, Cost: s.columns[k].price + nodeCost}
+		out[j] = colgen.Kind{Room: s.Offerings[k].Room, Cost: s.Offerings[k].Price + nodeCost}
 		for i, m := range masks {
-			if m.has(k) {
+			if m.Has(k) {
 				out[j].Loads = append(out[j].Loads, i)
 			}
 		}
@@ -215,7 +216,7 @@ func (c *cover) patterns() []colgen.Pattern {
 // what a load of each lot is worth by its needs then, and what all are: nothing
 // that holds them costs less.
 func (c *cover) guess() (worth []float64, total float64) {
-	d := newDemand(len(c.s.space.names))
+	d := newDemand(len(c.s.Space.Names))
 	for i, l := range c.lots {
 		d.add(l.need, c.left[i])
 	}

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 func duals(demand []float64, room [][]float64, price []float64) []float64 {
@@ -116,28 +117,28 @@ func TestCopies(t *testing.T) {
 }
 
 func TestBitset(t *testing.T) {
-	b := newBitset(130)
+	b := model.NewBitset(130)
 	for _, i := range []int{0, 64, 129} {
-		b.add(i)
+		b.Add(i)
 	}
 	var got []int
-	for i := range b.all {
+	for i := range b.All {
 		got = append(got, i)
 	}
 	if len(got) != 3 || got[0] != 0 || got[1] != 64 || got[2] != 129 {
 		t.Errorf("got %v", got)
 	}
-	o := newBitset(130)
-	o.add(64)
-	if !b.meets(o) {
+	o := model.NewBitset(130)
+	o.Add(64)
+	if !b.Meets(o) {
 		t.Error("the sets meet")
 	}
-	b.keep(o)
-	if b.has(0) || !b.has(64) {
+	b.Keep(o)
+	if b.Has(0) || !b.Has(64) {
 		t.Error("keep leaves the intersection")
 	}
-	o.keep(newBitset(130))
-	if !o.empty() || b.meets(o) {
+	o.Keep(model.NewBitset(130))
+	if !o.Empty() || b.Meets(o) {
 		t.Error("an empty set meets nothing")
 	}
 }

@@ -115,11 +115,11 @@ func (a *assembly) with(parts []part, c *class, possible func([]part) bool) []pa
 	}
 	for _, f := range c.follows {
 		g := a.groups.list[f.group]
-		if slices.ContainsFunc(out, func(p part) bool { return p.class != c && g.matches(p.class.template) }) {
+		if slices.ContainsFunc(out, func(p part) bool { return p.class != c && g.matches(p.class.Template) }) {
 			continue
 		}
 		for _, t := range a.open {
-			if len(t.follows) > 0 || t.open() == 0 || !g.matches(t.template) {
+			if len(t.follows) > 0 || t.open() == 0 || !g.matches(t.Template) {
 				continue
 			}
 			if more := append(slices.Clone(out), part{class: t, level: t.level, n: 1}); possible(more) {
@@ -136,11 +136,11 @@ func (a *assembly) with(parts []part, c *class, possible func([]part) bool) []pa
 func (a *assembly) accompanied(c *class, parts []part) bool {
 	for _, f := range c.follows {
 		g := a.groups.list[f.group]
-		if slices.ContainsFunc(parts, func(p part) bool { return len(p.class.follows) == 0 && g.matches(p.class.template) }) {
+		if slices.ContainsFunc(parts, func(p part) bool { return len(p.class.follows) == 0 && g.matches(p.class.Template) }) {
 			continue
 		}
 		begins := !a.begun[f.group] && g.total == 0 && !a.elsewhere(g)
-		other := slices.ContainsFunc(parts, func(p part) bool { return p.class != c && g.matches(p.class.template) })
+		other := slices.ContainsFunc(parts, func(p part) bool { return p.class != c && g.matches(p.class.Template) })
 		if f.self && !begins || !f.self && !other {
 			return false
 		}
@@ -152,7 +152,7 @@ func (a *assembly) accompanied(c *class, parts []part) bool {
 // come first, and then the group has begun without those that follow.
 func (a *assembly) elsewhere(g *group) bool {
 	return slices.ContainsFunc(a.open, func(t *class) bool {
-		return len(t.follows) == 0 && t.open() > 0 && g.matches(t.template) && a.onMachine([]part{{class: t, level: t.level, n: 1}})
+		return len(t.follows) == 0 && t.open() > 0 && g.matches(t.Template) && a.onMachine([]part{{class: t, level: t.level, n: 1}})
 	})
 }
 

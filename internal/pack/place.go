@@ -5,20 +5,21 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // lot is a number of equal loads that machines are to be bought for, under the
 // same requirements. A load is one pod, or several that must share a node.
 type lot struct {
 	parts  []part
-	opt    *options // with the domain that was chosen, if any
-	at     *spot    // that domain, or nil
-	n      int64    // loads left to buy for
-	mask   bitset   // columns that allow and hold a load
-	lent   []int    // groups counted by domain of which a DaemonSet puts a pod on all of them
-	index  int      // within the cover that is being made
-	choice int      // how many columns its requirements allow
-	worth  float64  // of a load, where a mix of machines was looked for
+	opt    *model.Options // with the domain that was chosen, if any
+	at     *spot          // that domain, or nil
+	n      int64          // loads left to buy for
+	mask   model.Bitset   // columns that allow and hold a load
+	lent   []int          // groups counted by domain of which a DaemonSet puts a pod on all of them
+	index  int            // within the cover that is being made
+	choice int            // how many columns its requirements allow
+	worth  float64        // of a load, where a mix of machines was looked for
 	// members are the lots that this one pools; none where it is one itself.
 	members []*lot
 
@@ -36,7 +37,7 @@ type part struct {
 }
 
 // fill puts as many pods of the class as possible onto nodes that exist.
-func (s *solver) fill(c *class, o *options, level level) {
+func (s *solver) fill(c *class, o *model.Options, level level) {
 	for i, n := range s.nodes {
 		if c.open() == 0 {
 			return
@@ -48,8 +49,8 @@ func (s *solver) fill(c *class, o *options, level level) {
 }
 
 // roomOn returns how many pods of the class the node can take, at most limit.
-func (s *solver) roomOn(c *class, o *options, i int, limit int64) int64 {
-	if len(c.follows)+len(c.apart) > 0 && s.nodes[i].hostLess() {
+func (s *solver) roomOn(c *class, o *model.Options, i int, limit int64) int64 {
+	if len(c.follows)+len(c.apart) > 0 && s.nodes[i].HostLess() {
 		return 0
 	}
 	for _, f := range c.follows {
@@ -62,11 +63,11 @@ func (s *solver) roomOn(c *class, o *options, i int, limit int64) int64 {
 
 // roomAlone is roomOn without regard to the pods that the class must share a
 // node with.
-func (s *solver) roomAlone(c *class, o *options, i int, limit int64) int64 {
+func (s *solver) roomAlone(c *class, o *model.Options, i int, limit int64) int64 {
 	n := s.nodes[i]
-	s.effort.spend(stepsToMatch + len(c.host))
-	k := amount.Copies(c.need, n.free, limit)
-	if k == 0 || !s.matches(o, i) {
+	s.Effort.Spend(model.StepsToMatch + len(c.host))
+	k := amount.Copies(c.Need, n.free, limit)
+	if k == 0 || !s.Matches(o, i) {
 		return 0
 	}
 	return n.host.room(c.host, k)
@@ -74,10 +75,10 @@ func (s *solver) roomAlone(c *class, o *options, i int, limit int64) int64 {
 
 // put places k pods on a node.
 func (s *solver) put(c *class, n *node, level level, k int64) {
-	addTimes(n.free, c.need, -k)
+	model.AddTimes(n.free, c.Need, -k)
 	n.host = n.host.plus(c.host, k)
 	given := c.givenUp(level)
-	if !n.hostLess() {
+	if !n.HostLess() {
 		s.join(c, k)
 	}
 	pods := slices.Clone(c.take(k))
@@ -105,22 +106,22 @@ func (s *solver) join(c *class, k int64) {
 }
 
 // lotFor returns a lot of the class, or false where no column holds its pods.
-func (s *solver) lotFor(c *class, level level, o *options) (*lot, bool) {
-	l := &lot{parts: []part{{class: c, level: level, n: 1}}, opt: o, need: c.need, host: c.host, size: c.size}
+func (s *solver) lotFor(c *class, level level, o *model.Options) (*lot, bool) {
+	l := &lot{parts: []part{{class: c, level: level, n: 1}}, opt: o, need: c.Need, host: c.host, size: c.size}
 	if len(s.daemons)+len(c.follows) == 0 {
 		l.mask = s.holding(c, o)
 	} else {
-		l.mask = s.fitting(c.need, c.host, c.devices, o)
+		l.mask = s.fitting(c.Need, c.host, c.devices, o)
 		s.mindDaemons(l, c)
 	}
-	return l, !l.mask.empty()
+	return l, !l.mask.Empty()
 }
 
 // holding returns the columns of the options that hold a pod of the class, where
 // there are no DaemonSets; pods of other classes that need the same share it.
-func (s *solver) holding(c *class, o *options) bitset {
-	key := binary.AppendVarint(s.key[:0], int64(o.id))
-	for _, v := range c.need {
+func (s *solver) holding(c *class, o *model.Options) model.Bitset {
+	key := binary.AppendVarint(s.key[:0], int64(o.ID))
+	for _, v := range c.Need {
 		key = binary.AppendVarint(key, v)
 	}
 	if c.devices {
@@ -129,7 +130,7 @@ func (s *solver) holding(c *class, o *options) bitset {
 	s.key = key
 	mask, ok := s.held[string(key)]
 	if !ok {
-		mask = s.fitting(c.need, nil, c.devices, o)
+		mask = s.fitting(c.Need, nil, c.devices, o)
 		s.held[string(key)] = mask
 	}
 	return mask

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // How many lots are looked at for exchanges, and how many exchanges are made in
@@ -75,7 +77,7 @@ func (c *cover) polish(m *machine, seed int) {
 // -1 where no exchange gains at least so much.
 func (c *cover) bestExchange(m *machine, seed int, gain float64) (out, in int) {
 	out, in = -1, -1
-	room, width := c.s.columns[m.column].room, len(c.spare)
+	room, width := c.s.Offerings[m.column].Room, len(c.spare)
 	for k, it := range m.items {
 		if len(it.lot.host) > 0 || it.lot.index == seed && it.n == 1 {
 			continue
@@ -89,7 +91,7 @@ func (c *cover) bestExchange(m *machine, seed int, gain float64) (out, in int) {
 			if more <= gain {
 				break // sorted by worth
 			}
-			if fits(c.windowNeeds[w*width:(w+1)*width], c.spare) && c.taken[i] < c.left[i] && c.joins(m, c.lots[i]) && c.yields(it.lot, c.lots[i], m) {
+			if model.Fits(c.windowNeeds[w*width:(w+1)*width], c.spare) && c.taken[i] < c.left[i] && c.joins(m, c.lots[i]) && c.yields(it.lot, c.lots[i], m) {
 				out, in, gain = k, i, more
 				break
 			}
@@ -110,28 +112,28 @@ func (c *cover) firstWithin(worth float64) int {
 
 // joins reports whether the lot may be on the machine, room apart.
 func (c *cover) joins(m *machine, l *lot) bool {
-	if len(l.host) > 0 || !l.mask.has(m.column) {
+	if len(l.host) > 0 || !l.mask.Has(m.column) {
 		return false
 	}
-	col := &c.s.columns[m.column]
-	residual, ok := c.s.merge(m.residual, l.opt.residual[col.provisioner])
-	return ok && (residual == m.residual || c.s.leavesChoice(residual, col))
+	col := &c.s.Offerings[m.column]
+	residual, ok := c.s.Merge(m.residual, l.opt.Residual[col.Pool])
+	return ok && (residual == m.residual || c.s.LeavesChoice(residual, col))
 }
 
 // yields reports whether a load may leave the machine for another: not for a less
 // important one where a limit may decide who gets a place.
 func (c *cover) yields(leaves, comes *lot, m *machine) bool {
-	return c.budget[m.seller.index] == nil || leaves.priority() <= comes.priority()
+	return c.budget[m.seller.Number] == nil || leaves.priority() <= comes.priority()
 }
 
 func (c *cover) exchange(m *machine, out, in int) {
 	leaves, comes := m.items[out].lot, c.lots[in]
-	addTimes(m.used, leaves.need, -1)
+	model.AddTimes(m.used, leaves.need, -1)
 	c.taken[leaves.index]--
 	if m.items[out].n--; m.items[out].n == 0 {
 		m.items = slices.Delete(m.items, out, out+1)
 	}
-	residual, _ := c.s.merge(m.residual, comes.opt.residual[m.seller.index])
+	residual, _ := c.s.Merge(m.residual, comes.opt.Residual[m.seller.Number])
 	m.add(comes, 1, residual)
 	c.taken[in]++
 }
@@ -139,10 +141,10 @@ func (c *cover) exchange(m *machine, out, in int) {
 // refresh sets what the machine's labels and columns must be from its content
 // alone: loads that have left no longer count. The machine must not be shared.
 func (s *solver) refresh(m *machine) {
-	m.residual = m.seller.residual
-	copy(m.mask, m.seller.mask)
+	m.residual = m.seller.Residual
+	copy(m.mask, m.seller.Mask)
 	for _, it := range m.items {
-		m.residual, _ = s.merge(m.residual, it.lot.opt.residual[m.seller.index])
-		m.mask.keep(it.lot.mask)
+		m.residual, _ = s.Merge(m.residual, it.lot.opt.Residual[m.seller.Number])
+		m.mask.Keep(it.lot.mask)
 	}
 }

@@ -33,7 +33,7 @@ func (s *solver) pour(c *class, spots []spot, dropped dropSet) {
 		if n > 0 {
 			at.lot.n += n
 			c.booked += n
-			s.enter(c, at.spot, at.lot.opt.requires, n, nil)
+			s.enter(c, at.spot, at.lot.opt.Requires, n, nil)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (s *solver) basin(c *class, spots []spot, dropped dropSet) (open []spotCoun
 	for i := range spots {
 		at := &spots[i]
 		value, known := at.value(g.key)
-		if at.next < len(at.nodes) || !known || !outside[value] || at.lot != nil && !g.countsPlan(at.lot.opt.requires, at) {
+		if at.next < len(at.nodes) || !known || !outside[value] || at.lot != nil && !g.countsPlan(at.lot.opt.Requires, at) {
 			return nil, 0, false
 		}
 		if at.lot != nil && !s.repelled(c, at) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // TestPour checks that pouring pods ends as placing them one by one does.
@@ -20,15 +22,15 @@ func TestPour(t *testing.T) {
 		pods := rapid.Int64Range(0, 30).Draw(t, "pods")
 		begin := func() (*solver, *class, []spot) {
 			g := &group{key: "zone", tally: newTally()}
-			s := &solver{groups: &groups{list: []*group{g}}, effort: newEffort(&Problem{})}
-			c := &class{left: pods, keys: []string{"zone"}, member: []int{0}}
+			s := &solver{Model: &model.Model{Supply: model.Supply{Effort: model.NewEffort(nil, 0)}}, groups: &groups{list: []*group{g}}}
+			c := &class{Class: &model.Class{}, left: pods, keys: []string{"zone"}, member: []int{0}}
 			var domains []string
 			spots := make([]spot, n)
 			for i := range spots {
 				value := fmt.Sprint("zone-", i)
 				domains = append(domains, value)
 				g.count[value] = counts[i]
-				spots[i] = spot{keys: c.keys, domains: []domain{{value, true}}, lot: &lot{opt: &options{}}, bargain: bargain{price: prices[i]}}
+				spots[i] = spot{keys: c.keys, domains: []model.Domain{{Value: value, Known: true}}, lot: &lot{opt: &model.Options{}}, bargain: bargain{price: prices[i]}}
 				if i == repelled {
 					g.repel[value] = 1
 				}

@@ -5,8 +5,8 @@ package pack
 
 import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -34,28 +34,10 @@ const DefaultTrials = 48_000
 const makingShare = 4
 
 // Provisioner is a Provisioner with what it may buy.
-type Provisioner struct {
-	Spec *api.Provisioner
-	// Types are sorted by name.
-	Types []offer.InstanceType
-	// Index is that of the types; where it is nil it is made.
-	Index *offer.Index
-	// Closed is why nothing may be bought with it now; empty when it may.
-	Closed string
-}
+type Provisioner = model.Provisioner
 
 // Demand is a pod that needs a place.
-type Demand struct {
-	Pod *cluster.Pod
-	// From is the leaving node that the pod still runs on; empty for pending pods.
-	From string
-	// Nodes are tried before anything else: room there was kept for the pod.
-	Nodes []string
-	// Refused is why it gets no place, whatever there is; empty for other pods.
-	Refused string
-	// Growing: its owner grows step by step, so that more such pods may come soon.
-	Growing bool
-}
+type Demand = model.Pod
 
 // Layout is where everything goes.
 type Layout struct {

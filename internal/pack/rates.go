@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // pricing tells what columns cost for the worth of their room, when a unit of each
@@ -36,13 +38,13 @@ type rates struct {
 // newPricing prices for columns of which those of a seller are sorted by price.
 func (s *solver) newPricing(columns []int, nodeCost int64) *pricing {
 	p := &pricing{s: s, columns: columns, cost: make([]float64, len(columns))}
-	p.rates = rates{columns: columns, unit: make([]float64, len(s.space.names)), rate: make([]float64, len(columns)), order: make([]int, len(columns))}
-	seen := newBitset(len(s.shapes))
+	p.rates = rates{columns: columns, unit: make([]float64, len(s.Space.Names)), rate: make([]float64, len(columns)), order: make([]int, len(columns))}
+	seen := model.NewBitset(len(s.Shapes))
 	for j, k := range columns {
-		col := &s.columns[k]
-		p.cost[j], p.order[j] = float64(col.price+nodeCost), j
-		if !seen.has(col.number) { // others have the same room for more
-			seen.add(col.number)
+		col := &s.Offerings[k]
+		p.cost[j], p.order[j] = float64(col.Price+nodeCost), j
+		if !seen.Has(col.Number) { // others have the same room for more
+			seen.Add(col.Number)
 			p.first = append(p.first, j)
 		}
 	}
@@ -107,8 +109,8 @@ func (p *pricing) prepare(d *demand) {
 	}
 	for _, k := range p.columns {
 		for i, r := range p.names {
-			room := p.s.columns[k].room[r]
-			p.scale[i] = max(p.scale[i], float64(min(room, plenty)))
+			room := p.s.Offerings[k].Room[r]
+			p.scale[i] = max(p.scale[i], float64(min(room, model.Plenty)))
 			p.usable = append(p.usable, float64(d.usable(room, r)))
 		}
 	}
@@ -126,8 +128,8 @@ func (p *pricing) prepare(d *demand) {
 
 // least returns the lowest rate of the columns that a mask has, or false where none
 // has room of worth.
-func (r *rates) least(mask bitset) (float64, bool) {
-	at := slices.IndexFunc(r.order, func(j int) bool { return mask.has(r.columns[j]) })
+func (r *rates) least(mask model.Bitset) (float64, bool) {
+	at := slices.IndexFunc(r.order, func(j int) bool { return mask.Has(r.columns[j]) })
 	if at < 0 || math.IsInf(r.rate[r.order[at]], 1) {
 		return 0, false
 	}

@@ -9,25 +9,26 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // diagnose says why a class has no place: what excludes the Provisioners, the nearest
 // miss first.
 func (s *solver) diagnose(c *class) string {
-	if len(s.sellers) == 0 {
+	if len(s.Pools) == 0 {
 		return "there is no Provisioner"
 	}
 	requires, honour := c.requires(c.lastLevel())
 	if key, bad := requires.Unmeetable(); bad {
 		who := "the pod's own requirements"
-		if len(c.template.Claims) > 0 {
+		if len(c.Template.Claims) > 0 {
 			who += " and those of its volumes"
 		}
 		return fmt.Sprintf("%s on %s contradict each other", who, key)
 	}
-	s.effort.begin(c.account)
-	o := s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour)
-	return s.misses(c, o).sentence(len(s.sellers))
+	s.Effort.Begin(c.Account)
+	o := s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour)
+	return s.misses(c, o).sentence(len(s.Pools))
 }
 
 // misses are why the Provisioners do not serve a class, by text.
@@ -40,14 +41,14 @@ type missed struct {
 	names []string
 }
 
-func (s *solver) misses(c *class, o *options) misses {
+func (s *solver) misses(c *class, o *model.Options) misses {
 	out, topology := misses{}, match.Miss{}
-	for i, p := range s.sellers {
-		s.effort.spend(len(s.columns) + len(p.Types)*len(o.requires))
-		if s.effort.over() && i > 0 {
+	for i, p := range s.Pools {
+		s.Effort.Spend(len(s.Offerings) + len(p.Types)*len(o.Requires))
+		if s.Effort.Over() && i > 0 {
 			break // what is known by now must do
 		}
-		miss := s.missOf(o, p)
+		miss := s.MissOf(o, p)
 		if !miss.Missed() {
 			miss = s.whyNot(c, o, p)
 		}
@@ -61,7 +62,7 @@ func (s *solver) misses(c *class, o *options) misses {
 		if unselected(miss) {
 			text = "is not one that the pod selects by " + miss.Key + " " + miss.Want
 		}
-		if miss.AboutLabel() && len(c.template.Claims) > 0 && !match.AsksFor(c.template, miss.Key) {
+		if miss.AboutLabel() && len(c.Template.Claims) > 0 && !match.AsksFor(c.Template, miss.Key) {
 			text += ", which its volumes ask for"
 		}
 		if out[text] == nil {
@@ -77,7 +78,7 @@ const maxMisses = 4
 
 // sentence tells the reasons one after the other, the nearest miss first.
 func (ms misses) sentence(of int) string {
-	order := sortedKeys(ms)
+	order := model.SortedKeys(ms)
 	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(ms[b].nearness(), ms[a].nearness()) })
 	near := order[:min(len(order), maxMisses)]
 	var parts []string
@@ -139,36 +140,36 @@ func (m *missed) who(of int) string {
 
 // whyNot says why no column of a seller that has the right ones was bought, unless it
 // is for constraints on other pods.
-func (s *solver) whyNot(c *class, o *options, p *seller) match.Miss {
-	var largest *column
+func (s *solver) whyNot(c *class, o *model.Options, p *model.Pool) match.Miss {
+	var largest *model.Offering
 	short, lack := -1, int64(0)
 	held := false
-	for k := range o.columns.all {
-		if k < p.columns[0] || k >= p.columns[1] {
+	for k := range o.Offerings.All {
+		if k < p.Offerings[0] || k >= p.Offerings[1] {
 			continue
 		}
-		col := &s.columns[k]
-		if fits(c.need, col.room) {
+		col := &s.Offerings[k]
+		if model.Fits(c.Need, col.Room) {
 			held = true
 			break
 		}
-		if r, by := worstLack(c.need, col.room); largest == nil || by < lack {
+		if r, by := worstLack(c.Need, col.Room); largest == nil || by < lack {
 			largest, short, lack = col, r, by
 		}
 	}
 	if !held {
 		return s.resourceMiss(c, o, p, largest, short)
 	}
-	if s.fittingOf(c, o, p).empty() {
+	if s.fittingOf(c, o, p).Empty() {
 		return match.Miss{Kind: match.Port, Want: "a DaemonSet keeps the pod from every node: it takes the same host port or repels the pod"}
 	}
 	return s.limitMiss(c, o, p)
 }
 
 // fittingOf returns the columns of one seller that hold the class.
-func (s *solver) fittingOf(c *class, o *options, p *seller) bitset {
-	out := s.fitting(c.need, c.host, c.devices, o)
-	out.keep(p.mask)
+func (s *solver) fittingOf(c *class, o *model.Options, p *model.Pool) model.Bitset {
+	out := s.fitting(c.Need, c.host, c.devices, o)
+	out.Keep(p.Mask)
 	return out
 }
 
@@ -187,20 +188,20 @@ func worstLack(need, room []int64) (resource int, by int64) {
 
 // resourceMiss says which resource no type of the seller has enough of or, where
 // each alone could be had, what the type has that lacks the least.
-func (s *solver) resourceMiss(c *class, o *options, p *seller, nearest *column, r int) match.Miss {
-	name := s.space.names[r]
+func (s *solver) resourceMiss(c *class, o *model.Options, p *model.Pool, nearest *model.Offering, r int) match.Miss {
+	name := s.Space.Names[r]
 	most, whole := int64(0), int64(0)
-	for k := range o.columns.all {
-		if k >= p.columns[0] && k < p.columns[1] {
-			most = max(most, s.columns[k].room[r])
-			whole = max(whole, s.columns[k].typ.Allocatable()[name])
+	for k := range o.Offerings.All {
+		if k >= p.Offerings[0] && k < p.Offerings[1] {
+			most = max(most, s.Offerings[k].Room[r])
+			whole = max(whole, s.Offerings[k].Type.Allocatable()[name])
 		}
 	}
-	if most >= c.need[r] {
-		return match.Miss{Kind: match.Resource, Key: name, Want: s.phrase(c.need, c.need), Have: s.phrase(nearest.room, c.need), Hint: nearest.typ.Name}
+	if most >= c.Need[r] {
+		return match.Miss{Kind: match.Resource, Key: name, Want: s.phrase(c.Need, c.Need), Have: s.phrase(nearest.Room, c.Need), Hint: nearest.Type.Name}
 	}
-	m := match.Miss{Kind: match.Resource, Key: name, Want: amount.Phrase(name, c.need[r]), Have: amount.Text(name, most)}
-	if whole >= c.need[r] {
+	m := match.Miss{Kind: match.Resource, Key: name, Want: amount.Phrase(name, c.Need[r]), Have: amount.Text(name, most)}
+	if whole >= c.Need[r] {
 		m.Have += " once DaemonSets run"
 	}
 	return m
@@ -209,7 +210,7 @@ func (s *solver) resourceMiss(c *class, o *options, p *seller, nearest *column, 
 // phrase spells the amounts of the resources that are asked for.
 func (s *solver) phrase(v, asked []int64) string {
 	var parts []string
-	for r, name := range s.space.names {
+	for r, name := range s.Space.Names {
 		if asked[r] > 0 && name != amount.Pods && !pseudo(name) {
 			parts = append(parts, amount.Phrase(name, v[r]))
 		}
@@ -217,24 +218,24 @@ func (s *solver) phrase(v, asked []int64) string {
 	return strings.Join(parts, " and ")
 }
 
-func (s *solver) limitMiss(c *class, o *options, p *seller) match.Miss {
-	left := s.budgets()[p.index]
+func (s *solver) limitMiss(c *class, o *model.Options, p *model.Pool) match.Miss {
+	left := s.budgets()[p.Number]
 	if left == nil {
 		return match.Miss{}
 	}
-	for k := range s.fittingOf(c, o, p).all {
-		if amount.Copies(s.columns[k].capacity, left, 1) > 0 {
+	for k := range s.fittingOf(c, o, p).All {
+		if amount.Copies(s.Offerings[k].Capacity, left, 1) > 0 {
 			return match.Miss{}
 		}
 	}
-	for r, name := range s.space.names {
-		limit, ok := p.limits[name]
+	for r, name := range s.Space.Names {
+		limit, ok := p.Limits[name]
 		if !ok {
 			continue
 		}
-		least := int64(plenty)
-		for k := range s.fittingOf(c, o, p).all {
-			least = min(least, s.columns[k].capacity[r])
+		least := int64(model.Plenty)
+		for k := range s.fittingOf(c, o, p).All {
+			least = min(least, s.Offerings[k].Capacity[r])
 		}
 		if least > left[r] {
 			return match.Miss{

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // topologyText says which constraints on other pods leave no place, and where
@@ -81,7 +83,7 @@ func (s *solver) spreadText(c *class, sp *spread) string {
 // where lists the domains that have pods.
 func where(count map[string]int64) string {
 	var out []string
-	for _, name := range sortedKeys(count) {
+	for _, name := range model.SortedKeys(count) {
 		if count[name] > 0 {
 			out = append(out, name)
 		}
@@ -95,7 +97,7 @@ func where(count map[string]int64) string {
 // numbers says how many pods each domain has: "2 in a, 0 in b".
 func numbers(count map[string]int64) string {
 	var out []string
-	for _, name := range sortedKeys(count) {
+	for _, name := range model.SortedKeys(count) {
 		out = append(out, fmt.Sprintf("%d in %s", count[name], name))
 	}
 	return enumerate(out)
@@ -103,8 +105,8 @@ func numbers(count map[string]int64) string {
 
 // enumerate joins a list, and cuts one that is too long to read.
 func enumerate(list []string) string {
-	if len(list) > maxListed {
-		list = append(slices.Clone(list[:maxListed]), "…")
+	if len(list) > model.MaxListed {
+		list = append(slices.Clone(list[:model.MaxListed]), "…")
 	}
 	return strings.Join(list, ", ")
 }

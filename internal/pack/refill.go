@@ -1,6 +1,10 @@
 package pack
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
 
 // refill gives pods without a place the room that is left on nodes and on planned
 // machines, where kube-scheduler would let them in. It reports whether that helped
@@ -40,18 +44,18 @@ func (s *solver) refillClass(c *class, sites []*site) bool {
 
 // letsIn reports whether a site has room for a pod of the class, and kube-scheduler
 // would let it in.
-func (s *solver) letsIn(c *class, o *options, to *site) bool {
-	if !fits(c.need, to.free) {
+func (s *solver) letsIn(c *class, o *model.Options, to *site) bool {
+	if !model.Fits(c.Need, to.free) {
 		return false
 	}
-	if to.machine && !o.columns.has(s.machines[to.index].column) || !to.machine && !s.matches(o, to.index) {
+	if to.machine && !o.Offerings.Has(s.machines[to.index].column) || !to.machine && !s.Matches(o, to.index) {
 		return false
 	}
 	return s.accepts(c, to, spotOver(c.keys, to.node))
 }
 
 // squeeze puts one pod of the class on the site, if that takes it.
-func (s *solver) squeeze(c *class, o *options, level level, to *site) bool {
+func (s *solver) squeeze(c *class, o *model.Options, level level, to *site) bool {
 	if !s.letsIn(c, o, to) {
 		return false
 	}
@@ -62,35 +66,35 @@ func (s *solver) squeeze(c *class, o *options, level level, to *site) bool {
 		}
 	} else {
 		n := s.nodes[to.index]
-		addTimes(n.free, c.need, -1)
+		model.AddTimes(n.free, c.Need, -1)
 		n.host = n.host.plus(c.host, 1)
 		pods := slices.Clone(c.take(1))
 		s.onNodes = append(s.onNodes, nodePlacement{placement{class: c, level: level, n: 1}, n, pods})
 		s.places[pods[0]] = Place{Node: n.Name, Machine: -1, GivenUp: c.givenUp(level)}
 	}
-	addTimes(to.free, c.need, -1)
+	model.AddTimes(to.free, c.Need, -1)
 	s.settleOn(c, to, at, 1)
 	return true
 }
 
 // squeezeIn puts a pod of the class on a planned machine that has room for it, if
 // their labels go together.
-func (s *solver) squeezeIn(c *class, o *options, level level, to *site, at *spot) bool {
+func (s *solver) squeezeIn(c *class, o *model.Options, level level, to *site, at *spot) bool {
 	m := s.machines[to.index]
 	pinned := o
 	if len(c.keys) > 0 {
-		requires := o.requires
+		requires := o.Requires
 		for i, key := range c.keys {
-			requires = requires.With(key, at.domains[i].set())
+			requires = requires.With(key, at.domains[i].Set())
 		}
-		pinned = s.optionsFor(requires, c.template.Tolerations, c.tolerates, o.honour)
+		pinned = s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, o.Honour)
 	}
-	l := &lot{parts: []part{{class: c, level: level, n: 1}}, opt: pinned, at: at, mask: pinned.columns, need: c.need, host: c.host, size: c.size}
-	if !l.mask.has(m.column) {
+	l := &lot{parts: []part{{class: c, level: level, n: 1}}, opt: pinned, at: at, mask: pinned.Offerings, need: c.Need, host: c.host, size: c.size}
+	if !l.mask.Has(m.column) {
 		return false
 	}
-	residual, ok := s.merge(m.residual, pinned.residual[m.seller.index])
-	if !ok || residual != m.residual && !s.leavesChoice(residual, &s.columns[m.column]) {
+	residual, ok := s.Merge(m.residual, pinned.Residual[m.seller.Number])
+	if !ok || residual != m.residual && !s.LeavesChoice(residual, &s.Offerings[m.column]) {
 		return false
 	}
 	m = m.clone()

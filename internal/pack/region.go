@@ -1,6 +1,10 @@
 package pack
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
 
 // Machines are in one zone each, and so are pods once they are spread over zones.
 // Then what is bought in a zone does not matter to the others: each region of the
@@ -9,16 +13,16 @@ import "slices"
 
 // regions splits the lots so that no column may be bought for lots of two of them, nor
 // two columns that count against the same limit.
-func (s *solver) regions(lots []*lot, tier []*seller, b budget) [][]*lot {
+func (s *solver) regions(lots []*lot, tier []*model.Pool, b budget) [][]*lot {
 	masks := disjoint(lots)
 	for _, p := range tier {
-		if b[p.index] != nil {
-			masks = joined(masks, p.mask)
+		if b[p.Number] != nil {
+			masks = joined(masks, p.Mask)
 		}
 	}
 	out := make([][]*lot, len(masks))
 	for _, l := range lots {
-		if i := slices.IndexFunc(masks, l.opt.columns.meets); i >= 0 {
+		if i := slices.IndexFunc(masks, l.opt.Offerings.Meets); i >= 0 {
 			out[i] = append(out[i], l)
 		}
 	}
@@ -27,26 +31,26 @@ func (s *solver) regions(lots []*lot, tier []*seller, b budget) [][]*lot {
 
 // disjoint joins the sets of columns that the lots' requirements allow where they
 // meet.
-func disjoint(lots []*lot) []bitset {
-	var out []bitset
+func disjoint(lots []*lot) []model.Bitset {
+	var out []model.Bitset
 	seen := map[int]bool{}
 	for _, l := range lots {
-		if seen[l.opt.id] {
+		if seen[l.opt.ID] {
 			continue
 		}
-		seen[l.opt.id] = true
-		out = joined(out, l.opt.columns)
+		seen[l.opt.ID] = true
+		out = joined(out, l.opt.Offerings)
 	}
 	return out
 }
 
 // joined adds a set to disjoint ones and joins it with those that it meets.
-func joined(sets []bitset, set bitset) []bitset {
-	set = set.clone()
-	sets = slices.DeleteFunc(sets, func(other bitset) bool {
-		meets := other.meets(set)
+func joined(sets []model.Bitset, set model.Bitset) []model.Bitset {
+	set = set.Clone()
+	sets = slices.DeleteFunc(sets, func(other model.Bitset) bool {
+		meets := other.Meets(set)
 		if meets {
-			set.join(other)
+			set.Join(other)
 		}
 		return meets
 	})
@@ -71,7 +75,7 @@ func (c *cover) follow(o *cover) bool {
 	}
 	left := c.budget.clone()
 	for _, m := range bought {
-		left.spend(&c.s.columns[m.column], 1)
+		left.spend(&c.s.Offerings[m.column], 1)
 	}
 	if !left.kept() {
 		return false
@@ -107,7 +111,7 @@ func (c *cover) alike(o *cover) bool {
 		return false
 	}
 	for j, k := range c.columns {
-		if x, y := &c.s.columns[k], &c.s.columns[o.columns[j]]; x.shape != y.shape || x.price != y.price {
+		if x, y := &c.s.Offerings[k], &c.s.Offerings[o.columns[j]]; x.Shape != y.Shape || x.Price != y.Price {
 			return false
 		}
 	}
@@ -116,7 +120,7 @@ func (c *cover) alike(o *cover) bool {
 			return false
 		}
 		for j, k := range c.columns {
-			if l.mask.has(k) != o.lots[i].mask.has(o.columns[j]) {
+			if l.mask.Has(k) != o.lots[i].mask.Has(o.columns[j]) {
 				return false
 			}
 		}
@@ -126,5 +130,5 @@ func (c *cover) alike(o *cover) bool {
 
 // alike reports whether the lots are the same apart from the columns that they allow.
 func (l *lot) alike(o *lot) bool {
-	return l.n == o.n && l.growing() == o.growing() && l.priority() == o.priority() && slices.Equal(l.need, o.need) && slices.Equal(l.host, o.host) && slices.Equal(l.opt.residual, o.opt.residual)
+	return l.n == o.n && l.growing() == o.growing() && l.priority() == o.priority() && slices.Equal(l.need, o.need) && slices.Equal(l.host, o.host) && slices.Equal(l.opt.Residual, o.opt.Residual)
 }

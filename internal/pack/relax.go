@@ -1,6 +1,10 @@
 package pack
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
 
 // level says how far a class of pods has relaxed what it asks for: which of its
 // alternative places it tries, and which preferences it has given up.
@@ -39,14 +43,14 @@ func (c *class) everything() dropSet {
 func (c *class) gaveUp(set dropSet, i int) bool { return i >= 0 && set&c.bit(i) != 0 }
 
 // lastLevel is the level at which the class has nothing left to give up.
-func (c *class) lastLevel() level { return level{max(0, len(c.places)-1), c.everything()} }
+func (c *class) lastLevel() level { return level{max(0, len(c.Places)-1), c.everything()} }
 
 // next returns the level to try after one that has left pods over: the one that gives up
 // the least important preferences among those at which a pod can be served. Once nothing
 // is left to give up it is that of the next alternative place, or false after the last.
 func (c *class) next(last level, serves func(level) bool) (level, bool) {
 	if last.givenUp == c.everything() {
-		return level{place: last.place + 1}, last.place+1 < len(c.places)
+		return level{place: last.place + 1}, last.place+1 < len(c.Places)
 	}
 	set := c.fewestGivenUp(last.place, 0, serves)
 	if set <= last.givenUp {
@@ -104,17 +108,17 @@ func (s *solver) servesAt(c *class, l level) bool {
 }
 
 // mayHold reports whether any node or column that the options allow has room for a pod.
-func (s *solver) mayHold(c *class, o *options) bool {
+func (s *solver) mayHold(c *class, o *model.Options) bool {
 	for i := range s.nodes {
 		if s.roomAlone(c, o, i, 1) > 0 {
 			return true
 		}
 	}
-	return !s.fitting(c.need, c.host, c.devices, o).empty()
+	return !s.fitting(c.Need, c.host, c.devices, o).Empty()
 }
 
 // servingSpots lists the spots of the class that have a node with room or something to buy.
-func (s *solver) servingSpots(c *class, o *options, l level) []spot {
+func (s *solver) servingSpots(c *class, o *model.Options, l level) []spot {
 	var out []spot
 	for _, at := range s.spotsFor(c, o, l) {
 		if _, ok := s.nodeIn(c, o, &at); ok || at.lot != nil {
@@ -126,14 +130,14 @@ func (s *solver) servingSpots(c *class, o *options, l level) []spot {
 
 // optionsAt returns what a class may use at a level, or false where its requirements
 // contradict each other, and where it has spent what it may.
-func (s *solver) optionsAt(c *class, l level) (*options, bool) {
+func (s *solver) optionsAt(c *class, l level) (*model.Options, bool) {
 	if s.exhausted(c) {
 		return nil, false
 	}
-	s.effort.spend(len(c.drops) * (1 + len(c.places[l.place])))
+	s.Effort.Spend(len(c.drops) * (1 + len(c.Places[l.place])))
 	requires, honour := c.requires(l)
 	if _, bad := requires.Unmeetable(); bad {
 		return nil, false
 	}
-	return s.optionsFor(requires, c.template.Tolerations, c.tolerates, honour), true
+	return s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour), true
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 func preferring(n int) *class {
-	return &class{places: make([]match.Requirements, 1), drops: make([]drop, n)}
+	return &class{Class: &model.Class{Places: make([]match.Requirements, 1)}, drops: make([]drop, n)}
 }
 
 // TestPreferencesAreGivenUpOneByOne compares with all sets in the order of their
@@ -53,7 +54,7 @@ func TestPreferencesAreGivenUpOneByOne(t *testing.T) {
 func TestGivingUpEnds(t *testing.T) {
 	for _, n := range []int{0, 1, 5, maxPreferences, 1000} {
 		c := preferring(n)
-		c.places = make([]match.Requirements, 2)
+		c.Places = make([]match.Requirements, 2)
 		last, steps := level{}, 0
 		for l, ok := c.next(last, func(level) bool { return true }); ok; l, ok = c.next(last, func(level) bool { return true }) {
 			if l.place == last.place && l.givenUp <= last.givenUp {

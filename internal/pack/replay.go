@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // replayAll replays the plan until nothing is refused, and reports whether anything
@@ -50,9 +50,9 @@ type replay struct {
 
 func (s *solver) newReplay(sites []*site, d doubt) *replay {
 	r := &replay{solver: s, doubt: d}
-	byNode := map[*cluster.Node]*site{}
+	byNode := map[*model.Node]*site{}
 	for _, at := range sites {
-		byNode[at.Node] = at
+		byNode[at.node.Node] = at
 	}
 	for i := range s.onNodes {
 		p := &s.onNodes[i]
@@ -174,7 +174,7 @@ func (r *replay) step(m *move) bool {
 // accepts reports whether kube-scheduler would let a pod of the class onto the site
 // as far as other pods go. Preferences keep no pod away.
 func (s *solver) accepts(c *class, to *site, at *spot) bool {
-	if len(c.follows)+len(c.apart) > 0 && to.hostLess() || to.host.room(c.exact, 1) == 0 {
+	if len(c.follows)+len(c.apart) > 0 && to.HostLess() || to.host.room(c.exact, 1) == 0 {
 		return false
 	}
 	for _, f := range c.follows {
@@ -189,7 +189,7 @@ func (s *solver) accepts(c *class, to *site, at *spot) bool {
 // settleOn counts n pods of the class on the site.
 func (s *solver) settleOn(c *class, to *site, at *spot, n int64) {
 	to.host = to.host.plus(c.exact, n)
-	if !to.hostLess() {
+	if !to.HostLess() {
 		s.join(c, n)
 	}
 	s.enter(c, at, nil, n, to.node)

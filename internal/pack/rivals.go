@@ -1,39 +1,43 @@
 package pack
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
 
 // wish is what somebody wants to buy for: any of the options' columns, with so
 // much room.
 type wish struct {
-	opt  *options
+	opt  *model.Options
 	need []int64
 }
 
 // rivals lists what to buy for the wishes: of the columns that exactly the same
 // wishes allow, those of which no cheaper one has as much room. Where a limit
 // counts capacity, a dearer one may be needed: then of each shape the cheapest.
-func (s *solver) rivals(wishes []wish, sellers []*seller, b budget) []int {
+func (s *solver) rivals(wishes []wish, sellers []*model.Pool, b budget) []int {
 	masks, needed := distinctMasks(wishes), s.needed(wishes)
-	alike := !slices.Contains(s.choices, true) // labels do not tell columns of the same wishes apart
+	alike := !slices.Contains(s.Choices, true) // labels do not tell columns of the same wishes apart
 	known := map[string]*rivalry{}
 	var out []int
 	key := make([]byte, (len(masks)+7)/8+1)
 	for _, p := range sellers {
 		clear(known)
 		var r *rivalry
-		for k := p.columns[0]; k < p.columns[1]; k++ { // cheapest first
+		for k := p.Offerings[0]; k < p.Offerings[1]; k++ { // cheapest first
 			if !s.keyOf(k, masks, key) {
 				continue
 			}
 			if r == nil || r.key != string(key) { // mostly it is the same
 				if r = known[string(key)]; r == nil {
-					r = &rivalry{key: string(key), shapes: newBitset(len(s.shapes))}
+					r = &rivalry{key: string(key), shapes: model.NewBitset(len(s.Shapes))}
 					known[r.key] = r
 				}
 			}
-			if shape := s.columns[k].number; r.shapes.has(shape) {
+			if shape := s.Offerings[k].Number; r.shapes.Has(shape) {
 				continue
-			} else if r.shapes.add(shape); alike && b[p.index] == nil && s.needless(k, r.columns, needed) {
+			} else if r.shapes.Add(shape); alike && b[p.Number] == nil && s.needless(k, r.columns, needed) {
 				continue
 			}
 			r.columns = append(r.columns, k)
@@ -47,20 +51,20 @@ func (s *solver) rivals(wishes []wish, sellers []*seller, b budget) []int {
 type rivalry struct {
 	key     string
 	columns []int // that are not needless
-	shapes  bitset
+	shapes  model.Bitset
 }
 
 // keyOf writes which masks have the column, and reports whether any has.
-func (s *solver) keyOf(k int, masks []bitset, key []byte) bool {
+func (s *solver) keyOf(k int, masks []model.Bitset, key []byte) bool {
 	clear(key)
 	some := false
 	for i, m := range masks {
-		if m.has(k) {
+		if m.Has(k) {
 			key[i/8] |= 1 << (i % 8)
 			some = true
 		}
 	}
-	if s.columns[k].special {
+	if s.Offerings[k].Special {
 		key[len(key)-1] = 1
 	}
 	return some
@@ -69,7 +73,7 @@ func (s *solver) keyOf(k int, masks []bitset, key []byte) bool {
 // needed lists the resources that the wishes need.
 func (s *solver) needed(wishes []wish) []int {
 	var out []int
-	for r := range s.space.names {
+	for r := range s.Space.Names {
 		if slices.ContainsFunc(wishes, func(w wish) bool { return w.need[r] > 0 }) {
 			out = append(out, r)
 		}
@@ -80,16 +84,16 @@ func (s *solver) needed(wishes []wish) []int {
 // needless reports whether column k has nothing needed that one of the cheaper
 // ones does not have. The last of them are most likely to have as much.
 func (s *solver) needless(k int, cheaper, needed []int) bool {
-	y := &s.columns[k]
+	y := &s.Offerings[k]
 next:
 	for _, j := range slices.Backward(cheaper) {
-		x := &s.columns[j]
+		x := &s.Offerings[j]
 		for _, r := range needed {
-			if y.room[r] > x.room[r] {
+			if y.Room[r] > x.Room[r] {
 				continue next
 			}
 		}
-		if slices.Equal(x.daemons, y.daemons) {
+		if slices.Equal(x.DaemonSets, y.DaemonSets) {
 			return true
 		}
 	}
@@ -97,13 +101,13 @@ next:
 }
 
 // distinctMasks lists the sets of columns that the wishes' requirements allow.
-func distinctMasks(wishes []wish) []bitset {
+func distinctMasks(wishes []wish) []model.Bitset {
 	seen := map[int]bool{}
-	var out []bitset
+	var out []model.Bitset
 	for _, w := range wishes {
-		if !seen[w.opt.id] {
-			seen[w.opt.id] = true
-			out = append(out, w.opt.columns)
+		if !seen[w.opt.ID] {
+			seen[w.opt.ID] = true
+			out = append(out, w.opt.Offerings)
 		}
 	}
 	return out

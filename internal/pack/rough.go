@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // Where pods are counted on nodes by what they are labelled with, every class has a lot
@@ -48,7 +50,7 @@ func rough(lots []*lot) []*lot {
 
 // appendKey appends what lots that may be pooled have in common.
 func (l *lot) appendKey(key []byte) []byte {
-	key = binary.AppendVarint(key, int64(l.opt.id))
+	key = binary.AppendVarint(key, int64(l.opt.ID))
 	key = binary.AppendVarint(key, int64(l.priority()))
 	for _, v := range l.need {
 		key = binary.AppendVarint(key, v)
@@ -86,7 +88,7 @@ func (l *lot) demands() int {
 // buyRoughly buys machines for pools of lots, as far as these may be together on them.
 // What room is left for want of company is for any of the lots, or not bought. The
 // effort is in proportion to the pods where there are very many.
-func (s *solver) buyRoughly(pools, lots []*lot, tier []*seller) {
+func (s *solver) buyRoughly(pools, lots []*lot, tier []*model.Pool) {
 	before := len(s.machines)
 	if !s.enlarged { // by the first of several tiers and rounds
 		s.enlarged = true
@@ -104,9 +106,9 @@ func (s *solver) buyRoughly(pools, lots []*lot, tier []*seller) {
 	}
 	left := s.budgets()
 	for _, m := range s.machines[before:] {
-		left.spend(&s.columns[m.column], -1)
-		s.shrink(m, func(col *column) bool { return left.affords(col, 1) > 0 })
-		left.spend(&s.columns[m.column], 1)
+		left.spend(&s.Offerings[m.column], -1)
+		s.shrink(m, func(col *model.Offering) bool { return left.affords(col, 1) > 0 })
+		left.spend(&s.Offerings[m.column], 1)
 	}
 }
 

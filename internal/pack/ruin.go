@@ -3,6 +3,8 @@ package pack
 import (
 	"cmp"
 	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // Where a purchase costs more than it has to, a large-neighbourhood search goes on: take
@@ -95,7 +97,7 @@ func (r *ruin) cycle(fills, length int, enough float64) {
 	r.s.ruins -= (fills - r.fills) * trialsPerFill
 	r.bought, r.cost, r.budget = best, cost, r.before.clone()
 	for _, m := range r.bought {
-		r.budget.spend(&r.s.columns[m.column], 1)
+		r.budget.spend(&r.s.Offerings[m.column], 1)
 	}
 }
 
@@ -114,7 +116,7 @@ func (c *cover) newRuin(worth []float64) *ruin {
 	for _, mask := range c.masks {
 		var able []int
 		for j, k := range c.columns {
-			if mask.has(k) {
+			if mask.Has(k) {
 				able = append(able, j)
 			}
 		}
@@ -134,7 +136,7 @@ func (r *ruin) attempt(dearer int64) {
 	for _, i := range out {
 		m := r.bought[i]
 		cost += r.costOf(m)
-		r.budget.spend(&r.s.columns[m.column], -1)
+		r.budget.spend(&r.s.Offerings[m.column], -1)
 		for _, it := range m.items {
 			r.left[it.lot.index] += it.n
 		}
@@ -142,7 +144,7 @@ func (r *ruin) attempt(dearer int64) {
 	again, price := r.recreate(cost + dearer)
 	if again == nil {
 		for _, i := range out {
-			r.budget.spend(&r.s.columns[r.bought[i].column], 1)
+			r.budget.spend(&r.s.Offerings[r.bought[i].column], 1)
 		}
 		return
 	}
@@ -201,7 +203,7 @@ func (r *ruin) recreate(most int64) ([]*machine, int64) {
 			break
 		}
 		out = append(out, m)
-		r.budget.spend(&r.s.columns[m.column], 1)
+		r.budget.spend(&r.s.Offerings[m.column], 1)
 		for _, it := range m.items {
 			r.left[it.lot.index] -= it.n
 		}
@@ -209,7 +211,7 @@ func (r *ruin) recreate(most int64) ([]*machine, int64) {
 	}
 	if len(r.order) > 0 || spent >= most {
 		for _, m := range out {
-			r.budget.spend(&r.s.columns[m.column], -1)
+			r.budget.spend(&r.s.Offerings[m.column], -1)
 		}
 		return nil, 0
 	}
@@ -227,7 +229,7 @@ func (r *ruin) next(most int64) *machine {
 	score := 0.0
 	try := func(j int) {
 		k := r.columns[j]
-		if r.costOfColumn(j) >= most+most/4 || !r.lots[seed].mask.has(k) || r.budget.affords(&r.s.columns[k], 1) == 0 {
+		if r.costOfColumn(j) >= most+most/4 || !r.lots[seed].mask.Has(k) || r.budget.affords(&r.s.Offerings[k], 1) == 0 {
 			return
 		}
 		r.fills--
@@ -236,7 +238,7 @@ func (r *ruin) next(most int64) *machine {
 		if m == nil {
 			return
 		}
-		r.s.shrink(m, func(col *column) bool { return r.budget.affords(col, 1) > 0 })
+		r.s.shrink(m, func(col *model.Offering) bool { return r.budget.affords(col, 1) > 0 })
 		if s := r.score(m) * (1 + 0.02*float64(r.random.below(100))/100); best == nil || s > score {
 			best, score, m = m, s, best
 		}
@@ -257,7 +259,7 @@ func (r *ruin) next(most int64) *machine {
 	return best
 }
 
-func (c *cover) costOfColumn(j int) int64 { return c.s.columns[c.columns[j]].price + c.nodeCost() }
+func (c *cover) costOfColumn(j int) int64 { return c.s.Offerings[c.columns[j]].Price + c.nodeCost() }
 
 func (c *cover) worthOfItems(m *machine) float64 {
 	worth := 0.0

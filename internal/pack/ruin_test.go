@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // wasteful draws a problem of a few kinds of pods that seldom fill a machine.
@@ -21,7 +23,7 @@ func TestMoreBudgetIsNeverWorse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := wasteful(t)
 		price := func(ruins int) int64 {
-			s := newSolver(p, make(limits, 1), newEffort(p))
+			s := newSolver(p, make(limits, 1), model.NewEffort(p.Pods, 0))
 			s.ruins, s.patient = ruins, true
 			s.rounds()
 			if s.unplaced() > 0 {
@@ -51,7 +53,7 @@ func TestSearchPays(t *testing.T) {
 		}
 		p := limitedTo(0, groups...)
 		price := func(ruins int) float64 {
-			s := newSolver(p, make(limits, 1), newEffort(p))
+			s := newSolver(p, make(limits, 1), model.NewEffort(p.Pods, 0))
 			s.ruins, s.patient = ruins, true
 			s.rounds()
 			return s.price()

@@ -1,11 +1,11 @@
 package pack
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // site is a node that exists or a planned machine, as kube-scheduler will see it.
@@ -46,37 +46,12 @@ func (s *solver) remember() {
 // nodeOf returns the node that a machine will be, with the pods of DaemonSets,
 // which are counted.
 func (s *solver) nodeOf(m *machine) *node {
-	col := &s.columns[m.column]
-	out := &node{Node: &cluster.Node{Labels: s.labelsOf(m.column, m.residual)}, Taints: m.seller.Spec.Spec.Taints, free: slices.Clone(col.room)}
-	addTimes(out.free, m.used, -1)
-	for _, i := range col.daemons {
-		s.count(out, s.daemons[i].runner)
+	col := &s.Offerings[m.column]
+	out := &node{Node: &model.Node{Node: &cluster.Node{Labels: s.LabelsOf(m.column, m.residual)}, Taints: m.seller.Spec.Spec.Taints}, free: slices.Clone(col.Room)}
+	model.AddTimes(out.free, m.used, -1)
+	for _, i := range col.DaemonSets {
+		s.count(out, s.daemons[i].resident)
 	}
-	return out
-}
-
-// labelsOf returns the labels, apart from the host name, that a machine of a column
-// with a residual will have.
-func (s *solver) labelsOf(column, residual int) map[string]string {
-	id := [2]int{column, residual}
-	if known, ok := s.labelled[id]; ok {
-		return known
-	}
-	col := &s.columns[column]
-	out := map[string]string{}
-	for key := range col.typ.Labels {
-		if value, ok := col.typ.Label(key); ok {
-			out[key] = value
-		}
-	}
-	maps.Copy(out, s.chosenLabels(column, residual))
-	out[api.LabelZone] = col.offering.Zone
-	out[api.LabelCapacityType] = col.offering.CapacityType
-	out[api.LabelProvisioner] = s.sellers[col.provisioner].Spec.Name
-	if col.offering.ZoneID != "" {
-		out[api.LabelZoneID] = col.offering.ZoneID
-	}
-	s.labelled[id] = out
 	return out
 }
 
@@ -98,7 +73,7 @@ func (s *solver) footingOf(m *machine) footing {
 			}
 		}
 	}
-	for _, i := range s.columns[m.column].daemons {
+	for _, i := range s.Offerings[m.column].DaemonSets {
 		add(s.daemons[i].member)
 		add(s.daemons[i].repels)
 	}
@@ -114,7 +89,7 @@ func (s *solver) sameFooting(column int, m *machine, f footing) bool {
 	if column == m.column || len(s.groups.list) == 0 {
 		return true
 	}
-	if !s.sameDaemons(column, m.column) || f.zone && s.columns[column].offering.Zone != s.columns[m.column].offering.Zone {
+	if !s.sameDaemons(column, m.column) || f.zone && s.Offerings[column].Offer.Zone != s.Offerings[m.column].Offer.Zone {
 		return false
 	}
 	return !slices.ContainsFunc(f.groups, func(id int) bool { return !s.countsAlike(s.groups.list[id], column, m.column, m.residual) })
@@ -122,6 +97,7 @@ func (s *solver) sameFooting(column int, m *machine, f footing) bool {
 
 // countsAlike reports whether a group counts machines of two columns alike.
 func (s *solver) countsAlike(g *group, a, b, residual int) bool {
-	is, was := node{Node: &cluster.Node{Labels: s.labelsOf(a, residual)}}, node{Node: &cluster.Node{Labels: s.labelsOf(b, residual)}}
-	return is.Labels[g.key] == was.Labels[g.key] && g.counts(&is) == g.counts(&was)
+	is := &model.Node{Node: &cluster.Node{Labels: s.LabelsOf(a, residual)}}
+	was := &model.Node{Node: &cluster.Node{Labels: s.LabelsOf(b, residual)}}
+	return is.Labels[g.key] == was.Labels[g.key] && g.counts(is) == g.counts(was)
 }

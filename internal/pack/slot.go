@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -35,20 +36,20 @@ type slot struct {
 // reserveSlots counts the places of those groups that need many machines.
 func (s *solver) reserveSlots() {
 	for _, of := range s.scarce() {
-		of.resource = len(s.space.names)
+		of.resource = len(s.Space.Names)
 		s.slots = append(s.slots, of)
-		s.space.add(fmt.Sprint(slotPrefix, of.group))
+		s.Space.Extend(fmt.Sprint(slotPrefix, of.group))
 		for _, c := range s.classes {
-			c.need = append(c.need, c.memberOf(of.group))
+			c.Need = append(c.Need, c.memberOf(of.group))
 		}
 		for _, r := range s.running {
 			r.need = append(r.need, 0) // see chargeSlots
 		}
 		for _, d := range s.daemons {
-			d.need = append(d.need, 0)
+			d.Need = append(d.Need, 0)
 		}
-		for _, of := range s.shapes {
-			of.capacity, of.room = append(of.capacity, 0), append(of.room, s.slots[len(s.slots)-1].most)
+		for _, of := range s.Shapes {
+			of.Capacity, of.Room = append(of.Capacity, 0), append(of.Room, s.slots[len(s.slots)-1].most)
 		}
 	}
 }
@@ -96,4 +97,9 @@ func (s *solver) chargeSlots() {
 			n.free[of.resource] = max(0, of.most-count)
 		}
 	}
+}
+
+// pseudo reports whether a name is that of a resource that stands for a constraint.
+func pseudo(name string) bool {
+	return strings.HasPrefix(name, slotPrefix)
 }

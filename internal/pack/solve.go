@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // Solve finds a place for every pod that can have one. Nodes that exist are
@@ -13,18 +15,18 @@ func Solve(p *Problem) *Layout {
 	if len(p.Pods) == 0 {
 		return &Layout{} // as most of the time
 	}
-	binding, e := make(limits, len(p.Provisioners)), newEffort(p)
+	binding, e := make(limits, len(p.Provisioners)), model.NewEffort(p.Pods, len(p.Snapshot.Nodes))
 	for {
 		s := reordered(p, binding, e)
 		if !binding.tighten(s) {
 			return s.layout()
 		}
-		e.again()
+		e.Again()
 	}
 }
 
 // reordered places all pods, again in another order where some are crowded out.
-func reordered(p *Problem, binding limits, e *effort) *solver {
+func reordered(p *Problem, binding limits, e *model.Effort) *solver {
 	s := solved(p, binding, e, nil)
 	for range maxReorders {
 		urgent := s.crowdedOut()
@@ -44,7 +46,7 @@ func reordered(p *Problem, binding limits, e *effort) *solver {
 const maxReorders = 3
 
 // solved places all pods, those of the urgent classes before others of their priority.
-func solved(p *Problem, binding limits, e *effort, urgent map[int]bool) *solver {
+func solved(p *Problem, binding limits, e *model.Effort, urgent map[int]bool) *solver {
 	s := newSolver(p, binding, e)
 	s.hurry(urgent)
 	s.settleReserved()
@@ -62,17 +64,17 @@ func solved(p *Problem, binding limits, e *effort, urgent map[int]bool) *solver 
 
 // byPriority solves the problem one priority after the other; nil where all pods
 // have the same.
-func byPriority(p *Problem, binding limits, e *effort, urgent map[int]bool) *solver {
+func byPriority(p *Problem, binding limits, e *model.Effort, urgent map[int]bool) *solver {
 	s := newSolver(p, binding, e)
 	s.hurry(urgent)
-	if len(s.classes) == 0 || s.classes[0].template.Priority == s.classes[len(s.classes)-1].template.Priority {
+	if len(s.classes) == 0 || s.classes[0].Template.Priority == s.classes[len(s.classes)-1].Template.Priority {
 		return nil
 	}
 	s.settleReserved()
 	all := slices.Clone(s.classes)
 	defer func(classes []*class) { s.classes = classes }(s.classes)
 	for len(all) > 0 {
-		end := slices.IndexFunc(all, func(c *class) bool { return c.template.Priority != all[0].template.Priority })
+		end := slices.IndexFunc(all, func(c *class) bool { return c.Template.Priority != all[0].Template.Priority })
 		if end < 0 {
 			end = len(all)
 		}
@@ -89,16 +91,16 @@ func (s *solver) unjust() bool {
 	least := int32(math.MaxInt32)
 	for _, m := range s.machines {
 		for _, p := range m.placed {
-			least = min(least, p.class.template.Priority)
+			least = min(least, p.class.Template.Priority)
 		}
 	}
-	return slices.ContainsFunc(s.classes, func(c *class) bool { return c.left > 0 && c.limited && c.template.Priority > least })
+	return slices.ContainsFunc(s.classes, func(c *class) bool { return c.left > 0 && c.limited && c.Template.Priority > least })
 }
 
 // settleReserved puts pods onto the nodes where room was kept for them.
 func (s *solver) settleReserved() {
 	for _, c := range s.classes {
-		if len(c.nodes) == 0 || c.never.Missed() {
+		if len(c.Nodes) == 0 || c.never.Missed() {
 			continue
 		}
 		for l, ok := (level{}), true; ok && c.left > 0; l, ok = c.next(l, func(l level) bool { return s.anyReserved(c, l) }) {
@@ -116,7 +118,7 @@ func (s *solver) fillReserved(c *class, l level) {
 	for i, n := range s.nodes {
 		for c.left > 0 && s.reservedOn(c, o, l, i) {
 			s.put(c, n, l, 1)
-			s.enter(c, spotOver(c.keys, n), o.requires, 1, n)
+			s.enter(c, spotOver(c.keys, n), o.Requires, 1, n)
 		}
 	}
 }
@@ -135,9 +137,9 @@ func (s *solver) anyReserved(c *class, l level) bool {
 // reservedOn reports whether the class names the node and the node takes a pod of it.
 // Those that must share a node with others are taken to come with them: the plan that
 // kept the room was for all of them.
-func (s *solver) reservedOn(c *class, o *options, l level, i int) bool {
+func (s *solver) reservedOn(c *class, o *model.Options, l level, i int) bool {
 	n := s.nodes[i]
-	if !slices.Contains(c.nodes, n.Name) || s.roomAlone(c, o, i, 1) == 0 {
+	if !slices.Contains(c.Nodes, n.Name) || s.roomAlone(c, o, i, 1) == 0 {
 		return false
 	}
 	_, ok := s.admits(c, spotOver(c.keys, n), l.givenUp)
@@ -146,9 +148,9 @@ func (s *solver) reservedOn(c *class, o *options, l level, i int) bool {
 
 // spotOver returns the spot that a node is in.
 func spotOver(keys []string, n *node) *spot {
-	at := &spot{keys: keys, domains: make([]domain, len(keys))}
+	at := &spot{keys: keys, domains: make([]model.Domain, len(keys))}
 	for k, key := range keys {
-		at.domains[k].value, at.domains[k].known = n.Labels[key]
+		at.domains[k].Value, at.domains[k].Known = n.Labels[key]
 	}
 	return at
 }
@@ -225,11 +227,11 @@ func (s *solver) buyAll(lots []*lot) {
 }
 
 // tiers returns the sellers of each weight, the highest first.
-func (s *solver) tiers() [][]*seller {
-	sorted := slices.SortedStableFunc(slices.Values(s.sellers), func(a, b *seller) int { return cmp.Compare(b.weight, a.weight) })
-	var out [][]*seller
+func (s *solver) tiers() [][]*model.Pool {
+	sorted := slices.SortedStableFunc(slices.Values(s.Pools), func(a, b *model.Pool) int { return cmp.Compare(b.Weight, a.Weight) })
+	var out [][]*model.Pool
 	for i, p := range sorted {
-		if i == 0 || sorted[i-1].weight != p.weight {
+		if i == 0 || sorted[i-1].Weight != p.Weight {
 			out = append(out, nil)
 		}
 		out[len(out)-1] = append(out[len(out)-1], p)
@@ -261,8 +263,8 @@ func (s *solver) topUp(l *lot) {
 // limitedBy reports whether the lot could be bought if limits were higher.
 func (s *solver) limitedBy(l *lot) bool {
 	b := s.budgets()
-	for k := range l.mask.all {
-		if b.affords(&s.columns[k], 1) == 0 {
+	for k := range l.mask.All {
+		if b.affords(&s.Offerings[k], 1) == 0 {
 			return true
 		}
 	}

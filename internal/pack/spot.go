@@ -9,13 +9,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // spot is a combination of topology domains that a class may be placed in: by
 // nodes that are there, by machines that can be bought, or both.
 type spot struct {
 	keys    []string // sorted
-	domains []domain
+	domains []model.Domain
 	nodes   []int
 	next    int // nodes before it have no more room for the class
 	lot     *lot
@@ -37,14 +38,14 @@ func (a bargain) compare(b bargain) int {
 
 // bargainOf returns the best of the columns: of the Provisioners of the highest weight
 // the cheapest, or false where limits allow none.
-func (s *solver) bargainOf(mask bitset, b budget) (bargain, bool) {
+func (s *solver) bargainOf(mask model.Bitset, b budget) (bargain, bool) {
 	best, ok := bargain{}, false
-	for _, p := range s.sellers {
-		for k := range mask.within(p.columns) { // cheapest first
-			if b.affords(&s.columns[k], 1) == 0 {
+	for _, p := range s.Pools {
+		for k := range mask.Within(p.Offerings) { // cheapest first
+			if b.affords(&s.Offerings[k], 1) == 0 {
 				continue
 			}
-			if this := (bargain{p.weight, s.columns[k].price}); !ok || this.compare(best) < 0 {
+			if this := (bargain{p.Weight, s.Offerings[k].Price}); !ok || this.compare(best) < 0 {
 				best, ok = this, true
 			}
 			break
@@ -71,7 +72,7 @@ func (s *solver) plainLast(open []*class) []*class {
 	}
 	out := slices.Clone(open)
 	slices.SortStableFunc(out, func(a, b *class) int {
-		return cmp.Or(cmp.Compare(b.template.Priority, a.template.Priority), cmpBool(plain(a), plain(b)))
+		return cmp.Or(cmp.Compare(b.Template.Priority, a.Template.Priority), cmpBool(plain(a), plain(b)))
 	})
 	return out
 }
@@ -79,7 +80,7 @@ func (s *solver) plainLast(open []*class) []*class {
 // placeByDomain places the pods of a class that domains matter to, one at a time,
 // each in the domain that evens out its spreads, then where there is room
 // already, then where it is cheapest.
-func (s *solver) placeByDomain(c *class, o *options, l level) []*lot {
+func (s *solver) placeByDomain(c *class, o *model.Options, l level) []*lot {
 	spots := s.spotsFor(c, o, l)
 	s.pour(c, spots, l.givenUp)
 	for c.open() > 0 {
@@ -90,7 +91,7 @@ func (s *solver) placeByDomain(c *class, o *options, l level) []*lot {
 		at := &spots[best]
 		if i, ok := s.nodeIn(c, o, at); ok {
 			s.put(c, s.nodes[i], l, 1)
-			s.enter(c, at, o.requires, 1, s.nodes[i])
+			s.enter(c, at, o.Requires, 1, s.nodes[i])
 			continue
 		}
 		if at.lot == nil {
@@ -99,7 +100,7 @@ func (s *solver) placeByDomain(c *class, o *options, l level) []*lot {
 		}
 		at.lot.n++
 		c.booked++
-		s.enter(c, at, at.lot.opt.requires, 1, nil)
+		s.enter(c, at, at.lot.opt.Requires, 1, nil)
 	}
 	var out []*lot
 	for _, at := range spots {
@@ -111,7 +112,7 @@ func (s *solver) placeByDomain(c *class, o *options, l level) []*lot {
 }
 
 // nodeIn returns a node of the spot with room for a pod of the class.
-func (s *solver) nodeIn(c *class, o *options, at *spot) (int, bool) {
+func (s *solver) nodeIn(c *class, o *model.Options, at *spot) (int, bool) {
 	for ; at.next < len(at.nodes); at.next++ {
 		if s.roomOn(c, o, at.nodes[at.next], 1) > 0 {
 			return at.nodes[at.next], true
@@ -126,7 +127,7 @@ func (s *solver) bestSpot(c *class, spots []spot, dropped dropSet) int {
 	for i := range spots {
 		at := &spots[i]
 		count, ok := s.admits(c, at, dropped)
-		if s.effort.over() {
+		if s.Effort.Over() {
 			return -1
 		}
 		if ok && (best < 0 || cmp.Or(cmp.Compare(count, bestCount), at.compare(&spots[best])) < 0) {
@@ -153,8 +154,8 @@ func (s *solver) admits(c *class, at *spot, dropped dropSet) (int64, bool) {
 	if c.never.Kind == match.Exhausted {
 		return 0, false // what it asks for has not been looked at
 	}
-	s.effort.begin(c.account)
-	s.effort.spend(stepsToAdmit * (1 + len(c.spreads) + len(c.attracts) + len(c.repels) + len(c.member)))
+	s.Effort.Begin(c.Account)
+	s.Effort.Spend(stepsToAdmit * (1 + len(c.spreads) + len(c.attracts) + len(c.repels) + len(c.member)))
 	spread, counted := false, int64(0)
 	for i := range c.spreads {
 		sp := &c.spreads[i]
@@ -222,7 +223,7 @@ func (at *spot) value(key string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	return at.domains[i].value, at.domains[i].known
+	return at.domains[i].Value, at.domains[i].Known
 }
 
 // fewest returns the smallest count of a spread's domains, 0 while there are
@@ -233,7 +234,7 @@ func (s *solver) fewest(c *class, sp *spread) int64 {
 	if len(domains) < sp.minDomains {
 		return 0
 	}
-	s.effort.spend(2 * len(domains))
+	s.Effort.Spend(2 * len(domains))
 	least := int64(math.MaxInt64)
 	for _, d := range domains {
 		least = min(least, g.count[d])
@@ -251,22 +252,22 @@ func (s *solver) domains(c *class, sp *spread) []string {
 		return sp.domains
 	}
 	g := s.groups.list[sp.group]
-	s.effort.begin(c.account)
+	s.Effort.Begin(c.Account)
 	seen := setOf(s.present(g))
 	keys := slices.DeleteFunc(append([]string{g.key}, g.labelled...), func(key string) bool { return key == corev1.LabelHostname })
 	slices.Sort(keys) // so that all spreads of a pod ask for the same cells
 	mine := slices.Index(keys, g.key)
-	for _, place := range c.places {
-		o := s.optionsFor(place, c.template.Tolerations, c.tolerates, false)
-		cells := s.cellsOf(o, keys)
-		s.effort.spend(len(cells) * len(keys))
+	for _, place := range c.Places {
+		o := s.OptionsFor(place, c.Template.Tolerations, c.Tolerates, false)
+		cells := s.CellsOf(o, keys)
+		s.Effort.Spend(len(cells) * len(keys))
 		for _, at := range cells {
-			if !slices.ContainsFunc(at.domains, func(d domain) bool { return !d.known }) {
-				seen[at.domains[mine].value] = true
+			if !slices.ContainsFunc(at.Domains, func(d model.Domain) bool { return !d.Known }) {
+				seen[at.Domains[mine].Value] = true
 			}
 		}
 	}
-	sp.domains = sortedKeys(seen)
+	sp.domains = model.SortedKeys(seen)
 	return sp.domains
 }
 
@@ -275,8 +276,8 @@ func (s *solver) domains(c *class, sp *spread) []string {
 func (s *solver) present(g *group) []string {
 	if g.selective() {
 		return s.valuesOf(g.key, func(n *node) bool {
-			s.effort.spend(stepsToMatch * (1 + len(g.labelled) + len(g.nodes)))
-			return g.counts(n)
+			s.Effort.Spend(model.StepsToMatch * (1 + len(g.labelled) + len(g.nodes)))
+			return g.counts(n.Node)
 		})
 	}
 	known, ok := s.values[g.key]
@@ -290,7 +291,7 @@ func (s *solver) present(g *group) []string {
 // valuesOf lists the values of a label that some of the nodes have.
 func (s *solver) valuesOf(key string, some func(*node) bool) []string {
 	seen := map[string]bool{}
-	s.effort.spend(stepsToMatch * (len(s.nodes) + len(s.closed) + len(s.planned)))
+	s.Effort.Spend(model.StepsToMatch * (len(s.nodes) + len(s.closed) + len(s.planned)))
 	look := func(n *node) {
 		if value, ok := n.Labels[key]; ok && !seen[value] && some(n) {
 			seen[value] = true
@@ -304,14 +305,14 @@ func (s *solver) valuesOf(key string, some func(*node) bool) []string {
 	for _, at := range s.planned {
 		look(at.node)
 	}
-	return sortedKeys(seen)
+	return model.SortedKeys(seen)
 }
 
 // enter counts pods of the class in a spot.
 func (s *solver) enter(c *class, at *spot, requires match.Requirements, k int64, n *node) {
 	for _, id := range c.member {
 		g := s.groups.list[id]
-		if value, ok := at.value(g.key); ok && (n != nil && g.counts(n) || n == nil && g.countsPlan(requires, at)) {
+		if value, ok := at.value(g.key); ok && (n != nil && g.counts(n.Node) || n == nil && g.countsPlan(requires, at)) {
 			g.count[value] += k
 			g.total += k
 		}
@@ -332,16 +333,16 @@ func (s *solver) leave(l *lot, k int64) {
 		return
 	}
 	for _, p := range l.parts {
-		s.enter(p.class, l.at, l.opt.requires, -k*p.n, nil)
+		s.enter(p.class, l.at, l.opt.Requires, -k*p.n, nil)
 	}
 }
 
 // spotsFor lists where the class may go at a level, sorted by domain.
-func (s *solver) spotsFor(c *class, o *options, level level) []spot {
+func (s *solver) spotsFor(c *class, o *model.Options, level level) []spot {
 	byDomains := map[string]int{}
 	var out []spot
-	at := func(domains []domain) *spot {
-		key := domainsKey(domains)
+	at := func(domains []model.Domain) *spot {
+		key := model.DomainsKey(domains)
 		i, ok := byDomains[key]
 		if !ok {
 			i = len(out)
@@ -351,18 +352,18 @@ func (s *solver) spotsFor(c *class, o *options, level level) []spot {
 		return &out[i]
 	}
 	for i, n := range s.nodes {
-		if s.matches(o, i) {
-			s.effort.spend(stepsToMatch * len(c.keys))
+		if s.Matches(o, i) {
+			s.Effort.Spend(model.StepsToMatch * len(c.keys))
 			to := at(spotOver(c.keys, n).domains)
 			to.nodes = append(to.nodes, i)
 		}
 	}
-	cells, left := s.cellsOf(o, c.keys), s.budgets()
+	cells, left := s.CellsOf(o, c.keys), s.budgets()
 	for i := range cells {
-		if s.effort.over() {
+		if s.Effort.Over() {
 			return nil
 		}
-		l, ok := s.lotFor(c, level, s.pinnedTo(o, &cells[i]))
+		l, ok := s.lotFor(c, level, s.PinnedTo(o, &cells[i]))
 		if !ok {
 			continue
 		}
@@ -374,12 +375,12 @@ func (s *solver) spotsFor(c *class, o *options, level level) []spot {
 			}
 			best = nothing
 		}
-		to := at(cells[i].domains)
+		to := at(cells[i].Domains)
 		to.lot, to.bargain = l, best
-		l.at = &spot{keys: c.keys, domains: cells[i].domains}
+		l.at = &spot{keys: c.keys, domains: cells[i].Domains}
 	}
 	slices.SortStableFunc(out, func(a, b spot) int {
-		return slices.CompareFunc(a.domains, b.domains, func(x, y domain) int { return strings.Compare(x.value, y.value) })
+		return slices.CompareFunc(a.domains, b.domains, func(x, y model.Domain) int { return strings.Compare(x.Value, y.Value) })
 	})
 	return out
 }
@@ -389,11 +390,11 @@ func (s *solver) hasRoom(l *lot) bool {
 	return slices.ContainsFunc(s.machines, func(m *machine) bool { k, _ := s.admit(m, l, 1); return k > 0 })
 }
 
-func (s *solver) cheapest(mask bitset) int64 {
+func (s *solver) cheapest(mask model.Bitset) int64 {
 	best := int64(math.MaxInt64)
-	for _, p := range s.sellers {
-		for k := range mask.within(p.columns) { // sorted by price
-			best = min(best, s.columns[k].price)
+	for _, p := range s.Pools {
+		for k := range mask.Within(p.Offerings) { // sorted by price
+			best = min(best, s.Offerings[k].Price)
 			break
 		}
 	}

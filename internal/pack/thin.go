@@ -38,14 +38,14 @@ func (c *cover) thin() {
 
 // nearly reports whether candidate i is as good as j and has nearly as much room.
 func (c *cover) nearly(i, j int) bool {
-	x, y := &c.s.columns[c.columns[i]], &c.s.columns[c.columns[j]]
-	if x.provisioner != y.provisioner || c.rate[i] > c.rate[j]*asGood {
+	x, y := &c.s.Offerings[c.columns[i]], &c.s.Offerings[c.columns[j]]
+	if x.Pool != y.Pool || c.rate[i] > c.rate[j]*asGood {
 		return false
 	}
-	for r, room := range y.room {
-		if float64(x.room[r]) < float64(nearlyAs*float64(room)) {
+	for r, room := range y.Room {
+		if float64(x.Room[r]) < float64(nearlyAs*float64(room)) {
 			return false
 		}
 	}
-	return slices.Equal(x.daemons, y.daemons)
+	return slices.Equal(x.DaemonSets, y.DaemonSets)
 }

@@ -33,7 +33,7 @@ func (s *solver) hurry(urgent map[int]bool) {
 		c.urgent = urgent[slices.Min(c.pods)]
 	}
 	slices.SortStableFunc(s.classes, func(a, b *class) int {
-		return cmp.Or(cmp.Compare(b.template.Priority, a.template.Priority), cmpBool(b.urgent, a.urgent))
+		return cmp.Or(cmp.Compare(b.Template.Priority, a.Template.Priority), cmpBool(b.urgent, a.urgent))
 	})
 }
 
@@ -43,13 +43,13 @@ func (s *solver) serves(o *solver) bool {
 	left := func(s *solver) map[int32]int64 {
 		out := map[int32]int64{}
 		for _, c := range s.classes {
-			out[c.template.Priority] += c.left
+			out[c.Template.Priority] += c.left
 		}
 		return out
 	}
 	mine, others := left(s), left(o)
 	for _, c := range s.classes { // by priority
-		if p := c.template.Priority; mine[p] != others[p] {
+		if p := c.Template.Priority; mine[p] != others[p] {
 			return mine[p] < others[p]
 		}
 	}

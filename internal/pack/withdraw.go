@@ -1,6 +1,10 @@
 package pack
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
 
 // withdraw takes the places of the pods that were not brought to them, and reports
 // whether there are any. Machines that are left without a pod are not bought.
@@ -34,7 +38,7 @@ func (s *solver) withdraw(moves []*move) bool {
 
 func (s *solver) withdrawFromNode(p *nodePlacement, m *move) {
 	p.n -= m.left
-	addTimes(p.node.free, p.class.need, m.left)
+	model.AddTimes(p.node.free, p.class.Need, m.left)
 	s.release(p.class, p.pods[p.n:])
 	p.pods = p.pods[:p.n]
 }
@@ -50,17 +54,17 @@ func (s *solver) withdrawFromMachine(old *machine, m *move) *machine {
 	out.pods = slices.Delete(out.pods, int(end-m.left), int(end))
 	p := &out.placed[m.place]
 	p.n -= m.left
-	addTimes(out.used, p.class.need, -m.left)
+	model.AddTimes(out.used, p.class.Need, -m.left)
 	out.itemise(p.lot)
-	out.host = s.daemonHost(&s.columns[out.column])
+	out.host = s.daemonHost(&s.Offerings[out.column])
 	for _, p := range out.placed {
 		out.host = out.host.plus(p.class.host, p.n)
 	}
 	if len(out.pods) > 0 {
 		s.refresh(out)
 		left := s.budgets()
-		left.spend(&s.columns[out.column], -1)
-		s.shrink(out, func(col *column) bool { return left.affords(col, 1) > 0 })
+		left.spend(&s.Offerings[out.column], -1)
+		s.shrink(out, func(col *model.Offering) bool { return left.affords(col, 1) > 0 })
 	}
 	return out
 }
@@ -85,7 +89,7 @@ func (m *machine) itemise(l *lot) {
 
 // only returns the lot of single pods of one class that are bought for like the loads.
 func (l *lot) only(c *class, level level) *lot {
-	return &lot{parts: []part{{class: c, level: level, n: 1}}, opt: l.opt, at: l.at, mask: l.mask, need: c.need, host: c.host, size: c.size}
+	return &lot{parts: []part{{class: c, level: level, n: 1}}, opt: l.opt, at: l.at, mask: l.mask, need: c.Need, host: c.host, size: c.size}
 }
 
 // release makes pods of the class be without a place again.

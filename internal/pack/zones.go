@@ -6,6 +6,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // On demand a type costs the same in all zones, and then which zone a machine is bought in
@@ -47,12 +48,12 @@ func (s *solver) balanceZones() {
 // zoneChoices lists the columns of the machine's type, capacity type and price, one of each
 // zone that it may be in as it is.
 func (s *solver) zoneChoices(m *machine) []int {
-	own, on := &s.columns[m.column], s.footingOf(m)
+	own, on := &s.Offerings[m.column], s.footingOf(m)
 	var out []int
 	for _, k := range s.twinColumns(m.column) {
-		col := &s.columns[k]
-		if k == m.column || col.offering.CapacityType == own.offering.CapacityType && m.mask.has(k) &&
-			fits(m.used, col.room) && s.leavesChoice(m.residual, col) && s.sameFooting(k, m, on) {
+		col := &s.Offerings[k]
+		if k == m.column || col.Offer.CapacityType == own.Offer.CapacityType && m.mask.Has(k) &&
+			model.Fits(m.used, col.Room) && s.LeavesChoice(m.residual, col) && s.sameFooting(k, m, on) {
 			out = append(out, k)
 		}
 	}
@@ -111,7 +112,7 @@ func (s *solver) replicasOn(m *machine) []replicas {
 }
 
 func (t zonesTaken) add(s *solver, m *machine) {
-	zone := s.columns[m.column].offering.Zone
+	zone := s.Offerings[m.column].Offer.Zone
 	t[inZone{zone: zone, name: m.seller.Spec.Name}]++
 	for _, r := range s.replicasOn(m) {
 		t[ownerIn(zone, r.of)] += r.n
@@ -123,7 +124,7 @@ func (t zonesTaken) add(s *solver, m *machine) {
 func (t zonesTaken) best(s *solver, m *machine, choices []int) int {
 	on := s.replicasOn(m)
 	beside := func(k int) (pods, machines int64) {
-		zone := s.columns[k].offering.Zone
+		zone := s.Offerings[k].Offer.Zone
 		for _, r := range on {
 			pods += r.n * t[ownerIn(zone, r.of)]
 		}
@@ -139,9 +140,9 @@ func (t zonesTaken) best(s *solver, m *machine, choices []int) int {
 // twinColumns lists the columns of the same type and price. They are next to each other,
 // because columns are sorted by price and type.
 func (s *solver) twinColumns(column int) []int {
-	own := &s.columns[column]
+	own := &s.Offerings[column]
 	same := func(k int) bool {
-		return k >= 0 && k < len(s.columns) && s.columns[k].provisioner == own.provisioner && s.columns[k].model == own.model && s.columns[k].price == own.price
+		return k >= 0 && k < len(s.Offerings) && s.Offerings[k].Pool == own.Pool && s.Offerings[k].TypeIndex == own.TypeIndex && s.Offerings[k].Price == own.Price
 	}
 	first := column
 	for same(first - 1) {

@@ -1,4 +1,4 @@
-package pack
+package model
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// nearestColumn says which requirement leaves the seller without a column, and
+// nearestOffering says which requirement leaves the pool without a offering, and
 // what there is instead.
-func nearestColumn(p *seller, combined match.Requirements) match.Miss {
+func nearestOffering(p *Pool, combined match.Requirements) match.Miss {
 	if len(p.Types) == 0 {
 		return match.Miss{Kind: match.Offering, Want: "any instance type"}
 	}
@@ -33,9 +33,9 @@ func nearestColumn(p *seller, combined match.Requirements) match.Miss {
 }
 
 // typesThat returns the types that the requirements allow.
-func typesThat(p *seller, r match.Requirements) []*offer.InstanceType {
+func typesThat(p *Pool, r match.Requirements) []*offer.InstanceType {
 	var out []*offer.InstanceType
-	for i, allowed := range typesAllowed(r, p.goods) {
+	for i, allowed := range typesAllowed(r, p.Catalogue) {
 		if allowed {
 			out = append(out, &p.Types[i])
 		}
@@ -45,10 +45,10 @@ func typesThat(p *seller, r match.Requirements) []*offer.InstanceType {
 
 // typeMiss names the requirement on types without which there would be some, or
 // the first that a type does not meet.
-func typeMiss(p *seller, combined match.Requirements) match.Miss {
+func typeMiss(p *Pool, combined match.Requirements) match.Miss {
 	failed, only := make([]int, len(p.Types)), make([]int, len(p.Types)) // by type: how many it does not meet, and the last
 	for i, q := range combined {
-		for t, allowed := range typesAllowed(match.Requirements{q}, p.goods) {
+		for t, allowed := range typesAllowed(match.Requirements{q}, p.Catalogue) {
 			if !allowed {
 				failed[t], only[t] = failed[t]+1, i
 			}
@@ -70,7 +70,7 @@ func typeMiss(p *seller, combined match.Requirements) match.Miss {
 		}
 	}
 	missing := combined[slices.IndexFunc(combined, func(q match.Requirement) bool {
-		return !typesAllowed(match.Requirements{q}, p.goods)[0]
+		return !typesAllowed(match.Requirements{q}, p.Catalogue)[0]
 	})]
 	return match.Miss{Kind: match.TypeLabel, Key: missing.Key, Want: missing.Set.Brief()}
 }
@@ -111,14 +111,14 @@ func offeringLabel(key string, o *offer.Offering) string {
 	return o.CapacityType
 }
 
-// maxListed is how many values of a label a reason lists.
-const maxListed = 6
+// MaxListed is how many values of a label a reason lists.
+const MaxListed = 6
 
 // listed spells the values that a label has: all, the range of numbers, or
 // nothing where they are too many.
 func listed(values []string) string {
 	values = slices.Compact(slices.Sorted(slices.Values(values)))
-	if len(values) <= maxListed {
+	if len(values) <= MaxListed {
 		slices.SortStableFunc(values, func(a, b string) int {
 			x, _ := strconv.Atoi(a) // words stay in their order
 			y, _ := strconv.Atoi(b)

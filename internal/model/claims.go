@@ -1,4 +1,4 @@
-package pack
+package model
 
 import (
 	"cmp"
@@ -16,10 +16,10 @@ type claims struct {
 	user      map[string]string
 }
 
-func (s *solver) exclusiveClaims() *claims {
+func exclusiveClaims(snapshot *cluster.Snapshot) *claims {
 	out := &claims{exclusive: map[string]bool{}, user: map[string]string{}}
-	for i := range s.problem.Snapshot.Claims {
-		c := &s.problem.Snapshot.Claims[i]
+	for i := range snapshot.Claims {
+		c := &snapshot.Claims[i]
 		if slices.Contains(c.AccessModes, corev1.ReadWriteOncePod) {
 			out.exclusive[c.Namespace+"/"+c.Name] = true
 		}
@@ -27,8 +27,8 @@ func (s *solver) exclusiveClaims() *claims {
 	if len(out.exclusive) == 0 {
 		return out
 	}
-	for i := range s.problem.Snapshot.Pods {
-		if p := &s.problem.Snapshot.Pods[i]; p.NodeName != "" {
+	for i := range snapshot.Pods {
+		if p := &snapshot.Pods[i]; p.NodeName != "" {
 			out.take(p)
 		}
 	}

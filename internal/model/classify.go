@@ -1,4 +1,4 @@
-package pack
+package model
 
 import (
 	"maps"
@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
@@ -20,109 +19,119 @@ type kinship struct {
 
 // kin are pods of one kinship.
 type kin struct {
-	*class // of those that have no nodes of their own; nil until there is one
+	*Class // of those that have no nodes of their own; nil until there is one
 	needs  match.Needs
 	miss   match.Miss
 }
 
 // classifier groups pods into classes.
 type classifier struct {
-	s       *solver
-	keys    []string // pod labels that any selector looks at
-	key     []byte   // scratch
-	kin     map[kinship]*kin
-	classes map[string]*class // by signature
-	needs   map[*class]amount.List
+	in       *Input
+	volumes  *match.Volumes
+	effort   *Effort
+	keys     []string // pod labels that any selector looks at
+	key      []byte   // scratch
+	kin      map[kinship]*kin
+	known    map[string]*Class // by signature
+	classes  []*Class
+	refusals []Refusal
 }
 
-// classify groups the pods into classes and returns what each class needs.
-func (s *solver) classify() map[*class]amount.List {
-	f := &classifier{s: s, keys: s.labelKeys(), kin: map[kinship]*kin{}, classes: map[string]*class{}, needs: map[*class]amount.List{}}
-	claimed := s.exclusiveClaims()
+// Refusal is why a pod gets no place, whatever there is.
+type Refusal struct {
+	Pod    int
+	Reason string
+}
+
+// classify groups the pods into classes, in the order of the first pod of each.
+func (f *classifier) classify() {
+	claimed := exclusiveClaims(f.in.Snapshot)
 	var known *kin
-	for i := range s.problem.Pods {
-		d := &s.problem.Pods[i]
-		if last := i - 1; last < 0 || d.kinship() != s.problem.Pods[last].kinship() {
+	for i := range f.in.Pods {
+		d := &f.in.Pods[i]
+		if last := i - 1; last < 0 || d.kinship() != f.in.Pods[last].kinship() {
 			known = f.kinOf(d)
 		}
 		if d.Refused != "" {
-			s.places[i].Reason = d.Refused
+			f.refuse(i, d.Refused)
 			continue
 		}
 		if known.miss.Missed() {
-			s.places[i].Reason = known.miss.String()
+			f.refuse(i, known.miss.String())
 			continue
 		}
 		if len(d.Pod.Template.Claims) > 0 {
 			if miss := claimed.take(d.Pod); miss.Missed() {
-				s.places[i].Reason = miss.String()
+				f.refuse(i, miss.String())
 				continue
 			}
 		}
-		c := known.class
+		c := known.Class
 		if len(d.Nodes) > 0 {
 			c = f.classOf(d, known)
 		} else if c == nil {
 			c = f.classOf(d, known)
-			known.class = c
+			known.Class = c
 		}
 		c.add(i, d)
 	}
-	return f.needs
 }
 
-func (d *Demand) kinship() kinship { return kinship{d.Pod.Template, d.From != ""} }
+func (f *classifier) refuse(pod int, reason string) {
+	f.refusals = append(f.refusals, Refusal{pod, reason})
+}
 
-func (f *classifier) kinOf(d *Demand) *kin {
+func (d *Pod) kinship() kinship { return kinship{d.Pod.Template, d.From != ""} }
+
+func (f *classifier) kinOf(d *Pod) *kin {
 	of := d.kinship()
 	known := f.kin[of]
 	if known == nil {
 		known = &kin{}
-		known.needs, known.miss = f.s.volumes.Needs(of.template, of.moving)
+		known.needs, known.miss = f.volumes.Needs(of.template, of.moving)
 		f.kin[of] = known
 	}
 	return known
 }
 
 // classOf returns the class of the pod, made once.
-func (f *classifier) classOf(d *Demand, of *kin) *class {
+func (f *classifier) classOf(d *Pod, of *kin) *Class {
 	key := append(appendSignature(f.key[:0], d.Pod.Template, of.needs, f.keys), '\n')
 	for _, name := range d.Nodes {
 		key = append(append(key, name...), '\n')
 	}
 	f.key = key
-	c := f.classes[string(key)]
+	c := f.known[string(key)]
 	if c == nil {
 		c = newClass(d.Pod.Template, of.needs, d.Nodes)
-		c.account = f.s.effort.accounts[d.Pod.Template]
-		f.classes[string(key)] = c
-		f.needs[c] = d.Pod.Template.Requests
-		f.s.classes = append(f.s.classes, c)
+		c.Account = f.effort.accounts[d.Pod.Template]
+		f.known[string(key)] = c
+		f.classes = append(f.classes, c)
 	}
 	return c
 }
 
-func (c *class) add(i int, d *Demand) {
-	c.pods, c.left = append(c.pods, i), c.left+1
+func (c *Class) add(i int, d *Pod) {
+	c.Pods = append(c.Pods, i)
 	if d.Growing {
-		c.growing++
+		c.Growing++
 	}
 }
 
-func newClass(t *cluster.Template, needs match.Needs, nodes []string) *class {
-	c := &class{template: t, nodes: nodes, needs: needs, tolerates: tolerationKey(t.Tolerations), prefers: match.Preferences(t.Affinity)}
-	c.places, c.never = match.Places(t, needs.Places)
+func newClass(t *cluster.Template, needs match.Needs, nodes []string) *Class {
+	c := &Class{Template: t, Nodes: nodes, Needs: needs, Tolerates: TolerationKey(t.Tolerations), Prefers: match.Preferences(t.Affinity)}
+	c.Places, c.Never = match.Places(t, needs.Places)
 	switch {
 	case t.Unsupported != "":
-		c.never = match.Miss{Kind: match.Unsupported, Want: t.Unsupported}
+		c.Never = match.Miss{Kind: match.Unsupported, Want: t.Unsupported}
 	case t.ResourceClaims:
-		c.never = match.Miss{Kind: match.Unsupported, Want: "the pod uses dynamic resource claims, which cannot be planned"}
+		c.Never = match.Miss{Kind: match.Unsupported, Want: "the pod uses dynamic resource claims, which cannot be planned"}
 	}
 	return c
 }
 
 // labelKeys lists the pod labels that any selector looks at.
-func (s *solver) labelKeys() []string {
+func labelKeys(snapshot *cluster.Snapshot) []string {
 	keys := map[string]bool{}
 	seen := map[*cluster.Template]bool{}
 	var last *cluster.Template
@@ -133,11 +142,11 @@ func (s *solver) labelKeys() []string {
 		}
 		last = t
 	}
-	for i := range s.problem.Snapshot.Pods {
-		look(s.problem.Snapshot.Pods[i].Template)
+	for i := range snapshot.Pods {
+		look(snapshot.Pods[i].Template)
 	}
-	for i := range s.problem.Snapshot.DaemonSets {
-		look(s.problem.Snapshot.DaemonSets[i].Template)
+	for i := range snapshot.DaemonSets {
+		look(snapshot.DaemonSets[i].Template)
 	}
 	return slices.Sorted(maps.Keys(keys))
 }
@@ -159,27 +168,29 @@ func collectLabelKeys(t *cluster.Template, keys map[string]bool) {
 	for i := range t.Spread {
 		add(t.Spread[i].LabelSelector, t.Spread[i].MatchLabelKeys)
 	}
-	for _, term := range podTerms(t.Affinity) {
+	for _, term := range PodTerms(t.Affinity) {
 		add(term.LabelSelector, term.MatchLabelKeys, term.MismatchLabelKeys)
 	}
 }
 
-// podTerm is a term of a pod's affinity or anti-affinity.
-type podTerm struct {
+// PodTerm is a term of a pod's affinity or anti-affinity.
+type PodTerm struct {
 	*corev1.PodAffinityTerm
-	anti   bool
-	weight int32 // of a preference; 0 where the term is required
+	Anti   bool
+	Weight int32 // of a preference; 0 where the term is required
 }
 
-func podTerms(a *corev1.Affinity) []podTerm {
-	var out []podTerm
+// PodTerms lists the terms of a pod's affinity and anti-affinity, those that are required
+// and the preferences that weigh something.
+func PodTerms(a *corev1.Affinity) []PodTerm {
+	var out []PodTerm
 	take := func(anti bool, required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
 		for i := range required {
-			out = append(out, podTerm{PodAffinityTerm: &required[i], anti: anti})
+			out = append(out, PodTerm{PodAffinityTerm: &required[i], Anti: anti})
 		}
 		for i := range preferred {
 			if p := &preferred[i]; p.Weight > 0 {
-				out = append(out, podTerm{PodAffinityTerm: &p.PodAffinityTerm, anti: anti, weight: p.Weight})
+				out = append(out, PodTerm{PodAffinityTerm: &p.PodAffinityTerm, Anti: anti, Weight: p.Weight})
 			}
 		}
 	}
@@ -192,11 +203,12 @@ func podTerms(a *corev1.Affinity) []podTerm {
 	return out
 }
 
-func (t podTerm) required() bool { return t.weight == 0 }
+// Required reports whether the term is no preference.
+func (t PodTerm) Required() bool { return t.Weight == 0 }
 
-// text names a preference.
-func (t podTerm) text() string {
-	if t.anti {
+// Text names a preference.
+func (t PodTerm) Text() string {
+	if t.Anti {
 		return "preferred pod anti-affinity over " + t.TopologyKey
 	}
 	return "preferred pod affinity over " + t.TopologyKey

@@ -1,0 +1,165 @@
+package model
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// Domain is what a node has as a topology key: a value, or no such label.
+type Domain struct {
+	Value string
+	Known bool
+}
+
+// String tells domains apart.
+func (d Domain) String() string {
+	if d.Known {
+		return d.Value
+	}
+	return "\x01"
+}
+
+// DomainsKey tells combinations of domains apart.
+func DomainsKey(domains []Domain) string {
+	parts := make([]string, len(domains))
+	for i, d := range domains {
+		parts[i] = d.String()
+	}
+	return strings.Join(parts, "\x00")
+}
+
+// Cell is a combination of topology domains in which machines can be bought.
+type Cell struct {
+	Domains  []Domain // in the order of the keys that were asked for
+	requires match.Requirements
+	pinned   *Options // with these requirements; see pinnedTo
+}
+
+type cellKey struct {
+	options int
+	keys    string
+}
+
+// CellsOf lists the combinations of domains of the keys in which the options can
+// be bought.
+func (m *Supply) CellsOf(o *Options, keys []string) []Cell {
+	id := cellKey{o.ID, strings.Join(keys, "\x00")}
+	if known, ok := m.cells[id]; ok {
+		return known
+	}
+	seen := map[string][]Domain{}
+	type place struct{ provisioner, place int }
+	places := map[place]bool{}
+	// Labels that no type has are the same on all machines of a Provisioner.
+	byPlace := !slices.ContainsFunc(keys, func(key string) bool {
+		return !ofOffering(key) && key != api.LabelProvisioner && m.originOf(key).some
+	})
+	for k := range o.Offerings.All {
+		if m.Effort.Over() {
+			return nil
+		}
+		c := &m.Offerings[k]
+		if in := (place{c.Pool, c.Place}); byPlace && places[in] {
+			continue
+		} else if byPlace {
+			places[in] = true
+		}
+		for _, domains := range m.combinations(o, c, keys) {
+			seen[DomainsKey(domains)] = domains
+		}
+	}
+	var out []Cell
+	for _, joined := range SortedKeys(seen) {
+		c := Cell{Domains: seen[joined], requires: o.Requires}
+		for i, key := range keys {
+			c.requires = c.requires.With(key, c.Domains[i].Set())
+		}
+		out = append(out, c)
+	}
+	m.cells[id] = out
+	return out
+}
+
+// PinnedTo returns the options with one of their cells, made once.
+func (m *Supply) PinnedTo(o *Options, at *Cell) *Options {
+	if at.pinned == nil {
+		at.pinned = m.OptionsFor(at.requires, o.tolerations, TolerationKey(o.tolerations), o.Honour)
+	}
+	return at.pinned
+}
+
+// Set is what a node's label must be to be in the domain.
+func (d Domain) Set() match.Set {
+	if d.Known {
+		return match.Only(d.Value)
+	}
+	return match.Missing()
+}
+
+// combinations lists the domains of the keys that a offering's nodes can be in.
+func (m *Supply) combinations(o *Options, c *Offering, keys []string) [][]Domain {
+	choices, n := make([][]Domain, len(keys)), 1
+	for i, key := range keys {
+		choices[i] = m.domainsOf(o.Residual[c.Pool], c, key)
+		n *= len(choices[i])
+		m.Effort.Spend(domainSteps*len(choices[i]) + n)
+		if m.Effort.Over() {
+			return nil
+		}
+	}
+	m.Effort.Spend(n * domainSteps * len(keys))
+	out := make([][]Domain, 0, n)
+	for i := range n {
+		one := make([]Domain, len(keys))
+		for k, of := range choices {
+			one[k] = of[i%len(of)]
+			i /= len(of)
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// domainSteps is the effort of finding a machine's domain of a key, and of telling a
+// combination of domains from others.
+const domainSteps = 8
+
+// domainsOf lists what nodes of a offering with the residual can have as a key.
+func (m *Supply) domainsOf(residual int, c *Offering, key string) []Domain {
+	one := func(value string) []Domain { return []Domain{{value, true}} }
+	switch key {
+	case api.LabelZone:
+		return one(c.Offer.Zone)
+	case api.LabelCapacityType:
+		return one(c.Offer.CapacityType)
+	case api.LabelZoneID:
+		return one(c.Offer.ZoneID)
+	case api.LabelProvisioner:
+		return one(m.Pools[c.Pool].Spec.Name)
+	}
+	set, asked := m.residuals[residual].Get(key)
+	values, choice := c.Type.Labels[key]
+	switch {
+	case choice && asked:
+		values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !set.Has(v) })
+	case choice:
+	case !asked:
+		return []Domain{{}}
+	default:
+		value, ok := set.Pick()
+		if !ok {
+			return []Domain{{}}
+		}
+		if values, choice = set.Values(); !choice {
+			values = []string{value}
+		}
+	}
+	out := make([]Domain, len(values))
+	for i, v := range values {
+		out[i] = Domain{v, true}
+	}
+	return out
+}

@@ -1,0 +1,78 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// DaemonSet is a DaemonSet as overhead of the nodes that it runs on.
+type DaemonSet struct {
+	*cluster.DaemonSet
+	Need   []int64 // of its pods
+	places []match.Requirements
+	On     Bitset // offerings
+}
+
+// addDaemons lists the DaemonSets that run anywhere.
+func (m *Supply) addDaemons(all []cluster.DaemonSet) {
+	for i := range all {
+		if places, miss := match.Places(all[i].Template, []match.Requirements{nil}); !miss.Missed() {
+			m.DaemonSets = append(m.DaemonSets, DaemonSet{DaemonSet: &all[i], Need: m.Space.Vector(all[i].Template.Requests), places: places})
+		}
+	}
+}
+
+// chargeDaemons takes the DaemonSets' needs off the offerings on which they will
+// run.
+func (m *Supply) chargeDaemons() {
+	for i := range m.DaemonSets {
+		d := &m.DaemonSets[i]
+		d.On = NewBitset(len(m.Offerings))
+		for _, place := range d.places {
+			d.On.Join(m.OptionsFor(place, d.Template.Tolerations, TolerationKey(d.Template.Tolerations), false).Offerings)
+		}
+	}
+	if len(m.DaemonSets) == 0 {
+		return
+	}
+	bare := m.Shapes
+	m.Shapes = nil
+	with := make([][]*Shape, len(bare)) // by shape: those with DaemonSets
+	var runs []int                      // scratch
+	for k := range m.Offerings {
+		c := &m.Offerings[k]
+		runs = runs[:0]
+		for i := range m.DaemonSets {
+			if m.DaemonSets[i].On.Has(k) {
+				runs = append(runs, i)
+			}
+		}
+		known := with[c.Number]
+		i := slices.IndexFunc(known, func(of *Shape) bool { return slices.Equal(of.DaemonSets, runs) })
+		if i < 0 {
+			i = len(known)
+			with[c.Number] = append(known, m.addShape(c.Shape, slices.Clone(runs)))
+		}
+		c.Shape = with[c.Number][i]
+	}
+}
+
+// addShape adds a shape with DaemonSets.
+func (m *Supply) addShape(bare *Shape, daemons []int) *Shape {
+	out := *bare
+	out.Number, out.DaemonSets = len(m.Shapes), daemons
+	m.Shapes = append(m.Shapes, &out)
+	if len(daemons) > 0 {
+		out.Room = slices.Clone(bare.Room)
+		for _, i := range daemons {
+			AddTimes(out.Room, m.DaemonSets[i].Need, -1)
+		}
+		if slices.Min(out.Room) < 0 {
+			out.Room[m.Space.index[amount.Pods]] = 0 // not even its DaemonSets fit
+		}
+	}
+	return &out
+}

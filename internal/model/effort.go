@@ -1,0 +1,83 @@
+package model
+
+import "github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+
+// Effort bounds the work that pods' constraints make. It is counted in steps, of about
+// ten nanoseconds each, so that a plan does not depend on the machine that makes it.
+const (
+	// effortOfTemplate is what pods of one template may spend, effortOfNode what each
+	// node of the cluster adds to that, and effortOfPod what each of the pods does.
+	effortOfTemplate = 2_000_000
+	effortOfNode     = 200
+	effortOfPod      = 4_000
+	// effortOfTurn is what all pods together may spend before those that have spent
+	// more than their share end, and effortOfAny what each pod adds to that.
+	effortOfTurn = 40_000_000
+	effortOfAny  = 20_000
+)
+
+// Effort is the work that one packing has spent, by the template of the pods that it
+// was for.
+type Effort struct {
+	Total, turn, share int64
+	accounts           map[*cluster.Template]*Account
+	current            *Account // of the pods that work is being done for
+}
+
+// Account is what pods of one template have spent and may spend.
+type Account struct{ spent, limit int64 }
+
+func NewEffort(pods []Pod, nodes int) *Effort {
+	e := &Effort{accounts: map[*cluster.Template]*Account{}}
+	e.Begin(&Account{limit: effortOfTemplate})
+	for i := range pods {
+		t := pods[i].Pod.Template
+		if e.accounts[t] == nil {
+			e.accounts[t] = &Account{limit: effortOfTemplate + effortOfNode*int64(nodes)}
+		}
+		e.accounts[t].limit += effortOfPod
+	}
+	e.turn = effortOfTurn + effortOfAny*int64(len(pods))
+	e.share = e.turn / int64(max(1, len(e.accounts)))
+	return e
+}
+
+// Begin makes what follows count for an account.
+func (e *Effort) Begin(a *Account) {
+	if a != nil {
+		e.current = a
+	}
+}
+
+// Again lets those spend anew that have not spent what they may.
+func (e *Effort) Again() {
+	for _, a := range e.accounts {
+		if a.spent <= a.limit {
+			a.spent = 0
+		}
+	}
+}
+
+// Others makes what follows count for nobody.
+func (e *Effort) Others() { e.current = &Account{limit: e.turn} }
+
+// Spend counts steps.
+func (e *Effort) Spend(steps int) {
+	e.current.spent += int64(steps)
+	e.Total += int64(steps)
+}
+
+// Reserve counts steps before they are taken: where they are too many, what may be spent
+// is gone.
+func (e *Effort) Reserve(steps int) {
+	if e.current.spent+int64(steps) > e.current.limit {
+		e.current.spent = e.current.limit + 1
+		return
+	}
+	e.Spend(steps)
+}
+
+// Over reports whether the pods that work is being done for have spent what they may.
+func (e *Effort) Over() bool {
+	return e.current.spent > e.current.limit || e.Total > e.turn && e.current.spent > e.share
+}

@@ -1,0 +1,80 @@
+package model
+
+import (
+	"maps"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// origin is what decides a label of a machine.
+type origin struct {
+	some    bool // some type has it
+	settled bool // the type and the offering decide it alone
+}
+
+// originOf tells what decides a label. The type and the offering alone do where no type
+// leaves a choice of it, and it is well known or some type has it.
+func (m *Supply) originOf(key string) origin {
+	switch {
+	case ofOffering(key):
+		return origin{settled: true}
+	case key == api.LabelProvisioner:
+		return origin{}
+	}
+	if out, known := m.origins[key]; known {
+		return out
+	}
+	out := origin{settled: true}
+	for _, p := range m.Pools {
+		values, some := p.Catalogue.Label(key)
+		out.some, out.settled = out.some || some, out.settled && values.Settled
+	}
+	out.settled = out.settled && (out.some || api.WellKnown(key))
+	m.origins[key] = out
+	return out
+}
+
+// LabelsOf returns the labels, apart from the host name, that a machine of a offering
+// with a residual will have.
+func (m *Supply) LabelsOf(column, residual int) map[string]string {
+	id := [2]int{column, residual}
+	if known, ok := m.labelled[id]; ok {
+		return known
+	}
+	col := &m.Offerings[column]
+	out := map[string]string{}
+	for key := range col.Type.Labels {
+		if value, ok := col.Type.Label(key); ok {
+			out[key] = value
+		}
+	}
+	maps.Copy(out, m.ChosenLabels(column, residual))
+	out[api.LabelZone] = col.Offer.Zone
+	out[api.LabelCapacityType] = col.Offer.CapacityType
+	out[api.LabelProvisioner] = m.Pools[col.Pool].Spec.Name
+	if col.Offer.ZoneID != "" {
+		out[api.LabelZoneID] = col.Offer.ZoneID
+	}
+	m.labelled[id] = out
+	return out
+}
+
+func (m *Supply) ChosenLabels(column, residual int) map[string]string {
+	out := map[string]string{}
+	for _, q := range m.residuals[residual] {
+		set := q.Set
+		if values, ok := m.Offerings[column].Type.Labels[q.Key]; ok {
+			for _, v := range values {
+				if set.Has(v) {
+					out[q.Key] = v
+					break
+				}
+			}
+			continue
+		}
+		if value, ok := set.Pick(); ok {
+			out[q.Key] = value
+		}
+	}
+	return out
+}

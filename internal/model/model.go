@@ -1,0 +1,102 @@
+// Package model says what a packing is asked for and what there is for it: equivalence
+// classes of pods, offerings of Provisioners, nodes that exist, and the DaemonSets that
+// run on both. It reads a snapshot once and is not changed afterwards. Constraints between
+// pods are not its matter.
+package model
+
+import (
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Input is what a model is made of.
+type Input struct {
+	Snapshot *cluster.Snapshot
+	// Provisioners are sorted by name.
+	Provisioners []Provisioner
+	// Pods need a place, in the order of the snapshot.
+	Pods []Pod
+	// Leaving nodes, by name, are no room for anything.
+	Leaving map[string]bool
+	// Binding are the limits, by Provisioner, that the solution must keep.
+	Binding []amount.List
+}
+
+// Provisioner is a Provisioner with what it may buy.
+type Provisioner struct {
+	Spec *api.Provisioner
+	// Types are sorted by name.
+	Types []offer.InstanceType
+	// Index is that of the types; where it is nil it is made.
+	Index *offer.Index
+	// Closed is why nothing may be bought with it now; empty when it may.
+	Closed string
+}
+
+// Pod is a pod that needs a place.
+type Pod struct {
+	Pod *cluster.Pod
+	// From is the leaving node that the pod still runs on; empty for pending pods.
+	From string
+	// Nodes are tried before anything else: room there was kept for the pod.
+	Nodes []string
+	// Refused is why it gets no place, whatever there is; empty for other pods.
+	Refused string
+	// Growing: its owner grows step by step, so that more such pods may come soon.
+	Growing bool
+}
+
+// Model is what is asked and what is there.
+type Model struct {
+	Supply
+	Volumes  *match.Volumes
+	Classes  []*Class
+	Refusals []Refusal
+}
+
+// New reads the input. What it makes is not changed any more, but that resources
+// may be added.
+func New(in *Input, e *Effort) *Model {
+	m := &Model{Volumes: match.NewVolumes(in.Snapshot), Supply: Supply{
+		Effort: e, origins: map[string]origin{}, options: map[string]*Options{}, residualIDs: map[string]int{},
+		merged: map[[2]int]int{}, cells: map[cellKey][]Cell{}, labelled: map[[2]int]map[string]string{},
+	}}
+	for i := range in.Provisioners {
+		m.Pools = append(m.Pools, newPool(&in.Provisioners[i], i, in.Binding[i]))
+	}
+	f := classifier{in: in, volumes: m.Volumes, effort: e, keys: labelKeys(in.Snapshot), kin: map[kinship]*kin{}, known: map[string]*Class{}}
+	f.classify()
+	m.Classes, m.Refusals = f.classes, f.refusals
+	m.measure()
+	m.list()
+	m.addDaemons(in.Snapshot.DaemonSets)
+	m.addNodes(in.Snapshot.Nodes, in.Leaving)
+	e.Others()
+	m.chargeDaemons()
+	return m
+}
+
+// measure fixes the resources that count.
+func (m *Model) measure() {
+	var lists []amount.List
+	for _, c := range m.Classes {
+		lists = append(lists, c.Template.Requests)
+	}
+	for _, p := range m.Pools {
+		limited := amount.List{}
+		for name := range p.Limits {
+			limited[name] = 1
+		}
+		lists = append(lists, limited)
+	}
+	m.Space = newSpace(lists)
+	for _, c := range m.Classes {
+		c.Need = m.Space.Vector(c.Template.Requests)
+		for name, v := range c.Template.Requests {
+			c.Devices = c.Devices || v > 0 && offer.Device(name)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// machineType returns an instance type that is sold on demand in zones a and b.
+func machineType(name string, cpu, price int64) offer.InstanceType {
+	t := offer.InstanceType{
+		Name:     name,
+		Labels:   map[string][]string{corev1.LabelInstanceTypeStable: {name}},
+		Capacity: amount.List{amount.CPU: cpu, amount.Memory: 8, amount.Pods: 10},
+	}
+	for _, zone := range []string{"a", "b"} {
+		t.Offerings = append(t.Offerings, offer.Offering{Zone: zone, CapacityType: api.CapacityOnDemand, Price: offer.Price(price)})
+	}
+	return t
+}
+
+// pool returns a Provisioner of that name that sells a small and a large type.
+func pool(name string, taints ...corev1.Taint) Provisioner {
+	spec := &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	spec.Spec.Taints = taints
+	return Provisioner{Spec: spec, Types: []offer.InstanceType{machineType("large", 8000, 400), machineType("small", 2000, 100)}}
+}
+
+func input(provisioners ...Provisioner) *Input {
+	return &Input{Snapshot: &cluster.Snapshot{}, Provisioners: provisioners, Binding: make([]amount.List, len(provisioners))}
+}
+
+func read(in *Input) *Model { return New(in, NewEffort(in.Pods, len(in.Snapshot.Nodes))) }
+
+// sold names the offerings of a set.
+func sold(m *Model, of Bitset) string {
+	var out []string
+	for k := range of.All {
+		o := &m.Offerings[k]
+		out = append(out, m.Pools[o.Pool].Spec.Name+"/"+o.Type.Name+"/"+o.Offer.Zone)
+	}
+	return strings.Join(out, " ")
+}
+
+func pod(name string, t *cluster.Template) Pod {
+	return Pod{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: t.Namespace, Name: name}, Template: t}}
+}
+
+func TestClasses(t *testing.T) {
+	template := func(change func(*cluster.Template)) *cluster.Template {
+		out := &cluster.Template{Namespace: "default", Requests: amount.List{amount.CPU: 500, amount.Pods: 1}, Labels: map[string]string{"app": "web"}}
+		change(out)
+		return out
+	}
+	selects := func(key string) func(*cluster.Template) {
+		return func(t *cluster.Template) {
+			t.Spread = []corev1.TopologySpreadConstraint{{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: "x"}}}}
+		}
+	}
+	none := func(*cluster.Template) {}
+	for name, of := range map[string]struct {
+		first, second func(*cluster.Template)
+		third         func(*cluster.Template) // of another pod, which decides which labels are looked at
+		want          int
+	}{
+		"pods that ask for the same are one":       {none, none, none, 2},
+		"requests tell pods apart":                 {none, func(t *cluster.Template) { t.Requests = amount.List{amount.CPU: 600, amount.Pods: 1} }, none, 3},
+		"node selectors tell pods apart":           {none, func(t *cluster.Template) { t.NodeSelector = map[string]string{"a": "b"} }, none, 3},
+		"tolerations tell pods apart":              {none, func(t *cluster.Template) { t.Tolerations = []corev1.Toleration{{Key: "gpu"}} }, none, 3},
+		"host ports tell pods apart":               {none, func(t *cluster.Template) { t.HostPorts = []cluster.HostPort{{Port: 80, Protocol: "TCP"}} }, none, 3},
+		"priorities tell pods apart":               {none, func(t *cluster.Template) { t.Priority = 7 }, none, 3},
+		"namespaces tell pods apart":               {none, func(t *cluster.Template) { t.Namespace = "other" }, none, 3},
+		"spreads tell pods apart":                  {none, selects("app"), none, 3},
+		"labels that nobody selects do not":        {none, func(t *cluster.Template) { t.Labels = map[string]string{"app": "api"} }, none, 2},
+		"labels that a selector looks at do":       {none, func(t *cluster.Template) { t.Labels = map[string]string{"app": "api"} }, selects("app"), 3},
+		"other labels do not because of selectors": {none, func(t *cluster.Template) { t.Labels = map[string]string{"app": "web", "rev": "2"} }, selects("app"), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(pool("default"))
+			in.Snapshot.Namespaces = []cluster.Namespace{{Name: "default"}}
+			third := template(of.third)
+			third.Requests = amount.List{amount.CPU: 1, amount.Pods: 1}
+			for i, tp := range []*cluster.Template{template(of.first), template(of.second), third} {
+				p := pod(fmt.Sprint("pod-", i), tp)
+				in.Pods = append(in.Pods, p)
+				in.Snapshot.Pods = append(in.Snapshot.Pods, *p.Pod)
+			}
+			if got := len(read(in).Classes); got != of.want {
+				t.Errorf("%d classes, want %d", got, of.want)
+			}
+		})
+	}
+}
+
+func TestOptions(t *testing.T) {
+	gpu := corev1.Taint{Key: "gpu", Value: "true", Effect: corev1.TaintEffectNoSchedule}
+	m := read(input(pool("default"), pool("tainted", gpu)))
+	var any match.Requirements
+	for name, of := range map[string]struct {
+		requires    match.Requirements
+		tolerations []corev1.Toleration
+		want        string
+	}{
+		"offerings are sorted by price": {any, nil, "default/small/a default/small/b default/large/a default/large/b"},
+		"a zone":                        {any.With(api.LabelZone, match.Only("b")), nil, "default/small/b default/large/b"},
+		"a type":                        {any.With(api.LabelInstanceType, match.Only("large")), nil, "default/large/a default/large/b"},
+		"a taint that is tolerated": {
+			any.With(api.LabelZone, match.Only("a")), []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			"default/small/a default/large/a tainted/small/a tainted/large/a",
+		},
+		"a zone that nobody sells in": {any.With(api.LabelZone, match.Only("c")), nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := m.OptionsFor(of.requires, of.tolerations, TolerationKey(of.tolerations), false)
+			if got := sold(m, o.Offerings); got != of.want {
+				t.Errorf("%s, want %s", got, of.want)
+			}
+		})
+	}
+}
+
+// TestNearestMiss says which requirement leaves nothing to buy, and what there is.
+func TestNearestMiss(t *testing.T) {
+	gpu := corev1.Taint{Key: "gpu", Value: "true", Effect: corev1.TaintEffectNoSchedule}
+	m := read(input(pool("default"), pool("tainted", gpu)))
+	var any match.Requirements
+	for name, of := range map[string]struct {
+		pool     int
+		requires match.Requirements
+		want     match.Miss
+	}{
+		"zone":  {0, any.With(api.LabelZone, match.Only("c")), match.Miss{Kind: match.Offering, Key: api.LabelZone, Want: api.LabelZone + " In [c]", Have: "a, b"}},
+		"type":  {0, any.With(api.LabelInstanceType, match.Only("larg")), match.Miss{Kind: match.TypeLabel, Key: api.LabelInstanceType, Want: "In [larg]", Have: "large, small", Hint: "large"}},
+		"taint": {1, nil, match.Miss{Kind: match.Taint, Key: "gpu=true:NoSchedule"}},
+		"none":  {0, nil, match.Miss{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := m.OptionsFor(of.requires, nil, "", false)
+			if got := m.MissOf(o, m.Pools[of.pool]); got != of.want {
+				t.Errorf("%#v, want %#v", got, of.want)
+			}
+		})
+	}
+}
+
+// TestDaemonSetsAreOverhead on the offerings that they run on, and on no others.
+func TestDaemonSetsAreOverhead(t *testing.T) {
+	in := input(pool("default"))
+	in.Snapshot.DaemonSets = []cluster.DaemonSet{{Template: &cluster.Template{
+		Requests: amount.List{amount.CPU: 300, amount.Pods: 1}, NodeSelector: map[string]string{api.LabelZone: "b"},
+	}}}
+	in.Pods = []Pod{pod("web", &cluster.Template{Requests: amount.List{amount.CPU: 1, amount.Pods: 1}})}
+	m := read(in)
+	cpu := slices.Index(m.Space.Names, amount.CPU)
+	for k := range m.Offerings {
+		o := &m.Offerings[k]
+		want := o.Type.Capacity[amount.CPU]
+		if o.Offer.Zone == "b" {
+			want -= 300
+		}
+		if o.Room[cpu] != want {
+			t.Errorf("%s in %s has room for %d CPU, want %d", o.Type.Name, o.Offer.Zone, o.Room[cpu], want)
+		}
+	}
+}
+
+// TestCells lists the domains in which machines can be bought.
+func TestCells(t *testing.T) {
+	m := read(input(pool("default"), pool("other")))
+	o := m.OptionsFor(nil, nil, "", false)
+	var got []string
+	for _, at := range m.CellsOf(o, []string{api.LabelProvisioner, api.LabelZone}) {
+		got = append(got, at.Domains[0].Value+"/"+at.Domains[1].Value)
+	}
+	if want := []string{"default/a", "default/b", "other/a", "other/b"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestNodes(t *testing.T) {
+	in := input(pool("default"))
+	in.Leaving = map[string]bool{"going": true}
+	in.Snapshot.Nodes = []cluster.Node{
+		{Name: "b-new", Provisioner: "default"},
+		{Name: "a-new", Provisioner: "default"},
+		{Name: "z-up", Provisioner: "default", Initialized: true, Ready: true},
+		{Name: "going", Provisioner: "default", Initialized: true, Ready: true},
+		{Name: "cordoned", Provisioner: "default", Initialized: true, Ready: true, Unschedulable: true},
+		{Name: "foreign-dead"},
+	}
+	m := read(in)
+	names := func(list []*Node) (out []string) {
+		for _, n := range list {
+			out = append(out, n.Name)
+		}
+		return out
+	}
+	if got, want := names(m.Nodes), []string{"z-up", "a-new", "b-new"}; !slices.Equal(got, want) {
+		t.Errorf("usable nodes %q, want %q", got, want)
+	}
+	if got, want := names(m.Closed), []string{"cordoned", "foreign-dead"}; !slices.Equal(got, want) {
+		t.Errorf("other nodes %q, want %q", got, want)
+	}
+}
+
+// TestExclusiveClaims: a claim that one pod may use is refused to the second.
+func TestExclusiveClaims(t *testing.T) {
+	in := input(pool("default"))
+	in.Snapshot.Claims = []cluster.Claim{{Namespace: "default", Name: "data", AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}, VolumeName: "v"}}
+	in.Snapshot.Volumes = []cluster.Volume{{Name: "v"}}
+	tp := &cluster.Template{Namespace: "default", Requests: amount.List{amount.Pods: 1}, Claims: []cluster.ClaimRef{{Name: "data"}}}
+	in.Pods = []Pod{pod("first", tp), pod("second", tp)}
+	m := read(in)
+	if len(m.Refusals) != 1 || m.Refusals[0].Pod != 1 || !strings.Contains(m.Refusals[0].Reason, "may be used by one pod only") {
+		t.Errorf("refusals %+v, want that of the second pod", m.Refusals)
+	}
+}
+
+// TestResidualsMerge: what two pods require of labels of the user's own goes together
+// or it does not.
+func TestResidualsMerge(t *testing.T) {
+	m := read(input(pool("default")))
+	residual := func(key, value string) int {
+		return m.intern(match.Requirements(nil).With(key, match.Only(value)))
+	}
+	if _, ok := m.Merge(residual("team", "a"), residual("team", "b")); ok {
+		t.Error("two values of one label go together")
+	}
+	both, ok := m.Merge(residual("team", "a"), residual("rack", "1"))
+	if again, same := m.Merge(residual("rack", "1"), residual("team", "a")); !ok || !same || again != both {
+		t.Error("values of two labels do not go together, or depend on their order")
+	}
+}

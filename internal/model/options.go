@@ -1,0 +1,159 @@
+package model
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// Options is what one set of requirements and tolerations may use. Classes with
+// equal requirements share it.
+type Options struct {
+	Requires    match.Requirements
+	tolerations []corev1.Toleration
+	Honour      bool // PreferNoSchedule taints keep the pod away
+
+	Offerings Bitset
+	Special   bool // asks for special types
+	// Residual, by pool: what the machine's labels must be beyond what the
+	// offering says. Not meaningful where the pool is excluded.
+	Residual []int
+	nodes    []int8 // by node: 0 not looked at, 1 matches, -1 does not
+	ID       int
+}
+
+// OptionsFor returns the options of the requirements, made once.
+func (m *Supply) OptionsFor(requires match.Requirements, tolerations []corev1.Toleration, tolerationKey string, honour bool) *Options {
+	size := requires.Size()
+	m.Effort.Spend(StepsToSpell * size)
+	key := requires.String() + "\x00" + tolerationKey
+	if honour {
+		key += "\x01"
+	}
+	if o, ok := m.options[key]; ok {
+		return o
+	}
+	o := &Options{
+		Requires: requires, tolerations: tolerations, Honour: honour, ID: len(m.options),
+		Offerings: NewBitset(len(m.Offerings)), Residual: make([]int, len(m.Pools)),
+		Special: asksForSpecial(requires),
+	}
+	m.options[key] = o
+	m.Effort.Spend(StepsToSpell * size * len(m.Pools))
+	for _, p := range m.Pools {
+		if combined, miss := m.combined(o, p); !miss.Missed() {
+			m.choose(o, p, combined)
+		}
+	}
+	return o
+}
+
+// StepsToSpell is the effort of looking at a value that is required of a label.
+const StepsToSpell = 2
+
+// combined returns what the pool's machines must be by the options, or says why there
+// can be none.
+func (m *Supply) combined(o *Options, p *Pool) (match.Requirements, match.Miss) {
+	if p.Spec.DeletionTimestamp != nil {
+		return nil, match.Miss{Kind: match.Deleting}
+	}
+	if miss, bad := match.Untolerated(p.Spec.Spec.Taints, o.tolerations, o.Honour); bad {
+		return nil, miss
+	}
+	combined, miss := match.Combined(p.Spec, p.Requirements, o.Requires)
+	if !miss.Missed() && p.Closed != "" {
+		miss = match.Miss{Kind: match.Blocked, Want: p.Closed}
+	}
+	return combined, miss
+}
+
+// choose adds the pool's offerings that the options allow.
+func (m *Supply) choose(o *Options, p *Pool, combined match.Requirements) {
+	o.Residual[p.Number] = m.intern(m.residualOf(combined))
+	var asked match.Requirements
+	for _, q := range combined {
+		_, byPod := o.Requires.Get(q.Key)
+		if byPod || slices.Contains(p.Overridable, q.Key) {
+			asked = append(asked, q)
+		}
+	}
+	if len(asked) == 0 {
+		o.Offerings.Join(p.Mask)
+		return
+	}
+	m.Effort.Spend((p.Offerings[1] - p.Offerings[0] + len(asked)*len(p.Types)) / 8)
+	types, places := typesAllowed(asked, p.Catalogue), placesAllowed(asked, p.Catalogue)
+	for i := p.Offerings[0]; i < p.Offerings[1]; i++ {
+		if c := &m.Offerings[i]; types[c.TypeIndex] && places[c.Place] {
+			o.Offerings.Add(i)
+		}
+	}
+}
+
+// MissOf says why the options allow none of the pool's offerings, if that is so.
+func (m *Supply) MissOf(o *Options, p *Pool) match.Miss {
+	combined, miss := m.combined(o, p)
+	if miss.Missed() || AnyIn(o.Offerings, p.Offerings) {
+		return miss
+	}
+	return nearestOffering(p, combined)
+}
+
+// residualOf keeps what the offering alone does not settle: labels of the user's
+// own, and those for which a type leaves a choice.
+func (m *Supply) residualOf(combined match.Requirements) match.Requirements {
+	var out match.Requirements
+	for _, q := range combined {
+		if !m.originOf(q.Key).settled {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// intern numbers a residual.
+func (m *Supply) intern(r match.Requirements) int {
+	key := r.String()
+	id, ok := m.residualIDs[key]
+	if !ok {
+		id = len(m.residuals)
+		m.residualIDs[key] = id
+		m.residuals = append(m.residuals, r)
+		m.Choices = append(m.Choices, slices.ContainsFunc(r, func(q match.Requirement) bool { return m.originOf(q.Key).some }))
+	}
+	return id
+}
+
+// Merge returns the residual of a machine that must meet both, or false where
+// none can.
+func (m *Supply) Merge(a, b int) (int, bool) {
+	if a == b {
+		return a, true
+	}
+	pair := [2]int{min(a, b), max(a, b)}
+	merged, ok := m.merged[pair]
+	if !ok {
+		merged = -1
+		both := m.residuals[a].And(m.residuals[b])
+		if _, bad := both.Unmeetable(); !bad {
+			merged = m.intern(both)
+		}
+		m.merged[pair] = merged
+	}
+	return merged, merged >= 0
+}
+
+// LeavesChoice reports whether the type can have labels that meet the residual.
+func (m *Supply) LeavesChoice(residual int, c *Offering) bool {
+	if !m.Choices[residual] {
+		return true
+	}
+	for _, q := range m.residuals[residual] {
+		if values, ok := c.Type.Labels[q.Key]; ok && !q.Set.HasAny(values) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,234 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Supply is what may be bought, and what sets of requirements allow of it. What it works
+// out on demand depends on nothing but what it is made of.
+type Supply struct {
+	Space      *Space
+	Pools      []*Pool
+	Offerings  []Offering
+	Shapes     []*Shape
+	Special    Bitset      // offerings that have devices or are bare metal
+	DaemonSets []DaemonSet // DaemonSets that run anywhere
+	Nodes      []*Node     // nodes that are room, in the order in which they are filled
+	Closed     []*Node     // other nodes that stay, of which only the pods matter
+	Effort     *Effort
+
+	origins     map[string]origin // of labels that were asked for
+	options     map[string]*Options
+	residuals   []match.Requirements
+	Choices     []bool // by residual: it is about labels that some types have
+	residualIDs map[string]int
+	merged      map[[2]int]int
+	cells       map[cellKey][]Cell
+	labelled    map[[2]int]map[string]string // of machines, by offering and residual
+}
+
+// Offering is one thing that can be bought: an offering of an instance type with
+// one Provisioner. Offerings are sorted by Provisioner, then by preference: price,
+// newer generation, larger, name, zone, capacity type.
+type Offering struct {
+	*Shape
+	Offer *offer.Offering
+	Price int64
+	Place int // index of offer.Index.Places
+}
+
+// Shape is what offerings have in common: the type, the Provisioner and the DaemonSets.
+type Shape struct {
+	Number    int // index of Supply.Shapes
+	Pool      int
+	Type      *offer.InstanceType
+	TypeIndex int     // the type's index among those of the Provisioner
+	Capacity  []int64 // what counts against limits
+	Room      []int64 // what pods can have once the DaemonSets run
+	Special   bool    // has devices or is bare metal
+	// DaemonSets are indices of Supply.DaemonSets that will run on it.
+	DaemonSets []int
+}
+
+// Pool is a Provisioner that may buy, with what it says about its nodes.
+type Pool struct {
+	*Provisioner
+	Number       int
+	Catalogue    *offer.Index
+	Weight       int32
+	Requirements match.Requirements
+	Limits       amount.List // those that constrain the solution
+	Has          amount.List // capacity of its nodes, where it has limits
+	Offerings    [2]int      // range of its offerings
+	Mask         Bitset      // the same as a set
+	// Residual is what its machines' labels must be before any pod is on them.
+	Residual int
+	// Overridable are keys that podOverrides leave to each pod.
+	Overridable []string
+}
+
+func newPool(p *Provisioner, index int, binding amount.List) *Pool {
+	s := &Pool{Provisioner: p, Number: index, Limits: binding, Requirements: match.ForProvisioner(p.Spec)}
+	if s.Catalogue = p.Index; s.Catalogue == nil {
+		s.Catalogue = offer.NewIndex(p.Types)
+	}
+	if p.Spec.Spec.Weight != nil {
+		s.Weight = *p.Spec.Spec.Weight
+	}
+	for _, key := range p.Spec.Spec.PodOverrides {
+		s.Overridable = append(s.Overridable, api.NormalizeLabel(key))
+	}
+	slices.Sort(s.Overridable)
+	return s
+}
+
+// list lists what the pools sell.
+func (m *Supply) list() {
+	for _, p := range m.Pools {
+		p.Offerings[0] = len(m.Offerings)
+		m.addOfferings(p)
+		p.Offerings[1] = len(m.Offerings)
+	}
+	for _, p := range m.Pools {
+		p.Residual = m.intern(m.residualOf(p.Requirements))
+		p.Mask = NewBitset(len(m.Offerings))
+		for k := p.Offerings[0]; k < p.Offerings[1]; k++ {
+			p.Mask.Add(k)
+		}
+	}
+	m.Special = NewBitset(len(m.Offerings))
+	for k := range m.Offerings {
+		if m.Offerings[k].Special {
+			m.Special.Add(k)
+		}
+	}
+}
+
+// addOfferings adds what the pool's own requirements allow. Overridable keys are
+// left to the pods' requirements.
+func (m *Supply) addOfferings(p *Pool) {
+	if p.Closed != "" || p.Spec.DeletionTimestamp != nil {
+		return
+	}
+	var own match.Requirements
+	for _, q := range p.Requirements {
+		if q.Key != api.LabelProvisioner && !slices.Contains(p.Overridable, q.Key) { // no type has that one
+			own = append(own, q)
+		}
+	}
+	types, places := typesAllowed(own, p.Catalogue), placesAllowed(own, p.Catalogue)
+	shapes := m.newShapes(p)
+	m.Offerings = slices.Grow(m.Offerings, len(p.Catalogue.Ranked))
+	for _, at := range p.Catalogue.Ranked {
+		if !types[at.Type] || !places[at.Place] {
+			continue
+		}
+		o := &p.Types[at.Type].Offerings[at.Offering]
+		if o.Unavailable != "" {
+			continue
+		}
+		of := &shapes[at.Type]
+		if of.Number < 0 {
+			of.Number = len(m.Shapes)
+			m.Shapes = append(m.Shapes, of)
+		}
+		m.Offerings = append(m.Offerings, Offering{of, o, int64(o.Price), int(at.Place)})
+	}
+}
+
+// newShapes returns the shapes of the pool's types on which no DaemonSets run. They
+// are numbered when the first offering of theirs is there.
+func (m *Supply) newShapes(p *Pool) []Shape {
+	shapes, width := make([]Shape, len(p.Types)), len(m.Space.Names)
+	vectors := make([]int64, 2*width*len(p.Types))
+	for i := range shapes {
+		shapes[i] = Shape{
+			Number: -1, Pool: p.Number, Type: &p.Types[i], TypeIndex: i, Special: p.Catalogue.Special[i],
+			Capacity: vectors[:width:width], Room: vectors[width : 2*width : 2*width],
+		}
+		vectors = vectors[2*width:]
+	}
+	for k, name := range m.Space.Names {
+		has, less := p.Catalogue.Capacity[name], p.Catalogue.Overhead[name]
+		for i := range has {
+			shapes[i].Capacity[k], shapes[i].Room[k] = has[i], has[i]
+		}
+		for i := range less {
+			shapes[i].Room[k] = max(0, shapes[i].Room[k]-less[i])
+		}
+	}
+	return shapes
+}
+
+// asksForSpecial reports whether the requirements name what only some special
+// types have, or types by name.
+func asksForSpecial(r match.Requirements) bool {
+	for _, q := range r {
+		values, listed := q.Set.Values()
+		if !listed || len(values) == 0 {
+			continue
+		}
+		switch q.Key {
+		case api.LabelInstanceType, api.LabelInstanceFamily, api.LabelInstanceSize,
+			api.LabelInstanceGPUName, api.LabelInstanceGPUManufacturer, api.LabelInstanceGPUCount, api.LabelInstanceGPUMemory,
+			api.LabelInstanceAcceleratorName, api.LabelInstanceAcceleratorMaker, api.LabelInstanceAcceleratorCount:
+			return true
+		}
+	}
+	return false
+}
+
+// typesAllowed reports, by type, whether its labels can satisfy the requirements.
+// Labels that do not follow from the type, and those of the offering, are not looked at.
+func typesAllowed(r match.Requirements, of *offer.Index) []bool {
+	out := make([]bool, len(of.Special))
+	for i := range out {
+		out[i] = true
+	}
+	for _, q := range r {
+		if ofOffering(q.Key) {
+			continue
+		}
+		values, _ := of.Label(q.Key)
+		allowed := make([]bool, len(values.Lists))
+		for i, list := range values.Lists {
+			allowed[i] = q.Set.HasAny(list)
+		}
+		allowed[0] = !api.WellKnown(q.Key) || q.Set.HasMissing()
+		for i, list := range values.Of {
+			out[i] = out[i] && allowed[list]
+		}
+	}
+	return out
+}
+
+func ofOffering(key string) bool {
+	return key == api.LabelZone || key == api.LabelCapacityType || key == api.LabelZoneID
+}
+
+func offeringAllows(r match.Requirements, o *offer.Offering) bool { return offeringTest(r)(o) }
+
+// placesAllowed reports, by place, whether its offerings meet the requirements.
+func placesAllowed(r match.Requirements, of *offer.Index) []bool {
+	out, allows := make([]bool, len(of.Places)), offeringTest(r)
+	for i := range of.Places {
+		out[i] = allows(&of.Places[i])
+	}
+	return out
+}
+
+// offeringTest returns whether offerings meet the requirements, which are looked
+// up once.
+func offeringTest(r match.Requirements) func(*offer.Offering) bool {
+	zone, byZone := r.Get(api.LabelZone)
+	capacity, byCapacity := r.Get(api.LabelCapacityType)
+	id, byID := r.Get(api.LabelZoneID)
+	return func(o *offer.Offering) bool {
+		return (!byZone || zone.Has(o.Zone)) && (!byCapacity || capacity.Has(o.CapacityType)) && (!byID || id.Has(o.ZoneID))
+	}
+}
