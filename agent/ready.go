@@ -10,7 +10,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/preview"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 )
 
 // The reasons of the condition Ready of a Provisioner. A node profile that lacks
@@ -64,7 +64,7 @@ func (p *provisioner) obstacle(used amount.List) obstacle {
 	if p.failure != "" {
 		return obstacle{reasonLaunch, p.failure + "; being tried again"}
 	}
-	chosen := preview.Select(p.market.Types, p.claims())
+	chosen := plancheck.Select(p.market.Types, p.claims())
 	if len(chosen.Types) == 0 {
 		return obstacle{reasonNoTypes, chosen.Nothing()}
 	}
@@ -84,13 +84,13 @@ func (p *provisioner) obstacle(used amount.List) obstacle {
 }
 
 // claims are what the Provisioner says about its machines and leaves to no pod.
-func (p *provisioner) claims() []preview.Claim {
-	overridden := func(c preview.Claim) bool {
+func (p *provisioner) claims() []plancheck.Claim {
+	overridden := func(c plancheck.Claim) bool {
 		return slices.ContainsFunc(p.spec.Spec.PodOverrides, func(key string) bool {
 			return api.NormalizeLabel(key) == api.NormalizeLabel(c.Key)
 		})
 	}
-	return slices.DeleteFunc(preview.Claims(p.raw), overridden)
+	return slices.DeleteFunc(plancheck.Claims(p.raw), overridden)
 }
 
 // allUnavailable says why the first of the offerings cannot be bought.

@@ -32,7 +32,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/platform"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/terraform-provider-packhorse/platform"
 )
 
 // The cluster and the AWS account that all tests of the package share, and

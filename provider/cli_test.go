@@ -19,7 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/platform"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/terraform-provider-packhorse/platform"
 )
 
 // address is the full name of a provider, which depends on the engine's registry.

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/adopt"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 )
 
 // NewDiscoveryData returns the data source packhorse_discovery.
@@ -73,7 +73,7 @@ func (d *discoveryData) Read(ctx context.Context, _ datasource.ReadRequest, resp
 	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
 }
 
-func modelOfItem(item adopt.Item) discoveredModel {
+func modelOfItem(item onboard.Item) discoveredModel {
 	notes := item.Notes
 	if notes == nil {
 		notes = []string{}

@@ -15,7 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/preview"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 )
 
 // NewInstanceTypesData returns the data source packhorse_instance_types.
@@ -126,7 +126,7 @@ func (d *instanceTypesData) Read(ctx context.Context, req datasource.ReadRequest
 		return
 	}
 	all := stock.Catalogue.Types(offer.Settings{Region: stock.Region})
-	selection := preview.Select(all, claims)
+	selection := plancheck.Select(all, claims)
 	names := make([]string, len(selection.Types))
 	m.InstanceTypes = make([]instanceTypeModel, len(selection.Types))
 	for i := range selection.Types {
@@ -139,7 +139,7 @@ func (d *instanceTypesData) Read(ctx context.Context, req datasource.ReadRequest
 }
 
 // claimsOf reads requirements and applies the rules of the API to them.
-func claimsOf(ctx context.Context, requirements []requirementModel) ([]preview.Claim, error) {
+func claimsOf(ctx context.Context, requirements []requirementModel) ([]plancheck.Claim, error) {
 	p := &api.Provisioner{}
 	p.Name = unnamed
 	for _, r := range requirements {
@@ -152,7 +152,7 @@ func claimsOf(ctx context.Context, requirements []requirementModel) ([]preview.C
 	if errs := api.ValidateProvisioner(p); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
-	return preview.Claims(p)[:len(requirements)], nil
+	return plancheck.Claims(p)[:len(requirements)], nil
 }
 
 func modelOfType(t *offer.InstanceType) instanceTypeModel {

@@ -14,8 +14,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/forecast"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -50,7 +50,7 @@ func (d *simulationData) Read(ctx context.Context, req datasource.ReadRequest, r
 		resp.Diagnostics.AddError("no access to the cluster: "+err.Error(), "Set `live` to false to simulate with the manifests alone.")
 		return
 	}
-	plan, report, err := simulate(ctx, whole, stock)
+	plan, report, err := runSimulation(ctx, whole, stock)
 	if err != nil {
 		resp.Diagnostics.AddError(err.Error(), "This is a mistake in the provider, please report it.")
 		return
@@ -65,25 +65,25 @@ func (d *simulationData) Read(ctx context.Context, req datasource.ReadRequest, r
 // whole is the cluster that is decided on: the live one, the manifests', or both.
 func (d *simulationData) whole(ctx context.Context, m *simulationModel, set *manifest.Set) (*cluster.Survey, []string, error) {
 	if !m.fromCluster() {
-		survey, warnings := forecast.FromManifests(set)
+		survey, warnings := simulate.FromManifests(set)
 		return survey, warnings, nil
 	}
 	live, err := d.survey(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	return forecast.Combine(live, set), set.Warnings(), nil
+	return simulate.Combine(live, set), set.Warnings(), nil
 }
 
-// simulate makes the agent's decision. The plan comes back as JSON too.
-func simulate(ctx context.Context, whole *cluster.Survey, stock *session.Stock) (string, *explain.Report, error) {
-	source := forecast.Cluster{
+// runSimulation makes the agent's decision. The plan comes back as JSON too.
+func runSimulation(ctx context.Context, whole *cluster.Survey, stock *session.Stock) (string, *explain.Report, error) {
+	source := simulate.Cluster{
 		Survey: whole, Market: stock.Market, Now: time.Now(), Settings: decide.DefaultSettings(),
 	}
 	in := source.Input(ctx)
 	plan := decide.Decide(in)
 	report := explain.Of(plan, in.Snapshot, 0)
-	report.Warnings = slices.Concat(forecast.Unconsolidated(&in), forecast.Estimates(&plan, stock.Catalogue.Regions[stock.Region]))
+	report.Warnings = slices.Concat(simulate.Unconsolidated(&in), simulate.Estimates(&plan, stock.Catalogue.Regions[stock.Region]))
 	asJSON, err := json.Marshal(plan)
 	if err != nil {
 		return "", nil, fmt.Errorf("encode the plan: %w", err)

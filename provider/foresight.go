@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/preview"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
@@ -220,10 +220,10 @@ func (f *foresight) tellUnchecked() {
 }
 
 // tell reports findings. Detail is added to each.
-func (f *foresight) tell(findings []preview.Finding, detail string) {
+func (f *foresight) tell(findings []plancheck.Finding, detail string) {
 	for _, found := range findings {
 		severity := diag.SeverityWarning
-		if found.Severity == preview.Broken || f.session.Config.PlanChecks == session.ChecksError {
+		if found.Severity == plancheck.Broken || f.session.Config.PlanChecks == session.ChecksError {
 			severity = diag.SeverityError
 		}
 		advice := strings.TrimSpace(found.Advice + " " + detail)

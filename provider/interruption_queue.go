@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/interruption"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -103,7 +103,7 @@ func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateReque
 
 // putRules brings all rules to the declared state.
 func putRules(ctx context.Context, queues session.Queues, before, now queueModel) error {
-	for _, event := range interruption.Events() {
+	for _, event := range policy.InterruptionEvents() {
 		if _, err := queues.PutRule(ctx, before.rule(event), now.rule(event)); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func putRules(ctx context.Context, queues session.Queues, before, now queueModel
 }
 
 func deleteRules(ctx context.Context, queues session.Queues, m queueModel) error {
-	for _, event := range interruption.Events() {
+	for _, event := range policy.InterruptionEvents() {
 		if err := queues.DeleteRule(ctx, m.rule(event).Name); err != nil {
 			return err
 		}

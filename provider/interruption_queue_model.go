@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/interruption"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
@@ -42,7 +41,7 @@ func (m *queueModel) settle(p place) error {
 		m.RulePrefix = m.Name
 	}
 	rules := map[string]string{}
-	for _, event := range interruption.Events() {
+	for _, event := range policy.InterruptionEvents() {
 		rules[event.Key] = fmt.Sprintf("arn:%s:events:%s:%s:rule/%s", p.partition, p.region, p.account, m.rule(event).Name)
 	}
 	m.Rules = stringMap(rules)
@@ -62,7 +61,7 @@ func (m *queueModel) queue() session.Queue {
 }
 
 // rule is the declared state of the rule for events of a kind.
-func (m *queueModel) rule(event interruption.Event) session.Rule {
+func (m *queueModel) rule(event policy.InterruptionEvent) session.Rule {
 	return session.Rule{
 		Name:        event.RuleName(m.RulePrefix.ValueString()),
 		Description: event.Tells + ".",

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/interruption"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 // ValidateConfig checks that the names of the rules fit.
@@ -21,7 +21,7 @@ func (r *interruptionQueue) ValidateConfig(ctx context.Context, req resource.Val
 	if prefix.IsNull() {
 		at, prefix = "name", name
 	}
-	for _, event := range interruption.Events() {
+	for _, event := range policy.InterruptionEvents() {
 		if rule := event.RuleName(prefix.ValueString()); len(rule) > maxRuleName {
 			resp.Diagnostics.AddAttributeError(path.Root(at),
 				fmt.Sprintf("%s: %q is too long: the rule %s would have %d characters, EventBridge takes %d", at, prefix.ValueString(), rule, len(rule), maxRuleName),

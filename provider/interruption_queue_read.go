@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/interruption"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -36,12 +36,12 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 	}
 	if imported(ctx, req.Private, &resp.Diagnostics) {
 		m.Tags, m.TagsAll = adoptTags(ctx, live.Tags, r.session.Config.DefaultTags, &resp.Diagnostics)
-		fed, err := account.Queues.Fed(ctx, interruption.Patterns())
+		fed, err := account.Queues.Fed(ctx, policy.InterruptionPatterns())
 		if err != nil {
 			resp.Diagnostics.Append(queueError(m, err))
 			return
 		}
-		m.RulePrefix = types.StringValue(cmp.Or(interruption.Prefix(fed[arn]), name))
+		m.RulePrefix = types.StringValue(cmp.Or(policy.RulePrefix(fed[arn]), name))
 		resp.Diagnostics.Append(markDeclared(ctx, resp.Private)...)
 	}
 	m.URL, m.ARN = types.StringValue(url), types.StringValue(arn)
@@ -68,7 +68,7 @@ func (m *queueModel) refresh(ctx context.Context, live session.Queue, diags *dia
 // refreshRules keeps the rules that do what is declared.
 func (m *queueModel) refreshRules(ctx context.Context, queues session.Queues) error {
 	working := map[string]string{}
-	for _, event := range interruption.Events() {
+	for _, event := range policy.InterruptionEvents() {
 		arn, err := queues.ReadRule(ctx, m.rule(event))
 		if err != nil {
 			return err

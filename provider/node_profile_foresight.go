@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/preview"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -55,8 +55,8 @@ func (f *foresight) lookForInstanceProfile(ctx context.Context) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.tell([]preview.Finding{{
-			Severity: preview.Doubtful, Path: "spec.instanceProfile", Text: fmt.Sprintf("the account has no instance profile %q", name),
+		f.tell([]plancheck.Finding{{
+			Severity: plancheck.Doubtful, Path: "spec.instanceProfile", Text: fmt.Sprintf("the account has no instance profile %q", name),
 			Advice: "No machine starts without it. Refer to the resource that makes it, such as packhorse_node_role.example.instance_profile, or correct the name.",
 		}}, "")
 	case err != nil:

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/preview"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 )
 
 // planPreview is the attribute with the numbers of a plan. It holds only what is
@@ -70,7 +70,7 @@ func previewType(ctx context.Context) tftypes.Type {
 
 // previewValue writes the numbers. How many nodes are replaced changes until apply,
 // unless it is none.
-func previewValue(ctx context.Context, p preview.Preview, catalogue *offer.Catalogue, region string, replaces bool) (tftypes.Value, error) {
+func previewValue(ctx context.Context, p plancheck.Preview, catalogue *offer.Catalogue, region string, replaces bool) (tftypes.Value, error) {
 	cheapest, dearest := listed(p.Types, catalogue, region)
 	nodes := types.Int64Value(0)
 	if replaces {

@@ -10,8 +10,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/forecast"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/preview"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -40,8 +40,8 @@ func (k provisioner) foresee(ctx context.Context, f *foresight) map[string]tftyp
 	}
 	templates := f.session.Drafts.Templates(live.NodeTemplates, f.session.Drafts.All())
 	if err == nil {
-		f.tell(preview.Profile(p, templates), "")
-		f.tell(preview.Overlaps(p, f.session.Drafts.Provisioners(live.Provisioners, f.session.Drafts.All())), "")
+		f.tell(plancheck.Profile(p, templates), "")
+		f.tell(plancheck.Overlaps(p, f.session.Drafts.Provisioners(live.Provisioners, f.session.Drafts.All())), "")
 	}
 	stock, err := f.session.Stock(ctx)
 	if err != nil {
@@ -65,27 +65,27 @@ func (k provisioner) foresee(ctx context.Context, f *foresight) map[string]tftyp
 
 // lookAtMarket says what the provisioner may buy, and whether another look before
 // apply will say the same.
-func (f *foresight) lookAtMarket(ctx context.Context, p *api.Provisioner, templates []*api.AWSNodeTemplate, stock *session.Stock) (seen preview.Preview, sure bool) {
+func (f *foresight) lookAtMarket(ctx context.Context, p *api.Provisioner, templates []*api.AWSNodeTemplate, stock *session.Stock) (seen plancheck.Preview, sure bool) {
 	if stock.Note != "" {
 		f.unchecked = append(f.unchecked, gap{"subnets, images and current prices", stock.Note})
 	}
-	profile, missing := forecast.Profile(p, templates)
+	profile, missing := simulate.Profile(p, templates)
 	if missing != "" {
 		profile = nil
 	}
 	market, err := stock.Market.Market(ctx, p.Defaulted(), profile)
 	if err != nil {
 		f.skip("the catalogue", err)
-		return preview.Preview{}, false
+		return plancheck.Preview{}, false
 	}
-	seen, findings := preview.Look(preview.Subject{
+	seen, findings := plancheck.Look(plancheck.Subject{
 		Provisioner: p, Market: market, Catalogue: stock.Catalogue, Region: stock.Region, RegionBy: "by `region` in the provider block",
 	})
 	for i := range findings {
 		// What AWS has no tag for yet may get it in the same apply, and the embedded
 		// table may be older than an instance type.
 		if market.Blocked != "" || stock.Note != "" {
-			findings[i].Severity = preview.Doubtful
+			findings[i].Severity = plancheck.Doubtful
 		}
 	}
 	f.tell(findings, "By the "+stock.Age(time.Now())+".")
@@ -96,19 +96,19 @@ func (f *foresight) lookAtMarket(ctx context.Context, p *api.Provisioner, templa
 // replaced tells which nodes the change replaces: those that stay with all the changes
 // that were planned before it, so that each node is counted once, by the first change
 // that replaces it.
-func (f *foresight) replaced(ctx context.Context, live *cluster.Survey, stock *session.Stock) preview.Replacement {
+func (f *foresight) replaced(ctx context.Context, live *cluster.Survey, stock *session.Stock) plancheck.Replacement {
 	if f.before == nil {
-		return preview.Replacement{}
+		return plancheck.Replacement{}
 	}
-	upTo := func(turn session.Turn) forecast.Cluster {
+	upTo := func(turn session.Turn) simulate.Cluster {
 		survey := &cluster.Survey{
 			Snapshot: live.Snapshot, Rejected: live.Rejected,
 			Provisioners:  f.session.Drafts.Provisioners(live.Provisioners, turn),
 			NodeTemplates: f.session.Drafts.Templates(live.NodeTemplates, turn),
 		}
-		return forecast.Cluster{Survey: survey, Market: stock.Market, Now: time.Now(), Settings: decide.DefaultSettings()}
+		return simulate.Cluster{Survey: survey, Market: stock.Market, Now: time.Now(), Settings: decide.DefaultSettings()}
 	}
-	return preview.Replaced(ctx, upTo(f.turn-1), upTo(f.turn))
+	return plancheck.Replaced(ctx, upTo(f.turn-1), upTo(f.turn))
 }
 
 // foreseeRemoval tells which nodes go with the provisioner.
@@ -117,7 +117,7 @@ func (provisioner) foreseeRemoval(ctx context.Context, f *foresight) {
 	if err != nil {
 		return // the removal itself will say what it cannot reach
 	}
-	leaving := preview.Leaving(f.name, live.Snapshot)
+	leaving := plancheck.Leaving(f.name, live.Snapshot)
 	if leaving.Nodes == 0 {
 		return
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/paging"
 )
 
 // Options describe the cluster that machines are bought for, and the
@@ -163,6 +163,6 @@ func invoke[I, O, F any](ctx context.Context, call func(context.Context, *I, ...
 const maxPages = 500
 
 // eachPage calls use with each page, which is read within the deadline of calls.
-func eachPage[O, F any](ctx context.Context, p paging.Pager[O, F], use func(*O)) error {
-	return paging.Each(ctx, paging.Bounds{Timeout: callTimeout, Pages: maxPages}, p, use)
+func eachPage[O, F any](ctx context.Context, p call.Pager[O, F], use func(*O)) error {
+	return call.EachPage(ctx, call.Bounds{Timeout: callTimeout, Pages: maxPages}, p, use)
 }

@@ -13,9 +13,9 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/forecast"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 )
 
 const region = "eu-west-1"
@@ -86,7 +86,7 @@ func (s *scenario) input() (decide.Input, error) {
 	if err != nil {
 		return decide.Input{}, fmt.Errorf("read the scenario: %w", err)
 	}
-	source := forecast.Source{
+	source := simulate.Source{
 		Set: set, Catalogue: offer.Embedded(), Region: region, Now: time.Now(),
 		Settings: decide.Settings{NodeCost: decide.DefaultNodeCost},
 	}

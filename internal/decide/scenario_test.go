@@ -19,9 +19,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/forecast"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 )
 
 var update = flag.Bool("update", false, "rewrite the wanted plans of the scenarios, and their index")
@@ -134,7 +134,7 @@ func (s *scenario) input(t *testing.T) decide.Input {
 	if err := yaml.UnmarshalStrict([]byte(s.section(sectionSettings)), &knobs); err != nil {
 		t.Fatal(err)
 	}
-	source := forecast.Source{
+	source := simulate.Source{
 		Set: set, Catalogue: offer.Embedded(), Region: "us-east-1", Now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC),
 		Settings: decide.Settings{
 			StartupTimeout: 15 * time.Minute, UnhealthyAfter: 10 * time.Minute, MinLifetime: 5 * time.Minute, // as in the agent

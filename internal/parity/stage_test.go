@@ -29,7 +29,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/platform"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/terraform-provider-packhorse/platform"
 )
 
 // patience bounds each wait.

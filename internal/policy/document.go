@@ -1,4 +1,5 @@
-// Package policy writes the IAM policy documents of Packhorse. It is pure: names
+// Package policy writes the IAM policy documents of Packhorse and the patterns of the
+// EventBridge rules that feed its interruption queue. It is pure: names
 // in, JSON out.
 package policy
 

@@ -11,10 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/adopt"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/adopt/live"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/inventory"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 )
 
 // adoption holds the flags of `import`.
@@ -58,7 +59,7 @@ func (a *adoption) run(ctx context.Context, out io.Writer) error {
 	if a.out == "" || a.cluster == "" {
 		return errors.New("--out and --cluster-name are required")
 	}
-	if _, err := adopt.Only(nil, a.only); err != nil {
+	if _, err := onboard.Only(nil, a.only); err != nil {
 		return fmt.Errorf("--only: %w", err)
 	}
 	cfg, err := aws.LoadConfig(ctx, a.region)
@@ -69,25 +70,29 @@ func (a *adoption) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	scope, items, err := live.Find(ctx, cfg, a.cluster, access)
+	cluster, err := survey.NewCluster(access)
+	if err != nil {
+		return err
+	}
+	scope, items, err := onboard.Find(ctx, a.cluster, cluster, inventory.New(cfg))
 	if err != nil {
 		return fmt.Errorf("look at cluster %s: %w", a.cluster, err)
 	}
-	if items, err = adopt.Only(items, a.only); err != nil {
+	if items, err = onboard.Only(items, a.only); err != nil {
 		return err
 	}
-	files, err := adopt.Files(scope, items)
+	files, err := onboard.Files(scope, items)
 	if err != nil {
 		return err
 	}
-	if err := adopt.Write(a.out, files); err != nil {
+	if err := onboard.Write(a.out, files); err != nil {
 		return err
 	}
 	return a.summarise(out, items, slices.Sorted(maps.Keys(files)))
 }
 
 // summarise tells what was found and where it is written.
-func (a *adoption) summarise(out io.Writer, items []adopt.Item, files []string) error {
+func (a *adoption) summarise(out io.Writer, items []onboard.Item, files []string) error {
 	imports, notes := 0, 0
 	for _, item := range items {
 		if item.ImportID != "" {

@@ -15,10 +15,10 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/forecast"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/preview"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 )
 
 // simulation holds the flags of `simulate`.
@@ -79,7 +79,7 @@ func (s *simulation) run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	source := forecast.Source{
+	source := simulate.Source{
 		Set: set, Catalogue: catalogue, Region: s.region, Now: time.Now(),
 		Settings: decide.Settings{PackingBudget: s.budget},
 	}
@@ -88,14 +88,14 @@ func (s *simulation) run(out io.Writer) error {
 		return err
 	}
 	for _, p := range set.Provisioners {
-		for _, f := range slices.Concat(preview.ForeignZones(p, s.region, "with --region"), preview.Strangers(p, catalogue, s.region)) {
+		for _, f := range slices.Concat(plancheck.ForeignZones(p, s.region, "with --region"), plancheck.Strangers(p, catalogue, s.region)) {
 			warnings = append(warnings, fmt.Sprintf("Provisioner %s: %s: %s. %s", p.Name, f.Path, f.Text, f.Advice))
 		}
 	}
 	started := time.Now()
 	plan := decide.Decide(in)
 	report := explain.Of(plan, in.Snapshot, time.Since(started))
-	report.Warnings = slices.Concat(warnings, forecast.Unconsolidated(&in), forecast.Estimates(&plan, catalogue.Regions[s.region]))
+	report.Warnings = slices.Concat(warnings, simulate.Unconsolidated(&in), simulate.Estimates(&plan, catalogue.Regions[s.region]))
 	return render(out, &report)
 }
 

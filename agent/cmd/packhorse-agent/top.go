@@ -15,7 +15,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/forward"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
 
@@ -155,7 +154,7 @@ func (g *glimpse) reach(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%w; or name the status page by --url", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	if g.forwarded, err = forward.ToLeader(ctx, access, g.namespace, install.StatusPort); err != nil {
+	if g.forwarded, err = forwardToLeader(ctx, access, g.namespace, install.StatusPort); err != nil {
 		cancel()
 		return "", err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/preview"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 )
 
 // errFindings ends the command with status 1 when the findings are printed already.
@@ -108,7 +108,7 @@ func findings(d *manifest.Document) api.Findings {
 // strangers are warnings, since AWS may sell machines that are newer than the catalogue.
 func strangers(p *api.Provisioner) api.Findings {
 	var out api.Findings
-	for _, f := range preview.Strangers(p, offer.Embedded(), "") {
+	for _, f := range plancheck.Strangers(p, offer.Embedded(), "") {
 		out = append(out, api.Finding{Path: f.Path, Text: f.Text, Advice: strings.ToLower(f.Advice[:1]) + strings.TrimSuffix(f.Advice[1:], ".")})
 	}
 	return out

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventual"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
 // maxPages bounds the pages of rules that are read, a hundred to a page. A bus may
@@ -46,7 +46,7 @@ func (q *Queues) Fed(ctx context.Context, patterns []string) (map[string][]strin
 }
 
 func (q *Queues) listRules(ctx context.Context, in *eventbridge.ListRulesInput) (*eventbridge.ListRulesOutput, error) {
-	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	page, err := q.events.ListRules(ctx, in)
 	if err != nil {
@@ -57,10 +57,10 @@ func (q *Queues) listRules(ctx context.Context, in *eventbridge.ListRulesInput) 
 
 // addTargets adds the rule to the queues among its targets.
 func (q *Queues) addTargets(ctx context.Context, rule string, rules map[string][]string) error {
-	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := q.events.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: aws.String(rule)})
-	if eventual.Code(err) == codeNoRule {
+	if call.Code(err) == codeNoRule {
 		return nil // deleted since it was listed
 	}
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventual"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/tagging"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
 // SQS's error codes that mean something here.
@@ -57,12 +56,12 @@ func (q *Queues) Create(ctx context.Context, queue Queue) (url string, err error
 		return "", fmt.Errorf("create queue %q: %w", queue.Name, fs.ErrExist)
 	}
 	var out *sqs.CreateQueueOutput
-	deletedRecently := func(err error) bool { return eventual.Code(err) == codeDeletedRecently }
-	err = eventual.Call(ctx, deletedRecently, func(ctx context.Context) (err error) {
+	deletedRecently := func(err error) bool { return call.Code(err) == codeDeletedRecently }
+	err = call.Eventually(ctx, deletedRecently, func(ctx context.Context) (err error) {
 		out, err = q.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(queue.Name), Attributes: queue.attributes(), Tags: queue.Tags})
 		return err
 	})
-	if eventual.Code(err) == codeExists {
+	if call.Code(err) == codeExists {
 		return "", fmt.Errorf("create queue %q: %w", queue.Name, fs.ErrExist)
 	}
 	if err != nil {
@@ -88,7 +87,7 @@ func (q Queue) attributes() map[string]string {
 // Read returns the queue as SQS has it, its URL and its ARN. One that is not
 // there is reported as fs.ErrNotExist.
 func (q *Queues) Read(ctx context.Context, name string) (live Queue, url, arn string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	if url, err = q.url(ctx, name); err != nil {
 		return Queue{}, "", "", err
@@ -134,7 +133,7 @@ func (q *Queues) url(ctx context.Context, name string) (string, error) {
 }
 
 func missing(name string, err error) error {
-	if eventual.Code(err) == codeMissing || eventual.Code(err) == "AWS.SimpleQueueService.NonExistentQueue" {
+	if call.Code(err) == codeMissing || call.Code(err) == "AWS.SimpleQueueService.NonExistentQueue" {
 		return fmt.Errorf("read queue %q: %w", name, fs.ErrNotExist)
 	}
 	return fmt.Errorf("read queue %q: %w", name, err)
@@ -157,7 +156,7 @@ func (q *Queues) Update(ctx context.Context, url string, before, now Queue) erro
 			return fmt.Errorf("tag queue %q: %w", now.Name, err)
 		}
 	}
-	if gone := tagging.Dropped(before.Tags, now.Tags); len(gone) > 0 {
+	if gone := call.DroppedTags(before.Tags, now.Tags); len(gone) > 0 {
 		if _, err := q.sqs.UntagQueue(ctx, &sqs.UntagQueueInput{QueueUrl: aws.String(url), TagKeys: gone}); err != nil {
 			return fmt.Errorf("untag queue %q: %w", now.Name, err)
 		}
@@ -168,7 +167,7 @@ func (q *Queues) Update(ctx context.Context, url string, before, now Queue) erro
 // Delete deletes the queue with what is on it. One that is gone already is fine.
 func (q *Queues) Delete(ctx context.Context, name, url string) error {
 	_, err := q.sqs.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: aws.String(url)})
-	if err != nil && eventual.Code(err) != codeMissing {
+	if err != nil && call.Code(err) != codeMissing {
 		return fmt.Errorf("delete queue %q: %w", name, err)
 	}
 	return nil

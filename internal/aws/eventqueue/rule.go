@@ -11,8 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventual"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/tagging"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
 // codeNoRule says that a rule is not there.
@@ -47,12 +46,12 @@ func (q *Queues) PutRule(ctx context.Context, before, now Rule) (arn string, err
 		in.Tags = tagList(now.Tags) // EventBridge takes them only for a new rule
 	}
 	var out *eventbridge.PutRuleOutput
-	err = eventual.Call(ctx, nil, func(ctx context.Context) (err error) {
+	err = call.Eventually(ctx, nil, func(ctx context.Context) (err error) {
 		out, err = q.events.PutRule(ctx, in)
 		return err
 	})
 	if err != nil {
-		return "", eventual.Explain(fmt.Sprintf("put rule %q", now.Name), err)
+		return "", call.Explain(fmt.Sprintf("put rule %q", now.Name), err)
 	}
 	if known != "" {
 		if err := q.retag(ctx, known, before.Tags, now.Tags); err != nil {
@@ -65,7 +64,7 @@ func (q *Queues) PutRule(ctx context.Context, before, now Rule) (arn string, err
 // aim makes the queue the rule's target.
 func (q *Queues) aim(ctx context.Context, rule Rule) error {
 	var out *eventbridge.PutTargetsOutput
-	err := eventual.Call(ctx, nil, func(ctx context.Context) (err error) {
+	err := call.Eventually(ctx, nil, func(ctx context.Context) (err error) {
 		out, err = q.events.PutTargets(ctx, &eventbridge.PutTargetsInput{
 			Rule: aws.String(rule.Name), Targets: []types.Target{{Id: aws.String(targetID), Arn: aws.String(rule.Queue)}},
 		})
@@ -74,14 +73,14 @@ func (q *Queues) aim(ctx context.Context, rule Rule) error {
 	if err == nil && len(out.FailedEntries) > 0 {
 		err = fmt.Errorf("%s: %s", aws.ToString(out.FailedEntries[0].ErrorCode), aws.ToString(out.FailedEntries[0].ErrorMessage))
 	}
-	return eventual.Explain(fmt.Sprintf("make the queue the target of rule %q", rule.Name), err)
+	return call.Explain(fmt.Sprintf("make the queue the target of rule %q", rule.Name), err)
 }
 
 // ReadRule returns the ARN of a rule that does what is declared, empty if there
 // is none or it does something else: it is off, takes other events, or does not
 // put them on the queue.
 func (q *Queues) ReadRule(ctx context.Context, rule Rule) (arn string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	arn, live, err := q.rule(ctx, rule.Name)
 	if err != nil || arn == "" || live.State != types.RuleStateEnabled || aws.ToString(live.EventPattern) != rule.Pattern {
@@ -102,26 +101,26 @@ func (q *Queues) ReadRule(ctx context.Context, rule Rule) (arn string, err error
 // fine; one to which somebody else has added targets stays, and is an error.
 func (q *Queues) DeleteRule(ctx context.Context, name string) error {
 	_, err := q.events.RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: aws.String(name), Ids: []string{targetID}})
-	if eventual.Code(err) == codeNoRule {
+	if call.Code(err) == codeNoRule {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("remove the target of rule %q: %w", name, err)
 	}
-	err = eventual.Call(ctx, nil, func(ctx context.Context) error {
+	err = call.Eventually(ctx, nil, func(ctx context.Context) error {
 		_, err := q.events.DeleteRule(ctx, &eventbridge.DeleteRuleInput{Name: aws.String(name)})
-		if eventual.Code(err) == codeNoRule {
+		if call.Code(err) == codeNoRule {
 			return nil
 		}
 		return err
 	})
-	return eventual.Explain(fmt.Sprintf("delete rule %q", name), err)
+	return call.Explain(fmt.Sprintf("delete rule %q", name), err)
 }
 
 // rule returns a rule and its ARN, which is empty if there is none.
 func (q *Queues) rule(ctx context.Context, name string) (arn string, live *eventbridge.DescribeRuleOutput, err error) {
 	live, err = q.events.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: aws.String(name)})
-	if eventual.Code(err) == codeNoRule {
+	if call.Code(err) == codeNoRule {
 		return "", nil, nil
 	}
 	if err != nil {
@@ -137,7 +136,7 @@ func (q *Queues) retag(ctx context.Context, arn string, before, now map[string]s
 			return err
 		}
 	}
-	gone := tagging.Dropped(before, now)
+	gone := call.DroppedTags(before, now)
 	if len(gone) == 0 {
 		return nil
 	}

@@ -11,9 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventual"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/paging"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/tagging"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
 // EKS's error codes that mean something here.
@@ -45,17 +43,17 @@ func NewEntries(client *eks.Client) *Entries { return &Entries{client} }
 // reported as fs.ErrExist. EKS learns of a new role with a delay and says until
 // then that the principal is invalid.
 func (e *Entries) Create(ctx context.Context, entry Entry) error {
-	unknownRole := func(err error) bool { return eventual.Code(err) == codeInvalid && eventual.Says(err, "principal") }
-	err := eventual.Call(ctx, unknownRole, func(ctx context.Context) error {
+	unknownRole := func(err error) bool { return call.Code(err) == codeInvalid && call.Says(err, "principal") }
+	err := call.Eventually(ctx, unknownRole, func(ctx context.Context) error {
 		_, err := e.client.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
 			ClusterName: aws.String(entry.Cluster), PrincipalArn: aws.String(entry.Principal), Type: aws.String(entry.Type), Tags: entry.Tags,
 		})
 		return err
 	})
-	if eventual.Code(err) == codeInUse {
+	if call.Code(err) == codeInUse {
 		return fmt.Errorf("create the access entry of %s in cluster %q: %w", entry.Principal, entry.Cluster, fs.ErrExist)
 	}
-	return eventual.Explain(fmt.Sprintf("create the access entry of %s in cluster %q", entry.Principal, entry.Cluster), err)
+	return call.Explain(fmt.Sprintf("create the access entry of %s in cluster %q", entry.Principal, entry.Cluster), err)
 }
 
 // Read returns the entry as EKS has it. One that is not there, or not even its
@@ -66,10 +64,10 @@ func (e *Entries) Read(ctx context.Context, cluster, principal string) (Entry, e
 }
 
 func (e *Entries) read(ctx context.Context, cluster, principal string) (live Entry, arn string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := e.client.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(principal)})
-	if eventual.Code(err) == codeMissing {
+	if call.Code(err) == codeMissing {
 		return Entry{}, "", fmt.Errorf("read the access entry of %s in cluster %q: %w", principal, cluster, fs.ErrNotExist)
 	}
 	if err != nil {
@@ -93,7 +91,7 @@ func (e *Entries) Update(ctx context.Context, before, now Entry) error {
 			return fmt.Errorf("tag access entry %s: %w", arn, err)
 		}
 	}
-	if gone := tagging.Dropped(before.Tags, now.Tags); len(gone) > 0 {
+	if gone := call.DroppedTags(before.Tags, now.Tags); len(gone) > 0 {
 		if _, err := e.client.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: aws.String(arn), TagKeys: gone}); err != nil {
 			return fmt.Errorf("untag access entry %s: %w", arn, err)
 		}
@@ -103,14 +101,14 @@ func (e *Entries) Update(ctx context.Context, before, now Entry) error {
 
 // Delete deletes the entry. One that is gone already is fine.
 func (e *Entries) Delete(ctx context.Context, cluster, principal string) error {
-	err := eventual.Call(ctx, nil, func(ctx context.Context) error {
+	err := call.Eventually(ctx, nil, func(ctx context.Context) error {
 		_, err := e.client.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(principal)})
-		if eventual.Code(err) == codeMissing {
+		if call.Code(err) == codeMissing {
 			return nil
 		}
 		return err
 	})
-	return eventual.Explain(fmt.Sprintf("delete the access entry of %s in cluster %q", principal, cluster), err)
+	return call.Explain(fmt.Sprintf("delete the access entry of %s in cluster %q", principal, cluster), err)
 }
 
 // maxPages bounds the pages of entries that are read, a hundred to a page.
@@ -121,10 +119,10 @@ const maxPages = 100
 func (e *Entries) List(ctx context.Context, cluster string, kinds ...string) ([]Entry, error) {
 	var principals []string
 	pages := eks.NewListAccessEntriesPaginator(e.client, &eks.ListAccessEntriesInput{ClusterName: aws.String(cluster)})
-	err := paging.Each(ctx, paging.Bounds{Timeout: eventual.ReadTimeout, Pages: maxPages}, pages, func(page *eks.ListAccessEntriesOutput) {
+	err := call.EachPage(ctx, call.Bounds{Timeout: call.ReadTimeout, Pages: maxPages}, pages, func(page *eks.ListAccessEntriesOutput) {
 		principals = append(principals, page.AccessEntries...)
 	})
-	if eventual.Code(err) == codeNoEntries {
+	if call.Code(err) == codeNoEntries {
 		return nil, nil
 	}
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventual"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/tagging"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
 // Profile is the declared state of an instance profile.
@@ -36,13 +35,13 @@ func NewProfiles(client *iam.Client) *Profiles { return &Profiles{client} }
 // that is there already is reported as fs.ErrExist.
 func (p *Profiles) Create(ctx context.Context, profile Profile) (arn string, err error) {
 	var out *iam.CreateInstanceProfileOutput
-	err = eventual.Call(ctx, nil, func(ctx context.Context) (err error) {
+	err = call.Eventually(ctx, nil, func(ctx context.Context) (err error) {
 		out, err = p.client.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{
-			InstanceProfileName: aws.String(profile.Name), Path: aws.String(profile.Path), Tags: tagging.List(profile.Tags),
+			InstanceProfileName: aws.String(profile.Name), Path: aws.String(profile.Path), Tags: call.TagList(profile.Tags),
 		})
 		return err
 	})
-	if eventual.Code(err) == eventual.Exists {
+	if call.Code(err) == call.Exists {
 		return "", fmt.Errorf("create instance profile %q: %w", profile.Name, fs.ErrExist)
 	}
 	if err != nil {
@@ -53,28 +52,28 @@ func (p *Profiles) Create(ctx context.Context, profile Profile) (arn string, err
 
 // add gives the profile its role, which IAM may not know everywhere yet.
 func (p *Profiles) add(ctx context.Context, profile Profile) error {
-	err := eventual.Call(ctx, eventual.IsMissing, func(ctx context.Context) error {
+	err := call.Eventually(ctx, call.IsMissing, func(ctx context.Context) error {
 		_, err := p.client.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{
 			InstanceProfileName: aws.String(profile.Name), RoleName: aws.String(profile.Role),
 		})
 		return err
 	})
-	return eventual.Explain(fmt.Sprintf("add role %q to instance profile %q", profile.Role, profile.Name), err)
+	return call.Explain(fmt.Sprintf("add role %q to instance profile %q", profile.Role, profile.Name), err)
 }
 
 // Read returns the profile as IAM has it, and its ARN. One that is not there is
 // reported as fs.ErrNotExist.
 func (p *Profiles) Read(ctx context.Context, name string) (live Profile, arn string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := p.client.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
-	if eventual.IsMissing(err) {
+	if call.IsMissing(err) {
 		return Profile{}, "", fmt.Errorf("read instance profile %q: %w", name, fs.ErrNotExist)
 	}
 	if err != nil {
 		return Profile{}, "", fmt.Errorf("read instance profile %q: %w", name, err)
 	}
-	live = Profile{Name: name, Path: aws.ToString(out.InstanceProfile.Path), Tags: tagging.Map(out.InstanceProfile.Tags)}
+	live = Profile{Name: name, Path: aws.ToString(out.InstanceProfile.Path), Tags: call.TagMap(out.InstanceProfile.Tags)}
 	for _, role := range out.InstanceProfile.Roles {
 		live.Role = aws.ToString(role.RoleName)
 	}
@@ -84,13 +83,13 @@ func (p *Profiles) Read(ctx context.Context, name string) (live Profile, arn str
 // Holding returns the names of the profiles that hold a role, in order. A role that is
 // not there is reported as fs.ErrNotExist.
 func (p *Profiles) Holding(ctx context.Context, role string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, eventual.ReadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	var names []string
 	pages := iam.NewListInstanceProfilesForRolePaginator(p.client, &iam.ListInstanceProfilesForRoleInput{RoleName: aws.String(role)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
-		if eventual.IsMissing(err) {
+		if call.IsMissing(err) {
 			return nil, fmt.Errorf("list the instance profiles of role %q: %w", role, fs.ErrNotExist)
 		}
 		if err != nil {
@@ -116,24 +115,24 @@ func (p *Profiles) Update(ctx context.Context, before, now Profile) error {
 			return err
 		}
 	}
-	return eventual.Explain(fmt.Sprintf("tag instance profile %q", now.Name), p.retag(ctx, before, now))
+	return call.Explain(fmt.Sprintf("tag instance profile %q", now.Name), p.retag(ctx, before, now))
 }
 
 func (p *Profiles) retag(ctx context.Context, before, now Profile) error {
 	if !maps.Equal(before.Tags, now.Tags) && len(now.Tags) > 0 {
-		err := eventual.Call(ctx, nil, func(ctx context.Context) error {
-			_, err := p.client.TagInstanceProfile(ctx, &iam.TagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), Tags: tagging.List(now.Tags)})
+		err := call.Eventually(ctx, nil, func(ctx context.Context) error {
+			_, err := p.client.TagInstanceProfile(ctx, &iam.TagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), Tags: call.TagList(now.Tags)})
 			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
-	gone := tagging.Dropped(before.Tags, now.Tags)
+	gone := call.DroppedTags(before.Tags, now.Tags)
 	if len(gone) == 0 {
 		return nil
 	}
-	return eventual.Call(ctx, nil, func(ctx context.Context) error {
+	return call.Eventually(ctx, nil, func(ctx context.Context) error {
 		_, err := p.client.UntagInstanceProfile(ctx, &iam.UntagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), TagKeys: gone})
 		return err
 	})
@@ -147,20 +146,20 @@ func (p *Profiles) Delete(ctx context.Context, profile Profile) error {
 			return err
 		}
 	}
-	lagging := func(err error) bool { return eventual.Code(err) == eventual.DeleteConflict }
-	err := eventual.Call(ctx, lagging, func(ctx context.Context) error {
+	lagging := func(err error) bool { return call.Code(err) == call.DeleteConflict }
+	err := call.Eventually(ctx, lagging, func(ctx context.Context) error {
 		_, err := p.client.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: aws.String(profile.Name)})
-		return eventual.Gone(err)
+		return call.Gone(err)
 	})
-	return eventual.Explain(fmt.Sprintf("delete instance profile %q", profile.Name), err)
+	return call.Explain(fmt.Sprintf("delete instance profile %q", profile.Name), err)
 }
 
 func (p *Profiles) remove(ctx context.Context, profile Profile) error {
-	err := eventual.Call(ctx, nil, func(ctx context.Context) error {
+	err := call.Eventually(ctx, nil, func(ctx context.Context) error {
 		_, err := p.client.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{
 			InstanceProfileName: aws.String(profile.Name), RoleName: aws.String(profile.Role),
 		})
-		return eventual.Gone(err)
+		return call.Gone(err)
 	})
-	return eventual.Explain(fmt.Sprintf("remove role %q from instance profile %q", profile.Role, profile.Name), err)
+	return call.Explain(fmt.Sprintf("remove role %q from instance profile %q", profile.Role, profile.Name), err)
 }

@@ -21,7 +21,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/apply"
 )
 
 func objects(t *testing.T) []*unstructured.Unstructured {
@@ -49,7 +49,7 @@ func keeper(live []*unstructured.Unstructured, typed ...runtime.Object) *Keeper 
 	for _, o := range live {
 		all = append(all, o)
 	}
-	return NewKeeper(dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, all...), fake.NewClientset(typed...), declare.Manager{Name: "test"}, nil)
+	return NewKeeper(dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, all...), fake.NewClientset(typed...), apply.Manager{Name: "test"}, nil)
 }
 
 func TestReadTellsWhatIsMissing(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/apply"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
 
@@ -48,12 +48,12 @@ var resources = map[schema.GroupVersionKind]string{
 type Keeper struct {
 	objects dynamic.Interface
 	typed   kubernetes.Interface
-	manager declare.Manager
+	manager apply.Manager
 	roster  *teardown.Roster
 }
 
 // NewKeeper returns the keeper of a cluster, whose nodes are read from its roster.
-func NewKeeper(objects dynamic.Interface, typed kubernetes.Interface, manager declare.Manager, roster *teardown.Roster) *Keeper {
+func NewKeeper(objects dynamic.Interface, typed kubernetes.Interface, manager apply.Manager, roster *teardown.Roster) *Keeper {
 	return &Keeper{objects, typed, manager, roster}
 }
 

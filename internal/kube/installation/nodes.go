@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/apply"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/declare"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
 
@@ -41,7 +41,7 @@ func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remain
 	if len(leaving.names) == 0 {
 		return nil
 	}
-	store := declare.NewStore(k.objects, declare.Kind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}, k.manager)
+	store := apply.NewStore(k.objects, apply.Kind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}, k.manager)
 	watch := teardown.NewWatch(k.typed, store, k.roster)
 	alive, err := watch.AgentAlive(ctx, time.Now())
 	if err != nil {

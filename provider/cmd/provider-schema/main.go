@@ -1,5 +1,7 @@
 // Command provider-schema prints the provider's schema as JSON, in the form of
-// `terraform providers schema -json`. The documentation is generated from it.
+// `terraform providers schema -json`. The documentation is generated from it. What
+// Terraform itself prints lacks resource identities before 1.12 and list resources
+// before 1.14, which the documentation describes for those who have them.
 package main
 
 import (
@@ -9,14 +11,13 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/schemajson"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/platform"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/terraform-provider-packhorse/platform"
 )
 
 func main() {
 	server := providerserver.NewProtocol6(provider.New("docs", platform.Connect)())()
-	if err := schemajson.Write(context.Background(), os.Stdout, "packhorse", server); err != nil {
+	if err := write(context.Background(), os.Stdout, "packhorse", server); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/platform"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/terraform-provider-packhorse/platform"
 )
 
 // version is set by the release build.

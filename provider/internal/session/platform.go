@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/adopt"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 )
 
 // Connect prepares what a provider block gives access to. It calls nothing.
@@ -28,7 +28,7 @@ type Platform interface {
 	// Token is a bearer token for the cluster of the provider block, and when it expires.
 	Token(context.Context) (Token, error)
 	// Discover finds what can be adopted in the cluster of the provider block.
-	Discover(context.Context) ([]adopt.Item, error)
+	Discover(context.Context) ([]onboard.Item, error)
 	// Facts are what EKS says of the cluster of the provider block.
 	Facts(context.Context) (*Facts, error)
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/adopt"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 )
 
 // Session is shared by all resources of one provider block.
@@ -118,7 +118,7 @@ func (s *Session) Facts(ctx context.Context) (*Facts, error) {
 }
 
 // Discover finds what can be adopted in the cluster of the provider block.
-func (s *Session) Discover(ctx context.Context) ([]adopt.Item, error) {
+func (s *Session) Discover(ctx context.Context) ([]onboard.Item, error) {
 	if err := s.named(); err != nil {
 		return nil, err
 	}

@@ -8,13 +8,13 @@ import (
 	"os"
 	"time"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/forecast"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 )
 
 // Stock is what can be bought, and how well that is known.
 type Stock struct {
-	Market    forecast.Market
+	Market    simulate.Market
 	Catalogue *offer.Catalogue
 	Region    string
 	// Live: AWS was asked, so that zones are those with subnets and architectures
@@ -71,7 +71,7 @@ func offline(catalogue *offer.Catalogue, region, note string) (*Stock, error) {
 	if _, err := catalogue.Region(region); err != nil {
 		return nil, err
 	}
-	market := forecast.Remember(forecast.CatalogueMarket{Catalogue: catalogue, Region: region})
+	market := simulate.Remember(simulate.CatalogueMarket{Catalogue: catalogue, Region: region})
 	return &Stock{Market: market, Catalogue: catalogue, Region: region, Note: note}, nil
 }
 

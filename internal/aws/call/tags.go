@@ -1,0 +1,40 @@
+package call
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+)
+
+// TagList returns the tags as IAM takes them, in the order of their keys.
+func TagList(tags map[string]string) []types.Tag {
+	out := make([]types.Tag, 0, len(tags))
+	for key, value := range tags {
+		out = append(out, types.Tag{Key: aws.String(key), Value: aws.String(value)})
+	}
+	slices.SortFunc(out, func(a, b types.Tag) int { return strings.Compare(*a.Key, *b.Key) })
+	return out
+}
+
+// TagMap returns the tags that IAM gives.
+func TagMap(tags []types.Tag) map[string]string {
+	out := make(map[string]string, len(tags))
+	for _, t := range tags {
+		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return out
+}
+
+// DroppedTags returns the keys that were there before and are no more, in order.
+func DroppedTags(before, now map[string]string) []string {
+	var out []string
+	for key := range before {
+		if _, kept := now[key]; !kept {
+			out = append(out, key)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,149 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventqueue"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/noderole"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/podrole"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+)
+
+// Account is an AWS account in one region, as package onboard reads it.
+type Account struct {
+	clusters *eks.Client
+	region   string
+	finder   *finder
+	roles    *podrole.Roles
+	profiles *noderole.Profiles
+	entries  *noderole.Entries
+	queues   *eventqueue.Queues
+}
+
+// New returns the account and the region of a configuration.
+func New(cfg aws.Config) *Account {
+	clusters, identities := eks.NewFromConfig(cfg), iam.NewFromConfig(cfg)
+	return &Account{
+		clusters: clusters, region: cfg.Region,
+		finder: &finder{clusters, autoscaling.NewFromConfig(cfg).DescribeAutoScalingGroups},
+		roles:  podrole.NewRoles(identities), profiles: noderole.NewProfiles(identities), entries: noderole.NewEntries(clusters),
+		queues: eventqueue.NewQueues(sqs.NewFromConfig(cfg), eventbridge.NewFromConfig(cfg)),
+	}
+}
+
+// Scope looks a cluster up by its name.
+func (a *Account) Scope(ctx context.Context, cluster string) (onboard.Scope, error) {
+	found, err := eksauth.Find(ctx, a.clusters, cluster)
+	if err != nil {
+		return onboard.Scope{}, err
+	}
+	return onboard.Scope{ClusterName: cluster, Region: a.region, ARN: found.ARN, Issuer: found.Issuer}, nil
+}
+
+// Groups returns the cluster's groups of machines.
+func (a *Account) Groups(ctx context.Context, cluster string) ([]offer.Group, error) {
+	return a.finder.find(ctx, cluster)
+}
+
+// Roles returns the names and trust policies of all roles.
+func (a *Account) Roles(ctx context.Context) ([]onboard.Role, error) {
+	all, err := a.roles.List(ctx)
+	out := make([]onboard.Role, len(all))
+	for i, r := range all {
+		out[i] = onboard.Role{Name: r.Name, Trust: r.Trust}
+	}
+	return out, err
+}
+
+// Role returns a whole role.
+func (a *Account) Role(ctx context.Context, name string) (onboard.Role, error) {
+	r, arn, err := a.roles.Read(ctx, name)
+	return onboard.Role{
+		Name: r.Name, ARN: arn, Path: r.Path, Description: r.Description, Boundary: r.Boundary, MaxSession: r.MaxSession,
+		Trust: r.Trust, Inline: r.Inline, Attached: r.Attached, Tags: r.Tags,
+	}, err
+}
+
+// NodeRoles returns the roles by which the cluster admits machines.
+func (a *Account) NodeRoles(ctx context.Context, cluster string) ([]onboard.NodeRole, error) {
+	entries, err := a.entries.List(ctx, cluster, "EC2_LINUX", "EC2_WINDOWS")
+	if err != nil {
+		return nil, err
+	}
+	var out []onboard.NodeRole
+	for _, entry := range entries {
+		role, err := a.Role(ctx, nameIn(entry.Principal))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // an entry outlives its role
+		}
+		if err != nil {
+			return nil, err
+		}
+		profiles, err := a.ProfilesOf(ctx, role.Name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, onboard.NodeRole{Role: role, Entry: entry.Type, Profiles: profiles})
+	}
+	return out, nil
+}
+
+// ProfilesOf returns the instance profiles that hold a role.
+func (a *Account) ProfilesOf(ctx context.Context, role string) ([]onboard.Profile, error) {
+	names, err := a.profiles.Holding(ctx, role)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]onboard.Profile, len(names))
+	for i, name := range names {
+		live, _, err := a.profiles.Read(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = onboard.Profile{Name: name, Path: live.Path, Tags: live.Tags}
+	}
+	return out, nil
+}
+
+// Queues returns the queues of the account that rules put interruptions on.
+func (a *Account) Queues(ctx context.Context) ([]onboard.Queue, error) {
+	fed, err := a.queues.Fed(ctx, policy.InterruptionPatterns())
+	if err != nil {
+		return nil, err
+	}
+	var out []onboard.Queue
+	for _, target := range slices.Sorted(maps.Keys(fed)) {
+		live, _, arn, err := a.queues.Read(ctx, nameIn(target))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && arn != target {
+			continue // a rule outlives its queue, or feeds that of another account
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, onboard.Queue{
+			Name: live.Name, ARN: arn, Policy: live.Policy, Retention: live.Retention, Visibility: live.Visibility, Key: live.Key, Tags: live.Tags,
+			Rules: fed[target],
+		})
+	}
+	return out, nil
+}
+
+// nameIn is the name at the end of an ARN, behind its path.
+func nameIn(arn string) string {
+	return arn[strings.LastIndexAny(arn, ":/")+1:]
+}

@@ -1,0 +1,103 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// managed returns the managed node groups, and the names of the scaling groups
+// that EKS keeps for them.
+func (f *finder) managed(ctx context.Context, cluster string) (out []offer.Group, kept map[string]bool, err error) {
+	var names []string
+	err = call.EachPage(ctx, answers, eks.NewListNodegroupsPaginator(f.eks, &eks.ListNodegroupsInput{ClusterName: &cluster}), func(page *eks.ListNodegroupsOutput) {
+		names = append(names, page.Nodegroups...)
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the node groups of %s: %w", cluster, err)
+	}
+	kept = map[string]bool{}
+	for _, name := range names {
+		group, err := f.describe(ctx, cluster, name)
+		if err != nil {
+			return nil, nil, fmt.Errorf("describe node group %s of %s: %w", name, cluster, err)
+		}
+		if group.Resources != nil {
+			for _, g := range group.Resources.AutoScalingGroups {
+				kept[aws.ToString(g.Name)] = true
+			}
+		}
+		out = append(out, managedGroup(group))
+	}
+	return out, kept, nil
+}
+
+func (f *finder) describe(ctx context.Context, cluster, name string) (*types.Nodegroup, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	out, err := f.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: &name})
+	if err != nil {
+		return nil, err
+	}
+	return out.Nodegroup, nil
+}
+
+func managedGroup(n *types.Nodegroup) offer.Group {
+	g := offer.Group{
+		Kind: offer.ManagedNodeGroup, Name: aws.ToString(n.NodegroupName), InstanceTypes: n.InstanceTypes,
+		SubnetIDs: n.Subnets, Labels: n.Labels, Role: aws.ToString(n.NodeRole), DiskGiB: aws.ToInt32(n.DiskSize),
+	}
+	switch n.CapacityType {
+	case types.CapacityTypesSpot:
+		g.CapacityType = api.CapacitySpot
+	case types.CapacityTypesOnDemand:
+		g.CapacityType = api.CapacityOnDemand
+	}
+	if s := n.ScalingConfig; s != nil {
+		g.Min, g.Max, g.Desired = aws.ToInt32(s.MinSize), aws.ToInt32(s.MaxSize), aws.ToInt32(s.DesiredSize)
+	}
+	for _, t := range n.Taints {
+		g.Taints = append(g.Taints, corev1.Taint{Key: aws.ToString(t.Key), Value: aws.ToString(t.Value), Effect: effects[t.Effect]})
+	}
+	g.AMIFamily, g.Arch = image(string(n.AmiType))
+	if n.LaunchTemplate != nil {
+		g.LaunchTemplate = aws.ToString(n.LaunchTemplate.Name)
+	}
+	return g
+}
+
+var effects = map[types.TaintEffect]corev1.TaintEffect{
+	types.TaintEffectNoSchedule:       corev1.TaintEffectNoSchedule,
+	types.TaintEffectNoExecute:        corev1.TaintEffectNoExecute,
+	types.TaintEffectPreferNoSchedule: corev1.TaintEffectPreferNoSchedule,
+}
+
+// image reads EKS's name of an image, such as AL2023_ARM_64_STANDARD.
+func image(amiType string) (family, arch string) {
+	for _, f := range []struct{ prefix, family string }{
+		{"AL2023_", api.FamilyAL2023}, {"AL2_", api.FamilyAL2}, {"BOTTLEROCKET_", api.FamilyBottlerocket},
+		{"WINDOWS_CORE_2019", api.FamilyWindows2019}, {"WINDOWS_FULL_2019", api.FamilyWindows2019},
+		{"WINDOWS_CORE_2022", api.FamilyWindows2022}, {"WINDOWS_FULL_2022", api.FamilyWindows2022},
+	} {
+		if strings.HasPrefix(amiType, f.prefix) {
+			family = f.family
+			break
+		}
+	}
+	switch {
+	case strings.Contains(amiType, "ARM_64"):
+		arch = "arm64"
+	case family != "":
+		arch = "amd64"
+	}
+	return family, arch
+}

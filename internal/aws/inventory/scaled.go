@@ -1,0 +1,117 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Tags by which the Cluster Autoscaler finds its groups and learns what their
+// nodes are like
+// (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md).
+const (
+	tagEnabled  = "k8s.io/cluster-autoscaler/enabled"
+	tagCluster  = "k8s.io/cluster-autoscaler/"
+	tagTemplate = "k8s.io/cluster-autoscaler/node-template/"
+	tagLabel    = tagTemplate + "label/"
+	tagTaint    = tagTemplate + "taint/"
+)
+
+// describeGroups is the one call that is made. It is a function, because the linker
+// keeps all calls of a client of the SDK that is in a struct like Finder.
+type describeGroups func(context.Context, *autoscaling.DescribeAutoScalingGroupsInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
+
+// DescribeAutoScalingGroups is what the SDK's paginator wants.
+func (d describeGroups) DescribeAutoScalingGroups(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, o ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
+	return d(ctx, in, o...)
+}
+
+// scaled returns the groups that the Cluster Autoscaler may scale for a cluster.
+func (f *finder) scaled(ctx context.Context, cluster string, kept map[string]bool) ([]offer.Group, error) {
+	var out []offer.Group
+	in := &autoscaling.DescribeAutoScalingGroupsInput{Filters: []types.Filter{
+		{Name: aws.String("tag-key"), Values: []string{tagEnabled}},
+		{Name: aws.String("tag-key"), Values: []string{tagCluster + cluster}},
+	}}
+	err := call.EachPage(ctx, answers, autoscaling.NewDescribeAutoScalingGroupsPaginator(f.autoscaling, in), func(page *autoscaling.DescribeAutoScalingGroupsOutput) {
+		for i := range page.AutoScalingGroups {
+			if g := &page.AutoScalingGroups[i]; !kept[aws.ToString(g.AutoScalingGroupName)] {
+				out = append(out, scaledGroup(g))
+			}
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the scaling groups of %s: %w", cluster, err)
+	}
+	return out, nil
+}
+
+func scaledGroup(in *types.AutoScalingGroup) offer.Group {
+	g := offer.Group{
+		Kind: offer.AutoscalerGroup, Name: aws.ToString(in.AutoScalingGroupName), Zones: in.AvailabilityZones,
+		Min: aws.ToInt32(in.MinSize), Max: aws.ToInt32(in.MaxSize), Desired: aws.ToInt32(in.DesiredCapacity),
+		CapacityType: api.CapacityOnDemand, Labels: map[string]string{},
+	}
+	for id := range strings.SplitSeq(aws.ToString(in.VPCZoneIdentifier), ",") {
+		if id = strings.TrimSpace(id); id != "" {
+			g.SubnetIDs = append(g.SubnetIDs, id)
+		}
+	}
+	for _, tag := range in.Tags {
+		key, value := aws.ToString(tag.Key), aws.ToString(tag.Value)
+		if label, ok := strings.CutPrefix(key, tagLabel); ok {
+			g.Labels[label] = value
+		}
+		if taint, ok := strings.CutPrefix(key, tagTaint); ok {
+			text, effect, _ := strings.Cut(value, ":")
+			g.Taints = append(g.Taints, corev1.Taint{Key: taint, Value: text, Effect: corev1.TaintEffect(effect)})
+		}
+	}
+	if in.LaunchTemplate != nil {
+		g.LaunchTemplate = aws.ToString(in.LaunchTemplate.LaunchTemplateName)
+	}
+	mixed(in.MixedInstancesPolicy, &g)
+	for _, machine := range in.Instances {
+		g.InstanceTypes = appendNew(g.InstanceTypes, aws.ToString(machine.InstanceType))
+	}
+	return g
+}
+
+// mixed reads a group that buys several instance types.
+func mixed(policy *types.MixedInstancesPolicy, g *offer.Group) {
+	if policy == nil {
+		return
+	}
+	if d := policy.InstancesDistribution; d != nil && aws.ToInt32(d.OnDemandPercentageAboveBaseCapacity) < 100 {
+		g.CapacityType = ""
+		if aws.ToInt32(d.OnDemandPercentageAboveBaseCapacity) == 0 && aws.ToInt32(d.OnDemandBaseCapacity) == 0 {
+			g.CapacityType = api.CapacitySpot
+		}
+	}
+	if policy.LaunchTemplate == nil {
+		return
+	}
+	if t := policy.LaunchTemplate.LaunchTemplateSpecification; t != nil {
+		g.LaunchTemplate = aws.ToString(t.LaunchTemplateName)
+	}
+	for _, override := range policy.LaunchTemplate.Overrides {
+		g.InstanceTypes = appendNew(g.InstanceTypes, aws.ToString(override.InstanceType))
+	}
+}
+
+func appendNew(list []string, value string) []string {
+	if value == "" || slices.Contains(list, value) {
+		return list
+	}
+	return append(list, value)
+}

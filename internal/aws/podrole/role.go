@@ -1,0 +1,175 @@
+// Package podrole keeps IAM roles for Kubernetes ServiceAccounts. It changes only
+// what it is told that its caller owns, and rides out IAM's eventual
+// consistency.
+package podrole
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
+)
+
+// Role is the declared state of a role.
+type Role struct {
+	Name        string
+	Path        string
+	Description string
+	// Boundary is the ARN of the permissions boundary, empty without one.
+	Boundary string
+	// MaxSession is the longest session in seconds.
+	MaxSession int32
+	Trust      string
+	// Inline maps the names of inline policies to their JSON.
+	Inline map[string]string
+	// Attached are the ARNs of managed policies.
+	Attached []string
+	Tags     map[string]string
+}
+
+// Roles keeps roles in one account.
+type Roles struct{ client *iam.Client }
+
+// NewRoles returns the roles that the client's account has.
+func NewRoles(client *iam.Client) *Roles { return &Roles{client} }
+
+// Create creates the role itself, without policies, and returns its ARN. A role
+// of the name that is there already is reported as fs.ErrExist.
+func (r *Roles) Create(ctx context.Context, role Role) (arn string, err error) {
+	in := &iam.CreateRoleInput{
+		RoleName:                 aws.String(role.Name),
+		Path:                     aws.String(role.Path),
+		AssumeRolePolicyDocument: aws.String(role.Trust),
+		MaxSessionDuration:       aws.Int32(role.MaxSession),
+		Tags:                     call.TagList(role.Tags),
+	}
+	if role.Description != "" {
+		in.Description = aws.String(role.Description)
+	}
+	if role.Boundary != "" {
+		in.PermissionsBoundary = aws.String(role.Boundary)
+	}
+	var out *iam.CreateRoleOutput
+	// A principal that was created a moment ago is not known everywhere yet.
+	err = call.Eventually(ctx, call.UnknownPrincipal, func(ctx context.Context) (err error) {
+		out, err = r.client.CreateRole(ctx, in)
+		return err
+	})
+	if call.Code(err) == call.Exists {
+		return "", fmt.Errorf("create role %q: %w", role.Name, fs.ErrExist)
+	}
+	if err != nil {
+		return "", fmt.Errorf("create role %q: %w", role.Name, err)
+	}
+	return aws.ToString(out.Role.Arn), nil
+}
+
+// Read returns the role as IAM has it, with all of its policies, and its ARN. One
+// that is not there is reported as fs.ErrNotExist.
+func (r *Roles) Read(ctx context.Context, name string) (live Role, arn string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
+	defer cancel()
+	out, err := r.client.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
+	if call.Code(err) == call.Missing {
+		return Role{}, "", fmt.Errorf("read role %q: %w", name, fs.ErrNotExist)
+	}
+	if err != nil {
+		return Role{}, "", fmt.Errorf("read role %q: %w", name, err)
+	}
+	live = Role{
+		Name:        name,
+		Path:        aws.ToString(out.Role.Path),
+		Description: aws.ToString(out.Role.Description),
+		MaxSession:  aws.ToInt32(out.Role.MaxSessionDuration),
+		Tags:        call.TagMap(out.Role.Tags),
+	}
+	if out.Role.PermissionsBoundary != nil {
+		live.Boundary = aws.ToString(out.Role.PermissionsBoundary.PermissionsBoundaryArn)
+	}
+	if live.Trust, err = url.PathUnescape(aws.ToString(out.Role.AssumeRolePolicyDocument)); err != nil {
+		return Role{}, "", fmt.Errorf("read role %q: decode its trust policy: %w", name, err)
+	}
+	if live.Inline, err = r.inline(ctx, name); err != nil {
+		return Role{}, "", err
+	}
+	live.Attached, err = r.attached(ctx, name)
+	return live, aws.ToString(out.Role.Arn), err
+}
+
+// ARN finds a role by its name, which is not all of its ARN: that has its path too.
+// One that has just been made may take IAM a while to find.
+func (r *Roles) ARN(ctx context.Context, name string) (arn string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
+	defer cancel()
+	err = call.Eventually(ctx, call.IsMissing, func(ctx context.Context) error {
+		out, err := r.client.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
+		if err == nil {
+			arn = aws.ToString(out.Role.Arn)
+		}
+		return err
+	})
+	if call.IsMissing(err) {
+		return "", fmt.Errorf("find role %q: %w", name, fs.ErrNotExist)
+	}
+	if err != nil {
+		return "", fmt.Errorf("find role %q: %w", name, err)
+	}
+	return arn, nil
+}
+
+func (r *Roles) inline(ctx context.Context, role string) (map[string]string, error) {
+	names, err := r.inlineNames(ctx, role)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]string, len(names))
+	for _, name := range names {
+		got, err := r.client.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: aws.String(role), PolicyName: aws.String(name)})
+		if call.Code(err) == call.Missing {
+			continue // deleted since it was listed
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read policy %q of role %q: %w", name, role, err)
+		}
+		if out[name], err = url.PathUnescape(aws.ToString(got.PolicyDocument)); err != nil {
+			return nil, fmt.Errorf("decode policy %q of role %q: %w", name, role, err)
+		}
+	}
+	return out, nil
+}
+
+func (r *Roles) inlineNames(ctx context.Context, role string) ([]string, error) {
+	var names []string
+	pages := iam.NewListRolePoliciesPaginator(r.client, &iam.ListRolePoliciesInput{RoleName: aws.String(role)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list the inline policies of role %q: %w", role, err)
+		}
+		names = append(names, page.PolicyNames...)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func (r *Roles) attached(ctx context.Context, role string) ([]string, error) {
+	var arns []string
+	pages := iam.NewListAttachedRolePoliciesPaginator(r.client, &iam.ListAttachedRolePoliciesInput{RoleName: aws.String(role)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list the managed policies of role %q: %w", role, err)
+		}
+		for _, p := range page.AttachedPolicies {
+			arns = append(arns, aws.ToString(p.PolicyArn))
+		}
+	}
+	slices.Sort(arns)
+	return arns, nil
+}

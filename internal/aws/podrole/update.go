@@ -1,0 +1,154 @@
+package podrole
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
+)
+
+// Update brings a role from what was declared before to what is declared now.
+// Policies and tags that are in neither are left alone.
+func (r *Roles) Update(ctx context.Context, before, now Role) error {
+	for _, step := range []func(context.Context, Role, Role) error{
+		r.updateTrust, r.updateSettings, r.updateBoundary, r.updateTags, r.updatePolicies,
+	} {
+		if err := step(ctx, before, now); err != nil {
+			return fmt.Errorf("update role %q: %w", now.Name, err)
+		}
+	}
+	return nil
+}
+
+func (r *Roles) updateTrust(ctx context.Context, before, now Role) error {
+	if before.Trust == now.Trust {
+		return nil
+	}
+	err := call.Eventually(ctx, call.UnknownPrincipal, func(ctx context.Context) error {
+		_, err := r.client.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
+			RoleName: aws.String(now.Name), PolicyDocument: aws.String(now.Trust),
+		})
+		return err
+	})
+	return call.Explain("set its trust policy", err)
+}
+
+func (r *Roles) updateSettings(ctx context.Context, before, now Role) error {
+	if before.Description == now.Description && before.MaxSession == now.MaxSession {
+		return nil
+	}
+	err := call.Eventually(ctx, nil, func(ctx context.Context) error {
+		_, err := r.client.UpdateRole(ctx, &iam.UpdateRoleInput{
+			RoleName: aws.String(now.Name), Description: aws.String(now.Description), MaxSessionDuration: aws.Int32(now.MaxSession),
+		})
+		return err
+	})
+	return call.Explain("set its description and longest session", err)
+}
+
+func (r *Roles) updateBoundary(ctx context.Context, before, now Role) error {
+	if before.Boundary == now.Boundary {
+		return nil
+	}
+	err := call.Eventually(ctx, nil, func(ctx context.Context) (err error) {
+		if now.Boundary == "" {
+			_, err = r.client.DeleteRolePermissionsBoundary(ctx, &iam.DeleteRolePermissionsBoundaryInput{RoleName: aws.String(now.Name)})
+			return call.Gone(err)
+		}
+		_, err = r.client.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{
+			RoleName: aws.String(now.Name), PermissionsBoundary: aws.String(now.Boundary),
+		})
+		return err
+	})
+	return call.Explain("set its permissions boundary", err)
+}
+
+func (r *Roles) updateTags(ctx context.Context, before, now Role) error {
+	set := maps.Clone(now.Tags)
+	maps.DeleteFunc(set, func(key, value string) bool { old, ok := before.Tags[key]; return ok && old == value })
+	if len(set) > 0 {
+		err := call.Eventually(ctx, nil, func(ctx context.Context) error {
+			_, err := r.client.TagRole(ctx, &iam.TagRoleInput{RoleName: aws.String(now.Name), Tags: call.TagList(set)})
+			return err
+		})
+		if err != nil {
+			return call.Explain("tag it", err)
+		}
+	}
+	removed := call.DroppedTags(before.Tags, now.Tags)
+	if len(removed) == 0 {
+		return nil
+	}
+	err := call.Eventually(ctx, nil, func(ctx context.Context) error {
+		_, err := r.client.UntagRole(ctx, &iam.UntagRoleInput{RoleName: aws.String(now.Name), TagKeys: removed})
+		return err
+	})
+	return call.Explain("remove tags from it", err)
+}
+
+// updatePolicies puts and attaches the policies that are declared now, and
+// removes those that were declared before. A role that was created a moment ago
+// may not be known everywhere yet, which is waited for.
+func (r *Roles) updatePolicies(ctx context.Context, before, now Role) error {
+	for _, name := range slices.Sorted(maps.Keys(now.Inline)) {
+		if before.Inline[name] == now.Inline[name] {
+			continue
+		}
+		err := call.Eventually(ctx, call.IsMissing, func(ctx context.Context) error {
+			_, err := r.client.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
+				RoleName: aws.String(now.Name), PolicyName: aws.String(name), PolicyDocument: aws.String(now.Inline[name]),
+			})
+			return err
+		})
+		if err != nil {
+			return call.Explain(fmt.Sprintf("put policy %q", name), err)
+		}
+	}
+	for _, arn := range missing(now.Attached, before.Attached) {
+		err := call.Eventually(ctx, call.IsMissing, func(ctx context.Context) error {
+			_, err := r.client.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: aws.String(now.Name), PolicyArn: aws.String(arn)})
+			return err
+		})
+		if err != nil {
+			return call.Explain("attach "+arn, err)
+		}
+	}
+	removed := Role{Name: now.Name, Attached: missing(before.Attached, now.Attached), Inline: maps.Clone(before.Inline)}
+	maps.DeleteFunc(removed.Inline, func(name, _ string) bool { _, kept := now.Inline[name]; return kept })
+	return r.removePolicies(ctx, removed)
+}
+
+// removePolicies removes the policies; those that are gone already are fine.
+func (r *Roles) removePolicies(ctx context.Context, role Role) error {
+	for _, name := range slices.Sorted(maps.Keys(role.Inline)) {
+		err := call.Eventually(ctx, nil, func(ctx context.Context) error {
+			_, err := r.client.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: aws.String(role.Name), PolicyName: aws.String(name)})
+			return call.Gone(err)
+		})
+		if err != nil {
+			return call.Explain(fmt.Sprintf("delete policy %q", name), err)
+		}
+	}
+	for _, arn := range role.Attached {
+		err := call.Eventually(ctx, nil, func(ctx context.Context) error {
+			_, err := r.client.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: aws.String(role.Name), PolicyArn: aws.String(arn)})
+			return call.Gone(err)
+		})
+		if err != nil {
+			return call.Explain("detach "+arn, err)
+		}
+	}
+	return nil
+}
+
+// missing returns what is in all but not in some, in order.
+func missing(all, some []string) []string {
+	out := slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,240 @@
+// Package apply keeps cluster-scoped custom resources as somebody outside of
+// the cluster declares them: by server-side apply, owning only the fields that
+// are declared.
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
+)
+
+// settleTimeout is how long to find out what a call has done that nobody has answered.
+const settleTimeout = 10 * time.Second
+
+// Kind is a cluster-scoped kind of custom resource.
+type Kind struct {
+	Name     string // such as Provisioner
+	Resource schema.GroupVersionResource
+}
+
+// Manager says in whose name fields are declared.
+type Manager struct {
+	Name string
+	// Force takes fields away from other managers instead of reporting a conflict.
+	Force bool
+}
+
+// Store reads and declares the objects of one kind.
+type Store struct {
+	kind    Kind
+	client  dynamic.ResourceInterface
+	manager Manager
+	listing *Listing
+}
+
+// NewStore returns the store of a kind.
+func NewStore(client dynamic.Interface, kind Kind, manager Manager) *Store {
+	return &Store{kind: kind, client: client.Resource(kind.Resource), manager: manager, listing: &Listing{}}
+}
+
+// With returns the store with a listing that others share.
+func (s *Store) With(listing *Listing) *Store {
+	shared := *s
+	shared.listing = listing
+	return &shared
+}
+
+// Get returns the live object. An object that is not there is reported as the
+// API server does (apierrors.IsNotFound), a kind that the cluster does not know
+// as meta.IsNoMatchError.
+func (s *Store) Get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	live, err := call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return s.client.Get(ctx, name, metav1.GetOptions{})
+	})
+	return live, s.explain(err, "read", name)
+}
+
+// Recall is Get for a refresh: the object may be some seconds old, and many are
+// read by one request.
+func (s *Store) Recall(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	live, ok := s.listing.find(ctx, s, name)
+	switch {
+	case !ok:
+		return s.Get(ctx, name)
+	case live == nil:
+		return nil, s.explain(apierrors.NewNotFound(s.kind.Resource.GroupResource(), name), "read", name)
+	}
+	return live, nil
+}
+
+// Create declares a new object. One of the same name that is there already is
+// left alone and reported (apierrors.IsAlreadyExists).
+func (s *Store) Create(ctx context.Context, name string, spec map[string]any) error {
+	_, err := s.Recall(ctx, name)
+	if err == nil {
+		_, err = s.Get(ctx, name) // a list may be older than its deletion
+	}
+	switch {
+	case err == nil:
+		return fmt.Errorf("create %s: %w", s.kind.Name, apierrors.NewAlreadyExists(s.kind.Resource.GroupResource(), name))
+	case !apierrors.IsNotFound(err):
+		return err
+	}
+	if _, err = s.apply(ctx, name, spec); err == nil || refused(err) {
+		return err
+	}
+	return s.settle(ctx, name, err)
+}
+
+// settle finds out whether an object was created although nobody has said so. What
+// is there and declared by us was; of the rest the error says what is known.
+func (s *Store) settle(ctx context.Context, name string, unanswered error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	live, err := s.Get(ctx, name)
+	switch {
+	case err == nil && s.declares(live):
+		return nil
+	case err == nil:
+		return fmt.Errorf("%w\nMeanwhile somebody else has created it", unanswered)
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%w\nIt has not been created", unanswered)
+	}
+	return fmt.Errorf("%w\nWhether it was created could not be found out: %w\nIf it is there at the next apply, import it or delete it", unanswered, err)
+}
+
+// declares reports whether the manager has declared the object.
+func (s *Store) declares(live *unstructured.Unstructured) bool {
+	managed := live.GetManagedFields() // none where nothing but the name was declared
+	return len(managed) == 0 || slices.ContainsFunc(managed, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == s.manager.Name && entry.Operation == metav1.ManagedFieldsOperationApply
+	})
+}
+
+// Update declares an object anew. A field that was declared before and is not
+// any more is removed, even if another manager has declared it too: with force
+// at once, else it is reported as a conflict, in the form in which the API server
+// reports conflicts of field managers.
+func (s *Store) Update(ctx context.Context, name string, before, spec map[string]any) error {
+	live, err := s.apply(ctx, name, spec)
+	if err != nil {
+		return unsettled(err)
+	}
+	liveSpec, _, err := unstructured.NestedMap(live.Object, "spec")
+	if err != nil {
+		return fmt.Errorf("read the spec of %s %q: %w", s.kind.Name, name, err)
+	}
+	left := leftovers(before, spec, liveSpec)
+	if len(left) == 0 {
+		return nil
+	}
+	if !s.manager.Force {
+		return fmt.Errorf("update %s %q: %w", s.kind.Name, name, heldByOthers(live, left))
+	}
+	return unsettled(s.remove(ctx, name, left))
+}
+
+// refused reports whether an error leaves nothing open.
+func refused(err error) bool { return call.Refused(err) || meta.IsNoMatchError(err) }
+
+// unsettled adds to an error that leaves open whether a change was made that it does.
+func unsettled(err error) error {
+	if err == nil || refused(err) {
+		return err
+	}
+	return fmt.Errorf("%w\nWhether it was changed is open; the next plan reads it anew", err)
+}
+
+// Delete asks for the deletion of the very object with the UID. With foreground
+// propagation the object stays until its dependents are gone. An object that is
+// gone already is fine.
+func (s *Store) Delete(ctx context.Context, name string, uid types.UID, propagation metav1.DeletionPropagation) error {
+	defer s.listing.forget(name)
+	opts := metav1.DeleteOptions{PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &uid}}
+	err := call.Do(ctx, func(ctx context.Context) error { return s.client.Delete(ctx, name, opts) })
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return unsettled(s.explain(err, "delete", name))
+}
+
+func (s *Store) apply(ctx context.Context, name string, spec map[string]any) (*unstructured.Unstructured, error) {
+	desired := s.object(name, spec)
+	defer s.listing.forget(name)
+	opts := metav1.ApplyOptions{FieldManager: s.manager.Name, Force: s.manager.Force}
+	live, err := call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return s.client.Apply(ctx, name, desired, opts)
+	})
+	return live, s.explain(err, "apply", name)
+}
+
+// remove takes fields out of the object, whoever declared them.
+func (s *Store) remove(ctx context.Context, name string, fields [][]string) error {
+	defer s.listing.forget(name)
+	patch, err := removalPatch(fields)
+	if err != nil {
+		return fmt.Errorf("remove fields of %s %q: %w", s.kind.Name, name, err)
+	}
+	_, err = call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return s.client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: s.manager.Name})
+	})
+	return s.explain(err, "remove fields of", name)
+}
+
+// explain adds what was done to which object. The API server answers requests
+// for kinds that it does not know as it does for unknown addresses.
+func (s *Store) explain(err error, operation, name string) error {
+	if err == nil {
+		return nil
+	}
+	var status apierrors.APIStatus
+	if apierrors.IsNotFound(err) && errors.As(err, &status) {
+		if details := status.Status().Details; details == nil || details.Name != name {
+			err = &meta.NoResourceMatchError{PartialResource: s.kind.Resource}
+		}
+	}
+	if errors.Is(err, context.Canceled) {
+		operation = "interrupted: " + operation
+	}
+	return fmt.Errorf("%s %s %q: %w", operation, s.kind.Name, name, err)
+}
+
+// leftovers returns the fields that before declares, after does not and the
+// live object still has.
+func leftovers(before, after, live map[string]any) [][]string {
+	var out [][]string
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		present, ok := live[name]
+		if !ok {
+			continue
+		}
+		wanted, declared := after[name]
+		if !declared {
+			out = append(out, []string{name})
+			continue
+		}
+		b, isMap := before[name].(map[string]any)
+		w, stillMap := wanted.(map[string]any)
+		l, liveMap := present.(map[string]any)
+		if isMap && stillMap && liveMap {
+			for _, inner := range leftovers(b, w, l) {
+				out = append(out, append([]string{name}, inner...))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,72 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
+)
+
+// roleAnnotation tells EKS which role the pods of a ServiceAccount assume.
+const roleAnnotation = "eks.amazonaws.com/role-arn"
+
+// RoleAnnotation declares the role of ServiceAccounts that are there already.
+type RoleAnnotation struct {
+	client  kubernetes.Interface
+	manager Manager
+}
+
+// NewRoleAnnotation returns the annotation, declared by a field manager of its
+// own: the ServiceAccount itself belongs to whoever has made it.
+func NewRoleAnnotation(client kubernetes.Interface, manager Manager) *RoleAnnotation {
+	manager.Name += "-irsa"
+	return &RoleAnnotation{client, manager}
+}
+
+// Get returns the role that the ServiceAccount is annotated with.
+// One that is not there is reported as the API server does.
+func (a *RoleAnnotation) Get(ctx context.Context, namespace, name string) (arn string, err error) {
+	account, err := call.Get(ctx, func(ctx context.Context) (*corev1.ServiceAccount, error) {
+		return a.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
+	})
+	if err != nil {
+		return "", fmt.Errorf("read ServiceAccount %s/%s: %w", namespace, name, err)
+	}
+	return account.Annotations[roleAnnotation], nil
+}
+
+// Set annotates the ServiceAccount, which must be there.
+func (a *RoleAnnotation) Set(ctx context.Context, namespace, name, arn string) error {
+	if _, err := a.Get(ctx, namespace, name); err != nil {
+		return err
+	}
+	return a.apply(ctx, applycorev1.ServiceAccount(name, namespace).WithAnnotations(map[string]string{roleAnnotation: arn}))
+}
+
+// Remove takes the annotation back. A ServiceAccount that is gone is fine.
+func (a *RoleAnnotation) Remove(ctx context.Context, namespace, name string) error {
+	switch arn, err := a.Get(ctx, namespace, name); {
+	case arn == "" && (err == nil || apierrors.IsNotFound(err)):
+		return nil
+	case err != nil:
+		return err
+	}
+	return a.apply(ctx, applycorev1.ServiceAccount(name, namespace))
+}
+
+func (a *RoleAnnotation) apply(ctx context.Context, account *applycorev1.ServiceAccountApplyConfiguration) error {
+	_, err := call.Get(ctx, func(ctx context.Context) (*corev1.ServiceAccount, error) {
+		return a.client.CoreV1().ServiceAccounts(*account.Namespace).Apply(ctx, account,
+			metav1.ApplyOptions{FieldManager: a.manager.Name, Force: a.manager.Force})
+	})
+	if err != nil {
+		return fmt.Errorf("annotate ServiceAccount %s/%s: %w", *account.Namespace, *account.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package survey
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/apply"
+)
+
+// Cluster is a cluster as package onboard reads it.
+type Cluster struct {
+	custom   dynamic.Interface
+	accounts *apply.RoleAnnotation
+}
+
+// NewCluster returns the cluster that is reached by access. Nothing is called yet.
+func NewCluster(access *rest.Config) (*Cluster, error) {
+	typed, err := kubernetes.NewForConfig(access)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the connection to %s: %w", access.Host, err)
+	}
+	custom, err := dynamic.NewForConfig(access)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the connection to %s: %w", access.Host, err)
+	}
+	return &Cluster{custom, apply.NewRoleAnnotation(typed, apply.Manager{})}, nil
+}
+
+// Objects returns the custom resources of a kind, sorted by name; none where the
+// cluster does not serve the kind.
+func (c *Cluster) Objects(ctx context.Context, kind schema.GroupVersionResource) ([]map[string]any, error) {
+	found, err := Objects(ctx, c.custom, kind)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]map[string]any, len(found))
+	for i, object := range found {
+		out[i] = object.Object
+	}
+	return out, nil
+}
+
+// RoleOf returns the ARN of the role that a ServiceAccount is annotated with, empty
+// without one or if the ServiceAccount is not there.
+func (c *Cluster) RoleOf(ctx context.Context, namespace, name string) (string, error) {
+	arn, err := c.accounts.Get(ctx, namespace, name)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	return arn, err
+}

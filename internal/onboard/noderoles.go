@@ -1,0 +1,125 @@
+package onboard
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+)
+
+const nodeRoleResource = "packhorse_node_role"
+
+// linuxEntry is the type of access entry that packhorse_node_role has by default.
+const linuxEntry = "EC2_LINUX"
+
+// NodeRole is a role by which a cluster admits machines.
+type NodeRole struct {
+	Role
+	// Entry is the type of the access entry: EC2_LINUX or EC2_WINDOWS.
+	Entry string
+	// Profiles are the instance profiles that hold the role, in order.
+	Profiles []Profile
+}
+
+// nodeRoleItems writes the roles of machines. Those that EKS keeps for managed node
+// groups alone stay with these.
+func nodeRoleItems(roles []NodeRole, groups []offer.Group) []Item {
+	var out []Item
+	for i := range roles {
+		role := &roles[i]
+		ofGroup := slices.ContainsFunc(groups, func(g offer.Group) bool { return g.Role == role.ARN })
+		if ofGroup && !slices.ContainsFunc(role.Profiles, func(p Profile) bool { return p.keeper() != eksKeeper }) {
+			continue
+		}
+		out = append(out, nodeRoleItem(role))
+	}
+	return out
+}
+
+// nodeRoleItem writes one role. One that the resource would change cannot be
+// imported without that change, so that it is a suggestion.
+func nodeRoleItem(role *NodeRole) Item {
+	item := Item{Kind: "node role", Name: role.Name, Resource: nodeRoleResource, ImportID: role.Name}
+	item.arguments = role.arguments()
+	add := item.add
+	needed := policy.NodePolicies(partitionOf(role.ARN), true)
+	if network := needed[len(needed)-1]; !slices.Contains(role.Attached, network) {
+		add("cni_policy", false)
+	}
+	others := slices.DeleteFunc(slices.Clone(role.Attached), func(arn string) bool { return slices.Contains(needed, arn) })
+	if len(others) > 0 {
+		add("policy_arns", others)
+	}
+	if len(role.Inline) > 0 {
+		own := map[string]any{}
+		for name, document := range role.Inline {
+			own[name] = encoded(document)
+		}
+		add("policies", own)
+	}
+	if profile, ok := role.profile(); ok && profile.Name != role.Name {
+		add("instance_profile", profile.Name)
+	}
+	if role.Entry != linuxEntry {
+		add("access_entry", role.Entry)
+	}
+	if len(role.Tags) > 0 {
+		add("tags", role.Tags)
+	}
+	if changes := role.changes(); len(changes) > 0 {
+		item.ImportID, item.Notes = "", changes
+	}
+	return item
+}
+
+// profile is the instance profile that an import takes: the one of the role's own
+// name, or else the first.
+func (r *NodeRole) profile() (Profile, bool) {
+	for _, p := range r.Profiles {
+		if p.Name == r.Name {
+			return p, true
+		}
+	}
+	if len(r.Profiles) == 0 {
+		return Profile{}, false
+	}
+	return r.Profiles[0], true
+}
+
+// changes says what the resource would change.
+func (r *NodeRole) changes() []string {
+	var out []string
+	if wanted, err := policy.NodeTrust(partitionOf(r.ARN)); err != nil || !sameJSON(wanted, r.Trust) {
+		out = append(out, "the resource would have the role trust EC2 alone")
+	}
+	for _, arn := range policy.NodePolicies(partitionOf(r.ARN), false) {
+		if !slices.Contains(r.Attached, arn) {
+			out = append(out, "the resource would attach "+arn)
+		}
+	}
+	switch profile, ok := r.profile(); {
+	case !ok:
+		out = append(out, "the resource would make an instance profile")
+	case profile.Path != r.Path:
+		out = append(out, fmt.Sprintf("instance profile %s has another path than the role", profile.Name))
+	}
+	return out
+}
+
+// partitionOf is the partition in an ARN.
+func partitionOf(arn string) string {
+	parts := strings.SplitN(arn, ":", 3)
+	if len(parts) < 3 {
+		return "aws"
+	}
+	return parts[1]
+}
+
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+}

@@ -1,0 +1,60 @@
+package onboard
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
+)
+
+// The resource types of the custom resources.
+const (
+	provisionerResource = "packhorse_provisioner"
+	profileResource     = "packhorse_node_profile"
+)
+
+// itemsOf writes objects as configuration. Those that exist as they are can be
+// imported unless the rules of the API refuse them.
+func itemsOf(objects []karpenter.Object) []Item {
+	var out []Item
+	for _, o := range objects {
+		item := Item{Kind: o.Kind, Name: o.Name, Resource: provisionerResource, Notes: o.Losses}
+		typ := reflect.TypeFor[api.ProvisionerSpec]()
+		if o.Kind == api.NodeTemplateKind {
+			item.Resource, typ = profileResource, reflect.TypeFor[api.NodeProfile]()
+		}
+		item.configure(o.Spec, typ)
+		if o.Origin == "" {
+			item.ImportID = o.Name
+			item.Notes = append(slices.Clone(item.Notes), consolidationNotes(o.Spec)...)
+		} else {
+			item.Kind, _, _ = strings.Cut(o.Origin, " ")
+		}
+		if refused := o.Problems(); len(refused) > 0 {
+			item.ImportID = ""
+			item.Notes = append(slices.Clone(item.Notes), refused...)
+		}
+		out = append(out, item)
+	}
+	return out
+}
+
+// consolidationNotes say what the consolidation of a provisioner does not do yet.
+func consolidationNotes(spec map[string]any) []string {
+	if c, _ := spec["consolidation"].(map[string]any); c["enabled"] == true {
+		return []string{api.UsedNotConsolidated}
+	}
+	return nil
+}
+
+// configure takes the arguments of a custom resource from its spec.
+func (i *Item) configure(spec map[string]any, typ reflect.Type) {
+	own := maps.Clone(spec)
+	i.ref, _ = own["providerRef"].(map[string]any)
+	delete(own, "providerRef")
+	i.arguments = terraform.Arguments(own, typ)
+}

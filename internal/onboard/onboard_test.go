@@ -1,0 +1,206 @@
+package onboard_test
+
+import (
+	"context"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+)
+
+var update = flag.Bool("update", false, "rewrite the wanted files")
+
+const clusterARN = "arn:aws:eks:eu-west-1:123456789012:cluster/prod"
+
+const issuer = "https://oidc.eks.eu-west-1.amazonaws.com/id/ABC"
+
+// cluster holds the objects of a file.
+type cluster []map[string]any
+
+func (c cluster) Objects(_ context.Context, kind schema.GroupVersionResource) ([]map[string]any, error) {
+	var out []map[string]any
+	for _, object := range c {
+		name, _ := object["kind"].(string)
+		if object["apiVersion"] == kind.GroupVersion().String() && strings.EqualFold(name+"s", kind.Resource) || strings.EqualFold(name+"es", kind.Resource) {
+			out = append(out, object)
+		}
+	}
+	return out, nil
+}
+
+func (c cluster) RoleOf(_ context.Context, _, name string) (string, error) {
+	return "arn:aws:iam::123456789012:role/" + name, nil
+}
+
+// account has two roles of which one trusts others too, and one group of each kind.
+type account struct{}
+
+func (account) Scope(_ context.Context, cluster string) (onboard.Scope, error) {
+	return onboard.Scope{ClusterName: cluster, Region: "eu-west-1", ARN: clusterARN, Issuer: issuer}, nil
+}
+
+func (account) Groups(context.Context, string) ([]offer.Group, error) {
+	return []offer.Group{
+		{
+			Kind: offer.AutoscalerGroup, Name: "workers", InstanceTypes: []string{"c5.large", "c5.xlarge"}, Max: 10,
+			Zones: []string{"eu-west-1a"}, Taints: []corev1.Taint{{Key: "batch", Effect: corev1.TaintEffectNoSchedule}},
+		},
+		{
+			Kind: offer.ManagedNodeGroup, Name: "general", InstanceTypes: []string{"m5.large"}, CapacityType: "on-demand", Min: 2, Max: 5, Desired: 3,
+			SubnetIDs: []string{"subnet-1", "subnet-2"}, Labels: map[string]string{"team": "a", "kubernetes.io/role": "worker"},
+			AMIFamily: "AL2023", Arch: "amd64", DiskGiB: 50, Role: "arn:aws:iam::123456789012:role/nodes",
+		},
+	}, nil
+}
+
+// NodeRoles are one that can be imported, one that lacks something, and one that EKS
+// keeps for a node group.
+func (account) NodeRoles(context.Context, string) ([]onboard.NodeRole, error) {
+	trust, err := policy.NodeTrust("aws")
+	if err != nil {
+		return nil, err
+	}
+	role := func(name string, attached ...string) onboard.Role {
+		return onboard.Role{Name: name, ARN: "arn:aws:iam::123456789012:role/" + name, Path: "/", MaxSession: 3600, Trust: trust, Attached: attached}
+	}
+	ours := role("prod-node", append(policy.NodePolicies("aws", false), "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")...)
+	ours.Tags = map[string]string{"team": "a"}
+	ours.Inline = map[string]string{"read": `{"Version":"2012-10-17","Statement":[]}`}
+	old := role("old-node", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy")
+	return []onboard.NodeRole{
+		{Role: ours, Entry: "EC2_LINUX", Profiles: []onboard.Profile{{Name: "machines", Path: "/"}}},
+		{Role: old, Entry: "EC2_WINDOWS"},
+		{Role: role("nodes", policy.NodePolicies("aws", true)...), Entry: "EC2_LINUX", Profiles: []onboard.Profile{{Name: "eks-1a2b", Path: "/"}}},
+	}, nil
+}
+
+// ProfilesOf has one profile of the account's own beside that of a node group.
+func (account) ProfilesOf(_ context.Context, role string) ([]onboard.Profile, error) {
+	if role != "nodes" {
+		return nil, fs.ErrNotExist
+	}
+	return []onboard.Profile{{Name: "eks-1a2b", Path: "/"}, {Name: "machines", Path: "/"}}, nil
+}
+
+// Queues are one that can be imported, one that a role reads and whose rules have
+// other names, and one of another cluster.
+func (account) Queues(context.Context) ([]onboard.Queue, error) {
+	queue := func(name string, rules ...string) onboard.Queue {
+		arn := "arn:aws:sqs:eu-west-1:123456789012:" + name
+		document, err := policy.Queue(arn)
+		if err != nil {
+			panic(err)
+		}
+		return onboard.Queue{Name: name, ARN: arn, Policy: document, Retention: 300, Visibility: 30, Rules: rules}
+	}
+	ours := queue("prod")
+	for _, event := range policy.InterruptionEvents() {
+		ours.Rules = append(ours.Rules, event.RuleName("prod"))
+	}
+	ours.Retention, ours.Tags = 600, map[string]string{"team": "a"}
+	theirs := queue("interruptions", "Karpenter-spot", "interruptions-spot")
+	theirs.Policy = `{"Statement":[]}`
+	return []onboard.Queue{ours, theirs, queue("staging", "staging-spot")}, nil
+}
+
+func (a account) Roles(ctx context.Context) ([]onboard.Role, error) {
+	var out []onboard.Role
+	for _, name := range []string{"reports", "exports", "shared", "other"} {
+		role, err := a.Role(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, role)
+	}
+	return out, nil
+}
+
+func (account) Role(_ context.Context, name string) (onboard.Role, error) {
+	host := strings.TrimPrefix(issuer, "https://")
+	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Federated":"arn:aws:iam::123456789012:oidc-provider/` + host +
+		`"},"Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringEquals":{"` + host + `:aud":"sts.amazonaws.com","` + host + `:sub":"system:serviceaccount:reports:writer"}}}]}`
+	role := onboard.Role{Name: name, ARN: "arn:aws:iam::123456789012:role/" + name, Path: "/", MaxSession: 3600, Trust: trust}
+	switch name {
+	case "reports":
+		role.Inline = map[string]string{"write": `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["s3:PutObject"],"Resource":"arn:aws:s3:::reports/${aws:PrincipalTag/team}/*"}]}`}
+		role.Attached, role.Tags, role.MaxSession = []string{"arn:aws:iam::aws:policy/ReadOnlyAccess"}, map[string]string{"team": "a"}, 7200
+	case "exports":
+		pods, err := policy.Trust{Cluster: clusterARN, Accounts: []policy.ServiceAccount{{Namespace: "reports", Name: "exporter"}}}.JSON()
+		if err != nil {
+			return role, err
+		}
+		role.Trust = pods
+		role.Inline = map[string]string{"queue": `{"Statement":[{"Effect":"Allow","Action":"sqs:*","Resource":"arn:aws:sqs:eu-west-1:123456789012:interruptions"}]}`}
+	case "shared":
+		role.Trust = strings.Replace(trust, "StringEquals", "StringLike", 1)
+	case "other":
+		role.Trust = strings.ReplaceAll(trust, "ABC", "XYZ")
+	}
+	return role, nil
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestFiles(t *testing.T) {
+	var objects cluster
+	for document := range strings.SplitSeq(string(read(t, "cluster.yaml")), "\n---\n") {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, object)
+	}
+	scope, items, err := onboard.Find(t.Context(), "prod", objects, account{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := onboard.Files(scope, items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range files {
+		if *update {
+			if err := os.WriteFile(filepath.Join("testdata", "want", name), got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(string(read(t, "want/"+name)), string(got)); diff != "" {
+			t.Errorf("%s (-want +got; go test -update rewrites)\n%s", name, diff)
+		}
+	}
+	if len(files) != 7 {
+		t.Errorf("%d files", len(files))
+	}
+}
+
+func TestWriteOverwritesNothing(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string][]byte{"main.tf": []byte("a"), "other.tf": []byte("b")}
+	if err := onboard.Write(dir, map[string][]byte{"other.tf": []byte("mine")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := onboard.Write(dir, files); err == nil || !strings.Contains(err.Error(), "other.tf is there already") {
+		t.Errorf("error = %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "main.tf")); err == nil {
+		t.Error("main.tf was written")
+	}
+}

@@ -1,0 +1,98 @@
+package onboard
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+)
+
+const queueResource = "packhorse_interruption_queue"
+
+// The settings of packhorse_interruption_queue where nothing else is said, in seconds.
+const (
+	defaultRetention  = 300
+	defaultVisibility = 30
+)
+
+// Queue is an SQS queue on which rules put interruptions of machines.
+type Queue struct {
+	Name, ARN string
+	Policy    string
+	// Retention is how long a message is kept, Visibility how long it is hidden
+	// while somebody works on it, in seconds.
+	Retention, Visibility int64
+	Key                   string // KMS key of the user's own
+	Tags                  map[string]string
+	// Rules are the names of the rules, in order.
+	Rules []string
+}
+
+// queueItems writes the cluster's queues: those that one of its roles may read, or
+// whose name has the cluster's in it. Rules themselves know no cluster.
+func queueItems(queues []Queue, scope Scope, roles []Role) []Item {
+	var out []Item
+	for i := range queues {
+		queue := &queues[i]
+		read := slices.ContainsFunc(roles, func(r Role) bool { return r.names(queue.ARN) })
+		if read || strings.Contains(queue.Name, scope.ClusterName) {
+			out = append(out, queueItem(queue))
+		}
+	}
+	return out
+}
+
+// names reports whether an inline policy of the role is about something.
+func (r *Role) names(arn string) bool {
+	for _, document := range r.Inline {
+		if strings.Contains(document, `"`+arn+`"`) {
+			return true
+		}
+	}
+	return false
+}
+
+// queueItem writes one queue. One that the resource would change cannot be imported
+// without that change, so that it is a suggestion.
+func queueItem(queue *Queue) Item {
+	item := Item{Kind: "interruption queue", Name: queue.Name, Resource: queueResource, ImportID: queue.Name}
+	add := item.add
+	if queue.Retention != defaultRetention {
+		add("message_retention_seconds", queue.Retention)
+	}
+	if queue.Visibility != defaultVisibility {
+		add("visibility_timeout_seconds", queue.Visibility)
+	}
+	if queue.Key != "" {
+		add("kms_key_id", queue.Key)
+	}
+	if len(queue.Tags) > 0 {
+		add("tags", queue.Tags)
+	}
+	if changes := queue.changes(); len(changes) > 0 {
+		item.ImportID, item.Notes = "", changes
+	}
+	return item
+}
+
+// changes says what the resource would change.
+func (q *Queue) changes() []string {
+	var out, own, missing []string
+	for _, event := range policy.InterruptionEvents() {
+		name := event.RuleName(q.Name)
+		own = append(own, name)
+		if !slices.Contains(q.Rules, name) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		out = append(out, "the resource would make the rules "+strings.Join(missing, ", "))
+	}
+	if others := slices.DeleteFunc(slices.Clone(q.Rules), func(rule string) bool { return slices.Contains(own, rule) }); len(others) > 0 {
+		out = append(out, "the rules "+strings.Join(others, ", ")+" would stay: delete them once it has its own")
+	}
+	if wanted, err := policy.Queue(q.ARN); err != nil || !sameJSON(wanted, q.Policy) {
+		out = append(out, "the resource would replace the queue's policy")
+	}
+	return out
+}

@@ -1,0 +1,204 @@
+package plancheck
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
+)
+
+// Profile reports a node profile that is missing or not ready.
+func Profile(p *api.Provisioner, templates []*api.AWSNodeTemplate) []Finding {
+	ref := p.Spec.ProviderRef
+	if ref == nil {
+		return nil
+	}
+	const path = "spec.providerRef.name"
+	i := slices.IndexFunc(templates, func(t *api.AWSNodeTemplate) bool { return t.Name == ref.Name })
+	if i < 0 {
+		return []Finding{{Doubtful, path, fmt.Sprintf("node profile %q does not exist", ref.Name),
+			"Until it does, nothing is bought. Refer to it as packhorse_node_profile.<name>.name, so that it is made first."}}
+	}
+	ready := meta.FindStatusCondition(templates[i].Status.Conditions, "Ready")
+	if ready != nil && ready.Status == metav1.ConditionFalse {
+		return []Finding{{Doubtful, path, fmt.Sprintf("node profile %q is not ready: %s", ref.Name, ready.Message), "Until it is, nothing is bought."}}
+	}
+	return nil
+}
+
+// Overlaps reports other Provisioners of the same weight that serve the same pods.
+func Overlaps(p *api.Provisioner, all []*api.Provisioner) []Finding {
+	var out []Finding
+	for _, other := range all {
+		if other.Name == p.Name || weight(other) != weight(p) || !sameTaints(p, other) {
+			continue
+		}
+		mine, theirs := match.ForProvisioner(p.Defaulted()), match.ForProvisioner(other.Defaulted())
+		both := without(mine).And(without(theirs))
+		if _, apart := both.Unmeetable(); apart {
+			continue
+		}
+		out = append(out, Finding{Doubtful, "spec.weight", fmt.Sprintf("provisioner %s of the same weight %d serves the same pods", other.Name, weight(p)),
+			"Which of them buys is decided by price alone. Give one a higher weight, or tell them apart by taints or requirements."})
+	}
+	return out
+}
+
+// without leaves out the label that tells Provisioners apart.
+func without(r match.Requirements) match.Requirements {
+	return slices.DeleteFunc(slices.Clone(r), func(q match.Requirement) bool { return q.Key == api.LabelProvisioner })
+}
+
+func weight(p *api.Provisioner) int32 {
+	if p.Spec.Weight == nil {
+		return 0
+	}
+	return *p.Spec.Weight
+}
+
+// sameTaints reports whether the same pods tolerate the taints of both.
+func sameTaints(a, b *api.Provisioner) bool {
+	has := func(all []corev1.Taint, t corev1.Taint) bool {
+		return slices.ContainsFunc(all, func(o corev1.Taint) bool { return o.Key == t.Key && o.Value == t.Value && o.Effect == t.Effect })
+	}
+	for _, pair := range [][2][]corev1.Taint{{a.Spec.Taints, b.Spec.Taints}, {b.Spec.Taints, a.Spec.Taints}} {
+		for _, t := range pair[0] {
+			if t.Effect != corev1.TaintEffectPreferNoSchedule && !has(pair[1], t) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Replacement is what a change does to nodes that are there.
+type Replacement struct {
+	// Nodes would be replaced because of the change, in order.
+	Nodes []string
+	// AtOnce is how many of them would go in the first turn.
+	AtOnce int
+}
+
+// Replaced says which nodes a changed Provisioner or node profile would replace
+// that stay without it. Both are of the same cluster.
+func Replaced(ctx context.Context, now, changed simulate.Cluster) Replacement {
+	before, after := drifted(ctx, now), drifted(ctx, changed)
+	var out Replacement
+	for _, n := range after {
+		if slices.ContainsFunc(before, func(b drift) bool { return b.node == n.node }) {
+			continue
+		}
+		out.Nodes = append(out.Nodes, n.node)
+		if n.goes {
+			out.AtOnce++
+		}
+	}
+	return out
+}
+
+// drift is a node that is not what its Provisioner describes; goes tells whether
+// it would be removed at once.
+type drift struct {
+	node string
+	goes bool
+}
+
+func drifted(ctx context.Context, c simulate.Cluster) []drift {
+	plan := decide.Decide(c.Input(ctx))
+	var out []drift
+	for _, r := range plan.Removals {
+		if r.Reason == decide.Drifted {
+			out = append(out, drift{r.Node, true})
+		}
+	}
+	for _, k := range plan.Kept {
+		if k.Reason == decide.Drifted {
+			out = append(out, drift{k.Node, false})
+		}
+	}
+	slices.SortFunc(out, func(a, b drift) int { return strings.Compare(a.node, b.node) })
+	return out
+}
+
+// Finding tells of a replacement; nil where nothing is replaced.
+func (r Replacement) Finding() []Finding {
+	if len(r.Nodes) == 0 {
+		return nil
+	}
+	pace := fmt.Sprintf("%d at once and the others as disruption budgets allow", r.AtOnce)
+	if r.AtOnce == 0 {
+		pace = "none at once: disruption budgets or protections hold all of them for now"
+	}
+	return []Finding{{Doubtful, "", fmt.Sprintf("nodes that will be replaced: %d, %s", len(r.Nodes), pace),
+		"They no longer are what is described: " + firstNodes(r.Nodes) + ". Set disruption.drift to false to keep them."}}
+}
+
+func firstNodes(nodes []string) string {
+	if len(nodes) > 3 {
+		return strings.Join(nodes[:3], ", ") + fmt.Sprintf(" and %d more", len(nodes)-3)
+	}
+	return strings.Join(nodes, ", ")
+}
+
+// Departure is what the removal of a Provisioner does.
+type Departure struct {
+	Nodes, Pods int
+	// Budgets are those that allow no eviction of one of the pods now, as
+	// namespace/name, in order.
+	Budgets []string
+}
+
+// Leaving says what goes with a Provisioner.
+func Leaving(name string, s *cluster.Snapshot) Departure {
+	mine := map[string]bool{}
+	for i := range s.Nodes {
+		if s.Nodes[i].Provisioner == name {
+			mine[s.Nodes[i].Name] = true
+		}
+	}
+	out := Departure{Nodes: len(mine)}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if !mine[p.NodeName] || p.Template.DaemonSet || p.Template.Static {
+			continue
+		}
+		out.Pods++
+		for _, b := range s.DisruptionBudgets {
+			if b.DisruptionsAllowed == 0 && covers(b, p) {
+				out.Budgets = append(out.Budgets, b.Namespace+"/"+b.Name)
+			}
+		}
+	}
+	slices.Sort(out.Budgets)
+	out.Budgets = slices.Compact(out.Budgets)
+	return out
+}
+
+func covers(b cluster.DisruptionBudget, p *cluster.Pod) bool {
+	selector, err := metav1.LabelSelectorAsSelector(b.Selector)
+	return err == nil && b.Namespace == p.Namespace && selector.Matches(labels.Set(p.Template.Labels))
+}
+
+// Summary tells what goes with the named object.
+func (d Departure) Summary(object string) string {
+	return fmt.Sprintf("%s: destroying it drains its nodes (%d) with their pods (%d)", object, d.Nodes, d.Pods)
+}
+
+// Detail says what will hold the removal up.
+func (d Departure) Detail() string {
+	if len(d.Budgets) == 0 {
+		return "Their pods are evicted as disruption budgets allow, and then the instances are terminated."
+	}
+	return "These PodDisruptionBudgets allow no eviction now and will hold it up until they do: " + strings.Join(d.Budgets, ", ") + "."
+}

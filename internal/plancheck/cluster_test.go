@@ -1,0 +1,63 @@
+package plancheck_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
+)
+
+func TestLeaving(t *testing.T) {
+	app := map[string]string{"app": "web"}
+	s := &cluster.Snapshot{
+		Nodes: []cluster.Node{{Name: "a", Provisioner: "p"}, {Name: "b", Provisioner: "other"}},
+		Pods: []cluster.Pod{
+			{PodKey: cluster.PodKey{Namespace: "shop", Name: "web-1"}, NodeName: "a", Template: &cluster.Template{Labels: app}},
+			{PodKey: cluster.PodKey{Namespace: "shop", Name: "web-2"}, NodeName: "b", Template: &cluster.Template{Labels: app}},
+			{PodKey: cluster.PodKey{Namespace: "kube-system", Name: "proxy"}, NodeName: "a", Template: &cluster.Template{DaemonSet: true}},
+		},
+		DisruptionBudgets: []cluster.DisruptionBudget{
+			{Namespace: "shop", Name: "closed", Selector: &metav1.LabelSelector{MatchLabels: app}},
+			{Namespace: "shop", Name: "open", Selector: &metav1.LabelSelector{MatchLabels: app}, DisruptionsAllowed: 1},
+			{Namespace: "bank", Name: "elsewhere", Selector: &metav1.LabelSelector{MatchLabels: app}},
+		},
+	}
+	want := plancheck.Departure{Nodes: 1, Pods: 1, Budgets: []string{"shop/closed"}}
+	if diff := cmp.Diff(want, plancheck.Leaving("p", s)); diff != "" {
+		t.Errorf("departure (-want +got):\n%s", diff)
+	}
+}
+
+func TestSelectNamesTheRequirementThatRemovedTheLastType(t *testing.T) {
+	types := offer.Embedded().Types(offer.Settings{Region: "us-east-1"})
+	claim := func(key, value string) plancheck.Claim {
+		return plancheck.Claim{Requirement: api.Requirement{Key: key, Operator: api.OpIn, Values: []string{value}}}
+	}
+	tests := map[string]struct {
+		claims []plancheck.Claim
+		last   string
+	}{
+		"none":                     {[]plancheck.Claim{claim(api.LabelInstanceFamily, "m5"), claim(api.LabelZone, "us-east-1a")}, ""},
+		"the second":               {[]plancheck.Claim{claim(api.LabelArch, "arm64"), claim(api.LabelInstanceFamily, "m5")}, api.LabelInstanceFamily},
+		"a label of one's own":     {[]plancheck.Claim{claim("example.com/team", "a")}, ""},
+		"a deprecated alias":       {[]plancheck.Claim{claim("beta.kubernetes.io/arch", "mips")}, "beta.kubernetes.io/arch"},
+		"zones and capacity types": {[]plancheck.Claim{claim(api.LabelZone, "us-east-1a"), claim(api.LabelCapacityType, "rented")}, api.LabelCapacityType},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := plancheck.Select(types, tt.claims)
+			last := ""
+			if got.Last != nil {
+				last = got.Last.Key
+			}
+			if last != tt.last || (len(got.Types) == 0) != (tt.last != "") {
+				t.Errorf("last = %q with %d types left, want %q", last, len(got.Types), tt.last)
+			}
+		})
+	}
+}

@@ -1,0 +1,149 @@
+package plancheck
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Severity says how bad a finding is.
+type Severity int
+
+// The severities.
+const (
+	// Doubtful: it works, and is probably not what is meant.
+	Doubtful Severity = iota
+	// Broken: nothing can be bought, or some of what is asked for.
+	Broken
+)
+
+// Finding is something that a person should know before applying.
+type Finding struct {
+	Severity Severity
+	// Path is the JSON path that it is about, empty for the whole.
+	Path string
+	// Text is one sentence without its full stop; Advice says what to do.
+	Text, Advice string
+}
+
+// Subject is a Provisioner with what it may buy.
+type Subject struct {
+	Provisioner *api.Provisioner // as written
+	Market      offer.Market
+	// Catalogue and Region are all that could be bought, with subnets and images
+	// for it.
+	Catalogue *offer.Catalogue
+	Region    string
+	// RegionBy says how the region is set, such as "with --region".
+	RegionBy string
+}
+
+// Preview is what the Provisioner may buy.
+type Preview struct {
+	Selection
+	Architectures []string // sorted
+	// Cheapest and Dearest are zero where nothing can be bought.
+	Cheapest, Dearest offer.Candidate
+	// FewestPods and MostPods are per node.
+	FewestPods, MostPods int64
+}
+
+// Look says what a Provisioner may buy, and what is wrong with it.
+func Look(s Subject) (Preview, []Finding) {
+	out := Preview{Selection: Select(s.Market.Types, Claims(s.Provisioner))}
+	if s.Market.Blocked != "" {
+		return out, []Finding{{Broken, "", "nothing can be bought: " + s.Market.Blocked, "Correct the node profile, or what it selects by tags."}}
+	}
+	strangers := slices.Concat(ForeignZones(s.Provisioner, s.Region, s.RegionBy), Strangers(s.Provisioner, s.Catalogue, s.Region))
+	if len(out.Types) == 0 {
+		return out, s.nothing(out.Selection, strangers)
+	}
+	out.Cheapest, out.Dearest, _ = out.PriceRange()
+	out.FewestPods, out.MostPods = podsPerNode(out.Types)
+	for _, t := range out.Types {
+		out.Architectures = append(out.Architectures, t.Labels[api.LabelArch]...)
+	}
+	slices.Sort(out.Architectures)
+	out.Architectures = slices.Compact(out.Architectures)
+	findings := slices.Concat(strangers, s.withoutSubnet(), s.withoutImage(out), few(out), s.limits(out), pods(out))
+	return out, findings
+}
+
+// nothing names the requirement that removed the last type. Strangers among its values
+// say why it did.
+func (s Subject) nothing(sel Selection, strangers []Finding) []Finding {
+	if sel.Last == nil {
+		none := Finding{Broken, "", fmt.Sprintf("no instance type of %s can be bought", s.Region), "Correct the node profile: its zones sell none that runs one of its images."}
+		return append([]Finding{none}, strangers...)
+	}
+	text := sel.Nothing()
+	advice := "Allow more here, or relax what is said before it."
+	var others []Finding
+	var why []string
+	for _, f := range strangers {
+		if f.Path == sel.Last.Path && f.Path != "" {
+			why = append(why, f.Text+". "+f.Advice)
+		} else {
+			others = append(others, f)
+		}
+	}
+	switch {
+	case sel.Last.Path == "":
+		text += ", by default"
+		advice = "Say something about " + sel.Last.Key + " in requirements, so that the default does not apply."
+	case len(why) > 0:
+		advice = strings.ToUpper(why[0][:1]) + strings.Join(why, " ")[1:]
+	default:
+		if hint := s.hint(sel.Last.Requirement); hint != "" {
+			advice = hint
+		}
+	}
+	return append([]Finding{{Broken, sel.Last.Path, text, advice}}, others...)
+}
+
+// hint says what was probably meant by a zone or another value that is offered
+// nowhere in the region.
+func (s Subject) hint(r api.Requirement) string {
+	if r.Operator != api.OpIn {
+		return ""
+	}
+	known := s.values(api.NormalizeLabel(r.Key))
+	if slices.ContainsFunc(r.Values, func(v string) bool { return slices.Contains(known, v) }) {
+		return ""
+	}
+	for _, v := range r.Values {
+		if meant, ok := api.Suggest(v, known); ok {
+			return fmt.Sprintf("%s has no %q: did you mean %q?", s.Region, v, meant)
+		}
+	}
+	return ""
+}
+
+// values lists the values of a label in the whole market.
+func (s Subject) values(key string) []string {
+	var out []string
+	of := offeringLabels[key]
+	for _, t := range s.Market.Types {
+		if of == nil {
+			out = append(out, t.Labels[key]...)
+			continue
+		}
+		for _, o := range t.Offerings {
+			out = append(out, of(o))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func podsPerNode(types []offer.InstanceType) (fewest, most int64) {
+	fewest = types[0].Capacity[amount.Pods]
+	for _, t := range types {
+		fewest, most = min(fewest, t.Capacity[amount.Pods]), max(most, t.Capacity[amount.Pods])
+	}
+	return fewest, most
+}

@@ -1,0 +1,140 @@
+// Package plancheck says what a Provisioner amounts to before it is applied: which
+// machines it would buy, what is doubtful about it, and which nodes would go.
+package plancheck
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Claim is a requirement and where it is said: a path such as
+// spec.requirements[0], empty for a default.
+type Claim struct {
+	api.Requirement
+	Path string
+}
+
+// Selection is what is left of a market under some requirements.
+type Selection struct {
+	// Types are those that meet all of them, each with the offerings that do.
+	Types []offer.InstanceType
+	// Last is the requirement that removed the last type; nil if some are left or
+	// there were none to begin with.
+	Last *Claim
+	// Before are the types that it removed.
+	Before []offer.InstanceType
+}
+
+// Select applies the claims one after another. Labels of the user's own do not
+// choose a machine and are passed over. Claims with values that make no sense
+// select nothing.
+func Select(types []offer.InstanceType, claims []Claim) Selection {
+	left := types
+	for i := range claims {
+		key := api.NormalizeLabel(claims[i].Key)
+		if !api.WellKnown(key) {
+			continue
+		}
+		set, err := match.NewSet(claims[i].Operator, claims[i].Values)
+		if err != nil {
+			set = match.Set{}
+		}
+		next := narrow(left, key, set)
+		if len(next) == 0 && len(left) > 0 {
+			return Selection{Last: &claims[i], Before: left}
+		}
+		left = next
+	}
+	return Selection{Types: left}
+}
+
+// Nothing names the requirement that removed the last type.
+func (s Selection) Nothing() string {
+	return fmt.Sprintf("no instance type is left: %s removed the last %d (%s)", say(s.Last.Requirement), len(s.Before), names(s.Before))
+}
+
+// narrow keeps the types with a label in the set. Zone and capacity type are
+// labels of offerings.
+func narrow(types []offer.InstanceType, key string, set match.Set) []offer.InstanceType {
+	of := offeringLabels[key]
+	out := make([]offer.InstanceType, 0, len(types))
+	for _, t := range types {
+		if of == nil {
+			values, ok := t.Labels[key]
+			if ok && set.HasAny(values) || !ok && set.HasMissing() {
+				out = append(out, t)
+			}
+			continue
+		}
+		t.Offerings = slices.DeleteFunc(slices.Clone(t.Offerings), func(o offer.Offering) bool { return !set.Has(of(o)) })
+		if len(t.Offerings) > 0 {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+var offeringLabels = map[string]func(offer.Offering) string{
+	api.LabelZone:         func(o offer.Offering) string { return o.Zone },
+	api.LabelZoneID:       func(o offer.Offering) string { return o.ZoneID },
+	api.LabelCapacityType: func(o offer.Offering) string { return o.CapacityType },
+}
+
+// distinct returns the values that offerings have, sorted.
+func (s Selection) distinct(of func(offer.Offering) string) []string {
+	seen := map[string]bool{}
+	for _, t := range s.Types {
+		for _, o := range t.Offerings {
+			seen[of(o)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// Zones lists the zones of the selection, sorted.
+func (s Selection) Zones() []string { return s.distinct(offeringLabels[api.LabelZone]) }
+
+// CapacityTypes lists the capacity types of the selection, sorted.
+func (s Selection) CapacityTypes() []string { return s.distinct(offeringLabels[api.LabelCapacityType]) }
+
+// PriceRange returns the cheapest and the dearest offering of the selection; of
+// equal prices the first. It is false for an empty selection.
+func (s Selection) PriceRange() (cheapest, dearest offer.Candidate, ok bool) {
+	for _, t := range s.Types {
+		for _, o := range t.Offerings {
+			c := offer.Candidate{InstanceType: t.Name, Zone: o.Zone, CapacityType: o.CapacityType, Price: o.Price}
+			if !ok || c.Price < cheapest.Price {
+				cheapest = c
+			}
+			if !ok || c.Price > dearest.Price {
+				dearest = c
+			}
+			ok = true
+		}
+	}
+	return cheapest, dearest, ok
+}
+
+// Claims returns what a Provisioner says about its machines, in the order in
+// which it is written, and the defaults for the rest.
+func Claims(p *api.Provisioner) []Claim {
+	var out []Claim
+	for i, r := range p.Spec.Requirements {
+		out = append(out, Claim{r, indexed("spec.requirements", i)})
+	}
+	if len(p.Spec.InstanceTypes) > 0 {
+		out = append(out, Claim{api.Requirement{Key: api.LabelInstanceType, Operator: api.OpIn, Values: p.Spec.InstanceTypes}, "spec.instanceTypes"})
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.Spec.Labels)) {
+		out = append(out, Claim{api.Requirement{Key: key, Operator: api.OpIn, Values: []string{p.Spec.Labels[key]}}, "spec.labels[" + key + "]"})
+	}
+	for _, r := range p.Defaulted().Spec.Requirements[len(p.Spec.Requirements):] {
+		out = append(out, Claim{Requirement: r})
+	}
+	return out
+}

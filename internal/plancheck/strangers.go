@@ -1,0 +1,112 @@
+package plancheck
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Strangers reports values of a Provisioner's requirements that no instance type in
+// the world has, and instance types that exist elsewhere but not in the region. They
+// have no effect beside values that machines have. With region "" any will do.
+func Strangers(p *api.Provisioner, c *offer.Catalogue, region string) []Finding {
+	var out []Finding
+	for _, claim := range Claims(p) {
+		key := api.NormalizeLabel(claim.Key)
+		if claim.Operator != api.OpIn || claim.Path == "" || key == api.LabelArch {
+			continue
+		}
+		known := everywhere(c, key)
+		if len(known) == 0 {
+			continue
+		}
+		for _, value := range claim.Values {
+			switch {
+			case !slices.Contains(known, value):
+				out = append(out, nowhere(claim, value, known))
+			case key == api.LabelInstanceType && region != "" && !sold(c, region, value):
+				out = append(out, Finding{
+					Doubtful, claim.Path, fmt.Sprintf("%s exists, but not in %s", value, region),
+					"Remove it, or replace it with a type that the region sells.",
+				})
+			}
+		}
+	}
+	return out
+}
+
+// ForeignZones reports zones of another region than the one that is looked at, which
+// their names tell. By says how that region is set, such as "with --region".
+func ForeignZones(p *api.Provisioner, region, by string) []Finding {
+	var out []Finding
+	for _, claim := range Claims(p) {
+		if claim.Operator != api.OpIn || api.NormalizeLabel(claim.Key) != api.LabelZone {
+			continue
+		}
+		for _, zone := range claim.Values {
+			if home := regionOf(zone); home != "" && home != region {
+				out = append(out, Finding{
+					Broken, claim.Path, fmt.Sprintf("zone %s is in %s, not in %s", zone, home, region),
+					"Correct the zone, or set its region " + by + ".",
+				})
+			}
+		}
+	}
+	return out
+}
+
+// zoneName takes a zone apart: its region, and a letter.
+var zoneName = regexp.MustCompile(`^([a-z]{2}(?:-[a-z]+)+-[0-9])[a-z]$`)
+
+// regionOf is the region in a zone's name, empty for a name of another form, such as a
+// local zone's.
+func regionOf(zone string) string {
+	if parts := zoneName.FindStringSubmatch(zone); parts != nil {
+		return parts[1]
+	}
+	return ""
+}
+
+// nowhere is about a value that no instance type has. A type of a size that no type
+// has is a misspelling; AWS may have come to sell other families since.
+func nowhere(claim Claim, value string, known []string) Finding {
+	out := Finding{Doubtful, claim.Path, fmt.Sprintf("no instance type has %s %q", claim.Key, value), "Remove it, unless it is newer than the catalogue."}
+	if api.NormalizeLabel(claim.Key) == api.LabelInstanceType {
+		out.Text = fmt.Sprintf("the instance type %q does not exist", value)
+	}
+	meant, ok := api.Suggest(value, known)
+	if !ok {
+		return out
+	}
+	out.Advice = fmt.Sprintf("Did you mean %q?", meant)
+	if _, size, isType := strings.Cut(value, "."); isType && !slices.ContainsFunc(known, func(k string) bool { return strings.HasSuffix(k, "."+size) }) {
+		out.Severity = Broken
+	}
+	return out
+}
+
+// everywhere lists the values of a label in the catalogue and in the embedded one,
+// which knows types of other regions too; none for labels that do not follow from
+// the instance type.
+func everywhere(c *offer.Catalogue, key string) []string {
+	out := c.Values(key)
+	if embedded := offer.Embedded(); c != embedded {
+		out = append(out, embedded.Values(key)...)
+		slices.Sort(out)
+		out = slices.Compact(out)
+	}
+	return out
+}
+
+func sold(c *offer.Catalogue, region, instanceType string) bool {
+	r, err := c.Region(region)
+	if err != nil {
+		return true // which is told elsewhere
+	}
+	_, ok := r.Sales[instanceType]
+	return ok
+}

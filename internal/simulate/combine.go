@@ -1,0 +1,74 @@
+package simulate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
+)
+
+// FromManifests takes files for a whole cluster. The warnings say what had to be
+// assumed: a Provisioner where there is none, and node profiles that are missing.
+func FromManifests(set *manifest.Set) (*cluster.Survey, []string) {
+	out := &cluster.Survey{Snapshot: set.Snapshot, Provisioners: set.Provisioners, NodeTemplates: slices.Clone(set.NodeTemplates)}
+	warnings := set.Warnings()
+	if len(out.Provisioners) == 0 {
+		out.Provisioners = []*api.Provisioner{{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}
+		warnings = append(warnings, `there is no Provisioner in the files: one named "default" with the defaults of the API is assumed`)
+	}
+	for _, p := range out.Provisioners {
+		if len(api.ValidateProvisioner(p)) > 0 {
+			warnings = append(warnings, fmt.Sprintf("Provisioner %s is invalid and is left out; `packhorse-agent validate` says why", p.Name))
+			continue
+		}
+		ref := p.Spec.ProviderRef
+		if ref == nil || slices.ContainsFunc(out.NodeTemplates, func(t *api.AWSNodeTemplate) bool { return t.Name == ref.Name }) {
+			continue
+		}
+		out.NodeTemplates = append(out.NodeTemplates, &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: ref.Name}})
+		warnings = append(warnings, fmt.Sprintf("Provisioner %s uses AWSNodeTemplate %s, which is not among the files: the defaults of a node profile are assumed", p.Name, ref.Name))
+	}
+	return out, warnings
+}
+
+// Combine adds what files describe to a live cluster. An object of the files
+// takes the place of a live one of the same name; pods of workloads are added to
+// those that run.
+func Combine(live *cluster.Survey, set *manifest.Set) *cluster.Survey {
+	a, b := live.Snapshot, set.Snapshot
+	snapshot := &cluster.Snapshot{
+		Pods:              overlay(a.Pods, b.Pods, func(p cluster.Pod) string { return p.String() }),
+		Nodes:             overlay(a.Nodes, b.Nodes, func(n cluster.Node) string { return n.Name }),
+		DaemonSets:        overlay(a.DaemonSets, b.DaemonSets, func(d cluster.DaemonSet) string { return d.Namespace + "/" + d.Name }),
+		Namespaces:        overlay(b.Namespaces, a.Namespaces, func(n cluster.Namespace) string { return n.Name }),
+		Claims:            overlay(a.Claims, b.Claims, func(c cluster.Claim) string { return c.Namespace + "/" + c.Name }),
+		Volumes:           overlay(a.Volumes, b.Volumes, func(v cluster.Volume) string { return v.Name }),
+		StorageClasses:    overlay(a.StorageClasses, b.StorageClasses, func(c cluster.StorageClass) string { return c.Name }),
+		DisruptionBudgets: overlay(a.DisruptionBudgets, b.DisruptionBudgets, func(d cluster.DisruptionBudget) string { return d.Namespace + "/" + d.Name }),
+	}
+	snapshot.Sort()
+	out := &cluster.Survey{
+		Snapshot:      snapshot,
+		Rejected:      live.Rejected,
+		Provisioners:  overlay(live.Provisioners, set.Provisioners, func(p *api.Provisioner) string { return p.Name }),
+		NodeTemplates: overlay(live.NodeTemplates, set.NodeTemplates, func(t *api.AWSNodeTemplate) string { return t.Name }),
+	}
+	slices.SortFunc(out.Provisioners, func(a, b *api.Provisioner) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.NodeTemplates, func(a, b *api.AWSNodeTemplate) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// overlay returns both, without those below that have a namesake above.
+func overlay[T any](below, above []T, name func(T) string) []T {
+	taken := make(map[string]bool, len(above))
+	for _, object := range above {
+		taken[name(object)] = true
+	}
+	out := slices.DeleteFunc(slices.Clone(below), func(object T) bool { return taken[name(object)] })
+	return append(out, above...)
+}

@@ -1,0 +1,116 @@
+package simulate
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+func input(t *testing.T, region string, files ...string) (decide.Input, []string, error) {
+	t.Helper()
+	catalogue, err := offer.ReadCatalogue(bytes.NewReader(offer.EmbeddedCSV()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := manifest.Parse("cluster.yaml", []byte(strings.Join(files, "\n---\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Source{Set: set, Catalogue: catalogue, Region: region, Now: time.Unix(0, 0)}
+	return s.Input()
+}
+
+const refers = `
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: refers}
+spec:
+  providerRef: {name: big-disk}
+  kubeletConfiguration: {maxPods: 7}
+`
+
+const bigDisk = `
+apiVersion: karpenter.k8s.aws/v1alpha1
+kind: AWSNodeTemplate
+metadata: {name: big-disk}
+spec:
+  subnetSelector: {team: a}
+  securityGroupSelector: {team: a}
+  amiFamily: Bottlerocket
+  blockDeviceMappings:
+    - {deviceName: /dev/xvda, ebs: {volumeSize: 4Gi}}
+    - {deviceName: /dev/xvdb, ebs: {volumeSize: 500Gi}}
+`
+
+func TestInput(t *testing.T) {
+	in, warnings, err := input(t, "us-east-1", refers, bigDisk)
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("%v, %v", err, warnings)
+	}
+	if len(in.Provisioners) != 1 || in.Provisioners[0].Blocked != "" || len(in.Provisioners[0].Types) < 500 {
+		t.Fatalf("%d provisioners; %+v", len(in.Provisioners), in.Provisioners[0].Blocked)
+	}
+	for _, ty := range in.Provisioners[0].Types {
+		if ty.Name != "m5.large" {
+			continue
+		}
+		got := amount.List{amount.Pods: ty.Capacity[amount.Pods], amount.EphemeralStorage: ty.Capacity[amount.EphemeralStorage]}
+		if diff := cmp.Diff(amount.List{amount.Pods: 7, amount.EphemeralStorage: 500 << 30}, got); diff != "" {
+			t.Errorf("m5.large follows neither maxPods nor the volumes: -want +got\n%s", diff)
+		}
+	}
+	if len(in.Provisioners[0].Spec.Spec.Requirements) == 0 {
+		t.Error("the defaults were not added")
+	}
+}
+
+func TestAssumptions(t *testing.T) {
+	for name, c := range map[string]struct {
+		files []string
+		want  string
+		block bool
+	}{
+		"no provisioner":  {[]string{bigDisk}, `there is no Provisioner in the files`, false},
+		"missing profile": {[]string{refers}, `AWSNodeTemplate big-disk, which is not among the files`, false},
+		"invalid":         {[]string{strings.Replace(refers, "maxPods: 7", "maxPods: -7", 1), bigDisk}, `Provisioner refers is invalid`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, warnings, err := input(t, "us-east-1", c.files...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(strings.Join(warnings, "\n"), c.want) {
+				t.Errorf("got the warnings %q, want one with %q", warnings, c.want)
+			}
+			if got := in.Provisioners[0].Blocked != ""; got != c.block {
+				t.Errorf("blocked: %q", in.Provisioners[0].Blocked)
+			}
+		})
+	}
+}
+
+func TestUnknownRegion(t *testing.T) {
+	if _, _, err := input(t, "moon-1", bigDisk); err == nil || !strings.Contains(err.Error(), "moon-1") {
+		t.Errorf("got %v, want an error that names the region", err)
+	}
+}
+
+// A simulation says which Provisioners promise more than is done.
+func TestUnconsolidated(t *testing.T) {
+	on, off := &api.Provisioner{}, &api.Provisioner{}
+	on.Name, off.Name = "on", "off"
+	on.Spec.Consolidation, off.Spec.Consolidation = &api.Consolidation{Enabled: new(true)}, &api.Consolidation{Enabled: new(false)}
+	got := Unconsolidated(&decide.Input{Provisioners: []decide.Provisioner{{Spec: off}, {Spec: on}}})
+	if len(got) != 1 || got[0] != "provisioner on: "+api.UsedNotConsolidated {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,55 @@
+package platform
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+
+	awscall "github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// wrongAccess marks an error that the same access will meet again as
+// session.ErrWrongAccess. Others, such as a network that is not there now, pass.
+func wrongAccess(err error) error {
+	if err == nil || passing(err) {
+		return err
+	}
+	return wrongAccessError{err}
+}
+
+type wrongAccessError struct{ error }
+
+func (e wrongAccessError) Unwrap() error { return e.error }
+
+func (wrongAccessError) Is(target error) bool { return target == session.ErrWrongAccess }
+
+// passing reports whether the access may work at another time or from another place.
+func passing(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return false
+	}
+	if isNetwork(err) {
+		return true
+	}
+	var response interface{ HTTPStatusCode() int }
+	if errors.As(err, &response) {
+		status := response.HTTPStatusCode()
+		return status >= http.StatusInternalServerError || status == http.StatusTooManyRequests || strings.Contains(awscall.Code(err), "Throttl")
+	}
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, call.ErrNoAnswer) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || call.Passing(err)
+}
+
+// isNetwork reports whether the network itself has failed. A url.Error, which is a
+// net.Error too, may be about anything.
+func isNetwork(err error) bool {
+	var operation *net.OpError
+	var name *net.DNSError
+	return errors.As(err, &operation) || errors.As(err, &name)
+}

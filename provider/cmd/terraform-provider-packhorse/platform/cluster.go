@@ -1,0 +1,127 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	nouns "github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/apply"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// unlimited leaves the rate of requests to the API server, which shares itself
+// out fairly: Terraform's parallelism bounds how many are on their way.
+const unlimited = -1
+
+// cluster is the API server of the cluster.
+type cluster struct {
+	objects dynamic.Interface
+	typed   kubernetes.Interface
+	manager apply.Manager
+	uid     types.UID
+
+	listings sync.Map // of apply.Listing by resource
+	roster   *teardown.Roster
+}
+
+// userAgent names the provider to API servers.
+const userAgent = "terraform-provider-packhorse"
+
+// Cluster returns the cluster that the provider block names.
+func (p *platform) Cluster(ctx context.Context) (session.Cluster, error) {
+	found, err := p.cluster.get(ctx, func() (*cluster, error) {
+		cfg, err := p.restConfig(ctx)
+		if err != nil {
+			return nil, err
+		}
+		cfg.QPS = unlimited
+		cfg.UserAgent = userAgent
+		return newCluster(ctx, cfg, apply.Manager(p.config.Manager))
+	})
+	return found, wrongAccess(err)
+}
+
+func newCluster(ctx context.Context, cfg *rest.Config, manager apply.Manager) (*cluster, error) {
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the connection to %s: %w", cfg.Host, err)
+	}
+	objects, err := dynamic.NewForConfigAndClient(cfg, client)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the connection to %s: %w", cfg.Host, err)
+	}
+	typed, err := kubernetes.NewForConfigAndClient(cfg, client)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the connection to %s: %w", cfg.Host, err)
+	}
+	roster, err := metadata.NewForConfigAndClient(cfg, client)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the connection to %s: %w", cfg.Host, err)
+	}
+	system, err := call.Get(ctx, func(ctx context.Context) (*corev1.Namespace, error) {
+		return typed.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	})
+	if err == nil && system.UID == "" { // without it, every object would count as one of another cluster
+		err = errors.New("the answer is not that of a Kubernetes API server")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster at %s: %w", cfg.Host, err)
+	}
+	return &cluster{objects: objects, typed: typed, manager: manager, uid: system.UID, roster: teardown.NewRoster(roster)}, nil
+}
+
+func (c *cluster) UID() types.UID { return c.uid }
+
+func (c *cluster) Objects(kind session.Kind) session.Objects {
+	return c.custom(kind, apply.Manager{Name: c.manager.Name})
+}
+
+func (c *cluster) Forced(kind session.Kind) session.Objects {
+	return c.custom(kind, apply.Manager{Name: c.manager.Name, Force: true})
+}
+
+func (c *cluster) custom(kind session.Kind, manager apply.Manager) custom {
+	shared, _ := c.listings.LoadOrStore(kind.Resource, &apply.Listing{})
+	store := apply.NewStore(c.objects, apply.Kind(kind), manager).With(shared.(*apply.Listing))
+	return custom{store, c.objects, kind.Resource}
+}
+
+// custom are the custom resources of a kind.
+type custom struct {
+	*apply.Store
+	client dynamic.Interface
+	kind   schema.GroupVersionResource
+}
+
+// List returns all objects of the kind.
+func (c custom) List(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	return survey.Objects(ctx, c.client, c.kind)
+}
+
+// Survey reads the whole cluster.
+func (c *cluster) Survey(ctx context.Context) (*nouns.Survey, error) {
+	return survey.Take(ctx, c.typed, c.objects)
+}
+
+func (c *cluster) Teardown() session.Teardown {
+	provisioners := apply.Kind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}
+	return teardown.NewWatch(c.typed, apply.NewStore(c.objects, provisioners, c.manager), c.roster)
+}
+
+func (c *cluster) Accounts() session.Annotation { return apply.NewRoleAnnotation(c.typed, c.manager) }

@@ -1,0 +1,138 @@
+package platform
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	packhorseaws "github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/inventory"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// agentsProfile stands for the default instance profile in the agent's settings,
+// which the provider does not know and need not know to see what is sold.
+const agentsProfile = "the agent's default"
+
+// stockTimeout bounds the reading of a whole region's catalogue and prices.
+const stockTimeout = 3 * time.Minute
+
+// Stock asks AWS what it sells to the cluster.
+func (p *platform) Stock(ctx context.Context) (*session.Stock, error) {
+	cfg, err := p.awsConfig(ctx)
+	if err != nil {
+		if p.config.NamesAWS() {
+			err = wrongAccess(err)
+		}
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, stockTimeout)
+	defer cancel()
+	options := packhorseaws.Options{ClusterName: p.config.ClusterName, DefaultInstanceProfile: agentsProfile}
+	cloud, err := packhorseaws.New(ctx, cfg, options)
+	if err != nil {
+		return nil, err
+	}
+	cloud.ReadPrices(ctx)
+	catalogue, err := cloud.Catalogue(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &session.Stock{Market: cloud, Catalogue: catalogue, Region: cfg.Region, Live: true}, nil
+}
+
+// Token mints a token for the cluster.
+func (p *platform) Token(ctx context.Context) (session.Token, error) {
+	cfg, err := p.awsConfig(ctx)
+	if err != nil {
+		return session.Token{}, err
+	}
+	tokens := eksauth.NewTokens(sts.NewFromConfig(cfg), p.config.ClusterName, time.Now)
+	value, err := tokens.Token(ctx)
+	if err != nil {
+		return session.Token{}, err
+	}
+	return session.Token{Value: value, Expires: tokens.Expires()}, nil
+}
+
+// Discover finds what can be adopted in the cluster.
+func (p *platform) Discover(ctx context.Context) ([]onboard.Item, error) {
+	cfg, err := p.awsConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	access, err := p.restConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	access.QPS, access.UserAgent = unlimited, userAgent
+	cluster, err := survey.NewCluster(access)
+	if err != nil {
+		return nil, err
+	}
+	_, items, err := onboard.Find(ctx, p.config.ClusterName, cluster, inventory.New(cfg))
+	return items, err
+}
+
+// Facts asks EKS about the cluster.
+func (p *platform) Facts(ctx context.Context) (*session.Facts, error) {
+	cfg, err := p.awsConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	account, err := p.Account(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client := eks.NewFromConfig(cfg)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	out, err := client.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.config.ClusterName})
+	if err != nil {
+		return nil, fmt.Errorf("describe cluster %q: %w", p.config.ClusterName, err)
+	}
+	facts := factsOf(out)
+	if facts.Issuer != "" {
+		facts.ProviderARN = policy.ProviderARN(account.Partition, account.ID, facts.Issuer)
+	}
+	return facts, nil
+}
+
+func factsOf(out *eks.DescribeClusterOutput) *session.Facts {
+	c := out.Cluster
+	facts := &session.Facts{
+		Name: aws.ToString(c.Name), ARN: aws.ToString(c.Arn), Endpoint: aws.ToString(c.Endpoint),
+		Version: aws.ToString(c.Version), Status: string(c.Status), Tags: c.Tags,
+	}
+	if c.CertificateAuthority != nil {
+		if ca, err := base64.StdEncoding.DecodeString(aws.ToString(c.CertificateAuthority.Data)); err == nil {
+			facts.CA = string(ca)
+		}
+	}
+	if c.Identity != nil && c.Identity.Oidc != nil {
+		facts.Issuer = aws.ToString(c.Identity.Oidc.Issuer)
+	}
+	if c.KubernetesNetworkConfig != nil {
+		facts.ServiceCIDR = aws.ToString(c.KubernetesNetworkConfig.ServiceIpv4Cidr)
+	}
+	if vpc := c.ResourcesVpcConfig; vpc != nil {
+		facts.VPC = aws.ToString(vpc.VpcId)
+		facts.Subnets = slices.Sorted(slices.Values(vpc.SubnetIds))
+		groups := vpc.SecurityGroupIds
+		if own := aws.ToString(vpc.ClusterSecurityGroupId); own != "" {
+			groups = append(slices.Clone(groups), own)
+		}
+		facts.SecurityGroups = slices.Compact(slices.Sorted(slices.Values(groups)))
+	}
+	return facts
+}
