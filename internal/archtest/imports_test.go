@@ -15,8 +15,9 @@ const (
 	adapter  layer = "adapter"
 	shell    layer = "shell"
 	command  layer = "command"
+	support  layer = "support"
 	sandbox  layer = "sandbox"
-	other    layer = "other"
+	tests    layer = "tests and tools"
 )
 
 // roots maps the folders of the architecture to their layers.
@@ -26,7 +27,11 @@ var roots = map[string]layer{
 	"internal/decide": decision, "internal/explain": decision,
 	"internal/kube": adapter, "internal/aws": adapter, "internal/sim": adapter,
 	"agent": shell, "provider": shell,
+	"internal/policy": support, "internal/install": support, "internal/manifest": support, "internal/simulate": support, "internal/plancheck": support,
+	"internal/onboard": support, "internal/terraform": support, "internal/status": support, "internal/fence": support,
 	"internal/sandbox": sandbox,
+	"internal/parity":  tests, "internal/e2e": tests, "internal/conformance": tests, "internal/archtest": tests,
+	"internal/bench": tests, "internal/browser": tests, "internal/tools": tests,
 }
 
 // layerOf sorts a path within the module. Commands are the cmd folders.
@@ -47,6 +52,14 @@ func rootOf(short string) string {
 	return ""
 }
 
+func TestEveryPackageHasALayer(t *testing.T) {
+	for _, p := range ours(t) {
+		if layerOf(p.short()) == "" {
+			t.Errorf("%s belongs to no layer: add it to roots and to the table in docs/architecture.md", p.short())
+		}
+	}
+}
+
 // coreModules are what nouns and decisions may import directly besides the
 // standard library and each other.
 var coreModules = map[layer][]string{
@@ -54,7 +67,8 @@ var coreModules = map[layer][]string{
 	decision: {"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils", "k8s.io/component-helpers"},
 }
 
-// forbiddenInCore must not be reached from nouns and decisions even through others.
+// forbiddenInCore must not be reached from nouns, decisions and support even through
+// others.
 var forbiddenInCore = map[string]string{
 	"k8s.io/client-go":                                "the core knows no API server",
 	"github.com/aws":                                  "the core knows no cloud",
@@ -73,12 +87,14 @@ func TestCoreImportsOnlyTheCore(t *testing.T) {
 	packages := load(t)
 	for _, p := range ours(t) {
 		own := layerOf(p.short())
-		if own != noun && own != decision {
+		if own != noun && own != decision && own != support {
 			continue
 		}
-		for _, path := range p.Imports {
-			if reason := coreImportProblem(packages, own, path); reason != "" {
-				t.Errorf("%s imports %s: %s", p.short(), path, reason)
+		if own != support {
+			for _, path := range p.Imports {
+				if reason := coreImportProblem(packages, own, path); reason != "" {
+					t.Errorf("%s imports %s: %s", p.short(), path, reason)
+				}
 			}
 		}
 		for root, reason := range forbiddenInCore {
@@ -138,11 +154,15 @@ func distanceProblem(own layer, root, target string) string {
 		return "nothing imports a command"
 	case targetRoot == root:
 		return ""
+	case targetLayer == tests && own != tests:
+		return "the product does not depend on its tests and tools"
+	case own == support && targetLayer == adapter:
+		return "support is data in, data out: whoever calls it reaches adapters"
 	case own == adapter && targetLayer == adapter:
 		return "adapters do not know each other"
 	case own == adapter && targetLayer == decision && root != "internal/sim":
 		return "adapters do not know the decisions"
-	case (own == adapter || own == noun || own == decision) && targetLayer == shell:
+	case (own == adapter || own == noun || own == decision || own == support) && targetLayer == shell:
 		return "only commands import shells"
 	case own == shell && targetLayer == shell:
 		return "agent and provider do not import each other"
