@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -36,7 +37,7 @@ func (a *attempts) launchID(o *order, pods map[string]*cluster.Pod, now time.Tim
 	var first *cluster.Pod
 	o.eachPod(func(key cluster.PodKey) {
 		p := pods[key.UID]
-		if p != nil && !isAnnounced(key) && (first == nil || older(p, first)) {
+		if p != nil && !batch.IsExpected(key) && (first == nil || older(p, first)) {
 			first = p
 		}
 	})

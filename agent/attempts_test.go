@@ -47,8 +47,8 @@ func TestLaunchID(t *testing.T) {
 	}{
 		{"another Provisioner", orderFor("q", "z-oldest", "b")},
 		{"another pod", orderFor("p", "b", "a")},
-		{"a pod that is yet to be made", orderFor("p", "announced/owner/0")},
-		{"the same at another time", orderFor("p", "announced/owner/0")},
+		{"a pod that is yet to be made", orderFor("p", "expected/owner/0")},
+		{"the same at another time", orderFor("p", "expected/owner/0")},
 	} {
 		got := one.launchID(c.o, pods, now)
 		if before := seen[got]; before != "" {

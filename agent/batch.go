@@ -2,68 +2,108 @@ package agent
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-const (
-	// lookRest is the least time between two looks, each of which copies the caches.
-	lookRest = 10 * time.Millisecond
-	// bindEvery is how long pods wait to be bound to machines that are bought already
-	// and are starting, so that not each of a large scale-up makes for a turn.
-	bindEvery = time.Second
-)
+// leastPollPause is the least time between two polls of the caches, each of which
+// copies them.
+const leastPollPause = 10 * time.Millisecond
 
-// batch waits until all pods have come up that are to be decided on together. That
-// is so when the owners of those that came have as many as they want, or will have for
-// certain, or else when none has come for BatchIdle; and when the scheduler has looked
-// at those that nothing can be foreseen of. Pods of owners that grow step by step wait
-// for the next step. It takes BatchMax at most, and bindEvery where all that came have
-// a place. It looks whenever pods came, but rests between the looks, which cost more in a
-// large cluster. Until pods come, changes are gathered for longer there, too.
-func (a *Agent) batch(ctx context.Context) error {
-	opened := time.Now()
-	last, closes := opened, opened.Add(a.options.BatchMax)
-	idle := restFor(a.thought, a.options.BatchIdle)
-	asking, closed := context.WithDeadline(ctx, closes)
+// gather waits until all pods have come up that are to be planned for together, by the
+// rules of package batch. It polls the caches whenever pods came, and asks the owners
+// of the pods how many they want.
+func (a *Agent) gather(ctx context.Context) error {
+	asking, closed := context.WithTimeout(ctx, a.options.BatchMax)
 	defer closed()
-	arrived, whole := newArrivals(), false
+	answers := make(chan []batch.Answer)
+	a.step(batch.Open{Quiet: backOff(a.thought, a.options.BatchIdle), Idle: a.options.BatchIdle, Max: a.options.BatchMax})
 	for {
 		a.replan.clear()
-		now := time.Now()
-		s := a.history.foresee(a.cluster.Snapshot())
-		if fresh := a.history.arrivals(s, now); len(fresh) > 0 {
-			last, idle = now, a.options.BatchIdle
-			if whole {
-				arrived.askAgain() // these are of another step
-			}
-			a.askOwners(asking, arrived, arrived.add(fresh, s, &a.history))
-		}
-		quiet := now.Sub(last) >= idle
-		whole = arrived.complete(s, &a.history)
-		switch {
-		case !now.Before(closes), arrived.housed() && now.Sub(opened) >= bindEvery:
+		began := time.Now()
+		next := a.step(a.poll(began))
+		if next.Close {
 			return nil
-		case !quiet && !whole:
-		case !arrived.moreToCome(s, now.Add(-a.options.BatchMax)) && !a.history.stepIsDue(arrived, now, closes):
-			return nil
-		case quiet:
-			last = now
 		}
-		// What a look copies costs more to collect than to copy.
-		least, most := restFor(3*time.Since(now), lookRest), min(last.Add(idle).Sub(now), closes.Sub(now))
-		if err := a.hear(ctx, arrived, least, most); err != nil {
+		if len(next.Ask) > 0 {
+			go a.askOwners(asking, next.Ask, answers)
+		}
+		// What a poll copies costs more to collect than to copy.
+		least := backOff(3*time.Since(began), leastPollPause)
+		if done, err := a.awaitPods(ctx, least, next.Wake, answers); done || err != nil {
 			return err
 		}
 	}
 }
 
+// step takes an event of the batch over.
+func (a *Agent) step(e batch.Event) (next batch.Next) {
+	a.history.batch, next = batch.Step(a.history.batch, e, time.Now())
+	return next
+}
+
+// poll reads the caches.
+func (a *Agent) poll(now time.Time) batch.Poll {
+	s := batch.Presume(a.cluster.Snapshot(), a.history.placed)
+	return batch.NewPoll(s, a.history.arrivals(s, now), a.history.placed)
+}
+
+// awaitPods returns when it is time to poll again: when pods came, but after the least
+// time, or at the given time. What owners answer until then may close the batch.
+func (a *Agent) awaitPods(ctx context.Context, least time.Duration, wake time.Time, answers <-chan []batch.Answer) (closed bool, err error) {
+	paused, timeout := time.NewTimer(least), time.NewTimer(time.Until(wake))
+	defer paused.Stop()
+	defer timeout.Stop()
+	var unbound <-chan struct{}
+	for {
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case all := <-answers:
+			var next batch.Next
+			for _, one := range all {
+				if next = a.step(one); next.Close {
+					return true, nil
+				}
+			}
+			timeout.Reset(time.Until(next.Wake))
+		case <-paused.C:
+			unbound = a.cluster.Unbound()
+		case <-unbound:
+			return false, nil
+		case <-timeout.C:
+			return false, nil
+		}
+	}
+}
+
+// askOwners asks the owners of pods how many they want. An answer that fails, or does
+// not come in time, leaves the batch to the idle time.
+func (a *Agent) askOwners(ctx context.Context, pods []*cluster.Pod, answers chan<- []batch.Answer) {
+	out := make([]batch.Answer, len(pods))
+	var all sync.WaitGroup
+	for i, p := range pods {
+		all.Go(func() {
+			wanted, err := a.cluster.Wanted(ctx, p.Namespace, p.Owner)
+			out[i] = batch.Answer{Pod: p, Wanted: wanted, Err: err}
+			if err != nil && ctx.Err() == nil {
+				a.log.Debug("waits for pods without knowing how many will come", "owner", p.Owner.Kind+" "+p.Namespace+"/"+p.Owner.Name, "error", err)
+			}
+		})
+	}
+	all.Wait()
+	select {
+	case answers <- out:
+	case <-ctx.Done():
+	}
+}
+
 // arrivals notes when pods were first seen waiting for a node, and returns those
-// that are new, or that were only foreseen before.
-func (h *history) arrivals(s *cluster.Snapshot, now time.Time) (fresh []*cluster.Pod) {
+// that are new, or that were only presumed unschedulable before.
+func (h *history) arrivals(s *cluster.Snapshot, now time.Time) (arrived []*cluster.Pod) {
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		if p.State != cluster.PodPending {
@@ -73,147 +113,16 @@ func (h *history) arrivals(s *cluster.Snapshot, now time.Time) (fresh []*cluster
 		if !known {
 			h.firstSeen[p.UID] = now
 		}
-		if !known || h.foreseen[p.UID] && !p.Foreseen {
-			fresh = append(fresh, p)
+		if !known || h.presumed[p.UID] && !p.PresumedUnschedulable {
+			arrived = append(arrived, p)
 		}
-		h.foreseen[p.UID] = p.Foreseen
+		h.presumed[p.UID] = p.PresumedUnschedulable
 	}
-	return fresh
+	return arrived
 }
 
-// arrivals are the owners of the pods of a batch.
-type arrivals struct {
-	owners   map[string]bool // by UID
-	asked    map[string]bool // by an owner's UID: it is being asked, or has answered
-	wanted   map[string]int  // by an owner's UID: how many pods it wants to have
-	replies  chan []reply    // of owners that were asked
-	loose    bool            // pods came of which nobody can say how many there will be
-	homeless bool            // pods came that have no place in the last plan
-}
-
-// reply is what the owner of a pod wants.
-type reply struct {
-	pod    *cluster.Pod
-	wanted cluster.Wanted
-	err    error
-}
-
-func newArrivals() *arrivals {
-	return &arrivals{owners: map[string]bool{}, asked: map[string]bool{}, wanted: map[string]int{}, replies: make(chan []reply)}
-}
-
-// askAgain forgets what the owners have answered.
-func (b *arrivals) askAgain() {
-	clear(b.asked)
-	clear(b.wanted)
-}
-
-// add returns one pod of each owner that has not been asked yet.
-func (b *arrivals) add(fresh []*cluster.Pod, s *cluster.Snapshot, h *history) (unasked []*cluster.Pod) {
-	have := made(s)
-	for _, p := range fresh {
-		_, placed := h.planned[p.UID]
-		if announced := have[p.Owner.UID] <= h.announced[p.Owner.UID].wanted; !placed && !announced {
-			b.homeless = true
-		}
-		if b.asked[p.Owner.UID] || b.loose {
-			continue
-		}
-		b.owners[p.Owner.UID], b.asked[p.Owner.UID] = true, true
-		unasked = append(unasked, p)
-		b.loose = p.Owner.UID == "" || len(b.asked) > ownersAtOnce
-	}
-	return unasked
-}
-
-// moreToCome reports whether there are pods that the scheduler has not looked at
-// yet. It takes a while to look at those of a large scale-up, and buying for the
-// first of them apart from the rest would be dear. Those that are foreseen are
-// waited for only while there is nothing to do but to bind them. Pods that have
-// waited for the scheduler since before the given time are not waited for.
-func (b *arrivals) moreToCome(s *cluster.Snapshot, since time.Time) bool {
-	return slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool {
-		return (p.State == cluster.PodNew || p.Foreseen && !b.homeless) && p.Created.After(since)
-	})
-}
-
-// housed reports whether there is nothing to do but to bind the pods that came.
-func (b *arrivals) housed() bool { return len(b.owners) > 0 && !b.homeless }
-
-// complete reports whether each owner has as many pods as it wants. Where machines
-// are to be bought, those that are announced count.
-func (b *arrivals) complete(s *cluster.Snapshot, h *history) bool {
-	if b.loose || len(b.asked) == 0 || len(b.wanted) < len(b.asked) {
-		return false
-	}
-	have := made(s)
-	for owner, wanted := range b.wanted {
-		_, announced := h.announced[owner]
-		if have[owner] < wanted && (!announced || !b.homeless) {
-			return false
-		}
-	}
-	return true
-}
-
-// askOwners starts to ask the owners of the pods how many they want. An answer that
-// fails, or does not come in time, leaves the batch to the idle time.
-func (a *Agent) askOwners(ctx context.Context, b *arrivals, unasked []*cluster.Pod) {
-	if b.loose || len(unasked) == 0 {
-		return
-	}
-	go func() {
-		replies := make([]reply, len(unasked))
-		var all sync.WaitGroup
-		for i, p := range unasked {
-			all.Go(func() {
-				wanted, err := a.cluster.Wanted(ctx, p.Namespace, p.Owner)
-				replies[i] = reply{p, wanted, err}
-			})
-		}
-		all.Wait()
-		select {
-		case b.replies <- replies:
-		case <-ctx.Done():
-		}
-	}()
-}
-
-// hear waits for what owners answer, and for pods that come after the least time, but no
-// longer than the most.
-func (a *Agent) hear(ctx context.Context, b *arrivals, least, most time.Duration) error {
-	rested, timeout := time.NewTimer(least), time.NewTimer(most)
-	defer rested.Stop()
-	defer timeout.Stop()
-	var unbound <-chan struct{}
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case replies := <-b.replies:
-			a.heard(b, replies)
-			return nil
-		case <-rested.C:
-			unbound = a.cluster.Unbound()
-		case <-unbound:
-			return nil
-		case <-timeout.C:
-			return nil
-		}
-	}
-}
-
-// heard notes what owners have answered, which is believed for BatchMax.
-func (a *Agent) heard(b *arrivals, replies []reply) {
-	now := time.Now()
-	for _, said := range replies {
-		owner := said.pod.Owner
-		b.wanted[owner.UID] = said.wanted.Pods
-		a.history.announce(said.pod, said.wanted, now.Add(a.options.BatchMax))
-		if said.err != nil {
-			b.loose = true
-			a.log.Debug("waits for pods without knowing how many will come", "owner", owner.Kind+" "+said.pod.Namespace+"/"+owner.Name, "error", said.err)
-		}
-	}
-	a.history.grow(b, now, a.options.BatchMax)
+// placed reports whether a pod has a place in the last plan.
+func (h *history) placed(uid string) bool {
+	_, ok := h.planned[uid]
+	return ok
 }

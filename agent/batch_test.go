@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -117,34 +116,6 @@ func TestBatchWithSlowOwner(t *testing.T) {
 
 func refused(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Reason == corev1.PodReasonUnschedulable })
-}
-
-// A pod without an owner may be the first of many: the idle time is waited for.
-func TestBatchOfOwnedAndOwnerless(t *testing.T) {
-	a := newArrivals()
-	pod := func(name, owner string) *cluster.Pod {
-		return &cluster.Pod{PodKey: cluster.PodKey{Name: name, UID: name}, Owner: cluster.Owner{UID: owner}, State: cluster.PodPending}
-	}
-	web := pod("web", "set")
-	h, s := newHistory(), &cluster.Snapshot{Pods: []cluster.Pod{*web}}
-	a.add([]*cluster.Pod{web}, s, &h)
-	a.wanted["set"] = 2
-	if a.complete(s, &h) {
-		t.Error("complete with one pod of two")
-	}
-	s.Pods = append(s.Pods, *pod("other", "set"))
-	if !a.complete(s, &h) {
-		t.Error("not complete with two pods of two")
-	}
-	s.Pods[1].State = cluster.PodTerminating
-	if a.complete(s, &h) {
-		t.Error("complete with a pod that is going")
-	}
-	s.Pods[1].State = cluster.PodBound
-	a.add([]*cluster.Pod{pod("bare", "")}, s, &h)
-	if a.complete(s, &h) {
-		t.Error("complete with a pod that has no owner")
-	}
 }
 
 // The scheduler takes longer for a large scale-up than the window is idle for:

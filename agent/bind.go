@@ -78,7 +78,7 @@ func (a *Agent) bindAll(ctx context.Context, fresh *verifier, node string, pods 
 // will not bind it itself, and the pod can be bound at all. A kubelet refuses pods that
 // need devices until the device plugin has registered: the scheduler waits for that.
 func bindable(p *cluster.Pod) bool {
-	return p.State == cluster.PodPending && !p.Foreseen && !p.Template.ResourceClaims && !needsDevices(p)
+	return p.State == cluster.PodPending && !p.PresumedUnschedulable && !p.Template.ResourceClaims && !needsDevices(p)
 }
 
 func needsDevices(p *cluster.Pod) bool {

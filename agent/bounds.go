@@ -14,7 +14,6 @@ const (
 	drainsAtOnce   = 32 // nodes
 	evictsAtOnce   = 16 // pods of one node
 	patchesAtOnce  = 16
-	ownersAtOnce   = 16 // owners of one batch that are asked how many pods they want
 
 	// launchAttempts bounds how often an order is repeated under its launch id
 	// after an error that leaves open whether machines were bought.

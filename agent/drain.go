@@ -34,7 +34,7 @@ func (a *Agent) drainLoop(ctx context.Context) error {
 		if a.drainPass(ctx) > 0 {
 			idle = drainPoll
 		}
-		if err := sleep(ctx, restFor(a.drains.thought, drainRest)); err != nil {
+		if err := sleep(ctx, backOff(a.drains.thought, drainRest)); err != nil {
 			return err
 		}
 		timer := time.NewTimer(idle)

@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -12,7 +13,7 @@ import (
 // planning loop uses it.
 type history struct {
 	firstSeen map[string]time.Time      // by UID: a pod was first seen waiting for a node
-	foreseen  map[string]bool           // by UID: whether the scheduler had yet to say so then
+	presumed  map[string]bool           // by UID: it was presumed unschedulable then
 	told      map[string]said           // by UID: the last event about a pod
 	plights   map[plight]telling        // why pods of an owner have no place, as it was told
 	planned   map[string]decide.Binding // by UID: where a waiting or moving pod was placed
@@ -21,8 +22,7 @@ type history struct {
 	pauses    map[string]pause          // by Provisioner
 	learnt    map[string]bool           // by node: what its kubelet reported was passed on
 	quotas    map[quota]spent           // quotas of the account that are used up
-	growth    map[string]growth         // by UID: owners that came to want more pods lately
-	announced map[string]announcement   // by UID: owners that are making pods
+	batch     batch.State
 	heirs     heirs
 	deferred  deferrals
 }
@@ -41,14 +41,12 @@ type pause struct {
 func newHistory() history {
 	return history{
 		firstSeen: map[string]time.Time{},
-		foreseen:  map[string]bool{},
+		presumed:  map[string]bool{},
 		told:      map[string]said{},
 		planned:   map[string]decide.Binding{},
 		pauses:    map[string]pause{},
 		learnt:    map[string]bool{},
 		quotas:    map[quota]spent{},
-		growth:    map[string]growth{},
-		announced: map[string]announcement{},
 		deferred:  deferrals{},
 	}
 }
@@ -71,7 +69,7 @@ func (h *history) prune(s *cluster.Snapshot) (started []time.Time) {
 	for uid := range h.firstSeen {
 		if !waiting[uid] {
 			delete(h.firstSeen, uid)
-			delete(h.foreseen, uid)
+			delete(h.presumed, uid)
 			delete(h.told, uid)
 		}
 	}

@@ -45,7 +45,7 @@ func (a *Agent) await(ctx context.Context, next time.Time) error {
 	case <-timer.C:
 		return nil
 	case <-a.replan:
-		return a.batch(ctx)
+		return a.gather(ctx)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -14,7 +15,7 @@ type view struct {
 	now          time.Time
 	timeout      time.Duration // for a machine to come up
 	snapshot     *cluster.Snapshot
-	expected     *cluster.Snapshot // snapshot, with the pods that are announced
+	expected     *cluster.Snapshot // snapshot, with the replicas that are expected
 	provisioners []*provisioner    // sorted by name
 	nodes        map[string]*cluster.Node
 	byName       map[string]*provisioner
@@ -32,7 +33,7 @@ func (a *Agent) observe(ctx context.Context) *view {
 	v.provisioners = a.provisioners(ctx)
 	v.timeout = a.options.StartupTimeout
 	v.snapshot = v.promised(v.snapshot)
-	v.expected = a.history.expect(v.snapshot, v.now)
+	v.expected = a.history.batch.Expect(v.snapshot, v.now)
 	a.avoided.duds(v)
 	for _, p := range v.provisioners {
 		p.market.Types = a.avoided.apply(p.market.Types, p.raw.Name)
@@ -57,7 +58,7 @@ func (v *view) promised(s *cluster.Snapshot) *cluster.Snapshot {
 // replace.
 func (a *Agent) snapshot() *cluster.Snapshot {
 	s := a.owners.apply(a.purchases.apply(a.assumed.apply(a.cluster.Snapshot())))
-	return a.history.foresee(a.history.heirs.await(s, time.Now()))
+	return batch.Presume(a.history.heirs.await(s, time.Now()), a.history.placed)
 }
 
 // input is what the core decides on.

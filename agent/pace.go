@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// restFor is how long a loop rests after it has thought for a time: ten times as
+// backOff is how long a loop rests after it has thought for a time: ten times as
 // long, so that a large cluster that never comes to rest costs no more than a small
 // share of a core, but between the least and a second.
-func restFor(thought, least time.Duration) time.Duration {
+func backOff(thought, least time.Duration) time.Duration {
 	return max(least, min(10*thought, time.Second))
 }
 

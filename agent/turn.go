@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
@@ -50,7 +52,15 @@ func (a *Agent) decide(v *view) decide.Plan {
 	defer a.pulse.plans()()
 	plan := a.plan(a.input(v))
 	a.history.deferred.note(&plan, v.expected, v.now)
-	return withoutAnnounced(plan)
+	return withoutExpected(plan)
+}
+
+// withoutExpected drops what a plan says of expected replicas, but for the machines that
+// are bought for them.
+func withoutExpected(plan decide.Plan) decide.Plan {
+	plan.Bindings = slices.DeleteFunc(plan.Bindings, func(b decide.Binding) bool { return batch.IsExpected(b.Pod) })
+	plan.Unplaced = slices.DeleteFunc(plan.Unplaced, func(u decide.Unplaced) bool { return batch.IsExpected(u.Pod) })
+	return plan
 }
 
 // summary counts what a turn did.

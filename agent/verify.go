@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -53,10 +54,10 @@ func byUID(s *cluster.Snapshot) map[string]*cluster.Pod {
 }
 
 // machine reports whether all of the machine's pods and its Provisioner are as planned.
-// An announced pod may have been made by now.
+// An expected replica may exist by now.
 func (c *verifier) machine(m *decide.Machine) bool {
 	return c.provisioner(m.Provisioner) &&
-		!slices.ContainsFunc(m.Pods, func(p cluster.PodKey) bool { return !isAnnounced(p) && !c.pod(p) }) &&
+		!slices.ContainsFunc(m.Pods, func(p cluster.PodKey) bool { return !batch.IsExpected(p) && !c.pod(p) }) &&
 		!slices.ContainsFunc(m.Moving, func(p decide.Move) bool { return !c.pod(p.Pod) })
 }
 

@@ -47,8 +47,8 @@ type Pod struct {
 	Owner         Owner
 	Created       time.Time
 	State         PodState
-	// Foreseen: it counts as pending although the scheduler has not said so yet.
-	Foreseen bool
+	// PresumedUnschedulable: it counts as pending although the scheduler has not tried it yet.
+	PresumedUnschedulable bool
 	// Running: its containers have been started.
 	Running bool
 	// StopBy is when the grace period ends in which it may stop; zero while nobody

@@ -1,10 +1,10 @@
 package agent
 
 import (
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -13,7 +13,7 @@ import (
 // A controller makes three pods at a time. Machines for all are bought when the
 // scheduler has refused the first of them, and cost what one purchase for all costs.
 // Where the owner may not get to make them, nothing is bought for those that are to come.
-func TestAnnouncedPods(t *testing.T) {
+func TestExpectedReplicas(t *testing.T) {
 	grow := func(t *testing.T, made int, doubtful bool) (took time.Duration, launches int, total offer.Price) {
 		inBubble(t, sim.Options{ReactionTime: 300 * time.Millisecond, ControllerPods: made, LaunchTime: time.Millisecond}, func(r *rig) {
 			r.Apply(testProvisioner("default"))
@@ -27,8 +27,8 @@ func TestAnnouncedPods(t *testing.T) {
 				total += priceOf(n.Annotations)
 			}
 			for _, e := range append(r.Events(eventNominated), r.Events(eventUnplaceable)...) {
-				if strings.HasPrefix(e.UID, announcedPrefix) {
-					t.Errorf("an announced pod is told: %+v", e)
+				if batch.IsExpected(cluster.PodKey{UID: e.UID}) {
+					t.Errorf("an event is about a pod that does not exist: %+v", e)
 				}
 			}
 		})
@@ -46,7 +46,7 @@ func TestAnnouncedPods(t *testing.T) {
 
 // Machines are ahead of the pods that they are for: these find them, and what was
 // bought for pods that never come goes as empty.
-func TestAnnouncedPodsThatNeverCome(t *testing.T) {
+func TestExpectedReplicasThatNeverCome(t *testing.T) {
 	inBubble(t, sim.Options{ReactionTime: 300 * time.Millisecond, ControllerPods: 3, LaunchTime: time.Millisecond}, func(r *rig) {
 		r.Apply(testProvisioner("default", emptyAfter(30)))
 		r.start(Options{}, nil)
@@ -63,53 +63,21 @@ func TestAnnouncedPodsThatNeverCome(t *testing.T) {
 	})
 }
 
-func TestExpect(t *testing.T) {
-	now := time.Now()
-	plain, claiming := &cluster.Template{}, &cluster.Template{Claims: []cluster.ClaimRef{{}}}
-	pod := func(owner string, template *cluster.Template, state cluster.PodState) cluster.Pod {
-		return cluster.Pod{PodKey: cluster.PodKey{Name: owner + "-" + string(state), UID: owner + string(state)}, Owner: cluster.Owner{Name: owner, UID: owner}, Template: template, State: state}
-	}
-	for name, c := range map[string]struct {
-		pods     []cluster.Pod
-		template *cluster.Template
-		wanted   cluster.Wanted
-		age      time.Duration
-		want     int
-	}{
-		"as many as are missing": {
-			pods: []cluster.Pod{pod("web", plain, cluster.PodPending), pod("web", plain, cluster.PodBound)}, wanted: cluster.Wanted{Pods: 5, Certain: true}, want: 3,
-		},
-		"those that go do not count": {
-			pods: []cluster.Pod{pod("web", plain, cluster.PodPending), pod("web", plain, cluster.PodTerminating)}, wanted: cluster.Wanted{Pods: 5, Certain: true}, want: 4,
-		},
-		"in doubt":         {pods: []cluster.Pod{pod("web", plain, cluster.PodPending)}, wanted: cluster.Wanted{Pods: 5}},
-		"enough are there": {pods: []cluster.Pod{pod("web", plain, cluster.PodPending)}, wanted: cluster.Wanted{Pods: 1, Certain: true}},
-		"none waits for a node": {
-			pods: []cluster.Pod{pod("web", plain, cluster.PodBound)}, wanted: cluster.Wanted{Pods: 5, Certain: true},
-		},
-		"others wait for something else": {
-			pods: []cluster.Pod{pod("web", plain, cluster.PodPending), pod("web", plain, cluster.PodWaiting)}, wanted: cluster.Wanted{Pods: 5, Certain: true},
-		},
-		"each has its own volume": {
-			pods: []cluster.Pod{pod("web", claiming, cluster.PodPending)}, wanted: cluster.Wanted{Pods: 5, Certain: true},
-		},
-		"long ago": {
-			pods: []cluster.Pod{pod("web", plain, cluster.PodPending)}, wanted: cluster.Wanted{Pods: 5, Certain: true}, age: time.Minute,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHistory()
-			s := &cluster.Snapshot{Pods: c.pods}
-			h.announce(&c.pods[0], c.wanted, now.Add(time.Second-c.age))
-			got := h.expect(s, now)
-			if len(got.Pods)-len(s.Pods) != c.want {
-				t.Errorf("%d pods are expected, want %d", len(got.Pods)-len(s.Pods), c.want)
-			}
-			for _, p := range got.Pods {
-				if isAnnounced(p.PodKey) && (p.State != cluster.PodPending || p.Template != plain || bindable(&p)) {
-					t.Errorf("%+v is not like the pod that waits, or may be bound", p)
-				}
-			}
-		})
-	}
+// The scheduler takes 1.8 s for the pods. Once it has refused the first of them,
+// machines for all are bought; each pod is bound once it was refused, too.
+func TestPresumedUnschedulablePods(t *testing.T) {
+	inBubble(t, sim.Options{ReactionTime: 300 * time.Millisecond, SchedulerPods: 10}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		r.start(Options{}, nil)
+		time.Sleep(30 * time.Second) // let the status settle
+		r.Deploy(sim.Workload{Name: "web", Replicas: 60, Spec: sim.Requests("100m", "100Mi")})
+		// 300 ms to make the pods, 300 ms to look at ten, 1 s for the launch call.
+		if took := r.until("it is bought", func() bool { return len(r.Launches()) > 0 }); took > 1700*time.Millisecond {
+			t.Errorf("took %s", took)
+		}
+		r.until("the workload runs", r.allRun("web", 60))
+		if got := len(r.Launches()); got != 1 {
+			t.Errorf("%d launches, want 1", got)
+		}
+	})
 }

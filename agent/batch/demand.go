@@ -1,0 +1,128 @@
+package batch
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// demand is how many pods an owner wants to have.
+//
+// A controller makes the pods of a large scale-up one after the other, which takes
+// seconds or even minutes. Once the scheduler has found no node for the first of them,
+// machines for all are bought: the replicas that are expected count as more of those
+// that exist. They exist in what is decided on and in the machines that are bought for
+// them; nothing is bound to a node, and no event is about them.
+//
+// An owner that a HorizontalPodAutoscaler scales up in fast steps is bought for every
+// second step or so: machines for few pods cost more for each of them, because more of
+// a small machine goes to the kubelet and the system.
+type demand struct {
+	wanted  int
+	certain bool          // nothing is known that may keep it from making them
+	until   time.Time     // wanted holds
+	grew    time.Time     // it came to want more; zero after it came to want less
+	every   time.Duration // between its last two steps to more; 0 where there was one
+}
+
+// expected returns how many pods the owner will certainly have; 0 where that is not known.
+func (d demand) expected(now time.Time) int {
+	if !d.certain || now.After(d.until) {
+		return 0
+	}
+	return d.wanted
+}
+
+// learn takes over what an owner has answered, which holds for the given time. Steps
+// that are further apart have nothing to do with each other.
+func (s *State) learn(a Answer, valid time.Duration, now time.Time) {
+	s.forget(now, valid)
+	uid := a.Pod.Owner.UID
+	d, known := s.demands[uid]
+	switch {
+	case a.Err != nil && !known:
+		return
+	case a.Err != nil:
+		d.certain = false
+	case now.Sub(d.grew) > valid:
+		d.grew, d.every = now, 0
+	case a.Wanted.Pods > d.wanted:
+		d.grew, d.every = now, now.Sub(d.grew)
+	case a.Wanted.Pods < d.wanted:
+		d.grew, d.every = time.Time{}, 0
+	}
+	if a.Err == nil {
+		// Pods with volumes of their own are not like the one that is there.
+		alike := len(a.Pod.Template.Claims) == 0 && !a.Pod.Template.ResourceClaims
+		d.wanted, d.certain, d.until = a.Wanted.Pods, a.Wanted.Certain && alike, now.Add(valid)
+	}
+	if s.demands == nil {
+		s.demands = map[string]demand{}
+	}
+	s.demands[uid] = d
+}
+
+// forget drops what has not held for the given time.
+func (s *State) forget(now time.Time, valid time.Duration) {
+	maps.DeleteFunc(s.demands, func(_ string, d demand) bool { return now.After(d.until) && now.Sub(d.grew) > valid })
+}
+
+// expectedPrefix starts the UID of an expected replica. UIDs of the API server have no slash.
+const expectedPrefix = "expected/"
+
+// IsExpected reports whether a pod is a replica that its owner has not made yet.
+func IsExpected(p cluster.PodKey) bool { return strings.HasPrefix(p.UID, expectedPrefix) }
+
+// Expect returns the snapshot with the expected replicas of the owners that have pods
+// waiting for a node. None are expected of an owner whose pods wait for something else
+// too, such as a scheduling gate. The argument is not changed.
+func (s State) Expect(snapshot *cluster.Snapshot, now time.Time) *cluster.Snapshot {
+	if len(s.demands) == 0 {
+		return snapshot
+	}
+	have, model := made(snapshot), map[string]*cluster.Pod{}
+	for i := range snapshot.Pods {
+		p := &snapshot.Pods[i]
+		switch d := s.demands[p.Owner.UID]; p.State {
+		case cluster.PodPending:
+			model[p.Owner.UID] = p
+		case cluster.PodWaiting:
+			have[p.Owner.UID] = max(have[p.Owner.UID], d.wanted)
+		}
+	}
+	out := *snapshot
+	out.Pods = slices.Clip(snapshot.Pods)
+	for owner, p := range model {
+		for n := range s.demands[owner].expected(now) - have[owner] {
+			out.Pods = append(out.Pods, replica(p, n))
+		}
+	}
+	if len(out.Pods) > len(snapshot.Pods) {
+		out.Sort()
+	}
+	return &out
+}
+
+// made counts the pods of each owner, by UID, that are not being deleted.
+func made(s *cluster.Snapshot) map[string]int {
+	have := map[string]int{}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.State != cluster.PodTerminating {
+			have[p.Owner.UID]++
+		}
+	}
+	return have
+}
+
+// replica returns the n-th expected replica, which will be like the given pod.
+func replica(p *cluster.Pod, n int) cluster.Pod {
+	out := *p
+	out.Name = fmt.Sprintf("%s-expected-%d", p.Owner.Name, n)
+	out.UID = fmt.Sprintf("%s%s/%d", expectedPrefix, p.Owner.UID, n)
+	out.PresumedUnschedulable = true
+	return out
+}
