@@ -195,7 +195,8 @@ func (s *scenario) story() string {
 	return text
 }
 
-const indexFile = "../../docs/scenarios.md"
+// The index lies beside the scenarios, where GitHub shows it as the folder's page.
+const indexFile = "testdata/README.md"
 
 // TestScenarioIndex keeps the list of scenarios current.
 func TestScenarioIndex(t *testing.T) {
@@ -219,7 +220,7 @@ func index(all []scenario) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Scenarios
 
-What Packhorse decides, by example: %d clusters with the plan for each, in the words of `+"`packhorse-agent simulate`"+`. Each file begins with its story, and holds the manifests, the machines that can be bought (all of EC2 where it names none) and the plan. They are tests: `+"`go test ./internal/decide -run TestScenarios`"+` compares every plan with what is written, and verifies it with code of its own.
+%d small clusters, each with the plan that Packhorse makes for it. A file begins with a sentence that says what it shows. It holds the manifests, the machines on offer (all of EC2 if it lists none) and the plan as `+"`packhorse-agent simulate`"+` prints it. `+"`go test ./internal/decide -run TestScenarios`"+` compares every plan with its file and checks it with independent code; `+"`-update`"+` rewrites the plans and this page.
 `, len(all))
 	folder := ""
 	for _, s := range all {
@@ -228,7 +229,7 @@ What Packhorse decides, by example: %d clusters with the plan for each, in the w
 			folder = dir
 			fmt.Fprintf(&b, "\n## %s\n\n", strings.ReplaceAll(dir, "-", " "))
 		}
-		fmt.Fprintf(&b, "- [%s](../internal/decide/testdata/%s.txtar): %s\n", strings.ReplaceAll(name, "-", " "), s.name, s.story())
+		fmt.Fprintf(&b, "- [%s](%s.txtar): %s\n", strings.ReplaceAll(name, "-", " "), s.name, s.story())
 	}
 	return b.String()
 }
