@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -23,7 +22,7 @@ func (a *Agent) account(ctx context.Context, v *view) {
 	if err != nil {
 		if ctx.Err() == nil {
 			a.ledger.failed(err)
-			a.metrics.cloudErrors.WithLabelValues("Instances").Inc()
+			a.metrics.Failed("Instances")
 			a.log.Error("could not compare nodes with instances", "error", err)
 		}
 		return
@@ -45,7 +44,7 @@ func (a *Agent) account(ctx context.Context, v *view) {
 		}
 	}
 	a.giveBack(ctx, surplus)
-	a.metrics.ownerless.WithLabelValues("instance").Set(float64(a.countOwnerless(v, nodes, instances)))
+	a.metrics.Ownerless.WithLabelValues("instance").Set(float64(a.countOwnerless(v, nodes, instances)))
 	a.owners.learn(instances)
 	a.ledger.settled(a.letGo(ctx, v, listed), nodeless)
 	a.redrain.set()
@@ -58,10 +57,10 @@ func (a *Agent) strays(ctx context.Context, v *view) bool {
 	unknown := false
 	for i := range v.snapshot.Nodes {
 		n := &v.snapshot.Nodes[i]
-		if v.byName[n.Provisioner] == nil || n.Deleting || n.ProviderID == "" || held(n, api.Finalizer) {
+		if v.byName[n.Provisioner] == nil || n.Deleting || n.ProviderID == "" || n.HeldBy(api.Finalizer) {
 			continue
 		}
-		if id := instanceID(n.ProviderID); a.ledger.wasGivenBack(id) {
+		if id := n.InstanceID(); a.ledger.wasGivenBack(id) {
 			a.close(ctx, []*cluster.Node{n}, offer.Instance{ID: id, State: offer.StateGone})
 		} else if a.ledger.meet(id) {
 			unknown = true
@@ -89,7 +88,7 @@ func (a *Agent) nodesOf(v *view, nodes map[string][]*cluster.Node, i offer.Insta
 	}
 	for _, n := range nodes[i.ProviderID] {
 		switch {
-		case a.assumed.uncreated(n.Name):
+		case a.assumed.Uncreated(n.Name):
 		case n.Name == i.NodeName:
 			own = append(own, n)
 		default:
@@ -102,8 +101,6 @@ func (a *Agent) nodesOf(v *view, nodes map[string][]*cluster.Node, i offer.Insta
 // instances lists what there is. What an earlier leader has ordered is there by then,
 // or never will be.
 func (a *Agent) instances(ctx context.Context) ([]offer.Instance, error) {
-	ctx, cancel := context.WithTimeout(ctx, cloudTimeout)
-	defer cancel()
 	if !a.ledger.isOwned() {
 		if err := a.cloud.Claim(ctx); err != nil {
 			return nil, err
@@ -149,7 +146,7 @@ func (a *Agent) countOwnerless(v *view, nodes map[string][]*cluster.Node, instan
 // registered under other names, so that this goes with the machine. It reports
 // whether that was possible.
 func (a *Agent) adoptAll(ctx context.Context, v *view, i offer.Instance, own, others []*cluster.Node) bool {
-	settled := func(n *cluster.Node) bool { return n.Deleting || held(n, api.Finalizer) }
+	settled := func(n *cluster.Node) bool { return n.Deleting || n.HeldBy(api.Finalizer) }
 	done := true
 	if !slices.ContainsFunc(own, settled) {
 		done = a.adopt(ctx, v, i)
@@ -174,11 +171,11 @@ func (a *Agent) adopt(ctx context.Context, v *view, i offer.Instance) bool {
 	if p.reason == reasonMarket || i.NodeName == "" {
 		return false // its size or its name is not known yet
 	}
-	if !a.createNode(ctx, adoptedNode(p, i)) {
+	if !a.nodes.Create(ctx, adoptedNode(p, i)) {
 		return false
 	}
 	a.log.Info("adopted an instance", "node", i.NodeName, "instance", i.ID, "provisioner", i.Provisioner, "launch_id", i.LaunchID)
-	a.event(nodeRef(i.NodeName), corev1.EventTypeNormal, eventAdopted,
+	a.events.Normal(event.Node(i.NodeName), event.Adopted,
 		fmt.Sprintf("the Node object of instance %s was created", i.ID))
 	return true
 }
@@ -188,11 +185,11 @@ func (a *Agent) adopt(ctx context.Context, v *view, i offer.Instance) bool {
 // stops, and those that somebody else ends.
 func (a *Agent) close(ctx context.Context, nodes []*cluster.Node, i offer.Instance) {
 	for _, n := range nodes {
-		if n.Deleting || !a.deleteNode(ctx, n.Name) {
+		if n.Deleting || !a.nodes.Delete(ctx, n.Name) {
 			continue
 		}
 		a.log.Info("removed a node whose instance is going", "node", n.Name, "instance", i.ID, "state", string(i.State))
-		a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventInstanceGone, "the instance is being shut down")
+		a.events.Warning(event.Node(n.Name), event.InstanceGone, "the instance is being shut down")
 	}
 }
 
@@ -201,15 +198,13 @@ func (a *Agent) giveBack(ctx context.Context, ids []string) {
 	if len(ids) == 0 {
 		return
 	}
-	call, cancel := context.WithTimeout(ctx, cloudTimeout)
-	defer cancel()
-	gone, err := a.cloud.Terminate(call, ids)
+	gone, err := a.cloud.Terminate(ctx, ids)
 	for _, id := range gone {
 		a.ledger.gaveBack(id)
 		a.log.Info("terminated an instance without a node", "instance", id)
 	}
 	if err != nil && ctx.Err() == nil {
-		a.metrics.cloudErrors.WithLabelValues("Terminate").Inc()
+		a.metrics.Failed("Terminate")
 		a.log.Error("left instances without nodes for later", "instances", ids, "error", err)
 	}
 }

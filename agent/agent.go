@@ -9,6 +9,11 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -39,10 +44,11 @@ type Options struct {
 	NodeCost offer.Price
 	// PackingBudget bounds the effort spent on improving a plan.
 	PackingBudget time.Duration
-	// Metrics is where the agent counts what it does: NewMetrics().
-	Metrics *Metrics
+	// Metrics is where the agent counts what it does: metrics.New().
+	Metrics *metrics.Metrics
 	// Decide makes the plans: decide.Decide. Whoever wants to see what is decided,
-	// or to keep it from being carried out, puts a function of their own around it.
+	// or to keep it from being carried out, puts a function of their own around it. A
+	// request for the status may call it while the planning loop does.
 	Decide func(decide.Input) decide.Plan
 }
 
@@ -63,7 +69,7 @@ func (o Options) withDefaults() Options {
 		o.Decide = decide.Decide
 	}
 	if o.Metrics == nil {
-		o.Metrics = NewMetrics()
+		o.Metrics = metrics.New()
 	}
 	return o
 }
@@ -74,7 +80,10 @@ type Agent struct {
 	cloud   Cloud
 	options Options
 	log     hclog.Logger
-	metrics *Metrics
+	metrics *metrics.Metrics
+	events  *event.Recorder
+	nodes   *nodes.Writer
+	drainer *drain.Drainer
 
 	plan    func(decide.Input) decide.Plan
 	replan  signal        // something changed that planning looks at
@@ -89,48 +98,51 @@ type Agent struct {
 	// loop uses it.
 	thought time.Duration
 
-	assumed   *assumptions
+	assumed   *nodes.Assumptions
 	attempts  *attempts
 	owners    *owners
-	retags    *backoff // by instance id: tags that could not be put back
+	retags    *pace.Retries // by instance id: tags that could not be put back
 	ledger    *ledger
 	purchases purchases // that the cloud has not answered yet
 	avoided   *avoided
 	history   history
-	drains    drains
-	lookout   lookout
-	recent    recent
-
-	terminations *backoff // by instance id: those that went wrong
+	status    statusCache
 }
 
 // New returns an agent that is not running yet.
 func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	options = options.withDefaults()
-	return &Agent{
-		cluster:      c,
-		cloud:        cloud,
-		options:      options,
-		log:          log,
-		metrics:      options.Metrics,
-		plan:         options.Decide,
-		replan:       newSignal(),
-		redrain:      newSignal(),
-		binding:      make(chan struct{}, bindsAtOnce),
-		assumed:      newAssumptions(),
-		attempts:     newAttempts(),
-		owners:       newOwners(),
-		retags:       newBackoff(time.Minute, time.Hour),
-		terminations: newBackoff(time.Second, time.Minute),
-		ledger:       newLedger(),
-		avoided:      newAvoided(),
-		history:      newHistory(),
-		drains:       newDrains(),
+	c, cloud = timedCluster{c}, timedCloud{cloud}
+	a := &Agent{
+		cluster:  c,
+		cloud:    cloud,
+		options:  options,
+		log:      log,
+		metrics:  options.Metrics,
+		plan:     options.Decide,
+		replan:   newSignal(),
+		redrain:  newSignal(),
+		binding:  make(chan struct{}, bindsAtOnce),
+		assumed:  nodes.NewAssumptions(),
+		events:   event.NewRecorder(c),
+		attempts: newAttempts(),
+		owners:   newOwners(),
+		retags:   pace.NewRetries(time.Minute, time.Hour),
+		ledger:   newLedger(),
+		avoided:  newAvoided(),
+		history:  newHistory(),
 	}
+	a.nodes = &nodes.Writer{API: c, Assumed: a.assumed, Log: log, Deleted: a.redrain.set, Failed: func() { a.retry.Store(true) }}
+	known := inventory{a.ledger, a.owners, a.assumed, a.replan}
+	a.drainer = drain.New(drain.Ports{
+		Cluster: c, Pods: c, Nodes: a.nodes, Machines: cloud, Inventory: known,
+		Events: a.events, Metrics: a.metrics, Log: log, Wake: a.redrain, Drained: known.drained,
+	})
+	return a
 }
 
 // Metrics are the agent's own.
-func (a *Agent) Metrics() *Metrics { return a.metrics }
+func (a *Agent) Metrics() *metrics.Metrics { return a.metrics }
 
 // Run works until the context ends, and then stops acting at once. Only one
 // agent of a cluster may run at a time: see leader election.
@@ -139,13 +151,18 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.ledger.lead()
 	a.leading.Store(true)
 	defer a.leading.Store(false)
-	a.metrics.leading.Set(1)
-	defer a.metrics.leading.Set(0)
+	a.metrics.Leading.Set(1)
+	defer a.metrics.Leading.Set(0)
 	a.log.Info("began to lead")
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return a.watch(ctx) })
 	g.Go(func() error { return a.loop(ctx) })
-	g.Go(func() error { return a.drainLoop(ctx) })
+	g.Go(func() error {
+		if err := a.awaitSync(ctx); err != nil {
+			return err
+		}
+		return a.drainer.Run(ctx, a.options.Interval)
+	})
 	g.Go(func() error { return a.sweepLoop(ctx) })
 	if a.options.Notices != nil {
 		g.Go(func() error { return a.noticeLoop(ctx) })
@@ -173,17 +190,15 @@ func (a *Agent) watch(ctx context.Context) error {
 func (a *Agent) sweepLoop(ctx context.Context) error {
 	for {
 		a.sweep(ctx)
-		if err := sleep(ctx, a.options.Interval); err != nil {
+		if err := pace.Sleep(ctx, a.options.Interval); err != nil {
 			return err
 		}
 	}
 }
 
 func (a *Agent) sweep(ctx context.Context) {
-	call, cancel := context.WithTimeout(ctx, cloudTimeout)
-	defer cancel()
-	if err := a.cloud.Sweep(call); err != nil && ctx.Err() == nil {
-		a.metrics.cloudErrors.WithLabelValues("Sweep").Inc()
+	if err := a.cloud.Sweep(ctx); err != nil && ctx.Err() == nil {
+		a.metrics.Failed("Sweep")
 		a.log.Warn("left unused cloud resources for later", "error", err)
 	}
 }

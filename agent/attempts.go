@@ -21,7 +21,7 @@ const attemptsShared = 5 * time.Minute
 // come to the same id, under which a cloud sells once, whereas an agent that orders
 // again for pods whose machine was refused or has failed has another one.
 //
-// A new agent begins to count anew, and so repeats the ids of the one before it: it is
+// A new agent begins to count from zero, and so repeats the ids of the one before it: it is
 // delivered what that has bought, as far as it runs. Lest it repeats those of a whole
 // day, ids also change with the age of the pods.
 type attempts struct {

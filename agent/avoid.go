@@ -8,8 +8,8 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
 // avoided are the offerings that are not bought for a while because of what became
@@ -53,7 +53,7 @@ func (a *avoided) like(n *cluster.Node, reason string) {
 
 // duds avoids what did not come up in time, and the machines whose devices do not come.
 func (a *avoided) duds(v *view) {
-	pods := podsOn(v.snapshot)
+	pods := v.snapshot.PodsByNode()
 	for i := range v.snapshot.Nodes {
 		n := &v.snapshot.Nodes[i]
 		if n.Provisioner == "" || n.Deleting {
@@ -63,11 +63,11 @@ func (a *avoided) duds(v *view) {
 			a.came(n)
 			continue
 		}
-		found, late := retire.DidNotComeUp(&retire.Node{Node: n, Pods: pods[n.Name]}, v.now, &retire.Policy{StartupTimeout: v.timeout})
+		message, late := decide.Late(n, pods[n.Name], v.now, v.timeout)
 		if !late {
 			continue
 		}
-		a.like(n, "node "+n.Name+": "+found.Message)
+		a.like(n, "node "+n.Name+": "+message)
 		if n.Ready {
 			a.missed(n, wanted(v.snapshot, n.Awaited), v.now)
 		}
@@ -76,7 +76,7 @@ func (a *avoided) duds(v *view) {
 
 // wanted returns those of the resources that pods wait for.
 func wanted(s *cluster.Snapshot, resources []string) []string {
-	waiting := pending(s)
+	waiting := s.Pending()
 	return slices.DeleteFunc(slices.Clone(resources), func(name string) bool {
 		return !slices.ContainsFunc(waiting, func(p *cluster.Pod) bool { return p.Template.Requests[name] > 0 })
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -20,7 +21,7 @@ func (a *Agent) gather(ctx context.Context) error {
 	asking, closed := context.WithTimeout(ctx, a.options.BatchMax)
 	defer closed()
 	answers := make(chan []batch.Answer)
-	a.step(batch.Open{Quiet: backOff(a.thought, a.options.BatchIdle), Idle: a.options.BatchIdle, Max: a.options.BatchMax})
+	a.step(batch.Open{Quiet: pace.BackOff(a.thought, a.options.BatchIdle), Idle: a.options.BatchIdle, Max: a.options.BatchMax})
 	for {
 		a.replan.clear()
 		began := time.Now()
@@ -32,7 +33,7 @@ func (a *Agent) gather(ctx context.Context) error {
 			go a.askOwners(asking, next.Ask, answers)
 		}
 		// What a poll copies costs more to collect than to copy.
-		least := backOff(3*time.Since(began), leastPollPause)
+		least := pace.BackOff(3*time.Since(began), leastPollPause)
 		if done, err := a.awaitPods(ctx, least, next.Wake, answers); done || err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -164,7 +165,7 @@ func TestBurstAgainstLimit(t *testing.T) {
 		if got := r.cores(); got < 16 {
 			t.Errorf("bought %d cores, want close to the limit of 20", got)
 		}
-		if got := len(r.Events(eventUnplaceable)); got == 0 {
+		if got := len(r.Events(event.Unplaceable)); got == 0 {
 			t.Error("no event tells the other pods why they wait")
 		}
 		status := r.Provisioner("default").Status
@@ -194,7 +195,7 @@ func TestInsufficientCapacity(t *testing.T) {
 		if got := r.Machines()[0].InstanceType; got != "r5.xlarge" {
 			t.Errorf("bought %s, want the only type with capacity", got)
 		}
-		if len(r.Events(eventLaunchFailed)) == 0 {
+		if len(r.Events(event.LaunchFailed)) == 0 {
 			t.Error("no event tells of the refusals")
 		}
 	})

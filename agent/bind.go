@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -26,7 +27,7 @@ func (a *Agent) bind(ctx context.Context, v *view, plan *decide.Plan) (bound int
 			continue // it still runs elsewhere, or its machine is being bought: there is nothing to bind yet
 		}
 		byNode[b.Node] = append(byNode[b.Node], b.Pod)
-		a.tell(b.Pod, eventNominated, "fits node "+b.Node)
+		a.tell(b.Pod, event.Nominated, "fits node "+b.Node)
 	}
 	var total atomic.Int64
 	var g errgroup.Group
@@ -47,7 +48,7 @@ func (a *Agent) bind(ctx context.Context, v *view, plan *decide.Plan) (bound int
 // binds reports whether the agent binds pods to the node itself.
 func (a *Agent) binds(v *view, fresh *verifier, name string) bool {
 	n := v.nodes[name]
-	if n == nil || n.Provisioner == "" || n.Initialized || !fresh.node(name) || a.assumed.uncreated(name) {
+	if n == nil || n.Provisioner == "" || n.Initialized || !fresh.node(name) || a.assumed.Uncreated(name) {
 		return false
 	}
 	p := v.byName[n.Provisioner]
@@ -93,13 +94,11 @@ func needsDevices(p *cluster.Pod) bool {
 func (a *Agent) bindOne(ctx context.Context, pod cluster.PodKey, node string) bool {
 	a.binding <- struct{}{}
 	defer func() { <-a.binding }()
-	call, cancel := context.WithTimeout(ctx, clusterTimeout)
-	defer cancel()
-	err := a.cluster.Bind(call, pod, node)
+	err := a.cluster.Bind(ctx, pod, node)
 	switch {
 	case err == nil:
-		a.assumed.bound(pod, node)
-		a.metrics.waited(a.metrics.untilBinding, a.history.firstSeen[pod.UID])
+		a.assumed.Bound(pod, node)
+		a.metrics.Waited(a.metrics.UntilBinding, a.history.firstSeen[pod.UID])
 		a.log.Debug("bound a pod", "pod", pod.String(), "node", node)
 		return true
 	case errors.Is(err, cluster.ErrLeftToScheduler):

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -33,13 +34,13 @@ func TestBirth(t *testing.T) {
 		if got := len(r.Launches()); got != 1 {
 			t.Errorf("placed %d orders, want 1", got)
 		}
-		for _, reason := range []string{eventLaunched, eventInitialized} {
+		for _, reason := range []string{event.Launched, event.Initialized} {
 			if got := len(r.Events(reason)); got != 1 {
 				t.Errorf("%d events %s, want 1", got, reason)
 			}
 		}
-		if got := len(r.Events(eventNominated)); got != 3 {
-			t.Errorf("%d events %s, want one for each pod", got, eventNominated)
+		if got := len(r.Events(event.Nominated)); got != 3 {
+			t.Errorf("%d events %s, want one for each pod", got, event.Nominated)
 		}
 	})
 }

@@ -2,18 +2,12 @@ package agent
 
 import "time"
 
-// Every call has a deadline, and what is done at the same time has a bound.
+// What is done at the same time has a bound.
 const (
-	cloudTimeout   = 2 * time.Minute
-	clusterTimeout = 15 * time.Second
-
 	marketsAtOnce  = 8  // Provisioners
 	launchesAtOnce = 8  // orders of one Provisioner
 	nodesAtOnce    = 16 // Node objects of one order
 	bindsAtOnce    = 64 // pods, of all nodes together
-	drainsAtOnce   = 32 // nodes
-	evictsAtOnce   = 16 // pods of one node
-	patchesAtOnce  = 16
 
 	// launchAttempts bounds how often an order is repeated under its launch id
 	// after an error that leaves open whether machines were bought.
@@ -21,18 +15,14 @@ const (
 	// purchasePatience is how long a turn waits for the cloud to answer orders, so that
 	// it can plan at once for what was refused. Slower ones are settled by a later turn.
 	purchasePatience = 2 * time.Second
-	// planRounds bounds how often a turn plans anew because a cloud refused.
+	// planRounds bounds how often a turn plans again because a cloud refused.
 	planRounds = 8
 
-	// assumptionTTL is how long the agent trusts what it did over what its caches say.
-	assumptionTTL = 30 * time.Second
 	// avoidTime is how long an offering is avoided after its machine did not come up.
 	avoidTime = 15 * time.Minute
 	// leastDevicePause and mostDevicePause bound for how long nothing with a resource is
 	// bought after a replacement whose device plugin did not register it either.
 	leastDevicePause, mostDevicePause = time.Hour, 24 * time.Hour
-	// tellAgain is well within the hour for which an API server keeps events.
-	tellAgain = 40 * time.Minute
 	// quotaShown is how long a condition tells of a quota that was used up: longer
 	// than what draws on it is held back, so that it stays while pods wait.
 	quotaShown = 10 * time.Minute

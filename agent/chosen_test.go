@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -27,7 +28,7 @@ func TestChosenNodeIsJudgedAgain(t *testing.T) {
 				old := r.ours()[0].Name
 				r.until("the node is marked", func() bool { return r.node(old).Annotations[api.AnnotationDisruption] != "" })
 				change(r, old)
-				r.until("the node is kept", func() bool { return len(r.Events(eventKept)) > 0 })
+				r.until("the node is kept", func() bool { return len(r.Events(event.Kept)) > 0 })
 				n := r.node(old)
 				if n.Annotations[api.AnnotationDisruption] != "" || len(n.Spec.Taints) > 0 {
 					t.Errorf("the mark is still there: %v %v", n.Annotations, n.Spec.Taints)

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -158,7 +159,7 @@ func (s *simulation) checkHistory() {
 func (s *simulation) excused(launched time.Time) bool {
 	// What a machine was to serve that did not come up is planned again, and what
 	// leaves a node that is replaced is the scheduler's to place.
-	for _, e := range slices.Concat(s.Events(eventNeverRegistered), s.Events(eventDisrupting)) {
+	for _, e := range slices.Concat(s.Events(event.NeverRegistered), s.Events(event.Disrupting)) {
 		s.disturbed = append(s.disturbed, e.At)
 	}
 	return slices.ContainsFunc(s.disturbed, func(t time.Time) bool {

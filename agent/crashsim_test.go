@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -170,7 +171,7 @@ func (s *simulation) newReplica() *replica {
 		defer close(r.done)
 		for ctx.Err() == nil {
 			r.process(ctx)
-			_ = sleep(ctx, 3*time.Second) // until it is started again
+			_ = pace.Sleep(ctx, 3*time.Second) // until it is started again
 		}
 	}()
 	s.Cleanup(func() { r.stop(); <-r.done })

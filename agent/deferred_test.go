@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -44,7 +45,7 @@ func TestExhaustedPodsAreRetriedWithBackoff(t *testing.T) {
 			t.Errorf("planned the pods %d times in 30 min", planned)
 		}
 		said := 0
-		for _, e := range r.Events(eventUnplaceable) {
+		for _, e := range r.Events(event.Unplaceable) {
 			if strings.Contains(e.Message, "too much work; tried again at ") {
 				said++
 			}

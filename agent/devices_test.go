@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -102,11 +103,11 @@ func TestDevicesThatNeverComeAreReplacedOnce(t *testing.T) {
 		if !r.nothingLeft() {
 			t.Errorf("something is left:\n%s", r.describe())
 		}
-		events := r.Events(eventNeverRegistered)
+		events := r.Events(event.NeverRegistered)
 		if len(events) != 2 || !strings.Contains(events[0].Message, "no device plugin has registered "+gpu) {
 			t.Errorf("events %v do not name the device plugin", events)
 		}
-		told := r.Events(eventUnplaceable)
+		told := r.Events(event.Unplaceable)
 		if len(told) == 0 || !strings.Contains(told[len(told)-1].Message, "no device plugin has registered "+gpu) {
 			t.Errorf("the pod was told %v", told)
 		}
@@ -119,7 +120,7 @@ func TestDevicesThatNeverComeAreReplacedOnce(t *testing.T) {
 	})
 }
 
-// An agent that is started anew knows what the nodes promise from the cluster alone.
+// An agent that is started again knows what the nodes promise from the cluster alone.
 func TestDevicesAreAwaitedAfterARestart(t *testing.T) {
 	inBubble(t, sim.Options{Types: withGPUs()}, func(r *rig) {
 		r.PluginsAfter(func(offer.Instance) time.Duration { return 10 * time.Minute })

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
@@ -66,22 +68,22 @@ func TestDrainOfPodThatDoesNotStop(t *testing.T) {
 		a := r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
 		old := r.ours()[0].Name
 		r.DeleteNode(old)
-		r.never(5*time.Minute, "a pod is reported too early", func() bool { return len(r.Events(eventDrainHeldUp)) > 0 })
-		time.Sleep(time.Minute + tellHoldUpAfter)
+		r.never(5*time.Minute, "a pod is reported too early", func() bool { return len(r.Events(event.DrainHeldUp)) > 0 })
+		time.Sleep(time.Minute + drain.ReportAfter)
 		r.reported("default/web-", "has not stopped", "Node", "Pod")
 		if got := a.leavingOf(old); !got.Blocked || !strings.Contains(got.What, "has not stopped") {
 			t.Errorf("the page says %+v", got)
 		}
-		if got := heldUp(t, a, heldByPod); got != 1 {
+		if got := heldUp(t, a, drain.HeldByPod); got != 1 {
 			t.Errorf("%v drains are held up", got)
 		}
 		took := r.until("the node is gone", r.gone(old))
-		if took += 6*time.Minute + tellHoldUpAfter; took < 15*time.Minute || took > 16*time.Minute {
+		if took += 6*time.Minute + drain.ReportAfter; took < 15*time.Minute || took > 16*time.Minute {
 			t.Errorf("the drain took %s, want the grace period of 30 s and 15 min", took)
 		}
 		r.until("its successor runs", func() bool { return r.count("web", isRunning) == 1 })
 		time.Sleep(2 * time.Second)
-		if got := heldUp(t, a, heldByPod); got != 0 {
+		if got := heldUp(t, a, drain.HeldByPod); got != 0 {
 			t.Errorf("%v drains are held up when it is over", got)
 		}
 	})
@@ -114,7 +116,7 @@ func TestDrainNamesFinalizer(t *testing.T) {
 		if got := a.leavingOf(old); !got.Blocked || !strings.Contains(got.What, "example.com/hold") {
 			t.Errorf("the page says %+v", got)
 		}
-		if got := heldUp(t, a, heldByFinalizer); got != 1 {
+		if got := heldUp(t, a, drain.HeldByFinalizer); got != 1 {
 			t.Errorf("%v drains are held up", got)
 		}
 		r.Release("web")
@@ -130,13 +132,13 @@ func TestDrainIsNeverSilent(t *testing.T) {
 		hold  func(r *rig, node string)
 		fails string // call
 		says  string
-		cause cause
+		cause drain.Cause
 	}{
-		"a volume that does not detach": {hold: func(r *rig, node string) { r.Attach(node, "kubernetes.io/csi/ebs.csi.aws.com^vol-1") }, says: "still attached", cause: heldByVolume},
-		"an eviction that is refused":   {fails: "Evict", says: "admission webhook", cause: heldByRefusal},
-		"a machine that does not go":    {fails: "Terminate", says: "has not confirmed", cause: heldByMachine},
-		"a node that cannot be changed": {fails: "PatchNode", says: "could not be tainted", cause: heldByNode},
-		"another program's finalizer":   {hold: func(r *rig, node string) { r.AddFinalizer(node, "example.com/other") }, says: "example.com/other", cause: heldByNode},
+		"a volume that does not detach": {hold: func(r *rig, node string) { r.Attach(node, "kubernetes.io/csi/ebs.csi.aws.com^vol-1") }, says: "still attached", cause: drain.HeldByVolume},
+		"an eviction that is refused":   {fails: "Evict", says: "admission webhook", cause: drain.HeldByRefusal},
+		"a machine that does not go":    {fails: "Terminate", says: "has not confirmed", cause: drain.HeldByMachine},
+		"a node that cannot be changed": {fails: "PatchNode", says: "could not be tainted", cause: drain.HeldByNode},
+		"another program's finalizer":   {hold: func(r *rig, node string) { r.AddFinalizer(node, "example.com/other") }, says: "example.com/other", cause: drain.HeldByNode},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, sim.Options{}, func(r *rig) {
@@ -173,10 +175,10 @@ func TestDrainIsNeverSilent(t *testing.T) {
 func (r *rig) reported(one, other string, kinds ...string) {
 	r.Helper()
 	for _, kind := range kinds {
-		if !slices.ContainsFunc(r.Events(eventDrainHeldUp), func(e sim.Event) bool {
+		if !slices.ContainsFunc(r.Events(event.DrainHeldUp), func(e sim.Event) bool {
 			return e.Kind == kind && strings.Contains(e.Message, one) && strings.Contains(e.Message, other)
 		}) {
-			r.Errorf("no event on a %s says %q and %q: %v", kind, one, other, r.Events(eventDrainHeldUp))
+			r.Errorf("no event on a %s says %q and %q: %v", kind, one, other, r.Events(event.DrainHeldUp))
 		}
 	}
 }
@@ -194,7 +196,7 @@ func (a *running) leavingOf(node string) status.Leaving {
 }
 
 // heldUp reads the metric.
-func heldUp(t *testing.T, a *running, by cause) float64 {
+func heldUp(t *testing.T, a *running, by drain.Cause) float64 {
 	t.Helper()
 	return max(0, gauge(t, a.metrics, "drains_held_up", string(by)))
 }

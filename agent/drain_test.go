@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -48,7 +50,7 @@ func TestDrain(t *testing.T) { // TERM-004, TERM-006, TERM-011
 		if n == nil {
 			t.Fatal("the node went before its pods")
 		}
-		if !n.Spec.Unschedulable || n.Labels[excludeFromBalancers] == "" ||
+		if !n.Spec.Unschedulable || n.Labels[drain.ExcludeFromBalancers] == "" ||
 			!slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == api.TaintDisruption }) {
 			t.Errorf("the draining node is not closed: %v %v %v", n.Spec.Unschedulable, n.Labels, n.Spec.Taints)
 		}
@@ -63,7 +65,7 @@ func TestDrain(t *testing.T) { // TERM-004, TERM-006, TERM-011
 		if got := len(r.Machines()); got != 1 {
 			t.Errorf("%d machines, want one for the pods that moved", got)
 		}
-		for _, reason := range []string{eventDraining, eventTerminated} {
+		for _, reason := range []string{event.Draining, event.Terminated} {
 			if got := len(r.Events(reason)); got != 1 {
 				t.Errorf("%d events %s, want 1", got, reason)
 			}
@@ -82,7 +84,7 @@ func TestDrainWaitsForBudget(t *testing.T) { // TERM-008, TERM-018
 		r.DeleteNode(old)
 		r.until("the other pod has moved", func() bool { return r.onNode("other", old) == 0 })
 		r.never(5*time.Minute, "a protected pod is evicted", func() bool { return r.onNode("web", old) != 2 || r.node(old) == nil })
-		blocked := r.Events(eventEvictionBlocked)
+		blocked := r.Events(event.EvictionBlocked)
 		if len(blocked) == 0 || !strings.Contains(blocked[0].Message, "default/web-budget") {
 			t.Errorf("no event names the budget: %v", blocked)
 		}
@@ -258,7 +260,7 @@ func TestDrainWaitsForVolumes(t *testing.T) {
 		detachAfter, want time.Duration
 	}{
 		"detached in time": {detachAfter: 30 * time.Second, want: 30 * time.Second},
-		"never detached":   {detachAfter: time.Hour, want: detachPatience + 2*time.Second},
+		"never detached":   {detachAfter: time.Hour, want: drain.DetachPatience + 2*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, sim.Options{}, func(r *rig) {

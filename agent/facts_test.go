@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -134,8 +135,8 @@ func TestLifeFacts(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			drifted := func(s *api.ProvisionerSpec) { s.Labels = map[string]string{"revision": "2"} }
 			r.Apply(testProvisioner("default", drifted))
-			r.until("the node is marked", func() bool { return len(r.Events(eventDisrupting)) > 0 })
-			old := r.Events(eventDisrupting)[0].Name
+			r.until("the node is marked", func() bool { return len(r.Events(event.Disrupting)) > 0 })
+			old := r.Events(event.Disrupting)[0].Name
 			r.Apply(testProvisioner("default", drifted, func(s *api.ProvisionerSpec) {
 				off := false
 				s.Disruption = &api.Disruption{Drift: &off}
@@ -150,7 +151,7 @@ func TestLifeFacts(t *testing.T) {
 			r.Deploy(one)
 			r.until("the node is there", func() bool { return len(r.ours()) == 1 })
 			r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.Labels = map[string]string{"revision": "2"} }))
-			r.never(10*time.Minute, "a node that is not up drifts", func() bool { return len(r.Events(eventDisrupting)) > 0 })
+			r.never(10*time.Minute, "a node that is not up drifts", func() bool { return len(r.Events(event.Disrupting)) > 0 })
 		}},
 	} {
 		t.Run(c.id, func(t *testing.T) { inBubble(t, sim.Options{}, c.run) })

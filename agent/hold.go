@@ -41,9 +41,7 @@ func (a *Agent) releaseProvisioners(ctx context.Context, v *view) {
 // made for them goes first: once the Provisioner is gone, the agent may be too.
 func (a *Agent) releaseOrHold(ctx context.Context, p *provisioner, hasNodes bool) error {
 	if !hasNodes {
-		call, cancel := context.WithTimeout(ctx, cloudTimeout)
-		defer cancel()
-		if err := a.cloud.Forget(call, p.raw.Name); err != nil {
+		if err := a.cloud.Forget(ctx, p.raw.Name); err != nil {
 			return err
 		}
 	}
@@ -59,8 +57,6 @@ func (a *Agent) hasInstances(ctx context.Context, provisioner string) bool {
 }
 
 func (a *Agent) setFinalizer(ctx context.Context, p *provisioner, present bool) error {
-	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
-	defer cancel()
 	if err := a.cluster.SetProvisionerFinalizer(ctx, p.raw.Name, present); err != nil {
 		return fmt.Errorf("set the finalizer of Provisioner %s: %w", p.raw.Name, err)
 	}

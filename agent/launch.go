@@ -2,17 +2,15 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -146,7 +144,7 @@ func (a *Agent) order(ctx context.Context, o *order) (offer.Delivery, error) {
 	if err := a.holdProvisioner(ctx, o.by); err != nil {
 		return offer.Delivery{}, err
 	}
-	a.metrics.waited(a.metrics.untilLaunch, o.since)
+	a.metrics.Waited(a.metrics.UntilLaunch, o.since)
 	delivery, err := a.buy(ctx, o)
 	if err != nil {
 		a.ledger.unsettled()
@@ -190,7 +188,8 @@ func (a *Agent) settle(ctx context.Context, fresh *verifier, d delivered, out *l
 	}
 	node := nodeFor(d.order.by, d.machine, d.instance)
 	node.Annotations[api.AnnotationLaunchReason] = d.why
-	if !a.createNode(ctx, node) {
+	if !a.nodes.Create(ctx, node) {
+		a.ledger.unsettled()
 		out.fellShort()
 		return
 	}
@@ -208,7 +207,7 @@ func (a *Agent) buy(ctx context.Context, o *order) (offer.Delivery, error) {
 	var errs error
 	for attempt := range launchAttempts {
 		if attempt > 0 {
-			if err := sleep(ctx, time.Second<<attempt); err != nil {
+			if err := pace.Sleep(ctx, time.Second<<attempt); err != nil {
 				return offer.Delivery{}, err
 			}
 		}
@@ -225,26 +224,5 @@ func (a *Agent) buy(ctx context.Context, o *order) (offer.Delivery, error) {
 }
 
 func (a *Agent) launchOnce(ctx context.Context, o offer.Order) (offer.Delivery, error) {
-	ctx, cancel := context.WithTimeout(ctx, cloudTimeout)
-	defer cancel()
 	return a.cloud.Launch(ctx, o)
-}
-
-// createNode creates a Node object and assumes it, with or without success: its
-// machine exists and counts. It reports the success.
-func (a *Agent) createNode(ctx context.Context, node *corev1.Node) bool {
-	expected := cluster.FromNode(node, nil)
-	expected.Created = time.Now()
-	call, cancel := context.WithTimeout(ctx, clusterTimeout)
-	defer cancel()
-	err := a.cluster.CreateNode(call, node)
-	a.assumed.node(expected, err == nil)
-	if err == nil {
-		return true
-	}
-	a.ledger.unsettled()
-	if !errors.Is(err, context.Canceled) {
-		a.log.Error("created no Node object for an instance yet", "node", node.Name, "provider_id", node.Spec.ProviderID, "error", err)
-	}
-	return false
 }

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -26,10 +25,10 @@ func (a *Agent) reportLaunches(ctx context.Context, fresh *verifier, all []*orde
 			out.short = true // the Provisioner is being deleted
 		case ctx.Err() == nil:
 			out.short = true
-			a.metrics.cloudErrors.WithLabelValues("Launch").Inc()
+			a.metrics.Failed("Launch")
 			a.history.fail(o.Provisioner, o.err.Error())
 			a.log.Error("launched nothing", "provisioner", o.Provisioner, "launch_id", o.LaunchID, "error", o.err)
-			a.event(provisionerRef(o.by.raw), corev1.EventTypeWarning, eventLaunchFailed, o.err.Error())
+			a.events.Warning(event.Provisioner(o.by.raw), event.LaunchFailed, o.err.Error())
 		}
 	}
 	for _, d := range out.nodes {
@@ -40,15 +39,15 @@ func (a *Agent) reportLaunches(ctx context.Context, fresh *verifier, all []*orde
 func (a *Agent) reportLaunch(fresh *verifier, d delivered) {
 	i := d.instance
 	a.ledger.scale(d.order.Provisioner)
-	a.metrics.launches.WithLabelValues(d.order.Provisioner, launchReason(d.machine), i.InstanceType, i.Zone, i.CapacityType).Inc()
+	a.metrics.Launches.WithLabelValues(d.order.Provisioner, launchReason(d.machine), i.InstanceType, i.Zone, i.CapacityType).Inc()
 	a.log.Info("launched a node", "node", i.NodeName, "provisioner", d.order.Provisioner, "instance", i.ID,
 		"instance_type", i.InstanceType, "zone", i.Zone, "capacity_type", i.CapacityType,
 		"hourly_dollars", d.price.Dollars(), "launch_id", d.order.LaunchID, "pods", len(d.machine.Pods))
-	a.event(nodeRef(i.NodeName), corev1.EventTypeNormal, eventLaunched,
+	a.events.Normal(event.Node(i.NodeName), event.Launched,
 		fmt.Sprintf("%s %s in %s at $%.4f per hour, %s", i.CapacityType, i.InstanceType, i.Zone, d.price.Dollars(), d.why))
 	for _, key := range d.machine.Pods {
 		if pod := fresh.pods[key.UID]; pod != nil && pod.State == cluster.PodPending {
-			a.tell(key, eventNominated, fmt.Sprintf("placed on the new node %s (%s %s in %s)",
+			a.tell(key, event.Nominated, fmt.Sprintf("placed on the new node %s (%s %s in %s)",
 				i.NodeName, i.CapacityType, i.InstanceType, i.Zone))
 		}
 	}
@@ -66,10 +65,10 @@ func launchReason(m *decide.Machine) string {
 func (a *Agent) reportRefusals(o *order) {
 	for _, r := range o.refusals {
 		c := r.Candidate
-		a.metrics.refusals.WithLabelValues(o.Provisioner, string(r.Reason)).Inc()
+		a.metrics.Refusals.WithLabelValues(o.Provisioner, string(r.Reason)).Inc()
 		a.log.Info("was refused an offering", "provisioner", o.Provisioner, "instance_type", c.InstanceType,
 			"zone", c.Zone, "capacity_type", c.CapacityType, "reason", string(r.Reason), "message", r.Message)
-		a.event(provisionerRef(o.by.raw), corev1.EventTypeWarning, eventLaunchFailed,
+		a.events.Warning(event.Provisioner(o.by.raw), event.LaunchFailed,
 			fmt.Sprintf("%s: %s %s in %s: %s", r.Reason, c.CapacityType, c.InstanceType, c.Zone, r.Message))
 	}
 }

@@ -28,7 +28,7 @@ func (a *Agent) learn(v *view) {
 		o.Kubelet = p.spec.Spec.KubeletConfiguration
 		a.cloud.Learn(o)
 	}
-	a.metrics.learnt(a.cloud.Learnt())
+	exportLearnt(a.metrics, a.cloud.Learnt())
 }
 
 // compare notes how far the prediction for the node's type was off. A kubelet that
@@ -43,7 +43,7 @@ func (a *Agent) compare(n *cluster.Node, p *provisioner) {
 		if short := predicted[name] - n.Allocatable[name]; short > 0 {
 			a.log.Info("found less than was predicted", "node", n.Name, "instance_type", t.Name, "resource", name,
 				"predicted", predicted[name], "allocatable", n.Allocatable[name])
-			a.metrics.shortfalls.WithLabelValues(t.Name, name).Inc()
+			a.metrics.Shortfalls.WithLabelValues(t.Name, name).Inc()
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -140,8 +141,8 @@ func TestNeverUp(t *testing.T) {
 			t.Errorf("it took %s, want the startup timeout of 15 min and a boot", took)
 		}
 		r.until("the dud is gone", func() bool { return len(r.Machines()) == 1 && len(r.ours()) == 1 })
-		if got := len(r.Events(eventNeverRegistered)); got != 1 {
-			t.Errorf("%d events %s, want 1", got, eventNeverRegistered)
+		if got := len(r.Events(event.NeverRegistered)); got != 1 {
+			t.Errorf("%d events %s, want 1", got, event.NeverRegistered)
 		}
 		second := r.Machines()[0]
 		if second.InstanceType == dud.InstanceType && second.Zone == dud.Zone {
@@ -193,12 +194,12 @@ func TestKeptNodeSaysWhy(t *testing.T) {
 		r.stray("precious", r.ours()[0].Name, func(p *corev1.Pod) {
 			p.Annotations = map[string]string{api.AnnotationDoNotDisrupt: "true"}
 		})
-		r.until("the node says why it stays", func() bool { return len(r.Events(eventKept)) > 0 })
-		if e := r.Events(eventKept)[0]; e.Name != r.ours()[0].Name || !strings.Contains(e.Message, "precious") {
+		r.until("the node says why it stays", func() bool { return len(r.Events(event.Kept)) > 0 })
+		if e := r.Events(event.Kept)[0]; e.Name != r.ours()[0].Name || !strings.Contains(e.Message, "precious") {
 			t.Errorf("event %+v, want one on the node that names the pod", e)
 		}
 		r.never(time.Hour, "the node goes, or says it again and again", func() bool {
-			return len(r.ours()) != 1 || len(r.Events(eventKept)) > 1
+			return len(r.ours()) != 1 || len(r.Events(event.Kept)) > 1
 		})
 	})
 }
@@ -214,7 +215,7 @@ func TestLostReplacement(t *testing.T) {
 				r.DeleteNode(n.Name)
 			}
 		}
-		r.until("the node is kept", func() bool { return len(r.Events(eventKept)) > 0 })
+		r.until("the node is kept", func() bool { return len(r.Events(event.Kept)) > 0 })
 		r.until("it is replaced after all", r.gone(old))
 		r.until("the workload runs", r.allRun("web", 1))
 	})

@@ -25,7 +25,7 @@ type logged struct {
 func vocabulary(t *testing.T) []logged {
 	t.Helper()
 	var out []logged
-	for _, dir := range []string{".", "cmd/packhorse-agent", "../internal/kube", "../internal/aws"} {
+	for _, dir := range []string{".", "drain", "nodes", "cmd/packhorse-agent", "../internal/kube", "../internal/aws"} {
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() && path != dir && dir == "." || entry.IsDir() && entry.Name() == "testdata" {
 				return errorOrSkip(err)
@@ -71,7 +71,7 @@ func lines(t *testing.T, path string, call *ast.CallExpr) []logged {
 	case *ast.Ident:
 		ok = on.Name == "log"
 	case *ast.SelectorExpr:
-		ok = on.Sel.Name == "log"
+		ok = on.Sel.Name == "log" || on.Sel.Name == "Log"
 	default:
 		ok = false
 	}

@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 )
 
 // syncPoll is how often the loop looks whether the caches are filled.
@@ -27,7 +29,7 @@ func (a *Agent) loop(ctx context.Context) error {
 
 func (a *Agent) awaitSync(ctx context.Context) error {
 	for !a.cluster.Synced() {
-		if err := sleep(ctx, syncPoll); err != nil {
+		if err := pace.Sleep(ctx, syncPoll); err != nil {
 			return err
 		}
 	}
@@ -46,17 +48,5 @@ func (a *Agent) await(ctx context.Context, next time.Time) error {
 		return nil
 	case <-a.replan:
 		return a.gather(ctx)
-	}
-}
-
-// sleep waits for d, or returns the context's error.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }

@@ -4,8 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -19,7 +18,7 @@ func (a *Agent) letGo(ctx context.Context, v *view, listed map[string]offer.Inst
 	var unlisted []*cluster.Node
 	for i := range v.snapshot.Nodes {
 		n := &v.snapshot.Nodes[i]
-		ours := n.Provisioner != "" && n.Annotations[api.AnnotationLaunchID] != "" && held(n, api.Finalizer)
+		ours := n.Provisioner != "" && n.Annotations[api.AnnotationLaunchID] != "" && n.HeldBy(api.Finalizer)
 		known, there := listed[n.ProviderID]
 		switch {
 		case !ours || v.now.Sub(n.Created) < listingLag:
@@ -34,11 +33,11 @@ func (a *Agent) letGo(ctx context.Context, v *view, listed map[string]offer.Inst
 	}
 	for i := range v.snapshot.Nodes {
 		n := &v.snapshot.Nodes[i]
-		if !missing[n.Name] || n.Deleting || !a.deleteNode(ctx, n.Name) {
+		if !missing[n.Name] || n.Deleting || !a.nodes.Delete(ctx, n.Name) {
 			continue
 		}
 		a.log.Info("let go of a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)
-		a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventInstanceGone, "the instance does not exist any more")
+		a.events.Warning(event.Node(n.Name), event.InstanceGone, "the instance does not exist any more")
 	}
 	return missing
 }
@@ -51,12 +50,12 @@ func (a *Agent) untraceable(ctx context.Context, nodes []*cluster.Node) []*clust
 	}
 	ids := make([]string, len(nodes))
 	for i, n := range nodes {
-		ids[i] = instanceID(n.ProviderID)
+		ids[i] = n.InstanceID()
 	}
 	found, err := a.find(ctx, ids)
 	if err != nil {
 		if ctx.Err() == nil {
-			a.metrics.cloudErrors.WithLabelValues("Find").Inc()
+			a.metrics.Failed("Find")
 			a.log.Error("could not ask for instances by their ids", "instances", ids, "error", err)
 		}
 		return nil // nobody knows whether they are gone
@@ -80,33 +79,29 @@ func (a *Agent) untraceable(ctx context.Context, nodes []*cluster.Node) []*clust
 }
 
 func (a *Agent) find(ctx context.Context, ids []string) ([]offer.Instance, error) {
-	call, cancel := context.WithTimeout(ctx, cloudTimeout)
-	defer cancel()
-	return a.cloud.Find(call, ids)
+	return a.cloud.Find(ctx, ids)
 }
 
 // retag puts the tags of a node's instance back. Where that is not possible, it says
 // so: the machine goes on, but cannot be given back.
 func (a *Agent) retag(ctx context.Context, n *cluster.Node, i offer.Instance) {
 	a.owners.estrange(i.ID)
-	if !a.retags.due(i.ID) {
+	if !a.retags.Due(i.ID) {
 		return
 	}
 	i.Provisioner, i.LaunchID = n.Provisioner, n.Annotations[api.AnnotationLaunchID]
-	call, cancel := context.WithTimeout(ctx, cloudTimeout)
-	defer cancel()
-	if err := a.cloud.Retag(call, i); err != nil {
+	if err := a.cloud.Retag(ctx, i); err != nil {
 		if ctx.Err() == nil {
-			a.retags.failed(i.ID)
-			a.metrics.cloudErrors.WithLabelValues("Retag").Inc()
+			a.retags.Failed(i.ID)
+			a.metrics.Failed("Retag")
 			a.log.Error("found an instance without the tags of the cluster", "node", n.Name, "instance", i.ID, "error", err)
-			a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventTagsLost, fmt.Sprintf("instance %s: %s", i.ID, err))
+			a.events.Warning(event.Node(n.Name), event.TagsLost, fmt.Sprintf("instance %s: %s", i.ID, err))
 		}
 		return
 	}
-	a.retags.succeeded(i.ID)
+	a.retags.Succeeded(i.ID)
 	a.log.Info("put the tags of an instance back", "node", n.Name, "instance", i.ID)
-	a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventTagsLost,
+	a.events.Warning(event.Node(n.Name), event.TagsLost,
 		fmt.Sprintf("instance %s had lost the tags of the cluster, which were put back", i.ID))
 }
 
@@ -115,11 +110,11 @@ func (a *Agent) mend(ctx context.Context, v *view) {
 	for i := range v.snapshot.Nodes {
 		n := &v.snapshot.Nodes[i]
 		change, lost := a.owners.missing(n)
-		if !lost || !a.patchNode(ctx, n.Name, change) {
+		if !lost || !a.nodes.Patch(ctx, n.Name, change) {
 			continue
 		}
 		a.log.Info("put the marks of a node back", "node", n.Name, "provisioner", n.Provisioner)
-		a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventMarksLost,
+		a.events.Warning(event.Node(n.Name), event.MarksLost,
 			fmt.Sprintf("the node had lost %s, by which it is known as one of Provisioner %s; it was put back", lostMarks(change), n.Provisioner))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -56,12 +57,12 @@ func TestTagsArePutBack(t *testing.T) {
 		r.servedWithin4()
 		before := r.uids("web")
 		r.Untag(r.Machines()[0].ID, false)
-		r.until("the tags are put back", func() bool { return len(r.Events(eventTagsLost)) > 0 })
+		r.until("the tags are put back", func() bool { return len(r.Events(event.TagsLost)) > 0 })
 		time.Sleep(5 * time.Minute)
 		if after := r.uids("web"); !slices.Equal(before, after) {
 			t.Errorf("pods before %v, and after %v", before, after)
 		}
-		if events := r.Events(eventInstanceGone); len(events) > 0 {
+		if events := r.Events(event.InstanceGone); len(events) > 0 {
 			t.Errorf("an instance that runs is called gone: %v", events)
 		}
 		r.Scale("web", 0)
@@ -79,7 +80,7 @@ func TestInstanceWithoutAnyTagIsReported(t *testing.T) {
 		r.servedWithin4()
 		before := r.uids("web")
 		r.Untag(r.Machines()[0].ID, true)
-		r.until("it is reported", func() bool { return len(r.Events(eventTagsLost)) > 0 })
+		r.until("it is reported", func() bool { return len(r.Events(event.TagsLost)) > 0 })
 		time.Sleep(5 * time.Minute)
 		if after := r.uids("web"); !slices.Equal(before, after) {
 			t.Errorf("pods before %v, and after %v", before, after)
@@ -90,14 +91,14 @@ func TestInstanceWithoutAnyTagIsReported(t *testing.T) {
 		if cut := r.CutOff(); len(cut) > 0 {
 			t.Errorf("pods were ended without asking: %v", cut)
 		}
-		if r.node(node) == nil || len(r.Events(eventInstanceGone)) > 0 {
-			t.Errorf("the node went although its machine runs; events %v", r.Events(eventInstanceGone))
+		if r.node(node) == nil || len(r.Events(event.InstanceGone)) > 0 {
+			t.Errorf("the node went although its machine runs; events %v", r.Events(event.InstanceGone))
 		}
 		if n := len(log.text); n > 2*60 {
 			t.Errorf("%d lines in an hour:\n%s", n, strings.Join(log.text, ""))
 		}
-		if !slices.ContainsFunc(r.Events(eventDrainHeldUp), func(e sim.Event) bool { return strings.Contains(e.Message, "lost the tags") }) {
-			t.Errorf("nobody says why the node stays: %v", r.Events(eventDrainHeldUp))
+		if !slices.ContainsFunc(r.Events(event.DrainHeldUp), func(e sim.Event) bool { return strings.Contains(e.Message, "lost the tags") }) {
+			t.Errorf("nobody says why the node stays: %v", r.Events(event.DrainHeldUp))
 		}
 		r.TagAll()
 		r.until("the node goes", r.gone(node))

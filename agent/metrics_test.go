@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 )
 
 var update = flag.Bool("update", false, "rewrite the list in docs/metrics.md")
@@ -27,8 +29,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	var want strings.Builder
 	want.WriteString("| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n")
-	for _, m := range NewMetrics().listed {
-		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", m.name, m.kind, strings.Join(m.labels, ", "), m.help)
+	for _, m := range metrics.New().All() {
+		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", m.Name, m.Kind, strings.Join(m.Labels, ", "), m.Help)
 	}
 	if *update {
 		if err := os.WriteFile(file, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
@@ -44,23 +46,23 @@ func TestMetricsAreDocumented(t *testing.T) {
 // Names follow the conventions of Prometheus: what is counted ends in _total, and
 // what has a unit names it.
 func TestMetricNames(t *testing.T) {
-	for _, m := range NewMetrics().listed {
-		if total := strings.HasSuffix(m.name, "_total"); total != (m.kind == "counter") {
-			t.Errorf("%s is a %s", m.name, m.kind)
+	for _, m := range metrics.New().All() {
+		if total := strings.HasSuffix(m.Name, "_total"); total != (m.Kind == "counter") {
+			t.Errorf("%s is a %s", m.Name, m.Kind)
 		}
-		if m.kind == "histogram" && !strings.HasSuffix(m.name, "_seconds") {
-			t.Errorf("histogram %s has no unit", m.name)
+		if m.Kind == "histogram" && !strings.HasSuffix(m.Name, "_seconds") {
+			t.Errorf("histogram %s has no unit", m.Name)
 		}
-		if !strings.HasSuffix(m.help, ".") {
-			t.Errorf("the help of %s is no sentence: %s", m.name, m.help)
+		if !strings.HasSuffix(m.Help, ".") {
+			t.Errorf("the help of %s is no sentence: %s", m.Name, m.Help)
 		}
 	}
 }
 
 // gauge reads the metric whose labels have these values; -1 where there is none.
-func gauge(t *testing.T, m *Metrics, name string, values ...string) float64 {
+func gauge(t *testing.T, m *metrics.Metrics, name string, values ...string) float64 {
 	t.Helper()
-	families, err := m.registry.Gather()
+	families, err := m.Registry().Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +72,7 @@ func gauge(t *testing.T, m *Metrics, name string, values ...string) float64 {
 			for _, l := range series.GetLabel() {
 				has[l.GetValue()] = true
 			}
-			if f.GetName() == namespace+"_"+name && !slices.ContainsFunc(values, func(v string) bool { return !has[v] }) {
+			if f.GetName() == "packhorse_"+name && !slices.ContainsFunc(values, func(v string) bool { return !has[v] }) {
 				return series.GetGauge().GetValue()
 			}
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 )
 
 const monitoring = "../docs/monitoring/"
@@ -17,15 +19,15 @@ const monitoring = "../docs/monitoring/"
 // labelsOf returns the labels of each series that the agent exports.
 func labelsOf() map[string][]string {
 	out := map[string][]string{}
-	for _, m := range NewMetrics().listed {
-		if m.kind == "histogram" {
+	for _, m := range metrics.New().All() {
+		if m.Kind == "histogram" {
 			for _, suffix := range []string{"_sum", "_count"} {
-				out[m.name+suffix] = m.labels
+				out[m.Name+suffix] = m.Labels
 			}
-			out[m.name+"_bucket"] = append([]string{"le"}, m.labels...)
+			out[m.Name+"_bucket"] = append([]string{"le"}, m.Labels...)
 			continue
 		}
-		out[m.name] = m.labels
+		out[m.Name] = m.Labels
 	}
 	return out
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -32,7 +31,9 @@ func adoptedNode(p *provisioner, i offer.Instance) *corev1.Node {
 	maps.Copy(node.Labels, p.spec.Spec.Labels)
 	maps.Copy(node.Annotations, p.spec.Spec.Annotations)
 	for key, value := range i.Tags {
-		if label, ok := strings.CutPrefix(key, api.TagLabelPrefix); ok && p.mayLabel(label, value) {
+		// Whoever may tag an instance must not be able to give its node any other label, such
+		// as one that draws others' pods.
+		if label, ok := strings.CutPrefix(key, api.TagLabelPrefix); ok && decide.MayLabel(p.spec, label, value) {
 			node.Labels[label] = value
 		}
 	}
@@ -44,17 +45,6 @@ func adoptedNode(p *provisioner, i offer.Instance) *corev1.Node {
 	node.Labels[api.LabelProvisioner] = p.raw.Name
 	node.Spec.Taints = nodeTaints(p.spec.Spec.Taints, p.spec.Spec.StartupTaints)
 	return node
-}
-
-// mayLabel reports whether a pod could have asked for the label on a node of the
-// Provisioner. Whoever may tag an instance must not be able to give its node any
-// other, such as one that draws others' pods.
-func (p *provisioner) mayLabel(key, value string) bool {
-	if _, restricted := api.RestrictedLabel(key); restricted {
-		return false
-	}
-	_, miss := match.Combined(p.spec, match.ForProvisioner(p.spec), match.Labels(map[string]string{key: value}))
-	return !miss.Missed()
 }
 
 // bareNode has what follows from the instance alone: its identity, the labels,
@@ -142,9 +132,4 @@ func priceOf(annotations map[string]string) offer.Price {
 		return 0 // not launched by this agent
 	}
 	return offer.Price(v)
-}
-
-// instanceID is the last part of a provider id such as aws:///zone/i-0123.
-func instanceID(providerID string) string {
-	return providerID[strings.LastIndex(providerID, "/")+1:]
 }

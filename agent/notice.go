@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -28,9 +28,9 @@ func (a *Agent) noticeLoop(ctx context.Context) error {
 		if err := a.heed(ctx); err == nil {
 			pause = retryPause
 		} else if ctx.Err() == nil {
-			a.metrics.cloudErrors.WithLabelValues("Receive").Inc()
+			a.metrics.Failed("Receive")
 			a.log.Warn("received no notices", "error", err)
-			if err := sleep(ctx, pause); err != nil {
+			if err := pace.Sleep(ctx, pause); err != nil {
 				return err
 			}
 			pause = min(2*pause, noticeTime)
@@ -53,7 +53,7 @@ func (a *Agent) heed(ctx context.Context) error {
 	var done []string
 	for i := range notices {
 		n := &notices[i]
-		a.metrics.notices.WithLabelValues(string(n.Kind)).Inc()
+		a.metrics.Notices.WithLabelValues(string(n.Kind)).Inc()
 		if n.Problem != "" {
 			a.log.Debug("passed over a notice", "kind", string(n.Kind), "problem", n.Problem)
 		}
@@ -74,10 +74,10 @@ func (a *Agent) heed(ctx context.Context) error {
 
 // actOn reports whether nothing is left to do about a notice.
 func (a *Agent) actOn(ctx context.Context, notice *offer.Notice) bool {
-	s := a.assumed.apply(a.cluster.Snapshot())
+	s := a.assumed.Apply(a.cluster.Snapshot())
 	done := true
 	for _, id := range notice.InstanceIDs {
-		i := slices.IndexFunc(s.Nodes, func(n cluster.Node) bool { return instanceID(n.ProviderID) == id && held(&n, api.Finalizer) })
+		i := slices.IndexFunc(s.Nodes, func(n cluster.Node) bool { return n.InstanceID() == id && n.HeldBy(api.Finalizer) })
 		switch {
 		case i >= 0:
 			done = a.interrupt(ctx, &s.Nodes[i], notice) && done
@@ -89,19 +89,19 @@ func (a *Agent) actOn(ctx context.Context, notice *offer.Notice) bool {
 }
 
 // interrupt begins to take a node away whose machine will go or has gone. Its pods
-// are planned anew at once, and it is drained as far as there is time.
+// are planned again at once, and it is drained as far as there is time.
 func (a *Agent) interrupt(ctx context.Context, n *cluster.Node, notice *offer.Notice) bool {
 	if n.Deleting {
 		return true
 	}
 	why := noticeText(notice)
 	a.avoidInterrupted(n, notice)
-	if !a.deleteNode(ctx, n.Name) {
+	if !a.nodes.Delete(ctx, n.Name) {
 		return false
 	}
-	a.metrics.disruptions.WithLabelValues(n.Provisioner, disruptionByCloud).Inc()
+	a.metrics.Disruptions.WithLabelValues(n.Provisioner, disruptionByCloud).Inc()
 	a.log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", disruptionByCloud, "message", why)
-	a.event(nodeRef(n.Name), corev1.EventTypeWarning, eventInterrupted, why)
+	a.events.Warning(event.Node(n.Name), event.Interrupted, why)
 	a.replan.set()
 	return true
 }

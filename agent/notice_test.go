@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -47,7 +48,7 @@ func TestInterruption(t *testing.T) {
 		if next.InstanceType == machine.InstanceType && next.Zone == machine.Zone {
 			t.Errorf("%s in %s was bought again", next.InstanceType, next.Zone)
 		}
-		if events := r.Events(eventInterrupted); len(events) != 1 || events[0].Name != old {
+		if events := r.Events(event.Interrupted); len(events) != 1 || events[0].Name != old {
 			t.Errorf("events %+v, want one about the node", events)
 		}
 	})

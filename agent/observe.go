@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
@@ -57,7 +56,7 @@ func (v *view) promised(s *cluster.Snapshot) *cluster.Snapshot {
 // has done, what the scheduler is about to say, and whom StatefulSets are about to
 // replace.
 func (a *Agent) snapshot() *cluster.Snapshot {
-	s := a.owners.apply(a.purchases.apply(a.assumed.apply(a.cluster.Snapshot())))
+	s := a.owners.apply(a.purchases.apply(a.assumed.Apply(a.cluster.Snapshot())))
 	return batch.Presume(a.history.heirs.await(s, time.Now()), a.history.placed)
 }
 
@@ -103,28 +102,3 @@ func (v *view) nodesOf(provisioner string) []*cluster.Node {
 	}
 	return out
 }
-
-// podsOn returns the pods that are bound to each node.
-func podsOn(s *cluster.Snapshot) map[string][]*cluster.Pod {
-	out := map[string][]*cluster.Pod{}
-	for i := range s.Pods {
-		if p := &s.Pods[i]; p.NodeName != "" {
-			out[p.NodeName] = append(out[p.NodeName], p)
-		}
-	}
-	return out
-}
-
-// pending returns the pods that wait for a node.
-func pending(s *cluster.Snapshot) []*cluster.Pod {
-	var out []*cluster.Pod
-	for i := range s.Pods {
-		if s.Pods[i].State == cluster.PodPending {
-			out = append(out, &s.Pods[i])
-		}
-	}
-	return out
-}
-
-// held reports whether the node's deletion waits for this agent.
-func held(n *cluster.Node, finalizer string) bool { return slices.Contains(n.Finalizers, finalizer) }

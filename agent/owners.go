@@ -73,7 +73,7 @@ func (o *owners) apply(s *cluster.Snapshot) *cluster.Snapshot {
 // missing is what has to be put back on a node that is ours, so that it is told for
 // what it is.
 func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool) {
-	if n.Provisioner == "" || !held(n, api.Finalizer) {
+	if n.Provisioner == "" || !n.HeldBy(api.Finalizer) {
 		return change, false // who has no finalizer yet is adopted as a whole
 	}
 	if n.Labels[api.LabelProvisioner] != n.Provisioner {

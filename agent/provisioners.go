@@ -132,11 +132,9 @@ func (a *Agent) readMarkets(ctx context.Context, all []*provisioner) {
 }
 
 func (a *Agent) readMarket(ctx context.Context, p *provisioner) {
-	ctx, cancel := context.WithTimeout(ctx, cloudTimeout)
-	defer cancel()
 	m, err := a.cloud.Market(ctx, p.spec, p.profile)
 	if err != nil {
-		a.metrics.cloudErrors.WithLabelValues("Market").Inc()
+		a.metrics.Failed("Market")
 		p.block(reasonMarket, err.Error())
 		a.log.Warn("read no market", "provisioner", p.raw.Name, "error", err)
 		return

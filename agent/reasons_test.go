@@ -53,6 +53,8 @@ func constants(files []*ast.File) map[string]string {
 				}
 			case *ast.Ident:
 				alias[spec.Names[0].Name] = v.Name
+			case *ast.SelectorExpr:
+				alias[spec.Names[0].Name] = v.Sel.Name
 			}
 			return true
 		})
@@ -100,8 +102,8 @@ func literals(files []*ast.File) (out []string) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if f, ok := n.Fun.(*ast.SelectorExpr); ok && (f.Sel.Name == "event" || f.Sel.Name == "Event") && len(n.Args) == 4 {
-					spelled(n.Args[2])
+				if f, ok := n.Fun.(*ast.SelectorExpr); ok && (f.Sel.Name == "Normal" || f.Sel.Name == "Warning") && len(n.Args) == 3 {
+					spelled(n.Args[1])
 				}
 			case *ast.CompositeLit:
 				if typ, ok := n.Type.(*ast.SelectorExpr); !ok || typ.Sel.Name != "Condition" {
@@ -125,11 +127,11 @@ func TestReasonsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, own := string(raw), parsed(t, ".")
-	if diff := cmp.Diff(named(constants(own), "event"), column(page, "Events", 0)); diff != "" {
+	page, own := string(raw), slices.Concat(parsed(t, "."), parsed(t, "drain"))
+	if diff := cmp.Diff(named(constants(parsed(t, "event")), ""), column(page, "Events", 0)); diff != "" {
 		t.Errorf("the reasons of events in docs/metrics.md: -code +page\n%s", diff)
 	}
-	conditions := named(constants(slices.Concat(own, parsed(t, "../internal/aws"))), "reason")
+	conditions := named(constants(slices.Concat(own, parsed(t, "event"), parsed(t, "../internal/aws"))), "reason")
 	if diff := cmp.Diff(conditions, column(page, "Conditions", 1)); diff != "" {
 		t.Errorf("the reasons of conditions in docs/metrics.md: -code +page\n%s", diff)
 	}

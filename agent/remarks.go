@@ -1,10 +1,10 @@
 package agent
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -58,7 +58,7 @@ type remarks map[cluster.ObjectRef]string
 
 // tell sends an event for each object whose warnings differ from those that were
 // told before, and returns what has been told now.
-func (r remarks) tell(all []*provisioner, event func(ref cluster.ObjectRef, eventType, reason, message string)) remarks {
+func (r remarks) tell(all []*provisioner, events *event.Recorder) remarks {
 	now := remarks{}
 	remark := func(ref cluster.ObjectRef, found api.Findings) {
 		text := found.Warnings().Summary()
@@ -66,11 +66,11 @@ func (r remarks) tell(all []*provisioner, event func(ref cluster.ObjectRef, even
 			return
 		}
 		if now[ref] = text; r[ref] != text {
-			event(ref, corev1.EventTypeWarning, eventWarnings, text)
+			events.Warning(ref, event.DoubtfulSpec, text)
 		}
 	}
 	for _, p := range all {
-		remark(provisionerRef(p.raw), p.findings)
+		remark(event.Provisioner(p.raw), p.findings)
 		if p.template != "" {
 			remark(cluster.ObjectRef{Kind: api.NodeTemplateKind, Name: p.template, UID: string(p.templateUID)}, p.profileFindings)
 		}

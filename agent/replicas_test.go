@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -26,7 +27,7 @@ func TestExpectedReplicas(t *testing.T) {
 			for _, n := range r.ours() {
 				total += priceOf(n.Annotations)
 			}
-			for _, e := range append(r.Events(eventNominated), r.Events(eventUnplaceable)...) {
+			for _, e := range append(r.Events(event.Nominated), r.Events(event.Unplaceable)...) {
 				if batch.IsExpected(cluster.PodKey{UID: e.UID}) {
 					t.Errorf("an event is about a pod that does not exist: %+v", e)
 				}

@@ -8,24 +8,24 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
-
-var disruptionTaint = corev1.Taint{Key: api.TaintDisruption, Effect: corev1.TaintEffectNoSchedule}
 
 // mark sets and removes emptiness timestamps.
 func (a *Agent) mark(ctx context.Context, plan *decide.Plan) {
-	each(plan.Marks, func(m decide.Mark) {
+	parallel.Each(nodesAtOnce, plan.Marks, func(m decide.Mark) {
 		change := cluster.NodeChange{RemoveAnnotations: []string{api.AnnotationEmptiness}}
 		if !m.Since.IsZero() {
 			change = cluster.NodeChange{SetAnnotations: map[string]string{
 				api.AnnotationEmptiness: wholeSeconds(m.Since).UTC().Format(time.RFC3339),
 			}}
 		}
-		a.patchNode(ctx, m.Node, change)
+		a.nodes.Patch(ctx, m.Node, change)
 	})
 }
 
@@ -40,15 +40,15 @@ func (a *Agent) remove(ctx context.Context, v *view, plan *decide.Plan, bought *
 		return
 	}
 	fresh := a.verify(v)
-	pods := podsOn(fresh.now)
-	each(plan.Removals, func(r decide.Removal) {
+	pods := fresh.now.PodsByNode()
+	parallel.Each(nodesAtOnce, plan.Removals, func(r decide.Removal) {
 		n := fresh.fresh[r.Node]
 		switch {
 		case n == nil || n.Deleting || n.Provisioner == "":
 		case !r.Voluntary:
 			a.removeNow(ctx, n, &r)
 		case n.Annotations[api.AnnotationDisruption] != "" || !fresh.node(r.Node):
-		case r.Reason == decide.Empty && hasWork(pods[r.Node]):
+		case r.Reason == decide.Empty && decide.InUse(pods[r.Node], time.Now()):
 			a.replan.set()
 		default:
 			a.disrupt(ctx, n, &r, bought)
@@ -57,16 +57,16 @@ func (a *Agent) remove(ctx context.Context, v *view, plan *decide.Plan, bought *
 }
 
 func (a *Agent) removeNow(ctx context.Context, n *cluster.Node, r *decide.Removal) {
-	if !a.deleteNode(ctx, n.Name) {
+	if !a.nodes.Delete(ctx, n.Name) {
 		return
 	}
-	a.metrics.disruptions.WithLabelValues(n.Provisioner, retire.Reason(r.Reason).Name()).Inc()
+	a.metrics.Disruptions.WithLabelValues(n.Provisioner, r.Reason.Name()).Inc()
 	a.log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", string(r.Reason), "message", r.Message)
-	reason, eventType := eventDisrupting, corev1.EventTypeNormal
 	if r.Reason == decide.NeverUp {
-		reason, eventType = eventNeverRegistered, corev1.EventTypeWarning
+		a.events.Warning(event.Node(n.Name), event.NeverRegistered, r.Message)
+		return
 	}
-	a.event(nodeRef(n.Name), eventType, reason, r.Message)
+	a.events.Normal(event.Node(n.Name), event.Disrupting, r.Message)
 }
 
 // disrupt marks a node as going. Nothing happens unless all of its replacements
@@ -86,18 +86,18 @@ func (a *Agent) disrupt(ctx context.Context, n *cluster.Node, r *decide.Removal,
 	}
 	change := cluster.NodeChange{
 		SetAnnotations: map[string]string{
-			api.AnnotationDisruption: retire.Reason(r.Reason).Name(),
+			api.AnnotationDisruption: r.Reason.Name(),
 			api.AnnotationReplacedBy: strings.Join(replacements, ","),
 		},
-		AddTaints: []corev1.Taint{disruptionTaint},
+		AddTaints: []corev1.Taint{drain.Taint},
 	}
-	if !a.patchNode(ctx, n.Name, change) {
+	if !a.nodes.Patch(ctx, n.Name, change) {
 		return
 	}
-	a.metrics.disruptions.WithLabelValues(n.Provisioner, retire.Reason(r.Reason).Name()).Inc()
+	a.metrics.Disruptions.WithLabelValues(n.Provisioner, r.Reason.Name()).Inc()
 	a.log.Info("marked a node for removal", "node", n.Name, "provisioner", n.Provisioner, "reason", string(r.Reason),
 		"replaced_by", replacements)
-	a.event(nodeRef(n.Name), corev1.EventTypeNormal, eventDisrupting, r.Message)
+	a.events.Normal(event.Node(n.Name), event.Disrupting, r.Message)
 }
 
 // release acts on the nodes that were marked as going: it deletes those whose pods
@@ -110,7 +110,7 @@ func (a *Agent) release(ctx context.Context, v *view, plan *decide.Plan) {
 	fresh := a.verify(v)
 	came := fresh.newcomers()
 	raw := a.cluster.Snapshot()
-	each(plan.Chosen, func(c decide.Chosen) {
+	parallel.Each(nodesAtOnce, plan.Chosen, func(c decide.Chosen) {
 		i, ok := slices.BinarySearchFunc(raw.Nodes, c.Node, func(n cluster.Node, name string) int { return strings.Compare(n.Name, name) })
 		if !ok || raw.Nodes[i].Deleting || raw.Nodes[i].Annotations[api.AnnotationDisruption] == "" {
 			return
@@ -123,7 +123,7 @@ func (a *Agent) release(ctx context.Context, v *view, plan *decide.Plan) {
 			a.log.Debug("waited with a removal", "node", n.Name, "reason", c.Why)
 		case !fresh.node(n.Name) || came[n.Name]:
 			a.replan.set()
-		case a.deleteNode(ctx, n.Name):
+		case a.nodes.Delete(ctx, n.Name):
 			a.log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", n.Annotations[api.AnnotationDisruption])
 		}
 	})
@@ -133,17 +133,14 @@ func (a *Agent) release(ctx context.Context, v *view, plan *decide.Plan) {
 func (a *Agent) keep(ctx context.Context, n *cluster.Node, why string) {
 	change := cluster.NodeChange{
 		RemoveAnnotations: []string{api.AnnotationDisruption, api.AnnotationReplacedBy, api.AnnotationEmptiness},
-		RemoveTaints:      []corev1.Taint{disruptionTaint},
+		RemoveTaints:      []corev1.Taint{drain.Taint},
 	}
-	if !a.patchNode(ctx, n.Name, change) {
+	if !a.nodes.Patch(ctx, n.Name, change) {
 		return
 	}
 	a.log.Info("kept a node", "node", n.Name, "provisioner", n.Provisioner, "reason", why)
-	a.event(nodeRef(n.Name), corev1.EventTypeNormal, eventKept, why)
+	a.events.Normal(event.Node(n.Name), event.Kept, why)
 }
-
-// hasWork reports whether pods run there that need the node, by the core's own rule.
-func hasWork(pods []*cluster.Pod) bool { return (&retire.Node{Pods: pods, At: time.Now()}).InUse() }
 
 // newcomers are the nodes that pods are bound to which were not when the plan was
 // made.

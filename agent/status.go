@@ -1,117 +1,152 @@
 package agent
 
 import (
-	"context"
-	"slices"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/utils/ptr"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
 
-// The conditions of a Provisioner.
-const (
-	conditionReady = "Ready"
-	// conditionConsolidation says honestly that a setting has no effect yet.
-	conditionConsolidation = "ConsolidationSupported"
-	// conditionPrices is there while on-demand prices are not the published ones.
-	conditionPrices = "PricesEstimated"
-)
-
-// The reasons of the others.
-const (
-	reasonNotImplemented = "NotImplemented"
-	reasonEmbeddedPrices = "EmbeddedPrices"
-	reasonWarnings       = eventWarnings
-)
-
-// reportStatus writes the status of all Provisioners and of the node profiles that
-// they use.
-func (a *Agent) reportStatus(ctx context.Context, v *view) {
-	a.history.remarks = a.history.remarks.tell(v.provisioners, a.event)
-	told := map[string]bool{}
-	for _, p := range v.provisioners {
-		call, cancel := context.WithTimeout(ctx, clusterTimeout)
-		err := a.cluster.UpdateProvisionerStatus(call, p.raw.Name, a.provisionerStatus(v, p))
-		if err == nil && p.template != "" && !told[p.template] && p.reason != reasonMarket {
-			told[p.template] = true
-			err = a.cluster.UpdateNodeTemplateStatus(call, p.template, p.profileStatus())
-		}
-		cancel()
-		if err != nil && ctx.Err() == nil {
-			a.log.Warn("left a status unwritten", "provisioner", p.raw.Name, "error", err)
-		}
-	}
+// statusSnapshot is what a turn leaves behind for those who want to know how the
+// cluster is. Nobody changes it any more, so that a status is made of it on request
+// only.
+type statusSnapshot struct {
+	at      time.Time
+	view    *view
+	plan    *decide.Plan
+	pending []status.Pending
+	options *Options
 }
 
-// profileStatus is what became of the node profile's selectors, and whether nodes
-// can be built from it.
-func (p *provisioner) profileStatus() api.AWSNodeTemplateStatus {
-	status := p.market.Status
-	c := metav1.Condition{Type: conditionReady, Status: metav1.ConditionTrue, Reason: reasonReady, Message: "nodes can be built from it"}
-	switch {
-	case p.reason == reasonValidation:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonValidation, p.blocked
-	case p.market.Blocked != "":
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, p.market.BlockedReason, p.market.Blocked
-	}
-	status.Conditions = append(slices.Clone(status.Conditions), c)
-	setWarnings(&status.Conditions, p.profileFindings, 0)
-	return status
+// statusCache makes a status of each snapshot at most once.
+type statusCache struct {
+	latest atomic.Pointer[statusSnapshot]
+
+	mu     sync.Mutex // held while a status is made; the planning loop does not need it
+	of     *statusSnapshot
+	status *status.Status
+	bound  *status.Bound
 }
 
-func (a *Agent) provisionerStatus(v *view, p *provisioner) api.ProvisionerStatus {
-	nodes := v.nodesOf(p.raw.Name)
+// publish leaves a snapshot behind. Only the planning loop calls it.
+func (a *Agent) publish(v *view, plan *decide.Plan) {
+	a.status.latest.Store(&statusSnapshot{at: time.Now(), view: v, plan: plan, pending: a.history.waiting(v, plan), options: &a.options})
+}
+
+// Status tells how the cluster is, as of the last turn. An agent that does not lead
+// knows nothing but that. It may not be changed.
+func (a *Agent) Status() *status.Status {
+	if !a.leading.Load() {
+		return &status.Status{}
+	}
+	latest := a.status.latest.Load()
+	if latest == nil {
+		return &status.Status{Leading: true}
+	}
+	c := &a.status
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of != latest {
+		c.bound = latest.bound(a.plan, c.bound)
+		c.status = latest.status()
+		c.status.Bound = c.bound
+		c.status.Leaving = latest.leaving(a.drainer.HeldUp())
+		c.status.Recent = a.events.Recent()
+		c.of = latest
+	}
+	return c.status
+}
+
+func (g *statusSnapshot) status() *status.Status {
+	out := &status.Status{
+		Leading: true, At: g.at,
+		Provisioners: []status.Provisioner{}, Nodes: []status.Node{},
+		Pending: g.pending, Unavailable: g.unavailable(),
+	}
+	for _, c := range explain.Contents(g.view.snapshot) {
+		n := g.view.nodes[c.Node]
+		c.HourlyPrice, c.State = priceOf(n.Annotations).Dollars(), nodeState(n)
+		out.HourlyPrice += c.HourlyPrice
+		out.Nodes = append(out.Nodes, status.Node{Content: c, Created: n.Created, Why: n.Annotations[api.AnnotationLaunchReason]})
+	}
+	for _, p := range g.view.provisioners {
+		out.Provisioners = append(out.Provisioners, g.provisioner(p))
+	}
+	return out
+}
+
+func (g *statusSnapshot) provisioner(p *provisioner) status.Provisioner {
+	out := status.Provisioner{Name: p.raw.Name}
 	used := amount.List{}
-	for _, n := range nodes {
+	for _, n := range g.view.nodesOf(p.raw.Name) {
+		out.Nodes++
+		out.HourlyPrice += priceOf(n.Annotations).Dollars()
 		used = used.Plus(n.Capacity)
 	}
-	status := api.ProvisionerStatus{
-		Resources:          used.ResourceList(),
-		Conditions:         slices.Clone(p.raw.Status.Conditions),
-		LastScaleTime:      p.raw.Status.LastScaleTime,
-		ObservedGeneration: p.raw.Generation,
-		Nodes:              int64(len(nodes)),
+	out.Ready, out.Reason, out.Message = p.ready.Status == metav1.ConditionTrue, p.ready.Reason, p.ready.Message
+	if p.spec.Spec.Limits == nil {
+		return out
 	}
-	if t, ok := a.ledger.lastScale(p.raw.Name); ok {
-		status.LastScaleTime = ptr.To(metav1.NewTime(t).Rfc3339Copy())
+	limits := amount.FromResourceList(p.spec.Spec.Limits.Resources)
+	for _, name := range limits.Names() {
+		has, may := amount.Quantity(name, used[name]), amount.Quantity(name, limits[name])
+		limit := status.Limit{Resource: name, Used: has.String(), Limit: may.String(), Share: 1}
+		if limits[name] > 0 {
+			limit.Share = float64(used[name]) / float64(limits[name])
+		}
+		out.Limits = append(out.Limits, limit)
 	}
-	ready := p.ready
-	if was := meta.FindStatusCondition(status.Conditions, conditionReady); was != nil && was.Reason == ready.Reason && (was.Reason == reasonMarket || was.Reason == reasonInstances) {
-		ready.Message = was.Message // each failure has a request id of its own: writing that would be a change, and the next turn
-	}
-	meta.SetStatusCondition(&status.Conditions, ready)
-	setWarnings(&status.Conditions, p.findings, p.raw.Generation)
-	setPricesCondition(p, &status.Conditions)
-	a.history.setQuotaCondition(p, &status.Conditions, v.now)
-	if c := p.raw.Spec.Consolidation; c != nil && ptr.Deref(c.Enabled, false) {
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: conditionConsolidation, Status: metav1.ConditionFalse, Reason: reasonNotImplemented,
-			Message:            api.UsedNotConsolidated,
-			ObservedGeneration: p.raw.Generation,
-		})
-	} else {
-		meta.RemoveStatusCondition(&status.Conditions, conditionConsolidation)
-	}
-	return status
+	return out
 }
 
-// setPricesCondition says where choices are made by prices that were not published
-// for the region, or not lately.
-func setPricesCondition(p *provisioner, conditions *[]metav1.Condition) {
-	if p.market.Estimate == "" {
-		meta.RemoveStatusCondition(conditions, conditionPrices)
-		return
+// waiting says for the pods that wait for a node why they do, in the order of the
+// snapshot. Pods that wait for the same reason share an item.
+func (h *history) waiting(v *view, plan *decide.Plan) []status.Pending {
+	unplaced := map[string]string{}
+	for _, u := range waiting(plan) {
+		unplaced[u.Pod.UID] = u.Reason
 	}
-	if meta.IsStatusConditionTrue(*conditions, conditionPrices) {
-		return // each failure has a request id of its own: writing that would be a change, and the next turn
+	out, index := []status.Pending{}, map[string]int{}
+	for _, p := range v.snapshot.Pending() {
+		why, stuck := unplaced[p.UID], true
+		if why == "" {
+			why, stuck = h.awaited(v, p), false
+		}
+		i, ok := index[why]
+		if !ok {
+			i = len(out)
+			index[why] = i
+			out = append(out, status.Pending{Why: why, Stuck: stuck})
+		}
+		w := &out[i]
+		w.Count++
+		if len(w.Pods) < status.MaxPods {
+			w.Pods = append(w.Pods, p.String())
+		}
+		if since := h.firstSeen[p.UID]; !since.IsZero() && (w.Since.IsZero() || since.Before(w.Since)) {
+			w.Since = since
+		}
 	}
-	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: conditionPrices, Status: metav1.ConditionTrue, Reason: reasonEmbeddedPrices, ObservedGeneration: p.raw.Generation,
-		Message: "on-demand prices are those that this release was built with: " + p.market.Estimate,
-	})
+	return out
+}
+
+// awaited says what a pod waits for that has a place, or came after the decision.
+func (h *history) awaited(v *view, p *cluster.Pod) string {
+	planned, ok := h.planned[p.UID]
+	if !ok {
+		return "came up after the last decision, and is part of the next"
+	}
+	if n := v.nodes[planned.Node]; n != nil && !n.Initialized {
+		return fmt.Sprintf("has a place on node %s, which is starting", planned.Node)
+	}
+	return fmt.Sprintf("has a place on node %s", planned.Node)
 }

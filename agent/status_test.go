@@ -1,246 +1,161 @@
 package agent
 
 import (
-	"fmt"
+	"encoding/json"
+	"os"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
 
-func TestReadyCondition(t *testing.T) {
-	cases := map[string]struct {
-		edit    func(*api.ProvisionerSpec)
-		want    metav1.ConditionStatus
-		reason  string
-		message string
-	}{
-		"all is well": {edit: func(*api.ProvisionerSpec) {}, want: metav1.ConditionTrue, reason: reasonReady},
-		"invalid": {
-			edit: func(s *api.ProvisionerSpec) { s.TTLSecondsAfterEmpty = ptr.To[int64](-1) },
-			want: metav1.ConditionFalse, reason: reasonValidation, message: "spec.ttlSecondsAfterEmpty",
-		},
-		"no such node profile": {
-			edit: func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "absent"} },
-			want: metav1.ConditionFalse, reason: reasonNoProfile, message: `"absent"`,
-		},
-		"frozen": {edit: limitCPU("0"), want: metav1.ConditionFalse, reason: reasonLimitReached, message: "0 of 0 cpu"},
+// busy is a cluster in which everything happens that a status tells of.
+func busy(r *rig) *running {
+	batch := func(s *api.ProvisionerSpec) {
+		s.Requirements = []api.Requirement{{Key: api.LabelCapacityType, Operator: api.OpIn, Values: []string{"spot"}}}
+		s.Taints = []corev1.Taint{{Key: "batch", Effect: corev1.TaintEffectNoSchedule}}
 	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, sim.Options{}, func(r *rig) {
-				r.Apply(testProvisioner("default", c.edit))
-				r.Apply(testProvisioner("other"))
-				r.start(Options{}, nil)
-				r.until("the status is there", func() bool { return len(r.Provisioner("default").Status.Conditions) > 0 })
-				ready := meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionReady)
-				if ready == nil || ready.Status != c.want || ready.Reason != c.reason || !strings.Contains(ready.Message, c.message) {
-					t.Errorf("condition %+v, want %s with reason %s and %q", ready, c.want, c.reason, c.message)
-				}
-				if got := r.Provisioner("default").Status.ObservedGeneration; got != 1 {
-					t.Errorf("observed generation %d, want 1", got)
-				}
-				r.until("the other Provisioner is ready", func() bool {
-					return meta.IsStatusConditionTrue(r.Provisioner("other").Status.Conditions, conditionReady)
-				})
-			})
-		})
+	limit := func(s *api.ProvisionerSpec) {
+		s.Limits = &api.Limits{Resources: corev1.ResourceList{"cpu": resource.MustParse("60")}}
 	}
-}
-
-// The status counts what there is, and says when that changed.
-func TestStatusCounts(t *testing.T) { // LIFE-023
-	inBubble(t, sim.Options{}, func(r *rig) {
-		r.served(testProvisioner("default", emptyAfter(10)), sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("1500m", "1Gi")})
-		status := func() api.ProvisionerStatus { return r.Provisioner("default").Status }
-		if s := status(); s.Nodes != int64(len(r.ours())) || s.Resources.Cpu().Value() != r.cores() || s.LastScaleTime == nil {
-			t.Errorf("status %+v, want %d nodes with %d cores and a time", s, len(r.ours()), r.cores())
-		}
-		scaled := status().LastScaleTime.Time
-		time.Sleep(time.Minute)
-		r.Scale("web", 0)
-		r.until("the status is empty", func() bool {
-			now := status()
-			return now.Nodes == 0 && now.Resources.Cpu().IsZero()
-		})
-		if !status().LastScaleTime.After(scaled) {
-			t.Error("the time of the last change did not change")
-		}
-	})
-}
-
-func TestConsolidationIsNotPromised(t *testing.T) {
-	inBubble(t, sim.Options{}, func(r *rig) {
-		consolidate := func(on bool) func(*api.ProvisionerSpec) {
-			return func(s *api.ProvisionerSpec) { s.Consolidation = &api.Consolidation{Enabled: &on} }
-		}
-		condition := func() *metav1.Condition {
-			return meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionConsolidation)
-		}
-		r.Apply(testProvisioner("default", consolidate(true)))
-		r.start(Options{}, nil)
-		r.until("the condition is there", func() bool { return condition() != nil })
-		if condition().Status != metav1.ConditionFalse || condition().Message != api.UsedNotConsolidated {
-			t.Errorf("condition %+v, want False", condition())
-		}
-		r.Apply(testProvisioner("default", consolidate(false)))
-		r.until("the condition is gone", func() bool { return condition() == nil })
-	})
-}
-
-// What consolidation does already: it removes nodes that are empty.
-func TestConsolidationRemovesEmptyNodes(t *testing.T) {
-	for name, c := range map[string]struct {
-		after *string
-		want  time.Duration // 0: never
-	}{"by default": {nil, 30 * time.Second}, "after a while": {ptr.To("5m"), 5 * time.Minute}, "at once": {ptr.To("0s"), 0}, "Never": {ptr.To(api.Never), -1}} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, sim.Options{}, func(r *rig) {
-				a := r.served(testProvisioner("default", func(s *api.ProvisionerSpec) {
-					s.Consolidation, s.Disruption = &api.Consolidation{Enabled: ptr.To(true)}, &api.Disruption{ConsolidateAfter: c.after}
-				}), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
-				r.never(10*time.Minute, "a node in use goes", func() bool { return r.ours()[0].DeletionTimestamp != nil })
-				node := r.ours()[0].Name
-				r.Scale("web", 0)
-				if c.want < 0 {
-					r.never(time.Hour, "the node goes", r.gone(node))
-					return
-				}
-				time.Sleep(10 * time.Second)
-				if l := a.leavingOf(node); c.want > 0 && (!strings.Contains(l.What, "is empty") || l.At.IsZero()) {
-					t.Errorf("the page says %+v", l)
-				}
-				took := 12*time.Second + r.until("the node is gone", r.gone(node))
-				if took < c.want || took > c.want+15*time.Second {
-					t.Errorf("it went after %s, want %s", took, c.want)
-				}
-			})
-		})
+	arm := func(s *api.ProvisionerSpec) {
+		s.Requirements = []api.Requirement{{Key: api.LabelArch, Operator: api.OpIn, Values: []string{"arm64"}}}
+		s.Taints = []corev1.Taint{{Key: "arm", Effect: corev1.TaintEffectNoSchedule}}
 	}
+	r.DaemonSet("logs", sim.Requests("50m", "100Mi"))
+	r.Apply(testProvisioner("default", limit, emptyAfter(300), expireAfter(7*24*3600)))
+	r.Apply(testProvisioner("batch", batch))
+	r.Apply(testProvisioner("arm", arm, emptyAfter(600)))
+	r.Capacity("r5.large", "sim-1a", "spot", 0)
+	r.Capacity("r5.large", "sim-1b", "spot", 0)
+	deploy := func(name string, replicas int, cpu, memory, taint string) {
+		spec := sim.Requests(cpu, memory)
+		if taint != "" {
+			spec.Tolerations = []corev1.Toleration{{Key: taint, Operator: corev1.TolerationOpExists}}
+			spec.NodeSelector = map[string]string{api.LabelProvisioner: taint}
+		}
+		r.Deploy(sim.Workload{Name: name, Replicas: replicas, Spec: spec})
+	}
+	a := r.start(Options{}, nil)
+	deploy("web", 14, "700m", "1Gi", "")
+	deploy("api", 9, "1200m", "3Gi", "")
+	deploy("queue", 3, "400m", "6Gi", "")
+	deploy("train", 6, "900m", "11Gi", "batch")
+	deploy("edge", 5, "800m", "2500Mi", "arm")
+	r.until("all is up", func() bool { return r.allUp() && r.count("train", isRunning) == 6 && r.count("edge", isRunning) == 5 })
+	time.Sleep(20 * time.Minute)
+	r.Protect(sim.Budget{Name: "train", Selector: map[string]string{"app": "train"}, MinAvailable: 6})
+	r.DeleteNode(r.nodeWith("train"))
+	r.Scale("edge", 0)
+	deploy("huge", 2, "90", "1Gi", "")
+	time.Sleep(2 * time.Minute)
+	deploy("late", 6, "1500m", "2Gi", "")
+	r.until("the late ones are bound", func() bool { return r.count("late", bound) == 6 })
+	time.Sleep(5 * time.Second)
+	return a
 }
 
-func TestNodeTemplateStatus(t *testing.T) { // LAUNCH-007
-	inBubble(t, sim.Options{}, func(r *rig) {
-		profile := &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: "standard"}}
-		profile.Spec.SubnetSelector = map[string]string{"team": "a"}
-		profile.Spec.SecurityGroupSelector = map[string]string{"team": "a"}
-		r.ApplyTemplate(profile)
-		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "standard"} }))
-		r.start(Options{}, nil)
-		r.until("the profile says what it found", func() bool { return len(r.NodeTemplate("standard").Status.Subnets) == len(sim.Zones) })
-		if !meta.IsStatusConditionTrue(r.NodeTemplate("standard").Status.Conditions, conditionReady) {
-			t.Errorf("conditions %v, want it ready", r.NodeTemplate("standard").Status.Conditions)
+func (r *rig) nodeWith(workload string) string {
+	for _, p := range r.Pods() {
+		if p.Labels["app"] == workload && p.Spec.NodeName != "" {
+			return p.Spec.NodeName
 		}
-	})
+	}
+	r.Fatalf("no node has pods of %s", workload)
+	return ""
 }
 
-// A Provisioner that cannot be read buys nothing, and its nodes stay.
-func TestUnreadableProvisioner(t *testing.T) {
+// A status tells of everything that an operator asks about.
+func TestStatus(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
-		r.served(testProvisioner("default", emptyAfter(10)), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
-		r.Remark("default", api.Findings{{Severity: api.Error, Path: "spec.requirements", Text: "must be a list"}})
-		r.Scale("web", 3)
-		r.never(10*time.Minute, "its nodes change", func() bool { return len(r.ours()) != 1 })
-		ready := meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionReady)
-		if ready == nil || ready.Reason != reasonValidation {
-			t.Errorf("condition %+v, want reason %s", ready, reasonValidation)
+		s := busy(r).Status()
+		leaving := func(text string) bool {
+			return slices.ContainsFunc(s.Leaving, func(l status.Leaving) bool { return strings.Contains(l.What, text) })
 		}
-		r.Remark("default", nil)
-		r.until("the workload runs", r.allRun("web", 3))
-	})
-}
-
-// What a spec says in vain is told by a condition and by one event, until it is gone.
-func TestSpecWarnings(t *testing.T) {
-	inBubble(t, sim.Options{}, func(r *rig) {
-		profile := &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: "standard"}}
-		profile.Spec.SubnetSelector = map[string]string{"team": "a"}
-		profile.Spec.SecurityGroupSelector = map[string]string{"team": "a"}
-		r.ApplyTemplate(profile)
-		refer := func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "standard"} }
-		r.Apply(testProvisioner("default", refer, func(s *api.ProvisionerSpec) { s.Limits = &api.Limits{} }))
-		r.Remark("default", api.Findings{{Path: "spec.limits.cpu", Text: "unknown field, ignored", Advice: "move it into spec.limits.resources"}})
-		r.start(Options{}, nil)
-		condition := func() *metav1.Condition {
-			return meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionWarnings)
-		}
-		r.until("the condition is there", func() bool { return condition() != nil })
-		for _, want := range []string{"spec.limits.cpu: unknown field, ignored; move it into spec.limits.resources.", "empty limits limit nothing"} {
-			if c := condition(); c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, want) {
-				t.Errorf("condition %+v, want it true with %q", c, want)
+		for what, ok := range map[string]bool{
+			"why a node was bought": slices.ContainsFunc(s.Nodes, func(n status.Node) bool {
+				return strings.Contains(n.Why, "for 23 pods") || strings.Contains(n.Why, "default/web") && strings.Contains(n.Why, "candidate types")
+			}),
+			"that a node starts":            slices.ContainsFunc(s.Nodes, func(n status.Node) bool { return n.State == "starting" }),
+			"that a node is drained":        slices.ContainsFunc(s.Nodes, func(n status.Node) bool { return n.State == "draining" }),
+			"which budget holds it":         leaving("train"),
+			"when an empty node goes":       leaving("is empty; removed unless pods come"),
+			"when nodes expire":             leaving("expires"),
+			"which pods are stuck, and why": len(s.Pending) == 1 && s.Pending[0].Stuck && s.Pending[0].Count == 2 && strings.Contains(s.Pending[0].Why, "90 CPU"),
+			"how long they are":             !s.Pending[0].Since.IsZero(),
+			"how full the limit is":         len(s.Provisioners) == 3 && len(s.Provisioners[2].Limits) == 1 && s.Provisioners[2].Limits[0].Share > 0.3,
+			"what happened":                 len(s.Recent) > 5 && s.Recent[0].At.After(s.Recent[5].At),
+		} {
+			if !ok {
+				t.Errorf("it does not tell %s", what)
 			}
 		}
-		if !meta.IsStatusConditionTrue(r.Provisioner("default").Status.Conditions, conditionReady) {
-			t.Error("a warning keeps it from being ready")
+		sum := 0.0
+		for _, p := range s.Provisioners {
+			sum += p.HourlyPrice
 		}
-		time.Sleep(10 * time.Minute)
-		if events := r.Events(eventWarnings); len(events) != 1 || !strings.Contains(events[0].Message, "spec.limits.cpu") {
-			t.Errorf("events %+v, want one", events)
+		if s.HourlyPrice == 0 || cmp.Diff(sum, s.HourlyPrice, approximately) != "" {
+			t.Errorf("price %v, and %v over the Provisioners", s.HourlyPrice, sum)
 		}
-		r.Remark("default", nil)
-		r.Apply(testProvisioner("default", refer))
-		r.until("the condition is gone", func() bool { return condition() == nil })
+		if b := s.Bound; b == nil || b.HourlyPrice <= 0 || b.HourlyPrice > b.Anew || b.Unplaced != 2 || b.Pods != 14+9+3+6+6 {
+			t.Errorf("bound %+v", b)
+		}
+		r.writeStatus(s)
 	})
 }
 
-// Startup taints and missing device plugins keep a node from being initialized.
-func TestInitialization(t *testing.T) { // LIFE-005, LIFE-006, LIFE-009
-	agent := corev1.Taint{Key: "example.com/agent", Effect: corev1.TaintEffectNoExecute}
+var approximately = cmp.Comparer(func(a, b float64) bool { return max(a-b, b-a) < 1e-9 })
+
+// writeStatus keeps the fixture of the page's tests true.
+func (r *rig) writeStatus(s *status.Status) {
+	const path = "../internal/status/testdata/busy.json"
+	out, err := json.MarshalIndent(s, "", "\t")
+	if err != nil {
+		r.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(path, append(out, '\n'), 0o600); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// What is not available is listed with who would buy it, and a bound stays for a while.
+func TestStatusOfShortage(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
-		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.StartupTaints = []corev1.Taint{agent} }))
-		r.start(Options{}, nil)
-		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("500m", "500Mi")})
-		r.until("the kubelet is up", func() bool {
-			return len(r.ours()) == 1 && r.ours()[0].Status.Conditions[0].Status == corev1.ConditionTrue
-		})
-		r.never(5*time.Minute, "the node is initialized", r.allUp)
-		r.Untaint(r.ours()[0].Name, agent.Key)
-		r.until("the node is initialized", r.allUp)
-	})
-}
-
-// A cloud that answers each question with another error is not asked without end.
-func TestUnreadableMarketDoesNotSpin(t *testing.T) {
-	inBubble(t, sim.Options{}, func(r *rig) {
-		r.Apply(testProvisioner("default"))
-		var asked atomic.Int32
-		r.start(Options{}, func(call string, when sim.When) error {
-			if call == "Market" && when == sim.Before {
-				return fmt.Errorf("request %d was denied", asked.Add(1))
-			}
-			return nil
-		})
-		time.Sleep(10 * time.Minute)
-		if got := asked.Load(); got > 60 {
-			t.Errorf("asked %d times in ten minutes", got)
+		for _, zone := range sim.Zones {
+			r.Capacity("c5.large", zone, "on-demand", 0)
 		}
-		ready := meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionReady)
-		if ready == nil || ready.Reason != reasonMarket || !strings.Contains(ready.Message, "was denied") {
-			t.Errorf("condition %+v, want reason %s with the cloud's words", ready, reasonMarket)
+		a := r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("700m", "1Gi")})
+		first := a.Status()
+		if len(first.Unavailable) != 3 || first.Unavailable[0].InstanceType != "c5.large" || !slices.Equal(first.Unavailable[0].Provisioners, []string{"default"}) {
+			t.Errorf("unavailable: %+v", first.Unavailable)
+		}
+		if !strings.Contains(first.Nodes[0].Why, "in the place of c5.large, which was refused") && !strings.Contains(first.Nodes[0].Why, "cheapest") {
+			t.Errorf("bought because: %s", first.Nodes[0].Why)
+		}
+		if a.Status() != first {
+			t.Error("a status is made twice of the same turn")
 		}
 	})
 }
 
-// Prices that are estimates are said to be, once, until they are published ones.
-func TestPricesCondition(t *testing.T) {
-	p := &provisioner{raw: testProvisioner("default")}
-	var conditions []metav1.Condition
-	for i, c := range []struct{ estimate, want string }{
-		{"", ""}, {"no route, request 1", "request 1"}, {"no route, request 2", "request 1"}, {"", ""},
-	} {
-		p.market.Estimate = c.estimate
-		setPricesCondition(p, &conditions)
-		found := meta.FindStatusCondition(conditions, conditionPrices)
-		if (found != nil) != (c.want != "") || found != nil && !strings.Contains(found.Message, c.want) {
-			t.Errorf("step %d: %+v, want %q", i, found, c.want)
-		}
+// An agent that does not lead claims nothing.
+func TestStatusOfStandby(t *testing.T) {
+	a := New(nil, nil, Options{}, nil)
+	if diff := cmp.Diff(&status.Status{}, a.Status()); diff != "" {
+		t.Error(diff)
+	}
+	a.leading.Store(true)
+	if diff := cmp.Diff(&status.Status{Leading: true}, a.Status()); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -35,12 +35,12 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	a.reportStatus(ctx, v)
 	a.attempts.prune(v.snapshot)
 	for _, since := range a.history.prune(v.snapshot) {
-		a.metrics.waited(a.metrics.untilRunning, since)
+		a.metrics.Waited(a.metrics.UntilRunning, since)
 	}
-	a.metrics.state(v, plan)
+	v.export(a.metrics, plan)
 	a.publish(v, plan)
-	a.metrics.turns.Inc()
-	a.metrics.turnSeconds.Observe(time.Since(began).Seconds())
+	a.metrics.Turns.Inc()
+	a.metrics.TurnSeconds.Observe(time.Since(began).Seconds())
 	sum.log(a, time.Since(began))
 	return a.nextTurn(began, v)
 }
@@ -84,10 +84,10 @@ func (a *Agent) provision(ctx context.Context, v *view) (summary, *decide.Plan) 
 	if settled.any() {
 		v = a.observe(ctx)
 	}
-	sum := summary{pending: len(pending(v.snapshot)), launched: len(settled.nodes), bound: settled.bound}
+	sum := summary{pending: len(v.snapshot.Pending()), launched: len(settled.nodes), bound: settled.bound}
 	for {
 		sum.rounds++
-		a.metrics.rounds.Inc()
+		a.metrics.Rounds.Inc()
 		plan := a.decide(v)
 		bought := a.launch(ctx, v, &plan)
 		sum.launched += len(bought.nodes)

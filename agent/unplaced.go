@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -102,16 +101,16 @@ func (a *Agent) explain(s *cluster.Snapshot, plan *decide.Plan) {
 	var news []sufferers
 	for _, group := range plights(s, waiting(plan)) {
 		for _, pod := range group.toPods() {
-			a.tell(pod, eventUnplaceable, group.reason)
+			a.tell(pod, event.Unplaceable, group.reason)
 		}
 		last := a.history.plights[group.plight]
-		if now.Sub(last.logged) >= tellAgain {
+		if now.Sub(last.logged) >= event.RepeatAfter {
 			last.logged = now
 			news = append(news, group)
 		}
-		if group.toOwner() && now.Sub(last.event) >= tellAgain {
+		if group.toOwner() && now.Sub(last.event) >= event.RepeatAfter {
 			last.event = now
-			a.event(group.ref(), corev1.EventTypeWarning, eventUnplaceable,
+			a.events.Warning(group.ref(), event.Unplaceable,
 				fmt.Sprintf("%d of its pods have no place, such as %s: %s", len(group.pods), group.pods[0].Name, group.reason))
 		}
 		told[group.plight] = last

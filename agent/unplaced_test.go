@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -69,10 +70,10 @@ func TestUnplaceableIsToldOncePerOwnerAndReason(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		const onOwners, onTheirPods, onSmall, onLone, groups = 3, 3 * toldPods, 10 * 2, 100, 3 + 10 + 1
 		told := map[string][]string{}
-		for _, e := range r.Events(eventUnplaceable) {
+		for _, e := range r.Events(event.Unplaceable) {
 			told[e.Kind+" "+e.Name] = append(told[e.Kind+" "+e.Name], e.Message)
 		}
-		if got, want := len(r.Events(eventUnplaceable)), onOwners+onTheirPods+onSmall+onLone; got != want || len(told) != want {
+		if got, want := len(r.Events(event.Unplaceable)), onOwners+onTheirPods+onSmall+onLone; got != want || len(told) != want {
 			t.Errorf("%d events on %d objects, want %d on as many", got, len(told), want)
 		}
 		for name, replicas := range large {
@@ -90,16 +91,16 @@ func TestUnplaceableIsToldOncePerOwnerAndReason(t *testing.T) {
 			t.Errorf("%d log lines, want one for each of %d groups", got, groups)
 		}
 		// Again before the API server forgets it, and when the reason is another one.
-		time.Sleep(tellAgain - 15*time.Minute)
+		time.Sleep(event.RepeatAfter - 15*time.Minute)
 		if got := log.count("left pods without a place", "ReplicaSet default/web"); got != 2 {
-			t.Errorf("%d lines about one owner after %s, want 2", got, tellAgain)
+			t.Errorf("%d lines about one owner after %s, want 2", got, event.RepeatAfter)
 		}
 		r.Apply(testProvisioner("other"))
 		time.Sleep(2 * time.Minute)
 		if got := log.count("left pods without a place", "ReplicaSet default/web"); got != 3 {
 			t.Errorf("%d lines about one owner after its reason has changed, want 3", got)
 		}
-		if got, want := len(r.Events(eventUnplaceable)), 3*(onOwners+onTheirPods+onSmall+onLone); got != want {
+		if got, want := len(r.Events(event.Unplaceable)), 3*(onOwners+onTheirPods+onSmall+onLone); got != want {
 			t.Errorf("%d events in all, want %d", got, want)
 		}
 	})

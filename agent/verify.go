@@ -12,7 +12,7 @@ import (
 )
 
 // verifier tells whether what a plan was made from still holds. It is stricter
-// than matching anew: whatever matched when the plan was made, and has not
+// than matching again: whatever matched when the plan was made, and has not
 // changed since, matches now. What has changed is dropped and planned again.
 type verifier struct {
 	planned map[string]*cluster.Pod  // by UID

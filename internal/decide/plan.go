@@ -8,6 +8,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
 // Plan is what should be done. Every list is in a fixed order.
@@ -92,16 +93,16 @@ type Unplaced struct {
 }
 
 // RemovalReason is why a node should go.
-type RemovalReason string
+type RemovalReason = retire.Reason
 
-// The reasons of a Removal.
+// The reasons; retire.Reason says what they mean.
 const (
-	Empty     RemovalReason = "empty"
-	Expired   RemovalReason = "expired"
-	Drifted   RemovalReason = "drifted"
-	NeverUp   RemovalReason = "never-up" // did not come up in time
-	Orphaned  RemovalReason = "provisioner-deleted"
-	Unhealthy RemovalReason = "unhealthy" // was up, and has not been ready for long
+	Empty     = retire.Empty
+	Expired   = retire.Expired
+	Drifted   = retire.Drifted
+	NeverUp   = retire.NeverUp
+	Orphaned  = retire.Orphaned
+	Unhealthy = retire.Unhealthy
 )
 
 // Removal is a node that should go.

@@ -40,7 +40,7 @@ func (t *turn) force(nodes []*retire.Node) []Removal {
 	var out []Removal
 	there := slices.DeleteFunc(slices.Clone(nodes), func(n *retire.Node) bool { return n.Deleting })
 	for _, f := range retire.Forced(there, t.in.Now, t.in.Settings.policy()) {
-		out = append(out, Removal{Node: f.Node.Name, Reason: RemovalReason(f.Reason), Message: f.Message})
+		out = append(out, Removal{Node: f.Node.Name, Reason: f.Reason, Message: f.Message})
 	}
 	for _, r := range out {
 		t.leaving[r.Node], t.forced[r.Node] = true, true

@@ -33,12 +33,12 @@ func (t *turn) retire(nodes []*retire.Node, now attempt) ([]Removal, []Kept, att
 	f.retireUsed(f.retireUnused(found))
 	var removals []Removal
 	for _, one := range f.going {
-		removals = append(removals, Removal{Node: one.Node.Name, Reason: RemovalReason(one.Reason), Message: one.Message, Voluntary: true})
+		removals = append(removals, Removal{Node: one.Node.Name, Reason: one.Reason, Message: one.Message, Voluntary: true})
 	}
 	var kept []Kept
 	for _, one := range found {
 		if why := f.kept[one.Node.Name]; why != "" {
-			kept = append(kept, Kept{Node: one.Node.Name, Reason: RemovalReason(one.Reason), Why: why})
+			kept = append(kept, Kept{Node: one.Node.Name, Reason: one.Reason, Why: why})
 		}
 	}
 	return removals, kept, f.now

@@ -16,8 +16,8 @@ type Reason string
 // The reasons, in the order in which they are looked for.
 const (
 	Orphaned  Reason = "provisioner-deleted"
-	NeverUp   Reason = "never-up"
-	Unhealthy Reason = "unhealthy"
+	NeverUp   Reason = "never-up"  // did not come up in time
+	Unhealthy Reason = "unhealthy" // was up, and has not been ready for long
 	Expired   Reason = "expired"
 	Drifted   Reason = "drifted"
 	Empty     Reason = "empty"

@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
@@ -139,7 +140,7 @@ func (s *settings) work(ctx context.Context, log hclog.Logger) error {
 		debug.SetGCPercent(gcPercent)
 	}
 	log.Info("started", "version", version, "cluster", s.cloud.ClusterName)
-	s.agent.Metrics = agent.NewMetrics()
+	s.agent.Metrics = metrics.New()
 	var fenced *fence.Fence // nil without a lease
 	if s.leaderElect {
 		fenced = fence.New()

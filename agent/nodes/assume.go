@@ -1,4 +1,4 @@
-package agent
+package nodes
 
 import (
 	"maps"
@@ -8,19 +8,23 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// assumptions hold what the agent has done and its caches may not show yet:
+// Assumptions hold what the agent has done and its caches may not show yet:
 // nodes created, pods bound, nodes changed. Without them a turn on a cache that
 // lags would do the same again, and count what is in flight for nothing. Each is
-// forgotten once the caches agree, and after assumptionTTL.
-type assumptions struct {
+// forgotten once the caches agree, and after ttl.
+type Assumptions struct {
 	mu    sync.Mutex
 	nodes map[string]assumedNode
 	pods  map[string]assumedBinding // by UID
 	edits map[string]assumedEdit    // by node
 }
+
+// ttl is how long the agent trusts what it did over what its caches say.
+const ttl = 30 * time.Second
 
 type assumedNode struct {
 	node cluster.Node
@@ -41,62 +45,64 @@ type assumedEdit struct {
 	until   time.Time
 }
 
-func newAssumptions() *assumptions {
-	return &assumptions{
+// NewAssumptions returns none.
+func NewAssumptions() *Assumptions {
+	return &Assumptions{
 		nodes: map[string]assumedNode{},
 		pods:  map[string]assumedBinding{},
 		edits: map[string]assumedEdit{},
 	}
 }
 
-func (a *assumptions) node(node cluster.Node, created bool) {
+func (a *Assumptions) node(node cluster.Node, created bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.nodes[node.Name] = assumedNode{node: node, created: created, until: time.Now().Add(assumptionTTL)}
+	a.nodes[node.Name] = assumedNode{node: node, created: created, until: time.Now().Add(ttl)}
 }
 
-func (a *assumptions) bound(pod cluster.PodKey, node string) {
+// Bound assumes that a pod is on a node.
+func (a *Assumptions) Bound(pod cluster.PodKey, node string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.pods[pod.UID] = assumedBinding{node: node, until: time.Now().Add(assumptionTTL)}
+	a.pods[pod.UID] = assumedBinding{node: node, until: time.Now().Add(ttl)}
 }
 
-func (a *assumptions) edited(node string, change cluster.NodeChange) {
+func (a *Assumptions) edited(node string, change cluster.NodeChange) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	e := a.edits[node]
 	e.changes = append(slices.Clip(e.changes), change)
-	e.until = time.Now().Add(assumptionTTL)
+	e.until = time.Now().Add(ttl)
 	a.edits[node] = e
 }
 
-func (a *assumptions) deleted(node string) {
+func (a *Assumptions) deleted(node string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	e := a.edits[node]
-	e.deleted, e.until = true, time.Now().Add(assumptionTTL)
+	e.deleted, e.until = true, time.Now().Add(ttl)
 	a.edits[node] = e
 }
 
-// gone forgets a node that the agent has let go.
-func (a *assumptions) gone(node string) {
+// Gone forgets a node that the agent has let go.
+func (a *Assumptions) Gone(node string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.nodes, node)
 	delete(a.edits, node)
 }
 
-// uncreated reports whether the node has no Node object although its machine exists.
-func (a *assumptions) uncreated(node string) bool {
+// Uncreated reports whether the node has no Node object although its machine exists.
+func (a *Assumptions) Uncreated(node string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n, ok := a.nodes[node]
 	return ok && !n.created
 }
 
-// apply returns the snapshot as it will be once the caches have caught up. The
+// Apply returns the snapshot as it will be once the caches have caught up. The
 // argument is not changed.
-func (a *assumptions) apply(s *cluster.Snapshot) *cluster.Snapshot {
+func (a *Assumptions) Apply(s *cluster.Snapshot) *cluster.Snapshot {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	out := *s
@@ -107,7 +113,7 @@ func (a *assumptions) apply(s *cluster.Snapshot) *cluster.Snapshot {
 	return &out
 }
 
-func (a *assumptions) applyPods(s *cluster.Snapshot, now time.Time) {
+func (a *Assumptions) applyPods(s *cluster.Snapshot, now time.Time) {
 	if len(a.pods) == 0 {
 		return
 	}
@@ -125,7 +131,7 @@ func (a *assumptions) applyPods(s *cluster.Snapshot, now time.Time) {
 	maps.DeleteFunc(a.pods, func(uid string, _ assumedBinding) bool { return !open[uid] })
 }
 
-func (a *assumptions) applyEdits(s *cluster.Snapshot, now time.Time) {
+func (a *Assumptions) applyEdits(s *cluster.Snapshot, now time.Time) {
 	if len(a.edits) == 0 {
 		return
 	}
@@ -147,7 +153,7 @@ func (a *assumptions) applyEdits(s *cluster.Snapshot, now time.Time) {
 	maps.DeleteFunc(a.edits, func(name string, _ assumedEdit) bool { return !open[name] })
 }
 
-func (a *assumptions) applyNodes(s *cluster.Snapshot, now time.Time) {
+func (a *Assumptions) applyNodes(s *cluster.Snapshot, now time.Time) {
 	if len(a.nodes) == 0 {
 		return
 	}
@@ -172,7 +178,7 @@ func edit(n *cluster.Node, c cluster.NodeChange) bool {
 	if cordon {
 		n.Unschedulable = *c.Cordon
 	}
-	n.Initialized = initialized(n)
+	n.Initialized = n.Labels[api.LabelInitialized] == "true"
 	return labels || annotations || taints || cordon
 }
 

@@ -1,4 +1,4 @@
-package agent
+package drain
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// drains is what the draining loop remembers between passes. Only that loop, and
+// memory is what the draining loop remembers between passes. Only that loop, and
 // the goroutines of one pass under its lock, use it.
-type drains struct {
+type memory struct {
 	mu      sync.Mutex
 	began   map[string]time.Time // by node
 	emptied map[string]time.Time // by node: all pods that are waited for are gone
@@ -28,12 +28,12 @@ type retry struct {
 	last    holdUp // what the last refusal said; empty while there was none
 }
 
-func newDrains() drains {
-	return drains{began: map[string]time.Time{}, emptied: map[string]time.Time{}, retries: map[string]retry{}, held: &holdUps{}}
+func newMemory() memory {
+	return memory{began: map[string]time.Time{}, emptied: map[string]time.Time{}, retries: map[string]retry{}, held: &holdUps{}}
 }
 
 // keep forgets what is gone and notes what is new.
-func (d *drains) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
+func (d *memory) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	began := make(map[string]time.Time, len(leaving))
@@ -57,7 +57,7 @@ func (d *drains) keep(leaving []*cluster.Node, s *cluster.Snapshot) {
 
 // emptySince returns for how long a node has had nothing to evict, from the first
 // call on.
-func (d *drains) emptySince(node string) time.Duration {
+func (d *memory) emptySince(node string) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.emptied[node].IsZero() {
@@ -66,25 +66,25 @@ func (d *drains) emptySince(node string) time.Duration {
 	return time.Since(d.emptied[node])
 }
 
-func (d *drains) since(node string) time.Duration {
+func (d *memory) since(node string) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return time.Since(d.began[node])
 }
 
-func (d *drains) due(uid string) bool {
+func (d *memory) due(uid string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return !time.Now().Before(d.retries[uid].at)
 }
 
-func (d *drains) accepted(uid string) {
+func (d *memory) accepted(uid string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.retries[uid] = retry{at: time.Now().Add(evictionSettles)}
 }
 
-func (d *drains) refused(p *cluster.Pod, by cause, why error) {
+func (d *memory) refused(p *cluster.Pod, by Cause, why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := d.retries[p.UID]
@@ -95,7 +95,7 @@ func (d *drains) refused(p *cluster.Pod, by cause, why error) {
 }
 
 // noteRefusals notes the evictions that were refused the last time they were asked for.
-func (d *drains) noteRefusals() {
+func (d *memory) noteRefusals() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range d.retries {

@@ -1,4 +1,4 @@
-package agent
+package drain
 
 import (
 	"fmt"
@@ -14,39 +14,39 @@ import (
 
 const (
 	// kubeletPatience is how long a kubelet must have been silent, counted from when it
-	// fell silent, until it is not expected any more to stop pods that were told to go.
+	// fell silent, until it is not expected any more to stop pods that were deleted.
 	kubeletPatience = 5 * time.Minute
 	// stuckAfter is how long after the end of its grace period a pod on a kubelet that
 	// answers is reported, and stuckPatience how much longer it is waited for.
 	stuckAfter    = 5 * time.Minute
 	stuckPatience = 10 * time.Minute
-	// detachPatience is how long a drained node's volumes are waited for.
-	detachPatience = 2 * time.Minute
+	// DetachPatience is how long a drained node's volumes are waited for.
+	DetachPatience = 2 * time.Minute
 )
 
-// drain is a node that is being drained, as it is seen at one moment. What it says
+// step is a node that is being drained, as it is seen at one moment. What it says
 // follows from that alone.
-type drain struct {
+type step struct {
 	node  *cluster.Node
 	pods  []*cluster.Pod // that are on the node
 	limit time.Duration  // how long a drain may wait for evictions; 0 means for ever
 	now   time.Time
 }
 
-// overdue reports whether pods are not asked to go any more but told to, because the
+// overdue reports whether pods are deleted and not evicted any more, because the
 // Provisioner's terminationGracePeriod has passed since the node's deletion, whichever
 // agent leads.
-func (d *drain) overdue() bool {
-	return d.limit > 0 && !d.node.DeletedAt.IsZero() && d.now.Sub(d.node.DeletedAt) >= d.limit
+func (s *step) overdue() bool {
+	return s.limit > 0 && !s.node.DeletedAt.IsZero() && s.now.Sub(s.node.DeletedAt) >= s.limit
 }
 
 // next returns the pods that the drain waits for now: critical ones when the others
 // are gone.
-func (d *drain) next() []*cluster.Pod {
+func (s *step) next() []*cluster.Pod {
 	var ordinary, critical []*cluster.Pod
-	for _, p := range d.pods {
+	for _, p := range s.pods {
 		switch {
-		case !waitedFor(p) || d.endsWithMachine(p):
+		case !WaitsFor(p) || s.endsWithMachine(p):
 		case p.Template.Critical:
 			critical = append(critical, p)
 		default:
@@ -59,59 +59,59 @@ func (d *drain) next() []*cluster.Pod {
 	return ordinary
 }
 
-// endsWithMachine reports whether a pod that was told to go is not waited for any
+// endsWithMachine reports whether a pod that was deleted is not waited for any
 // more. While the kubelet answers, that is long after the end of the pod's own grace
 // period, and never before.
-func (d *drain) endsWithMachine(p *cluster.Pod) bool {
+func (s *step) endsWithMachine(p *cluster.Pod) bool {
 	if p.State != cluster.PodTerminating {
 		return false
 	}
 	patience := stuckAfter + stuckPatience
-	if d.overdue() {
+	if s.overdue() {
 		patience = 0
 	}
-	return d.silentFor() >= kubeletPatience || d.late(p) >= patience
+	return s.silentFor() >= kubeletPatience || s.late(p) >= patience
 }
 
 // silentFor returns for how long nothing has been heard of the kubelet.
-func (d *drain) silentFor() time.Duration {
-	if d.node.SilentSince.IsZero() {
+func (s *step) silentFor() time.Duration {
+	if s.node.SilentSince.IsZero() {
 		return 0
 	}
-	return d.now.Sub(d.node.SilentSince)
+	return s.now.Sub(s.node.SilentSince)
 }
 
 // late returns how long ago the pod's grace period has ended; less than 0 before.
-func (d *drain) late(p *cluster.Pod) time.Duration { return d.now.Sub(p.StopBy) }
+func (s *step) late(p *cluster.Pod) time.Duration { return s.now.Sub(p.StopBy) }
 
 // held says what is taking longer than it should.
-func (d *drain) held() []holdUp {
+func (s *step) held() []holdUp {
 	var out []holdUp
-	for _, p := range d.pods {
-		if !waitedFor(p) || p.State != cluster.PodTerminating {
+	for _, p := range s.pods {
+		if !WaitsFor(p) || p.State != cluster.PodTerminating {
 			continue
 		}
-		if h := d.heldBy(p); h.cause != "" {
+		if h := s.heldBy(p); h.cause != "" {
 			out = append(out, h)
 		}
 	}
 	return out
 }
 
-func (d *drain) heldBy(p *cluster.Pod) holdUp {
+func (s *step) heldBy(p *cluster.Pod) holdUp {
 	ends := "the machine is given back without it at " + clock(p.StopBy.Add(stuckAfter+stuckPatience))
-	if d.endsWithMachine(p) {
+	if s.endsWithMachine(p) {
 		ends = "the machine is given back without it"
 	}
-	switch silent := d.silentFor(); {
-	case len(p.Finalizers) > 0 && d.late(p) >= 0:
-		return holdUp{heldByFinalizer, fmt.Sprintf("pod %s should have gone by %s and is held by its finalizer %s; %s",
+	switch silent := s.silentFor(); {
+	case len(p.Finalizers) > 0 && s.late(p) >= 0:
+		return holdUp{HeldByFinalizer, fmt.Sprintf("pod %s should have gone by %s and is held by its finalizer %s; %s",
 			p, clock(p.StopBy), strings.Join(p.Finalizers, ", "), ends), p.PodKey}
 	case silent > 0 && silent < kubeletPatience:
-		return holdUp{heldByKubelet, fmt.Sprintf("the kubelet has been silent since %s and cannot stop pod %s; the machine is given back without it at %s",
-			clock(d.node.SilentSince), p, clock(d.node.SilentSince.Add(kubeletPatience))), cluster.PodKey{}}
-	case silent == 0 && d.late(p) >= stuckAfter:
-		return holdUp{heldByPod, fmt.Sprintf("pod %s has not stopped, although its grace period ended at %s; %s", p, clock(p.StopBy), ends), p.PodKey}
+		return holdUp{HeldByKubelet, fmt.Sprintf("the kubelet has been silent since %s and cannot stop pod %s; the machine is given back without it at %s",
+			clock(s.node.SilentSince), p, clock(s.node.SilentSince.Add(kubeletPatience))), cluster.PodKey{}}
+	case silent == 0 && s.late(p) >= stuckAfter:
+		return holdUp{HeldByPod, fmt.Sprintf("pod %s has not stopped, although its grace period ended at %s; %s", p, clock(p.StopBy), ends), p.PodKey}
 	}
 	return holdUp{}
 }
@@ -121,28 +121,28 @@ func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) + " UTC" }
 // volumesKept is how many volumes stay attached because their pods stay until the
 // machine goes. Those of pods that have left are to be detached, so that their
 // successors can have them at once.
-func (d *drain) volumesKept() int {
+func (s *step) volumesKept() int {
 	kept := 0
-	for _, p := range d.pods {
+	for _, p := range s.pods {
 		kept += len(p.Template.Claims)
 	}
 	return kept
 }
 
 func volumesHeld(n int) string {
-	return fmt.Sprintf("its pods are gone, and %d of their volumes are still attached; they are waited for %s at most", n, api.ShortDuration(detachPatience))
+	return fmt.Sprintf("its pods are gone, and %d of their volumes are still attached; they are waited for %s at most", n, api.ShortDuration(DetachPatience))
 }
 
-// waitedFor reports whether a drain evicts the pod and waits until it is gone.
+// WaitsFor reports whether a drain evicts the pod and waits until it is gone.
 // DaemonSet and static pods would come back, and pods that tolerate the taints of
 // a drain are meant to stay until the machine goes.
-func waitedFor(p *cluster.Pod) bool {
+func WaitsFor(p *cluster.Pod) bool {
 	if p.Template.DaemonSet || p.Template.Static {
 		return false
 	}
 	unschedulable := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	return !slices.ContainsFunc(p.Template.Tolerations, func(t corev1.Toleration) bool {
-		return tolerates(t, disruptionTaint) || tolerates(t, unschedulable)
+		return tolerates(t, Taint) || tolerates(t, unschedulable)
 	})
 }
 

@@ -1,4 +1,4 @@
-package agent
+package drain
 
 import (
 	"cmp"
@@ -8,49 +8,50 @@ import (
 	"sync"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 // holdUp is what a drain waits for that takes longer than it should.
 type holdUp struct {
-	cause cause
+	cause Cause
 	text  string
 	pod   cluster.PodKey // empty where it is not about one
 }
 
-// cause is the kind of a holdUp, as a label of metrics.
-type cause string
+// Cause is the kind of a holdUp, as a label of metrics.
+type Cause string
 
 // The causes.
 const (
-	heldByBudget    cause = "disruption-budget" // forbids an eviction
-	heldByRefusal   cause = "eviction-refused"  // for another reason
-	heldByFinalizer cause = "pod-finalizer"
-	heldByPod       cause = "pod-not-stopping"
-	heldByKubelet   cause = "kubelet-silent"
-	heldByVolume    cause = "volume-attached"
-	heldByMachine   cause = "machine" // is not given back yet
-	heldByNode      cause = "node"    // cannot be changed, or is held by other programs
+	HeldByBudget    Cause = "disruption-budget" // forbids an eviction
+	HeldByRefusal   Cause = "eviction-refused"  // for another reason
+	HeldByFinalizer Cause = "pod-finalizer"
+	HeldByPod       Cause = "pod-not-stopping"
+	HeldByKubelet   Cause = "kubelet-silent"
+	HeldByVolume    Cause = "volume-attached"
+	HeldByMachine   Cause = "machine" // is not given back yet
+	HeldByNode      Cause = "node"    // cannot be changed, or is held by other programs
 )
 
-// tellHoldUpAfter is how long something may hold up a drain before an event says so.
+// ReportAfter is how long something may hold up a drain before an event says so.
 // What passes by itself within seconds would only be noise.
-const tellHoldUpAfter = 15 * time.Second
+const ReportAfter = 15 * time.Second
 
 // holdUps are what holds up drains. The draining loop notes what it finds in a pass,
-// and settles it at the end; others may ask for what was found last.
+// and ends it; others may ask for what was found last.
 type holdUps struct {
 	mu    sync.Mutex
 	found []*standing // in this pass
-	known []*standing // in the last one that was settled, sorted
+	known []*standing // in the last one that has ended, sorted
 }
 
 // standing is a holdUp of a node for as long as it lasts.
 type standing struct {
 	holdUp
-	node  string
-	since time.Time
-	told  time.Time
+	node     string
+	since    time.Time
+	reported time.Time
 }
 
 func (s *standing) compare(o *standing) int {
@@ -63,26 +64,26 @@ func (h *holdUps) note(node string, one holdUp) {
 	h.found = append(h.found, &standing{holdUp: one, node: node})
 }
 
-// settle ends a pass. It forgets what does not hold up anything any more and returns
-// what is to be told now: everything that lasts, again before its event is forgotten.
-func (h *holdUps) settle(now time.Time) []standing {
+// endPass ends a pass. It forgets what does not hold up anything any more and returns
+// what is to be reported now: everything that lasts, again before its event is forgotten.
+func (h *holdUps) endPass(now time.Time) []standing {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	slices.SortStableFunc(h.found, (*standing).compare)
 	found := slices.CompactFunc(h.found, func(a, b *standing) bool { return a.compare(b) == 0 })
-	var tell []standing
+	var report []standing
 	for _, s := range found {
 		s.since = now
 		if i, ok := slices.BinarySearchFunc(h.known, s, (*standing).compare); ok {
-			s.since, s.told = h.known[i].since, h.known[i].told
+			s.since, s.reported = h.known[i].since, h.known[i].reported
 		}
-		if now.Sub(s.since) >= tellHoldUpAfter && now.Sub(s.told) >= tellAgain {
-			s.told = now
-			tell = append(tell, *s)
+		if now.Sub(s.since) >= ReportAfter && now.Sub(s.reported) >= event.RepeatAfter {
+			s.reported = now
+			report = append(report, *s)
 		}
 	}
 	h.known, h.found = found, nil
-	return tell
+	return report
 }
 
 // words say what holds up each node that is being drained.
@@ -112,7 +113,7 @@ func (h *holdUps) words() map[string]string {
 // nodeCause is one cause that holds up one node.
 type nodeCause struct {
 	node  string
-	cause cause
+	cause Cause
 }
 
 // causes returns what holds up which nodes, each once.

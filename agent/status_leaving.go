@@ -6,7 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -17,8 +19,8 @@ import (
 
 // leaving says which nodes go, and when: first those that are going or have a
 // reason to go, then by time. The argument says what holds up drains, by node.
-func (g *glance) leaving(held map[string]string) []status.Leaving {
-	pods := podsOn(g.view.snapshot)
+func (g *statusSnapshot) leaving(held map[string]string) []status.Leaving {
+	pods := g.view.snapshot.PodsByNode()
 	words := g.words()
 	out := []status.Leaving{}
 	for i := range g.view.snapshot.Nodes {
@@ -43,7 +45,7 @@ func (g *glance) leaving(held map[string]string) []status.Leaving {
 }
 
 // words are what the plan says of nodes that have a reason to go.
-func (g *glance) words() map[string]status.Leaving {
+func (g *statusSnapshot) words() map[string]status.Leaving {
 	r := explain.Of(*g.plan, g.view.snapshot, 0)
 	out := map[string]status.Leaving{}
 	for i := range r.Removals {
@@ -69,7 +71,7 @@ func (g *glance) words() map[string]status.Leaving {
 
 // draining says how far a node is that is being deleted.
 func draining(n *cluster.Node, pods []*cluster.Pod, held string) status.Leaving {
-	pods = slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return !waitedFor(p) })
+	pods = slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return !drain.WaitsFor(p) })
 	what := fmt.Sprintf("is being drained since %s: ", clock(n.DeletedAt))
 	switch {
 	case held != "":
@@ -88,8 +90,10 @@ func draining(n *cluster.Node, pods []*cluster.Pod, held string) status.Leaving 
 	return status.Leaving{What: what}
 }
 
+func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) + " UTC" }
+
 // due says when a node goes if nothing changes.
-func (g *glance) due(n *cluster.Node) (status.Leaving, bool) {
+func (g *statusSnapshot) due(n *cluster.Node) (status.Leaving, bool) {
 	p := g.view.byName[n.Provisioner]
 	if p == nil {
 		return status.Leaving{}, false
@@ -111,7 +115,7 @@ func (g *glance) due(n *cluster.Node) (status.Leaving, bool) {
 }
 
 // unavailable lists the offerings that are not bought for now, with who would.
-func (g *glance) unavailable() []status.Offering {
+func (g *statusSnapshot) unavailable() []status.Offering {
 	known := map[offering]*status.Offering{}
 	for _, p := range g.view.provisioners {
 		for i := range p.market.Types {

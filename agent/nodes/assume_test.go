@@ -1,4 +1,4 @@
-package agent
+package nodes
 
 import (
 	"testing"
@@ -13,20 +13,22 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
+var taint = corev1.Taint{Key: api.TaintDisruption, Effect: corev1.TaintEffectNoSchedule}
+
 func waitingPod(name string) cluster.Pod {
 	return cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: name, UID: name}, State: cluster.PodPending}
 }
 
 func TestAssumptionsBridgeTheLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAssumptions()
+		a := NewAssumptions()
 		pod := waitingPod("web")
 		a.node(cluster.Node{Name: "new"}, true)
 		a.node(cluster.Node{Name: "failed"}, false)
-		a.bound(pod.PodKey, "new")
+		a.Bound(pod.PodKey, "new")
 		change := cluster.NodeChange{
 			SetLabels: map[string]string{api.LabelInitialized: "true"}, RemoveAnnotations: []string{"old"},
-			AddTaints: []corev1.Taint{disruptionTaint}, Cordon: ptr.To(true),
+			AddTaints: []corev1.Taint{taint}, Cordon: ptr.To(true),
 		}
 		a.edited("known", change)
 		a.deleted("going")
@@ -49,18 +51,18 @@ func TestAssumptionsBridgeTheLag(t *testing.T) {
 			Nodes: []cluster.Node{{Name: "failed"}, {Name: "going", Deleting: true}, edited, {Name: "new"}},
 		}
 		before := lagging.Digest()
-		if diff := cmp.Diff(want, a.apply(lagging)); diff != "" {
+		if diff := cmp.Diff(want, a.Apply(lagging)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		if lagging.Digest() != before {
 			t.Error("the snapshot of the caches was changed")
 		}
-		if !a.uncreated("failed") || a.uncreated("new") {
+		if !a.Uncreated("failed") || a.Uncreated("new") {
 			t.Error("the node without an object is not told from the other")
 		}
 
 		// Once the caches agree, they are believed.
-		if diff := cmp.Diff(want, a.apply(want)); diff != "" {
+		if diff := cmp.Diff(want, a.Apply(want)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		if n := len(a.nodes) + len(a.pods) + len(a.edits); n != 0 {
@@ -71,14 +73,14 @@ func TestAssumptionsBridgeTheLag(t *testing.T) {
 
 func TestAssumptionsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAssumptions()
+		a := NewAssumptions()
 		pod := waitingPod("web")
 		a.node(cluster.Node{Name: "new"}, true)
-		a.bound(pod.PodKey, "new")
+		a.Bound(pod.PodKey, "new")
 		a.deleted("known")
 		s := &cluster.Snapshot{Pods: []cluster.Pod{pod}, Nodes: []cluster.Node{{Name: "known"}}}
-		time.Sleep(assumptionTTL + time.Second)
-		if diff := cmp.Diff(s, a.apply(s)); diff != "" {
+		time.Sleep(ttl + time.Second)
+		if diff := cmp.Diff(s, a.Apply(s)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})

@@ -13,23 +13,23 @@ const boundAge = 30 * time.Second
 
 // bound says what the cluster would have to cost, or returns the last answer while
 // that is young.
-func (g *glance) bound(last *status.Bound) *status.Bound {
+func (g *statusSnapshot) bound(plan func(decide.Input) decide.Plan, last *status.Bound) *status.Bound {
 	if last != nil && g.at.Sub(last.At) < boundAge {
 		return last
 	}
-	in := decide.Input{Now: g.view.now, Snapshot: anew(g.view.snapshot), Provisioners: g.view.markets(), Settings: g.options.settings()}
-	plan := decide.Decide(in)
+	in := decide.Input{Now: g.view.now, Snapshot: withoutNodes(g.view.snapshot), Provisioners: g.view.markets(), Settings: g.options.settings()}
+	again := plan(in)
 	out := &status.Bound{
-		HourlyPrice: plan.LowerBound.Dollars(), Anew: plan.HourlyPrice.Dollars(),
-		Pods: len(pending(in.Snapshot)), Unplaced: len(plan.Unplaced), At: g.at,
+		HourlyPrice: again.LowerBound.Dollars(), Anew: again.HourlyPrice.Dollars(),
+		Pods: len(in.Snapshot.Pending()), Unplaced: len(again.Unplaced), At: g.at,
 	}
 	out.Pods -= out.Unplaced
 	return out
 }
 
-// anew is the cluster without the nodes that belong to Provisioners, with their
+// withoutNodes is the cluster without the nodes that belong to Provisioners, with their
 // pods waiting. What nodes bring along is left out.
-func anew(s *cluster.Snapshot) *cluster.Snapshot {
+func withoutNodes(s *cluster.Snapshot) *cluster.Snapshot {
 	out := *s
 	out.Nodes, out.Pods = nil, make([]cluster.Pod, 0, len(s.Pods))
 	ours := map[string]bool{}

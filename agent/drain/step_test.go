@@ -1,10 +1,11 @@
-package agent
+package drain
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -30,7 +31,7 @@ func TestDrainStep(t *testing.T) {
 		asked  time.Duration // how long ago the deletion was asked for
 		wants  string        // the pods that are waited for
 		says   string
-		cause  cause
+		cause  Cause
 	}{
 		"nothing there":                     {},
 		"a pod that was not asked yet":      {pods: []*cluster.Pod{pod("a")}, wants: "a"},
@@ -38,21 +39,21 @@ func TestDrainStep(t *testing.T) {
 		"when the others are gone":          {pods: []*cluster.Pod{pod("c", critical)}, wants: "c"},
 		"a DaemonSet's pod stays":           {pods: []*cluster.Pod{pod("a", func(p *cluster.Pod) { p.Template.DaemonSet = true })}},
 		"within its grace period":           {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, wants: "a"},
-		"in it, the kubelet silent a while": {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, silent: 20 * time.Second, wants: "a", cause: heldByKubelet, says: "silent since 11:59:40 UTC and cannot stop pod d/a; the machine is given back without it at 12:04:40 UTC"},
+		"in it, the kubelet silent a while": {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, silent: 20 * time.Second, wants: "a", cause: HeldByKubelet, says: "silent since 11:59:40 UTC and cannot stop pod d/a; the machine is given back without it at 12:04:40 UTC"},
 		"in it, the kubelet silent long":    {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, silent: 5 * time.Minute},
 		"not asked, the kubelet silent":     {pods: []*cluster.Pod{pod("a")}, silent: time.Hour, wants: "a"},
 		"a little late":                     {pods: []*cluster.Pod{pod("a", stopBy(-4*time.Minute))}, wants: "a"},
-		"late":                              {pods: []*cluster.Pod{pod("a", stopBy(-5*time.Minute))}, wants: "a", cause: heldByPod, says: "pod d/a has not stopped, although its grace period ended at 11:55:00 UTC; the machine is given back without it at 12:10:00 UTC"},
-		"too late":                          {pods: []*cluster.Pod{pod("a", stopBy(-15*time.Minute))}, cause: heldByPod, says: "the machine is given back without it"},
-		"too late, and another":             {pods: []*cluster.Pod{pod("a", stopBy(-15*time.Minute)), pod("b")}, wants: "b", cause: heldByPod},
+		"late":                              {pods: []*cluster.Pod{pod("a", stopBy(-5*time.Minute))}, wants: "a", cause: HeldByPod, says: "pod d/a has not stopped, although its grace period ended at 11:55:00 UTC; the machine is given back without it at 12:10:00 UTC"},
+		"too late":                          {pods: []*cluster.Pod{pod("a", stopBy(-15*time.Minute))}, cause: HeldByPod, says: "the machine is given back without it"},
+		"too late, and another":             {pods: []*cluster.Pod{pod("a", stopBy(-15*time.Minute)), pod("b")}, wants: "b", cause: HeldByPod},
 		"a finalizer in the grace period":   {pods: []*cluster.Pod{pod("a", finalizer, stopBy(time.Second))}, wants: "a"},
-		"a finalizer after it":              {pods: []*cluster.Pod{pod("a", finalizer, stopBy(0))}, wants: "a", cause: heldByFinalizer, says: "pod d/a should have gone by 12:00:00 UTC and is held by its finalizer example.com/hold"},
+		"a finalizer after it":              {pods: []*cluster.Pod{pod("a", finalizer, stopBy(0))}, wants: "a", cause: HeldByFinalizer, says: "pod d/a should have gone by 12:00:00 UTC and is held by its finalizer example.com/hold"},
 		"the limit is over, not asked":      {pods: []*cluster.Pod{pod("a")}, limit: time.Minute, asked: time.Hour, wants: "a"},
 		"the limit is over, in its grace":   {pods: []*cluster.Pod{pod("a", stopBy(time.Hour))}, limit: time.Minute, asked: time.Hour, wants: "a"},
 		"the limit is over, and its grace":  {pods: []*cluster.Pod{pod("a", stopBy(0))}, limit: time.Minute, asked: time.Hour},
 		"the limit is not over":             {pods: []*cluster.Pod{pod("a", stopBy(0))}, limit: time.Hour, asked: time.Minute, wants: "a"},
 	} {
-		d := drain{node: &cluster.Node{DeletedAt: now.Add(-c.asked)}, pods: c.pods, limit: c.limit, now: now}
+		d := step{node: &cluster.Node{DeletedAt: now.Add(-c.asked)}, pods: c.pods, limit: c.limit, now: now}
 		if c.silent > 0 {
 			d.node.SilentSince = now.Add(-c.silent)
 		}
@@ -73,27 +74,27 @@ func TestDrainStep(t *testing.T) {
 	}
 }
 
-// What holds up a drain is told once it lasts, and again before its event is forgotten.
-func TestHoldUpsAreTold(t *testing.T) {
+// What holds up a drain is reported once it lasts, and again before its event is forgotten.
+func TestHoldUpsAreReported(t *testing.T) {
 	var h holdUps
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	pass := func(after time.Duration, pods ...string) int {
 		now = now.Add(after)
 		for _, p := range pods {
-			h.note("n", holdUp{heldByFinalizer, "pod " + p + " is held", cluster.PodKey{Name: p, UID: p}})
-			h.note("n", holdUp{heldByFinalizer, "pod " + p + " is held", cluster.PodKey{Name: p, UID: p}}) // noted twice
+			h.note("n", holdUp{HeldByFinalizer, "pod " + p + " is held", cluster.PodKey{Name: p, UID: p}})
+			h.note("n", holdUp{HeldByFinalizer, "pod " + p + " is held", cluster.PodKey{Name: p, UID: p}}) // noted twice
 		}
-		return len(h.settle(now))
+		return len(h.endPass(now))
 	}
 	for i, c := range []struct{ got, want int }{
 		{pass(0, "a", "b"), 0},
-		{pass(tellHoldUpAfter, "a", "b", "c"), 2},
+		{pass(ReportAfter, "a", "b", "c"), 2},
 		{pass(time.Second, "a", "b", "c"), 0},
-		{pass(tellHoldUpAfter, "b", "c"), 1},
-		{pass(tellAgain, "b"), 1},
+		{pass(ReportAfter, "b", "c"), 1},
+		{pass(event.RepeatAfter, "b"), 1},
 	} {
 		if c.got != c.want {
-			t.Errorf("pass %d told %d, want %d", i, c.got, c.want)
+			t.Errorf("pass %d reported %d, want %d", i, c.got, c.want)
 		}
 	}
 	pass(0, "b", "c", "d")

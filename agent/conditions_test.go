@@ -1,0 +1,247 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+func TestReadyCondition(t *testing.T) {
+	cases := map[string]struct {
+		edit    func(*api.ProvisionerSpec)
+		want    metav1.ConditionStatus
+		reason  string
+		message string
+	}{
+		"all is well": {edit: func(*api.ProvisionerSpec) {}, want: metav1.ConditionTrue, reason: reasonReady},
+		"invalid": {
+			edit: func(s *api.ProvisionerSpec) { s.TTLSecondsAfterEmpty = ptr.To[int64](-1) },
+			want: metav1.ConditionFalse, reason: reasonValidation, message: "spec.ttlSecondsAfterEmpty",
+		},
+		"no such node profile": {
+			edit: func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "absent"} },
+			want: metav1.ConditionFalse, reason: reasonNoProfile, message: `"absent"`,
+		},
+		"frozen": {edit: limitCPU("0"), want: metav1.ConditionFalse, reason: reasonLimitReached, message: "0 of 0 cpu"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.Apply(testProvisioner("default", c.edit))
+				r.Apply(testProvisioner("other"))
+				r.start(Options{}, nil)
+				r.until("the status is there", func() bool { return len(r.Provisioner("default").Status.Conditions) > 0 })
+				ready := meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionReady)
+				if ready == nil || ready.Status != c.want || ready.Reason != c.reason || !strings.Contains(ready.Message, c.message) {
+					t.Errorf("condition %+v, want %s with reason %s and %q", ready, c.want, c.reason, c.message)
+				}
+				if got := r.Provisioner("default").Status.ObservedGeneration; got != 1 {
+					t.Errorf("observed generation %d, want 1", got)
+				}
+				r.until("the other Provisioner is ready", func() bool {
+					return meta.IsStatusConditionTrue(r.Provisioner("other").Status.Conditions, conditionReady)
+				})
+			})
+		})
+	}
+}
+
+// The status counts what there is, and says when that changed.
+func TestStatusCounts(t *testing.T) { // LIFE-023
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", emptyAfter(10)), sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("1500m", "1Gi")})
+		status := func() api.ProvisionerStatus { return r.Provisioner("default").Status }
+		if s := status(); s.Nodes != int64(len(r.ours())) || s.Resources.Cpu().Value() != r.cores() || s.LastScaleTime == nil {
+			t.Errorf("status %+v, want %d nodes with %d cores and a time", s, len(r.ours()), r.cores())
+		}
+		scaled := status().LastScaleTime.Time
+		time.Sleep(time.Minute)
+		r.Scale("web", 0)
+		r.until("the status is empty", func() bool {
+			now := status()
+			return now.Nodes == 0 && now.Resources.Cpu().IsZero()
+		})
+		if !status().LastScaleTime.After(scaled) {
+			t.Error("the time of the last change did not change")
+		}
+	})
+}
+
+func TestConsolidationIsNotPromised(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		consolidate := func(on bool) func(*api.ProvisionerSpec) {
+			return func(s *api.ProvisionerSpec) { s.Consolidation = &api.Consolidation{Enabled: &on} }
+		}
+		condition := func() *metav1.Condition {
+			return meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionConsolidation)
+		}
+		r.Apply(testProvisioner("default", consolidate(true)))
+		r.start(Options{}, nil)
+		r.until("the condition is there", func() bool { return condition() != nil })
+		if condition().Status != metav1.ConditionFalse || condition().Message != api.UsedNotConsolidated {
+			t.Errorf("condition %+v, want False", condition())
+		}
+		r.Apply(testProvisioner("default", consolidate(false)))
+		r.until("the condition is gone", func() bool { return condition() == nil })
+	})
+}
+
+// What consolidation does already: it removes nodes that are empty.
+func TestConsolidationRemovesEmptyNodes(t *testing.T) {
+	for name, c := range map[string]struct {
+		after *string
+		want  time.Duration // 0: never
+	}{"by default": {nil, 30 * time.Second}, "after a while": {ptr.To("5m"), 5 * time.Minute}, "at once": {ptr.To("0s"), 0}, "Never": {ptr.To(api.Never), -1}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				a := r.served(testProvisioner("default", func(s *api.ProvisionerSpec) {
+					s.Consolidation, s.Disruption = &api.Consolidation{Enabled: ptr.To(true)}, &api.Disruption{ConsolidateAfter: c.after}
+				}), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("300m", "300Mi")})
+				r.never(10*time.Minute, "a node in use goes", func() bool { return r.ours()[0].DeletionTimestamp != nil })
+				node := r.ours()[0].Name
+				r.Scale("web", 0)
+				if c.want < 0 {
+					r.never(time.Hour, "the node goes", r.gone(node))
+					return
+				}
+				time.Sleep(10 * time.Second)
+				if l := a.leavingOf(node); c.want > 0 && (!strings.Contains(l.What, "is empty") || l.At.IsZero()) {
+					t.Errorf("the page says %+v", l)
+				}
+				took := 12*time.Second + r.until("the node is gone", r.gone(node))
+				if took < c.want || took > c.want+15*time.Second {
+					t.Errorf("it went after %s, want %s", took, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestNodeTemplateStatus(t *testing.T) { // LAUNCH-007
+	inBubble(t, sim.Options{}, func(r *rig) {
+		profile := &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: "standard"}}
+		profile.Spec.SubnetSelector = map[string]string{"team": "a"}
+		profile.Spec.SecurityGroupSelector = map[string]string{"team": "a"}
+		r.ApplyTemplate(profile)
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "standard"} }))
+		r.start(Options{}, nil)
+		r.until("the profile says what it found", func() bool { return len(r.NodeTemplate("standard").Status.Subnets) == len(sim.Zones) })
+		if !meta.IsStatusConditionTrue(r.NodeTemplate("standard").Status.Conditions, conditionReady) {
+			t.Errorf("conditions %v, want it ready", r.NodeTemplate("standard").Status.Conditions)
+		}
+	})
+}
+
+// A Provisioner that cannot be read buys nothing, and its nodes stay.
+func TestUnreadableProvisioner(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.served(testProvisioner("default", emptyAfter(10)), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
+		r.Remark("default", api.Findings{{Severity: api.Error, Path: "spec.requirements", Text: "must be a list"}})
+		r.Scale("web", 3)
+		r.never(10*time.Minute, "its nodes change", func() bool { return len(r.ours()) != 1 })
+		ready := meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionReady)
+		if ready == nil || ready.Reason != reasonValidation {
+			t.Errorf("condition %+v, want reason %s", ready, reasonValidation)
+		}
+		r.Remark("default", nil)
+		r.until("the workload runs", r.allRun("web", 3))
+	})
+}
+
+// What a spec says in vain is told by a condition and by one event, until it is gone.
+func TestSpecWarnings(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		profile := &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: "standard"}}
+		profile.Spec.SubnetSelector = map[string]string{"team": "a"}
+		profile.Spec.SecurityGroupSelector = map[string]string{"team": "a"}
+		r.ApplyTemplate(profile)
+		refer := func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "standard"} }
+		r.Apply(testProvisioner("default", refer, func(s *api.ProvisionerSpec) { s.Limits = &api.Limits{} }))
+		r.Remark("default", api.Findings{{Path: "spec.limits.cpu", Text: "unknown field, ignored", Advice: "move it into spec.limits.resources"}})
+		r.start(Options{}, nil)
+		condition := func() *metav1.Condition {
+			return meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionWarnings)
+		}
+		r.until("the condition is there", func() bool { return condition() != nil })
+		for _, want := range []string{"spec.limits.cpu: unknown field, ignored; move it into spec.limits.resources.", "empty limits limit nothing"} {
+			if c := condition(); c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, want) {
+				t.Errorf("condition %+v, want it true with %q", c, want)
+			}
+		}
+		if !meta.IsStatusConditionTrue(r.Provisioner("default").Status.Conditions, conditionReady) {
+			t.Error("a warning keeps it from being ready")
+		}
+		time.Sleep(10 * time.Minute)
+		if events := r.Events(event.DoubtfulSpec); len(events) != 1 || !strings.Contains(events[0].Message, "spec.limits.cpu") {
+			t.Errorf("events %+v, want one", events)
+		}
+		r.Remark("default", nil)
+		r.Apply(testProvisioner("default", refer))
+		r.until("the condition is gone", func() bool { return condition() == nil })
+	})
+}
+
+// Startup taints and missing device plugins keep a node from being initialized.
+func TestInitialization(t *testing.T) { // LIFE-005, LIFE-006, LIFE-009
+	agent := corev1.Taint{Key: "example.com/agent", Effect: corev1.TaintEffectNoExecute}
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.StartupTaints = []corev1.Taint{agent} }))
+		r.start(Options{}, nil)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("500m", "500Mi")})
+		r.until("the kubelet is up", func() bool {
+			return len(r.ours()) == 1 && r.ours()[0].Status.Conditions[0].Status == corev1.ConditionTrue
+		})
+		r.never(5*time.Minute, "the node is initialized", r.allUp)
+		r.Untaint(r.ours()[0].Name, agent.Key)
+		r.until("the node is initialized", r.allUp)
+	})
+}
+
+// A cloud that answers each question with another error is not asked without end.
+func TestUnreadableMarketDoesNotSpin(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default"))
+		var asked atomic.Int32
+		r.start(Options{}, func(call string, when sim.When) error {
+			if call == "Market" && when == sim.Before {
+				return fmt.Errorf("request %d was denied", asked.Add(1))
+			}
+			return nil
+		})
+		time.Sleep(10 * time.Minute)
+		if got := asked.Load(); got > 60 {
+			t.Errorf("asked %d times in ten minutes", got)
+		}
+		ready := meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionReady)
+		if ready == nil || ready.Reason != reasonMarket || !strings.Contains(ready.Message, "was denied") {
+			t.Errorf("condition %+v, want reason %s with the cloud's words", ready, reasonMarket)
+		}
+	})
+}
+
+// Prices that are estimates are said to be, once, until they are published ones.
+func TestPricesCondition(t *testing.T) {
+	p := &provisioner{raw: testProvisioner("default")}
+	var conditions []metav1.Condition
+	for i, c := range []struct{ estimate, want string }{
+		{"", ""}, {"no route, request 1", "request 1"}, {"no route, request 2", "request 1"}, {"", ""},
+	} {
+		p.market.Estimate = c.estimate
+		setPricesCondition(p, &conditions)
+		found := meta.FindStatusCondition(conditions, conditionPrices)
+		if (found != nil) != (c.want != "") || found != nil && !strings.Contains(found.Message, c.want) {
+			t.Errorf("step %d: %+v, want %q", i, found, c.want)
+		}
+	}
+}

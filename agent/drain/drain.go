@@ -1,0 +1,312 @@
+// Package drain empties the nodes that are being deleted, gives their machines back and
+// lets the Node objects go. docs/operations.md says what a drain waits for.
+package drain
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+const (
+	pollEvery = time.Second
+	// leastPause is the least time between two passes: in it, changes are gathered.
+	leastPause = 100 * time.Millisecond
+	// ExcludeFromBalancers keeps load balancers from sending new connections.
+	ExcludeFromBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"
+
+	nodesAtOnce = 32
+	podsAtOnce  = 16 // of one node
+)
+
+// Taint keeps pods away from a node that is going.
+var Taint = corev1.Taint{Key: api.TaintDisruption, Effect: corev1.TaintEffectNoSchedule}
+
+// Cluster is what a drain reads.
+type Cluster interface {
+	// Snapshot returns the cluster as the caches hold it, sorted.
+	Snapshot() *cluster.Snapshot
+	Provisioners() []*api.Provisioner
+}
+
+// Pods stops pods.
+type Pods interface {
+	// Evict returns a *cluster.BlockedError while a disruption budget forbids it. A
+	// pod that is gone is no error.
+	Evict(ctx context.Context, pod cluster.PodKey) error
+	// DeletePod deletes without regard to disruption budgets, with that time to stop or
+	// cluster.OwnGrace.
+	DeletePod(ctx context.Context, pod cluster.PodKey, grace time.Duration) error
+}
+
+// Nodes changes Node objects, and reports whether that was possible.
+type Nodes interface {
+	Patch(ctx context.Context, name string, change cluster.NodeChange) bool
+	Delete(ctx context.Context, name string) bool
+}
+
+// Machines gives machines back.
+type Machines interface {
+	// Terminate returns the ids that are now going or were gone already.
+	Terminate(ctx context.Context, ids []string) (gone []string, err error)
+}
+
+// Inventory is what is known of the cloud's instances.
+type Inventory interface {
+	// Known returns the snapshot with what the agent knows better than the caches.
+	Known(seen *cluster.Snapshot) *cluster.Snapshot
+	// InstanceGone reports whether the cloud has no instance for a node any more.
+	InstanceGone(node string) bool
+	// Untagged reports whether an instance has lost the tags of the cluster, without
+	// which it is not terminated.
+	Untagged(id string) bool
+	// Terminated notes that an instance was asked to terminate. Unless the cloud has
+	// confirmed that it is going, it may still be there.
+	Terminated(id string, confirmed bool)
+}
+
+// Ports are what a Drainer works with. All are to be set.
+type Ports struct {
+	Cluster   Cluster
+	Pods      Pods
+	Nodes     Nodes
+	Machines  Machines
+	Inventory Inventory
+	Events    *event.Recorder
+	Metrics   *metrics.Metrics
+	Log       hclog.Logger
+	// Wake has a token when something changed that draining looks at.
+	Wake <-chan struct{}
+	// Drained is called when a Node object was let go.
+	Drained func(n *cluster.Node)
+}
+
+// Drainer drains nodes.
+type Drainer struct {
+	Ports
+	memory       memory
+	terminations *pace.Retries // by instance id: those that went wrong
+}
+
+// New returns a Drainer.
+func New(p Ports) *Drainer {
+	return &Drainer{Ports: p, memory: newMemory(), terminations: pace.NewRetries(time.Second, time.Minute)}
+}
+
+// Run drains until the context ends: when something changes, every second while nodes
+// are being drained, and every interval.
+func (d *Drainer) Run(ctx context.Context, interval time.Duration) error {
+	for {
+		idle := interval
+		if d.pass(ctx) > 0 {
+			idle = pollEvery
+		}
+		if err := pace.Sleep(ctx, pace.BackOff(d.memory.thought, leastPause)); err != nil {
+			return err
+		}
+		timer := time.NewTimer(idle)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-d.Wake:
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// HeldUp says what holds up each node that is being drained, by its name.
+func (d *Drainer) HeldUp() map[string]string { return d.memory.held.words() }
+
+// pass takes each node that is being deleted one step further, and returns
+// how many of them are left.
+func (d *Drainer) pass(ctx context.Context) int {
+	began := time.Now()
+	defer func() { d.Metrics.DrainPassSeconds.Observe(time.Since(began).Seconds()) }()
+	seen := d.Cluster.Snapshot()
+	s := d.Inventory.Known(seen)
+	var leaving, empty []*cluster.Node
+	for i := range s.Nodes {
+		switch n := &s.Nodes[i]; {
+		case !n.Deleting || n.Provisioner == "":
+		case n.HeldBy(api.Finalizer):
+			leaving = append(leaving, n)
+		case len(n.Finalizers) > 0:
+			d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "the Node object waits for the finalizer " + strings.Join(n.Finalizers, ", ") + " of another program"})
+		}
+	}
+	d.memory.keep(leaving, s)
+	d.memory.thought = time.Since(began)
+	if len(leaving) == 0 {
+		d.reportHeldUp(s)
+		return 0
+	}
+	pods, shut := s.PodsByNode(), closedNodes(seen)
+	limits := d.drainLimits()
+	var mu sync.Mutex
+	parallel.Each(nodesAtOnce, leaving, func(n *cluster.Node) {
+		s := step{node: n, pods: pods[n.Name], limit: limits[n.Provisioner], now: time.Now()}
+		if d.drain(ctx, &s, shut[n.Name]) {
+			mu.Lock()
+			defer mu.Unlock()
+			empty = append(empty, n)
+		}
+	})
+	left := len(leaving) - d.finish(ctx, d.withoutCompany(ctx, s, empty))
+	d.reportHeldUp(s)
+	return left
+}
+
+// reportHeldUp sends events to the nodes and pods about what holds up drains. Evictions that a budget
+// forbids have events of their own.
+func (d *Drainer) reportHeldUp(s *cluster.Snapshot) {
+	d.memory.noteRefusals()
+	for _, h := range d.memory.held.endPass(time.Now()) {
+		if h.cause == HeldByBudget {
+			continue
+		}
+		d.Log.Warn("waited longer than usual to drain a node", "node", h.node, "cause", string(h.cause), "message", h.text)
+		d.Events.Warning(event.Node(h.node), event.DrainHeldUp, h.text)
+		if h.pod.UID != "" {
+			d.Events.Warning(event.Pod(h.pod), event.DrainHeldUp, h.text)
+		}
+	}
+	d.exportHeldUp(s)
+}
+
+// exportHeldUp sets the gauge of the drains that are held up.
+func (d *Drainer) exportHeldUp(s *cluster.Snapshot) {
+	d.Metrics.DrainsHeldUp.Reset()
+	for _, c := range d.memory.held.causes() {
+		if n := s.Node(c.node); n != nil {
+			d.Metrics.DrainsHeldUp.WithLabelValues(n.Provisioner, string(c.cause)).Inc()
+		}
+	}
+}
+
+// withoutCompany leaves out the drained nodes whose machine has another Node
+// object, under the name that its kubelet chose, until that is drained too.
+func (d *Drainer) withoutCompany(ctx context.Context, s *cluster.Snapshot, drained []*cluster.Node) []*cluster.Node {
+	machines, itself := map[string]bool{}, map[string]bool{}
+	for _, d := range drained {
+		machines[d.ProviderID], itself[d.Name] = true, true
+	}
+	occupied := map[string]string{}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.ProviderID == "" || itself[n.Name] || !machines[n.ProviderID] {
+			continue
+		}
+		occupied[n.ProviderID] = n.Name
+		if !n.Deleting {
+			d.Nodes.Delete(ctx, n.Name)
+		}
+	}
+	return slices.DeleteFunc(drained, func(n *cluster.Node) bool {
+		other := occupied[n.ProviderID]
+		if other != "" {
+			d.memory.held.note(n.Name, holdUp{cause: HeldByMachine, text: "node " + other + " is the same machine, and is drained first"})
+		}
+		return other != ""
+	})
+}
+
+// drain takes one node a step further and reports whether its machine may be
+// given back. Until the caches show that it is shut, they may not show all of the
+// pods either that the scheduler has bound to it.
+func (d *Drainer) drain(ctx context.Context, s *step, shut bool) bool {
+	n := s.node
+	if !closed(n) && !d.closeNode(ctx, n) {
+		d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "the node could not be tainted and cordoned"})
+		return false
+	}
+	gone := d.Inventory.InstanceGone(n.Name)
+	if !gone && !shut && !hadKubelet(n, s.pods) {
+		return false // its kubelet may have come up since; the caches show it once they show the taint
+	}
+	if gone || !hadKubelet(n, s.pods) {
+		// Nothing runs there that could be stopped in order: the pods are ended so
+		// that their controllers can replace them.
+		return d.deletePods(ctx, s.pods, 0)
+	}
+	next := s.next()
+	if s.overdue() {
+		d.endAll(ctx, next)
+	} else {
+		d.evictAll(ctx, n, next)
+	}
+	for _, h := range s.held() {
+		d.memory.held.note(n.Name, h)
+	}
+	if len(next) > 0 || !shut {
+		return false
+	}
+	since := d.memory.emptySince(n.Name)
+	if kept := s.volumesKept(); n.AttachedVolumes > kept && since < DetachPatience {
+		d.memory.held.note(n.Name, holdUp{cause: HeldByVolume, text: volumesHeld(n.AttachedVolumes - kept)})
+		return false
+	}
+	return true
+}
+
+// closed reports whether new pods and connections are kept away from the node.
+func closed(n *cluster.Node) bool {
+	tainted := slices.ContainsFunc(n.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&Taint) })
+	return tainted && n.Unschedulable && n.Labels[ExcludeFromBalancers] != ""
+}
+
+func closedNodes(s *cluster.Snapshot) map[string]bool {
+	out := map[string]bool{}
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; n.Deleting && closed(n) {
+			out[n.Name] = true
+		}
+	}
+	return out
+}
+
+// closeNode closes a node.
+func (d *Drainer) closeNode(ctx context.Context, n *cluster.Node) bool {
+	done := d.Nodes.Patch(ctx, n.Name, cluster.NodeChange{
+		SetLabels: map[string]string{ExcludeFromBalancers: "true"},
+		AddTaints: []corev1.Taint{Taint},
+		Cordon:    ptr.To(true),
+	})
+	if done {
+		d.Log.Info("began to drain a node", "node", n.Name, "provisioner", n.Provisioner)
+		d.Events.Normal(event.Node(n.Name), event.Draining, "the node's pods are being evicted")
+	}
+	return done
+}
+
+// hadKubelet reports whether a kubelet has ever taken the node over. One that
+// fell silent before the node was initialized is known by the pods it started.
+func hadKubelet(n *cluster.Node, pods []*cluster.Pod) bool {
+	return n.Ready || n.Initialized || slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Running })
+}
+
+// drainLimits are the Provisioners' terminationGracePeriods, by name.
+func (d *Drainer) drainLimits() map[string]time.Duration {
+	out := map[string]time.Duration{}
+	for _, p := range d.Cluster.Provisioners() {
+		if d := p.Spec.Disruption; d != nil && d.TerminationGracePeriod != nil {
+			out[p.Name] = max(d.TerminationGracePeriod.Duration, 1) // 0 stands for none
+		}
+	}
+	return out
+}

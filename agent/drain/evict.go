@@ -1,0 +1,73 @@
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+const (
+	// evictionSettles is how long an accepted eviction may take to show in the caches.
+	evictionSettles = 5 * time.Second
+	// A refused eviction is tried again after 1 s, then twice as long each time, up to 10 s.
+	evictionRetry    = time.Second
+	evictionRetryMax = 10 * time.Second
+)
+
+// evictAll asks for the eviction of each pod whose turn it is. A pod that may not
+// go now does not hold up the others.
+func (d *Drainer) evictAll(ctx context.Context, n *cluster.Node, pods []*cluster.Pod) {
+	parallel.Each(podsAtOnce, pods, func(p *cluster.Pod) {
+		if p.State == cluster.PodBound && d.memory.due(p.UID) {
+			d.evict(ctx, n, p)
+		}
+	})
+}
+
+// endAll deletes each pod whose turn it is without regard to budgets. It keeps the
+// grace period that it asks for itself.
+func (d *Drainer) endAll(ctx context.Context, pods []*cluster.Pod) {
+	pods = slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return p.State != cluster.PodBound })
+	d.deletePods(ctx, pods, cluster.OwnGrace)
+}
+
+func (d *Drainer) evict(ctx context.Context, n *cluster.Node, p *cluster.Pod) {
+	err := d.Pods.Evict(ctx, p.PodKey)
+	var blocked *cluster.BlockedError
+	switch {
+	case err == nil:
+		d.memory.accepted(p.UID)
+		d.Log.Debug("evicted a pod", "pod", p.PodKey.String(), "node", n.Name)
+	case errors.As(err, &blocked):
+		d.memory.refused(p, HeldByBudget, blocked)
+		d.Metrics.Blocked.WithLabelValues(n.Provisioner).Inc()
+		message := fmt.Sprintf("pod %s: %s", p.PodKey, blocked)
+		d.Events.Warning(event.Node(n.Name), event.EvictionBlocked, message)
+		d.Events.Warning(event.Pod(p.PodKey), event.EvictionBlocked, message)
+	case ctx.Err() == nil:
+		d.memory.refused(p, HeldByRefusal, err)
+		d.Log.Warn("evicted no pod", "pod", p.PodKey.String(), "node", n.Name, "error", err)
+	}
+}
+
+// deletePods deletes pods without regard to budgets, and reports whether all
+// deletions were accepted.
+func (d *Drainer) deletePods(ctx context.Context, pods []*cluster.Pod, grace time.Duration) bool {
+	var failed atomic.Bool
+	parallel.Each(podsAtOnce, pods, func(p *cluster.Pod) {
+		if err := d.Pods.DeletePod(ctx, p.PodKey, grace); err != nil {
+			failed.Store(true)
+			if ctx.Err() == nil {
+				d.Log.Warn("left a pod for later", "pod", p.PodKey.String(), "error", err)
+			}
+		}
+	})
+	return !failed.Load()
+}

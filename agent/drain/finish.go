@@ -1,0 +1,88 @@
+package drain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// finish gives the machines of drained nodes back and, once the cloud confirms
+// that they are going, lets the Node objects go. It returns how many went.
+func (d *Drainer) finish(ctx context.Context, drained []*cluster.Node) int {
+	gone := d.terminate(ctx, drained)
+	var went atomic.Int64
+	parallel.Each(nodesAtOnce, drained, func(n *cluster.Node) {
+		switch id := n.InstanceID(); {
+		case !gone[id]:
+			d.memory.held.note(n.Name, holdUp{cause: HeldByMachine, text: d.unconfirmed(id)})
+		case d.letNodeGo(ctx, n):
+			went.Add(1)
+		default: // it is tried again in the next pass
+			d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "the finalizer " + api.Finalizer + " could not be removed from the node"})
+		}
+	})
+	return int(went.Load())
+}
+
+// terminate returns the instances that are going.
+func (d *Drainer) terminate(ctx context.Context, drained []*cluster.Node) map[string]bool {
+	gone := map[string]bool{"": true} // a node without a provider id has no machine
+	var ids []string
+	for _, n := range drained {
+		if id := n.InstanceID(); id != "" && d.terminations.Due(id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return gone
+	}
+	slices.Sort(ids)
+	confirmed, err := d.Machines.Terminate(ctx, ids)
+	if err != nil && ctx.Err() == nil {
+		d.Metrics.Failed("Terminate")
+		d.Log.Error("left instances for later", "instances", ids, "error", err)
+	}
+	for _, id := range confirmed {
+		gone[id] = true
+	}
+	for _, id := range ids {
+		switch {
+		case gone[id]:
+			d.terminations.Succeeded(id)
+			d.Inventory.Terminated(id, true)
+		case ctx.Err() == nil:
+			d.terminations.Failed(id)
+			d.Inventory.Terminated(id, false)
+		}
+	}
+	return gone
+}
+
+// unconfirmed says why a machine without pods is still there.
+func (d *Drainer) unconfirmed(id string) string {
+	if d.Inventory.Untagged(id) {
+		return "its pods are gone, but instance " + id + " has lost the tags of the cluster, without which it is not terminated: put them back, or terminate it"
+	}
+	return "its pods are gone, and the cloud has not confirmed yet that instance " + id + " is going"
+}
+
+// letNodeGo removes the finalizer.
+func (d *Drainer) letNodeGo(ctx context.Context, n *cluster.Node) bool {
+	if !d.Nodes.Patch(ctx, n.Name, cluster.NodeChange{RemoveFinalizer: api.Finalizer}) {
+		return false
+	}
+	took := d.memory.since(n.Name)
+	d.Metrics.Drained(n.Provisioner, took)
+	d.Log.Info("terminated a node", "node", n.Name, "provisioner", n.Provisioner, "instance", n.InstanceID(),
+		"drain_seconds", took.Seconds())
+	d.Events.Normal(event.Node(n.Name), event.Terminated,
+		fmt.Sprintf("instance %s is going", n.InstanceID()))
+	d.Drained(n)
+	return true
+}

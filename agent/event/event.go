@@ -1,0 +1,113 @@
+// Package event reports what the agent does as events of Kubernetes objects.
+package event
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
+)
+
+// The reasons of events. Users filter by them: they are part of the interface.
+const (
+	Unplaceable     = "Unplaceable"     // pod and its owner: no node can be bought for it
+	Nominated       = "Nominated"       // pod: the node it will run on
+	Launched        = "Launched"        // node: what was bought, and at what price
+	Adopted         = "Adopted"         // node: its object was made from the instance
+	Initialized     = "Initialized"     // node: it is up
+	NeverRegistered = "NeverRegistered" // node: its machine did not come up
+	Disrupting      = "Disrupting"      // node: it will be taken away, and why
+	Kept            = "Kept"            // node: it is not taken away, and why
+	Draining        = "Draining"        // node: its pods are being evicted
+	EvictionBlocked = "EvictionBlocked" // node and pod: a disruption budget forbids an eviction
+	DrainHeldUp     = "DrainHeldUp"     // node and pod: what else a drain waits for, longer than it should
+	Terminated      = "Terminated"      // node: its machine was given back
+	Interrupted     = "Interrupted"     // node: its machine will be taken back
+	InstanceGone    = "InstanceGone"    // node: its machine does not exist any more
+	TagsLost        = "TagsLost"        // node: its instance has lost the tags of the cluster
+	MarksLost       = "MarksLost"       // node: it had lost what tells its Provisioner
+	LaunchFailed    = "LaunchFailed"    // Provisioner: a cloud refused
+	DoubtfulSpec    = "DoubtfulSpec"    // Provisioner and node profile: what has no effect or is probably not meant
+)
+
+// RepeatAfter is when an event about what lasts is sent again: well within the hour for
+// which an API server keeps events.
+const RepeatAfter = 40 * time.Minute
+
+// Node is the node of that name. Its UID is the name, as in the kubelet's own events.
+func Node(name string) cluster.ObjectRef {
+	return cluster.ObjectRef{Kind: "Node", Name: name, UID: name}
+}
+
+// Pod is a pod.
+func Pod(k cluster.PodKey) cluster.ObjectRef {
+	return cluster.ObjectRef{Kind: "Pod", Namespace: k.Namespace, Name: k.Name, UID: k.UID}
+}
+
+// Provisioner is a Provisioner.
+func Provisioner(p *api.Provisioner) cluster.ObjectRef {
+	return cluster.ObjectRef{Kind: api.ProvisionerKind, Name: p.Name, UID: string(p.UID)}
+}
+
+// Sink takes events.
+type Sink interface {
+	// Event is deduplicated and rate-limited, and does not wait.
+	Event(ref cluster.ObjectRef, eventType, reason, message string)
+}
+
+// Recorder passes events on, and keeps the last of those that are not about single
+// pods. A restart forgets them; the API server keeps events for an hour. It is safe for
+// concurrent use.
+type Recorder struct {
+	sink Sink
+
+	mu     sync.Mutex
+	recent []status.Event // oldest first
+}
+
+// recentEvents is how many are kept.
+const recentEvents = 50
+
+// NewRecorder returns one that passes events on to the sink.
+func NewRecorder(sink Sink) *Recorder { return &Recorder{sink: sink} }
+
+// Normal records that something happened that was meant to.
+func (r *Recorder) Normal(ref cluster.ObjectRef, reason, message string) {
+	r.record(ref, corev1.EventTypeNormal, reason, message)
+}
+
+// Warning records that something happened that was not meant to.
+func (r *Recorder) Warning(ref cluster.ObjectRef, reason, message string) {
+	r.record(ref, corev1.EventTypeWarning, reason, message)
+}
+
+func (r *Recorder) record(ref cluster.ObjectRef, eventType, reason, message string) {
+	r.sink.Event(ref, eventType, reason, message)
+	if ref.Kind == "Pod" {
+		return
+	}
+	e := status.Event{At: time.Now(), Warning: eventType == corev1.EventTypeWarning, Reason: reason, Object: ref.Kind + " " + ref.Name, Message: message}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.recent = slices.DeleteFunc(r.recent, func(old status.Event) bool {
+		return old.Object == e.Object && old.Reason == e.Reason && old.Message == e.Message // it is repeated
+	})
+	if len(r.recent) == recentEvents {
+		r.recent = slices.Delete(r.recent, 0, 1)
+	}
+	r.recent = append(r.recent, e)
+}
+
+// Recent returns the last events, newest first.
+func (r *Recorder) Recent() []status.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := append([]status.Event{}, r.recent...)
+	slices.Reverse(out)
+	return out
+}

@@ -1,0 +1,74 @@
+package agent
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// export sets the gauges.
+func (v *view) export(m *metrics.Metrics, plan *decide.Plan) {
+	m.Pending.Set(float64(len(v.snapshot.Pending())))
+	m.Unplaced.Set(float64(len(waiting(plan))))
+	m.Nodes.Reset()
+	m.Price.Reset()
+	m.Unavailable.Reset()
+	v.exportConditions(m)
+	for _, p := range v.provisioners {
+		m.Unavailable.WithLabelValues(p.raw.Name).Set(float64(p.unavailable()))
+	}
+	for i := range v.snapshot.Nodes {
+		n := &v.snapshot.Nodes[i]
+		if n.Provisioner == "" {
+			continue
+		}
+		m.Nodes.WithLabelValues(n.Provisioner, nodeState(n)).Inc()
+		m.Price.WithLabelValues(n.Provisioner).Add(priceOf(n.Annotations).Dollars())
+	}
+}
+
+// exportConditions sets the gauges of what the Provisioners can do, and of nodes whose Provisioner
+// is gone. Those that are being deleted do not count: their drains have metrics of their own.
+func (v *view) exportConditions(m *metrics.Metrics) {
+	m.Ready.Reset()
+	for _, p := range v.provisioners {
+		value := 0.0
+		if p.ready.Status == metav1.ConditionTrue {
+			value = 1
+		}
+		m.Ready.WithLabelValues(p.raw.Name, p.ready.Reason).Set(value)
+	}
+	ownerless := 0
+	for i := range v.snapshot.Nodes {
+		n := &v.snapshot.Nodes[i]
+		if ours := n.Provisioner != "" || n.HeldBy(api.Finalizer); ours && v.byName[n.Provisioner] == nil && !n.Deleting {
+			ownerless++
+		}
+	}
+	m.Ownerless.WithLabelValues("node").Set(float64(ownerless))
+}
+
+// exportLearnt exports what nodes have shown.
+func exportLearnt(m *metrics.Metrics, all []offer.Learnt) {
+	m.LearntMemory.Reset()
+	for _, l := range all {
+		m.LearntMemory.WithLabelValues(l.InstanceType, l.ImageID).Set(float64(l.Memory))
+	}
+}
+
+// nodeState is where a node is in its life.
+func nodeState(n *cluster.Node) string {
+	switch {
+	case n.Deleting:
+		return "draining"
+	case !n.Initialized:
+		return "starting"
+	case !n.Ready:
+		return "unready"
+	}
+	return "ready"
+}

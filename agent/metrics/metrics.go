@@ -1,0 +1,167 @@
+// Package metrics holds what an agent exports to Prometheus.
+package metrics
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics are what an agent exports, in a registry of its own.
+type Metrics struct {
+	registry *prometheus.Registry
+	listed   []Metric
+
+	Turns            prometheus.Counter
+	Rounds           prometheus.Counter
+	TurnSeconds      prometheus.Histogram
+	DrainPassSeconds prometheus.Histogram
+	Pending          prometheus.Gauge
+	Unplaced         prometheus.Gauge
+	Nodes            *prometheus.GaugeVec
+	Price            *prometheus.GaugeVec
+	Unavailable      *prometheus.GaugeVec
+	Launches         *prometheus.CounterVec
+	Refusals         *prometheus.CounterVec
+	CloudErrors      *prometheus.CounterVec
+	UntilLaunch      prometheus.Histogram
+	UntilBinding     prometheus.Histogram
+	UntilRunning     prometheus.Histogram
+	DrainSeconds     *prometheus.HistogramVec
+	Terminations     *prometheus.CounterVec
+	Blocked          *prometheus.CounterVec
+	DrainsHeldUp     *prometheus.GaugeVec
+	Notices          *prometheus.CounterVec
+	Disruptions      *prometheus.CounterVec
+	Shortfalls       *prometheus.CounterVec
+	LearntMemory     *prometheus.GaugeVec
+	Ready            *prometheus.GaugeVec
+	Leading          prometheus.Gauge
+	Ownerless        *prometheus.GaugeVec
+	ClusterRequests  *prometheus.CounterVec
+	CloudRequests    *prometheus.CounterVec
+}
+
+var (
+	// overheadBuckets resolve the agent's own share, from 5 ms to about 80 s.
+	overheadBuckets = prometheus.ExponentialBuckets(0.005, 2, 15)
+	// lifeBuckets resolve what takes machines and pods their time, from 0.5 s to
+	// about an hour.
+	lifeBuckets = prometheus.ExponentialBuckets(0.5, 2, 14)
+)
+
+// New returns metrics that count nothing yet. They may be given to an agent later, so that requests can be counted
+// that are made before there is an agent.
+func New() *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	m.Turns = m.counters("turns_total", "Turns of the planning loop.").WithLabelValues()
+	m.Rounds = m.counters("plans_total", "Plans made; more than turns where a cloud refused offerings.").WithLabelValues()
+	m.TurnSeconds = m.histogram("turn_duration_seconds", "Duration of a turn of the planning loop.", overheadBuckets)
+	m.DrainPassSeconds = m.histogram("drain_pass_duration_seconds", "Duration of a pass of the draining loop.", overheadBuckets)
+	m.Pending = m.gauges("pods_pending", "Pods that wait for a node.").WithLabelValues()
+	m.Unplaced = m.gauges("pods_unplaced", "Pods for which no node can be bought.").WithLabelValues()
+	m.UntilLaunch = m.histogram("unschedulable_to_launch_seconds", "Time from an order's first unschedulable pod to the launch call.", overheadBuckets)
+	m.UntilBinding = m.histogram("unschedulable_to_binding_seconds", "Time from a pod being seen unschedulable to its binding by the agent.", overheadBuckets)
+	m.UntilRunning = m.histogram("unschedulable_to_running_seconds", "Time from a pod being seen unschedulable to its being seen running.", lifeBuckets)
+	m.Nodes = m.gauges("nodes", "Nodes by state: starting, ready, unready or draining.", "provisioner", "state")
+	m.Price = m.gauges("hourly_price_dollars", "Price of the nodes per hour.", "provisioner")
+	m.Unavailable = m.gauges("offerings_unavailable", "Offerings that are not bought for now: without capacity, or avoided after a failure.", "provisioner")
+	m.Launches = m.counters("launches_total", "Machines launched, for pods that wait (pods) or in the place of nodes that go (replacement).", "provisioner", "reason", "instance_type", "zone", "capacity_type")
+	m.Refusals = m.counters("refusals_total", "Offerings that the cloud refused, by class of error.", "provisioner", "reason")
+	m.CloudErrors = m.counters("cloud_errors_total", "Calls to the cloud that failed, after all retries.", "call")
+	m.Disruptions = m.counters("disruptions_total", "Nodes that began to be taken away, by reason.", "provisioner", "reason")
+	m.DrainSeconds = m.histograms("drain_duration_seconds", "Time from a node's deletion to its machine being given back.", lifeBuckets, "provisioner")
+	m.Terminations = m.counters("terminations_total", "Nodes whose machine was given back.", "provisioner")
+	m.Blocked = m.counters("evictions_blocked_total", "Evictions that a disruption budget forbade.", "provisioner")
+	m.DrainsHeldUp = m.gauges("drains_held_up", "Nodes whose drain waits longer than it should, by what for.", "provisioner", "cause")
+	m.Notices = m.counters("notices_total", "Notices from the cloud, by what they are about.", "kind")
+	m.Shortfalls = m.counters("allocatable_shortfalls_total", "Nodes that came up with less than was predicted.", "instance_type", "resource")
+	m.LearntMemory = m.gauges("learnt_memory_bytes", "Memory capacity that nodes have shown, in the place of an estimate.", "instance_type", "image")
+	m.Ready = m.gauges("provisioner_ready", "Whether nodes can be bought with a Provisioner now (1) or not (0), with the reason of its condition Ready.", "provisioner", "reason")
+	m.Leading = m.gauges("leading", "Whether this agent leads (1) or stands by (0).").WithLabelValues()
+	m.Ownerless = m.gauges("ownerless", "Instances and nodes (kind) that nothing looks after: their Provisioner is gone, or an instance has had no Node object for longer than machines may take to come up.", "kind")
+	m.ClusterRequests = m.counters("kubernetes_requests_total", "Requests to the API server, each attempt; code 0 where there was no answer.", "verb", "resource", "code")
+	m.CloudRequests = m.counters("aws_requests_total", "Requests to AWS, each attempt; code 0 where there was no answer.", "service", "operation", "code")
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+const namespace = "packhorse"
+
+// Metric is what the documentation says of one.
+type Metric struct {
+	Name, Kind, Help string
+	Labels           []string
+}
+
+// All returns the metrics that are exported.
+func (m *Metrics) All() []Metric { return m.listed }
+
+func (m *Metrics) register(c prometheus.Collector, doc Metric) {
+	doc.Name = namespace + "_" + doc.Name
+	m.listed = append(m.listed, doc)
+	m.registry.MustRegister(c)
+}
+
+func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+	m.register(v, Metric{name, "counter", help, labels})
+	return v
+}
+
+func (m *Metrics) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
+	m.register(v, Metric{name, "gauge", help, labels})
+	return v
+}
+
+func (m *Metrics) histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
+	m.register(v, Metric{name, "histogram", help, labels})
+	return v
+}
+
+func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets})
+	m.register(h, Metric{name, "histogram", help, nil})
+	return h
+}
+
+// Handler serves the metrics.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// Failed counts a call to the cloud that failed.
+func (m *Metrics) Failed(call string) { m.CloudErrors.WithLabelValues(call).Inc() }
+
+// Registry is where they are registered.
+func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
+
+// Waited observes the time since a pod was first seen unschedulable.
+func (m *Metrics) Waited(h prometheus.Histogram, since time.Time) {
+	if !since.IsZero() {
+		h.Observe(time.Since(since).Seconds())
+	}
+}
+
+// KubernetesRequest counts a request to the API server with the HTTP status of its
+// answer; 0 for none.
+func (m *Metrics) KubernetesRequest(verb, resource string, code int) {
+	m.ClusterRequests.WithLabelValues(verb, resource, strconv.Itoa(code)).Inc()
+}
+
+// AWSRequest counts a request to AWS with the HTTP status of its answer; 0 for none.
+func (m *Metrics) AWSRequest(service, operation string, code int) {
+	m.CloudRequests.WithLabelValues(service, operation, strconv.Itoa(code)).Inc()
+}
+
+// Drained counts a node whose machine was given back, the given time after the drain began.
+func (m *Metrics) Drained(provisioner string, took time.Duration) {
+	m.DrainSeconds.WithLabelValues(provisioner).Observe(took.Seconds())
+	m.Terminations.WithLabelValues(provisioner).Inc()
+}

@@ -1,0 +1,78 @@
+// Package nodes changes Node objects, and remembers what the agent has done until its
+// caches show it.
+package nodes
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// API changes Node objects.
+type API interface {
+	// CreateNode creates the object, or takes one of the same name over: labels,
+	// annotations, finalizer and owner are set, taints are left as they are.
+	CreateNode(ctx context.Context, node *corev1.Node) error
+	// PatchNode returns cluster.ErrGone if there is no such node.
+	PatchNode(ctx context.Context, name string, change cluster.NodeChange) error
+	// DeleteNode asks for a deletion, which the finalizer holds up until the drain
+	// is over. A node that is gone is no error.
+	DeleteNode(ctx context.Context, name string) error
+}
+
+// Writer changes Node objects and assumes the changes.
+type Writer struct {
+	API     API
+	Assumed *Assumptions
+	Log     hclog.Logger
+	// Deleted is called when a node's deletion was asked for, and Failed when something
+	// has to be tried again.
+	Deleted, Failed func()
+}
+
+// Create creates a Node object and assumes it, with or without success: its machine
+// exists and counts. It reports the success.
+func (w *Writer) Create(ctx context.Context, node *corev1.Node) bool {
+	expected := cluster.FromNode(node, nil)
+	expected.Created = time.Now()
+	err := w.API.CreateNode(ctx, node)
+	w.Assumed.node(expected, err == nil)
+	if err != nil && ctx.Err() == nil {
+		w.Log.Error("created no Node object for an instance yet", "node", node.Name, "provider_id", node.Spec.ProviderID, "error", err)
+	}
+	return err == nil
+}
+
+// Patch changes a node and assumes the change. It reports whether it was made.
+func (w *Writer) Patch(ctx context.Context, name string, change cluster.NodeChange) bool {
+	err := w.API.PatchNode(ctx, name, change)
+	switch {
+	case err == nil:
+		w.Assumed.edited(name, change)
+		return true
+	case errors.Is(err, cluster.ErrGone):
+	case ctx.Err() == nil:
+		w.Log.Warn("left a node unchanged", "node", name, "error", err)
+		w.Failed()
+	}
+	return false
+}
+
+// Delete asks for a node's deletion, which begins its drain. It reports the success.
+func (w *Writer) Delete(ctx context.Context, name string) bool {
+	if err := w.API.DeleteNode(ctx, name); err != nil {
+		if ctx.Err() == nil {
+			w.Log.Warn("left a node for later", "node", name, "error", err)
+			w.Failed()
+		}
+		return false
+	}
+	w.Assumed.deleted(name)
+	w.Deleted()
+	return true
+}

@@ -1,0 +1,18 @@
+// Package parallel does the same with many things, some of them at a time.
+package parallel
+
+import "golang.org/x/sync/errgroup"
+
+// Each calls do with each of the items, for at most limit of them at a time, and
+// returns when all calls have returned. What goes wrong is dealt with by do.
+func Each[T any](limit int, items []T, do func(T)) {
+	var g errgroup.Group
+	g.SetLimit(limit)
+	for _, item := range items {
+		g.Go(func() error {
+			do(item)
+			return nil
+		})
+	}
+	_ = g.Wait() // there are no errors
+}

@@ -1,0 +1,43 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+)
+
+// PodsByNode returns the pods that are bound to each node, by its name.
+func (s *Snapshot) PodsByNode() map[string][]*Pod {
+	out := map[string][]*Pod{}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.NodeName != "" {
+			out[p.NodeName] = append(out[p.NodeName], p)
+		}
+	}
+	return out
+}
+
+// Pending returns the pods that wait for a node.
+func (s *Snapshot) Pending() []*Pod {
+	var out []*Pod
+	for i := range s.Pods {
+		if s.Pods[i].State == PodPending {
+			out = append(out, &s.Pods[i])
+		}
+	}
+	return out
+}
+
+// Node returns the node of that name in a sorted snapshot; nil if there is none.
+func (s *Snapshot) Node(name string) *Node {
+	i, ok := slices.BinarySearchFunc(s.Nodes, name, func(n Node, name string) int { return strings.Compare(n.Name, name) })
+	if !ok {
+		return nil
+	}
+	return &s.Nodes[i]
+}
+
+// HeldBy reports whether the node has that finalizer, so that its deletion waits.
+func (n *Node) HeldBy(finalizer string) bool { return slices.Contains(n.Finalizers, finalizer) }
+
+// InstanceID is the last part of the provider id, such as i-0123 of aws:///zone/i-0123.
+func (n *Node) InstanceID() string { return n.ProviderID[strings.LastIndex(n.ProviderID, "/")+1:] }

@@ -1,0 +1,33 @@
+package decide
+
+import (
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
+)
+
+// What follows are the rules of plans for those who carry plans out.
+
+// InUse reports whether pods run there that need the node.
+func InUse(pods []*cluster.Pod, now time.Time) bool {
+	return (&retire.Node{Pods: pods, At: now}).InUse()
+}
+
+// Late says how a machine has failed to come up in time, if it has.
+func Late(n *cluster.Node, pods []*cluster.Pod, now time.Time, startupTimeout time.Duration) (message string, late bool) {
+	found, late := retire.DidNotComeUp(&retire.Node{Node: n, Pods: pods}, now, &retire.Policy{StartupTimeout: startupTimeout})
+	return found.Message, late
+}
+
+// MayLabel reports whether a pod could ask for the label on a node of the Provisioner,
+// which has its defaults.
+func MayLabel(p *api.Provisioner, key, value string) bool {
+	if _, restricted := api.RestrictedLabel(key); restricted {
+		return false
+	}
+	_, miss := match.Combined(p, match.ForProvisioner(p), match.Labels(map[string]string{key: value}))
+	return !miss.Missed()
+}
