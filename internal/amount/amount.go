@@ -3,6 +3,7 @@
 package amount
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -57,13 +58,42 @@ func FromQuantity(name string, q resource.Quantity) int64 {
 
 // Quantity converts an amount back, in the format that Kubernetes uses for the resource.
 func Quantity(name string, v int64) resource.Quantity {
-	switch name {
-	case CPU:
+	switch {
+	case name == CPU:
 		return *resource.NewMilliQuantity(v, resource.DecimalSI)
-	case Memory, EphemeralStorage:
+	case inBytes(name):
 		return *resource.NewQuantity(v, resource.BinarySI)
 	}
 	return *resource.NewQuantity(v, resource.DecimalSI)
+}
+
+// Rounded converts an amount for people to read: bytes are whole mebibytes, rounded
+// down, where there is one.
+func Rounded(name string, v int64) resource.Quantity {
+	if inBytes(name) && v >= 1<<20 {
+		v &^= 1<<20 - 1
+	}
+	return Quantity(name, v)
+}
+
+// MarshalJSON writes the amounts as Rounded converts them: {"cpu":"3920m","memory":"3286Mi"}.
+func (l List) MarshalJSON() ([]byte, error) {
+	out := make(map[string]string, len(l))
+	for name, v := range l {
+		q := Rounded(name, v)
+		out[name] = q.String()
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads Quantities.
+func (l *List) UnmarshalJSON(data []byte) error {
+	var in corev1.ResourceList
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	*l = FromResourceList(in)
+	return nil
 }
 
 // ResourceList converts all amounts back.
@@ -95,6 +125,15 @@ func (l List) Minus(o List) List {
 	}
 	for name, v := range o {
 		out[name] -= v
+	}
+	return out
+}
+
+// Times returns n times each amount.
+func (l List) Times(n float64) List {
+	out := make(List, len(l))
+	for name, v := range l {
+		out[name] = int64(float64(v) * n)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package amount
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,5 +59,25 @@ func TestFits(t *testing.T) {
 		if got := c.need.Fits(room); got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
+	}
+}
+
+// People read amounts in JSON, and programs read them back.
+func TestJSON(t *testing.T) {
+	in := List{CPU: 3920, Memory: 3446249881, Pods: 29, EphemeralStorage: 20 << 30, "hugepages-2Mi": 512}
+	text, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"cpu":"3920m","ephemeral-storage":"20Gi","hugepages-2Mi":"512","memory":"3286Mi","pods":"29"}`; string(text) != want {
+		t.Errorf("got  %s\nwant %s", text, want)
+	}
+	var out List
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatal(err)
+	}
+	in[Memory] = 3286 << 20
+	if diff := cmp.Diff(in, out); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }

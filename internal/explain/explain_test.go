@@ -286,3 +286,20 @@ func TestNoBoundIsSaidThatIsNotProven(t *testing.T) {
 		}
 	}
 }
+
+func TestBound(t *testing.T) {
+	for name, c := range map[string]struct {
+		report Report
+		want   string
+	}{
+		"nothing to buy": {Report{}, ""},
+		"unknown":        {Report{Machines: make([]Machine, 1)}, "How far this is from the best possible price is not known."},
+		"the best":       {Report{Machines: make([]Machine, 1), Proof: &Proof{LowerBound: 2}}, "This is the best possible: no plan that honours the same constraints costs less than $2.0000 per hour (proven)."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.report.Bound(); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,41 +11,111 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
-// kind is what a reader takes for one sort of machine: everything but the content
-// is the same.
-type kind struct {
-	provisioner  string // of nodes that exist: empty where they are not ours
-	exists       bool
-	instanceType string
-	zone         string
-	capacityType string
-	price        float64 // dollars per hour of each; 0 for nodes that exist
-	state        string  // of a node that is drawn as it is: starting, ready, unready, draining
+// Content is a node with the pods that it holds, or will hold.
+type Content struct {
+	Node         string `json:"name"`
+	Provisioner  string `json:"provisioner"` // empty where it is not ours
+	InstanceType string `json:"instanceType"`
+	Zone         string `json:"zone"`
+	CapacityType string `json:"capacityType"`
+	// HourlyPrice is in dollars.
+	HourlyPrice float64 `json:"hourlyPrice"`
+	// State of a node that is there is starting, ready, unready or draining.
+	State string `json:"state"`
+	// Held is what DaemonSets and static pods take, and in a plan on nodes that exist
+	// all pods that run.
+	Allocatable amount.List `json:"allocatable"`
+	Held        amount.List `json:"held"`
+	Loads       []Load      `json:"loads"` // by workload, then by size
+	// Exists tells nodes that get pods from the machines of a plan.
+	Exists bool `json:"-"`
 }
 
-// box is a machine with its content, or several machines that hold the same.
-type box struct {
-	kind
-	name        string // of the node that exists; of the first of several
-	count       int
-	average     bool // of count machines that do not hold the same
-	allocatable amount.List
-	// held is what DaemonSets take, and on nodes that exist the running pods.
-	held  amount.List
-	loads []load // by workload, then by size
+// Load is the pods of one workload on a node that ask for the same.
+type Load struct {
+	Workload string  `json:"workload"`
+	Pods     float64 `json:"pods"` // not whole in a mean of several nodes
+	// Each is what one of them asks for.
+	Each amount.List `json:"each"`
 }
 
-// load is the pods of one workload in a box that ask for the same.
-type load struct {
-	workload string
-	pods     float64 // not whole in an average
-	each     amount.List
+// Share returns how much of a resource is asked for, from 0 to 1.
+func (c *Content) Share(resource string) float64 {
+	if c.Allocatable[resource] <= 0 {
+		return 0
+	}
+	return c.Used(resource) / float64(c.Allocatable[resource])
 }
 
-// fleet returns the machines of a plan, and the nodes that get pods, as boxes.
-func fleet(plan *decide.Plan, snapshot *cluster.Snapshot) []box {
+// Used returns how much of a resource is asked for.
+func (c *Content) Used(resource string) float64 {
+	sum := float64(max(0, c.Held[resource]))
+	for _, l := range c.Loads {
+		sum += l.Pods * float64(l.Each[resource])
+	}
+	return sum
+}
+
+// Fullest returns the resource of which the least is left, empty where nothing is
+// asked for.
+func (c *Content) Fullest() string {
+	best, most := "", 0.0
+	for _, name := range c.Allocatable.Names() {
+		if share := c.Share(name); share > most {
+			best, most = name, share
+		}
+	}
+	return best
+}
+
+// Pods returns the number of pods, without those of DaemonSets.
+func (c *Content) Pods() float64 {
+	n := 0.0
+	for _, l := range c.Loads {
+		n += l.Pods
+	}
+	return n
+}
+
+// contentOf says what a node is, without its pods.
+func contentOf(n *cluster.Node) Content {
+	return Content{
+		Node: n.Name, Provisioner: n.Provisioner, InstanceType: n.Labels[api.LabelInstanceType],
+		Zone: n.Labels[api.LabelZone], CapacityType: n.Labels[api.LabelCapacityType], Allocatable: n.Allocatable,
+	}
+}
+
+// Contents returns the nodes of a snapshot that belong to a Provisioner, with what
+// they hold, in order.
+func Contents(s *cluster.Snapshot) []Content {
+	held, keys := map[string]amount.List{}, map[string][]cluster.PodKey{}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		switch {
+		case p.NodeName == "":
+		case p.Template.DaemonSet || p.Template.Static:
+			held[p.NodeName] = held[p.NodeName].Plus(p.Template.Requests)
+		default:
+			keys[p.NodeName] = append(keys[p.NodeName], p.PodKey)
+		}
+	}
+	found := pods{s}
+	var out []Content
+	for i := range s.Nodes {
+		if s.Nodes[i].Provisioner == "" {
+			continue
+		}
+		c := contentOf(&s.Nodes[i])
+		c.Held, c.Loads = held[c.Node], found.loads(keys[c.Node])
+		out = append(out, c)
+	}
+	return out
+}
+
+// fleet returns the machines of a plan, and the nodes that get pods.
+func fleet(plan *decide.Plan, snapshot *cluster.Snapshot) []Content {
 	p := pods{snapshot}
-	var out []box
+	var out []Content
 	for i := range plan.Machines {
 		m := &plan.Machines[i]
 		chosen := m.Chosen()
@@ -54,18 +123,14 @@ func fleet(plan *decide.Plan, snapshot *cluster.Snapshot) []box {
 		for _, moving := range m.Moving {
 			keys = append(keys, moving.Pod)
 		}
-		b := box{
-			kind: kind{
-				provisioner: m.Provisioner, instanceType: chosen.InstanceType,
-				zone: chosen.Zone, capacityType: chosen.CapacityType, price: chosen.Price.Dollars(),
-			},
-			count: 1, allocatable: m.Allocatable, loads: p.loads(keys),
+		c := Content{
+			Provisioner: m.Provisioner, InstanceType: chosen.InstanceType, Zone: chosen.Zone, CapacityType: chosen.CapacityType,
+			HourlyPrice: chosen.Price.Dollars(), Allocatable: m.Allocatable, Held: m.Used, Loads: p.loads(keys),
 		}
-		b.held = m.Used
-		for _, l := range b.loads {
-			b.held = b.held.Minus(times(l.each, l.pods))
+		for _, l := range c.Loads {
+			c.Held = c.Held.Minus(l.Each.Times(l.Pods))
 		}
-		out = append(out, b)
+		out = append(out, c)
 	}
 	return append(out, p.nodes(plan.Bindings)...)
 }
@@ -104,13 +169,13 @@ func (p pods) workload(key cluster.PodKey) string {
 }
 
 // loads counts pods by workload and requests.
-func (p pods) loads(keys []cluster.PodKey) []load {
+func (p pods) loads(keys []cluster.PodKey) []Load {
 	type group struct {
 		workload string
 		template *cluster.Template
 	}
 	index := map[group]int{}
-	var out []load
+	out := []Load{}
 	for _, key := range keys {
 		pod := p.find(key)
 		if pod == nil {
@@ -121,21 +186,22 @@ func (p pods) loads(keys []cluster.PodKey) []load {
 		if !ok {
 			i = len(out)
 			index[g] = i
-			out = append(out, load{workload: g.workload, each: pod.Template.Requests})
+			out = append(out, Load{Workload: g.workload, Each: pod.Template.Requests})
 		}
-		out[i].pods++
+		out[i].Pods++
 	}
-	slices.SortStableFunc(out, compareLoads)
+	slices.SortStableFunc(out, CompareLoads)
 	return out
 }
 
-func compareLoads(a, b load) int {
-	return cmp.Or(strings.Compare(a.workload, b.workload),
-		cmp.Compare(b.each[amount.CPU], a.each[amount.CPU]), cmp.Compare(b.each[amount.Memory], a.each[amount.Memory]))
+// CompareLoads orders loads by workload, then by size, the largest first.
+func CompareLoads(a, b Load) int {
+	return cmp.Or(strings.Compare(a.Workload, b.Workload),
+		cmp.Compare(b.Each[amount.CPU], a.Each[amount.CPU]), cmp.Compare(b.Each[amount.Memory], a.Each[amount.Memory]))
 }
 
 // nodes returns the nodes that exist and get pods.
-func (p pods) nodes(bindings []decide.Binding) []box {
+func (p pods) nodes(bindings []decide.Binding) []Content {
 	added := map[string][]cluster.PodKey{}
 	for _, b := range bindings {
 		added[b.Node] = append(added[b.Node], b.Pod)
@@ -147,87 +213,17 @@ func (p pods) nodes(bindings []decide.Binding) []box {
 			running[pod.NodeName] = running[pod.NodeName].Plus(pod.Template.Requests)
 		}
 	}
-	var out []box
+	var out []Content
 	for i := range p.snapshot.Nodes {
 		n := &p.snapshot.Nodes[i]
 		if added[n.Name] == nil {
 			continue
 		}
-		out = append(out, box{
-			name: n.Name,
-			kind: kind{
-				provisioner: n.Provisioner, exists: true, instanceType: n.Labels[api.LabelInstanceType],
-				zone: n.Labels[api.LabelZone], capacityType: n.Labels[api.LabelCapacityType],
-			},
-			count: 1, allocatable: n.Allocatable, held: running[n.Name], loads: p.loads(added[n.Name]),
-		})
+		c := contentOf(n)
+		c.Exists, c.Held, c.Loads = true, running[n.Name], p.loads(added[n.Name])
+		out = append(out, c)
 	}
 	return out
-}
-
-// fold merges boxes that hold the same, in order of first appearance.
-func fold(boxes []box) []box {
-	var out []box
-	index := map[string]int{}
-	for i := range boxes {
-		b := &boxes[i]
-		key := fmt.Sprint(b.kind, b.allocatable, b.held, b.loads)
-		at, ok := index[key]
-		if !ok {
-			at = len(out)
-			index[key] = at
-			out = append(out, *b)
-			continue
-		}
-		out[at].count += b.count
-	}
-	return out
-}
-
-// average returns one box for several of a kind, with the mean of everything.
-func average(boxes []box) box {
-	out := box{kind: boxes[0].kind, average: true}
-	for _, b := range boxes {
-		n := float64(b.count)
-		out.count += b.count
-		out.allocatable = out.allocatable.Plus(times(b.allocatable, n))
-		out.held = out.held.Plus(times(b.held, n))
-		for _, l := range b.loads {
-			l.pods *= n
-			out.loads = append(out.loads, l)
-		}
-	}
-	share := 1 / float64(out.count)
-	out.allocatable, out.held = times(out.allocatable, share), times(out.held, share)
-	slices.SortStableFunc(out.loads, compareLoads)
-	merged := out.loads[:0]
-	for _, l := range out.loads {
-		l.pods *= share
-		if last := len(merged) - 1; last >= 0 && compareLoads(merged[last], l) == 0 {
-			merged[last].pods += l.pods
-			continue
-		}
-		merged = append(merged, l)
-	}
-	out.loads = merged
-	return out
-}
-
-func times(l amount.List, n float64) amount.List {
-	out := make(amount.List, len(l))
-	for name, v := range l {
-		out[name] = int64(float64(v) * n)
-	}
-	return out
-}
-
-// used returns how much of a resource the content of a box takes.
-func (b *box) used(name string) float64 {
-	sum := float64(max(0, b.held[name]))
-	for _, l := range b.loads {
-		sum += l.pods * float64(l.each[name])
-	}
-	return sum
 }
 
 // workload returns the name (with the namespace) of what made a pod: the

@@ -119,29 +119,29 @@ func (n *Emptiness) Words() string {
 	return "has no workload pods since " + n.Since.UTC().Format("15:04:05") + " UTC"
 }
 
-// topic is a list with a heading; each item begins with a name.
-type topic struct {
+// Topic is a list with a heading; each item begins with a name.
+type Topic struct {
 	Heading string
-	Items   []item
+	Items   []Item
 }
 
-// item is what is to be said of something.
-type item struct{ Name, Text string }
+// Item is what is to be said of something.
+type Item struct{ Name, Text string }
 
-// retirement returns what happens to nodes besides getting pods.
-func (r *Report) retirement() []topic {
-	var goes, chosen, stays, empty []item
+// Retirement returns what happens to nodes besides getting pods.
+func (r *Report) Retirement() []Topic {
+	var goes, chosen, stays, empty []Item
 	for i := range r.Removals {
-		goes = append(goes, item{r.Removals[i].Node, r.Removals[i].Words()})
+		goes = append(goes, Item{r.Removals[i].Node, r.Removals[i].Words()})
 	}
 	for i := range r.Chosen {
-		chosen = append(chosen, item{r.Chosen[i].Node, r.Chosen[i].Words()})
+		chosen = append(chosen, Item{r.Chosen[i].Node, r.Chosen[i].Words()})
 	}
 	for i := range r.Kept {
-		stays = append(stays, item{r.Kept[i].Node, r.Kept[i].Words()})
+		stays = append(stays, Item{r.Kept[i].Node, r.Kept[i].Words()})
 	}
 	for i := range r.Emptiness {
-		empty = append(empty, item{r.Emptiness[i].Node, r.Emptiness[i].Words()})
+		empty = append(empty, Item{r.Emptiness[i].Node, r.Emptiness[i].Words()})
 	}
-	return []topic{{"Nodes that go", goes}, {"Nodes that were chosen to go", chosen}, {"Nodes that have a reason to go and stay", stays}, {"Nodes that become empty or are used again", empty}}
+	return []Topic{{"Nodes that go", goes}, {"Nodes that were chosen to go", chosen}, {"Nodes that have a reason to go and stay", stays}, {"Nodes that become empty or are used again", empty}}
 }

@@ -22,10 +22,10 @@ func Purpose(m *decide.Machine, snapshot *cluster.Snapshot, bought string) strin
 	}
 	var parts []string
 	if len(m.Pods) > 0 {
-		parts = append(parts, fmt.Sprintf("for %s (%s)", plural(len(m.Pods), "pod"), p.few(m.Pods)))
+		parts = append(parts, fmt.Sprintf("for %s (%s)", Plural(len(m.Pods), "pod"), p.few(m.Pods)))
 	}
 	if len(moving) > 0 {
-		parts = append(parts, fmt.Sprintf("for %s of nodes that go (%s)", plural(len(moving), "pod"), p.few(moving)))
+		parts = append(parts, fmt.Sprintf("for %s of nodes that go (%s)", Plural(len(moving), "pod"), p.few(moving)))
 	}
 	text := strings.Join(parts, " and ")
 	if chosen := m.Chosen().InstanceType; bought != chosen {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// reasons folds unplaced pods by reason, in order of first appearance.
-func (r *Report) reasons() []reason {
+// Reasons folds unplaced pods by reason, in order of first appearance.
+func (r *Report) Reasons() []Reason {
 	var out reasons
 	for _, u := range r.Unplaced {
 		who := u.Pod
@@ -19,8 +19,8 @@ func (r *Report) reasons() []reason {
 	return out.list
 }
 
-// givenUp folds the preferences that are not met in the same way.
-func (r *Report) givenUp() []reason {
+// GivenUp folds the preferences that are not met in the same way.
+func (r *Report) GivenUp() []Reason {
 	var out reasons
 	for _, b := range r.Bindings {
 		for _, text := range b.GivenUp {
@@ -39,7 +39,7 @@ func (r *Report) givenUp() []reason {
 
 // reasons counts pods by what holds for them.
 type reasons struct {
-	list  []reason
+	list  []Reason
 	index map[string]int
 }
 
@@ -51,19 +51,19 @@ func (r *reasons) add(text, pod string) {
 		}
 		i = len(r.list)
 		r.index[text] = i
-		r.list = append(r.list, reason{Text: text})
+		r.list = append(r.list, Reason{Text: text})
 	}
 	r.list[i].Pods = append(r.list[i].Pods, pod)
 }
 
-// reason is a text with the pods that it is true of.
-type reason struct {
+// Reason is a text with the pods that it is true of.
+type Reason struct {
 	Text string
 	Pods []string
 }
 
 // Who names the pods: the first and how many more.
-func (r *reason) Who() string {
+func (r *Reason) Who() string {
 	if len(r.Pods) == 1 {
 		return r.Pods[0]
 	}

@@ -1,5 +1,5 @@
-// Package explain turns a plan into words, numbers and pictures for people and
-// programs: text, markdown, JSON, SVG and HTML, with the same words everywhere.
+// Package explain turns a plan into words and numbers for people and programs: text,
+// markdown and JSON, with the same words everywhere. Package report draws them.
 package explain
 
 import (
@@ -34,10 +34,12 @@ type Report struct {
 	Emptiness []Emptiness `json:"emptiness,omitempty"`
 	Warnings  []string    `json:"warnings,omitempty"`
 
-	fleet []box
+	// Fleet is the machines and the nodes that get pods, for drawing.
+	Fleet []Content `json:"-"`
 }
 
-// Machine is a node to be bought. Amounts are Kubernetes quantities.
+// Machine is a node to be bought. Amounts are Kubernetes quantities, bytes rounded to
+// whole mebibytes.
 type Machine struct {
 	Name         string            `json:"name"`
 	Provisioner  string            `json:"provisioner"`
@@ -103,7 +105,7 @@ func Of(plan decide.Plan, snapshot *cluster.Snapshot, took time.Duration) Report
 		Machines:    make([]Machine, 0, len(plan.Machines)),
 		Bindings:    make([]Binding, 0, len(plan.Bindings)),
 		Unplaced:    make([]Unplaced, 0, len(plan.Unplaced)),
-		fleet:       fleet(&plan, snapshot),
+		Fleet:       fleet(&plan, snapshot),
 	}
 	r.place(&plan, pods{snapshot})
 	r.retire(&plan)
@@ -195,7 +197,7 @@ func quantities(l amount.List) map[string]string {
 	out := make(map[string]string, len(l))
 	for name, v := range l {
 		if v != 0 {
-			q := amount.Quantity(name, v)
+			q := amount.Rounded(name, v)
 			out[name] = q.String()
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
-// row is machines of a kind: they differ in name, pods and how full they are.
-type row struct {
+// Row is machines of a kind: they differ in name, pods and how full they are.
+type Row struct {
 	Machine // the first
 	count   int
 	pods    int
@@ -19,18 +19,22 @@ type row struct {
 	others bool
 }
 
-// rows folds machines by kind, in the order of the plan.
-func (r *Report) rows() []row {
-	var out []row
+// Rows folds machines by kind, in the order of the plan.
+func (r *Report) Rows() []Row {
+	type kind struct {
+		provisioner, instanceType, zone, capacityType string
+		price                                         float64
+	}
+	var out []Row
 	index := map[kind]int{}
 	for i := range r.Machines {
 		m := &r.Machines[i]
-		k := kind{provisioner: m.Provisioner, instanceType: m.InstanceType, zone: m.Zone, capacityType: m.CapacityType, price: m.HourlyPrice}
+		k := kind{m.Provisioner, m.InstanceType, m.Zone, m.CapacityType, m.HourlyPrice}
 		at, ok := index[k]
 		if !ok {
 			at = len(out)
 			index[k] = at
-			out = append(out, row{Machine: *m})
+			out = append(out, Row{Machine: *m})
 		}
 		g := &out[at]
 		g.count++
@@ -46,8 +50,9 @@ func same(a, b *RunnerUp) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// cells are the columns of the table in text and markdown.
-func (r *row) cells() []string {
+// Cells are the columns of the table: count, provisioner, type, zone, how it is bought,
+// price, pods, CPU, memory and runner-up.
+func (r *Row) Cells() []string {
 	return []string{
 		strconv.Itoa(r.count), r.Provisioner, r.InstanceType, r.Zone, r.CapacityType, fmt.Sprintf("%.4f", r.HourlyPrice),
 		strconv.Itoa(r.pods), r.cpu.String(), r.memory.String(), r.runnerUp(),
@@ -55,7 +60,7 @@ func (r *row) cells() []string {
 }
 
 // runnerUp names the next best type, and how much dearer it is.
-func (r *row) runnerUp() string {
+func (r *Row) runnerUp() string {
 	if r.RunnerUp == nil {
 		return "none"
 	}
@@ -90,8 +95,8 @@ func (s *spread) add(share float64) {
 
 // String returns the mean, and the range where it is not a point: "97% (94-100)".
 func (s *spread) String() string {
-	mean := percent(s.sum / float64(max(1, s.n)))
-	if percent(s.low) == percent(s.high) {
+	mean := Percent(s.sum / float64(max(1, s.n)))
+	if Percent(s.low) == Percent(s.high) {
 		return mean
 	}
 	return fmt.Sprintf("%s (%.0f-%.0f)", mean, 100*s.low, 100*s.high)
@@ -116,13 +121,13 @@ func why(m *decide.Machine) string {
 	if m.Ahead > 0 {
 		text += fmt.Sprintf(", with room for %d more such pods, which are expected", m.Ahead)
 	}
-	b := box{allocatable: m.Allocatable, held: m.Used}
-	switch name := b.fullest(); name {
+	c := Content{Allocatable: m.Allocatable, Held: m.Used}
+	switch name := c.Fullest(); name {
 	case "":
 		return text
 	case amount.Pods:
-		return text + fmt.Sprintf("; the number of pods is the tightest (%s)", percent(b.share(name)))
+		return text + fmt.Sprintf("; the number of pods is the tightest (%s)", Percent(c.Share(name)))
 	default:
-		return text + fmt.Sprintf("; %s fills first (%s)", label(name), percent(b.share(name)))
+		return text + fmt.Sprintf("; %s fills first (%s)", ResourceName(name), Percent(c.Share(name)))
 	}
 }

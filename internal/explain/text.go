@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
 
 // Text renders the report for a terminal, without colour.
@@ -15,8 +17,8 @@ func (r *Report) Text() string {
 		b.WriteByte('\n')
 		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 		_, _ = fmt.Fprintln(w, "count\tprovisioner\ttype\tzone\tbought\t$/hour each\tpods\tCPU\tmemory\trunner-up")
-		for _, row := range r.rows() {
-			_, _ = fmt.Fprintln(w, strings.Join(row.cells(), "\t"))
+		for _, row := range r.Rows() {
+			_, _ = fmt.Fprintln(w, strings.Join(row.Cells(), "\t"))
 		}
 		_ = w.Flush()
 	}
@@ -30,8 +32,8 @@ func (r *Report) Markdown() string {
 	b.WriteString(r.headline() + "\n")
 	if len(r.Machines) > 0 {
 		b.WriteString("\n| count | provisioner | type | zone | bought | $/hour each | pods | CPU | memory | runner-up |\n| ---: | --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |\n")
-		for _, row := range r.rows() {
-			b.WriteString("| " + strings.Join(row.cells(), " | ") + " |\n")
+		for _, row := range r.Rows() {
+			b.WriteString("| " + strings.Join(row.Cells(), " | ") + " |\n")
 		}
 	}
 	r.list(&b, "- ")
@@ -43,7 +45,7 @@ func (r *Report) headline() string {
 	if r.Pods == 0 && len(r.Machines) == 0 {
 		return "No pod is waiting for a node."
 	}
-	text := fmt.Sprintf("%d of %s placed", r.Placed, plural(r.Pods, "pod"))
+	text := fmt.Sprintf("%d of %s placed", r.Placed, Plural(r.Pods, "pod"))
 	if r.Pods == 0 {
 		text = "No pod is waiting for a node"
 	}
@@ -51,7 +53,7 @@ func (r *Report) headline() string {
 		text += fmt.Sprintf(", %d of them on nodes that exist", n)
 	}
 	if n := len(r.Machines); n > 0 {
-		text += fmt.Sprintf("; %s to buy for $%.4f per hour", plural(n, "machine"), r.HourlyPrice)
+		text += fmt.Sprintf("; %s to buy for $%.4f per hour", Plural(n, "machine"), r.HourlyPrice)
 		switch {
 		case r.Proof == nil:
 		case r.GapPercent == 0:
@@ -60,7 +62,42 @@ func (r *Report) headline() string {
 			text += fmt.Sprintf(", at most %.2f %% above the best possible ($%.4f)", r.GapPercent, r.LowerBound)
 		}
 	}
-	return text + fmt.Sprintf("; decided in %s.", duration(r.Seconds))
+	return text + fmt.Sprintf("; decided in %s.", Duration(r.Seconds))
+}
+
+// Title is the heading of pictures and pages.
+func (r *Report) Title() string {
+	switch n := len(r.Machines); {
+	case r.Pods == 0:
+		return "No pod is waiting for a node"
+	case n == 0:
+		return fmt.Sprintf("%d of %s placed, no machine to buy", r.Placed, Plural(r.Pods, "pod"))
+	default:
+		return fmt.Sprintf("%s for $%.4f per hour, with %d of %s", Plural(n, "machine"), r.HourlyPrice, r.Placed, Plural(r.Pods, "pod"))
+	}
+}
+
+// Says is what the title leaves out.
+func (r *Report) Says() string {
+	text := r.Bound()
+	if n := r.onNodes(); n > 0 {
+		text += fmt.Sprintf(" On nodes that exist: %s.", Plural(n, "pod"))
+	}
+	return strings.TrimSpace(text)
+}
+
+// Bound explains the lower bound in one sentence.
+func (r *Report) Bound() string {
+	switch {
+	case len(r.Machines) == 0:
+		return ""
+	case r.Proof == nil:
+		return "How far this is from the best possible price is not known."
+	case r.GapPercent == 0:
+		return fmt.Sprintf("This is the best possible: no plan that honours the same constraints costs less than $%.4f per hour (proven).", r.LowerBound)
+	}
+	return fmt.Sprintf("No plan that honours the same constraints costs less than $%.4f per hour (proven), so this one is at most %.2f%% above the best possible.",
+		r.LowerBound, r.GapPercent)
 }
 
 // onNodes counts the pending pods that nodes get.
@@ -89,43 +126,64 @@ func (r *Report) list(b *strings.Builder, bullet string) {
 }
 
 // topics are what a plan comes to besides the table of machines.
-func (r *Report) topics() []topic {
-	notes := make([]item, len(r.Warnings))
+func (r *Report) topics() []Topic {
+	notes := make([]Item, len(r.Warnings))
 	for i, w := range r.Warnings {
 		notes[i].Text = w
 	}
 	all := slices.Concat(
-		[]topic{
-			{"Where pods go", r.where()},
-			{"Without a place (" + plural(len(r.Unplaced), "pod") + ")", items(r.reasons())},
-			{"Preferences that are not met", items(r.givenUp())},
+		[]Topic{
+			{"Where pods go", r.Where()},
+			{"Without a place (" + Plural(len(r.Unplaced), "pod") + ")", Items(r.Reasons())},
+			{"Preferences that are not met", Items(r.GivenUp())},
 		},
-		r.retirement(),
-		[]topic{{"To note", notes}},
+		r.Retirement(),
+		[]Topic{{"To note", notes}},
 	)
-	return slices.DeleteFunc(all, func(t topic) bool { return len(t.Items) == 0 })
+	return slices.DeleteFunc(all, func(t Topic) bool { return len(t.Items) == 0 })
 }
 
-func items(list []reason) []item {
-	out := make([]item, len(list))
+// Items names the pods of each reason.
+func Items(list []Reason) []Item {
+	out := make([]Item, len(list))
 	for i := range list {
-		out[i] = item{list[i].Who(), list[i].Text}
+		out[i] = Item{list[i].Who(), list[i].Text}
 	}
 	return out
 }
 
-func percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
+// Percent writes a share from 0 to 1.
+func Percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
 
-func duration(seconds float64) string {
+// Duration writes the time that a decision took.
+func Duration(seconds float64) string {
 	if seconds < 1 {
 		return fmt.Sprintf("%.1f ms", seconds*1000)
 	}
 	return fmt.Sprintf("%.2f s", seconds)
 }
 
-func plural(n int, noun string) string {
+// Plural counts things: "1 pod", "2 pods".
+func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// ResourceName is a short name of a resource.
+func ResourceName(name string) string {
+	switch name {
+	case amount.CPU:
+		return "CPU"
+	case amount.EphemeralStorage:
+		return "disk"
+	}
+	if at := strings.LastIndexByte(name, '/'); at >= 0 {
+		name = name[at+1:]
+	}
+	if name == "gpu" {
+		return "GPU"
+	}
+	return name
 }

@@ -16,9 +16,9 @@ type place struct {
 	text  string
 }
 
-// where says for each machine, and for each node that gets pods, which these are
+// Where says for each machine, and for each node that gets pods, which these are
 // and why the machine is what it is. Machines that are alike share an item.
-func (r *Report) where() []item {
+func (r *Report) Where() []Item {
 	var list []place
 	index := map[string]int{}
 	add := func(name, text string) {
@@ -36,12 +36,12 @@ func (r *Report) where() []item {
 	for _, n := range r.nodesThatGet() {
 		add(n.Name, n.Text)
 	}
-	var out []item
+	var out []Item
 	for i, p := range list {
 		if i == maxPlaces {
-			return append(out, item{"…", fmt.Sprintf("and %s more; the JSON form lists all", plural(len(list)-i, "place"))})
+			return append(out, Item{"…", fmt.Sprintf("and %s more; the JSON form lists all", Plural(len(list)-i, "place"))})
 		}
-		out = append(out, item{p.name(), p.text})
+		out = append(out, Item{p.name(), p.text})
 	}
 	return out
 }
@@ -77,7 +77,7 @@ func labelList(labels map[string]string) string {
 }
 
 // nodesThatGet says which pods each node gets.
-func (r *Report) nodesThatGet() []item {
+func (r *Report) nodesThatGet() []Item {
 	pods, room := map[string]map[string]int{}, map[string]map[string]int{}
 	names := map[string]bool{}
 	for _, b := range r.Bindings {
@@ -91,13 +91,13 @@ func (r *Report) nodesThatGet() []item {
 		to[b.Node][what]++
 		names[b.Node] = true
 	}
-	var out []item
+	var out []Item
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		parts := counted(pods[name])
 		if kept := counted(room[name]); len(kept) > 0 {
 			parts = append(parts, "room for "+strings.Join(kept, ", "))
 		}
-		out = append(out, item{name, strings.Join(parts, ", ")})
+		out = append(out, Item{name, strings.Join(parts, ", ")})
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/report"
 )
 
 var (
@@ -23,14 +24,14 @@ var (
 )
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"dollars": dollars, "percent": percent, "clock": clock, "stamp": stamp, "plural": plural,
+	"dollars": dollars, "percent": percent, "clock": clock, "stamp": stamp, "plural": explain.Plural,
 }).Parse(pageText))
 
 // page is what the template shows.
 type page struct {
 	*Status
 	Summary
-	Gallery explain.Gallery
+	Gallery report.Gallery
 	Style   template.CSS
 	Script  template.JS
 	Hatch   template.HTML
@@ -43,8 +44,8 @@ type page struct {
 func (s *Status) HTML() ([]byte, error) {
 	p := page{
 		Status: s, Summary: s.Summary(),
-		Gallery: explain.NewGallery(s.contents()),
-		Style:   style(), Script: template.JS(pageScript), Hatch: explain.GalleryHatch(), // our own text
+		Gallery: report.NewGallery(s.contents()),
+		Style:   style(), Script: template.JS(pageScript), Hatch: report.GalleryHatch(), // our own text
 	}
 	if s.Bound != nil {
 		if most := max(s.Bound.HourlyPrice, s.HourlyPrice); most > 0 {
@@ -59,7 +60,7 @@ func (s *Status) HTML() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func style() template.CSS { return explain.GalleryStyle() + template.CSS(pageStyle) } // our own text
+func style() template.CSS { return report.GalleryStyle() + template.CSS(pageStyle) } // our own text
 
 func (s *Status) contents() []explain.Content {
 	out := make([]explain.Content, 0, len(s.Nodes))
@@ -103,11 +104,4 @@ func clock(now, t time.Time) string {
 		layout = "2 Jan 15:04"
 	}
 	return t.Format(layout)
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -190,7 +190,7 @@ func TestPageOfMany(t *testing.T) {
 	for i := range 1000 {
 		n := one
 		n.Node = fmt.Sprintf("node-%d", i)
-		n.Loads = append([]explain.Load{{Workload: fmt.Sprintf("shop/w%d", i), Pods: 1 + i%7, Each: amount.List{amount.CPU: int64(100 + i)}}}, one.Loads...)
+		n.Loads = append([]explain.Load{{Workload: fmt.Sprintf("shop/w%d", i), Pods: float64(1 + i%7), Each: amount.List{amount.CPU: int64(100 + i)}}}, one.Loads...)
 		s.Nodes = append(s.Nodes, n)
 	}
 	page, err := s.HTML()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 )
 
 // Summary is what of a status is worth a headline.
@@ -34,7 +35,7 @@ func (s *Status) Summary() Summary {
 	allocatable, used := amount.List{}, amount.List{}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		out.Running += n.Pods()
+		out.Running += int(n.Pods())
 		switch n.State {
 		case "starting":
 			out.Starting++
@@ -43,9 +44,7 @@ func (s *Status) Summary() Summary {
 		}
 		allocatable, used = allocatable.Plus(n.Allocatable), used.Plus(n.Held)
 		for _, l := range n.Loads {
-			for range l.Pods {
-				used = used.Plus(l.Each)
-			}
+			used = used.Plus(l.Each.Times(l.Pods))
 		}
 	}
 	for _, l := range s.Leaving {
@@ -74,11 +73,11 @@ func (m *Summary) title(s *Status) string {
 	case s.At.IsZero():
 		return "The first turn is under way"
 	case m.Stuck > 0:
-		return fmt.Sprintf("%s cannot be given a node", plural(m.Stuck, "pod"))
+		return fmt.Sprintf("%s cannot be given a node", explain.Plural(m.Stuck, "pod"))
 	case m.Waiting > 0:
-		return fmt.Sprintf("%s about to get a node", plural(m.Waiting, "pod"))
+		return fmt.Sprintf("%s about to get a node", explain.Plural(m.Waiting, "pod"))
 	case m.Starting > 0:
-		return fmt.Sprintf("%s starting", plural(m.Starting, "node"))
+		return fmt.Sprintf("%s starting", explain.Plural(m.Starting, "node"))
 	case len(s.Nodes) == 0:
 		return "No node, and no pod that waits for one"
 	}
@@ -95,15 +94,15 @@ func (s *Status) distance() string {
 		return "What these pods would have to cost is not known."
 	case s.HourlyPrice <= b.HourlyPrice:
 		return fmt.Sprintf("No nodes bought now for the same %s would cost less: at present prices they would cost %s.",
-			plural(b.Pods, "pod"), dollars(b.Anew)) + s.leftOut()
+			explain.Plural(b.Pods, "pod"), dollars(b.Anew)) + s.leftOut()
 	}
 	return fmt.Sprintf("%.1f%% above what no choice of nodes for the same %s can undercut at present prices (%s, proven). Bought anew now, they would cost %s.",
-		100*(s.HourlyPrice/b.HourlyPrice-1), plural(b.Pods, "pod"), dollars(b.HourlyPrice), dollars(b.Anew)) + s.leftOut()
+		100*(s.HourlyPrice/b.HourlyPrice-1), explain.Plural(b.Pods, "pod"), dollars(b.HourlyPrice), dollars(b.Anew)) + s.leftOut()
 }
 
 func (s *Status) leftOut() string {
 	if s.Bound.Unplaced == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Without %s for which nothing is sold now.", plural(s.Bound.Unplaced, "pod"))
+	return fmt.Sprintf(" Without %s for which nothing is sold now.", explain.Plural(s.Bound.Unplaced, "pod"))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 )
 
 // Text says the same as the page, for terminals. The width is that of the
@@ -30,7 +31,7 @@ func (t Text) Render(s *Status) string {
 		return w.String()
 	}
 	w.line(fmt.Sprintf("%s per hour, %s (%d starting, %d going), %s on them, %d waiting; CPU %s, memory %s asked for",
-		dollars(s.HourlyPrice), plural(len(s.Nodes), "node"), sum.Starting, sum.Going, plural(sum.Running, "pod"), sum.Waiting, percent(sum.CPU), percent(sum.Memory)))
+		dollars(s.HourlyPrice), explain.Plural(len(s.Nodes), "node"), sum.Starting, sum.Going, explain.Plural(sum.Running, "pod"), sum.Waiting, percent(sum.CPU), percent(sum.Memory)))
 	if sum.Distance != "" {
 		w.line(sum.Distance)
 	}
@@ -113,7 +114,7 @@ func (w *writer) list(title string, n int, line func(int) string) {
 func (w *writer) pending(s *Status) {
 	w.list("Waiting for a node", len(s.Pending), func(i int) string {
 		p := &s.Pending[i]
-		who := plural(p.Count, "pod")
+		who := explain.Plural(p.Count, "pod")
 		if p.Count == 1 && len(p.Pods) == 1 {
 			who = p.Pods[0]
 		}
@@ -127,7 +128,7 @@ func (w *writer) pending(s *Status) {
 func (w *writer) provisioners(s *Status) {
 	w.list("Provisioners", len(s.Provisioners), func(i int) string {
 		p := &s.Provisioners[i]
-		has := []string{plural(p.Nodes, "node"), dollars(p.HourlyPrice) + " per hour"}
+		has := []string{explain.Plural(p.Nodes, "node"), dollars(p.HourlyPrice) + " per hour"}
 		for _, l := range p.Limits {
 			has = append(has, fmt.Sprintf("%s of %s %s", l.Used, l.Limit, l.Resource))
 		}

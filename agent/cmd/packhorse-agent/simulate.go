@@ -18,6 +18,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/report"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 )
 
@@ -135,8 +136,8 @@ func (s *simulation) readCatalogue() (*offer.Catalogue, error) {
 var renderers = map[string]func(io.Writer, *explain.Report) error{
 	"text":     written((*explain.Report).Text),
 	"markdown": written((*explain.Report).Markdown),
-	"svg":      written((*explain.Report).SVG),
-	"html":     written((*explain.Report).HTML),
+	"svg":      written(report.SVG),
+	"html":     written(report.HTML),
 	"json": func(w io.Writer, r *explain.Report) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")

@@ -1,4 +1,4 @@
-package explain
+package report
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 )
 
 // maxColours is how many hues people can tell apart, also colour-blind ones. The
@@ -21,11 +22,11 @@ const maxColours = 8
 func (p *picture) colour(fleet []box) {
 	weight, total := map[string]float64{}, map[string]amount.List{}
 	for i := range fleet {
-		for _, l := range fleet[i].loads {
-			all := times(l.each, l.pods*float64(fleet[i].count))
-			total[l.workload] = total[l.workload].Plus(all)
+		for _, l := range fleet[i].Loads {
+			all := l.Each.Times(l.Pods * float64(fleet[i].count))
+			total[l.Workload] = total[l.Workload].Plus(all)
 			for _, name := range p.columns {
-				weight[l.workload] += p.scale[name] * float64(all[name])
+				weight[l.Workload] += p.scale[name] * float64(all[name])
 			}
 		}
 	}
@@ -50,7 +51,7 @@ func (p *picture) colour(fleet []box) {
 func (p *picture) colourByName(names []string) {
 	for i, name := range names {
 		if i == maxColours {
-			p.legend = append(p.legend, entry{"other", plural(len(names)-i, "other workload")})
+			p.legend = append(p.legend, entry{"other", explain.Plural(len(names)-i, "other workload")})
 		}
 		if i >= maxColours {
 			p.classes[name] = "other"
@@ -93,8 +94,8 @@ func (p *picture) colourByShape(total map[string]amount.List) {
 func (p *picture) explainRest(fleet []box) {
 	held, existing := false, false
 	for i := range fleet {
-		existing = existing || fleet[i].exists
-		held = held || slices.ContainsFunc(p.columns, func(name string) bool { return fleet[i].held[name] > 0 })
+		existing = existing || fleet[i].Exists
+		held = held || slices.ContainsFunc(p.columns, func(name string) bool { return fleet[i].Held[name] > 0 })
 	}
 	switch {
 	case held && existing:

@@ -1,4 +1,4 @@
-package explain
+package report
 
 import (
 	"encoding/json"
@@ -9,25 +9,26 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 )
 
-func report() Report {
+func report() explain.Report {
 	p := plan()
 	p.Machines[0].GivenUp = map[string][]string{"default/a": {"zone spread"}}
-	r := Of(p, snapshot(), 1500*time.Microsecond)
+	r := explain.Of(p, snapshot(), 1500*time.Microsecond)
 	r.Warnings = []string{"prices are estimates"}
 	return r
 }
 
 func TestHTML(t *testing.T) {
 	r := report()
-	golden(t, "small.html", r.HTML())
+	golden(t, "small.html", HTML(&r))
 }
 
 // The page is well-formed, needs nothing from elsewhere and runs nothing.
 func TestHTMLStandsAlone(t *testing.T) {
 	r := report()
-	text := r.HTML()
+	text := HTML(&r)
 	root := parse(t, text)
 	for _, name := range []string{"script", "link", "img", "iframe", "object"} {
 		if n := len(root.named(name)); n > 0 {
@@ -42,7 +43,7 @@ func TestHTMLStandsAlone(t *testing.T) {
 // What is seen is also there for those who hear it.
 func TestHTMLIsAccessible(t *testing.T) {
 	r := report()
-	root := parse(t, r.HTML())
+	root := parse(t, HTML(&r))
 	if root.attr("lang") != "en" || len(root.named("h1")) != 1 || len(root.named("main")) != 1 {
 		t.Error("language, heading or main part is missing")
 	}
@@ -82,7 +83,7 @@ func TestHTMLIsAccessible(t *testing.T) {
 
 func TestHTMLSays(t *testing.T) {
 	r := report()
-	text := r.HTML()
+	text := HTML(&r)
 	for _, want := range []string{
 		"No plan that honours the same constraints costs less than $0.0800 per hour (proven), so this one is at most 2.50% above the best possible.",
 		"cheapest of its 2 candidate types; CPU fills first (75%)", "m6g.large at 0.0430 (+4.9%)",
@@ -94,26 +95,6 @@ func TestHTMLSays(t *testing.T) {
 	}
 }
 
-func TestBound(t *testing.T) {
-	for name, c := range map[string]struct {
-		report Report
-		want   string
-	}{
-		"nothing to buy": {Report{}, ""},
-		"unknown":        {Report{Machines: make([]Machine, 1)}, "How far this is from the best possible price is not known."},
-		"the best":       {Report{Machines: make([]Machine, 1), Proof: &Proof{LowerBound: 2}}, "This is the best possible: no plan that honours the same constraints costs less than $2.0000 per hour (proven)."},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := c.report.bound(); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
-	}
-	if r := Of(decide.Plan{}, snapshot(), 0); strings.Contains(r.HTML(), "Gap") {
-		t.Error("the page of an empty plan shows a gap")
-	}
-}
-
 // What is told in one form is told in the others, in the same words.
 func TestSameWords(t *testing.T) {
 	p := plan()
@@ -121,13 +102,13 @@ func TestSameWords(t *testing.T) {
 	p.Removals = []decide.Removal{{Node: "n1", Reason: decide.Drifted, Message: "its node profile has changed since it was launched"}}
 	p.Kept = []decide.Kept{{Node: "n2", Reason: decide.Expired, Why: "pod default/x must not be disrupted"}}
 	p.Chosen = []decide.Chosen{{Node: "n3", Verdict: decide.Wait, Why: "its replacement n4 is not up yet"}}
-	r := Of(p, snapshot(), 0)
+	r := explain.Of(p, snapshot(), 0)
 	r.Warnings = []string{"prices are estimates"}
 	encoded, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	forms := map[string]string{"text": r.Text(), "markdown": r.Markdown(), "html": html.UnescapeString(r.HTML()), "json": string(encoded)}
+	forms := map[string]string{"text": r.Text(), "markdown": r.Markdown(), "html": html.UnescapeString(HTML(&r)), "json": string(encoded)}
 	for _, words := range []string{
 		"cheapest of its 2 candidate types; CPU fills first (75%)", "m6g.large",
 		"no type is large enough", "zone spread", "its node profile has changed since it was launched",
@@ -146,8 +127,8 @@ func TestNodesInPictures(t *testing.T) {
 	p := plan()
 	p.Removals = []decide.Removal{{Node: "n1", Reason: decide.Expired, Message: "older than 1h", Replacements: []string{"default-1"}}}
 	p.Kept = []decide.Kept{{Node: "n2", Reason: decide.Empty, Why: "pods are on their way to it"}}
-	r := Of(p, snapshot(), 0)
-	for format, text := range map[string]string{"svg": r.SVG(), "html": r.HTML()} {
+	r := explain.Of(p, snapshot(), 0)
+	for format, text := range map[string]string{"svg": SVG(&r), "html": HTML(&r)} {
 		for _, want := range []string{
 			"Nodes that go", "has expired: older than 1h, as soon as default-1 can take its pods",
 			"Nodes that have a reason to go and stay", "is empty but stays: pods are on their way to it", "ip-10-0-0-1 (m5.large)",
@@ -157,7 +138,14 @@ func TestNodesInPictures(t *testing.T) {
 			}
 		}
 	}
-	if many := (topic{Items: make([]item, longTopic+1)}); !many.Long() || (topic{Items: make([]item, longTopic)}).Long() {
+	if many := (topic{explain.Topic{Items: make([]explain.Item, longTopic+1)}}); !many.Long() || (topic{explain.Topic{Items: make([]explain.Item, longTopic)}}).Long() {
 		t.Error("long lists are folded, short ones are not")
+	}
+}
+
+func TestNothingToDraw(t *testing.T) {
+	r := explain.Of(decide.Plan{}, snapshot(), 0)
+	if strings.Contains(HTML(&r), "Gap") {
+		t.Error("the page of an empty plan shows a gap")
 	}
 }

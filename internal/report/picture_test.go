@@ -1,4 +1,4 @@
-package explain
+package report
 
 import (
 	"encoding/xml"
@@ -17,6 +17,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -91,8 +92,8 @@ func golden(t *testing.T, name, got string) {
 }
 
 func TestSVG(t *testing.T) {
-	r := Of(plan(), snapshot(), time.Millisecond)
-	got := r.SVG()
+	r := explain.Of(plan(), snapshot(), time.Millisecond)
+	got := SVG(&r)
 	root := parse(t, got)
 	if root.attr("role") != "img" || root.attr("aria-labelledby") != "title desc" || root.Children[0].attr("id") != "title" || root.Children[1].attr("id") != "desc" {
 		t.Error("the picture has no name for those who cannot see it")
@@ -101,10 +102,10 @@ func TestSVG(t *testing.T) {
 }
 
 func TestEmptyPicture(t *testing.T) {
-	r := Of(decide.Plan{}, &cluster.Snapshot{}, 0)
-	parse(t, r.SVG())
-	if !strings.Contains(r.SVG(), "No pod is waiting for a node") {
-		t.Errorf("got\n%s", r.SVG())
+	r := explain.Of(decide.Plan{}, &cluster.Snapshot{}, 0)
+	parse(t, SVG(&r))
+	if !strings.Contains(SVG(&r), "No pod is waiting for a node") {
+		t.Errorf("got\n%s", SVG(&r))
 	}
 }
 
@@ -116,7 +117,7 @@ type shape struct {
 }
 
 // made builds a report of machines that hold the given numbers of pods of shapes.
-func made(shapes []shape, machines [][]int, size func(i int) amount.List) Report {
+func made(shapes []shape, machines [][]int, size func(i int) amount.List) explain.Report {
 	p, s := decide.Plan{LowerBound: 1}, &cluster.Snapshot{}
 	templates := make([]*cluster.Template, len(shapes))
 	for i, sh := range shapes {
@@ -136,7 +137,7 @@ func made(shapes []shape, machines [][]int, size func(i int) amount.List) Report
 		p.HourlyPrice += 10
 		p.Machines = append(p.Machines, m)
 	}
-	return Of(p, s, 0)
+	return explain.Of(p, s, 0)
 }
 
 func sized(cpu, gib, gpus int64) amount.List {
@@ -150,10 +151,10 @@ func TestAreasAreToScale(t *testing.T) {
 	machines := [][]int{{3, 0, 0}, {2, 1, 0}, {30, 3, 0}, {1, 2, 1}}
 	sizes := []amount.List{sized(2, 8, 0), sized(2, 16, 0), sized(32, 64, 0), sized(4, 48, 1)}
 	r := made(shapes, machines, func(i int) amount.List { return sizes[i] })
-	root := parse(t, r.SVG())
+	root := parse(t, SVG(&r))
 
 	classes, perUnit := map[string]shape{}, map[string][]float64{}
-	for i, e := range newPicture(r.fleet).legend[:len(shapes)] {
+	for i, e := range pictureOf(&r).legend[:len(shapes)] {
 		for _, s := range shapes {
 			if e.Text == "default/"+s.name {
 				classes[fmt.Sprintf("w%d", i)] = s
@@ -237,7 +238,7 @@ func TestLargeFleets(t *testing.T) {
 			}
 			shapes := []shape{{"web", 500, 1 << 30, 0}, {"cache", 250, 6 << 30, 0}, {"batch", 1000, 1 << 20, 0}}
 			r := made(shapes, machines, func(i int) amount.List { return sized(40+int64(i)%c.kinds, 200, 0) })
-			text := r.SVG()
+			text := SVG(&r)
 			root := parse(t, text)
 			if h := root.number(t, "height"); h > 2200 {
 				t.Errorf("%v pixels high", h)
@@ -251,12 +252,14 @@ func TestLargeFleets(t *testing.T) {
 					t.Errorf("a box of %s pixels", b.attr("width"))
 				}
 			}
-			if stood := standsFor(newPicture(r.fleet)); stood != c.machines {
+			if stood := standsFor(pictureOf(&r)); stood != c.machines {
 				t.Errorf("the picture accounts for %d machines of %d", stood, c.machines)
 			}
 		})
 	}
 }
+
+func pictureOf(r *explain.Report) *picture { return newPicture(boxes(r.Fleet)) }
 
 // standsFor counts the machines that boxes and notes stand for.
 func standsFor(p *picture) int {
@@ -287,7 +290,7 @@ func TestNothingOverflows(t *testing.T) {
 			machines = append(machines, rapid.SliceOfN(rapid.IntRange(0, 3), len(shapes), len(shapes)).Draw(rt, "pods"))
 		}
 		r := made(shapes, machines, func(i int) amount.List { return sized(40<<(i%3), 80, 0) })
-		root := parse(t, r.SVG())
+		root := parse(t, SVG(&r))
 		for _, text := range root.named("text") {
 			size, room := small, width
 			switch classes := text.attr("class"); {
@@ -324,11 +327,11 @@ func TestNothingOverflows(t *testing.T) {
 func TestOddNamesAreEscaped(t *testing.T) {
 	odd := "<script>&\"'\x00]]>\u202e"
 	r := made([]shape{{odd, 1900, 7 << 30, 0}}, [][]int{{1}}, func(int) amount.List { return sized(2, 8, 0) })
-	r.Unplaced = []Unplaced{{Pod: odd, Reason: odd}}
+	r.Unplaced = []explain.Unplaced{{Pod: odd, Reason: odd}}
 	r.Warnings = []string{odd}
 	r.Machines[0].InstanceType = odd
-	parse(t, r.SVG())
-	for form, text := range map[string]string{"SVG": r.SVG(), "HTML": r.HTML()} {
+	parse(t, SVG(&r))
+	for form, text := range map[string]string{"SVG": SVG(&r), "HTML": HTML(&r)} {
 		if strings.Contains(text, "<script") || !strings.Contains(text, "&lt;script&gt;&amp;") {
 			t.Errorf("%s holds the name as it is", form)
 		}
@@ -348,7 +351,7 @@ func TestColumns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := made([]shape{c.shape}, [][]int{{c.pods}}, one)
-			if diff := cmp.Diff(c.want, newPicture(r.fleet).columns); diff != "" {
+			if diff := cmp.Diff(c.want, pictureOf(&r).columns); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
@@ -368,7 +371,7 @@ func TestColours(t *testing.T) {
 	}
 	texts := func(shapes []shape) (out []string) {
 		r := made(shapes, [][]int{counts}, size)
-		for _, e := range newPicture(r.fleet).legend {
+		for _, e := range pictureOf(&r).legend {
 			out = append(out, e.Text)
 		}
 		return out
@@ -383,31 +386,8 @@ func TestColours(t *testing.T) {
 
 func TestAverage(t *testing.T) {
 	r := made([]shape{{"a", 1000, 1 << 30, 0}, {"b", 2000, 1 << 30, 0}}, [][]int{{1, 0}, {2, 3}, {0, 0}}, func(int) amount.List { return sized(16, 32, 0) })
-	got := average(r.fleet)
-	if got.count != 3 || !got.average || len(got.loads) != 2 || got.loads[0].pods != 1 || math.Abs(got.used(amount.CPU)-3000) > 1e-6 {
+	got := average(boxes(r.Fleet))
+	if got.count != 3 || !got.average || len(got.Loads) != 2 || got.Loads[0].Pods != 1 || math.Abs(got.Used(amount.CPU)-3000) > 1e-6 {
 		t.Errorf("got %+v", got)
-	}
-}
-
-func TestWorkload(t *testing.T) {
-	hashed := &cluster.Template{Labels: map[string]string{"pod-template-hash": "6f7"}}
-	for name, c := range map[string]struct {
-		pod  cluster.Pod
-		want string
-	}{
-		"deployment":          {cluster.Pod{Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web-6f7"}, Template: hashed}, "n/web"},
-		"replica set":         {cluster.Pod{Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web-6f7"}, Template: &cluster.Template{}}, "n/web-6f7"},
-		"cron job":            {cluster.Pod{Owner: cluster.Owner{Kind: "Job", Name: "night-29312345"}, Template: hashed}, "n/night"},
-		"job with a number":   {cluster.Pod{Owner: cluster.Owner{Kind: "Job", Name: "step-2"}, Template: hashed}, "n/step-2"},
-		"alone":               {cluster.Pod{PodKey: cluster.PodKey{Name: "pods-3-17"}, Template: hashed}, "n/pods-3"},
-		"alone with a number": {cluster.Pod{PodKey: cluster.PodKey{Name: "web2"}, Template: hashed}, "n/web2"},
-		"only a number":       {cluster.Pod{PodKey: cluster.PodKey{Name: "17"}, Template: hashed}, "n/17"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c.pod.Namespace = "n"
-			if got := workload(&c.pod); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
 	}
 }

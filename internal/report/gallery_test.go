@@ -1,4 +1,4 @@
-package explain
+package report
 
 import (
 	"strings"
@@ -7,8 +7,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 )
 
 func ran(name, node string, daemon bool, cpu int64) cluster.Pod {
@@ -33,23 +32,9 @@ func live() *cluster.Snapshot {
 	return s
 }
 
-func TestContents(t *testing.T) {
-	got := Contents(live())
-	if len(got) != 2 || got[0].Node != "n1" || got[0].Pods() != 2 || got[0].Held[amount.CPU] != 100 || got[0].Share(amount.CPU) != 0.55 {
-		t.Errorf("%+v", got)
-	}
-	total := 0
-	for _, l := range got[0].Loads {
-		total += l.Pods
-	}
-	if total != 2 {
-		t.Errorf("%d pods in loads", total)
-	}
-}
-
 // Each Provisioner has a section, a colour and boxes of its own.
 func TestGallery(t *testing.T) {
-	nodes := Contents(live())
+	nodes := explain.Contents(live())
 	nodes[1].State = "starting"
 	g := NewGallery(nodes)
 	if len(g.Sections) != 2 || g.Sections[0].Class == g.Sections[1].Class || g.Sections[0].Class == "" {
@@ -57,29 +42,11 @@ func TestGallery(t *testing.T) {
 	}
 	for _, s := range g.Sections {
 		box := s.Kinds[0].Boxes[0]
-		if !strings.Contains(string(box.SVG), `class="load `+s.Class) || strings.Contains(string(box.SVG), " pods 1%") {
-			t.Errorf("%s: %s", s.Title, box.SVG)
+		if !strings.Contains(string(box.SVG()), `class="load `+s.Class) || strings.Contains(string(box.SVG()), " pods 1%") {
+			t.Errorf("%s: %s", s.Title, box.SVG())
 		}
 	}
 	if k := g.Sections[1].Kinds[0]; k.State != "starting" || !strings.HasSuffix(k.Caption[0], "(starting)") {
 		t.Errorf("%+v", k)
-	}
-}
-
-func TestPurpose(t *testing.T) {
-	s := live()
-	key := func(name string) cluster.PodKey { return cluster.PodKey{Namespace: "shop", Name: name} }
-	m := &decide.Machine{
-		Pods: []cluster.PodKey{key("web-1"), key("web-2")}, Moving: []decide.Move{{Pod: key("web-3"), From: "n2"}},
-		Candidates:  []offer.Candidate{{InstanceType: "m5.large"}, {InstanceType: "c5.large"}},
-		Allocatable: amount.List{amount.CPU: 2000}, Used: amount.List{amount.CPU: 1500},
-	}
-	for bought, want := range map[string]string{
-		"m5.large": "for 2 pods (shop/web × 2) and for 1 pod of nodes that go (shop/web); cheapest of its 2 candidate types; CPU fills first (75%)",
-		"c5.large": "for 2 pods (shop/web × 2) and for 1 pod of nodes that go (shop/web); in the place of m5.large, which was refused",
-	} {
-		if got := Purpose(m, s, bought); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package explain
+package report
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 )
 
 // Measures of the drawing, in CSS pixels.
@@ -147,23 +147,23 @@ func (b *block) at(i int) (x, y float64) {
 
 // caption says what a kind is, in three lines.
 func (l *layout) caption(k *fleetKind) []string {
-	name := cmp.Or(k.instanceType, "node")
+	name := cmp.Or(k.InstanceType, "node")
 	switch {
 	case k.count > 1:
 		name = fmt.Sprintf("%d × %s", k.count, name)
-	case k.exists && k.instanceType != "":
-		name = fmt.Sprintf("%s (%s)", k.boxes[0].name, name)
-	case k.exists:
-		name = k.boxes[0].name
+	case k.Exists && k.InstanceType != "":
+		name = fmt.Sprintf("%s (%s)", k.boxes[0].Node, name)
+	case k.Exists:
+		name = k.boxes[0].Node
 	}
-	where := k.zone
-	if k.capacityType != "" {
-		where = strings.TrimPrefix(where+", "+k.capacityType, ", ")
+	where := k.Zone
+	if k.CapacityType != "" {
+		where = strings.TrimPrefix(where+", "+k.CapacityType, ", ")
 	}
 	mean := average(k.boxes)
 	shares := l.shares(&mean)
-	if !k.exists {
-		name += fmt.Sprintf(", $%.4f", k.price)
+	if !k.Exists {
+		name += fmt.Sprintf(", $%.4f", k.HourlyPrice)
 		if k.count > 1 {
 			name += " each"
 		}
@@ -182,8 +182,8 @@ func (l *layout) caption(k *fleetKind) []string {
 func (l *layout) shares(b *box) string {
 	var out []string
 	for _, name := range l.columns {
-		if b.allocatable[name] > 0 {
-			out = append(out, label(name)+" "+percent(b.share(name)))
+		if b.Allocatable[name] > 0 {
+			out = append(out, explain.ResourceName(name)+" "+explain.Percent(b.Share(name)))
 		}
 	}
 	return strings.Join(out, ", ")
@@ -198,23 +198,6 @@ func badge(b *box) string {
 		return fmt.Sprintf("× %d", b.count)
 	}
 	return ""
-}
-
-// label is a short name of a resource.
-func label(name string) string {
-	switch name {
-	case amount.CPU:
-		return "CPU"
-	case amount.EphemeralStorage:
-		return "disk"
-	}
-	if at := strings.LastIndexByte(name, '/'); at >= 0 {
-		name = name[at+1:]
-	}
-	if name == "gpu" {
-		return "GPU"
-	}
-	return name
 }
 
 // textWidth estimates how wide a text is, on the safe side: fonts differ.

@@ -1,4 +1,4 @@
-package explain
+package report
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 )
 
 // Bounds of a picture, so that it stays one that a person can read.
@@ -86,14 +87,14 @@ func columns(fleet []box) []string {
 	for i := range fleet {
 		b := &fleet[i]
 		total += b.count
-		for _, l := range b.loads {
-			for name, v := range l.each {
+		for _, l := range b.Loads {
+			for name, v := range l.Each {
 				if v > 0 {
 					asked[name] = true
 				}
 			}
 		}
-		tight[b.fullest()] += b.count
+		tight[b.Fullest()] += b.count
 	}
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		switch name {
@@ -109,33 +110,14 @@ func columns(fleet []box) []string {
 	return out
 }
 
-// fullest returns the resource of which the least is left.
-func (b *box) fullest() string {
-	best, most := "", 0.0
-	for _, name := range b.allocatable.Names() {
-		if share := b.share(name); share > most {
-			best, most = name, share
-		}
-	}
-	return best
-}
-
-// share returns how much of a resource is used, from 0 to 1.
-func (b *box) share(name string) float64 {
-	if b.allocatable[name] <= 0 {
-		return 0
-	}
-	return b.used(name) / float64(b.allocatable[name])
-}
-
 // balance sets the scales.
 func (p *picture) balance(fleet []box) {
 	for _, name := range p.columns {
 		var cpu, own float64
 		for i := range fleet {
-			if b := &fleet[i]; b.allocatable[name] > 0 {
-				cpu += float64(b.allocatable[amount.CPU]) * float64(b.count)
-				own += float64(b.allocatable[name]) * float64(b.count)
+			if b := &fleet[i]; b.Allocatable[name] > 0 {
+				cpu += float64(b.Allocatable[amount.CPU]) * float64(b.count)
+				own += float64(b.Allocatable[name]) * float64(b.count)
 			}
 		}
 		if own > 0 {
@@ -148,7 +130,7 @@ func (p *picture) balance(fleet []box) {
 func (p *picture) weight(b *box) float64 {
 	sum := 0.0
 	for _, name := range p.columns {
-		sum += p.scale[name] * float64(b.allocatable[name])
+		sum += p.scale[name] * float64(b.Allocatable[name])
 	}
 	return sum
 }
@@ -158,17 +140,17 @@ func sections(fleet []box) []section {
 	var kinds []fleetKind
 	index := map[kind]int{}
 	for _, b := range fold(fleet) {
-		i, ok := index[b.kind]
+		i, ok := index[b.kind()]
 		if !ok {
 			i = len(kinds)
-			index[b.kind] = i
-			kinds = append(kinds, fleetKind{kind: b.kind})
+			index[b.kind()] = i
+			kinds = append(kinds, fleetKind{kind: b.kind()})
 		}
 		kinds[i].count += b.count
 		kinds[i].boxes = append(kinds[i].boxes, b)
 	}
 	slices.SortStableFunc(kinds, func(a, b fleetKind) int {
-		return cmp.Compare(b.price*float64(b.count), a.price*float64(a.count))
+		return cmp.Compare(b.HourlyPrice*float64(b.count), a.HourlyPrice*float64(a.count))
 	})
 	dropped := cut(&kinds)
 	limit(kinds)
@@ -189,10 +171,10 @@ func sections(fleet []box) []section {
 
 // title of the section that a kind belongs to.
 func (k *kind) title() string {
-	if k.exists {
+	if k.Exists {
 		return "Nodes that exist and get pods"
 	}
-	return "Provisioner " + k.provisioner
+	return "Provisioner " + k.Provisioner
 }
 
 // tally counts what is left out of a section.
@@ -205,7 +187,7 @@ func (t tally) text() string {
 	if t.kinds == 0 {
 		return ""
 	}
-	return fmt.Sprintf("and %s of %s for $%.4f per hour, not drawn", plural(t.machines, "more machine"), plural(t.kinds, "further kind"), t.price)
+	return fmt.Sprintf("and %s of %s for $%.4f per hour, not drawn", explain.Plural(t.machines, "more machine"), explain.Plural(t.kinds, "further kind"), t.price)
 }
 
 // cut leaves the kinds that matter most, by price and then by number. At least
@@ -213,7 +195,7 @@ func (t tally) text() string {
 func cut(kinds *[]fleetKind) map[string]tally {
 	ranked := slices.Clone(*kinds)
 	slices.SortStableFunc(ranked, func(a, b fleetKind) int {
-		return cmp.Or(cmp.Compare(b.price*float64(b.count), a.price*float64(a.count)), cmp.Compare(b.count, a.count))
+		return cmp.Or(cmp.Compare(b.HourlyPrice*float64(b.count), a.HourlyPrice*float64(a.count)), cmp.Compare(b.count, a.count))
 	})
 	dropped, stays, known := map[string]tally{}, map[kind]bool{}, map[string]bool{}
 	for _, k := range ranked {
@@ -223,7 +205,7 @@ func cut(kinds *[]fleetKind) map[string]tally {
 			continue
 		}
 		t := dropped[title]
-		dropped[title] = tally{t.kinds + 1, t.machines + k.count, t.price + k.price*float64(k.count)}
+		dropped[title] = tally{t.kinds + 1, t.machines + k.count, t.price + k.HourlyPrice*float64(k.count)}
 	}
 	*kinds = slices.DeleteFunc(*kinds, func(k fleetKind) bool { return !stays[k.kind] })
 	return dropped
@@ -246,7 +228,7 @@ func limit(kinds []fleetKind) {
 	for i := range kinds {
 		boxes := kinds[i].boxes
 		slices.SortStableFunc(boxes, func(a, b box) int {
-			return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(b.share(amount.Memory), a.share(amount.Memory)))
+			return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(b.Share(amount.Memory), a.Share(amount.Memory)))
 		})
 		if len(boxes) > most {
 			kinds[i].boxes = append(slices.Clone(boxes[:most-1]), average(boxes[most-1:]))
