@@ -292,7 +292,7 @@ func withPathological(t testing.TB, n int, change func(*corev1.Pod)) *world {
 }
 
 // BenchmarkPathological reports the processor time of a turn with one pod of each kind,
-// beside that of a turn without any: the table in docs/operations.md.
+// beside that of a turn without any. docs/operations.md names the highest.
 func BenchmarkPathological(b *testing.B) {
 	kinds := pathological()
 	kinds["a plain pod"] = func(*corev1.Pod) {}

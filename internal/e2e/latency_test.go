@@ -48,22 +48,23 @@ func latencyPage(rows []figures) string {
 
 const latencyHead = `# From an unschedulable pod to the fleet call
 
-A deployment goes from 0 to so many pods in the sandbox, where kube-scheduler,
-the controllers, the agent and the AWS endpoints share %d cores. Medians, with the
-fastest and the slowest run:
+A deployment is scaled from 0 to the given number of pods in the sandbox, where
+kube-scheduler, the controllers, the agent and the AWS endpoints share %d cores. The
+table shows medians, with the fastest and the slowest run:
 
 | pods | runs | first unschedulable pod to fleet call | last unschedulable pod to fleet call | fleet call to last binding |
 | --- | --- | --- | --- | --- |
 `
 
 const latencyTail = `
-The agent does not wait for time to pass. Once kube-scheduler has found no node for the
-first pod of a ReplicaSet, it will find none for the others, and the ReplicaSet says
-how many there will be: machines for all are ordered at once, while the controller
-still makes the pods and the scheduler looks at them. So the last pod of the larger
-scale-ups is marked seconds after the fleet call. Each pod is bound once it is marked, in
-the last figure, which is the controller's and the scheduler's time. Only where a workload
-grows in steps that follow each other within 10 s do the later ones wait for the next
-(see [operations.md](operations.md#beside-autoscalers-of-workloads)).
+Once kube-scheduler has found no node for the first pod of a ReplicaSet, it will find
+none for the others either, and the ReplicaSet says how many pods it wants. The agent
+therefore orders the machines for all of them at once, while the controller still
+creates pods and the scheduler still looks at them. That is why the last pod of a large
+scale-up is marked unschedulable after the fleet call, and the second figure is negative.
+Each pod is bound when it has been marked, so the third figure is mostly time of the
+controller and the scheduler. A workload that grows in steps less than 10 s apart is the
+exception: its later steps wait for the next
+(see [Operations](operations.md#with-pod-autoscalers)).
 
-` + "`make figures` measures anew and writes this page; FIGURES_PODS=1,10 FIGURES_RUNS=20 chooses other sizes.\n"
+` + "`make figures` measures again and writes this page; FIGURES_PODS=1,10 FIGURES_RUNS=20 chooses other sizes.\n"
