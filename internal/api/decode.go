@@ -97,6 +97,15 @@ func decodeObject(object map[string]any, want schema.GroupVersionKind, into any)
 	return warnings, nil
 }
 
+// Decode fills into, a pointer to a struct, from an object of JSON values of any kind,
+// as DecodeProvisioner does. Fields that the struct does not have are warnings that name
+// the nearest known field, or the related kind that has it. Values of the wrong type are
+// errors, in which case nothing is filled in.
+func Decode(object map[string]any, into any, related ...RelatedKind) Findings {
+	warnings, errs := decodeRelated(object, into, nil, related)
+	return append(warnings, broken(errs)...)
+}
+
 // checkKind refuses other kinds, and other versions of the kind, by name: their
 // fields differ in meaning, so that reading them would guess.
 func checkKind(object map[string]any, want schema.GroupVersionKind) *Finding {

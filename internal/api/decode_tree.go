@@ -21,7 +21,11 @@ import (
 // unknown fields are left out; unknown fields are returned as warnings, values of
 // the wrong type as errors.
 func decodeTree(tree any, into any, path *field.Path) (Findings, field.ErrorList) {
-	d := treeDecoder{root: reflect.TypeOf(into).Elem()}
+	return decodeRelated(tree, into, path, ourKinds)
+}
+
+func decodeRelated(tree any, into any, path *field.Path, related []RelatedKind) (Findings, field.ErrorList) {
+	d := treeDecoder{root: reflect.TypeOf(into).Elem(), related: related}
 	clean := d.clean(tree, d.root, path)
 	if len(d.errs) > 0 {
 		return d.warnings, d.errs
@@ -39,6 +43,7 @@ func decodeTree(tree any, into any, path *field.Path) (Findings, field.ErrorList
 // treeDecoder walks a tree along a Go type and collects what does not belong.
 type treeDecoder struct {
 	root     reflect.Type
+	related  []RelatedKind // where a field that root does not have may belong
 	warnings Findings
 	errs     field.ErrorList
 }

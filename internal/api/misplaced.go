@@ -8,6 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// RelatedKind is a kind whose fields are easily put into an object of another kind.
+//
+// +kubebuilder:object:generate=false
+type RelatedKind struct {
+	// Type of its objects, a struct with a field spec.
+	Type reflect.Type
+	// Name of the kind with its article, such as "an AWSNodeTemplate".
+	Name string
+}
+
+// ourKinds are related to each other.
+var ourKinds = []RelatedKind{
+	{reflect.TypeFor[Provisioner](), "a " + ProvisionerKind}, {reflect.TypeFor[AWSNodeTemplate](), "an " + NodeTemplateKind},
+}
+
 // adviseField says what was probably meant by a field that the object of type t at
 // path does not have: one that stands elsewhere, or one whose name is similar.
 func (d *treeDecoder) adviseField(name string, t reflect.Type, path *field.Path) string {
@@ -17,12 +32,9 @@ func (d *treeDecoder) adviseField(name string, t reflect.Type, path *field.Path)
 	if at := placesIn(d.root)[name]; at != "" {
 		return "move it to " + at
 	}
-	for _, other := range []struct {
-		typ  reflect.Type
-		kind string
-	}{{reflect.TypeFor[Provisioner](), "a " + ProvisionerKind}, {reflect.TypeFor[AWSNodeTemplate](), "an " + NodeTemplateKind}} {
-		if at := placesIn(other.typ)[name]; at != "" && other.typ != d.root {
-			return "it belongs to " + other.kind + ", at " + at
+	for _, other := range d.related {
+		if at := placesIn(other.Type)[name]; at != "" && other.Type != d.root {
+			return "it belongs to " + other.Name + ", at " + at
 		}
 	}
 	if quote := typographicQuote(name); quote != "" {
@@ -71,6 +83,9 @@ func placesIn(t reflect.Type) map[string]string {
 	var next []place
 	if spec, ok := jsonFields(t)["spec"]; ok {
 		out["spec"] = "spec"
+		if spec.Kind() == reflect.Pointer {
+			spec = spec.Elem()
+		}
 		next = append(next, place{spec, field.NewPath("spec")})
 	}
 	for len(next) > 0 {

@@ -1,0 +1,31 @@
+package karpenter_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/karpenter/corpus"
+)
+
+// TestCorpus checks that Check refuses what the API server refuses, at the same field,
+// and nothing else. TestAPIServer of the module peercrds asks the API server.
+func TestCorpus(t *testing.T) {
+	cases, err := corpus.Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			found := karpenter.Check(c.Document).Errors()
+			switch {
+			case c.Refused == "" && len(found) > 0:
+				t.Errorf("refused, although the API server takes it: %v", found)
+			case c.Refused != "" && len(found) == 0:
+				t.Errorf("taken, although the API server refuses it for %s", c.Refused)
+			case c.Refused != "" && !strings.HasPrefix(found[0].Path, c.Refused):
+				t.Errorf("refused for %s, want %s: %v", found[0].Path, c.Refused, found)
+			}
+		})
+	}
+}
