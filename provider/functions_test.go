@@ -70,6 +70,10 @@ func TestFunctions(t *testing.T) {
 			converted(`.provisioners.batch.requirements[0].values`), knownvalue.ListExact([]knownvalue.Check{text("spot")}),
 		},
 		"an EC2NodeClass's family": {converted(`.node_profiles.gpu.ami_family`), text("AL2023")},
+		"a document of another kind": {
+			`provider::packhorse::from_karpenter_yaml("apiVersion: v1\nkind: Pod\nmetadata: {name: a}").losses`,
+			knownvalue.ListExact([]knownvalue.Check{text("Pod a: is skipped: the kinds are Provisioner, AWSNodeTemplate, NodePool and EC2NodeClass")}),
+		},
 		"what is lost": {converted(`.losses`), knownvalue.ListExact([]knownvalue.Check{
 			text("AWSNodeTemplate gpu: spec.role: name the role's instance profile in instance_profile, or give the agent a default one"),
 			text("Provisioner batch: spec.template.spec.requirements[0].values: capacity reservations are not bought from"),
@@ -100,7 +104,7 @@ func TestFunctionsSayWhatIsWrong(t *testing.T) {
 		"no ARN":            {`provider::packhorse::trust_policy("issuer", "a/b")`, `is no ARN of an IAM OIDC provider`},
 		"a pattern":         {`provider::packhorse::trust_policy("arn:aws:iam::123456789012:oidc-provider/i", "a/*")`, `"a/*" is no ServiceAccount`},
 		"no ServiceAccount": {`provider::packhorse::trust_policy("arn:aws:iam::123456789012:oidc-provider/i")`, `name at least one ServiceAccount`},
-		"another kind":      {`provider::packhorse::from_karpenter_yaml("apiVersion: v1\nkind: Pod\nmetadata: {name: a}")`, `Pod a of v1 cannot be converted`},
+		"no name":           {`provider::packhorse::from_karpenter_yaml("apiVersion: karpenter.sh/v1\nkind: NodePool")`, `a document of kind "NodePool" has no metadata.name`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

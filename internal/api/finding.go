@@ -108,13 +108,21 @@ func FindingsOf(err error) Findings {
 }
 
 // CheckProvisioner checks a Provisioner by every rule of the API: what it breaks,
-// and what is accepted and yet doubtful.
+// and what is accepted and yet doubtful. One that stands for an object of another kind
+// is judged by what of that object is not supported alone: its own fields are not the
+// user's.
 func CheckProvisioner(p *Provisioner) Findings {
+	if p.Source != nil {
+		return p.Source.findings()
+	}
 	return append(broken(ValidateProvisioner(p)), warnProvisioner(p)...)
 }
 
 // CheckNodeTemplate checks a node profile as CheckProvisioner does a Provisioner.
 func CheckNodeTemplate(t *AWSNodeTemplate) Findings {
+	if t.Source != nil {
+		return t.Source.findings()
+	}
 	return append(broken(ValidateNodeTemplate(t)), warnTags(t.Spec.Tags, field.NewPath("spec", "tags"))...)
 }
 

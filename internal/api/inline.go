@@ -28,6 +28,12 @@ func (p *Provisioner) InlineProfile() (*NodeProfile, error) {
 	return profile, nil
 }
 
+// InlineIgnored returns the fields of spec.provider that nothing reads.
+func (p *Provisioner) InlineIgnored() Findings {
+	_, ignored, _ := p.decodeInline()
+	return ignored
+}
+
 func (p *Provisioner) decodeInline() (*NodeProfile, Findings, field.ErrorList) {
 	if p.Spec.Provider == nil || len(p.Spec.Provider.Raw) == 0 {
 		return &NodeProfile{}, nil, nil

@@ -20,6 +20,9 @@ type AWSNodeTemplate struct {
 
 	Spec   NodeProfile           `json:"spec,omitempty"`
 	Status AWSNodeTemplateStatus `json:"status,omitempty"`
+
+	// Source is the object that this one stands for; nil for one that is itself.
+	Source *Source `json:"-"`
 }
 
 // NodeProfile is the spec of an AWSNodeTemplate and the inline `provider` of a

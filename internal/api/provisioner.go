@@ -26,6 +26,50 @@ type Provisioner struct {
 
 	Spec   ProvisionerSpec   `json:"spec,omitempty"`
 	Status ProvisionerStatus `json:"status,omitempty"`
+
+	// Source is the object that this one stands for; nil for one that is itself.
+	Source *Source `json:"-"`
+}
+
+// Source is an object of another kind that a Provisioner or a node profile stands for.
+type Source struct {
+	// Kind of the object, such as NodePool.
+	Kind string
+	// Unsupported are the fields for which the object is not served.
+	Unsupported []Unsupported
+}
+
+// Unsupported is a field that cannot be served.
+type Unsupported struct {
+	// Path is the JSON path of the field, such as spec.replicas.
+	Path string
+	// Text says what is wrong, and what to do, without a full stop.
+	Text string
+}
+
+// findings are errors about the object that the source is.
+func (s *Source) findings() Findings {
+	if s == nil {
+		return nil
+	}
+	var out Findings
+	for _, u := range s.Unsupported {
+		out = append(out, Finding{Severity: Error, Path: u.Path, Text: u.Text})
+	}
+	return out
+}
+
+// Title is the kind and the name under which users know the Provisioner.
+func (p *Provisioner) Title() string { return p.Source.kind(ProvisionerKind) + " " + p.Name }
+
+// Title is the kind and the name under which users know the node profile.
+func (t *AWSNodeTemplate) Title() string { return t.Source.kind(NodeTemplateKind) + " " + t.Name }
+
+func (s *Source) kind(own string) string {
+	if s == nil {
+		return own
+	}
+	return s.Kind
 }
 
 // ProvisionerSpec is the declared state of a Provisioner.

@@ -52,6 +52,7 @@ func (b *Builder) Add(file string, data []byte) {
 // Build returns the Set of everything that could be read, and the problems with
 // the rest, in the order of the files; Problems takes them apart.
 func (b *Builder) Build() (*Set, error) {
+	b.standIns()
 	set := &Set{Snapshot: b.snapshot(), Documents: b.documents, Files: b.files}
 	for _, d := range b.documents {
 		if d.Provisioner != nil {

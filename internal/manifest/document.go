@@ -21,6 +21,9 @@ type Document struct {
 	// One of these is set where the kind is ours and could be decoded.
 	Provisioner  *api.Provisioner
 	NodeTemplate *api.AWSNodeTemplate
+	// Karpenter is a NodePool or an EC2NodeClass as it is written. Where it can be served,
+	// Provisioner or NodeTemplate is what stands for it.
+	Karpenter map[string]any
 	// Known tells whether a decision looks at objects of the kind.
 	Known bool
 	// Ignored are the fields that nothing reads.

@@ -60,9 +60,8 @@ func list(documents []*Document) string {
 
 // adviseKind says what to do about a kind that is nearly one of ours.
 func adviseKind(d *Document) string {
-	switch d.Kind {
-	case "NodePool", "EC2NodeClass":
-		return " (the Terraform function from_karpenter_yaml converts it)"
+	if advice := adviseVersion(d); advice != "" {
+		return advice
 	}
 	if near, ok := api.Suggest(d.Kind, []string{api.ProvisionerKind, api.NodeTemplateKind}); ok && near != d.Kind {
 		return " (did you mean " + near + "?)"

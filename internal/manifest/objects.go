@@ -134,7 +134,7 @@ func (b *Builder) addObject(doc *Document, h *header, asJSON []byte) error {
 	}
 	k, known := kinds[gk.String()]
 	if doc.Known = known; !known {
-		return nil
+		return b.addKarpenter(doc, asJSON)
 	}
 	if err := complete(doc, k.namespaced, h.GenerateName); err != nil {
 		return err

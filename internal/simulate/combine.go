@@ -10,9 +10,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
-// FromManifests takes files for a whole cluster. The warnings say what had to be
+// FromManifests takes files for a whole cluster, NodePools for Provisioners. The warnings say what had to be
 // assumed: a Provisioner where there is none, and node profiles that are missing.
 func FromManifests(set *manifest.Set) (*cluster.Survey, []string) {
 	out := &cluster.Survey{Snapshot: set.Snapshot, Provisioners: set.Provisioners, NodeTemplates: slices.Clone(set.NodeTemplates)}
@@ -22,8 +23,10 @@ func FromManifests(set *manifest.Set) (*cluster.Survey, []string) {
 		warnings = append(warnings, `there is no Provisioner in the files: one named "default" with the defaults of the API is assumed`)
 	}
 	for _, p := range out.Provisioners {
-		if len(api.ValidateProvisioner(p)) > 0 {
-			warnings = append(warnings, fmt.Sprintf("Provisioner %s is invalid and is left out; `packhorse-agent validate` says why", p.Name))
+		if errs := api.CheckProvisioner(p).Errors(); len(errs) > 0 {
+			if p.Source == nil { // what of a NodePool is not supported is among the warnings already
+				warnings = append(warnings, fmt.Sprintf("Provisioner %s is invalid and is left out; `packhorse-agent validate` says why", p.Name))
+			}
 			continue
 		}
 		ref := p.Spec.ProviderRef
@@ -31,7 +34,11 @@ func FromManifests(set *manifest.Set) (*cluster.Survey, []string) {
 			continue
 		}
 		out.NodeTemplates = append(out.NodeTemplates, &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: ref.Name}})
-		warnings = append(warnings, fmt.Sprintf("Provisioner %s uses AWSNodeTemplate %s, which is not among the files: the defaults of a node profile are assumed", p.Name, ref.Name))
+		class := api.NodeTemplateKind
+		if p.Source != nil {
+			class = karpenter.NodeClassKind
+		}
+		warnings = append(warnings, fmt.Sprintf("%s uses %s %s, which is not among the files: the defaults of a node profile are assumed", p.Title(), class, ref.Name))
 	}
 	return out, warnings
 }

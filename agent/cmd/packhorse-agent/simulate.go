@@ -40,8 +40,8 @@ func simulateCommand() *cobra.Command {
 		Long: `simulate makes the same decision as the agent, from files and in milliseconds.
 It needs no cluster and no AWS account, and touches nothing.
 
-Files may hold any mix of Provisioner, AWSNodeTemplate, Node, Pod,
-PersistentVolume(Claim), StorageClass and workloads (Deployment, StatefulSet,
+Files may hold any mix of Provisioner, AWSNodeTemplate, NodePool, EC2NodeClass,
+Node, Pod, PersistentVolume(Claim), StorageClass and workloads (Deployment, StatefulSet,
 DaemonSet, ReplicaSet, Job, CronJob, List): replicas become pods. "-" is the
 standard input.`,
 		Example: `  packhorse-agent simulate -f provisioner.yaml -f deployment.yaml
@@ -111,7 +111,7 @@ func (s *simulation) read() (*manifest.Set, error) {
 	set, err := b.Build()
 	known := func(d *manifest.Document) bool { return d.Known }
 	for _, f := range set.Files {
-		err = errors.Join(err, f.Nothing(known, "nodes, pods, workloads, Provisioners or AWSNodeTemplates"))
+		err = errors.Join(err, f.Nothing(known, "nodes, pods, workloads, Provisioners, AWSNodeTemplates, NodePools or EC2NodeClasses"))
 	}
 	return set, err
 }

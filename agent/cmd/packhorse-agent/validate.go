@@ -25,11 +25,13 @@ func validateCommand() *cobra.Command {
 	var verbose bool
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE [FILE ...]",
-		Short: "Check Provisioners and node profiles by every rule of the API",
+		Short: "Check Provisioners, node profiles, NodePools and EC2NodeClasses by every rule of their API",
 		Long: `validate prints one line per finding, with file, line, document, path, reason and
 what would be right, and at the end what it has checked. It exits with 1 if a rule
-is broken, or if a file holds no Provisioner and no AWSNodeTemplate. Warnings, such
-as unknown fields, do not change the exit status. With -v it also prints the
+is broken, or if a file holds nothing that can be checked. NodePools and
+EC2NodeClasses are checked by the rules by which the API server of a cluster with
+Karpenter takes or refuses them; what Packhorse would not serve of them is a
+warning. Warnings, such as unknown fields, do not change the exit status. With -v it also prints the
 defaults that would be added.`,
 		Example: `  packhorse-agent validate -f provisioner.yaml
   packhorse-agent validate -v -f clusters/prod/*.yaml`,
@@ -71,7 +73,7 @@ func validated(set *manifest.Set, err error) *validation {
 		}
 	}
 	for _, f := range set.Files {
-		if err := f.Nothing(ours, "a Provisioner or an AWSNodeTemplate"); err != nil {
+		if err := f.Nothing(ours, "a Provisioner, an AWSNodeTemplate, a NodePool or an EC2NodeClass"); err != nil {
 			out.problems = append(out.problems, err)
 		} else {
 			out.warnings = append(out.warnings, f.Others(ours)...)
@@ -92,11 +94,13 @@ func placed(d *manifest.Document, found api.Findings) []*manifest.Error {
 
 // ours reports whether a document is of a kind that validate checks.
 func ours(d *manifest.Document) bool {
-	return d.Kind == api.ProvisionerKind || d.Kind == api.NodeTemplateKind
+	return d.Kind == api.ProvisionerKind || d.Kind == api.NodeTemplateKind || d.Karpenter != nil
 }
 
 func findings(d *manifest.Document) api.Findings {
 	switch {
+	case d.Karpenter != nil:
+		return nil // its rules are checked when it is read
 	case d.Provisioner != nil:
 		return slices.Concat(api.CheckProvisioner(d.Provisioner), strangers(d.Provisioner))
 	case d.NodeTemplate != nil:

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/karpenter"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/karpenter/corpus"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/corpus"
 )
 
 // TestCorpus checks that Check refuses what the API server refuses, at the same field,

@@ -41,26 +41,75 @@ type Object struct {
 	Origin string
 	// Losses are what the origin says and the object does not, each "path: why".
 	Losses []string
+	// Unsupported are those of the losses without which nodes would not be what they
+	// are meant to be, so that none may be bought.
+	Unsupported []string `json:",omitempty"`
 }
 
-// Read converts the YAML or JSON documents of a file. Documents of other kinds
-// are an error.
-func Read(text []byte) ([]Object, error) {
+// Read converts the YAML or JSON documents of a file, those in Lists included.
+// Documents of other kinds are skipped and named, each with the reason.
+func Read(text []byte) (objects []Object, skipped []string, err error) {
 	var documents []map[string]any
 	decoder := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(string(text)), 4096)
-	for {
+	for at := 1; ; at++ {
 		var document map[string]any
 		err := decoder.Decode(&document)
-		if err != nil {
-			if errors.Is(err, errEnd) {
-				return Convert(documents, nil)
-			}
-			return nil, fmt.Errorf("read document %d: %w", len(documents)+1, err)
+		if errors.Is(err, errEnd) {
+			break
 		}
-		if len(document) > 0 {
-			documents = append(documents, document)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read document %d: %w", at, err)
+		}
+		for _, item := range itemsOf(document) {
+			if why := whyNot(item); why != "" {
+				skipped = append(skipped, title(item)+": "+why)
+			} else {
+				documents = append(documents, item)
+			}
 		}
 	}
+	objects, err = Convert(documents, nil)
+	return objects, skipped, err
+}
+
+// itemsOf takes a List apart. A document without content gives nothing.
+func itemsOf(document map[string]any) []map[string]any {
+	if len(document) == 0 {
+		return nil
+	}
+	kind, _ := document["kind"].(string)
+	items, list := document["items"].([]any)
+	if !list || !strings.HasSuffix(kind, "List") {
+		return []map[string]any{document}
+	}
+	var out []map[string]any
+	for _, item := range items {
+		object, _ := item.(map[string]any)
+		out = append(out, itemsOf(object)...)
+	}
+	return out
+}
+
+// whyNot says why a document cannot be converted, nothing if it can.
+func whyNot(document map[string]any) string {
+	kind, _ := document["kind"].(string)
+	switch {
+	case kind == "":
+		return "has no kind"
+	case kind == api.ProvisionerKind, kind == api.NodeTemplateKind, Known(document):
+		return ""
+	case kind == NodePoolKind, kind == NodeClassKind:
+		return fmt.Sprintf("cannot be read in the version %v: the versions are %s", document["apiVersion"], strings.Join(Versions, " and "))
+	}
+	return "is skipped: the kinds are Provisioner, AWSNodeTemplate, NodePool and EC2NodeClass"
+}
+
+// title is the kind and the name of a document.
+func title(document map[string]any) string {
+	kind, _ := document["kind"].(string)
+	metadata, _ := document["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	return strings.TrimSpace(kind + " " + name)
 }
 
 // Convert converts manifests in their JSON form. Kubelet settings of an
@@ -105,26 +154,28 @@ func (c *converter) convert(document map[string]any) error {
 	version, _ := document["apiVersion"].(string)
 	metadata, _ := document["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
-	group, served, _ := strings.Cut(version, "/")
+	_, served, _ := strings.Cut(version, "/")
 	object := Object{Name: name, Origin: fmt.Sprintf("%s %s (%s)", kind, name, version)}
+	if why := whyNot(document); why != "" {
+		return fmt.Errorf("%s %s", title(document), why)
+	}
 	if name == "" {
 		return fmt.Errorf("a document of kind %q has no metadata.name", kind)
 	}
 	spec := newFields(document["spec"])
-	switch {
-	case kind == api.ProvisionerKind || kind == api.NodeTemplateKind:
-		return c.keep(document, kind, name)
-	case kind == NodePoolKind && group == NodePools.Group && slices.Contains(Versions, served):
+	switch kind {
+	case NodePoolKind:
 		object.Kind = api.ProvisionerKind
-		object.Spec = c.pool(spec)
-	case kind == NodeClassKind && group == NodeClasses.Group && slices.Contains(Versions, served):
+		object.Spec = copied(c.pool(spec))
+	case NodeClassKind:
 		object.Kind = api.NodeTemplateKind
-		object.Spec = c.class(spec, name, served)
+		object.Spec = copied(c.class(spec, name, served))
 	default:
-		return fmt.Errorf("%s %s of %s cannot be converted: the kinds are Provisioner, AWSNodeTemplate, and NodePool and EC2NodeClass of %s",
-			kind, name, version, strings.Join(Versions, " and "))
+		return c.keep(document, kind, name)
 	}
-	object.Losses = append(spec.lost(), object.Problems()...)
+	problems := object.Problems()
+	object.Losses = append(spec.lost(), problems...)
+	object.Unsupported = append(spec.unsupported, problems...)
 	c.out = append(c.out, object)
 	return nil
 }
@@ -141,6 +192,7 @@ func (c *converter) keep(document map[string]any, kind, name string) error {
 		object.Losses = lines(ignored)
 		if err == nil {
 			typed = p.Spec
+			object.Losses = append(object.Losses, lines(p.InlineIgnored())...)
 		}
 	} else {
 		var t *api.AWSNodeTemplate

@@ -1,6 +1,7 @@
 package karpenter_test
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
+var update = flag.Bool("update", false, "write what is wanted anew")
+
 // TestRead compares each testdata/NAME.yaml with NAME.want.yaml.
 func TestRead(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.in.yaml")
@@ -20,7 +23,7 @@ func TestRead(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".in.yaml"), func(t *testing.T) {
-			objects, err := karpenter.Read(read(t, file))
+			objects, _, err := karpenter.Read(read(t, file))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -28,7 +31,13 @@ func TestRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := read(t, strings.TrimSuffix(file, ".in.yaml")+".want.yaml")
+			wanted := strings.TrimSuffix(file, ".in.yaml") + ".want.yaml"
+			if *update {
+				if err := os.WriteFile(wanted, got, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := read(t, wanted)
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}
@@ -47,17 +56,63 @@ func read(t *testing.T, file string) []byte {
 
 func TestReadRefuses(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
-		"another kind":       {"{apiVersion: v1, kind: Pod, metadata: {name: a}}", "Pod a of v1 cannot be converted"},
-		"another version":    {"{apiVersion: karpenter.sh/v2, kind: NodePool, metadata: {name: a}}", "NodePool a of karpenter.sh/v2 cannot be converted"},
 		"no name":            {"{apiVersion: karpenter.sh/v1, kind: NodePool}", `a document of kind "NodePool" has no metadata.name`},
 		"no YAML":            {"a: [", "read document 1"},
 		"values of no sense": {"{apiVersion: karpenter.sh/v1alpha5, kind: Provisioner, metadata: {name: a}, spec: {weight: heavy}}", "Provisioner a: spec.weight:"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := karpenter.Read([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, _, err := karpenter.Read([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error = %v, want one that says %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// What an inline provider holds that nothing reads is a loss like any other.
+func TestReadInlineProvider(t *testing.T) {
+	objects, _, err := karpenter.Read([]byte(`{apiVersion: karpenter.sh/v1alpha5, kind: Provisioner, metadata: {name: a}, spec: {provider: {subnetSelectors: {a: b}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"spec.provider.subnetSelectors: unknown field, ignored; did you mean subnetSelector?"}; !cmp.Equal(want, objects[0].Losses) {
+		t.Errorf("losses %q, want %q", objects[0].Losses, want)
+	}
+}
+
+// Documents that are nothing of Karpenter's are named, and so are those in versions
+// that nobody can read; Lists are taken apart.
+func TestReadSkips(t *testing.T) {
+	objects, skipped, err := karpenter.Read([]byte(`
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+---
+apiVersion: karpenter.sh/v2
+kind: NodePool
+metadata: {name: b}
+---
+apiVersion: v1
+kind: List
+items:
+  - {apiVersion: v1, kind: Service, metadata: {name: c}}
+  - {apiVersion: karpenter.sh/v1alpha5, kind: Provisioner, metadata: {name: d}}
+---
+name: e
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(objects) != 1 || objects[0].Name != "d" {
+		t.Errorf("converted %+v", objects)
+	}
+	want := []string{
+		"Pod a: is skipped: the kinds are Provisioner, AWSNodeTemplate, NodePool and EC2NodeClass",
+		"NodePool b: cannot be read in the version karpenter.sh/v2: the versions are v1 and v1beta1",
+		"Service c: is skipped: the kinds are Provisioner, AWSNodeTemplate, NodePool and EC2NodeClass",
+		": has no kind",
+	}
+	if diff := cmp.Diff(want, skipped); diff != "" {
+		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
 }

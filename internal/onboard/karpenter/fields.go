@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // errEnd is how the decoder says that there are no more documents.
@@ -16,14 +18,17 @@ var errEnd = io.EOF
 // fields is a JSON object that is taken apart: what nobody takes is lost, so
 // that nothing can be forgotten.
 type fields struct {
-	path   string // with a trailing dot
-	left   map[string]any
-	losses *[]string
+	path string // with a trailing dot
+	left map[string]any
+	*outcome
 }
+
+// outcome is what has come of a whole object so far.
+type outcome struct{ losses, unsupported []string }
 
 func newFields(value any) *fields {
 	object, _ := value.(map[string]any)
-	return &fields{path: "spec.", left: maps.Clone(object), losses: new([]string)}
+	return &fields{path: "spec.", left: maps.Clone(object), outcome: &outcome{}}
 }
 
 // take returns a field and counts it as dealt with; nil if it is not there.
@@ -48,7 +53,7 @@ func (f *fields) text(name string) string {
 // inner returns an object below, whose losses count here; call done on it.
 func (f *fields) inner(name string) *fields {
 	object, _ := f.take(name).(map[string]any)
-	return &fields{path: f.path + name + ".", left: maps.Clone(object), losses: f.losses}
+	return &fields{path: f.path + name + ".", left: maps.Clone(object), outcome: f.outcome}
 }
 
 // items returns the objects of a list.
@@ -57,14 +62,23 @@ func (f *fields) items(name string) []*fields {
 	var out []*fields
 	for i, item := range list {
 		object, _ := item.(map[string]any)
-		out = append(out, &fields{path: fmt.Sprintf("%s%s[%d].", f.path, name, i), left: maps.Clone(object), losses: f.losses})
+		out = append(out, &fields{path: fmt.Sprintf("%s%s[%d].", f.path, name, i), left: maps.Clone(object), outcome: f.outcome})
 	}
 	return out
 }
 
 // lose notes that a field has no counterpart.
 func (f *fields) lose(name, why string) {
-	*f.losses = append(*f.losses, f.path+name+": "+why)
+	f.losses = append(f.losses, f.path+name+": "+why)
+}
+
+// refuse takes a field without which nodes would not be what they are meant to be.
+func (f *fields) refuse(name, why string) {
+	if hollow(f.take(name)) {
+		return
+	}
+	f.unsupported = append(f.unsupported, f.path+name+": "+why)
+	f.lose(name, why)
 }
 
 // done loses what nobody has taken.
@@ -80,7 +94,7 @@ func (f *fields) done() {
 // lost ends the taking apart of a whole object.
 func (f *fields) lost() []string {
 	f.done()
-	return *f.losses
+	return f.losses
 }
 
 // hollow reports whether a value says nothing.
@@ -130,6 +144,13 @@ func plain(value any) (map[string]any, error) {
 	}
 	normalised, _ := numbers(out).(map[string]any)
 	return normalised, nil
+}
+
+// copied returns a spec that shares nothing with the document that it was taken from,
+// with whole numbers as int64.
+func copied(spec map[string]any) map[string]any {
+	out, _ := numbers(runtime.DeepCopyJSONValue(spec)).(map[string]any)
+	return out
 }
 
 // numbers replaces the decoder's numbers.

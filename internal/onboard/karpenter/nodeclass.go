@@ -35,6 +35,11 @@ func (c *converter) class(spec *fields, name, version string) map[string]any {
 	if settings, ok := spec.take("kubelet").(map[string]any); ok {
 		c.kubelet[name] = settings
 	}
+	for _, unsupported := range []string{
+		"placementGroupSelector", "networkInterfaces", "ipPrefixCount", "connectionTracking", "cpuOptions", "context",
+	} {
+		spec.refuse(unsupported, "is not supported")
+	}
 	return out
 }
 

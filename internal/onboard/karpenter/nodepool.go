@@ -22,26 +22,18 @@ func (c *converter) pool(spec *fields) map[string]any {
 	out := map[string]any{}
 	template := spec.inner("template")
 	metadata := template.inner("metadata")
+	nodes := template.inner("spec")
+	if foreignClass(nodes.left) != "" {
+		translateAutoMode(metadata, nodes)
+	}
 	put(out, "labels", metadata.take("labels"))
 	put(out, "annotations", metadata.take("annotations"))
 	metadata.done()
-
-	nodes := template.inner("spec")
 	put(out, "taints", nodes.take("taints"))
 	put(out, "startupTaints", nodes.take("startupTaints"))
 	put(out, "requirements", undefaulted(requirements(nodes), out["labels"]))
 	put(out, "kubeletConfiguration", nodes.take("kubelet"))
-	class := nodes.inner("nodeClassRef")
-	if name := class.text("name"); name != "" {
-		out["providerRef"] = map[string]any{"name": name}
-		if settings := c.kubelet[name]; out["kubeletConfiguration"] == nil {
-			put(out, "kubeletConfiguration", settings)
-		}
-	}
-	for _, known := range []string{"group", "kind", "apiVersion"} {
-		class.take(known)
-	}
-	class.done()
+	c.classOf(nodes, out)
 
 	disruption := spec.inner("disruption")
 	expiry := firstText(nodes.text("expireAfter"), disruption.text("expireAfter"), defaultExpiry)
@@ -60,7 +52,29 @@ func (c *converter) pool(spec *fields) map[string]any {
 		out["limits"] = map[string]any{"resources": limits}
 	}
 	put(out, "weight", spec.take("weight"))
+	spec.refuse("replicas", "a fixed number of nodes is not supported: give placeholder pods that many replicas")
 	return out
+}
+
+// classOf converts the reference to an EC2NodeClass, whose kubelet settings become the
+// pool's. A class of another kind is lost.
+func (c *converter) classOf(nodes *fields, out map[string]any) {
+	if class := foreignClass(nodes.left); class != "" {
+		nodes.take("nodeClassRef")
+		nodes.lose("nodeClassRef", class+" is not converted: make a node profile with the subnets, security groups and the role that its nodes have")
+		return
+	}
+	class := nodes.inner("nodeClassRef")
+	if name := class.text("name"); name != "" {
+		out["providerRef"] = map[string]any{"name": name}
+		if settings := c.kubelet[name]; out["kubeletConfiguration"] == nil {
+			put(out, "kubeletConfiguration", settings)
+		}
+	}
+	for _, known := range []string{"group", "kind", "apiVersion"} {
+		class.take(known)
+	}
+	class.done()
 }
 
 func firstText(texts ...string) string {

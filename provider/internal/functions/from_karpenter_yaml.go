@@ -33,7 +33,8 @@ func (f fromKarpenterYAML) Definition(_ context.Context, _ function.DefinitionRe
 		MarkdownDescription: "Returns the arguments of `packhorse_provisioner` and `packhorse_node_profile` for manifests of Karpenter: Provisioner, " +
 			"AWSNodeTemplate, and NodePool and EC2NodeClass of `v1beta1` and `v1`.\n\n" +
 			"`provisioners` and `node_profiles` are maps from names to arguments, of which those that are not set are null. `losses` " +
-			"lists everything that has no counterpart, with its path and the reason; it is empty where nothing is lost.",
+			"lists everything that has no counterpart, with its path and the reason, unknown fields, and documents of other kinds, which are " +
+			"skipped; it is empty where nothing is lost. Labels of EKS Auto Mode are translated in NodePools of its class, and the class is lost.",
 		Parameters: []function.Parameter{function.StringParameter{Name: "yaml", MarkdownDescription: "One or more YAML or JSON documents."}},
 		Return:     function.ObjectReturn{AttributeTypes: f.types()},
 	}
@@ -52,12 +53,12 @@ func (f fromKarpenterYAML) Run(ctx context.Context, req function.RunRequest, res
 	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
 		return
 	}
-	objects, err := karpenter.Read([]byte(text))
+	objects, skipped, err := karpenter.Read([]byte(text))
 	if err != nil {
 		resp.Error = function.NewArgumentFuncError(0, err.Error())
 		return
 	}
-	provisioners, profiles, losses := map[string]attr.Value{}, map[string]attr.Value{}, []string{}
+	provisioners, profiles, losses := map[string]attr.Value{}, map[string]attr.Value{}, append([]string{}, skipped...)
 	for _, object := range objects {
 		of, into := f.provisioner, provisioners
 		if object.Kind == api.NodeTemplateKind {

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/karpenter"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/karpenter/corpus"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/corpus"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane"
 )
 

@@ -1,4 +1,4 @@
-module github.com/packhorse-io/terraform-provider-packhorse/internal/karpenter/peercrds
+module github.com/packhorse-io/terraform-provider-packhorse/internal/tools/peercrds
 
 go 1.26.6
 

@@ -1,0 +1,83 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+)
+
+// addKarpenter takes a NodePool or an EC2NodeClass. What stands for it is known only
+// when all files are read: a NodePool has the kubelet settings of its class.
+func (b *Builder) addKarpenter(doc *Document, asJSON []byte) error {
+	var object map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(asJSON))
+	decoder.UseNumber()
+	if err := decoder.Decode(&object); err != nil || !karpenter.Known(object) {
+		return nil //nolint:nilerr // what is no JSON object has no kind, which is told
+	}
+	doc.Karpenter, doc.Namespace = object, ""
+	doc.Known = karpenter.Foreign(object) == ""
+	found := karpenter.Check(object)
+	doc.Ignored = found.Warnings()
+	if errs := found.Errors(); len(errs) > 0 {
+		return errs
+	}
+	if class := karpenter.Foreign(object); class != "" {
+		doc.Ignored = append(doc.Ignored, api.Finding{
+			Path: "spec.template.spec.nodeClassRef", Text: "its nodes are those of " + class + ", so that Packhorse does not serve it",
+			Advice: "its own controller goes on doing so",
+		})
+	}
+	return b.claimName(doc)
+}
+
+// standIns makes what stands for the NodePools and EC2NodeClasses that break no rule.
+func (b *Builder) standIns() {
+	var documents []map[string]any
+	of := map[string]*Document{}
+	for _, doc := range b.documents {
+		if doc.Karpenter != nil && doc.Known && b.seen[doc.Object()] == doc {
+			documents = append(documents, doc.Karpenter)
+			of[doc.Object()] = doc
+		}
+	}
+	served, err := karpenter.Serve(documents)
+	if err != nil {
+		b.problems = append(b.problems, err)
+		return
+	}
+	for _, s := range served {
+		doc := of[s.Kind+" "+s.Name]
+		doc.Provisioner, doc.NodeTemplate = s.Provisioner, s.NodeTemplate
+		for _, loss := range s.Losses {
+			told := func(f api.Finding) bool { return f.Path == loss.Path }
+			if !slices.ContainsFunc(doc.Ignored, told) { // an unknown field has no counterpart either
+				doc.Ignored = append(doc.Ignored, loss)
+			}
+		}
+		own := api.ProvisionerKind
+		if s.NodeTemplate != nil {
+			own = api.NodeTemplateKind
+		}
+		if other := b.seen[own+" "+s.Name]; other != nil {
+			b.fail(doc, refused("metadata.name", other.Object()+" has this name too, and names of nodes' owners must differ", "rename one of the two"))
+			doc.Provisioner, doc.NodeTemplate = nil, nil
+		}
+	}
+}
+
+// adviseVersion says which version of Karpenter's kinds can be read.
+func adviseVersion(doc *Document) string {
+	switch doc.Kind {
+	case karpenter.NodePoolKind, karpenter.NodeClassKind:
+		if doc.Karpenter != nil {
+			return " (another controller's)"
+		}
+		return " (its version is none of " + strings.Join(karpenter.Versions, " and ") + ")"
+	}
+	return ""
+}

@@ -1,0 +1,74 @@
+package karpenter
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// Served is what stands for a NodePool or an EC2NodeClass: one of Provisioner and
+// NodeTemplate is set.
+type Served struct {
+	Kind, Name   string
+	Provisioner  *api.Provisioner
+	NodeTemplate *api.AWSNodeTemplate
+	// Losses are warnings: what the object says and is not done.
+	Losses api.Findings
+}
+
+// Serve returns what stands for NodePools and EC2NodeClasses, sorted by kind and name.
+// They must have passed Check, and be Karpenter's: see Foreign. Kubelet settings of a
+// class are those of the pools that use it, so that all objects are to be given at once.
+func Serve(documents []map[string]any) ([]Served, error) {
+	objects, err := Convert(documents, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Served, 0, len(objects))
+	for _, o := range objects {
+		s, err := o.served()
+		if err != nil {
+			return nil, fmt.Errorf("serve %s: %w", o.Origin, err)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func (o *Object) served() (Served, error) {
+	kind, _, _ := strings.Cut(o.Origin, " ")
+	out := Served{Kind: kind, Name: o.Name}
+	source := &api.Source{Kind: kind}
+	for _, line := range o.Unsupported {
+		path, text, _ := strings.Cut(line, ": ")
+		source.Unsupported = append(source.Unsupported, api.Unsupported{Path: path, Text: text})
+	}
+	for _, line := range o.Losses {
+		path, text, _ := strings.Cut(line, ": ")
+		out.Losses = append(out.Losses, api.Finding{Path: path, Text: text})
+	}
+	spec, err := json.Marshal(o.Spec)
+	if err != nil {
+		return out, err
+	}
+	if o.Kind == api.ProvisionerKind {
+		p := &api.Provisioner{Source: source}
+		p.Name = o.Name
+		out.Provisioner = p
+		return out, o.fill(spec, &p.Spec)
+	}
+	t := &api.AWSNodeTemplate{Source: source}
+	t.Name = o.Name
+	out.NodeTemplate = t
+	return out, o.fill(spec, &t.Spec)
+}
+
+// fill decodes a spec, unless it cannot be read, which is among the unsupported.
+func (o *Object) fill(spec []byte, into any) error {
+	if err := json.Unmarshal(spec, into); err != nil && len(o.Unsupported) == 0 {
+		return err
+	}
+	return nil
+}
