@@ -21,6 +21,9 @@ type Input struct {
 	Pods []Pod
 	// Leaving nodes, by name, are no room for anything.
 	Leaving map[string]bool
+	// Key adds what tells a template apart from those of other classes. The constraints
+	// decide what that is.
+	Key func(b []byte, t *cluster.Template, needs match.Needs) []byte
 	// Binding are the limits, by Provisioner, that the solution must keep.
 	Binding []amount.List
 }
@@ -67,7 +70,7 @@ func New(in *Input, e *Effort) *Model {
 	for i := range in.Provisioners {
 		m.Pools = append(m.Pools, newPool(&in.Provisioners[i], i, in.Binding[i]))
 	}
-	f := classifier{in: in, volumes: m.Volumes, effort: e, keys: labelKeys(in.Snapshot), kin: map[kinship]*kin{}, known: map[string]*Class{}}
+	f := classifier{in: in, volumes: m.Volumes, effort: e, kin: map[kinship]*kin{}, known: map[string]*Class{}}
 	f.classify()
 	m.Classes, m.Refusals = f.classes, f.refusals
 	m.measure()

@@ -37,7 +37,12 @@ func pool(name string, taints ...corev1.Taint) Provisioner {
 }
 
 func input(provisioners ...Provisioner) *Input {
-	return &Input{Snapshot: &cluster.Snapshot{}, Provisioners: provisioners, Binding: make([]amount.List, len(provisioners))}
+	return &Input{
+		Snapshot: &cluster.Snapshot{}, Provisioners: provisioners, Binding: make([]amount.List, len(provisioners)),
+		Key: func(b []byte, t *cluster.Template, _ match.Needs) []byte {
+			return fmt.Appendf(b, "%v %v", t.Requests, t.NodeSelector)
+		},
+	}
 }
 
 func read(in *Input) *Model { return New(in, NewEffort(in.Pods, len(in.Snapshot.Nodes))) }
@@ -54,52 +59,6 @@ func sold(m *Model, of Bitset) string {
 
 func pod(name string, t *cluster.Template) Pod {
 	return Pod{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: t.Namespace, Name: name}, Template: t}}
-}
-
-func TestClasses(t *testing.T) {
-	template := func(change func(*cluster.Template)) *cluster.Template {
-		out := &cluster.Template{Namespace: "default", Requests: amount.List{amount.CPU: 500, amount.Pods: 1}, Labels: map[string]string{"app": "web"}}
-		change(out)
-		return out
-	}
-	selects := func(key string) func(*cluster.Template) {
-		return func(t *cluster.Template) {
-			t.Spread = []corev1.TopologySpreadConstraint{{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: "x"}}}}
-		}
-	}
-	none := func(*cluster.Template) {}
-	for name, of := range map[string]struct {
-		first, second func(*cluster.Template)
-		third         func(*cluster.Template) // of another pod, which decides which labels are looked at
-		want          int
-	}{
-		"pods that ask for the same are one":       {none, none, none, 2},
-		"requests tell pods apart":                 {none, func(t *cluster.Template) { t.Requests = amount.List{amount.CPU: 600, amount.Pods: 1} }, none, 3},
-		"node selectors tell pods apart":           {none, func(t *cluster.Template) { t.NodeSelector = map[string]string{"a": "b"} }, none, 3},
-		"tolerations tell pods apart":              {none, func(t *cluster.Template) { t.Tolerations = []corev1.Toleration{{Key: "gpu"}} }, none, 3},
-		"host ports tell pods apart":               {none, func(t *cluster.Template) { t.HostPorts = []cluster.HostPort{{Port: 80, Protocol: "TCP"}} }, none, 3},
-		"priorities tell pods apart":               {none, func(t *cluster.Template) { t.Priority = 7 }, none, 3},
-		"namespaces tell pods apart":               {none, func(t *cluster.Template) { t.Namespace = "other" }, none, 3},
-		"spreads tell pods apart":                  {none, selects("app"), none, 3},
-		"labels that nobody selects do not":        {none, func(t *cluster.Template) { t.Labels = map[string]string{"app": "api"} }, none, 2},
-		"labels that a selector looks at do":       {none, func(t *cluster.Template) { t.Labels = map[string]string{"app": "api"} }, selects("app"), 3},
-		"other labels do not because of selectors": {none, func(t *cluster.Template) { t.Labels = map[string]string{"app": "web", "rev": "2"} }, selects("app"), 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			in := input(pool("default"))
-			in.Snapshot.Namespaces = []cluster.Namespace{{Name: "default"}}
-			third := template(of.third)
-			third.Requests = amount.List{amount.CPU: 1, amount.Pods: 1}
-			for i, tp := range []*cluster.Template{template(of.first), template(of.second), third} {
-				p := pod(fmt.Sprint("pod-", i), tp)
-				in.Pods = append(in.Pods, p)
-				in.Snapshot.Pods = append(in.Snapshot.Pods, *p.Pod)
-			}
-			if got := len(read(in).Classes); got != of.want {
-				t.Errorf("%d classes, want %d", got, of.want)
-			}
-		})
-	}
 }
 
 func TestOptions(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // safety takes off what rounding could have added to the bound.
@@ -94,7 +95,7 @@ func (s *solver) boundClasses() []placedClass {
 			if p := add(it.class, it.level, it.n, it.lot); !p.mask.Has(m.column) {
 				// It took room that was left on a machine of a type that is not bought for it.
 				requires, honour := it.class.requires(it.level)
-				p.mask = s.fitting(it.class.Need, it.class.host, true, s.OptionsFor(requires, it.class.Template.Tolerations, it.class.Tolerates, honour))
+				p.mask = s.fitting(it.class.Need, it.class.PerNode, true, s.OptionsFor(requires, it.class.Template.Tolerations, it.class.Tolerates, honour))
 				p.mask.Add(m.column)
 			}
 		}
@@ -116,7 +117,7 @@ func (s *solver) placedClass(c *class, level level, l *lot) placedClass {
 	}
 	requires, honour := c.requires(level)
 	out.opt = s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour)
-	out.mask = s.fitting(c.Need, c.host, c.devices, out.opt)
+	out.mask = s.fitting(c.Need, c.PerNode, c.devices, out.opt)
 	return out
 }
 
@@ -197,9 +198,9 @@ func (s *solver) patternBound(classes []placedClass, columns []int, worth []floa
 	masks, loads := make([]model.Bitset, len(classes)), make([]colgen.Load, len(classes))
 	mixed := make([]float64, len(classes))
 	for i, c := range classes {
-		var none hostState
+		var none topology.NodeCounts
 		masks[i] = c.mask
-		loads[i] = colgen.Load{Need: c.class.Need, Count: c.n, Most: none.room(c.class.host, c.n)}
+		loads[i] = colgen.Load{Need: c.class.Need, Count: c.n, Most: none.Room(c.class.PerNode, c.n)}
 		mixed[i] = c.worth
 	}
 	kinds := s.kindsOf(columns, masks, 0)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // Pods with a required affinity over the host name must share a node with others.
@@ -15,13 +16,8 @@ import (
 
 // followed reports whether the machine has the pods that the class must share a
 // node with.
-func (m *machine) followed(c *class) bool {
-	for _, f := range c.follows {
-		if count, _ := m.host.get(f.group); count == 0 {
-			return false
-		}
-	}
-	return true
+func (s *solver) followed(m *machine, c *class) bool {
+	return s.state.Accompanied(c.Rules, m.host, false)
 }
 
 // bundle places the followers among the classes: on nodes that exist, or else in
@@ -30,7 +26,7 @@ func (s *solver) bundle(open []*class) []*lot {
 	var followers []*class
 	var lots []*lot
 	for _, c := range open {
-		if len(c.follows) > 0 {
+		if len(c.Follows()) > 0 {
 			lots = append(lots, s.place(c, c.level)...)
 			if c.open() > 0 {
 				followers = append(followers, c)
@@ -72,7 +68,7 @@ func (s *solver) tied(a, b *class, open []*class) bool {
 }
 
 func (s *solver) followsClass(c, target *class) bool {
-	return slices.ContainsFunc(c.follows, func(f bond) bool { return s.groups.list[f.group].matches(target.Template) })
+	return slices.ContainsFunc(c.Follows(), func(f *topology.NodeAffinity) bool { return s.state.List[f.Group()].Matches(target.Template) })
 }
 
 // bundleLots returns the lots of one component: for all its pods, or for those for
@@ -105,16 +101,16 @@ func (l *lot) book() {
 func (s *solver) targets(together, open []*class) (targets []*class, most int64, ok bool) {
 	most = 1 << 40
 	for _, c := range together {
-		for _, f := range c.follows {
-			g := s.groups.list[f.group]
-			has := func(t *class) bool { return g.matches(t.Template) }
-			switch i := slices.IndexFunc(open, func(t *class) bool { return len(t.follows) == 0 && t.open() > 0 && has(t) }); {
+		for _, f := range c.Follows() {
+			g := s.state.List[f.Group()]
+			has := func(t *class) bool { return g.Matches(t.Template) }
+			switch i := slices.IndexFunc(open, func(t *class) bool { return len(t.Follows()) == 0 && t.open() > 0 && has(t) }); {
 			case slices.ContainsFunc(targets, has):
 			case i >= 0:
 				targets = append(targets, open[i])
 				most = min(most, open[i].open())
 			case slices.ContainsFunc(together, has):
-				if g.total > 0 && f.self {
+				if g.Total > 0 && f.Self() {
 					return nil, 0, false // only the first pod of a group may be without company
 				}
 				most = 1
@@ -171,7 +167,7 @@ func (s *solver) loadOnNode(parts []part) bool {
 		if !s.takes(parts, i) {
 			continue
 		}
-		l := &lot{parts: parts, opt: s.jointOptions(parts, nil), at: spotOver(keysOf(parts), n)}
+		l := &lot{parts: parts, opt: s.jointOptions(parts, nil), at: topology.AssignmentOf(keysOf(parts), n.Node)}
 		if !s.enterAll(l) {
 			continue
 		}
@@ -189,17 +185,17 @@ func (s *solver) takes(parts []part, i int) bool {
 	if n.HostLess() {
 		return false
 	}
-	need, h := make([]int64, len(n.free)), slices.Clone(n.host)
+	need, h := make([]int64, len(n.free)), slices.Clone(n.Counts)
 	for _, p := range parts {
 		requires, honour := p.class.requires(p.level)
 		if !s.Matches(s.OptionsFor(requires, p.class.Template.Tolerations, p.class.Tolerates, honour), i) {
 			return false
 		}
 		model.AddTimes(need, p.class.Need, p.n)
-		if h.room(p.class.host, p.n) < p.n {
+		if h.Room(p.class.PerNode, p.n) < p.n {
 			return false
 		}
-		h = h.plus(p.class.host, p.n)
+		h = h.Plus(p.class.PerNode, p.n)
 	}
 	return model.Fits(need, n.free)
 }
@@ -208,33 +204,31 @@ func (s *solver) takes(parts []part, i int) bool {
 func keysOf(parts []part) []string {
 	var keys []string
 	for _, p := range parts {
-		keys = append(keys, p.class.keys...)
+		keys = append(keys, p.class.Keys...)
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }
 
 func (l *lot) equal(o *lot) bool {
-	return slices.Equal(l.parts, o.parts) && (l.at == nil) == (o.at == nil) && (l.at == nil || slices.Equal(l.at.domains, o.at.domains))
+	return slices.Equal(l.parts, o.parts) && (l.at == nil) == (o.at == nil) && (l.at == nil || slices.Equal(l.at.Domains, o.at.Domains))
 }
 
 // load returns a lot of one load of the parts, in a domain where all may be.
 func (s *solver) load(parts []part) *lot {
 	l := &lot{parts: parts, n: 1, need: make([]int64, len(s.Space.Names))}
-	var h hostState
+	var h topology.NodeCounts
 	devices := false
 	for _, p := range parts {
 		model.AddTimes(l.need, p.class.Need, p.n)
 		l.size += float64(p.n) * p.class.size
 		devices = devices || p.class.devices
-		if h.room(p.class.host, p.n) < p.n {
+		if h.Room(p.class.PerNode, p.n) < p.n {
 			return nil
 		}
-		h = h.plus(p.class.host, p.n)
+		h = h.Plus(p.class.PerNode, p.n)
 	}
-	for _, c := range h {
-		l.host = append(l.host, touch{group: c.group, self: c.count, cap: c.cap, entry: unbounded})
-	}
+	l.host = h.Together()
 	keys := keysOf(parts)
 	if len(keys) == 0 {
 		l.opt = s.jointOptions(parts, nil)
@@ -263,7 +257,7 @@ func (s *solver) loadInDomain(l *lot, keys []string, devices bool) *lot {
 	s.Effort.Begin(l.parts[0].class.Account)
 	for _, at := range s.CellsOf(s.jointOptions(l.parts, nil), keys) {
 		try := *l
-		try.at = &spot{keys: keys, domains: at.Domains}
+		try.at = &topology.Assignment{Keys: keys, Domains: at.Domains}
 		var pin match.Requirements
 		for i, key := range keys {
 			pin = pin.With(key, at.Domains[i].Set())
@@ -294,13 +288,13 @@ func (s *solver) enterAll(l *lot) bool {
 	entered := make([]int64, len(l.parts))
 	for i, p := range l.parts {
 		for range p.n {
-			if _, ok := s.admits(p.class, l.at, p.level.givenUp); !ok {
+			if _, ok := s.admits(p.class, l.at, p.level.relaxed); !ok {
 				for k, n := range entered {
-					s.enter(l.parts[k].class, l.at, l.opt.Requires, -n, nil)
+					s.state.Enter(l.parts[k].class.Rules, l.at, l.opt.Requires, -n)
 				}
 				return false
 			}
-			s.enter(p.class, l.at, l.opt.Requires, 1, nil)
+			s.state.Enter(p.class.Rules, l.at, l.opt.Requires, 1)
 			entered[i]++
 		}
 	}

@@ -104,7 +104,7 @@ func (s *solver) assign(m *machine, l *lot, parts []part, k int64) {
 	for _, p := range parts {
 		m.pods = append(m.pods, p.class.take(k*p.n)...)
 		m.placed = append(m.placed, placement{lot: l, class: p.class, level: p.level, n: k * p.n})
-		s.join(p.class, k*p.n)
+		s.state.Join(p.class.Rules, k*p.n)
 	}
 }
 

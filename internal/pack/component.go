@@ -1,74 +1,25 @@
 package pack
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
+)
 
 // Pods that a constraint ties together are one component: their classes have to do with
 // the same groups. What happens in one component does not matter to another, so that
 // only those are confirmed of which a pod may be refused.
 
-// components tell which groups belong together, by the first of each.
-type components []int
-
-func (s *solver) components() components {
-	out := make(components, len(s.groups.list))
-	for i := range out {
-		out[i] = i
-	}
+func (s *solver) components() topology.Components {
+	out := topology.NewComponents(len(s.state.List))
 	for _, c := range s.classes {
-		out.join(c.groups())
+		out.Join(c.Groups())
 	}
-	for i := range s.daemons {
-		out.join(s.daemons[i].groups())
+	for _, d := range s.state.Daemons {
+		out.Join(d.Groups())
 	}
 	for _, r := range s.running {
-		out.join(r.groups())
-	}
-	return out
-}
-
-// of returns the first group of a component.
-func (t components) of(group int) int {
-	for t[group] != group {
-		t[group] = t[t[group]]
-		group = t[group]
-	}
-	return group
-}
-
-func (t components) join(groups []int) {
-	for _, g := range groups {
-		a, b := t.of(g), t.of(groups[0])
-		t[max(a, b)] = min(a, b)
-	}
-}
-
-// groups lists the groups that the class has to do with.
-func (c *class) groups() []int {
-	out := groupsOf(c.host, c.member, c.exact)
-	for _, bonds := range [][]bond{c.follows, c.repels, c.attracts} {
-		for _, b := range bonds {
-			out = append(out, b.group)
-		}
-	}
-	for i := range c.spreads {
-		out = append(out, c.spreads[i].group)
-	}
-	for i := range c.apart {
-		out = append(out, c.apart[i].group)
-	}
-	return out
-}
-
-func (r *resident) groups() []int {
-	return append(append(groupsOf(r.host, r.member, nil), r.repels...), r.anti...)
-}
-
-func groupsOf(host []touch, member []int, exact []touch) []int {
-	out := slices.Clone(member)
-	for _, list := range [][]touch{host, exact} {
-		for _, t := range list {
-			out = append(out, t.group)
-		}
+		out.Join(r.Groups())
 	}
 	return out
 }
@@ -82,31 +33,31 @@ type doubt map[*class]bool
 // it is planned if they come in the order in which they were placed: each was let in
 // after those before it, of which none was taken back.
 func (s *solver) doubted() doubt {
-	together, marked := s.components(), make([]bool, len(s.groups.list))
+	together, marked := s.components(), make([]bool, len(s.state.List))
 	mark := func(groups []int) {
 		for _, g := range groups {
-			marked[together.of(g)] = true
+			marked[together.Of(g)] = true
 		}
 	}
-	for i, g := range s.groups.list {
-		if g.selective() {
+	for i, g := range s.state.List {
+		if g.Selective() {
 			mark([]int{i})
 		}
 	}
-	for i := range s.daemons {
-		if s.daemons[i].counted() {
-			mark(s.daemons[i].groups())
+	for _, d := range s.state.Daemons {
+		if d.CountedByDomain() {
+			mark(d.Groups())
 		}
 	}
 	planned := map[string][]string{}
 	for _, c := range s.classes {
-		if c.left > 0 && !c.never.Missed() || c.tookBack || c.refusals > 0 || len(c.follows) > 0 || s.surprised(c, planned) {
-			mark(c.groups())
+		if c.left > 0 && !c.never.Missed() || c.tookBack || c.refusals > 0 || len(c.Follows()) > 0 || s.surprised(c, planned) {
+			mark(c.Groups())
 		}
 	}
 	out := doubt{}
 	for _, c := range s.classes {
-		if slices.ContainsFunc(c.groups(), func(g int) bool { return marked[together.of(g)] }) {
+		if slices.ContainsFunc(c.Groups(), func(g int) bool { return marked[together.Of(g)] }) {
 			out[c] = true
 		}
 	}
@@ -116,8 +67,8 @@ func (s *solver) doubted() doubt {
 // surprised reports whether machines are planned in domains that a spread of the class
 // did not know of. What is planned is kept by topology key.
 func (s *solver) surprised(c *class, planned map[string][]string) bool {
-	for i := range c.spreads {
-		key, known := s.groups.list[c.spreads[i].group].key, s.domains(c, &c.spreads[i])
+	for _, sp := range c.Spreads() {
+		key, known := s.state.List[sp.Group()].Key, s.state.Domains(c.Rules, sp)
 		if planned[key] == nil {
 			planned[key] = s.plannedValues(key)
 		}

@@ -69,7 +69,7 @@ func (s *solver) unplaced() int64 {
 // made room in domains, or a limit has come to bind where other domains are open.
 func (s *solver) hopeful() bool {
 	return slices.ContainsFunc(s.classes, func(c *class) bool {
-		return c.left > 0 && !c.never.Missed() && (c.choosy() || c.limited) && s.forSale(c)
+		return c.left > 0 && !c.never.Missed() && (c.OrderMatters() || c.limited) && s.forSale(c)
 	})
 }
 
@@ -111,7 +111,7 @@ func (s *solver) allowSpecial() bool {
 // again places pods once more that have no place yet, from their first level. Those
 // that had to leave their places repeatedly wait until the others have theirs.
 func (s *solver) again() {
-	s.relateHostSpreads()
+	s.relateNodeSpreads()
 	waiting := false
 	for _, c := range s.classes {
 		if c.left > 0 {
@@ -139,7 +139,7 @@ func (s *solver) again() {
 func (s *solver) oneByOne() {
 	all, steps, most := s.classes, 0, min(maxSingleSteps, podsLookedAt/len(s.places))
 	for _, c := range all {
-		for refused := false; !refused && len(c.spreads) > 0 && c.left > 0 && !c.never.Missed() && steps < most; steps++ {
+		for refused := false; !refused && len(c.Spreads()) > 0 && c.left > 0 && !c.never.Missed() && steps < most; steps++ {
 			before := c.left
 			s.classes, c.level, c.held = []*class{c}, level{}, c.left-1
 			s.rounds()
@@ -150,7 +150,7 @@ func (s *solver) oneByOne() {
 			_, refused = s.replayAll()
 		}
 	}
-	s.classes = slices.DeleteFunc(slices.Clone(all), func(c *class) bool { return len(c.spreads) > 0 })
+	s.classes = slices.DeleteFunc(slices.Clone(all), func(c *class) bool { return len(c.Spreads()) > 0 })
 	s.again()
 	s.classes = all
 }

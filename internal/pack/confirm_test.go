@@ -2,7 +2,6 @@ package pack
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,12 +63,11 @@ func TestConfirmed(t *testing.T) {
 // TestNotInTurn has what makes a plan's own order worth nothing.
 func TestNotInTurn(t *testing.T) {
 	for name, spoil := range map[string]func(s *solver){
-		"a lot that was not bought":        func(s *solver) { s.classes[0].tookBack = true },
-		"pods that come together":          func(s *solver) { s.classes[0].follows = []bond{{group: 0}} },
-		"nodes that count by their labels": func(s *solver) { s.groups.list[0].labelled = []string{"rack"} },
+		"a lot that was not bought": func(s *solver) { s.classes[0].tookBack = true },
 		"a zone that nobody knew of": func(s *solver) {
-			i := slices.IndexFunc(s.classes, func(c *class) bool { return len(c.spreads) > 0 })
-			s.classes[i].spreads[0].domains = []string{"one", "two"}
+			moved := *s.Offerings[s.machines[0].column].Offer
+			moved.Zone = "four"
+			s.Offerings[s.machines[0].column].Offer = &moved
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,6 +78,19 @@ func TestNotInTurn(t *testing.T) {
 				t.Error("the plan is not to be replayed")
 			}
 		})
+	}
+}
+
+// TestNodesThatCountByTheirLabels: which nodes a spread counts is known once they are there.
+func TestNodesThatCountByTheirLabels(t *testing.T) {
+	p := crossed()
+	for i := range p.Pods {
+		p.Pods[i].Pod.Template.NodeSelector = map[string]string{api.LabelCapacityType: api.CapacityOnDemand}
+	}
+	s := newSolver(p, make(limits, 1), model.NewEffort(p.Pods, 0))
+	s.rounds()
+	if len(s.doubted()) == 0 {
+		t.Error("the plan is not to be replayed")
 	}
 }
 

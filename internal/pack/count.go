@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // countBound returns the price of the machines that one class makes necessary, of the
@@ -17,10 +18,10 @@ import (
 func (s *solver) countBound(classes []placedClass) float64 {
 	bound := int64(0)
 	for _, c := range classes {
-		touches := slices.DeleteFunc(slices.Clone(c.class.host), func(t touch) bool {
-			return slices.ContainsFunc(c.class.apart, func(sp hostSpread) bool { return sp.group == t.group })
+		touches := slices.DeleteFunc(slices.Clone(c.class.PerNode), func(t topology.PerNode) bool {
+			return slices.ContainsFunc(c.class.NodeSpreads(), func(sp *topology.NodeSpread) bool { return sp.Group() == t.Group })
 		})
-		left, most := s.leftByNodes(&c, touches), hostState{}.room(touches, c.n)
+		left, most := s.leftByNodes(&c, touches), topology.NodeCounts{}.Room(touches, c.n)
 		cheapest := s.cheapest(c.mask)
 		if left > 0 && most > 0 && cheapest < math.MaxInt64 {
 			bound = max(bound, (left+most-1)/most*cheapest)
@@ -30,13 +31,13 @@ func (s *solver) countBound(classes []placedClass) float64 {
 }
 
 // leftByNodes returns how many pods of a class the nodes cannot have taken.
-func (s *solver) leftByNodes(c *placedClass, touches []touch) int64 {
+func (s *solver) leftByNodes(c *placedClass, touches []topology.PerNode) int64 {
 	left := c.n
 	for i, room := range s.roomBefore {
 		if left <= 0 {
 			break
 		}
-		left -= s.hostBefore[i].room(touches, amount.Copies(c.class.Need, room, left))
+		left -= s.hostBefore[i].Room(touches, amount.Copies(c.class.Need, room, left))
 	}
 	return left
 }

@@ -13,7 +13,7 @@ import (
 func (s *solver) fillEvenly(open []*class) {
 	var plain []*class
 	for _, c := range open {
-		if c.open() > 0 && len(c.keys)+len(c.follows)+len(c.Nodes) == 0 {
+		if c.open() > 0 && len(c.Keys)+len(c.Follows())+len(c.Nodes) == 0 {
 			plain = append(plain, c)
 		}
 	}

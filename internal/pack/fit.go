@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // fitting returns the columns of the options that hold a load. Special types are
 // left out unless they were asked for or nothing else fits.
-func (s *solver) fitting(need []int64, host []touch, devices bool, o *model.Options) model.Bitset {
+func (s *solver) fitting(need []int64, host []topology.PerNode, devices bool, o *model.Options) model.Bitset {
 	s.Effort.Spend(len(s.Offerings) / 4)
 	all := o.Offerings.Clone()
 	s.keepRoomy(all, need)
@@ -46,10 +47,10 @@ func (s *solver) keepRoomy(columns model.Bitset, need []int64) {
 }
 
 // keepAble removes columns where a load may not be for other reasons than room.
-func (s *solver) keepAble(columns model.Bitset, host []touch, o *model.Options) {
-	if len(host) > 0 && len(s.daemons) > 0 {
+func (s *solver) keepAble(columns model.Bitset, host []topology.PerNode, o *model.Options) {
+	if len(host) > 0 && len(s.DaemonSets) > 0 {
 		for k := range columns.All {
-			if s.daemonHost(&s.Offerings[k]).room(host, 1) <= 0 {
+			if s.state.DaemonCounts(&s.Offerings[k]).Room(host, 1) <= 0 {
 				columns.Drop(k)
 			}
 		}

@@ -65,7 +65,7 @@ func (s *solver) sortMachines() {
 func (s *solver) noteGivenUp(m *machine) {
 	at := 0
 	for _, it := range m.placed {
-		if given := it.class.givenUp(it.level); given != nil {
+		if given := it.class.GivenUp(it.level.relaxed); given != nil {
 			for _, pod := range m.pods[at : at+int(it.n)] {
 				s.places[pod].GivenUp = given
 			}
@@ -79,10 +79,10 @@ func (s *solver) noteSoft(m *machine) {
 	at := 0
 	for _, it := range m.placed {
 		c := it.class
-		for _, soft := range c.soft {
-			if !s.softMet(m, soft) {
+		for _, soft := range c.Soft {
+			if !soft.Met(s.podsOf(m, soft.Group())) {
 				for _, pod := range m.pods[at : at+int(it.n)] {
-					s.places[pod].GivenUp = append(slices.Clone(s.places[pod].GivenUp), soft.text)
+					s.places[pod].GivenUp = append(slices.Clone(s.places[pod].GivenUp), soft.Text)
 				}
 			}
 		}
@@ -90,18 +90,15 @@ func (s *solver) noteSoft(m *machine) {
 	}
 }
 
-func (s *solver) softMet(m *machine, soft softTouch) bool {
-	g := s.groups.list[soft.group]
-	others := -soft.self
+// podsOf counts the pods of a group that are placed on a machine.
+func (s *solver) podsOf(m *machine, group int) int64 {
+	g, n := s.state.List[group], int64(0)
 	for _, it := range m.placed {
-		if g.matches(it.class.Template) {
-			others += it.n
+		if g.Matches(it.class.Template) {
+			n += it.n
 		}
 	}
-	if soft.want {
-		return others > 0
-	}
-	return others+soft.self <= max(soft.cap, soft.self)
+	return n
 }
 
 func (s *solver) render(m *machine, r *ranker) Machine {
@@ -109,7 +106,7 @@ func (s *solver) render(m *machine, r *ranker) Machine {
 	out := Machine{Provisioner: m.seller.Number, Pods: m.pods, Labels: s.labels(m)}
 	used := slices.Clone(m.used)
 	for _, i := range col.DaemonSets {
-		model.AddTimes(used, s.daemons[i].Need, 1)
+		model.AddTimes(used, s.DaemonSets[i].Need, 1)
 	}
 	out.Used = s.Space.List(used)
 	out.Allocatable = col.Type.Allocatable()

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // machine is to be bought. Machines with the same content share their items.
@@ -14,7 +15,7 @@ type machine struct {
 	used     []int64      // by pods, without DaemonSets
 	mask     model.Bitset // columns that the lots allow; not all of them hold the content
 	residual int
-	host     hostState
+	host     topology.NodeCounts
 	ahead    int64 // more loads that it has been bought to have room for
 	// Once assigned: the pods (indices of Problem.Pods), in the order of placed.
 	pods   []int
@@ -62,13 +63,13 @@ func (s *solver) admit(m *machine, l *lot, limit int64) (int64, int) {
 	if !ok || residual != m.residual && !s.LeavesChoice(residual, col) {
 		return 0, 0
 	}
-	return m.host.room(l.host, limit), residual
+	return m.host.Room(l.host, limit), residual
 }
 
 // add puts n pods of the lot on the machine, which must not be shared.
 func (m *machine) add(l *lot, n int64, residual int) {
 	model.AddTimes(m.used, l.need, n)
-	m.host = m.host.plus(l.host, n)
+	m.host = m.host.Plus(l.host, n)
 	m.residual = residual
 	for i := range m.items {
 		if m.items[i].lot == l {
@@ -92,7 +93,7 @@ func (s *solver) reset(m *machine, column int) {
 	c := &s.Offerings[column]
 	p := s.Pools[c.Pool]
 	m.seller, m.column, m.residual, m.items, m.ahead = p, column, p.Residual, m.items[:0], 0
-	m.host = append(m.host[:0], s.daemonHost(c)...)
+	m.host = append(m.host[:0], s.state.DaemonCounts(c)...)
 	clear(m.used)
 	copy(m.mask, p.Mask)
 }
@@ -126,10 +127,7 @@ func (s *solver) shrink(m *machine, within func(*model.Offering) bool) {
 // sameDaemons reports whether the content may move between columns as far as
 // constraints with DaemonSet pods go.
 func (s *solver) sameDaemons(to, from int) bool {
-	social := func(i int) bool {
-		d := &s.daemons[i]
-		return len(d.host)+len(d.member)+len(d.repels) > 0
-	}
+	social := func(i int) bool { return s.state.Daemons[i].Matters() }
 	a, b := s.Offerings[to].DaemonSets, s.Offerings[from].DaemonSets
 	return slices.Equal(a, b) || !slices.ContainsFunc(a, social) && !slices.ContainsFunc(b, social)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 const (
@@ -160,8 +161,8 @@ func (c *cover) filledBy(p colgen.Pattern) *machine {
 func (c *cover) loads() []colgen.Load {
 	out := make([]colgen.Load, len(c.lots))
 	for i, l := range c.lots {
-		var none hostState
-		out[i] = colgen.Load{Need: l.need, Count: c.left[i], Most: none.room(l.host, c.left[i])}
+		var none topology.NodeCounts
+		out[i] = colgen.Load{Need: l.need, Count: c.left[i], Most: none.Room(l.host, c.left[i])}
 	}
 	return out
 }

@@ -6,22 +6,24 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // node is a node that exists or will, with the room that is left.
 type node struct {
-	*model.Node
+	*topology.NodeView
 	free []int64
-	host hostState
 }
 
 // findNodes begins with the nodes as if nothing ran on them.
 func (s *solver) findNodes() {
 	for _, n := range s.Nodes {
-		s.nodes = append(s.nodes, &node{Node: n, free: s.Space.Vector(n.Allocatable), host: s.groups.attachLimits(n.Node)})
+		view := &topology.NodeView{Node: n, Counts: s.state.AttachLimits(n.Node)}
+		s.nodes, s.state.Nodes = append(s.nodes, &node{view, s.Space.Vector(n.Allocatable)}), append(s.state.Nodes, view)
 	}
 	for _, n := range s.Closed {
-		s.closed = append(s.closed, &node{Node: n, free: s.Space.Vector(n.Allocatable)})
+		view := &topology.NodeView{Node: n}
+		s.closed, s.state.Closed = append(s.closed, &node{view, s.Space.Vector(n.Allocatable)}), append(s.state.Closed, view)
 	}
 }
 
@@ -40,7 +42,7 @@ func (s *solver) occupy() {
 			continue
 		}
 		model.AddTimes(n.free, s.running[p.Template].need, -1)
-		n.host = n.host.plus(s.running[p.Template].volumes, 1)
+		n.Counts = n.Counts.Plus(s.running[p.Template].volumes, 1)
 		if p.Owner.Kind == "DaemonSet" {
 			if daemons[n] == nil {
 				daemons[n] = map[string]bool{}
@@ -48,7 +50,7 @@ func (s *solver) occupy() {
 			daemons[n][p.Namespace+"/"+p.Owner.Name] = true
 		}
 		if p.State != cluster.PodTerminating {
-			s.count(n, &s.running[p.Template].resident)
+			s.state.Occupy(n.NodeView, &s.running[p.Template].Resident)
 		}
 	}
 	for _, n := range nodes {
@@ -56,38 +58,15 @@ func (s *solver) occupy() {
 	}
 }
 
-// count adds a running pod to the groups that it belongs to or repels.
-func (s *solver) count(n *node, r *resident) {
-	n.host = n.host.plus(r.host, 1)
-	if !n.HostLess() {
-		for _, t := range r.host {
-			s.groups.list[t.group].total += t.self
-		}
-	}
-	for _, id := range r.member {
-		g := s.groups.list[id]
-		if value, ok := n.Labels[g.key]; ok && g.counts(n.Node) {
-			g.count[value]++
-			g.total++
-		}
-	}
-	for _, id := range r.repels {
-		g := s.groups.list[id]
-		if value, ok := n.Labels[g.key]; ok {
-			g.repel[value]++
-		}
-	}
-}
-
 // expectDaemons keeps room for DaemonSet pods that have not started yet.
 func (s *solver) expectDaemons(n *node, there map[string]bool) {
-	for i := range s.daemons {
-		d := &s.daemons[i]
+	for i := range s.DaemonSets {
+		d := &s.DaemonSets[i]
 		if there[d.Namespace+"/"+d.Name] || !d.RunsOn(n.Node) {
 			continue
 		}
 		model.AddTimes(n.free, d.Need, -1)
-		s.count(n, d.resident)
+		s.state.Occupy(n.NodeView, s.state.Daemons[i])
 	}
 }
 

@@ -75,31 +75,6 @@ func TestDualsAreFeasible(t *testing.T) {
 	})
 }
 
-func TestHostState(t *testing.T) {
-	alone := []touch{{group: 0, self: 1, cap: 1, entry: 1}}
-	three := []touch{{group: 0, self: 1, cap: 3, entry: 3}}
-	member := []touch{{group: 0, self: 1, cap: unbounded, entry: unbounded}}
-	stranger := []touch{{group: 0, cap: 0, entry: unbounded}}
-	for name, c := range map[string]struct {
-		there, comes []touch
-		want         int64
-	}{
-		"alone, then alone":          {alone, alone, 0},
-		"alone, then a member":       {alone, member, 0},
-		"a member, then alone":       {member, alone, 0},
-		"one of three":               {three, three, 2},
-		"a member, then of three":    {member, three, 2},
-		"members":                    {member, member, 9},
-		"a member repels a stranger": {member, stranger, 0},
-		"a stranger repels a member": {stranger, member, 0},
-		"strangers":                  {stranger, stranger, 9},
-	} {
-		if got := hostState(nil).plus(c.there, 1).room(c.comes, 9); got != c.want {
-			t.Errorf("%s: got room for %d, want %d", name, got, c.want)
-		}
-	}
-}
-
 func TestCopies(t *testing.T) {
 	for name, c := range map[string]struct {
 		need, room []int64

@@ -1,6 +1,10 @@
 package pack
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
+)
 
 // bundleSome makes loads of as many pods of a component as go together, one load
 // after the other, where there is no way for all.
@@ -60,7 +64,7 @@ func (a *assembly) onNode(parts []part, i int) bool {
 	if !a.takes(parts, i) {
 		return false
 	}
-	l := &lot{parts: parts, opt: a.jointOptions(parts, nil), at: spotOver(keysOf(parts), a.nodes[i])}
+	l := &lot{parts: parts, opt: a.jointOptions(parts, nil), at: topology.AssignmentOf(keysOf(parts), a.nodes[i].Node)}
 	if !a.enterAll(l) {
 		return false
 	}
@@ -71,7 +75,7 @@ func (a *assembly) onNode(parts []part, i int) bool {
 // putAll places the parts on a node that takes them.
 func (s *solver) putAll(parts []part, i int) {
 	n := s.nodes[i]
-	l := &lot{parts: parts, opt: s.jointOptions(parts, nil), at: spotOver(keysOf(parts), n)}
+	l := &lot{parts: parts, opt: s.jointOptions(parts, nil), at: topology.AssignmentOf(keysOf(parts), n.Node)}
 	s.enterAll(l)
 	for _, p := range parts {
 		s.put(p.class, n, p.level, p.n)
@@ -99,7 +103,7 @@ func (a *assembly) most(possible func([]part) bool) []part {
 		return nil
 	}
 	for i := range parts {
-		if len(parts[i].class.follows) > 0 {
+		if len(parts[i].class.Follows()) > 0 {
 			a.enlarge(parts, i, possible)
 		}
 	}
@@ -113,13 +117,13 @@ func (a *assembly) with(parts []part, c *class, possible func([]part) bool) []pa
 	if !possible(out) {
 		return parts
 	}
-	for _, f := range c.follows {
-		g := a.groups.list[f.group]
-		if slices.ContainsFunc(out, func(p part) bool { return p.class != c && g.matches(p.class.Template) }) {
+	for _, f := range c.Follows() {
+		g := a.state.List[f.Group()]
+		if slices.ContainsFunc(out, func(p part) bool { return p.class != c && g.Matches(p.class.Template) }) {
 			continue
 		}
 		for _, t := range a.open {
-			if len(t.follows) > 0 || t.open() == 0 || !g.matches(t.Template) {
+			if len(t.Follows()) > 0 || t.open() == 0 || !g.Matches(t.Template) {
 				continue
 			}
 			if more := append(slices.Clone(out), part{class: t, level: t.level, n: 1}); possible(more) {
@@ -134,14 +138,14 @@ func (a *assembly) with(parts []part, c *class, possible func([]part) bool) []pa
 // accompanied reports whether the load has pods of all groups that the class
 // follows. A group may begin with the load if there is none of its pods yet.
 func (a *assembly) accompanied(c *class, parts []part) bool {
-	for _, f := range c.follows {
-		g := a.groups.list[f.group]
-		if slices.ContainsFunc(parts, func(p part) bool { return len(p.class.follows) == 0 && g.matches(p.class.Template) }) {
+	for _, f := range c.Follows() {
+		g := a.state.List[f.Group()]
+		if slices.ContainsFunc(parts, func(p part) bool { return len(p.class.Follows()) == 0 && g.Matches(p.class.Template) }) {
 			continue
 		}
-		begins := !a.begun[f.group] && g.total == 0 && !a.elsewhere(g)
-		other := slices.ContainsFunc(parts, func(p part) bool { return p.class != c && g.matches(p.class.Template) })
-		if f.self && !begins || !f.self && !other {
+		begins := !a.begun[f.Group()] && g.Total == 0 && !a.elsewhere(g)
+		other := slices.ContainsFunc(parts, func(p part) bool { return p.class != c && g.Matches(p.class.Template) })
+		if f.Self() && !begins || !f.Self() && !other {
 			return false
 		}
 	}
@@ -150,9 +154,9 @@ func (a *assembly) accompanied(c *class, parts []part) bool {
 
 // elsewhere reports whether there will be pods of the group that follow nobody. They may
 // come first, and then the group has begun without those that follow.
-func (a *assembly) elsewhere(g *group) bool {
+func (a *assembly) elsewhere(g *topology.Group) bool {
 	return slices.ContainsFunc(a.open, func(t *class) bool {
-		return len(t.follows) == 0 && t.open() > 0 && g.matches(t.Template) && a.onMachine([]part{{class: t, level: t.level, n: 1}})
+		return len(t.Follows()) == 0 && t.open() > 0 && g.Matches(t.Template) && a.onMachine([]part{{class: t, level: t.level, n: 1}})
 	})
 }
 
@@ -172,9 +176,9 @@ func (a *assembly) enlarge(parts []part, i int, possible func([]part) bool) {
 
 func (a *assembly) begin(parts []part) {
 	for _, p := range parts {
-		for _, f := range p.class.follows {
-			if f.self {
-				a.begun[f.group] = true
+		for _, f := range p.class.Follows() {
+			if f.Self() {
+				a.begun[f.Group()] = true
 			}
 		}
 	}

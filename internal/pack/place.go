@@ -6,26 +6,27 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // lot is a number of equal loads that machines are to be bought for, under the
 // same requirements. A load is one pod, or several that must share a node.
 type lot struct {
 	parts  []part
-	opt    *model.Options // with the domain that was chosen, if any
-	at     *spot          // that domain, or nil
-	n      int64          // loads left to buy for
-	mask   model.Bitset   // columns that allow and hold a load
-	lent   []int          // groups counted by domain of which a DaemonSet puts a pod on all of them
-	index  int            // within the cover that is being made
-	choice int            // how many columns its requirements allow
-	worth  float64        // of a load, where a mix of machines was looked for
+	opt    *model.Options       // with the domain that was chosen, if any
+	at     *topology.Assignment // that domain, or nil
+	n      int64                // loads left to buy for
+	mask   model.Bitset         // columns that allow and hold a load
+	lent   []int                // groups counted by domain of which a DaemonSet puts a pod on all of them
+	index  int                  // within the cover that is being made
+	choice int                  // how many columns its requirements allow
+	worth  float64              // of a load, where a mix of machines was looked for
 	// members are the lots that this one pools; none where it is one itself.
 	members []*lot
 
 	// Of one load:
 	need []int64
-	host []touch
+	host []topology.PerNode
 	size float64
 }
 
@@ -50,13 +51,8 @@ func (s *solver) fill(c *class, o *model.Options, level level) {
 
 // roomOn returns how many pods of the class the node can take, at most limit.
 func (s *solver) roomOn(c *class, o *model.Options, i int, limit int64) int64 {
-	if len(c.follows)+len(c.apart) > 0 && s.nodes[i].HostLess() {
+	if !s.state.Reaches(c.Rules, s.nodes[i].NodeView, false) {
 		return 0
-	}
-	for _, f := range c.follows {
-		if count, _ := s.nodes[i].host.get(f.group); count == 0 {
-			return 0
-		}
 	}
 	return s.roomAlone(c, o, i, limit)
 }
@@ -65,21 +61,21 @@ func (s *solver) roomOn(c *class, o *model.Options, i int, limit int64) int64 {
 // node with.
 func (s *solver) roomAlone(c *class, o *model.Options, i int, limit int64) int64 {
 	n := s.nodes[i]
-	s.Effort.Spend(model.StepsToMatch + len(c.host))
+	s.Effort.Spend(model.StepsToMatch + len(c.PerNode))
 	k := amount.Copies(c.Need, n.free, limit)
 	if k == 0 || !s.Matches(o, i) {
 		return 0
 	}
-	return n.host.room(c.host, k)
+	return n.Counts.Room(c.PerNode, k)
 }
 
 // put places k pods on a node.
 func (s *solver) put(c *class, n *node, level level, k int64) {
 	model.AddTimes(n.free, c.Need, -k)
-	n.host = n.host.plus(c.host, k)
-	given := c.givenUp(level)
+	n.Counts = n.Counts.Plus(c.PerNode, k)
+	given := c.GivenUp(level.relaxed)
 	if !n.HostLess() {
-		s.join(c, k)
+		s.state.Join(c.Rules, k)
 	}
 	pods := slices.Clone(c.take(k))
 	s.onNodes = append(s.onNodes, nodePlacement{placement{class: c, level: level, n: k}, n, pods})
@@ -98,21 +94,14 @@ func (c *class) take(k int64) []int {
 	return out
 }
 
-// join counts placed pods of a class in the groups that are counted by node.
-func (s *solver) join(c *class, k int64) {
-	for _, t := range c.host {
-		s.groups.list[t.group].total += t.self * k
-	}
-}
-
 // lotFor returns a lot of the class, or false where no column holds its pods.
 func (s *solver) lotFor(c *class, level level, o *model.Options) (*lot, bool) {
-	l := &lot{parts: []part{{class: c, level: level, n: 1}}, opt: o, need: c.Need, host: c.host, size: c.size}
-	if len(s.daemons)+len(c.follows) == 0 {
+	l := &lot{parts: []part{{class: c, level: level, n: 1}}, opt: o, need: c.Need, host: c.PerNode, size: c.size}
+	if len(s.DaemonSets)+len(c.Follows()) == 0 {
 		l.mask = s.holding(c, o)
 	} else {
-		l.mask = s.fitting(c.Need, c.host, c.devices, o)
-		s.mindDaemons(l, c)
+		l.mask = s.fitting(c.Need, c.PerNode, c.devices, o)
+		l.lent = s.state.MindDaemons(l.mask, c.Rules)
 	}
 	return l, !l.mask.Empty()
 }
@@ -143,7 +132,7 @@ func (s *solver) place(c *class, level level) []*lot {
 	if !ok {
 		return nil
 	}
-	if len(c.keys) > 0 {
+	if len(c.Keys) > 0 {
 		return s.placeByDomain(c, o, level)
 	}
 	s.fill(c, o, level)

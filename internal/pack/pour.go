@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // pour places pods of a class with one spread as placing them one by one would: each
 // goes where the fewest are, so that the spots fill up to a level, like water. It does
 // nothing where the order of the pods matters to more than that.
-func (s *solver) pour(c *class, spots []spot, dropped dropSet) {
-	open, most, ok := s.basin(c, spots, dropped)
+func (s *solver) pour(c *class, spots []spot, relaxed topology.Relaxed) {
+	open, most, ok := s.basin(c, spots, relaxed)
 	if !ok || len(open) == 0 {
 		return
 	}
@@ -33,7 +35,7 @@ func (s *solver) pour(c *class, spots []spot, dropped dropSet) {
 		if n > 0 {
 			at.lot.n += n
 			c.booked += n
-			s.enter(c, at.spot, at.lot.opt.Requires, n, nil)
+			s.state.Enter(c.Rules, &at.Assignment, at.lot.opt.Requires, n)
 		}
 	}
 }
@@ -47,59 +49,34 @@ type spotCount struct {
 
 // basin lists the spots that pods of the class are to be bought for in, those with the
 // fewest pods first, and how many the spread allows in each.
-func (s *solver) basin(c *class, spots []spot, dropped dropSet) (open []spotCount, most int64, ok bool) {
-	sp, ok := c.onlySpread(dropped)
+func (s *solver) basin(c *class, spots []spot, relaxed topology.Relaxed) (open []spotCount, most int64, ok bool) {
+	sp, ok := c.OnlySpread(relaxed)
 	if !ok {
 		return nil, 0, false
 	}
-	g := s.groups.list[sp.group]
-	domains := s.domains(c, sp)
-	outside := setOf(domains)
+	domains := s.state.Domains(c.Rules, sp)
+	outside := make(map[string]bool, len(domains))
+	for _, d := range domains {
+		outside[d] = true
+	}
 	for i := range spots {
 		at := &spots[i]
-		value, known := at.value(g.key)
-		if at.next < len(at.nodes) || !known || !outside[value] || at.lot != nil && !g.countsPlan(at.lot.opt.Requires, at) {
+		value, known := at.Value(s.state.List[sp.Group()].Key)
+		if at.next < len(at.nodes) || !known || !outside[value] || at.lot != nil && !s.state.Counted(sp, at.lot.opt.Requires, &at.Assignment) {
 			return nil, 0, false
 		}
-		if at.lot != nil && !s.repelled(c, at) {
+		if at.lot != nil && !s.state.Repelled(c.Rules, &at.Assignment) {
 			delete(outside, value)
-			open = append(open, spotCount{at, i, g.count[value]})
+			open = append(open, spotCount{at, i, s.state.CountIn(sp, value)})
 		}
 	}
 	most = math.MaxInt64
-	if len(domains) < sp.minDomains {
-		most = sp.maxSkew
+	if len(domains) < sp.MinDomains {
+		most = sp.MaxSkew
 	}
 	for value := range outside {
-		most = min(most, g.count[value]+sp.maxSkew)
+		most = min(most, s.state.CountIn(sp, value)+sp.MaxSkew)
 	}
 	slices.SortFunc(open, func(a, b spotCount) int { return cmp.Compare(a.count, b.count) })
 	return open, most, true
-}
-
-// onlySpread returns the spread of a class that counts its own pods over the only key
-// that matters to it, and false where there are other rules.
-func (c *class) onlySpread(dropped dropSet) (*spread, bool) {
-	if len(c.keys) != 1 || len(c.attracts)+len(c.repels) > 0 {
-		return nil, false
-	}
-	var only *spread
-	for i := range c.spreads {
-		if sp := &c.spreads[i]; !c.gaveUp(dropped, sp.drop) {
-			if only != nil {
-				return nil, false
-			}
-			only = sp
-		}
-	}
-	return only, only != nil && only.self > 0
-}
-
-// repelled reports whether pods in the spot keep those of the class away.
-func (s *solver) repelled(c *class, at *spot) bool {
-	return slices.ContainsFunc(c.member, func(id int) bool {
-		g := s.groups.list[id]
-		value, ok := at.value(g.key)
-		return ok && g.repel[value] > 0
-	})
 }

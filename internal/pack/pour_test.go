@@ -5,7 +5,14 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
@@ -17,30 +24,25 @@ func TestPour(t *testing.T) {
 		counts := rapid.SliceOfN(rapid.Int64Range(0, 6), n+1, n+1).Draw(t, "counts")
 		prices := rapid.SliceOfN(rapid.Int64Range(1, 3), n, n).Draw(t, "prices")
 		outside := rapid.Bool().Draw(t, "outside") // a domain where nothing can be bought
-		skew, least := rapid.Int64Range(1, 3).Draw(t, "maxSkew"), rapid.IntRange(1, 7).Draw(t, "minDomains")
+		skew, least := rapid.Int32Range(1, 3).Draw(t, "maxSkew"), rapid.IntRange(1, 7).Draw(t, "minDomains")
 		repelled := rapid.IntRange(-1, n-1).Draw(t, "repelled")
-		pods := rapid.Int64Range(0, 30).Draw(t, "pods")
+		pods := rapid.IntRange(1, 30).Draw(t, "pods")
 		begin := func() (*solver, *class, []spot) {
-			g := &group{key: "zone", tally: newTally()}
-			s := &solver{Model: &model.Model{Supply: model.Supply{Effort: model.NewEffort(nil, 0)}}, groups: &groups{list: []*group{g}}}
-			c := &class{Class: &model.Class{}, left: pods, keys: []string{"zone"}, member: []int{0}}
-			var domains []string
-			spots := make([]spot, n)
-			for i := range spots {
-				value := fmt.Sprint("zone-", i)
-				domains = append(domains, value)
-				g.count[value] = counts[i]
-				spots[i] = spot{keys: c.keys, domains: []model.Domain{{Value: value, Known: true}}, lot: &lot{opt: &model.Options{}}, bargain: bargain{price: prices[i]}}
-				if i == repelled {
-					g.repel[value] = 1
+			in := spreading(pods, skew, int32(least))
+			for i := range n + 1 {
+				zone := fmt.Sprint("zone-", i)
+				if i < n {
+					in.Provisioners[0].Types[0].Offerings = append(in.Provisioners[0].Types[0].Offerings,
+						offer.Offering{Zone: zone, CapacityType: api.CapacityOnDemand, Price: offer.Price(prices[i])})
+				} else if !outside {
+					break
 				}
+				occupy(in, zone, counts[i], i == repelled)
 			}
-			if outside {
-				domains = append(domains, "elsewhere")
-				g.count["elsewhere"] = counts[n]
-			}
-			c.spreads = []spread{{self: 1, maxSkew: skew, minDomains: least, drop: -1, domains: domains}}
-			return s, c, spots
+			s := newSolver(in, make(limits, 1), model.NewEffort(in.Pods, 0))
+			c := s.classes[0]
+			o, _ := s.optionsAt(c, level{})
+			return s, c, s.spotsFor(c, o, level{})
 		}
 		lots := func(spots []spot) []int64 {
 			out := make([]int64, n)
@@ -58,7 +60,7 @@ func TestPour(t *testing.T) {
 			}
 			singly[best].lot.n++
 			c.booked++
-			s.enter(c, &singly[best], nil, 1, nil)
+			s.state.Enter(c.Rules, &singly[best].Assignment, nil, 1)
 		}
 		s, c, poured := begin()
 		s.pour(c, poured, 0)
@@ -69,4 +71,45 @@ func TestPour(t *testing.T) {
 			t.Fatalf("%d pods are left that would fit", c.open())
 		}
 	})
+}
+
+// spreading is a problem with so many pods that are spread over zones.
+func spreading(pods int, skew, least int32) *Problem {
+	own := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "spread"}}
+	t := &cluster.Template{
+		Namespace: "default", Labels: own.MatchLabels, Requests: amount.List{amount.CPU: 1, amount.Pods: 1},
+		Spread: []corev1.TopologySpreadConstraint{{
+			MaxSkew: skew, MinDomains: &least, TopologyKey: api.LabelZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: own,
+		}},
+	}
+	small := offer.InstanceType{Name: "small", Capacity: amount.List{amount.CPU: 2000, amount.Memory: 1, amount.Pods: 10}}
+	p := &Problem{
+		Snapshot:     &cluster.Snapshot{},
+		Provisioners: []Provisioner{{Spec: &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, Types: []offer.InstanceType{small}}},
+	}
+	for i := range pods {
+		p.Pods = append(p.Pods, Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: fmt.Sprint("pod-", i)}, Template: t}})
+	}
+	return p
+}
+
+// occupy adds a node that takes no pods to a zone, with so many pods that the spread counts,
+// and one that keeps others away from the zone if it is to.
+func occupy(p *Problem, zone string, pods int64, repels bool) {
+	of := p.Pods[0].Pod.Template
+	p.Snapshot.Nodes = append(p.Snapshot.Nodes, cluster.Node{Name: zone, Labels: map[string]string{api.LabelZone: zone}, Unschedulable: true})
+	running := &cluster.Template{Namespace: of.Namespace, Labels: of.Labels, Requests: amount.List{amount.Pods: 1}}
+	for i := range pods {
+		p.Snapshot.Pods = append(p.Snapshot.Pods, cluster.Pod{
+			PodKey: cluster.PodKey{Namespace: of.Namespace, Name: fmt.Sprint(zone, "-", i)}, Template: running, NodeName: zone, State: cluster.PodBound,
+		})
+	}
+	if repels {
+		guard := &cluster.Template{Namespace: of.Namespace, Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: api.LabelZone, LabelSelector: &metav1.LabelSelector{MatchLabels: of.Labels}}},
+		}}}
+		p.Snapshot.Pods = append(p.Snapshot.Pods, cluster.Pod{
+			PodKey: cluster.PodKey{Namespace: of.Namespace, Name: zone + "-guard"}, Template: guard, NodeName: zone, State: cluster.PodBound,
+		})
+	}
 }

@@ -54,7 +54,7 @@ func (s *solver) misses(c *class, o *model.Options) misses {
 		}
 		if !miss.Missed() {
 			if !topology.Missed() { // the same for all
-				topology = match.Miss{Kind: match.Topology, Want: s.topologyText(c)}
+				topology = match.Miss{Kind: match.Topology, Want: s.state.Explain(c.Rules, maxMisses)}
 			}
 			miss = topology
 		}
@@ -168,7 +168,7 @@ func (s *solver) whyNot(c *class, o *model.Options, p *model.Pool) match.Miss {
 
 // fittingOf returns the columns of one seller that hold the class.
 func (s *solver) fittingOf(c *class, o *model.Options, p *model.Pool) model.Bitset {
-	out := s.fitting(c.Need, c.host, c.devices, o)
+	out := s.fitting(c.Need, c.PerNode, c.devices, o)
 	out.Keep(p.Mask)
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // refill gives pods without a place the room that is left on nodes and on planned
@@ -51,7 +52,7 @@ func (s *solver) letsIn(c *class, o *model.Options, to *site) bool {
 	if to.machine && !o.Offerings.Has(s.machines[to.index].column) || !to.machine && !s.Matches(o, to.index) {
 		return false
 	}
-	return s.accepts(c, to, spotOver(c.keys, to.node))
+	return s.accepts(c, to, topology.AssignmentOf(c.Keys, to.Node))
 }
 
 // squeeze puts one pod of the class on the site, if that takes it.
@@ -59,7 +60,7 @@ func (s *solver) squeeze(c *class, o *model.Options, level level, to *site) bool
 	if !s.letsIn(c, o, to) {
 		return false
 	}
-	at := spotOver(c.keys, to.node)
+	at := topology.AssignmentOf(c.Keys, to.Node)
 	if to.machine {
 		if !s.squeezeIn(c, o, level, to, at) {
 			return false
@@ -67,29 +68,29 @@ func (s *solver) squeeze(c *class, o *model.Options, level level, to *site) bool
 	} else {
 		n := s.nodes[to.index]
 		model.AddTimes(n.free, c.Need, -1)
-		n.host = n.host.plus(c.host, 1)
+		n.Counts = n.Counts.Plus(c.PerNode, 1)
 		pods := slices.Clone(c.take(1))
 		s.onNodes = append(s.onNodes, nodePlacement{placement{class: c, level: level, n: 1}, n, pods})
-		s.places[pods[0]] = Place{Node: n.Name, Machine: -1, GivenUp: c.givenUp(level)}
+		s.places[pods[0]] = Place{Node: n.Name, Machine: -1, GivenUp: c.GivenUp(level.relaxed)}
 	}
 	model.AddTimes(to.free, c.Need, -1)
-	s.settleOn(c, to, at, 1)
+	s.state.Place(c.Rules, to.NodeView, at, 1)
 	return true
 }
 
 // squeezeIn puts a pod of the class on a planned machine that has room for it, if
 // their labels go together.
-func (s *solver) squeezeIn(c *class, o *model.Options, level level, to *site, at *spot) bool {
+func (s *solver) squeezeIn(c *class, o *model.Options, level level, to *site, at *topology.Assignment) bool {
 	m := s.machines[to.index]
 	pinned := o
-	if len(c.keys) > 0 {
+	if len(c.Keys) > 0 {
 		requires := o.Requires
-		for i, key := range c.keys {
-			requires = requires.With(key, at.domains[i].Set())
+		for i, key := range c.Keys {
+			requires = requires.With(key, at.Domains[i].Set())
 		}
 		pinned = s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, o.Honour)
 	}
-	l := &lot{parts: []part{{class: c, level: level, n: 1}}, opt: pinned, at: at, mask: pinned.Offerings, need: c.Need, host: c.host, size: c.size}
+	l := &lot{parts: []part{{class: c, level: level, n: 1}}, opt: pinned, at: at, mask: pinned.Offerings, need: c.Need, host: c.PerNode, size: c.size}
 	if !l.mask.Has(m.column) {
 		return false
 	}

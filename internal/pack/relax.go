@@ -4,58 +4,34 @@ import (
 	"math/bits"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // level says how far a class of pods has relaxed what it asks for: which of its
 // alternative places it tries, and which preferences it has given up.
 type level struct {
 	place   int
-	givenUp dropSet
+	relaxed topology.Relaxed
 }
-
-// dropSet is a set of a class's preferences. Bit i stands for the i-th preference,
-// counted from the least important one.
-type dropSet uint64
-
-// maxPreferences is how many preferences are told apart. Of a pod with more, the least
-// important ones share a bit, so that they are given up together.
-const maxPreferences = 64
 
 // maxProbes bounds how often a class asks whether a set of preferences can be met.
 // Beyond that it gives up all of them at once.
 const maxProbes = 512
 
-// bit is the bit of the i-th preference in a dropSet.
-func (c *class) bit(i int) dropSet {
-	return 1 << max(0, i-max(0, len(c.drops)-maxPreferences))
-}
-
-// everything is the set of all preferences of the class.
-func (c *class) everything() dropSet {
-	if n := len(c.drops); n < maxPreferences {
-		return 1<<n - 1
-	}
-	return ^dropSet(0)
-}
-
-// gaveUp reports whether the i-th preference is in the set. What is required (i < 0)
-// never is.
-func (c *class) gaveUp(set dropSet, i int) bool { return i >= 0 && set&c.bit(i) != 0 }
-
 // lastLevel is the level at which the class has nothing left to give up.
-func (c *class) lastLevel() level { return level{max(0, len(c.Places)-1), c.everything()} }
+func (c *class) lastLevel() level { return level{max(0, len(c.Places)-1), c.Everything()} }
 
 // next returns the level to try after one that has left pods over: the one that gives up
 // the least important preferences among those at which a pod can be served. Once nothing
 // is left to give up it is that of the next alternative place, or false after the last.
 func (c *class) next(last level, serves func(level) bool) (level, bool) {
-	if last.givenUp == c.everything() {
+	if last.relaxed == c.Everything() {
 		return level{place: last.place + 1}, last.place+1 < len(c.Places)
 	}
 	set := c.fewestGivenUp(last.place, 0, serves)
-	if set <= last.givenUp {
+	if set <= last.relaxed {
 		// What seemed to serve did not: the least important preference that was kept goes.
-		set = c.fewestGivenUp(last.place, last.givenUp|(last.givenUp+1), serves)
+		set = c.fewestGivenUp(last.place, last.relaxed|(last.relaxed+1), serves)
 	}
 	return level{last.place, set}, true
 }
@@ -63,17 +39,17 @@ func (c *class) next(last level, serves func(level) bool) (level, bool) {
 // fewestGivenUp decides for one preference after the other, the most important first,
 // whether it can be kept beside those that are kept already. Those of the set that it
 // begins with are not.
-func (c *class) fewestGivenUp(place int, set dropSet, serves func(level) bool) dropSet {
-	probe := func(set dropSet) bool {
+func (c *class) fewestGivenUp(place int, set topology.Relaxed, serves func(level) bool) topology.Relaxed {
+	probe := func(set topology.Relaxed) bool {
 		c.probes++
 		return c.probes <= maxProbes && serves(level{place, set})
 	}
-	out := c.everything()
+	out := c.Everything()
 	if !probe(out) {
 		return out
 	}
 	for rest := out &^ set; rest != 0; {
-		bit := dropSet(1) << (bits.Len64(uint64(rest)) - 1)
+		bit := topology.Relaxed(1) << (bits.Len64(uint64(rest)) - 1)
 		rest &^= bit
 		if probe(out &^ bit) {
 			out &^= bit
@@ -89,10 +65,10 @@ func (s *solver) servesAt(c *class, l level) bool {
 	switch {
 	case !ok:
 		return false
-	case len(c.follows) > 0:
+	case len(c.Follows()) > 0:
 		return s.mayHold(c, o) // those that it follows are placed together with it
-	case len(c.keys) > 0:
-		return s.bestSpot(c, s.servingSpots(c, o, l), l.givenUp) >= 0
+	case len(c.Keys) > 0:
+		return s.bestSpot(c, s.servingSpots(c, o, l), l.relaxed) >= 0
 	}
 	for i := range s.nodes {
 		if s.roomOn(c, o, i, 1) > 0 {
@@ -114,7 +90,7 @@ func (s *solver) mayHold(c *class, o *model.Options) bool {
 			return true
 		}
 	}
-	return !s.fitting(c.Need, c.host, c.devices, o).Empty()
+	return !s.fitting(c.Need, c.PerNode, c.devices, o).Empty()
 }
 
 // servingSpots lists the spots of the class that have a node with room or something to buy.
@@ -134,7 +110,7 @@ func (s *solver) optionsAt(c *class, l level) (*model.Options, bool) {
 	if s.exhausted(c) {
 		return nil, false
 	}
-	s.Effort.Spend(len(c.drops) * (1 + len(c.Places[l.place])))
+	s.Effort.Spend(len(c.Preferences) * (1 + len(c.Places[l.place])))
 	requires, honour := c.requires(l)
 	if _, bad := requires.Unmeetable(); bad {
 		return nil, false

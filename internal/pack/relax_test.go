@@ -15,10 +15,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 func preferring(n int) *class {
-	return &class{Class: &model.Class{Places: make([]match.Requirements, 1)}, drops: make([]drop, n)}
+	return &class{Rules: &topology.Rules{Class: &model.Class{Places: make([]match.Requirements, 1)}, Preferences: make([]topology.Preference, n)}}
 }
 
 // TestPreferencesAreGivenUpOneByOne compares with all sets in the order of their
@@ -29,22 +30,22 @@ func TestPreferencesAreGivenUpOneByOne(t *testing.T) {
 		n := rapid.IntRange(1, 8).Draw(r, "preferences")
 		c := preferring(n)
 		// A set cannot be met if it keeps all of any of these.
-		clashes := rapid.SliceOfN(rapid.Uint64Range(1, uint64(c.everything())), 1, 5).Draw(r, "clashes")
+		clashes := rapid.SliceOfN(rapid.Uint64Range(1, uint64(c.Everything())), 1, 5).Draw(r, "clashes")
 		serves := func(l level) bool {
 			for _, clash := range clashes {
-				if l.givenUp&dropSet(clash) == 0 {
+				if l.relaxed&topology.Relaxed(clash) == 0 {
 					return false
 				}
 			}
 			return true
 		}
-		want := dropSet(1)
-		for !serves(level{givenUp: want}) {
+		want := topology.Relaxed(1)
+		for !serves(level{relaxed: want}) {
 			want++
 		}
 		got, ok := c.next(level{}, serves)
-		if !ok || got.givenUp != want {
-			r.Fatalf("gives up %b, want %b", got.givenUp, want)
+		if !ok || got.relaxed != want {
+			r.Fatalf("gives up %b, want %b", got.relaxed, want)
 		}
 	})
 }
@@ -52,17 +53,17 @@ func TestPreferencesAreGivenUpOneByOne(t *testing.T) {
 // TestGivingUpEnds has answers that were wrong every time: each level gives up more than
 // the one before, and the last one everything.
 func TestGivingUpEnds(t *testing.T) {
-	for _, n := range []int{0, 1, 5, maxPreferences, 1000} {
+	for _, n := range []int{0, 1, 5, topology.MaxPreferences, 1000} {
 		c := preferring(n)
 		c.Places = make([]match.Requirements, 2)
 		last, steps := level{}, 0
 		for l, ok := c.next(last, func(level) bool { return true }); ok; l, ok = c.next(last, func(level) bool { return true }) {
-			if l.place == last.place && l.givenUp <= last.givenUp {
+			if l.place == last.place && l.relaxed <= last.relaxed {
 				t.Fatalf("%d preferences: %v comes after %v", n, l, last)
 			}
 			last, steps = l, steps+1
 		}
-		if last != c.lastLevel() || steps > 2*maxPreferences+2 || c.probes > maxProbes+2*maxPreferences {
+		if last != c.lastLevel() || steps > 2*topology.MaxPreferences+2 || c.probes > maxProbes+2*topology.MaxPreferences {
 			t.Errorf("%d preferences: ends with %v after %d steps and %d probes", n, last, steps, c.probes)
 		}
 	}

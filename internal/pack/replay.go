@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // replayAll replays the plan until nothing is refused, and reports whether anything
@@ -24,7 +26,7 @@ func (s *solver) replayAll() (sites []*site, refused bool) {
 			return sites, refused
 		}
 		refused = true
-		s.relateHostSpreads()
+		s.relateNodeSpreads()
 	}
 }
 
@@ -32,7 +34,7 @@ func (s *solver) replayAll() (sites []*site, refused bool) {
 type move struct {
 	class *class
 	site  *site
-	at    *spot
+	at    *topology.Assignment
 	place int // index in solver.onNodes, or in placed of the machine
 	left  int64
 	n     int64
@@ -52,7 +54,7 @@ func (s *solver) newReplay(sites []*site, d doubt) *replay {
 	r := &replay{solver: s, doubt: d}
 	byNode := map[*model.Node]*site{}
 	for _, at := range sites {
-		byNode[at.node.Node] = at
+		byNode[at.Node] = at
 	}
 	for i := range s.onNodes {
 		p := &s.onNodes[i]
@@ -68,61 +70,49 @@ func (s *solver) newReplay(sites []*site, d doubt) *replay {
 	order := map[*class]int{}
 	for i, c := range s.classes {
 		order[c] = i
-		for k := range c.spreads {
-			c.spreads[k].domains = nil // the machines' domains count as well
-		}
 	}
 	for _, moves := range [][]*move{r.choosy, r.others} {
 		slices.SortStableFunc(moves, func(a, b *move) int { return cmp.Compare(order[a.class], order[b.class]) })
 	}
-	clear(s.values)
-	s.planned = sites
+	views := make([]*topology.NodeView, len(sites))
+	for i, at := range sites {
+		views[i] = at.NodeView
+	}
+	s.state.Plan(views, s.rules())
 	return r
 }
 
 func (r *replay) add(p *placement, at *site, place int) {
 	c := p.class
-	if p.n == 0 || len(c.keys)+len(c.host)+len(c.follows) == 0 {
+	if p.n == 0 || c.Free() {
 		return // nothing that others do matters to it, nor it to others
 	}
 	if !r.doubt[c] {
-		r.settleOn(c, at, spotOver(c.keys, at.node), p.n)
+		r.state.Place(c.Rules, at.NodeView, topology.AssignmentOf(c.Keys, at.Node), p.n)
 		return
 	}
-	m := &move{class: c, site: at, at: spotOver(c.keys, at.node), place: place, left: p.n, n: p.n}
+	m := &move{class: c, site: at, at: topology.AssignmentOf(c.Keys, at.Node), place: place, left: p.n, n: p.n}
 	r.moves = append(r.moves, m)
-	if c.choosy() {
+	if c.OrderMatters() {
 		r.choosy = append(r.choosy, m)
 	} else {
 		r.others = append(r.others, m)
 	}
 }
 
-// choosy reports whether it matters to the class when its pods come: it is spread or
-// has an affinity.
-func (c *class) choosy() bool { return len(c.apart) > 0 || c.bound() }
-
-// bound reports whether domains or other pods must be right for the class: it is
-// spread over domains or has an affinity.
-func (c *class) bound() bool {
-	required := func(b bond) bool { return b.drop < 0 }
-	return len(c.follows) > 0 || slices.ContainsFunc(c.attracts, required) ||
-		slices.ContainsFunc(c.spreads, func(sp spread) bool { return sp.drop < 0 })
-}
-
 // evident reports whether nothing can be refused, because all rules hold even when
 // every pod is there. What depends on the order of the pods is not evident.
 func (r *replay) evident() bool {
 	for _, m := range r.moves {
-		if len(m.class.follows) > 0 || slices.ContainsFunc(m.class.attracts, func(b bond) bool { return b.drop < 0 }) {
+		if m.class.NeedsCompany() {
 			return false
 		}
-		r.settleOn(m.class, m.site, m.at, m.n)
+		r.state.Place(m.class.Rules, m.site.NodeView, m.at, m.n)
 	}
 	return !slices.ContainsFunc(r.moves, func(m *move) bool {
-		r.settleOn(m.class, m.site, m.at, -1)
+		r.state.Place(m.class.Rules, m.site.NodeView, m.at, -1)
 		ok := r.accepts(m.class, m.site, m.at)
-		r.settleOn(m.class, m.site, m.at, 1)
+		r.state.Place(m.class.Rules, m.site.NodeView, m.at, 1)
 		return !ok
 	})
 }
@@ -166,31 +156,12 @@ func (r *replay) step(m *move) bool {
 	if m.left == 0 || !r.accepts(m.class, m.site, m.at) {
 		return false
 	}
-	r.settleOn(m.class, m.site, m.at, 1)
+	r.state.Place(m.class.Rules, m.site.NodeView, m.at, 1)
 	m.left--
 	return true
 }
 
-// accepts reports whether kube-scheduler would let a pod of the class onto the site
-// as far as other pods go. Preferences keep no pod away.
-func (s *solver) accepts(c *class, to *site, at *spot) bool {
-	if len(c.follows)+len(c.apart) > 0 && to.HostLess() || to.host.room(c.exact, 1) == 0 {
-		return false
-	}
-	for _, f := range c.follows {
-		if count, _ := to.host.get(f.group); count == 0 && !s.begins(c) {
-			return false
-		}
-	}
-	_, ok := s.admits(c, at, c.everything())
-	return ok
-}
-
-// settleOn counts n pods of the class on the site.
-func (s *solver) settleOn(c *class, to *site, at *spot, n int64) {
-	to.host = to.host.plus(c.exact, n)
-	if !to.HostLess() {
-		s.join(c, n)
-	}
-	s.enter(c, at, nil, n, to.node)
+// accepts reports whether kube-scheduler would let a pod of the class onto the site.
+func (s *solver) accepts(c *class, to *site, at *topology.Assignment) bool {
+	return c.never.Kind != match.Exhausted && s.state.Accepts(c.Rules, to.NodeView, at)
 }

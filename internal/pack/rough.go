@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // Where pods are counted on nodes by what they are labelled with, every class has a lot
@@ -61,13 +62,13 @@ func (l *lot) appendKey(key []byte) []byte {
 // loosen lets a pool have as many loads on a machine as its members can have together.
 // Those that ask for the most of their company come first.
 func (l *lot) loosen(index int) {
-	most, none := int64(0), hostState{}
+	most, none := int64(0), topology.NodeCounts{}
 	for _, of := range l.members {
-		most += none.room(of.host, of.n)
+		most += none.Room(of.host, of.n)
 	}
 	l.host = nil
 	if most < l.n {
-		l.host = []touch{{group: -1 - index, self: 1, cap: most, entry: unbounded}}
+		l.host = []topology.PerNode{{Group: -1 - index, Self: 1, Cap: most, Entry: topology.Unbounded}}
 	}
 	slices.SortStableFunc(l.members, func(a, b *lot) int { return cmp.Compare(b.demands(), a.demands()) })
 }
@@ -76,7 +77,7 @@ func (l *lot) loosen(index int) {
 func (l *lot) demands() int {
 	n := 0
 	for _, t := range l.host {
-		if t.cap < unbounded {
+		if t.Cap < topology.Unbounded {
 			n += 2
 		} else {
 			n++

@@ -7,13 +7,15 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // Pods that keep each other off their nodes need machines as they need memory: of a
 // group of which a node holds so many, its places there are a resource like others.
 // Then it has a price, and machines are bought that are no larger than all the places
 // need, rather than large ones first and then one for each pod that is left. What may
-// be together is for the touches to say; slots only price it.
+// be together is for the constraints to say; slots only price it.
 
 // slotPrefix marks the pseudo-resource of places for pods of a group on one node.
 const slotPrefix = "slots of group "
@@ -45,8 +47,8 @@ func (s *solver) reserveSlots() {
 		for _, r := range s.running {
 			r.need = append(r.need, 0) // see chargeSlots
 		}
-		for _, d := range s.daemons {
-			d.Need = append(d.Need, 0)
+		for i := range s.DaemonSets {
+			s.DaemonSets[i].Need = append(s.DaemonSets[i].Need, 0)
 		}
 		for _, of := range s.Shapes {
 			of.Capacity, of.Room = append(of.Capacity, 0), append(of.Room, s.slots[len(s.slots)-1].most)
@@ -59,16 +61,16 @@ func (s *solver) scarce() []slot {
 	pods, count, most := int64(0), map[int]int64{}, map[int]int64{}
 	for _, c := range s.classes {
 		pods += c.left
-		for _, t := range c.host {
-			if t.self > 0 {
-				count[t.group] += c.left
-				most[t.group] = max(most[t.group], t.cap)
+		for _, t := range c.PerNode {
+			if t.Self > 0 {
+				count[t.Group] += c.left
+				most[t.Group] = max(most[t.Group], t.Cap)
 			}
 		}
 	}
 	var out []slot
-	for id, g := range s.groups.list {
-		if g.key != corev1.LabelHostname || g.spread || count[id] == 0 || most[id] >= unbounded {
+	for id, g := range s.state.List {
+		if g.Key != corev1.LabelHostname || g.Spread() || count[id] == 0 || most[id] >= topology.Unbounded {
 			continue
 		}
 		if n := (count[id] + most[id] - 1) / most[id]; n > 1 && float64(n) >= slotShare*float64(pods) {
@@ -81,9 +83,9 @@ func (s *solver) scarce() []slot {
 
 // memberOf returns 1 where the class's pods belong to a group that is counted by node.
 func (c *class) memberOf(group int) int64 {
-	for _, t := range c.host {
-		if t.group == group {
-			return t.self
+	for _, t := range c.PerNode {
+		if t.Group == group {
+			return t.Self
 		}
 	}
 	return 0
@@ -93,7 +95,7 @@ func (c *class) memberOf(group int) int64 {
 func (s *solver) chargeSlots() {
 	for _, of := range s.slots {
 		for _, n := range s.nodes {
-			count, _ := n.host.get(of.group)
+			count, _ := n.Counts.Get(of.group)
 			n.free[of.resource] = max(0, of.most-count)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // Solve finds a place for every pod that can have one. Nodes that exist are
@@ -118,7 +119,7 @@ func (s *solver) fillReserved(c *class, l level) {
 	for i, n := range s.nodes {
 		for c.left > 0 && s.reservedOn(c, o, l, i) {
 			s.put(c, n, l, 1)
-			s.enter(c, spotOver(c.keys, n), o.Requires, 1, n)
+			s.state.EnterNode(c.Rules, topology.AssignmentOf(c.Keys, n.Node), n.Node, 1)
 		}
 	}
 }
@@ -142,17 +143,8 @@ func (s *solver) reservedOn(c *class, o *model.Options, l level, i int) bool {
 	if !slices.Contains(c.Nodes, n.Name) || s.roomAlone(c, o, i, 1) == 0 {
 		return false
 	}
-	_, ok := s.admits(c, spotOver(c.keys, n), l.givenUp)
+	_, ok := s.admits(c, topology.AssignmentOf(c.Keys, n.Node), l.relaxed)
 	return ok
-}
-
-// spotOver returns the spot that a node is in.
-func spotOver(keys []string, n *node) *spot {
-	at := &spot{keys: keys, domains: make([]model.Domain, len(keys))}
-	for k, key := range keys {
-		at.domains[k].Value, at.domains[k].Known = n.Labels[key]
-	}
-	return at
 }
 
 // rounds places the classes level by level until all have a place or have given
@@ -190,7 +182,7 @@ func (s *solver) placeAll(open []*class) []*lot {
 			before := c.open()
 			lots = append(lots, s.place(c, c.level)...)
 			progress = progress || c.open() < before
-			if c.open() > 0 && len(c.attracts) > 0 {
+			if c.open() > 0 && len(c.Affinities()) > 0 {
 				again = append(again, c)
 			}
 		}
@@ -245,7 +237,7 @@ func (s *solver) topUp(l *lot) {
 		if l.n == 0 {
 			return
 		}
-		if len(l.parts) == 1 && !m.followed(l.parts[0].class) {
+		if len(l.parts) == 1 && !s.followed(m, l.parts[0].class) {
 			continue
 		}
 		k, residual := s.admit(m, l, l.n)

@@ -7,18 +7,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // solver holds a problem in the form in which it is solved.
 type solver struct {
 	*model.Model
 	problem  *Problem
-	groups   *groups
+	state    *topology.State
 	nodes    []*node
 	closed   []*node // take no pods, but those that they have count
 	classes  []*class
-	daemons  []daemon
 	slots    []slot
 	standing []*cluster.Pod // pods that are not pending
 	running  map[*cluster.Template]*runner
@@ -40,19 +41,18 @@ type solver struct {
 	onNodes    []nodePlacement
 	roomBefore [][]int64
 	// What groups counted before anything was placed, also by node.
-	before     []tally
-	hostBefore []hostState
-	planned    []*site                 // the machines among them are domains of spreads
-	values     map[string][]string     // of topology keys, that nodes have
+	before     []topology.Tally
+	hostBefore []topology.NodeCounts
 	held       map[string]model.Bitset // columns, see holding
 }
 
 func newSolver(p *Problem, binding limits, e *model.Effort) *solver {
 	s := &solver{
-		problem: p, groups: newGroups(p.Snapshot.Namespaces), running: map[*cluster.Template]*runner{},
-		values: map[string][]string{}, held: map[string]model.Bitset{}, places: make([]Place, len(p.Pods)),
-		Model: model.New(&model.Input{Snapshot: p.Snapshot, Provisioners: p.Provisioners, Pods: p.Pods, Leaving: p.Leaving, Binding: binding}, e),
+		problem: p, running: map[*cluster.Template]*runner{},
+		held: map[string]model.Bitset{}, places: make([]Place, len(p.Pods)),
+		Model: model.New(&model.Input{Snapshot: p.Snapshot, Provisioners: p.Provisioners, Pods: p.Pods, Leaving: p.Leaving, Key: topology.NewKey(p.Snapshot).Append, Binding: binding}, e),
 	}
+	s.state = topology.NewState(topology.NewGroups(p.Snapshot.Namespaces), &s.Supply)
 	s.trials = max(1, cmp.Or(p.Trials, DefaultTrials)/makingShare)
 	s.ruins, s.patient = cmp.Or(p.Trials, DefaultTrials)-s.trials, p.Trials > 0
 	for i := range s.places {
@@ -64,8 +64,8 @@ func newSolver(p *Problem, binding limits, e *model.Effort) *solver {
 	for _, c := range s.Model.Classes {
 		s.classes = append(s.classes, newClass(c))
 	}
-	for i := range s.DaemonSets {
-		s.daemons = append(s.daemons, daemon{&s.DaemonSets[i], &resident{}})
+	for range s.DaemonSets {
+		s.state.Daemons = append(s.state.Daemons, &topology.Resident{})
 	}
 	s.findStanding()
 	s.constrain()
@@ -74,7 +74,7 @@ func newSolver(p *Problem, binding limits, e *model.Effort) *solver {
 	s.occupy()
 	s.chargeSlots()
 	s.remember()
-	s.relateHostSpreads()
+	s.relateNodeSpreads()
 	for _, n := range s.nodes {
 		s.roomBefore = append(s.roomBefore, slices.Clone(n.free))
 	}
@@ -92,56 +92,59 @@ func (s *solver) findStanding() {
 		}
 		s.standing = append(s.standing, p)
 		if t := p.Template; s.running[t] == nil {
-			s.running[t] = &runner{need: s.Space.Vector(t.Requests), volumes: s.groups.attachments(s.Volumes.Attached(t))}
+			s.running[t] = &runner{need: s.Space.Vector(t.Requests), volumes: s.state.Attachments(s.Volumes.Attached(t))}
 		}
 	}
 }
 
-// constrain finds the groups that constraints speak of, and who belongs to them.
+// constrain reads the constraints of all pods: the groups that they speak of, and who
+// belongs to these.
 func (s *solver) constrain() {
 	prefers := s.anyPreferNoSchedule()
 	for _, c := range s.classes {
 		s.Effort.Begin(c.Account)
-		s.Effort.Reserve(c.registering())
-		if !c.never.Missed() && !s.exhausted(c) {
-			s.groups.register(c)
-			if prefers {
-				c.addDrop(drop{text: "PreferNoSchedule taints", prefer: -1, taints: true})
-			}
+		s.Effort.Reserve(c.StepsToRead())
+		if c.never.Missed() || s.exhausted(c) {
+			continue
+		}
+		rules, err := s.state.Read(c.Class, prefers)
+		if c.Rules = rules; err != nil {
+			c.never = match.Miss{Kind: match.Unsupported, Want: err.Error()}
 		}
 	}
 	s.Effort.Others()
 	for _, p := range s.standing {
-		if r := s.running[p.Template]; r != nil && r.host == nil && r.anti == nil {
-			s.groups.registerRunning(p.Template, &r.resident)
-		}
+		s.state.ReadResident(p.Template, &s.running[p.Template].Resident)
 	}
-	for _, d := range s.daemons {
-		s.groups.registerRunning(d.Template, d.resident)
+	for i := range s.DaemonSets {
+		s.state.ReadResident(s.DaemonSets[i].Template, s.state.Daemons[i])
 	}
 	for _, c := range s.classes {
-		s.groups.settle(c)
+		s.state.Settle(c.Rules)
 	}
 	for t, r := range s.running {
-		s.groups.settleRunning(t, &r.resident)
+		s.state.SettleResident(t, &r.Resident)
 	}
-	for i := range s.daemons {
-		s.groups.settleRunning(s.daemons[i].Template, s.daemons[i].resident)
+	for i := range s.DaemonSets {
+		s.state.SettleResident(s.DaemonSets[i].Template, s.state.Daemons[i])
 	}
 }
+
+// rules lists the constraints of all classes.
+func (s *solver) rules() []*topology.Rules {
+	out := make([]*topology.Rules, len(s.classes))
+	for i, c := range s.classes {
+		out[i] = c.Rules
+	}
+	return out
+}
+
+// relateNodeSpreads lets spreads over host names go as far as the nodes let them.
+func (s *solver) relateNodeSpreads() { s.state.RelateNodeSpreads(s.rules()) }
 
 func (s *solver) anyPreferNoSchedule() bool {
 	soft := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectPreferNoSchedule }
 	return slices.ContainsFunc(s.Pools, func(p *model.Pool) bool { return slices.ContainsFunc(p.Spec.Spec.Taints, soft) })
-}
-
-// daemonHost returns what the DaemonSets of a column mean to others.
-func (s *solver) daemonHost(c *model.Offering) hostState {
-	var h hostState
-	for _, i := range c.DaemonSets {
-		h = h.plus(s.daemons[i].host, 1)
-	}
-	return h
 }
 
 // sizeClasses gives each class its share of the largest machine, and sorts.

@@ -6,17 +6,15 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // spot is a combination of topology domains that a class may be placed in: by
 // nodes that are there, by machines that can be bought, or both.
 type spot struct {
-	keys    []string // sorted
-	domains []model.Domain
+	topology.Assignment
 	nodes   []int
 	next    int // nodes before it have no more room for the class
 	lot     *lot
@@ -60,15 +58,15 @@ func (s *solver) bargainOf(mask model.Bitset, b budget) (bargain, bool) {
 func (s *solver) plainLast(open []*class) []*class {
 	spread := map[int]bool{}
 	for _, c := range open {
-		for _, sp := range c.spreads {
-			spread[sp.group] = true
+		for _, sp := range c.Spreads() {
+			spread[sp.Group()] = true
 		}
 	}
 	if len(spread) == 0 {
 		return open
 	}
 	plain := func(c *class) bool {
-		return !c.urgent && !c.bound() && slices.ContainsFunc(c.member, func(id int) bool { return spread[id] })
+		return !c.urgent && !c.Waits() && slices.ContainsFunc(c.Members, func(id int) bool { return spread[id] })
 	}
 	out := slices.Clone(open)
 	slices.SortStableFunc(out, func(a, b *class) int {
@@ -82,16 +80,16 @@ func (s *solver) plainLast(open []*class) []*class {
 // already, then where it is cheapest.
 func (s *solver) placeByDomain(c *class, o *model.Options, l level) []*lot {
 	spots := s.spotsFor(c, o, l)
-	s.pour(c, spots, l.givenUp)
+	s.pour(c, spots, l.relaxed)
 	for c.open() > 0 {
-		best := s.bestSpot(c, spots, l.givenUp)
+		best := s.bestSpot(c, spots, l.relaxed)
 		if best < 0 {
 			break
 		}
 		at := &spots[best]
 		if i, ok := s.nodeIn(c, o, at); ok {
 			s.put(c, s.nodes[i], l, 1)
-			s.enter(c, at, o.Requires, 1, s.nodes[i])
+			s.state.EnterNode(c.Rules, &at.Assignment, s.nodes[i].Node, 1)
 			continue
 		}
 		if at.lot == nil {
@@ -100,7 +98,7 @@ func (s *solver) placeByDomain(c *class, o *model.Options, l level) []*lot {
 		}
 		at.lot.n++
 		c.booked++
-		s.enter(c, at, at.lot.opt.Requires, 1, nil)
+		s.state.Enter(c.Rules, &at.Assignment, at.lot.opt.Requires, 1)
 	}
 	var out []*lot
 	for _, at := range spots {
@@ -122,11 +120,15 @@ func (s *solver) nodeIn(c *class, o *model.Options, at *spot) (int, bool) {
 }
 
 // bestSpot returns the spot for the next pod, or -1.
-func (s *solver) bestSpot(c *class, spots []spot, dropped dropSet) int {
+func (s *solver) bestSpot(c *class, spots []spot, relaxed topology.Relaxed) int {
 	best, bestCount := -1, int64(0)
 	for i := range spots {
 		at := &spots[i]
-		count, ok := s.admits(c, at, dropped)
+		at.Lent = nil
+		if at.lot != nil && at.next >= len(at.nodes) {
+			at.Lent = at.lot.lent
+		}
+		count, ok := s.admits(c, &at.Assignment, relaxed)
 		if s.Effort.Over() {
 			return -1
 		}
@@ -135,6 +137,15 @@ func (s *solver) bestSpot(c *class, spots []spot, dropped dropSet) int {
 		}
 	}
 	return best
+}
+
+// admits reports whether another pod of the class may enter the domains, and how many
+// pods are there by which domains are compared.
+func (s *solver) admits(c *class, at *topology.Assignment, relaxed topology.Relaxed) (int64, bool) {
+	if c.never.Kind == match.Exhausted {
+		return 0, false // what it asks for has not been looked at
+	}
+	return s.state.Admits(c.Rules, at, relaxed)
 }
 
 // compare tells which spot a pod goes to first: where nodes may have room, and then
@@ -147,193 +158,13 @@ func (at *spot) compare(o *spot) int {
 	return at.bargain.compare(o.bargain)
 }
 
-// admits reports whether another pod of the class may enter the spot, and how many
-// pods are there that its spreads count, and that others' spreads count with it: where
-// these are few there is most need of it.
-func (s *solver) admits(c *class, at *spot, dropped dropSet) (int64, bool) {
-	if c.never.Kind == match.Exhausted {
-		return 0, false // what it asks for has not been looked at
-	}
-	s.Effort.Begin(c.Account)
-	s.Effort.Spend(stepsToAdmit * (1 + len(c.spreads) + len(c.attracts) + len(c.repels) + len(c.member)))
-	spread, counted := false, int64(0)
-	for i := range c.spreads {
-		sp := &c.spreads[i]
-		if c.gaveUp(dropped, sp.drop) {
-			continue
-		}
-		g := s.groups.list[sp.group]
-		value, ok := at.value(g.key)
-		if !ok || g.count[value]+sp.self-s.fewest(c, sp) > sp.maxSkew {
-			return 0, false
-		}
-		spread = true
-		counted += g.count[value]
-	}
-	for _, b := range c.attracts {
-		g := s.groups.list[b.group]
-		value, ok := at.value(g.key)
-		if b.drop >= 0 && (c.gaveUp(dropped, b.drop) || g.total == 0) {
-			continue
-		}
-		if !ok || g.count[value] == 0 && !at.lends(b.group) && (b.drop >= 0 || !s.begins(c)) {
-			return 0, false
-		}
-	}
-	for _, b := range c.repels {
-		g := s.groups.list[b.group]
-		if c.gaveUp(dropped, b.drop) {
-			continue
-		}
-		if value, ok := at.value(g.key); ok && g.count[value] > 0 {
-			return 0, false
-		}
-	}
-	for _, id := range c.member {
-		if g := s.groups.list[id]; spread && g.spread {
-			value, _ := at.value(g.key)
-			counted += g.count[value]
-		}
-	}
-	return counted, !s.repelled(c, at)
-}
-
-// stepsToAdmit is the effort of looking at one rule of a class in a spot.
-const stepsToAdmit = 4
-
-// begins reports whether a pod of the class may be where no pod is that it has a
-// required affinity to: it is such a pod itself, and there is none anywhere.
-func (s *solver) begins(c *class) bool {
-	for _, b := range slices.Concat(c.attracts, c.follows) {
-		if b.drop < 0 && (!b.self || s.groups.list[b.group].total > 0) {
-			return false
-		}
-	}
-	return true
-}
-
-// lends reports whether the machines that would be bought in the spot run a
-// DaemonSet's pod of the group.
-func (at *spot) lends(group int) bool {
-	return at.lot != nil && at.next >= len(at.nodes) && slices.Contains(at.lot.lent, group)
-}
-
-func (at *spot) value(key string) (string, bool) {
-	i, ok := slices.BinarySearch(at.keys, key)
-	if !ok {
-		return "", false
-	}
-	return at.domains[i].Value, at.domains[i].Known
-}
-
-// fewest returns the smallest count of a spread's domains, 0 while there are
-// fewer domains than it wants.
-func (s *solver) fewest(c *class, sp *spread) int64 {
-	g := s.groups.list[sp.group]
-	domains := s.domains(c, sp)
-	if len(domains) < sp.minDomains {
-		return 0
-	}
-	s.Effort.Spend(2 * len(domains))
-	least := int64(math.MaxInt64)
-	for _, d := range domains {
-		least = min(least, g.count[d])
-	}
-	if least == math.MaxInt64 {
-		return 0
-	}
-	return least
-}
-
-// domains lists the values of a spread's key that count: those of nodes, and
-// those in which the class's required places could be bought.
-func (s *solver) domains(c *class, sp *spread) []string {
-	if sp.domains != nil {
-		return sp.domains
-	}
-	g := s.groups.list[sp.group]
-	s.Effort.Begin(c.Account)
-	seen := setOf(s.present(g))
-	keys := slices.DeleteFunc(append([]string{g.key}, g.labelled...), func(key string) bool { return key == corev1.LabelHostname })
-	slices.Sort(keys) // so that all spreads of a pod ask for the same cells
-	mine := slices.Index(keys, g.key)
-	for _, place := range c.Places {
-		o := s.OptionsFor(place, c.Template.Tolerations, c.Tolerates, false)
-		cells := s.CellsOf(o, keys)
-		s.Effort.Spend(len(cells) * len(keys))
-		for _, at := range cells {
-			if !slices.ContainsFunc(at.Domains, func(d model.Domain) bool { return !d.Known }) {
-				seen[at.Domains[mine].Value] = true
-			}
-		}
-	}
-	sp.domains = model.SortedKeys(seen)
-	return sp.domains
-}
-
-// present lists the values of the group's key that nodes have, those of the plan
-// included where that is known.
-func (s *solver) present(g *group) []string {
-	if g.selective() {
-		return s.valuesOf(g.key, func(n *node) bool {
-			s.Effort.Spend(model.StepsToMatch * (1 + len(g.labelled) + len(g.nodes)))
-			return g.counts(n.Node)
-		})
-	}
-	known, ok := s.values[g.key]
-	if !ok {
-		known = s.valuesOf(g.key, func(*node) bool { return true })
-		s.values[g.key] = known
-	}
-	return known
-}
-
-// valuesOf lists the values of a label that some of the nodes have.
-func (s *solver) valuesOf(key string, some func(*node) bool) []string {
-	seen := map[string]bool{}
-	s.Effort.Spend(model.StepsToMatch * (len(s.nodes) + len(s.closed) + len(s.planned)))
-	look := func(n *node) {
-		if value, ok := n.Labels[key]; ok && !seen[value] && some(n) {
-			seen[value] = true
-		}
-	}
-	for _, list := range [][]*node{s.nodes, s.closed} {
-		for _, n := range list {
-			look(n)
-		}
-	}
-	for _, at := range s.planned {
-		look(at.node)
-	}
-	return model.SortedKeys(seen)
-}
-
-// enter counts pods of the class in a spot.
-func (s *solver) enter(c *class, at *spot, requires match.Requirements, k int64, n *node) {
-	for _, id := range c.member {
-		g := s.groups.list[id]
-		if value, ok := at.value(g.key); ok && (n != nil && g.counts(n.Node) || n == nil && g.countsPlan(requires, at)) {
-			g.count[value] += k
-			g.total += k
-		}
-	}
-	for _, b := range c.repels {
-		if b.drop < 0 {
-			g := s.groups.list[b.group]
-			if value, ok := at.value(g.key); ok {
-				g.repel[value] += k
-			}
-		}
-	}
-}
-
 // leave takes back what was counted for pods of a lot that could not be bought for.
 func (s *solver) leave(l *lot, k int64) {
 	if l.at == nil {
 		return
 	}
 	for _, p := range l.parts {
-		s.enter(p.class, l.at, l.opt.Requires, -k*p.n, nil)
+		s.state.Enter(p.class.Rules, l.at, l.opt.Requires, -k*p.n)
 	}
 }
 
@@ -347,18 +178,18 @@ func (s *solver) spotsFor(c *class, o *model.Options, level level) []spot {
 		if !ok {
 			i = len(out)
 			byDomains[key] = i
-			out = append(out, spot{keys: c.keys, domains: domains, bargain: nothing})
+			out = append(out, spot{Assignment: topology.Assignment{Keys: c.Keys, Domains: domains}, bargain: nothing})
 		}
 		return &out[i]
 	}
 	for i, n := range s.nodes {
 		if s.Matches(o, i) {
-			s.Effort.Spend(model.StepsToMatch * len(c.keys))
-			to := at(spotOver(c.keys, n).domains)
+			s.Effort.Spend(model.StepsToMatch * len(c.Keys))
+			to := at(topology.AssignmentOf(c.Keys, n.Node).Domains)
 			to.nodes = append(to.nodes, i)
 		}
 	}
-	cells, left := s.CellsOf(o, c.keys), s.budgets()
+	cells, left := s.CellsOf(o, c.Keys), s.budgets()
 	for i := range cells {
 		if s.Effort.Over() {
 			return nil
@@ -377,10 +208,10 @@ func (s *solver) spotsFor(c *class, o *model.Options, level level) []spot {
 		}
 		to := at(cells[i].Domains)
 		to.lot, to.bargain = l, best
-		l.at = &spot{keys: c.keys, domains: cells[i].Domains}
+		l.at = &topology.Assignment{Keys: c.Keys, Domains: cells[i].Domains}
 	}
 	slices.SortStableFunc(out, func(a, b spot) int {
-		return slices.CompareFunc(a.domains, b.domains, func(x, y model.Domain) int { return strings.Compare(x.Value, y.Value) })
+		return slices.CompareFunc(a.Domains, b.Domains, func(x, y model.Domain) int { return strings.Compare(x.Value, y.Value) })
 	})
 	return out
 }

@@ -14,7 +14,7 @@ import (
 func (s *solver) crowdedOut() map[int]bool {
 	out := map[int]bool{}
 	for _, c := range s.classes {
-		if c.urgent || c.left > 0 && !c.never.Missed() && !c.limited && (len(c.keys)+len(c.follows) > 0 || slices.ContainsFunc(c.host, s.aboutPods)) {
+		if c.urgent || c.left > 0 && !c.never.Missed() && !c.limited && (len(c.Keys)+len(c.Follows()) > 0 || slices.ContainsFunc(c.PerNode, s.state.AboutPods)) {
 			out[slices.Min(c.pods)] = true
 		}
 	}

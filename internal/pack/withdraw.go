@@ -28,10 +28,10 @@ func (s *solver) withdraw(moves []*move) bool {
 	s.machines = slices.DeleteFunc(s.machines, func(m *machine) bool { return len(m.pods) == 0 })
 	s.onNodes = slices.DeleteFunc(s.onNodes, func(p nodePlacement) bool { return p.n == 0 })
 	for i, n := range s.nodes {
-		n.host = slices.Clone(s.hostBefore[i])
+		n.Counts = slices.Clone(s.hostBefore[i])
 	}
 	for _, p := range s.onNodes {
-		p.node.host = p.node.host.plus(p.class.host, p.n)
+		p.node.Counts = p.node.Counts.Plus(p.class.PerNode, p.n)
 	}
 	return true
 }
@@ -56,9 +56,9 @@ func (s *solver) withdrawFromMachine(old *machine, m *move) *machine {
 	p.n -= m.left
 	model.AddTimes(out.used, p.class.Need, -m.left)
 	out.itemise(p.lot)
-	out.host = s.daemonHost(&s.Offerings[out.column])
+	out.host = s.state.DaemonCounts(&s.Offerings[out.column])
 	for _, p := range out.placed {
-		out.host = out.host.plus(p.class.host, p.n)
+		out.host = out.host.Plus(p.class.PerNode, p.n)
 	}
 	if len(out.pods) > 0 {
 		s.refresh(out)
@@ -89,7 +89,7 @@ func (m *machine) itemise(l *lot) {
 
 // only returns the lot of single pods of one class that are bought for like the loads.
 func (l *lot) only(c *class, level level) *lot {
-	return &lot{parts: []part{{class: c, level: level, n: 1}}, opt: l.opt, at: l.at, mask: l.mask, need: c.Need, host: c.host, size: c.size}
+	return &lot{parts: []part{{class: c, level: level, n: 1}}, opt: l.opt, at: l.at, mask: l.mask, need: c.Need, host: c.PerNode, size: c.size}
 }
 
 // release makes pods of the class be without a place again.

@@ -1,4 +1,4 @@
-package pack
+package topology
 
 import (
 	"k8s.io/apimachinery/pkg/selection"
@@ -17,14 +17,14 @@ type index struct {
 type label struct{ key, value string }
 
 // membership returns, by group, whether the pods of a template belong to it.
-func (gs *groups) membership(t *cluster.Template) []bool {
-	for ; gs.index.size < len(gs.list); gs.index.size++ {
-		gs.index.add(gs.index.size, gs.list[gs.index.size])
+func (gs *Groups) membership(t *cluster.Template) []bool {
+	for ; gs.index.size < len(gs.List); gs.index.size++ {
+		gs.index.add(gs.index.size, gs.List[gs.index.size])
 	}
-	out := make([]bool, len(gs.list))
+	out := make([]bool, len(gs.List))
 	look := func(ids []int) {
 		for _, id := range ids {
-			out[id] = gs.list[id].matches(t)
+			out[id] = gs.List[id].Matches(t)
 		}
 	}
 	look(gs.index.unsorted)
@@ -34,7 +34,7 @@ func (gs *groups) membership(t *cluster.Template) []bool {
 	return out
 }
 
-func (x *index) add(id int, g *group) {
+func (x *index) add(id int, g *Group) {
 	if l, ok := g.asksFor(); ok {
 		if x.byLabel == nil {
 			x.byLabel = map[label][]int{}
@@ -46,7 +46,7 @@ func (x *index) add(id int, g *group) {
 }
 
 // asksFor returns a label that every pod of the group has, if there is one.
-func (g *group) asksFor() (label, bool) {
+func (g *Group) asksFor() (label, bool) {
 	for _, f := range g.finders {
 		requirements, _ := f.selector.Requirements()
 		for _, r := range requirements {

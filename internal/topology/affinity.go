@@ -1,0 +1,213 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// affinity is pod affinity: pods that a pod must be with, or prefers to be with.
+type affinity struct{ general }
+
+func (affinity) AppendKey(b []byte, t *cluster.Template, _ match.Needs) []byte {
+	if t.Affinity == nil || t.Affinity.PodAffinity == nil {
+		return b
+	}
+	return appendEncoded(append(b, 1), t.Affinity.PodAffinity)
+}
+
+func (affinity) LabelKeys(t *cluster.Template) []string { return termKeys(affinityTerms(t)) }
+
+func (affinity) Sizes(t *cluster.Template) []Size {
+	return []Size{{"pod affinity terms", len(affinityTerms(t)) + len(antiAffinityTerms(t))}}
+}
+
+func (affinity) Steps(r *Rules) int {
+	terms := affinityTerms(r.Template)
+	together := len(required(terms))
+	return stepsToRead*len(terms) + stepsToRelate*together*together
+}
+
+func (affinity) Read(gs *Groups, r *Rules) error {
+	terms := affinityTerms(r.Template)
+	// A pod counts for one of the required terms if all of them find it.
+	together, err := gs.foundBy(r.Template, required(terms)...)
+	if err != nil {
+		return err
+	}
+	for _, term := range terms {
+		pods := together
+		if !term.required() {
+			if pods, err = gs.foundBy(r.Template, term); err != nil {
+				return err
+			}
+		}
+		of := rule{group: gs.addTerm(term.TopologyKey, pods), pref: -1}
+		text := "preferred pod affinity over " + term.TopologyKey
+		switch byHost := term.TopologyKey == corev1.LabelHostname; {
+		case byHost && term.required():
+			r.add(&NodeAffinity{of})
+		case byHost:
+			r.Soft = append(r.Soft, NodePreference{Text: text, group: of.group, want: true})
+		default:
+			if !term.required() {
+				of.pref = r.addPreference(Preference{Text: text, Weight: term.weight, prefer: -1})
+			}
+			r.add(&Affinity{of})
+		}
+	}
+	return nil
+}
+
+// Affinity is a pod affinity over a key other than the host name.
+type Affinity struct{ rule }
+
+// Affinities lists those of the class, preferred ones too.
+func (r *Rules) Affinities() []*Affinity { return all[*Affinity](r) }
+
+// Group returns the group of pods that it asks for.
+func (c *Affinity) Group() int { return c.group }
+
+// Required reports whether it is no preference.
+func (c *Affinity) Required() bool { return c.required() }
+
+func (c *Affinity) keys(gs *Groups) []string { return c.domainKey(gs) }
+func (c *Affinity) waits() bool              { return true }
+
+func (c *Affinity) admits(s *State, r *Rules, at *Assignment) bool {
+	g := s.List[c.group]
+	if !c.required() && g.Total == 0 {
+		return true // there is nothing to prefer
+	}
+	value, ok := at.Value(g.Key)
+	return ok && (g.count[value] > 0 || slices.Contains(at.Lent, c.group) || c.required() && r.begins(s))
+}
+
+func (c *Affinity) refusal(s *State, _ *Rules) string {
+	if !c.required() {
+		return ""
+	}
+	g := s.List[c.group]
+	text := "pod affinity over " + g.Key
+	if g.Total == 0 && !c.self {
+		return text + ": there is no pod that it asks for"
+	}
+	return text + ": the pods that it asks for are in " + where(g.count) + ", where there is no room for it"
+}
+
+// begins reports whether a pod of the class may be where no pod is that it has a
+// required affinity to: it is such a pod itself, and there is none anywhere.
+func (r *Rules) begins(s *State) bool {
+	may := func(c *rule) bool { return !c.required() || c.self && s.List[c.group].Total == 0 }
+	for _, c := range r.list {
+		switch c := c.(type) {
+		case *Affinity:
+			if !may(&c.rule) {
+				return false
+			}
+		case *NodeAffinity:
+			if !may(&c.rule) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// NodeAffinity is a required pod affinity over the host name: the class's pods follow others
+// onto their nodes.
+type NodeAffinity struct{ rule }
+
+// Follows lists those of the class.
+func (r *Rules) Follows() []*NodeAffinity { return r.follows }
+
+// Group returns the group of pods that it asks for.
+func (c *NodeAffinity) Group() int { return c.group }
+
+// Self reports whether the class's own pods are such.
+func (c *NodeAffinity) Self() bool { return c.self }
+
+func (c *NodeAffinity) waits() bool { return true }
+
+func (c *NodeAffinity) admitsOn(s *State, r *Rules, counts NodeCounts, first bool) bool {
+	count, _ := counts.Get(c.group)
+	return count > 0 || first && r.begins(s)
+}
+
+func (c *NodeAffinity) refusal(s *State, _ *Rules) string {
+	text := "pod affinity over " + s.List[c.group].Key
+	if s.List[c.group].Total == 0 {
+		return text + ": there is no pod that it asks for"
+	}
+	return text + ": no node or machine with a pod that it asks for has room for it"
+}
+
+// podTerm is a term of a pod's affinity or anti-affinity.
+type podTerm struct {
+	*corev1.PodAffinityTerm
+	weight int32 // of a preference; 0 where the term is required
+}
+
+func (t podTerm) required() bool { return t.weight == 0 }
+
+func affinityTerms(t *cluster.Template) []podTerm {
+	if t.Affinity == nil || t.Affinity.PodAffinity == nil {
+		return nil
+	}
+	a := t.Affinity.PodAffinity
+	return podTerms(a.RequiredDuringSchedulingIgnoredDuringExecution, a.PreferredDuringSchedulingIgnoredDuringExecution)
+}
+
+// podTerms lists the terms that are required, and the preferences that weigh something.
+func podTerms(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) []podTerm {
+	var out []podTerm
+	for i := range required {
+		out = append(out, podTerm{PodAffinityTerm: &required[i]})
+	}
+	for i := range preferred {
+		if p := &preferred[i]; p.Weight > 0 {
+			out = append(out, podTerm{PodAffinityTerm: &p.PodAffinityTerm, weight: p.Weight})
+		}
+	}
+	return out
+}
+
+func required(terms []podTerm) []podTerm {
+	return slices.DeleteFunc(slices.Clone(terms), func(t podTerm) bool { return !t.required() })
+}
+
+// termKeys lists the labels of pods that the terms look at.
+func termKeys(terms []podTerm) []string {
+	var out []string
+	for _, term := range terms {
+		out = append(out, selectorKeys(term.LabelSelector)...)
+		out = append(append(out, term.MatchLabelKeys...), term.MismatchLabelKeys...)
+	}
+	return out
+}
+
+// foundBy returns the pods that all of the terms find.
+func (gs *Groups) foundBy(t *cluster.Template, terms ...podTerm) (found, error) {
+	out, known := found{}, map[string]bool{}
+	for _, term := range terms {
+		f, err := gs.finderOf(t, term.PodAffinityTerm)
+		if err != nil {
+			return found{}, fmt.Errorf("pod affinity over %s: %w", term.TopologyKey, err)
+		}
+		if text := f.String(); !known[text] {
+			known[text] = true
+			out.finders = append(out.finders, f)
+		}
+	}
+	out.identity = joined(known)
+	return out, nil
+}
+
+// NeedsCompany reports whether a pod of the class depends on others that are there before it.
+func (r *Rules) NeedsCompany() bool {
+	return len(r.follows) > 0 || slices.ContainsFunc(r.Affinities(), func(c *Affinity) bool { return c.required() })
+}

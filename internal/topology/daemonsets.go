@@ -1,0 +1,144 @@
+package topology
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
+
+// Resident is what pods that are there mean to others: running pods of one template, or
+// the pods that a DaemonSet puts on each of its nodes.
+type Resident struct {
+	PerNode []PerNode
+	Members []int // groups counted by domain that they belong to
+	Repels  []int // groups counted by domain that they keep away
+	read    bool
+}
+
+// ReadResident adds the groups that a running pod's anti-affinity and ports speak of.
+func (gs *Groups) ReadResident(t *cluster.Template, r *Resident) {
+	if r.read {
+		return
+	}
+	r.read = true
+	for _, k := range kinds {
+		k.ReadResident(gs, t, r)
+	}
+}
+
+// SettleResident finds, once all groups are known, which ones a running pod belongs to.
+func (gs *Groups) SettleResident(t *cluster.Template, r *Resident) {
+	in := gs.membership(t)
+	for i, p := range r.PerNode {
+		r.PerNode[i] = p.settled(in)
+	}
+	for id, member := range in {
+		switch {
+		case !member:
+		case gs.List[id].Key != corev1.LabelHostname:
+			r.Members = append(r.Members, id)
+		default:
+			r.PerNode = addPerNode(r.PerNode, PerNode{Group: id, Self: 1, Cap: Unbounded, Entry: Unbounded})
+		}
+	}
+}
+
+// Groups lists the groups that the pods have to do with.
+func (r *Resident) Groups() []int {
+	out := slices.Concat(r.Members, r.Repels)
+	for _, p := range r.PerNode {
+		out = append(out, p.Group)
+	}
+	return out
+}
+
+// CountedByDomain reports whether groups that are counted by domain look at the pods.
+func (r *Resident) CountedByDomain() bool { return len(r.Members)+len(r.Repels) > 0 }
+
+// Matters reports whether any constraint looks at the pods.
+func (r *Resident) Matters() bool { return len(r.PerNode) > 0 || r.CountedByDomain() }
+
+// countsOnNode reports whether the pods belong to a group counted by node.
+func (r *Resident) countsOnNode(group int) bool {
+	return slices.ContainsFunc(r.PerNode, func(p PerNode) bool { return p.Group == group && p.Self > 0 })
+}
+
+// Occupy counts a pod that is there.
+func (s *State) Occupy(n *NodeView, r *Resident) {
+	n.Counts = n.Counts.Plus(r.PerNode, 1)
+	if !n.HostLess() {
+		for _, p := range r.PerNode {
+			s.List[p.Group].Total += p.Self
+		}
+	}
+	for _, id := range r.Members {
+		g := s.List[id]
+		if value, ok := n.Labels[g.Key]; ok && g.Counts(n.Node) {
+			g.count[value]++
+			g.Total++
+		}
+	}
+	for _, id := range r.Repels {
+		g := s.List[id]
+		if value, ok := n.Labels[g.Key]; ok {
+			g.repel[value]++
+		}
+	}
+}
+
+// DaemonCounts returns what the DaemonSets of an offering mean to others on a node.
+func (s *State) DaemonCounts(o *model.Offering) NodeCounts {
+	var h NodeCounts
+	for _, i := range o.DaemonSets {
+		h = h.Plus(s.Daemons[i].PerNode, 1)
+	}
+	return h
+}
+
+// MindDaemons leaves out of a set the offerings on which DaemonSets put pods that the
+// class must not meet, and those on which they put none that it has to be with, where
+// others have one. It returns the groups of which each offering that is left then has a pod.
+func (s *State) MindDaemons(of model.Bitset, r *Rules) (lent []int) {
+	for _, c := range r.follows {
+		on, _ := s.runningOn(func(i int) bool { return s.Daemons[i].countsOnNode(c.group) })
+		of.Keep(on)
+	}
+	for i := range s.Daemons {
+		if s.repelEachOther(r, s.Daemons[i]) {
+			of.Remove(s.supply.DaemonSets[i].On)
+		}
+	}
+	for _, c := range r.Affinities() {
+		in := func(i int) bool {
+			return slices.Contains(s.Daemons[i].Members, c.group) && s.supply.DaemonSets[i].On.Meets(of)
+		}
+		if on, some := s.runningOn(in); c.required() && some {
+			of.Keep(on)
+			lent = append(lent, c.group)
+		}
+	}
+	return lent
+}
+
+// runningOn returns the offerings that one of the DaemonSets runs on, and whether there is
+// such a DaemonSet.
+func (s *State) runningOn(which func(int) bool) (on model.Bitset, some bool) {
+	on = model.NewBitset(len(s.supply.Offerings))
+	for i := range s.Daemons {
+		if which(i) {
+			some = true
+			on.Join(s.supply.DaemonSets[i].On)
+		}
+	}
+	return on, some
+}
+
+// repelEachOther reports whether a pod of the class and one of the DaemonSet must not be in
+// one domain of a key other than the host name.
+func (s *State) repelEachOther(r *Rules, d *Resident) bool {
+	return slices.ContainsFunc(r.AntiAffinities(), func(c *AntiAffinity) bool { return c.required() && slices.Contains(d.Members, c.group) }) ||
+		slices.ContainsFunc(d.Repels, func(id int) bool { return slices.Contains(r.Members, id) })
+}

@@ -1,0 +1,123 @@
+package topology
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// NodeCounts counts, for one node or machine, the pods of groups that are
+// constrained by node, and the smallest cap that a pod on it puts on each. It is sorted
+// by group, like lists of PerNode.
+type NodeCounts []nodeCount
+
+type nodeCount struct {
+	group int
+	count int64
+	cap   int64
+}
+
+// Get returns how many pods of a group there are, and how many its pods stand.
+func (h NodeCounts) Get(group int) (count, limit int64) {
+	if i, found := h.find(group); found {
+		return h[i].count, h[i].cap
+	}
+	return 0, Unbounded
+}
+
+func (h NodeCounts) find(group int) (int, bool) {
+	return slices.BinarySearchFunc(h, group, func(c nodeCount, group int) int { return cmp.Compare(c.group, group) })
+}
+
+// Room returns how many pods with such constraints may be added, at most limit, so
+// that no group has more pods than any pod on the node stands, or than those that
+// are added may come to.
+func (h NodeCounts) Room(of []PerNode, limit int64) int64 {
+	attached := h.attaches(of)
+	for _, t := range of {
+		count, bound := h.Get(t.Group)
+		count, bound = count+attached[t.Group], min(bound, t.Cap, t.Entry)
+		switch {
+		case t.Self > 0:
+			limit = min(limit, max(0, bound-count)/t.Self)
+		case count > bound:
+			return 0
+		}
+	}
+	return limit
+}
+
+// Plus returns the state with n pods added. The receiver may be reused.
+func (h NodeCounts) Plus(of []PerNode, n int64) NodeCounts {
+	for _, t := range of {
+		h = h.tally(t, n)
+	}
+	return h
+}
+
+func (h NodeCounts) tally(t PerNode, n int64) NodeCounts {
+	i, found := h.find(t.Group)
+	switch {
+	case found:
+	case i == len(h):
+		h = append(h, nodeCount{group: t.Group, cap: Unbounded})
+	default: // others may hold what follows
+		h = slices.Insert(slices.Clip(h), i, nodeCount{group: t.Group, cap: Unbounded})
+	}
+	before := h[i].count
+	h[i].count += t.Self * n
+	h[i].cap = min(h[i].cap, t.Cap)
+	if of, ok := t.sharedBy(); ok {
+		h = h.tally(PerNode{Group: of, Self: 1, Cap: Unbounded}, min(h[i].count, 1)-min(before, 1))
+	}
+	return h
+}
+
+// Unbounded is the cap of a constraint that is not there.
+const Unbounded = math.MaxInt64 / 4
+
+// PerNode is what a class has to do with a group that is counted by node.
+type PerNode struct {
+	Group int
+	Self  int64 // 1 if the class's pods belong to the group
+	Cap   int64 // pods of the group that a pod of the class stands on its node
+	Entry int64 // pods of the group, with itself, among which a pod of the class may come
+	// driver is 1 + the group of a driver's attachments, where the group is about one
+	// volume that several pods share: the first of them on a node attaches it.
+	driver int
+}
+
+// settled returns it once it is known which groups the class belongs to.
+func (p PerNode) settled(in []bool) PerNode {
+	if in[p.Group] {
+		p.Self, p.Cap = 1, max(p.Cap, 1) // a pod stands itself
+	}
+	return p
+}
+
+// addPerNode adds to a list that has each group once, in order.
+func addPerNode(list []PerNode, p PerNode) []PerNode {
+	i, found := slices.BinarySearchFunc(list, p.Group, func(have PerNode, group int) int { return cmp.Compare(have.Group, group) })
+	if !found {
+		return slices.Insert(list, i, p)
+	}
+	have := &list[i]
+	have.Self, have.Cap, have.Entry = max(have.Self, p.Self), min(have.Cap, p.Cap), min(have.Entry, p.Entry)
+	return list
+}
+
+// find returns what a list has of a group.
+func find(list []PerNode, group int) *PerNode {
+	i, _ := slices.BinarySearchFunc(list, group, func(p PerNode, group int) int { return cmp.Compare(p.Group, group) })
+	return &list[i]
+}
+
+// Together returns what the pods that are counted are as one: a load that comes onto a node
+// as a whole.
+func (h NodeCounts) Together() []PerNode {
+	var out []PerNode
+	for _, c := range h {
+		out = append(out, PerNode{Group: c.group, Self: c.count, Cap: c.cap, Entry: Unbounded})
+	}
+	return out
+}

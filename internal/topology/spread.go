@@ -1,0 +1,340 @@
+package topology
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
+
+// topologySpread are topology spread constraints: of the pods that a selector finds, no
+// domain may have many more than another.
+type topologySpread struct{ general }
+
+func (topologySpread) AppendKey(b []byte, t *cluster.Template, _ match.Needs) []byte {
+	for i := range t.Spread {
+		b = part(b, func(b []byte) []byte { return appendEncoded(b, &t.Spread[i]) })
+	}
+	return b
+}
+
+func (topologySpread) LabelKeys(t *cluster.Template) []string {
+	var out []string
+	for i := range t.Spread {
+		out = append(append(out, selectorKeys(t.Spread[i].LabelSelector)...), t.Spread[i].MatchLabelKeys...)
+	}
+	return out
+}
+
+func (topologySpread) Sizes(t *cluster.Template) []Size {
+	return []Size{{"topology spread constraints", len(t.Spread)}}
+}
+
+func (topologySpread) Steps(r *Rules) int {
+	n, places := len(r.Template.Spread), 0
+	for _, place := range r.Places {
+		places += place.Size()
+	}
+	return n*stepsToRead + n*n*stepsToRelate + n*places*model.StepsToSpell
+}
+
+func (topologySpread) Read(gs *Groups, r *Rules) error {
+	for i := range r.Template.Spread {
+		c := &r.Template.Spread[i]
+		id, err := gs.addSpread(r.Template, c, r.Places)
+		if err != nil {
+			return err
+		}
+		gs.List[id].spread = true
+		of, soft := rule{group: id, pref: -1}, c.WhenUnsatisfiable == corev1.ScheduleAnyway
+		text := "topology spread over " + c.TopologyKey
+		switch byHost := c.TopologyKey == corev1.LabelHostname; {
+		case byHost && soft:
+			r.Soft = append(r.Soft, NodePreference{Text: text, group: id, cap: int64(c.MaxSkew)})
+		case byHost:
+			r.add(&NodeSpread{rule: of, maxSkew: int64(c.MaxSkew), relative: c.MinDomains == nil || *c.MinDomains <= 1})
+		default:
+			if soft {
+				of.pref = r.addPreference(Preference{Text: text, rank: rankSpread, prefer: -1})
+			}
+			sp := &Spread{rule: of, MaxSkew: int64(c.MaxSkew), MinDomains: 1}
+			if c.MinDomains != nil {
+				sp.MinDomains = int(*c.MinDomains)
+			}
+			r.add(sp)
+		}
+	}
+	return nil
+}
+
+// Spread is a topology spread constraint over a key other than the host name.
+type Spread struct {
+	rule
+	MaxSkew    int64
+	MinDomains int
+	domains    []string // filled on first use
+}
+
+// Spreads lists those of the class, preferred ones too.
+func (r *Rules) Spreads() []*Spread { return all[*Spread](r) }
+
+// OnlySpread returns the spread of a class that counts its own pods over the only key
+// that matters to it, and false where there are other rules about domains.
+func (r *Rules) OnlySpread(relaxed Relaxed) (*Spread, bool) {
+	if len(r.Keys) != 1 {
+		return nil, false
+	}
+	var only *Spread
+	for _, c := range r.byDomain {
+		sp, ok := c.(*Spread)
+		switch {
+		case !ok:
+			return nil, false
+		case r.gaveUp(c, relaxed):
+		case only != nil:
+			return nil, false
+		default:
+			only = sp
+		}
+	}
+	return only, only != nil && only.self
+}
+
+// Group returns the group of pods that it counts.
+func (c *Spread) Group() int { return c.group }
+
+func (c *Spread) keys(gs *Groups) []string { return c.domainKey(gs) }
+func (c *Spread) evens() int               { return c.group }
+func (c *Spread) waits() bool              { return true }
+
+func (c *Spread) admits(s *State, r *Rules, at *Assignment) bool {
+	g := s.List[c.group]
+	value, ok := at.Value(g.Key)
+	return ok && g.count[value]+c.own()-s.fewest(r, c) <= c.MaxSkew
+}
+
+// own is 1 where the class's pods count.
+func (c *Spread) own() int64 {
+	if c.self {
+		return 1
+	}
+	return 0
+}
+
+func (c *Spread) refusal(s *State, r *Rules) string {
+	if !c.required() {
+		return ""
+	}
+	g := s.List[c.group]
+	domains := s.Domains(r, c)
+	if len(domains) == 0 {
+		return "topology spread over " + g.Key + ": no node has that label, and no provisioner gives it"
+	}
+	count := map[string]int64{}
+	for _, d := range domains {
+		count[d] = g.count[d]
+	}
+	text := fmt.Sprintf("topology spread over %s with a skew of at most %d: there are %s", g.Key, c.MaxSkew, numbers(count))
+	if len(domains) < c.MinDomains {
+		text += fmt.Sprintf(", and at least %d domains are asked for", c.MinDomains)
+	}
+	return text + "; none that may take one more has room"
+}
+
+// fewest returns the smallest count of a spread's domains, 0 while there are
+// fewer domains than it wants.
+func (s *State) fewest(r *Rules, c *Spread) int64 {
+	g := s.List[c.group]
+	domains := s.Domains(r, c)
+	if len(domains) < c.MinDomains {
+		return 0
+	}
+	s.supply.Effort.Spend(2 * len(domains))
+	least := int64(math.MaxInt64)
+	for _, d := range domains {
+		least = min(least, g.count[d])
+	}
+	if least == math.MaxInt64 {
+		return 0
+	}
+	return least
+}
+
+// Domains lists the values of a spread's key that count: those of nodes, and
+// those in which the class's required places could be bought.
+func (s *State) Domains(r *Rules, c *Spread) []string {
+	if c.domains != nil {
+		return c.domains
+	}
+	g := s.List[c.group]
+	s.supply.Effort.Begin(r.Account)
+	seen := setOf(s.present(g))
+	keys := slices.DeleteFunc(append([]string{g.Key}, g.labelled...), func(key string) bool { return key == corev1.LabelHostname })
+	slices.Sort(keys) // so that all spreads of a pod ask for the same cells
+	mine := slices.Index(keys, g.Key)
+	for _, place := range r.Places {
+		o := s.supply.OptionsFor(place, r.Template.Tolerations, r.Tolerates, false)
+		cells := s.supply.CellsOf(o, keys)
+		s.supply.Effort.Spend(len(cells) * len(keys))
+		for _, at := range cells {
+			if !slices.ContainsFunc(at.Domains, func(d model.Domain) bool { return !d.Known }) {
+				seen[at.Domains[mine].Value] = true
+			}
+		}
+	}
+	c.domains = sortedKeys(seen)
+	return c.domains
+}
+
+// NodeSpread is a topology spread constraint over the host name. How far it goes is one
+// of the class's constraints by node.
+type NodeSpread struct {
+	rule
+	maxSkew int64
+	// relative: it is about the node with the fewest pods, and not about none.
+	relative bool
+	least    int64 // pods that every node has, when it was looked at last
+}
+
+// NodeSpreads lists those of the class.
+func (r *Rules) NodeSpreads() []*NodeSpread { return all[*NodeSpread](r) }
+
+// Group returns the group of pods that it counts.
+func (c *NodeSpread) Group() int { return c.group }
+
+func (c *NodeSpread) perNode() []PerNode {
+	return []PerNode{{Group: c.group, Cap: c.maxSkew, Entry: c.maxSkew}}
+}
+
+// RelateNodeSpreads lets spreads over host names go further by what every node has: of
+// pods of DaemonSets, which a node that joins gets at once, and on nodes where these do
+// not run of the plan's.
+func (s *State) RelateNodeSpreads(classes []*Rules) {
+	for _, r := range classes {
+		of := r.NodeSpreads()
+		for _, c := range of {
+			if c.relative && s.daemonsIn(c.group) {
+				p, least := find(r.PerNode, c.group), s.leastOnNodes(c.group)
+				p.Cap += least - c.least
+				p.Entry += least - c.least
+				c.least = least
+			}
+		}
+		r.PerNodeLate = slices.Clone(r.PerNode)
+		for _, c := range of {
+			find(r.PerNodeLate, c.group).Cap = Unbounded
+		}
+	}
+}
+
+// daemonsIn reports whether pods of DaemonSets belong to a group counted by node.
+func (s *State) daemonsIn(group int) bool {
+	return slices.ContainsFunc(s.Daemons, func(d *Resident) bool { return d.countsOnNode(group) })
+}
+
+// leastOnNodes returns the fewest pods of a group that any node has, among those
+// that count; of a node that may join once only DaemonSets run.
+func (s *State) leastOnNodes(group int) int64 {
+	g := s.List[group]
+	least := int64(math.MaxInt64)
+	for k := range s.countingOfferings(g).All {
+		count, _ := s.DaemonCounts(&s.supply.Offerings[k]).Get(group)
+		least = min(least, count)
+	}
+	if least == math.MaxInt64 {
+		return 0
+	}
+	for _, n := range slices.Concat(s.Nodes, s.Closed) {
+		if !n.HostLess() && g.Counts(n.Node) {
+			count, _ := n.Counts.Get(group)
+			least = min(least, count)
+		}
+	}
+	return least
+}
+
+// countingOfferings returns the offerings whose nodes count for a group.
+func (s *State) countingOfferings(g *Group) model.Bitset {
+	tolerations := g.tolerations
+	if tolerations == nil {
+		tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	}
+	places := g.nodes
+	if places == nil {
+		places = []match.Requirements{nil}
+	}
+	out := model.NewBitset(len(s.supply.Offerings))
+	for _, place := range places {
+		out.Join(s.supply.OptionsFor(place, tolerations, model.TolerationKey(tolerations), false).Offerings)
+	}
+	return out
+}
+
+// addSpread registers the group that a topology spread constraint counts.
+func (gs *Groups) addSpread(t *cluster.Template, c *corev1.TopologySpreadConstraint, places []match.Requirements) (int, error) {
+	selector, err := selectorFor(c.LabelSelector, t.Labels, c.MatchLabelKeys, nil)
+	if err != nil {
+		return 0, fmt.Errorf("topology spread over %s: %w", c.TopologyKey, err)
+	}
+	if selector.Empty() {
+		selector = labels.Nothing() // kube-scheduler counts no pods for it, rather than all
+	}
+	f := finder{selector, map[string]bool{t.Namespace: true}}
+	g := &Group{Key: c.TopologyKey, finders: []finder{f}, labelled: furtherKeys(t, c)}
+	identity := []string{f.String(), strings.Join(g.labelled, ",")}
+	if c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor {
+		g.nodes = withoutVolumes(t, places)
+		for _, r := range g.nodes {
+			identity = append(identity, r.String())
+		}
+	}
+	if c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor {
+		g.tolerations = append([]corev1.Toleration{}, t.Tolerations...)
+		identity = append(identity, "\x01"+model.TolerationKey(t.Tolerations))
+	}
+	return gs.add(strings.Join(identity, "\x00"), g), nil
+}
+
+// furtherKeys lists the keys of the pod's other required spreads.
+func furtherKeys(t *cluster.Template, c *corev1.TopologySpreadConstraint) []string {
+	var out []string
+	for i := range t.Spread {
+		if s := &t.Spread[i]; s.WhenUnsatisfiable != corev1.ScheduleAnyway && s.TopologyKey != c.TopologyKey {
+			out = append(out, s.TopologyKey)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// withoutVolumes returns the requirements of the pod's own node selector and
+// affinity, or nil where it has none.
+func withoutVolumes(t *cluster.Template, places []match.Requirements) []match.Requirements {
+	if len(t.NodeSelector) == 0 && (t.Affinity == nil || t.Affinity.NodeAffinity == nil || t.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil) {
+		return nil
+	}
+	if len(t.Claims) == 0 {
+		return places
+	}
+	own, miss := match.Places(t, []match.Requirements{nil})
+	if miss.Missed() {
+		return places
+	}
+	return own
+}
+
+// Counted reports whether the spread counts pods in the domains, on a machine that will
+// meet the requirements.
+func (s *State) Counted(c *Spread, requires match.Requirements, at *Assignment) bool {
+	return s.List[c.group].countsPlan(requires, at)
+}
+
+// CountIn returns how many pods the spread counts in one of its domains.
+func (s *State) CountIn(c *Spread, domain string) int64 { return s.List[c.group].count[domain] }

@@ -1,0 +1,70 @@
+package topology
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// several joins reasons, at most so many of them.
+func several(parts []string, most int) string {
+	parts = slices.Compact(slices.Sorted(slices.Values(parts)))
+	if more := len(parts) - most; more > 0 {
+		parts = append(parts[:most], fmt.Sprintf("%d more constraints on other pods", more))
+	}
+	return strings.Join(parts, " and ")
+}
+
+// where lists the domains that have pods.
+func where(count map[string]int64) string {
+	var out []string
+	for _, name := range sortedKeys(count) {
+		if count[name] > 0 {
+			out = append(out, name)
+		}
+	}
+	if len(out) == 0 {
+		return "none"
+	}
+	return enumerate(out)
+}
+
+// numbers says how many pods each domain has: "2 in a, 0 in b".
+func numbers(count map[string]int64) string {
+	var out []string
+	for _, name := range sortedKeys(count) {
+		out = append(out, fmt.Sprintf("%d in %s", count[name], name))
+	}
+	return enumerate(out)
+}
+
+// maxListed is how many domains a reason lists.
+const maxListed = 6
+
+// enumerate joins a list, and cuts one that is too long to read.
+func enumerate(list []string) string {
+	if len(list) > maxListed {
+		list = append(slices.Clone(list[:maxListed]), "…")
+	}
+	return strings.Join(list, ", ")
+}
+
+// selectorKeys lists the labels that a selector looks at.
+func selectorKeys(s *metav1.LabelSelector) []string {
+	if s == nil {
+		return nil
+	}
+	out := slices.Collect(maps.Keys(s.MatchLabels))
+	for _, e := range s.MatchExpressions {
+		out = append(out, e.Key)
+	}
+	return out
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// joined identifies a set of texts.
+func joined(set map[string]bool) string { return strings.Join(sortedKeys(set), "\x01") }

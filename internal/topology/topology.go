@@ -1,0 +1,174 @@
+// Package topology has the constraints that pods are under, those on each other first of
+// all: one file for each kind, and one implementation of kube-scheduler's rules for all
+// who ask. Placing pods, filling machines, trying again on nodes and confirming a plan
+// put the same questions to a State: may a pod come here, what counts once it has, and
+// if it may not, why.
+//
+// Pure matching of a pod with the labels and taints of a node is in package match, and
+// what that leaves to buy in package model.
+package topology
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// Kind is one kind of constraint: what it reads from a pod.
+type Kind interface {
+	// AppendKey adds what tells the pod's constraints of the kind from those of others.
+	AppendKey(b []byte, t *cluster.Template, needs match.Needs) []byte
+	// LabelKeys lists the labels of pods that its selectors look at.
+	LabelKeys(t *cluster.Template) []string
+	// Sizes says how many of its constraints the pod has.
+	Sizes(t *cluster.Template) []Size
+	// Steps is the effort of reading them.
+	Steps(r *Rules) int
+	// Read adds the constraints of the kind to the rules of a class.
+	Read(gs *Groups, r *Rules) error
+	// ReadResident adds what pods that are there ask of others on their nodes and in
+	// their domains. A constraint that cannot be read is none: the API server has
+	// refused it when the pod was made.
+	ReadResident(gs *Groups, t *cluster.Template, r *Resident)
+}
+
+// kinds are all kinds of constraints, in the order in which they are read. Limits of
+// Provisioners and room for DaemonSets are constraints on purchases, not on pods.
+var kinds = []Kind{resources{}, requirements{}, taints{}, hostPorts{}, volumes{}, affinity{}, antiAffinity{}, topologySpread{}}
+
+// Size is a number of constraints that a pod has.
+type Size struct {
+	What string
+	N    int
+}
+
+// Constraint is one constraint that the pods of a class are under.
+type Constraint interface {
+	// settle is told, once all groups are known, which of them the class's pods are in.
+	settle(in []bool)
+	// groups lists the groups of pods that it is about.
+	groups() []int
+	// keys lists the topology keys, other than the host name, whose domains matter to it.
+	keys(gs *Groups) []string
+	// perNode is what it allows and counts by node.
+	perNode() []PerNode
+	// admits reports whether another pod may enter the domains.
+	admits(s *State, r *Rules, at *Assignment) bool
+	// admitsOn reports whether another pod may come onto a node on which so much is
+	// counted; first means that the pod may be the first of those that it asks for.
+	admitsOn(s *State, r *Rules, counts NodeCounts, first bool) bool
+	// evens returns the group of pods of which domains with few should get more, or -1.
+	evens() int
+	// count adds n pods, or takes them away, to what it counts beside the groups' own pods.
+	count(s *State, at *Assignment, n int64)
+	// preference is the id of the preference that it is, -1 where it is required.
+	preference() int
+	// waits reports whether domains or other pods must be right for a pod to come.
+	waits() bool
+	// refusal says why it leaves no place, or nothing where it never is the reason.
+	refusal(s *State, r *Rules) string
+}
+
+// general is a Kind that reads nothing. Others begin with it.
+type general struct{}
+
+func (general) AppendKey(b []byte, _ *cluster.Template, _ match.Needs) []byte { return b }
+func (general) LabelKeys(*cluster.Template) []string                          { return nil }
+func (general) Sizes(*cluster.Template) []Size                                { return nil }
+func (general) Steps(*Rules) int                                              { return 0 }
+func (general) Read(*Groups, *Rules) error                                    { return nil }
+func (general) ReadResident(*Groups, *cluster.Template, *Resident)            {}
+
+// rule is a Constraint about one group that forbids nothing. Others begin with it.
+type rule struct {
+	group int
+	self  bool // the class's pods belong to the group
+	pref  int  // id of the preference that it is, -1 where it is required
+}
+
+func (c *rule) settle(in []bool)                               { c.self = in[c.group] }
+func (c *rule) groups() []int                                  { return []int{c.group} }
+func (c *rule) keys(*Groups) []string                          { return nil }
+func (c *rule) perNode() []PerNode                             { return nil }
+func (c *rule) admits(*State, *Rules, *Assignment) bool        { return true }
+func (c *rule) admitsOn(*State, *Rules, NodeCounts, bool) bool { return true }
+func (c *rule) evens() int                                     { return -1 }
+func (c *rule) count(*State, *Assignment, int64)               {}
+func (c *rule) preference() int                                { return c.pref }
+func (c *rule) waits() bool                                    { return false }
+func (c *rule) refusal(*State, *Rules) string                  { return "" }
+func (c *rule) required() bool                                 { return c.pref < 0 }
+
+// domainKey is the topology key of a rule about domains.
+func (c *rule) domainKey(gs *Groups) []string { return []string{gs.List[c.group].Key} }
+
+// Key makes the class keys of a snapshot's pods.
+type Key struct{ labels []string }
+
+// NewKey looks at all selectors of the snapshot.
+func NewKey(snapshot *cluster.Snapshot) *Key {
+	keys, seen := map[string]bool{}, map[*cluster.Template]bool{}
+	var last *cluster.Template
+	look := func(t *cluster.Template) {
+		if t != last && !seen[t] {
+			seen[t] = true
+			for _, k := range kinds {
+				for _, key := range k.LabelKeys(t) {
+					keys[key] = true
+				}
+			}
+		}
+		last = t
+	}
+	for i := range snapshot.Pods {
+		look(snapshot.Pods[i].Template)
+	}
+	for i := range snapshot.DaemonSets {
+		look(snapshot.DaemonSets[i].Template)
+	}
+	return &Key{sortedKeys(keys)}
+}
+
+// Append adds what identifies all that can be told of a template apart from labels
+// that no selector looks at and the names of claims that no other pod uses.
+func (k *Key) Append(b []byte, t *cluster.Template, needs match.Needs) []byte {
+	for _, of := range kinds {
+		b = part(b, func(b []byte) []byte { return of.AppendKey(b, t, needs) })
+	}
+	b = part(b, func(b []byte) []byte {
+		for _, key := range k.labels {
+			if value, ok := t.Labels[key]; ok {
+				b = append(b, "\x00"+key+"="+value...)
+			}
+		}
+		return b
+	})
+	b = part(b, func(b []byte) []byte { return append(b, t.Namespace...) })
+	b = part(b, func(b []byte) []byte { return append(b, t.Unsupported...) })
+	return strconv.AppendInt(b, int64(t.Priority), 10)
+}
+
+// part adds something with its length behind it, so that parts do not run into each other.
+func part(b []byte, add func([]byte) []byte) []byte {
+	from := len(b)
+	b = add(b)
+	return binary.BigEndian.AppendUint32(b, uint32(len(b)-from))
+}
+
+// Bulk names what a template has most of.
+func Bulk(t *cluster.Template) string {
+	var sizes []Size
+	for _, k := range kinds {
+		sizes = append(sizes, k.Sizes(t)...)
+	}
+	slices.SortStableFunc(sizes, func(a, b Size) int { return cmp.Compare(b.N, a.N) })
+	if sizes[1].N == 0 {
+		return fmt.Sprintf("it has %d %s", sizes[0].N, sizes[0].What)
+	}
+	return fmt.Sprintf("it has %d %s and %d %s", sizes[0].N, sizes[0].What, sizes[1].N, sizes[1].What)
+}
