@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -15,7 +16,7 @@ import (
 // interval, and whenever something may have been bought that has no Node object. A
 // young instance without one gets it, an old one is given back, and a node whose
 // instance is gone is let go.
-func (a *Agent) account(ctx context.Context, v *view) {
+func (a *Agent) account(ctx context.Context, v *view.View) {
 	// The snapshot of v is older than the listing: a node that is missing in it
 	// was let go after its instance was.
 	instances, err := a.instances(ctx)
@@ -34,7 +35,7 @@ func (a *Agent) account(ctx context.Context, v *view) {
 		listed[i.ProviderID] = i
 		own, others := a.nodesOf(v, nodes, i)
 		switch {
-		case i.LaunchID == "", a.purchases.launching(i.LaunchID): // another program's, or not answered yet
+		case i.LaunchID == "", a.buyer.Launching(i.LaunchID): // another program's, or not answered yet
 		case i.State != offer.StatePending && i.State != offer.StateRunning, a.ledger.wasGivenBack(i.ID):
 			a.close(ctx, append(others, own...), i)
 		case len(own) == 0 && a.tooOld(v, i, len(others) > 0):
@@ -53,11 +54,11 @@ func (a *Agent) account(ctx context.Context, v *view) {
 // strays deletes the nodes that came back after their machines were given back: a
 // kubelet registers until its machine stops. It reports whether there are other
 // nodes that nobody holds and that were not compared with the instances yet.
-func (a *Agent) strays(ctx context.Context, v *view) bool {
+func (a *Agent) strays(ctx context.Context, v *view.View) bool {
 	unknown := false
-	for i := range v.snapshot.Nodes {
-		n := &v.snapshot.Nodes[i]
-		if v.byName[n.Provisioner] == nil || n.Deleting || n.ProviderID == "" || n.HeldBy(api.Finalizer) {
+	for i := range v.Snapshot.Nodes {
+		n := &v.Snapshot.Nodes[i]
+		if v.ByName[n.Provisioner] == nil || n.Deleting || n.ProviderID == "" || n.HeldBy(api.Finalizer) {
 			continue
 		}
 		if id := n.InstanceID(); a.ledger.wasGivenBack(id) {
@@ -71,10 +72,10 @@ func (a *Agent) strays(ctx context.Context, v *view) bool {
 
 // nodesByProviderID lists the nodes of each instance; more than one where a
 // kubelet has registered under another name than was expected.
-func nodesByProviderID(v *view) map[string][]*cluster.Node {
+func nodesByProviderID(v *view.View) map[string][]*cluster.Node {
 	out := map[string][]*cluster.Node{}
-	for i := range v.snapshot.Nodes {
-		n := &v.snapshot.Nodes[i]
+	for i := range v.Snapshot.Nodes {
+		n := &v.Snapshot.Nodes[i]
 		out[n.ProviderID] = append(out[n.ProviderID], n)
 	}
 	return out
@@ -82,8 +83,8 @@ func nodesByProviderID(v *view) map[string][]*cluster.Node {
 
 // nodesOf returns the node of an instance, if there is one, and those that its
 // kubelet has registered under other names.
-func (a *Agent) nodesOf(v *view, nodes map[string][]*cluster.Node, i offer.Instance) (own, others []*cluster.Node) {
-	if n := v.nodes[i.NodeName]; n != nil && n.ProviderID == "" {
+func (a *Agent) nodesOf(v *view.View, nodes map[string][]*cluster.Node, i offer.Instance) (own, others []*cluster.Node) {
+	if n := v.Nodes[i.NodeName]; n != nil && n.ProviderID == "" {
 		own = append(own, n) // its kubelet does not know its provider id
 	}
 	for _, n := range nodes[i.ProviderID] {
@@ -112,30 +113,30 @@ func (a *Agent) instances(ctx context.Context) ([]offer.Instance, error) {
 
 // tooOld reports whether an instance without a Node object is to be given back: it
 // had its time to come up, or its Provisioner is gone.
-func (a *Agent) tooOld(v *view, i offer.Instance, misnamed bool) bool {
-	p := v.byName[i.Provisioner]
-	if p == nil || p.raw.DeletionTimestamp != nil {
+func (a *Agent) tooOld(v *view.View, i offer.Instance, misnamed bool) bool {
+	p := v.ByName[i.Provisioner]
+	if p == nil || p.Raw.DeletionTimestamp != nil {
 		return true
 	}
 	// Where its kubelet has registered under another name, pods may run, which a drain
 	// ends in order.
-	return !misnamed && v.now.Sub(i.LaunchedAt) >= a.options.StartupTimeout
+	return !misnamed && v.Now.Sub(i.LaunchedAt) >= a.options.StartupTimeout
 }
 
 // countOwnerless counts the instances that run and that nothing looks after: their
 // Provisioner is gone, or they have had no Node object for longer than machines may
 // take to come up. An agent gives them back unless something keeps it from that.
-func (a *Agent) countOwnerless(v *view, nodes map[string][]*cluster.Node, instances []offer.Instance) int {
+func (a *Agent) countOwnerless(v *view.View, nodes map[string][]*cluster.Node, instances []offer.Instance) int {
 	count := 0
 	for _, i := range instances {
 		runs := i.State == offer.StatePending || i.State == offer.StateRunning
-		if !runs || a.ledger.wasGivenBack(i.ID) || a.purchases.launching(i.LaunchID) {
+		if !runs || a.ledger.wasGivenBack(i.ID) || a.buyer.Launching(i.LaunchID) {
 			continue
 		}
 		own, others := a.nodesOf(v, nodes, i)
 		has := slices.Concat(own, others)
 		drained := slices.ContainsFunc(has, func(n *cluster.Node) bool { return n.Deleting })
-		if v.byName[i.Provisioner] == nil && !drained || len(has) == 0 && a.tooOld(v, i, false) {
+		if v.ByName[i.Provisioner] == nil && !drained || len(has) == 0 && a.tooOld(v, i, false) {
 			count++
 		}
 	}
@@ -145,7 +146,7 @@ func (a *Agent) countOwnerless(v *view, nodes map[string][]*cluster.Node, instan
 // adoptAll gives an instance its Node object, and takes over what its kubelet has
 // registered under other names, so that this goes with the machine. It reports
 // whether that was possible.
-func (a *Agent) adoptAll(ctx context.Context, v *view, i offer.Instance, own, others []*cluster.Node) bool {
+func (a *Agent) adoptAll(ctx context.Context, v *view.View, i offer.Instance, own, others []*cluster.Node) bool {
 	settled := func(n *cluster.Node) bool { return n.Deleting || n.HeldBy(api.Finalizer) }
 	done := true
 	if !slices.ContainsFunc(own, settled) {
@@ -163,15 +164,15 @@ func (a *Agent) adoptAll(ctx context.Context, v *view, i offer.Instance, own, ot
 }
 
 // adopt creates, or takes over, the Node object of an instance.
-func (a *Agent) adopt(ctx context.Context, v *view, i offer.Instance) bool {
-	p := v.byName[i.Provisioner]
+func (a *Agent) adopt(ctx context.Context, v *view.View, i offer.Instance) bool {
+	p := v.ByName[i.Provisioner]
 	if p == nil {
 		return true // its node is there, and goes with its Provisioner
 	}
-	if p.reason == reasonMarket || i.NodeName == "" {
+	if p.Reason == view.ReasonMarket || i.NodeName == "" {
 		return false // its size or its name is not known yet
 	}
-	if !a.nodes.Create(ctx, adoptedNode(p, i)) {
+	if !a.nodes.Create(ctx, view.AdoptedNode(p, i)) {
 		return false
 	}
 	a.log.Info("adopted an instance", "node", i.NodeName, "instance", i.ID, "provisioner", i.Provisioner, "launch_id", i.LaunchID)

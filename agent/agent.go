@@ -14,6 +14,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -84,6 +86,8 @@ type Agent struct {
 	events  *event.Recorder
 	nodes   *nodes.Writer
 	drainer *drain.Drainer
+	reader  *view.Reader
+	buyer   *purchase.Buyer
 
 	plan    func(decide.Input) decide.Plan
 	replan  signal        // something changed that planning looks at
@@ -98,15 +102,13 @@ type Agent struct {
 	// loop uses it.
 	thought time.Duration
 
-	assumed   *nodes.Assumptions
-	attempts  *attempts
-	owners    *owners
-	retags    *pace.Retries // by instance id: tags that could not be put back
-	ledger    *ledger
-	purchases purchases // that the cloud has not answered yet
-	avoided   *avoided
-	history   history
-	status    statusCache
+	assumed *nodes.Assumptions
+	owners  *owners
+	retags  *pace.Retries // by instance id: tags that could not be put back
+	ledger  *ledger
+	avoided *avoided
+	history history
+	status  statusCache
 }
 
 // New returns an agent that is not running yet.
@@ -114,29 +116,34 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	options = options.withDefaults()
 	c, cloud = timedCluster{c}, timedCloud{cloud}
 	a := &Agent{
-		cluster:  c,
-		cloud:    cloud,
-		options:  options,
-		log:      log,
-		metrics:  options.Metrics,
-		plan:     options.Decide,
-		replan:   newSignal(),
-		redrain:  newSignal(),
-		binding:  make(chan struct{}, bindsAtOnce),
-		assumed:  nodes.NewAssumptions(),
-		events:   event.NewRecorder(c),
-		attempts: newAttempts(),
-		owners:   newOwners(),
-		retags:   pace.NewRetries(time.Minute, time.Hour),
-		ledger:   newLedger(),
-		avoided:  newAvoided(),
-		history:  newHistory(),
+		cluster: c,
+		cloud:   cloud,
+		options: options,
+		log:     log,
+		metrics: options.Metrics,
+		plan:    options.Decide,
+		replan:  newSignal(),
+		redrain: newSignal(),
+		binding: make(chan struct{}, bindsAtOnce),
+		assumed: nodes.NewAssumptions(),
+		events:  event.NewRecorder(c),
+		owners:  newOwners(),
+		retags:  pace.NewRetries(time.Minute, time.Hour),
+		ledger:  newLedger(),
+		avoided: newAvoided(),
+		history: newHistory(),
 	}
 	a.nodes = &nodes.Writer{API: c, Assumed: a.assumed, Log: log, Deleted: a.redrain.set, Failed: func() { a.retry.Store(true) }}
+	a.reader = &view.Reader{Texts: c, Market: cloud, Metrics: a.metrics, Log: log}
 	known := inventory{a.ledger, a.owners, a.assumed, a.replan}
 	a.drainer = drain.New(drain.Ports{
 		Cluster: c, Pods: c, Nodes: a.nodes, Machines: cloud, Inventory: known,
 		Events: a.events, Metrics: a.metrics, Log: log, Wake: a.redrain, Drained: known.drained,
+	})
+	a.buyer = purchase.New(purchase.Ports{
+		Machines: cloud, Nodes: a.nodes, Cluster: purchasing{a}, Events: a.events, Metrics: a.metrics, Log: log,
+		FirstSeen: func(uid string) time.Time { return a.history.firstSeen[uid] },
+		Unsettled: a.ledger.unsettled, Scaled: a.ledger.scale, Replan: a.replan.set,
 	})
 	return a
 }

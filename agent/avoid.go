@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -52,10 +53,10 @@ func (a *avoided) like(n *cluster.Node, reason string) {
 }
 
 // duds avoids what did not come up in time, and the machines whose devices do not come.
-func (a *avoided) duds(v *view) {
-	pods := v.snapshot.PodsByNode()
-	for i := range v.snapshot.Nodes {
-		n := &v.snapshot.Nodes[i]
+func (a *avoided) duds(v *view.View) {
+	pods := v.Snapshot.PodsByNode()
+	for i := range v.Snapshot.Nodes {
+		n := &v.Snapshot.Nodes[i]
 		if n.Provisioner == "" || n.Deleting {
 			continue
 		}
@@ -63,13 +64,13 @@ func (a *avoided) duds(v *view) {
 			a.came(n)
 			continue
 		}
-		message, late := decide.Late(n, pods[n.Name], v.now, v.timeout)
+		message, late := decide.Late(n, pods[n.Name], v.Now, v.Timeout)
 		if !late {
 			continue
 		}
 		a.like(n, "node "+n.Name+": "+message)
 		if n.Ready {
-			a.missed(n, wanted(v.snapshot, n.Awaited), v.now)
+			a.missed(n, wanted(v.Snapshot, n.Awaited), v.Now)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -16,14 +17,14 @@ import (
 // bind carries out a plan's bindings to nodes that exist. Only pods on nodes of
 // ours that are not up yet are bound here; a pod that fits a node that is up is
 // left to kube-scheduler, and so are the pods of a Provisioner that says so.
-func (a *Agent) bind(ctx context.Context, v *view, plan *decide.Plan) (bound int) {
+func (a *Agent) bind(ctx context.Context, v *view.View, plan *decide.Plan) (bound int) {
 	if len(plan.Bindings) == 0 {
 		return 0
 	}
 	fresh := a.verify(v)
 	byNode := map[string][]cluster.PodKey{}
 	for _, b := range plan.Bindings {
-		if b.From != "" || a.purchases.holds(b.Node) {
+		if b.From != "" || a.buyer.Holds(b.Node) {
 			continue // it still runs elsewhere, or its machine is being bought: there is nothing to bind yet
 		}
 		byNode[b.Node] = append(byNode[b.Node], b.Pod)
@@ -46,22 +47,22 @@ func (a *Agent) bind(ctx context.Context, v *view, plan *decide.Plan) (bound int
 }
 
 // binds reports whether the agent binds pods to the node itself.
-func (a *Agent) binds(v *view, fresh *verifier, name string) bool {
-	n := v.nodes[name]
-	if n == nil || n.Provisioner == "" || n.Initialized || !fresh.node(name) || a.assumed.Uncreated(name) {
+func (a *Agent) binds(v *view.View, fresh *view.Verifier, name string) bool {
+	n := v.Nodes[name]
+	if n == nil || n.Provisioner == "" || n.Initialized || !fresh.Node(name) || a.assumed.Uncreated(name) {
 		return false
 	}
-	p := v.byName[n.Provisioner]
-	return p != nil && p.spec.Spec.PodBinding == api.BindImmediate
+	p := v.ByName[n.Provisioner]
+	return p != nil && p.Spec.Spec.PodBinding == api.BindImmediate
 }
 
 // bindAll binds the pods that still wait, and returns how many are bound now.
-func (a *Agent) bindAll(ctx context.Context, fresh *verifier, node string, pods []cluster.PodKey) int {
+func (a *Agent) bindAll(ctx context.Context, fresh *view.Verifier, node string, pods []cluster.PodKey) int {
 	var bound atomic.Int64
 	var g errgroup.Group
 	g.SetLimit(bindsAtOnce)
 	for _, pod := range pods {
-		if !fresh.pod(pod) || !bindable(fresh.pods[pod.UID]) {
+		if !fresh.Pod(pod) || !bindable(fresh.Pods[pod.UID]) {
 			continue
 		}
 		g.Go(func() error {

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
@@ -32,68 +34,68 @@ const (
 
 // reportStatus writes the status of all Provisioners and of the node profiles that
 // they use.
-func (a *Agent) reportStatus(ctx context.Context, v *view) {
-	a.history.remarks = a.history.remarks.tell(v.provisioners, a.events)
-	told := map[string]bool{}
-	for _, p := range v.provisioners {
+func (a *Agent) reportStatus(ctx context.Context, v *view.View) {
+	a.history.remarks = a.history.remarks.tell(v.Provisioners, a.events)
+	written := map[string]bool{}
+	for _, p := range v.Provisioners {
 		call, cancel := context.WithTimeout(ctx, clusterTimeout)
-		err := a.cluster.UpdateProvisionerStatus(call, p.raw.Name, a.provisionerStatus(v, p))
-		if err == nil && p.template != "" && !told[p.template] && p.reason != reasonMarket {
-			told[p.template] = true
-			err = a.cluster.UpdateNodeTemplateStatus(call, p.template, p.profileStatus())
+		err := a.cluster.UpdateProvisionerStatus(call, p.Raw.Name, a.provisionerStatus(v, p))
+		if err == nil && p.Template != "" && !written[p.Template] && p.Reason != view.ReasonMarket {
+			written[p.Template] = true
+			err = a.cluster.UpdateNodeTemplateStatus(call, p.Template, profileStatus(p))
 		}
 		cancel()
 		if err != nil && ctx.Err() == nil {
-			a.log.Warn("left a status unwritten", "provisioner", p.raw.Name, "error", err)
+			a.log.Warn("left a status unwritten", "provisioner", p.Raw.Name, "error", err)
 		}
 	}
 }
 
 // profileStatus is what became of the node profile's selectors, and whether nodes
 // can be built from it.
-func (p *provisioner) profileStatus() api.AWSNodeTemplateStatus {
-	status := p.market.Status
-	c := metav1.Condition{Type: conditionReady, Status: metav1.ConditionTrue, Reason: reasonReady, Message: "nodes can be built from it"}
+func profileStatus(p *view.Provisioner) api.AWSNodeTemplateStatus {
+	status := p.Market.Status
+	c := metav1.Condition{Type: conditionReady, Status: metav1.ConditionTrue, Reason: view.ReasonReady, Message: "nodes can be built from it"}
 	switch {
-	case p.reason == reasonValidation:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonValidation, p.blocked
-	case p.market.Blocked != "":
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, p.market.BlockedReason, p.market.Blocked
+	case p.Reason == view.ReasonValidation:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, view.ReasonValidation, p.Blocked
+	case p.Market.Blocked != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, p.Market.BlockedReason, p.Market.Blocked
 	}
 	status.Conditions = append(slices.Clone(status.Conditions), c)
-	setWarnings(&status.Conditions, p.profileFindings, 0)
+	setWarnings(&status.Conditions, p.ProfileFindings, 0)
 	return status
 }
 
-func (a *Agent) provisionerStatus(v *view, p *provisioner) api.ProvisionerStatus {
-	nodes := v.nodesOf(p.raw.Name)
+func (a *Agent) provisionerStatus(v *view.View, p *view.Provisioner) api.ProvisionerStatus {
+	nodes := v.NodesOf(p.Raw.Name)
 	used := amount.List{}
 	for _, n := range nodes {
 		used = used.Plus(n.Capacity)
 	}
 	status := api.ProvisionerStatus{
 		Resources:          used.ResourceList(),
-		Conditions:         slices.Clone(p.raw.Status.Conditions),
-		LastScaleTime:      p.raw.Status.LastScaleTime,
-		ObservedGeneration: p.raw.Generation,
+		Conditions:         slices.Clone(p.Raw.Status.Conditions),
+		LastScaleTime:      p.Raw.Status.LastScaleTime,
+		ObservedGeneration: p.Raw.Generation,
 		Nodes:              int64(len(nodes)),
 	}
-	if t, ok := a.ledger.lastScale(p.raw.Name); ok {
+	if t, ok := a.ledger.lastScale(p.Raw.Name); ok {
 		status.LastScaleTime = ptr.To(metav1.NewTime(t).Rfc3339Copy())
 	}
-	ready := p.ready
-	if was := meta.FindStatusCondition(status.Conditions, conditionReady); was != nil && was.Reason == ready.Reason && (was.Reason == reasonMarket || was.Reason == reasonInstances) {
+	ready := p.Ready
+	if was := meta.FindStatusCondition(status.Conditions, conditionReady); was != nil && was.Reason == ready.Reason && (was.Reason == view.ReasonMarket || was.Reason == view.ReasonInstances) {
 		ready.Message = was.Message // each failure has a request id of its own: writing that would be a change, and the next turn
 	}
 	meta.SetStatusCondition(&status.Conditions, ready)
-	setWarnings(&status.Conditions, p.findings, p.raw.Generation)
+	setWarnings(&status.Conditions, p.Findings, p.Raw.Generation)
 	setPricesCondition(p, &status.Conditions)
-	a.history.setQuotaCondition(p, &status.Conditions, v.now)
-	if c := p.raw.Spec.Consolidation; c != nil && ptr.Deref(c.Enabled, false) {
+	setQuotaCondition(p, a.buyer.Quotas(p.Raw.Name, v.Now), &status.Conditions)
+	if c := p.Raw.Spec.Consolidation; c != nil && ptr.Deref(c.Enabled, false) {
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 			Type: conditionConsolidation, Status: metav1.ConditionFalse, Reason: reasonNotImplemented,
 			Message:            api.UsedNotConsolidated,
-			ObservedGeneration: p.raw.Generation,
+			ObservedGeneration: p.Raw.Generation,
 		})
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, conditionConsolidation)
@@ -103,8 +105,8 @@ func (a *Agent) provisionerStatus(v *view, p *provisioner) api.ProvisionerStatus
 
 // setPricesCondition says where choices are made by prices that were not published
 // for the region, or not lately.
-func setPricesCondition(p *provisioner, conditions *[]metav1.Condition) {
-	if p.market.Estimate == "" {
+func setPricesCondition(p *view.Provisioner, conditions *[]metav1.Condition) {
+	if p.Market.Estimate == "" {
 		meta.RemoveStatusCondition(conditions, conditionPrices)
 		return
 	}
@@ -112,7 +114,26 @@ func setPricesCondition(p *provisioner, conditions *[]metav1.Condition) {
 		return // each failure has a request id of its own: writing that would be a change, and the next turn
 	}
 	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: conditionPrices, Status: metav1.ConditionTrue, Reason: reasonEmbeddedPrices, ObservedGeneration: p.raw.Generation,
-		Message: "on-demand prices are those that this release was built with: " + p.market.Estimate,
+		Type: conditionPrices, Status: metav1.ConditionTrue, Reason: reasonEmbeddedPrices, ObservedGeneration: p.Raw.Generation,
+		Message: "on-demand prices are those that this release was built with: " + p.Market.Estimate,
+	})
+}
+
+// conditionQuota is there while a cloud refuses machines because the account may
+// not have more of them: nothing but people can change that.
+const (
+	conditionQuota = "QuotaExceeded"
+	reasonQuota    = conditionQuota
+)
+
+// setQuotaCondition says which quotas a Provisioner has run into.
+func setQuotaCondition(p *view.Provisioner, reached []string, conditions *[]metav1.Condition) {
+	if len(reached) == 0 {
+		meta.RemoveStatusCondition(conditions, conditionQuota)
+		return
+	}
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type: conditionQuota, Status: metav1.ConditionTrue, Reason: reasonQuota, ObservedGeneration: p.Raw.Generation,
+		Message: strings.Join(reached, "; ") + "; ask AWS for a higher quota, or allow the other capacity type",
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -24,16 +25,16 @@ func TestReadyCondition(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"all is well": {edit: func(*api.ProvisionerSpec) {}, want: metav1.ConditionTrue, reason: reasonReady},
+		"all is well": {edit: func(*api.ProvisionerSpec) {}, want: metav1.ConditionTrue, reason: view.ReasonReady},
 		"invalid": {
 			edit: func(s *api.ProvisionerSpec) { s.TTLSecondsAfterEmpty = ptr.To[int64](-1) },
-			want: metav1.ConditionFalse, reason: reasonValidation, message: "spec.ttlSecondsAfterEmpty",
+			want: metav1.ConditionFalse, reason: view.ReasonValidation, message: "spec.ttlSecondsAfterEmpty",
 		},
 		"no such node profile": {
 			edit: func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "absent"} },
-			want: metav1.ConditionFalse, reason: reasonNoProfile, message: `"absent"`,
+			want: metav1.ConditionFalse, reason: view.ReasonNoProfile, message: `"absent"`,
 		},
-		"frozen": {edit: limitCPU("0"), want: metav1.ConditionFalse, reason: reasonLimitReached, message: "0 of 0 cpu"},
+		"frozen": {edit: limitCPU("0"), want: metav1.ConditionFalse, reason: view.ReasonLimitReached, message: "0 of 0 cpu"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -151,8 +152,8 @@ func TestUnreadableProvisioner(t *testing.T) {
 		r.Scale("web", 3)
 		r.never(10*time.Minute, "its nodes change", func() bool { return len(r.ours()) != 1 })
 		ready := meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionReady)
-		if ready == nil || ready.Reason != reasonValidation {
-			t.Errorf("condition %+v, want reason %s", ready, reasonValidation)
+		if ready == nil || ready.Reason != view.ReasonValidation {
+			t.Errorf("condition %+v, want reason %s", ready, view.ReasonValidation)
 		}
 		r.Remark("default", nil)
 		r.until("the workload runs", r.allRun("web", 3))
@@ -224,20 +225,20 @@ func TestUnreadableMarketDoesNotSpin(t *testing.T) {
 			t.Errorf("asked %d times in ten minutes", got)
 		}
 		ready := meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionReady)
-		if ready == nil || ready.Reason != reasonMarket || !strings.Contains(ready.Message, "was denied") {
-			t.Errorf("condition %+v, want reason %s with the cloud's words", ready, reasonMarket)
+		if ready == nil || ready.Reason != view.ReasonMarket || !strings.Contains(ready.Message, "was denied") {
+			t.Errorf("condition %+v, want reason %s with the cloud's words", ready, view.ReasonMarket)
 		}
 	})
 }
 
 // Prices that are estimates are said to be, once, until they are published ones.
 func TestPricesCondition(t *testing.T) {
-	p := &provisioner{raw: testProvisioner("default")}
+	p := &view.Provisioner{Raw: testProvisioner("default")}
 	var conditions []metav1.Condition
 	for i, c := range []struct{ estimate, want string }{
 		{"", ""}, {"no route, request 1", "request 1"}, {"no route, request 2", "request 1"}, {"", ""},
 	} {
-		p.market.Estimate = c.estimate
+		p.Market.Estimate = c.estimate
 		setPricesCondition(p, &conditions)
 		found := meta.FindStatusCondition(conditions, conditionPrices)
 		if (found != nil) != (c.want != "") || found != nil && !strings.Contains(found.Message, c.want) {

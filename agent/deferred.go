@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -67,7 +68,7 @@ func (d deferrals) note(plan *decide.Plan, s *cluster.Snapshot, now time.Time) {
 			continue
 		}
 		if pods == nil {
-			pods = byUID(s)
+			pods = view.ByUID(s)
 		}
 		p := pods[u.Pod.UID]
 		is := d[deferrable(p)]

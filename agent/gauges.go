@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -11,41 +12,41 @@ import (
 )
 
 // export sets the gauges.
-func (v *view) export(m *metrics.Metrics, plan *decide.Plan) {
-	m.Pending.Set(float64(len(v.snapshot.Pending())))
+func export(m *metrics.Metrics, v *view.View, plan *decide.Plan) {
+	m.Pending.Set(float64(len(v.Snapshot.Pending())))
 	m.Unplaced.Set(float64(len(waiting(plan))))
 	m.Nodes.Reset()
 	m.Price.Reset()
 	m.Unavailable.Reset()
-	v.exportConditions(m)
-	for _, p := range v.provisioners {
-		m.Unavailable.WithLabelValues(p.raw.Name).Set(float64(p.unavailable()))
+	exportConditions(m, v)
+	for _, p := range v.Provisioners {
+		m.Unavailable.WithLabelValues(p.Raw.Name).Set(float64(p.Unavailable()))
 	}
-	for i := range v.snapshot.Nodes {
-		n := &v.snapshot.Nodes[i]
+	for i := range v.Snapshot.Nodes {
+		n := &v.Snapshot.Nodes[i]
 		if n.Provisioner == "" {
 			continue
 		}
 		m.Nodes.WithLabelValues(n.Provisioner, nodeState(n)).Inc()
-		m.Price.WithLabelValues(n.Provisioner).Add(priceOf(n.Annotations).Dollars())
+		m.Price.WithLabelValues(n.Provisioner).Add(view.PriceOf(n.Annotations).Dollars())
 	}
 }
 
 // exportConditions sets the gauges of what the Provisioners can do, and of nodes whose Provisioner
 // is gone. Those that are being deleted do not count: their drains have metrics of their own.
-func (v *view) exportConditions(m *metrics.Metrics) {
+func exportConditions(m *metrics.Metrics, v *view.View) {
 	m.Ready.Reset()
-	for _, p := range v.provisioners {
+	for _, p := range v.Provisioners {
 		value := 0.0
-		if p.ready.Status == metav1.ConditionTrue {
+		if p.Ready.Status == metav1.ConditionTrue {
 			value = 1
 		}
-		m.Ready.WithLabelValues(p.raw.Name, p.ready.Reason).Set(value)
+		m.Ready.WithLabelValues(p.Raw.Name, p.Ready.Reason).Set(value)
 	}
 	ownerless := 0
-	for i := range v.snapshot.Nodes {
-		n := &v.snapshot.Nodes[i]
-		if ours := n.Provisioner != "" || n.HeldBy(api.Finalizer); ours && v.byName[n.Provisioner] == nil && !n.Deleting {
+	for i := range v.Snapshot.Nodes {
+		n := &v.Snapshot.Nodes[i]
+		if ours := n.Provisioner != "" || n.HeldBy(api.Finalizer); ours && v.ByName[n.Provisioner] == nil && !n.Deleting {
 			ownerless++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -19,9 +20,7 @@ type history struct {
 	planned   map[string]decide.Binding // by UID: where a waiting or moving pod was placed
 	kept      map[string]string         // by node: why it stays although it has a reason to go
 	remarks   remarks                   // warnings about specs that were told
-	pauses    map[string]pause          // by Provisioner
 	learnt    map[string]bool           // by node: what its kubelet reported was passed on
-	quotas    map[quota]spent           // quotas of the account that are used up
 	batch     batch.State
 	heirs     heirs
 	deferred  deferrals
@@ -32,21 +31,13 @@ type said struct {
 	at   time.Time
 }
 
-type pause struct {
-	until    time.Time
-	failures int
-	message  string
-}
-
 func newHistory() history {
 	return history{
 		firstSeen: map[string]time.Time{},
 		presumed:  map[string]bool{},
 		told:      map[string]said{},
 		planned:   map[string]decide.Binding{},
-		pauses:    map[string]pause{},
 		learnt:    map[string]bool{},
-		quotas:    map[quota]spent{},
 		deferred:  deferrals{},
 	}
 }
@@ -87,15 +78,22 @@ func (h *history) prune(s *cluster.Snapshot) (started []time.Time) {
 
 // place notes where a plan put the pods that wait or will have to move, so that
 // the next plan leaves them there.
-func (h *history) place(plan *decide.Plan, bought *launched) {
+func (h *history) place(plan *decide.Plan, bought *purchase.Outcome) {
 	clear(h.planned)
 	for _, b := range plan.Bindings {
 		h.planned[b.Pod.UID] = b
 	}
-	for _, d := range bought.nodes {
-		h.placeOn(d.machine, d.instance.NodeName)
+	bought.EachMachine(h.placeOn)
+}
+
+// placeOn notes that the pods of a machine will be on a node.
+func (h *history) placeOn(m *decide.Machine, node string) {
+	for _, pod := range m.Pods {
+		h.planned[pod.UID] = decide.Binding{Pod: pod, Node: node}
 	}
-	h.awaitMachines(bought.open)
+	for _, move := range m.Moving {
+		h.planned[move.Pod.UID] = decide.Binding{Pod: move.Pod, Node: node, From: move.From}
+	}
 }
 
 // placements returns the noted places of the pods that still wait, or still run
@@ -109,39 +107,4 @@ func (h *history) placements(s *cluster.Snapshot) []decide.Binding {
 		}
 	}
 	return out
-}
-
-// earliest returns when the first of the order's pods was seen waiting.
-func (h *history) earliest(o *order) time.Time {
-	var first time.Time
-	for _, m := range o.machines {
-		for _, p := range m.Pods {
-			if t, ok := h.firstSeen[p.UID]; ok && (first.IsZero() || t.Before(first)) {
-				first = t
-			}
-		}
-	}
-	return first
-}
-
-// fail pauses a Provisioner after a launch that broke: 5 s, doubled each time, up
-// to 2 min.
-func (h *history) fail(provisioner, message string) {
-	p := h.pauses[provisioner]
-	p.failures++
-	p.until = time.Now().Add(min(5*time.Second<<min(p.failures-1, 10), 2*time.Minute))
-	p.message = message
-	h.pauses[provisioner] = p
-}
-
-func (h *history) succeed(provisioner string) { delete(h.pauses, provisioner) }
-
-// paused returns until when and why a Provisioner is paused; an empty message
-// means that it is not.
-func (h *history) paused(provisioner string) (time.Time, string) {
-	p, ok := h.pauses[provisioner]
-	if !ok || !time.Now().Before(p.until) {
-		return time.Time{}, ""
-	}
-	return p.until, p.message
 }

@@ -5,14 +5,33 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// holdProvisioner puts the finalizer on a Provisioner before it gets its first
+// purchasing is what purchases are made for.
+type purchasing struct{ *Agent }
+
+// Verify implements purchase.Cluster.
+func (a purchasing) Verify(v *view.View) *view.Verifier { return a.verify(v) }
+
+// Bind implements purchase.Cluster.
+func (a purchasing) Bind(ctx context.Context, fresh *view.Verifier, node string, pods []cluster.PodKey) int {
+	return a.bindAll(ctx, fresh, node, pods)
+}
+
+// Nominate implements purchase.Cluster.
+func (a purchasing) Nominate(pod cluster.PodKey, message string) {
+	a.tell(pod, event.Nominated, message)
+}
+
+// Hold puts the finalizer on a Provisioner before it gets its first
 // node, so that it cannot go before its nodes have.
-func (a *Agent) holdProvisioner(ctx context.Context, p *provisioner) error {
-	if slices.Contains(p.raw.Finalizers, api.Finalizer) {
+func (a purchasing) Hold(ctx context.Context, p *view.Provisioner) error {
+	if slices.Contains(p.Raw.Finalizers, api.Finalizer) {
 		return nil
 	}
 	return a.setFinalizer(ctx, p, true)
@@ -20,28 +39,28 @@ func (a *Agent) holdProvisioner(ctx context.Context, p *provisioner) error {
 
 // releaseProvisioners takes the finalizer off the Provisioners that have neither
 // nodes nor instances.
-func (a *Agent) releaseProvisioners(ctx context.Context, v *view) {
-	for _, p := range v.provisioners {
-		has := len(v.nodesOf(p.raw.Name)) > 0
-		finalizer := slices.Contains(p.raw.Finalizers, api.Finalizer)
-		if has == finalizer || has && p.raw.DeletionTimestamp != nil {
+func (a *Agent) releaseProvisioners(ctx context.Context, v *view.View) {
+	for _, p := range v.Provisioners {
+		has := len(v.NodesOf(p.Raw.Name)) > 0
+		finalizer := slices.Contains(p.Raw.Finalizers, api.Finalizer)
+		if has == finalizer || has && p.Raw.DeletionTimestamp != nil {
 			continue
 		}
-		if !has && a.hasInstances(ctx, p.raw.Name) {
+		if !has && a.hasInstances(ctx, p.Raw.Name) {
 			a.ledger.unsettled()
 			continue
 		}
 		if err := a.releaseOrHold(ctx, p, has); err != nil && ctx.Err() == nil {
-			a.log.Warn("left a Provisioner's finalizer for later", "provisioner", p.raw.Name, "error", err)
+			a.log.Warn("left a Provisioner's finalizer for later", "provisioner", p.Raw.Name, "error", err)
 		}
 	}
 }
 
 // releaseOrHold makes the finalizer say whether a Provisioner has nodes. What was
 // made for them goes first: once the Provisioner is gone, the agent may be too.
-func (a *Agent) releaseOrHold(ctx context.Context, p *provisioner, hasNodes bool) error {
+func (a *Agent) releaseOrHold(ctx context.Context, p *view.Provisioner, hasNodes bool) error {
 	if !hasNodes {
-		if err := a.cloud.Forget(ctx, p.raw.Name); err != nil {
+		if err := a.cloud.Forget(ctx, p.Raw.Name); err != nil {
 			return err
 		}
 	}
@@ -56,9 +75,9 @@ func (a *Agent) hasInstances(ctx context.Context, provisioner string) bool {
 	})
 }
 
-func (a *Agent) setFinalizer(ctx context.Context, p *provisioner, present bool) error {
-	if err := a.cluster.SetProvisionerFinalizer(ctx, p.raw.Name, present); err != nil {
-		return fmt.Errorf("set the finalizer of Provisioner %s: %w", p.raw.Name, err)
+func (a *Agent) setFinalizer(ctx context.Context, p *view.Provisioner, present bool) error {
+	if err := a.cluster.SetProvisionerFinalizer(ctx, p.Raw.Name, present); err != nil {
+		return fmt.Errorf("set the finalizer of Provisioner %s: %w", p.Raw.Name, err)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -22,14 +23,14 @@ var passingTaints = []string{
 }
 
 // markInitialized labels the nodes that have come up.
-func (a *Agent) markInitialized(ctx context.Context, v *view) {
+func (a *Agent) markInitialized(ctx context.Context, v *view.View) {
 	var up []*cluster.Node
-	for i := range v.snapshot.Nodes {
-		n := &v.snapshot.Nodes[i]
+	for i := range v.Snapshot.Nodes {
+		n := &v.Snapshot.Nodes[i]
 		if n.Provisioner == "" || n.Initialized || n.Deleting || !n.HeldBy(api.Finalizer) {
 			continue
 		}
-		if isUp(n, v.byName[n.Provisioner]) {
+		if isUp(n, v.ByName[n.Provisioner]) {
 			up = append(up, n)
 		}
 	}
@@ -45,12 +46,12 @@ func (a *Agent) markInitialized(ctx context.Context, v *view) {
 
 // isUp reports whether the kubelet is ready, has reported its resources, device
 // plugins included, and whoever removes startup taints has done so.
-func isUp(n *cluster.Node, p *provisioner) bool {
+func isUp(n *cluster.Node, p *view.Provisioner) bool {
 	if !n.Ready || len(n.Capacity) == 0 || len(n.Allocatable) == 0 {
 		return false
 	}
 	startup := func(t corev1.Taint) bool {
-		return p != nil && slices.ContainsFunc(p.spec.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(&t) })
+		return p != nil && slices.ContainsFunc(p.Spec.Spec.StartupTaints, func(s corev1.Taint) bool { return s.MatchTaint(&t) })
 	}
 	for _, t := range n.Taints {
 		if slices.Contains(passingTaints, t.Key) || startup(t) {

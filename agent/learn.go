@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -9,10 +10,10 @@ import (
 
 // learn passes on what the kubelets of nodes that are up have reported, once for
 // each node, so that the next prediction for their type and image is right.
-func (a *Agent) learn(v *view) {
-	for i := range v.snapshot.Nodes {
-		n := &v.snapshot.Nodes[i]
-		p := v.byName[n.Provisioner]
+func (a *Agent) learn(v *view.View) {
+	for i := range v.Snapshot.Nodes {
+		n := &v.Snapshot.Nodes[i]
+		p := v.ByName[n.Provisioner]
 		if p == nil || !n.Initialized || !n.Ready || n.Deleting || a.history.learnt[n.Name] {
 			continue
 		}
@@ -22,10 +23,10 @@ func (a *Agent) learn(v *view) {
 			InstanceType: n.Labels[api.LabelInstanceType], ImageID: n.Labels[api.LabelInstanceAMIID],
 			Capacity: n.Capacity, Allocatable: n.Allocatable,
 		}
-		if n.Annotations[api.AnnotationProvisionerHash] != p.raw.Hash() {
+		if n.Annotations[api.AnnotationProvisionerHash] != p.Raw.Hash() {
 			continue // its kubelet was told something else
 		}
-		o.Kubelet = p.spec.Spec.KubeletConfiguration
+		o.Kubelet = p.Spec.Spec.KubeletConfiguration
 		a.cloud.Learn(o)
 	}
 	exportLearnt(a.metrics, a.cloud.Learnt())
@@ -33,8 +34,8 @@ func (a *Agent) learn(v *view) {
 
 // compare notes how far the prediction for the node's type was off. A kubelet that
 // has less than was predicted may refuse pods, which are then planned again.
-func (a *Agent) compare(n *cluster.Node, p *provisioner) {
-	t := p.instanceType(n.Labels[api.LabelInstanceType])
+func (a *Agent) compare(n *cluster.Node, p *view.Provisioner) {
+	t := p.InstanceType(n.Labels[api.LabelInstanceType])
 	if t == nil {
 		return
 	}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 )
 
 // ledger compares what the cloud bills with the nodes that the cluster knows. It
@@ -92,9 +94,9 @@ func (l *ledger) obstacle() obstacle {
 	defer l.mu.Unlock()
 	switch {
 	case l.failure != "":
-		return obstacle{reasonInstances, "nothing is bought until AWS lists the cluster's instances again: " + l.failure}
+		return obstacle{view.ReasonInstances, "nothing is bought until AWS lists the cluster's instances again: " + l.failure}
 	case len(l.nodeless) > 0:
-		return obstacle{reasonNodeless, fmt.Sprintf("nothing is bought until each instance has its Node object: %d have none, such as %s", len(l.nodeless), l.nodeless[0])}
+		return obstacle{view.ReasonNodeless, fmt.Sprintf("nothing is bought until each instance has its Node object: %d have none, such as %s", len(l.nodeless), l.nodeless[0])}
 	}
 	return obstacle{}
 }

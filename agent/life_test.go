@@ -168,7 +168,7 @@ func TestOthersAreLeftAlone(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.Apply(testProvisioner("default", emptyAfter(10)))
 		other := r.Connect(nil).Cloud
-		order := offer.Order{Provisioner: "default", Count: 1, Candidates: candidates("c5.large")}
+		order := offer.Order{Provisioner: "default", Count: 1, Candidates: []offer.Candidate{{InstanceType: "c5.large", Zone: "sim-1a", CapacityType: api.CapacityOnDemand}}}
 		if _, err := other.Launch(r.Context(), order); err != nil { // without a launch id
 			t.Fatal(err)
 		}

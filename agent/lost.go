@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -13,15 +14,15 @@ import (
 // letGo deletes the nodes whose instance is gone, and returns all such nodes. An
 // instance that is not listed any more may have lost its tags: it is asked for by its
 // id before it counts as gone.
-func (a *Agent) letGo(ctx context.Context, v *view, listed map[string]offer.Instance) map[string]bool {
+func (a *Agent) letGo(ctx context.Context, v *view.View, listed map[string]offer.Instance) map[string]bool {
 	missing := map[string]bool{}
 	var unlisted []*cluster.Node
-	for i := range v.snapshot.Nodes {
-		n := &v.snapshot.Nodes[i]
+	for i := range v.Snapshot.Nodes {
+		n := &v.Snapshot.Nodes[i]
 		ours := n.Provisioner != "" && n.Annotations[api.AnnotationLaunchID] != "" && n.HeldBy(api.Finalizer)
 		known, there := listed[n.ProviderID]
 		switch {
-		case !ours || v.now.Sub(n.Created) < listingLag:
+		case !ours || v.Now.Sub(n.Created) < listingLag:
 		case !there:
 			unlisted = append(unlisted, n)
 		case known.State == offer.StateGone:
@@ -31,8 +32,8 @@ func (a *Agent) letGo(ctx context.Context, v *view, listed map[string]offer.Inst
 	for _, n := range a.untraceable(ctx, unlisted) {
 		missing[n.Name] = true
 	}
-	for i := range v.snapshot.Nodes {
-		n := &v.snapshot.Nodes[i]
+	for i := range v.Snapshot.Nodes {
+		n := &v.Snapshot.Nodes[i]
 		if !missing[n.Name] || n.Deleting || !a.nodes.Delete(ctx, n.Name) {
 			continue
 		}
@@ -106,9 +107,9 @@ func (a *Agent) retag(ctx context.Context, n *cluster.Node, i offer.Instance) {
 }
 
 // mend puts back by what nodes are known as the Provisioners'.
-func (a *Agent) mend(ctx context.Context, v *view) {
-	for i := range v.snapshot.Nodes {
-		n := &v.snapshot.Nodes[i]
+func (a *Agent) mend(ctx context.Context, v *view.View) {
+	for i := range v.Snapshot.Nodes {
+		n := &v.Snapshot.Nodes[i]
 		change, lost := a.owners.missing(n)
 		if !lost || !a.nodes.Patch(ctx, n.Name, change) {
 			continue

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -85,13 +86,6 @@ type Reports interface {
 	SetProvisionerFinalizer(ctx context.Context, name string, present bool) error
 }
 
-// Market answers what can be bought.
-type Market interface {
-	// Market answers for a Provisioner, with its defaults added, and a node
-	// profile; nil is the cloud's default profile.
-	Market(ctx context.Context, p *api.Provisioner, profile *api.NodeProfile) (offer.Market, error)
-}
-
 // Machines buys machines and gives them back.
 type Machines interface {
 	// Launch is idempotent in the order's launch id. Offerings that were refused
@@ -154,7 +148,7 @@ type Cluster interface {
 
 // Cloud is everything that the agent asks of a cloud.
 type Cloud interface {
-	Market
+	view.Market
 	Machines
 	Ownership
 	Leftovers

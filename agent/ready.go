@@ -7,66 +7,51 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 )
 
-// The reasons of the condition Ready of a Provisioner. A node profile that lacks
-// something has the cloud's own (NoSubnets, ...).
-const (
-	reasonValidation   = "ValidationFailed"
-	reasonNoProfile    = "NodeProfileNotFound"
-	reasonNoTypes      = "NoInstanceTypes"
-	reasonUnavailable  = "OfferingsUnavailable"
-	reasonLimitReached = "LimitReached"
-	reasonMarket       = "MarketUnavailable"
-	reasonInstances    = "InstancesUnknown"
-	reasonNodeless     = "InstancesWithoutNodes"
-	reasonLaunch       = "LaunchFailed"
-	reasonDeleting     = "Deleting"
-	reasonReady        = "Ready"
-)
-
 // obstacle is why a purchase would come to nothing now, with the reason of the condition
 // that says so. The zero value is none.
 type obstacle struct{ reason, message string }
 
-// judge sets the condition Ready of all Provisioners to what a purchase would meet now.
+// setReady sets the condition Ready of all Provisioners to what a purchase would meet now.
 // The argument is what stands in the way of all of them.
-func (v *view) judge(common obstacle) {
-	for _, p := range v.provisioners {
+func setReady(v *view.View, common obstacle) {
+	for _, p := range v.Provisioners {
 		used := amount.List{}
-		for _, n := range v.nodesOf(p.raw.Name) {
+		for _, n := range v.NodesOf(p.Raw.Name) {
 			used = used.Plus(n.Capacity)
 		}
-		p.ready = metav1.Condition{
-			Type: conditionReady, Status: metav1.ConditionTrue, Reason: reasonReady, Message: "nodes can be bought",
-			ObservedGeneration: p.raw.Generation,
+		p.Ready = metav1.Condition{
+			Type: conditionReady, Status: metav1.ConditionTrue, Reason: view.ReasonReady, Message: "nodes can be bought",
+			ObservedGeneration: p.Raw.Generation,
 		}
-		o := obstacle{p.reason, p.blocked}
+		o := obstacle{p.Reason, p.Blocked}
 		if o == (obstacle{}) {
 			o = common
 		}
 		if o == (obstacle{}) {
-			o = p.obstacle(used)
+			o = obstacleOf(p, used)
 		}
 		if o != (obstacle{}) {
-			p.ready.Status, p.ready.Reason, p.ready.Message = metav1.ConditionFalse, o.reason, o.message
+			p.Ready.Status, p.Ready.Reason, p.Ready.Message = metav1.ConditionFalse, o.reason, o.message
 		}
 	}
 }
 
-// obstacle says why nothing is left of the market once the Provisioner's requirements,
+// obstacleOf says why nothing is left of the market once the Provisioner's requirements,
 // what is unavailable and its limits are taken off, or why its last launch broke.
-func (p *provisioner) obstacle(used amount.List) obstacle {
-	if p.failure != "" {
-		return obstacle{reasonLaunch, p.failure + "; being tried again"}
+func obstacleOf(p *view.Provisioner, used amount.List) obstacle {
+	if p.Failure != "" {
+		return obstacle{view.ReasonLaunch, p.Failure + "; being tried again"}
 	}
-	chosen := plancheck.Select(p.market.Types, p.claims())
+	chosen := plancheck.Select(p.Market.Types, claims(p))
 	if len(chosen.Types) == 0 {
-		return obstacle{reasonNoTypes, chosen.Nothing()}
+		return obstacle{view.ReasonNoTypes, chosen.Nothing()}
 	}
 	var available []offer.InstanceType
 	for _, t := range chosen.Types {
@@ -75,22 +60,22 @@ func (p *provisioner) obstacle(used amount.List) obstacle {
 		}
 	}
 	if len(available) == 0 {
-		return obstacle{reasonUnavailable, allUnavailable(chosen.Types)}
+		return obstacle{view.ReasonUnavailable, allUnavailable(chosen.Types)}
 	}
-	if full := p.limitReached(used, available); full != "" {
-		return obstacle{reasonLimitReached, full}
+	if full := limitReached(p, used, available); full != "" {
+		return obstacle{view.ReasonLimitReached, full}
 	}
 	return obstacle{}
 }
 
 // claims are what the Provisioner says about its machines and leaves to no pod.
-func (p *provisioner) claims() []plancheck.Claim {
+func claims(p *view.Provisioner) []plancheck.Claim {
 	overridden := func(c plancheck.Claim) bool {
-		return slices.ContainsFunc(p.spec.Spec.PodOverrides, func(key string) bool {
+		return slices.ContainsFunc(p.Spec.Spec.PodOverrides, func(key string) bool {
 			return api.NormalizeLabel(key) == api.NormalizeLabel(c.Key)
 		})
 	}
-	return slices.DeleteFunc(plancheck.Claims(p.raw), overridden)
+	return slices.DeleteFunc(plancheck.Claims(p.Raw), overridden)
 }
 
 // allUnavailable says why the first of the offerings cannot be bought.
@@ -110,11 +95,11 @@ func allUnavailable(types []offer.InstanceType) string {
 
 // limitReached says why its limits leave no room for a node of any of the types; empty
 // where they do. A limit on what a type does not have does not bind it.
-func (p *provisioner) limitReached(used amount.List, types []offer.InstanceType) string {
-	if p.spec.Spec.Limits == nil {
+func limitReached(p *view.Provisioner, used amount.List, types []offer.InstanceType) string {
+	if p.Spec.Spec.Limits == nil {
 		return ""
 	}
-	limits := amount.FromResourceList(p.spec.Spec.Limits.Resources)
+	limits := amount.FromResourceList(p.Spec.Spec.Limits.Resources)
 	for i := range types {
 		if exceeds(&types[i], used, limits) == "" {
 			return ""

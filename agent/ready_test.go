@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -58,21 +59,21 @@ func TestReadyIsWhatAPurchaseWouldMeet(t *testing.T) {
 		lacks        string                     // the node profile selects none
 		quota        bool                       // nothing is sold
 	}{
-		"a requirement that no type meets": {reason: reasonNoTypes, says: "karpenter.k8s.aws/instance-family In [z9]", edit: require(api.LabelInstanceFamily, "z9")},
-		"a zone without subnets":           {reason: reasonNoTypes, says: api.LabelZone, edit: require(api.LabelZone, "elsewhere")},
-		"requirements that no type meets together": {reason: reasonNoTypes, says: api.LabelArch, edit: func(s *api.ProvisionerSpec) {
+		"a requirement that no type meets": {reason: view.ReasonNoTypes, says: "karpenter.k8s.aws/instance-family In [z9]", edit: require(api.LabelInstanceFamily, "z9")},
+		"a zone without subnets":           {reason: view.ReasonNoTypes, says: api.LabelZone, edit: require(api.LabelZone, "elsewhere")},
+		"requirements that no type meets together": {reason: view.ReasonNoTypes, says: api.LabelArch, edit: func(s *api.ProvisionerSpec) {
 			require(api.LabelInstanceFamily, "m5")(s)
 			require(api.LabelArch, "arm64")(s)
 		}},
-		"limits below the smallest type": {reason: reasonLimitReached, says: "0 of 1 cpu", edit: limitCPU("1")},
-		"an unreadable market":           {reason: reasonMarket, says: "access denied", call: "Market"},
-		"instances that are not listed":  {reason: reasonInstances, says: "access denied", call: "Instances"},
-		"launches that fail":             {reason: reasonLaunch, says: "access denied", call: "Launch"},
-		"nodes that cannot be created":   {reason: reasonNodeless, says: "i-", call: "CreateNode"},
+		"limits below the smallest type": {reason: view.ReasonLimitReached, says: "0 of 1 cpu", edit: limitCPU("1")},
+		"an unreadable market":           {reason: view.ReasonMarket, says: "access denied", call: "Market"},
+		"instances that are not listed":  {reason: view.ReasonInstances, says: "access denied", call: "Instances"},
+		"launches that fail":             {reason: view.ReasonLaunch, says: "access denied", call: "Launch"},
+		"nodes that cannot be created":   {reason: view.ReasonNodeless, says: "i-", call: "CreateNode"},
 		"no subnet":                      {reason: "NoSubnets", says: "nothing matches", lacks: "NoSubnets"},
 		"no security group":              {reason: "NoSecurityGroups", says: "nothing matches", lacks: "NoSecurityGroups"},
 		"no image":                       {reason: "NoImages", says: "nothing matches", lacks: "NoImages"},
-		"no capacity":                    {reason: reasonUnavailable, says: "on-demand", quota: true},
+		"no capacity":                    {reason: view.ReasonUnavailable, says: "on-demand", quota: true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +123,7 @@ func TestReadyIsWhatAPurchaseWouldMeet(t *testing.T) {
 				r.UnlimitedCapacity()
 				r.until("the workload runs", r.allRun("web", 1))
 				r.until("it is ready again", is(metav1.ConditionTrue))
-				if got := gauge(t, a.metrics, "provisioner_ready", "default", reasonReady); got != 1 {
+				if got := gauge(t, a.metrics, "provisioner_ready", "default", view.ReasonReady); got != 1 {
 					t.Errorf("the metric says %v, want 1", got)
 				}
 			})
@@ -132,15 +133,15 @@ func TestReadyIsWhatAPurchaseWouldMeet(t *testing.T) {
 
 // Limits on what only some types have leave the others to be bought.
 func TestLimitOnDevicesLeavesOtherTypes(t *testing.T) {
-	p := &provisioner{raw: testProvisioner("default"), spec: testProvisioner("default", func(s *api.ProvisionerSpec) {
+	p := &view.Provisioner{Raw: testProvisioner("default"), Spec: testProvisioner("default", func(s *api.ProvisionerSpec) {
 		s.Limits = &api.Limits{Resources: corev1.ResourceList{"nvidia.com/gpu": {}}}
 	})}
 	with := offer.InstanceType{Name: "g5.xlarge", Capacity: map[string]int64{"cpu": 4000, "nvidia.com/gpu": 1}}
 	without := offer.InstanceType{Name: "m5.large", Capacity: map[string]int64{"cpu": 2000}}
-	if full := p.limitReached(nil, []offer.InstanceType{with, without}); full != "" {
+	if full := limitReached(p, nil, []offer.InstanceType{with, without}); full != "" {
 		t.Errorf("%q although a type without the device can be bought", full)
 	}
-	if full := p.limitReached(nil, []offer.InstanceType{with}); !strings.Contains(full, "0 of 0 nvidia.com/gpu") {
+	if full := limitReached(p, nil, []offer.InstanceType{with}); !strings.Contains(full, "0 of 0 nvidia.com/gpu") {
 		t.Errorf("%q, want the limit", full)
 	}
 }

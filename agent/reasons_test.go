@@ -69,7 +69,7 @@ func constants(files []*ast.File) map[string]string {
 func named(constants map[string]string, prefix string) []string {
 	found := map[string]bool{}
 	for name, value := range constants {
-		if strings.HasPrefix(name, prefix) {
+		if strings.HasPrefix(strings.ToLower(name), prefix) {
 			found[value] = true
 		}
 	}
@@ -127,11 +127,11 @@ func TestReasonsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, own := string(raw), slices.Concat(parsed(t, "."), parsed(t, "drain"))
+	page, own := string(raw), slices.Concat(parsed(t, "."), parsed(t, "drain"), parsed(t, "purchase"))
 	if diff := cmp.Diff(named(constants(parsed(t, "event")), ""), column(page, "Events", 0)); diff != "" {
 		t.Errorf("the reasons of events in docs/metrics.md: -code +page\n%s", diff)
 	}
-	conditions := named(constants(slices.Concat(own, parsed(t, "event"), parsed(t, "../internal/aws"))), "reason")
+	conditions := named(constants(slices.Concat(own, parsed(t, "event"), parsed(t, "view"), parsed(t, "../internal/aws"))), "reason")
 	if diff := cmp.Diff(conditions, column(page, "Conditions", 1)); diff != "" {
 		t.Errorf("the reasons of conditions in docs/metrics.md: -code +page\n%s", diff)
 	}

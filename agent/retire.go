@@ -11,6 +11,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -35,19 +37,19 @@ func wholeSeconds(t time.Time) time.Time { return t.Add(time.Second - 1).Truncat
 // remove carries out a plan's removals. What must go is deleted at once. What goes
 // voluntarily is tainted and annotated first: once its replacements are up, and
 // if its reason still holds then, release deletes it.
-func (a *Agent) remove(ctx context.Context, v *view, plan *decide.Plan, bought *launched) {
+func (a *Agent) remove(ctx context.Context, v *view.View, plan *decide.Plan, bought *purchase.Outcome) {
 	if len(plan.Removals) == 0 {
 		return
 	}
 	fresh := a.verify(v)
-	pods := fresh.now.PodsByNode()
+	pods := fresh.Snapshot.PodsByNode()
 	parallel.Each(nodesAtOnce, plan.Removals, func(r decide.Removal) {
-		n := fresh.fresh[r.Node]
+		n := fresh.Nodes[r.Node]
 		switch {
 		case n == nil || n.Deleting || n.Provisioner == "":
 		case !r.Voluntary:
 			a.removeNow(ctx, n, &r)
-		case n.Annotations[api.AnnotationDisruption] != "" || !fresh.node(r.Node):
+		case n.Annotations[api.AnnotationDisruption] != "" || !fresh.Node(r.Node):
 		case r.Reason == decide.Empty && decide.InUse(pods[r.Node], time.Now()):
 			a.replan.set()
 		default:
@@ -71,13 +73,13 @@ func (a *Agent) removeNow(ctx context.Context, n *cluster.Node, r *decide.Remova
 
 // disrupt marks a node as going. Nothing happens unless all of its replacements
 // were bought.
-func (a *Agent) disrupt(ctx context.Context, n *cluster.Node, r *decide.Removal, bought *launched) {
-	if slices.ContainsFunc(r.Starting, a.purchases.holds) {
+func (a *Agent) disrupt(ctx context.Context, n *cluster.Node, r *decide.Removal, bought *purchase.Outcome) {
+	if slices.ContainsFunc(r.Starting, a.buyer.Holds) {
 		return // its replacement is being bought
 	}
 	replacements := slices.Clone(r.Starting)
 	for _, machine := range r.Replacements {
-		name, ok := bought.node(machine)
+		name, ok := bought.Node(machine)
 		if !ok {
 			a.log.Info("kept a node for want of a replacement", "node", n.Name, "reason", string(r.Reason), "machine", machine)
 			return
@@ -103,12 +105,12 @@ func (a *Agent) disrupt(ctx context.Context, n *cluster.Node, r *decide.Removal,
 // release acts on the nodes that were marked as going: it deletes those whose pods
 // have places that are up, and keeps those that should stay after all. The mark
 // must be in the caches, so that pods that were bound before it are seen too.
-func (a *Agent) release(ctx context.Context, v *view, plan *decide.Plan) {
+func (a *Agent) release(ctx context.Context, v *view.View, plan *decide.Plan) {
 	if len(plan.Chosen) == 0 {
 		return
 	}
 	fresh := a.verify(v)
-	came := fresh.newcomers()
+	came := fresh.Newcomers()
 	raw := a.cluster.Snapshot()
 	parallel.Each(nodesAtOnce, plan.Chosen, func(c decide.Chosen) {
 		i, ok := slices.BinarySearchFunc(raw.Nodes, c.Node, func(n cluster.Node, name string) int { return strings.Compare(n.Name, name) })
@@ -121,7 +123,7 @@ func (a *Agent) release(ctx context.Context, v *view, plan *decide.Plan) {
 			a.keep(ctx, n, c.Why)
 		case c.Verdict == decide.Wait:
 			a.log.Debug("waited with a removal", "node", n.Name, "reason", c.Why)
-		case !fresh.node(n.Name) || came[n.Name]:
+		case !fresh.Node(n.Name) || came[n.Name]:
 			a.replan.set()
 		case a.nodes.Delete(ctx, n.Name):
 			a.log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", n.Annotations[api.AnnotationDisruption])
@@ -140,16 +142,4 @@ func (a *Agent) keep(ctx context.Context, n *cluster.Node, why string) {
 	}
 	a.log.Info("kept a node", "node", n.Name, "provisioner", n.Provisioner, "reason", why)
 	a.events.Normal(event.Node(n.Name), event.Kept, why)
-}
-
-// newcomers are the nodes that pods are bound to which were not when the plan was
-// made.
-func (c *verifier) newcomers() map[string]bool {
-	out := map[string]bool{}
-	for uid, p := range c.pods {
-		if was := c.planned[uid]; was == nil || was.NodeName != p.NodeName {
-			out[p.NodeName] = true
-		}
-	}
-	return out
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -14,7 +15,7 @@ const retryPause = 2 * time.Second
 // have been empty or old for long enough, or should be up, or a paused
 // Provisioner may try again, and after the interval at the latest. What fell due
 // since this turn began is due at once.
-func (a *Agent) nextTurn(began time.Time, v *view) time.Time {
+func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 	now := time.Now()
 	next := now.Add(a.options.Interval)
 	at := func(t time.Time) {
@@ -23,15 +24,15 @@ func (a *Agent) nextTurn(began time.Time, v *view) time.Time {
 		}
 	}
 	at(a.ledger.next(a.options.Interval))
-	for _, p := range a.history.pauses {
-		at(p.until)
+	for _, t := range a.buyer.Resumes() {
+		at(t)
 	}
 	at(a.history.heirs.next())
 	for _, d := range a.history.deferred {
 		at(d.until)
 	}
-	for i := range v.snapshot.Nodes {
-		n := &v.snapshot.Nodes[i]
+	for i := range v.Snapshot.Nodes {
+		n := &v.Snapshot.Nodes[i]
 		if n.Provisioner == "" || n.Deleting {
 			continue
 		}
@@ -41,7 +42,7 @@ func (a *Agent) nextTurn(began time.Time, v *view) time.Time {
 		if !n.UnreadySince.IsZero() {
 			at(n.UnreadySince.Add(a.options.UnhealthyAfter))
 		}
-		if p := v.byName[n.Provisioner]; p != nil {
+		if p := v.ByName[n.Provisioner]; p != nil {
 			at(expiry(n, p))
 			at(emptyLongEnough(n, p))
 		}
@@ -53,8 +54,8 @@ func (a *Agent) nextTurn(began time.Time, v *view) time.Time {
 }
 
 // expiry returns when the node is too old; zero means never.
-func expiry(n *cluster.Node, p *provisioner) time.Time {
-	if ttl := p.spec.Spec.TTLSecondsUntilExpired; ttl != nil {
+func expiry(n *cluster.Node, p *view.Provisioner) time.Time {
+	if ttl := p.Spec.Spec.TTLSecondsUntilExpired; ttl != nil {
 		return n.Created.Add(time.Duration(*ttl) * time.Second)
 	}
 	return time.Time{}
@@ -62,8 +63,8 @@ func expiry(n *cluster.Node, p *provisioner) time.Time {
 
 // emptyLongEnough returns when a node that is marked as empty may go; zero means
 // never.
-func emptyLongEnough(n *cluster.Node, p *provisioner) time.Time {
-	after, goes := p.spec.Spec.EmptyAfter()
+func emptyLongEnough(n *cluster.Node, p *view.Provisioner) time.Time {
+	after, goes := p.Spec.Spec.EmptyAfter()
 	since, err := time.Parse(time.RFC3339, n.Annotations[api.AnnotationEmptiness])
 	if !goes || err != nil {
 		return time.Time{}

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -21,7 +22,7 @@ import (
 // only.
 type statusSnapshot struct {
 	at      time.Time
-	view    *view
+	view    *view.View
 	plan    *decide.Plan
 	pending []status.Pending
 	options *Options
@@ -38,7 +39,7 @@ type statusCache struct {
 }
 
 // publish leaves a snapshot behind. Only the planning loop calls it.
-func (a *Agent) publish(v *view, plan *decide.Plan) {
+func (a *Agent) publish(v *view.View, plan *decide.Plan) {
 	a.status.latest.Store(&statusSnapshot{at: time.Now(), view: v, plan: plan, pending: a.history.waiting(v, plan), options: &a.options})
 }
 
@@ -72,31 +73,31 @@ func (g *statusSnapshot) status() *status.Status {
 		Provisioners: []status.Provisioner{}, Nodes: []status.Node{},
 		Pending: g.pending, Unavailable: g.unavailable(),
 	}
-	for _, c := range explain.Contents(g.view.snapshot) {
-		n := g.view.nodes[c.Node]
-		c.HourlyPrice, c.State = priceOf(n.Annotations).Dollars(), nodeState(n)
+	for _, c := range explain.Contents(g.view.Snapshot) {
+		n := g.view.Nodes[c.Node]
+		c.HourlyPrice, c.State = view.PriceOf(n.Annotations).Dollars(), nodeState(n)
 		out.HourlyPrice += c.HourlyPrice
 		out.Nodes = append(out.Nodes, status.Node{Content: c, Created: n.Created, Why: n.Annotations[api.AnnotationLaunchReason]})
 	}
-	for _, p := range g.view.provisioners {
+	for _, p := range g.view.Provisioners {
 		out.Provisioners = append(out.Provisioners, g.provisioner(p))
 	}
 	return out
 }
 
-func (g *statusSnapshot) provisioner(p *provisioner) status.Provisioner {
-	out := status.Provisioner{Name: p.raw.Name}
+func (g *statusSnapshot) provisioner(p *view.Provisioner) status.Provisioner {
+	out := status.Provisioner{Name: p.Raw.Name}
 	used := amount.List{}
-	for _, n := range g.view.nodesOf(p.raw.Name) {
+	for _, n := range g.view.NodesOf(p.Raw.Name) {
 		out.Nodes++
-		out.HourlyPrice += priceOf(n.Annotations).Dollars()
+		out.HourlyPrice += view.PriceOf(n.Annotations).Dollars()
 		used = used.Plus(n.Capacity)
 	}
-	out.Ready, out.Reason, out.Message = p.ready.Status == metav1.ConditionTrue, p.ready.Reason, p.ready.Message
-	if p.spec.Spec.Limits == nil {
+	out.Ready, out.Reason, out.Message = p.Ready.Status == metav1.ConditionTrue, p.Ready.Reason, p.Ready.Message
+	if p.Spec.Spec.Limits == nil {
 		return out
 	}
-	limits := amount.FromResourceList(p.spec.Spec.Limits.Resources)
+	limits := amount.FromResourceList(p.Spec.Spec.Limits.Resources)
 	for _, name := range limits.Names() {
 		has, may := amount.Quantity(name, used[name]), amount.Quantity(name, limits[name])
 		limit := status.Limit{Resource: name, Used: has.String(), Limit: may.String(), Share: 1}
@@ -110,13 +111,13 @@ func (g *statusSnapshot) provisioner(p *provisioner) status.Provisioner {
 
 // waiting says for the pods that wait for a node why they do, in the order of the
 // snapshot. Pods that wait for the same reason share an item.
-func (h *history) waiting(v *view, plan *decide.Plan) []status.Pending {
+func (h *history) waiting(v *view.View, plan *decide.Plan) []status.Pending {
 	unplaced := map[string]string{}
 	for _, u := range waiting(plan) {
 		unplaced[u.Pod.UID] = u.Reason
 	}
 	out, index := []status.Pending{}, map[string]int{}
-	for _, p := range v.snapshot.Pending() {
+	for _, p := range v.Snapshot.Pending() {
 		why, stuck := unplaced[p.UID], true
 		if why == "" {
 			why, stuck = h.awaited(v, p), false
@@ -140,12 +141,12 @@ func (h *history) waiting(v *view, plan *decide.Plan) []status.Pending {
 }
 
 // awaited says what a pod waits for that has a place, or came after the decision.
-func (h *history) awaited(v *view, p *cluster.Pod) string {
+func (h *history) awaited(v *view.View, p *cluster.Pod) string {
 	planned, ok := h.planned[p.UID]
 	if !ok {
 		return "came up after the last decision, and is part of the next"
 	}
-	if n := v.nodes[planned.Node]; n != nil && !n.Initialized {
+	if n := v.Nodes[planned.Node]; n != nil && !n.Initialized {
 		return fmt.Sprintf("has a place on node %s, which is starting", planned.Node)
 	}
 	return fmt.Sprintf("has a place on node %s", planned.Node)

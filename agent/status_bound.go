@@ -17,7 +17,7 @@ func (g *statusSnapshot) bound(plan func(decide.Input) decide.Plan, last *status
 	if last != nil && g.at.Sub(last.At) < boundAge {
 		return last
 	}
-	in := decide.Input{Now: g.view.now, Snapshot: withoutNodes(g.view.snapshot), Provisioners: g.view.markets(), Settings: g.options.settings()}
+	in := decide.Input{Now: g.view.Now, Snapshot: withoutNodes(g.view.Snapshot), Provisioners: g.view.Markets(), Settings: g.options.settings()}
 	again := plan(in)
 	out := &status.Bound{
 		HourlyPrice: again.LowerBound.Dollars(), Anew: again.HourlyPrice.Dollars(),

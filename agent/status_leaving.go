@@ -20,11 +20,11 @@ import (
 // leaving says which nodes go, and when: first those that are going or have a
 // reason to go, then by time. The argument says what holds up drains, by node.
 func (g *statusSnapshot) leaving(held map[string]string) []status.Leaving {
-	pods := g.view.snapshot.PodsByNode()
+	pods := g.view.Snapshot.PodsByNode()
 	words := g.words()
 	out := []status.Leaving{}
-	for i := range g.view.snapshot.Nodes {
-		n := &g.view.snapshot.Nodes[i]
+	for i := range g.view.Snapshot.Nodes {
+		n := &g.view.Snapshot.Nodes[i]
 		if n.Provisioner == "" {
 			continue
 		}
@@ -46,7 +46,7 @@ func (g *statusSnapshot) leaving(held map[string]string) []status.Leaving {
 
 // words are what the plan says of nodes that have a reason to go.
 func (g *statusSnapshot) words() map[string]status.Leaving {
-	r := explain.Of(*g.plan, g.view.snapshot, 0)
+	r := explain.Of(*g.plan, g.view.Snapshot, 0)
 	out := map[string]status.Leaving{}
 	for i := range r.Removals {
 		out[r.Removals[i].Node] = status.Leaving{What: r.Removals[i].Words()}
@@ -56,7 +56,7 @@ func (g *statusSnapshot) words() map[string]status.Leaving {
 	}
 	for i := range r.Chosen {
 		c := &r.Chosen[i]
-		n := g.view.nodes[c.Node]
+		n := g.view.Nodes[c.Node]
 		if n == nil || decide.Verdict(c.Verdict) == decide.Stay {
 			continue
 		}
@@ -94,7 +94,7 @@ func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) + " UTC" }
 
 // due says when a node goes if nothing changes.
 func (g *statusSnapshot) due(n *cluster.Node) (status.Leaving, bool) {
-	p := g.view.byName[n.Provisioner]
+	p := g.view.ByName[n.Provisioner]
 	if p == nil {
 		return status.Leaving{}, false
 	}
@@ -117,12 +117,12 @@ func (g *statusSnapshot) due(n *cluster.Node) (status.Leaving, bool) {
 // unavailable lists the offerings that are not bought for now, with who would.
 func (g *statusSnapshot) unavailable() []status.Offering {
 	known := map[offering]*status.Offering{}
-	for _, p := range g.view.provisioners {
-		for i := range p.market.Types {
-			t := &p.market.Types[i]
+	for _, p := range g.view.Provisioners {
+		for i := range p.Market.Types {
+			t := &p.Market.Types[i]
 			for _, o := range t.Offerings {
 				if o.Unavailable != "" {
-					record(known, t, o, p.raw.Name)
+					record(known, t, o, p.Raw.Name)
 				}
 			}
 		}

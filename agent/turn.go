@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
@@ -17,8 +19,8 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	a.retry.Store(false)
 	a.thought = 0
 	v := a.observe(ctx)
-	a.history.arrivals(v.snapshot, began)
-	bereft := a.owners.bereft(v.snapshot, a.ledger.wasGivenBack)
+	a.history.arrivals(v.Snapshot, began)
+	bereft := a.owners.bereft(v.Snapshot, a.ledger.wasGivenBack)
 	if a.strays(ctx, v) || bereft || a.ledger.due(a.options.Interval) {
 		a.account(ctx, v)
 		v = a.observe(ctx)
@@ -29,15 +31,15 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	sum, plan := a.provision(ctx, v)
 	a.explainKept(plan)
 	v = a.observe(ctx)
-	a.explain(v.snapshot, plan)
+	a.explain(v.Snapshot, plan)
 	a.releaseProvisioners(ctx, v)
-	v.judge(a.ledger.obstacle())
+	setReady(v, a.ledger.obstacle())
 	a.reportStatus(ctx, v)
-	a.attempts.prune(v.snapshot)
-	for _, since := range a.history.prune(v.snapshot) {
+	a.buyer.Prune(v.Snapshot)
+	for _, since := range a.history.prune(v.Snapshot) {
 		a.metrics.Waited(a.metrics.UntilRunning, since)
 	}
-	v.export(a.metrics, plan)
+	export(a.metrics, v, plan)
 	a.publish(v, plan)
 	a.metrics.Turns.Inc()
 	a.metrics.TurnSeconds.Observe(time.Since(began).Seconds())
@@ -46,12 +48,12 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 }
 
 // decide makes a plan.
-func (a *Agent) decide(v *view) decide.Plan {
+func (a *Agent) decide(v *view.View) decide.Plan {
 	began := time.Now()
 	defer func() { a.thought += time.Since(began) }()
 	defer a.pulse.plans()()
 	plan := a.plan(a.input(v))
-	a.history.deferred.note(&plan, v.expected, v.now)
+	a.history.deferred.note(&plan, v.Expected, v.Now)
 	return withoutExpected(plan)
 }
 
@@ -79,26 +81,28 @@ func (s summary) log(a *Agent, took time.Duration) {
 
 // provision decides and acts, and does so again at once while a cloud refuses
 // offerings or the plan has become stale. It returns the last plan.
-func (a *Agent) provision(ctx context.Context, v *view) (summary, *decide.Plan) {
-	settled := a.settleAnswered(ctx, v)
-	if settled.any() {
+func (a *Agent) provision(ctx context.Context, v *view.View) (summary, *decide.Plan) {
+	sum := summary{}
+	if settled := a.buyer.Settle(ctx, v); settled != nil {
+		settled.EachMachine(a.history.placeOn)
+		sum.launched, sum.bound = settled.Launched(), settled.Bound
 		v = a.observe(ctx)
 	}
-	sum := summary{pending: len(v.snapshot.Pending()), launched: len(settled.nodes), bound: settled.bound}
+	sum.pending = len(v.Snapshot.Pending())
 	for {
 		sum.rounds++
 		a.metrics.Rounds.Inc()
 		plan := a.decide(v)
-		bought := a.launch(ctx, v, &plan)
-		sum.launched += len(bought.nodes)
-		sum.bound += bought.bound + a.bind(ctx, v, &plan)
+		bought := a.buy(ctx, v, &plan)
+		sum.launched += bought.Launched()
+		sum.bound += bought.Bound + a.bind(ctx, v, &plan)
 		a.history.place(&plan, bought)
 		sum.removals += len(plan.Removals)
 		a.mark(ctx, &plan)
 		a.remove(ctx, v, &plan, bought)
 		a.release(ctx, v, &plan)
 		sum.unplaced = len(waiting(&plan))
-		if !bought.short || ctx.Err() != nil {
+		if !bought.Short || ctx.Err() != nil {
 			return sum, &plan
 		}
 		if sum.rounds >= planRounds {
@@ -107,4 +111,12 @@ func (a *Agent) provision(ctx context.Context, v *view) (summary, *decide.Plan) 
 		}
 		v = a.observe(ctx)
 	}
+}
+
+// buy buys the machines of a plan, unless it is not known what was bought before.
+func (a *Agent) buy(ctx context.Context, v *view.View, plan *decide.Plan) *purchase.Outcome {
+	if !a.ledger.complete() {
+		return &purchase.Outcome{}
+	}
+	return a.buyer.Buy(ctx, v, plan)
 }

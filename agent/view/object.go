@@ -1,4 +1,4 @@
-package agent
+package view
 
 import (
 	"maps"
@@ -15,25 +15,25 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// nodeFor is the Node object of a machine that was just bought.
-func nodeFor(p *provisioner, m *decide.Machine, i offer.Instance) *corev1.Node {
+// NodeFor is the Node object of a machine that was just bought.
+func NodeFor(p *Provisioner, m *decide.Machine, i offer.Instance) *corev1.Node {
 	node := bareNode(p, i)
-	maps.Copy(node.Labels, nodeLabels(p, m))
-	maps.Copy(node.Annotations, nodeAnnotations(p, m))
+	maps.Copy(node.Labels, NodeLabels(p, m))
+	maps.Copy(node.Annotations, NodeAnnotations(p, m))
 	node.Spec.Taints = nodeTaints(m.Taints, m.StartupTaints)
 	return node
 }
 
-// adoptedNode is the Node object of a machine that was bought before a crash, as
+// AdoptedNode is the Node object of a machine that was bought before a crash, as
 // its tags and its Provisioner describe it.
-func adoptedNode(p *provisioner, i offer.Instance) *corev1.Node {
+func AdoptedNode(p *Provisioner, i offer.Instance) *corev1.Node {
 	node := bareNode(p, i)
-	maps.Copy(node.Labels, p.spec.Spec.Labels)
-	maps.Copy(node.Annotations, p.spec.Spec.Annotations)
+	maps.Copy(node.Labels, p.Spec.Spec.Labels)
+	maps.Copy(node.Annotations, p.Spec.Spec.Annotations)
 	for key, value := range i.Tags {
 		// Whoever may tag an instance must not be able to give its node any other label, such
 		// as one that draws others' pods.
-		if label, ok := strings.CutPrefix(key, api.TagLabelPrefix); ok && decide.MayLabel(p.spec, label, value) {
+		if label, ok := strings.CutPrefix(key, api.TagLabelPrefix); ok && decide.MayLabel(p.Spec, label, value) {
 			node.Labels[label] = value
 		}
 	}
@@ -42,14 +42,14 @@ func adoptedNode(p *provisioner, i offer.Instance) *corev1.Node {
 			node.Annotations[key] = value
 		}
 	}
-	node.Labels[api.LabelProvisioner] = p.raw.Name
-	node.Spec.Taints = nodeTaints(p.spec.Spec.Taints, p.spec.Spec.StartupTaints)
+	node.Labels[api.LabelProvisioner] = p.Raw.Name
+	node.Spec.Taints = nodeTaints(p.Spec.Spec.Taints, p.Spec.Spec.StartupTaints)
 	return node
 }
 
 // bareNode has what follows from the instance alone: its identity, the labels,
 // price and size of its type, and the marks of a node that is not up yet.
-func bareNode(p *provisioner, i offer.Instance) *corev1.Node {
+func bareNode(p *Provisioner, i offer.Instance) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        i.NodeName,
@@ -59,8 +59,8 @@ func bareNode(p *provisioner, i offer.Instance) *corev1.Node {
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion:         api.ProvisionerGVK.GroupVersion().String(),
 				Kind:               api.ProvisionerKind,
-				Name:               p.raw.Name,
-				UID:                p.raw.UID,
+				Name:               p.Raw.Name,
+				UID:                p.Raw.UID,
 				BlockOwnerDeletion: ptr.To(true),
 			}},
 		},
@@ -74,7 +74,7 @@ func bareNode(p *provisioner, i offer.Instance) *corev1.Node {
 			}},
 		},
 	}
-	if t := p.instanceType(i.InstanceType); t != nil {
+	if t := p.InstanceType(i.InstanceType); t != nil {
 		describeType(node, t, i)
 	}
 	if i.ImageID != "" {
@@ -125,11 +125,36 @@ func nodeTaints(taints, startup []corev1.Taint) []corev1.Taint {
 	return append(out, notReady)
 }
 
-// priceOf returns what a node's machine costs.
-func priceOf(annotations map[string]string) offer.Price {
+// PriceOf returns what a node's machine costs.
+func PriceOf(annotations map[string]string) offer.Price {
 	v, err := strconv.ParseInt(annotations[api.AnnotationHourlyPrice], 10, 64)
 	if err != nil {
 		return 0 // not launched by this agent
 	}
 	return offer.Price(v)
+}
+
+// NodeLabels are the labels that do not depend on what is bought.
+func NodeLabels(p *Provisioner, m *decide.Machine) map[string]string {
+	labels := maps.Clone(p.Spec.Spec.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, m.Labels)
+	labels[api.LabelProvisioner] = p.Raw.Name
+	return labels
+}
+
+// NodeAnnotations are the annotations that do not depend on what is bought.
+func NodeAnnotations(p *Provisioner, m *decide.Machine) map[string]string {
+	annotations := maps.Clone(p.Spec.Spec.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[api.AnnotationProvisionerHash] = p.Raw.Hash()
+	if p.Market.ProfileHash != "" {
+		annotations[api.AnnotationProfileHash] = p.Market.ProfileHash
+	}
+	maps.Copy(annotations, m.Annotations)
+	return annotations
 }

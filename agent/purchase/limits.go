@@ -1,8 +1,9 @@
-package agent
+package purchase
 
 import (
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -13,13 +14,13 @@ import (
 // candidate that might exceed them is taken off its order, and an order that
 // would exceed them anyway is dropped. The plan respects limits already; this
 // looks again at what exists now.
-func withinLimits(v *verifier, all []*order) []*order {
+func withinLimits(v *view.Verifier, all []*order) []*order {
 	slack := map[string]amount.List{}
 	for _, o := range all {
 		if room, ok := slack[o.Provisioner]; ok {
 			slack[o.Provisioner] = room.Minus(o.planned())
-		} else if l := o.by.spec.Spec.Limits; l != nil {
-			used := capacityOf(v.fresh, o.Provisioner)
+		} else if l := o.by.Spec.Spec.Limits; l != nil {
+			used := capacityOf(v.Nodes, o.Provisioner)
 			slack[o.Provisioner] = amount.FromResourceList(l.Resources).Minus(used).Minus(o.planned())
 		}
 	}
@@ -28,7 +29,7 @@ func withinLimits(v *verifier, all []*order) []*order {
 		if !limited {
 			return false
 		}
-		limits := amount.FromResourceList(o.by.spec.Spec.Limits.Resources)
+		limits := amount.FromResourceList(o.by.Spec.Spec.Limits.Resources)
 		if exceeded(room, limits) {
 			slack[o.Provisioner] = room.Plus(o.planned())
 			return true
@@ -53,7 +54,7 @@ func (o *order) planned() amount.List { return o.capacity(o.Candidates[0]) }
 
 // capacity is that of the order's machines if all come as the candidate.
 func (o *order) capacity(c offer.Candidate) amount.List {
-	t := o.by.instanceType(c.InstanceType)
+	t := o.by.InstanceType(c.InstanceType)
 	if t == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package agent
+package purchase
 
 import (
 	"slices"
@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -16,9 +18,19 @@ import (
 )
 
 // seller is a Provisioner that sells the simulated catalogue.
-func seller(edits ...func(*api.ProvisionerSpec)) *provisioner {
-	raw := testProvisioner("default", edits...)
-	return &provisioner{raw: raw, spec: raw.Defaulted(), market: offer.Market{Types: sim.Catalogue(), ProfileHash: "profile"}}
+func seller(edits ...func(*api.ProvisionerSpec)) *view.Provisioner {
+	raw := &api.Provisioner{}
+	raw.Name = "default"
+	for _, edit := range edits {
+		edit(&raw.Spec)
+	}
+	return &view.Provisioner{Raw: raw, Spec: raw.Defaulted(), Market: offer.Market{Types: sim.Catalogue(), ProfileHash: "profile"}}
+}
+
+func limitCPU(cores string) func(*api.ProvisionerSpec) {
+	return func(s *api.ProvisionerSpec) {
+		s.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cores)}}
+	}
 }
 
 func candidates(types ...string) []offer.Candidate {
@@ -33,8 +45,8 @@ func machine(name string, types ...string) *decide.Machine {
 	return &decide.Machine{Name: name, Provisioner: "default", Candidates: candidates(types...)}
 }
 
-func viewOf(p *provisioner) *view {
-	return &view{provisioners: []*provisioner{p}, byName: map[string]*provisioner{p.raw.Name: p}}
+func viewOf(p *view.Provisioner) *view.View {
+	return &view.View{Provisioners: []*view.Provisioner{p}, ByName: map[string]*view.Provisioner{p.Raw.Name: p}}
 }
 
 func TestWithinLimits(t *testing.T) {
@@ -75,7 +87,7 @@ func TestWithinLimits(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := seller(limitCPU(c.limit))
-			v := &verifier{fresh: map[string]*cluster.Node{
+			v := &view.Verifier{Nodes: map[string]*cluster.Node{
 				"mine":    {Provisioner: "default", Capacity: amount.List{amount.CPU: c.existing * 1000}},
 				"another": {Provisioner: "other", Capacity: amount.List{amount.CPU: 64_000}},
 			}}
@@ -113,7 +125,7 @@ func TestOrders(t *testing.T) {
 		t.Errorf("labels -want +got:\n%s", diff)
 	}
 	want := map[string]string{
-		api.TagLabelPrefix + "tier": "web", api.AnnotationProvisionerHash: p.raw.Hash(), api.AnnotationProfileHash: "profile",
+		api.TagLabelPrefix + "tier": "web", api.AnnotationProvisionerHash: p.Raw.Hash(), api.AnnotationProfileHash: "profile",
 	}
 	if diff := cmp.Diff(want, got[2].Tags); diff != "" {
 		t.Errorf("tags -want +got:\n%s", diff)
@@ -131,16 +143,16 @@ func TestAdoptedNodeIsTheSame(t *testing.T) {
 	})
 	m := machine("a", "c5.large")
 	m.Labels = map[string]string{"team": "a", "tier": "web"}
-	m.Taints, m.StartupTaints = p.spec.Spec.Taints, p.spec.Spec.StartupTaints
+	m.Taints, m.StartupTaints = p.Spec.Spec.Taints, p.Spec.Spec.StartupTaints
 	o := newOrder(p, m)
 	i := offer.Instance{
 		ID: "i-1", ProviderID: "aws:///sim-1a/i-1", NodeName: "node-1", LaunchID: o.LaunchID, Provisioner: "default",
 		InstanceType: "c5.large", Zone: "sim-1a", CapacityType: api.CapacityOnDemand, Tags: o.Tags,
 	}
-	if diff := cmp.Diff(nodeFor(p, m, i), adoptedNode(p, i)); diff != "" {
+	if diff := cmp.Diff(view.NodeFor(p, m, i), view.AdoptedNode(p, i)); diff != "" {
 		t.Errorf("-at launch +adopted:\n%s", diff)
 	}
-	if price := priceOf(adoptedNode(p, i).Annotations); price != 85_000 {
+	if price := view.PriceOf(view.AdoptedNode(p, i).Annotations); price != 85_000 {
 		t.Errorf("price %d micro-dollars, want 85000", price)
 	}
 }
@@ -159,7 +171,7 @@ func TestTagsDoNotLabelAtWill(t *testing.T) {
 		ID: "i-1", ProviderID: "aws:///sim-1a/i-1", NodeName: "node-1", Provisioner: "default",
 		InstanceType: "c5.large", Zone: "sim-1a", CapacityType: api.CapacityOnDemand, Tags: map[string]string{},
 	}
-	without := adoptedNode(p, i)
+	without := view.AdoptedNode(p, i)
 	for label, value := range map[string]string{
 		"node-restriction.kubernetes.io/zone":   "payments", // not among the values
 		"node-restriction.kubernetes.io/secure": "true",     // not mentioned
@@ -172,11 +184,11 @@ func TestTagsDoNotLabelAtWill(t *testing.T) {
 	} {
 		i.Tags[api.TagLabelPrefix+label] = value
 	}
-	if diff := cmp.Diff(without, adoptedNode(p, i)); diff != "" {
+	if diff := cmp.Diff(without, view.AdoptedNode(p, i)); diff != "" {
 		t.Errorf("-without tags +with them:\n%s", diff)
 	}
 	i.Tags[api.TagLabelPrefix+"tier"], i.Tags[api.TagLabelPrefix+"node-restriction.kubernetes.io/zone"] = "db", "open"
-	if got := adoptedNode(p, i).Labels; got["tier"] != "db" || got["node-restriction.kubernetes.io/zone"] != "open" {
+	if got := view.AdoptedNode(p, i).Labels; got["tier"] != "db" || got["node-restriction.kubernetes.io/zone"] != "open" {
 		t.Errorf("labels that the Provisioner allows are lost: %v", got)
 	}
 }

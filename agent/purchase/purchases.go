@@ -1,4 +1,4 @@
-package agent
+package purchase
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -37,7 +37,7 @@ func newPurchase(o *order) *purchase {
 	c := o.Candidates[0]
 	for i, m := range o.machines {
 		name := fmt.Sprintf("%s-%s-%d", o.Provisioner, o.LaunchID, i)
-		node := nodeFor(o.by, m, offer.Instance{NodeName: name, InstanceType: c.InstanceType, Zone: c.Zone, CapacityType: c.CapacityType})
+		node := view.NodeFor(o.by, m, offer.Instance{NodeName: name, InstanceType: c.InstanceType, Zone: c.Zone, CapacityType: c.CapacityType})
 		expected := cluster.FromNode(node, nil)
 		expected.Finalizers = nil // there is no object that could be held
 		expected.Created = time.Now()
@@ -143,41 +143,4 @@ func (ps *purchases) apply(s *cluster.Snapshot) *cluster.Snapshot {
 	}
 	out.Sort()
 	return &out
-}
-
-// await places the order, and returns whether the cloud answers before the turn goes on.
-// The purchase goes on if not, and another turn settles it.
-func (a *Agent) awaitAnswer(ctx context.Context, p *purchase, patience <-chan struct{}) bool {
-	go func() {
-		p.delivery, p.err = a.order(ctx, p.order)
-		close(p.bought)
-		if a.purchases.isOpen(p) {
-			a.replan.set()
-		}
-	}()
-	select {
-	case <-p.bought:
-		return true
-	case <-patience:
-		return p.answered()
-	}
-}
-
-// awaitMachines makes pods count as placed on machines that are still being bought.
-func (h *history) awaitMachines(open []*purchase) {
-	for _, p := range open {
-		for i, m := range p.order.machines {
-			h.placeOn(m, p.nodes[i].Name)
-		}
-	}
-}
-
-// placeOn notes that the pods of a machine will be on a node.
-func (h *history) placeOn(m *decide.Machine, node string) {
-	for _, pod := range m.Pods {
-		h.planned[pod.UID] = decide.Binding{Pod: pod, Node: node}
-	}
-	for _, move := range m.Moving {
-		h.planned[move.Pod.UID] = decide.Binding{Pod: move.Pod, Node: node, From: move.From}
-	}
 }

@@ -1,0 +1,343 @@
+// Package purchase buys the machines of plans, and makes their Node objects.
+package purchase
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+const (
+	launchesAtOnce = 8  // orders of one Provisioner
+	nodesAtOnce    = 16 // Node objects of one order
+
+	// launchAttempts bounds how often an order is repeated under its launch id
+	// after an error that leaves open whether machines were bought.
+	launchAttempts = 3
+	// patience is how long a turn waits for the cloud to answer orders, so that it can
+	// plan at once for what was refused. Slower ones are settled by a later turn.
+	patience = 2 * time.Second
+)
+
+// Machines sells machines.
+type Machines interface {
+	// Launch is idempotent in the order's launch id. Offerings that were refused
+	// are unavailable in later Markets.
+	Launch(ctx context.Context, order offer.Order) (offer.Delivery, error)
+}
+
+// Nodes makes Node objects, and reports whether that was possible.
+type Nodes interface {
+	Create(ctx context.Context, node *corev1.Node) bool
+}
+
+// Cluster is what purchases are made for.
+type Cluster interface {
+	// Verify compares a view with the cluster as it is now.
+	Verify(v *view.View) *view.Verifier
+	// Hold keeps a Provisioner from going before its nodes have.
+	Hold(ctx context.Context, p *view.Provisioner) error
+	// Bind binds pods to a node that is starting, and returns how many are bound.
+	Bind(ctx context.Context, fresh *view.Verifier, node string, pods []cluster.PodKey) int
+	// Nominate says where a pod will run.
+	Nominate(pod cluster.PodKey, message string)
+}
+
+// Ports are what a Buyer works with. All are to be set.
+type Ports struct {
+	Machines Machines
+	Nodes    Nodes
+	Cluster
+	Events  *event.Recorder
+	Metrics *metrics.Metrics
+	Log     hclog.Logger
+	// FirstSeen returns when a pod was first seen waiting.
+	FirstSeen func(uid string) time.Time
+	// Unsettled is called when something may have been bought that has no Node object,
+	// Scaled when a Provisioner got a node, and Replan when there is something to plan.
+	Unsettled func()
+	Scaled    func(provisioner string)
+	Replan    func()
+}
+
+// Buyer buys machines. Only the planning loop calls it, but for Holds, Launching and
+// Apply.
+type Buyer struct {
+	Ports
+	open     purchases // that the cloud has not answered yet
+	attempts *attempts
+	pauses   map[string]pause // by Provisioner
+	quotas   map[quota]spent  // quotas of the account that are used up
+}
+
+// New returns a Buyer.
+func New(p Ports) *Buyer {
+	return &Buyer{Ports: p, attempts: newAttempts(), pauses: map[string]pause{}, quotas: map[quota]spent{}}
+}
+
+// Outcome is what came of a plan's machines.
+type Outcome struct {
+	// Bound is how many pods were bound.
+	Bound int
+	// Short: a cloud refused, or something was stale, so that another plan may do better.
+	Short bool
+
+	mu    sync.Mutex
+	nodes []Delivered
+	names map[string]string // of the nodes, by the machines of the plan
+	open  []*purchase       // that the cloud has not answered yet
+}
+
+// Delivered is a machine of an order and the instance that serves it.
+type Delivered struct {
+	order    *order
+	machine  *decide.Machine
+	instance offer.Instance
+	price    offer.Price
+	why      string // it was bought
+}
+
+func newOutcome() *Outcome { return &Outcome{names: map[string]string{}} }
+
+// Launched returns how many machines became nodes.
+func (o *Outcome) Launched() int { return len(o.nodes) }
+
+// Node returns the name of the node that a machine of the plan became.
+func (o *Outcome) Node(machine string) (string, bool) {
+	name, ok := o.names[machine]
+	return name, ok
+}
+
+// EachMachine calls use with each machine that was bought, or is being bought, and the
+// name of its node.
+func (o *Outcome) EachMachine(use func(m *decide.Machine, node string)) {
+	for _, d := range o.nodes {
+		use(d.machine, d.instance.NodeName)
+	}
+	for _, p := range o.open {
+		for i, m := range p.order.machines {
+			use(m, p.nodes[i].Name)
+		}
+	}
+}
+
+func (o *Outcome) leave(p *purchase) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.open = append(o.open, p)
+}
+
+func (o *Outcome) deliver(d Delivered, bound int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.nodes = append(o.nodes, d)
+	o.names[d.machine.Name] = d.instance.NodeName
+	o.Bound += bound
+}
+
+func (o *Outcome) fellShort() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.Short = true
+}
+
+// Buy buys the machines of a plan, creates their Node objects and binds their
+// pods. Machines whose pods or Provisioner have changed since are dropped.
+func (b *Buyer) Buy(ctx context.Context, v *view.View, plan *decide.Plan) *Outcome {
+	out := newOutcome()
+	if len(plan.Machines) == 0 {
+		return out
+	}
+	fresh := b.Verify(v)
+	var machines []*decide.Machine
+	for i := range plan.Machines {
+		if m := &plan.Machines[i]; fresh.Machine(m) {
+			machines = append(machines, m)
+		}
+	}
+	out.Short = len(machines) < len(plan.Machines)
+	all := withinLimits(fresh, orders(v, machines))
+	for _, o := range all {
+		o.LaunchID = b.attempts.launchID(o, fresh.Pods, v.Now)
+		o.since = b.earliest(o)
+	}
+	waits, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	parallel.Each(-1, all, func(o *order) {
+		p := newPurchase(o)
+		if b.await(ctx, p, waits.Done()) {
+			b.fill(ctx, v, p, out)
+		} else {
+			out.leave(p)
+		}
+	})
+	if b.open.leave(out.open) {
+		b.Replan()
+	}
+	answered := slices.DeleteFunc(all, func(o *order) bool {
+		return slices.ContainsFunc(out.open, func(p *purchase) bool { return p.order == o })
+	})
+	b.report(ctx, fresh, answered, out)
+	return out
+}
+
+// Settle settles the purchases of earlier turns that the cloud has answered since. It
+// returns nil where there are none.
+func (b *Buyer) Settle(ctx context.Context, v *view.View) *Outcome {
+	answered := b.open.answered()
+	if len(answered) == 0 {
+		return nil
+	}
+	out := newOutcome()
+	var orders []*order
+	for _, p := range answered {
+		b.fill(ctx, v, p, out)
+		orders = append(orders, p.order)
+	}
+	b.report(ctx, b.Verify(v), orders, out)
+	return out
+}
+
+// Prune forgets what pods that are gone were bought for.
+func (b *Buyer) Prune(s *cluster.Snapshot) { b.attempts.prune(s) }
+
+// Holds reports whether the node is a machine that is still being bought.
+func (b *Buyer) Holds(node string) bool { return b.open.holds(node) }
+
+// Launching reports whether an instance belongs to an order that is still open.
+func (b *Buyer) Launching(launchID string) bool { return b.open.launching(launchID) }
+
+// Apply returns the snapshot with the machines that are being bought. The argument is not
+// changed.
+func (b *Buyer) Apply(s *cluster.Snapshot) *cluster.Snapshot { return b.open.apply(s) }
+
+// earliest returns when the first of the order's pods was seen waiting.
+func (b *Buyer) earliest(o *order) time.Time {
+	var first time.Time
+	for _, m := range o.machines {
+		for _, p := range m.Pods {
+			if t := b.FirstSeen(p.UID); !t.IsZero() && (first.IsZero() || t.Before(first)) {
+				first = t
+			}
+		}
+	}
+	return first
+}
+
+// await places the order, and returns whether the cloud answers before the turn goes on.
+// The purchase goes on if not, and another turn settles it.
+func (b *Buyer) await(ctx context.Context, p *purchase, patience <-chan struct{}) bool {
+	go func() {
+		p.delivery, p.err = b.order(ctx, p.order)
+		close(p.bought)
+		if b.open.isOpen(p) {
+			b.Replan()
+		}
+	}()
+	select {
+	case <-p.bought:
+		return true
+	case <-patience:
+		return p.answered()
+	}
+}
+
+// order has the machines of one order bought.
+func (b *Buyer) order(ctx context.Context, o *order) (offer.Delivery, error) {
+	release, err := b.open.slot(ctx, o.Provisioner)
+	if err != nil {
+		return offer.Delivery{}, err
+	}
+	defer release()
+	if err := b.Hold(ctx, o.by); err != nil {
+		return offer.Delivery{}, err
+	}
+	b.Metrics.Waited(b.Metrics.UntilLaunch, o.since)
+	delivery, err := b.launch(ctx, o)
+	if err != nil {
+		b.Unsettled()
+		return offer.Delivery{}, err
+	}
+	b.attempts.count(o)
+	return delivery, nil
+}
+
+// launch places the order. An error leaves open whether machines were bought, so the
+// order is repeated under the same launch id, which buys nothing twice.
+func (b *Buyer) launch(ctx context.Context, o *order) (offer.Delivery, error) {
+	var errs error
+	for attempt := range launchAttempts {
+		if attempt > 0 {
+			if err := pace.Sleep(ctx, time.Second<<attempt); err != nil {
+				return offer.Delivery{}, err
+			}
+		}
+		delivery, err := b.Machines.Launch(ctx, o.Order)
+		if err == nil {
+			return delivery, nil
+		}
+		errs = err
+		if ctx.Err() != nil || offer.IsPermanent(err) {
+			break
+		}
+	}
+	return offer.Delivery{}, fmt.Errorf("launch %d of %s for %s: %w", o.Count, o.Candidates[0].InstanceType, o.Provisioner, errs)
+}
+
+// fill creates the Node objects of the machines that were bought and binds their pods.
+func (b *Buyer) fill(ctx context.Context, v *view.View, p *purchase, out *Outcome) {
+	o, delivery := p.order, p.delivery
+	if o.err = p.err; o.err != nil {
+		return
+	}
+	o.refusals = delivery.Refusals
+	o.missing = o.Count - len(delivery.Instances)
+	if o.missing > 0 {
+		out.fellShort()
+	}
+	var all []Delivered
+	for i, instance := range delivery.Instances[:min(len(delivery.Instances), len(o.machines))] {
+		why := explain.Purpose(o.machines[i], v.Expected, instance.InstanceType)
+		all = append(all, Delivered{order: o, machine: o.machines[i], instance: instance, why: why})
+	}
+	fresh := b.Verify(v) // buying takes seconds
+	parallel.Each(nodesAtOnce, all, func(d Delivered) { b.makeNode(ctx, fresh, d, out) })
+}
+
+// makeNode creates the Node object of an instance and binds its pods.
+func (b *Buyer) makeNode(ctx context.Context, fresh *view.Verifier, d Delivered, out *Outcome) {
+	if d.instance.NodeName == "" { // the cloud does not know its name yet
+		b.Unsettled()
+		out.fellShort()
+		return
+	}
+	node := view.NodeFor(d.order.by, d.machine, d.instance)
+	node.Annotations[api.AnnotationLaunchReason] = d.why
+	if !b.Nodes.Create(ctx, node) {
+		b.Unsettled()
+		out.fellShort()
+		return
+	}
+	d.price = view.PriceOf(node.Annotations)
+	bound := 0
+	if d.order.by.Spec.Spec.PodBinding == api.BindImmediate {
+		bound = b.Bind(ctx, fresh, node.Name, d.machine.Pods)
+	}
+	out.deliver(d, bound)
+}

@@ -1,0 +1,75 @@
+package purchase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+)
+
+// report sends events about what came of the orders.
+func (b *Buyer) report(ctx context.Context, fresh *view.Verifier, all []*order, out *Outcome) {
+	for _, o := range all {
+		b.reportRefusals(o)
+		b.exceed(o, out.nodes, time.Now())
+		switch {
+		case o.err == nil && o.missing > 0 && len(o.refusals) == 0:
+			b.fail(o.Provisioner, fmt.Sprintf("%d of %d machines were not delivered, for no reason given", o.missing, o.Count))
+		case o.err == nil:
+			delete(b.pauses, o.Provisioner)
+		case errors.Is(o.err, cluster.ErrGone), errors.Is(o.err, cluster.ErrStale):
+			out.Short = true // the Provisioner is being deleted
+		case ctx.Err() == nil:
+			out.Short = true
+			b.Metrics.Failed("Launch")
+			b.fail(o.Provisioner, o.err.Error())
+			b.Log.Error("launched nothing", "provisioner", o.Provisioner, "launch_id", o.LaunchID, "error", o.err)
+			b.Events.Warning(event.Provisioner(o.by.Raw), event.LaunchFailed, o.err.Error())
+		}
+	}
+	for _, d := range out.nodes {
+		b.reportLaunch(fresh, d)
+	}
+}
+
+func (b *Buyer) reportLaunch(fresh *view.Verifier, d Delivered) {
+	i := d.instance
+	b.Scaled(d.order.Provisioner)
+	b.Metrics.Launches.WithLabelValues(d.order.Provisioner, launchReason(d.machine), i.InstanceType, i.Zone, i.CapacityType).Inc()
+	b.Log.Info("launched a node", "node", i.NodeName, "provisioner", d.order.Provisioner, "instance", i.ID,
+		"instance_type", i.InstanceType, "zone", i.Zone, "capacity_type", i.CapacityType,
+		"hourly_dollars", d.price.Dollars(), "launch_id", d.order.LaunchID, "pods", len(d.machine.Pods))
+	b.Events.Normal(event.Node(i.NodeName), event.Launched,
+		fmt.Sprintf("%s %s in %s at $%.4f per hour, %s", i.CapacityType, i.InstanceType, i.Zone, d.price.Dollars(), d.why))
+	for _, key := range d.machine.Pods {
+		if pod := fresh.Pods[key.UID]; pod != nil && pod.State == cluster.PodPending {
+			b.Nominate(key, fmt.Sprintf("placed on the new node %s (%s %s in %s)",
+				i.NodeName, i.CapacityType, i.InstanceType, i.Zone))
+		}
+	}
+}
+
+// launchReason is what a machine was launched for.
+func launchReason(m *decide.Machine) string {
+	if len(m.Pods) == 0 {
+		return "replacement"
+	}
+	return "pods"
+}
+
+// reportRefusals sends events about which offerings a cloud would not sell.
+func (b *Buyer) reportRefusals(o *order) {
+	for _, r := range o.refusals {
+		c := r.Candidate
+		b.Metrics.Refusals.WithLabelValues(o.Provisioner, string(r.Reason)).Inc()
+		b.Log.Info("was refused an offering", "provisioner", o.Provisioner, "instance_type", c.InstanceType,
+			"zone", c.Zone, "capacity_type", c.CapacityType, "reason", string(r.Reason), "message", r.Message)
+		b.Events.Warning(event.Provisioner(o.by.Raw), event.LaunchFailed,
+			fmt.Sprintf("%s: %s %s in %s: %s", r.Reason, c.CapacityType, c.InstanceType, c.Zone, r.Message))
+	}
+}

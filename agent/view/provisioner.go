@@ -1,0 +1,226 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// The reasons of the condition Ready of a Provisioner. A node profile that lacks
+// something has the cloud's own (NoSubnets, ...).
+const (
+	ReasonValidation   = "ValidationFailed"
+	ReasonNoProfile    = "NodeProfileNotFound"
+	ReasonNoTypes      = "NoInstanceTypes"
+	ReasonUnavailable  = "OfferingsUnavailable"
+	ReasonLimitReached = "LimitReached"
+	ReasonMarket       = "MarketUnavailable"
+	ReasonInstances    = "InstancesUnknown"
+	ReasonNodeless     = "InstancesWithoutNodes"
+	ReasonLaunch       = "LaunchFailed"
+	ReasonDeleting     = "Deleting"
+	ReasonReady        = "Ready"
+)
+
+// Provisioner is a Provisioner with what it may buy.
+type Provisioner struct {
+	Raw      *api.Provisioner // as written
+	Spec     *api.Provisioner // with defaults
+	Profile  *api.NodeProfile // nil: the cloud's default
+	Template string           // name of its AWSNodeTemplate; empty without one
+	// TemplateUID is that of the AWSNodeTemplate.
+	TemplateUID types.UID
+	Market      offer.Market
+	// Findings are about its text and its spec, and ProfileFindings about those of
+	// its AWSNodeTemplate.
+	Findings, ProfileFindings api.Findings
+	// Blocked is why it buys nothing now, and Reason the condition reason for it.
+	Blocked string
+	Reason  string
+	// Failure is why its last launch broke, while it is being tried again.
+	Failure string
+	// Ready is its condition Ready, once it is known.
+	Ready metav1.Condition
+}
+
+// Texts are the Provisioners and node profiles of a cluster. They may not be changed.
+type Texts interface {
+	// Provisioners returns them as written, without defaults, sorted by name.
+	Provisioners() []*api.Provisioner
+	// NodeTemplates returns the node profiles, sorted by name.
+	NodeTemplates() []*api.AWSNodeTemplate
+	// Readings returns what there is to say about the text of both. Those with errors
+	// cannot be read, and the other lists lack them.
+	Readings() []cluster.Reading
+}
+
+// Market answers what can be bought.
+type Market interface {
+	// Market answers for a Provisioner, with its defaults added, and a node
+	// profile; nil is the cloud's default profile.
+	Market(ctx context.Context, p *api.Provisioner, profile *api.NodeProfile) (offer.Market, error)
+}
+
+// Reader reads Provisioners.
+type Reader struct {
+	Texts   Texts
+	Market  Market
+	Metrics *metrics.Metrics
+	Log     hclog.Logger
+}
+
+// marketsAtOnce is for how many Provisioners the cloud is asked at the same time.
+const marketsAtOnce = 8
+
+// Read resolves all Provisioners, sorted by name: those that are invalid or lack
+// something are blocked, and the others go on working.
+func (r *Reader) Read(ctx context.Context) []*Provisioner {
+	texts := newTexts(r.Texts)
+	var out []*Provisioner
+	for _, reading := range texts.unreadable {
+		out = append(out, unreadable(reading))
+	}
+	for _, raw := range r.Texts.Provisioners() {
+		p := &Provisioner{Raw: raw, Spec: raw.Defaulted()}
+		p.Findings = slices.Concat(texts.provisioners[raw.Name], api.CheckProvisioner(raw))
+		p.resolve(&texts)
+		out = append(out, p)
+	}
+	parallel.Each(marketsAtOnce, out, func(p *Provisioner) {
+		if p.Blocked == "" {
+			r.readMarket(ctx, p)
+		}
+	})
+	slices.SortFunc(out, func(a, b *Provisioner) int { return cmp.Compare(a.Raw.Name, b.Raw.Name) })
+	return out
+}
+
+// unreadable stands for a Provisioner that cannot be read. It buys nothing, and
+// its nodes stay: without it they would look as if it had been deleted.
+func unreadable(r cluster.Reading) *Provisioner {
+	raw := &api.Provisioner{}
+	raw.Name, raw.UID = r.Object.Name, types.UID(r.Object.UID)
+	raw.Spec.Disruption = &api.Disruption{Drift: ptr.To(false)}
+	p := &Provisioner{Raw: raw, Spec: raw.Defaulted()}
+	p.Block(ReasonValidation, r.Findings.Errors().Summary())
+	return p
+}
+
+// Block keeps it from buying anything, for a reason of its condition Ready.
+func (p *Provisioner) Block(reason, message string) { p.Reason, p.Blocked = reason, message }
+
+// resolve finds the node profile.
+func (p *Provisioner) resolve(texts *texts) {
+	if errs := p.Findings.Errors(); len(errs) > 0 {
+		p.Block(ReasonValidation, errs.Summary())
+		return
+	}
+	ref := p.Raw.Spec.ProviderRef
+	switch {
+	case ref != nil:
+		t, read := texts.templates[ref.Name], texts.profiles[ref.Name]
+		if t == nil && len(read.Errors()) == 0 {
+			p.Block(ReasonNoProfile, fmt.Sprintf("node profile %q not found", ref.Name))
+			return
+		}
+		if t == nil {
+			p.Block(ReasonValidation, fmt.Sprintf("node profile %q: %s", ref.Name, read.Errors().Summary()))
+			return
+		}
+		p.Template, p.TemplateUID = t.Name, t.UID
+		p.ProfileFindings = slices.Concat(read, api.CheckNodeTemplate(t))
+		if errs := p.ProfileFindings.Errors(); len(errs) > 0 {
+			p.Block(ReasonValidation, fmt.Sprintf("node profile %q: %s", ref.Name, errs.Summary()))
+			return
+		}
+		p.Profile = &t.Spec
+	case p.Raw.Spec.Provider != nil:
+		profile, err := p.Raw.InlineProfile()
+		if err != nil {
+			p.Block(ReasonValidation, api.FindingsOf(err).Summary())
+			return
+		}
+		p.Profile = profile
+	}
+}
+
+// readMarket asks the cloud. A market that cannot be read blocks its Provisioner.
+func (r *Reader) readMarket(ctx context.Context, p *Provisioner) {
+	m, err := r.Market.Market(ctx, p.Spec, p.Profile)
+	if err != nil {
+		r.Metrics.Failed("Market")
+		p.Block(ReasonMarket, err.Error())
+		r.Log.Warn("read no market", "provisioner", p.Raw.Name, "error", err)
+		return
+	}
+	p.Market = m
+	switch {
+	case m.Blocked != "":
+		p.Block(m.BlockedReason, m.Blocked)
+	case len(m.Types) == 0:
+		p.Block(ReasonNoTypes, "no instance type meets its requirements")
+	}
+}
+
+// Unavailable counts the offerings that are not bought for now.
+func (p *Provisioner) Unavailable() int {
+	n := 0
+	for i := range p.Market.Types {
+		for j := range p.Market.Types[i].Offerings {
+			if p.Market.Types[i].Offerings[j].Unavailable != "" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// InstanceType returns the type of that name as this Provisioner would buy it; nil for
+// none.
+func (p *Provisioner) InstanceType(name string) *offer.InstanceType {
+	i := slices.IndexFunc(p.Market.Types, func(t offer.InstanceType) bool { return t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &p.Market.Types[i]
+}
+
+// texts are the node profiles by name, and what there is to say about the text of
+// Provisioners and node profiles.
+type texts struct {
+	templates    map[string]*api.AWSNodeTemplate
+	provisioners map[string]api.Findings // by name
+	profiles     map[string]api.Findings // by name
+	unreadable   []cluster.Reading       // Provisioners
+}
+
+func newTexts(o Texts) texts {
+	out := texts{map[string]*api.AWSNodeTemplate{}, map[string]api.Findings{}, map[string]api.Findings{}, nil}
+	for _, t := range o.NodeTemplates() {
+		out.templates[t.Name] = t
+	}
+	for _, r := range o.Readings() {
+		switch {
+		case r.Object.Kind != api.ProvisionerKind:
+			out.profiles[r.Object.Name] = r.Findings
+		case len(r.Findings.Errors()) > 0:
+			out.unreadable = append(out.unreadable, r)
+		default:
+			out.provisioners[r.Object.Name] = r.Findings
+		}
+	}
+	return out
+}

@@ -1,0 +1,47 @@
+// Package view is what one decision of a turn is made from: the cluster, its
+// Provisioners with what they may buy, and the Node objects that come of it. It also
+// tells whether what a plan was made from still holds.
+package view
+
+import (
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+)
+
+// View is everything that one decision of a turn is made from.
+type View struct {
+	Now          time.Time
+	Timeout      time.Duration // for a machine to come up
+	Snapshot     *cluster.Snapshot
+	Expected     *cluster.Snapshot // snapshot, with the replicas that are expected
+	Provisioners []*Provisioner    // sorted by name
+	Nodes        map[string]*cluster.Node
+	ByName       map[string]*Provisioner
+}
+
+// Promised adds the devices that nodes do not report yet, as in the core.
+func (v *View) Promised(s *cluster.Snapshot) *cluster.Snapshot {
+	return decide.Promised(s, v.Markets(), v.Now, v.Timeout)
+}
+
+// Markets are the Provisioners as the core sees them.
+func (v *View) Markets() []decide.Provisioner {
+	var out []decide.Provisioner
+	for _, p := range v.Provisioners {
+		out = append(out, decide.NewProvisioner(p.Spec, p.Market, p.Blocked))
+	}
+	return out
+}
+
+// NodesOf returns the nodes of a Provisioner, in order.
+func (v *View) NodesOf(provisioner string) []*cluster.Node {
+	var out []*cluster.Node
+	for i := range v.Snapshot.Nodes {
+		if n := &v.Snapshot.Nodes[i]; n.Provisioner == provisioner {
+			out = append(out, n)
+		}
+	}
+	return out
+}
