@@ -107,8 +107,7 @@ func (s *solver) constrain() {
 		if c.never.Missed() || s.exhausted(c) {
 			continue
 		}
-		rules, err := s.state.Read(c.Class, prefers)
-		if c.Rules = rules; err != nil {
+		if err := s.state.Read(c.Rules, prefers); err != nil {
 			c.never = match.Miss{Kind: match.Unsupported, Want: err.Error()}
 		}
 	}

@@ -67,7 +67,7 @@ func (affinity) Read(gs *Groups, r *Rules) error {
 type Affinity struct{ rule }
 
 // Affinities lists those of the class, preferred ones too.
-func (r *Rules) Affinities() []*Affinity { return all[*Affinity](r) }
+func (r *Rules) Affinities() []*Affinity { return r.affinities }
 
 // Group returns the group of pods that it asks for.
 func (c *Affinity) Group() int { return c.group }

@@ -73,7 +73,7 @@ func (antiAffinity) ReadResident(gs *Groups, t *cluster.Template, r *Resident) {
 type AntiAffinity struct{ rule }
 
 // AntiAffinities lists those of the class, preferred ones too.
-func (r *Rules) AntiAffinities() []*AntiAffinity { return all[*AntiAffinity](r) }
+func (r *Rules) AntiAffinities() []*AntiAffinity { return r.antiAffinities }
 
 // Group returns the group of pods that it keeps away from.
 func (c *AntiAffinity) Group() int { return c.group }

@@ -40,6 +40,9 @@ func (r *Rules) addPreference(p Preference) int {
 
 // sortPreferences orders the preferences by importance.
 func (r *Rules) sortPreferences() {
+	if len(r.Preferences) == 0 {
+		return
+	}
 	slices.SortStableFunc(r.Preferences, func(a, b Preference) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Weight, b.Weight))
 	})

@@ -29,11 +29,23 @@ type Rules struct {
 	list     []Constraint
 	byDomain []Constraint // those that admit by domain, spreads first
 	byNode   []Constraint // the others
-	follows  []*NodeAffinity
-	position []int // in Preferences, by id
+	position []int        // in Preferences, by id
+	*byType
 	// needsHostName: the pods cannot be on nodes without a host name.
 	needsHostName bool
 }
+
+// byType has the constraints of some types, in their order.
+type byType struct {
+	follows        []*NodeAffinity
+	affinities     []*Affinity
+	antiAffinities []*AntiAffinity
+	spreads        []*Spread
+	nodeSpreads    []*NodeSpread
+}
+
+// none is what most classes have of them, and share.
+var none byType
 
 // StepsToRead is the effort of reading the constraints: some of it grows with the square of
 // their number, since what a pod counts depends on all of them.
@@ -53,9 +65,8 @@ const (
 )
 
 // Read finds what the pods of a class demand of others and of domains, and adds the groups
-// that this speaks of.
-func (gs *Groups) Read(c *model.Class, preferNoSchedule bool) (*Rules, error) {
-	r := &Rules{Class: c}
+// that this speaks of. Rules begin with their class alone.
+func (gs *Groups) Read(r *Rules, preferNoSchedule bool) error {
 	var err error
 	for _, k := range kinds {
 		if err = k.Read(gs, r); err != nil {
@@ -66,7 +77,7 @@ func (gs *Groups) Read(c *model.Class, preferNoSchedule bool) (*Rules, error) {
 		r.addPreference(Preference{Text: "PreferNoSchedule taints", rank: rankTaints, prefer: -1, taints: true})
 	}
 	r.sortPreferences()
-	return r, err
+	return err
 }
 
 func (r *Rules) add(c Constraint) { r.list = append(r.list, c) }
@@ -103,6 +114,9 @@ func (gs *Groups) Settle(r *Rules) {
 
 // sort tells the constraints by domain from those by node.
 func (r *Rules) sort(gs *Groups) {
+	if r.byType = &none; len(r.list) == 0 {
+		return
+	}
 	for _, c := range r.list {
 		if len(c.keys(gs)) > 0 {
 			r.byDomain = append(r.byDomain, c)
@@ -111,8 +125,8 @@ func (r *Rules) sort(gs *Groups) {
 		}
 	}
 	slices.SortStableFunc(r.byDomain, func(a, b Constraint) int { return cmp.Compare(b.evens(), -1) - cmp.Compare(a.evens(), -1) })
-	r.follows = all[*NodeAffinity](r)
-	r.needsHostName = len(r.follows)+len(r.NodeSpreads()) > 0
+	r.byType = &byType{all[*NodeAffinity](r), all[*Affinity](r), all[*AntiAffinity](r), all[*Spread](r), all[*NodeSpread](r)}
+	r.needsHostName = len(r.follows)+len(r.nodeSpreads) > 0
 }
 
 // Groups lists the groups that the class has to do with.
@@ -137,7 +151,7 @@ func (r *Rules) Waits() bool {
 }
 
 // OrderMatters reports whether it matters to the class when its pods come.
-func (r *Rules) OrderMatters() bool { return len(all[*NodeSpread](r)) > 0 || r.Waits() }
+func (r *Rules) OrderMatters() bool { return len(r.nodeSpreads) > 0 || r.Waits() }
 
 // all lists the constraints of one type.
 func all[C Constraint](r *Rules) []C {

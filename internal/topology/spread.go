@@ -83,7 +83,7 @@ type Spread struct {
 }
 
 // Spreads lists those of the class, preferred ones too.
-func (r *Rules) Spreads() []*Spread { return all[*Spread](r) }
+func (r *Rules) Spreads() []*Spread { return r.spreads }
 
 // OnlySpread returns the spread of a class that counts its own pods over the only key
 // that matters to it, and false where there are other rules about domains.
@@ -204,7 +204,7 @@ type NodeSpread struct {
 }
 
 // NodeSpreads lists those of the class.
-func (r *Rules) NodeSpreads() []*NodeSpread { return all[*NodeSpread](r) }
+func (r *Rules) NodeSpreads() []*NodeSpread { return r.nodeSpreads }
 
 // Group returns the group of pods that it counts.
 func (c *NodeSpread) Group() int { return c.group }

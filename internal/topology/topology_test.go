@@ -30,8 +30,8 @@ func (of *scene) set(t *testing.T) (*State, *Rules) {
 	m := model.New(of.input(), model.NewEffort(nil, 0))
 	groups := NewGroups([]cluster.Namespace{{Name: "default"}})
 	s := NewState(groups, &m.Supply)
-	r, err := groups.Read(m.Classes[0], false)
-	if err != nil {
+	r := &Rules{Class: m.Classes[0]}
+	if err := groups.Read(r, false); err != nil {
 		t.Fatal(err)
 	}
 	residents := map[*cluster.Template]*Resident{}
@@ -308,8 +308,8 @@ func TestPreferences(t *testing.T) {
 func TestTaintsAreGivenUpLast(t *testing.T) {
 	in := (&scene{pod: web(spread(api.LabelZone, 1, soft))}).input()
 	m := model.New(in, model.NewEffort(nil, 0))
-	r, err := NewGroups(nil).Read(m.Classes[0], true)
-	if err != nil {
+	r := &Rules{Class: m.Classes[0]}
+	if err := NewGroups(nil).Read(r, true); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.GivenUp(r.Everything()); len(got) != 2 || got[1] != "PreferNoSchedule taints" {
@@ -458,7 +458,7 @@ func TestUnreadable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := model.New((&scene{pod: pod}).input(), model.NewEffort(nil, 0))
-			if _, err := NewGroups(nil).Read(m.Classes[0], false); err == nil || !strings.Contains(err.Error(), api.LabelZone) {
+			if err := NewGroups(nil).Read(&Rules{Class: m.Classes[0]}, false); err == nil || !strings.Contains(err.Error(), api.LabelZone) {
 				t.Errorf("error %v, want one that names %s", err, api.LabelZone)
 			}
 		})
