@@ -23,14 +23,14 @@ func newAudit() audit { return audit{peak: map[string]amount.List{}} }
 
 // acted notes a change by a process whose lease another one may have taken, unless
 // it was on its way when the process was stopped: nothing can call it back.
-func (a *audit) acted(w *World, held *lease, call string, late bool) {
+func (a *audit) acted(w *world, held *lease, call string, late bool) {
 	if held != nil && w.leader != held && !late && !slices.Contains(reads, call) {
 		a.usurped = append(a.usurped, call)
 	}
 }
 
 // bought adds up the machines of a Provisioner that are not on their way out.
-func (a *audit) bought(w *World, provisioner string) {
+func (a *audit) bought(w *world, provisioner string) {
 	sum := amount.List{}
 	for _, m := range w.machines {
 		if m.Provisioner != provisioner || m.State == offer.StateGone || m.State == offer.StateStopping {
@@ -44,7 +44,7 @@ func (a *audit) bought(w *World, provisioner string) {
 }
 
 // placed notes that a machine serves a workload.
-func (a *audit) placed(w *World, p *corev1.Pod) {
+func (a *audit) placed(w *world, p *corev1.Pod) {
 	if o := metav1.GetControllerOf(p); o != nil && o.Kind == "DaemonSet" {
 		return
 	}
@@ -56,7 +56,7 @@ func (a *audit) placed(w *World, p *corev1.Pod) {
 }
 
 // terminated notes the pods that run on a machine which an agent gives back.
-func (a *audit) terminated(w *World, m *machine) {
+func (a *audit) terminated(w *world, m *machine) {
 	if m == nil || !m.up || m.silent || m.State == offer.StateStopping {
 		return
 	}
@@ -69,15 +69,15 @@ func (a *audit) terminated(w *World, m *machine) {
 
 // cutOff notes a pod of a workload that an agent ends without asking, if it runs
 // where somebody could have stopped it.
-func (a *audit) cutOff(w *World, p *corev1.Pod) {
+func (a *audit) cutOff(w *world, p *corev1.Pod) {
 	o := metav1.GetControllerOf(p)
-	if m := w.machineOf(p.Spec.NodeName); m != nil && m.State == offer.StateStopping {
+	if m := w.kubelets().machineOf(p.Spec.NodeName); m != nil && m.State == offer.StateStopping {
 		return // its machine ends in any case
 	}
 	if p.Annotations[stopped] != "" || p.DeletionTimestamp != nil && !w.now().Time.Before(p.DeletionTimestamp.Time) {
 		return // it has stopped, or had the time to
 	}
-	if p.Status.Phase != corev1.PodRunning || !w.hasKubelet(p.Spec.NodeName) || o == nil || o.Kind == "DaemonSet" {
+	if p.Status.Phase != corev1.PodRunning || !w.kubelets().hasKubelet(p.Spec.NodeName) || o == nil || o.Kind == "DaemonSet" {
 		return
 	}
 	a.cut = append(a.cut, fmt.Sprintf("%s on %s", p.Name, p.Spec.NodeName))
@@ -85,7 +85,7 @@ func (a *audit) cutOff(w *World, p *corev1.Pod) {
 
 // Peak returns the most capacity that the machines of a Provisioner have had
 // together, those on their way out not counted.
-func (w *World) Peak(provisioner string) amount.List {
+func (w Records) Peak(provisioner string) amount.List {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return maps.Clone(w.audit.peak[provisioner])
@@ -93,14 +93,14 @@ func (w *World) Peak(provisioner string) amount.List {
 
 // CutOff lists the pods of workloads that an agent ended without asking although
 // they ran and could have been stopped in order.
-func (w *World) CutOff() []string {
+func (w Records) CutOff() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.audit.cut)
 }
 
 // Usurped lists the calls with an effect of processes that had lost the lease.
-func (w *World) Usurped() []string {
+func (w Records) Usurped() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.audit.usurped)
@@ -108,7 +108,7 @@ func (w *World) Usurped() []string {
 
 // Unused lists the machines, gone or not, that came up under the right name and on which no pod of a
 // workload was ever placed, sorted by id.
-func (w *World) Unused() []offer.Instance {
+func (w Records) Unused() []offer.Instance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []offer.Instance

@@ -27,7 +27,7 @@ type Intercept func(call string, when When) error
 
 // client is one process's connection to a World.
 type client struct {
-	world     *World
+	world     *world
 	intercept Intercept
 	dead      atomic.Bool
 	changes   chan struct{}
@@ -46,10 +46,10 @@ type Process struct {
 }
 
 // Connect returns the connections of a new process. The intercept may be nil.
-func (w *World) Connect(intercept Intercept) *Process {
+func (w Users) Connect(intercept Intercept) *Process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := &client{world: w, intercept: intercept, changes: make(chan struct{}, 1), unbound: make(chan struct{}, 1)}
+	c := &client{world: w.world, intercept: intercept, changes: make(chan struct{}, 1), unbound: make(chan struct{}, 1)}
 	w.clients = append(w.clients, c)
 	c.signal()
 	return &Process{Cluster: &Cluster{c}, Cloud: &Cloud{c}, Notices: &Queue{c}, client: c}
@@ -102,7 +102,7 @@ var reads = []string{"Market", "Instances", "Find", "Receive", "Wanted"}
 
 // do runs a call's effect under the World's lock, with the intercept on both sides. A
 // call that changes something is made while the process holds a fresh lease only.
-func (c *client) do(ctx context.Context, call string, effect func(w *World) error) error {
+func (c *client) do(ctx context.Context, call string, effect func(w *world) error) error {
 	if _, err := c.ask(ctx, call, Before); err != nil {
 		return err
 	}

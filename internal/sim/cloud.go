@@ -52,7 +52,7 @@ func poolOf(c offer.Candidate) pool { return pool{c.InstanceType, c.Zone, c.Capa
 // Market sells the whole catalogue to everybody.
 func (c *Cloud) Market(ctx context.Context, _ *api.Provisioner, _ *api.NodeProfile) (offer.Market, error) {
 	var m offer.Market
-	err := c.do(ctx, "Market", func(w *World) error {
+	err := c.do(ctx, "Market", func(w *world) error {
 		m.ProfileHash = "profile"
 		m.Types = slices.Clone(w.options.Types)
 		for i := range m.Types {
@@ -80,7 +80,7 @@ func (c *Cloud) Market(ctx context.Context, _ *api.Provisioner, _ *api.NodeProfi
 
 // Claim refuses the orders of other processes from now on.
 func (c *Cloud) Claim(ctx context.Context) error {
-	return c.do(ctx, "Claim", func(w *World) error {
+	return c.do(ctx, "Claim", func(w *world) error {
 		w.claimant = c.client
 		return nil
 	})
@@ -92,7 +92,7 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 		return offer.Delivery{}, fmt.Errorf("launch %s: %w", order.LaunchID, err)
 	}
 	var delivery offer.Delivery
-	err := c.do(ctx, "Launch", func(w *World) error {
+	err := c.do(ctx, "Launch", func(w *world) error {
 		if w.claimant != nil && w.claimant != c.client {
 			return fmt.Errorf("launch %s: another process has claimed the launches", order.LaunchID)
 		}
@@ -107,7 +107,7 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 
 // deliver serves an order once. What is left of an earlier order with its id counts
 // for it: only what is missing is bought.
-func (w *World) deliver(order offer.Order) offer.Delivery {
+func (w *world) deliver(order offer.Order) offer.Delivery {
 	var left []offer.Instance
 	for _, i := range w.deliveries[order.LaunchID] {
 		if m := w.machines[i.ID]; m.State == offer.StatePending || m.State == offer.StateRunning {
@@ -138,7 +138,7 @@ func (c *Cloud) wait(ctx context.Context) error {
 	}
 }
 
-func (w *World) serve(order offer.Order) offer.Delivery {
+func (w *world) serve(order offer.Order) offer.Delivery {
 	var out offer.Delivery
 	refused := map[pool]bool{}
 	for range order.Count {
@@ -164,7 +164,7 @@ func (w *World) serve(order offer.Order) offer.Delivery {
 }
 
 // exhausted returns what keeps a candidate from being sold, and why.
-func (w *World) exhausted(c offer.Candidate) (pool, offer.RefusalReason) {
+func (w *world) exhausted(c offer.Candidate) (pool, offer.RefusalReason) {
 	if left, limited := w.pools[quotaOf(c.CapacityType)]; limited && left == 0 {
 		return quotaOf(c.CapacityType), offer.RefusedQuota
 	}
@@ -175,7 +175,7 @@ func (w *World) exhausted(c offer.Candidate) (pool, offer.RefusalReason) {
 }
 
 // start makes a machine, whose kubelet comes up after the boot time.
-func (w *World) start(order offer.Order, c offer.Candidate) offer.Instance {
+func (w *world) start(order offer.Order, c offer.Candidate) offer.Instance {
 	n := w.next()
 	id := fmt.Sprintf("i-%017x", n)
 	m := &machine{spec: order.Node, Instance: offer.Instance{
@@ -199,7 +199,7 @@ func (w *World) start(order offer.Order, c offer.Candidate) offer.Instance {
 	w.machines[id] = m
 	w.audit.bought(w, order.Provisioner)
 	if w.neverBoots == nil || !w.neverBoots(m.Instance) {
-		time.AfterFunc(w.options.BootTime, func() { w.boot(id) })
+		time.AfterFunc(w.options.BootTime, func() { w.kubelets().boot(id) })
 	}
 	return m.Instance
 }
@@ -207,7 +207,7 @@ func (w *World) start(order offer.Order, c offer.Candidate) offer.Instance {
 // Instances lists the machines, and for a while those that are gone.
 func (c *Cloud) Instances(ctx context.Context) ([]offer.Instance, error) {
 	var out []offer.Instance
-	err := c.do(ctx, "Instances", func(w *World) error {
+	err := c.do(ctx, "Instances", func(w *world) error {
 		for _, id := range slices.Sorted(maps.Keys(w.machines)) {
 			if m := w.machines[id]; m.visible() && !m.untagged {
 				out = append(out, m.seen())
@@ -236,7 +236,7 @@ func (m *machine) seen() offer.Instance {
 // Find returns machines by their ids.
 func (c *Cloud) Find(ctx context.Context, ids []string) ([]offer.Instance, error) {
 	var out []offer.Instance
-	err := c.do(ctx, "Find", func(w *World) error {
+	err := c.do(ctx, "Find", func(w *world) error {
 		for _, id := range ids {
 			if m := w.machines[id]; m != nil && m.visible() {
 				out = append(out, m.seen())
@@ -249,7 +249,7 @@ func (c *Cloud) Find(ctx context.Context, ids []string) ([]offer.Instance, error
 
 // Retag puts the tags of a machine back, unless it has lost all of them.
 func (c *Cloud) Retag(ctx context.Context, i offer.Instance) error {
-	return c.do(ctx, "Retag", func(w *World) error {
+	return c.do(ctx, "Retag", func(w *world) error {
 		m := w.machines[i.ID]
 		if m == nil || m.forgotten || m.Provisioner != i.Provisioner || m.LaunchID != i.LaunchID {
 			return fmt.Errorf("tag %s: it is nobody's", i.ID)
@@ -263,7 +263,7 @@ func (c *Cloud) Retag(ctx context.Context, i offer.Instance) error {
 func (c *Cloud) Terminate(ctx context.Context, ids []string) ([]string, error) {
 	var gone []string
 	var errs []error
-	err := c.do(ctx, "Terminate", func(w *World) error {
+	err := c.do(ctx, "Terminate", func(w *world) error {
 		for _, id := range ids {
 			if m := w.machines[id]; m != nil && m.untagged && m.State != offer.StateGone {
 				errs = append(errs, fmt.Errorf("terminate %s: it does not have the tags of the cluster", id))
@@ -282,7 +282,7 @@ func (c *Cloud) Terminate(ctx context.Context, ids []string) ([]string, error) {
 }
 
 // terminate shuts a machine down, which takes a while.
-func (w *World) terminate(id string) {
+func (w *world) terminate(id string) {
 	m := w.machines[id]
 	if m == nil || m.State == offer.StateGone || m.State == offer.StateStopping {
 		return
@@ -296,10 +296,10 @@ func (w *World) terminate(id string) {
 }
 
 // stopMachine is the end of a machine and of its kubelet.
-func (w *World) stopMachine(m *machine) {
+func (w *world) stopMachine(m *machine) {
 	m.State, m.up, m.goneAt = offer.StateGone, false, time.Now()
 	if n := w.nodes[m.node]; n != nil && n.Spec.ProviderID == m.ProviderID {
-		w.setReady(n, corev1.ConditionFalse, "KubeletStopped")
+		w.kubelets().setReady(n, corev1.ConditionFalse, "KubeletStopped")
 		w.changed()
 	}
 }
@@ -327,7 +327,7 @@ func (c *Cloud) Learnt() []offer.Learnt {
 
 // Forget removes the launch templates of a Provisioner.
 func (c *Cloud) Forget(ctx context.Context, provisioner string) error {
-	return c.do(ctx, "Forget", func(w *World) error {
+	return c.do(ctx, "Forget", func(w *world) error {
 		w.forgotten[provisioner]++
 		delete(w.launchTemplates, provisioner)
 		return nil
@@ -337,14 +337,14 @@ func (c *Cloud) Forget(ctx context.Context, provisioner string) error {
 // Sweep removes the launch templates that no machine uses, and counts how often it
 // was asked.
 func (c *Cloud) Sweep(ctx context.Context) error {
-	return c.do(ctx, "Sweep", func(w *World) error {
+	return c.do(ctx, "Sweep", func(w *world) error {
 		w.sweeps++
 		maps.DeleteFunc(w.launchTemplates, func(provisioner string, _ bool) bool { return !w.hasMachines(provisioner) })
 		return nil
 	})
 }
 
-func (w *World) hasMachines(provisioner string) bool {
+func (w *world) hasMachines(provisioner string) bool {
 	for _, m := range w.machines {
 		if m.Provisioner == provisioner && m.State != offer.StateGone {
 			return true

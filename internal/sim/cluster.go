@@ -49,7 +49,7 @@ func (c *Cluster) Readings() []cluster.Reading {
 // Wanted returns how many pods a workload should have.
 func (c *Cluster) Wanted(ctx context.Context, _ string, owner cluster.Owner) (cluster.Wanted, error) {
 	var wanted cluster.Wanted
-	err := c.do(ctx, "Wanted", func(w *World) error {
+	err := c.do(ctx, "Wanted", func(w *world) error {
 		load := w.workloads[owner.Name]
 		if load == nil || owner.Kind != load.kind() {
 			return fmt.Errorf("%s %s is not known", owner.Kind, owner.Name)
@@ -84,7 +84,7 @@ func (c *Cluster) Waiting() []string {
 
 // CreateNode creates a Node object or takes one over.
 func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) error {
-	return c.do(ctx, "CreateNode", func(w *World) error {
+	return c.do(ctx, "CreateNode", func(w *world) error {
 		if known := w.nodes[node.Name]; known != nil {
 			w.takeOver(known, node)
 		} else {
@@ -94,7 +94,7 @@ func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) error {
 			w.nodes[node.Name] = created
 			for _, m := range w.machines {
 				if m.node == node.Name && m.up {
-					w.report(m)
+					w.kubelets().report(m)
 				}
 			}
 		}
@@ -103,7 +103,7 @@ func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) error {
 	})
 }
 
-func (w *World) takeOver(known, node *corev1.Node) {
+func (w *world) takeOver(known, node *corev1.Node) {
 	for key, value := range node.Labels {
 		metav1.SetMetaDataLabel(&known.ObjectMeta, key, value)
 	}
@@ -118,7 +118,7 @@ func (w *World) takeOver(known, node *corev1.Node) {
 
 // PatchNode changes a node.
 func (c *Cluster) PatchNode(ctx context.Context, name string, change cluster.NodeChange) error {
-	return c.do(ctx, "PatchNode", func(w *World) error {
+	return c.do(ctx, "PatchNode", func(w *world) error {
 		n := w.nodes[name]
 		if n == nil {
 			return fmt.Errorf("patch node %s: %w", name, cluster.ErrGone)
@@ -157,13 +157,13 @@ func patch(n *corev1.Node, change cluster.NodeChange) {
 
 // DeleteNode asks for a node's deletion.
 func (c *Cluster) DeleteNode(ctx context.Context, name string) error {
-	return c.do(ctx, "DeleteNode", func(w *World) error {
+	return c.do(ctx, "DeleteNode", func(w *world) error {
 		w.deleteNode(name)
 		return nil
 	})
 }
 
-func (w *World) deleteNode(name string) {
+func (w *world) deleteNode(name string) {
 	n := w.nodes[name]
 	if n == nil || n.DeletionTimestamp != nil {
 		return
@@ -179,7 +179,7 @@ func (w *World) deleteNode(name string) {
 const orphanTime = 40 * time.Second
 
 // collect removes a node that is being deleted and that nothing holds any more.
-func (w *World) collect(n *corev1.Node) {
+func (w *world) collect(n *corev1.Node) {
 	if n.DeletionTimestamp == nil || len(n.Finalizers) > 0 {
 		return
 	}
@@ -189,7 +189,7 @@ func (w *World) collect(n *corev1.Node) {
 		defer w.mu.Unlock()
 		for _, p := range w.pods {
 			if p.Spec.NodeName == n.Name && w.nodes[n.Name] == nil {
-				w.removePod(p)
+				w.controllers().removePod(p)
 			}
 		}
 	})
@@ -197,7 +197,7 @@ func (w *World) collect(n *corev1.Node) {
 
 // Bind binds a pod to a node.
 func (c *Cluster) Bind(ctx context.Context, pod cluster.PodKey, node string) error {
-	return c.do(ctx, "Bind", func(w *World) error {
+	return c.do(ctx, "Bind", func(w *world) error {
 		p := w.pods[types.UID(pod.UID)]
 		switch {
 		case p == nil, p.DeletionTimestamp != nil, p.Spec.NodeName != "" && p.Spec.NodeName != node:
@@ -205,37 +205,37 @@ func (c *Cluster) Bind(ctx context.Context, pod cluster.PodKey, node string) err
 		case p.Spec.NodeName == node:
 			return nil
 		}
-		w.bind(p, node)
+		w.controllers().bind(p, node)
 		return nil
 	})
 }
 
 // Evict asks for a pod's eviction.
 func (c *Cluster) Evict(ctx context.Context, pod cluster.PodKey) error {
-	return c.do(ctx, "Evict", func(w *World) error {
+	return c.do(ctx, "Evict", func(w *world) error {
 		p := w.pods[types.UID(pod.UID)]
 		if p == nil {
 			return nil
 		}
-		if b, ok := w.forbids(p); ok {
+		if b, ok := w.controllers().forbids(p); ok {
 			return &cluster.BlockedError{Budget: metav1.NamespaceDefault + "/" + b.Name}
 		}
-		w.stop(p)
+		w.controllers().stop(p)
 		return nil
 	})
 }
 
 // DeletePod deletes a pod; without a grace period at once.
 func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey, grace time.Duration) error {
-	return c.do(ctx, "DeletePod", func(w *World) error {
+	return c.do(ctx, "DeletePod", func(w *world) error {
 		p := w.pods[types.UID(pod.UID)]
 		switch {
 		case p == nil:
 		case grace == 0:
 			w.audit.cutOff(w, p)
-			w.removePod(p)
+			w.controllers().removePod(p)
 		default:
-			w.stop(p)
+			w.controllers().stop(p)
 		}
 		return nil
 	})
@@ -253,7 +253,7 @@ func (c *Cluster) Event(ref cluster.ObjectRef, eventType, reason, message string
 
 // UpdateProvisionerStatus writes a status.
 func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, s api.ProvisionerStatus) error {
-	return c.do(ctx, "UpdateProvisionerStatus", func(w *World) error {
+	return c.do(ctx, "UpdateProvisionerStatus", func(w *world) error {
 		if p := w.provisioners[name]; p != nil && !sameJSON(p.Status, s) {
 			p.Status = s
 			w.changed()
@@ -264,7 +264,7 @@ func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, s ap
 
 // UpdateNodeTemplateStatus writes a status.
 func (c *Cluster) UpdateNodeTemplateStatus(ctx context.Context, name string, s api.AWSNodeTemplateStatus) error {
-	return c.do(ctx, "UpdateNodeTemplateStatus", func(w *World) error {
+	return c.do(ctx, "UpdateNodeTemplateStatus", func(w *world) error {
 		if t := w.templates[name]; t != nil && !sameJSON(t.Status, s) {
 			t.Status = s
 			w.changed()
@@ -275,7 +275,7 @@ func (c *Cluster) UpdateNodeTemplateStatus(ctx context.Context, name string, s a
 
 // SetProvisionerFinalizer adds or removes the finalizer.
 func (c *Cluster) SetProvisionerFinalizer(ctx context.Context, name string, present bool) error {
-	return c.do(ctx, "SetProvisionerFinalizer", func(w *World) error {
+	return c.do(ctx, "SetProvisionerFinalizer", func(w *world) error {
 		p := w.provisioners[name]
 		switch {
 		case p == nil && present:

@@ -15,9 +15,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
+// kubelets run the pods of machines.
+type kubelets struct{ *world }
+
+func (w *world) kubelets() kubelets { return kubelets{w} }
+
 // boot brings a machine's kubelet up: it takes its Node object over, or creates it
 // from what its user data says.
-func (w *World) boot(id string) {
+func (w kubelets) boot(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := w.machines[id]
@@ -42,7 +47,7 @@ func (w *World) boot(id string) {
 }
 
 // plug makes the device plugins of a machine register, or takes their devices away.
-func (w *World) plug(id string, in bool) {
+func (w kubelets) plug(id string, in bool) {
 	w.edit(func() {
 		m := w.machines[id]
 		if m == nil || !m.up || w.nodes[m.node] == nil {
@@ -56,7 +61,7 @@ func (w *World) plug(id string, in bool) {
 
 // registerAgain brings the Node objects of machines back that are shutting down:
 // their kubelets do not know that they are to go. Each does so once.
-func (w *World) registerAgain() {
+func (w kubelets) registerAgain() {
 	for _, m := range w.machines {
 		if m.up && m.State == offer.StateStopping && w.nodes[m.node] == nil && !m.again {
 			m.again = true
@@ -68,7 +73,7 @@ func (w *World) registerAgain() {
 }
 
 // report is the kubelet's first: what the machine is, and that it is ready.
-func (w *World) report(m *machine) {
+func (w kubelets) report(m *machine) {
 	n := w.nodes[m.node]
 	w.describe(n, m)
 	n.Spec.ProviderID = m.ProviderID
@@ -77,10 +82,10 @@ func (w *World) report(m *machine) {
 	w.runPods(n.Name)
 }
 
-func (w *World) runPods(node string) {
+func (w kubelets) runPods(node string) {
 	for _, p := range w.pods {
 		if p.Spec.NodeName == node {
-			w.run(p)
+			w.controllers().run(p)
 		}
 	}
 }
@@ -89,7 +94,7 @@ func (w *World) runPods(node string) {
 const failedTime = 30 * time.Second
 
 // refuse fails a pod for which the node has no room, and reports whether it did so.
-func (w *World) refuse(p *corev1.Pod) bool {
+func (w kubelets) refuse(p *corev1.Pod) bool {
 	free := amount.FromResourceList(w.nodes[p.Spec.NodeName].Status.Allocatable)
 	for _, other := range w.pods {
 		if pod, ok := w.interned.Pod(other); ok && other != p && pod.NodeName == p.Spec.NodeName && other.Status.Phase == corev1.PodRunning {
@@ -107,7 +112,7 @@ func (w *World) refuse(p *corev1.Pod) bool {
 }
 
 // silence stops a kubelet from answering, or lets it answer again.
-func (w *World) silence(node string, silent bool) {
+func (w kubelets) silence(node string, silent bool) {
 	n, m := w.nodes[node], w.machineOf(node)
 	if n == nil || m == nil || !m.up {
 		return
@@ -122,7 +127,7 @@ func (w *World) silence(node string, silent bool) {
 }
 
 // machineOf returns the machine behind a node, or nil.
-func (w *World) machineOf(node string) *machine {
+func (w kubelets) machineOf(node string) *machine {
 	n := w.nodes[node]
 	if n == nil {
 		return nil
@@ -135,7 +140,7 @@ func (w *World) machineOf(node string) *machine {
 	return nil
 }
 
-func (w *World) registered(m *machine) *corev1.Node {
+func (w kubelets) registered(m *machine) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: m.node, UID: w.uid(), CreationTimestamp: w.now(), Labels: map[string]string{},
 	}}
@@ -145,7 +150,7 @@ func (w *World) registered(m *machine) *corev1.Node {
 }
 
 // describe reports what the machine is.
-func (w *World) describe(n *corev1.Node, m *machine) {
+func (w kubelets) describe(n *corev1.Node, m *machine) {
 	for _, t := range w.options.Types {
 		if t.Name != m.InstanceType {
 			continue
@@ -178,7 +183,7 @@ func withoutDevices(n *corev1.Node) {
 	}
 }
 
-func (w *World) setReady(n *corev1.Node, status corev1.ConditionStatus, reason string) {
+func (w kubelets) setReady(n *corev1.Node, status corev1.ConditionStatus, reason string) {
 	n.Status.Conditions = slices.DeleteFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 	n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
 		Type: corev1.NodeReady, Status: status, Reason: reason, LastTransitionTime: w.now(),
@@ -187,7 +192,7 @@ func (w *World) setReady(n *corev1.Node, status corev1.ConditionStatus, reason s
 
 // hasKubelet reports whether somebody runs the pods of the node: nodes that no
 // machine belongs to were put there by a test, and run them too.
-func (w *World) hasKubelet(node string) bool {
+func (w kubelets) hasKubelet(node string) bool {
 	n := w.nodes[node]
 	if n == nil {
 		return false

@@ -86,7 +86,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (w *World) acquire(c *client, cancel context.CancelFunc) *lease {
+func (w *world) acquire(c *client, cancel context.CancelFunc) *lease {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.leader != nil && time.Since(w.leader.renewed) < leaseTime {
@@ -99,7 +99,7 @@ func (w *World) acquire(c *client, cancel context.CancelFunc) *lease {
 }
 
 // renew reports whether the lease was still the holder's.
-func (w *World) renew(held *lease) bool {
+func (w *world) renew(held *lease) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.leader != held {
@@ -109,7 +109,7 @@ func (w *World) renew(held *lease) bool {
 	return true
 }
 
-func (w *World) release(held *lease) {
+func (w *world) release(held *lease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.leader == held {
@@ -119,7 +119,7 @@ func (w *World) release(held *lease) {
 
 // LoseLease takes the lease away from the leader, as if it had not been able to
 // renew it: the leader is told first, and a little later another may lead.
-func (w *World) LoseLease() {
+func (w Faults) LoseLease() {
 	w.edit(func() {
 		lost := w.leader
 		if lost == nil {

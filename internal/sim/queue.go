@@ -52,7 +52,7 @@ func (q *Queue) take(ctx context.Context) ([]offer.Notice, error) {
 		return nil, ctx.Err()
 	}
 	var out []offer.Notice
-	err := q.do(ctx, "Receive", func(w *World) error {
+	err := q.do(ctx, "Receive", func(w *world) error {
 		for _, n := range w.queue {
 			if !time.Now().Before(n.hiddenUntil) {
 				n.hiddenUntil = time.Now().Add(hiddenTime)
@@ -69,18 +69,18 @@ func (q *Queue) take(ctx context.Context) ([]offer.Notice, error) {
 
 // Acknowledge removes notices.
 func (q *Queue) Acknowledge(ctx context.Context, handles ...string) error {
-	return q.do(ctx, "Acknowledge", func(w *World) error {
+	return q.do(ctx, "Acknowledge", func(w *world) error {
 		w.queue = slices.DeleteFunc(w.queue, func(n *queued) bool { return slices.Contains(handles, n.Handle) })
 		return nil
 	})
 }
 
 // Notify puts a notice on the queue, as often as is said.
-func (w *World) Notify(n offer.Notice, copies int) {
+func (w Faults) Notify(n offer.Notice, copies int) {
 	w.edit(func() { w.notify(n, copies) })
 }
 
-func (w *World) notify(n offer.Notice, copies int) {
+func (w *world) notify(n offer.Notice, copies int) {
 	for range copies {
 		n.Handle = fmt.Sprintf("handle-%d", w.next())
 		w.queue = append(w.queue, &queued{Notice: n})
@@ -89,7 +89,7 @@ func (w *World) notify(n offer.Notice, copies int) {
 
 // Interrupt takes a spot machine back: the notice comes first, as often as is said,
 // and two minutes later the end.
-func (w *World) Interrupt(id string, notices int) {
+func (w Faults) Interrupt(id string, notices int) {
 	w.edit(func() {
 		w.notify(offer.Notice{Kind: offer.NoticeSpotInterruption, InstanceIDs: []string{id}, Time: w.now().Time}, notices)
 	})
@@ -97,7 +97,7 @@ func (w *World) Interrupt(id string, notices int) {
 }
 
 // Notices returns how many notices were not acknowledged.
-func (w *World) Notices() int {
+func (w Records) Notices() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.queue)

@@ -17,7 +17,7 @@ import (
 // schedule binds each pod that waits to the first node that has room, in the order
 // of their names, or marks it as unschedulable. It knows resources, taints, node
 // selectors and required node affinity.
-func (w *World) schedule() {
+func (w *world) schedule() {
 	room := map[string]amount.List{}
 	for name, n := range w.nodes {
 		room[name] = amount.FromResourceList(n.Status.Allocatable)
@@ -51,11 +51,11 @@ func (w *World) schedule() {
 			continue
 		}
 		room[names[i]] = room[names[i]].Minus(requests)
-		w.bind(p, names[i])
+		w.controllers().bind(p, names[i])
 	}
 }
 
-func (w *World) markUnschedulable(p *corev1.Pod) {
+func (w *world) markUnschedulable(p *corev1.Pod) {
 	if len(p.Status.Conditions) > 0 {
 		return
 	}

@@ -46,7 +46,7 @@ func Requests(cpu, memory string) corev1.PodSpec {
 	}}}
 }
 
-func (w *World) reconcileWorkloads() {
+func (w controllers) reconcileWorkloads() {
 	for _, name := range slices.Sorted(maps.Keys(w.workloads)) {
 		load := w.workloads[name]
 		if load.Stateful {
@@ -65,7 +65,7 @@ func (w *World) reconcileWorkloads() {
 
 // reconcileStateful makes the pods of a StatefulSet that are missing, and stops those
 // that are too many.
-func (w *World) reconcileStateful(load *Workload) {
+func (w controllers) reconcileStateful(load *Workload) {
 	there := map[string]bool{}
 	for _, p := range w.pods {
 		there[p.Name] = true
@@ -92,7 +92,7 @@ func (l *Workload) kind() string {
 }
 
 // atOnce is how many of the pods that a workload lacks it makes this time.
-func (w *World) atOnce(missing int) int {
+func (w controllers) atOnce(missing int) int {
 	if most := w.options.ControllerPods; most > 0 {
 		return min(missing, most)
 	}
@@ -101,7 +101,7 @@ func (w *World) atOnce(missing int) int {
 
 // podsOf returns the pods of a workload that have not failed and are not being deleted, those that run
 // first, then the oldest first.
-func (w *World) podsOf(name string) []*corev1.Pod {
+func (w controllers) podsOf(name string) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, p := range w.pods {
 		if o := metav1.GetControllerOf(p); o != nil && o.Name == name && p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed {
@@ -121,7 +121,7 @@ func (w *World) podsOf(name string) []*corev1.Pod {
 }
 
 // addPod makes a pod, under a name of its own where none is given.
-func (w *World) addPod(load *Workload, name string) {
+func (w controllers) addPod(load *Workload, name string) {
 	uid := w.uid()
 	if name == "" {
 		name = fmt.Sprintf("%s-%s", load.Name, uid)
@@ -150,14 +150,14 @@ func daemonSet(name string, template *corev1.PodTemplateSpec) *appsv1.DaemonSet 
 }
 
 // reconcileDaemonSets runs one pod of each on each node whose kubelet is up.
-func (w *World) reconcileDaemonSets() {
+func (w controllers) reconcileDaemonSets() {
 	for name, template := range w.daemonSets {
 		has := map[string]bool{}
 		for _, p := range w.podsOf(name) {
 			has[p.Spec.NodeName] = true
 		}
 		for node, n := range w.nodes {
-			if has[node] || !w.hasKubelet(node) || n.DeletionTimestamp != nil {
+			if has[node] || !w.kubelets().hasKubelet(node) || n.DeletionTimestamp != nil {
 				continue
 			}
 			uid := w.uid()
@@ -174,19 +174,19 @@ func (w *World) reconcileDaemonSets() {
 	}
 }
 
-func (w *World) bind(p *corev1.Pod, node string) {
+func (w controllers) bind(p *corev1.Pod, node string) {
 	p.Spec.NodeName = node
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}}
-	if w.hasKubelet(node) {
+	if w.kubelets().hasKubelet(node) {
 		w.run(p)
 	}
-	w.audit.placed(w, p)
+	w.audit.placed(w.world, p)
 	w.changed()
 }
 
 // run starts a pod, or refuses it where the node has less room than was predicted.
-func (w *World) run(p *corev1.Pod) {
-	if p.Status.Phase == corev1.PodFailed || p.Status.Phase != corev1.PodRunning && w.refuse(p) {
+func (w controllers) run(p *corev1.Pod) {
+	if p.Status.Phase == corev1.PodFailed || p.Status.Phase != corev1.PodRunning && w.kubelets().refuse(p) {
 		return
 	}
 	p.Status.Phase = corev1.PodRunning
@@ -197,7 +197,7 @@ func (w *World) run(p *corev1.Pod) {
 
 // stop deletes a pod: at once if it is not bound, else when its kubelet has
 // stopped it, which a kubelet that never comes up never does.
-func (w *World) stop(p *corev1.Pod) {
+func (w controllers) stop(p *corev1.Pod) {
 	if p.DeletionTimestamp != nil {
 		return
 	}
@@ -209,17 +209,17 @@ func (w *World) stop(p *corev1.Pod) {
 	const usualGrace = 30
 	by := metav1.NewTime(w.now().Add(time.Duration(ptr.Deref(p.Spec.TerminationGracePeriodSeconds, usualGrace)) * time.Second))
 	p.DeletionTimestamp = &by // as in Kubernetes, when it must have stopped
-	if w.hasKubelet(p.Spec.NodeName) {
+	if w.kubelets().hasKubelet(p.Spec.NodeName) {
 		w.stopLater(p)
 	}
 	w.changed()
 }
 
-func (w *World) stopLater(p *corev1.Pod) {
+func (w controllers) stopLater(p *corev1.Pod) {
 	time.AfterFunc(w.options.StopTime, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.hasKubelet(p.Spec.NodeName) && w.pods[p.UID] == p {
+		if w.kubelets().hasKubelet(p.Spec.NodeName) && w.pods[p.UID] == p {
 			w.removePod(p)
 		}
 	})
@@ -227,7 +227,7 @@ func (w *World) stopLater(p *corev1.Pod) {
 
 // removePod removes a pod that nothing holds, and notes of the others that they have
 // stopped.
-func (w *World) removePod(p *corev1.Pod) {
+func (w controllers) removePod(p *corev1.Pod) {
 	metav1.SetMetaDataAnnotation(&p.ObjectMeta, stopped, "true")
 	if len(p.Finalizers) == 0 {
 		delete(w.pods, p.UID)
@@ -239,7 +239,7 @@ func (w *World) removePod(p *corev1.Pod) {
 const stopped = "sim/stopped"
 
 // disruptionsAllowed is how many more of the pods may be evicted now.
-func (w *World) disruptionsAllowed(b Budget) int {
+func (w controllers) disruptionsAllowed(b Budget) int {
 	running := 0
 	for _, p := range w.pods {
 		if selects(b, p) && p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
@@ -250,7 +250,7 @@ func (w *World) disruptionsAllowed(b Budget) int {
 }
 
 // forbids returns the budget that keeps the pod. One that does not run is free to go.
-func (w *World) forbids(p *corev1.Pod) (Budget, bool) {
+func (w controllers) forbids(p *corev1.Pod) (Budget, bool) {
 	if p.Status.Phase != corev1.PodRunning {
 		return Budget{}, false
 	}
@@ -270,3 +270,8 @@ func selects(b Budget, p *corev1.Pod) bool {
 	}
 	return true
 }
+
+// controllers make and stop pods.
+type controllers struct{ *world }
+
+func (w *world) controllers() controllers { return controllers{w} }

@@ -63,6 +63,23 @@ func (o Options) withDefaults() Options {
 
 // World is a cluster and a cloud. It is safe for concurrent use.
 type World struct {
+	Users
+	Faults
+	Records
+}
+
+// Users are the people and programs that use the cluster: they change what is in it,
+// and start agents.
+type Users struct{ *world }
+
+// Faults are what happens to machines and their kubelets, in the cloud and by mishap.
+type Faults struct{ *world }
+
+// Records are what can be seen of the cluster and the cloud.
+type Records struct{ *world }
+
+// world is the state behind all of them.
+type world struct {
 	options Options
 
 	mu              sync.Mutex
@@ -120,7 +137,7 @@ type Event struct {
 
 // New returns an empty World.
 func New(options Options) *World {
-	w := &World{
+	w := &world{
 		options:         options.withDefaults(),
 		nodes:           map[string]*corev1.Node{},
 		pods:            map[types.UID]*corev1.Pod{},
@@ -141,23 +158,23 @@ func New(options Options) *World {
 		audit:           newAudit(),
 	}
 	w.published = w.state()
-	return w
+	return &World{Users{w}, Faults{w}, Records{w}}
 }
 
 // next returns a number that was not used before.
-func (w *World) next() int {
+func (w *world) next() int {
 	w.serial++
 	return w.serial
 }
 
-func (w *World) uid() types.UID { return types.UID(fmt.Sprintf("uid-%06d", w.next())) }
+func (w *world) uid() types.UID { return types.UID(fmt.Sprintf("uid-%06d", w.next())) }
 
 // now is the time by the clocks of the API server and the cloud.
-func (w *World) now() metav1.Time { return metav1.NewTime(time.Now().Add(w.options.Skew)) }
+func (w *world) now() metav1.Time { return metav1.NewTime(time.Now().Add(w.options.Skew)) }
 
 // changed makes the change visible after the lag and wakes the controllers. The
 // lock is held.
-func (w *World) changed() {
+func (w *world) changed() {
 	if !w.publishing {
 		w.publishing = true
 		time.AfterFunc(w.options.Lag, w.publish)
@@ -165,14 +182,14 @@ func (w *World) changed() {
 	w.wake()
 }
 
-func (w *World) wake() {
+func (w *world) wake() {
 	if !w.reacting {
 		w.reacting = true
 		time.AfterFunc(w.options.ReactionTime, w.react)
 	}
 }
 
-func (w *World) publish() {
+func (w *world) publish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.publishing = false
@@ -184,18 +201,18 @@ func (w *World) publish() {
 
 // react runs the controllers once. Each change wakes them again, so that they
 // come to rest when there is nothing left to do.
-func (w *World) react() {
+func (w *world) react() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reacting = false
-	w.reconcileWorkloads()
-	w.reconcileDaemonSets()
-	w.registerAgain()
+	w.controllers().reconcileWorkloads()
+	w.controllers().reconcileDaemonSets()
+	w.kubelets().registerAgain()
 	w.schedule()
 }
 
 // state converts the truth. The lock is held.
-func (w *World) state() published {
+func (w *world) state() published {
 	s := &cluster.Snapshot{Namespaces: []cluster.Namespace{{Name: metav1.NamespaceDefault}}}
 	for _, p := range w.pods {
 		if pod, ok := w.interned.Pod(p); ok {
@@ -214,7 +231,7 @@ func (w *World) state() published {
 		s.DisruptionBudgets = append(s.DisruptionBudgets, cluster.DisruptionBudget{
 			Namespace: metav1.NamespaceDefault, Name: b.Name,
 			Selector:           &metav1.LabelSelector{MatchLabels: b.Selector},
-			DisruptionsAllowed: int32(w.disruptionsAllowed(b)),
+			DisruptionsAllowed: int32(w.controllers().disruptionsAllowed(b)),
 		})
 	}
 	s.Sort()

@@ -1,0 +1,74 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Capacity limits how many more machines an offering can serve.
+func (w Faults) Capacity(instanceType, zone, capacityType string, machines int) {
+	w.edit(func() { w.pools[pool{instanceType, zone, capacityType}] = machines })
+}
+
+// Quota limits how many more machines of a capacity type the account may have.
+func (w Faults) Quota(capacityType string, machines int) {
+	w.edit(func() { w.pools[quotaOf(capacityType)] = machines })
+}
+
+// UnlimitedCapacity lifts all limits of Capacity and Quota.
+func (w Faults) UnlimitedCapacity() { w.edit(func() { clear(w.pools) }) }
+
+// NeverBoots makes machines launched from now on never come up if the function
+// says so; nil lets all come up.
+func (w Faults) NeverBoots(f func(offer.Instance) bool) { w.edit(func() { w.neverBoots = f }) }
+
+// BootsAs makes machines launched from now on register under the name that the
+// function returns; empty means the right one. Nil ends it.
+func (w Faults) BootsAs(f func(offer.Instance) string) { w.edit(func() { w.bootsAs = f }) }
+
+// PluginsAfter makes the device plugins of machines that boot from now on register the
+// given time after their kubelets, or never where it is negative; nil makes them be
+// there from the start.
+func (w Faults) PluginsAfter(f func(offer.Instance) time.Duration) {
+	w.edit(func() { w.pluginsAfter = f })
+}
+
+// LoseDevices ends the device plugins of a machine: its kubelet reports none of their
+// devices any more.
+func (w Faults) LoseDevices(id string) { w.kubelets().plug(id, false) }
+
+// Shortfall makes kubelets of a type that come up from now on report less memory
+// than its machines have by the catalogue.
+func (w Faults) Shortfall(instanceType string, bytes int64) {
+	w.edit(func() { w.shortfalls[instanceType] = bytes })
+}
+
+// TerminateInstance ends a machine behind everybody's back.
+func (w Faults) TerminateInstance(id string) { w.edit(func() { w.terminate(id) }) }
+
+// Untag takes the tags from a machine by which the cloud lists it; all of them, or so
+// that they can be put back.
+func (w Faults) Untag(id string, all bool) {
+	w.edit(func() {
+		if m := w.machines[id]; m != nil {
+			m.untagged, m.forgotten = true, all
+		}
+	})
+}
+
+// TagAll puts the tags of all machines back, as a person does.
+func (w Faults) TagAll() {
+	w.edit(func() {
+		for _, m := range w.machines {
+			m.untagged, m.forgotten = false, false
+		}
+	})
+}
+
+// StopKubelet silences a node's kubelet for a while: the node is not ready, and
+// nothing is started or stopped there.
+func (w Faults) StopKubelet(node string, d time.Duration) {
+	w.edit(func() { w.kubelets().silence(node, true) })
+	time.AfterFunc(d, func() { w.edit(func() { w.kubelets().silence(node, false) }) })
+}
