@@ -9,8 +9,11 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/bind"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/disrupt"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/inventory"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
@@ -78,21 +81,23 @@ func (o Options) withDefaults() Options {
 
 // Agent gives a cluster the nodes that it needs. Make it with New.
 type Agent struct {
-	cluster Cluster
-	cloud   Cloud
-	options Options
-	log     hclog.Logger
-	metrics *metrics.Metrics
-	events  *event.Recorder
-	nodes   *nodes.Writer
-	drainer *drain.Drainer
-	reader  *view.Reader
-	buyer   *purchase.Buyer
+	cluster   Cluster
+	cloud     Cloud
+	options   Options
+	log       hclog.Logger
+	metrics   *metrics.Metrics
+	events    *event.Recorder
+	nodes     *nodes.Writer
+	drainer   *drain.Drainer
+	reader    *view.Reader
+	buyer     *purchase.Buyer
+	inventory *inventory.Inventory
+	binder    *bind.Binder
+	disrupter *disrupt.Disrupter
 
 	plan    func(decide.Input) decide.Plan
-	replan  signal        // something changed that planning looks at
-	redrain signal        // something changed that draining looks at
-	binding chan struct{} // has room for bindsAtOnce
+	replan  signal // something changed that planning looks at
+	redrain signal // something changed that draining looks at
 
 	leading atomic.Bool
 	retry   atomic.Bool // something was left for the next turn
@@ -103,9 +108,6 @@ type Agent struct {
 	thought time.Duration
 
 	assumed *nodes.Assumptions
-	owners  *owners
-	retags  *pace.Retries // by instance id: tags that could not be put back
-	ledger  *ledger
 	avoided *avoided
 	history history
 	status  statusCache
@@ -124,27 +126,35 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 		plan:    options.Decide,
 		replan:  newSignal(),
 		redrain: newSignal(),
-		binding: make(chan struct{}, bindsAtOnce),
 		assumed: nodes.NewAssumptions(),
 		events:  event.NewRecorder(c),
-		owners:  newOwners(),
-		retags:  pace.NewRetries(time.Minute, time.Hour),
-		ledger:  newLedger(),
 		avoided: newAvoided(),
 		history: newHistory(),
 	}
 	a.nodes = &nodes.Writer{API: c, Assumed: a.assumed, Log: log, Deleted: a.redrain.set, Failed: func() { a.retry.Store(true) }}
 	a.reader = &view.Reader{Texts: c, Market: cloud, Metrics: a.metrics, Log: log}
-	known := inventory{a.ledger, a.owners, a.assumed, a.replan}
+	a.inventory = inventory.New(inventory.Ports{
+		Listing: cloud, Machines: cloud, Nodes: a.nodes, Assumed: a.assumed, Events: a.events, Metrics: a.metrics, Log: log,
+		Launching: func(id string) bool { return a.buyer.Launching(id) },
+		Replan:    a.replan.set, Redrain: a.redrain.set, StartupTimeout: options.StartupTimeout,
+	})
 	a.drainer = drain.New(drain.Ports{
-		Cluster: c, Pods: c, Nodes: a.nodes, Machines: cloud, Inventory: known,
-		Events: a.events, Metrics: a.metrics, Log: log, Wake: a.redrain, Drained: known.drained,
+		Cluster: c, Pods: c, Nodes: a.nodes, Machines: cloud, Inventory: a.inventory,
+		Events: a.events, Metrics: a.metrics, Log: log, Wake: a.redrain, Drained: a.inventory.Drained,
 	})
 	a.buyer = purchase.New(purchase.Ports{
 		Machines: cloud, Nodes: a.nodes, Cluster: purchasing{a}, Events: a.events, Metrics: a.metrics, Log: log,
 		FirstSeen: func(uid string) time.Time { return a.history.firstSeen[uid] },
-		Unsettled: a.ledger.unsettled, Scaled: a.ledger.scale, Replan: a.replan.set,
+		Unsettled: a.inventory.Unsettled, Scaled: a.inventory.Scaled, Replan: a.replan.set,
 	})
+	firstSeen := func(uid string) time.Time { return a.history.firstSeen[uid] }
+	a.binder = bind.New(bind.Ports{
+		Pods: c, Assumed: a.assumed, Metrics: a.metrics, Log: log, FirstSeen: firstSeen,
+		Stale: a.replan.set, Failed: func() { a.retry.Store(true) },
+	})
+	a.disrupter = &disrupt.Disrupter{
+		Cluster: c, Nodes: a.nodes, Buying: a.buyer.Holds, Events: a.events, Metrics: a.metrics, Log: log, Replan: a.replan.set,
+	}
 	return a
 }
 
@@ -155,7 +165,7 @@ func (a *Agent) Metrics() *metrics.Metrics { return a.metrics }
 // agent of a cluster may run at a time: see leader election.
 func (a *Agent) Run(ctx context.Context) error {
 	a.pulse.turns()
-	a.ledger.lead()
+	a.inventory.Lead()
 	a.leading.Store(true)
 	defer a.leading.Store(false)
 	a.metrics.Leading.Set(1)

@@ -5,7 +5,6 @@ import "time"
 // What is done at the same time has a bound.
 const (
 	nodesAtOnce = 16 // Node objects of one order
-	bindsAtOnce = 64 // pods, of all nodes together
 
 	// planRounds bounds how often a turn plans again because a cloud refused.
 	planRounds = 8
@@ -15,6 +14,4 @@ const (
 	// leastDevicePause and mostDevicePause bound for how long nothing with a resource is
 	// bought after a replacement whose device plugin did not register it either.
 	leastDevicePause, mostDevicePause = time.Hour, 24 * time.Hour
-	// listingLag is how long a new instance may be missing in a cloud's listing.
-	listingLag = time.Minute
 )

@@ -80,7 +80,7 @@ func (a *Agent) provisionerStatus(v *view.View, p *view.Provisioner) api.Provisi
 		ObservedGeneration: p.Raw.Generation,
 		Nodes:              int64(len(nodes)),
 	}
-	if t, ok := a.ledger.lastScale(p.Raw.Name); ok {
+	if t, ok := a.inventory.LastScale(p.Raw.Name); ok {
 		status.LastScaleTime = ptr.To(metav1.NewTime(t).Rfc3339Copy())
 	}
 	ready := p.Ready

@@ -9,7 +9,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // purchasing is what purchases are made for.
@@ -20,7 +19,7 @@ func (a purchasing) Verify(v *view.View) *view.Verifier { return a.verify(v) }
 
 // Bind implements purchase.Cluster.
 func (a purchasing) Bind(ctx context.Context, fresh *view.Verifier, node string, pods []cluster.PodKey) int {
-	return a.bindAll(ctx, fresh, node, pods)
+	return a.binder.Bind(ctx, fresh, node, pods)
 }
 
 // Nominate implements purchase.Cluster.
@@ -46,8 +45,8 @@ func (a *Agent) releaseProvisioners(ctx context.Context, v *view.View) {
 		if has == finalizer || has && p.Raw.DeletionTimestamp != nil {
 			continue
 		}
-		if !has && a.hasInstances(ctx, p.Raw.Name) {
-			a.ledger.unsettled()
+		if !has && a.inventory.HasInstances(ctx, p.Raw.Name) {
+			a.inventory.Unsettled()
 			continue
 		}
 		if err := a.releaseOrHold(ctx, p, has); err != nil && ctx.Err() == nil {
@@ -65,14 +64,6 @@ func (a *Agent) releaseOrHold(ctx context.Context, p *view.Provisioner, hasNodes
 		}
 	}
 	return a.setFinalizer(ctx, p, hasNodes)
-}
-
-// hasInstances reports whether the cloud has machines of a Provisioner, or cannot tell.
-func (a *Agent) hasInstances(ctx context.Context, provisioner string) bool {
-	instances, err := a.instances(ctx)
-	return err != nil || slices.ContainsFunc(instances, func(i offer.Instance) bool {
-		return i.Provisioner == provisioner && i.State != offer.StateStopping && i.State != offer.StateGone
-	})
 }
 
 func (a *Agent) setFinalizer(ctx context.Context, p *view.Provisioner, present bool) error {

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -59,9 +58,4 @@ func isUp(n *cluster.Node, p *view.Provisioner) bool {
 		}
 	}
 	return len(n.Awaited) == 0
-}
-
-// extended reports whether a device plugin has to register the resource.
-func extended(name string) bool {
-	return strings.Contains(name, "/")
 }

@@ -81,7 +81,7 @@ func (a *Agent) actOn(ctx context.Context, notice *offer.Notice) bool {
 		switch {
 		case i >= 0:
 			done = a.interrupt(ctx, &s.Nodes[i], notice) && done
-		case !a.ledger.complete():
+		case !a.inventory.Complete():
 			done = false // it may be ours, and get its Node object yet
 		}
 	}

@@ -58,7 +58,7 @@ func (a *Agent) provisioners(ctx context.Context) []*view.Provisioner {
 // has done, what the scheduler is about to say, and whom StatefulSets are about to
 // replace.
 func (a *Agent) snapshot() *cluster.Snapshot {
-	s := a.owners.apply(a.buyer.Apply(a.assumed.Apply(a.cluster.Snapshot())))
+	s := a.inventory.Apply(a.buyer.Apply(a.assumed.Apply(a.cluster.Snapshot())))
 	return batch.Presume(a.history.heirs.await(s, time.Now()), a.history.placed)
 }
 

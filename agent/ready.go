@@ -18,6 +18,8 @@ import (
 // that says so. The zero value is none.
 type obstacle struct{ reason, message string }
 
+func newObstacle(reason, message string) obstacle { return obstacle{reason, message} }
+
 // setReady sets the condition Ready of all Provisioners to what a purchase would meet now.
 // The argument is what stands in the way of all of them.
 func setReady(v *view.View, common obstacle) {

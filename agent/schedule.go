@@ -23,7 +23,7 @@ func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 			next = t
 		}
 	}
-	at(a.ledger.next(a.options.Interval))
+	at(a.inventory.Next(a.options.Interval))
 	for _, t := range a.buyer.Resumes() {
 		at(t)
 	}
@@ -47,7 +47,7 @@ func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 			at(emptyLongEnough(n, p))
 		}
 	}
-	if !a.ledger.complete() || a.retry.Load() {
+	if !a.inventory.Complete() || a.retry.Load() {
 		at(now.Add(retryPause))
 	}
 	return next

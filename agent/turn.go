@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
@@ -20,12 +22,12 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	a.thought = 0
 	v := a.observe(ctx)
 	a.history.arrivals(v.Snapshot, began)
-	bereft := a.owners.bereft(v.Snapshot, a.ledger.wasGivenBack)
-	if a.strays(ctx, v) || bereft || a.ledger.due(a.options.Interval) {
-		a.account(ctx, v)
+	lost := a.inventory.LostNode(v.Snapshot)
+	if a.inventory.Returned(ctx, v) || lost || a.inventory.Due(a.options.Interval) {
+		a.inventory.Compare(ctx, v)
 		v = a.observe(ctx)
 	}
-	a.mend(ctx, v)
+	a.inventory.Mend(ctx, v)
 	a.markInitialized(ctx, v)
 	a.learn(v)
 	sum, plan := a.provision(ctx, v)
@@ -33,7 +35,7 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	v = a.observe(ctx)
 	a.explain(v.Snapshot, plan)
 	a.releaseProvisioners(ctx, v)
-	setReady(v, a.ledger.obstacle())
+	setReady(v, newObstacle(a.inventory.Obstacle()))
 	a.reportStatus(ctx, v)
 	a.buyer.Prune(v.Snapshot)
 	for _, since := range a.history.prune(v.Snapshot) {
@@ -98,9 +100,7 @@ func (a *Agent) provision(ctx context.Context, v *view.View) (summary, *decide.P
 		sum.bound += bought.Bound + a.bind(ctx, v, &plan)
 		a.history.place(&plan, bought)
 		sum.removals += len(plan.Removals)
-		a.mark(ctx, &plan)
-		a.remove(ctx, v, &plan, bought)
-		a.release(ctx, v, &plan)
+		a.disrupt(ctx, v, &plan, bought)
 		sum.unplaced = len(waiting(&plan))
 		if !bought.Short || ctx.Err() != nil {
 			return sum, &plan
@@ -115,8 +115,35 @@ func (a *Agent) provision(ctx context.Context, v *view.View) (summary, *decide.P
 
 // buy buys the machines of a plan, unless it is not known what was bought before.
 func (a *Agent) buy(ctx context.Context, v *view.View, plan *decide.Plan) *purchase.Outcome {
-	if !a.ledger.complete() {
+	if !a.inventory.Complete() {
 		return &purchase.Outcome{}
 	}
 	return a.buyer.Buy(ctx, v, plan)
+}
+
+// bind carries out a plan's bindings to nodes that exist.
+func (a *Agent) bind(ctx context.Context, v *view.View, plan *decide.Plan) (bound int) {
+	byNode := map[string][]cluster.PodKey{}
+	for _, b := range plan.Bindings {
+		if b.From != "" || a.buyer.Holds(b.Node) {
+			continue // it still runs elsewhere, or its machine is being bought: there is nothing to bind yet
+		}
+		byNode[b.Node] = append(byNode[b.Node], b.Pod)
+		a.tell(b.Pod, event.Nominated, "fits node "+b.Node)
+	}
+	if len(byNode) == 0 {
+		return 0
+	}
+	return a.binder.BindAll(ctx, v, a.verify(v), byNode)
+}
+
+// disrupt carries out what a plan says of nodes that are to go.
+func (a *Agent) disrupt(ctx context.Context, v *view.View, plan *decide.Plan, bought *purchase.Outcome) {
+	a.disrupter.Mark(ctx, plan.Marks)
+	if len(plan.Removals) > 0 {
+		a.disrupter.Remove(ctx, a.verify(v), plan.Removals, bought.Node)
+	}
+	if len(plan.Chosen) > 0 {
+		a.disrupter.Release(ctx, a.verify(v), plan.Chosen)
+	}
 }

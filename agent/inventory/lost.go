@@ -1,4 +1,4 @@
-package agent
+package inventory
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // letGo deletes the nodes whose instance is gone, and returns all such nodes. An
 // instance that is not listed any more may have lost its tags: it is asked for by its
 // id before it counts as gone.
-func (a *Agent) letGo(ctx context.Context, v *view.View, listed map[string]offer.Instance) map[string]bool {
+func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]offer.Instance) map[string]bool {
 	missing := map[string]bool{}
 	var unlisted []*cluster.Node
 	for i := range v.Snapshot.Nodes {
@@ -29,23 +29,23 @@ func (a *Agent) letGo(ctx context.Context, v *view.View, listed map[string]offer
 			missing[n.Name] = true
 		}
 	}
-	for _, n := range a.untraceable(ctx, unlisted) {
+	for _, n := range c.untraceable(ctx, unlisted) {
 		missing[n.Name] = true
 	}
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
-		if !missing[n.Name] || n.Deleting || !a.nodes.Delete(ctx, n.Name) {
+		if !missing[n.Name] || n.Deleting || !c.Nodes.Delete(ctx, n.Name) {
 			continue
 		}
-		a.log.Info("let go of a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)
-		a.events.Warning(event.Node(n.Name), event.InstanceGone, "the instance does not exist any more")
+		c.Log.Info("let go of a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)
+		c.Events.Warning(event.Node(n.Name), event.InstanceGone, "the instance does not exist any more")
 	}
 	return missing
 }
 
 // untraceable returns those of the nodes whose instances the cloud does not know by
 // their ids either. The others have lost their tags, which are put back.
-func (a *Agent) untraceable(ctx context.Context, nodes []*cluster.Node) []*cluster.Node {
+func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*cluster.Node {
 	if len(nodes) == 0 {
 		return nil
 	}
@@ -53,11 +53,11 @@ func (a *Agent) untraceable(ctx context.Context, nodes []*cluster.Node) []*clust
 	for i, n := range nodes {
 		ids[i] = n.InstanceID()
 	}
-	found, err := a.find(ctx, ids)
+	found, err := c.find(ctx, ids)
 	if err != nil {
 		if ctx.Err() == nil {
-			a.metrics.Failed("Find")
-			a.log.Error("could not ask for instances by their ids", "instances", ids, "error", err)
+			c.Metrics.Failed("Find")
+			c.Log.Error("could not ask for instances by their ids", "instances", ids, "error", err)
 		}
 		return nil // nobody knows whether they are gone
 	}
@@ -71,51 +71,51 @@ func (a *Agent) untraceable(ctx context.Context, nodes []*cluster.Node) []*clust
 		case !there || instance.State == offer.StateGone:
 			gone = append(gone, n)
 		case instance.State == offer.StateStopping:
-			a.close(ctx, []*cluster.Node{n}, instance)
+			c.close(ctx, []*cluster.Node{n}, instance)
 		case !instance.Owned:
-			a.retag(ctx, n, instance)
+			c.retag(ctx, n, instance)
 		}
 	}
 	return gone
 }
 
-func (a *Agent) find(ctx context.Context, ids []string) ([]offer.Instance, error) {
-	return a.cloud.Find(ctx, ids)
+func (c *Inventory) find(ctx context.Context, ids []string) ([]offer.Instance, error) {
+	return c.Listing.Find(ctx, ids)
 }
 
 // retag puts the tags of a node's instance back. Where that is not possible, it says
 // so: the machine goes on, but cannot be given back.
-func (a *Agent) retag(ctx context.Context, n *cluster.Node, i offer.Instance) {
-	a.owners.estrange(i.ID)
-	if !a.retags.Due(i.ID) {
+func (c *Inventory) retag(ctx context.Context, n *cluster.Node, i offer.Instance) {
+	c.untag(i.ID)
+	if !c.retags.Due(i.ID) {
 		return
 	}
 	i.Provisioner, i.LaunchID = n.Provisioner, n.Annotations[api.AnnotationLaunchID]
-	if err := a.cloud.Retag(ctx, i); err != nil {
+	if err := c.Machines.Retag(ctx, i); err != nil {
 		if ctx.Err() == nil {
-			a.retags.Failed(i.ID)
-			a.metrics.Failed("Retag")
-			a.log.Error("found an instance without the tags of the cluster", "node", n.Name, "instance", i.ID, "error", err)
-			a.events.Warning(event.Node(n.Name), event.TagsLost, fmt.Sprintf("instance %s: %s", i.ID, err))
+			c.retags.Failed(i.ID)
+			c.Metrics.Failed("Retag")
+			c.Log.Error("found an instance without the tags of the cluster", "node", n.Name, "instance", i.ID, "error", err)
+			c.Events.Warning(event.Node(n.Name), event.TagsLost, fmt.Sprintf("instance %s: %s", i.ID, err))
 		}
 		return
 	}
-	a.retags.Succeeded(i.ID)
-	a.log.Info("put the tags of an instance back", "node", n.Name, "instance", i.ID)
-	a.events.Warning(event.Node(n.Name), event.TagsLost,
+	c.retags.Succeeded(i.ID)
+	c.Log.Info("put the tags of an instance back", "node", n.Name, "instance", i.ID)
+	c.Events.Warning(event.Node(n.Name), event.TagsLost,
 		fmt.Sprintf("instance %s had lost the tags of the cluster, which were put back", i.ID))
 }
 
-// mend puts back by what nodes are known as the Provisioners'.
-func (a *Agent) mend(ctx context.Context, v *view.View) {
+// Mend puts back by what nodes are known as the Provisioners'.
+func (c *Inventory) Mend(ctx context.Context, v *view.View) {
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
-		change, lost := a.owners.missing(n)
-		if !lost || !a.nodes.Patch(ctx, n.Name, change) {
+		change, lost := c.owners.missing(n)
+		if !lost || !c.Nodes.Patch(ctx, n.Name, change) {
 			continue
 		}
-		a.log.Info("put the marks of a node back", "node", n.Name, "provisioner", n.Provisioner)
-		a.events.Warning(event.Node(n.Name), event.MarksLost,
+		c.Log.Info("put the marks of a node back", "node", n.Name, "provisioner", n.Provisioner)
+		c.Events.Warning(event.Node(n.Name), event.MarksLost,
 			fmt.Sprintf("the node had lost %s, by which it is known as one of Provisioner %s; it was put back", lostMarks(change), n.Provisioner))
 	}
 }

@@ -1,4 +1,4 @@
-package agent
+package inventory
 
 import (
 	"fmt"
@@ -28,8 +28,8 @@ func newLedger() *ledger {
 	return &ledger{terminated: map[string]time.Time{}, missing: map[string]bool{}, scaled: map[string]time.Time{}, met: map[string]bool{}}
 }
 
-// lead forgets what was compared before this process led.
-func (l *ledger) lead() {
+// Lead forgets what was compared before this process led.
+func (l *ledger) Lead() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.at, l.owned, l.failure, l.nodeless = time.Time{}, false, "", nil
@@ -48,15 +48,15 @@ func (l *ledger) isOwned() bool {
 	return l.owned
 }
 
-// unsettled asks for a comparison before anything more is bought.
-func (l *ledger) unsettled() {
+// Unsettled asks for a comparison before anything more is bought.
+func (l *ledger) Unsettled() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open = true
 }
 
-// due reports whether a comparison is due.
-func (l *ledger) due(interval time.Duration) bool {
+// Due reports whether a comparison is due.
+func (l *ledger) Due(interval time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.open || l.at.IsZero() || time.Since(l.at) >= interval
@@ -72,9 +72,9 @@ func (l *ledger) settled(missing map[string]bool, nodeless []string) {
 	maps.DeleteFunc(l.terminated, func(_ string, t time.Time) bool { return time.Since(t) > time.Hour })
 }
 
-// complete reports whether the last comparison succeeded and left nothing open:
+// Complete reports whether the last comparison succeeded and left nothing open:
 // only then may machines be bought.
-func (l *ledger) complete() bool {
+func (l *ledger) Complete() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.at.IsZero() && !l.open && l.failure == ""
@@ -87,21 +87,23 @@ func (l *ledger) failed(err error) {
 	l.failure = err.Error()
 }
 
-// obstacle says what the last comparison left open, which keeps anything from being
-// bought. What has come up since it is not worth a word: the next turn compares again.
-func (l *ledger) obstacle() obstacle {
+// Obstacle says what the last comparison left open, which keeps anything from being
+// bought, with a reason of the condition Ready; empty for nothing. What has come up since
+// is left out: the next turn compares again.
+func (l *ledger) Obstacle() (reason, message string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.failure != "":
-		return obstacle{view.ReasonInstances, "nothing is bought until AWS lists the cluster's instances again: " + l.failure}
+		return view.ReasonInstances, "nothing is bought until AWS lists the cluster's instances again: " + l.failure
 	case len(l.nodeless) > 0:
-		return obstacle{view.ReasonNodeless, fmt.Sprintf("nothing is bought until each instance has its Node object: %d have none, such as %s", len(l.nodeless), l.nodeless[0])}
+		return view.ReasonNodeless, fmt.Sprintf("nothing is bought until each instance has its Node object: %d have none, such as %s", len(l.nodeless), l.nodeless[0])
 	}
-	return obstacle{}
+	return "", ""
 }
 
-func (l *ledger) next(interval time.Duration) time.Time {
+// Next returns when the next comparison is due.
+func (l *ledger) Next(interval time.Duration) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.at.Add(interval)
@@ -129,20 +131,22 @@ func (l *ledger) meet(id string) bool {
 	return !known
 }
 
-// instanceGone reports whether the last comparison found no instance behind the node.
-func (l *ledger) instanceGone(node string) bool {
+// InstanceGone reports whether the last comparison found no instance behind the node.
+func (l *ledger) InstanceGone(node string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.missing[node]
 }
 
-func (l *ledger) scale(provisioner string) {
+// Scaled notes that a node of a Provisioner came or went.
+func (l *ledger) Scaled(provisioner string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.scaled[provisioner] = time.Now()
 }
 
-func (l *ledger) lastScale(provisioner string) (time.Time, bool) {
+// LastScale returns when a node of a Provisioner came or went, if that is known.
+func (l *ledger) LastScale(provisioner string) (time.Time, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t, ok := l.scaled[provisioner]

@@ -1,4 +1,4 @@
-package agent
+package inventory
 
 import (
 	"context"
@@ -12,19 +12,19 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// account compares the cloud's instances with the cluster's nodes, on start, every
+// Compare compares the cloud's instances with the cluster's nodes, on start, every
 // interval, and whenever something may have been bought that has no Node object. A
 // young instance without one gets it, an old one is given back, and a node whose
 // instance is gone is let go.
-func (a *Agent) account(ctx context.Context, v *view.View) {
+func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	// The snapshot of v is older than the listing: a node that is missing in it
 	// was let go after its instance was.
-	instances, err := a.instances(ctx)
+	instances, err := c.instances(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			a.ledger.failed(err)
-			a.metrics.Failed("Instances")
-			a.log.Error("could not compare nodes with instances", "error", err)
+			c.failed(err)
+			c.Metrics.Failed("Instances")
+			c.Log.Error("could not compare nodes with instances", "error", err)
 		}
 		return
 	}
@@ -33,37 +33,37 @@ func (a *Agent) account(ctx context.Context, v *view.View) {
 	var surplus, nodeless []string
 	for _, i := range instances {
 		listed[i.ProviderID] = i
-		own, others := a.nodesOf(v, nodes, i)
+		own, others := c.nodesOf(v, nodes, i)
 		switch {
-		case i.LaunchID == "", a.buyer.Launching(i.LaunchID): // another program's, or not answered yet
-		case i.State != offer.StatePending && i.State != offer.StateRunning, a.ledger.wasGivenBack(i.ID):
-			a.close(ctx, append(others, own...), i)
-		case len(own) == 0 && a.tooOld(v, i, len(others) > 0):
+		case i.LaunchID == "", c.Launching(i.LaunchID): // another program's, or not answered yet
+		case i.State != offer.StatePending && i.State != offer.StateRunning, c.wasGivenBack(i.ID):
+			c.close(ctx, append(others, own...), i)
+		case len(own) == 0 && c.tooOld(v, i, len(others) > 0):
 			surplus = append(surplus, i.ID)
-		case !a.adoptAll(ctx, v, i, own, others):
+		case !c.adoptAll(ctx, v, i, own, others):
 			nodeless = append(nodeless, i.ID)
 		}
 	}
-	a.giveBack(ctx, surplus)
-	a.metrics.Ownerless.WithLabelValues("instance").Set(float64(a.countOwnerless(v, nodes, instances)))
-	a.owners.learn(instances)
-	a.ledger.settled(a.letGo(ctx, v, listed), nodeless)
-	a.redrain.set()
+	c.giveBack(ctx, surplus)
+	c.Metrics.Ownerless.WithLabelValues("instance").Set(float64(c.countOwnerless(v, nodes, instances)))
+	c.learn(instances)
+	c.settled(c.letGo(ctx, v, listed), nodeless)
+	c.Redrain()
 }
 
-// strays deletes the nodes that came back after their machines were given back: a
+// Returned deletes the nodes that came back after their machines were given back: a
 // kubelet registers until its machine stops. It reports whether there are other
 // nodes that nobody holds and that were not compared with the instances yet.
-func (a *Agent) strays(ctx context.Context, v *view.View) bool {
+func (c *Inventory) Returned(ctx context.Context, v *view.View) bool {
 	unknown := false
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
 		if v.ByName[n.Provisioner] == nil || n.Deleting || n.ProviderID == "" || n.HeldBy(api.Finalizer) {
 			continue
 		}
-		if id := n.InstanceID(); a.ledger.wasGivenBack(id) {
-			a.close(ctx, []*cluster.Node{n}, offer.Instance{ID: id, State: offer.StateGone})
-		} else if a.ledger.meet(id) {
+		if id := n.InstanceID(); c.wasGivenBack(id) {
+			c.close(ctx, []*cluster.Node{n}, offer.Instance{ID: id, State: offer.StateGone})
+		} else if c.meet(id) {
 			unknown = true
 		}
 	}
@@ -83,13 +83,13 @@ func nodesByProviderID(v *view.View) map[string][]*cluster.Node {
 
 // nodesOf returns the node of an instance, if there is one, and those that its
 // kubelet has registered under other names.
-func (a *Agent) nodesOf(v *view.View, nodes map[string][]*cluster.Node, i offer.Instance) (own, others []*cluster.Node) {
+func (c *Inventory) nodesOf(v *view.View, nodes map[string][]*cluster.Node, i offer.Instance) (own, others []*cluster.Node) {
 	if n := v.Nodes[i.NodeName]; n != nil && n.ProviderID == "" {
 		own = append(own, n) // its kubelet does not know its provider id
 	}
 	for _, n := range nodes[i.ProviderID] {
 		switch {
-		case a.assumed.Uncreated(n.Name):
+		case c.Assumed.Uncreated(n.Name):
 		case n.Name == i.NodeName:
 			own = append(own, n)
 		default:
@@ -101,42 +101,42 @@ func (a *Agent) nodesOf(v *view.View, nodes map[string][]*cluster.Node, i offer.
 
 // instances lists what there is. What an earlier leader has ordered is there by then,
 // or never will be.
-func (a *Agent) instances(ctx context.Context) ([]offer.Instance, error) {
-	if !a.ledger.isOwned() {
-		if err := a.cloud.Claim(ctx); err != nil {
+func (c *Inventory) instances(ctx context.Context) ([]offer.Instance, error) {
+	if !c.isOwned() {
+		if err := c.Listing.Claim(ctx); err != nil {
 			return nil, err
 		}
-		a.ledger.own()
+		c.own()
 	}
-	return a.cloud.Instances(ctx)
+	return c.Listing.Instances(ctx)
 }
 
 // tooOld reports whether an instance without a Node object is to be given back: it
 // had its time to come up, or its Provisioner is gone.
-func (a *Agent) tooOld(v *view.View, i offer.Instance, misnamed bool) bool {
+func (c *Inventory) tooOld(v *view.View, i offer.Instance, misnamed bool) bool {
 	p := v.ByName[i.Provisioner]
 	if p == nil || p.Raw.DeletionTimestamp != nil {
 		return true
 	}
 	// Where its kubelet has registered under another name, pods may run, which a drain
 	// ends in order.
-	return !misnamed && v.Now.Sub(i.LaunchedAt) >= a.options.StartupTimeout
+	return !misnamed && v.Now.Sub(i.LaunchedAt) >= c.StartupTimeout
 }
 
 // countOwnerless counts the instances that run and that nothing looks after: their
 // Provisioner is gone, or they have had no Node object for longer than machines may
 // take to come up. An agent gives them back unless something keeps it from that.
-func (a *Agent) countOwnerless(v *view.View, nodes map[string][]*cluster.Node, instances []offer.Instance) int {
+func (c *Inventory) countOwnerless(v *view.View, nodes map[string][]*cluster.Node, instances []offer.Instance) int {
 	count := 0
 	for _, i := range instances {
 		runs := i.State == offer.StatePending || i.State == offer.StateRunning
-		if !runs || a.ledger.wasGivenBack(i.ID) || a.buyer.Launching(i.LaunchID) {
+		if !runs || c.wasGivenBack(i.ID) || c.Launching(i.LaunchID) {
 			continue
 		}
-		own, others := a.nodesOf(v, nodes, i)
+		own, others := c.nodesOf(v, nodes, i)
 		has := slices.Concat(own, others)
 		drained := slices.ContainsFunc(has, func(n *cluster.Node) bool { return n.Deleting })
-		if v.ByName[i.Provisioner] == nil && !drained || len(has) == 0 && a.tooOld(v, i, false) {
+		if v.ByName[i.Provisioner] == nil && !drained || len(has) == 0 && c.tooOld(v, i, false) {
 			count++
 		}
 	}
@@ -146,11 +146,11 @@ func (a *Agent) countOwnerless(v *view.View, nodes map[string][]*cluster.Node, i
 // adoptAll gives an instance its Node object, and takes over what its kubelet has
 // registered under other names, so that this goes with the machine. It reports
 // whether that was possible.
-func (a *Agent) adoptAll(ctx context.Context, v *view.View, i offer.Instance, own, others []*cluster.Node) bool {
+func (c *Inventory) adoptAll(ctx context.Context, v *view.View, i offer.Instance, own, others []*cluster.Node) bool {
 	settled := func(n *cluster.Node) bool { return n.Deleting || n.HeldBy(api.Finalizer) }
 	done := true
 	if !slices.ContainsFunc(own, settled) {
-		done = a.adopt(ctx, v, i)
+		done = c.adopt(ctx, v, i)
 	}
 	for _, n := range others {
 		if settled(n) {
@@ -158,13 +158,13 @@ func (a *Agent) adoptAll(ctx context.Context, v *view.View, i offer.Instance, ow
 		}
 		misnamed := i
 		misnamed.NodeName = n.Name
-		done = a.adopt(ctx, v, misnamed) && done
+		done = c.adopt(ctx, v, misnamed) && done
 	}
 	return done
 }
 
 // adopt creates, or takes over, the Node object of an instance.
-func (a *Agent) adopt(ctx context.Context, v *view.View, i offer.Instance) bool {
+func (c *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance) bool {
 	p := v.ByName[i.Provisioner]
 	if p == nil {
 		return true // its node is there, and goes with its Provisioner
@@ -172,11 +172,11 @@ func (a *Agent) adopt(ctx context.Context, v *view.View, i offer.Instance) bool 
 	if p.Reason == view.ReasonMarket || i.NodeName == "" {
 		return false // its size or its name is not known yet
 	}
-	if !a.nodes.Create(ctx, view.AdoptedNode(p, i)) {
+	if !c.Nodes.Create(ctx, view.AdoptedNode(p, i)) {
 		return false
 	}
-	a.log.Info("adopted an instance", "node", i.NodeName, "instance", i.ID, "provisioner", i.Provisioner, "launch_id", i.LaunchID)
-	a.events.Normal(event.Node(i.NodeName), event.Adopted,
+	c.Log.Info("adopted an instance", "node", i.NodeName, "instance", i.ID, "provisioner", i.Provisioner, "launch_id", i.LaunchID)
+	c.Events.Normal(event.Node(i.NodeName), event.Adopted,
 		fmt.Sprintf("the Node object of instance %s was created", i.ID))
 	return true
 }
@@ -184,28 +184,28 @@ func (a *Agent) adopt(ctx context.Context, v *view.View, i offer.Instance) bool 
 // close deletes the nodes of an instance that is on its way out or gone: those
 // that were let go and came back, because a kubelet registers until its machine
 // stops, and those that somebody else ends.
-func (a *Agent) close(ctx context.Context, nodes []*cluster.Node, i offer.Instance) {
+func (c *Inventory) close(ctx context.Context, nodes []*cluster.Node, i offer.Instance) {
 	for _, n := range nodes {
-		if n.Deleting || !a.nodes.Delete(ctx, n.Name) {
+		if n.Deleting || !c.Nodes.Delete(ctx, n.Name) {
 			continue
 		}
-		a.log.Info("removed a node whose instance is going", "node", n.Name, "instance", i.ID, "state", string(i.State))
-		a.events.Warning(event.Node(n.Name), event.InstanceGone, "the instance is being shut down")
+		c.Log.Info("removed a node whose instance is going", "node", n.Name, "instance", i.ID, "state", string(i.State))
+		c.Events.Warning(event.Node(n.Name), event.InstanceGone, "the instance is being shut down")
 	}
 }
 
 // giveBack terminates instances that will never be nodes.
-func (a *Agent) giveBack(ctx context.Context, ids []string) {
+func (c *Inventory) giveBack(ctx context.Context, ids []string) {
 	if len(ids) == 0 {
 		return
 	}
-	gone, err := a.cloud.Terminate(ctx, ids)
+	gone, err := c.Machines.Terminate(ctx, ids)
 	for _, id := range gone {
-		a.ledger.gaveBack(id)
-		a.log.Info("terminated an instance without a node", "instance", id)
+		c.gaveBack(id)
+		c.Log.Info("terminated an instance without a node", "instance", id)
 	}
 	if err != nil && ctx.Err() == nil {
-		a.metrics.Failed("Terminate")
-		a.log.Error("left instances without nodes for later", "instances", ids, "error", err)
+		c.Metrics.Failed("Terminate")
+		c.Log.Error("left instances without nodes for later", "instances", ids, "error", err)
 	}
 }

@@ -1,4 +1,4 @@
-package agent
+package inventory
 
 import (
 	"maps"
@@ -38,22 +38,23 @@ func (o *owners) learn(instances []offer.Instance) {
 	}
 }
 
-// estrange notes an instance that has lost the tags of the cluster.
-func (o *owners) estrange(id string) {
+// untag notes an instance that has lost the tags of the cluster.
+func (o *owners) untag(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.untagged[id] = true
 }
 
-func (o *owners) estranged(id string) bool {
+// Untagged reports whether an instance has lost the tags of the cluster.
+func (o *owners) Untagged(id string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.untagged[id]
 }
 
-// apply gives each node the Provisioner of its machine. The argument is not changed,
+// Apply gives each node the Provisioner of its machine. The argument is not changed,
 // nor are the labels in the result: they show what is to be put back.
-func (o *owners) apply(s *cluster.Snapshot) *cluster.Snapshot {
+func (o *owners) Apply(s *cluster.Snapshot) *cluster.Snapshot {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	out, copied := *s, false
@@ -70,7 +71,7 @@ func (o *owners) apply(s *cluster.Snapshot) *cluster.Snapshot {
 	return &out
 }
 
-// missing is what has to be put back on a node that is ours, so that it is told for
+// missing is what has to be put back on a node that is ours, so that it is known for
 // what it is.
 func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool) {
 	if n.Provisioner == "" || !n.HeldBy(api.Finalizer) {
@@ -87,9 +88,9 @@ func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool)
 	return change, lost
 }
 
-// bereft reports whether a machine has lost its Node object since the last call,
+// lostNode reports whether a machine has lost its Node object since the last call,
 // though nobody has given it back: it counts, and has to get another one.
-func (o *owners) bereft(s *cluster.Snapshot, givenBack func(id string) bool) bool {
+func (o *owners) lostNode(s *cluster.Snapshot, givenBack func(id string) bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := make(map[string]bool, len(s.Nodes))

@@ -1,0 +1,127 @@
+// Package bind binds pods to nodes that are not up yet, so that their kubelets find
+// them when they come up.
+package bind
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+const (
+	nodesAtOnce = 16
+	podsAtOnce  = 64 // of all nodes together
+)
+
+// Pods binds pods.
+type Pods interface {
+	// Bind returns cluster.ErrStale if the pod is gone, has changed or is bound
+	// elsewhere. A pod that is on the node already is no error.
+	Bind(ctx context.Context, pod cluster.PodKey, node string) error
+}
+
+// Ports are what a Binder works with. All are to be set.
+type Ports struct {
+	Pods    Pods
+	Assumed *nodes.Assumptions
+	Metrics *metrics.Metrics
+	Log     hclog.Logger
+	// FirstSeen returns when a pod was first seen waiting.
+	FirstSeen func(uid string) time.Time
+	// Stale is called when a pod has changed, and Failed when one has to be tried again.
+	Stale, Failed func()
+}
+
+// Binder binds pods.
+type Binder struct {
+	Ports
+	slots chan struct{} // has room for podsAtOnce
+}
+
+// New returns a Binder.
+func New(p Ports) *Binder { return &Binder{Ports: p, slots: make(chan struct{}, podsAtOnce)} }
+
+// BindAll binds pods to nodes that exist. Only pods on nodes of ours that are not up yet
+// are bound; a pod that fits a node that is up is left to kube-scheduler, and so are the
+// pods of a Provisioner that says so. It returns how many are bound now.
+func (b *Binder) BindAll(ctx context.Context, v *view.View, fresh *view.Verifier, byNode map[string][]cluster.PodKey) int {
+	var names []string
+	for node := range byNode {
+		if b.binds(v, fresh, node) {
+			names = append(names, node)
+		}
+	}
+	var total atomic.Int64
+	parallel.Each(nodesAtOnce, names, func(node string) { total.Add(int64(b.Bind(ctx, fresh, node, byNode[node]))) })
+	return int(total.Load())
+}
+
+// binds reports whether the agent binds pods to the node itself.
+func (b *Binder) binds(v *view.View, fresh *view.Verifier, name string) bool {
+	n := v.Nodes[name]
+	if n == nil || n.Provisioner == "" || n.Initialized || !fresh.Node(name) || b.Assumed.Uncreated(name) {
+		return false
+	}
+	p := v.ByName[n.Provisioner]
+	return p != nil && p.Spec.Spec.PodBinding == api.BindImmediate
+}
+
+// Bind binds the pods that still wait, and returns how many are bound now.
+func (b *Binder) Bind(ctx context.Context, fresh *view.Verifier, node string, pods []cluster.PodKey) int {
+	var bound atomic.Int64
+	parallel.Each(podsAtOnce, pods, func(pod cluster.PodKey) {
+		if fresh.Pod(pod) && bindable(fresh.Pods[pod.UID]) && b.bindOne(ctx, pod, node) {
+			bound.Add(1)
+		}
+	})
+	return int(bound.Load())
+}
+
+// bindable reports whether the scheduler has found no node for the pod, so that it
+// will not bind it itself, and the pod can be bound at all. A kubelet refuses pods that
+// need devices until the device plugin has registered: the scheduler waits for that.
+func bindable(p *cluster.Pod) bool {
+	return p.State == cluster.PodPending && !p.PresumedUnschedulable && !p.Template.ResourceClaims && !needsDevices(p)
+}
+
+func needsDevices(p *cluster.Pod) bool {
+	for name, v := range p.Template.Requests {
+		if v > 0 && strings.Contains(name, "/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *Binder) bindOne(ctx context.Context, pod cluster.PodKey, node string) bool {
+	b.slots <- struct{}{}
+	defer func() { <-b.slots }()
+	err := b.Pods.Bind(ctx, pod, node)
+	switch {
+	case err == nil:
+		b.Assumed.Bound(pod, node)
+		b.Metrics.Waited(b.Metrics.UntilBinding, b.FirstSeen(pod.UID))
+		b.Log.Debug("bound a pod", "pod", pod.String(), "node", node)
+		return true
+	case errors.Is(err, cluster.ErrLeftToScheduler):
+		b.Log.Debug("left a pod to the scheduler", "pod", pod.String(), "node", node)
+	case errors.Is(err, cluster.ErrStale):
+		b.Log.Debug("skipped a pod that has changed", "pod", pod.String(), "node", node)
+		b.Stale()
+	case ctx.Err() == nil:
+		b.Log.Warn("left a pod unbound", "pod", pod.String(), "node", node, "error", err)
+		b.Failed()
+	}
+	return false
+}

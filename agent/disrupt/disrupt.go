@@ -1,0 +1,164 @@
+// Package disrupt takes nodes away as a plan says: at once where they must go, and
+// voluntarily once their pods have places that are up.
+package disrupt
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+)
+
+const nodesAtOnce = 16
+
+// Cluster is what the caches hold.
+type Cluster interface{ Snapshot() *cluster.Snapshot }
+
+// Nodes changes Node objects, and reports whether that was possible.
+type Nodes interface {
+	Patch(ctx context.Context, name string, change cluster.NodeChange) bool
+	Delete(ctx context.Context, name string) bool
+}
+
+// Disrupter takes nodes away. All fields are to be set.
+type Disrupter struct {
+	Cluster Cluster
+	Nodes   Nodes
+	Events  *event.Recorder
+	Metrics *metrics.Metrics
+	Log     hclog.Logger
+	// Buying reports whether a node is a machine that is still being bought.
+	Buying func(node string) bool
+	// Replan is called when what a plan was made from does not hold any more.
+	Replan func()
+}
+
+// Mark sets and removes emptiness timestamps.
+func (d *Disrupter) Mark(ctx context.Context, marks []decide.Mark) {
+	parallel.Each(nodesAtOnce, marks, func(m decide.Mark) {
+		change := cluster.NodeChange{RemoveAnnotations: []string{api.AnnotationEmptiness}}
+		if !m.Since.IsZero() {
+			change = cluster.NodeChange{SetAnnotations: map[string]string{
+				api.AnnotationEmptiness: wholeSeconds(m.Since).UTC().Format(time.RFC3339),
+			}}
+		}
+		d.Nodes.Patch(ctx, m.Node, change)
+	})
+}
+
+// wholeSeconds rounds up, so that no node is taken for empty longer than it is.
+func wholeSeconds(t time.Time) time.Time { return t.Add(time.Second - 1).Truncate(time.Second) }
+
+// Remove carries out a plan's removals. What must go is deleted at once. What goes
+// voluntarily is tainted and annotated first: once its replacements are up, and
+// if its reason still holds then, Release deletes it. The last argument returns the node
+// that a machine of the plan has become.
+func (d *Disrupter) Remove(ctx context.Context, fresh *view.Verifier, removals []decide.Removal, bought func(machine string) (node string, ok bool)) {
+	pods := fresh.Snapshot.PodsByNode()
+	parallel.Each(nodesAtOnce, removals, func(r decide.Removal) {
+		n := fresh.Nodes[r.Node]
+		switch {
+		case n == nil || n.Deleting || n.Provisioner == "":
+		case !r.Voluntary:
+			d.removeNow(ctx, n, &r)
+		case n.Annotations[api.AnnotationDisruption] != "" || !fresh.Node(r.Node):
+		case r.Reason == decide.Empty && decide.InUse(pods[r.Node], time.Now()):
+			d.Replan()
+		default:
+			d.disrupt(ctx, n, &r, bought)
+		}
+	})
+}
+
+func (d *Disrupter) removeNow(ctx context.Context, n *cluster.Node, r *decide.Removal) {
+	if !d.Nodes.Delete(ctx, n.Name) {
+		return
+	}
+	d.Metrics.Disruptions.WithLabelValues(n.Provisioner, r.Reason.Name()).Inc()
+	d.Log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", string(r.Reason), "message", r.Message)
+	if r.Reason == decide.NeverUp {
+		d.Events.Warning(event.Node(n.Name), event.NeverRegistered, r.Message)
+		return
+	}
+	d.Events.Normal(event.Node(n.Name), event.Disrupting, r.Message)
+}
+
+// disrupt marks a node as going. Nothing happens unless all of its replacements
+// were bought.
+func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Removal, bought func(machine string) (node string, ok bool)) {
+	if slices.ContainsFunc(r.Starting, d.Buying) {
+		return // its replacement is being bought
+	}
+	replacements := slices.Clone(r.Starting)
+	for _, machine := range r.Replacements {
+		name, ok := bought(machine)
+		if !ok {
+			d.Log.Info("kept a node for want of a replacement", "node", n.Name, "reason", string(r.Reason), "machine", machine)
+			return
+		}
+		replacements = append(replacements, name)
+	}
+	change := cluster.NodeChange{
+		SetAnnotations: map[string]string{
+			api.AnnotationDisruption: r.Reason.Name(),
+			api.AnnotationReplacedBy: strings.Join(replacements, ","),
+		},
+		AddTaints: []corev1.Taint{drain.Taint},
+	}
+	if !d.Nodes.Patch(ctx, n.Name, change) {
+		return
+	}
+	d.Metrics.Disruptions.WithLabelValues(n.Provisioner, r.Reason.Name()).Inc()
+	d.Log.Info("marked a node for removal", "node", n.Name, "provisioner", n.Provisioner, "reason", string(r.Reason),
+		"replaced_by", replacements)
+	d.Events.Normal(event.Node(n.Name), event.Disrupting, r.Message)
+}
+
+// Release acts on the nodes that were marked as going: it deletes those whose pods
+// have places that are up, and keeps those that should stay after all. The mark
+// must be in the caches, so that pods that were bound before it are seen too.
+func (d *Disrupter) Release(ctx context.Context, fresh *view.Verifier, chosen []decide.Chosen) {
+	came := fresh.Newcomers()
+	seen := d.Cluster.Snapshot()
+	parallel.Each(nodesAtOnce, chosen, func(c decide.Chosen) {
+		n := seen.Node(c.Node)
+		if n == nil || n.Deleting || n.Annotations[api.AnnotationDisruption] == "" {
+			return
+		}
+		switch {
+		case c.Verdict == decide.Stay:
+			d.keep(ctx, n, c.Why)
+		case c.Verdict == decide.Wait:
+			d.Log.Debug("waited with a removal", "node", n.Name, "reason", c.Why)
+		case !fresh.Node(n.Name) || came[n.Name]:
+			d.Replan()
+		case d.Nodes.Delete(ctx, n.Name):
+			d.Log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", n.Annotations[api.AnnotationDisruption])
+		}
+	})
+}
+
+// keep takes back a removal that has not begun.
+func (d *Disrupter) keep(ctx context.Context, n *cluster.Node, why string) {
+	change := cluster.NodeChange{
+		RemoveAnnotations: []string{api.AnnotationDisruption, api.AnnotationReplacedBy, api.AnnotationEmptiness},
+		RemoveTaints:      []corev1.Taint{drain.Taint},
+	}
+	if !d.Nodes.Patch(ctx, n.Name, change) {
+		return
+	}
+	d.Log.Info("kept a node", "node", n.Name, "provisioner", n.Provisioner, "reason", why)
+	d.Events.Normal(event.Node(n.Name), event.Kept, why)
+}
