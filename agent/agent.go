@@ -16,9 +16,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/inventory"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/notice"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/report"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -40,8 +43,8 @@ type Options struct {
 	// EvictOwnerless lets nodes go voluntarily although pods without a controller run
 	// there.
 	EvictOwnerless bool
-	// Notices is where the cloud tells what happens to machines; nil for nowhere.
-	Notices Notices
+	// Notices is where the cloud says what happens to machines; nil for nowhere.
+	Notices notice.Notices
 	// Interval is the longest time between two turns, and between two comparisons
 	// of the nodes with the cloud's instances: 1 min.
 	Interval time.Duration
@@ -94,6 +97,9 @@ type Agent struct {
 	inventory *inventory.Inventory
 	binder    *bind.Binder
 	disrupter *disrupt.Disrupter
+	notices   *notice.Watcher
+	reporter  *report.Reporter
+	gatherer  *gatherer
 
 	plan    func(decide.Input) decide.Plan
 	replan  signal // something changed that planning looks at
@@ -155,6 +161,13 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	a.disrupter = &disrupt.Disrupter{
 		Cluster: c, Nodes: a.nodes, Buying: a.buyer.Holds, Events: a.events, Metrics: a.metrics, Log: log, Replan: a.replan.set,
 	}
+	a.notices = &notice.Watcher{
+		Notices: options.Notices, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log,
+		Snapshot: func() *cluster.Snapshot { return a.assumed.Apply(c.Snapshot()) },
+		Complete: a.inventory.Complete, Avoid: a.avoided.like, Replan: a.replan.set,
+	}
+	a.reporter = &report.Reporter{Events: a.events, Log: log}
+	a.gatherer = &gatherer{cluster: c, history: &a.history, log: log, replan: a.replan}
 	return a
 }
 
@@ -173,16 +186,13 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.log.Info("began to lead")
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return a.watch(ctx) })
-	g.Go(func() error { return a.loop(ctx) })
+	g.Go(func() error { return a.whenSynced(ctx, a.loop) })
 	g.Go(func() error {
-		if err := a.awaitSync(ctx); err != nil {
-			return err
-		}
-		return a.drainer.Run(ctx, a.options.Interval)
+		return a.whenSynced(ctx, func(ctx context.Context) error { return a.drainer.Run(ctx, a.options.Interval) })
 	})
 	g.Go(func() error { return a.sweepLoop(ctx) })
 	if a.options.Notices != nil {
-		g.Go(func() error { return a.noticeLoop(ctx) })
+		g.Go(func() error { return a.whenSynced(ctx, a.notices.Run) })
 	}
 	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("run the agent: %w", err)

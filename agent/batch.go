@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -14,47 +16,55 @@ import (
 // copies them.
 const leastPollPause = 10 * time.Millisecond
 
+// gatherer gathers batches.
+type gatherer struct {
+	cluster Cluster
+	history *history
+	log     hclog.Logger
+	replan  signal
+}
+
 // gather waits until all pods have come up that are to be planned for together, by the
 // rules of package batch. It polls the caches whenever pods came, and asks the owners
 // of the pods how many they want.
-func (a *Agent) gather(ctx context.Context) error {
-	asking, closed := context.WithTimeout(ctx, a.options.BatchMax)
+func (g *gatherer) gather(ctx context.Context, open batch.Open) error {
+	asking, closed := context.WithTimeout(ctx, open.Max)
 	defer closed()
 	answers := make(chan []batch.Answer)
-	a.step(batch.Open{Quiet: pace.BackOff(a.thought, a.options.BatchIdle), Idle: a.options.BatchIdle, Max: a.options.BatchMax})
+	g.step(open)
 	for {
-		a.replan.clear()
+		g.replan.clear()
 		began := time.Now()
-		next := a.step(a.poll(began))
+		next := g.step(g.poll(began))
 		if next.Close {
 			return nil
 		}
 		if len(next.Ask) > 0 {
-			go a.askOwners(asking, next.Ask, answers)
+			go g.askOwners(asking, next.Ask, answers)
 		}
 		// What a poll copies costs more to collect than to copy.
 		least := pace.BackOff(3*time.Since(began), leastPollPause)
-		if done, err := a.awaitPods(ctx, least, next.Wake, answers); done || err != nil {
+		if done, err := g.awaitPods(ctx, least, next.Wake, answers); done || err != nil {
 			return err
 		}
 	}
 }
 
 // step takes an event of the batch over.
-func (a *Agent) step(e batch.Event) (next batch.Next) {
-	a.history.batch, next = batch.Step(a.history.batch, e, time.Now())
+func (g *gatherer) step(e batch.Event) (next batch.Next) {
+	g.history.batch, next = batch.Step(g.history.batch, e, time.Now())
 	return next
 }
 
 // poll reads the caches.
-func (a *Agent) poll(now time.Time) batch.Poll {
-	s := batch.Presume(a.cluster.Snapshot(), a.history.placed)
-	return batch.NewPoll(s, a.history.arrivals(s, now), a.history.placed)
+func (g *gatherer) poll(now time.Time) batch.Poll {
+	s := batch.Presume(g.cluster.Snapshot(), g.history.placed)
+	return batch.NewPoll(s, g.history.arrivals(s, now), g.history.placed)
 }
 
 // awaitPods returns when it is time to poll again: when pods came, but after the least
 // time, or at the given time. What owners answer until then may close the batch.
-func (a *Agent) awaitPods(ctx context.Context, least time.Duration, wake time.Time, answers <-chan []batch.Answer) (closed bool, err error) {
+func (g *gatherer) awaitPods(ctx context.Context, least time.Duration, wake time.Time, answers <-chan []batch.Answer) (closed bool, err error) {
 	paused, timeout := time.NewTimer(least), time.NewTimer(time.Until(wake))
 	defer paused.Stop()
 	defer timeout.Stop()
@@ -66,13 +76,13 @@ func (a *Agent) awaitPods(ctx context.Context, least time.Duration, wake time.Ti
 		case all := <-answers:
 			var next batch.Next
 			for _, one := range all {
-				if next = a.step(one); next.Close {
+				if next = g.step(one); next.Close {
 					return true, nil
 				}
 			}
 			timeout.Reset(time.Until(next.Wake))
 		case <-paused.C:
-			unbound = a.cluster.Unbound()
+			unbound = g.cluster.Unbound()
 		case <-unbound:
 			return false, nil
 		case <-timeout.C:
@@ -83,15 +93,15 @@ func (a *Agent) awaitPods(ctx context.Context, least time.Duration, wake time.Ti
 
 // askOwners asks the owners of pods how many they want. An answer that fails, or does
 // not come in time, leaves the batch to the idle time.
-func (a *Agent) askOwners(ctx context.Context, pods []*cluster.Pod, answers chan<- []batch.Answer) {
+func (g *gatherer) askOwners(ctx context.Context, pods []*cluster.Pod, answers chan<- []batch.Answer) {
 	out := make([]batch.Answer, len(pods))
 	var all sync.WaitGroup
 	for i, p := range pods {
 		all.Go(func() {
-			wanted, err := a.cluster.Wanted(ctx, p.Namespace, p.Owner)
+			wanted, err := g.cluster.Wanted(ctx, p.Namespace, p.Owner)
 			out[i] = batch.Answer{Pod: p, Wanted: wanted, Err: err}
 			if err != nil && ctx.Err() == nil {
-				a.log.Debug("waits for pods without knowing how many will come", "owner", p.Owner.Kind+" "+p.Namespace+"/"+p.Owner.Name, "error", err)
+				g.log.Debug("waits for pods without knowing how many will come", "owner", p.Owner.Kind+" "+p.Namespace+"/"+p.Owner.Name, "error", err)
 			}
 		})
 	}

@@ -35,7 +35,7 @@ const (
 // reportStatus writes the status of all Provisioners and of the node profiles that
 // they use.
 func (a *Agent) reportStatus(ctx context.Context, v *view.View) {
-	a.history.remarks = a.history.remarks.tell(v.Provisioners, a.events)
+	a.reporter.Warnings(v.Provisioners)
 	written := map[string]bool{}
 	for _, p := range v.Provisioners {
 		call, cancel := context.WithTimeout(ctx, clusterTimeout)
@@ -135,5 +135,22 @@ func setQuotaCondition(p *view.Provisioner, reached []string, conditions *[]meta
 	meta.SetStatusCondition(conditions, metav1.Condition{
 		Type: conditionQuota, Status: metav1.ConditionTrue, Reason: reasonQuota, ObservedGeneration: p.Raw.Generation,
 		Message: strings.Join(reached, "; ") + "; ask AWS for a higher quota, or allow the other capacity type",
+	})
+}
+
+// conditionWarnings is there while a spec holds something that has no effect or is
+// probably not what its author meant.
+const conditionWarnings = "SpecWarnings"
+
+// setWarnings keeps the condition for as long as there are warnings.
+func setWarnings(conditions *[]metav1.Condition, found api.Findings, generation int64) {
+	warnings := found.Warnings()
+	if len(warnings) == 0 {
+		meta.RemoveStatusCondition(conditions, conditionWarnings)
+		return
+	}
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type: conditionWarnings, Status: metav1.ConditionTrue, Reason: reasonWarnings,
+		Message: warnings.Summary(), ObservedGeneration: generation,
 	})
 }

@@ -14,7 +14,7 @@ import (
 // export sets the gauges.
 func export(m *metrics.Metrics, v *view.View, plan *decide.Plan) {
 	m.Pending.Set(float64(len(v.Snapshot.Pending())))
-	m.Unplaced.Set(float64(len(waiting(plan))))
+	m.Unplaced.Set(float64(len(plan.Waiting())))
 	m.Nodes.Reset()
 	m.Price.Reset()
 	m.Unavailable.Reset()

@@ -15,27 +15,17 @@ import (
 type history struct {
 	firstSeen map[string]time.Time      // by UID: a pod was first seen waiting for a node
 	presumed  map[string]bool           // by UID: it was presumed unschedulable then
-	told      map[string]said           // by UID: the last event about a pod
-	plights   map[plight]telling        // why pods of an owner have no place, as it was told
 	planned   map[string]decide.Binding // by UID: where a waiting or moving pod was placed
-	kept      map[string]string         // by node: why it stays although it has a reason to go
-	remarks   remarks                   // warnings about specs that were told
 	learnt    map[string]bool           // by node: what its kubelet reported was passed on
 	batch     batch.State
 	heirs     heirs
 	deferred  deferrals
 }
 
-type said struct {
-	text string
-	at   time.Time
-}
-
 func newHistory() history {
 	return history{
 		firstSeen: map[string]time.Time{},
 		presumed:  map[string]bool{},
-		told:      map[string]said{},
 		planned:   map[string]decide.Binding{},
 		learnt:    map[string]bool{},
 		deferred:  deferrals{},
@@ -45,7 +35,7 @@ func newHistory() history {
 // prune forgets pods that do not wait any more, neither for a node nor for their
 // start, and nodes that are gone. It returns since when the pods have waited that
 // run now.
-func (h *history) prune(s *cluster.Snapshot) (started []time.Time) {
+func (h *history) prune(s *cluster.Snapshot, forget func(uid string)) (started []time.Time) {
 	waiting := map[string]bool{}
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -61,7 +51,7 @@ func (h *history) prune(s *cluster.Snapshot) (started []time.Time) {
 		if !waiting[uid] {
 			delete(h.firstSeen, uid)
 			delete(h.presumed, uid)
-			delete(h.told, uid)
+			forget(uid)
 		}
 	}
 	exists := make(map[string]bool, len(s.Nodes))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -24,7 +23,7 @@ func (a purchasing) Bind(ctx context.Context, fresh *view.Verifier, node string,
 
 // Nominate implements purchase.Cluster.
 func (a purchasing) Nominate(pod cluster.PodKey, message string) {
-	a.tell(pod, event.Nominated, message)
+	a.reporter.Nominated(pod, message)
 }
 
 // Hold puts the finalizer on a Provisioner before it gets its first

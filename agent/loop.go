@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 )
 
@@ -13,9 +14,6 @@ const syncPoll = 50 * time.Millisecond
 // loop takes a turn for each batch of changes, when the next time-based event is
 // due, and after the interval at the latest.
 func (a *Agent) loop(ctx context.Context) error {
-	if err := a.awaitSync(ctx); err != nil {
-		return err
-	}
 	for {
 		next := a.turn(ctx)
 		if ctx.Err() != nil {
@@ -27,13 +25,14 @@ func (a *Agent) loop(ctx context.Context) error {
 	}
 }
 
-func (a *Agent) awaitSync(ctx context.Context) error {
+// whenSynced runs a loop once all caches are filled.
+func (a *Agent) whenSynced(ctx context.Context, loop func(context.Context) error) error {
 	for !a.cluster.Synced() {
 		if err := pace.Sleep(ctx, syncPoll); err != nil {
 			return err
 		}
 	}
-	return nil
+	return loop(ctx)
 }
 
 // await returns when the next turn is due: at the given time, or when the batch
@@ -47,6 +46,8 @@ func (a *Agent) await(ctx context.Context, next time.Time) error {
 	case <-timer.C:
 		return nil
 	case <-a.replan:
-		return a.gather(ctx)
+		return a.gatherer.gather(ctx, batch.Open{
+			Quiet: pace.BackOff(a.thought, a.options.BatchIdle), Idle: a.options.BatchIdle, Max: a.options.BatchMax,
+		})
 	}
 }

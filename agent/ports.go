@@ -127,15 +127,6 @@ type Learner interface {
 	Learnt() []offer.Learnt
 }
 
-// Notices is where a cloud tells unasked what happens to machines.
-type Notices interface {
-	// Receive waits for notices, and returns none if none came for a while. Those
-	// that are not acknowledged come again, and any may come twice.
-	Receive(ctx context.Context) ([]offer.Notice, error)
-	// Acknowledge ends notices by their handles.
-	Acknowledge(ctx context.Context, handles ...string) error
-}
-
 // Cluster is everything that the agent asks of a cluster.
 type Cluster interface {
 	Observer

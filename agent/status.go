@@ -113,7 +113,7 @@ func (g *statusSnapshot) provisioner(p *view.Provisioner) status.Provisioner {
 // snapshot. Pods that wait for the same reason share an item.
 func (h *history) waiting(v *view.View, plan *decide.Plan) []status.Pending {
 	unplaced := map[string]string{}
-	for _, u := range waiting(plan) {
+	for _, u := range plan.Waiting() {
 		unplaced[u.Pod.UID] = u.Reason
 	}
 	out, index := []status.Pending{}, map[string]int{}

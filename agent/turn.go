@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
-	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -31,14 +30,14 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	a.markInitialized(ctx, v)
 	a.learn(v)
 	sum, plan := a.provision(ctx, v)
-	a.explainKept(plan)
+	a.reporter.Kept(plan)
 	v = a.observe(ctx)
-	a.explain(v.Snapshot, plan)
+	a.reporter.Unplaced(v.Snapshot, plan)
 	a.releaseProvisioners(ctx, v)
 	setReady(v, newObstacle(a.inventory.Obstacle()))
 	a.reportStatus(ctx, v)
 	a.buyer.Prune(v.Snapshot)
-	for _, since := range a.history.prune(v.Snapshot) {
+	for _, since := range a.history.prune(v.Snapshot, a.reporter.Forget) {
 		a.metrics.Waited(a.metrics.UntilRunning, since)
 	}
 	export(a.metrics, v, plan)
@@ -101,7 +100,7 @@ func (a *Agent) provision(ctx context.Context, v *view.View) (summary, *decide.P
 		a.history.place(&plan, bought)
 		sum.removals += len(plan.Removals)
 		a.disrupt(ctx, v, &plan, bought)
-		sum.unplaced = len(waiting(&plan))
+		sum.unplaced = len(plan.Waiting())
 		if !bought.Short || ctx.Err() != nil {
 			return sum, &plan
 		}
@@ -129,7 +128,7 @@ func (a *Agent) bind(ctx context.Context, v *view.View, plan *decide.Plan) (boun
 			continue // it still runs elsewhere, or its machine is being bought: there is nothing to bind yet
 		}
 		byNode[b.Node] = append(byNode[b.Node], b.Pod)
-		a.tell(b.Pod, event.Nominated, "fits node "+b.Node)
+		a.reporter.Nominated(b.Pod, "fits node "+b.Node)
 	}
 	if len(byNode) == 0 {
 		return 0

@@ -13,8 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -68,7 +66,7 @@ func TestUnplaceableIsToldOncePerOwnerAndReason(t *testing.T) {
 			r.AddPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("lone-%d", i)}, Spec: tooLarge("1000"), Status: corev1.PodStatus{Phase: corev1.PodPending}})
 		}
 		time.Sleep(30 * time.Minute)
-		const onOwners, onTheirPods, onSmall, onLone, groups = 3, 3 * toldPods, 10 * 2, 100, 3 + 10 + 1
+		const onOwners, onTheirPods, onSmall, onLone, groups = 3, 3 * 3, 10 * 2, 100, 3 + 10 + 1
 		told := map[string][]string{}
 		for _, e := range r.Events(event.Unplaceable) {
 			told[e.Kind+" "+e.Name] = append(told[e.Kind+" "+e.Name], e.Message)
@@ -104,25 +102,4 @@ func TestUnplaceableIsToldOncePerOwnerAndReason(t *testing.T) {
 			t.Errorf("%d events in all, want %d", got, want)
 		}
 	})
-}
-
-// Reasons that name each pod, or as many owners as pods, do not flood the log.
-func TestLogLinesOfUnplaceablePodsAreBounded(t *testing.T) {
-	log := &logBuffer{}
-	a := &Agent{log: hclog.New(&hclog.LoggerOptions{Output: log})}
-	var all []decide.Unplaced
-	s := &cluster.Snapshot{}
-	for i := range 3000 {
-		key := cluster.PodKey{Namespace: "default", Name: fmt.Sprintf("pod-%d", i), UID: fmt.Sprint(i)}
-		s.Pods = append(s.Pods, cluster.Pod{PodKey: key, Owner: cluster.Owner{Kind: "Job", Name: key.Name, UID: "job-" + key.UID}})
-		all = append(all, decide.Unplaced{Pod: key, Reason: "it is too large"})
-	}
-	groups := plights(s, all)
-	a.logPlights(groups)
-	if got := log.count("left pods without a place"); len(groups) != 3000 || got != loggedPlights {
-		t.Errorf("%d lines about %d groups, want %d", got, len(groups), loggedPlights)
-	}
-	if log.count("left more pods without a place", fmt.Sprintf("pods=%d", 3000-loggedPlights)) != 1 {
-		t.Error("no line counts the others")
-	}
 }

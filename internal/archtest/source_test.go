@@ -15,7 +15,54 @@ const (
 	maxTestFileLines   = 800
 	maxFunctionLines   = 70
 	maxConstructorArgs = 4
+	maxMethods         = 40
 )
+
+// tooManyMethods are types that are yet to be split, with how many methods they may
+// have until then.
+var tooManyMethods = map[string]int{
+	"internal/kube.Cluster":        41,
+	"internal/pack.cover":          75,
+	"internal/pack.solver":         165,
+	"internal/sandbox/cloud.Cloud": 269,
+}
+
+// TestTypesAreSmall holds that a reader can hold a type in mind: splitting a file is not
+// splitting a responsibility.
+func TestTypesAreSmall(t *testing.T) {
+	methods := map[string]int{}
+	eachFile(t, func(f *sourceFile) {
+		for _, d := range f.syntax.Decls {
+			if function, ok := d.(*ast.FuncDecl); ok && function.Recv != nil && !f.isTest && !f.generated {
+				methods[f.pkg.short()+"."+receiver(function)]++
+			}
+		}
+	})
+	for name, n := range methods {
+		if limit := max(maxMethods, tooManyMethods[name]); n > limit {
+			t.Errorf("%s has %d methods, the limit is %d: split it by responsibility", name, n, limit)
+		}
+	}
+}
+
+// receiver names the type of a method.
+func receiver(function *ast.FuncDecl) string {
+	e := function.Recv.List[0].Type
+	for {
+		switch typ := e.(type) {
+		case *ast.StarExpr:
+			e = typ.X
+		case *ast.IndexExpr:
+			e = typ.X
+		case *ast.IndexListExpr:
+			e = typ.X
+		case *ast.Ident:
+			return typ.Name
+		default:
+			return ""
+		}
+	}
+}
 
 // sourceFile is a parsed file of the module.
 type sourceFile struct {

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"slices"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -30,4 +31,9 @@ func MayLabel(p *api.Provisioner, key, value string) bool {
 	}
 	_, miss := match.Combined(p, match.ForProvisioner(p), match.Labels(map[string]string{key: value}))
 	return !miss.Missed()
+}
+
+// Waiting returns the pods without a place that do not run anywhere.
+func (p *Plan) Waiting() []Unplaced {
+	return slices.DeleteFunc(slices.Clone(p.Unplaced), func(u Unplaced) bool { return u.From != "" })
 }

@@ -1,0 +1,173 @@
+// Package notice acts on what the cloud says unasked about its machines.
+package notice
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Notices is where a cloud says unasked what happens to machines.
+type Notices interface {
+	// Receive waits for notices, and returns none if none came for a while. Those
+	// that are not acknowledged come again, and any may come twice.
+	Receive(ctx context.Context) ([]offer.Notice, error)
+	// Acknowledge ends notices by their handles.
+	Acknowledge(ctx context.Context, handles ...string) error
+}
+
+// Nodes deletes Node objects, and reports whether that was possible.
+type Nodes interface {
+	Delete(ctx context.Context, name string) bool
+}
+
+// Watcher acts on notices. All fields are to be set.
+type Watcher struct {
+	Notices Notices
+	Nodes   Nodes
+	Events  *event.Recorder
+	Metrics *metrics.Metrics
+	Log     hclog.Logger
+	// Snapshot returns the cluster with what the agent has done.
+	Snapshot func() *cluster.Snapshot
+	// Complete reports whether each instance of ours has its Node object.
+	Complete func() bool
+	// Avoid keeps the offering of a node's machine from being bought for a while.
+	Avoid func(n *cluster.Node, reason string)
+	// Replan is called when the pods of a node have to be planned for.
+	Replan func()
+}
+
+const (
+	// noticeTime bounds one wait for notices, and acknowledgeTime an acknowledgement.
+	noticeTime      = time.Minute
+	acknowledgeTime = 2 * time.Minute
+)
+
+// retryPause is how long the first pause after a failure is.
+const retryPause = 2 * time.Second
+
+// Run acts on notices until the context ends. It does not wait for the planning loop: a
+// spot machine has two minutes left.
+func (w *Watcher) Run(ctx context.Context) error {
+	pause := retryPause
+	for {
+		if err := w.heed(ctx); err == nil {
+			pause = retryPause
+		} else if ctx.Err() == nil {
+			w.Metrics.Failed("Receive")
+			w.Log.Warn("received no notices", "error", err)
+			if err := pace.Sleep(ctx, pause); err != nil {
+				return err
+			}
+			pause = min(2*pause, noticeTime)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// heed takes what notices there are. A notice is acknowledged when what it calls
+// for is recorded in the cluster; until then it comes again.
+func (w *Watcher) heed(ctx context.Context) error {
+	call, cancel := context.WithTimeout(ctx, noticeTime)
+	defer cancel()
+	notices, err := w.Notices.Receive(call)
+	if err != nil {
+		return err
+	}
+	var done []string
+	for i := range notices {
+		n := &notices[i]
+		w.Metrics.Notices.WithLabelValues(string(n.Kind)).Inc()
+		if n.Problem != "" {
+			w.Log.Debug("passed over a notice", "kind", string(n.Kind), "problem", n.Problem)
+		}
+		if w.actOn(ctx, n) {
+			done = append(done, n.Handle)
+		}
+	}
+	if len(done) == 0 {
+		return nil
+	}
+	call, cancel = context.WithTimeout(ctx, acknowledgeTime)
+	defer cancel()
+	if err := w.Notices.Acknowledge(call, done...); err != nil && ctx.Err() == nil {
+		w.Log.Warn("left notices unacknowledged, which will come again", "notices", len(done), "error", err)
+	}
+	return nil
+}
+
+// actOn reports whether nothing is left to do about a notice.
+func (w *Watcher) actOn(ctx context.Context, notice *offer.Notice) bool {
+	s := w.Snapshot()
+	done := true
+	for _, id := range notice.InstanceIDs {
+		i := slices.IndexFunc(s.Nodes, func(n cluster.Node) bool { return n.InstanceID() == id && n.HeldBy(api.Finalizer) })
+		switch {
+		case i >= 0:
+			done = w.interrupt(ctx, &s.Nodes[i], notice) && done
+		case !w.Complete():
+			done = false // it may be ours, and get its Node object yet
+		}
+	}
+	return done
+}
+
+// interrupt begins to take a node away whose machine will go or has gone. Its pods
+// are planned again at once, and it is drained as far as there is time.
+func (w *Watcher) interrupt(ctx context.Context, n *cluster.Node, notice *offer.Notice) bool {
+	if n.Deleting {
+		return true
+	}
+	why := noticeText(notice)
+	w.avoidInterrupted(n, notice)
+	if !w.Nodes.Delete(ctx, n.Name) {
+		return false
+	}
+	w.Metrics.Disruptions.WithLabelValues(n.Provisioner, disruptionByCloud).Inc()
+	w.Log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", disruptionByCloud, "message", why)
+	w.Events.Warning(event.Node(n.Name), event.Interrupted, why)
+	w.Replan()
+	return true
+}
+
+// disruptionByCloud is the reason of a removal that the cloud has announced.
+const disruptionByCloud = "interruption"
+
+// avoidInterrupted keeps the agent from buying again what is being taken back.
+func (w *Watcher) avoidInterrupted(n *cluster.Node, notice *offer.Notice) {
+	switch notice.Kind {
+	case offer.NoticeSpotInterruption, offer.NoticeRebalance, offer.NoticeReservation:
+		w.Avoid(n, "machine of node "+n.Name+" was taken back")
+	}
+}
+
+// noticeText is what an event says.
+func noticeText(n *offer.Notice) string {
+	switch n.Kind {
+	case offer.NoticeSpotInterruption:
+		return "the spot machine is taken back within two minutes"
+	case offer.NoticeRebalance:
+		return "the spot machine is likely to be taken back"
+	case offer.NoticeScheduledChange:
+		return "maintenance of the machine is planned"
+	case offer.NoticeReservation:
+		return "the capacity reservation of the machine is taken back"
+	case offer.NoticeStateChange:
+		return "the instance is " + n.State
+	}
+	return fmt.Sprintf("the cloud says: %s", strings.ReplaceAll(string(n.Kind), "_", " "))
+}

@@ -1,0 +1,75 @@
+// Package report says in events and log lines what a plan makes of pods and nodes,
+// once for each change, and again before the API server forgets an event.
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+)
+
+// Reporter remembers what it has reported. Only the planning loop uses it. Losing it at
+// a restart costs repeated events. Both fields are to be set.
+type Reporter struct {
+	Events *event.Recorder
+	Log    hclog.Logger
+
+	pods     map[string]reported // by UID: the last event about a pod
+	unplaced map[cause]times     // why pods of an owner have no place
+	kept     map[string]string   // by node: why it stays although it has a reason to go
+	warnings map[cluster.ObjectRef]string
+}
+
+type reported struct {
+	text string
+	at   time.Time
+}
+
+// Nominated says where a pod will run.
+func (r *Reporter) Nominated(pod cluster.PodKey, message string) {
+	if r.isNew(pod, event.Nominated+message) {
+		r.Events.Normal(event.Pod(pod), event.Nominated, message)
+	}
+}
+
+// unplaceable says why a pod has no place.
+func (r *Reporter) unplaceable(pod cluster.PodKey, message string) {
+	if r.isNew(pod, event.Unplaceable+message) {
+		r.Events.Warning(event.Pod(pod), event.Unplaceable, message)
+	}
+}
+
+// isNew reports whether a text was not the last one about a waiting pod, or the API
+// server may have forgotten it.
+func (r *Reporter) isNew(pod cluster.PodKey, text string) bool {
+	last := r.pods[pod.UID]
+	if last.text == text && time.Since(last.at) < event.RepeatAfter {
+		return false
+	}
+	if r.pods == nil {
+		r.pods = map[string]reported{}
+	}
+	r.pods[pod.UID] = reported{text, time.Now()}
+	return true
+}
+
+// Forget drops a pod that does not wait any more.
+func (r *Reporter) Forget(uid string) { delete(r.pods, uid) }
+
+// Kept says to the nodes that have a reason to go why they stay, once for each reason.
+func (r *Reporter) Kept(plan *decide.Plan) {
+	kept := make(map[string]string, len(plan.Kept))
+	for _, k := range plan.Kept {
+		text := fmt.Sprintf("%s, but stays: %s", k.Reason, k.Why)
+		if r.kept[k.Node] != text {
+			r.Events.Normal(event.Node(k.Node), event.Kept, text)
+		}
+		kept[k.Node] = text
+	}
+	r.kept = kept
+}

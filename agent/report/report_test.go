@@ -1,0 +1,66 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+)
+
+// sink keeps events.
+type sink []string
+
+func (s *sink) Event(ref cluster.ObjectRef, _, reason, message string) {
+	*s = append(*s, ref.Kind+" "+ref.Name+": "+reason+": "+message)
+}
+
+// Reasons that name each pod, or as many owners as pods, do not flood the log.
+func TestLogLinesOfUnplaceablePodsAreBounded(t *testing.T) {
+	var log bytes.Buffer
+	r := &Reporter{Events: event.NewRecorder(new(sink)), Log: hclog.New(&hclog.LoggerOptions{Output: &log})}
+	plan, s := &decide.Plan{}, &cluster.Snapshot{}
+	for i := range 3000 {
+		key := cluster.PodKey{Namespace: "default", Name: fmt.Sprintf("pod-%d", i), UID: fmt.Sprint(i)}
+		s.Pods = append(s.Pods, cluster.Pod{PodKey: key, Owner: cluster.Owner{Kind: "Job", Name: key.Name, UID: "job-" + key.UID}})
+		plan.Unplaced = append(plan.Unplaced, decide.Unplaced{Pod: key, Reason: "it is too large"})
+	}
+	r.Unplaced(s, plan)
+	if got := strings.Count(log.String(), "left pods without a place"); got != loggedCauses {
+		t.Errorf("%d lines, want %d", got, loggedCauses)
+	}
+	if !strings.Contains(log.String(), fmt.Sprintf("pods=%d", 3000-loggedCauses)) {
+		t.Error("no line counts the others")
+	}
+}
+
+// A pod gets an event for each change, and again before the last one is forgotten.
+func TestEventsAreRepeatedBeforeTheyAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var events sink
+		r := &Reporter{Events: event.NewRecorder(&events), Log: hclog.NewNullLogger()}
+		pod := cluster.PodKey{Namespace: "default", Name: "web", UID: "1"}
+		for i, c := range []struct {
+			after time.Duration
+			text  string
+			want  int
+		}{
+			{0, "fits node a", 1}, {time.Minute, "fits node a", 1}, {0, "fits node b", 2}, {event.RepeatAfter, "fits node b", 3},
+		} {
+			time.Sleep(c.after)
+			if r.Nominated(pod, c.text); len(events) != c.want {
+				t.Errorf("step %d: %d events, want %d", i, len(events), c.want)
+			}
+		}
+		if r.Forget(pod.UID); len(r.pods) != 0 {
+			t.Error("a pod that does not wait any more is remembered")
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+)
+
+const (
+	// eventsPerOwner is how many pods of one owner and reason get an event of their own. A
+	// small workload shows the reason wherever one looks, a large one does not flood
+	// the API server.
+	eventsPerOwner = 3
+	// loggedCauses bounds the log lines about them in one turn.
+	loggedCauses = 100
+)
+
+// cause is why pods of one owner have no place. The pods of a namespace that have no
+// owner share one.
+type cause struct {
+	namespace string
+	owner     cluster.Owner
+	reason    string
+}
+
+// times are when a cause was reported.
+type times struct {
+	logged time.Time
+	event  time.Time // on the owner; zero while there is none
+}
+
+// group is the pods of a cause.
+type group struct {
+	cause
+	pods []cluster.PodKey
+}
+
+// groups collects the pods that have no place and are still there, in the order of
+// the plan.
+func groups(s *cluster.Snapshot, unplaced []decide.Unplaced) []group {
+	if len(unplaced) == 0 {
+		return nil
+	}
+	owners := make(map[string]cluster.Owner, len(s.Pods))
+	for i := range s.Pods {
+		owners[s.Pods[i].UID] = s.Pods[i].Owner
+	}
+	var out []group
+	index := map[cause]int{}
+	for _, u := range unplaced {
+		owner, there := owners[u.Pod.UID]
+		if !there {
+			continue
+		}
+		why := cause{u.Pod.Namespace, owner, u.Reason}
+		i, known := index[why]
+		if !known {
+			i = len(out)
+			index[why] = i
+			out = append(out, group{cause: why})
+		}
+		out[i].pods = append(out[i].pods, u.Pod)
+	}
+	return out
+}
+
+// toPods returns the pods that get an event: all that have no owner which could
+// have one in their place.
+func (g *group) toPods() []cluster.PodKey {
+	if g.owner.UID == "" {
+		return g.pods
+	}
+	return g.pods[:min(eventsPerOwner, len(g.pods))]
+}
+
+// toOwner reports whether the owner speaks for pods that get no event.
+func (g *group) toOwner() bool { return len(g.toPods()) < len(g.pods) }
+
+// ref names the owner.
+func (c *cause) ref() cluster.ObjectRef {
+	return cluster.ObjectRef{APIVersion: c.owner.APIVersion, Kind: c.owner.Kind, Namespace: c.namespace, Name: c.owner.Name, UID: c.owner.UID}
+}
+
+// title names the owner in log lines.
+func (c *cause) title() string {
+	if c.owner.UID == "" {
+		return ""
+	}
+	return c.owner.Kind + " " + c.namespace + "/" + c.owner.Name
+}
+
+// Unplaced says why pods have no place: in events on pods and on their owners, and in
+// a log line for each owner and reason. It does so again when the API server may have
+// forgotten the events.
+func (r *Reporter) Unplaced(s *cluster.Snapshot, plan *decide.Plan) {
+	now := time.Now()
+	reported := map[cause]times{}
+	var news []group
+	for _, g := range groups(s, plan.Waiting()) {
+		for _, pod := range g.toPods() {
+			r.unplaceable(pod, g.reason)
+		}
+		last := r.unplaced[g.cause]
+		if now.Sub(last.logged) >= event.RepeatAfter {
+			last.logged = now
+			news = append(news, g)
+		}
+		if g.toOwner() && now.Sub(last.event) >= event.RepeatAfter {
+			last.event = now
+			r.Events.Warning(g.ref(), event.Unplaceable,
+				fmt.Sprintf("%d of its pods have no place, such as %s: %s", len(g.pods), g.pods[0].Name, g.reason))
+		}
+		reported[g.cause] = last
+	}
+	r.unplaced = reported
+	r.log(news)
+}
+
+// log writes a line for each, up to a bound, and one for the others.
+func (r *Reporter) log(news []group) {
+	more := 0
+	for i, g := range news {
+		if i >= loggedCauses {
+			more += len(g.pods)
+			continue
+		}
+		r.Log.Warn("left pods without a place", "owner", g.title(), "pods", len(g.pods), "pod", g.pods[0].String(), "reason", g.reason)
+	}
+	if more > 0 {
+		r.Log.Warn("left more pods without a place, for other reasons or of other owners", "pods", more)
+	}
+}
