@@ -5,11 +5,12 @@
 //
 // by the revised simplex method, with the inverse of the basis kept dense. Columns may
 // be added at any time, so that they can be generated while the duals ask for more.
+// A limit is a row of a demand below 0, which columns add less than 0 to: at most so much.
 // Products are rounded one by one, so that a result does not depend on whether the
 // processor fuses them.
 package lp
 
-// Entry is what a column has in a row, above 0.
+// Entry is what a column has in a row: below 0 where it takes of a limit.
 type Entry struct {
 	Row int
 	N   float64
@@ -73,13 +74,13 @@ func (c *Covering) Add(col Column) int {
 }
 
 // Start makes a basis of one column for each row that covers no other, or of the
-// surplus where a column is empty: there is no demand then.
+// surplus where a column is empty: then there is no demand, or a limit.
 func (c *Covering) Start(alone []Column) {
 	clear(c.inverse)
 	clear(c.isBasic)
 	for i, col := range alone {
 		if len(col.Entries) == 0 {
-			c.basis[i], c.inverse[i*c.rows+i], c.level[i], c.Dual[i] = surplus(i), -1, 0, 0
+			c.basis[i], c.inverse[i*c.rows+i], c.level[i], c.Dual[i] = surplus(i), -1, max(0, -c.demand[i]), 0
 			continue
 		}
 		n := col.Entries[0].N
