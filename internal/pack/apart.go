@@ -66,19 +66,6 @@ func (s *solver) priceApart(list []asked, columns []int, nodeCost int64) apart {
 	return out
 }
 
-// onNode is what so much room can be worth to any group.
-func (a *apart) onNode(room []int64) float64 {
-	sum := 0.0
-	for r, v := range room {
-		most := 0.0
-		for g := range a.prices {
-			most = max(most, a.prices[g][r])
-		}
-		sum += float64(most * float64(max(0, v)))
-	}
-	return sum
-}
-
 // grouped numbers what asks the same of labels and taints, and returns what each group
 // may be on: wherever one of its pods may be.
 func grouped(list []asked) (of []int, masks []model.Bitset) {

@@ -1,64 +1,24 @@
 package pack
 
 import (
-	"maps"
 	"math"
 	"slices"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/bound"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
-// safety takes off what rounding could have added to the bound.
-const safety = 1 - 1e-9
-
-// lowerBound returns a price that no layout which places the same pods under the
-// same requirements can undercut. It is the largest of three bounds.
-//
-// The first prices resources. For each column t take any vector y[t] ≥ 0 with
-// room[t]·y[t] ≤ price[t], where room[t] is rounded down to what whole pods can
-// use (see demand.grain), and for each class c let u[c] be the least of
-// need[c]·y[t] over the columns that allow and hold c. A machine of column t
-// costs at least room[t]·y[t], so at least Σ need[c]·y[t], so at least Σ u[c]
-// over its pods. Summed over all machines: Σ u[c] over the pods that are not on
-// nodes which exist. Of those pods no more fit on a node n than f·free[n]·y are
-// worth, where f·(need[c]·y) ≥ u[c] for every class, and no more than if pods could
-// be divided. Here y solves the dual of the resource relaxation, and y[t] is y
-// scaled so that equality holds.
-//
-// The second is that of the linear program over patterns, which knows that pods
-// cannot be divided (see package colgen). It is used where the first is not close
-// to what the machines cost, and no node that exists could take some of the pods.
-//
-// The third counts machines (see countBound).
+// lowerBound returns a price that no layout which places the same pods under the same
+// requirements can undercut; 0 where nothing is proven.
 func (s *solver) lowerBound() offer.Price {
-	classes := s.boundClasses()
+	s.Effort.Others()
+	classes := s.placedClasses()
 	if len(classes) == 0 || len(s.machines) == 0 {
 		return 0
 	}
-	price, bound := s.price(), s.countBound(classes)
-	if bound < price {
-		columns := s.boundColumns(classes)
-		byResource, worth := s.resourceBound(classes, columns)
-		bound = max(bound, byResource, s.apartBound(classes, columns))
-		if price > bound*(1+boundEnough) {
-			bound = max(bound, s.patternBound(classes, columns, worth))
-		}
-	}
-	return offer.Price(math.Floor(bound))
-}
-
-// placedClass is a number of pods of a class that have a place, and the columns
-// that could have been bought for them.
-type placedClass struct {
-	class *class
-	level level
-	n     int64
-	opt   *model.Options
-	mask  model.Bitset
-	worth float64 // of a pod, where a mix of machines was looked for
+	return offer.Price(bound.Price(&s.newBounding(classes).Problem))
 }
 
 // price is that of the machines together.
@@ -70,184 +30,160 @@ func (s *solver) price() float64 {
 	return float64(sum)
 }
 
-// boundClasses lists the classes with pods that have a place. The domain that a
-// pod was planned in was our choice, so the columns of all domains count.
-func (s *solver) boundClasses() []placedClass {
-	type key struct {
-		class *class
-		level level
+// placedClass is a number of pods of a class that have a place at a level, and the
+// offerings that could have been bought for them.
+type placedClass struct {
+	classAt
+	n    int64
+	opt  *model.Options
+	mask model.Bitset
+	// least is the lowest weight of a Provisioner from which the plan buys for them.
+	least int32
+	// lump is how many pods have to be on one node together: all, or 1.
+	lump int64
+}
+
+type classAt struct {
+	class *class
+	level level
+}
+
+// need returns what a lump needs.
+func (p *placedClass) need() []int64 {
+	if p.lump == 1 {
+		return p.class.Need
 	}
-	at := map[key]int{}
+	out := make([]int64, len(p.class.Need))
+	model.AddTimes(out, p.class.Need, p.lump)
+	return out
+}
+
+// placedClasses lists the classes with pods that have a place. The domain that a
+// pod was planned in was our choice, so the offerings of all domains count.
+func (s *solver) placedClasses() []placedClass {
+	at := map[classAt]int{}
 	var out []placedClass
-	add := func(c *class, level level, n int64, l *lot) *placedClass {
-		k := key{c, level}
-		i, ok := at[k]
+	add := func(of classAt, n int64, l *lot) *placedClass {
+		i, ok := at[of]
 		if !ok {
 			i = len(out)
-			at[k] = i
-			out = append(out, s.placedClass(c, level, l))
+			at[of] = i
+			out = append(out, s.placedClass(of, l))
 		}
 		out[i].n += n
 		return &out[i]
 	}
 	for _, m := range s.machines {
 		for _, it := range m.placed {
-			if p := add(it.class, it.level, it.n, it.lot); !p.mask.Has(m.column) {
+			p := add(classAt{it.class, it.level}, it.n, it.lot)
+			p.least = min(p.least, m.seller.Weight)
+			if !p.mask.Has(m.column) {
 				// It took room that was left on a machine of a type that is not bought for it.
-				requires, honour := it.class.requires(it.level)
-				p.mask = s.fitting(it.class.Need, it.class.PerNode, true, s.OptionsFor(requires, it.class.Template.Tolerations, it.class.Tolerates, honour))
+				p.mask = s.fitting(it.class.Need, it.class.PerNode, true, p.opt)
 				p.mask.Add(m.column)
 			}
 		}
 	}
 	for _, p := range s.onNodes {
-		add(p.class, p.level, p.n, nil)
+		add(classAt{p.class, p.level}, p.n, nil)
 	}
+	s.findLumps(out)
 	return out
 }
 
-func (s *solver) placedClass(c *class, level level, l *lot) placedClass {
-	out := placedClass{class: c, level: level}
-	if l != nil && len(l.parts) == 1 {
-		out.worth = l.worth
-		if l.at == nil {
-			out.opt, out.mask = l.opt, l.mask
-			return out
-		}
-	}
-	requires, honour := c.requires(level)
+func (s *solver) placedClass(of classAt, l *lot) placedClass {
+	c := of.class
+	requires, honour := c.requires(of.level)
+	out := placedClass{classAt: of, least: math.MaxInt32, lump: 1}
 	out.opt = s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour)
-	out.mask = s.fitting(c.Need, c.PerNode, c.devices, out.opt)
+	if l != nil && len(l.parts) == 1 && l.opt == out.opt {
+		out.mask = l.mask
+	} else {
+		out.mask = s.fitting(c.Need, c.PerNode, c.devices, out.opt)
+	}
 	return out
 }
 
-// boundColumns lists the columns that bounds depend on: others have no more room than
-// cheaper ones, for the same classes.
-func (s *solver) boundColumns(classes []placedClass) []int {
-	wishes := make([]wish, len(classes))
-	for i, c := range classes {
-		wishes[i] = wish{c.opt, c.class.Need}
-	}
-	return s.rivals(wishes, s.Pools, make(budget, len(s.Pools)))
-}
-
-// resourceBound also returns the worth of a pod of each class.
-func (s *solver) resourceBound(classes []placedClass, columns []int) (float64, []float64) {
-	worth := make([]float64, len(classes))
-	d := newDemand(len(s.Space.Names))
-	for _, c := range classes {
-		d.add(c.class.Need, c.n)
-	}
-	if len(columns) == 0 {
-		return 0, worth
-	}
-	found := s.newPricing(columns, 0).ratesOf(d)
-	sum, factor := 0.0, 0.0
-	for i, c := range classes {
-		least, ok := found.least(c.mask)
-		if !ok {
-			continue // it can be on nodes that exist only
-		}
-		worth[i] = float64(least * worthOfVector(c.class.Need, found.unit))
-		sum += float64(float64(c.n) * worth[i])
-		factor = max(factor, least)
-	}
-	return (sum - s.worthOnNodes(classes, worth, found.unit, factor)) * safety, worth
-}
-
-// apartBound is the bound by resources with classes that may be on different columns
-// priced apart; what nodes that exist have room for is worth at most that room.
-func (s *solver) apartBound(classes []placedClass, columns []int) float64 {
-	list := make([]asked, len(classes))
-	for i, c := range classes {
-		list[i] = asked{c.class.Need, c.n, c.opt, c.mask}
-	}
-	found := s.priceApart(list, columns, 0)
-	for _, room := range s.roomBefore {
-		found.total -= found.onNode(room)
-	}
-	return found.total * safety
-}
-
-// worthOnNodes returns what pods of the classes on nodes that exist are worth at
-// most.
-func (s *solver) worthOnNodes(classes []placedClass, worth, y []float64, factor float64) float64 {
-	loads := make([]colgen.Load, len(classes))
-	for i, c := range classes {
-		loads[i] = colgen.Load{Need: c.class.Need, Count: c.n, Most: c.n}
-	}
-	single, sum := colgen.NewSingle(loads), 0.0
-	for _, room := range s.roomBefore {
-		most := float64(factor * worthOfVector(room, y))
-		if most > 0 && len(classes)*len(s.roomBefore) <= ceilingsAtMost {
-			most = min(most, single.Ceiling(room, worth))
-		}
-		sum += most
-	}
-	return sum
-}
-
-// ceilingsAtMost bounds how many nodes times classes are looked at for what the
-// nodes can hold.
-const ceilingsAtMost = 4_000_000
-
-func (s *solver) patternBound(classes []placedClass, columns []int, worth []float64) float64 {
-	if len(s.roomBefore) > 0 || len(classes) > mixAtMost {
-		return 0
-	}
-	masks, loads := make([]model.Bitset, len(classes)), make([]colgen.Load, len(classes))
-	mixed := make([]float64, len(classes))
-	for i, c := range classes {
-		var none topology.NodeCounts
-		masks[i] = c.mask
-		loads[i] = colgen.Load{Need: c.class.Need, Count: c.n, Most: none.Room(c.class.PerNode, c.n)}
-		mixed[i] = c.worth
-	}
-	kinds := s.kindsOf(columns, masks, 0)
-	return colgen.Solve(colgen.Program{
-		Loads: loads, Kinds: kinds, Start: s.boughtPatterns(classes, columns), Guesses: [][]float64{worth, mixed},
-		Slack: boundGap * s.price(), Target: s.price(), Prove: true,
-	}, boundOperations).Bound
-}
-
-const (
-	// boundEnough is the distance of the plan from the bound by resources beyond
-	// which that is likely to be weak, rather than the plan bad.
-	boundEnough = 0.02
-	// boundGap is the distance of the plan from its bound that is small enough.
-	boundGap = 1e-3
-	// boundOperations limits the effort for the bound.
-	boundOperations = 60_000_000
-)
-
-// boughtPatterns states the machines as patterns of the classes.
-func (s *solver) boughtPatterns(classes []placedClass, columns []int) []colgen.Pattern {
-	type key struct {
-		class *class
-		level level
-	}
-	load, kind := map[key]int{}, map[int]int{}
-	for i, c := range classes {
-		load[key{c.class, c.level}] = i
-	}
-	for j, k := range columns {
-		kind[k] = j
-	}
-	var out []colgen.Pattern
-	for _, m := range s.machines {
-		j, ok := kind[m.column]
-		if !ok {
+// findLumps finds classes all pods of which have to be on one node: each must be with
+// others of its group, and no other pod belongs to that.
+func (s *solver) findLumps(placed []placedClass) {
+	for i := range placed {
+		p := &placed[i]
+		if len(p.class.Follows()) == 0 || !s.onOne(p) {
 			continue
 		}
-		counts := map[int]int64{}
-		for _, p := range m.placed {
-			counts[load[key{p.class, p.level}]] += p.n
+		alone := !slices.ContainsFunc(p.class.Follows(), func(f *topology.NodeAffinity) bool {
+			others := slices.ContainsFunc(placed, func(o placedClass) bool {
+				return o.classAt != p.classAt && s.state.List[f.Group()].Matches(o.class.Template)
+			})
+			return !f.Self() || others || s.before[f.Group()].Total > 0 || s.state.CountsDaemons(f.Group())
+		})
+		if alone {
+			p.lump, p.mask = p.n, p.mask.Clone()
+			s.keepRoomy(p.mask, p.need())
 		}
-		p := colgen.Pattern{Kind: j}
-		for _, i := range slices.Sorted(maps.Keys(counts)) {
-			p.Parts = append(p.Parts, colgen.Part{Load: i, N: counts[i]})
+	}
+}
+
+// onOne reports whether one node or machine has all pods of a class.
+func (s *solver) onOne(p *placedClass) bool {
+	all := func(of *placement) bool { return of.class == p.class && of.level == p.level && of.n == p.n }
+	for i := range s.onNodes {
+		if all(&s.onNodes[i].placement) {
+			return true
 		}
-		out = append(out, p)
+	}
+	return slices.ContainsFunc(s.machines, func(m *machine) bool {
+		return slices.ContainsFunc(m.placed, func(of placement) bool { return all(&of) })
+	})
+}
+
+// weighed returns the offerings of the Provisioners that the class may be bought for from
+// by their weights: those of the highest weight that can take it, in each domain if
+// domains matter to it, and those of lower weights where limits bind or the plan has gone
+// down to them.
+func (b *bounding) weighed(p *placedClass) model.Bitset {
+	s := b.s
+	out := model.NewBitset(len(s.Offerings))
+	for _, tier := range s.tiers() {
+		if b.tied(p) || tier[0].Weight >= p.least {
+			for _, pool := range tier {
+				out.Join(pool.Mask)
+			}
+		}
+	}
+	if len(p.class.Keys) == 0 {
+		s.addHighest(out, p.mask)
+		return out
+	}
+	for _, at := range s.CellsOf(p.opt, p.class.Keys) {
+		within := s.PinnedTo(p.opt, &at).Offerings.Clone()
+		within.Keep(p.mask)
+		s.addHighest(out, within)
 	}
 	return out
+}
+
+// addHighest adds the offerings of a set that weights allow.
+func (s *solver) addHighest(to, set model.Bitset) {
+	for _, tier := range s.tiers() {
+		open := false
+		for _, pool := range tier {
+			for k := range set.Within(pool.Offerings) {
+				to.Add(k)
+				open = open || pool.Limits == nil
+			}
+		}
+		if open {
+			return
+		}
+	}
+}
+
+// tied reports whether the class shares nodes with another one, so that it is for both
+// to say which Provisioner can take them.
+func (b *bounding) tied(p *placedClass) bool {
+	return len(p.class.Follows()) > 0 && p.lump == 1 || slices.ContainsFunc(b.placed, func(o placedClass) bool {
+		return o.class != p.class && b.s.followsClass(o.class, p.class)
+	})
 }

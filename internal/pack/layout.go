@@ -10,7 +10,7 @@ import (
 
 // layout renders the solution.
 func (s *solver) layout() *Layout {
-	out := &Layout{Places: s.places, LowerBound: s.lowerBound(), Machines: make([]Machine, 0, len(s.machines))}
+	out := &Layout{Places: s.places, solver: s, Machines: make([]Machine, 0, len(s.machines))}
 	s.sortMachines()
 	r := &ranker{solver: s, slack: s.slack(), known: map[string]ranking{}}
 	type content struct {

@@ -44,11 +44,19 @@ type Layout struct {
 	// Places are in the order of Problem.Pods.
 	Places   []Place
 	Machines []Machine
-	// LowerBound on the price of the machines of any layout that places the same
-	// pods under the same constraints.
-	LowerBound offer.Price
 	// Effort is how many steps of work the pods' constraints have made.
 	Effort int64
+	solver *solver // that found it; nil where there was nothing to do
+}
+
+// LowerBound on the price of the machines of any layout that places the same pods under
+// the same constraints; 0 where nothing is proven. It is worked out when it is asked for,
+// because a plan that is only tried out needs none.
+func (l *Layout) LowerBound() offer.Price {
+	if l.solver == nil {
+		return 0
+	}
+	return l.solver.lowerBound()
 }
 
 // Place is what was found for a pod: a node, a machine, or a reason.

@@ -1,0 +1,286 @@
+package bound
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/lp"
+)
+
+// newGeneration states the program.
+func newGeneration(p *Problem, offerings []int) *generation {
+	g := &generation{problem: p, known: map[string]bool{}, effort: p.Operations, patience: hasty}
+	for _, c := range p.Classes {
+		g.demand = append(g.demand, float64(c.Count))
+	}
+	also := g.addShares()
+	fixed := g.addLimits()
+	for _, o := range offerings {
+		g.kinds = append(g.kinds, g.machine(o, also, fixed))
+	}
+	g.nodes = len(g.kinds)
+	g.addNodes(also)
+	g.master = lp.NewCovering(g.demand)
+	g.centre, g.order, g.ratio = make([]float64, len(g.demand)), make([]int, len(g.kinds)), make([]float64, len(g.kinds))
+	g.start(also, fixed)
+	return g
+}
+
+// rowsOf returns the rows besides its own that a pod of a class counts for in domains.
+type rowsOf func(class int, domains []int) []int
+
+// addShares adds the rows of shares.
+func (g *generation) addShares() rowsOf {
+	first := len(g.demand)
+	byClass := make([][]int, len(g.problem.Classes))
+	for i, s := range g.problem.Shares {
+		g.demand = append(g.demand, float64(s.Least))
+		for _, c := range s.Classes {
+			byClass[c] = append(byClass[c], i)
+		}
+	}
+	return func(class int, domains []int) (rows []int) {
+		for _, i := range byClass[class] {
+			if s := &g.problem.Shares[i]; domains[s.Key] == s.Domain {
+				rows = append(rows, first+i)
+			}
+		}
+		return rows
+	}
+}
+
+// entriesOf returns what a machine of an offering has in rows, whatever is on it.
+type entriesOf func(o *Offering) []lp.Entry
+
+// addLimits adds the rows of what pools are used for at least, and then at most.
+func (g *generation) addLimits() entriesOf {
+	limits := g.problem.Limits
+	least, most := make([]int, len(limits)), make([]int, len(limits))
+	for i, l := range limits {
+		if least[i] = -1; l.Least > 0 {
+			least[i] = len(g.demand)
+			g.demand = append(g.demand, 1)
+		}
+	}
+	g.scaled = len(g.demand)
+	for i, l := range limits {
+		if most[i] = -1; l.Most > 0 {
+			most[i] = len(g.demand)
+			g.demand = append(g.demand, -1)
+			g.limits++
+		}
+	}
+	return func(o *Offering) (out []lp.Entry) {
+		for i, l := range limits {
+			n := 0.0
+			if o.Pool == l.Pool {
+				n = float64(o.Capacity[l.Resource])
+			}
+			if n > 0 && least[i] >= 0 {
+				out = append(out, lp.Entry{Row: least[i], N: n / float64(l.Least)})
+			}
+			if n > 0 && most[i] >= 0 {
+				out = append(out, lp.Entry{Row: most[i], N: -n / float64(l.Most)})
+			}
+		}
+		return out
+	}
+}
+
+// machine returns the kind of an offering.
+func (g *generation) machine(o int, also rowsOf, fixed entriesOf) *kind {
+	p := g.problem
+	of := &p.Offerings[o]
+	var items []item
+	for i := range p.Classes {
+		if c := &p.Classes[i]; p.Choices[c.Choice].has(o) {
+			items = append(items, item{i, c.Most, also(i, of.Domains)})
+		}
+	}
+	groups := make([]int64, len(p.Groups))
+	for i := range groups {
+		groups[i] = p.Groups[i].Most
+	}
+	k := newKind(p, of.Room, items, groups)
+	k.price, k.fixed = float64(of.Price), fixed(of)
+	return k
+}
+
+// addNodes adds a kind and a row for the nodes of each sort.
+func (g *generation) addNodes(also rowsOf) {
+	p := g.problem
+	known := map[string]*kind{}
+	var key []byte
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		key = key[:0]
+		for _, list := range [][]int64{n.Room, n.Holds, n.Groups} {
+			for _, v := range list {
+				key = append(strconv.AppendInt(key, v, 36), ' ')
+			}
+		}
+		for _, d := range n.Domains {
+			key = append(strconv.AppendInt(key, int64(d), 36), ' ')
+		}
+		if k := known[string(key)]; k != nil {
+			if k.count++; k.node >= 0 {
+				g.demand[k.node]--
+			}
+			continue
+		}
+		var items []item
+		for c, most := range n.Holds {
+			if most > 0 {
+				items = append(items, item{c, most, also(c, n.Domains)})
+			}
+		}
+		k := newKind(p, n.Room, items, n.Groups)
+		known[string(key)] = k
+		if len(k.items) == 0 {
+			continue
+		}
+		k.node, k.count = len(g.demand), 1
+		k.fixed = []lp.Entry{{Row: k.node, N: -1}}
+		g.demand = append(g.demand, -1)
+		g.kinds = append(g.kinds, k)
+	}
+}
+
+// start gives the program a basis, and the patterns of the plan. Where there are limits, a
+// class alone costs several times as much as its best machine, since no limit is counted.
+func (g *generation) start(also rowsOf, fixed entriesOf) {
+	p, times := g.problem, 1.0
+	if g.limits > 0 {
+		times = beyondLimits
+	}
+	alone := make([]lp.Column, len(g.demand))
+	dearest := 1.0
+	for _, k := range g.kinds[:g.nodes] {
+		dearest = max(dearest, k.price)
+		for _, e := range k.fixed {
+			offer(&alone[e.Row], e, k.price)
+		}
+		for _, it := range k.items {
+			offer(&alone[it.class], lp.Entry{Row: it.class, N: float64(it.most)}, float64(times*k.price))
+			for _, r := range it.also {
+				offer(&alone[r], lp.Entry{Row: r, N: float64(it.most)}, float64(beyondLimits*k.price))
+			}
+		}
+	}
+	for i := range g.demand[:g.scaled] {
+		if len(alone[i].Entries) == 0 {
+			alone[i] = lp.Column{Entries: []lp.Entry{{Row: i, N: 1}}, Cost: float64(beyondLimits * dearest)}
+		}
+	}
+	g.master.Start(alone)
+	for _, c := range p.Start {
+		g.add(g.planned(&c, also, fixed))
+	}
+}
+
+// beyondLimits is how many times dearer than its best machine what takes no limit is.
+const beyondLimits = 8
+
+// offer makes a column of one entry, if it is the cheapest yet.
+func offer(c *lp.Column, e lp.Entry, cost float64) {
+	if e.N > 0 && (len(c.Entries) == 0 || cost/e.N < c.Cost/c.Entries[0].N) {
+		*c = lp.Column{Entries: []lp.Entry{e}, Cost: cost}
+	}
+}
+
+// planned states what a plan has on a machine.
+func (g *generation) planned(c *Content, also rowsOf, fixed entriesOf) lp.Column {
+	k := &kind{}
+	o := &g.problem.Offerings[c.Offering]
+	k.price, k.fixed = float64(o.Price), fixed(o)
+	content := make([]int64, 0, len(c.Parts))
+	for _, part := range c.Parts {
+		k.items = append(k.items, item{class: part.Class, also: also(part.Class, o.Domains)})
+		content = append(content, part.N)
+	}
+	return k.column(content)
+}
+
+// rivals lists the offerings to be looked at: those that no other one makes needless
+// which is as cheap, as large, in the same domains and for at least the same classes.
+func rivals(p *Problem) []int {
+	order := make([]int, 0, len(p.Offerings))
+	for k := range p.Offerings {
+		if p.affordable(&p.Offerings[k]) {
+			order = append(order, k)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return int(p.Offerings[a].Price - p.Offerings[b].Price) })
+	limited := map[int]bool{}
+	for _, l := range p.Limits {
+		limited[l.Pool] = true
+	}
+	choices := p.choicesOf()
+	var out []int
+	byDomains := map[string][]int{}
+	var key []byte
+	for _, k := range order {
+		o := &p.Offerings[k]
+		if choices[k] == nil {
+			continue
+		}
+		key = key[:0]
+		for _, d := range o.Domains {
+			key = strconv.AppendInt(append(key, ' '), int64(d), 10)
+		}
+		if limited[o.Pool] {
+			key = strconv.AppendInt(append(key, '/'), int64(o.Pool), 10)
+		}
+		beats := func(j int) bool {
+			by := &p.Offerings[j]
+			return subset(choices[k], choices[j]) && atLeast(by.Room, o.Room) && (!limited[o.Pool] || slices.Equal(by.Capacity, o.Capacity))
+		}
+		if same := byDomains[string(key)]; !slices.ContainsFunc(same, beats) {
+			byDomains[string(key)] = append(same, k)
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// affordable reports whether limits allow at least one machine.
+func (p *Problem) affordable(o *Offering) bool {
+	return !slices.ContainsFunc(p.Limits, func(l Limit) bool {
+		return l.Pool == o.Pool && l.Most >= 0 && o.Capacity[l.Resource] > l.Most
+	})
+}
+
+// choicesOf returns, by offering, the choices that have it as a set; nil for none.
+func (p *Problem) choicesOf() []Set {
+	out := make([]Set, len(p.Offerings))
+	for i, c := range p.Choices {
+		for k := range p.Offerings {
+			if !c.has(k) {
+				continue
+			}
+			if out[k] == nil {
+				out[k] = make(Set, len(p.Choices)/64+1)
+			}
+			out[k][i>>6] |= 1 << (i & 63)
+		}
+	}
+	return out
+}
+
+func subset(a, b Set) bool {
+	for i, w := range a {
+		if w&^b[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func atLeast(a, b []int64) bool {
+	for r, v := range b {
+		if a[r] < v {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,226 @@
+package pack
+
+import (
+	"encoding/binary"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/bound"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
+)
+
+// bounding states a plan as the problem of its bound.
+type bounding struct {
+	bound.Problem
+	s        *solver
+	placed   []placedClass
+	at       map[classAt]int
+	domains  [len(sharedKeys)]map[string]int // by topology key, numbered
+	choices  map[string]int                  // by the offerings
+	groupIDs []int                           // of Groups
+}
+
+const (
+	// boundOperations limits the effort for the bound.
+	boundOperations = 60_000_000
+	// heldAtMost bounds nodes times classes: beyond it nothing is proven.
+	heldAtMost = 4_000_000
+	// farBeyond times what is bought is a limit that does not matter.
+	farBeyond = 4
+)
+
+func (s *solver) newBounding(placed []placedClass) *bounding {
+	b := &bounding{s: s, placed: placed, at: map[classAt]int{}, choices: map[string]int{}}
+	b.Price, b.Operations = int64(s.price()), boundOperations
+	for i, p := range placed {
+		b.at[p.classAt] = i
+	}
+	b.addShares()
+	for k := range s.Offerings {
+		o := &s.Offerings[k]
+		b.Offerings = append(b.Offerings, bound.Offering{
+			Room: o.Room, Price: max(1, o.Price), Pool: o.Pool, Capacity: o.Capacity,
+			Domains: b.domainsOf(func(key string) string { return domainIn(o, key) }),
+		})
+	}
+	for i := range placed {
+		p := &placed[i]
+		most := topology.NodeCounts{}.Room(p.class.PerNodeLate, p.n) / p.lump
+		b.Classes = append(b.Classes, bound.Class{Need: p.need(), Count: p.n / p.lump, Choice: b.choiceOf(p), Most: max(1, most)})
+	}
+	b.addGroups()
+	b.addNodes()
+	b.addLimits()
+	b.addStart()
+	return b
+}
+
+// choiceOf returns the number of the set of offerings that a class may be on, whatever
+// room they have.
+func (b *bounding) choiceOf(p *placedClass) int {
+	s := b.s
+	set := p.opt.Offerings.Clone()
+	set.Join(p.mask)
+	s.keepAble(set, p.class.PerNode, p.opt)
+	if !p.mask.Meets(s.Special) {
+		set.Remove(s.Special)
+	}
+	set.Keep(b.weighed(p))
+	key := make([]byte, 0, 8*len(set))
+	for _, w := range set {
+		key = binary.LittleEndian.AppendUint64(key, w)
+	}
+	id, ok := b.choices[string(key)]
+	if !ok {
+		id = len(b.Choices)
+		b.choices[string(key)] = id
+		b.Choices = append(b.Choices, bound.Set(set))
+	}
+	return id
+}
+
+// addGroups states which classes keep apart from each other on nodes.
+func (b *bounding) addGroups() {
+	members := map[int]*bound.Group{}
+	for i, p := range b.placed {
+		for _, of := range p.class.PerNodeLate {
+			most := min(of.Cap, of.Entry)
+			if of.Self != 1 || p.lump > 1 || most >= topology.Unbounded || b.s.state.List[of.Group].OfVolumes() {
+				continue
+			}
+			g := members[of.Group]
+			if g == nil {
+				g = &bound.Group{}
+				members[of.Group] = g
+			}
+			g.Classes, g.Most = append(g.Classes, i), max(g.Most, most)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(members)) {
+		if g := members[id]; len(g.Classes) > 1 {
+			b.Groups, b.groupIDs = append(b.Groups, *g), append(b.groupIDs, id)
+		}
+	}
+}
+
+// addNodes states what the nodes can hold. Where there are too many, each class is taken
+// to find room for all its pods there.
+func (b *bounding) addNodes() {
+	s := b.s
+	for i, n := range s.nodes {
+		node := bound.Node{Room: s.roomBefore[i], Holds: make([]int64, len(b.placed)), Domains: b.domainsOf(func(key string) string { return n.Labels[key] })}
+		for c := range b.placed {
+			p := &b.placed[c]
+			switch {
+			case len(s.nodes)*len(b.placed) > heldAtMost:
+				node.Holds[c] = p.n
+			case model.Fits(p.need(), s.roomBefore[i]) && s.Matches(p.opt, i):
+				node.Holds[c] = s.hostBefore[i].Room(p.class.PerNodeLate, p.n) / p.lump
+			}
+		}
+		for g, id := range b.groupIDs {
+			count, _ := s.hostBefore[i].Get(id)
+			node.Groups = append(node.Groups, max(0, b.Groups[g].Most-count))
+		}
+		b.Nodes = append(b.Nodes, node)
+	}
+}
+
+// addLimits states the limits that the plan comes near.
+func (b *bounding) addLimits() {
+	s := b.s
+	for _, p := range s.Pools {
+		if p.Spec.Spec.Limits == nil {
+			continue
+		}
+		limits := amount.FromResourceList(p.Spec.Spec.Limits.Resources)
+		for r, name := range s.Space.Names {
+			limit, ok := limits[name]
+			own, all := b.bought(p, r)
+			most := max(limit-p.Has[name], own)
+			if !ok || most > farBeyond*all {
+				continue
+			}
+			l := bound.Limit{Pool: p.Number, Resource: r, Most: most}
+			if _, binds := p.Limits[name]; binds && len(p.Limits) == 1 {
+				l.Least = min(own, b.leastOf(p, r, most))
+			}
+			b.Limits = append(b.Limits, l)
+		}
+	}
+}
+
+// bought returns how much of a resource the plan buys from a pool, and from all.
+func (b *bounding) bought(p *model.Pool, resource int) (own, all int64) {
+	for _, m := range b.s.machines {
+		v := b.s.Offerings[m.column].Capacity[resource]
+		if all += v; m.seller == p {
+			own += v
+		}
+	}
+	return own, all
+}
+
+// leastOf returns how much of its limit a pool is used for at least. Of the pods that no
+// other Provisioner of as high a weight can take, either all are on its machines, or it has
+// no room left for even the smallest machine that one of them could be on.
+func (b *bounding) leastOf(p *model.Pool, resource int, most int64) int64 {
+	s, needed, largest := b.s, int64(0), int64(0)
+	for _, n := range s.roomBefore {
+		needed -= max(0, min(n[resource], model.Plenty/int64(len(s.roomBefore))))
+	}
+	for i := range b.placed {
+		of := &b.placed[i]
+		if len(of.class.Keys) > 0 || b.tied(of) || s.firstOf(of.mask) != p {
+			continue
+		}
+		smallest := int64(math.MaxInt64)
+		for k := range of.mask.Within(p.Offerings) {
+			smallest = min(smallest, s.Offerings[k].Capacity[resource])
+		}
+		needed, largest = needed+of.class.Need[resource]*of.n, max(largest, smallest)
+	}
+	return min(needed, most-largest)
+}
+
+// firstOf returns the pool of the highest weight that has something of the set; nil
+// where several have.
+func (s *solver) firstOf(set model.Bitset) *model.Pool {
+	for _, tier := range s.tiers() {
+		var first *model.Pool
+		for _, p := range tier {
+			if model.AnyIn(set, p.Offerings) {
+				if first != nil {
+					return nil
+				}
+				first = p
+			}
+		}
+		if first != nil {
+			return first
+		}
+	}
+	return nil
+}
+
+// addStart states the machines of the plan.
+func (b *bounding) addStart() {
+	for i, m := range b.s.machines {
+		if i > 0 && m == b.s.machines[i-1] {
+			continue
+		}
+		counts := map[int]int64{}
+		for _, p := range m.placed {
+			c := b.at[classAt{p.class, p.level}]
+			counts[c] += p.n / b.placed[c].lump
+		}
+		of := bound.Content{Offering: m.column}
+		for _, c := range slices.Sorted(maps.Keys(counts)) {
+			of.Parts = append(of.Parts, bound.Part{Class: c, N: counts[c]})
+		}
+		b.Start = append(b.Start, of)
+	}
+}
