@@ -29,27 +29,28 @@ const (
 	orphanNodes = "orphan"
 )
 
-const agentDescription = "The agent in the cluster: the definitions of its custom resources, a namespace, a ServiceAccount with the verbs that it " +
-	"uses and no others, and a Deployment of two replicas, of which one leads. The provider carries the manifests of its own version; " +
-	"`packhorse-agent manifests` and the Helm chart install the same objects.\n\n" +
-	"An apply returns when all replicas are up and one leads. On destroy the nodes are drained first, unless `on_destroy` says otherwise, " +
-	"so that no machine and no finalizer is left. Let provisioners and node profiles depend on this resource: they need its definitions, and on " +
-	"destroy their nodes need the agent.\n\n" +
-	"Upgrading the provider upgrades the agent with the next apply: new replicas come up before old ones go, and nodes are not disturbed."
+const agentDescription = "Installs the agent in the cluster: the CRDs, a namespace, a ServiceAccount with only the verbs that " +
+	"the agent uses, and a Deployment with two replicas, of which one leads. `packhorse-agent manifests` and the Helm chart " +
+	"install the same objects.\n\nAn apply returns when all replicas are ready and one leads. A destroy drains the nodes first, " +
+	"unless `on_destroy` says otherwise, so that no machine and no finalizer is left. Let provisioners and node profiles " +
+	"depend on this resource: they need its CRDs, and on destroy their nodes need the agent.\n\nIf you upgrade the provider, the " +
+	"next apply upgrades the agent. New replicas start before old ones stop, and nodes are not disturbed."
 
 func agentSchema(ctx context.Context) schema.Schema {
 	level := attributes{
 		"namespace": placed("Namespace of the agent.", install.DefaultNamespace),
 		"name":      placed("Name of the agent's objects.", install.DefaultName),
 		"cluster_name": schema.StringAttribute{
-			Optional: true, Computed: true, MarkdownDescription: "Name of the EKS cluster. That of the provider block by default.",
+			Optional: true, Computed: true, MarkdownDescription: "Name of the EKS cluster. By default the cluster of the provider block.",
 		},
 		"region": schema.StringAttribute{
-			Optional: true, Computed: true, MarkdownDescription: "AWS region. That in which the provider works by default, as its block, the environment or a profile says; if nothing says it, what the pods' environment says.",
+			Optional: true, Computed: true, MarkdownDescription: "AWS region. By default the provider's region, from its " +
+				"block, the environment or a profile. If none is known, the agent uses its own environment.",
 		},
-		"role_arn":                 text("ARN of the IAM role that the agent assumes with a projected token, such as `packhorse_irsa_role.agent.arn`. None with EKS Pod Identity."),
-		"interruption_queue":       text("Name of the queue on which EventBridge puts what happens to instances, such as `packhorse_interruption_queue.main.name`."),
-		"default_instance_profile": text("Name of the instance profile for node profiles that name none."),
+		"role_arn": text("ARN of the IAM role that the agent assumes with a projected token, such as `packhorse_irsa_role.agent.arn`. None with EKS Pod Identity."),
+		"interruption_queue": text("Name of the queue that receives EventBridge's events about instances, such as " +
+			"`packhorse_interruption_queue.main.name`."),
+		"default_instance_profile": text("Name of the instance profile for node profiles that do not set one."),
 		"endpoints": schema.MapAttribute{
 			Optional: true, Computed: true, ElementType: types.StringType,
 			MarkdownDescription: "URLs of AWS services in place of the usual ones, such as `{ ec2 = \"https://vpce-1234.ec2.eu-west-1.vpce.amazonaws.com\" }`. The services that the " +
@@ -58,7 +59,7 @@ func agentSchema(ctx context.Context) schema.Schema {
 				"environment are not passed on. In `environment`, `AWS_ENDPOINT_URL_<SERVICE>` takes precedence over `endpoints`, and `AWS_ENDPOINT_URL` over those that come from the provider block. The NetworkPolicy admits the ports 443 and 6443: set " +
 				"`network_policy = false` for an endpoint on another port.",
 		},
-		"options": textMap("Further flags of `packhorse-agent run` by their names, such as `{ \"batch-idle\" = \"2s\" }`."),
+		"options": textMap("Additional flags of `packhorse-agent run`, by name, such as `{ \"batch-idle\" = \"2s\" }`."),
 	}
 	for _, part := range []attributes{agentPodAttributes(), agentScopeAttributes(), agentStatusAttributes()} {
 		maps.Copy(level, part)
@@ -67,10 +68,11 @@ func agentSchema(ctx context.Context) schema.Schema {
 }
 
 func agentTimeouts(ctx context.Context) map[string]schema.Block {
-	const up = "How long it may take until all replicas are up and one leads, such as `5m`. 10 minutes by default."
+	const up = "How long to wait until all replicas are ready and one leads, such as `5m`. 10 minutes by default."
 	return map[string]schema.Block{"timeouts": timeouts.Block(ctx, timeouts.Opts{
 		Create: true, CreateDescription: up, Update: true, UpdateDescription: up,
-		Delete: true, DeleteDescription: "How long its removal may take, with the draining of nodes, such as `45m`. 20 minutes by default.",
+		Delete: true, DeleteDescription: "How long to wait for the removal, including the draining of nodes, such as `45m`. 20 " +
+			"minutes by default.",
 	})}
 }
 
@@ -86,27 +88,28 @@ func agentPodAttributes() attributes {
 	replicas, _ := install.RangeOf("replicas")
 	return attributes{
 		"image": schema.StringAttribute{
-			Optional: true, Computed: true, MarkdownDescription: "Reference of the image. `" + install.Repository + "` in the version of the provider by default.",
+			Optional: true, Computed: true, MarkdownDescription: "Reference of the image. By default `" + install.Repository + "` in the version of the provider.",
 		},
 		"image_pull_secrets": texts("Names of Secrets in the namespace to pull the image with."),
 		"replicas": schema.Int64Attribute{
 			Optional: true, Computed: true, Default: int64default.StaticInt64(install.DefaultReplicas),
-			MarkdownDescription: "How many agents run, of which one leads. 2 by default.", Validators: []validator.Int64{int64validator.Between(int64(replicas.Least), int64(replicas.Most))},
+			MarkdownDescription: "Number of agents, of which one leads. 2 by default.", Validators: []validator.Int64{int64validator.Between(int64(replicas.Least), int64(replicas.Most))},
 		},
 		"cpu_request": amount("CPU that each agent requests.", install.DefaultCPURequest),
-		"memory":      amount("Memory that each agent requests and may use at most.", install.DefaultMemory),
+		"memory":      amount("Memory request and limit of each agent.", install.DefaultMemory),
 		"priority_class_name": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultPriorityClassName),
 			MarkdownDescription: "Priority class of the pods. `" + install.DefaultPriorityClassName + "` by default.",
 		},
-		"node_selector": textMap("Labels of the nodes that agents run on. A node affinity keeps them off nodes that they have bought."),
-		"tolerations": objects("Taints that the pods tolerate besides `CriticalAddonsOnly`.", attributes{
-			"key":      text("Key of the taint; with the operator `Exists` it may be left out to mean any."),
+		"node_selector": textMap("Labels of the nodes that agents run on. A node affinity always keeps agents off nodes that " +
+			"Packhorse has bought."),
+		"tolerations": objects("Taints that the agents tolerate, besides `CriticalAddonsOnly`.", attributes{
+			"key":      text("Key of the taint. With the operator `Exists`, omit it to match every key."),
 			"operator": text("`Equal`, the default, or `Exists`."),
 			"value":    text("Value of the taint."),
-			"effect":   text("`NoSchedule`, `PreferNoSchedule` or `NoExecute`; any if it is left out."),
+			"effect":   text("`NoSchedule`, `PreferNoSchedule` or `NoExecute`. Any effect if omitted."),
 		}),
-		"environment": textMap("Further environment variables of the agent, such as `HTTPS_PROXY`."),
+		"environment": textMap("Additional environment variables of the agent, such as `HTTPS_PROXY`."),
 	}
 }
 
@@ -116,26 +119,29 @@ func agentScopeAttributes() attributes {
 		return schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(true), MarkdownDescription: description + " On by default."}
 	}
 	return attributes{
-		"create_namespace": part("Whether the namespace is part of the installation, with Pod Security set to `restricted`."),
-		"install_crds":     part("Whether the definitions of the custom resources are part of the installation."),
-		"network_policy":   part("Whether a NetworkPolicy confines the agent to DNS, the API server and AWS."),
+		"create_namespace": part("Whether to create the namespace, with Pod Security set to `restricted`."),
+		"install_crds":     part("Whether to install the CRDs."),
+		"network_policy":   part("Whether to restrict the agent to DNS, the API server and AWS with a NetworkPolicy."),
 		"on_destroy": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(drainNodes),
 			Validators: []validator.String{stringvalidator.OneOf(refuseNodes, drainNodes, orphanNodes)},
-			MarkdownDescription: "What becomes of the nodes on destroy. `drain`, the default: the agent drains the nodes of Provisioners that are deleted and " +
-				"terminates the machines before it goes; while Provisioners that stay have nodes, nothing is destroyed. `refuse`: nothing is destroyed " +
-				"while there are nodes. `orphan`: nodes and machines stay as they are, without an agent that looks after them.",
+			MarkdownDescription: "What happens to the nodes on destroy. `drain`, the default: the agent drains the nodes of " +
+				"Provisioners that are being deleted and terminates their machines before it is removed; if Provisioners that " +
+				"stay have nodes, nothing is destroyed. `refuse`: nothing is destroyed while there are nodes. `orphan`: nodes " +
+				"and machines keep running without an agent.",
 		},
 		"keep_crds": schema.BoolAttribute{
 			Optional: true,
-			MarkdownDescription: "Whether the definitions stay on destroy. By default they stay as long as there are provisioners or node profiles, which others " +
-				"have declared then, and which the plan and the destroy name. `true`: they always stay. `false`: all provisioners and node profiles are " +
-				"deleted with them, whoever has declared them. A replacement deletes none of them.",
+			MarkdownDescription: "Whether a destroy keeps the CRDs. By default it keeps them while provisioners or node " +
+				"profiles of others exist; the plan and the destroy name these. `true` always keeps the CRDs. `false` deletes " +
+				"them together with all provisioners and node profiles, no matter who created them. A replacement keeps " +
+				"everything.",
 		},
 		"force_conflicts": schema.BoolAttribute{
 			Optional: true,
-			MarkdownDescription: "Whether the installation takes fields over that others have declared, such as definitions of a Helm release. `force_conflicts` of " +
-				"the provider block by default. Later changes of the fields are drift, which the plan shows and an apply undoes.",
+			MarkdownDescription: "Whether to take over fields that others have set, such as CRDs of a Helm release. By default " +
+				"`force_conflicts` of the provider block. Later changes of these fields are drift: the plan shows them, and an " +
+				"apply reverts them.",
 		},
 	}
 }
@@ -144,13 +150,14 @@ func agentScopeAttributes() attributes {
 func agentStatusAttributes() attributes {
 	return attributes{
 		"revision": schema.StringAttribute{
-			Computed: true, MarkdownDescription: "Digest of all that is declared in the cluster; `drifted` if the cluster has something else.",
+			Computed: true, MarkdownDescription: "Digest of the installed objects. `drifted` if the cluster differs.",
 		},
-		"leader":       schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the pod that leads, empty if none does."},
-		"image_digest": schema.StringAttribute{Computed: true, MarkdownDescription: "Digest of the image that the leader runs, empty if its node does not say."},
+		"leader": schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the pod that leads. Empty if none does."},
+		"image_digest": schema.StringAttribute{Computed: true, MarkdownDescription: "Digest of the image that the leader runs. Empty " +
+			"if its node does not report it."},
 		"crd_versions": schema.MapAttribute{
 			Computed: true, ElementType: types.StringType,
-			MarkdownDescription: "Versions in which custom resources may be stored, by the name of their definition.",
+			MarkdownDescription: "Versions in which custom resources may be stored, by the name of their CRD.",
 		},
 	}
 }

@@ -103,7 +103,7 @@ func roleAttributes(pathOf string) attributes {
 		"description": schema.StringAttribute{
 			Optional: true, MarkdownDescription: "Description of the role.", Validators: []validator.String{description()},
 		},
-		"permissions_boundary": formedText("ARN of the policy that bounds what the role can ever do.", policy.PolicyARN),
+		"permissions_boundary": formedText("ARN of the permissions boundary of the role.", policy.PolicyARN),
 		"arn":                  computedARN("ARN of the role."),
 	}
 }

@@ -30,11 +30,12 @@ func (t *clusterToken) Metadata(_ context.Context, req ephemeral.MetadataRequest
 
 func (t *clusterToken) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *ephemeral.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A bearer token for the API server of the provider block's `cluster_name`, for other providers and provisioners.\n\n" +
-			"It is minted in process from the AWS credentials, is good for 14 minutes at most, and is stored neither in the state nor in a plan.",
+		MarkdownDescription: "A bearer token for the API server of the provider block's `cluster_name`, for other providers " +
+			"and provisioners.\n\nThe provider mints it from the AWS credentials. It is valid for 14 minutes at most and is " +
+			"stored neither in the state nor in a plan.",
 		Attributes: map[string]schema.Attribute{
 			"token":      schema.StringAttribute{Computed: true, Sensitive: true, MarkdownDescription: "The token."},
-			"expires_at": schema.StringAttribute{Computed: true, MarkdownDescription: "Until when it should be used, in the form of RFC 3339."},
+			"expires_at": schema.StringAttribute{Computed: true, MarkdownDescription: "When the token should no longer be used, in RFC 3339 format."},
 		},
 	}
 }

@@ -22,8 +22,8 @@ const forceConflicts = "force_conflicts"
 func forceAttribute() schema.BoolAttribute {
 	return schema.BoolAttribute{
 		Optional: true,
-		MarkdownDescription: "Whether fields that other field managers have declared are taken away from them. " +
-			"By default what the provider block says. A field that this resource has declared before and somebody has changed since is taken back without it.",
+		MarkdownDescription: "Whether to take over fields that other field managers have set. By default `force_conflicts` of " +
+			"the provider block. It is not needed to restore a field that this resource set before.",
 	}
 }
 

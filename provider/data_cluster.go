@@ -35,7 +35,8 @@ type clusterModel struct {
 
 func (d *clusterData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "What EKS says of the provider block's `cluster_name`: how it is reached, who issues its tokens, and where its nodes belong.",
+		MarkdownDescription: "Returns what EKS knows about the cluster of the provider block's `cluster_name`: its endpoint, " +
+			"OIDC issuer, network and tags.",
 		Attributes: map[string]schema.Attribute{
 			"name":                  found("Name of the cluster."),
 			"arn":                   found("ARN of the cluster."),
@@ -44,14 +45,14 @@ func (d *clusterData) Schema(_ context.Context, _ datasource.SchemaRequest, resp
 			"version":               found("Minor version of Kubernetes, such as `1.33`."),
 			"status":                found("Status of the cluster, such as `ACTIVE`."),
 			"oidc_issuer_url":       found("URL of its OIDC issuer."),
-			"oidc_provider_arn":     found("ARN that the IAM OIDC provider of the issuer has, whether or not it exists."),
+			"oidc_provider_arn":     found("ARN of the issuer's IAM OIDC provider, whether or not it exists."),
 			"vpc_id":                found("Id of its VPC."),
-			"subnet_ids":            foundTexts("Ids of the subnets that it was made with, sorted."),
-			"security_group_ids":    foundTexts("Ids of its security groups with the one that EKS has made, sorted."),
-			"service_cidr":          found("Addresses of its services."),
+			"subnet_ids":            foundTexts("Ids of the subnets with which it was created, sorted."),
+			"security_group_ids":    foundTexts("Ids of its security groups, including the one that EKS created, sorted."),
+			"service_cidr":          found("CIDR range of its Services."),
 			"tags":                  foundMap("Tags of the cluster."),
-			"discovery_tags": foundMap("Selector that finds what carries the cluster's tag, and that node profiles use by default: " +
-				"`{ \"kubernetes.io/cluster/<name>\" = \"*\" }`."),
+			"discovery_tags": foundMap("Selector for resources with the cluster's tag, which node profiles use by default: `{ " +
+				"\"kubernetes.io/cluster/<name>\" = \"*\" }`."),
 		},
 	}
 }

@@ -38,16 +38,18 @@ func (d *discoveryData) Schema(_ context.Context, _ datasource.SchemaRequest, re
 			"It is what `packhorse-agent import` writes into files.",
 		Attributes: map[string]schema.Attribute{
 			"items": foundObjects("What was found.", map[string]schema.Attribute{
-				"kind":          found("What it is now: `Provisioner`, `AWSNodeTemplate`, `NodePool`, `EC2NodeClass`, `IRSA role`, `node role`, `interruption queue`, `managed node group` or `Cluster Autoscaler group`."),
+				"kind": found("Current kind: `Provisioner`, `AWSNodeTemplate`, `NodePool`, `EC2NodeClass`, `IRSA " +
+					"role`, `node role`, `interruption queue`, `managed node group` or `Cluster Autoscaler group`."),
 				"name":          found("Its name."),
-				"resource_type": found("Type of the resource that it is, or would become."),
-				"import_id":     found("Id to import it by; null if it cannot be imported, so that its configuration is a suggestion."),
-				"notes":         foundTexts("What has no counterpart, with its path and the reason, and why it cannot be imported."),
+				"resource_type": found("Resource type that it has or would become."),
+				"import_id":     found("Import id. Null if the object cannot be imported; its configuration is then a suggestion."),
+				"notes": foundTexts("Fields that have no counterpart, with path and reason, and why the object cannot " +
+					"be imported."),
 				"configuration": found("Configuration of the resource, as HCL."),
 			}),
 			"import_ids": schema.MapAttribute{
 				Computed: true, ElementType: types.ListType{ElemType: types.StringType},
-				MarkdownDescription: "Ids of what can be imported by resource type, for `import` blocks with `for_each`.",
+				MarkdownDescription: "Import ids by resource type, for `import` blocks with `for_each`.",
 			},
 		},
 	}

@@ -37,25 +37,27 @@ type iamPoliciesModel struct {
 
 func (d *iamPoliciesData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The agent's least-privilege IAM policies as JSON, for those who keep IAM in another provider: the preset `agent` of " +
-			"`packhorse_irsa_role` without the role.\n\n" +
-			"Each fits into a managed policy, and all of them together into the inline policies of one role. With `partition`, `region` and " +
-			"`account_id` set and roles given by ARN, nothing is asked of AWS.",
+		MarkdownDescription: "Returns the agent's IAM policies as JSON, for configurations that manage IAM with another " +
+			"provider. They are the policies that `packhorse_irsa_role` creates with the preset `agent`.\n\nEach policy fits " +
+			"into a managed policy, and all of them together fit into the inline policies of one role. If you set `partition`, " +
+			"`region` and `account_id` and give roles by ARN, the provider does not call AWS.",
 		Attributes: map[string]schema.Attribute{
-			"cluster_name": placeText("Name of the EKS cluster. That of the provider block by default.", policy.ClusterName),
-			"partition":    placeText("`aws`, `aws-cn` or `aws-us-gov`. That of the provider's account by default.", policy.Partition),
-			"region":       placeText("AWS region. That of the provider by default.", policy.Region),
-			"account_id":   placeText("AWS account. That of the provider's credentials by default.", policy.Account),
+			"cluster_name": placeText("Name of the EKS cluster. By default the cluster of the provider block.", policy.ClusterName),
+			"partition":    placeText("`aws`, `aws-cn` or `aws-us-gov`. By default the partition of the provider's account.", policy.Partition),
+			"region":       placeText("AWS region. By default the provider's region.", policy.Region),
+			"account_id":   placeText("AWS account. By default the account of the provider's credentials.", policy.Account),
 			"node_roles": schema.SetAttribute{
 				Required: true, ElementType: types.StringType, Validators: eachFormed(policy.Role),
-				MarkdownDescription: "Names or ARNs of the IAM roles that machines may have. The ARN of a name is looked up in IAM; wildcards are refused.",
+				MarkdownDescription: "Names or ARNs of the IAM roles that nodes may have. The provider looks up names in IAM. " +
+					"Wildcards are not allowed.",
 			},
 			"interruption_queue_arn": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "ARN of the SQS queue with interruption events.", Validators: []validator.String{formed(policy.QueueARN)},
 			},
 			"policies": foundMap("Policies by name, as JSON."),
 			"sizes": schema.MapAttribute{
-				Computed: true, ElementType: types.Int64Type, MarkdownDescription: "Their sizes by name, in characters as IAM counts them.",
+				Computed: true, ElementType: types.Int64Type, MarkdownDescription: "Sizes of the policies by name, in characters as " +
+					"IAM counts them.",
 			},
 		},
 	}

@@ -63,11 +63,12 @@ type catalogueModel struct {
 
 func (d *instanceTypesData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Instance types of the region that meet some requirements, with what their nodes offer and what they cost.\n\n" +
-			"Nothing is added to the requirements: without any, all types are returned. Types that are sold but have no subnet or image are there too.",
+		MarkdownDescription: "Returns the instance types of the region that meet the given requirements, with the capacity of " +
+			"their nodes and their prices.\n\nThere are no default requirements: without any, all types are returned. The result " +
+			"includes types for which there is no subnet or image.",
 		Attributes: map[string]schema.Attribute{
 			"requirements": schema.ListNestedAttribute{
-				Optional: true, MarkdownDescription: "Requirements, as `packhorse_provisioner` has them.",
+				Optional: true, MarkdownDescription: "Requirements, as in `packhorse_provisioner`.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"key":      schema.StringAttribute{Required: true, MarkdownDescription: "Key of a well-known label."},
 					"operator": schema.StringAttribute{Required: true, MarkdownDescription: "`In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt`, `Lt`, `Gte` or `Lte`."},
@@ -75,13 +76,13 @@ func (d *instanceTypesData) Schema(_ context.Context, _ datasource.SchemaRequest
 				}},
 			},
 			"names": foundTexts("Names of the instance types, sorted."),
-			"instance_types": foundObjects("The instance types, in the order of their names.", map[string]schema.Attribute{
+			"instance_types": foundObjects("The instance types, sorted by name.", map[string]schema.Attribute{
 				"name":         found("Name of the instance type."),
-				"labels":       foundMap("Labels that its nodes have, without those of its offerings."),
-				"capacity":     foundMap("Capacity that its kubelet reports, by resource, with default settings."),
-				"allocatable":  foundMap("Part of the capacity that pods can have."),
+				"labels":       foundMap("Labels of its nodes, without those that depend on the offering."),
+				"capacity":     foundMap("Capacity that the kubelet reports with default settings, by resource."),
+				"allocatable":  foundMap("Capacity that is available to pods, by resource."),
 				"hourly_price": foundPrice("Price of the cheapest offering in dollars per hour."),
-				"offerings":    foundObjects("Ways to buy it, in the order of their zones.", offeringAttributes()),
+				"offerings":    foundObjects("Ways to buy it, sorted by zone.", offeringAttributes()),
 			}),
 			"catalogue": catalogueAttribute(),
 		},
@@ -98,12 +99,12 @@ func offeringAttributes() map[string]schema.Attribute {
 
 func catalogueAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
-		Computed: true, MarkdownDescription: "Where instance types and prices come from.",
+		Computed: true, MarkdownDescription: "Source of instance types and prices.",
 		Attributes: map[string]schema.Attribute{
 			"source":  found("`EC2`, `file` or `embedded`."),
-			"region":  found("Region whose types and prices they are."),
-			"read_at": found("When they were gathered, in the form of RFC 3339; null where that is not known."),
-			"note":    found("Why AWS was not asked; null if it was, or if a file is used."),
+			"region":  found("Region of the types and prices."),
+			"read_at": found("When they were read, in RFC 3339 format. Null if unknown."),
+			"note":    found("Why AWS was not asked. Null if it was, or if a file is used."),
 		},
 	}
 }

@@ -44,25 +44,25 @@ type nodeModel struct {
 
 func (d *nodesData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The nodes in the cluster that Packhorse has bought.",
+		MarkdownDescription: "Returns the nodes in the cluster that Packhorse has bought.",
 		Attributes: map[string]schema.Attribute{
-			"provisioner_name": asked("Name of the provisioner whose nodes are returned. Those of all provisioners by default."),
-			"hourly_price":     foundPrice("What the nodes cost together in dollars per hour, as far as their prices are known."),
-			"nodes": foundObjects("The nodes, in the order of their names.", map[string]schema.Attribute{
+			"provisioner_name": asked("Name of the provisioner whose nodes are returned. By default the nodes of all provisioners."),
+			"hourly_price":     foundPrice("Total price of the nodes in dollars per hour, as far as their prices are known."),
+			"nodes": foundObjects("The nodes, sorted by name.", map[string]schema.Attribute{
 				"name":          found("Name of the node."),
 				"provisioner":   found("Name of its provisioner."),
-				"provider_id":   found("What the cloud knows it by, such as `aws:///eu-west-1a/i-0123456789abcdef0`."),
+				"provider_id":   found("Provider id, such as `aws:///eu-west-1a/i-0123456789abcdef0`."),
 				"instance_type": found("Instance type."),
 				"zone":          found("Zone."),
 				"capacity_type": found("`spot` or `on-demand`."),
-				"hourly_price":  foundPrice("Price in dollars per hour at which it was bought; null where that is not known."),
-				"ready":         foundFlag("Whether its kubelet says that it is ready."),
-				"initialized":   foundFlag("Whether it has been up and its startup taints are gone."),
-				"deleting":      foundFlag("Whether it is on its way out."),
-				"created_at":    found("When it was made, in the form of RFC 3339."),
+				"hourly_price":  foundPrice("Price in dollars per hour at which it was bought. Null if unknown."),
+				"ready":         foundFlag("Whether the node is ready."),
+				"initialized":   foundFlag("Whether the node has been ready and its startup taints are gone."),
+				"deleting":      foundFlag("Whether the node is being deleted."),
+				"created_at":    found("When the node was created, in RFC 3339 format."),
 				"labels":        foundMap("Labels."),
-				"allocatable":   foundMap("What pods can have, by resource."),
-				"pods":          foundNumber("Number of workload pods on it; those of DaemonSets do not count."),
+				"allocatable":   foundMap("Capacity that is available to pods, by resource."),
+				"pods":          foundNumber("Number of workload pods on the node, without those of DaemonSets."),
 			}),
 		},
 	}

@@ -5,16 +5,17 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-const simulationDescription = "What the agent would do now: which machines it would buy for pods without a node, at which price, and which pods have no place and why.\n\n" +
-	"It is the agent's own decision, made in the provider and carried out by nobody. Pods come from manifests, from the live cluster, or from both; " +
-	"provisioners and node profiles may be drafts, such as the ones that are about to be applied."
+const simulationDescription = "Returns what the agent would do now: which machines it would buy for unschedulable pods, at " +
+	"what price, and which pods cannot be placed and why.\n\nThe provider runs the agent's own decision code and changes " +
+	"nothing. Pods come from manifests, from the live cluster, or from both. Provisioners and node profiles may be drafts, " +
+	"such as those that you are about to apply."
 
 func simulationSchema() schema.Schema {
 	drafts := func(resource string) schema.DynamicAttribute {
 		return schema.DynamicAttribute{
 			Optional: true,
-			MarkdownDescription: "A list of drafts: objects with the arguments of a `" + resource + "` and a `name`, or whole resources. They take the place of live ones of the same name. " +
-				"Terraform answers at plan if all of it is known then; a whole resource with pending changes is looked at only after the apply.",
+			MarkdownDescription: "Drafts: objects with a `name` and the arguments of a `" + resource + "`, or whole resources. They replace live ones of the same name. " +
+				"Terraform reads the data source at plan only if all values are known; with a whole resource that has pending changes, it waits until after the apply.",
 		}
 	}
 	return schema.Schema{
@@ -22,50 +23,53 @@ func simulationSchema() schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"manifests": schema.ListAttribute{
 				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Texts of one or more YAML or JSON documents: Provisioners, AWSNodeTemplates, pods, and workloads, whose replicas become pods. " +
-					"Nodes, volumes and other objects that scheduling looks at may be there too.",
+				MarkdownDescription: "YAML or JSON documents with Provisioners, AWSNodeTemplates, pods and workloads, whose " +
+					"replicas become pods. Nodes, volumes and other objects that matter for scheduling are taken into account " +
+					"too.",
 			},
 			"provisioners":  drafts("packhorse_provisioner"),
 			"node_profiles": drafts("packhorse_node_profile"),
 			"live": schema.BoolAttribute{
 				Optional: true,
-				MarkdownDescription: "Whether the live cluster takes part: its pending pods, its nodes with their free room, its provisioners and node profiles. " +
-					"By default it does unless there are `manifests`.",
+				MarkdownDescription: "Whether to include the live cluster: its pending pods, its nodes with their free " +
+					"capacity, its provisioners and node profiles. By default it is included unless there are `manifests`.",
 			},
 			"machines": foundObjects("Machines that would be bought.", map[string]schema.Attribute{
-				"name":          found("Name within the plan; the node's name is not known yet."),
+				"name":          found("Name within the plan. The name of the node is not known yet."),
 				"provisioner":   found("Name of its provisioner."),
 				"instance_type": found("Instance type."),
 				"zone":          found("Zone."),
 				"capacity_type": found("`spot` or `on-demand`."),
 				"hourly_price":  foundPrice("Price in dollars per hour."),
-				"pods":          foundTexts("Pods that it is for, as `namespace/name`."),
-				"moving":        foundTexts("Pods of nodes that go for which it has room."),
+				"pods":          foundTexts("Pods that are placed on it, as `namespace/name`."),
+				"moving":        foundTexts("Pods of removed nodes for which it has room."),
 				"used":          foundMap("What its pods and DaemonSets use, by resource."),
-				"allocatable":   foundMap("What pods can have, by resource."),
-				"alternatives":  foundNumber("Number of further offerings that may serve it."),
-				"why":           found("Why it is of this type."),
+				"allocatable":   foundMap("Capacity that is available to pods, by resource."),
+				"alternatives":  foundNumber("Number of alternative offerings."),
+				"why":           found("Why this type was chosen."),
 			}),
-			"bindings": foundObjects("Pods that have a place on nodes that exist.", map[string]schema.Attribute{
+			"bindings": foundObjects("Pods that fit on existing nodes.", map[string]schema.Attribute{
 				"pod":  found("The pod, as `namespace/name`."),
 				"node": found("The node."),
 			}),
-			"unplaced": foundObjects("Pods that have no place.", map[string]schema.Attribute{
+			"unplaced": foundObjects("Pods that cannot be placed.", map[string]schema.Attribute{
 				"pod":    found("The pod, as `namespace/name`."),
-				"reason": found("Which constraint decided, and what comes nearest."),
+				"reason": found("Which constraint prevents it, and what comes closest."),
 			}),
-			"removals": foundObjects("Nodes that would go.", map[string]schema.Attribute{
+			"removals": foundObjects("Nodes that would be removed.", map[string]schema.Attribute{
 				"node":   found("Name of the node."),
-				"reason": found("Why it goes."),
+				"reason": found("Why the node would be removed."),
 			}),
-			"hourly_price":  foundPrice("Price of the machines together in dollars per hour."),
+			"hourly_price":  foundPrice("Total price of the machines in dollars per hour."),
 			"monthly_price": foundPrice("The same for a month of 730 hours."),
-			"lower_bound":   foundPrice("Proven bound in dollars per hour: no plan for the same pods that honours the same constraints costs less. Null where none is known."),
-			"gap_percent":   foundPrice("How far the price is above the bound, at most, in percent. Null where none is known."),
-			"summary":       found("The whole answer as text, as `packhorse-agent simulate` prints it."),
-			"plan":          found("The decision itself, as JSON."),
-			"warnings":      foundTexts("What had to be assumed, or was ignored."),
-			"catalogue":     catalogueAttribute(),
+			"lower_bound": foundPrice("Lower bound in dollars per hour: no plan for the same pods that meets the same " +
+				"constraints can cost less. Null if none is known."),
+			"gap_percent": foundPrice("How far the price can be above the best possible price, in percent. Null if there is " +
+				"no lower bound."),
+			"summary":   found("The whole result as text, as `packhorse-agent simulate` prints it."),
+			"plan":      found("The decision itself, as JSON."),
+			"warnings":  foundTexts("What was assumed or ignored."),
+			"catalogue": catalogueAttribute(),
 		},
 	}
 }

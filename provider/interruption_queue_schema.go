@@ -31,10 +31,10 @@ const (
 	defaultVisibility = 30
 )
 
-const interruptionQueueDescription = "The SQS queue on which the agent hears that machines are going away, with its policy and the " +
-	"EventBridge rules that put events on it.\n\n" +
-	"Events are: spot interruption warnings, rebalance recommendations, changes of an instance's state, interruptions of capacity " +
-	"reservations, and AWS Health events. The policy lets EventBridge send and refuses whoever comes without TLS. Messages are encrypted."
+const interruptionQueueDescription = "An SQS queue that tells the agent about interruptions of machines, with its policy and " +
+	"the EventBridge rules that send events to it.\n\nThe events are spot interruption warnings, rebalance recommendations, " +
+	"changes of an instance's state, interruptions of capacity reservations, and AWS Health events. The policy lets " +
+	"EventBridge send messages and requires TLS. Messages are encrypted."
 
 func interruptionQueueSchema(ctx context.Context) schema.Schema {
 	level := attributes{
@@ -46,19 +46,19 @@ func interruptionQueueSchema(ctx context.Context) schema.Schema {
 		},
 		"message_retention_seconds": schema.Int64Attribute{
 			Optional: true, Computed: true, Default: int64default.StaticInt64(defaultRetention),
-			MarkdownDescription: "Seconds for which an event is kept, 60 to 1209600. 300 by default: what is older is no news.",
+			MarkdownDescription: "Seconds for which an event is kept, 60 to 1209600. 300 by default: older events are of no use.",
 			Validators:          []validator.Int64{int64validator.Between(minRetention, maxRetention)},
 		},
 		"visibility_timeout_seconds": schema.Int64Attribute{
 			Optional: true, Computed: true, Default: int64default.StaticInt64(defaultVisibility),
-			MarkdownDescription: "Seconds for which an event is hidden while the agent works on it, 0 to 43200. 30 by default.",
+			MarkdownDescription: "Seconds for which an event is hidden while the agent processes it, 0 to 43200. 30 by default.",
 			Validators:          []validator.Int64{int64validator.Between(0, maxVisibility)},
 		},
-		"kms_key_id": formedText("Id, alias or ARN of a KMS key of your own for the messages. Its policy has to let `events.amazonaws.com` use it. "+
-			"By default SQS manages the key.", policy.Key),
+		"kms_key_id": formedText("Id, alias or ARN of your own KMS key for the messages. Its policy must allow "+
+			"`events.amazonaws.com` to use it. By default SQS manages the key.", policy.Key),
 		"rule_prefix": schema.StringAttribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: "Prefix of the rules' names. The name of the queue by default.",
+			MarkdownDescription: "Prefix of the names of the rules. By default the name of the queue.",
 			Validators:          []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^[.\-_A-Za-z0-9]+$`), "may hold letters, digits and .-_ only")},
 		},
 		"rules": schema.MapAttribute{

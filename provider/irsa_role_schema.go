@@ -29,16 +29,16 @@ const (
 	defaultSession = 3600
 )
 
-const irsaRoleDescription = "An IAM role that Kubernetes ServiceAccounts of one cluster can assume, through the cluster's OIDC issuer, by EKS pod " +
-	"identity, or both.\n\n" +
-	"The trust policy follows from that and names exactly the given ServiceAccounts. Policies and tags that " +
-	"others have given to the role are left alone, and a role that still has such policies is not deleted."
+const irsaRoleDescription = "An IAM role that Kubernetes ServiceAccounts of one cluster can assume through the cluster's OIDC " +
+	"issuer, EKS Pod Identity, or both.\n\nThe provider writes the trust policy, which names exactly the given ServiceAccounts. " +
+	"It leaves policies and tags that others have added to the role alone, and does not delete a role that still has such " +
+	"policies."
 
 func irsaRoleSchema(ctx context.Context) schema.Schema {
 	level := attributes{
 		"max_session_duration": schema.Int64Attribute{
 			Optional: true, Computed: true, Default: int64default.StaticInt64(defaultSession),
-			MarkdownDescription: "Longest session in seconds, 3600 to 43200. 3600 by default.",
+			MarkdownDescription: "Maximum duration of a session in seconds, 3600 to 43200. 3600 by default.",
 			Validators:          []validator.Int64{int64validator.Between(minSession, maxSession)},
 		},
 	}
@@ -66,13 +66,13 @@ func irsaTrustAttributes() attributes {
 		},
 		"cluster_name": schema.StringAttribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: "Name of the EKS cluster. That of the provider block by default.",
+			MarkdownDescription: "Name of the EKS cluster. By default the cluster of the provider block.",
 			Validators:          []validator.String{formed(policy.ClusterName)},
 		},
 		"identity": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(throughOIDC),
-			MarkdownDescription: "How pods get the role: `oidc`, the default, by their projected tokens; `pod-identity` by EKS pod identity, whose add-on has to " +
-				"run in the cluster; `both` while moving from one to the other.",
+			MarkdownDescription: "How pods get the role. `oidc`, the default, uses projected tokens. `pod-identity` uses EKS " +
+				"Pod Identity, whose add-on must run in the cluster. `both` allows a migration between the two.",
 			Validators: []validator.String{stringvalidator.OneOf(throughOIDC, byPodIdentity, inBothWays)},
 		},
 		"pod_identity_associations": schema.MapAttribute{
@@ -81,16 +81,17 @@ func irsaTrustAttributes() attributes {
 		},
 		"oidc_issuer_url": schema.StringAttribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: "URL of the cluster's OIDC issuer. By default it is looked up by the cluster's name.",
+			MarkdownDescription: "URL of the cluster's OIDC issuer. By default the provider looks it up by the name of the cluster.",
 			Validators:          []validator.String{httpsURL()},
 		},
-		"create_oidc_provider": flag("Whether to create the IAM OIDC provider of the issuer if there is none. The role that has created it deletes it " +
-			"again, so set this on one role per cluster."),
+		"create_oidc_provider": flag("Whether to create the IAM OIDC provider of the issuer if there is none. The role that " +
+			"created it also deletes it, so set this on one role per cluster."),
 		"oidc_provider_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the IAM OIDC provider."},
 		"assume_role_policy": schema.StringAttribute{
 			Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Trust policy of the role, as JSON.",
 		},
-		"annotate_service_account": flag("Whether to annotate the ServiceAccounts, which must be there, with the role: `eks.amazonaws.com/role-arn`."),
+		"annotate_service_account": flag("Whether to annotate the ServiceAccounts with the role " +
+			"(`eks.amazonaws.com/role-arn`). The ServiceAccounts must exist."),
 	}
 }
 
@@ -99,24 +100,25 @@ func irsaPolicyAttributes() attributes {
 	return attributes{
 		"preset": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "`agent` gives the role the least privilege that the agent needs: it can change only what carries the cluster's tags, " +
-				"and pass only `node_roles`. The policies are split so that none exceeds IAM's limits.",
+			MarkdownDescription: "`agent` gives the role the permissions that the agent needs and no others: it can only " +
+				"change resources with the cluster's tags and only pass `node_roles`. The policies are split so that none " +
+				"exceeds IAM's limits.",
 			Validators: []validator.String{stringvalidator.OneOf(presetAgent)},
 		},
 		"node_roles": schema.SetAttribute{
 			Optional: true, ElementType: types.StringType,
-			MarkdownDescription: "Names or ARNs of the IAM roles that machines may have. Needed by the preset `agent`. The ARN of a name is looked up in IAM, " +
-				"so that the role has to be there; wildcards are refused.",
+			MarkdownDescription: "Names or ARNs of the IAM roles that nodes may have. Required by the preset `agent`. The " +
+				"provider looks up a name in IAM, so the role must exist. Wildcards are not allowed.",
 			Validators: eachFormed(policy.Role),
 		},
 		"interruption_queue_arn": formedText("ARN of the SQS queue with interruption events, for the preset `agent`.", policy.QueueARN),
 		"preset_policies": schema.MapAttribute{
 			Computed: true, ElementType: jsontypes.NormalizedType{},
-			MarkdownDescription: "Inline policies that the preset has given to the role, by name.",
+			MarkdownDescription: "Inline policies that the preset adds to the role, by name.",
 		},
 		"policies": schema.MapAttribute{
 			Optional: true, ElementType: jsontypes.NormalizedType{},
-			MarkdownDescription: "Inline policies of the role: names to JSON.",
+			MarkdownDescription: "Inline policies of the role, as JSON by name.",
 			PlanModifiers:       []planmodifier.Map{kubevalue.KeepSpelling{}},
 		},
 		"policy_arns": schema.SetAttribute{

@@ -27,8 +27,8 @@ const deletionTimestamp = "deletion_timestamp"
 func deletionAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Computed: true,
-		MarkdownDescription: "When somebody asked for its deletion; null unless it is being deleted. " +
-			"A plan then replaces it: the apply waits until it is gone, and creates it anew.",
+		MarkdownDescription: "When the deletion of the object was requested. Null unless it is being deleted. In that case a " +
+			"plan replaces it: the apply waits until the object is gone and creates it again.",
 	}
 }
 

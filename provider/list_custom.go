@@ -36,7 +36,7 @@ func (l *customList) Configure(ctx context.Context, req resource.ConfigureReques
 }
 
 func (l *customList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
-	resp.Schema = schema.Schema{MarkdownDescription: "Lists every " + l.of.kind.title() + " of the cluster, in the order of their names."}
+	resp.Schema = schema.Schema{MarkdownDescription: "Lists the " + l.of.kind.title() + "s of the cluster, sorted by name."}
 }
 
 func (l *customList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {

@@ -34,7 +34,7 @@ func (l *irsaList) Configure(ctx context.Context, req resource.ConfigureRequest,
 
 func (l *irsaList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Lists the IAM roles that trust ServiceAccounts of the provider block's `cluster_name` alone, in the order of their names.",
+		MarkdownDescription: "Lists the IAM roles that only trust ServiceAccounts of the provider block's `cluster_name`, sorted by name.",
 	}
 }
 

@@ -22,11 +22,10 @@ const (
 	noEntry      = "none"
 )
 
-const nodeRoleDescription = "The IAM role of the machines that the agent buys, with its instance profile and the access entry by which the " +
-	"cluster admits them.\n\n" +
-	"The role trusts EC2 and has AWS's managed policies for nodes: joining the cluster, pulling images and, unless `cni_policy` is off, " +
-	"giving pods addresses. Policies and tags that others have given to the role are left alone, and a role that still has such policies " +
-	"is not deleted."
+const nodeRoleDescription = "The IAM role of the nodes that the agent buys, with its instance profile and the EKS access entry " +
+	"that lets them join the cluster.\n\nThe role trusts EC2 and has AWS's managed policies for nodes: to join the cluster, pull " +
+	"images and, unless `cni_policy` is off, assign addresses to pods. The provider leaves policies and tags that others have " +
+	"added to the role alone, and does not delete a role that still has such policies."
 
 func nodeRoleSchema(ctx context.Context) schema.Schema {
 	level := attributes{
@@ -35,19 +34,21 @@ func nodeRoleSchema(ctx context.Context) schema.Schema {
 		},
 		"cni_policy": schema.BoolAttribute{
 			Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-			MarkdownDescription: "Whether nodes may give pods addresses themselves (`AmazonEKS_CNI_Policy`). On by default; turn it off if the network plugin has a role of its own.",
+			MarkdownDescription: "Whether nodes may assign addresses to pods (`AmazonEKS_CNI_Policy`). On by default. Turn it " +
+				"off if the network plugin has its own role.",
 		},
 		"node_policy_arns": schema.SetAttribute{
 			Computed: true, ElementType: types.StringType, MarkdownDescription: "ARNs of AWS's managed policies for nodes that are attached to the role.",
 		},
 		"policy_arns": schema.SetAttribute{
 			Optional: true, ElementType: types.StringType,
-			MarkdownDescription: "ARNs of further managed policies that are attached to the role, such as `arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore`.",
-			Validators:          eachFormed(policy.PolicyARN),
+			MarkdownDescription: "ARNs of additional managed policies of the role, such as " +
+				"`arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore`.",
+			Validators: eachFormed(policy.PolicyARN),
 		},
 		"policies": schema.MapAttribute{
 			Optional: true, ElementType: jsontypes.NormalizedType{},
-			MarkdownDescription: "Inline policies of the role: names to JSON.",
+			MarkdownDescription: "Inline policies of the role, as JSON by name.",
 		},
 	}
 	for _, part := range []attributes{roleAttributes("role and its instance profile"), tagAttributes("the role, its instance profile and its access entry"), nodeAdmissionAttributes()} {
@@ -61,19 +62,20 @@ func nodeAdmissionAttributes() attributes {
 	return attributes{
 		"instance_profile": schema.StringAttribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: "Name of the instance profile, for `packhorse_node_profile.instance_profile`. The name of the role by default.",
-			Validators:          []validator.String{formed(policy.ProfileName)},
+			MarkdownDescription: "Name of the instance profile, for `packhorse_node_profile.instance_profile`. By default the " +
+				"name of the role.",
+			Validators: []validator.String{formed(policy.ProfileName)},
 		},
 		"instance_profile_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the instance profile."},
 		"cluster_name": schema.StringAttribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: "Name of the EKS cluster that admits the nodes. That of the provider block by default.",
+			MarkdownDescription: "Name of the EKS cluster that the nodes join. By default the cluster of the provider block.",
 			Validators:          []validator.String{formed(policy.ClusterName)},
 		},
 		"access_entry": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(linuxEntry),
-			MarkdownDescription: "Type of the access entry: `EC2_LINUX`, the default, `EC2_WINDOWS`, or `none` for a cluster that admits nodes by its " +
-				"`aws-auth` ConfigMap alone.",
+			MarkdownDescription: "Type of the access entry: `EC2_LINUX`, the default, `EC2_WINDOWS`, or `none` for a cluster " +
+				"that only uses the `aws-auth` ConfigMap.",
 			Validators: []validator.String{stringvalidator.OneOf(linuxEntry, windowsEntry, noEntry)},
 		},
 	}

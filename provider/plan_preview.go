@@ -34,7 +34,7 @@ var previewTypes = map[string]attr.Type{
 
 func previewAttribute() schema.SingleNestedAttribute {
 	listed := func(which string) schema.SingleNestedAttribute {
-		return schema.SingleNestedAttribute{Computed: true, MarkdownDescription: "The " + which + " type by its on-demand price; spot capacity costs less.", Attributes: attributes{
+		return schema.SingleNestedAttribute{Computed: true, MarkdownDescription: "The " + which + " matching type by on-demand price.", Attributes: attributes{
 			"instance_type": schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the instance type."},
 			"hourly_price":  schema.Float64Attribute{Computed: true, MarkdownDescription: "On-demand price in dollars per hour."},
 		}}
@@ -47,18 +47,20 @@ func previewAttribute() schema.SingleNestedAttribute {
 	}
 	return schema.SingleNestedAttribute{
 		Computed: true,
-		MarkdownDescription: "What the last change amounted to when it was planned. Null with `plan_checks = \"off\"`, and where the catalogue could not be looked at. " +
-			"Spot prices and what is in stock change by the minute: see the data source `packhorse_simulation`.",
+		MarkdownDescription: "Result of the last change when it was planned. Null with `plan_checks = \"off\"` or if no " +
+			"catalogue was available. It does not consider spot prices and stock, which change by the minute: use the data " +
+			"source `packhorse_simulation`.",
 		Attributes: attributes{
-			"matching_types":   number("Number of instance types that meet all requirements."),
-			"zones":            list("Zones in which they are sold and, where AWS was asked, that have a subnet."),
-			"architectures":    list("Architectures that they have."),
-			"cheapest":         listed("cheapest"),
-			"dearest":          listed("dearest"),
-			"fewest_pods":      number("Fewest pods that one of their nodes takes."),
-			"most_pods":        number("Most pods that one of their nodes takes."),
-			"nodes_to_replace": number("Number of nodes that the change replaces since they are no longer what is described. Known before apply where it is 0; a warning tells it otherwise."),
-			"catalogue":        schema.StringAttribute{Computed: true, MarkdownDescription: "Where the instance types come from: `EC2`, `file` or `embedded`."},
+			"matching_types": number("Number of instance types that meet all requirements."),
+			"zones":          list("Zones in which the matching types are sold. If AWS was asked, only zones with a subnet."),
+			"architectures":  list("Architectures of the matching types."),
+			"cheapest":       listed("cheapest"),
+			"dearest":        listed("most expensive"),
+			"fewest_pods":    number("Smallest number of pods per node among the matching types."),
+			"most_pods":      number("Largest number of pods per node among the matching types."),
+			"nodes_to_replace": number("Number of nodes that the change replaces because they no longer match. If it is not 0, " +
+				"the plan shows it in a warning, and the attribute is known after apply."),
+			"catalogue": schema.StringAttribute{Computed: true, MarkdownDescription: "Source of the instance types: `EC2`, `file` or `embedded`."},
 		},
 	}
 }

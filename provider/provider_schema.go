@@ -26,51 +26,53 @@ func providerSchema() schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"cluster_name": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Name of the EKS cluster. Its endpoint, certificate authority and OIDC issuer are looked up, and a token is " +
-					"minted in process for the requests: the `aws` command is not needed.",
+				MarkdownDescription: "Name of the EKS cluster. The provider looks up its endpoint, certificate authority and " +
+					"OIDC issuer, and mints a token for each request. The `aws` command is not needed.",
 			},
 			"region":  optionalText("AWS region. By default from the environment or the profile."),
 			"profile": optionalText("Profile in the shared AWS configuration files."),
 			"assume_role": schema.SingleNestedAttribute{
 				Optional:            true,
-				MarkdownDescription: "IAM role that is assumed for all calls of AWS.",
+				MarkdownDescription: "IAM role that the provider assumes for all calls to AWS.",
 				Attributes: map[string]schema.Attribute{
 					"role_arn":     schema.StringAttribute{Required: true, MarkdownDescription: "ARN of the role.", Validators: []validator.String{formed(policy.RoleARN)}},
 					"session_name": optionalText("Name of the session. `terraform-provider-packhorse` by default."),
-					"external_id":  optionalText("External id that the role's trust policy demands."),
-					"duration":     optionalText("How long the session's credentials are good for, such as `30m`. An hour by default."),
+					"external_id":  optionalText("External id that the role's trust policy requires."),
+					"duration":     optionalText("How long the session's credentials are valid, such as `30m`. One hour by default."),
 				},
 			},
 			"default_tags": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Tags of every AWS resource that this provider makes. The tags of a resource take precedence.",
+				MarkdownDescription: "Tags of every AWS resource that this provider creates. The tags of a resource take precedence.",
 				Validators:          []validator.Map{validTags{}},
 			},
 			"endpoints": schema.SingleNestedAttribute{
 				Optional: true,
-				MarkdownDescription: "URLs of AWS services in place of the usual ones. They take precedence over `AWS_ENDPOINT_URL_<SERVICE>` and " +
-					"`AWS_ENDPOINT_URL`, and `packhorse_agent` takes them for its agent unless its `endpoints` say otherwise.",
+				MarkdownDescription: "URLs of AWS services, instead of the default ones. They take precedence over " +
+					"`AWS_ENDPOINT_URL_<SERVICE>` and `AWS_ENDPOINT_URL`. `packhorse_agent` passes them to the agent unless it " +
+					"sets its own `endpoints`.",
 				Attributes: endpointAttributes(),
 			},
 			"kubernetes": schema.SingleNestedAttribute{
 				Optional:            true,
-				MarkdownDescription: "How the cluster is reached, instead of `cluster_name`.",
+				MarkdownDescription: "How the provider connects to the cluster, instead of `cluster_name`.",
 				Attributes:          kubernetesAttributes(),
 			},
-			"field_manager": optionalText("Name under which fields of objects in the cluster are declared. `" + defaultFieldManager + "` by default."),
+			"field_manager": optionalText("Field manager of the provider's server-side apply. `" + defaultFieldManager + "` by default."),
 			"force_conflicts": schema.BoolAttribute{
 				Optional: true,
-				MarkdownDescription: "Whether fields that another field manager has declared are taken over. By default that is an error, " +
-					"which names the manager and the field.",
+				MarkdownDescription: "Whether to take over fields that another field manager has set. By default this is an " +
+					"error that names the manager and the field.",
 			},
 			"plan_checks": schema.StringAttribute{
 				Optional:   true,
 				Validators: []validator.String{stringvalidator.OneOf(session.ChecksError, session.ChecksWarn, session.ChecksOff)},
-				MarkdownDescription: "What plans do with what they find in the catalogue and in the cluster. `warn`, the default: what cannot work is an " +
-					"error, and what is doubtful a warning. `error`: both are errors. `off`: nothing is looked at.",
+				MarkdownDescription: "How plans use the catalogue and the cluster to check a change. `warn`, the default: what " +
+					"cannot work is an error, and what is doubtful is a warning. `error`: both are errors. `off`: neither is " +
+					"checked.",
 			},
-			"catalogue_file": optionalText("Path of a catalogue of instance types and prices, as a CSV table or saved JSON, to plan with instead of " +
-				"asking AWS: for plans offline and in CI."),
+			"catalogue_file": optionalText("Path of a saved catalogue of instance types and prices (CSV or JSON). Plans use it " +
+				"instead of AWS, for example in CI."),
 		},
 	}
 }

@@ -28,7 +28,7 @@ func requiredText(description string) schema.StringAttribute {
 func nameAttribute(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Required:            true,
-		MarkdownDescription: description + " Another name is another object: changing it forces a replacement.",
+		MarkdownDescription: description + " Changing it forces a replacement.",
 		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 	}
 }

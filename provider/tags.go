@@ -14,11 +14,12 @@ import (
 func tagAttributes(what string) attributes {
 	return attributes{
 		"tags": schema.MapAttribute{
-			Optional: true, ElementType: types.StringType, MarkdownDescription: "Tags of " + what + ", beside the provider's `default_tags`.",
+			Optional: true, ElementType: types.StringType, MarkdownDescription: "Tags of " + what + ", in addition to the provider's `default_tags`.",
 			Validators: []validator.Map{validTags{}},
 		},
 		"tags_all": schema.MapAttribute{
-			Computed: true, ElementType: types.StringType, MarkdownDescription: "All tags that are declared, with the provider's `default_tags`.",
+			Computed: true, ElementType: types.StringType, MarkdownDescription: "All tags of the resource, including the " +
+				"provider's `default_tags`.",
 		},
 	}
 }

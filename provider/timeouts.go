@@ -16,19 +16,19 @@ const callLimit = 2 * time.Minute
 // objectTimeouts are the timeouts of a custom resource.
 func objectTimeouts(ctx context.Context, deletion string) map[string]schema.Block {
 	return map[string]schema.Block{"timeouts": timeouts.Block(ctx, timeouts.Opts{
-		Create: true, CreateDescription: "How long to try to declare it to the cluster, such as `5m`. 2 minutes by default.",
-		Update: true, UpdateDescription: "How long to try to change it in the cluster, such as `5m`. 2 minutes by default.",
+		Create: true, CreateDescription: "How long to try to create the object, such as `5m`. 2 minutes by default.",
+		Update: true, UpdateDescription: "How long to try to update the object, such as `5m`. 2 minutes by default.",
 		Delete: true, DeleteDescription: deletion,
 	})}
 }
 
 // awsTimeouts are the timeouts of a resource in AWS.
 func awsTimeouts(ctx context.Context) map[string]schema.Block {
-	const lag = ", such as `5m`, with the waits until AWS knows everywhere what has just been made. By default each of these waits lasts 45 seconds at most."
+	const lag = ", such as `5m`, including waiting until the change is visible everywhere in AWS. By default each of these waits lasts at most 45 seconds."
 	return map[string]schema.Block{"timeouts": timeouts.Block(ctx, timeouts.Opts{
-		Create: true, CreateDescription: "How long its creation may take" + lag,
-		Update: true, UpdateDescription: "How long a change may take" + lag,
-		Delete: true, DeleteDescription: "How long its deletion may take" + lag,
+		Create: true, CreateDescription: "How long the creation may take" + lag,
+		Update: true, UpdateDescription: "How long an update may take" + lag,
+		Delete: true, DeleteDescription: "How long the deletion may take" + lag,
 	})}
 }
 

@@ -44,30 +44,31 @@ and the Helm chart install the same objects.`,
 
 func (i *installation) flags(cmd *cobra.Command) {
 	f, s := cmd.Flags(), &i.settings
-	f.StringVar(&i.out, "out", "", "`FOLDER` to write one file per object into (default: print all)")
+	f.StringVar(&i.out, "out", "", "`FOLDER` for one file per object (default: print all objects)")
 
 	f.StringVar(&s.ClusterName, "cluster-name", "", "`NAME` of the EKS cluster (required)")
 	f.StringVar(&s.Region, "region", "", "AWS `REGION` (default: what the pod's environment says)")
 	f.StringVar(&s.RoleARN, "role-arn", "", "`ARN` of the IAM role that the agent assumes (default: none, for EKS Pod Identity)")
 	f.StringVar(&s.Queue, "interruption-queue", "", "`NAME` of the interruption queue")
-	f.StringVar(&s.InstanceProfile, "default-instance-profile", "", "IAM instance profile `NAME` for node profiles that name none")
-	f.StringToStringVar(&s.Endpoints, "endpoint", nil, "`SERVICE=URL` of an AWS service in place of the usual one ("+strings.Join(install.EndpointServices(), ", ")+"); may be repeated")
-	f.StringToStringVar(&s.Options, "option", nil, "further `FLAG=VALUE` of `run`, without the dashes; may be repeated")
+	f.StringVar(&s.InstanceProfile, "default-instance-profile", "", "`NAME` of the IAM instance profile for node profiles that "+
+		"do not set one")
+	f.StringToStringVar(&s.Endpoints, "endpoint", nil, "`SERVICE=URL` of an AWS service instead of the default one ("+strings.Join(install.EndpointServices(), ", ")+"); may be repeated")
+	f.StringToStringVar(&s.Options, "option", nil, "additional `FLAG=VALUE` of `run`, without the dashes; may be repeated")
 
 	f.StringVar(&s.Namespace, "namespace", install.DefaultNamespace, "`NAMESPACE` of the agent")
 	f.StringVar(&s.Name, "name", install.DefaultName, "`NAME` of the objects")
 	f.StringVar(&s.Image, "image", install.DefaultImage(version), "`REFERENCE` of the image")
 	f.StringSliceVar(&s.PullSecrets, "image-pull-secret", nil, "`NAME` of a Secret to pull the image with; may be repeated")
 	f.Int32Var(&i.replicas, "replicas", install.DefaultReplicas, "how many agents run, of which one leads")
-	f.StringVar(&s.CPURequest, "cpu-request", install.DefaultCPURequest, "CPU that an agent requests")
-	f.StringVar(&s.Memory, "memory", install.DefaultMemory, "memory that an agent requests and may use at most")
+	f.StringVar(&s.CPURequest, "cpu-request", install.DefaultCPURequest, "CPU request of each agent")
+	f.StringVar(&s.Memory, "memory", install.DefaultMemory, "memory request and limit of each agent")
 	f.StringVar(&s.PriorityClassName, "priority-class-name", install.DefaultPriorityClassName, "`NAME` of the pods' priority class")
 	f.StringToStringVar(&s.NodeSelector, "node-selector", nil, "`LABEL=VALUE` of the nodes that agents run on; may be repeated")
 	f.StringSliceVar(&i.tolerations, "toleration", nil, "`KEY[=VALUE][:EFFECT]` of a taint that agents tolerate; may be repeated")
-	f.StringToStringVar(&s.Environment, "environment", nil, "`NAME=VALUE` of a further variable; may be repeated")
+	f.StringToStringVar(&s.Environment, "environment", nil, "additional environment variable `NAME=VALUE`; may be repeated")
 
 	f.BoolVar(&s.OmitNamespace, "omit-namespace", false, "leave out the Namespace")
-	f.BoolVar(&s.OmitCRDs, "omit-crds", false, "leave out the definitions of the custom resources")
+	f.BoolVar(&s.OmitCRDs, "omit-crds", false, "leave out the CRDs")
 	f.BoolVar(&s.OmitNetworkPolicy, "omit-network-policy", false, "leave out the NetworkPolicy")
 }
 

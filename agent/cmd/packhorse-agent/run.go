@@ -73,7 +73,7 @@ from where the AWS SDK finds them: in a cluster from IRSA or EKS Pod Identity.`,
 func (s *settings) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.cloud.ClusterName, "cluster-name", "", "`NAME` of the EKS cluster (required)")
-	f.StringVar(&s.cloud.ClusterEndpoint, "cluster-endpoint", "", "`URL` of the API server as nodes reach it (default: asked of EKS)")
+	f.StringVar(&s.cloud.ClusterEndpoint, "cluster-endpoint", "", "`URL` of the API server for nodes (default: from EKS)")
 	f.StringVar(&s.region, "region", "", "AWS `REGION` (default: the environment's)")
 	f.StringVar(&s.kubeconfig, "kubeconfig", "", "`FILE` to reach the cluster by (default: $KUBECONFIG, or the pod's ServiceAccount)")
 	f.StringVar(&s.context, "kube-context", "", "`NAME` of a context in the kubeconfig (default: its current one)")
@@ -82,29 +82,37 @@ func (s *settings) flags(cmd *cobra.Command) {
 	f.StringVar(&s.namespace, "namespace", install.DefaultNamespace, "`NAMESPACE` of the lease")
 	f.StringVar(&s.leaseName, "lease-name", install.LeaseName, "`NAME` of the lease")
 
-	f.DurationVar(&s.agent.BatchIdle, "batch-idle", install.DefaultBatchIdle, "how long no further pod may come up before a batch is planned")
-	f.DurationVar(&s.agent.BatchMax, "batch-max", install.DefaultBatchMax, "how long a batch waits at most while more pods keep coming up")
-	f.DurationVar(&s.agent.StartupTimeout, "startup-timeout", 15*time.Minute, "how long a machine may take to come up before it is replaced")
-	f.DurationVar(&s.agent.UnhealthyAfter, "unhealthy-after", 10*time.Minute, "how long a node may be not ready before it is replaced; -1s for ever")
-	f.DurationVar(&s.agent.MinLifetime, "min-node-lifetime", 5*time.Minute, "how long a node in use stays at least before it is replaced for drift; -1s for no time")
-	f.BoolVar(&s.agent.EvictOwnerless, "evict-ownerless-pods", false, "let nodes go voluntarily although pods run there that no controller would replace")
-	f.Float64Var(&s.nodeCost, "node-cost", decide.DefaultNodeCost.Dollars(), "cost of having one more node beyond its price, in `DOLLARS` per hour: more prefers fewer, larger nodes")
+	f.DurationVar(&s.agent.BatchIdle, "batch-idle", install.DefaultBatchIdle, "how long no new pod may arrive before the agent "+
+		"plans a batch")
+	f.DurationVar(&s.agent.BatchMax, "batch-max", install.DefaultBatchMax, "the longest time a batch waits while new pods keep arriving")
+	f.DurationVar(&s.agent.StartupTimeout, "startup-timeout", 15*time.Minute, "how long a machine may take to become a ready "+
+		"node before it is replaced")
+	f.DurationVar(&s.agent.UnhealthyAfter, "unhealthy-after", 10*time.Minute, "how long a node may be unready before it is "+
+		"replaced; -1s to keep unready nodes")
+	f.DurationVar(&s.agent.MinLifetime, "min-node-lifetime", 5*time.Minute, "minimum age of a node in use before drift "+
+		"replaces it; -1s for none")
+	f.BoolVar(&s.agent.EvictOwnerless, "evict-ownerless-pods", false, "allow the voluntary disruption of nodes with pods that "+
+		"no controller would replace")
+	f.Float64Var(&s.nodeCost, "node-cost", decide.DefaultNodeCost.Dollars(), "cost of one more node beyond its price, in "+
+		"`DOLLARS` per hour; a higher value prefers fewer, larger nodes")
 	f.StringSliceVar(&s.schedulers, "scheduler-name", nil, "`NAME` of a further scheduler whose pods get nodes; may be repeated")
 
-	f.StringVar(&s.cloud.DefaultInstanceProfile, "default-instance-profile", "", "IAM instance profile `NAME` for node profiles that name none")
-	f.StringVar(&s.queue, "interruption-queue", "", "`NAME` of the SQS queue on which EventBridge puts what happens to instances")
-	f.StringToStringVar(&s.cloud.Tags, "tag", nil, "`KEY=VALUE` to put on every cloud resource; may be repeated")
+	f.StringVar(&s.cloud.DefaultInstanceProfile, "default-instance-profile", "", "`NAME` of the IAM instance profile for node "+
+		"profiles that do not set one")
+	f.StringVar(&s.queue, "interruption-queue", "", "`NAME` of the SQS queue that receives EventBridge's events about instances")
+	f.StringToStringVar(&s.cloud.Tags, "tag", nil, "tag `KEY=VALUE` of every AWS resource that the agent creates; may be repeated")
 	f.BoolVar(&s.cloud.PrefixDelegation, "prefix-delegation", false, "the network plugin assigns address prefixes, which allows more pods per node")
-	f.BoolVar(&s.cloud.PodENI, "pod-eni", false, "the network plugin gives pods interfaces of their own")
+	f.BoolVar(&s.cloud.PodENI, "pod-eni", false, "the network plugin gives each pod its own network interface")
 	f.Int64Var(&s.cloud.ReservedENIs, "reserved-enis", 0, "network interfaces per node that pods cannot use, 1 with custom networking")
-	f.BoolVar(&s.cloud.IgnoreENIs, "ignore-enis", false, "pods get their addresses elsewhere, so that 110 of them fit on any node")
-	f.BoolVar(&s.cloud.EFA, "efa", false, "launch machines with the Elastic Fabric Adapters that their type has")
-	f.Float64Var(&s.memoryOverhead, "vm-memory-overhead-percent", offer.DefaultMemoryOverheadPercent, "`SHARE` of a machine's memory that the hypervisor keeps, until nodes of its type and image have shown it")
-	f.BoolVar(&s.cloud.NoPricing, "no-pricing", false, "use the built-in on-demand prices, where the AWS Pricing API cannot be reached")
+	f.BoolVar(&s.cloud.IgnoreENIs, "ignore-enis", false, "pods do not use addresses of network interfaces: 110 pods fit on any node")
+	f.BoolVar(&s.cloud.EFA, "efa", false, "attach the Elastic Fabric Adapters that an instance type supports")
+	f.Float64Var(&s.memoryOverhead, "vm-memory-overhead-percent", offer.DefaultMemoryOverheadPercent, "`PERCENT` of memory that the hypervisor uses, "+
+		"until a node of the type and image has reported its real memory")
+	f.BoolVar(&s.cloud.NoPricing, "no-pricing", false, "use the built-in on-demand prices instead of the AWS Pricing API")
 
 	f.StringVar(&s.metricsAddress, "metrics-address", ":8080", "`ADDRESS` to serve /metrics on")
 	f.StringVar(&s.healthAddress, "health-address", ":8081", "`ADDRESS` to serve /healthz and /readyz on")
-	f.StringVar(&s.statusAddress, "status-address", "127.0.0.1:8082", "`ADDRESS` to serve the status page on, for browsers and packhorse-agent top; empty for nowhere")
+	f.StringVar(&s.statusAddress, "status-address", "127.0.0.1:8082", "`ADDRESS` to serve the status page on; empty to turn it off")
 	f.BoolVar(&s.profiling, "profiling", false, "serve Go profiles under /debug/pprof of the metrics address")
 	f.StringVar(&s.logLevel, "log-level", "info", "trace, debug, info, warn or error")
 	f.StringVar(&s.logFormat, "log-format", "text", "text or json")

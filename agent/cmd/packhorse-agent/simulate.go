@@ -58,9 +58,9 @@ standard input.`,
 	flags.StringArrayVarP(&s.files, "filename", "f", nil, "`FILE` with manifests in YAML or JSON; may be repeated")
 	flags.StringArrayVar(&s.tables, "pods-csv", nil, "`FILE` with pods as rows: cpu_milli, mem_mib, count, and optionally gpu, gpu_name, node_selector")
 	flags.StringVar(&s.catalogue, "catalogue", "", "`FILE` with instance types and prices, CSV or saved JSON (default: the built-in one)")
-	flags.StringVar(&s.region, "region", cmp.Or(os.Getenv("AWS_REGION"), "us-east-1"), "AWS `REGION` whose types and prices count")
+	flags.StringVar(&s.region, "region", cmp.Or(os.Getenv("AWS_REGION"), "us-east-1"), "AWS `REGION` whose types and prices are used")
 	flags.StringVarP(&s.output, "output", "o", "text", "text, json, markdown, svg or html")
-	flags.DurationVar(&s.budget, "budget", 0, "effort to spend on a better packing (default: the agent's)")
+	flags.DurationVar(&s.budget, "budget", 0, "search time for a cheaper plan (default: the agent's)")
 	return cmd
 }
 

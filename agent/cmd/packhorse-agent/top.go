@@ -55,8 +55,8 @@ needs the right to read the lease and to forward ports in the agent's namespace.
 	cmd.Flags().StringVar(&g.namespace, "namespace", install.DefaultNamespace, "`NAMESPACE` of the agent")
 	cmd.Flags().StringVar(&g.kubeconfig, "kubeconfig", "", "`FILE` to reach the cluster by (default: $KUBECONFIG)")
 	cmd.Flags().StringVar(&g.context, "kube-context", "", "`NAME` of a context in the kubeconfig (default: its current one)")
-	cmd.Flags().DurationVar(&g.every, "interval", 2*time.Second, "how often to look")
-	cmd.Flags().BoolVar(&g.once, "once", false, "print once, also on a terminal")
+	cmd.Flags().DurationVar(&g.every, "interval", 2*time.Second, "how often to refresh")
+	cmd.Flags().BoolVar(&g.once, "once", false, "print once, even on a terminal")
 	g.columns = terminalSize
 	return cmd
 }

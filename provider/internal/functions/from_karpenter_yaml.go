@@ -30,11 +30,11 @@ func (fromKarpenterYAML) Metadata(_ context.Context, _ function.MetadataRequest,
 func (f fromKarpenterYAML) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary: "Converts Karpenter's manifests into arguments",
-		MarkdownDescription: "Returns the arguments of `packhorse_provisioner` and `packhorse_node_profile` for manifests of Karpenter: Provisioner, " +
-			"AWSNodeTemplate, and NodePool and EC2NodeClass of `v1beta1` and `v1`.\n\n" +
-			"`provisioners` and `node_profiles` are maps from names to arguments, of which those that are not set are null. `losses` " +
-			"lists everything that has no counterpart, with its path and the reason, unknown fields, and documents of other kinds, which are " +
-			"skipped; it is empty where nothing is lost. Labels of EKS Auto Mode are translated in NodePools of its class, and the class is lost.",
+		MarkdownDescription: "Converts Karpenter manifests to the arguments of `packhorse_provisioner` and `packhorse_node_profile`. " +
+			"It accepts Provisioner, AWSNodeTemplate, and NodePool and EC2NodeClass of `v1beta1` and `v1`.\n\n" +
+			"`provisioners` and `node_profiles` map names to arguments; arguments that are not set are null. `losses` lists every field that " +
+			"has no counterpart, with its path and the reason, unknown fields, and documents of other kinds, which are skipped. It is empty " +
+			"if nothing is lost. For NodePools of EKS Auto Mode, the labels are translated and the class is lost.",
 		Parameters: []function.Parameter{function.StringParameter{Name: "yaml", MarkdownDescription: "One or more YAML or JSON documents."}},
 		Return:     function.ObjectReturn{AttributeTypes: f.types()},
 	}

@@ -39,7 +39,7 @@ func (parseQuantity) Metadata(_ context.Context, _ function.MetadataRequest, res
 func (parseQuantity) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary:             "Reads a Kubernetes quantity",
-		MarkdownDescription: "Returns the number that a quantity such as `500m`, `1.5Gi` or `2k` stands for, in its base unit: cores, bytes or pieces.",
+		MarkdownDescription: "Returns a quantity such as `500m`, `1.5Gi` or `2k` as a number in its base unit: cores, bytes or pieces.",
 		Parameters:          []function.Parameter{function.StringParameter{Name: "quantity", MarkdownDescription: "The quantity."}},
 		Return:              function.NumberReturn{},
 	}
@@ -78,8 +78,8 @@ func (policySize) Metadata(_ context.Context, _ function.MetadataRequest, resp *
 func (policySize) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary: "Counts the characters of an IAM policy",
-		MarkdownDescription: fmt.Sprintf("Returns the number of characters that IAM counts, which are all but white space. A managed policy may have %d, "+
-			"all inline policies of a role together %d, and a trust policy %d.", policy.MaxManaged, policy.MaxInline, policy.MaxTrust),
+		MarkdownDescription: fmt.Sprintf("Returns the size of a policy as IAM counts it: the number of characters without white space. The limits are %d for a managed policy, "+
+			"%d for all inline policies of a role together, and %d for a trust policy.", policy.MaxManaged, policy.MaxInline, policy.MaxTrust),
 		Parameters: []function.Parameter{function.StringParameter{Name: "policy", MarkdownDescription: "The policy, as JSON."}},
 		Return:     function.Int64Return{},
 	}

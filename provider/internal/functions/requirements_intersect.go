@@ -30,10 +30,11 @@ func (requirementsIntersect) Metadata(_ context.Context, _ function.MetadataRequ
 func (requirementsIntersect) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary: "Combines requirements",
-		MarkdownDescription: "Returns the requirements that mean what all of the given lists mean together, simplified and in the order of their keys. " +
-			"Requirements that contradict each other are an error that names the key.",
+		MarkdownDescription: "Returns the intersection of the given lists of requirements, simplified and sorted by key. If " +
+			"requirements contradict each other, the function fails and names the key.",
 		VariadicParameter: function.DynamicParameter{
-			Name: "requirements", MarkdownDescription: "Lists of requirements, as `packhorse_provisioner` has them: objects with `key`, `operator` and, where the operator takes them, `values`.",
+			Name: "requirements", MarkdownDescription: "Lists of requirements, as in `packhorse_provisioner`: objects with " +
+				"`key`, `operator` and, if the operator needs them, `values`.",
 		},
 		Return: function.ListReturn{ElementType: requirementType},
 	}

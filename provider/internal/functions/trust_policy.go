@@ -20,8 +20,8 @@ func (trustPolicy) Metadata(_ context.Context, _ function.MetadataRequest, resp 
 func (trustPolicy) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary: "Writes the trust policy of an IAM role for ServiceAccounts",
-		MarkdownDescription: "Returns the trust policy, as JSON, that lets exactly the given ServiceAccounts of one cluster assume a role. It demands " +
-			"both the subject and the audience of their tokens.",
+		MarkdownDescription: "Returns a trust policy, as JSON, that lets exactly the given ServiceAccounts of one cluster " +
+			"assume a role. It checks the subject and the audience of their tokens.",
 		Parameters: []function.Parameter{
 			function.StringParameter{
 				Name: "oidc_provider_arn", MarkdownDescription: "ARN of the IAM OIDC provider of the cluster's issuer, as `packhorse_cluster` and `aws_iam_openid_connect_provider` return it.",
