@@ -60,7 +60,7 @@ func (g *statusSnapshot) words() map[string]status.Leaving {
 		if n == nil || decide.Verdict(c.Verdict) == decide.Stay {
 			continue
 		}
-		what := fmt.Sprintf("was chosen to go (%s), and %s", n.Annotations[api.AnnotationDisruption], c.Words())
+		what := fmt.Sprintf("was chosen for removal (%s) and %s", n.Annotations[api.AnnotationDisruption], c.Words())
 		if by := n.Annotations[api.AnnotationReplacedBy]; by != "" {
 			what += "; its pods have room on " + strings.ReplaceAll(by, ",", " and ")
 		}

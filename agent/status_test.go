@@ -139,7 +139,7 @@ func TestStatusOfShortage(t *testing.T) {
 		if len(first.Unavailable) != 3 || first.Unavailable[0].InstanceType != "c5.large" || !slices.Equal(first.Unavailable[0].Provisioners, []string{"default"}) {
 			t.Errorf("unavailable: %+v", first.Unavailable)
 		}
-		if !strings.Contains(first.Nodes[0].Why, "in the place of c5.large, which was refused") && !strings.Contains(first.Nodes[0].Why, "cheapest") {
+		if !strings.Contains(first.Nodes[0].Why, "bought instead of c5.large, which was refused") && !strings.Contains(first.Nodes[0].Why, "cheapest") {
 			t.Errorf("bought because: %s", first.Nodes[0].Why)
 		}
 		if a.Status() != first {

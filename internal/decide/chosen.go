@@ -67,10 +67,10 @@ func (t *turn) chosen(nodes []*retire.Node, to map[string]*destinations) []Chose
 func (t *turn) stays(n *retire.Node, to *destinations) string {
 	reason := n.Annotations[api.AnnotationDisruption]
 	if reason == api.ReasonEmptiness && n.InUse() {
-		return "it has work again"
+		return "it has workload pods again"
 	}
 	if !retire.StillHolds(n, reason, t.in.Now) {
-		return "the reason for its " + reason + " has passed"
+		return "the reason for its " + reason + " no longer applies"
 	}
 	if why := t.caseOf(retire.Finding{Node: n}).Vetoed(); why != "" {
 		return why
@@ -94,7 +94,7 @@ func (t *turn) waits(n *retire.Node, to *destinations) string {
 		return "more machines are needed for its pods"
 	}
 	if len(to.starting) > 0 {
-		return fmt.Sprintf("node %s, where pods of it will go, is not up yet", to.starting[0])
+		return fmt.Sprintf("node %s, which will take some of its pods, is not up yet", to.starting[0])
 	}
 	return t.caseOf(retire.Finding{Node: n}).Delayed()
 }

@@ -34,7 +34,7 @@ func (t *turn) destinations(p *Plan) map[string]*destinations {
 	}
 	for i := range p.Unplaced {
 		if u := &p.Unplaced[i]; u.From != "" && out[u.From].nowhere == "" {
-			out[u.From].nowhere = "pod " + u.Pod.String() + " would have no other place: " + u.Reason
+			out[u.From].nowhere = "pod " + u.Pod.String() + " cannot be placed elsewhere: " + u.Reason
 		}
 	}
 	for _, to := range out {

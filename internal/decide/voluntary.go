@@ -122,7 +122,7 @@ func (f *farewell) goes(these ...retire.Finding) {
 }
 
 func (f *farewell) keepForBudget(one retire.Finding) {
-	f.kept[one.Node.Name] = "a disruption budget of provisioner " + one.Node.Provisioner.Name + " allows no more now"
+	f.kept[one.Node.Name] = "a disruption budget of provisioner " + one.Node.Provisioner.Name + " allows no more disruptions now"
 }
 
 // giveBack returns to the budgets what nodes had taken that stay.
@@ -130,7 +130,7 @@ func (f *farewell) giveBack(these []retire.Finding) {
 	for _, one := range these {
 		f.budgets.Return(one)
 		if f.kept[one.Node.Name] == "" {
-			f.kept[one.Node.Name] = "other nodes go first"
+			f.kept[one.Node.Name] = "other nodes are removed first"
 		}
 	}
 }
@@ -162,12 +162,12 @@ func (f *farewell) without(batch []retire.Finding) (next attempt, needed map[str
 	for i, place := range next.layout.Places {
 		d := &next.problem.Pods[i]
 		if d.From != "" && !f.leaving[d.From] && !place.Placed() && needed[d.From] == "" {
-			needed[d.From] = "pod " + d.Pod.String() + " would have no other place: " + place.Reason
+			needed[d.From] = "pod " + d.Pod.String() + " cannot be placed elsewhere: " + place.Reason
 		}
 	}
 	if len(needed) == 0 && unplaced(next) > unplaced(f.now) {
 		for _, one := range batch {
-			needed[one.Node.Name] = "pods that wait for a place need it"
+			needed[one.Node.Name] = "pending pods need it"
 		}
 	}
 	return next, needed

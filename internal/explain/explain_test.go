@@ -65,7 +65,7 @@ func plan() decide.Plan {
 
 func TestText(t *testing.T) {
 	r := Of(plan(), snapshot(), 1500*time.Microsecond)
-	want := `5 of 7 pods placed, 1 of them on nodes that exist; 2 machines to buy for $0.0820 per hour, at most 2.50 % above the best possible ($0.0800); decided in 1.5 ms.
+	want := `5 of 7 pods placed, 1 of them on existing nodes; 2 machines to buy for $0.0820 per hour, at most 2.50 % above the best possible ($0.0800); decided in 1.5 ms.
 
 count  provisioner  type       zone        bought  $/hour each  pods  CPU  memory  runner-up
 2      default      m7g.large  eu-west-1a  spot    0.0410       4     75%  50%     m6g.large at 0.0430 (+4.9%)
@@ -75,7 +75,7 @@ Where pods go:
   default-1 and 1 more: default/web × 2 on m7g.large in eu-west-1a, cheapest of its 2 candidate types; CPU fills first (75%)
   ip-10-0-0-1: default/web
 
-Without a place (2 pods):
+Not placed (2 pods):
 
   default/f and 1 more: no type is large enough
 `
@@ -87,7 +87,7 @@ Without a place (2 pods):
 func TestMarkdown(t *testing.T) {
 	r := Of(plan(), snapshot(), 2*time.Second)
 	r.Warnings = []string{"prices are estimates"}
-	want := `5 of 7 pods placed, 1 of them on nodes that exist; 2 machines to buy for $0.0820 per hour, at most 2.50 % above the best possible ($0.0800); decided in 2.00 s.
+	want := `5 of 7 pods placed, 1 of them on existing nodes; 2 machines to buy for $0.0820 per hour, at most 2.50 % above the best possible ($0.0800); decided in 2.00 s.
 
 | count | provisioner | type | zone | bought | $/hour each | pods | CPU | memory | runner-up |
 | ---: | --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |
@@ -98,11 +98,11 @@ Where pods go:
 - default-1 and 1 more: default/web × 2 on m7g.large in eu-west-1a, cheapest of its 2 candidate types; CPU fills first (75%)
 - ip-10-0-0-1: default/web
 
-Without a place (2 pods):
+Not placed (2 pods):
 
 - default/f and 1 more: no type is large enough
 
-To note:
+Notes:
 
 - prices are estimates
 `
@@ -154,7 +154,7 @@ func TestTextFoldsKinds(t *testing.T) {
 	third.Candidates = []offer.Candidate{{InstanceType: "m7g.large", Zone: "eu-west-1b", CapacityType: "spot", Price: 41_000}}
 	p.Machines = append(p.Machines, third)
 	r := Of(p, snapshot(), time.Millisecond)
-	want := `7 of 9 pods placed, 1 of them on nodes that exist; 3 machines to buy for $0.0820 per hour, at most 2.50 % above the best possible ($0.0800); decided in 1.0 ms.
+	want := `7 of 9 pods placed, 1 of them on existing nodes; 3 machines to buy for $0.0820 per hour, at most 2.50 % above the best possible ($0.0800); decided in 1.0 ms.
 
 count  provisioner  type       zone        bought  $/hour each  pods  CPU           memory        runner-up
 2      default      m7g.large  eu-west-1a  spot    0.0410       4     88% (75-100)  75% (50-100)  m6g.large at 0.0430 (+4.9%) or others
@@ -167,7 +167,7 @@ Where pods go:
   default-3: default/web × 2 on m7g.large in eu-west-1b, the only candidate type; CPU fills first (75%)
   ip-10-0-0-1: default/web
 
-Without a place (2 pods):
+Not placed (2 pods):
 
   default/f and 1 more: no type is large enough
 
@@ -237,28 +237,28 @@ Where pods go:
   default-1: default/web from ip-10-0-0-1 on m7g.large in eu-west-1a, cheapest of its 2 candidate types; CPU fills first (75%)
   n2: room for default/web from n3
 
-Without a place (1 pod):
+Not placed (1 pod):
 
   default/c from n4: there is no Provisioner
 
-Nodes that go:
+Nodes to remove:
 
   ip-10-0-0-1: has expired: older than 1h, as soon as default-1 can take its pods
 
-Nodes that were chosen to go:
+Nodes already chosen for removal:
 
-  n8: may go now
-  n9: waits: its replacement n2 is not up yet
-  n10: stays after all: it has work again
+  n8: can be removed now
+  n9: is waiting: its replacement n2 is not up yet
+  n10: is kept after all: it has work again
 
-Nodes that have a reason to go and stay:
+Nodes that are kept for now:
 
-  n5: has drifted but stays: pods are on their way to it
+  n5: has drifted but is kept: pods are on their way to it
 
-Nodes that become empty or are used again:
+Nodes that have become empty or are in use again:
 
-  n6: has no workload pods since 12:00:00 UTC
-  n7: does not count as empty any more
+  n6: has had no workload pods since 12:00:00 UTC
+  n7: is in use again
 `
 	if diff := cmp.Diff(want, r.Text()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -293,7 +293,7 @@ func TestBound(t *testing.T) {
 		want   string
 	}{
 		"nothing to buy": {Report{}, ""},
-		"unknown":        {Report{Machines: make([]Machine, 1)}, "How far this is from the best possible price is not known."},
+		"unknown":        {Report{Machines: make([]Machine, 1)}, "It is not known how far this is from the best possible price."},
 		"the best":       {Report{Machines: make([]Machine, 1), Proof: &Proof{LowerBound: 2}}, "This is the best possible: no plan that honours the same constraints costs less than $2.0000 per hour (proven)."},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,8 +55,8 @@ func TestPurpose(t *testing.T) {
 		Allocatable: amount.List{amount.CPU: 2000}, Used: amount.List{amount.CPU: 1500},
 	}
 	for bought, want := range map[string]string{
-		"m5.large": "for 2 pods (shop/web × 2) and for 1 pod of nodes that go (shop/web); cheapest of its 2 candidate types; CPU fills first (75%)",
-		"c5.large": "for 2 pods (shop/web × 2) and for 1 pod of nodes that go (shop/web); in the place of m5.large, which was refused",
+		"m5.large": "for 2 pods (shop/web × 2) and for 1 pod from nodes that are being removed (shop/web); cheapest of its 2 candidate types; CPU fills first (75%)",
+		"c5.large": "for 2 pods (shop/web × 2) and for 1 pod from nodes that are being removed (shop/web); bought instead of m5.large, which was refused",
 	} {
 		if got := Purpose(m, s, bought); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -79,13 +79,13 @@ func state(reason string) string {
 	case decide.Drifted:
 		return "has drifted"
 	case decide.NeverUp:
-		return "never came up"
+		return "did not start in time"
 	case decide.Orphaned:
-		return "has lost its provisioner"
+		return "loses its provisioner"
 	case decide.Unhealthy:
 		return "is unhealthy"
 	}
-	return "has a reason to go (" + reason + ")"
+	return "is to be removed (" + reason + ")"
 }
 
 // Words says why the node goes, and when.
@@ -98,25 +98,25 @@ func (n *Removal) Words() string {
 }
 
 // Words says what the node has done, and what holds it.
-func (n *Kept) Words() string { return state(n.Reason) + " but stays: " + n.Why }
+func (n *Kept) Words() string { return state(n.Reason) + " but is kept: " + n.Why }
 
 // Words says what is to be done about the node now.
 func (n *Chosen) Words() string {
 	switch decide.Verdict(n.Verdict) {
 	case decide.Wait:
-		return "waits: " + n.Why
+		return "is waiting: " + n.Why
 	case decide.Stay:
-		return "stays after all: " + n.Why
+		return "is kept after all: " + n.Why
 	}
-	return "may go now"
+	return "can be removed now"
 }
 
 // Words says what has happened to the node.
 func (n *Emptiness) Words() string {
 	if n.Since.IsZero() {
-		return "does not count as empty any more"
+		return "is in use again"
 	}
-	return "has no workload pods since " + n.Since.UTC().Format("15:04:05") + " UTC"
+	return "has had no workload pods since " + n.Since.UTC().Format("15:04:05") + " UTC"
 }
 
 // Topic is a list with a heading; each item begins with a name.
@@ -143,5 +143,5 @@ func (r *Report) Retirement() []Topic {
 	for i := range r.Emptiness {
 		empty = append(empty, Item{r.Emptiness[i].Node, r.Emptiness[i].Words()})
 	}
-	return []Topic{{"Nodes that go", goes}, {"Nodes that were chosen to go", chosen}, {"Nodes that have a reason to go and stay", stays}, {"Nodes that become empty or are used again", empty}}
+	return []Topic{{"Nodes to remove", goes}, {"Nodes already chosen for removal", chosen}, {"Nodes that are kept for now", stays}, {"Nodes that have become empty or are in use again", empty}}
 }

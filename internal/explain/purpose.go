@@ -25,11 +25,11 @@ func Purpose(m *decide.Machine, snapshot *cluster.Snapshot, bought string) strin
 		parts = append(parts, fmt.Sprintf("for %s (%s)", Plural(len(m.Pods), "pod"), p.few(m.Pods)))
 	}
 	if len(moving) > 0 {
-		parts = append(parts, fmt.Sprintf("for %s of nodes that go (%s)", Plural(len(moving), "pod"), p.few(moving)))
+		parts = append(parts, fmt.Sprintf("for %s from nodes that are being removed (%s)", Plural(len(moving), "pod"), p.few(moving)))
 	}
 	text := strings.Join(parts, " and ")
 	if chosen := m.Chosen().InstanceType; bought != chosen {
-		return fmt.Sprintf("%s; in the place of %s, which was refused", text, chosen)
+		return fmt.Sprintf("%s; bought instead of %s, which was refused", text, chosen)
 	}
 	return text + "; " + why(m)
 }

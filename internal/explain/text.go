@@ -50,7 +50,7 @@ func (r *Report) headline() string {
 		text = "No pod is waiting for a node"
 	}
 	if n := r.onNodes(); n > 0 {
-		text += fmt.Sprintf(", %d of them on nodes that exist", n)
+		text += fmt.Sprintf(", %d of them on existing nodes", n)
 	}
 	if n := len(r.Machines); n > 0 {
 		text += fmt.Sprintf("; %s to buy for $%.4f per hour", Plural(n, "machine"), r.HourlyPrice)
@@ -81,7 +81,7 @@ func (r *Report) Title() string {
 func (r *Report) Says() string {
 	text := r.Bound()
 	if n := r.onNodes(); n > 0 {
-		text += fmt.Sprintf(" On nodes that exist: %s.", Plural(n, "pod"))
+		text += fmt.Sprintf(" On existing nodes: %s.", Plural(n, "pod"))
 	}
 	return strings.TrimSpace(text)
 }
@@ -92,7 +92,7 @@ func (r *Report) Bound() string {
 	case len(r.Machines) == 0:
 		return ""
 	case r.Proof == nil:
-		return "How far this is from the best possible price is not known."
+		return "It is not known how far this is from the best possible price."
 	case r.GapPercent == 0:
 		return fmt.Sprintf("This is the best possible: no plan that honours the same constraints costs less than $%.4f per hour (proven).", r.LowerBound)
 	}
@@ -134,11 +134,11 @@ func (r *Report) topics() []Topic {
 	all := slices.Concat(
 		[]Topic{
 			{"Where pods go", r.Where()},
-			{"Without a place (" + Plural(len(r.Unplaced), "pod") + ")", Items(r.Reasons())},
+			{"Not placed (" + Plural(len(r.Unplaced), "pod") + ")", Items(r.Reasons())},
 			{"Preferences that are not met", Items(r.GivenUp())},
 		},
 		r.Retirement(),
-		[]Topic{{"To note", notes}},
+		[]Topic{{"Notes", notes}},
 	)
 	return slices.DeleteFunc(all, func(t Topic) bool { return len(t.Items) == 0 })
 }

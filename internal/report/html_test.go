@@ -130,8 +130,8 @@ func TestNodesInPictures(t *testing.T) {
 	r := explain.Of(p, snapshot(), 0)
 	for format, text := range map[string]string{"svg": SVG(&r), "html": HTML(&r)} {
 		for _, want := range []string{
-			"Nodes that go", "has expired: older than 1h, as soon as default-1 can take its pods",
-			"Nodes that have a reason to go and stay", "is empty but stays: pods are on their way to it", "ip-10-0-0-1 (m5.large)",
+			"Nodes to remove", "has expired: older than 1h, as soon as default-1 can take its pods",
+			"Nodes that are kept for now", "is empty but is kept: pods are on their way to it", "ip-10-0-0-1 (m5.large)",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s lacks %q", format, want)

@@ -172,7 +172,7 @@ func sections(fleet []box) []section {
 // title of the section that a kind belongs to.
 func (k *kind) title() string {
 	if k.Exists {
-		return "Nodes that exist and get pods"
+		return "Existing nodes that get pods"
 	}
 	return "Provisioner " + k.Provisioner
 }

@@ -106,7 +106,7 @@ func unplacedNotes(r *explain.Report) []note {
 	if len(r.Unplaced) == 0 {
 		return nil
 	}
-	return notes(explain.Topic{Heading: "Without a place: " + explain.Plural(len(r.Unplaced), "pod"), Items: explain.Items(r.Reasons())}, "reason")
+	return notes(explain.Topic{Heading: "Not placed: " + explain.Plural(len(r.Unplaced), "pod"), Items: explain.Items(r.Reasons())}, "reason")
 }
 
 // retirementNotes say which nodes go and which stay.

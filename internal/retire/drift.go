@@ -64,12 +64,12 @@ func rebuilt(n *Node) string {
 	image := n.Labels[api.LabelInstanceAMIID]
 	selected := func(a api.AMIStatus) bool { return a.ID == image }
 	if image != "" && len(n.Profile.AMIs) > 0 && !slices.ContainsFunc(n.Profile.AMIs, selected) {
-		return fmt.Sprintf("image %s is not selected any more", image)
+		return fmt.Sprintf("image %s is no longer selected", image)
 	}
 	subnet := n.Annotations[api.AnnotationSubnet]
 	chosen := func(s api.SubnetStatus) bool { return s.ID == subnet }
 	if subnet != "" && len(n.Profile.Subnets) > 0 && !slices.ContainsFunc(n.Profile.Subnets, chosen) {
-		return fmt.Sprintf("subnet %s is not selected any more", subnet)
+		return fmt.Sprintf("subnet %s is no longer selected", subnet)
 	}
 	var groups []string
 	for _, g := range n.Profile.SecurityGroups {

@@ -53,7 +53,7 @@ func (c *Case) first(all []protection) string {
 
 func blocked(c *Case) string {
 	if c.Node.Blocked != "" {
-		return "provisioner " + c.Node.Provisioner.Name + " may do nothing now: " + c.Node.Blocked
+		return "the agent may not act for provisioner " + c.Node.Provisioner.Name + " now: " + c.Node.Blocked
 	}
 	return ""
 }
@@ -67,7 +67,7 @@ func notUp(c *Case) string {
 
 func nominated(c *Case) string {
 	if c.Node.Nominated {
-		return "pods are on their way to it"
+		return "pods are about to be bound to it"
 	}
 	return ""
 }

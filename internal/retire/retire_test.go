@@ -48,9 +48,9 @@ func TestProtected(t *testing.T) {
 		want    string
 	}{
 		"nothing":                {want: ""},
-		"blocked":                {change: func(n *Node) { n.Blocked = "it is invalid" }, want: "provisioner default may do nothing now: it is invalid"},
+		"blocked":                {change: func(n *Node) { n.Blocked = "it is invalid" }, want: "the agent may not act for provisioner default now: it is invalid"},
 		"not up":                 {change: func(n *Node) { n.Initialized = false }, want: "it is not up yet"},
-		"nominated":              {change: func(n *Node) { n.Nominated = true }, want: "pods are on their way to it"},
+		"nominated":              {change: func(n *Node) { n.Nominated = true }, want: "pods are about to be bound to it"},
 		"annotation":             {change: func(n *Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "true" }, want: "it has the annotation karpenter.sh/do-not-disrupt"},
 		"false is no bar":        {change: func(n *Node) { n.Annotations[api.AnnotationDoNotDisrupt] = "false" }, want: ""},
 		"pod":                    {change: func(n *Node) { n.Pods[0].Template.DoNotDisrupt = true }, want: "pod d/web must not be disrupted"},
@@ -365,8 +365,8 @@ func TestDriftByValue(t *testing.T) { // DEPROV-068
 		want   string
 	}{
 		"as it was":            {func(*api.AWSNodeTemplateStatus) {}, ""},
-		"another image":        {func(s *api.AWSNodeTemplateStatus) { s.AMIs = s.AMIs[1:] }, "image ami-1 is not selected any more"},
-		"another subnet":       {func(s *api.AWSNodeTemplateStatus) { s.Subnets = s.Subnets[1:] }, "subnet subnet-1 is not selected any more"},
+		"another image":        {func(s *api.AWSNodeTemplateStatus) { s.AMIs = s.AMIs[1:] }, "image ami-1 is no longer selected"},
+		"another subnet":       {func(s *api.AWSNodeTemplateStatus) { s.Subnets = s.Subnets[1:] }, "subnet subnet-1 is no longer selected"},
 		"another group":        {func(s *api.AWSNodeTemplateStatus) { s.SecurityGroups = s.SecurityGroups[1:] }, "the security groups selected are sg-1, the machine has sg-1,sg-2"},
 		"nothing is known now": {func(s *api.AWSNodeTemplateStatus) { *s = api.AWSNodeTemplateStatus{} }, ""},
 	} {

@@ -49,7 +49,7 @@ func server(s *Status) *Server {
 func TestPageShowsTheStatus(t *testing.T) {
 	s := busy(t)
 	page := get(server(s), "/").Body.String()
-	want := []string{fmt.Sprintf("$%.4f", s.HourlyPrice), "prod", "packhorse-agent 1.2.3", "31.6% above", "32 of at most 60 cpu", "2 pods cannot be given a node"}
+	want := []string{fmt.Sprintf("$%.4f", s.HourlyPrice), "prod", "packhorse-agent 1.2.3", "31.6% above", "32 of at most 60 cpu", "2 pods cannot be placed"}
 	for _, n := range s.Nodes {
 		want = append(want, n.Node, n.InstanceType, n.Why)
 	}
@@ -169,13 +169,13 @@ func TestTitle(t *testing.T) {
 	node := func(state string) Node { return Node{Content: explain.Content{State: state}} }
 	at := time.Unix(1e9, 0)
 	for want, s := range map[string]*Status{
-		"This replica stands by":                 {},
-		"The first turn is under way":            {Leading: true},
-		"No node, and no pod that waits for one": {Leading: true, At: at},
-		"Every pod has a node":                   {Leading: true, At: at, Nodes: []Node{node("ready")}},
-		"1 node starting":                        {Leading: true, At: at, Nodes: []Node{node("starting")}},
-		"3 pods about to get a node":             {Leading: true, At: at, Pending: []Pending{{Count: 3}}},
-		"1 pod cannot be given a node":           {Leading: true, At: at, Pending: []Pending{{Count: 3}, {Count: 1, Stuck: true}}},
+		"This replica stands by":                {},
+		"The first turn has not ended yet":      {Leading: true},
+		"No nodes, and no pods waiting for one": {Leading: true, At: at},
+		"Every pod has a node":                  {Leading: true, At: at, Nodes: []Node{node("ready")}},
+		"1 node starting":                       {Leading: true, At: at, Nodes: []Node{node("starting")}},
+		"3 pods about to get a node":            {Leading: true, At: at, Pending: []Pending{{Count: 3}}},
+		"1 pod cannot be placed":                {Leading: true, At: at, Pending: []Pending{{Count: 3}, {Count: 1, Stuck: true}}},
 	} {
 		if got := s.Summary().Title; got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -200,7 +200,7 @@ func TestPageOfMany(t *testing.T) {
 	if len(page) > 1<<20 {
 		t.Errorf("%d bytes", len(page))
 	}
-	if !strings.Contains(string(page), "The 100 youngest of 1008") {
+	if !strings.Contains(string(page), "The 100 newest of 1008") {
 		t.Error("it does not say that it leaves nodes out")
 	}
 }

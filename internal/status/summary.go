@@ -71,15 +71,15 @@ func (m *Summary) title(s *Status) string {
 	case !s.Leading:
 		return "This replica stands by"
 	case s.At.IsZero():
-		return "The first turn is under way"
+		return "The first turn has not ended yet"
 	case m.Stuck > 0:
-		return fmt.Sprintf("%s cannot be given a node", explain.Plural(m.Stuck, "pod"))
+		return fmt.Sprintf("%s cannot be placed", explain.Plural(m.Stuck, "pod"))
 	case m.Waiting > 0:
 		return fmt.Sprintf("%s about to get a node", explain.Plural(m.Waiting, "pod"))
 	case m.Starting > 0:
 		return fmt.Sprintf("%s starting", explain.Plural(m.Starting, "node"))
 	case len(s.Nodes) == 0:
-		return "No node, and no pod that waits for one"
+		return "No nodes, and no pods waiting for one"
 	}
 	return "Every pod has a node"
 }
@@ -91,18 +91,18 @@ func (s *Status) distance() string {
 	case b == nil || b.Pods == 0:
 		return ""
 	case b.HourlyPrice == 0:
-		return "What these pods would have to cost is not known."
+		return "No lower bound on the price for these pods is known."
 	case s.HourlyPrice <= b.HourlyPrice:
-		return fmt.Sprintf("No nodes bought now for the same %s would cost less: at present prices they would cost %s.",
+		return fmt.Sprintf("No choice of nodes for the same %s costs less at current prices: new nodes for them would cost %s per hour.",
 			explain.Plural(b.Pods, "pod"), dollars(b.Anew)) + s.leftOut()
 	}
-	return fmt.Sprintf("%.1f%% above what no choice of nodes for the same %s can undercut at present prices (%s, proven). Bought anew now, they would cost %s.",
-		100*(s.HourlyPrice/b.HourlyPrice-1), explain.Plural(b.Pods, "pod"), dollars(b.HourlyPrice), dollars(b.Anew)) + s.leftOut()
+	return fmt.Sprintf("%.1f%% above the lower bound of %s per hour for the same %s at current prices. New nodes for them would cost %s per hour.",
+		100*(s.HourlyPrice/b.HourlyPrice-1), dollars(b.HourlyPrice), explain.Plural(b.Pods, "pod"), dollars(b.Anew)) + s.leftOut()
 }
 
 func (s *Status) leftOut() string {
 	if s.Bound.Unplaced == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Without %s for which nothing is sold now.", explain.Plural(s.Bound.Unplaced, "pod"))
+	return fmt.Sprintf(" This leaves out %s for which no offering is available.", explain.Plural(s.Bound.Unplaced, "pod"))
 }

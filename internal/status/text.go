@@ -24,13 +24,13 @@ func (t Text) Render(s *Status) string {
 	sum := s.Summary()
 	w.line(w.paint(bold, sum.Title))
 	if !s.Leading {
-		w.line("Another replica of the agent leads, and knows.")
+		w.line("Another replica of the agent leads and knows the status.")
 		return w.String()
 	}
 	if s.At.IsZero() {
 		return w.String()
 	}
-	w.line(fmt.Sprintf("%s per hour, %s (%d starting, %d going), %s on them, %d waiting; CPU %s, memory %s asked for",
+	w.line(fmt.Sprintf("%s per hour, %s (%d starting, %d being removed), %s on them, %d waiting; %s of CPU and %s of memory requested",
 		dollars(s.HourlyPrice), explain.Plural(len(s.Nodes), "node"), sum.Starting, sum.Going, explain.Plural(sum.Running, "pod"), sum.Waiting, percent(sum.CPU), percent(sum.Memory)))
 	if sum.Distance != "" {
 		w.line(sum.Distance)
@@ -161,7 +161,7 @@ func bar(share float64) string {
 }
 
 func (w *writer) leaving(s *Status) {
-	w.list("Going", len(s.Leaving), func(i int) string {
+	w.list("Nodes being removed", len(s.Leaving), func(i int) string {
 		l := &s.Leaving[i]
 		when := "now"
 		switch {
@@ -175,14 +175,14 @@ func (w *writer) leaving(s *Status) {
 }
 
 func (w *writer) unavailable(s *Status) {
-	w.list("Not to be had now", len(s.Unavailable), func(i int) string {
+	w.list("Unavailable offerings", len(s.Unavailable), func(i int) string {
 		o := &s.Unavailable[i]
 		return fmt.Sprintf("%s %s in %s: %s", o.InstanceType, o.CapacityType, o.Zone, o.Why)
 	})
 }
 
 func (w *writer) recent(s *Status) {
-	w.list("Lately", len(s.Recent), func(i int) string {
+	w.list("Recent events", len(s.Recent), func(i int) string {
 		e := &s.Recent[i]
 		reason := e.Reason
 		if e.Warning {

@@ -9,7 +9,7 @@ import (
 func TestText(t *testing.T) {
 	s := busy(t)
 	text := Text{}.Render(s)
-	want := []string{"2 pods cannot be given a node", "31.6% above", "32 of 60 cpu", s.Pending[0].Why, "held  ", "█"}
+	want := []string{"2 pods cannot be placed", "31.6% above", "32 of 60 cpu", s.Pending[0].Why, "held  ", "█"}
 	for _, n := range s.Nodes {
 		want = append(want, n.Node, n.Why)
 	}
@@ -43,7 +43,7 @@ func TestTextFits(t *testing.T) {
 }
 
 func TestTextOfStandby(t *testing.T) {
-	if got := (Text{}).Render(&Status{}); got != "This replica stands by\nAnother replica of the agent leads, and knows.\n" {
+	if got := (Text{}).Render(&Status{}); got != "This replica stands by\nAnother replica of the agent leads and knows the status.\n" {
 		t.Errorf("%q", got)
 	}
 }

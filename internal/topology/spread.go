@@ -143,7 +143,7 @@ func (c *Spread) refusal(s *State, r *Rules) string {
 	}
 	text := fmt.Sprintf("topology spread over %s with a skew of at most %d: there are %s", g.Key, c.MaxSkew, numbers(count))
 	if len(domains) < c.MinDomains {
-		text += fmt.Sprintf(", and at least %d domains are asked for", c.MinDomains)
+		text += fmt.Sprintf(", and at least %d domains are required", c.MinDomains)
 	}
 	return text + "; none that may take one more has room"
 }

@@ -419,7 +419,7 @@ func TestMinDomains(t *testing.T) {
 	if got := zones(s, r, 0); got != "c" {
 		t.Errorf("zones %q, want c", got)
 	}
-	if got := s.Explain(r, 4); !strings.Contains(got, "at least 5 domains are asked for") {
+	if got := s.Explain(r, 4); !strings.Contains(got, "at least 5 domains are required") {
 		t.Errorf("explained by %q", got)
 	}
 }
