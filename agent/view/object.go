@@ -50,6 +50,7 @@ func AdoptedNode(p *Provisioner, i offer.Instance) *corev1.Node {
 // bareNode has what follows from the instance alone: its identity, the labels,
 // price and size of its type, and the marks of a node that is not up yet.
 func bareNode(p *Provisioner, i offer.Instance) *corev1.Node {
+	apiVersion, kind := p.Raw.Owner()
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        i.NodeName,
@@ -57,8 +58,8 @@ func bareNode(p *Provisioner, i offer.Instance) *corev1.Node {
 			Annotations: map[string]string{api.AnnotationLaunchID: i.LaunchID},
 			Finalizers:  []string{api.Finalizer},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion:         api.ProvisionerGVK.GroupVersion().String(),
-				Kind:               api.ProvisionerKind,
+				APIVersion:         apiVersion,
+				Kind:               kind,
 				Name:               p.Raw.Name,
 				UID:                p.Raw.UID,
 				BlockOwnerDeletion: ptr.To(true),

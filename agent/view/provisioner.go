@@ -22,17 +22,19 @@ import (
 // The reasons of the condition Ready of a Provisioner. A node profile that lacks
 // something has the cloud's own (NoSubnets, ...).
 const (
-	ReasonValidation   = "ValidationFailed"
-	ReasonNoProfile    = "NodeProfileNotFound"
-	ReasonNoTypes      = "NoInstanceTypes"
-	ReasonUnavailable  = "OfferingsUnavailable"
-	ReasonLimitReached = "LimitReached"
-	ReasonMarket       = "MarketUnavailable"
-	ReasonInstances    = "InstancesUnknown"
-	ReasonNodeless     = "InstancesWithoutNodes"
-	ReasonLaunch       = "LaunchFailed"
-	ReasonDeleting     = "Deleting"
-	ReasonReady        = "Ready"
+	ReasonValidation = "ValidationFailed"
+	ReasonNoProfile  = "NodeProfileNotFound"
+	// ReasonKarpenterRuns: a NodePool is left to Karpenter for as long as that runs.
+	ReasonKarpenterRuns = "KarpenterRuns"
+	ReasonNoTypes       = "NoInstanceTypes"
+	ReasonUnavailable   = "OfferingsUnavailable"
+	ReasonLimitReached  = "LimitReached"
+	ReasonMarket        = "MarketUnavailable"
+	ReasonInstances     = "InstancesUnknown"
+	ReasonNodeless      = "InstancesWithoutNodes"
+	ReasonLaunch        = "LaunchFailed"
+	ReasonDeleting      = "Deleting"
+	ReasonReady         = "Ready"
 )
 
 // Provisioner is a Provisioner with what it may buy.
@@ -97,6 +99,9 @@ func (r *Reader) Read(ctx context.Context) []*Provisioner {
 		p := &Provisioner{Raw: raw, Spec: raw.Defaulted()}
 		p.Findings = slices.Concat(texts.provisioners[raw.Name], api.CheckProvisioner(raw))
 		p.resolve(&texts)
+		if raw.Source != nil && raw.Source.Waits != "" {
+			p.Block(ReasonKarpenterRuns, raw.Source.Waits)
+		}
 		out = append(out, p)
 	}
 	parallel.Each(marketsAtOnce, out, func(p *Provisioner) {

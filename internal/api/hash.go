@@ -85,6 +85,12 @@ func (s *NodeProfile) Hash() string {
 	slices.SortStableFunc(static.BlockDeviceMappings, func(a, b BlockDeviceMapping) int {
 		return cmp.Compare(ptr.Deref(a.DeviceName, ""), ptr.Deref(b.DeviceName, ""))
 	})
+	if public := s.PublicAddress(); public != nil { // the selectors are compared by what they resolve to
+		return digest(struct {
+			*NodeProfile
+			PublicAddress bool `json:"associatePublicIPAddress"`
+		}{static, *public})
+	}
 	return digest(static)
 }
 

@@ -90,6 +90,76 @@ type NodeProfile struct {
 	InstanceStorePolicy *string `json:"instanceStorePolicy,omitempty"`
 	// DetailedMonitoring turns on detailed CloudWatch monitoring.
 	DetailedMonitoring *bool `json:"detailedMonitoring,omitempty"`
+
+	// Class is what the EC2NodeClass says beyond these fields that the profile stands for.
+	Class *ClassTerms `json:"-"`
+}
+
+// ClassTerms are what an EC2NodeClass can say and an AWSNodeTemplate cannot.
+//
+// +kubebuilder:object:generate=true
+type ClassTerms struct {
+	// Subnets, SecurityGroups and Images are selectors, any of which may find something.
+	// They take the place of the profile's own.
+	Subnets, SecurityGroups, Images []map[string]string
+	// ImageVersion is the release of the family's image; empty for the current one.
+	ImageVersion string
+	// PublicAddress says whether machines get a public address; nil leaves it to the subnet.
+	PublicAddress *bool
+	// Role is that of the machines, where no instance profile is known for it.
+	Role string
+}
+
+// Keys of selectors of ClassTerms, besides those of a node profile's selectors.
+const (
+	// SelectorGroupName finds security groups by their name, which is no tag.
+	SelectorGroupName = "aws::group-name"
+	// SelectorParameter finds an image by the SSM parameter that holds its id.
+	SelectorParameter = "aws::ssm-parameter"
+)
+
+// SubnetSelectors are selectors of subnets, any of which may match.
+func (s *NodeProfile) SubnetSelectors() []map[string]string {
+	if s.Class != nil && len(s.Class.Subnets) > 0 {
+		return s.Class.Subnets
+	}
+	return []map[string]string{s.SubnetSelector}
+}
+
+// SecurityGroupSelectors are selectors of security groups, any of which may match.
+func (s *NodeProfile) SecurityGroupSelectors() []map[string]string {
+	if s.Class != nil && len(s.Class.SecurityGroups) > 0 {
+		return s.Class.SecurityGroups
+	}
+	return []map[string]string{s.SecurityGroupSelector}
+}
+
+// ImageSelectors are selectors of images, any of which may match. Without any, the image
+// is the one of the family.
+func (s *NodeProfile) ImageSelectors() []map[string]string {
+	switch {
+	case s.Class != nil && len(s.Class.Images) > 0:
+		return s.Class.Images
+	case len(s.AMISelector) > 0:
+		return []map[string]string{s.AMISelector}
+	}
+	return nil
+}
+
+// ImageVersion is the release of the family's image; empty for the current one.
+func (s *NodeProfile) ImageVersion() string {
+	if s.Class == nil {
+		return ""
+	}
+	return s.Class.ImageVersion
+}
+
+// PublicAddress says whether machines get a public address; nil leaves it to the subnet.
+func (s *NodeProfile) PublicAddress() *bool {
+	if s.Class == nil {
+		return nil
+	}
+	return s.Class.PublicAddress
 }
 
 // The AMI families.

@@ -37,6 +37,8 @@ type Source struct {
 	Kind string
 	// Unsupported are the fields for which the object is not served.
 	Unsupported []Unsupported
+	// Waits is why the object is not served for now; empty if it is.
+	Waits string
 }
 
 // Unsupported is a field that cannot be served.
@@ -58,6 +60,24 @@ func (s *Source) findings() Findings {
 	}
 	return out
 }
+
+// Owner returns the API version and the kind of the object that owns the Provisioner's
+// nodes.
+func (p *Provisioner) Owner() (apiVersion, kind string) {
+	if p.Source == nil {
+		return ProvisionerGVK.GroupVersion().String(), ProvisionerKind
+	}
+	return NodePoolGV, p.Source.Kind
+}
+
+// NodePoolGV is the API version of NodePools.
+const NodePoolGV = ProvisionerGroup + "/v1"
+
+// LabelNodePool names the NodePool that owns a node.
+const LabelNodePool = "karpenter.sh/nodepool"
+
+// NodePoolKind is the kind of Provisioners in later releases of Karpenter.
+const NodePoolKind = "NodePool"
 
 // Title is the kind and the name under which users know the Provisioner.
 func (p *Provisioner) Title() string { return p.Source.kind(ProvisionerKind) + " " + p.Name }

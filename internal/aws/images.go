@@ -48,19 +48,46 @@ func newImages(reads *ec2Client, parameters ssmGetParameters, now func() time.Ti
 // find returns the images of a profile, best first: an instance type takes the
 // first that is for it.
 func (i *images) find(ctx context.Context, profile *api.NodeProfile, family, version string) ([]image, error) {
-	if len(profile.AMISelector) > 0 {
-		return i.memo.get(ctx, selectorKey(profile.AMISelector), func(ctx context.Context) ([]image, error) {
-			return i.selected(ctx, profile.AMISelector)
+	selectors := profile.ImageSelectors()
+	if len(selectors) == 0 {
+		pinned := profile.ImageVersion()
+		return i.memo.get(ctx, family+" "+version+" "+pinned, func(ctx context.Context) ([]image, error) {
+			return i.published(ctx, family, version, pinned)
 		})
 	}
-	return i.memo.get(ctx, family+" "+version, func(ctx context.Context) ([]image, error) {
-		return i.recommended(ctx, family, version)
+	var out []image
+	for _, selector := range selectors {
+		found, err := i.memo.get(ctx, selectorKey(selector), func(ctx context.Context) ([]image, error) {
+			return i.selected(ctx, selector)
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	newestFirst(out)
+	return slices.CompactFunc(out, func(a, b image) bool { return a.id == b.id }), nil
+}
+
+func newestFirst(list []image) {
+	slices.SortFunc(list, func(a, b image) int {
+		return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(a.id, b.id))
 	})
 }
 
 // selected finds images by a selector, newest first. Without owners those of the
 // account itself and of Amazon are meant.
 func (i *images) selected(ctx context.Context, selector map[string]string) ([]image, error) {
+	if name := selector[api.SelectorParameter]; name != "" {
+		values, err := i.parameters(ctx, []parameter{{name: name}})
+		if err != nil {
+			return nil, fmt.Errorf("get the image parameter %s: %w", name, err)
+		}
+		if values[name] == "" {
+			return nil, nil
+		}
+		selector = map[string]string{api.SelectorIDs: values[name]}
+	}
 	in := &ec2.DescribeImagesInput{
 		Filters: append(filters(selector, filterImageID), filter("state", "available")),
 		Owners:  api.SplitAlternatives(selector[api.SelectorAMIOwners]),
@@ -76,9 +103,7 @@ func (i *images) selected(ctx context.Context, selector map[string]string) ([]im
 	for _, im := range found {
 		out = append(out, imageOf(im, requirementsOf(im)))
 	}
-	slices.SortFunc(out, func(a, b image) int {
-		return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(a.id, b.id))
-	})
+	newestFirst(out)
 	return out, nil
 }
 
@@ -116,10 +141,13 @@ func requirementsOf(im types.Image) []api.Requirement {
 	return out
 }
 
-// recommended finds the current EKS images of a family through the parameters
-// that their publishers keep up to date.
-func (i *images) recommended(ctx context.Context, family, version string) ([]image, error) {
+// published finds the EKS images of a family through the parameters that their
+// publishers keep up to date: the current ones, or those of a pinned release.
+func (i *images) published(ctx context.Context, family, version, release string) ([]image, error) {
 	wanted := parametersOf(family, version)
+	if release != "" {
+		wanted = pinnedTo(release, version, wanted)
+	}
 	ids, err := i.parameters(ctx, wanted)
 	if err != nil {
 		return nil, fmt.Errorf("get image parameters of %s for Kubernetes %s: %w", family, version, err)

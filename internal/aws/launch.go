@@ -202,7 +202,7 @@ func (r *fleetRequest) has(c offer.Candidate) bool {
 // subnet or no image are refused.
 func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 	request := &fleetRequest{capacityType: l.candidates[0].CapacityType}
-	subnets, err := l.cloud.network.findSubnets(ctx, l.resolved.profile.SubnetSelector)
+	subnets, err := l.cloud.network.findSubnets(ctx, l.resolved.profile.SubnetSelectors())
 	if err != nil {
 		return nil, err
 	}

@@ -60,16 +60,21 @@ func newNetwork(client *ec2Client, now func() time.Time) *network {
 	}
 }
 
-// findSubnets returns the subnets that match, in the order of their ids, with
+// findSubnets returns the subnets that any of the selectors matches, in the order of their ids, with
 // the addresses that are free by now.
-func (n *network) findSubnets(ctx context.Context, selector map[string]string) ([]subnet, error) {
-	found, err := n.subnets.get(ctx, selectorKey(selector), func(ctx context.Context) ([]subnet, error) {
-		return n.describeSubnets(ctx, selector)
-	})
-	if err != nil {
-		return nil, err
+func (n *network) findSubnets(ctx context.Context, selectors []map[string]string) ([]subnet, error) {
+	var out []subnet
+	for _, selector := range selectors {
+		found, err := n.subnets.get(ctx, selectorKey(selector), func(ctx context.Context) ([]subnet, error) {
+			return n.describeSubnets(ctx, selector)
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
 	}
-	out := slices.Clone(found)
+	slices.SortFunc(out, func(a, b subnet) int { return cmp.Compare(a.id, b.id) })
+	out = slices.CompactFunc(out, func(a, b subnet) bool { return a.id == b.id })
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.now()
@@ -118,9 +123,22 @@ func (n *network) settlePromises(seen []subnet) {
 	}
 }
 
-// findSecurityGroups returns the security groups that match, in the order of
-// their ids.
-func (n *network) findSecurityGroups(ctx context.Context, selector map[string]string) ([]api.SecurityGroupStatus, error) {
+// findSecurityGroups returns the security groups that any of the selectors matches, in
+// the order of their ids.
+func (n *network) findSecurityGroups(ctx context.Context, selectors []map[string]string) ([]api.SecurityGroupStatus, error) {
+	var out []api.SecurityGroupStatus
+	for _, selector := range selectors {
+		found, err := n.securityGroups(ctx, selector)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	slices.SortFunc(out, func(a, b api.SecurityGroupStatus) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(out, func(a, b api.SecurityGroupStatus) bool { return a.ID == b.ID }), nil
+}
+
+func (n *network) securityGroups(ctx context.Context, selector map[string]string) ([]api.SecurityGroupStatus, error) {
 	return n.groups.get(ctx, selectorKey(selector), func(ctx context.Context) ([]api.SecurityGroupStatus, error) {
 		var out []api.SecurityGroupStatus
 		in := &ec2.DescribeSecurityGroupsInput{Filters: filters(selector, filterSecurityGroupID)}

@@ -87,6 +87,32 @@ func parametersOf(family, version string) []parameter {
 	return nil
 }
 
+// pinnedTo returns the parameters of a release, such as v20240807 of AL2023 or v1.20.4 of
+// Bottlerocket, in the place of the current ones. Only these families and AL2 publish
+// their releases.
+func pinnedTo(release, version string, current []parameter) []parameter {
+	var out []parameter
+	for _, p := range current {
+		parts := strings.Split(p.name, "/")
+		at := len(parts) - 2 // before image_id
+		kind, variant := parts[at-2], parts[at-1]
+		switch {
+		case parts[at] == "latest":
+			parts[at] = strings.TrimLeft(release, "v")
+		case parts[at] != "recommended":
+			continue
+		case variant == "amazon-linux-2":
+			parts[at] = "amazon-eks-node-" + version + "-" + release
+		case strings.HasPrefix(variant, "amazon-linux-2-"):
+			parts[at] = "amazon-eks-" + strings.TrimPrefix(variant, "amazon-linux-2-") + "-node-" + version + "-" + release
+		default:
+			parts[at] = "amazon-eks-node-al2023-" + kind + "-" + variant + "-" + version + "-" + release
+		}
+		out = append(out, parameter{strings.Join(parts, "/"), p.requirements})
+	}
+	return out
+}
+
 // ubuntuSeries returns the path of the Ubuntu release that Canonical builds for a
 // Kubernetes version, with places for that version and the architecture.
 func ubuntuSeries(version string) string {

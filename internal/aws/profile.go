@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/utils/ptr"
 
@@ -53,11 +54,14 @@ func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolve
 		family:          ptr.Deref(profile.AMIFamily, offer.DefaultFamily(facts.version)),
 		instanceProfile: ptr.Deref(profile.InstanceProfile, c.options.DefaultInstanceProfile),
 	}
-	if r.subnets, err = c.network.findSubnets(ctx, profile.SubnetSelector); err != nil {
+	if class := profile.Class; class != nil && class.Role != "" && profile.InstanceProfile == nil {
+		r.instanceProfile = "" // the default one may be of another role
+	}
+	if r.subnets, err = c.network.findSubnets(ctx, profile.SubnetSelectors()); err != nil {
 		return nil, err
 	}
 	if profile.LaunchTemplate == nil {
-		if r.securityGroups, err = c.network.findSecurityGroups(ctx, profile.SecurityGroupSelector); err != nil {
+		if r.securityGroups, err = c.network.findSecurityGroups(ctx, profile.SecurityGroupSelectors()); err != nil {
 			return nil, err
 		}
 		if r.images, err = c.images.find(ctx, profile, r.family, facts.version); err != nil {
@@ -73,17 +77,21 @@ func (r *resolved) block() {
 	own := r.profile.LaunchTemplate != nil
 	switch {
 	case len(r.subnets) == 0:
-		r.reason, r.blocked = reasonNoSubnets, "no subnet matches "+selectorKey(r.profile.SubnetSelector)
+		r.reason, r.blocked = reasonNoSubnets, "no subnet matches "+selectorKeys(r.profile.SubnetSelectors())
 	case own: // the template says the rest
 	case len(r.securityGroups) == 0:
-		r.reason, r.blocked = reasonNoSecurityGroups, "no security group matches "+selectorKey(r.profile.SecurityGroupSelector)
-	case len(r.images) == 0 && len(r.profile.AMISelector) > 0:
-		r.reason, r.blocked = reasonNoImages, "no image matches "+selectorKey(r.profile.AMISelector)
+		r.reason, r.blocked = reasonNoSecurityGroups, "no security group matches "+selectorKeys(r.profile.SecurityGroupSelectors())
+	case len(r.images) == 0 && len(r.profile.ImageSelectors()) > 0:
+		r.reason, r.blocked = reasonNoImages, "no image matches "+selectorKeys(r.profile.ImageSelectors())
 	case len(r.images) == 0:
 		r.reason = reasonNoImages
-		r.blocked = fmt.Sprintf("there is no %s image for Kubernetes %s", r.family, r.cluster.version)
+		r.blocked = fmt.Sprintf("there is no %s image for Kubernetes %s", strings.TrimSpace(r.family+" "+r.profile.ImageVersion()), r.cluster.version)
 	case r.instanceProfile == "":
 		r.reason = reasonNoInstanceProfile
+		if class := r.profile.Class; class != nil && class.Role != "" {
+			r.blocked = "spec.role: no instance profile of the role " + class.Role + " is known: name one in spec.instanceProfile"
+			return
+		}
 		r.blocked = "no instance profile: neither the node profile nor the agent's settings name one"
 	}
 }

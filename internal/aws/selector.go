@@ -30,6 +30,8 @@ func filters(selector map[string]string, idFilter string) []types.Filter {
 			out = append(out, filter(idFilter, alternatives...))
 		case api.SelectorAMIName:
 			out = append(out, filter("name", alternatives...))
+		case api.SelectorGroupName:
+			out = append(out, filter("group-name", alternatives...))
 		case api.SelectorAMIOwners: // a parameter of its own
 		default:
 			if len(alternatives) == 0 || slices.Contains(alternatives, "*") {
@@ -44,6 +46,15 @@ func filters(selector map[string]string, idFilter string) []types.Filter {
 
 func filter(name string, values ...string) types.Filter {
 	return types.Filter{Name: &name, Values: values}
+}
+
+// selectorKeys describes selectors of which any may match.
+func selectorKeys(selectors []map[string]string) string {
+	keys := make([]string, len(selectors))
+	for i, s := range selectors {
+		keys[i] = selectorKey(s)
+	}
+	return strings.Join(keys, " or ")
 }
 
 // selectorKey identifies a selector; it doubles as its description in messages.

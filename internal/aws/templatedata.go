@@ -75,7 +75,8 @@ func addInterfaces(data *types.RequestLaunchTemplateData, r *resolved, b build) 
 	for i, g := range r.securityGroups {
 		groups[i] = g.ID
 	}
-	if b.efas == 0 && !r.cluster.ipv6 {
+	public := r.profile.PublicAddress()
+	if b.efas == 0 && !r.cluster.ipv6 && public == nil {
 		data.SecurityGroupIds = groups
 		return
 	}
@@ -86,6 +87,9 @@ func addInterfaces(data *types.RequestLaunchTemplateData, r *resolved, b build) 
 		}
 		if b.efas > 0 {
 			n.InterfaceType = awssdk.String("efa")
+		}
+		if card == 0 {
+			n.AssociatePublicIpAddress = public
 		}
 		if card == 0 && r.cluster.ipv6 {
 			n.Ipv6AddressCount, n.PrimaryIpv6 = awssdk.Int32(1), awssdk.Bool(true)

@@ -56,6 +56,9 @@ func provisionerOf(node *corev1.Node) string {
 		if o.Kind == api.ProvisionerKind && o.APIVersion == api.ProvisionerGVK.GroupVersion().String() {
 			return o.Name
 		}
+		if o.Kind == api.NodePoolKind && o.APIVersion == api.NodePoolGV { // nodes of Karpenter itself belong to a NodeClaim
+			return o.Name
+		}
 	}
 	return ""
 }

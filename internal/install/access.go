@@ -1,6 +1,8 @@
 package install
 
 import (
+	"strconv"
+
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,8 +61,29 @@ func leaseRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{create, keep}
 }
 
+// nodePoolRules are those that it takes to serve NodePools.
+func nodePoolRules() []rbacv1.PolicyRule {
+	provisioners, templates := []string{api.ProvisionerGroup}, []string{api.NodeTemplateGroup}
+	return []rbacv1.PolicyRule{
+		{APIGroups: provisioners, Resources: []string{"nodepools"}, Verbs: watch},
+		{APIGroups: templates, Resources: []string{"ec2nodeclasses"}, Verbs: watch},
+		{APIGroups: provisioners, Resources: []string{"nodepools/status"}, Verbs: []string{"patch"}},
+		{APIGroups: templates, Resources: []string{"ec2nodeclasses/status"}, Verbs: []string{"patch"}},
+		{APIGroups: provisioners, Resources: []string{"nodepools/finalizers"}, Verbs: []string{"update"}},
+		// Whether Karpenter runs, in whatever namespace.
+		{APIGroups: leases, Resources: []string{"leases"}, ResourceNames: []string{karpenterLease}, Verbs: []string{"list"}},
+	}
+}
+
+// karpenterLease is the Lease of Karpenter's leader.
+const karpenterLease = "karpenter-leader-election"
+
 func (s *Settings) clusterRole() *rbacv1.ClusterRole {
-	return &rbacv1.ClusterRole{TypeMeta: rbac("ClusterRole"), ObjectMeta: s.clusterMeta(s.Name), Rules: clusterRules()}
+	rules := clusterRules()
+	if on, err := strconv.ParseBool(s.Options["node-pools"]); err == nil && on {
+		rules = append(rules, nodePoolRules()...)
+	}
+	return &rbacv1.ClusterRole{TypeMeta: rbac("ClusterRole"), ObjectMeta: s.clusterMeta(s.Name), Rules: rules}
 }
 
 func (s *Settings) clusterRoleBinding() *rbacv1.ClusterRoleBinding {

@@ -45,8 +45,8 @@ func oneOf(values ...string) optionForm {
 var options = map[string]optionForm{
 	"batch-idle": duration, "batch-max": duration, "startup-timeout": duration, "unhealthy-after": duration, "min-node-lifetime": duration,
 	"evict-ownerless-pods": switched, "prefix-delegation": switched, "pod-eni": switched, "ignore-enis": switched, "efa": switched,
-	"no-pricing": switched,
-	"node-cost":  fractional, "vm-memory-overhead-percent": fractional,
+	"no-pricing": switched, "node-pools": switched,
+	"node-cost": fractional, "vm-memory-overhead-percent": fractional,
 	"reserved-enis": count, "scheduler-name": anyText, "cluster-endpoint": anyText, "tag": pairs,
 	"log-level": oneOf("trace", "debug", "info", "warn", "error"), "log-format": oneOf("text", "json"),
 }

@@ -37,6 +37,7 @@ type caches struct {
 	pods, nodes, csiNodes, daemonSets, namespaces *mirror
 	claims, volumes, storageClasses, budgets      *mirror
 	provisioners, nodeTemplates                   *mirror
+	pools                                         *pools // nil unless NodePools are served
 	all                                           []*mirror
 
 	client     dynamic.Interface
@@ -53,10 +54,12 @@ type mirror struct {
 	handler  cache.ResourceEventHandlerRegistration
 	resource schema.GroupVersionResource
 	changes  *changes // where changed objects are noted; nil for nowhere
+	optional bool     // a cluster may lack the kind
 
 	mu      sync.Mutex
 	trouble error              // the last failure to list or watch
 	barred  bool               // the kind is not there, or may not be read
+	missing bool               // the kind is not there
 	decoded map[string]decoded // of custom resources, by UID
 }
 
@@ -85,6 +88,9 @@ func newCaches(client kubernetes.Interface, custom dynamic.Interface, o Options)
 	c.csiNodes.changes = c.nodes.changes // it is a part of the node, and has its name
 	c.provisioners = c.customMirror(custom, api.ProvisionerGVR)
 	c.nodeTemplates = c.customMirror(custom, api.NodeTemplateGVR)
+	if o.NodePools {
+		c.pools = c.addPools()
+	}
 	for _, m := range c.all {
 		transform := trim
 		if m == c.pods {
@@ -198,7 +204,7 @@ func (m *mirror) name() string { return m.resource.GroupResource().String() }
 func (c *caches) note(m *mirror, err error) (barred bool) {
 	barred = apierrors.IsNotFound(err) || apierrors.IsForbidden(err)
 	m.mu.Lock()
-	m.trouble = err
+	m.trouble, m.missing = err, apierrors.IsNotFound(err)
 	before := m.barred
 	// Another failure, such as a connection that was cut, says nothing about it.
 	m.barred = barred || before && err != nil
@@ -214,7 +220,7 @@ func (c *caches) note(m *mirror, err error) (barred bool) {
 func (m *mirror) filled() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.handler.HasSynced() && !m.barred
+	return m.handler.HasSynced() && !m.barred || m.optional && m.missing
 }
 
 // Synced reports whether all caches are filled, and can be kept up to date.

@@ -42,6 +42,12 @@ type Options struct {
 	// because its kind is not installed or the rights are missing, and with nil when it
 	// can be read again. It is called concurrently.
 	Access func(resource string, err error)
+	// NodePools makes NodePools and EC2NodeClasses of Karpenter count as Provisioners and
+	// node profiles, as long as Karpenter does not run.
+	NodePools bool
+	// Karpenter, if set, is told why no NodePool is served for now, and nothing once they
+	// are. It is called concurrently.
+	Karpenter func(waits string)
 	// Fence, if set, is opened by the lease (see Lead) and asked before each request
 	// that changes something. Nil: everything passes.
 	Fence *fence.Fence
@@ -59,6 +65,8 @@ type Cluster struct {
 	caches  *caches
 	view    *view
 	events  *events
+	pools   *pools // nil unless NodePools are served
+	waits   func(string)
 }
 
 // New prepares a Cluster. Nothing is called before Start or the first action.
@@ -89,6 +97,8 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 		fence:   o.Fence,
 		dynamic: custom,
 		caches:  caches,
+		pools:   caches.pools,
+		waits:   o.Karpenter,
 		view:    newView(caches),
 		events:  newEvents(o.Unwritten),
 	}, nil
@@ -101,6 +111,9 @@ func (c *Cluster) Start(ctx context.Context) error {
 		return err
 	}
 	go c.events.run(ctx, c.client)
+	if c.pools != nil {
+		go watchKarpenter(ctx, c, c.waits)
+	}
 	return nil
 }
 

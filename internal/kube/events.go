@@ -155,7 +155,7 @@ func insist(ctx context.Context, call func(context.Context) error) error {
 
 // Event tells users what happened to an object. It does not wait.
 func (c *Cluster) Event(ref cluster.ObjectRef, eventType, reason, message string) {
-	c.events.add(newEvent(ref, eventType, reason, message))
+	c.events.add(newEvent(c.pools.reference(ref), eventType, reason, message))
 }
 
 func newEvent(ref cluster.ObjectRef, eventType, reason, message string) *corev1.Event {

@@ -11,18 +11,27 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// Provisioners returns those that can be read, as written, sorted by name. They
-// may not be changed.
+// Provisioners returns those that can be read, as written, and what stands for NodePools,
+// sorted by name. They may not be changed.
 func (c *Cluster) Provisioners() []*api.Provisioner {
 	out, _ := decodeAll(c.caches.provisioners, api.DecodeProvisioner)
+	own := len(out)
+	for _, p := range c.pools.take().provisioners {
+		if slices.ContainsFunc(out[:own], func(o *api.Provisioner) bool { return o.Name == p.Name }) {
+			sayTaken(c, p)
+			continue
+		}
+		out = append(out, p)
+	}
 	slices.SortFunc(out, func(a, b *api.Provisioner) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 
-// NodeTemplates returns the node profiles that can be read, as written, sorted by
-// name. They may not be changed.
+// NodeTemplates returns the node profiles that can be read, as written, and what stands
+// for EC2NodeClasses, sorted by name. They may not be changed.
 func (c *Cluster) NodeTemplates() []*api.AWSNodeTemplate {
 	out, _ := decodeAll(c.caches.nodeTemplates, api.DecodeNodeTemplate)
+	out = append(out, c.pools.take().templates...)
 	slices.SortFunc(out, func(a, b *api.AWSNodeTemplate) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
@@ -32,7 +41,7 @@ func (c *Cluster) NodeTemplates() []*api.AWSNodeTemplate {
 func (c *Cluster) Readings() []cluster.Reading {
 	_, provisioners := decodeAll(c.caches.provisioners, api.DecodeProvisioner)
 	_, templates := decodeAll(c.caches.nodeTemplates, api.DecodeNodeTemplate)
-	out := slices.Concat(provisioners, templates)
+	out := slices.Concat(provisioners, templates, c.pools.take().readings)
 	slices.SortFunc(out, func(a, b cluster.Reading) int {
 		return cmp.Or(cmp.Compare(a.Object.Kind, b.Object.Kind), cmp.Compare(a.Object.Name, b.Object.Name))
 	})

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,12 +17,16 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
 // UpdateProvisionerStatus writes a status where it differs from the one in the
 // cache. A condition whose status stays the same keeps its transition time, and
 // a new one without a time gets the present. A Provisioner that is gone is fine.
 func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, status api.ProvisionerStatus) error {
+	if isPool(c, name) {
+		return updateForeignStatus(ctx, c, c.pools.nodePools, nodePoolGVR.GroupVersion().WithKind(karpenter.NodePoolKind), name, poolStatus(status))
+	}
 	var now api.ProvisionerStatus
 	readStatus(c.caches.provisioners, name, &now)
 	status.Conditions = keepTransitions(now.Conditions, status.Conditions)
@@ -30,10 +35,22 @@ func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, stat
 
 // UpdateNodeTemplateStatus does the same for a node profile.
 func (c *Cluster) UpdateNodeTemplateStatus(ctx context.Context, name string, status api.AWSNodeTemplateStatus) error {
+	if class, ok := strings.CutPrefix(name, classPrefix); ok && c.pools != nil {
+		return updateForeignStatus(ctx, c, c.pools.nodeClasses, nodeClassGVR.GroupVersion().WithKind(karpenter.NodeClassKind), class, classStatus(status))
+	}
 	var now api.AWSNodeTemplateStatus
 	readStatus(c.caches.nodeTemplates, name, &now)
 	status.Conditions = keepTransitions(now.Conditions, status.Conditions)
 	return c.updateStatus(ctx, api.NodeTemplateGVR, api.NodeTemplateGVK, statusChange{cache: c.caches.nodeTemplates, name: name, now: now, want: status})
+}
+
+// isPool reports whether the Provisioner of that name stands for a NodePool.
+func isPool(c *Cluster, name string) bool {
+	if c.pools == nil || !c.pools.has(name) {
+		return false
+	}
+	_, own := get[*unstructured.Unstructured](c.caches.provisioners, "", name)
+	return !own
 }
 
 // statusChange is a status in the cache and the one that it should be.
@@ -110,6 +127,10 @@ func (c *Cluster) updateStatus(ctx context.Context, gvr schema.GroupVersionResou
 // until its nodes are gone. Adding it to one that is gone is cluster.ErrGone, and
 // to one that is being deleted cluster.ErrStale.
 func (c *Cluster) SetProvisionerFinalizer(ctx context.Context, name string, present bool) error {
+	if isPool(c, name) {
+		c.pools.hold(name, present)
+		return nil
+	}
 	return retry(ctx, func(ctx context.Context) error {
 		err := c.setFinalizer(ctx, name, present)
 		if apierrors.IsNotFound(err) {

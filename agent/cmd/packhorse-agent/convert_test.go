@@ -118,6 +118,11 @@ func TestSimulateNodePools(t *testing.T) {
 	if err != nil || !strings.Contains(out, "general") || strings.Contains(out, "is assumed") || !strings.Contains(out, "3 of 4 pods placed") {
 		t.Errorf("error %v:\n%s", err, out)
 	}
+	chosen := file(t, "chosen.yaml", strings.ReplaceAll(simpleDeployment, "      containers:", "      nodeSelector: {karpenter.sh/nodepool: general}\n      containers:"))
+	out, err = execute(t, simulateCommand(), "--region", "us-east-1", "-f", "testdata/nodepools.yaml", "-f", chosen)
+	if err != nil || !strings.Contains(out, "3 of 4 pods placed") {
+		t.Errorf("pods that select the NodePool: error %v:\n%s", err, out)
+	}
 	if out, err = execute(t, simulateCommand(), "--region", "us-east-1", "-f", file(t, "auto.yaml", autoModePool), "-f", web); err == nil {
 		t.Errorf("a NodePool of another controller is answered with a plan:\n%s", out)
 	}

@@ -36,6 +36,7 @@ type settings struct {
 	namespace, leaseName          string
 	leaderElect                   bool
 	region, queue                 string
+	nodePools                     bool
 	cloud                         aws.Options
 	agent                         agent.Options
 	nodeCost, memoryOverhead      float64
@@ -95,6 +96,7 @@ func (s *settings) flags(cmd *cobra.Command) {
 		"no controller would replace")
 	f.Float64Var(&s.nodeCost, "node-cost", decide.DefaultNodeCost.Dollars(), "cost of one more node beyond its price, in "+
 		"`DOLLARS` per hour; a higher value prefers fewer, larger nodes")
+	f.BoolVar(&s.nodePools, "node-pools", false, "serve Karpenter's NodePools and EC2NodeClasses too, while Karpenter itself does not run")
 	f.StringSliceVar(&s.schedulers, "scheduler-name", nil, "`NAME` of a further scheduler whose pods get nodes; may be repeated")
 
 	f.StringVar(&s.cloud.DefaultInstanceProfile, "default-instance-profile", "", "`NAME` of the IAM instance profile for node "+
@@ -235,13 +237,20 @@ func (s *settings) connect(fenced *fence.Fence, log hclog.Logger) (*kube.Cluster
 		return nil, err
 	}
 	return kube.New(cfg, kube.Options{
-		UserAgent: "packhorse-agent/" + version, Schedulers: s.schedulers, Requested: s.agent.Metrics.KubernetesRequest, Fence: fenced,
+		UserAgent: "packhorse-agent/" + version, Schedulers: s.schedulers, NodePools: s.nodePools, Requested: s.agent.Metrics.KubernetesRequest, Fence: fenced,
 		Access: func(resource string, err error) {
 			if err != nil {
 				log.Warn("cannot read a kind of resource, and waits for it", "resource", resource, "error", err)
 				return
 			}
 			log.Info("can read a kind of resource that was waited for", "resource", resource)
+		},
+		Karpenter: func(waits string) {
+			if waits != "" {
+				log.Warn("serves no NodePool for now", "reason", waits)
+				return
+			}
+			log.Info("serves NodePools", "reason", "Karpenter does not run")
 		},
 		Unwritten: func(events int, err error) { log.Warn("left events unwritten", "events", events, "error", err) },
 	})

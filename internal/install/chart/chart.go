@@ -18,7 +18,7 @@ import (
 // are found again in what is rendered, where expressions take their place.
 var sample = install.Settings{
 	Namespace: "the-namespace", Name: "the-name", ClusterName: "the-cluster", Region: "the-region", RoleARN: "the-role", Queue: "the-queue",
-	InstanceProfile: "the-profile", Endpoints: map[string]string{"the-service": "x"}, Options: map[string]string{"log-format": "the-options"},
+	InstanceProfile: "the-profile", Endpoints: map[string]string{"the-service": "x"}, Options: map[string]string{"log-format": "the-options", "node-pools": "true"},
 	Image: "the-image", PullSecrets: []string{"the-secret"}, Replicas: ptr.To[int32](2), CPURequest: "777m", Memory: "777Mi",
 	PriorityClassName: "the-class", NodeSelector: map[string]string{"the-selector": "x"},
 	Tolerations: []corev1.Toleration{{Key: "the-toleration"}}, Environment: map[string]string{"THE_ENVIRONMENT": "x"},
@@ -80,6 +80,49 @@ var conditions = map[string]string{
 	"customresourcedefinition": ".Values.crds.install", "namespace": ".Values.createNamespace", "networkpolicy": ".Values.networkPolicy",
 }
 
+// nodePoolRules are the rights that it takes to serve NodePools, as they are rendered.
+const nodePoolRules = `- apiGroups:
+  - karpenter.sh
+  resources:
+  - nodepools
+  verbs:
+  - list
+  - watch
+- apiGroups:
+  - karpenter.k8s.aws
+  resources:
+  - ec2nodeclasses
+  verbs:
+  - list
+  - watch
+- apiGroups:
+  - karpenter.sh
+  resources:
+  - nodepools/status
+  verbs:
+  - patch
+- apiGroups:
+  - karpenter.k8s.aws
+  resources:
+  - ec2nodeclasses/status
+  verbs:
+  - patch
+- apiGroups:
+  - karpenter.sh
+  resources:
+  - nodepools/finalizers
+  verbs:
+  - update
+- apiGroups:
+  - coordination.k8s.io
+  resourceNames:
+  - karpenter-leader-election
+  resources:
+  - leases
+  verbs:
+  - list
+`
+
 // rule replaces a part of what is rendered.
 type rule struct{ rendered, expression string }
 
@@ -89,6 +132,7 @@ func optional(value, rendered, expression string) rule {
 }
 
 var rules = map[string][]rule{
+	"clusterrole":              {{nodePoolRules, "{{- if eq (toString (index (.Values.options | default dict) \"node-pools\")) \"true\" }}\n" + nodePoolRules + "{{- end }}\n"}},
 	"customresourcedefinition": {{"\nmetadata:\n", "\nmetadata:\n{{- if .Values.crds.keep }}\n  annotations:\n    helm.sh/resource-policy: keep\n{{- end }}\n"}},
 	"serviceaccount": {optional("roleArn", "  annotations:\n    eks.amazonaws.com/role-arn: the-role\n",
 		"  annotations:\n    eks.amazonaws.com/role-arn: {{ . | quote }}\n")},
@@ -97,7 +141,7 @@ var rules = map[string][]rule{
 		{"        - --cluster-name=the-cluster\n", "        - {{ printf \"--cluster-name=%s\" (required \"clusterName: the name of the EKS cluster is required\" .Values.clusterName) | quote }}\n"},
 		optional("interruptionQueue", "        - --interruption-queue=the-queue\n", "        - {{ printf \"--interruption-queue=%s\" . | quote }}\n"),
 		optional("defaultInstanceProfile", "        - --default-instance-profile=the-profile\n", "        - {{ printf \"--default-instance-profile=%s\" . | quote }}\n"),
-		{"        - --log-format=the-options\n", "        {{- range $name, $value := .Values.options }}\n        - {{ printf \"--%s=%s\" $name (toString $value) | quote }}\n        {{- end }}\n"},
+		{"        - --log-format=the-options\n        - --node-pools=true\n", "        {{- range $name, $value := .Values.options }}\n        - {{ printf \"--%s=%s\" $name (toString $value) | quote }}\n        {{- end }}\n"},
 		optional("region", "        - name: AWS_REGION\n          value: the-region\n", "        - name: AWS_REGION\n          value: {{ . | quote }}\n"),
 		{"        - name: AWS_ROLE_ARN\n          value: the-role\n        - name: AWS_WEB_IDENTITY_TOKEN_FILE\n          value: /var/run/secrets/eks.amazonaws.com/serviceaccount/token\n",
 			"{{- with .Values.roleArn }}\n        - name: AWS_ROLE_ARN\n          value: {{ . | quote }}\n        - name: AWS_WEB_IDENTITY_TOKEN_FILE\n          value: /var/run/secrets/eks.amazonaws.com/serviceaccount/token\n{{- end }}\n"},

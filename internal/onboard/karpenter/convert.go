@@ -44,6 +44,9 @@ type Object struct {
 	// Unsupported are those of the losses without which nodes would not be what they
 	// are meant to be, so that none may be bought.
 	Unsupported []string `json:",omitempty"`
+
+	ours  []string        // losses that are none where the origin is served as it is
+	class *api.ClassTerms // what is served of an EC2NodeClass beyond the spec
 }
 
 // Read converts the YAML or JSON documents of a file, those in Lists included.
@@ -169,13 +172,14 @@ func (c *converter) convert(document map[string]any) error {
 		object.Spec = copied(c.pool(spec))
 	case NodeClassKind:
 		object.Kind = api.NodeTemplateKind
-		object.Spec = copied(c.class(spec, name, served))
+		object.Spec, object.class = c.class(spec, name, served)
 	default:
 		return c.keep(document, kind, name)
 	}
 	problems := object.Problems()
 	object.Losses = append(spec.lost(), problems...)
 	object.Unsupported = append(spec.unsupported, problems...)
+	object.ours = spec.ours
 	c.out = append(c.out, object)
 	return nil
 }

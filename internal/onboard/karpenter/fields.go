@@ -24,7 +24,11 @@ type fields struct {
 }
 
 // outcome is what has come of a whole object so far.
-type outcome struct{ losses, unsupported []string }
+type outcome struct {
+	losses, unsupported []string
+	// ours are those of the losses that are none where the object is served as it is.
+	ours []string
+}
 
 func newFields(value any) *fields {
 	object, _ := value.(map[string]any)
@@ -70,6 +74,13 @@ func (f *fields) items(name string) []*fields {
 // lose notes that a field has no counterpart.
 func (f *fields) lose(name, why string) {
 	f.losses = append(f.losses, f.path+name+": "+why)
+}
+
+// leave notes that a Provisioner or an AWSNodeTemplate has no counterpart of a field,
+// which is served all the same.
+func (f *fields) leave(name, why string) {
+	f.lose(name, why)
+	f.ours = append(f.ours, f.losses[len(f.losses)-1])
 }
 
 // refuse takes a field without which nodes would not be what they are meant to be.

@@ -2,6 +2,7 @@ package karpenter
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -49,6 +50,12 @@ func (c *converter) pool(spec *fields) map[string]any {
 	template.done()
 
 	if limits, ok := spec.take("limits").(map[string]any); ok && len(limits) > 0 {
+		if limits["nodes"] != nil {
+			spec.left["limits.nodes"] = true
+			spec.refuse("limits.nodes", "the number of nodes cannot be limited")
+			limits = maps.Clone(limits)
+			delete(limits, "nodes")
+		}
 		out["limits"] = map[string]any{"resources": limits}
 	}
 	put(out, "weight", spec.take("weight"))
@@ -93,7 +100,8 @@ func requirements(nodes *fields) []any {
 		}
 		put(requirement, "values", values)
 		if r.take("minValues") != nil {
-			r.lose("minValues", "the number of instance types is not demanded; every machine has several candidates anyway")
+			r.left["minValues"] = true
+			r.refuse("minValues", "the number of distinct values is not demanded of the machines that may be bought")
 		}
 		r.done()
 		why, restricted := api.RestrictedLabel(key)
@@ -101,7 +109,8 @@ func requirements(nodes *fields) []any {
 		case key == labelNodePool:
 			r.lose("key", "nodes carry the label "+api.LabelProvisioner+" instead of "+labelNodePool)
 		case restricted:
-			r.lose("key", fmt.Sprintf("the label %s %s", key, why))
+			r.left["key"] = key
+			r.refuse("key", fmt.Sprintf("the label %s %s", key, why))
 		default:
 			out = append(out, requirement)
 		}
@@ -143,7 +152,7 @@ func withoutReserved(r *fields, values any) any {
 	if i < 0 {
 		return values
 	}
-	r.lose("values", "capacity reservations are not bought from")
+	r.leave("values", "capacity reservations are not bought from") // a class that selects some is not served
 	return slices.Delete(slices.Clone(list), i, i+1)
 }
 

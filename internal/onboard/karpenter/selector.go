@@ -1,6 +1,7 @@
 package karpenter
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -25,13 +26,44 @@ func merge(terms []*fields, name string, spec *fields) map[string]any {
 	}
 	merged, ok := alternatives(all)
 	if !ok {
-		spec.lose(name, "any of several terms may match there, and only one selector here: the first term was kept; "+
+		spec.leave(name, "any of several terms may match there, and only one selector here: the first term was kept; "+
 			"tag what the others find, or list ids with "+api.SelectorIDs)
 		merged = all[0]
 	}
 	out := map[string]any{}
 	for key, value := range merged {
 		out[key] = value
+	}
+	return out
+}
+
+// termsOf returns selector terms as selectors of which any may match, without taking
+// them.
+func termsOf(spec *fields, name string) []map[string]string {
+	list, _ := spec.left[name].([]any)
+	var out []map[string]string
+	for _, item := range list {
+		term, _ := item.(map[string]any)
+		selector := map[string]string{}
+		tags, _ := term["tags"].(map[string]any)
+		for key, value := range tags {
+			if selector[key], _ = value.(string); strings.Contains(selector[key], ",") {
+				spec.left[name+" with a comma"] = true
+				spec.refuse(name+" with a comma", fmt.Sprintf("the value %q of the tag %s would mean one of several", selector[key], key))
+			}
+		}
+		byName := api.SelectorAMIName
+		if name == "securityGroupSelectorTerms" {
+			byName = api.SelectorGroupName
+		}
+		for field, key := range map[string]string{
+			"id": api.SelectorIDs, "name": byName, "owner": api.SelectorAMIOwners, "ssmParameter": api.SelectorParameter,
+		} {
+			if text, _ := term[field].(string); text != "" {
+				selector[key] = text
+			}
+		}
+		out = append(out, selector)
 	}
 	return out
 }
@@ -51,11 +83,14 @@ func termOf(term *fields) map[string]string {
 	if owner := term.text("owner"); owner != "" {
 		out[api.SelectorAMIOwners] = owner
 	}
+	if parameter := term.text("ssmParameter"); parameter != "" {
+		term.leave("ssmParameter", "select the image that it holds by its id")
+	}
 	if name := term.text("name"); name != "" {
 		if strings.Contains(term.path, "amiSelectorTerms") {
 			out[api.SelectorAMIName] = name
 		} else {
-			term.lose("name", "is not the tag Name: select by tags or ids")
+			term.leave("name", "is not the tag Name: select by tags or ids")
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package karpenter
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -22,7 +23,7 @@ type Served struct {
 // They must have passed Check, and be Karpenter's: see Foreign. Kubelet settings of a
 // class are those of the pools that use it, so that all objects are to be given at once.
 func Serve(documents []map[string]any) ([]Served, error) {
-	objects, err := Convert(documents, nil)
+	objects, err := Convert(documents, profilesOf(documents))
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +38,27 @@ func Serve(documents []map[string]any) ([]Served, error) {
 	return out, nil
 }
 
+// Refused stands for an object that cannot be served because of errors.
+func Refused(kind, name string, errs api.Findings) Served {
+	source := &api.Source{Kind: kind}
+	for _, f := range errs {
+		text := f.Text
+		if f.Advice != "" {
+			text += "; " + f.Advice
+		}
+		source.Unsupported = append(source.Unsupported, api.Unsupported{Path: f.Path, Text: text})
+	}
+	out := Served{Kind: kind, Name: name}
+	if kind == NodeClassKind {
+		out.NodeTemplate = &api.AWSNodeTemplate{Source: source}
+		out.NodeTemplate.Name = name
+		return out
+	}
+	out.Provisioner = &api.Provisioner{Source: source}
+	out.Provisioner.Name = name
+	return out
+}
+
 func (o *Object) served() (Served, error) {
 	kind, _, _ := strings.Cut(o.Origin, " ")
 	out := Served{Kind: kind, Name: o.Name}
@@ -46,6 +68,9 @@ func (o *Object) served() (Served, error) {
 		source.Unsupported = append(source.Unsupported, api.Unsupported{Path: path, Text: text})
 	}
 	for _, line := range o.Losses {
+		if slices.Contains(o.ours, line) {
+			continue
+		}
 		path, text, _ := strings.Cut(line, ": ")
 		out.Losses = append(out.Losses, api.Finding{Path: path, Text: text})
 	}
@@ -57,12 +82,34 @@ func (o *Object) served() (Served, error) {
 		p := &api.Provisioner{Source: source}
 		p.Name = o.Name
 		out.Provisioner = p
-		return out, o.fill(spec, &p.Spec)
+		err := o.fill(spec, &p.Spec)
+		if p.Spec.Labels == nil {
+			p.Spec.Labels = map[string]string{}
+		}
+		p.Spec.Labels[labelNodePool] = o.Name // selectors and affinities name the pool by it
+		return out, err
 	}
 	t := &api.AWSNodeTemplate{Source: source}
 	t.Name = o.Name
 	out.NodeTemplate = t
-	return out, o.fill(spec, &t.Spec)
+	err = o.fill(spec, &t.Spec)
+	t.Spec.Class = o.class
+	return out, err
+}
+
+// profilesOf returns the instance profiles of roles: those that Karpenter has noted in
+// the status of the EC2NodeClasses that name the roles.
+func profilesOf(documents []map[string]any) map[string]Profile {
+	out := map[string]Profile{}
+	for _, document := range documents {
+		spec, _ := document["spec"].(map[string]any)
+		status, _ := document["status"].(map[string]any)
+		role, _ := spec["role"].(string)
+		if name, _ := status["instanceProfile"].(string); role != "" && name != "" && document["kind"] == NodeClassKind {
+			out[role] = Profile{Name: name}
+		}
+	}
+	return out
 }
 
 // fill decodes a spec, unless it cannot be read, which is among the unsupported.

@@ -1,0 +1,90 @@
+package aws
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// classOf is a profile with the terms of an EC2NodeClass.
+func classOf(edit func(*api.ClassTerms)) *api.NodeProfile {
+	p := &api.NodeProfile{AMIFamily: new(api.FamilyAL2023), Class: &api.ClassTerms{}}
+	edit(p.Class)
+	return p
+}
+
+// Any of several terms may find subnets, security groups and images.
+func TestTermsAreAlternatives(t *testing.T) {
+	f := start(t)
+	all := f.market(t, nil).Status
+	if len(all.Subnets) < 2 {
+		t.Fatalf("subnets: %+v", all.Subnets)
+	}
+	first, second := all.Subnets[0].ID, all.Subnets[1].ID
+	m := f.market(t, classOf(func(c *api.ClassTerms) {
+		c.Subnets = []map[string]string{{api.SelectorIDs: first}, {api.SelectorIDs: second}, {api.SelectorIDs: first}, {"no-such-tag": "x"}}
+		c.SecurityGroups = []map[string]string{{api.SelectorGroupName: all.SecurityGroups[0].Name}, {"no-such-tag": "x"}}
+	}))
+	if got := m.Status.Subnets; len(got) != 2 || got[0].ID != first || got[1].ID != second {
+		t.Errorf("subnets %+v, want %s and %s", got, first, second)
+	}
+	if got := m.Status.SecurityGroups; len(got) == 0 || got[0].Name != all.SecurityGroups[0].Name {
+		t.Errorf("security groups by name: %+v", got)
+	}
+	f.account.AddImage("one", "x86_64", map[string]string{"team": "a"})
+	two := f.account.AddImage("two", "arm64", nil)
+	m = f.market(t, classOf(func(c *api.ClassTerms) {
+		c.Images = []map[string]string{{"team": "a"}, {api.SelectorIDs: two}}
+	}))
+	if imageName(t, m, "m5.large") != "one" || imageName(t, m, "m6g.large") != "two" {
+		t.Errorf("images %+v", m.Status.AMIs)
+	}
+	m = f.market(t, classOf(func(c *api.ClassTerms) {
+		c.Images = []map[string]string{{api.SelectorParameter: "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id"}}
+	}))
+	if !strings.Contains(imageName(t, m, "m5.large"), "x86_64-standard") {
+		t.Errorf("the image of a parameter: %+v", m.Status.AMIs)
+	}
+}
+
+// The role's instance profile is not the agent's default one, whose role may be another.
+func TestRoleWithoutProfile(t *testing.T) {
+	m := start(t).market(t, classOf(func(c *api.ClassTerms) { c.Role = "nodes" }))
+	if m.BlockedReason != reasonNoInstanceProfile || !strings.Contains(m.Blocked, "spec.role: no instance profile of the role nodes is known") {
+		t.Errorf("blocked: %s: %s", m.BlockedReason, m.Blocked)
+	}
+}
+
+// A pinned release is looked up under its own name in each family.
+func TestPinnedTo(t *testing.T) {
+	for family, want := range map[string]string{
+		api.FamilyAL2:          "/aws/service/eks/optimized-ami/1.33/amazon-linux-2-arm64/amazon-eks-arm64-node-1.33-v1.2/image_id",
+		api.FamilyAL2023:       "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/arm64/standard/amazon-eks-node-al2023-arm64-standard-1.33-v1.2/image_id",
+		api.FamilyBottlerocket: "/aws/service/bottlerocket/aws-k8s-1.33/arm64/1.2/image_id",
+	} {
+		if got := pinnedTo("v1.2", "1.33", parametersOf(family, "1.33"))[1].name; got != want {
+			t.Errorf("%s: %s, want %s", family, got, want)
+		}
+	}
+}
+
+// Whether machines get a public address is said of their first interface alone.
+func TestPublicAddress(t *testing.T) {
+	no := false
+	for _, efas := range []int64{0, 2} {
+		r := &resolved{profile: classOf(func(c *api.ClassTerms) { c.PublicAddress = &no }), cluster: &cluster{}, securityGroups: []api.SecurityGroupStatus{{ID: "sg-1"}}}
+		data := &types.RequestLaunchTemplateData{}
+		addInterfaces(data, r, build{efas: efas})
+		for i, n := range data.NetworkInterfaces {
+			if (n.AssociatePublicIpAddress != nil) != (i == 0) || n.Groups[0] != "sg-1" {
+				t.Errorf("with %d adapters interface %d: %+v", efas, i, n)
+			}
+		}
+		if len(data.NetworkInterfaces) != int(max(efas, 1)) || len(data.SecurityGroupIds) > 0 {
+			t.Errorf("with %d adapters: %+v", efas, data)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package karpenter_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+)
+
+const plainClass = `
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: a}
+spec:
+  instanceProfile: nodes
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {a: b}}]
+  securityGroupSelectorTerms: [{tags: {a: b}}]
+`
+
+const plainPool = `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: a}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}
+      requirements: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]
+`
+
+func serve(t *testing.T, text string) karpenter.Served {
+	t.Helper()
+	var document map[string]any
+	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
+		t.Fatal(err)
+	}
+	if errs := karpenter.Check(document).Errors(); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	served, err := karpenter.Serve([]map[string]any{document})
+	if err != nil || len(served) != 1 {
+		t.Fatalf("%v, %v", served, err)
+	}
+	return served[0]
+}
+
+// What an AWSNodeTemplate cannot say is served of an EC2NodeClass all the same, without
+// a loss.
+func TestServeClass(t *testing.T) {
+	or := func(terms ...map[string]string) []map[string]string { return terms }
+	plain := api.ClassTerms{Subnets: or(map[string]string{"a": "b"}), SecurityGroups: or(map[string]string{"a": "b"})}
+	with := func(edit func(*api.ClassTerms)) api.ClassTerms {
+		out := plain
+		edit(&out)
+		return out
+	}
+	no := false
+	for name, c := range map[string]struct {
+		old, new string
+		want     api.ClassTerms
+	}{
+		"nothing more": {"", "", plain},
+		"subnetSelectorTerms": {"subnetSelectorTerms: [{tags: {a: b}}]", "subnetSelectorTerms: [{tags: {a: b, c: d}}, {id: subnet-1}]", with(func(c *api.ClassTerms) {
+			c.Subnets = or(map[string]string{"a": "b", "c": "d"}, map[string]string{"aws::ids": "subnet-1"})
+		})},
+		"securityGroupSelectorTerms": {"securityGroupSelectorTerms: [{tags: {a: b}}]", "securityGroupSelectorTerms: [{name: nodes}, {id: sg-1}]", with(func(c *api.ClassTerms) {
+			c.SecurityGroups = or(map[string]string{"aws::group-name": "nodes"}, map[string]string{"aws::ids": "sg-1"})
+		})},
+		"amiSelectorTerms.alias": {"al2023@latest", "al2023@v20240807", with(func(c *api.ClassTerms) { c.ImageVersion = "v20240807" })},
+		"amiSelectorTerms": {"amiSelectorTerms: [{alias: al2023@latest}]", "amiFamily: AL2023\n  amiSelectorTerms: [{name: mine, owner: self}, {ssmParameter: /p}]", with(func(c *api.ClassTerms) {
+			c.Images = or(map[string]string{"aws::name": "mine", "aws::owners": "self"}, map[string]string{"aws::ssm-parameter": "/p"})
+		})},
+		"associatePublicIPAddress": {"instanceProfile: nodes", "instanceProfile: nodes\n  associatePublicIPAddress: false", with(func(c *api.ClassTerms) { c.PublicAddress = &no })},
+		"role":                     {"instanceProfile: nodes", "role: r", with(func(c *api.ClassTerms) { c.Role = "r" })},
+		"role with a profile":      {"instanceProfile: nodes", "role: r\nstatus: {instanceProfile: made}", with(func(c *api.ClassTerms) { c.Role = "r" })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(plainClass, c.old, c.new, 1)
+			if name == "role with a profile" { // the status comes last
+				text = strings.Replace(plainClass, c.old, "role: r", 1) + "status: {instanceProfile: made}\n"
+			}
+			got := serve(t, text)
+			if diff := cmp.Diff(&c.want, got.NodeTemplate.Spec.Class); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if len(got.Losses) > 0 || len(got.NodeTemplate.Source.Unsupported) > 0 {
+				t.Errorf("losses %v, unsupported %v", got.Losses, got.NodeTemplate.Source.Unsupported)
+			}
+			if profile := got.NodeTemplate.Spec.InstanceProfile; name == "role with a profile" && (profile == nil || *profile != "made") {
+				t.Errorf("instance profile %v", profile)
+			}
+		})
+	}
+}
+
+// What is not supported blocks the object, and the field is named.
+func TestServeNamesWhatIsNotSupported(t *testing.T) {
+	for field, text := range map[string]string{
+		"spec.replicas": plainPool + "  replicas: 2\n",
+		"spec.template.spec.requirements[0].minValues":             strings.Replace(plainPool, "values: [amd64]", "values: [amd64], minValues: 1", 1),
+		"spec.template.spec.requirements[0].key":                   strings.Replace(plainPool, "kubernetes.io/arch", "karpenter.k8s.aws/instance-capability-flex", 1),
+		"spec.kubelet.cpuManagerPolicy":                            plainClass + "  kubelet: {cpuManagerPolicy: static, maxPods: 5}\n",
+		"spec.subnetSelectorTerms with a comma":                    strings.Replace(plainClass, "subnetSelectorTerms: [{tags: {a: b}}]", "subnetSelectorTerms: [{tags: {a: 'b,c'}}]", 1),
+		"spec.limits.nodes":                                        plainPool + "  limits: {nodes: 5, cpu: 10}\n",
+		"spec.placementGroupSelector":                              plainClass + "  placementGroupSelector: {name: near}\n",
+		"spec.capacityReservationSelectorTerms":                    plainClass + "  capacityReservationSelectorTerms: [{id: cr-1}]\n",
+		"spec.networkInterfaces":                                   plainClass + "  networkInterfaces: [{networkCardIndex: 0, deviceIndex: 0, interfaceType: interface}]\n",
+		"spec.ipPrefixCount":                                       plainClass + "  ipPrefixCount: 2\n",
+		"spec.connectionTracking":                                  plainClass + "  connectionTracking: {udpTimeout: 30}\n",
+		"spec.cpuOptions":                                          plainClass + "  cpuOptions: {nestedVirtualization: enabled}\n",
+		"spec.context":                                             plainClass + "  context: c\n",
+		"spec.blockDeviceMappings[0].ebs.volumeInitializationRate": plainClass + "  blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {snapshotID: snap-1, volumeInitializationRate: 200}}]\n",
+		"spec.amiSelectorTerms[0].alias":                           strings.Replace(plainClass, "al2023@", "windows2025@", 1),
+		"spec.amiFamily":                                           plainClass + "  amiFamily: Custom\n",
+	} {
+		t.Run(field, func(t *testing.T) {
+			got := serve(t, text)
+			var source *api.Source
+			if got.Provisioner != nil {
+				source = got.Provisioner.Source
+			} else {
+				source = got.NodeTemplate.Source
+			}
+			if len(source.Unsupported) != 1 || source.Unsupported[0].Path != field {
+				t.Errorf("unsupported: %+v", source.Unsupported)
+			}
+		})
+	}
+}
