@@ -41,7 +41,12 @@ func newScene(t *testing.T) *scene {
 
 func newSceneIn(t *testing.T, region string) *scene {
 	t.Helper()
-	st := newStage(t, region)
+	return sceneOn(t, newStage(t, region), region)
+}
+
+// sceneOn has a scene in a sandbox with nothing in it.
+func sceneOn(t *testing.T, st *stage.Stage, region string) *scene {
+	t.Helper()
 	if err := st.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}

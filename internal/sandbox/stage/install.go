@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,9 +27,11 @@ var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 
 // settings are those of the installation that StartAgent runs agents of.
 func (s *Stage) settings(role string) install.Settings {
+	options := map[string]string{"log-format": "text"}
+	maps.Copy(options, s.Options)
 	return install.Settings{
 		Namespace: Namespace, ClusterName: s.Sandbox.ClusterName, Region: s.Sandbox.Region, RoleARN: role,
-		InstanceProfile: NodeRole, Options: map[string]string{"log-format": "text"},
+		InstanceProfile: NodeRole, Options: options,
 	}.Defaulted("dev")
 }
 

@@ -31,6 +31,8 @@ type Stage struct {
 	Sandbox *sandbox.Sandbox
 	Kube    kubernetes.Interface
 	Dynamic dynamic.Interface
+	// Options of the agents that StartAgent starts, besides its own.
+	Options map[string]string
 
 	root   string   // the repository, for bin/ and examples/
 	dir    string   // scratch space

@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+)
+
+// TestNodePools serves a NodePool as it is: not while Karpenter's Lease is held, and
+// then with nodes that carry its label, until nobody needs them.
+func TestNodePools(t *testing.T) {
+	const region = "eu-west-1"
+	st := newStage(t, region)
+	st.Options = map[string]string{"node-pools": "true"}
+	s := sceneOn(t, st, region) // the agent starts without the kinds of Karpenter
+	s.deleteProvisioner("default")
+	s.untilNoNodes("default")
+	leases := s.Kube.CoordinationV1().Leases("kube-system")
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: kube.KarpenterLease}, Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: ptr.To("karpenter-1"), LeaseDurationSeconds: ptr.To[int32](3600), RenewTime: ptr.To(metav1.NewMicroTime(time.Now())),
+	}}
+	if _, err := leases.Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.applyWithKubectl("testdata/nodepool-crds.yaml")
+	s.kubectl("", "wait", "--for=condition=Established", "crd/nodepools.karpenter.sh", "crd/ec2nodeclasses.karpenter.k8s.aws")
+	s.applyWithKubectl("testdata/nodepools.yaml")
+	s.untilReady("False", "KarpenterRuns", "karpenter-1 renews the Lease kube-system/karpenter-leader-election")
+
+	chosen := strings.Replace(deployment("chosen", "unused", 4, "900m", "1Gi"), api.LabelProvisioner+": unused", api.LabelNodePool+": general", 1)
+	s.apply(chosen)
+	if err := leases.Delete(t.Context(), kube.KarpenterLease, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.untilRunning("chosen", 4)
+	s.untilReady("True", "Ready", "")
+	for _, n := range s.nodesOf("general") {
+		if n.Labels[api.LabelNodePool] != "general" || n.Labels["team"] != "a" || n.OwnerReferences[0].Kind != karpenter.NodePoolKind {
+			t.Errorf("node %s has the labels %v and the owner %+v", n.Name, n.Labels, n.OwnerReferences)
+		}
+	}
+	s.delete("chosen")
+	s.untilNoNodes("general")
+}
+
+// untilReady waits for the condition Ready of the NodePool.
+func (s *scene) untilReady(status, reason, message string) {
+	s.t.Helper()
+	s.until("the NodePool is Ready="+status, func(ctx context.Context) (bool, string, error) {
+		u, err := s.Dynamic.Resource(karpenter.NodePools.WithVersion("v1")).Get(ctx, "general", metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+		for _, item := range conditions {
+			if c, ok := item.(map[string]any); ok && c["type"] == "Ready" {
+				said := fmt.Sprint(c["message"])
+				return c["status"] == status && c["reason"] == reason && strings.Contains(said, message), fmt.Sprint(c), nil
+			}
+		}
+		return false, "no condition", nil
+	})
+}
