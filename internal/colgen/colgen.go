@@ -69,6 +69,8 @@ type Solution struct {
 	// Worth of each load that proves the bound: no content of a machine is worth
 	// more than it costs, and all loads together are worth the bound.
 	Worth []float64
+	// Duals price each load as the patterns that are known do, which prove nothing.
+	Duals []float64
 	// Close says that it was solved as far as was asked for: there was time enough.
 	Close bool
 	// Spent operations.
@@ -193,7 +195,7 @@ func (g *Generation) alone() []Pattern {
 func (g *Generation) Solve(operations int) Solution {
 	g.effort = operations
 	g.run()
-	out := Solution{Bound: g.bound, Worth: slices.Clone(g.centre), Spent: operations - g.effort, Close: g.effort > 0}
+	out := Solution{Bound: g.bound, Worth: slices.Clone(g.centre), Duals: slices.Clone(g.master.Dual), Spent: operations - g.effort, Close: g.effort > 0}
 	for j, level := range g.master.Used {
 		out.Patterns, out.Times = append(out.Patterns, g.patterns[j]), append(out.Times, level)
 	}

@@ -58,7 +58,8 @@ func (c *cover) best() *cover {
 	if mixable := c.mixable(); mixable || float64(c.cost) > least*(1+nearEnough) {
 		other := c.anew()
 		if mixable {
-			other.mix(c, guess)
+			other.mix(c, guess.worth)
+			c.duals = other.duals
 		} else {
 			other.style = bySize
 		}
@@ -68,7 +69,7 @@ func (c *cover) best() *cover {
 		}
 	}
 	c.improve()
-	c.ruin(least, guess)
+	c.search(least, guess)
 	return c
 }
 

@@ -46,7 +46,8 @@ type cover struct {
 	rest        []float64
 	empty       *machine // one that nobody has a use for, to be filled next
 	bought      []*machine
-	regions     int // of the market, this one among them
+	duals       []float64 // of a load of each lot, by the LP solution over patterns
+	regions     int       // of the market, this one among them
 	cost        int64
 }
 
@@ -286,4 +287,12 @@ func (c *cover) buy(m *machine, times int64) {
 	for range times {
 		c.bought = append(c.bought, m)
 	}
+}
+
+func (c *cover) worthOfItems(m *machine) float64 {
+	worth := 0.0
+	for _, it := range m.items {
+		worth += float64(float64(it.n) * c.worth[it.lot.index])
+	}
+	return worth
 }

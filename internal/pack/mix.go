@@ -53,6 +53,7 @@ func (c *cover) mix(other *cover, guess []float64) {
 			for i, l := range c.lots {
 				l.worth = solution.Worth[i]
 			}
+			c.duals = solution.Duals
 		}
 		if !solution.Close {
 			c.buyCut(solution)
@@ -212,29 +213,43 @@ func (c *cover) patterns() []colgen.Pattern {
 	return out
 }
 
+// prices are what a load of each lot is worth, and a unit of each resource to it.
+type prices struct {
+	worth []float64
+	unit  [][]float64
+}
+
 // guess prices the resources by the relaxation that lets parts of machines be
-// bought, for each column so that its whole room is worth what it costs. It returns
-// what a load of each lot is worth by its needs then, and what all are: nothing
-// that holds them costs less.
-func (c *cover) guess() (worth []float64, total float64) {
+// bought, for each column so that its whole room is worth what it costs. It also
+// returns what all loads are worth by their needs then: nothing that holds them costs
+// less.
+func (c *cover) guess() (out prices, total float64) {
 	d := newDemand(len(c.s.Space.Names))
 	for i, l := range c.lots {
 		d.add(l.need, c.left[i])
 	}
 	found := c.pricing.ratesOf(d)
-	worth = make([]float64, len(c.lots))
+	out = prices{worth: make([]float64, len(c.lots)), unit: make([][]float64, len(c.lots))}
 	list := make([]asked, len(c.lots))
 	for i, l := range c.lots {
 		list[i] = asked{l.need, c.left[i], l.opt, l.mask}
+		out.unit[i] = make([]float64, len(found.unit))
 		if least, ok := found.least(l.mask); ok {
-			worth[i] = float64(least * worthOfVector(l.need, found.unit))
-			total += float64(worth[i] * float64(c.left[i]))
+			for r, v := range found.unit {
+				out.unit[i][r] = float64(least * v)
+			}
+			out.worth[i] = worthOfVector(l.need, out.unit[i])
+			total += float64(out.worth[i] * float64(c.left[i]))
 		}
 	}
 	if len(c.masks) > 1 {
 		if found := c.s.priceApart(list, c.columns, c.nodeCost()); found.total > total*(1+mixGap) {
-			return found.worth, found.total
+			for i, group := range found.groups {
+				out.unit[i] = found.prices[group]
+			}
+			out.worth = found.worth
+			return out, found.total
 		}
 	}
-	return worth, total
+	return out, total
 }

@@ -22,12 +22,20 @@ type Problem struct {
 	// NodeCost is the cost of a machine beyond its price.
 	NodeCost offer.Price
 	// Trials bounds how many machines are filled in search of a cheaper plan; 0
-	// means DefaultTrials.
+	// means 48,000, or four times that for 1,000 pods and more.
 	Trials int
 }
 
-// DefaultTrials is enough for a plan of a few machines to be the cheapest or near.
-const DefaultTrials = 48_000
+// defaultTrials is what is tried where nobody says how long to search: at most about a
+// quarter of a second, and a second for manyPods pods and more.
+func defaultTrials(pods int) int {
+	if pods < manyPods {
+		return fewTrials
+	}
+	return 4 * fewTrials
+}
+
+const manyPods, fewTrials = 1000, 48_000
 
 // makingShare is the part of the trials, one in so many, that making a plan takes at
 // most; the others are for a search from there.

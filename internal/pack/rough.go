@@ -93,7 +93,8 @@ func (s *solver) buyRoughly(pools, lots []*lot, tier []*model.Pool) {
 	before := len(s.machines)
 	if !s.enlarged { // by the first of several tiers and rounds
 		s.enlarged = true
-		s.trials = s.trials * max(DefaultTrials/makingShare, len(s.places)) * makingShare / DefaultTrials
+		enough := defaultTrials(len(s.places)) / makingShare
+		s.trials = s.trials * max(enough, len(s.places)) / enough
 	}
 	for _, c := range s.covers(pools, tier) {
 		for _, m := range c.bought {

@@ -26,7 +26,7 @@ type solver struct {
 
 	joint    int  // joint options made so far
 	trials   int  // machines that may still be filled to make a plan
-	ruins    int  // the same to search for a cheaper one
+	searches int  // the same to search for a cheaper one
 	patient  bool // somebody has said how long to search
 	enlarged bool // trials are in proportion to the pods already
 
@@ -53,8 +53,9 @@ func newSolver(p *Problem, binding limits, e *model.Effort) *solver {
 		Model: model.New(&model.Input{Snapshot: p.Snapshot, Provisioners: p.Provisioners, Pods: p.Pods, Leaving: p.Leaving, Key: topology.NewKey(p.Snapshot).Append, Binding: binding}, e),
 	}
 	s.state = topology.NewState(topology.NewGroups(p.Snapshot.Namespaces), &s.Supply)
-	s.trials = max(1, cmp.Or(p.Trials, DefaultTrials)/makingShare)
-	s.ruins, s.patient = cmp.Or(p.Trials, DefaultTrials)-s.trials, p.Trials > 0
+	all := cmp.Or(p.Trials, defaultTrials(len(p.Pods)))
+	s.trials = max(1, all/makingShare)
+	s.searches, s.patient = all-s.trials, p.Trials > 0
 	for i := range s.places {
 		s.places[i].Machine = -1
 	}

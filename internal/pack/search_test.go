@@ -24,7 +24,7 @@ func TestMoreBudgetIsNeverWorse(t *testing.T) {
 		p := wasteful(t)
 		price := func(ruins int) int64 {
 			s := newSolver(p, make(limits, 1), model.NewEffort(p.Pods, 0))
-			s.ruins, s.patient = ruins, true
+			s.searches, s.patient = ruins, true
 			s.rounds()
 			if s.unplaced() > 0 {
 				t.Fatalf("%d pods have no place", s.unplaced())
@@ -54,7 +54,7 @@ func TestSearchPays(t *testing.T) {
 		p := limitedTo(0, groups...)
 		price := func(ruins int) float64 {
 			s := newSolver(p, make(limits, 1), model.NewEffort(p.Pods, 0))
-			s.ruins, s.patient = ruins, true
+			s.searches, s.patient = ruins, true
 			s.rounds()
 			return s.price()
 		}

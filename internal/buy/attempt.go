@@ -1,0 +1,180 @@
+package buy
+
+import (
+	"slices"
+)
+
+// attempt is what is bought for the content of machines that were taken out.
+type attempt struct {
+	left  []int64 // by item
+	pool  []int   // items of which something is left, in order
+	sum   []int64 // that what is left needs
+	made  []content
+	count int // of made
+	last  content
+	tried content
+	next  content
+	// Scratch.
+	rest   []int64
+	near   []int
+	weight []float64
+}
+
+// content is a machine that has been filled.
+type content struct {
+	offering int
+	parts    []Part
+	used     []int64
+	cost     int64
+	worth    float64
+	on       set // offerings that all of its parts allow
+}
+
+func newAttempt(items, width, offerings int) attempt {
+	a := attempt{left: make([]int64, items), sum: make([]int64, width), rest: make([]int64, width), weight: make([]float64, width)}
+	for _, c := range []*content{&a.last, &a.tried, &a.next} {
+		*c = newContent(width, offerings)
+	}
+	return a
+}
+
+func newContent(width, offerings int) content {
+	return content{used: make([]int64, width), on: newSet(offerings)}
+}
+
+func (c *content) hold() holding {
+	return holding{Machine: Machine{c.offering, slices.Clone(c.parts)}, cost: c.cost, worth: c.worth, on: slices.Clone(c.on)}
+}
+
+func (c *content) set(o *content) {
+	c.offering, c.cost, c.worth = o.offering, o.cost, o.worth
+	c.parts = append(c.parts[:0], o.parts...)
+	copy(c.used, o.used)
+	copy(c.on, o.on)
+}
+
+func (a *attempt) begin() {
+	a.pool, a.count = a.pool[:0], 0
+	clear(a.sum)
+}
+
+// collect adds what a machine had.
+func (a *attempt) collect(parts []Part, k *market) {
+	for _, part := range parts {
+		if a.left[part.Item] == 0 {
+			a.pool = append(a.pool, part.Item)
+		}
+		a.left[part.Item] += part.N
+		for r, v := range k.needOf(part.Item) {
+			a.sum[r] += v * part.N
+		}
+	}
+}
+
+// add makes a content the next of the machines bought.
+func (a *attempt) add(c *content) {
+	if a.count == len(a.made) {
+		a.made = append(a.made, newContent(len(c.used), 64*len(c.on)))
+	}
+	a.made[a.count].set(c)
+	a.count++
+}
+
+const (
+	// stepsPerItem is what it takes to take an item out.
+	stepsPerItem = 20
+	// stepsPerFill is what it takes to fill a machine, beside looking at items.
+	stepsPerFill = 30
+	// stepsPerRule is what it takes to ask about a tied item.
+	stepsPerRule = 10
+	// offeringsPerStep are looked at in a step.
+	offeringsPerStep = 16
+)
+
+// recreate buys for what is left, which is worth so much, at less than a cost, and returns
+// what it costs. At each machine it is looked whether one more would be the last.
+func (s *Search) recreate(most int64, rest float64) (int64, bool) {
+	spent, whole, found := int64(0), s.pool, false
+	defer func() { s.pool = whole }()
+	open, complete := slices.Clone(s.pool), 0 // complete: machines before the last one
+	for len(open) > 0 {
+		s.pool = open
+		if s.finish(most - spent) {
+			complete, found = s.count, true
+			most = spent + s.last.cost
+		}
+		if !s.buyNext(most-spent) || s.count >= mostOut {
+			break
+		}
+		spent += s.next.cost
+		rest -= s.next.worth
+		if float64(spent)+max(0, rest) >= float64(most) {
+			break
+		}
+		s.add(&s.next)
+		s.spend(s.next.offering, 1)
+		for _, part := range s.next.parts {
+			s.left[part.Item] -= part.N
+		}
+		for r, v := range s.next.used {
+			s.sum[r] -= v
+		}
+		open = slices.DeleteFunc(open, func(i int) bool { return s.left[i] == 0 })
+	}
+	for i := range s.made[:s.count] {
+		s.spend(s.made[i].offering, -1)
+	}
+	switch {
+	case len(open) == 0 && spent < most:
+		return spent, true
+	case found:
+		s.count = complete
+		s.add(&s.last)
+		return most, true
+	}
+	return 0, false
+}
+
+// finish looks for the cheapest machine that holds all that is left, below a cost. It is
+// worth a third of what the search gains on families-100.
+func (s *Search) finish(most int64) bool {
+	c := &s.tried
+	c.parts, c.worth = c.parts[:0], 0
+	for _, i := range s.pool {
+		c.parts = append(c.parts, Part{i, s.left[i]})
+		c.worth += float64(float64(s.left[i]) * s.items[i].Worth)
+	}
+	s.masked(c.on, c.parts)
+	copy(c.used, s.sum)
+	s.steps -= len(s.pool) + len(s.order)/offeringsPerStep
+	c.offering = s.cheapest(c.on, c.used, len(s.order), func(j int) bool { return s.costs[j] >= most || s.admits(j, c.parts) })
+	if c.offering < 0 || s.costs[c.offering] >= most {
+		return false
+	}
+	c.cost = s.costs[c.offering]
+	s.last.set(c)
+	return true
+}
+
+// admits reports whether limits and rules allow a machine with the parts.
+func (s *Search) admits(offering int, parts []Part) bool {
+	if !s.affords(offering) {
+		return false
+	}
+	begun := false
+	for _, part := range parts {
+		if !s.items[part.Item].Tied {
+			continue
+		}
+		if !begun {
+			s.rules.Begin(offering)
+			begun = true
+		}
+		s.steps -= stepsPerRule
+		if s.rules.Admits(part.Item, part.N) < part.N {
+			return false
+		}
+		s.rules.Add(part.Item, part.N)
+	}
+	return true
+}

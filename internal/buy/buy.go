@@ -1,0 +1,65 @@
+// Package buy searches for a cheaper set of machines for counted loads: what is asked for,
+// what is sold and a purchase in, a purchase out. It knows nothing of pods and nodes. What
+// depends on who else is on a machine, apart from its room, is asked of Rules.
+package buy
+
+// Item is a number of equal loads, each of which needs a place on one machine.
+type Item struct {
+	Need  []int64
+	Count int64 // at least 1
+	// Kind is the index in Problem.Kinds of the offerings that it may be on.
+	Kind int
+	// Worth of one load: an estimate of what its place costs at least.
+	Worth float64
+	// Price of a unit of each resource to loads like this one.
+	Price []float64
+	// Tied says that Rules have to be asked whether it may be on a machine.
+	Tied bool
+}
+
+// Offering is a machine that can be bought.
+type Offering struct {
+	Room []int64
+	Cost int64 // above 0
+	// Limit is the index in Problem.Limits of what it counts against, -1 for nothing.
+	Limit int
+	// Uses is how much of the limit it uses up, by resource.
+	Uses []int64
+}
+
+// Problem is what to buy for, and from what.
+type Problem struct {
+	// Items are in the order in which they are bought for: what has the least choice
+	// first, then what is large.
+	Items     []Item
+	Offerings []Offering
+	// Kinds are sets of indices of Offerings.
+	Kinds [][]int
+	// Limits are what may be used up, before anything is bought.
+	Limits [][]int64
+	// Rules may be nil where no item is tied.
+	Rules Rules
+}
+
+// Part is a number of loads of an item.
+type Part struct {
+	Item int
+	N    int64
+}
+
+// Machine is one that is bought, with what is on it.
+type Machine struct {
+	Offering int
+	Parts    []Part
+}
+
+// Rules know which tied items may be together on a machine, room apart. They are asked
+// about one machine at a time.
+type Rules interface {
+	// Begin starts with an empty machine.
+	Begin(offering int)
+	// Admits returns how many loads of the item may join, at most n.
+	Admits(item int, n int64) int64
+	// Add puts loads that were admitted on the machine.
+	Add(item int, n int64)
+}

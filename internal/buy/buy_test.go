@@ -1,0 +1,148 @@
+package buy
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// shop draws items of two resources, offerings of several sizes and two kinds of them, and
+// a purchase of one machine for each load.
+func shop(t *rapid.T) (*Problem, []Machine) {
+	p := &Problem{}
+	for size := range int64(5) {
+		for _, memory := range []int64{2, 8} {
+			room := []int64{1 << size, memory << size}
+			p.Offerings = append(p.Offerings, Offering{Room: room, Cost: (10 + memory) << size, Limit: -1})
+		}
+	}
+	p.Kinds = [][]int{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 3, 5, 7, 9}}
+	var bought []Machine
+	for i := range rapid.IntRange(1, 8).Draw(t, "items") {
+		it := Item{
+			Need:  []int64{rapid.Int64Range(1, 6).Draw(t, "cpu"), rapid.Int64Range(0, 30).Draw(t, "memory")},
+			Count: rapid.Int64Range(1, 6).Draw(t, "count"), Kind: rapid.IntRange(0, 1).Draw(t, "kind"), Price: []float64{9, 1},
+		}
+		it.Worth = worth(it.Need, it.Price)
+		p.Items = append(p.Items, it)
+		for range it.Count {
+			bought = append(bought, Machine{Offering: 9, Parts: []Part{{i, 1}}})
+		}
+	}
+	return p, bought
+}
+
+// holds fails the test unless the machines hold all items, and returns what they cost.
+func holds(t *rapid.T, p *Problem, machines []Machine) int64 {
+	cost, left := int64(0), make([]int64, len(p.Items))
+	for i, it := range p.Items {
+		left[i] = it.Count
+	}
+	for _, m := range machines {
+		o, used := &p.Offerings[m.Offering], make([]int64, 2)
+		cost += o.Cost
+		for _, part := range m.Parts {
+			it := &p.Items[part.Item]
+			if !slices.Contains(p.Kinds[it.Kind], m.Offering) {
+				t.Fatalf("item %d is on offering %d", part.Item, m.Offering)
+			}
+			left[part.Item] -= part.N
+			for r, v := range it.Need {
+				used[r] += v * part.N
+			}
+		}
+		if !fits(used, o.Room) {
+			t.Fatalf("%v is on a machine of %v", used, o.Room)
+		}
+	}
+	if slices.ContainsFunc(left, func(n int64) bool { return n != 0 }) {
+		t.Fatalf("left over: %v", left)
+	}
+	return cost
+}
+
+// TestPurchasesHoldAll: what is found holds every load, costs what is said, and never more
+// for a longer search.
+func TestPurchasesHoldAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, bought := shop(t)
+		before := holds(t, p, bought)
+		for _, steps := range []int{100, 1000, 5000} {
+			s := New(p, bought)
+			s.Cycle(1000, 1000, 0)
+			s.Cycle(steps, 5000, 0)
+			cost := holds(t, p, s.Best())
+			if cost != s.Cost() {
+				t.Fatalf("it costs %d and is said to cost %d", cost, s.Cost())
+			}
+			if cost > before {
+				t.Fatalf("%d steps cost %d instead of %d", steps, cost, before)
+			}
+			before = cost
+		}
+	})
+}
+
+// TestLimitsHold: no purchase uses more of a limit than there is.
+func TestLimitsHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, bought := shop(t)
+		total := int64(0)
+		for j := range p.Offerings {
+			p.Offerings[j].Limit, p.Offerings[j].Uses = 0, []int64{p.Offerings[j].Room[0]}
+		}
+		for _, m := range bought {
+			total += p.Offerings[m.Offering].Room[0]
+		}
+		p.Limits = [][]int64{{total}}
+		s := New(p, bought)
+		s.Cycle(5000, 5000, 0)
+		for _, m := range s.Best() {
+			total -= p.Offerings[m.Offering].Room[0]
+		}
+		if total < 0 {
+			t.Fatalf("the limit is exceeded by %d", -total)
+		}
+		holds(t, p, s.Best())
+	})
+}
+
+// apart lets at most one load of the first item be on a machine.
+type apart struct{ n int64 }
+
+func (a *apart) Begin(int)                   { a.n = 0 }
+func (a *apart) Admits(_ int, n int64) int64 { return min(n, 1-a.n) }
+func (a *apart) Add(_ int, n int64)          { a.n += n }
+
+// TestRulesHold: tied items are together only as far as the rules admit.
+func TestRulesHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, bought := shop(t)
+		p.Items[0].Tied, p.Rules = true, &apart{}
+		s := New(p, bought)
+		s.Cycle(5000, 5000, 0)
+		for _, m := range s.Best() {
+			for _, part := range m.Parts {
+				if part.Item == 0 && part.N > 1 {
+					t.Fatalf("%d are on one machine", part.N)
+				}
+			}
+		}
+		holds(t, p, s.Best())
+	})
+}
+
+// TestOneMachineFinishes: loads that fill one machine exactly come to be on it.
+func TestOneMachineFinishes(t *testing.T) {
+	p := &Problem{Kinds: [][]int{{0, 1}}, Offerings: []Offering{{Room: []int64{4}, Cost: 5, Limit: -1}, {Room: []int64{10}, Cost: 10, Limit: -1}}}
+	var bought []Machine
+	for i, need := range []int64{4, 3, 2, 1} {
+		p.Items = append(p.Items, Item{Need: []int64{need}, Count: 1, Price: []float64{1}, Worth: float64(need)})
+		bought = append(bought, Machine{Offering: 0, Parts: []Part{{i, 1}}})
+	}
+	s := New(p, bought)
+	if s.Cycle(10_000, 10_000, 10); s.Cost() != 10 {
+		t.Errorf("it costs %d, want 10", s.Cost())
+	}
+}

@@ -1,0 +1,166 @@
+package buy
+
+import "slices"
+
+const (
+	// tries is for how many of the amongBest offerings a machine is filled; one more is
+	// drawn from all.
+	tries, amongBest = 3, 8
+	// seldom is how often, in percent, the first load is not one of the first item.
+	seldom = 25
+	// noise is by how much less a content may be worth, in percent, and still be taken.
+	noise = 2
+	// dense is the density from which on a load is put on a machine before others.
+	dense = 0.95
+)
+
+// buyNext fills machines of some offerings and leaves the one that wastes the least part
+// of its cost in next.
+func (s *Search) buyNext(most int64) bool {
+	seed := s.pool[0]
+	if s.random.below(100) < seldom {
+		seed = s.pool[s.random.below(len(s.pool))]
+	}
+	able := s.ranked[s.items[seed].Kind]
+	best := 0.0
+	for i := range tries + 1 {
+		j := able[s.random.below(len(able))]
+		if i < tries {
+			j = able[s.random.below(min(len(able), amongBest))]
+		}
+		// What is left may leave room for a cheaper machine than the one that is filled.
+		if s.costs[j] >= most+most/4 || !s.affords(j) || !s.fill(j, seed) || s.tried.cost >= most {
+			continue
+		}
+		score := s.tried.worth / float64(s.tried.cost) * (1 + float64(s.random.below(100)*noise)/10_000)
+		if score > best {
+			best = score
+			s.tried, s.next = s.next, s.tried
+		}
+	}
+	return best > 0
+}
+
+// fill fills a machine that begins with a load of the seed, and replaces it by the cheapest
+// that holds the content. It reports false where not even the seed fits.
+func (s *Search) fill(offering, seed int) bool {
+	c := &s.tried
+	c.parts, c.worth, c.offering = c.parts[:0], 0, offering
+	copy(s.rest, s.roomOf(offering))
+	if s.rules != nil {
+		s.rules.Begin(offering)
+	}
+	if s.take(c, seed, 1) == 0 {
+		return false
+	}
+	switch s.random.below(3) {
+	case 0:
+		s.bySize(c, 0, dense)
+	case 1:
+		s.bySize(c, 1+s.random.below(3), dense)
+		s.bySize(c, 0, dense)
+	default:
+		s.balance(c)
+	}
+	s.bySize(c, 0, 0)
+	for r, v := range s.roomOf(offering) {
+		c.used[r] = v - s.rest[r]
+	}
+	s.masked(c.on, c.parts)
+	if j := s.cheapest(c.on, c.used, offering, func(j int) bool { return s.admits(j, c.parts) }); j >= 0 {
+		c.offering = j
+	}
+	c.cost = s.costs[c.offering]
+	s.steps -= stepsPerFill + len(s.order)/offeringsPerStep + 3*len(c.parts)
+	return true
+}
+
+// take puts at most n loads of an item on the machine, and returns how many.
+func (s *Search) take(c *content, item int, n int64) int64 {
+	if n = s.copies(item, s.rest, min(n, s.left[item]-c.has(item))); n <= 0 {
+		return 0
+	}
+	it := &s.items[item]
+	if it.Tied {
+		s.steps -= stepsPerRule
+		if n = s.rules.Admits(item, n); n <= 0 {
+			return 0
+		}
+		s.rules.Add(item, n)
+	}
+	for r, v := range s.needOf(item) {
+		s.rest[r] -= v * n
+	}
+	c.worth += float64(float64(n) * it.Worth)
+	for k := range c.parts {
+		if c.parts[k].Item == item {
+			c.parts[k].N += n
+			return n
+		}
+	}
+	c.parts = append(c.parts, Part{item, n})
+	return n
+}
+
+// has returns how many loads of an item there are.
+func (c *content) has(item int) int64 {
+	for k := range c.parts {
+		if c.parts[k].Item == item {
+			return c.parts[k].N
+		}
+	}
+	return 0
+}
+
+// bySize adds loads in the order of the items, as many as fit, of those that are dense
+// enough, and passes so many of four over.
+func (s *Search) bySize(c *content, over int, least float64) {
+	density := s.density[c.offering*len(s.items):][:len(s.items)]
+	s.steps -= len(s.pool)
+	for _, i := range s.pool {
+		if density[i] <= least || s.copies(i, s.rest, 1) == 0 || over > 0 && s.random.below(4) < over {
+			continue
+		}
+		s.take(c, i, s.left[i])
+	}
+}
+
+// balance adds loads one after the other: always the one whose needs point most in the
+// direction of what is left of the machine, and that is worth most for them.
+func (s *Search) balance(c *content) {
+	density := s.density[c.offering*len(s.items):][:len(s.items)]
+	near := s.near[:0]
+	for _, i := range s.pool {
+		if density[i] > 0 {
+			near = append(near, i)
+		}
+	}
+	for len(near) > 0 {
+		for r, v := range s.roomOf(c.offering) {
+			if s.weight[r] = 0; v > 0 {
+				s.weight[r] = float64(s.rest[r]) / float64(v) / float64(v)
+			}
+		}
+		at, most, kept := -1, -1.0, 0
+		s.steps -= len(near)
+		for _, i := range near {
+			if s.copies(i, s.rest, 1) == 0 {
+				continue
+			}
+			near[kept] = i
+			if fit := float64(worth(s.needOf(i), s.weight) * density[i]); fit > most {
+				at, most = kept, fit
+			}
+			kept++
+		}
+		if near = near[:kept]; at < 0 {
+			break
+		}
+		i := near[at]
+		n := s.copies(i, s.rest, s.left[i]-c.has(i))
+		if n == 0 || s.take(c, i, max(1, n/4)) == 0 {
+			near = slices.Delete(near, at, at+1)
+		}
+	}
+	s.near = near[:0]
+}

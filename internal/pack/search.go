@@ -1,0 +1,165 @@
+package pack
+
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/buy"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
+
+const (
+	// searchGap is the distance from what is proven that is close enough.
+	searchGap = 5e-3
+	// stepsPerTrial is how many steps of a search take as long as one trial.
+	stepsPerTrial = 600
+	// firstCycle is how many trials the first cycle takes. Each of the next is half as
+	// long again.
+	firstCycle = 1000
+	// leastGained is the share of the cost that a cycle has to gain so as not to be idle.
+	// Unless somebody has said how much time there is, mostIdle such cycles in a row end
+	// the search: two thirds of all trials were for nothing then. Fewer do where there is
+	// less than idlePerGap for each to be gained.
+	leastGained, idlePerGap, mostIdle = 1e-3, 0.02, 3
+	// trustInDuals is the weight of the duals of the LP solution beside the prices of
+	// resources, which are too low for what leaves machines badly filled. On six rows
+	// and worlds 0.5 leaves up to 1.3 % less than 0, and never more; 1 leaves more on
+	// families-600, where the LP has not been solved to the end.
+	trustInDuals = 0.5
+)
+
+// search looks for a cheaper purchase as long as trials are left and the gap to what is
+// proven is worth it.
+func (c *cover) search(least float64, guess prices) {
+	enough := least * (1 + searchGap)
+	if len(c.bought) == 0 || c.unmet() > 0 || float64(c.cost) <= enough {
+		return
+	}
+	p := c.newProblem(guess)
+	search, idle := buy.New(&p.Problem, p.bought()), 0.0
+	for cycle := firstCycle; c.s.searches > 0 && float64(search.Cost()) > enough; cycle += cycle / 2 {
+		cost := search.Cost()
+		trials := min(cycle, c.s.searches)
+		c.s.searches -= (search.Cycle(trials*stepsPerTrial, cycle*stepsPerTrial, enough) + stepsPerTrial - 1) / stepsPerTrial
+		if idle++; float64(cost-search.Cost()) >= leastGained*float64(cost) {
+			idle = 0
+		}
+		if gap := float64(search.Cost())/least - 1; !c.s.patient && (idle >= mostIdle || idle*idlePerGap > gap) {
+			break
+		}
+	}
+	if search.Cost() < c.cost {
+		p.carryOut(search.Best())
+	}
+}
+
+// purchase states a cover for the search.
+type purchase struct {
+	buy.Problem
+	*cover
+	columns []int    // of the offerings
+	items   []int    // lots
+	machine *machine // that rules are asked about
+}
+
+func (c *cover) newProblem(guess prices) *purchase {
+	p := &purchase{cover: c, columns: slices.Clone(c.columns), items: c.sorted}
+	for _, m := range c.bought {
+		if !slices.Contains(p.columns, m.column) {
+			p.columns = append(p.columns, m.column)
+		}
+	}
+	for _, k := range p.columns {
+		col := &c.s.Offerings[k]
+		o := buy.Offering{Room: col.Room, Cost: col.Price + c.nodeCost(), Limit: -1}
+		if c.before[col.Pool] != nil {
+			o.Limit, o.Uses = col.Pool, col.Capacity
+		}
+		p.Offerings = append(p.Offerings, o)
+	}
+	p.Limits = c.before
+	p.addItems(guess)
+	p.Rules, p.machine = p, c.s.newMachine(p.columns[0])
+	return p
+}
+
+// addItems states the lots. Those that may be on the same offerings are of one kind, and
+// so are those that could if there were room for them.
+func (p *purchase) addItems(guess prices) {
+	var kinds []model.Bitset
+	for _, i := range p.items {
+		l := p.lots[i]
+		on := model.NewBitset(len(p.columns))
+		for j, k := range p.columns {
+			if l.mask.Has(k) || l.opt.Offerings.Has(k) && !model.Fits(l.need, p.s.Offerings[k].Room) {
+				on.Add(j)
+			}
+		}
+		kind := slices.IndexFunc(kinds, func(of model.Bitset) bool { return slices.Equal(of, on) })
+		if kind < 0 {
+			kind = len(kinds)
+			kinds = append(kinds, on)
+			p.Kinds = append(p.Kinds, slices.Collect(on.All))
+		}
+		it := buy.Item{Need: l.need, Count: l.n, Kind: kind, Worth: guess.worth[i], Price: guess.unit[i], Tied: p.tied(l)}
+		if p.duals != nil {
+			it.Worth = float64((1-trustInDuals)*it.Worth) + float64(trustInDuals*p.duals[i])
+		}
+		p.Items = append(p.Items, it)
+	}
+}
+
+// tied reports whether it depends on what else is on a machine whether the lot may be there.
+func (p *purchase) tied(l *lot) bool {
+	return len(l.host) > 0 || slices.ContainsFunc(p.sellers, func(of *model.Pool) bool {
+		return l.opt.Residual[of.Number] != of.Residual && model.AnyIn(l.mask, of.Offerings)
+	})
+}
+
+// Begin empties the machine that is asked about.
+func (p *purchase) Begin(offering int) { p.s.reset(p.machine, p.columns[offering]) }
+
+// Admits returns how many loads may join those that are on the machine.
+func (p *purchase) Admits(item int, n int64) int64 {
+	n, _ = p.s.admit(p.machine, p.lots[p.items[item]], n)
+	return n
+}
+
+// Add puts loads on the machine.
+func (p *purchase) Add(item int, n int64) {
+	l := p.lots[p.items[item]]
+	_, residual := p.s.admit(p.machine, l, n)
+	p.machine.add(l, n, residual)
+}
+
+// bought states what the cover has bought.
+func (p *purchase) bought() []buy.Machine {
+	at := make([]int, len(p.lots))
+	for i, lot := range p.items {
+		at[lot] = i
+	}
+	out := make([]buy.Machine, len(p.cover.bought))
+	for i, m := range p.cover.bought {
+		out[i].Offering = slices.Index(p.columns, m.column)
+		for _, it := range m.items {
+			out[i].Parts = append(out[i].Parts, buy.Part{Item: at[it.lot.index], N: it.n})
+		}
+	}
+	return out
+}
+
+// carryOut makes the cover buy these machines.
+func (p *purchase) carryOut(machines []buy.Machine) {
+	c := p.cover
+	c.bought, c.cost, c.budget = nil, 0, c.before.clone()
+	for _, of := range machines {
+		m := c.s.newMachine(p.columns[of.Offering])
+		for _, part := range of.Parts {
+			l := c.lots[p.items[part.Item]]
+			_, residual := c.s.admit(m, l, part.N)
+			m.add(l, part.N, residual)
+		}
+		c.budget.spend(&c.s.Offerings[m.column], 1)
+		c.cost += c.costOf(m)
+		c.bought = append(c.bought, m)
+	}
+}
