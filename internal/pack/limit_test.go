@@ -101,7 +101,7 @@ func TestLimitsThatDoNotBindChangeNothing(t *testing.T) {
 		free := Solve(limitedTo(0, groups...))
 		// Room for the largest type on top of any that is planned: no candidate is lost.
 		cores := 16 * int64(len(free.Machines))
-		if got := Solve(limitedTo(cores, groups...)); !reflect.DeepEqual(free, got) {
+		if got := Solve(limitedTo(cores, groups...)); !reflect.DeepEqual(free.Places, got.Places) || !reflect.DeepEqual(free.Machines, got.Machines) {
 			t.Fatalf("a limit of %d cores changed the plan from %d to %d machines", cores, len(free.Machines), len(got.Machines))
 		}
 	})
