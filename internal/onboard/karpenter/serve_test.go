@@ -1,6 +1,7 @@
 package karpenter_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -130,5 +131,70 @@ func TestServeNamesWhatIsNotSupported(t *testing.T) {
 				t.Errorf("unsupported: %+v", source.Unsupported)
 			}
 		})
+	}
+}
+
+// What a Provisioner and an AWSNodeTemplate can say too is served as it is written.
+func TestServeAsWritten(t *testing.T) {
+	nodes := func(line string) string {
+		return strings.Replace(plainPool, "      requirements:", "      "+line+"\n      requirements:", 1)
+	}
+	for field, c := range map[string]struct{ text, want string }{
+		"spec.template.metadata.labels":             {strings.Replace(plainPool, "    spec:\n", "    metadata: {labels: {team: a}}\n    spec:\n", 1), `"team":"a"`},
+		"spec.template.metadata.annotations":        {strings.Replace(plainPool, "    spec:\n", "    metadata: {annotations: {note: a}}\n    spec:\n", 1), `"annotations":{"note":"a"}`},
+		"spec.template.spec.requirements":           {strings.Replace(plainPool, "In, values: [amd64]", "NotIn, values: [arm64]", 1), `{"key":"kubernetes.io/arch","operator":"NotIn","values":["arm64"]}`},
+		"spec.template.spec.taints":                 {nodes("taints: [{key: a, effect: NoSchedule}]"), `"taints":[{"key":"a","effect":"NoSchedule"}]`},
+		"spec.template.spec.startupTaints":          {nodes("startupTaints: [{key: a, effect: NoExecute}]"), `"startupTaints":[{"key":"a","effect":"NoExecute"}]`},
+		"spec.template.spec.nodeClassRef":           {plainPool, `"providerRef":{"name":"a"}`},
+		"spec.template.spec.expireAfter":            {nodes("expireAfter: 2h"), `"ttlSecondsUntilExpired":7200`},
+		"spec.template.spec.terminationGracePeriod": {nodes("terminationGracePeriod: 2h"), `"terminationGracePeriod":"2h0m0s"`},
+		"spec.disruption.consolidationPolicy":       {plainPool + "  disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 30s}\n", `"ttlSecondsAfterEmpty":30`},
+		"spec.disruption.consolidateAfter":          {plainPool + "  disruption: {consolidateAfter: 5m}\n", `"consolidateAfter":"5m"`},
+		"spec.disruption.budgets":                   {plainPool + "  disruption: {consolidateAfter: 5m, budgets: [{nodes: 20%, reasons: [Empty]}]}\n", `"budgets":[{"nodes":"20%","reasons":["emptiness"]}]`},
+		"spec.limits":                               {plainPool + "  limits: {cpu: 10}\n", `"limits":{"resources":{"cpu":"10"}}`},
+		"spec.weight":                               {plainPool + "  weight: 7\n", `"weight":7`},
+		"spec.instanceProfile":                      {plainClass, `"instanceProfile":"nodes"`},
+		"spec.amiFamily":                            {plainClass, `"amiFamily":"AL2023"`},
+		"spec.userData":                             {plainClass + "  userData: hello\n", `"userData":"hello"`},
+		"spec.tags":                                 {plainClass + "  tags: {team: a}\n", `"tags":{"team":"a"}`},
+		"spec.detailedMonitoring":                   {plainClass + "  detailedMonitoring: true\n", `"detailedMonitoring":true`},
+		"spec.instanceStorePolicy":                  {plainClass + "  instanceStorePolicy: RAID0\n", `"instanceStorePolicy":"RAID0"`},
+		"spec.metadataOptions":                      {plainClass + "  metadataOptions: {httpTokens: optional}\n", `"metadataOptions":{"httpPutResponseHopLimit":1,"httpTokens":"optional"}`},
+		"spec.blockDeviceMappings":                  {plainClass + "  blockDeviceMappings: [{deviceName: /dev/xvda, rootVolume: true, ebs: {volumeSize: 50Gi, volumeType: gp3}}]\n", `"blockDeviceMappings":[{"deviceName":"/dev/xvda","rootVolume":true,"ebs":{"volumeSize":"50Gi","volumeType":"gp3"}}]`},
+	} {
+		t.Run(field, func(t *testing.T) {
+			got := serve(t, c.text)
+			var spec any
+			if got.Provisioner != nil {
+				spec = got.Provisioner.Spec
+			} else {
+				spec = got.NodeTemplate.Spec
+			}
+			asJSON, err := json.Marshal(spec)
+			if err != nil || !strings.Contains(string(asJSON), c.want) {
+				t.Errorf("%s\nlacks %s; %v", asJSON, c.want, err)
+			}
+		})
+	}
+}
+
+// A pool has the kubelet settings of its class.
+func TestServeKubelet(t *testing.T) {
+	var documents []map[string]any
+	for _, text := range []string{plainPool, plainClass + "  kubelet: {maxPods: 42}\n"} {
+		var document map[string]any
+		if err := yaml.Unmarshal([]byte(text), &document); err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, document)
+	}
+	served, err := karpenter.Serve(documents)
+	if err != nil || len(served) != 2 {
+		t.Fatal(served, err)
+	}
+	for _, s := range served {
+		if s.Provisioner != nil && *s.Provisioner.Spec.KubeletConfiguration.MaxPods != 42 {
+			t.Errorf("kubelet %+v", s.Provisioner.Spec.KubeletConfiguration)
+		}
 	}
 }
