@@ -46,11 +46,16 @@ type Pod struct {
 	NominatedNode string
 	Owner         Owner
 	Created       time.Time
-	State         PodState
+	// Since is when it came to its node; zero while it is on none.
+	Since time.Time
+	State PodState
 	// PresumedUnschedulable: it counts as pending although the scheduler has not tried it yet.
 	PresumedUnschedulable bool
-	// Running: its containers have been started.
-	Running bool
+	// Running: its containers have been started. Ready: they serve.
+	Running, Ready bool
+	// DeletionCost is the annotation of the ecosystem that says which pods of an owner
+	// should go first.
+	DeletionCost int32
 	// StopBy is when the grace period ends in which it may stop; zero while nobody
 	// has asked it to.
 	StopBy time.Time
@@ -98,22 +103,25 @@ type Wanted struct {
 
 // Template is everything about a pod that scheduling looks at.
 type Template struct {
-	Namespace      string
-	Labels         map[string]string
-	Requests       amount.List // by the Kubernetes rule, with one of resource pods
-	NodeSelector   map[string]string
-	Affinity       *corev1.Affinity
-	Tolerations    []corev1.Toleration
-	Spread         []corev1.TopologySpreadConstraint
-	HostPorts      []HostPort
-	Claims         []ClaimRef
-	Priority       int32
-	SchedulerName  string
-	DoNotDisrupt   bool // annotated do-not-evict or do-not-disrupt
-	DaemonSet      bool // owned by a DaemonSet
-	Static         bool // a mirror pod, owned by its node
-	Critical       bool // system-cluster-critical or system-node-critical
-	ResourceClaims bool // uses dynamic resource allocation
+	Namespace     string
+	Labels        map[string]string
+	Requests      amount.List // by the Kubernetes rule, with one of resource pods
+	NodeSelector  map[string]string
+	Affinity      *corev1.Affinity
+	Tolerations   []corev1.Toleration
+	Spread        []corev1.TopologySpreadConstraint
+	HostPorts     []HostPort
+	Claims        []ClaimRef
+	Priority      int32
+	SchedulerName string
+	DoNotDisrupt  bool // annotated do-not-evict or do-not-disrupt
+	// DoNotDisruptFor is for how long after it came to its node it must not be disrupted,
+	// where the annotation holds a duration; 0 where it does not.
+	DoNotDisruptFor time.Duration
+	DaemonSet       bool // owned by a DaemonSet
+	Static          bool // a mirror pod, owned by its node
+	Critical        bool // system-cluster-critical or system-node-critical
+	ResourceClaims  bool // uses dynamic resource allocation
 	// Unsupported names what the pod asks for that cannot be planned; empty is fine.
 	Unsupported string
 }
@@ -254,4 +262,6 @@ type DisruptionBudget struct {
 	Name               string
 	Selector           *metav1.LabelSelector
 	DisruptionsAllowed int32
+	// UnreadyAnyway: pods that are not ready may be evicted whatever it allows.
+	UnreadyAnyway bool
 }

@@ -89,6 +89,9 @@ func FromNamespace(ns *corev1.Namespace) Namespace {
 // brought up to date allows nothing, as in the Eviction API.
 func FromDisruptionBudget(b *policyv1.PodDisruptionBudget) DisruptionBudget {
 	out := DisruptionBudget{Namespace: b.Namespace, Name: b.Name, Selector: b.Spec.Selector}
+	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil {
+		out.UnreadyAnyway = *p == policyv1.AlwaysAllow
+	}
 	if b.Status.ObservedGeneration >= b.Generation {
 		out.DisruptionsAllowed = b.Status.DisruptionsAllowed
 	}

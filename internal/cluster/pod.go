@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"slices"
+	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +24,9 @@ func (t *Templates) Pod(pod *corev1.Pod) (Pod, bool) {
 		Created:       pod.CreationTimestamp.Time,
 		State:         t.state(pod, template),
 		Running:       pod.Status.Phase == corev1.PodRunning,
+		Ready:         ready(pod),
+		Since:         boundSince(pod),
+		DeletionCost:  deletionCost(pod),
 		Finalizers:    pod.Finalizers,
 	}
 	if pod.DeletionTimestamp != nil {
@@ -69,4 +74,36 @@ func ownerOf(o metav1.Object) Owner {
 		return Owner{}
 	}
 	return Owner{APIVersion: c.APIVersion, Kind: c.Kind, Name: c.Name, UID: string(c.UID)}
+}
+
+func ready(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// boundSince is when the pod came to its node, as far as its conditions tell.
+func boundSince(pod *corev1.Pod) time.Time {
+	if pod.Spec.NodeName == "" {
+		return time.Time{}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+			return c.LastTransitionTime.Time
+		}
+	}
+	if pod.Status.StartTime != nil {
+		return pod.Status.StartTime.Time
+	}
+	return pod.CreationTimestamp.Time
+}
+
+// deletionCost reads the annotation as the ReplicaSet controller does: what is no
+// number counts as none.
+func deletionCost(pod *corev1.Pod) int32 {
+	v, err := strconv.ParseInt(pod.Annotations[corev1.PodDeletionCost], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(v)
 }

@@ -57,7 +57,7 @@ metadata:
   uid: u1
   creationTimestamp: "2026-01-02T03:04:05Z"
   labels: {app: web}
-  annotations: {karpenter.sh/do-not-evict: "true"}
+  annotations: {karpenter.sh/do-not-evict: "true", karpenter.sh/do-not-disrupt: 90m, controller.kubernetes.io/pod-deletion-cost: "-7"}
   ownerReferences: [{kind: Other, name: o}, {kind: ReplicaSet, name: web, uid: u2, controller: true}]
 spec:
   nodeName: n1
@@ -79,7 +79,11 @@ spec:
   - {name: y, persistentVolumeClaim: {claimName: data}}
   - {name: tmp, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: fast}}}}
   - {name: conf, configMap: {name: c}}
-status: {nominatedNodeName: n0}
+status:
+  nominatedNodeName: n0
+  conditions:
+  - {type: PodScheduled, status: "True", lastTransitionTime: "2026-01-02T03:04:06Z"}
+  - {type: Ready, status: "True"}
 `))
 	fast := "fast"
 	want := Pod{
@@ -88,7 +92,10 @@ status: {nominatedNodeName: n0}
 		NominatedNode: "n0",
 		Owner:         Owner{Kind: "ReplicaSet", Name: "web", UID: "u2"},
 		Created:       time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Local(),
+		Since:         time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC).Local(),
 		State:         PodBound,
+		Ready:         true,
+		DeletionCost:  -7,
 		Template: &Template{
 			Namespace:    "shop",
 			Labels:       map[string]string{"app": "web"},
@@ -100,12 +107,13 @@ status: {nominatedNodeName: n0}
 				{Protocol: corev1.ProtocolTCP, Port: 15},
 				{IP: "10.0.0.1", Protocol: corev1.ProtocolUDP, Port: 80},
 			},
-			Claims:         []ClaimRef{{Name: "data"}, {Name: "web-1-tmp", Ephemeral: true, StorageClass: &fast}},
-			Priority:       7,
-			SchedulerName:  "default-scheduler",
-			DoNotDisrupt:   true,
-			Critical:       true,
-			ResourceClaims: true,
+			Claims:          []ClaimRef{{Name: "data"}, {Name: "web-1-tmp", Ephemeral: true, StorageClass: &fast}},
+			Priority:        7,
+			SchedulerName:   "default-scheduler",
+			DoNotDisrupt:    true,
+			DoNotDisruptFor: 90 * time.Minute,
+			Critical:        true,
+			ResourceClaims:  true,
 		},
 	}
 	if !ok {

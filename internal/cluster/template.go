@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -17,22 +18,23 @@ func newTemplate(pod *corev1.Pod) *Template {
 	owner := ownerOf(pod)
 	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return &Template{
-		Namespace:      pod.Namespace,
-		Labels:         nonEmptyMap(pod.Labels),
-		Requests:       requests(pod),
-		NodeSelector:   nonEmptyMap(pod.Spec.NodeSelector),
-		Affinity:       nonEmptyAffinity(pod.Spec.Affinity),
-		Tolerations:    nonEmpty(pod.Spec.Tolerations),
-		Spread:         nonEmpty(pod.Spec.TopologySpreadConstraints),
-		HostPorts:      hostPorts(&pod.Spec),
-		Claims:         claims(pod),
-		Priority:       priority(&pod.Spec),
-		SchedulerName:  cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName),
-		DoNotDisrupt:   pod.Annotations[api.AnnotationDoNotEvict] == "true" || pod.Annotations[api.AnnotationDoNotDisrupt] == "true",
-		DaemonSet:      owner.Kind == "DaemonSet",
-		Static:         mirror || owner.Kind == "Node",
-		Critical:       pod.Spec.PriorityClassName == "system-cluster-critical" || pod.Spec.PriorityClassName == "system-node-critical",
-		ResourceClaims: len(pod.Spec.ResourceClaims) > 0,
+		Namespace:       pod.Namespace,
+		Labels:          nonEmptyMap(pod.Labels),
+		Requests:        requests(pod),
+		NodeSelector:    nonEmptyMap(pod.Spec.NodeSelector),
+		Affinity:        nonEmptyAffinity(pod.Spec.Affinity),
+		Tolerations:     nonEmpty(pod.Spec.Tolerations),
+		Spread:          nonEmpty(pod.Spec.TopologySpreadConstraints),
+		HostPorts:       hostPorts(&pod.Spec),
+		Claims:          claims(pod),
+		Priority:        priority(&pod.Spec),
+		SchedulerName:   cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName),
+		DoNotDisrupt:    pod.Annotations[api.AnnotationDoNotEvict] == "true" || pod.Annotations[api.AnnotationDoNotDisrupt] == "true",
+		DoNotDisruptFor: doNotDisruptFor(pod),
+		DaemonSet:       owner.Kind == "DaemonSet",
+		Static:          mirror || owner.Kind == "Node",
+		Critical:        pod.Spec.PriorityClassName == "system-cluster-critical" || pod.Spec.PriorityClassName == "system-node-critical",
+		ResourceClaims:  len(pod.Spec.ResourceClaims) > 0,
 	}
 }
 
@@ -142,4 +144,14 @@ func nonEmptyAffinity(a *corev1.Affinity) *corev1.Affinity {
 		return nil
 	}
 	return a
+}
+
+// doNotDisruptFor reads a do-not-disrupt annotation that holds a duration. What is
+// neither true nor a duration above zero protects nothing.
+func doNotDisruptFor(pod *corev1.Pod) time.Duration {
+	d, err := time.ParseDuration(pod.Annotations[api.AnnotationDoNotDisrupt])
+	if err != nil || d < 0 {
+		return 0
+	}
+	return d
 }

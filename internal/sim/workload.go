@@ -176,7 +176,7 @@ func (w controllers) reconcileDaemonSets() {
 
 func (w controllers) bind(p *corev1.Pod, node string) {
 	p.Spec.NodeName = node
-	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}}
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: w.now()}}
 	if w.kubelets().hasKubelet(node) {
 		w.run(p)
 	}
@@ -189,7 +189,10 @@ func (w controllers) run(p *corev1.Pod) {
 	if p.Status.Phase == corev1.PodFailed || p.Status.Phase != corev1.PodRunning && w.kubelets().refuse(p) {
 		return
 	}
-	p.Status.Phase = corev1.PodRunning
+	if p.Status.Phase != corev1.PodRunning {
+		p.Status.Phase = corev1.PodRunning
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: w.now()})
+	}
 	if p.DeletionTimestamp != nil {
 		w.stopLater(p)
 	}
