@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/bind"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/consolidation"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/disrupt"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
@@ -116,7 +117,9 @@ type Agent struct {
 	assumed *nodes.Assumptions
 	avoided *avoided
 	history history
-	status  statusCache
+	// consolidation remembers what was last said of nodes in use.
+	consolidation *consolidation.Memory
+	status        statusCache
 }
 
 // New returns an agent that is not running yet.
@@ -124,18 +127,19 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	options = options.withDefaults()
 	c, cloud = timedCluster{c}, timedCloud{cloud}
 	a := &Agent{
-		cluster: c,
-		cloud:   cloud,
-		options: options,
-		log:     log,
-		metrics: options.Metrics,
-		plan:    options.Decide,
-		replan:  newSignal(),
-		redrain: newSignal(),
-		assumed: nodes.NewAssumptions(),
-		events:  event.NewRecorder(c),
-		avoided: newAvoided(),
-		history: newHistory(),
+		cluster:       c,
+		cloud:         cloud,
+		options:       options,
+		log:           log,
+		metrics:       options.Metrics,
+		plan:          options.Decide,
+		replan:        newSignal(),
+		redrain:       newSignal(),
+		assumed:       nodes.NewAssumptions(),
+		events:        event.NewRecorder(c),
+		avoided:       newAvoided(),
+		history:       newHistory(),
+		consolidation: consolidation.New(),
 	}
 	a.nodes = &nodes.Writer{API: c, Assumed: a.assumed, Log: log, Deleted: a.redrain.set, Failed: func() { a.retry.Store(true) }}
 	a.reader = &view.Reader{Texts: c, Market: cloud, Metrics: a.metrics, Log: log}
@@ -160,6 +164,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	})
 	a.disrupter = &disrupt.Disrupter{
 		Cluster: c, Nodes: a.nodes, Buying: a.buyer.Holds, Events: a.events, Metrics: a.metrics, Log: log, Replan: a.replan.set,
+		Retry: func() { a.retry.Store(true) },
 	}
 	a.notices = &notice.Watcher{
 		Notices: options.Notices, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log,

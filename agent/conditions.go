@@ -19,7 +19,7 @@ import (
 // The conditions of a Provisioner.
 const (
 	conditionReady = "Ready"
-	// conditionConsolidation says honestly that a setting has no effect yet.
+	// conditionConsolidation is one of releases that could not consolidate nodes in use.
 	conditionConsolidation = "ConsolidationSupported"
 	// conditionPrices is there while on-demand prices are not the published ones.
 	conditionPrices = "PricesEstimated"
@@ -27,7 +27,6 @@ const (
 
 // The reasons of the others.
 const (
-	reasonNotImplemented = "NotImplemented"
 	reasonEmbeddedPrices = "EmbeddedPrices"
 	reasonWarnings       = event.DoubtfulSpec
 )
@@ -91,15 +90,7 @@ func (a *Agent) provisionerStatus(v *view.View, p *view.Provisioner) api.Provisi
 	setWarnings(&status.Conditions, p.Findings, p.Raw.Generation)
 	setPricesCondition(p, &status.Conditions)
 	setQuotaCondition(p, a.buyer.Quotas(p.Raw.Name, v.Now), &status.Conditions)
-	if c := p.Raw.Spec.Consolidation; c != nil && ptr.Deref(c.Enabled, false) {
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: conditionConsolidation, Status: metav1.ConditionFalse, Reason: reasonNotImplemented,
-			Message:            api.UsedNotConsolidated,
-			ObservedGeneration: p.Raw.Generation,
-		})
-	} else {
-		meta.RemoveStatusCondition(&status.Conditions, conditionConsolidation)
-	}
+	meta.RemoveStatusCondition(&status.Conditions, conditionConsolidation)
 	return status
 }
 

@@ -79,26 +79,20 @@ func TestStatusCounts(t *testing.T) { // LIFE-023
 	})
 }
 
-func TestConsolidationIsNotPromised(t *testing.T) {
+// Releases that could not consolidate nodes in use said so in a condition.
+func TestOldConsolidationConditionGoes(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
-		consolidate := func(on bool) func(*api.ProvisionerSpec) {
-			return func(s *api.ProvisionerSpec) { s.Consolidation = &api.Consolidation{Enabled: &on} }
-		}
-		condition := func() *metav1.Condition {
-			return meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionConsolidation)
-		}
-		r.Apply(testProvisioner("default", consolidate(true)))
+		p := testProvisioner("default", consolidates())
+		p.Status.Conditions = []metav1.Condition{{Type: conditionConsolidation, Status: metav1.ConditionFalse, Reason: "NotImplemented"}}
+		r.Apply(p)
 		r.start(Options{}, nil)
-		r.until("the condition is there", func() bool { return condition() != nil })
-		if condition().Status != metav1.ConditionFalse || condition().Message != api.UsedNotConsolidated {
-			t.Errorf("condition %+v, want False", condition())
-		}
-		r.Apply(testProvisioner("default", consolidate(false)))
-		r.until("the condition is gone", func() bool { return condition() == nil })
+		r.until("the condition is gone", func() bool {
+			return meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionConsolidation) == nil
+		})
 	})
 }
 
-// What consolidation does already: it removes nodes that are empty.
+// Consolidation removes nodes that are empty.
 func TestConsolidationRemovesEmptyNodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		after *string

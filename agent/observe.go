@@ -15,12 +15,14 @@ import (
 // cloud what each Provisioner may buy.
 func (a *Agent) observe(ctx context.Context) *view.View {
 	v := &view.View{
-		Now:      time.Now(),
-		Timeout:  a.options.StartupTimeout,
-		Snapshot: a.snapshot(),
-		Nodes:    map[string]*cluster.Node{},
-		ByName:   map[string]*view.Provisioner{},
+		Now:     time.Now(),
+		Timeout: a.options.StartupTimeout,
+		Cached:  a.cluster.Snapshot(),
+		Nodes:   map[string]*cluster.Node{},
+		ByName:  map[string]*view.Provisioner{},
 	}
+	v.Snapshot = a.applied(v.Cached)
+	a.consolidation.Observe(v.Cached, v.Now)
 	v.Provisioners = a.provisioners(ctx)
 	v.Snapshot = v.Promised(v.Snapshot)
 	v.Expected = a.history.batch.Expect(v.Snapshot, v.Now)
@@ -57,8 +59,10 @@ func (a *Agent) provisioners(ctx context.Context) []*view.Provisioner {
 // snapshot is the cluster as the caches will hold it once they know what the agent
 // has done, what the scheduler is about to say, and whom StatefulSets are about to
 // replace.
-func (a *Agent) snapshot() *cluster.Snapshot {
-	s := a.inventory.Apply(a.buyer.Apply(a.assumed.Apply(a.cluster.Snapshot())))
+func (a *Agent) snapshot() *cluster.Snapshot { return a.applied(a.cluster.Snapshot()) }
+
+func (a *Agent) applied(cached *cluster.Snapshot) *cluster.Snapshot {
+	s := a.inventory.Apply(a.buyer.Apply(a.assumed.Apply(cached)))
 	return batch.Presume(a.history.heirs.await(s, time.Now()), a.history.placed)
 }
 
@@ -70,12 +74,14 @@ func (a *Agent) verify(v *view.View) *view.Verifier {
 // input is what the core decides on.
 func (a *Agent) input(v *view.View) decide.Input {
 	return decide.Input{
-		Now:          v.Now,
-		Snapshot:     v.Expected,
-		Planned:      a.history.placements(v.Expected),
-		Deferred:     a.history.deferred.of(v.Expected, v.Now),
-		Settings:     a.options.settings(),
-		Provisioners: v.Markets(),
+		Now:             v.Now,
+		Snapshot:        v.Expected,
+		Planned:         a.history.placements(v.Expected),
+		Deferred:        a.history.deferred.of(v.Expected, v.Now),
+		Disturbed:       a.consolidation.Disturbed(),
+		NotConsolidated: !a.consolidation.Due(v.Cached, v.Now),
+		Settings:        a.options.settings(),
+		Provisioners:    v.Markets(),
 	}
 }
 

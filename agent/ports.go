@@ -60,8 +60,11 @@ type Nodes interface {
 	DeleteNode(ctx context.Context, name string) error
 }
 
-// Pods binds and evicts pods.
+// Pods reads, binds and evicts pods.
 type Pods interface {
+	// PodsOn returns the pods that are bound to a node and have not finished. It asks the
+	// API server, and not the caches.
+	PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
 	// Bind returns cluster.ErrStale if the pod is gone, has changed or is bound
 	// elsewhere. A pod that is on the node already is no error.
 	Bind(ctx context.Context, pod cluster.PodKey, node string) error

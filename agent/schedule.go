@@ -28,6 +28,9 @@ func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 		at(t)
 	}
 	at(a.history.heirs.next())
+	if a.consolidation.Last() != nil {
+		at(a.consolidation.Next(v.Cached))
+	}
 	for _, d := range a.history.deferred {
 		at(d.until)
 	}

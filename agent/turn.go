@@ -54,6 +54,10 @@ func (a *Agent) decide(v *view.View) decide.Plan {
 	defer func() { a.thought += time.Since(began) }()
 	defer a.pulse.plans()()
 	plan := a.plan(a.input(v))
+	if plan.Consolidation != nil {
+		a.consolidation.Looked(v.Cached, plan.Consolidation, v.Now, time.Since(began))
+		a.metrics.Consolidation.Looked(plan.Consolidation)
+	}
 	a.history.deferred.note(&plan, v.Expected, v.Now)
 	return withoutExpected(plan)
 }

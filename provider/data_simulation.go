@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -83,7 +82,7 @@ func runSimulation(ctx context.Context, whole *cluster.Survey, stock *session.St
 	in := source.Input(ctx)
 	plan := decide.Decide(in)
 	report := explain.Of(plan, in.Snapshot, 0)
-	report.Warnings = slices.Concat(simulate.Unconsolidated(&in), simulate.Estimates(&plan, stock.Catalogue.Regions[stock.Region]))
+	report.Warnings = simulate.Estimates(&plan, stock.Catalogue.Regions[stock.Region])
 	asJSON, err := json.Marshal(plan)
 	if err != nil {
 		return "", nil, fmt.Errorf("encode the plan: %w", err)

@@ -346,7 +346,7 @@ func TestPlanTellsWhatItDidNotCheck(t *testing.T) {
 }
 
 // `terraform plan` validates first, and shows what that warns of.
-func TestPlanTellsWhatIsNotConsolidated(t *testing.T) {
+func TestPlanTellsWhatValidationWarnsOf(t *testing.T) {
 	const typeName = "packhorse_provisioner"
 	server := configured(t)
 	typ := schemasOf(t, server).ResourceSchemas[typeName].ValueType().(tftypes.Object)
@@ -354,7 +354,7 @@ func TestPlanTellsWhatIsNotConsolidated(t *testing.T) {
 	if err := blank(typ, "hopeful").As(&values); err != nil {
 		t.Fatal(err)
 	}
-	values["consolidation"] = tftypes.NewValue(typ.AttributeTypes["consolidation"], map[string]tftypes.Value{"enabled": tftypes.NewValue(tftypes.Bool, true)})
+	values["ttl_seconds_until_expired"] = tftypes.NewValue(tftypes.Number, 0)
 	config, err := tfprotov6.NewDynamicValue(typ, tftypes.NewValue(typ, values))
 	if err != nil {
 		t.Fatal(err)
@@ -364,7 +364,7 @@ func TestPlanTellsWhatIsNotConsolidated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range resp.Diagnostics {
-		if d.Severity == tfprotov6.DiagnosticSeverityWarning && strings.Contains(d.Summary+d.Detail, api.UsedNotConsolidated) {
+		if d.Severity == tfprotov6.DiagnosticSeverityWarning && strings.Contains(d.Summary+d.Detail, "replaces every node as soon as it is up") {
 			return
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 const nodePool = `
@@ -77,7 +75,6 @@ func TestFunctions(t *testing.T) {
 		"what is lost": {converted(`.losses`), knownvalue.ListExact([]knownvalue.Check{
 			text("AWSNodeTemplate gpu: spec.role: name the role's instance profile in instance_profile, or give the agent a default one"),
 			text("Provisioner batch: spec.template.spec.requirements[0].values: capacity reservations are not bought from"),
-			text("Provisioner batch: spec.disruption.consolidationPolicy: " + api.UsedNotConsolidated),
 		})},
 	}
 	for name, tt := range tests {

@@ -5,8 +5,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 const provisionerDescription = "Declares which nodes the agent may buy for unschedulable pods, and when it removes them.\n\nThe " +
@@ -35,8 +33,8 @@ func provisionerSchema(ctx context.Context) schema.Schema {
 			"kubelet_configuration": object("Settings of the kubelets. By default they are derived from the instance type.", kubeletAttributes()),
 			"limits": quantityMap("Maximum total of all nodes, by resource: `{ cpu = \"1000\", memory = \"1000Gi\" }`. With `0` " +
 				"the agent buys no more nodes."),
-			"consolidation": object("Removing nodes to lower the cost. It excludes `ttl_seconds_after_empty`. Take note: "+api.UsedNotConsolidated+".", attributes{
-				"enabled": requiredFlag("Whether nodes are consolidated: removed once they have been empty for `disruption.consolidate_after`."),
+			"consolidation": object("Removing and replacing nodes to lower the cost. It excludes `ttl_seconds_after_empty`.", attributes{
+				"enabled": requiredFlag("Whether nodes are consolidated: removed once they have been empty for `disruption.consolidate_after`, and emptied or replaced where their pods fit on fewer or cheaper nodes and the moves pay."),
 			}),
 			"ttl_seconds_after_empty": number("Seconds after which a node without workload pods is removed. `0` means " +
 				"immediately. Pods of DaemonSets do not count. Off by default."),
@@ -117,6 +115,12 @@ func disruptionAttributes() attributes {
 			"reasons":  texts("Reasons to which the budget applies. All reasons by default."),
 		}),
 		"consolidate_after": duration("How long a node is left alone after a pod has come or gone before it is consolidated, such as `5m`, or `Never`. `30s` by default."),
+		"eviction_cost":     text("What moving a pod costs, in hours of the price of its own resources, such as `0.5`: consolidation weighs it against what it saves. `1` by default. `Never` moves no pods."),
+		"windows": objects("When nodes may be taken away voluntarily. Outside of all windows they are not. At any time by default.", attributes{
+			"schedule":  requiredText("Cron expression at whose matches the window opens, such as `0 22 * * *`."),
+			"time_zone": text("Time zone of the schedule, such as `Europe/Berlin`. UTC by default."),
+			"duration":  requiredDuration("How long the window is open from each match of the schedule, such as `8h`."),
+		}),
 		"termination_grace_period": duration("How long a drain waits for evictions. After that, the remaining pods are deleted " +
 			"regardless of PodDisruptionBudgets, each with its own grace period. Without it, a PodDisruptionBudget can block a " +
 			"drain indefinitely."),

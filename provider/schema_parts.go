@@ -83,6 +83,12 @@ func duration(description string) schema.StringAttribute {
 	}
 }
 
+func requiredDuration(description string) schema.StringAttribute {
+	out := duration(description)
+	out.Required, out.Optional = true, false
+	return out
+}
+
 func durationMap(description string) schema.MapAttribute {
 	return schema.MapAttribute{
 		Optional:            true,

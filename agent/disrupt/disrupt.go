@@ -23,8 +23,13 @@ import (
 
 const nodesAtOnce = 16
 
-// Cluster is what the caches hold.
-type Cluster interface{ Snapshot() *cluster.Snapshot }
+// Cluster is what there is in it.
+type Cluster interface {
+	// Snapshot is what the caches hold.
+	Snapshot() *cluster.Snapshot
+	// PodsOn returns the pods that are bound to a node, as the API server knows them.
+	PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
+}
 
 // Nodes changes Node objects, and reports whether that was possible.
 type Nodes interface {
@@ -43,6 +48,8 @@ type Disrupter struct {
 	Buying func(node string) bool
 	// Replan is called when what a plan was made from does not hold any more.
 	Replan func()
+	// Retry is called when something is left for a little later.
+	Retry func()
 }
 
 // Mark sets and removes emptiness timestamps.
@@ -112,8 +119,9 @@ func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Remo
 	}
 	change := cluster.NodeChange{
 		SetAnnotations: map[string]string{
-			api.AnnotationDisruption: r.Reason.Name(),
-			api.AnnotationReplacedBy: strings.Join(replacements, ","),
+			api.AnnotationDisruption:  r.Reason.Name(),
+			api.AnnotationReplacedBy:  strings.Join(replacements, ","),
+			api.AnnotationDisruptedAt: wholeSeconds(time.Now()).UTC().Format(time.RFC3339),
 		},
 		AddTaints: []corev1.Taint{drain.Taint},
 	}
@@ -121,6 +129,9 @@ func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Remo
 		return
 	}
 	d.Metrics.Disruptions.WithLabelValues(n.Provisioner, r.Reason.Name()).Inc()
+	if r.Reason == decide.Consolidated {
+		d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, "chosen").Inc()
+	}
 	d.Log.Info("marked a node for removal", "node", n.Name, "provisioner", n.Provisioner, "reason", string(r.Reason),
 		"replaced_by", replacements)
 	d.Events.Normal(event.Node(n.Name), event.Disrupting, r.Message)
@@ -144,6 +155,7 @@ func (d *Disrupter) Release(ctx context.Context, fresh *view.Verifier, chosen []
 			d.Log.Debug("waited with a removal", "node", n.Name, "reason", c.Why)
 		case !fresh.Node(n.Name) || came[n.Name]:
 			d.Replan()
+		case !d.undisturbed(ctx, n, fresh):
 		case d.Nodes.Delete(ctx, n.Name):
 			d.Log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", n.Annotations[api.AnnotationDisruption])
 		}
@@ -153,11 +165,14 @@ func (d *Disrupter) Release(ctx context.Context, fresh *view.Verifier, chosen []
 // keep takes back a removal that has not begun.
 func (d *Disrupter) keep(ctx context.Context, n *cluster.Node, why string) {
 	change := cluster.NodeChange{
-		RemoveAnnotations: []string{api.AnnotationDisruption, api.AnnotationReplacedBy, api.AnnotationEmptiness},
+		RemoveAnnotations: []string{api.AnnotationDisruption, api.AnnotationReplacedBy, api.AnnotationDisruptedAt, api.AnnotationEmptiness},
 		RemoveTaints:      []corev1.Taint{drain.Taint},
 	}
 	if !d.Nodes.Patch(ctx, n.Name, change) {
 		return
+	}
+	if n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation {
+		d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, "called-off").Inc()
 	}
 	d.Log.Info("kept a node", "node", n.Name, "provisioner", n.Provisioner, "reason", why)
 	d.Events.Normal(event.Node(n.Name), event.Kept, why)

@@ -44,6 +44,7 @@ type Metrics struct {
 	Ownerless        *prometheus.GaugeVec
 	ClusterRequests  *prometheus.CounterVec
 	CloudRequests    *prometheus.CounterVec
+	Consolidation    Consolidation
 }
 
 var (
@@ -86,6 +87,7 @@ func New() *Metrics {
 	m.Ownerless = m.gauges("ownerless", "Instances and nodes (kind) that nothing looks after: their Provisioner is gone, or an instance has had no Node object for longer than machines may take to come up.", "kind")
 	m.ClusterRequests = m.counters("kubernetes_requests_total", "Requests to the API server, each attempt; code 0 where there was no answer.", "verb", "resource", "code")
 	m.CloudRequests = m.counters("aws_requests_total", "Requests to AWS, each attempt; code 0 where there was no answer.", "service", "operation", "code")
+	m.Consolidation = newConsolidation(m)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

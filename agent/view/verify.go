@@ -45,6 +45,10 @@ func (v *View) Verify(fresh *cluster.Snapshot, provisioners []*api.Provisioner) 
 	return out
 }
 
+// Planned returns a pod as it was when the plan was made, by its UID; nil where it was not
+// there.
+func (c *Verifier) Planned(uid string) *cluster.Pod { return c.pods[uid] }
+
 // ByUID returns the pods of a snapshot by their UIDs.
 func ByUID(s *cluster.Snapshot) map[string]*cluster.Pod {
 	out := make(map[string]*cluster.Pod, len(s.Pods))

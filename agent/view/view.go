@@ -13,8 +13,9 @@ import (
 // View is everything that one decision of a turn is made from.
 type View struct {
 	Now          time.Time
-	Timeout      time.Duration // for a machine to come up
-	Snapshot     *cluster.Snapshot
+	Timeout      time.Duration     // for a machine to come up
+	Cached       *cluster.Snapshot // as the caches hold it
+	Snapshot     *cluster.Snapshot // with what the agent has done since
 	Expected     *cluster.Snapshot // snapshot, with the replicas that are expected
 	Provisioners []*Provisioner    // sorted by name
 	Nodes        map[string]*cluster.Node

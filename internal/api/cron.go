@@ -77,9 +77,26 @@ func (f cronField) check(item string) error {
 		return f.outside(item)
 	}
 	if high < low {
-		return fmt.Errorf("%s %q: the range ends before it begins; write it as %s-%s", f.name, item, to, from)
+		return fmt.Errorf("%s %q: the range ends before it begins; write it as %s,%s", f.name, item, f.span(low, f.high), f.span(f.low, high))
 	}
 	return nil
+}
+
+// span spells a range, by names where the field has them.
+func (f cronField) span(low, high int) string {
+	word := func(v int) string {
+		if i := v - f.low; i < len(f.names) {
+			return f.names[i]
+		}
+		return strconv.Itoa(v)
+	}
+	if len(f.names) > 0 {
+		high = min(high, f.low+len(f.names)-1) // 7 is Sunday again
+	}
+	if low == high {
+		return word(low)
+	}
+	return word(low) + "-" + word(high)
 }
 
 func (f cronField) value(text string) (int, bool) {

@@ -2,7 +2,10 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 	"time"
+	_ "time/tzdata" // windows have time zones, and images may have no database of them
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -18,6 +21,18 @@ type Disruption struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$|^Never$`
 	ConsolidateAfter *string `json:"consolidateAfter,omitempty"`
+	// EvictionCost is what moving a pod costs, in hours of the price of its own
+	// resources: consolidation weighs it against what it saves. 1 if missing; Never moves
+	// no pods.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,9}([.][0-9]{1,9})?|Never)$`
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must not be negative"
+	EvictionCost *NumberOrNever `json:"evictionCost,omitempty"`
+	// Windows are when nodes may be taken away voluntarily; at any time if missing.
+	// +kubebuilder:validation:MaxItems=50
+	// +listType=atomic
+	Windows []Window `json:"windows,omitempty"`
 	// TerminationGracePeriod bounds how long a drain waits for evictions; after it
 	// the pods that are left are deleted without regard to budgets, each with its
 	// own grace period.
@@ -27,6 +42,30 @@ type Disruption struct {
 	// Drift replaces nodes that the Provisioner no longer describes. On unless
 	// set to false.
 	Drift *bool `json:"drift,omitempty"`
+}
+
+// Window is a time in which nodes may be taken away voluntarily.
+type Window struct {
+	// Schedule is a cron expression; the window is open for Duration from each match.
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^\s*(@(annually|daily|hourly|midnight|monthly|weekly|yearly)|[^@\s]\S*(\s+\S+){4})\s*$`
+	Schedule string `json:"schedule"`
+	// TimeZone of the schedule, such as Europe/Berlin. UTC if missing.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	TimeZone *string `json:"timeZone,omitempty"`
+	// Duration is how long the window is open from each match of Schedule.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]*)?(ns|us|µs|ms|s|m|h))+$`
+	Duration metav1.Duration `json:"duration"`
+}
+
+// NumberOrNever is a number that is not negative, or Never.
+type NumberOrNever string
+
+// UnmarshalJSON accepts a number too.
+func (n *NumberOrNever) UnmarshalJSON(text []byte) error {
+	return (*numberOrString)(n).UnmarshalJSON(text)
 }
 
 // Budget bounds how many nodes may be taken away at the same time.
@@ -101,10 +140,6 @@ const Never = "Never"
 // defaultConsolidateAfter is how long a node is left alone where nobody says.
 const defaultConsolidateAfter = 30 * time.Second
 
-// UsedNotConsolidated says honestly what consolidation.enabled does not do yet,
-// wherever it can be set or is reported.
-const UsedNotConsolidated = "nodes in use are not consolidated yet: this release removes only empty ones"
-
 // EmptyAfter returns after how long without workload pods a node is removed: where
 // consolidation is enabled, when it may be consolidated. False means that it stays.
 func (s *ProvisionerSpec) EmptyAfter() (time.Duration, bool) {
@@ -122,3 +157,47 @@ func (s *ProvisionerSpec) EmptyAfter() (time.Duration, bool) {
 
 // DefaultBudget bounds voluntary disruption where a Provisioner says nothing.
 const DefaultBudget = "10%"
+
+// ConsolidateAfter returns how long a node must have been left alone by pods before it
+// may be consolidated. False means that it never is.
+func (s *ProvisionerSpec) ConsolidateAfter() (time.Duration, bool) {
+	if !s.ConsolidationEnabled() {
+		return 0, false
+	}
+	return s.EmptyAfter()
+}
+
+// EvictionCost returns what moving a pod costs, in hours of the price of its own
+// resources. False means that pods are not moved.
+func (s *ProvisionerSpec) EvictionCost() (float64, bool) {
+	if s.Disruption == nil || s.Disruption.EvictionCost == nil {
+		return 1, true
+	}
+	v, err := strconv.ParseFloat(string(*s.Disruption.EvictionCost), 64)
+	return v, err == nil && v >= 0 // what is no number is Never, or refused
+}
+
+// WindowOpen reports whether nodes may be taken away voluntarily at a time. Windows that
+// cannot be read are not open.
+func (s *ProvisionerSpec) WindowOpen(now time.Time) bool {
+	if s.Disruption == nil || len(s.Disruption.Windows) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(s.Disruption.Windows, func(w Window) bool { return w.open(now) })
+}
+
+func (w *Window) open(now time.Time) bool {
+	at, err := w.location()
+	if err != nil {
+		return false
+	}
+	s, err := parseSchedule(w.Schedule)
+	return err == nil && s.matchedSince(now.In(at), w.Duration.Duration)
+}
+
+func (w *Window) location() (*time.Location, error) {
+	if w.TimeZone == nil {
+		return time.UTC, nil
+	}
+	return time.LoadLocation(*w.TimeZone)
+}

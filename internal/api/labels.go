@@ -54,6 +54,8 @@ const (
 	// AnnotationSecurityGroups on a node holds the sorted ids of its machine's security
 	// groups, separated by commas.
 	AnnotationSecurityGroups = "packhorse.io/security-groups"
+	// AnnotationDisruptedAt is the RFC 3339 time at which a node was chosen to go.
+	AnnotationDisruptedAt = "packhorse.io/disrupted-at"
 	// AnnotationReplacedBy on a node that is being taken away names the nodes that
 	// must be up before it is drained, separated by commas. Room on them is kept
 	// for its pods.

@@ -84,7 +84,7 @@ func checkNodeTemplate(doc []byte) Findings {
 	return append(ignored, CheckNodeTemplate(template)...)
 }
 
-func TestManifests(t *testing.T) {
+func TestManifests(t *testing.T) { // DISR-004
 	for name, kind := range map[string]struct {
 		apiVersion, kind string
 		check            checkManifest

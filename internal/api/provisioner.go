@@ -139,8 +139,9 @@ type ProvisionerSpec struct {
 	KubeletConfiguration *KubeletConfiguration `json:"kubeletConfiguration,omitempty"`
 	// Limits bounds the total capacity of the nodes.
 	Limits *Limits `json:"limits,omitempty"`
-	// Consolidation lowers the cost by removing nodes: in this release those that have
-	// been empty for disruption.consolidateAfter. Nodes in use are not consolidated yet.
+	// Consolidation lowers the cost by removing and replacing nodes: those that have been
+	// empty for disruption.consolidateAfter, and those whose pods fit on fewer or cheaper
+	// ones where the moves pay.
 	Consolidation *Consolidation `json:"consolidation,omitempty"`
 	// TTLSecondsAfterEmpty deletes a node that has had no workload pod for this
 	// long; 0 means at once. Off if missing.

@@ -87,9 +87,9 @@ func (s *schedule) matchedSince(now time.Time, d time.Duration) bool {
 	for t := now.Truncate(time.Minute); t.After(earliest); {
 		switch {
 		case !s.matchesDay(t):
-			t = time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC).Add(-time.Minute)
+			t = time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location()).Add(-time.Minute)
 		case s.hour&(1<<t.Hour()) == 0:
-			t = t.Truncate(time.Hour).Add(-time.Minute)
+			t = time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), 0, 0, 0, t.Location()).Add(-time.Minute)
 		case s.minute&(1<<t.Minute()) == 0:
 			t = t.Add(-time.Minute)
 		default:

@@ -19,6 +19,10 @@ func validateDisruption(d *Disruption, path *field.Path) field.ErrorList {
 		errs = append(errs, validateBudget(&d.Budgets[i], path.Child("budgets").Index(i))...)
 	}
 	errs = append(errs, validateConsolidateAfter(d.ConsolidateAfter, path.Child("consolidateAfter"))...)
+	errs = append(errs, validateEvictionCost(d.EvictionCost, path.Child("evictionCost"))...)
+	for i := range d.Windows {
+		errs = append(errs, validateWindow(&d.Windows[i], path.Child("windows").Index(i))...)
+	}
 	errs = append(errs, durationNotNegative(d.TerminationGracePeriod, path.Child("terminationGracePeriod"))...)
 	return errs
 }
@@ -36,6 +40,44 @@ func validateConsolidateAfter(after *string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, *after, "must be a duration such as 30s or 1h30m, or "+Never+advice)}
 	}
 	return durationNotNegative(&metav1.Duration{Duration: d}, path)
+}
+
+func validateEvictionCost(cost *NumberOrNever, path *field.Path) field.ErrorList {
+	if cost == nil || *cost == Never {
+		return nil
+	}
+	text := string(*cost)
+	v, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err == nil && v < 0:
+		return field.ErrorList{field.Invalid(path, text, "must not be negative: it is what moving a pod costs"+nearestValue("0"))}
+	case err == nil && evictionCostForm.MatchString(text):
+		return nil
+	case strings.EqualFold(text, Never):
+		return field.ErrorList{field.Invalid(path, text, "must be a number such as 1 or 0.5, or "+Never+nearestValue(Never))}
+	}
+	return field.ErrorList{field.Invalid(path, text, "must be a number such as 1 or 0.5, or "+Never+"; write it in digits")}
+}
+
+var evictionCostForm = regexp.MustCompile(`^[0-9]{1,9}([.][0-9]{1,9})?$`)
+
+// longestGap between two matches of a schedule is that of 29 February around 2100.
+const longestGap = 8*366 + 1
+
+func validateWindow(w *Window, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if err := checkCron(w.Schedule); err != nil {
+		errs = append(errs, field.Invalid(path.Child("schedule"), w.Schedule, err.Error()))
+	} else if s, err := parseSchedule(w.Schedule); err == nil && !s.matchedSince(time.Date(2104, 3, 1, 0, 0, 0, 0, time.UTC), longestGap*24*time.Hour) {
+		errs = append(errs, field.Invalid(path.Child("schedule"), w.Schedule, "no day matches it, so that the window never opens; correct day of month and month"))
+	}
+	if w.Duration.Duration <= 0 {
+		errs = append(errs, field.Invalid(path.Child("duration"), w.Duration.Duration.String(), "must be above zero, or the window never opens; set how long it is open, such as 8h"))
+	}
+	if _, err := w.location(); err != nil {
+		errs = append(errs, field.Invalid(path.Child("timeZone"), *w.TimeZone, "must be a time zone of the IANA database; write it such as Europe/Berlin"))
+	}
+	return errs
 }
 
 func validateBudget(b *Budget, path *field.Path) field.ErrorList {

@@ -31,9 +31,7 @@ func warnProvisioner(p *Provisioner) Findings {
 	warnValues(p.Spec.Requirements, spec.Child("requirements"), warn)
 	warnLimits(p.Spec.Limits, spec.Child("limits"), warn)
 	warnKubelet(p.Spec.KubeletConfiguration, spec.Child("kubeletConfiguration"), warn)
-	if p.Spec.ConsolidationEnabled() {
-		warn(spec.Child("consolidation", "enabled"), UsedNotConsolidated)
-	}
+	warnBudgets(p.Spec.Disruption, spec.Child("disruption", "budgets"), warn)
 	if expiry := p.Spec.TTLSecondsUntilExpired; expiry != nil && *expiry == 0 {
 		warn(spec.Child("ttlSecondsUntilExpired"), "0 replaces every node as soon as it is up; set a time in seconds, such as 2592000 for 30 days, or remove it")
 	}
@@ -128,6 +126,22 @@ func warnLimits(limits *Limits, path *field.Path, warn warner) {
 		}
 		if q := limits.Resources[name]; q.IsZero() {
 			warn(path.Child("resources").Key(string(name)), "a limit of 0 freezes the Provisioner: it buys no node with %s; remove it to go on buying", name)
+		}
+	}
+}
+
+// warnBudgets tells of budgets that let no node go, ever.
+func warnBudgets(d *Disruption, path *field.Path, warn warner) {
+	if d == nil {
+		return
+	}
+	for i := range d.Budgets {
+		if b := &d.Budgets[i]; b.Schedule == nil && strings.Trim(b.Nodes, "0%") == "" {
+			what := "voluntarily"
+			if len(b.Reasons) > 0 {
+				what = "for " + strings.Join(b.Reasons, ", ")
+			}
+			warn(path.Index(i).Child("nodes"), "%s without a schedule lets no node go %s, ever; give the budget a schedule and a duration, or allow at least 1", b.Nodes, what)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestFactsAreTested(t *testing.T) {
 		t.Fatal(err)
 	}
 	var facts []fact
-	for _, list := range []string{"scheduling-facts.txt", "life-facts.txt", "aws-facts.txt"} {
+	for _, list := range []string{"scheduling-facts.txt", "life-facts.txt", "consolidation-facts.txt", "aws-facts.txt"} {
 		facts = append(facts, factsIn(t, filepath.Join("testdata", list))...)
 	}
 	if len(facts) == 0 {

@@ -3,6 +3,7 @@ package decide
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -75,12 +76,41 @@ func (t *turn) stays(n *retire.Node, to *destinations) string {
 	if why := t.caseOf(retire.Finding{Node: n}).Vetoed(); why != "" {
 		return why
 	}
+	if reason == api.ReasonConsolidation {
+		if why := t.calledOff(n, to); why != "" {
+			return why
+		}
+	}
 	for _, name := range awaited(n.Node) {
 		if r := t.node(name); r == nil || r.Deleting {
 			return fmt.Sprintf("its replacement %s is gone", name)
 		}
 	}
 	return to.nowhere
+}
+
+// calledOff returns why a step of consolidation is given up that has not begun to evict: it
+// was planned for other pods, or it does not pay any more.
+func (t *turn) calledOff(n *retire.Node, to *destinations) string {
+	chosen, err := time.Parse(time.RFC3339, n.Annotations[api.AnnotationDisruptedAt])
+	for _, p := range n.Pods {
+		if err == nil && retire.Needed(p) && p.Since.After(chosen) {
+			return "pod " + p.String() + " has come since it was chosen"
+		}
+	}
+	if len(to.machines) > 0 {
+		return "its pods would need more machines than were planned"
+	}
+	if !n.Provisioner.Spec.WindowOpen(t.in.Now) {
+		return "no window of provisioner " + n.Provisioner.Name + " is open any more"
+	}
+	if t.budgets == nil {
+		t.budgets = retire.NewBudgets(t.owned(), t.in.Now, func(n *retire.Node) bool { return t.leaving[n.Name] })
+	}
+	if t.budgets.Exceeded(retire.Finding{Node: n, Reason: retire.Consolidated}) {
+		return "a disruption budget of provisioner " + n.Provisioner.Name + " allows fewer nodes to go now"
+	}
+	return ""
 }
 
 // waits returns what a marked node waits for.

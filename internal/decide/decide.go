@@ -9,6 +9,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
 // Decide returns what should be done: where pods go, which machines to launch,
@@ -33,12 +34,16 @@ type turn struct {
 	exhausted map[cluster.PodKey]string
 	// effort is the work that the packings of this turn have taken.
 	effort int64
+	// budgets are as of before anything was chosen; nil until somebody asks.
+	budgets *retire.Budgets
+	// hints are where the pods of consolidated nodes were planned to go.
+	hints map[cluster.PodKey]string
 	// forced are nodes that must go, whatever was chosen for them before.
 	forced map[string]bool
 }
 
 func newTurn(in *Input) *turn {
-	t := &turn{in: in, leaving: map[string]bool{}, reprieved: map[string]string{}, forced: map[string]bool{}, exhausted: map[cluster.PodKey]string{}}
+	t := &turn{in: in, leaving: map[string]bool{}, reprieved: map[string]string{}, forced: map[string]bool{}, hints: map[cluster.PodKey]string{}, exhausted: map[cluster.PodKey]string{}}
 	for i := range in.Snapshot.Nodes {
 		if n := &in.Snapshot.Nodes[i]; leaving(n) {
 			t.leaving[n.Name] = true
@@ -72,12 +77,14 @@ func (t *turn) plan() Plan {
 	nodes := t.owned()
 	forced := t.force(nodes)
 	removals, kept, final := t.retire(nodes, t.reprieve(nodes, t.pack()))
+	consolidated, consolidation, final := t.consolidate(nodes, final)
 	plan := t.render(final.problem, final.layout)
 	plan.Marks = t.marks(nodes)
 	plan.Kept = kept
+	plan.Consolidation = consolidation
 	to := t.destinations(&plan)
 	plan.Chosen = t.chosen(nodes, to)
-	plan.Removals = slices.Concat(forced, removals)
+	plan.Removals = slices.Concat(forced, removals, consolidated)
 	for i := range plan.Removals {
 		r := &plan.Removals[i]
 		r.Replacements, r.Starting = to[r.Node].machines, to[r.Node].starting
@@ -113,6 +120,9 @@ func (t *turn) problem(leaving map[string]bool) *pack.Problem {
 			p.Pods = append(p.Pods, pack.Demand{Pod: pod, Nodes: kept[pod.PodKey], Growing: t.growing[pod.Owner.UID], Refused: refused})
 		case leaving[pod.NodeName] && moves(pod):
 			nodes := kept[pod.PodKey]
+			if to := t.hints[pod.PodKey]; to != "" && len(nodes) == 0 {
+				nodes = []string{to}
+			}
 			if len(nodes) == 0 {
 				nodes = t.launchedFor(pod.NodeName)
 			}

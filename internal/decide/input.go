@@ -23,7 +23,13 @@ type Input struct {
 	Planned []Binding
 	// Deferred are pods that are not planned now, with the reason.
 	Deferred map[cluster.PodKey]string
-	Settings Settings
+	// Disturbed is when a pod was last seen to come to a node, or to leave it, by node.
+	// What the pods tell that are there counts too.
+	Disturbed map[string]time.Time
+	// NotConsolidated: nodes in use are left alone this time, which saves work. What was
+	// begun goes on.
+	NotConsolidated bool
+	Settings        Settings
 }
 
 // Provisioner is a Provisioner with what it may buy.

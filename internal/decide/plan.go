@@ -26,6 +26,9 @@ type Plan struct {
 	// Chosen are nodes that an earlier plan has chosen to go and that are not being
 	// deleted yet, each with what to do about it now.
 	Chosen []Chosen
+	// Consolidation is what is said of nodes in use; nil where no Provisioner consolidates
+	// any, or nobody asked.
+	Consolidation *Consolidation
 	// Marks are emptiness timestamps to set or remove.
 	Marks []Mark
 	// HourlyPrice is the price of Machines together.
@@ -97,12 +100,13 @@ type RemovalReason = retire.Reason
 
 // The reasons; retire.Reason says what they mean.
 const (
-	Empty     = retire.Empty
-	Expired   = retire.Expired
-	Drifted   = retire.Drifted
-	NeverUp   = retire.NeverUp
-	Orphaned  = retire.Orphaned
-	Unhealthy = retire.Unhealthy
+	Empty        = retire.Empty
+	Expired      = retire.Expired
+	Drifted      = retire.Drifted
+	Consolidated = retire.Consolidated
+	NeverUp      = retire.NeverUp
+	Orphaned     = retire.Orphaned
+	Unhealthy    = retire.Unhealthy
 )
 
 // Removal is a node that should go.

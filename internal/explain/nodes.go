@@ -78,6 +78,8 @@ func state(reason string) string {
 		return "has expired"
 	case decide.Drifted:
 		return "has drifted"
+	case decide.Consolidated:
+		return "can be consolidated"
 	case decide.NeverUp:
 		return "did not start in time"
 	case decide.Orphaned:
@@ -143,5 +145,5 @@ func (r *Report) Retirement() []Topic {
 	for i := range r.Emptiness {
 		empty = append(empty, Item{r.Emptiness[i].Node, r.Emptiness[i].Words()})
 	}
-	return []Topic{{"Nodes to remove", goes}, {"Nodes already chosen for removal", chosen}, {"Nodes that are kept for now", stays}, {"Nodes that have become empty or are in use again", empty}}
+	return []Topic{{"Nodes to remove", goes}, {"Nodes already chosen for removal", chosen}, {"Nodes that are kept for now", stays}, r.inUse(), {"Nodes that have become empty or are in use again", empty}}
 }

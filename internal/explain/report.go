@@ -32,7 +32,9 @@ type Report struct {
 	// Chosen are nodes that an earlier plan has chosen to go.
 	Chosen    []Chosen    `json:"chosen,omitempty"`
 	Emptiness []Emptiness `json:"emptiness,omitempty"`
-	Warnings  []string    `json:"warnings,omitempty"`
+	// Consolidation is about nodes in use; nothing where no Provisioner consolidates them.
+	Consolidation *Consolidation `json:"consolidation,omitempty"`
+	Warnings      []string       `json:"warnings,omitempty"`
 
 	// Fleet is the machines and the nodes that get pods, for drawing.
 	Fleet []Content `json:"-"`
@@ -109,6 +111,7 @@ func Of(plan decide.Plan, snapshot *cluster.Snapshot, took time.Duration) Report
 	}
 	r.place(&plan, pods{snapshot})
 	r.retire(&plan)
+	r.Consolidation = consolidation(plan.Consolidation)
 	return r
 }
 

@@ -67,6 +67,7 @@ type Cluster struct {
 	events  *events
 	pools   *pools // nil unless NodePools are served
 	waits   func(string)
+	directReader
 }
 
 // New prepares a Cluster. Nothing is called before Start or the first action.
@@ -101,6 +102,8 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 		waits:   o.Karpenter,
 		view:    newView(caches),
 		events:  newEvents(o.Unwritten),
+
+		directReader: directReader{client},
 	}, nil
 }
 

@@ -43,7 +43,6 @@ func suggestGroup(g *offer.Group) []Item {
 	provisioner := Item{Kind: string(g.Kind), Name: g.Name, Resource: provisionerResource}
 	provisioner.Notes = append(provisioner.Notes, fmt.Sprintf("it keeps %d to %d machines, %d now: a provisioner has no least number, its nodes come and go with the pods", g.Min, g.Max, g.Desired))
 	spec = provisionerSpec(g, &provisioner)
-	provisioner.Notes = append(provisioner.Notes, consolidationNotes(spec)...)
 	provisioner.configure(spec, reflect.TypeFor[api.ProvisionerSpec]())
 	return []Item{profile, provisioner}
 }

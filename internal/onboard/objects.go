@@ -30,7 +30,6 @@ func itemsOf(objects []karpenter.Object) []Item {
 		item.configure(o.Spec, typ)
 		if o.Origin == "" {
 			item.ImportID = o.Name
-			item.Notes = append(slices.Clone(item.Notes), consolidationNotes(o.Spec)...)
 		} else {
 			item.Kind, _, _ = strings.Cut(o.Origin, " ")
 		}
@@ -41,14 +40,6 @@ func itemsOf(objects []karpenter.Object) []Item {
 		out = append(out, item)
 	}
 	return out
-}
-
-// consolidationNotes say what the consolidation of a provisioner does not do yet.
-func consolidationNotes(spec map[string]any) []string {
-	if c, _ := spec["consolidation"].(map[string]any); c["enabled"] == true {
-		return []string{api.UsedNotConsolidated}
-	}
-	return nil
 }
 
 // configure takes the arguments of a custom resource from its spec.

@@ -22,6 +22,9 @@ type Budgets struct {
 func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets {
 	b := &Budgets{now: now, total: map[string]int{}, going: map[string]int{}}
 	for _, n := range nodes {
+		if n.Deleting && !n.InUse() {
+			continue // only its finalizer is waited for
+		}
 		b.total[n.Provisioner.Name]++
 		if leaving(n) || n.Initialized && !n.Ready {
 			b.going[n.Provisioner.Name]++
@@ -52,6 +55,13 @@ func (b *Budgets) Return(f Finding) {
 	if len(b.concerned(f)) > 0 {
 		b.going[f.Node.Provisioner.Name]--
 	}
+}
+
+// Exceeded reports whether more nodes are going than a budget allows now that counts the
+// node.
+func (b *Budgets) Exceeded(f Finding) bool {
+	name := f.Node.Provisioner.Name
+	return slices.ContainsFunc(b.concerned(f), func(budget api.Budget) bool { return b.going[name] > allowed(budget.Nodes, b.total[name]) })
 }
 
 // concerned lists the budgets that count the node.

@@ -25,7 +25,7 @@ type Case struct {
 type protection func(c *Case) string
 
 var (
-	protections = []protection{blocked, notUp, nominated, annotated, doNotDisrupt, ownerless, young, blockedByBudget}
+	protections = []protection{blocked, notUp, closed, nominated, annotated, doNotDisrupt, ownerless, young, twoBudgets, blockedByBudget}
 	lasting     = []protection{annotated, doNotDisrupt}
 	passing     = []protection{blocked, blockedByBudget}
 )
@@ -76,8 +76,9 @@ func annotated(c *Case) string {
 	if c.Node.Annotations[api.AnnotationDoNotDisrupt] == "true" {
 		return "it has the annotation " + api.AnnotationDoNotDisrupt
 	}
-	emptied := c.Reason == Empty || c.Node.Annotations[api.AnnotationDisruption] == api.ReasonEmptiness
-	if emptied && c.Node.Provisioner.Spec.ConsolidationEnabled() && c.Node.Annotations[api.AnnotationDoNotConsolidate] == "true" {
+	chosen := c.Node.Annotations[api.AnnotationDisruption]
+	consolidated := c.Reason == Empty || c.Reason == Consolidated || chosen == api.ReasonEmptiness || chosen == api.ReasonConsolidation
+	if consolidated && c.Node.Provisioner.Spec.ConsolidationEnabled() && c.Node.Annotations[api.AnnotationDoNotConsolidate] == "true" {
 		return "it has the annotation " + api.AnnotationDoNotConsolidate
 	}
 	return ""
@@ -85,8 +86,12 @@ func annotated(c *Case) string {
 
 func doNotDisrupt(c *Case) string {
 	for _, p := range c.Node.Pods {
-		if workload(p) && p.Template.DoNotDisrupt {
+		switch until := p.Since.Add(p.Template.DoNotDisruptFor); {
+		case !workload(p):
+		case p.Template.DoNotDisrupt:
 			return fmt.Sprintf("pod %s must not be disrupted", p)
+		case c.Now.Before(until) && p.Template.DoNotDisruptFor > 0:
+			return fmt.Sprintf("pod %s must not be disrupted for %s after it came", p, api.ShortDuration(p.Template.DoNotDisruptFor))
 		}
 	}
 	return ""
@@ -113,18 +118,51 @@ func young(c *Case) string {
 	return ""
 }
 
-func blockedByBudget(c *Case) string {
+// closed holds outside of the times in which the Provisioner's nodes may go.
+func closed(c *Case) string {
+	if c.Node.Provisioner.Spec.WindowOpen(c.Now) {
+		return ""
+	}
+	return "none of the windows of provisioner " + c.Node.Provisioner.Name + " is open"
+}
+
+// over lists the PodDisruptionBudgets that select a pod.
+func (c *Case) over(p *cluster.Pod) []*cluster.DisruptionBudget {
+	var out []*cluster.DisruptionBudget
 	for i := range c.Budgets {
 		b := &c.Budgets[i]
-		if b.DisruptionsAllowed > 0 {
+		if b.Namespace != p.Namespace {
 			continue
 		}
 		selector, err := metav1.LabelSelectorAsSelector(b.Selector)
-		if err != nil {
-			continue // the API server refuses such a budget
+		if err == nil && selector.Matches(labels.Set(p.Template.Labels)) { // the API server refuses a budget with an error
+			out = append(out, b)
 		}
-		for _, p := range c.Node.Pods {
-			if workload(p) && p.Namespace == b.Namespace && selector.Matches(labels.Set(p.Template.Labels)) {
+	}
+	return out
+}
+
+// twoBudgets holds where a pod is under several PodDisruptionBudgets: the Eviction API
+// refuses to evict it, whatever they allow.
+func twoBudgets(c *Case) string {
+	for _, p := range c.Node.Pods {
+		if !workload(p) {
+			continue
+		}
+		if over := c.over(p); len(over) > 1 {
+			return fmt.Sprintf("pod %s is under PodDisruptionBudgets %s and %s, so that it cannot be evicted", p, over[0].Name, over[1].Name)
+		}
+	}
+	return ""
+}
+
+func blockedByBudget(c *Case) string {
+	for _, p := range c.Node.Pods {
+		if !workload(p) {
+			continue
+		}
+		for _, b := range c.over(p) {
+			if b.DisruptionsAllowed <= 0 && (p.Ready || !b.UnreadyAnyway) {
 				return fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction of pod %s now", b.Namespace, b.Name, p)
 			}
 		}

@@ -21,6 +21,8 @@ const (
 	Expired   Reason = "expired"
 	Drifted   Reason = "drifted"
 	Empty     Reason = "empty"
+	// Consolidated nodes are found by a plan for the whole cluster.
+	Consolidated Reason = "consolidated"
 )
 
 // Voluntary reports whether budgets and protections hold the removal back.
@@ -35,6 +37,8 @@ func (r Reason) Name() string {
 		return api.ReasonExpiry
 	case Drifted:
 		return api.ReasonDrift
+	case Consolidated:
+		return api.ReasonConsolidation
 	}
 	return string(r)
 }
@@ -119,8 +123,14 @@ func find(nodes []*Node, now time.Time, p *Policy, rules ...rule) []Finding {
 }
 
 // StillHolds reports whether a node that is marked as going for a reason, by its
-// name, still has it.
+// name, still has it. Whether consolidation still pays is not asked again: what was begun
+// is finished.
 func StillHolds(n *Node, reason string, now time.Time) bool {
+	if reason == api.ReasonConsolidation {
+		_, on := n.Provisioner.Spec.ConsolidateAfter()
+		_, moves := n.Provisioner.Spec.EvictionCost()
+		return on && moves
+	}
 	for _, r := range []rule{expired, drifted, empty} {
 		if f, ok := r(n, now, &Policy{}); ok && f.Reason.Name() == reason {
 			return true
@@ -134,6 +144,9 @@ func StillHolds(n *Node, reason string, now time.Time) bool {
 func workload(p *cluster.Pod) bool {
 	return p.State == cluster.PodBound && !p.Template.DaemonSet && !p.Template.Static
 }
+
+// Needed reports whether a pod needs its node to stay.
+func Needed(p *cluster.Pod) bool { return workload(p) }
 
 // InUse reports whether workload pods run on the node or are on their way to it, or
 // will come back to it.

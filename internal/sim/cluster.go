@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -208,6 +209,20 @@ func (c *Cluster) Bind(ctx context.Context, pod cluster.PodKey, node string) err
 		w.controllers().bind(p, node)
 		return nil
 	})
+}
+
+// PodsOn returns the pods of a node as they are, whatever the caches hold.
+func (c *Cluster) PodsOn(ctx context.Context, node string) (pods []cluster.Pod, err error) {
+	err = c.do(ctx, "PodsOn", func(w *world) error {
+		for _, p := range w.pods {
+			if converted, ok := w.interned.Pod(p); ok && p.Spec.NodeName == node {
+				pods = append(pods, converted)
+			}
+		}
+		slices.SortFunc(pods, func(a, b cluster.Pod) int { return strings.Compare(a.Name, b.Name) })
+		return nil
+	})
+	return pods, err
 }
 
 // Evict asks for a pod's eviction.

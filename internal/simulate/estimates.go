@@ -6,22 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
-
-// Unconsolidated warns of the Provisioners whose consolidation does less than its
-// name says.
-func Unconsolidated(in *decide.Input) []string {
-	var out []string
-	for i := range in.Provisioners {
-		if p := in.Provisioners[i].Spec; p.Spec.ConsolidationEnabled() {
-			out = append(out, fmt.Sprintf("provisioner %s: %s", p.Name, api.UsedNotConsolidated))
-		}
-	}
-	return out
-}
 
 // Estimates are the warnings about a plan's prices: which of them were not
 // published for the region, so that the total is as good as the estimate.

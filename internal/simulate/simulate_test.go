@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -101,16 +100,5 @@ func TestAssumptions(t *testing.T) {
 func TestUnknownRegion(t *testing.T) {
 	if _, _, err := input(t, "moon-1", bigDisk); err == nil || !strings.Contains(err.Error(), "moon-1") {
 		t.Errorf("got %v, want an error that names the region", err)
-	}
-}
-
-// A simulation says which Provisioners promise more than is done.
-func TestUnconsolidated(t *testing.T) {
-	on, off := &api.Provisioner{}, &api.Provisioner{}
-	on.Name, off.Name = "on", "off"
-	on.Spec.Consolidation, off.Spec.Consolidation = &api.Consolidation{Enabled: new(true)}, &api.Consolidation{Enabled: new(false)}
-	got := Unconsolidated(&decide.Input{Provisioners: []decide.Provisioner{{Spec: off}, {Spec: on}}})
-	if len(got) != 1 || got[0] != "provisioner on: "+api.UsedNotConsolidated {
-		t.Errorf("got %q", got)
 	}
 }

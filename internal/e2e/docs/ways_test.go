@@ -23,6 +23,7 @@ var otherPages = []way{
 	{"docs/guides/moving-from-karpenter.md", (*reader).importingPage},
 	{"docs/guides/moving-from-node-groups.md", (*reader).importingPage},
 	{"docs/guides/from-modules-karpenter.md", (*reader).modulePage},
+	{"docs/consolidation.md", (*reader).manifestPage},
 	{"README.md", (*reader).readme},
 	{"CONTRIBUTING.md", (*reader).contributing},
 	{"docs/conformance.md", (*reader).contributing},
@@ -60,6 +61,16 @@ func (r *reader) beside(snippet string) *folder {
 
 // required says where the provider comes from, for blocks that leave it out.
 const required = "terraform {\n  required_providers {\n    packhorse = { source = \"packhorse/packhorse\" }\n  }\n}\n"
+
+// manifestPage checks the manifests of a page, and has the API server take them.
+func (r *reader) manifestPage(p page) {
+	f := r.folder()
+	for _, manifest := range p.in("yaml") {
+		f.write("manifest.yaml", manifest)
+		f.sh("packhorse-agent validate -f manifest.yaml")
+		f.sh("kubectl apply --dry-run=server -f manifest.yaml")
+	}
+}
 
 // configurationPage applies each configuration of a page by itself.
 func (r *reader) configurationPage(p page) {

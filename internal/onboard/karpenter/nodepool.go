@@ -169,7 +169,6 @@ func disruptionOf(in *fields, root map[string]any) map[string]any {
 		root["ttlSecondsAfterEmpty"] = ttl
 	default:
 		root["consolidation"] = map[string]any{"enabled": true}
-		in.lose("consolidationPolicy", api.UsedNotConsolidated)
 		put(ours, "consolidateAfter", after)
 	}
 	var budgets []any

@@ -1,4 +1,3 @@
-# - nodes in use are not consolidated yet: this release removes only empty ones
 import {
   to = packhorse_provisioner._2-inline_gpu
   id = "2-inline.gpu"

@@ -61,7 +61,6 @@
 # managed node group general, as it would be a packhorse_provisioner.
 # - it keeps 2 to 5 machines, 3 now: a provisioner has no least number, its nodes come and go with the pods
 # - the label kubernetes.io/role cannot be set: it is in the reserved domain kubernetes.io
-# - nodes in use are not consolidated yet: this release removes only empty ones
 #
 # resource "packhorse_provisioner" "general" {
 #   name          = "general"
@@ -78,7 +77,6 @@
 
 # NodePool modern, as it would be a packhorse_provisioner.
 # - spec.template.spec.requirements[0].minValues: the number of instance types is not demanded; every machine has several candidates anyway
-# - spec.disruption.consolidationPolicy: nodes in use are not consolidated yet: this release removes only empty ones
 #
 # resource "packhorse_provisioner" "modern" {
 #   name                  = "modern"
@@ -111,7 +109,6 @@
 
 # Cluster Autoscaler group workers, as it would be a packhorse_provisioner.
 # - it keeps 0 to 10 machines, 0 now: a provisioner has no least number, its nodes come and go with the pods
-# - nodes in use are not consolidated yet: this release removes only empty ones
 #
 # resource "packhorse_provisioner" "workers" {
 #   name          = "workers"

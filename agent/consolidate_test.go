@@ -1,0 +1,231 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+func consolidates(edits ...func(*api.Disruption)) func(*api.ProvisionerSpec) {
+	return func(s *api.ProvisionerSpec) {
+		s.Consolidation = &api.Consolidation{Enabled: ptr.To(true)}
+		s.Disruption = &api.Disruption{Budgets: []api.Budget{{Nodes: "100%"}}}
+		for _, e := range edits {
+			e(s.Disruption)
+		}
+	}
+}
+
+// price is what the nodes cost together, in micro-dollars per hour.
+func (r *rig) price() (total offer.Price) {
+	for _, n := range r.ours() {
+		total += view.PriceOf(n.Annotations)
+	}
+	return total
+}
+
+// shrunk is a cluster that was made for 40 pods, of which four are left.
+func (r *rig) shrunk(edits ...func(*api.Disruption)) *running {
+	a := r.served(testProvisioner("default", consolidates(edits...)), sim.Workload{Name: "web", Replicas: 40, Spec: sim.Requests("900m", "1Gi")})
+	r.Scale("web", 4)
+	r.until("the others are gone", func() bool { return r.count("web", anyPod) == 4 })
+	return a
+}
+
+// The cluster shrinks to what its pods need, and all pods run again.
+func TestConsolidation(t *testing.T) { // CONS-001, CONS-028
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.shrunk()
+		before := r.price()
+		for range 200 {
+			time.Sleep(time.Minute)
+			for _, n := range r.ours() {
+				up := n.Labels[api.LabelInitialized] == "true"
+				if n.DeletionTimestamp != nil {
+					continue
+				}
+				for _, by := range strings.Split(n.Annotations[api.AnnotationReplacedBy], ",") {
+					if by != "" && r.node(by) == nil {
+						t.Errorf("node %s (up: %t) waits for %s, which is not there", n.Name, up, by)
+					}
+				}
+			}
+		}
+		if !r.allRun("web", 4)() {
+			t.Errorf("not all pods run: %s", r.describe())
+		}
+		if after := r.price(); after > before/4 {
+			t.Errorf("the nodes cost %d, and %d before\n%s", after, before, r.describe())
+		}
+		if strays := len(r.Machines()) - len(r.ours()); strays != 0 {
+			t.Errorf("%d machines without a node", strays)
+		}
+	})
+}
+
+// marked waits until a node is chosen for consolidation and waits for its replacement.
+func (r *rig) marked() string {
+	r.Helper()
+	name := ""
+	r.until("a node is chosen", func() bool {
+		for _, n := range r.ours() {
+			if n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation && n.Annotations[api.AnnotationReplacedBy] != "" {
+				name = n.Name
+			}
+		}
+		return name != ""
+	})
+	return name
+}
+
+// unmarked waits until the node is as if it had never been chosen.
+func (r *rig) unmarked(name string) {
+	r.Helper()
+	r.until("the node is kept", func() bool {
+		n := r.node(name)
+		if n == nil || n.DeletionTimestamp != nil {
+			r.Fatalf("node %s goes\n%s", name, r.describe())
+		}
+		return n.Annotations[api.AnnotationDisruption] == "" && len(n.Spec.Taints) == 0
+	})
+	n := r.node(name)
+	for _, key := range []string{api.AnnotationReplacedBy, api.AnnotationDisruptedAt} {
+		if n.Annotations[key] != "" {
+			r.Errorf("annotation %s is still there", key)
+		}
+	}
+}
+
+// onLarge runs one small pod on a large node, which is replaced.
+func (r *rig) onLarge(options Options, intercept sim.Intercept) *running {
+	r.Helper()
+	large := func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"m5.4xlarge"} }
+	r.Apply(testProvisioner("default", large))
+	a := r.start(options, intercept)
+	r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("900m", "1Gi")})
+	r.until("the workload runs", r.allRun("web", 2))
+	r.until("all nodes are up", r.allUp)
+	r.Apply(testProvisioner("default", consolidates(func(d *api.Disruption) { d.Drift = ptr.To(false) })))
+	return a
+}
+
+func TestConsolidationIsCalledOff(t *testing.T) {
+	for name, change := range map[string]func(r *rig, node string){
+		"DISR-015: the budget shrinks": func(r *rig, _ string) {
+			r.Apply(testProvisioner("default", consolidates(func(d *api.Disruption) {
+				d.Drift, d.Budgets = ptr.To(false), []api.Budget{{Nodes: "0"}}
+			})))
+		},
+		"DISR-044: a pod comes that had not seen the taint": func(r *rig, node string) { time.Sleep(2 * time.Second); r.stray("late", node) },
+		"a protected pod comes": func(r *rig, node string) {
+			r.stray("precious", node, func(p *corev1.Pod) { p.Annotations = map[string]string{api.AnnotationDoNotDisrupt: "true"} })
+		},
+		"consolidation is turned off": func(r *rig, _ string) { r.Apply(testProvisioner("default")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				r.onLarge(Options{}, nil)
+				node := r.marked()
+				change(r, node)
+				r.unmarked(node)
+				r.never(10*time.Second, "the node goes", func() bool { return r.node(node).DeletionTimestamp != nil })
+			})
+		})
+	}
+}
+
+// A replacement that never comes up costs nothing but time.
+func TestConsolidationWithoutReplacement(t *testing.T) { // CONS-012
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.onLarge(Options{}, nil)
+		r.NeverBoots(func(offer.Instance) bool { return true })
+		node := r.marked()
+		r.unmarked(node)
+		r.until("the replacement is gone", func() bool { return len(r.Machines()) == 1 })
+		if !r.allRun("web", 2)() {
+			t.Error("the pods were moved")
+		}
+	})
+}
+
+// Where a cheaper machine cannot be had, the node is not touched until another is.
+func TestConsolidationWithoutCapacity(t *testing.T) { // DISR-038
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.onLarge(Options{}, nil)
+		old := r.ours()[0].Name
+		for _, zone := range sim.Zones {
+			for _, capacity := range []string{api.CapacityOnDemand, api.CapacitySpot} {
+				r.Capacity("c5.large", zone, capacity, 0)
+				r.Capacity("c5.xlarge", zone, capacity, 0)
+			}
+		}
+		r.until("the node is replaced", r.gone(old))
+		for _, n := range r.ours() {
+			if it := n.Labels[api.LabelInstanceType]; strings.HasPrefix(it, "c5.large") || strings.HasPrefix(it, "c5.xlarge") {
+				t.Errorf("bought %s, of which there is none", it)
+			}
+		}
+		r.until("the workload runs", r.allRun("web", 2))
+	})
+}
+
+// What the caches do not show yet is read before a node goes: a pod that came to it keeps
+// an empty node, and one that is emptied.
+func TestPodsAreReadWithoutCaches(t *testing.T) { // DISR-043
+	for name, c := range map[string]struct {
+		given func(*rig)
+	}{
+		"an empty node": {func(r *rig) {
+			r.served(testProvisioner("default", consolidates()), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("900m", "1Gi")})
+			r.Scale("web", 0)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{Lag: 2 * time.Second}, func(r *rig) {
+				c.given(r)
+				node := r.ours()[0].Name
+				r.until("it is chosen", func() bool { return r.node(node).Annotations[api.AnnotationDisruption] != "" })
+				r.stray("precious", node, func(p *corev1.Pod) { p.Annotations = map[string]string{api.AnnotationDoNotDisrupt: "true"} })
+				r.unmarked(node)
+				r.never(time.Minute, "the node goes", func() bool { return r.node(node).DeletionTimestamp != nil })
+			})
+		})
+	}
+}
+
+// A leader that ends in the middle of a step leaves nothing that its successor does not
+// finish or undo.
+func TestConsolidationSurvivesKills(t *testing.T) {
+	for _, call := range []string{"Launch", "CreateNode", "PatchNode", "PodsOn", "DeleteNode", "Evict", "Terminate"} {
+		for _, when := range []sim.When{sim.Before, sim.After} {
+			for n := 1; n <= 2; n++ {
+				inBubble(t, sim.Options{}, func(r *rig) {
+					r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 40, Spec: sim.Requests("900m", "1Gi")}).kill()
+					r.Scale("web", 4)
+					r.Apply(testProvisioner("default", consolidates()))
+					before := r.price()
+					r.killAt(call, when, n)
+					time.Sleep(5 * time.Minute)
+					r.start(Options{}, nil)
+					time.Sleep(2 * time.Hour)
+					if !r.allRun("web", 4)() || len(r.Machines()) != len(r.ours()) || r.price() > before/4 {
+						t.Errorf("killed at %s %d (%s): not all is as it should be\n%s", call, n, when, r.describe())
+					}
+					for _, n := range r.ours() {
+						if len(n.Spec.Taints) > 0 || n.Annotations[api.AnnotationDisruption] != "" {
+							t.Errorf("killed at %s: node %s is still marked", call, n.Name)
+						}
+					}
+				})
+			}
+		}
+	}
+}

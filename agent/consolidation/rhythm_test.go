@@ -1,0 +1,72 @@
+package consolidation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func pod(uid, node string, state cluster.PodState) cluster.Pod {
+	return cluster.Pod{PodKey: cluster.PodKey{Name: uid, UID: uid}, NodeName: node, State: state, Template: &cluster.Template{}}
+}
+
+func snapshot(pods ...cluster.Pod) *cluster.Snapshot {
+	return &cluster.Snapshot{Pods: pods, Nodes: []cluster.Node{{Name: "n1"}, {Name: "n2"}}}
+}
+
+func TestDisturbed(t *testing.T) {
+	daemon := pod("d", "n1", cluster.PodBound)
+	daemon.Template = &cluster.Template{DaemonSet: true}
+	before := snapshot(pod("a", "n1", cluster.PodBound))
+	for name, c := range map[string]struct {
+		after *cluster.Snapshot
+		want  string
+	}{
+		"nothing":                   {before, ""},
+		"a pod came":                {snapshot(pod("a", "n1", cluster.PodBound), pod("b", "n2", cluster.PodBound)), "n2"},
+		"a pod begins to go":        {snapshot(pod("a", "n1", cluster.PodTerminating)), "n1"},
+		"a pod has finished":        {snapshot(), "n1"},
+		"a pod of a DaemonSet came": {snapshot(pod("a", "n1", cluster.PodBound), daemon), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := New()
+			m.Observe(before, noon)
+			m.Observe(c.after, noon.Add(time.Minute))
+			got := m.Disturbed()
+			if len(got) > 1 || c.want == "" && len(got) > 0 || c.want != "" && !got[c.want].Equal(noon.Add(time.Minute)) {
+				t.Errorf("disturbed %v, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestRhythm(t *testing.T) { // CONS-057, CONS-058
+	same, other := snapshot(), snapshot()
+	for name, c := range map[string]struct {
+		now  *cluster.Snapshot
+		took time.Duration
+		next time.Time
+		want time.Duration
+	}{
+		"nothing has changed":           {now: same, want: 5 * time.Minute},
+		"something has":                 {now: other, want: 10 * time.Second},
+		"looking takes long":            {now: other, took: 2 * time.Second, want: 40 * time.Second},
+		"a step becomes due":            {now: same, next: noon.Add(time.Minute), want: time.Minute},
+		"a step becomes due, too early": {now: same, next: noon.Add(time.Second), want: 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := New()
+			if !m.Due(same, noon) {
+				t.Error("not due at first")
+			}
+			m.Looked(same, &decide.Consolidation{Next: c.next}, noon, c.took)
+			if got := m.Next(c.now).Sub(noon); got != c.want {
+				t.Errorf("next after %s, want %s", got, c.want)
+			}
+		})
+	}
+}

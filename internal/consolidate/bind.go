@@ -1,0 +1,83 @@
+package consolidate
+
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
+)
+
+// Bound are machines in the place of nodes, with those candidates only with which
+// something is saved whatever comes.
+type Bound struct {
+	Machines []pack.Machine
+	saving   offer.Price
+	possible bool
+}
+
+// choiceShare is the part of the saving, one in so many, that a choice of machines for
+// the launch may cost.
+const choiceShare = 10
+
+// Bind leaves of the machines' candidates those of the planned capacity type that cost
+// no more than the planned one and a tenth of its share of the saving. A spot node is
+// replaced by spot only where enough types could serve, which are then all offered: so
+// chasing prices does not end in the pool that is interrupted most. The price is that of
+// the nodes together, nodes is how many they are, and spot says whether there is a spot
+// node among them.
+func Bind(machines []pack.Machine, price, nodeCost offer.Price, nodes int, spot bool) Bound {
+	saving := price + nodeCost*offer.Price(nodes)
+	for i := range machines {
+		saving -= machines[i].Candidates[0].Price + nodeCost
+	}
+	out := Bound{saving: saving, possible: saving > 0}
+	if !out.possible || len(machines) == 0 {
+		out.Machines = machines
+		return out
+	}
+	share := saving / offer.Price(len(machines))
+	for _, m := range machines {
+		planned := m.Candidates[0]
+		again := spot && planned.CapacityType == api.CapacitySpot
+		most := planned.Price + share/choiceShare
+		if again {
+			most = planned.Price + share - 1
+		}
+		m.Candidates = slices.DeleteFunc(slices.Clone(m.Candidates), func(c offer.Candidate) bool {
+			return c.Price > most || c.CapacityType != planned.CapacityType
+		})
+		if again && types(m.Candidates) < minSpotTypes {
+			out.possible = false
+		}
+		out.saving -= dearest(&m) - planned.Price
+		out.Machines = append(out.Machines, m)
+	}
+	return out
+}
+
+// Saving is what is saved for each hour at least; false where the nodes may not be
+// replaced by these machines.
+func (b *Bound) Saving() (offer.Price, bool) { return b.saving, b.possible }
+
+// dearest is the highest price at which a machine may be bought. What a spot machine
+// costs is of the moment: the planned one counts.
+func dearest(m *pack.Machine) offer.Price {
+	out := m.Candidates[0].Price
+	if m.Candidates[0].CapacityType == api.CapacitySpot {
+		return out
+	}
+	for _, c := range m.Candidates {
+		out = max(out, c.Price)
+	}
+	return out
+}
+
+// types counts the instance types of candidates.
+func types(candidates []offer.Candidate) int {
+	seen := map[string]bool{}
+	for _, c := range candidates {
+		seen[c.InstanceType] = true
+	}
+	return len(seen)
+}

@@ -1,0 +1,156 @@
+// Package consolidate plans how the whole cluster becomes cheaper with few moves: which
+// nodes may go, where their pods go, and what is bought instead. The plan is cut into
+// steps of which each pays by itself, in an order in which every pod always has a place.
+// It is pure: the same problem gives the same plan, byte for byte.
+package consolidate
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
+)
+
+// Problem is a cluster and what of it may change.
+type Problem struct {
+	Now time.Time
+	// Base is the packing of the cluster as it is. Its Pods are those that have a place on
+	// nodes which exist, and its Leaving nodes are on their way out already.
+	Base pack.Problem
+	// Sources may go, sorted by name.
+	Sources []Source
+	// Busy nodes, by name, take no pods of nodes that go: pods came or went there a short
+	// while ago, or they are not up yet.
+	Busy map[string]bool
+	// Patience is which part of a step's cost its nodes must have wasted before it is due:
+	// at 1 no step costs more than twice of what hindsight would have done.
+	Patience float64
+}
+
+// Source is a node that may go.
+type Source struct {
+	Node  *cluster.Node
+	Price offer.Price
+	// Moves are the pods that would come back elsewhere, in the order of the snapshot.
+	Moves []Move
+	// Settled is since when nothing has come to the node that stays there.
+	Settled time.Time
+}
+
+// Move is a pod with what it costs to evict it, in micro-dollars.
+type Move struct {
+	Pod  *cluster.Pod
+	Cost offer.Price
+}
+
+// Plan is how the cluster would become cheaper.
+type Plan struct {
+	// Steps are sorted by when they are due, then by their first node.
+	Steps []Step
+	// Unpaid says, by node, why a source is in no step.
+	Unpaid map[string]string
+	// Solved is how many packings were made.
+	Solved int
+}
+
+// Step lets nodes go together. Its pods have places on nodes that stay in the whole
+// plan, and on machines of its own, so that steps may be taken in any order.
+type Step struct {
+	// Nodes that go, sorted by name.
+	Nodes []string
+	// Places are where the pods were found room, in the order of Nodes and their pods.
+	// Node is empty where it is one of the Machines.
+	Places   []Place
+	Machines []pack.Machine
+	// Saving per hour, whatever of the machines' candidates is bought.
+	Saving offer.Price
+	// Cost of the evictions and of the time in which both old and new machines run, in
+	// micro-dollars.
+	Cost offer.Price
+	// Due is when the nodes have wasted so much that the step pays.
+	Due time.Time
+}
+
+// Place is where a pod goes.
+type Place struct {
+	Pod  cluster.PodKey
+	From string
+	Node string
+}
+
+// paysAtOnce is how soon a step must pay back to be due at once.
+const paysAtOnce = 30 * time.Minute
+
+// overlap is for how long old and new machines run together: one boots while the other
+// is drained.
+const overlap = 3 * time.Minute
+
+// Solve plans.
+func Solve(p *Problem) Plan {
+	s := newSolver(p)
+	if len(s.sources) == 0 {
+		return Plan{}
+	}
+	s.empty()
+	s.replace()
+	for i := range s.steps {
+		s.steps[i].settle(p)
+	}
+	slices.SortStableFunc(s.steps, func(a, b Step) int {
+		return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.Nodes[0], b.Nodes[0]))
+	})
+	return Plan{Steps: s.steps, Unpaid: s.unpaid(), Solved: s.solved}
+}
+
+// settle says when a step is due: when its nodes, since they have settled, have wasted
+// patience times its cost. The saving is shared among them by their prices.
+func (st *Step) settle(p *Problem) {
+	var price, wasted float64
+	for _, name := range st.Nodes {
+		src := p.source(name)
+		price += float64(src.Price)
+		wasted += float64(src.Price) * max(0, p.Now.Sub(src.Settled).Hours())
+	}
+	age := time.Duration(wasted / price * float64(time.Hour))
+	pays := st.PaysBack()
+	st.Due = p.Now
+	if pays > paysAtOnce {
+		wait := time.Duration(p.Patience*float64(pays)) - age
+		st.Due = p.Now.Add(max(0, wait))
+	}
+}
+
+// PaysBack is after how long a step has saved what it costs; at most a hundred years.
+func (st *Step) PaysBack() time.Duration {
+	const longest = 100 * 365 * 24 * time.Hour
+	if st.Saving <= 0 {
+		return longest
+	}
+	hours := float64(st.Cost) / float64(st.Saving)
+	if hours >= longest.Hours() {
+		return longest
+	}
+	return time.Duration(hours * float64(time.Hour))
+}
+
+// source finds a source by name.
+func (p *Problem) source(name string) *Source {
+	i, ok := slices.BinarySearchFunc(p.Sources, name, func(s Source, name string) int { return strings.Compare(s.Node.Name, name) })
+	if !ok {
+		return nil
+	}
+	return &p.Sources[i]
+}
+
+// cost of evicting all of the pods.
+func (s *Source) cost() offer.Price {
+	var out offer.Price
+	for i := range s.Moves {
+		out += s.Moves[i].Cost
+	}
+	return out
+}

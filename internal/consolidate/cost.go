@@ -1,0 +1,41 @@
+package consolidate
+
+import (
+	"math"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+const (
+	// alone is how many times as much a single replica costs, which is missed while it moves.
+	alone = 10
+	// The ecosystem's scales of the deletion cost and of the priority, and the bounds of
+	// their sum.
+	deletionScale, priorityScale = 1 << 27, 1 << 25
+	leastWeight, mostWeight      = 0, 10
+)
+
+// Weight is how many times more than usual a pod's eviction costs, given how many
+// replicas of its workload run.
+func Weight(p *cluster.Pod, replicas int) float64 {
+	w := 1 + float64(p.DeletionCost)/deletionScale + float64(p.Template.Priority)/priorityScale
+	w = math.Max(leastWeight, math.Min(mostWeight, w))
+	if replicas <= 1 {
+		w *= alone
+	}
+	return w
+}
+
+// Demand is what all pods on nodes ask for together.
+func Demand(s *cluster.Snapshot) amount.List {
+	out := amount.List{}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.NodeName != "" {
+			for name, v := range p.Template.Requests {
+				out[name] += v
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,66 @@
+package consolidate
+
+import (
+	"testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
+)
+
+func weight(deletion, priority int32, replicas int) float64 {
+	return Weight(&cluster.Pod{DeletionCost: deletion, Template: &cluster.Template{Priority: priority}}, replicas)
+}
+
+func TestWeight(t *testing.T) {
+	if got := weight(0, 0, 2); got != 1 { // CONS-047
+		t.Errorf("a usual pod counts %v, want 1", got)
+	}
+	if a, b, c := weight(101, 0, 2), weight(100, 0, 2), weight(99, 0, 2); a <= b || b <= c { // CONS-050
+		t.Errorf("deletion costs 101, 100 and 99 count %v, %v and %v", a, b, c)
+	}
+	if got := weight(0, -1, 2); got >= 1 { // CONS-052
+		t.Errorf("a priority of -1 counts %v, want less than 1", got)
+	}
+	if got := weight(-1<<31, -1<<31, 2); got != 0 {
+		t.Errorf("the least is %v, want 0", got)
+	}
+	if got := weight(1<<31-1, 1<<31-1, 2); got != mostWeight {
+		t.Errorf("the most is %v, want %d", got, mostWeight)
+	}
+	if got := weight(0, 0, 1); got != alone {
+		t.Errorf("a single replica counts %v, want %d", got, alone)
+	}
+}
+
+// The rates price no machine above what it costs, and together they are what the best
+// machines for the demand cost.
+func TestRates(t *testing.T) {
+	typ := func(name string, cpu, gib int64, price offer.Price) offer.InstanceType {
+		return offer.InstanceType{
+			Name: name, Capacity: amount.List{amount.CPU: cpu * 1000, amount.Memory: gib << 30},
+			Offerings: []offer.Offering{{Zone: "a", CapacityType: api.CapacityOnDemand, Price: price}},
+		}
+	}
+	gpu := typ("gpu", 8, 32, 1_000_000)
+	gpu.Capacity["nvidia.com/gpu"] = 2
+	types := []offer.InstanceType{typ("c", 2, 4, 85_000), typ("m", 2, 8, 96_000), typ("r", 2, 16, 126_000), gpu}
+	p := &api.Provisioner{}
+	p.Name = "default"
+	r := NewRates([]pack.Provisioner{{Spec: p, Types: types}}, amount.List{amount.CPU: 2000, amount.Memory: 6 << 30})
+	for _, typ := range types {
+		has := typ.Capacity.Minus(amount.List{"nvidia.com/gpu": typ.Capacity["nvidia.com/gpu"]})
+		if v := r.Value(has); v > typ.Offerings[0].Price+1 {
+			t.Errorf("%s is worth %d, and costs %d", typ.Name, v, typ.Offerings[0].Price)
+		}
+	}
+	// Half of the machines are c, half are m.
+	if v := r.Value(amount.List{amount.CPU: 2000, amount.Memory: 6 << 30}); v < 90_000 || v > 91_000 {
+		t.Errorf("the demand is worth %d, want the mean of c and m", v)
+	}
+	if v := r.Value(amount.List{amount.CPU: 100, "nvidia.com/gpu": 1}); v != 500_000 {
+		t.Errorf("a GPU is worth %d, want half of its machine", v)
+	}
+}

@@ -1,0 +1,250 @@
+package consolidate
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
+)
+
+// maxConfirmations bounds the packings that confirm which nodes can be done without: each
+// refusal parts the nodes in two.
+const maxConfirmations = 24
+
+// confirmTrials is the effort of each: what it buys is of no interest.
+const confirmTrials = 200
+
+// solver is a plan while it is being made.
+type solver struct {
+	*Problem
+	rooms *rooms
+	// sources that may still go, the most worth per eviction first.
+	sources []*Source
+	// gone are the nodes of steps, taken those that get pods from them.
+	gone, taken map[string]bool
+	steps       []Step
+	refused     map[string]string
+	solved      int
+}
+
+func newSolver(p *Problem) *solver {
+	s := &solver{Problem: p, gone: map[string]bool{}, taken: map[string]bool{}, refused: map[string]string{}}
+	for i := range p.Sources {
+		if src := &p.Sources[i]; src.Price > 0 && len(src.Moves) > 0 {
+			s.sources = append(s.sources, src)
+		}
+	}
+	s.rooms = newRooms(p, p.Base.Leaving)
+	slices.SortStableFunc(s.sources, func(a, b *Source) int {
+		return cmp.Or(cmp.Compare(s.worth(b), s.worth(a)), strings.Compare(a.Node.Name, b.Node.Name))
+	})
+	return s
+}
+
+// worth is how many times over the source would have paid for its evictions within its
+// horizon.
+func (s *solver) worth(src *Source) float64 {
+	return float64(src.Price) * s.horizon([]*Source{src}).Hours() / float64(1+src.cost())
+}
+
+// empty finds nodes whose pods all fit on nodes that stay, and has a packing confirm it.
+func (s *solver) empty() {
+	var proposed []*Source
+	for _, src := range s.sources {
+		if !s.taken[src.Node.Name] && s.rehouse(src) {
+			proposed = append(proposed, src)
+		}
+	}
+	if len(proposed) > 0 {
+		s.confirm(proposed, maxConfirmations)
+	}
+}
+
+// rehouse finds places for all pods of a source, the largest first, and notes them; or
+// none at all.
+func (s *solver) rehouse(src *Source) bool {
+	name := src.Node.Name
+	moves := slices.Clone(src.Moves)
+	slices.SortStableFunc(moves, func(a, b Move) int { return cmp.Compare(b.Cost, a.Cost) })
+	type put struct {
+		at *room
+		t  *cluster.Template
+	}
+	var done []put
+	s.gone[name] = true
+	for i := range moves {
+		t := moves[i].Pod.Template
+		at := s.rooms.best(t, src.Node.Labels[zoneLabel], s.gone)
+		if at < 0 {
+			for _, d := range done {
+				d.at.give(d.t, s.rooms.need(d.t))
+			}
+			delete(s.gone, name)
+			return false
+		}
+		s.rooms.list[at].take(t, s.rooms.need(t))
+		done = append(done, put{s.rooms.list[at], t})
+	}
+	for _, d := range done {
+		s.taken[d.at.node.Name] = true
+	}
+	return true
+}
+
+// confirm packs as if the sources were leaving. Where a pod has no place then, it tries
+// again without the sources of such pods, and those by themselves.
+func (s *solver) confirm(proposed []*Source, tries int) (left int) {
+	layout, demands := s.without(proposed)
+	if tries--; layout == nil || len(layout.Machines) > 0 || slices.ContainsFunc(layout.Places, func(p pack.Place) bool { return !p.Placed() }) {
+		return s.part(proposed, layout, demands, tries)
+	}
+	by := map[string]*Step{}
+	for _, src := range proposed {
+		by[src.Node.Name] = &Step{Nodes: []string{src.Node.Name}, Saving: src.Price + s.Base.NodeCost, Cost: src.cost()}
+	}
+	for i := range demands {
+		if st := by[demands[i].From]; st != nil {
+			st.Places = append(st.Places, Place{demands[i].Pod.PodKey, demands[i].From, layout.Places[i].Node})
+		}
+	}
+	for _, src := range proposed {
+		s.commit(*by[src.Node.Name])
+	}
+	return tries
+}
+
+// part divides sources that cannot all be done without.
+func (s *solver) part(proposed []*Source, layout *pack.Layout, demands []pack.Demand, tries int) (left int) {
+	if len(proposed) == 1 || tries <= 0 {
+		for _, src := range proposed {
+			delete(s.gone, src.Node.Name)
+		}
+		return tries
+	}
+	needy := map[string]bool{}
+	for i := range demands {
+		if at := &layout.Places[i]; at.Node == "" {
+			needy[demands[i].From] = true
+		}
+	}
+	var good, bad []*Source
+	for _, src := range proposed {
+		if needy[src.Node.Name] {
+			bad = append(bad, src)
+		} else {
+			good = append(good, src)
+		}
+	}
+	if len(good) == 0 || len(bad) == 0 {
+		good, bad = proposed[:len(proposed)/2], proposed[len(proposed)/2:]
+	}
+	for _, src := range bad {
+		delete(s.gone, src.Node.Name)
+	}
+	tries = s.confirm(good, tries)
+	for _, src := range bad {
+		s.gone[src.Node.Name] = true
+	}
+	if tries <= 0 {
+		for _, src := range bad {
+			delete(s.gone, src.Node.Name)
+		}
+		return tries
+	}
+	return s.confirm(bad, tries)
+}
+
+// commit takes a step into the plan.
+func (s *solver) commit(st Step) {
+	slices.Sort(st.Nodes)
+	for _, name := range st.Nodes {
+		s.gone[name] = true
+	}
+	for i := range st.Places {
+		if at := st.Places[i].Node; at != "" {
+			s.taken[at] = true
+		}
+	}
+	s.steps = append(s.steps, st)
+}
+
+// without packs the cluster as if the steps so far had been taken and these sources were
+// leaving too. Busy nodes take nothing.
+func (s *solver) without(these []*Source) (*pack.Layout, []pack.Demand) {
+	p := s.Base
+	p.Trials = confirmTrials
+	snapshot := *p.Snapshot
+	snapshot.Nodes = slices.Clone(snapshot.Nodes)
+	for i := range snapshot.Nodes {
+		n := &snapshot.Nodes[i]
+		n.Unschedulable = n.Unschedulable || s.Busy[n.Name]
+	}
+	p.Snapshot = &snapshot
+	p.Leaving = map[string]bool{}
+	for name := range s.Base.Leaving {
+		p.Leaving[name] = true
+	}
+	going := map[string]*Source{}
+	for _, src := range these {
+		going[src.Node.Name] = src
+	}
+	planned := map[cluster.PodKey]Place{}
+	for i := range s.steps {
+		for _, at := range s.steps[i].Places {
+			planned[at.Pod] = at
+		}
+		for _, name := range s.steps[i].Nodes {
+			going[name] = s.source(name)
+		}
+	}
+	p.Pods = slices.Clone(s.Base.Pods)
+	for i := range s.Sources {
+		src := &s.Sources[i]
+		if going[src.Node.Name] == nil {
+			continue
+		}
+		p.Leaving[src.Node.Name] = true
+		for _, m := range src.Moves {
+			d := pack.Demand{Pod: m.Pod, From: src.Node.Name}
+			if at, ok := planned[m.Pod.PodKey]; ok {
+				if at.Node == "" {
+					continue // on a machine of its step
+				}
+				d.Nodes = []string{at.Node}
+			}
+			p.Pods = append(p.Pods, d)
+		}
+	}
+	s.solved++
+	return pack.Solve(&p), p.Pods
+}
+
+// unpaid says why sources are in no step.
+func (s *solver) unpaid() map[string]string {
+	out := map[string]string{}
+	for _, src := range s.sources {
+		name := src.Node.Name
+		switch {
+		case s.gone[name]:
+		case s.taken[name]:
+			out[name] = "pods of nodes that go have room on it"
+		case s.refused[name] != "":
+			out[name] = s.refused[name]
+		default:
+			out[name] = "no cheaper place was found for its pods"
+		}
+	}
+	return out
+}
+
+// total adds prices up.
+func total(sources []*Source) (price, cost offer.Price) {
+	for _, src := range sources {
+		price += src.Price
+		cost += src.cost()
+	}
+	return price, cost
+}

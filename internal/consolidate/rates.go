@@ -1,0 +1,132 @@
+package consolidate
+
+import (
+	"math"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
+)
+
+// Rates are what resources cost where they are bought well, in micro-dollars per hour
+// and unit. CPU and memory have the prices of the linear program that buys all that is
+// asked for: no machine offers more than its price at these rates.
+type Rates struct {
+	cpu, memory float64
+	// others are the least that a unit of an extended resource costs with its machine.
+	others map[string]float64
+}
+
+// goods are what an instance type has, at its best price.
+type goods struct{ cpu, memory, price float64 }
+
+// NewRates finds the rates for a demand among what the Provisioners may buy.
+func NewRates(provisioners []pack.Provisioner, demand amount.List) Rates {
+	r := Rates{others: map[string]float64{}}
+	var all []goods
+	for i := range provisioners {
+		p := &provisioners[i]
+		asks := match.ForProvisioner(p.Spec)
+		for k := range p.Types {
+			t := &p.Types[k]
+			price, ok := cheapest(asks, t)
+			if !ok {
+				continue
+			}
+			has := t.Allocatable()
+			if !r.special(has, price) && has[amount.CPU] > 0 && has[amount.Memory] > 0 {
+				all = append(all, goods{float64(has[amount.CPU]), float64(has[amount.Memory]), float64(price)})
+			}
+		}
+	}
+	r.solve(all, float64(demand[amount.CPU]), float64(demand[amount.Memory]))
+	return r
+}
+
+// special notes what the devices of a machine cost; false where it has none.
+func (r *Rates) special(has amount.List, price offer.Price) bool {
+	found := false
+	for name, v := range has {
+		if v <= 0 || !strings.Contains(name, "/") {
+			continue
+		}
+		found = true
+		unit := float64(price) / float64(v)
+		if was, ok := r.others[name]; !ok || unit < was {
+			r.others[name] = unit
+		}
+	}
+	return found
+}
+
+// cheapest is the least price of a type's offerings that the requirements allow.
+func cheapest(asks match.Requirements, t *offer.InstanceType) (offer.Price, bool) {
+	for _, q := range asks {
+		if values, ok := t.Labels[q.Key]; ok && !q.Set.HasAny(values) {
+			return 0, false
+		}
+	}
+	capacity, _ := asks.Get(api.LabelCapacityType)
+	zone, _ := asks.Get(api.LabelZone)
+	_, byCapacity := asks.Get(api.LabelCapacityType)
+	_, byZone := asks.Get(api.LabelZone)
+	least, found := offer.Price(0), false
+	for _, o := range t.Offerings {
+		if o.Unavailable != "" || byCapacity && !capacity.Has(o.CapacityType) || byZone && !zone.Has(o.Zone) {
+			continue
+		}
+		if !found || o.Price < least {
+			least, found = o.Price, true
+		}
+	}
+	return least, found
+}
+
+// searchSteps halve the interval in which the price of CPU lies until floating point
+// cannot tell its ends apart.
+const searchSteps = 100
+
+// solve maximises cpu·C + memory·M such that no machine is worth more than its price. For
+// a price of CPU the best one of memory is known, and the sum is concave in it.
+func (r *Rates) solve(all []goods, cpu, memory float64) {
+	if len(all) == 0 {
+		return
+	}
+	most := math.Inf(1)
+	for _, g := range all {
+		most = min(most, g.price/g.cpu)
+	}
+	ofMemory := func(a float64) float64 {
+		b := math.Inf(1)
+		for _, g := range all {
+			b = min(b, (g.price-a*g.cpu)/g.memory)
+		}
+		return max(b, 0)
+	}
+	low, high := 0.0, most
+	for range searchSteps {
+		third := (high - low) / 3
+		a, b := low+third, high-third
+		if a*cpu+ofMemory(a)*memory < b*cpu+ofMemory(b)*memory {
+			low = a
+		} else {
+			high = b
+		}
+	}
+	r.cpu = (low + high) / 2
+	r.memory = ofMemory(r.cpu)
+}
+
+// Value is what the resources cost for an hour.
+func (r *Rates) Value(l amount.List) offer.Price {
+	v := r.cpu*float64(l[amount.CPU]) + r.memory*float64(l[amount.Memory])
+	for _, name := range l.Names() {
+		if unit, ok := r.others[name]; ok {
+			v = max(v, unit*float64(l[name]))
+		}
+	}
+	return offer.Price(v)
+}

@@ -1,0 +1,283 @@
+package consolidate
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
+)
+
+const zoneLabel = api.LabelZone
+
+// groupSizes are how many nodes are tried to be replaced together. More take more moves
+// for each step, which is then as hard to carry out.
+var groupSizes = []int{1, 2, 3, 5, 8}
+
+const (
+	// maxGroups bounds the packings that look for replacements.
+	maxGroups = 120
+	// groupTrials is the effort of each: a group is a few machines' worth of pods.
+	groupTrials = 1500
+	// nearbyRooms are how many nodes with room are offered to a group besides machines.
+	nearbyRooms = 8
+	// minSpotTypes must be able to take the place of a spot node, so that chasing prices
+	// does not end in the pool that is interrupted most.
+	minSpotTypes = 15
+	// leastWaste is the part of a node's price, one in so many, that its pods must leave
+	// unused for replacements to be looked for.
+	leastWaste = 20
+	// mergeWaste is the same for nodes that get pods from others.
+	mergeWaste = 3
+)
+
+// replace finds groups of nodes whose pods fit on cheaper machines.
+func (s *solver) replace() {
+	r := newReplacer(s)
+	open := r.wasteful()
+	for len(open) > 0 && r.packed < maxGroups {
+		var best *Step
+		size := 0
+		for _, k := range groupSizes {
+			if k > len(open) || r.packed >= maxGroups {
+				break
+			}
+			if st := r.try(open[:k]); st != nil && (best == nil || r.better(st, best)) {
+				best, size = st, k
+			}
+		}
+		if best == nil {
+			s.refused[open[0].Node.Name] = "nothing cheaper can be bought for its pods"
+			open = open[1:]
+			continue
+		}
+		s.commit(*best)
+		r.spare = slices.DeleteFunc(r.spare, func(m *room) bool { return s.taken[m.node.Name] || s.gone[m.node.Name] })
+		open = slices.DeleteFunc(open[size:], func(src *Source) bool { return s.taken[src.Node.Name] })
+	}
+	r.mergeAll()
+	s.solved += r.packed
+}
+
+// mergeAll looks at the nodes that get pods from others and are still larger than these
+// need: it may be better to replace them together.
+func (r *replacer) mergeAll() {
+	var wasteful []*Source
+	waste := map[*Source]offer.Price{}
+	for _, m := range r.rooms.list {
+		src := r.source(m.node.Name)
+		if src == nil || !r.taken[m.node.Name] || r.gone[m.node.Name] {
+			continue
+		}
+		if free := r.rates.Value(r.list(m.free)); free > src.Price/mergeWaste {
+			waste[src] = free
+			wasteful = append(wasteful, src)
+		}
+	}
+	slices.SortStableFunc(wasteful, func(a, b *Source) int {
+		return cmp.Or(cmp.Compare(waste[b], waste[a]), strings.Compare(a.Node.Name, b.Node.Name))
+	})
+	for _, src := range wasteful {
+		if r.packed >= maxGroups {
+			return
+		}
+		if !r.gone[src.Node.Name] {
+			r.merge(src)
+		}
+	}
+}
+
+// merge replaces a node together with those whose pods were planned to go there, if that
+// is worth more than the steps that it does away with.
+func (r *replacer) merge(src *Source) {
+	group, before := []*Source{src}, 0.0
+	var others []Step
+	for i := range r.steps {
+		st := &r.steps[i]
+		if !slices.ContainsFunc(st.Places, func(at Place) bool { return at.Node == src.Node.Name }) {
+			others = append(others, *st)
+			continue
+		}
+		if len(st.Machines) > 0 {
+			return
+		}
+		before += r.gain(st)
+		for _, name := range st.Nodes {
+			group = append(group, r.source(name))
+		}
+	}
+	if len(group) > groupSizes[len(groupSizes)-1] {
+		return
+	}
+	if st := r.try(group); st != nil && r.gain(st) > before {
+		r.steps = others
+		r.commit(*st)
+	}
+}
+
+// replacer looks for replacements.
+type replacer struct {
+	*solver
+	rates  Rates
+	pods   map[string][]*cluster.Pod // by node
+	spare  []*room                   // those with the most room first
+	packed int
+}
+
+func newReplacer(s *solver) *replacer {
+	r := &replacer{solver: s, pods: map[string][]*cluster.Pod{}}
+	snapshot := s.Base.Snapshot
+	for i := range snapshot.Pods {
+		p := &snapshot.Pods[i]
+		if p.NodeName != "" {
+			r.pods[p.NodeName] = append(r.pods[p.NodeName], p)
+		}
+	}
+	r.rates = NewRates(s.Base.Provisioners, Demand(snapshot))
+	for _, m := range s.rooms.list {
+		if !s.gone[m.node.Name] && !s.taken[m.node.Name] {
+			r.spare = append(r.spare, m)
+		}
+	}
+	free := func(m *room) offer.Price { return r.rates.Value(r.list(m.free)) }
+	slices.SortStableFunc(r.spare, func(a, b *room) int {
+		return cmp.Or(cmp.Compare(free(b), free(a)), strings.Compare(a.node.Name, b.node.Name))
+	})
+	return r
+}
+
+func (r *replacer) list(v []int64) amount.List {
+	out := amount.List{}
+	for i, name := range r.rooms.names {
+		out[name] = max(0, v[i])
+	}
+	return out
+}
+
+// wasteful lists the sources that may be replaced, the greatest waste for each eviction
+// first.
+func (r *replacer) wasteful() []*Source {
+	waste := map[*Source]float64{}
+	var out []*Source
+	for _, src := range r.sources {
+		name := src.Node.Name
+		if r.gone[name] || r.taken[name] {
+			continue
+		}
+		var value offer.Price
+		for _, p := range r.pods[name] {
+			value += r.rates.Value(p.Template.Requests)
+		}
+		if src.Price-value < src.Price/leastWaste {
+			r.refused[name] = "its pods use what it costs"
+			continue
+		}
+		waste[src] = float64(src.Price-value) * r.horizon([]*Source{src}).Hours() / float64(1+src.cost())
+		out = append(out, src)
+	}
+	slices.SortStableFunc(out, func(a, b *Source) int {
+		return cmp.Or(cmp.Compare(waste[b], waste[a]), strings.Compare(a.Node.Name, b.Node.Name))
+	})
+	return out
+}
+
+// horizon is for how long the new arrangement of these sources may be expected to pay: a
+// step is due when it pays back within it.
+func (s *solver) horizon(these []*Source) time.Duration {
+	var price, aged float64
+	for _, src := range these {
+		price += float64(src.Price)
+		aged += float64(src.Price) * max(0, s.Now.Sub(src.Settled).Hours())
+	}
+	age := time.Duration(aged / price * float64(time.Hour))
+	return max(paysAtOnce, time.Duration(float64(age)/s.Patience))
+}
+
+// better prefers steps that are due, by what they save less the cost spread over the
+// horizon, and else what pays back sooner.
+func (r *replacer) better(a, b *Step) bool {
+	x, y := r.gain(a), r.gain(b)
+	if x > 0 || y > 0 {
+		return x > y
+	}
+	return a.PaysBack() < b.PaysBack()
+}
+
+// gain is what a step saves less its cost spread over the horizon.
+func (r *replacer) gain(st *Step) float64 {
+	var these []*Source
+	for _, name := range st.Nodes {
+		these = append(these, r.source(name))
+	}
+	return float64(st.Saving) - float64(st.Cost)/r.horizon(these).Hours()
+}
+
+// try packs the pods of a group onto a few nodes with room and onto machines. It returns
+// nil where that saves nothing.
+func (r *replacer) try(group []*Source) *Step {
+	r.packed++
+	p := r.around(group)
+	layout := pack.Solve(&p)
+	st := &Step{}
+	for _, src := range group {
+		st.Nodes = append(st.Nodes, src.Node.Name)
+	}
+	slices.Sort(st.Nodes)
+	for i, at := range layout.Places {
+		if !at.Placed() {
+			return nil
+		}
+		st.Places = append(st.Places, Place{p.Pods[i].Pod.PodKey, p.Pods[i].From, at.Node})
+	}
+	price, cost := total(group)
+	spot := slices.ContainsFunc(group, func(src *Source) bool { return src.Node.Labels[api.LabelCapacityType] == api.CapacitySpot })
+	bound := Bind(layout.Machines, price, p.NodeCost, len(group), spot)
+	saving, ok := bound.Saving()
+	if !ok {
+		return nil
+	}
+	st.Machines, st.Saving, st.Cost = bound.Machines, saving, cost
+	for i := range st.Machines {
+		st.Cost += offer.Price(float64(st.Machines[i].Candidates[0].Price) * overlap.Hours())
+	}
+	return st
+}
+
+// around is the problem of a group: its nodes, a few with room, and the pods of both.
+func (r *replacer) around(group []*Source) pack.Problem {
+	p := r.Base
+	snapshot := *p.Snapshot
+	snapshot.Nodes, snapshot.Pods = nil, nil
+	p.Leaving, p.Pods, p.Trials = map[string]bool{}, nil, groupTrials
+	include := func(n *cluster.Node) {
+		snapshot.Nodes = append(snapshot.Nodes, *n)
+		for _, pod := range r.pods[n.Name] {
+			snapshot.Pods = append(snapshot.Pods, *pod)
+		}
+	}
+	for _, src := range group {
+		p.Leaving[src.Node.Name] = true
+		include(src.Node)
+		for _, m := range src.Moves {
+			p.Pods = append(p.Pods, pack.Demand{Pod: m.Pod, From: src.Node.Name})
+		}
+	}
+	rooms := 0
+	for _, m := range r.spare {
+		if rooms == nearbyRooms {
+			break
+		}
+		if !p.Leaving[m.node.Name] && !r.gone[m.node.Name] && !r.taken[m.node.Name] {
+			include(m.node)
+			rooms++
+		}
+	}
+	snapshot.Sort()
+	p.Snapshot = &snapshot
+	return p
+}

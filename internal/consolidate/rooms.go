@@ -1,0 +1,210 @@
+package consolidate
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// room is a node with what is left of it. It only proposes places: what pods ask of each
+// other is looked at roughly here, and a packing confirms whatever is proposed.
+type room struct {
+	node *cluster.Node
+	free []int64
+	all  []int64
+	// like counts the pods by template, for those that are kept apart.
+	like map[*cluster.Template]int
+}
+
+// rooms are the nodes that pods may be moved to.
+type rooms struct {
+	names []string // of resources, sorted
+	list  []*room
+	// kinds are what is known of templates.
+	kinds   map[*cluster.Template]*kind
+	volumes *match.Volumes
+	needs   map[*cluster.Template][]int64
+}
+
+// kind is a template with the rooms that it may be in.
+type kind struct {
+	need   []int64
+	places []match.Requirements
+	never  bool
+	zonal  bool // its pods look at other pods by zone, so that they stay in theirs
+	apart  bool // its pods look at other pods by node
+	may    []int8
+}
+
+func newRooms(p *Problem, going map[string]bool) *rooms {
+	r := &rooms{kinds: map[*cluster.Template]*kind{}, needs: map[*cluster.Template][]int64{}, volumes: match.NewVolumes(p.Base.Snapshot)}
+	s := p.Base.Snapshot
+	seen := map[string]bool{}
+	for i := range s.Nodes {
+		for name := range s.Nodes[i].Allocatable {
+			seen[name] = true
+		}
+	}
+	r.names = make([]string, 0, len(seen))
+	for name := range seen {
+		r.names = append(r.names, name)
+	}
+	slices.Sort(r.names)
+	byName := map[string]*room{}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		room := &room{node: n, all: r.vector(n.Allocatable), like: map[*cluster.Template]int{}}
+		room.free = slices.Clone(room.all)
+		byName[n.Name] = room
+		if !going[n.Name] && !n.Deleting && !n.Unschedulable && n.Ready && n.Initialized && !p.Busy[n.Name] {
+			r.list = append(r.list, room)
+		}
+	}
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		if at := byName[cmp.Or(pod.NodeName, pod.NominatedNode)]; at != nil {
+			at.take(pod.Template, r.need(pod.Template))
+		}
+	}
+	return r
+}
+
+func (r *rooms) vector(l amount.List) []int64 {
+	out := make([]int64, len(r.names))
+	for i, name := range r.names {
+		out[i] = l[name]
+	}
+	return out
+}
+
+func (r *rooms) need(t *cluster.Template) []int64 {
+	v, ok := r.needs[t]
+	if !ok {
+		v = r.vector(t.Requests)
+		r.needs[t] = v
+	}
+	return v
+}
+
+func (m *room) take(t *cluster.Template, need []int64) {
+	for i, v := range need {
+		m.free[i] -= v
+	}
+	m.like[t]++
+}
+
+func (m *room) give(t *cluster.Template, need []int64) {
+	for i, v := range need {
+		m.free[i] += v
+	}
+	m.like[t]--
+}
+
+func (r *rooms) kind(t *cluster.Template) *kind {
+	k, ok := r.kinds[t]
+	if ok {
+		return k
+	}
+	k = &kind{need: r.need(t), may: make([]int8, len(r.list))}
+	r.kinds[t] = k
+	needs, miss := r.volumes.Needs(t, true)
+	if miss.Missed() {
+		k.never = true
+		return k
+	}
+	k.places, miss = match.Places(t, needs.Places)
+	k.never = miss.Missed() || t.Unsupported != "" || !r.known(t)
+	k.apart = len(t.HostPorts) > 0
+	for i := range t.Spread {
+		if t.Spread[i].WhenUnsatisfiable == corev1.DoNotSchedule {
+			k.looks(t.Spread[i].TopologyKey)
+		}
+	}
+	if a := t.Affinity; a != nil {
+		if a.PodAffinity != nil {
+			for _, term := range a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+				k.zonal = k.zonal || term.TopologyKey != corev1.LabelHostname
+			}
+		}
+		if a.PodAntiAffinity != nil {
+			for _, term := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+				k.looks(term.TopologyKey)
+			}
+		}
+	}
+	return k
+}
+
+// known reports whether some node has each of the resources that the template asks for.
+func (r *rooms) known(t *cluster.Template) bool {
+	for name, v := range t.Requests {
+		if _, ok := slices.BinarySearch(r.names, name); !ok && v > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (k *kind) looks(key string) {
+	if key == corev1.LabelHostname {
+		k.apart = true
+	} else {
+		k.zonal = true
+	}
+}
+
+// admits reports whether the room's labels, taints and pods allow one of the kind.
+func (r *rooms) admits(k *kind, t *cluster.Template, i int, zone string) bool {
+	m := r.list[i]
+	if k.zonal && m.node.Labels[corev1.LabelTopologyZone] != zone || k.apart && m.like[t] > 0 {
+		return false
+	}
+	if k.may[i] == 0 {
+		k.may[i] = -1
+		_, bad := match.Untolerated(match.Lasting(m.node.Taints, nil, true), t.Tolerations, false)
+		if !bad && slices.ContainsFunc(k.places, func(q match.Requirements) bool { return match.Meets(q, m.node) }) {
+			k.may[i] = 1
+		}
+	}
+	return k.may[i] > 0
+}
+
+// best finds the fullest room that takes a pod, or -1.
+func (r *rooms) best(t *cluster.Template, zone string, gone map[string]bool) int {
+	k := r.kind(t)
+	if k.never {
+		return -1
+	}
+	found, least := -1, 0.0
+	for i, m := range r.list {
+		if gone[m.node.Name] {
+			continue
+		}
+		left, ok := m.after(k.need)
+		if ok && (found < 0 || left < least) && r.admits(k, t, i, zone) {
+			found, least = i, left
+		}
+	}
+	return found
+}
+
+// after returns which share of the room would be free if the need were met, over CPU,
+// memory and all else; false where it cannot be.
+func (m *room) after(need []int64) (float64, bool) {
+	share := 0.0
+	for i, v := range need {
+		left := m.free[i] - v
+		if left < 0 && v > 0 {
+			return 0, false
+		}
+		if v > 0 && m.all[i] > 0 {
+			share += float64(left) / float64(m.all[i])
+		}
+	}
+	return share, true
+}

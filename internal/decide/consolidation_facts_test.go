@@ -1,0 +1,216 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+const halfCore = "requests: {cpu: 500m, memory: 1Gi}"
+
+// spotLadder is a dear type and n cheaper ones, all of them as spot.
+func spotLadder(n int) []offer.InstanceType {
+	out := []offer.InstanceType{sold("dear", 8, 1)}
+	for i := range n {
+		out = append(out, sold(fmt.Sprintf("step-%02d", i), 2, 0.1+0.01*float64(i)))
+	}
+	return byName(out)
+}
+
+func onSpot(n *cluster.Node) { n.Labels[api.LabelCapacityType] = api.CapacitySpot }
+
+func TestConsolidationOfSpot(t *testing.T) { // DISR-035, CONS-009
+	for cheaper, want := range map[int]string{1: "->", 14: "->", 15: "n1 -> step-00"} {
+		w := newWorld(t, spotLadder(cheaper)).provisioner("default", strings.Replace(consolidating, "[on-demand]", "[spot]", 1))
+		w.node("n1", "dear", "a", onSpot).replicas(2, "web", "n1", halfCore).older()
+		plan := w.decide()
+		if got := consolidated(plan); got != want {
+			t.Errorf("%d cheaper types: %q, want %q", cheaper, got, want)
+		}
+		if len(plan.Machines) == 0 {
+			continue
+		}
+		types := map[string]bool{}
+		for _, c := range plan.Machines[0].Candidates {
+			types[c.InstanceType] = true
+		}
+		if len(types) < 15 {
+			t.Errorf("the request carries %d types, want 15", len(types))
+		}
+	}
+	// A spot node goes without more ado where its pods fit elsewhere.
+	w := newWorld(t, spotLadder(1)).provisioner("default", strings.Replace(consolidating, "[on-demand]", "[spot]", 1))
+	w.node("n1", "dear", "a", onSpot).node("n2", "dear", "a", onSpot).replicas(3, "web", "n1", halfCore).replicas(1, "web", "n2", halfCore).older()
+	if got := consolidated(w.decide()); got != "n2 ->" {
+		t.Errorf("got %q, want n2 to go", got)
+	}
+}
+
+func TestOnDemandBecomesSpot(t *testing.T) { // CONS-010
+	types := []offer.InstanceType{sold("medium", 4, 0.2)}
+	for i := range types[0].Offerings {
+		if o := &types[0].Offerings[i]; o.CapacityType == api.CapacitySpot {
+			o.Price /= 3
+		}
+	}
+	w := newWorld(t, types).provisioner("default", strings.Replace(consolidating, "[on-demand]", "[spot, on-demand]", 1))
+	w.node("n1", "medium", "a", nil).replicas(6, "web", "n1", halfCore).older()
+	plan := w.decide()
+	if got := consolidated(plan); got != "n1 -> medium" {
+		t.Fatalf("got %q", got)
+	}
+	for _, c := range plan.Machines[0].Candidates {
+		if c.CapacityType != api.CapacitySpot {
+			t.Errorf("the request is not pinned to spot: %+v", c)
+		}
+	}
+}
+
+// What is bought is cheaper whichever of its candidates comes.
+func TestReplacementIsCheaperWhateverComes(t *testing.T) { // CONS-007, DISR-036
+	types := []offer.InstanceType{sold("medium", 4, 0.5), sold("small", 2, 0.2)}
+	for i := range types[1].Offerings {
+		types[1].Offerings[i].Price = map[string]offer.Price{"a": 1_000_000, "b": 200_000, "c": 210_000}[types[1].Offerings[i].Zone]
+	}
+	w := newWorld(t, types).provisioner("default", consolidating)
+	w.node("n1", "medium", "a", nil).replicas(2, "web", "n1", halfCore).older()
+	plan := w.decide()
+	if got := consolidated(plan); got != "n1 -> small" {
+		t.Fatalf("got %q", got)
+	}
+	for _, c := range plan.Machines[0].Candidates {
+		if c.Price >= 500_000 {
+			t.Errorf("candidate %+v costs no less than the node", c)
+		}
+	}
+}
+
+func TestConsolidationFacts(t *testing.T) {
+	for name, c := range map[string]struct {
+		types []offer.InstanceType
+		given func(*world)
+		want  string
+	}{
+		"CONS-002, CONS-016: another Provisioner has nothing to buy": {types: shop(), want: "n1 -> small", given: func(w *world) {
+			w.provisioner("empty", consolidating)
+			w.in.Provisioners[1].Types = nil
+			w.node("n1", "large", "a", nil).replicas(2, "web", "n1", halfCore)
+		}},
+		"CONS-022: one of a hundred nodes is up, and a small one": {types: shop()[1:], want: "small ->", given: func(w *world) {
+			for i := range 99 {
+				w.node(fmt.Sprintf("n%02d", i), "medium", "a", func(n *cluster.Node) { n.Initialized = false }).replicas(1, "web", fmt.Sprintf("n%02d", i), halfCore)
+			}
+			w.node("up", "medium", "a", nil).replicas(4, "web", "up", halfCore)
+			w.node("small", "small", "a", nil).replicas(1, "web", "small", halfCore)
+		}},
+		"CONS-040: both dear nodes for a smaller one": {types: shop(), want: "n1 n2 -> small", given: func(w *world) {
+			w.node("n1", "large", "a", nil).node("n2", "large", "a", nil).replicas(2, "web", "n1", halfCore).replicas(1, "web", "n2", halfCore)
+		}},
+		"CONS-054: the spread stays as it is": {types: shop(), want: "n2 -> small", given: func(w *world) {
+			const spread = halfCore + ", topologySpreadConstraints: [{maxSkew: 1, topologyKey: $zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}]"
+			for i, typ := range []string{"small", "large", "small"} {
+				w.node(fmt.Sprintf("n%d", i+1), typ, []string{"a", "b", "c"}[i], nil).replicas(1, "web", fmt.Sprintf("n%d", i+1), spread)
+			}
+		}},
+		"CONS-067: the Provisioner is gone": {types: shop(), want: "->", given: func(w *world) {
+			w.node("n1", "large", "a", func(n *cluster.Node) { n.Provisioner = "gone" }).replicas(1, "web", "n1", halfCore)
+		}},
+		"CONS-072, CONS-074: pods that are going hold nothing": {types: shop(), want: "n1 -> small", given: func(w *world) {
+			w.node("n1", "large", "a", nil).replicas(3, "web", "n1", halfCore).replicas(1, "old", "n1", halfCore)
+			p := &w.in.Snapshot.Pods[3]
+			p.State, p.StopBy, p.Template = cluster.PodTerminating, noon.Add(-time.Hour), protected(p.Template, true, 0)
+			w.budget("pdb", "app: old", 0)
+		}},
+		"CONS-035, DISR-030: the longer protection decides": {types: shop(), want: "->", given: func(w *world) {
+			w.node("n1", "large", "a", nil).replicas(2, "web", "n1", halfCore)
+			for i, d := range []time.Duration{10 * time.Minute, time.Hour} {
+				p := &w.in.Snapshot.Pods[i]
+				p.Template, p.Since = protected(p.Template, false, d), noon.Add(-20*time.Minute)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.types).provisioner("default", consolidating)
+			c.given(w)
+			w.older()
+			plan := w.decide()
+			verify(t, &w.in, &plan)
+			if got := consolidated(plan); got != c.want {
+				t.Errorf("got %q, want %q: %s", got, c.want, why(plan, "n1"))
+			}
+			for i := range plan.Machines {
+				if strings.HasPrefix(name, "CONS-054") && plan.Machines[i].Chosen().Zone != "b" {
+					t.Errorf("the machine is in zone %s", plan.Machines[i].Chosen().Zone)
+				}
+			}
+		})
+	}
+}
+
+// begun marks a node as chosen for consolidation an hour ago.
+func begun(by string) func(*cluster.Node) {
+	return func(n *cluster.Node) {
+		n.Annotations[api.AnnotationDisruption], n.Annotations[api.AnnotationReplacedBy] = api.ReasonConsolidation, by
+		n.Annotations[api.AnnotationDisruptedAt] = noon.Add(-time.Hour).Format(time.RFC3339)
+		n.Taints = []corev1.Taint{{Key: api.TaintDisruption, Effect: corev1.TaintEffectNoSchedule}}
+	}
+}
+
+// What was begun goes on node by node.
+func TestConsolidationThatWasBegun(t *testing.T) {
+	verdicts := func(p Plan) string {
+		var out []string
+		for _, c := range p.Chosen {
+			out = append(out, c.Node+" "+string(c.Verdict))
+		}
+		return strings.Join(out, ", ")
+	}
+	t.Run("CONS-042, CONS-036: pods came to two of three", func(t *testing.T) {
+		w := newWorld(t, shop()).provisioner("default", consolidating)
+		for i := range 3 {
+			w.node(fmt.Sprintf("n%d", i+1), "small", "a", begun("new")).replicas(1, "web", fmt.Sprintf("n%d", i+1), halfCore)
+		}
+		w.node("new", "large", "a", nil).older()
+		for i := range 2 {
+			w.in.Snapshot.Pods[i].Since = noon.Add(-time.Minute)
+		}
+		if got := verdicts(w.decide()); got != "n1 stay, n2 stay, n3 go" {
+			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("CONS-055: a pod that comes gets room of its own", func(t *testing.T) {
+		w := newWorld(t, shop()).provisioner("default", consolidating)
+		w.node("n1", "large", "a", begun("new")).replicas(1, "web", "n1", "requests: {cpu: 1500m, memory: 1Gi}")
+		w.node("new", "small", "a", nil).older().pods(1, "late", "requests: {cpu: 1500m, memory: 1Gi}")
+		plan := w.decide()
+		if len(plan.Machines) != 1 || len(plan.Machines[0].Pods) != 1 || verdicts(plan) != "n1 go" {
+			t.Errorf("machines %v, %s", plan.Machines, verdicts(plan))
+		}
+	})
+	t.Run("CONS-056: the new node is kept for them", func(t *testing.T) {
+		w := newWorld(t, shop()).provisioner("default", consolidating)
+		w.node("n1", "large", "a", begun("new")).replicas(5, "web", "n1", "requests: {cpu: 300m, memory: 500Mi}")
+		w.node("new", "small", "a", nil).older()
+		plan := w.decide()
+		if len(plan.Removals) > 0 || verdicts(plan) != "n1 go" || slices.ContainsFunc(plan.Marks, func(m Mark) bool { return m.Node == "new" }) {
+			t.Errorf("removals %v, %s", plan.Removals, verdicts(plan))
+		}
+	})
+	t.Run("its room is taken", func(t *testing.T) {
+		w := newWorld(t, shop()).provisioner("default", consolidating)
+		w.node("n1", "large", "a", begun("")).replicas(2, "web", "n1", halfCore)
+		w.node("n2", "small", "a", nil).replicas(3, "web", "n2", halfCore).older()
+		plan := w.decide()
+		if len(plan.Machines) > 0 || verdicts(plan) != "n1 stay" {
+			t.Errorf("machines %v, %s", plan.Machines, verdicts(plan))
+		}
+	})
+}

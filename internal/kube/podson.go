@@ -1,0 +1,38 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// directReader reads from the API server what the caches may not show yet.
+type directReader struct{ api kubernetes.Interface }
+
+// PodsOn returns the pods that are bound to a node and have not finished, in the order of
+// the API server, which is asked for what it holds now.
+func (c directReader) PodsOn(ctx context.Context, node string) ([]cluster.Pod, error) {
+	var out []cluster.Pod
+	err := retry(ctx, func(ctx context.Context) error {
+		list, err := c.api.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+			FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
+		})
+		if err != nil {
+			return fmt.Errorf("list the pods of node %s: %w", node, err)
+		}
+		templates := cluster.NewTemplates()
+		out = out[:0]
+		for i := range list.Items {
+			if p, ok := templates.Pod(&list.Items[i]); ok {
+				out = append(out, p)
+			}
+		}
+		return nil
+	})
+	return out, err
+}

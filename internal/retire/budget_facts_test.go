@@ -1,0 +1,88 @@
+package retire
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// budgeted is a Provisioner with these budgets.
+func budgeted(name string, budgets ...api.Budget) *api.Provisioner {
+	p := provisioner(func(s *api.ProvisionerSpec) { s.Disruption = &api.Disruption{Budgets: budgets} })
+	p.Name = name
+	return p
+}
+
+func fleet(p *api.Provisioner, n int) (out []*Node) {
+	for i := range n {
+		out = append(out, up(fmt.Sprintf("%s-%d", p.Name, i), p, web()))
+	}
+	return out
+}
+
+// may counts how many of the nodes the budgets let go for consolidation.
+func may(nodes []*Node) (n int) {
+	b := NewBudgets(nodes, noon, func(n *Node) bool { return n.Deleting })
+	for _, one := range nodes {
+		if !one.Deleting && one.Ready && b.Take(Finding{Node: one, Reason: Consolidated}) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestBudgetFacts(t *testing.T) {
+	window := func(nodes, schedule string) api.Budget {
+		return api.Budget{Nodes: nodes, Schedule: ptr.To(schedule), Duration: ptr.To(metav1.Duration{Duration: 2 * time.Hour})}
+	}
+	for name, c := range map[string]struct {
+		nodes func() []*Node
+		want  int
+	}{
+		"DISR-001": {func() []*Node { return fleet(budgeted("p", api.Budget{Nodes: "20%"}), 19) }, 4},
+		"DISR-003": {func() []*Node { return fleet(budgeted("p", window("1", "0 3 * * *")), 9) }, 9},
+		"DISR-007": {func() []*Node { return fleet(budgeted("p", api.Budget{Nodes: "0"}), 9) }, 0},
+		"DISR-009": {func() []*Node {
+			out := fleet(budgeted("p", api.Budget{Nodes: "1"}), 9)
+			out[3].Ready = false
+			return out
+		}, 0},
+		"DISR-010": {func() []*Node {
+			out := fleet(budgeted("p", api.Budget{Nodes: "10%"}), 11)
+			out[3].Deleting, out[3].Pods = true, nil
+			return out
+		}, 1},
+		"DISR-012": {func() []*Node { return fleet(budgeted("p", api.Budget{Nodes: "3"}), 10) }, 3},
+		"DISR-013, CONS-059": {func() []*Node {
+			return append(fleet(budgeted("p", api.Budget{Nodes: "1"}), 5), fleet(budgeted("q", api.Budget{Nodes: "1"}), 5)...)
+		}, 2},
+		"DISR-017": {func() []*Node { return fleet(budgeted("p", window("5", "0 11 * * *"), window("2", "30 11 * * *")), 9) }, 2},
+	} {
+		if got := may(c.nodes()); got != c.want {
+			t.Errorf("%s: %d may go, want %d", name, got, c.want)
+		}
+	}
+}
+
+// Whether more go than a budget allows by now.
+func TestBudgetExceeded(t *testing.T) { // DISR-015
+	nodes := fleet(budgeted("p", api.Budget{Nodes: "1"}), 5)
+	for going, want := range map[int]bool{1: false, 2: true} {
+		b := NewBudgets(nodes, noon, func(n *Node) bool {
+			for _, m := range nodes[:going] {
+				if m == n {
+					return true
+				}
+			}
+			return false
+		})
+		if got := b.Exceeded(Finding{Node: nodes[0], Reason: Consolidated}); got != want {
+			t.Errorf("%d go: exceeded is %t", going, got)
+		}
+	}
+}

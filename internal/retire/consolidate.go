@@ -1,0 +1,121 @@
+package retire
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// Hold is why a node does not go for consolidation now.
+type Hold struct {
+	Blocker Blocker
+	// Why completes a sentence: "node x stays: ...".
+	Why string
+}
+
+// Blocker sorts what keeps a node from being consolidated.
+type Blocker string
+
+// The blockers.
+const (
+	BlockedOff        Blocker = "off"          // the Provisioner does not ask for it
+	BlockedProtection Blocker = "protection"   // a pod or the node is protected
+	BlockedPDB        Blocker = "pdb"          // a PodDisruptionBudget
+	BlockedQuiet      Blocker = "quiet-time"   // pods came or went a short while ago
+	BlockedBudget     Blocker = "budget"       // a disruption budget, or no window is open
+	BlockedUnpaid     Blocker = "does-not-pay" // it would not save enough, or not yet
+)
+
+// Source says what keeps a node from being a source of moves; a zero Hold means that
+// nothing does. Last is when a workload pod last came to the node or left it.
+func (c *Case) Source(last time.Time) Hold {
+	after, on := c.Node.Provisioner.Spec.ConsolidateAfter()
+	_, moves := c.Node.Provisioner.Spec.EvictionCost()
+	switch {
+	case !c.Node.Provisioner.Spec.ConsolidationEnabled():
+		return Hold{BlockedOff, "consolidation of provisioner " + c.Node.Provisioner.Name + " is off"}
+	case !on:
+		return Hold{BlockedOff, "consolidateAfter of provisioner " + c.Node.Provisioner.Name + " is Never"}
+	case !moves:
+		return Hold{BlockedOff, "evictionCost of provisioner " + c.Node.Provisioner.Name + " is Never"}
+	}
+	if why := c.first([]protection{closed}); why != "" {
+		return Hold{BlockedBudget, why}
+	}
+	if why := c.first([]protection{twoBudgets, blockedByBudget}); why != "" {
+		return Hold{BlockedPDB, why}
+	}
+	if why := c.first([]protection{blocked, notUp, nominated, annotated, unlabelled, doNotDisrupt, ownerless, finishing}); why != "" {
+		return Hold{BlockedProtection, why}
+	}
+	if quiet := last.Add(after); c.Now.Before(quiet) {
+		return Hold{BlockedQuiet, fmt.Sprintf("pods came or went less than %s ago", api.ShortDuration(after))}
+	}
+	return Hold{}
+}
+
+// unlabelled holds for nodes of which nobody can say what they cost.
+func unlabelled(c *Case) string {
+	for _, key := range []string{api.LabelInstanceType, api.LabelCapacityType, api.LabelZone} {
+		if c.Node.Labels[key] == "" {
+			return "it has no label " + key + ", so that its price is not known"
+		}
+	}
+	return ""
+}
+
+// finishing holds where pods will end by themselves: waiting for them is cheaper than
+// beginning their work again.
+func finishing(c *Case) string {
+	for _, p := range c.Node.Pods {
+		switch {
+		case workload(p) && p.Owner.Kind == "Job":
+			return fmt.Sprintf("pod %s belongs to a Job, whose end is waited for", p)
+		case c.Node.comesBack(p):
+			return fmt.Sprintf("pod %s of a StatefulSet is being replaced", p)
+		}
+	}
+	return ""
+}
+
+// LastChange is when a workload pod last came to the node, or began to leave it, as far
+// as the pods tell that are there; when the node came up where there are none.
+func (n *Node) LastChange() time.Time {
+	last := n.Created
+	if n.ReadySince.Before(n.Created.Add(startTime)) && n.ReadySince.After(last) {
+		last = n.ReadySince
+	}
+	for _, p := range n.Pods {
+		if p.Template.DaemonSet || p.Template.Static {
+			continue
+		}
+		if p.Since.After(last) {
+			last = p.Since
+		}
+		if asked := p.StopBy.Add(-usualGrace); !p.StopBy.IsZero() && asked.After(last) {
+			last = asked
+		}
+	}
+	return last
+}
+
+const (
+	// startTime bounds how long after its creation a node's first readiness may be: a
+	// later one is a return from an outage, which changes nothing about what runs there.
+	startTime = 15 * time.Minute
+	// usualGrace is how long before its deadline a pod was usually asked to stop.
+	usualGrace = 30 * time.Second
+)
+
+// Settled is since when nothing has come to the node that stays there: what ends by
+// itself does not count.
+func (n *Node) Settled() time.Time {
+	last := n.Created
+	for _, p := range n.Pods {
+		if workload(p) && p.Owner.Kind != "Job" && p.Since.After(last) {
+			last = p.Since
+		}
+	}
+	return last
+}
