@@ -76,7 +76,7 @@
 # }
 
 # NodePool modern, as it would be a packhorse_provisioner.
-# - spec.template.spec.requirements[0].minValues: the number of instance types is not demanded; every machine has several candidates anyway
+# - spec.template.spec.requirements[0].minValues: the number of distinct values is not demanded of the machines that may be bought
 #
 # resource "packhorse_provisioner" "modern" {
 #   name                  = "modern"
