@@ -17,6 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/google/go-cmp/cmp"
+
+	ec2model "github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2"
 )
 
 // as returns clients with a session of a role.
@@ -61,19 +63,16 @@ func TestSignatures(t *testing.T) {
 
 func TestSessionsEnd(t *testing.T) {
 	f := start(t)
-	now := time.Now()
-	session := f.as(t, f.role(t, "agent", trustAccount, allowAll))
+	role := f.role(t, "agent", trustAccount, allowAll)
+	session := f.as(t, role)
 	who := must2(session.sts.GetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{}))(t)
 	if *who.Arn != "arn:aws:sts::123456789012:assumed-role/agent/tester" || *who.Account != "123456789012" {
 		t.Errorf("caller = %+v", who)
 	}
-	f.cloud.mu.Lock()
-	for _, key := range f.cloud.keys {
-		if key.sessionToken != "" {
-			key.expires = now.Add(-time.Second)
-		}
-	}
-	f.cloud.mu.Unlock()
+	behaviour := f.cloud.Behaviour()
+	behaviour.SessionLifetime = time.Nanosecond
+	f.cloud.SetBehaviour(behaviour)
+	session = f.as(t, role)
 	_, err := session.ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
 	wantCode(t, err, "RequestExpired")
 	_, err = session.iam.ListRoles(t.Context(), &iam.ListRolesInput{})
@@ -122,14 +121,14 @@ func TestPermissionsByTags(t *testing.T) {
 	}
 	_, err = agent.ec2.CreateFleet(t.Context(), in)
 	wantCode(t, err, "UnauthorizedOperation") // the launch template tags the interface on its own, without the cluster's tag
-	f.cloud.templateByName("nodes").data.TagSpecifications = nil
+	f.cloud.TemplateByName("nodes").Data.TagSpecifications = nil
 	mine := must2(agent.ec2.CreateFleet(t.Context(), in))(t)
 
 	in.TagSpecifications, in.ClientToken = nil, nil // the client filled the token in
 	others := must2(f.ec2.CreateFleet(t.Context(), in))(t)
-	_, err = agent.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: instancesOf(others)})
+	_, err = agent.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: ec2model.InstancesOf(others)})
 	wantCode(t, err, "UnauthorizedOperation")
-	_, err = agent.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: instancesOf(mine)})
+	_, err = agent.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: ec2model.InstancesOf(mine)})
 	wantCode(t, err, "")
 	_, err = agent.ec2.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
 	wantCode(t, err, "")
@@ -202,7 +201,7 @@ func TestAuthenticateToken(t *testing.T) {
 		})
 	}
 	token := clusterToken(t, f.clients, "prod")
-	f.cloud.wall = func() time.Time { return time.Now().Add(16 * time.Minute) }
+	f.cloud.Wall = func() time.Time { return time.Now().Add(16 * time.Minute) }
 	if _, _, err := f.cloud.AuthenticateToken(t.Context(), token); err == nil || !strings.Contains(err.Error(), "no longer") {
 		t.Errorf("a token of a quarter of an hour ago: %v", err)
 	}

@@ -9,10 +9,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
 )
 
 // change sets part of how the account behaves.
-func (f *fixture) change(alter func(*Behaviour)) {
+func (f *fixture) change(alter func(*account.Behaviour)) {
 	b := f.cloud.Behaviour()
 	alter(&b)
 	f.cloud.SetBehaviour(b)
@@ -38,7 +40,7 @@ func TestSpotPricesMoveFromHourToHour(t *testing.T) {
 	if got := f.spotPrices(t, &now); len(got) != 1 {
 		t.Fatalf("prices that stand still = %v", got)
 	}
-	f.change(func(b *Behaviour) { b.SpotVolatility = 0.2 })
+	f.change(func(b *account.Behaviour) { b.SpotVolatility = 0.2 })
 	f.clock.Advance(30 * time.Minute)
 	now = f.clock.Now()
 	first := f.spotPrices(t, &now)
@@ -75,7 +77,7 @@ func TestPoliciesCountLate(t *testing.T) {
 	arn := f.role(t, "late", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"123456789012"},"Action":"sts:AssumeRole"}]}`,
 		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"ec2:DescribeVpcs","Resource":"*"}]}`)
 	late := f.as(t, arn)
-	f.change(func(b *Behaviour) { b.IAMLag = 5 * time.Second })
+	f.change(func(b *account.Behaviour) { b.IAMLag = 5 * time.Second })
 	f.clock.Advance(5 * time.Second)
 	must2(f.iam.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
 		RoleName: aws.String("late"), PolicyName: aws.String("more"),
@@ -92,12 +94,9 @@ func TestEC2HearsOfInstanceProfilesLate(t *testing.T) {
 	f, ctx := start(t), t.Context()
 	must2(f.iam.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: aws.String("late")}))(t)
 	f.clock.Advance(time.Minute)
-	f.change(func(b *Behaviour) { b.IAMLag = 5 * time.Second })
+	f.change(func(b *account.Behaviour) { b.IAMLag = 5 * time.Second })
 	must2(f.iam.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String("late"), RoleName: aws.String("packhorse-node")}))(t)
-	f.template(t, "nodes")
-	for _, lt := range f.cloud.templates {
-		lt.data.IamInstanceProfile.Name = aws.String("late")
-	}
+	f.templateWith(t, "nodes", "late")
 	buy := func() []string {
 		return outcome(must2(f.ec2.CreateFleet(ctx, f.fleet(t, 1, types.DefaultTargetCapacityTypeOnDemand, []string{"m5.large"}, "a")))(t))
 	}

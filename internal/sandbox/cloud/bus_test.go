@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/events"
 )
 
 func TestEventPatterns(t *testing.T) {
@@ -33,16 +35,16 @@ func TestEventPatterns(t *testing.T) {
 		`{"source":{"deeper":["x"]}}`:                                false,
 		`{"detail":{"state":[{"prefix":"stop"}],"absent":["more"]}}`: false,
 	} {
-		parsed, err := parsePattern(pattern)
+		parsed, err := events.ParsePattern(pattern)
 		if err != nil {
 			t.Fatalf("%s: %v", pattern, err)
 		}
-		if got := parsed.matches(event); got != want {
+		if got := parsed.Matches(event); got != want {
 			t.Errorf("%s matches = %t, want %t", pattern, got, want)
 		}
 	}
 	for _, pattern := range []string{`{}`, `[]`, `{"source":"aws.ec2"}`, `{"source":[]}`, `{"detail":{"state":"x"}}`} {
-		if _, err := parsePattern(pattern); err == nil {
+		if _, err := events.ParsePattern(pattern); err == nil {
 			t.Errorf("pattern %s was taken", pattern)
 		}
 	}

@@ -11,10 +11,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
+	ec2model "github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2"
 )
 
 func TestSameSeedSameIDs(t *testing.T) {
-	launched := func() []Instance {
+	launched := func() []ec2model.Instance {
 		f := start(t)
 		f.template(t, "nodes")
 		must2(f.ec2.CreateFleet(t.Context(), f.fleet(t, 3, types.DefaultTargetCapacityTypeSpot, []string{"m5.large"}, "a")))(t)
@@ -54,7 +57,7 @@ func TestConcurrentFleets(t *testing.T) {
 func TestClusterRenamed(t *testing.T) {
 	f := start(t)
 	before := f.subnetIn(t, "a")
-	f.cloud.SetCluster(Cluster{Name: "staging", Version: "1.34"})
+	f.cloud.SetCluster(account.Cluster{Name: "staging", Version: "1.34"})
 	subnets := must2(f.ec2.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{Filters: []types.Filter{filter("tag:karpenter.sh/discovery", "staging"), filter("subnet-id", before)}}))(t)
 	if len(subnets.Subnets) != 1 {
 		t.Errorf("the subnets' tags did not follow the cluster's name: %+v", subnets.Subnets)
@@ -96,7 +99,7 @@ func TestZoneIDs(t *testing.T) {
 	for zone, want := range map[string]string{
 		"eu-west-1a": "euw1-az1", "us-east-1f": "use1-az6", "ap-southeast-2b": "apse2-az2", "ap-northeast-1c": "apne1-az3", "eu-central-1a": "euc1-az1",
 	} {
-		if got := zoneID(zone); got != want {
+		if got := ec2model.ZoneID(zone); got != want {
 			t.Errorf("zoneID(%s) = %s, want %s", zone, got, want)
 		}
 	}
@@ -107,18 +110,18 @@ func TestZoneIDs(t *testing.T) {
 // right.
 func TestSubnetAddresses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := &network{subnets: map[string]*subnet{}}
-		n.addSubnet("base", "eu-west-1a", "10.0.0.0/28", nil, false)
-		var s *subnet
-		for _, s = range n.subnets {
+		n := &ec2model.Network{Subnets: map[string]*ec2model.Subnet{}}
+		n.AddSubnet("base", "eu-west-1a", "10.0.0.0/28", nil, false)
+		var s *ec2model.Subnet
+		for _, s = range n.Subnets {
 		}
 		var held []netip.Addr
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			if len(held) > 0 && rapid.Bool().Draw(t, "release") {
 				i := rapid.IntRange(0, len(held)-1).Draw(t, "which")
-				s.release(held[i])
+				s.Release(held[i])
 				held = append(held[:i], held[i+1:]...)
-			} else if address, ok := s.take(); ok {
+			} else if address, ok := s.Take(); ok {
 				last := address.As4()[3]
 				if last < 4 || last > 14 {
 					t.Fatalf("address %s is reserved", address)
@@ -132,8 +135,8 @@ func TestSubnetAddresses(t *testing.T) {
 			} else if len(held) != 11 {
 				t.Fatalf("no address left with %d of 11 taken", len(held))
 			}
-			if s.free() != 11-len(held) {
-				t.Fatalf("free = %d with %d of 11 taken", s.free(), len(held))
+			if s.Free() != 11-len(held) {
+				t.Fatalf("free = %d with %d of 11 taken", s.Free(), len(held))
 			}
 		}
 	})

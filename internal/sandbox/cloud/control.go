@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
 )
 
 // controlRoute is one route of the control port.
@@ -54,7 +56,7 @@ func respond(w http.ResponseWriter, r *http.Request, serve func(*http.Request) (
 	if err != nil {
 		status, text = http.StatusInternalServerError, []byte(strconv.Quote(err.Error()))
 	}
-	write(w, status, "application/json", append(text, '\n'))
+	account.Write(w, status, "application/json", append(text, '\n'))
 }
 
 func (k *control) routes() []controlRoute {
@@ -79,7 +81,7 @@ func (k *control) routes() []controlRoute {
 
 // read decodes a request's body, whose fields must all be known.
 func read(r *http.Request, into any) error {
-	decoder := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxBody))
+	decoder := json.NewDecoder(http.MaxBytesReader(nil, r.Body, account.MaxBody))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
 		return fmt.Errorf("read the request: %w", err)
@@ -157,12 +159,12 @@ func (k *control) inject(r *http.Request) (any, error) {
 	if err := read(r, &in); err != nil {
 		return nil, err
 	}
-	remove := k.cloud.Inject(Fault{
+	remove := k.cloud.Inject(account.Fault{
 		Service: in.Service, Action: in.Action, Code: in.Code, Rate: in.Rate, Times: in.Times, Latency: time.Duration(in.Latency),
 		InstanceType: in.InstanceType, Zone: in.Zone, CapacityType: in.Capacity,
 	})
-	k.cloud.mu.Lock()
-	defer k.cloud.mu.Unlock()
+	k.cloud.Mu.Lock()
+	defer k.cloud.Mu.Unlock()
 	k.nextID++
 	k.removal[k.nextID] = remove
 	return map[string]int{"id": k.nextID}, nil
@@ -173,10 +175,10 @@ func (k *control) lift(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lift fault %q: not a number", r.PathValue("id"))
 	}
-	k.cloud.mu.Lock()
+	k.cloud.Mu.Lock()
 	remove := k.removal[id]
 	delete(k.removal, id)
-	k.cloud.mu.Unlock()
+	k.cloud.Mu.Unlock()
 	if remove == nil {
 		return nil, fmt.Errorf("lift fault %d: no such fault", id)
 	}
@@ -208,9 +210,9 @@ func (k *control) setBehaviour(r *http.Request) (any, error) {
 	if err := read(r, &in); err != nil {
 		return nil, err
 	}
-	k.cloud.mu.Lock()
-	defer k.cloud.mu.Unlock()
-	b := &k.cloud.behaviour
+	k.cloud.Mu.Lock()
+	defer k.cloud.Mu.Unlock()
+	b := &k.cloud.Behaves
 	for _, change := range []struct {
 		wanted *span
 		delay  *time.Duration

@@ -3,6 +3,8 @@ package cloud
 import (
 	"fmt"
 	"net/http"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
 )
 
 // disturb does to an instance what nobody asked for.
@@ -14,7 +16,7 @@ func (k *control) disturb(r *http.Request) (any, error) {
 	}
 	act, known := acts[r.PathValue("act")]
 	if !known {
-		return nil, fmt.Errorf("%q is none of %v", r.PathValue("act"), sortedKeys(acts))
+		return nil, fmt.Errorf("%q is none of %v", r.PathValue("act"), account.SortedKeys(acts))
 	}
 	if err := act(r.PathValue("id")); err != nil {
 		return nil, err

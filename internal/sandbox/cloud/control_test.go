@@ -15,6 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
+	ec2model "github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2"
 )
 
 func TestFaults(t *testing.T) {
@@ -23,12 +26,12 @@ func TestFaults(t *testing.T) {
 		_, err := f.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{})
 		return codeOf(err)
 	}
-	remove := f.cloud.Inject(Fault{Service: "ec2", Action: "DescribeVpcs", Code: "RequestLimitExceeded", Times: 2})
+	remove := f.cloud.Inject(account.Fault{Service: "ec2", Action: "DescribeVpcs", Code: "RequestLimitExceeded", Times: 2})
 	if got := []string{describe(), describe(), describe()}; !cmp.Equal(got, []string{"RequestLimitExceeded", "RequestLimitExceeded", ""}) {
 		t.Errorf("a fault for two calls gave %v", got)
 	}
 	remove()
-	remove = f.cloud.Inject(Fault{Service: "*", Action: "*", Code: "InternalError"})
+	remove = f.cloud.Inject(account.Fault{Service: "*", Action: "*", Code: "InternalError"})
 	if got := describe(); got != "InternalError" {
 		t.Errorf("a fault of everything gave %q", got)
 	}
@@ -38,7 +41,7 @@ func TestFaults(t *testing.T) {
 	if got := describe(); got != "" {
 		t.Errorf("a lifted fault gave %q", got)
 	}
-	f.cloud.Inject(Fault{Action: "DescribeVpcs", Code: "Unavailable", Rate: 0.5})
+	f.cloud.Inject(account.Fault{Action: "DescribeVpcs", Code: "Unavailable", Rate: 0.5})
 	struck := 0
 	for range 40 {
 		if describe() != "" {
@@ -48,7 +51,7 @@ func TestFaults(t *testing.T) {
 	if struck == 0 || struck == 40 {
 		t.Errorf("a fault of half the calls struck %d of 40", struck)
 	}
-	f.cloud.Inject(Fault{Action: "GetCallerIdentity", Latency: 30 * time.Millisecond})
+	f.cloud.Inject(account.Fault{Action: "GetCallerIdentity", Latency: 30 * time.Millisecond})
 	began := time.Now()
 	must2(f.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}))(t)
 	if took := time.Since(began); took < 30*time.Millisecond {
@@ -59,7 +62,7 @@ func TestFaults(t *testing.T) {
 func TestThrottle(t *testing.T) {
 	f := start(t)
 	now := time.Now()
-	f.cloud.wall = func() time.Time { return now }
+	f.cloud.Wall = func() time.Time { return now }
 	f.cloud.SetThrottle("ec2", "DescribeVpcs", 1, 2)
 	describe := func() string {
 		_, err := f.ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
@@ -90,7 +93,7 @@ func TestCalls(t *testing.T) {
 		}
 		calls[i].Duration = 0
 	}
-	want := []Call{
+	want := []account.Call{
 		{Time: f.clock.Now(), Service: "ec2", Action: "DescribeSubnets", Principal: "arn:aws:iam::123456789012:user/admin", ErrorCode: "InvalidSubnetID.NotFound"},
 		{Time: f.clock.Now(), Service: "sts", Action: "GetCallerIdentity", ErrorCode: "InvalidClientTokenId"},
 	}
@@ -140,7 +143,7 @@ func TestControlPort(t *testing.T) {
 		t.Errorf("fleets under the limits (-want +got):\n%s", diff)
 	}
 	f.clock.Advance(time.Minute)
-	var instances []Instance
+	var instances []ec2model.Instance
 	ask(t, "GET", server.URL+"/instances", "", &instances)
 	if len(instances) != 1 || instances[0].State != "pending" {
 		t.Fatalf("instances = %+v, want one that is pending for an hour", instances)
@@ -150,11 +153,11 @@ func TestControlPort(t *testing.T) {
 	if instances[0].State != "running" {
 		t.Errorf("state = %s", instances[0].State)
 	}
-	var ledger Ledger
+	var ledger ec2model.Ledger
 	if ask(t, "GET", server.URL+"/ledger", "", &ledger); ledger.Running != 1 || ledger.HourlyMicros != 107_000 {
 		t.Errorf("ledger = %+v", ledger)
 	}
-	var calls []Call
+	var calls []account.Call
 	if ask(t, "GET", server.URL+"/calls", "", &calls); len(calls) == 0 {
 		t.Error("no calls")
 	}

@@ -11,6 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2"
+	iammodel "github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/iam"
 )
 
 const allEC2 = `{"source":["aws.ec2"]}`
@@ -31,9 +35,9 @@ func (f *fixture) routed(t *testing.T, policy string) {
 }
 
 func (f *fixture) announceOne() {
-	f.cloud.mu.Lock()
-	defer f.cloud.mu.Unlock()
-	f.cloud.publish(sourceEC2, stateChange, nil, map[string]any{"state": "stopped"})
+	f.cloud.Mu.Lock()
+	defer f.cloud.Mu.Unlock()
+	f.cloud.Publish(ec2.SourceEC2, ec2.StateChange, nil, map[string]any{"state": "stopped"})
 }
 
 func TestRulesDecideWhatReachesAQueue(t *testing.T) {
@@ -120,7 +124,7 @@ func TestQueueTagsAndPolicies(t *testing.T) {
 
 func TestAccessEntryTags(t *testing.T) {
 	f, ctx, cluster := start(t), t.Context(), aws.String("prod")
-	principal := aws.String("arn:aws:iam::123456789012:role/" + defaultNodeRole)
+	principal := aws.String("arn:aws:iam::123456789012:role/" + iammodel.DefaultNodeRole)
 	entry := must2(f.eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: cluster, PrincipalArn: principal}))(t).AccessEntry
 	must2(f.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: entry.AccessEntryArn, Tags: map[string]string{"a": "1", "b": "2", "c": "3"}}))(t)
 	must2(f.eks.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: entry.AccessEntryArn, TagKeys: []string{"a", "b"}}))(t)
@@ -134,7 +138,7 @@ func TestAccessEntryTags(t *testing.T) {
 
 func TestIAMLag(t *testing.T) {
 	f, ctx := start(t), t.Context()
-	f.cloud.SetBehaviour(Behaviour{IAMLag: 5 * time.Second})
+	f.cloud.SetBehaviour(account.Behaviour{IAMLag: 5 * time.Second})
 	f.role(t, "late", trustAccount, "")
 	name := aws.String("late")
 	must2(f.iam.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: name}))(t)

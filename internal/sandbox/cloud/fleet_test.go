@@ -11,10 +11,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
+	ec2model "github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2"
 )
 
 // template makes a launch template for x86 with everything that nodes need.
 func (f *fixture) template(t *testing.T, name string) {
+	t.Helper()
+	f.templateWith(t, name, "packhorse-node")
+}
+
+// templateWith is template with an instance profile.
+func (f *fixture) templateWith(t *testing.T, name, profile string) {
 	t.Helper()
 	groups := must2(f.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{filter("group-name", "node")}}))(t)
 	_, err := f.ec2.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
@@ -23,7 +32,7 @@ func (f *fixture) template(t *testing.T, name string) {
 			ImageId:            aws.String(f.imageFor(t, "x86_64")),
 			UserData:           aws.String(base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\n"))),
 			SecurityGroupIds:   []string{*groups.SecurityGroups[0].GroupId},
-			IamInstanceProfile: &types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: aws.String("packhorse-node")},
+			IamInstanceProfile: &types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: &profile},
 			MetadataOptions:    &types.LaunchTemplateInstanceMetadataOptionsRequest{HttpTokens: types.LaunchTemplateHttpTokensStateRequired, HttpPutResponseHopLimit: aws.Int32(2)},
 			BlockDeviceMappings: []types.LaunchTemplateBlockDeviceMappingRequest{{
 				DeviceName: aws.String("/dev/xvda"), Ebs: &types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(30), VolumeType: types.VolumeTypeGp3},
@@ -153,7 +162,7 @@ func TestCreateFleetChoosesOffering(t *testing.T) {
 		"a fault of one offering": {
 			count: 1, capacityType: onDemand, types: []string{"m5.large"}, zones: "ab",
 			prepare: func(f *fixture, _ *ec2.CreateFleetInput) {
-				f.cloud.Inject(Fault{InstanceType: "m5.large", Zone: "eu-west-1a", Code: "InternalError"})
+				f.cloud.Inject(account.Fault{InstanceType: "m5.large", Zone: "eu-west-1a", Code: "InternalError"})
 			},
 			want: []string{"1 m5.large eu-west-1b on-demand", "InternalError m5.large"},
 		},
@@ -222,7 +231,7 @@ func TestCreateFleetClientToken(t *testing.T) {
 	in.ClientToken = aws.String("once")
 	first := must2(f.ec2.CreateFleet(t.Context(), in))(t)
 	again := must2(f.ec2.CreateFleet(t.Context(), in))(t)
-	if diff := cmp.Diff(instancesOf(first), instancesOf(again)); diff != "" || len(f.cloud.Instances()) != 2 {
+	if diff := cmp.Diff(ec2model.InstancesOf(first), ec2model.InstancesOf(again)); diff != "" || len(f.cloud.Instances()) != 2 {
 		t.Errorf("the same token launched %d instances, answers differ (-first +again):\n%s", len(f.cloud.Instances()), diff)
 	}
 	in.TargetCapacitySpecification.TotalTargetCapacity = aws.Int32(3)
@@ -234,7 +243,7 @@ func TestInstanceLife(t *testing.T) {
 	f := start(t)
 	f.template(t, "nodes")
 	var heard []string
-	cancel := f.cloud.Subscribe(func(e Event) { heard = append(heard, string(e.Kind)+" "+e.Instance.State) })
+	cancel := f.cloud.Subscribe(func(e ec2model.Event) { heard = append(heard, string(e.Kind)+" "+e.Instance.State) })
 	out := must2(f.ec2.CreateFleet(t.Context(), f.fleet(t, 1, types.DefaultTargetCapacityTypeSpot, []string{"m5.large"}, "b")))(t)
 	id := out.Instances[0].InstanceIds[0]
 
@@ -307,9 +316,9 @@ func TestLaunchedInstance(t *testing.T) {
 func TestReadLag(t *testing.T) {
 	f := start(t)
 	f.template(t, "nodes")
-	f.cloud.SetBehaviour(Behaviour{PendingDelay: time.Second, ShuttingDownDelay: time.Second, TerminatedVisible: time.Minute, ReadLag: 3 * time.Second})
+	f.cloud.SetBehaviour(account.Behaviour{PendingDelay: time.Second, ShuttingDownDelay: time.Second, TerminatedVisible: time.Minute, ReadLag: 3 * time.Second})
 	out := must2(f.ec2.CreateFleet(t.Context(), f.fleet(t, 1, types.DefaultTargetCapacityTypeSpot, []string{"m5.large"}, "a")))(t)
-	ids := instancesOf(out)
+	ids := ec2model.InstancesOf(out)
 	_, err := f.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: ids})
 	wantCode(t, err, "InvalidInstanceID.NotFound")
 	f.clock.Advance(3 * time.Second)
@@ -320,13 +329,13 @@ func TestReadLag(t *testing.T) {
 func TestTimersMoveInstances(t *testing.T) {
 	f := start(t)
 	f.template(t, "nodes")
-	f.cloud.SetBehaviour(Behaviour{PendingDelay: time.Hour, ShuttingDownDelay: 0, TerminatedVisible: time.Hour})
-	ended := make(chan Event, 1)
-	f.cloud.Subscribe(func(e Event) {
+	f.cloud.SetBehaviour(account.Behaviour{PendingDelay: time.Hour, ShuttingDownDelay: 0, TerminatedVisible: time.Hour})
+	ended := make(chan ec2model.Event, 1)
+	f.cloud.Subscribe(func(e ec2model.Event) {
 		switch e.Kind {
-		case Launched:
+		case ec2model.Launched:
 			f.cloud.MarkRunning(e.Instance.ID) // a subscriber may call back
-		case Terminated:
+		case ec2model.Terminated:
 			ended <- e
 		}
 	})
@@ -334,7 +343,7 @@ func TestTimersMoveInstances(t *testing.T) {
 	if got := f.cloud.Instances()[0].State; got != "running" {
 		t.Errorf("state after MarkRunning = %s", got)
 	}
-	must2(f.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: instancesOf(out)}))(t)
+	must2(f.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: ec2model.InstancesOf(out)}))(t)
 	select {
 	case <-ended:
 	case <-time.After(5 * time.Second):
@@ -408,7 +417,7 @@ func TestUnknownFiltersAreErrorsInAnEmptyAccount(t *testing.T) {
 func TestSlowOffering(t *testing.T) {
 	f := start(t)
 	f.template(t, "nodes")
-	f.cloud.Inject(Fault{Zone: "eu-west-1b", Latency: 200 * time.Millisecond})
+	f.cloud.Inject(account.Fault{Zone: "eu-west-1b", Latency: 200 * time.Millisecond})
 	for zone, late := range map[string]bool{"a": false, "b": true} {
 		began := time.Now()
 		must2(f.ec2.CreateFleet(t.Context(), f.fleet(t, 1, types.DefaultTargetCapacityTypeOnDemand, []string{"m5.large"}, zone)))(t)

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/google/go-cmp/cmp"
+
+	iammodel "github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/iam"
 )
 
 const (
@@ -46,7 +48,7 @@ func TestRoleLife(t *testing.T) {
 	must2(f.iam.TagRole(ctx, &iam.TagRoleInput{RoleName: aws.String("agent"), Tags: []types.Tag{{Key: aws.String("env"), Value: aws.String("test")}}}))(t)
 	must2(f.iam.UntagRole(ctx, &iam.UntagRoleInput{RoleName: aws.String("agent"), TagKeys: []string{"team"}}))(t)
 	tags := must2(f.iam.ListRoleTags(ctx, &iam.ListRoleTagsInput{RoleName: aws.String("agent")}))(t).Tags
-	if diff := cmp.Diff(map[string]string{"env": "test"}, tagsOfIAM(tags)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"env": "test"}, iammodel.TagsOfIAM(tags)); diff != "" {
 		t.Errorf("tags (-want +got):\n%s", diff)
 	}
 	must2(f.iam.UpdateRole(ctx, &iam.UpdateRoleInput{RoleName: aws.String("agent"), Description: aws.String("new"), MaxSessionDuration: aws.Int32(7200)}))(t)

@@ -20,6 +20,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
 )
 
 // testCatalogue has an Intel, a Graviton, a GPU, a Neuron, a bare-metal and an
@@ -76,7 +78,7 @@ func start(t *testing.T) *fixture {
 	k := &clock{now: time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)}
 	c, err := New(Config{
 		Catalogue: []byte(testCatalogue), Now: k.Now, Seed: 7,
-		Cluster: Cluster{Name: "prod", Version: "1.33", Endpoint: "https://127.0.0.1:6443", CA: []byte("PEM"), IssuerURL: "https://127.0.0.1:6443", ServiceCIDR: "10.100.0.0/16"},
+		Cluster: account.Cluster{Name: "prod", Version: "1.33", Endpoint: "https://127.0.0.1:6443", CA: []byte("PEM"), IssuerURL: "https://127.0.0.1:6443", ServiceCIDR: "10.100.0.0/16"},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
 )
 
 // issuer is a cluster's token issuer, served over TLS.
@@ -76,7 +78,7 @@ func (i *issuer) trusting(subject string) string {
 func startWithIssuer(t *testing.T) (*fixture, *issuer) {
 	t.Helper()
 	f, i := start(t), newIssuer(t)
-	f.cloud.SetCluster(Cluster{
+	f.cloud.SetCluster(account.Cluster{
 		Name: "prod", Version: "1.33", IssuerURL: i.URL,
 		IssuerCA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Certificate().Raw}),
 	})
@@ -135,7 +137,7 @@ func TestAssumeRoleWithWebIdentity(t *testing.T) {
 func TestWebIdentityNeedsProvider(t *testing.T) {
 	f, i := startWithIssuer(t)
 	arn := f.role(t, "agent", i.trusting("*"), "")
-	provider := aws.String(f.cloud.providerARN(i.URL))
+	provider := aws.String(f.cloud.ProviderARN(i.URL))
 	must2(f.iam.DeleteOpenIDConnectProvider(t.Context(), &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: provider}))(t)
 	_, err := f.sts.AssumeRoleWithWebIdentity(t.Context(), &sts.AssumeRoleWithWebIdentityInput{RoleArn: &arn, RoleSessionName: aws.String("agent"), WebIdentityToken: i.token(t, i.claims())})
 	wantCode(t, err, "InvalidIdentityToken")

@@ -1,0 +1,68 @@
+package account
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// APIError is an error as AWS reports it.
+type APIError struct {
+	Code    string
+	Message string
+	status  int
+}
+
+func (e *APIError) Error() string { return e.Code + ": " + e.Message }
+
+// Fail returns an error of the client's making, status 400.
+func Fail(code, format string, args ...any) *APIError {
+	return &APIError{Code: code, Message: fmt.Sprintf(format, args...), status: http.StatusBadRequest}
+}
+
+// With returns the error with another HTTP status.
+func (e *APIError) With(status int) *APIError {
+	copied := *e
+	copied.status = status
+	return &copied
+}
+
+// dialect is how a service words the errors that all services have.
+type dialect struct {
+	unknownKey   string
+	badSignature string
+	expiredToken string
+	missingToken string
+	denied       string
+	DeniedStatus int
+	throttled    string
+	throttleHTTP int
+	malformed    string
+	unknownCall  string
+}
+
+func Ec2Dialect() dialect {
+	return dialect{
+		unknownKey: "AuthFailure", badSignature: "AuthFailure", expiredToken: "RequestExpired", missingToken: "AuthFailure",
+		denied: "UnauthorizedOperation", DeniedStatus: http.StatusForbidden,
+		throttled: "RequestLimitExceeded", throttleHTTP: http.StatusServiceUnavailable,
+		malformed: "InvalidParameterValue", unknownCall: "InvalidAction",
+	}
+}
+
+func QueryDialect() dialect {
+	return dialect{
+		unknownKey: "InvalidClientTokenId", badSignature: "SignatureDoesNotMatch", expiredToken: "ExpiredToken", missingToken: "MissingAuthenticationToken",
+		denied: "AccessDenied", DeniedStatus: http.StatusForbidden,
+		throttled: "Throttling", throttleHTTP: http.StatusBadRequest,
+		malformed: "ValidationError", unknownCall: "InvalidAction",
+	}
+}
+
+func JSONDialect() dialect {
+	return dialect{
+		unknownKey: "UnrecognizedClientException", badSignature: "InvalidSignatureException", expiredToken: "ExpiredTokenException", missingToken: "MissingAuthenticationTokenException",
+		denied: "AccessDeniedException", DeniedStatus: http.StatusBadRequest,
+		throttled: "ThrottlingException", throttleHTTP: http.StatusBadRequest,
+		malformed: "ValidationException", unknownCall: "UnknownOperationException",
+	}
+}

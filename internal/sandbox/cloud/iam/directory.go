@@ -1,0 +1,204 @@
+package iam
+
+import (
+	"slices"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/policy"
+)
+
+// Directory is what IAM knows.
+type Directory struct {
+	Roles     map[string]*Role            // by name
+	policies  map[string]*managedPolicy   // by ARN
+	Providers map[string]*oidcProvider    // by ARN
+	Profiles  map[string]*instanceProfile // by name
+}
+
+type Role struct {
+	Name, path, ID string
+	description    string
+	created        time.Time
+	trust          string
+	TrustDocument  policy.Document
+	MaxSession     int32 // seconds
+	boundary       string
+	tags           map[string]string
+	inline         map[string]inlinePolicy
+	attached       []string // ARNs, sorted
+}
+
+type inlinePolicy struct {
+	text     string
+	document policy.Document
+	made     time.Time
+}
+
+type managedPolicy struct {
+	name, path, id, arn string
+	description         string
+	created, updated    time.Time
+	tags                map[string]string
+	versions            []policyVersion
+	defaultVersion      string
+	nextVersion         int
+}
+
+type policyVersion struct {
+	id       string
+	created  time.Time
+	text     string
+	document policy.Document
+}
+
+type oidcProvider struct {
+	url         string // without the scheme
+	ClientIDs   []string
+	thumbprints []string
+	created     time.Time
+	tags        map[string]string
+}
+
+type instanceProfile struct {
+	name, path, id string
+	created        time.Time
+	Roles          []string // at most one
+	tags           map[string]string
+	Changed        time.Time
+}
+
+// The node role that exists from the start, and the profile that holds it.
+const DefaultNodeRole = "packhorse-node"
+
+// newDirectory returns the policies of AWS that nodes need and a node role
+// with its instance profile.
+func newDirectory(c *IAM) *Directory {
+	d := &Directory{
+		Roles:     map[string]*Role{},
+		policies:  map[string]*managedPolicy{},
+		Providers: map[string]*oidcProvider{},
+		Profiles:  map[string]*instanceProfile{},
+	}
+	for _, known := range awsManagedPolicies() {
+		d.addAWSPolicy(c, known.name, known.document)
+	}
+	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
+	document, err := policy.Parse(trust, policy.Trust)
+	if err != nil {
+		panic("the built-in trust policy does not parse: " + err.Error())
+	}
+	d.Roles[DefaultNodeRole] = &Role{
+		Name: DefaultNodeRole, path: "/", ID: "AROA" + c.NewToken(17), created: c.Now(), trust: trust, TrustDocument: document,
+		MaxSession: 3600, tags: map[string]string{}, inline: map[string]inlinePolicy{},
+		attached: []string{
+			awsPolicyARN("AmazonEC2ContainerRegistryPullOnly"), awsPolicyARN("AmazonEKSWorkerNodePolicy"), awsPolicyARN("AmazonEKS_CNI_Policy"),
+		},
+	}
+	d.Profiles[DefaultNodeRole] = &instanceProfile{
+		name: DefaultNodeRole, path: "/", id: "AIPA" + c.NewToken(17), created: c.Now(), Roles: []string{DefaultNodeRole}, tags: map[string]string{},
+	}
+	return d
+}
+
+func awsPolicyARN(name string) string { return "arn:aws:iam::aws:policy/" + name }
+
+// awsManagedPolicies are short versions of policies that AWS provides, for nodes
+// and for what the examples give to pods.
+func awsManagedPolicies() []struct{ name, document string } {
+	statement := func(actions string) string {
+		return `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":[` + actions + `],"Resource":"*"}]}`
+	}
+	return []struct{ name, document string }{
+		{"AmazonEKSWorkerNodePolicy", statement(`"ec2:DescribeInstances","ec2:DescribeInstanceTypes","eks:DescribeCluster","eks-auth:AssumeRoleForPodIdentity"`)},
+		{"AmazonEKS_CNI_Policy", statement(`"ec2:AssignPrivateIpAddresses","ec2:AttachNetworkInterface","ec2:CreateNetworkInterface","ec2:DescribeInstances","ec2:DescribeSubnets"`)},
+		{"AmazonEC2ContainerRegistryPullOnly", statement(`"ecr:GetAuthorizationToken","ecr:BatchImportUpstreamImage","ecr:BatchGetImage","ecr:GetDownloadUrlForLayer"`)},
+		{"AmazonEC2ContainerRegistryReadOnly", statement(`"ecr:GetAuthorizationToken","ecr:BatchCheckLayerAvailability","ecr:BatchGetImage","ecr:GetDownloadUrlForLayer","ecr:DescribeImages"`)},
+		{"AmazonSSMManagedInstanceCore", statement(`"ssm:UpdateInstanceInformation","ssmmessages:OpenDataChannel","ec2messages:GetMessages"`)},
+		{"AmazonS3ReadOnlyAccess", statement(`"s3:Get*","s3:List*","s3:Describe*"`)},
+		{"AdministratorAccess", statement(`"*"`)},
+	}
+}
+
+func (d *Directory) addAWSPolicy(c *IAM, name, text string) {
+	document, err := policy.Parse(text, policy.Identity)
+	if err != nil {
+		panic("the built-in policy " + name + " does not parse: " + err.Error())
+	}
+	arn := awsPolicyARN(name)
+	d.policies[arn] = &managedPolicy{
+		name: name, path: "/", arn: arn, id: "ANPA" + c.NewToken(17), created: c.Now(), updated: c.Now(), tags: map[string]string{},
+		versions: []policyVersion{{id: "v1", created: c.Now(), text: text, document: document}}, defaultVersion: "v1", nextVersion: 2,
+	}
+}
+
+func (c *IAM) RoleARN(r *Role) string { return c.IAMARN("role" + r.path + r.Name) }
+
+func (c *IAM) ProfileARN(name string) string {
+	if p := c.Directory.Profiles[name]; p != nil {
+		return c.IAMARN("instance-profile" + p.path + p.name)
+	}
+	if name == "" {
+		return ""
+	}
+	return c.IAMARN("instance-profile/" + name)
+}
+
+// Documents returns the policies that say what a role may do.
+func (c *IAM) Documents(roleName string) []policy.Document {
+	r := c.Directory.Roles[roleName]
+	if r == nil {
+		return nil
+	}
+	var documents []policy.Document
+	for _, name := range account.SortedKeys(r.inline) {
+		if inline := r.inline[name]; !c.UnheardOf(inline.made) {
+			documents = append(documents, inline.document)
+		}
+	}
+	for _, arn := range r.attached {
+		if p := c.Directory.policies[arn]; p != nil {
+			documents = append(documents, p.version(p.defaultVersion).document)
+		}
+	}
+	return documents
+}
+
+// version returns nil if the policy has no such version.
+func (p *managedPolicy) version(id string) *policyVersion {
+	i := slices.IndexFunc(p.versions, func(v policyVersion) bool { return v.id == id })
+	if i < 0 {
+		return nil
+	}
+	return &p.versions[i]
+}
+
+// attachments counts the roles that a policy is attached to.
+func (d *Directory) attachments(arn string) int {
+	count := 0
+	for _, r := range d.Roles {
+		if slices.Contains(r.attached, arn) {
+			count++
+		}
+	}
+	return count
+}
+
+// ArnOf returns the ARN of the role of a name, if there is one.
+func (c *IAM) ArnOf(name string) (arn string, ok bool) {
+	r := c.Directory.Roles[name]
+	if r == nil {
+		return "", false
+	}
+	return c.RoleARN(r), true
+}
+
+// RoleByARN returns nil if there is no such role.
+func (c *IAM) RoleByARN(arn string) *Role {
+	for _, r := range c.Directory.Roles {
+		if c.RoleARN(r) == arn && !c.UnheardOf(r.created) {
+			return r
+		}
+	}
+	return nil
+}

@@ -1,0 +1,265 @@
+// Package iam is a model of IAM.
+package iam
+
+import (
+	"net/http"
+	"net/url"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/wire"
+)
+
+// IAM is the service with the account's roles and policies.
+type IAM struct {
+	*account.Account
+	Directory *Directory
+}
+
+// New returns the service with the policies that AWS provides and a role for nodes.
+func New(a *account.Account) *IAM {
+	c := &IAM{Account: a}
+	c.Directory = newDirectory(c)
+	a.Roles = c
+	return c
+}
+
+// Limits of IAM, from the IAM and STS quotas. Sizes are in characters, without
+// white space.
+const (
+	maxManagedPolicySize = 6_144
+	maxInlinePolicySize  = 10_240 // of all inline policies of a role together
+	maxTrustPolicySize   = 2_048
+	maxAttachedPolicies  = 10
+	maxPolicyVersions    = 5
+)
+
+// Service returns the calls that it answers.
+func (c *IAM) Service() *account.Service {
+	s := &account.Service{
+		Version:    "2010-05-08",
+		Name:       "iam",
+		Protocol:   account.QueryProtocol{Dialect: wire.Query(), Namespace: "https://iam.amazonaws.com/doc/2010-05-08/", Wrapped: true},
+		Words:      account.QueryDialect(),
+		Operations: map[string]account.Operation{},
+	}
+	addRoleOperations(s, c)
+	addRolePolicyOperations(s, c)
+	addPolicyOperations(s, c)
+	addProviderOperations(s, c)
+	addProfileOperations(s, c)
+	return s
+}
+
+func addRoleOperations(s *account.Service, c *IAM) {
+	account.Add(s, c, onRole[iam.CreateRoleInput]("iam:CreateRole"), (*IAM).createRole)
+	account.Add(s, c, onRole[iam.GetRoleInput]("iam:GetRole"), (*IAM).getRole)
+	account.AddOnAnything(s, c, "iam:ListRoles", (*IAM).listRoles)
+	account.Add(s, c, onRole[iam.UpdateRoleInput]("iam:UpdateRole"), (*IAM).updateRole)
+	account.Add(s, c, onRole[iam.UpdateAssumeRolePolicyInput]("iam:UpdateAssumeRolePolicy"), (*IAM).updateAssumeRolePolicy)
+	account.Add(s, c, onRole[iam.DeleteRoleInput]("iam:DeleteRole"), (*IAM).deleteRole)
+	account.Add(s, c, onRole[iam.TagRoleInput]("iam:TagRole"), (*IAM).tagRole)
+	account.Add(s, c, onRole[iam.UntagRoleInput]("iam:UntagRole"), (*IAM).untagRole)
+	account.Add(s, c, onRole[iam.ListRoleTagsInput]("iam:ListRoleTags"), (*IAM).listRoleTags)
+}
+
+func addRolePolicyOperations(s *account.Service, c *IAM) {
+	account.Add(s, c, onRole[iam.PutRolePolicyInput]("iam:PutRolePolicy"), (*IAM).putRolePolicy)
+	account.Add(s, c, onRole[iam.GetRolePolicyInput]("iam:GetRolePolicy"), (*IAM).getRolePolicy)
+	account.Add(s, c, onRole[iam.DeleteRolePolicyInput]("iam:DeleteRolePolicy"), (*IAM).deleteRolePolicy)
+	account.Add(s, c, onRole[iam.ListRolePoliciesInput]("iam:ListRolePolicies"), (*IAM).listRolePolicies)
+	account.Add(s, c, onRole[iam.AttachRolePolicyInput]("iam:AttachRolePolicy"), (*IAM).attachRolePolicy)
+	account.Add(s, c, onRole[iam.DetachRolePolicyInput]("iam:DetachRolePolicy"), (*IAM).detachRolePolicy)
+	account.Add(s, c, onRole[iam.ListAttachedRolePoliciesInput]("iam:ListAttachedRolePolicies"), (*IAM).listAttachedRolePolicies)
+}
+
+func addPolicyOperations(s *account.Service, c *IAM) {
+	account.Add(s, c, onPolicy[iam.CreatePolicyInput]("iam:CreatePolicy"), (*IAM).createPolicy)
+	account.Add(s, c, onPolicy[iam.GetPolicyInput]("iam:GetPolicy"), (*IAM).getPolicy)
+	account.AddOnAnything(s, c, "iam:ListPolicies", (*IAM).listPolicies)
+	account.Add(s, c, onPolicy[iam.DeletePolicyInput]("iam:DeletePolicy"), (*IAM).deletePolicy)
+	account.Add(s, c, onPolicy[iam.GetPolicyVersionInput]("iam:GetPolicyVersion"), (*IAM).getPolicyVersion)
+	account.Add(s, c, onPolicy[iam.CreatePolicyVersionInput]("iam:CreatePolicyVersion"), (*IAM).createPolicyVersion)
+	account.Add(s, c, onPolicy[iam.ListPolicyVersionsInput]("iam:ListPolicyVersions"), (*IAM).listPolicyVersions)
+	account.Add(s, c, onPolicy[iam.DeletePolicyVersionInput]("iam:DeletePolicyVersion"), (*IAM).deletePolicyVersion)
+	account.Add(s, c, onPolicy[iam.SetDefaultPolicyVersionInput]("iam:SetDefaultPolicyVersion"), (*IAM).setDefaultPolicyVersion)
+	account.Add(s, c, onPolicy[iam.ListPolicyTagsInput]("iam:ListPolicyTags"), (*IAM).listPolicyTags)
+	account.Add(s, c, onPolicy[iam.TagPolicyInput]("iam:TagPolicy"), (*IAM).tagPolicy)
+	account.Add(s, c, onPolicy[iam.UntagPolicyInput]("iam:UntagPolicy"), (*IAM).untagPolicy)
+}
+
+func addProviderOperations(s *account.Service, c *IAM) {
+	account.Add(s, c, onProvider[iam.CreateOpenIDConnectProviderInput]("iam:CreateOpenIDConnectProvider"), (*IAM).createProvider)
+	account.Add(s, c, onProvider[iam.GetOpenIDConnectProviderInput]("iam:GetOpenIDConnectProvider"), (*IAM).getProvider)
+	account.AddOnAnything(s, c, "iam:ListOpenIDConnectProviders", (*IAM).listProviders)
+	account.Add(s, c, onProvider[iam.DeleteOpenIDConnectProviderInput]("iam:DeleteOpenIDConnectProvider"), (*IAM).deleteProvider)
+	account.Add(s, c, onProvider[iam.UpdateOpenIDConnectProviderThumbprintInput]("iam:UpdateOpenIDConnectProviderThumbprint"), (*IAM).updateThumbprint)
+	account.Add(s, c, onProvider[iam.AddClientIDToOpenIDConnectProviderInput]("iam:AddClientIDToOpenIDConnectProvider"), (*IAM).addClientID)
+	account.Add(s, c, onProvider[iam.RemoveClientIDFromOpenIDConnectProviderInput]("iam:RemoveClientIDFromOpenIDConnectProvider"), (*IAM).removeClientID)
+	account.Add(s, c, onProvider[iam.TagOpenIDConnectProviderInput]("iam:TagOpenIDConnectProvider"), (*IAM).tagProvider)
+	account.Add(s, c, onProvider[iam.UntagOpenIDConnectProviderInput]("iam:UntagOpenIDConnectProvider"), (*IAM).untagProvider)
+}
+
+func addProfileOperations(s *account.Service, c *IAM) {
+	account.Add(s, c, onProfile[iam.CreateInstanceProfileInput]("iam:CreateInstanceProfile"), (*IAM).createInstanceProfile)
+	account.Add(s, c, onProfile[iam.GetInstanceProfileInput]("iam:GetInstanceProfile"), (*IAM).getInstanceProfile)
+	account.AddOnAnything(s, c, "iam:ListInstanceProfiles", (*IAM).listInstanceProfiles)
+	account.Add(s, c, onRole[iam.ListInstanceProfilesForRoleInput]("iam:ListInstanceProfilesForRole"), (*IAM).listInstanceProfilesForRole)
+	account.Add(s, c, accessesOfAddRoleToInstanceProfile, (*IAM).addRoleToInstanceProfile)
+	account.Add(s, c, onProfile[iam.RemoveRoleFromInstanceProfileInput]("iam:RemoveRoleFromInstanceProfile"), (*IAM).removeRoleFromInstanceProfile)
+	account.Add(s, c, onProfile[iam.DeleteInstanceProfileInput]("iam:DeleteInstanceProfile"), (*IAM).deleteInstanceProfile)
+	account.Add(s, c, onProfile[iam.TagInstanceProfileInput]("iam:TagInstanceProfile"), (*IAM).tagInstanceProfile)
+	account.Add(s, c, onProfile[iam.UntagInstanceProfileInput]("iam:UntagInstanceProfile"), (*IAM).untagInstanceProfile)
+}
+
+// UnheardOf tells whether something that was created then is not known
+// everywhere yet: IAM is eventually consistent.
+func (c *IAM) UnheardOf(created time.Time) bool {
+	return c.Now().Before(created.Add(c.Behaves.IAMLag))
+}
+
+// tagsMember reads the Tags member of an input, if it has one.
+func tagsMember(input any) map[string]string {
+	field := reflect.ValueOf(input).Elem().FieldByName("Tags")
+	if !field.IsValid() {
+		return nil
+	}
+	list, _ := reflect.TypeAssert[[]types.Tag](field)
+	return TagsOfIAM(list)
+}
+
+// onRole is the permission for a call about the role named by RoleName.
+func onRole[In any](action string) func(*IAM, *In) []account.Access {
+	return func(c *IAM, input *In) []account.Access {
+		name := account.TextMember(input, "RoleName")
+		resource, tags := c.IAMARN("role"+pathOf(account.TextMember(input, "Path"))+name), map[string]string(nil)
+		if r := c.Directory.Roles[name]; r != nil {
+			resource, tags = c.RoleARN(r), r.tags
+		}
+		keys := account.Merge(account.RequestTags(tagsMember(input)), account.ResourceTags("iam", tags))
+		if attached := account.TextMember(input, "PolicyArn"); attached != "" {
+			keys["iam:PolicyARN"] = []string{attached}
+		}
+		return []account.Access{{Action: action, Resource: resource, Context: keys}}
+	}
+}
+
+// onPolicy is the permission for a call about the policy named by PolicyArn,
+// or by PolicyName if it is yet to be made.
+func onPolicy[In any](action string) func(*IAM, *In) []account.Access {
+	return func(c *IAM, input *In) []account.Access {
+		resource := account.TextMember(input, "PolicyArn")
+		if resource == "" {
+			resource = c.IAMARN("policy" + pathOf(account.TextMember(input, "Path")) + account.TextMember(input, "PolicyName"))
+		}
+		var tags map[string]string
+		if p := c.Directory.policies[resource]; p != nil {
+			tags = p.tags
+		}
+		return []account.Access{{Action: action, Resource: resource, Context: account.Merge(account.RequestTags(tagsMember(input)), account.ResourceTags("iam", tags))}}
+	}
+}
+
+// onProvider is the permission for a call about an OIDC provider.
+func onProvider[In any](action string) func(*IAM, *In) []account.Access {
+	return func(c *IAM, input *In) []account.Access {
+		resource := account.TextMember(input, "OpenIDConnectProviderArn")
+		if resource == "" {
+			resource = c.ProviderARN(account.TextMember(input, "Url"))
+		}
+		var tags map[string]string
+		if p := c.Directory.Providers[resource]; p != nil {
+			tags = p.tags
+		}
+		return []account.Access{{Action: action, Resource: resource, Context: account.Merge(account.RequestTags(tagsMember(input)), account.ResourceTags("iam", tags))}}
+	}
+}
+
+// onProfile is the permission for a call about an instance profile.
+func onProfile[In any](action string) func(*IAM, *In) []account.Access {
+	return func(c *IAM, input *In) []account.Access {
+		name := account.TextMember(input, "InstanceProfileName")
+		resource, tags := c.IAMARN("instance-profile"+pathOf(account.TextMember(input, "Path"))+name), map[string]string(nil)
+		if p := c.Directory.Profiles[name]; p != nil {
+			resource, tags = c.ProfileARN(name), p.tags
+		}
+		return []account.Access{{Action: action, Resource: resource, Context: account.Merge(account.RequestTags(tagsMember(input)), account.ResourceTags("iam", tags))}}
+	}
+}
+
+func pathOf(path string) string {
+	if path == "" {
+		return "/"
+	}
+	return path
+}
+
+var (
+	nameForm = regexp.MustCompile(`^[\w+=,.@-]{1,128}$`)
+	pathForm = regexp.MustCompile(`^(/|/[!-~]+/)$`)
+)
+
+func checkName(member, name string, limit int) error {
+	if !nameForm.MatchString(name) || len(name) > limit {
+		return account.Fail("ValidationError", "1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must have length between 1 and %d and consist of letters, digits and +=,.@_-", name, member, limit)
+	}
+	return nil
+}
+
+func checkPath(path *string) error {
+	if path != nil && !pathForm.MatchString(*path) {
+		return account.Fail("ValidationError", "The specified value for path is invalid. It must begin and end with / and contain only alphanumeric characters and/or / characters.")
+	}
+	return nil
+}
+
+func noSuchEntity(format string, args ...any) *account.APIError {
+	return account.Fail("NoSuchEntity", format, args...).With(http.StatusNotFound)
+}
+
+func conflict(code, format string, args ...any) *account.APIError {
+	return account.Fail(code, format, args...).With(http.StatusConflict)
+}
+
+// sizeOf counts the characters that IAM counts.
+func sizeOf(document string) int {
+	return len(strings.Join(strings.Fields(document), ""))
+}
+
+// encoded returns a policy document as IAM returns it.
+func encoded(document string) *string {
+	text := strings.ReplaceAll(url.QueryEscape(document), "+", "%20")
+	return &text
+}
+
+func TagsOfIAM(list []types.Tag) map[string]string {
+	tags := map[string]string{}
+	for _, tag := range list {
+		tags[account.Deref(tag.Key)] = account.Deref(tag.Value)
+	}
+	return tags
+}
+
+func iamTags(tags map[string]string) []types.Tag {
+	list := make([]types.Tag, 0, len(tags))
+	for _, key := range account.SortedKeys(tags) {
+		value := tags[key]
+		list = append(list, types.Tag{Key: &key, Value: &value})
+	}
+	return list
+}
+
+// pageIAM returns the part of a list that a marker and a limit ask for.
+func pageIAM[T any](items []T, marker *string, maxItems *int32) (part []T, truncated bool, next *string, err error) {
+	part, next, err = account.Page(items, marker, maxItems, 100)
+	if err != nil {
+		return nil, false, nil, account.Fail("ValidationError", "Invalid Marker or MaxItems.")
+	}
+	return part, next != nil, next, nil
+}

@@ -1,0 +1,283 @@
+package iam
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/policy"
+)
+
+// findRole returns the role or NoSuchEntity.
+func (c *IAM) findRole(name *string) (*Role, error) {
+	r := c.Directory.Roles[account.Deref(name)]
+	if r == nil || c.UnheardOf(r.created) {
+		return nil, noSuchEntity("The role with name %s cannot be found.", account.Deref(name))
+	}
+	return r, nil
+}
+
+func parseTrust(text string) (policy.Document, error) {
+	document, err := policy.Parse(text, policy.Trust)
+	if err != nil {
+		return policy.Document{}, account.Fail("MalformedPolicyDocument", "%s", err)
+	}
+	if sizeOf(text) > maxTrustPolicySize {
+		return policy.Document{}, conflict("LimitExceeded", "Cannot exceed quota for ACLSizePerRole: %d", maxTrustPolicySize)
+	}
+	return document, nil
+}
+
+func (c *IAM) createRole(_ *account.Caller, in *iam.CreateRoleInput) (*iam.CreateRoleOutput, error) {
+	name := account.Deref(in.RoleName)
+	if err := checkName("roleName", name, 64); err != nil {
+		return nil, err
+	}
+	if err := checkPath(in.Path); err != nil {
+		return nil, err
+	}
+	trust, err := parseTrust(account.Deref(in.AssumeRolePolicyDocument))
+	if err != nil {
+		return nil, err
+	}
+	session := int32(3600)
+	if in.MaxSessionDuration != nil {
+		session = *in.MaxSessionDuration
+	}
+	if session < 3600 || session > 43200 {
+		return nil, account.Fail("ValidationError", "Value '%d' at 'maxSessionDuration' failed to satisfy constraint: Member must be between 3600 and 43200", session)
+	}
+	tags := TagsOfIAM(in.Tags)
+	if err := account.CheckTags(tags); err != nil {
+		return nil, err
+	}
+	if c.Directory.Roles[name] != nil {
+		return nil, conflict("EntityAlreadyExists", "Role with name %s already exists.", name)
+	}
+	r := &Role{
+		Name: name, path: pathOf(account.Deref(in.Path)), ID: "AROA" + c.NewToken(17), description: account.Deref(in.Description), created: c.Now(),
+		trust: *in.AssumeRolePolicyDocument, TrustDocument: trust, MaxSession: session, boundary: account.Deref(in.PermissionsBoundary),
+		tags: tags, inline: map[string]inlinePolicy{},
+	}
+	c.Directory.Roles[name] = r
+	return &iam.CreateRoleOutput{Role: c.describedRole(r)}, nil
+}
+
+func (c *IAM) describedRole(r *Role) *types.Role {
+	described := &types.Role{
+		Arn: aws.String(c.RoleARN(r)), RoleName: &r.Name, RoleId: &r.ID, Path: &r.path, CreateDate: &r.created,
+		AssumeRolePolicyDocument: encoded(r.trust), Description: account.NilIfEmpty(r.description), MaxSessionDuration: &r.MaxSession, Tags: iamTags(r.tags),
+	}
+	if r.boundary != "" {
+		described.PermissionsBoundary = &types.AttachedPermissionsBoundary{PermissionsBoundaryArn: &r.boundary, PermissionsBoundaryType: "Policy"}
+	}
+	return described
+}
+
+func (c *IAM) getRole(_ *account.Caller, in *iam.GetRoleInput) (*iam.GetRoleOutput, error) {
+	r, err := c.findRole(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	return &iam.GetRoleOutput{Role: c.describedRole(r)}, nil
+}
+
+func (c *IAM) listRoles(_ *account.Caller, in *iam.ListRolesInput) (*iam.ListRolesOutput, error) {
+	roles := []types.Role{}
+	for _, name := range account.SortedKeys(c.Directory.Roles) {
+		if strings.HasPrefix(c.Directory.Roles[name].path, pathOf(account.Deref(in.PathPrefix))) {
+			described := c.describedRole(c.Directory.Roles[name])
+			described.Tags = nil // ListRoles leaves them out
+			roles = append(roles, *described)
+		}
+	}
+	part, truncated, next, err := pageIAM(roles, in.Marker, in.MaxItems)
+	if err != nil {
+		return nil, err
+	}
+	return &iam.ListRolesOutput{Roles: part, IsTruncated: truncated, Marker: next}, nil
+}
+
+func (c *IAM) updateRole(_ *account.Caller, in *iam.UpdateRoleInput) (*iam.UpdateRoleOutput, error) {
+	r, err := c.findRole(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	if in.Description != nil {
+		r.description = *in.Description
+	}
+	if in.MaxSessionDuration != nil {
+		if *in.MaxSessionDuration < 3600 || *in.MaxSessionDuration > 43200 {
+			return nil, account.Fail("ValidationError", "Value '%d' at 'maxSessionDuration' failed to satisfy constraint: Member must be between 3600 and 43200", *in.MaxSessionDuration)
+		}
+		r.MaxSession = *in.MaxSessionDuration
+	}
+	return &iam.UpdateRoleOutput{}, nil
+}
+
+func (c *IAM) updateAssumeRolePolicy(_ *account.Caller, in *iam.UpdateAssumeRolePolicyInput) (*iam.UpdateAssumeRolePolicyOutput, error) {
+	r, err := c.findRole(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	document, err := parseTrust(account.Deref(in.PolicyDocument))
+	if err != nil {
+		return nil, err
+	}
+	r.trust, r.TrustDocument = *in.PolicyDocument, document
+	return &iam.UpdateAssumeRolePolicyOutput{}, nil
+}
+
+func (c *IAM) deleteRole(_ *account.Caller, in *iam.DeleteRoleInput) (*iam.DeleteRoleOutput, error) {
+	r, err := c.findRole(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(r.attached) > 0:
+		return nil, conflict("DeleteConflict", "Cannot delete entity, must detach all policies first.")
+	case len(r.inline) > 0:
+		return nil, conflict("DeleteConflict", "Cannot delete entity, must delete policies first.")
+	case len(c.profilesWith(r.Name)) > 0:
+		return nil, conflict("DeleteConflict", "Cannot delete entity, must remove roles from instance profile first.")
+	}
+	delete(c.Directory.Roles, r.Name)
+	return &iam.DeleteRoleOutput{}, nil
+}
+
+func (c *IAM) tagRole(_ *account.Caller, in *iam.TagRoleInput) (*iam.TagRoleOutput, error) {
+	r, err := c.findRole(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	return &iam.TagRoleOutput{}, account.Retag(r.tags, TagsOfIAM(in.Tags), nil)
+}
+
+func (c *IAM) untagRole(_ *account.Caller, in *iam.UntagRoleInput) (*iam.UntagRoleOutput, error) {
+	r, err := c.findRole(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	return &iam.UntagRoleOutput{}, account.Retag(r.tags, nil, in.TagKeys)
+}
+
+func (c *IAM) listRoleTags(_ *account.Caller, in *iam.ListRoleTagsInput) (*iam.ListRoleTagsOutput, error) {
+	r, err := c.findRole(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	part, truncated, next, err := pageIAM(iamTags(r.tags), in.Marker, in.MaxItems)
+	return &iam.ListRoleTagsOutput{Tags: part, IsTruncated: truncated, Marker: next}, err
+}
+
+func (c *IAM) putRolePolicy(_ *account.Caller, in *iam.PutRolePolicyInput) (*iam.PutRolePolicyOutput, error) {
+	r, err := c.findRole(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkName("policyName", account.Deref(in.PolicyName), 128); err != nil {
+		return nil, err
+	}
+	document, err := policy.Parse(account.Deref(in.PolicyDocument), policy.Identity)
+	if err != nil {
+		return nil, account.Fail("MalformedPolicyDocument", "%s", err)
+	}
+	size := sizeOf(*in.PolicyDocument)
+	for name, other := range r.inline {
+		if name != *in.PolicyName {
+			size += sizeOf(other.text)
+		}
+	}
+	if size > maxInlinePolicySize {
+		return nil, conflict("LimitExceeded", "Maximum policy size of %d bytes exceeded for role %s", maxInlinePolicySize, r.Name)
+	}
+	made := c.Now()
+	if replaced, ok := r.inline[*in.PolicyName]; ok {
+		made = replaced.made
+	}
+	r.inline[*in.PolicyName] = inlinePolicy{text: *in.PolicyDocument, document: document, made: made}
+	return &iam.PutRolePolicyOutput{}, nil
+}
+
+func (c *IAM) getRolePolicy(_ *account.Caller, in *iam.GetRolePolicyInput) (*iam.GetRolePolicyOutput, error) {
+	r, err := c.findRole(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	found, ok := r.inline[account.Deref(in.PolicyName)]
+	if !ok {
+		return nil, noSuchEntity("The role policy with name %s cannot be found.", account.Deref(in.PolicyName))
+	}
+	return &iam.GetRolePolicyOutput{RoleName: &r.Name, PolicyName: in.PolicyName, PolicyDocument: encoded(found.text)}, nil
+}
+
+func (c *IAM) deleteRolePolicy(_ *account.Caller, in *iam.DeleteRolePolicyInput) (*iam.DeleteRolePolicyOutput, error) {
+	r, err := c.findRole(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := r.inline[account.Deref(in.PolicyName)]; !ok {
+		return nil, noSuchEntity("The role policy with name %s cannot be found.", account.Deref(in.PolicyName))
+	}
+	delete(r.inline, *in.PolicyName)
+	return &iam.DeleteRolePolicyOutput{}, nil
+}
+
+func (c *IAM) listRolePolicies(_ *account.Caller, in *iam.ListRolePoliciesInput) (*iam.ListRolePoliciesOutput, error) {
+	r, err := c.findRole(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	part, truncated, next, err := pageIAM(account.SortedKeys(r.inline), in.Marker, in.MaxItems)
+	return &iam.ListRolePoliciesOutput{PolicyNames: part, IsTruncated: truncated, Marker: next}, err
+}
+
+func (c *IAM) attachRolePolicy(_ *account.Caller, in *iam.AttachRolePolicyInput) (*iam.AttachRolePolicyOutput, error) {
+	r, err := c.findRole(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.findPolicy(in.PolicyArn)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(r.attached, p.arn) {
+		return &iam.AttachRolePolicyOutput{}, nil
+	}
+	if len(r.attached) >= maxAttachedPolicies {
+		return nil, conflict("LimitExceeded", "Cannot exceed quota for PoliciesPerRole: %d", maxAttachedPolicies)
+	}
+	r.attached = append(r.attached, p.arn)
+	slices.Sort(r.attached)
+	return &iam.AttachRolePolicyOutput{}, nil
+}
+
+func (c *IAM) detachRolePolicy(_ *account.Caller, in *iam.DetachRolePolicyInput) (*iam.DetachRolePolicyOutput, error) {
+	r, err := c.findRole(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.Index(r.attached, account.Deref(in.PolicyArn))
+	if i < 0 {
+		return nil, noSuchEntity("Policy %s was not found.", account.Deref(in.PolicyArn))
+	}
+	r.attached = slices.Delete(r.attached, i, i+1)
+	return &iam.DetachRolePolicyOutput{}, nil
+}
+
+func (c *IAM) listAttachedRolePolicies(_ *account.Caller, in *iam.ListAttachedRolePoliciesInput) (*iam.ListAttachedRolePoliciesOutput, error) {
+	r, err := c.findRole(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	attached := []types.AttachedPolicy{}
+	for _, arn := range r.attached {
+		attached = append(attached, types.AttachedPolicy{PolicyArn: &arn, PolicyName: &c.Directory.policies[arn].name})
+	}
+	part, truncated, next, err := pageIAM(attached, in.Marker, in.MaxItems)
+	return &iam.ListAttachedRolePoliciesOutput{AttachedPolicies: part, IsTruncated: truncated, Marker: next}, err
+}
