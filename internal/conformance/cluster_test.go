@@ -87,7 +87,7 @@ func (l *lab) furnish(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return l.addVolumes(ctx)
 }
 
 // await polls until the condition holds.

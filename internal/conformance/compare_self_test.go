@@ -147,6 +147,8 @@ func TestEverythingIsGenerated(t *testing.T) {
 		"foreign node", "node without zone", "running pod", "daemon set", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "matchFields",
 		"zone spread", "hostname spread", "min domains", "node taints policy", "node affinity policy", "affinity", "anti-affinity",
 		"host port", "host IP", "init container", "sidecar", "pod-level resources", "GPU", "ephemeral storage", "priority", "toleration",
+		"limits that bind nothing", "memory limits", "selector on family", "selector on category", "selector on size",
+		"volume", "volume in a zone", "volume of one pod", "two volumes",
 	} {
 		if !seen[want] {
 			t.Errorf("no scenario has %s", want)

@@ -15,7 +15,7 @@ import (
 var constraints = []func(generator, *corev1.Pod){
 	generator.nodeSelector, generator.nodeAffinity, generator.preferredNodeAffinity,
 	generator.tolerations, generator.tolerations, generator.zoneSpread, generator.hostSpread, generator.otherSpread,
-	generator.affinity, generator.antiAffinity, generator.antiAffinity, generator.preferredAntiAffinity, generator.hostPorts,
+	generator.affinity, generator.antiAffinity, generator.antiAffinity, generator.preferredAntiAffinity, generator.hostPorts, generator.volumes,
 }
 
 // resources gives the pod requests, of init containers and sidecars too.
@@ -80,6 +80,9 @@ var nodeLabels = []struct {
 	{key: labelTeam, values: teams},
 	{key: labelTier, values: tiers},
 	{key: api.LabelInstanceFamily, values: []string{"m5", "c5", "r5"}},
+	{key: api.LabelInstanceFamily, values: []string{"m5", "m5d", "m6g", "g4dn", "t3"}},
+	{key: api.LabelInstanceCategory, values: []string{"m", "c", "r", "t"}},
+	{key: api.LabelInstanceSize, values: []string{"large", "xlarge"}},
 	{key: api.LabelInstanceCPU, values: []string{"2", "4"}, numbers: true},
 	{key: api.LabelInstanceMemory, values: []string{"8192", "16384"}, numbers: true},
 	{key: api.LabelInstanceGeneration, values: []string{"5", "6"}, numbers: true},

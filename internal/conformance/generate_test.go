@@ -104,8 +104,15 @@ func (g generator) provisioner(name string) *api.Provisioner {
 	if g.chance(30) {
 		p.Spec.Weight = ptr.To(int32(1 + g.IntN(9)))
 	}
-	if g.chance(15) {
-		p.Spec.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(strconv.Itoa(4 + g.IntN(12)))}}
+	if g.chance(25) {
+		limits := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(strconv.Itoa(4 + g.IntN(12)))}
+		switch g.IntN(3) {
+		case 0:
+			limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")} // which binds nothing
+		case 1:
+			limits[corev1.ResourceMemory] = resource.MustParse(strconv.Itoa(16+g.IntN(48)) + "Gi")
+		}
+		p.Spec.Limits = &api.Limits{Resources: limits}
 	}
 	if g.chance(20) {
 		p.Spec.KubeletConfiguration = &api.KubeletConfiguration{MaxPods: ptr.To(int32(3 + g.IntN(6)))}
@@ -176,7 +183,7 @@ func (g generator) runningPod(name, node string) *corev1.Pod {
 		corev1.ResourceCPU: *resource.NewMilliQuantity(int64(100*g.IntN(6)), resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("256Mi"),
 	}
 	for range g.IntN(3) {
-		oneOf(g, generator.affinity, generator.antiAffinity, generator.hostPorts)(g, p)
+		oneOf(g, generator.affinity, generator.antiAffinity, generator.hostPorts, generator.volumes)(g, p)
 	}
 	p.Spec.NodeName = node
 	p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}

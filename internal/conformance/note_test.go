@@ -12,6 +12,8 @@ func note(s *scenario, seen map[string]bool) {
 	mark("two provisioners", len(s.Provisioners) == 2)
 	for _, p := range s.Provisioners {
 		mark("limits", p.Spec.Limits != nil)
+		mark("limits that bind nothing", p.Spec.Limits != nil && p.Spec.Limits.Resources.Cpu().Value() == 1000)
+		mark("memory limits", p.Spec.Limits != nil && !p.Spec.Limits.Resources.Memory().IsZero())
 		mark("max pods", p.Spec.KubeletConfiguration != nil)
 		mark("taints", len(p.Spec.Taints) > 0)
 		mark("startup taints", len(p.Spec.StartupTaints) > 0)
@@ -38,6 +40,15 @@ func note(s *scenario, seen map[string]bool) {
 func noteResources(p *corev1.Pod, mark func(string, bool)) {
 	mark("priority", p.Spec.PriorityClassName != "")
 	mark("toleration", len(p.Spec.Tolerations) > 0)
+	mark("selector on family", p.Spec.NodeSelector[api.LabelInstanceFamily] != "")
+	mark("selector on category", p.Spec.NodeSelector[api.LabelInstanceCategory] != "")
+	mark("selector on size", p.Spec.NodeSelector[api.LabelInstanceSize] != "")
+	for _, v := range p.Spec.Volumes {
+		mark("volume", v.Name == "first")
+		mark("volume in a zone", v.Name == zones[0])
+		mark("volume of one pod", v.Name == exclusive)
+	}
+	mark("two volumes", len(p.Spec.Volumes) == 2)
 	mark("pod-level resources", p.Spec.Resources != nil)
 	for _, c := range p.Spec.InitContainers {
 		mark("sidecar", c.RestartPolicy != nil)

@@ -59,6 +59,13 @@ func (s *scenario) file() ([]byte, error) {
 	for _, n := range namespaces {
 		write("v1", "Namespace", n)
 	}
+	for i, c := range claims {
+		write("v1", "PersistentVolumeClaim", c)
+		write("v1", "PersistentVolume", volumes[i])
+	}
+	for _, n := range csiNodes {
+		write("storage.k8s.io/v1", "CSINode", n)
+	}
 	for _, p := range s.Provisioners {
 		write(api.ProvisionerGVK.GroupVersion().String(), api.ProvisionerKind, p)
 	}
