@@ -33,10 +33,11 @@ func (s *solver) bundle(open []*class) []*lot {
 			}
 		}
 	}
+	targets := slices.Concat(open, s.later)
 	for len(followers) > 0 {
 		var together []*class
-		together, followers = s.component(followers, open)
-		lots = append(lots, s.bundleLots(together, open)...)
+		together, followers = s.component(followers, targets)
+		lots = append(lots, s.bundleLots(together, targets)...)
 	}
 	return lots
 }

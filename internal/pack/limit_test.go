@@ -132,3 +132,30 @@ func TestLimitOfAHigherWeight(t *testing.T) {
 		t.Errorf("pods use %d of the 16 cores that are to be used first", cores)
 	}
 }
+
+// TestFollowersBeforeThoseThatTheyFollow: important pods that must share a node with a less
+// important one are bought for together with it where a limit does not allow all.
+func TestFollowersBeforeThoseThatTheyFollow(t *testing.T) {
+	p := limitedTo(4, podsOf{2, 2000, 5}, podsOf{4, 1000, 0})
+	followed := map[string]string{"app": "followed"}
+	p.Pods[2].Pod.Template.Labels = followed // which all that are less important share
+	p.Pods[0].Pod.Template.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: api.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: followed},
+		}},
+	}}
+	l := Solve(p)
+	var important, others int
+	for i := range l.Places {
+		switch {
+		case !l.Places[i].Placed():
+		case i < 2:
+			important++
+		default:
+			others++
+		}
+	}
+	if important != 1 || others != 2 {
+		t.Errorf("placed %d important pods and %d others, want 1 and 2", important, others)
+	}
+}

@@ -79,7 +79,7 @@ func byPriority(p *Problem, binding limits, e *model.Effort, urgent map[int]bool
 		if end < 0 {
 			end = len(all)
 		}
-		s.classes = all[:end]
+		s.classes, s.later = all[:end], all[end:]
 		s.rounds()
 		all = all[end:]
 	}

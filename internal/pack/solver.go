@@ -20,6 +20,7 @@ type solver struct {
 	nodes    []*node
 	closed   []*node // take no pods, but those that they have count
 	classes  []*class
+	later    []*class // less important ones, whose turn has not come
 	slots    []slot
 	standing []*cluster.Pod // pods that are not pending
 	running  map[*cluster.Template]*runner
