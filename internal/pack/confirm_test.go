@@ -115,3 +115,41 @@ func TestComponentsAreConfirmedApart(t *testing.T) {
 		}
 	}
 }
+
+// TestSpreadBesideADaemonSetThatIsKeptOff: on a node that a DaemonSet's pod cannot come to
+// there is none of it, so that a spread that counts it cannot go further elsewhere.
+func TestSpreadBesideADaemonSetThatIsKeptOff(t *testing.T) {
+	app := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "b"}}
+	template := func(change func(*cluster.Template)) *cluster.Template {
+		t := &cluster.Template{Namespace: "default", Labels: app.MatchLabels, Requests: amount.List{amount.Pods: 1}}
+		change(t)
+		return t
+	}
+	spread := template(func(t *cluster.Template) {
+		t.Spread = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: api.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: app}}
+	})
+	guard := template(func(t *cluster.Template) {
+		t.Labels = nil
+		t.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: api.LabelHostname, LabelSelector: app}},
+		}}
+	})
+	for name, c := range map[string]struct {
+		there *cluster.Template
+		want  bool
+	}{
+		"kept off": {guard, false},
+		"there":    {template(func(t *cluster.Template) { t.Labels = nil }), true},
+	} {
+		p := crossed()
+		p.Pods = []Demand{{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: "pod"}, Template: spread}}}
+		p.Snapshot.Nodes = []cluster.Node{{
+			Name: "node", Ready: true, Unschedulable: true, Labels: map[string]string{api.LabelHostname: "node"}, Allocatable: amount.List{amount.Pods: 10},
+		}}
+		p.Snapshot.Pods = []cluster.Pod{{PodKey: cluster.PodKey{Namespace: "default", Name: "there"}, Template: c.there, NodeName: "node", State: cluster.PodBound}}
+		p.Snapshot.DaemonSets = []cluster.DaemonSet{{Name: "agent", Namespace: "default", Template: template(func(*cluster.Template) {})}}
+		if got := Solve(p).Places[0]; got.Placed() != c.want {
+			t.Errorf("%s: the pod has a place: %v, want %v (%s)", name, got.Placed(), c.want, got.Reason)
+		}
+	}
+}

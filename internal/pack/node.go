@@ -66,7 +66,9 @@ func (s *solver) expectDaemons(n *node, there map[string]bool) {
 			continue
 		}
 		model.AddTimes(n.free, d.Need, -1)
-		s.state.Occupy(n.NodeView, s.state.Daemons[i])
+		if s.state.TakesResident(n.NodeView, s.state.Daemons[i]) { // others may keep it off for good
+			s.state.Occupy(n.NodeView, s.state.Daemons[i])
+		}
 	}
 }
 

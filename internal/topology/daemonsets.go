@@ -89,6 +89,20 @@ func (s *State) Occupy(n *NodeView, r *Resident) {
 	}
 }
 
+// TakesResident reports whether a node takes a pod that is not placed by us, such as one of a
+// DaemonSet, as far as other pods go.
+func (s *State) TakesResident(n *NodeView, r *Resident) bool {
+	in := func(ids []int, pods func(*Group) map[string]int64) bool {
+		return slices.ContainsFunc(ids, func(id int) bool {
+			value, ok := n.Labels[s.List[id].Key]
+			return ok && pods(s.List[id])[value] > 0
+		})
+	}
+	return n.Counts.Room(r.PerNode, 1) > 0 &&
+		!in(r.Members, func(g *Group) map[string]int64 { return g.repel }) &&
+		!in(r.Repels, func(g *Group) map[string]int64 { return g.count })
+}
+
 // DaemonCounts returns what the DaemonSets of an offering mean to others on a node.
 func (s *State) DaemonCounts(o *model.Offering) NodeCounts {
 	var h NodeCounts

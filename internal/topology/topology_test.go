@@ -464,3 +464,26 @@ func TestUnreadable(t *testing.T) {
 		})
 	}
 }
+
+// TestTakesResident: pods of DaemonSets stay off nodes where others keep them off, or they
+// would meet pods that they must not meet.
+func TestTakesResident(t *testing.T) {
+	for name, of := range map[string]struct {
+		there, daemon *cluster.Template
+		want          bool
+	}{
+		"nothing asked":                        {web(), web(), true},
+		"anti-affinity over nodes":             {other(without(corev1.LabelHostname)), web(), false},
+		"anti-affinity over zones":             {other(without(api.LabelZone)), web(), false},
+		"anti-affinity of its own over nodes":  {web(), other(without(corev1.LabelHostname)), false},
+		"anti-affinity of its own over zones":  {web(), other(without(api.LabelZone)), false},
+		"the same host port":                   {other(port("", 80)), web(port("", 80)), false},
+		"another host port":                    {other(port("", 80)), web(port("", 81)), true},
+		"anti-affinity to pods of another app": {other(without(api.LabelZone)), other(), true},
+	} {
+		s, _ := (&scene{pod: web(), there: there{"a": {of.there}}, daemons: []*cluster.Template{of.daemon}}).set(t)
+		if got := s.TakesResident(s.Nodes[0], s.Daemons[0]); got != of.want {
+			t.Errorf("%s: taken %v, want %v", name, got, of.want)
+		}
+	}
+}
