@@ -231,7 +231,7 @@ func (a *Agent) sweepLoop(ctx context.Context) error {
 func (a *Agent) sweep(ctx context.Context) {
 	if err := a.cloud.Sweep(ctx); err != nil && ctx.Err() == nil {
 		a.metrics.Failed("Sweep")
-		a.log.Warn("left unused cloud resources for later", "error", err)
+		a.log.Warn("could not delete unused cloud resources", "error", err)
 	}
 }
 

@@ -101,7 +101,7 @@ func (g *gatherer) askOwners(ctx context.Context, pods []*cluster.Pod, answers c
 			wanted, err := g.cluster.Wanted(ctx, p.Namespace, p.Owner)
 			out[i] = batch.Answer{Pod: p, Wanted: wanted, Err: err}
 			if err != nil && ctx.Err() == nil {
-				g.log.Debug("waits for pods without knowing how many will come", "owner", p.Owner.Kind+" "+p.Namespace+"/"+p.Owner.Name, "error", err)
+				g.log.Debug("could not read how many pods an owner wants", "owner", p.Owner.Kind+" "+p.Namespace+"/"+p.Owner.Name, "error", err)
 			}
 		})
 	}

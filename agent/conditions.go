@@ -45,7 +45,7 @@ func (a *Agent) reportStatus(ctx context.Context, v *view.View) {
 		}
 		cancel()
 		if err != nil && ctx.Err() == nil {
-			a.log.Warn("left a status unwritten", "provisioner", p.Raw.Name, "error", err)
+			a.log.Warn("could not write a status", "provisioner", p.Raw.Name, "error", err)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (a *Agent) releaseProvisioners(ctx context.Context, v *view.View) {
 			continue
 		}
 		if err := a.releaseOrHold(ctx, p, has); err != nil && ctx.Err() == nil {
-			a.log.Warn("left a Provisioner's finalizer for later", "provisioner", p.Raw.Name, "error", err)
+			a.log.Warn("could not change the finalizer of a Provisioner", "provisioner", p.Raw.Name, "error", err)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (a *Agent) compare(n *cluster.Node, p *view.Provisioner) {
 	predicted := t.Allocatable()
 	for _, name := range []string{amount.CPU, amount.Memory, amount.Pods} {
 		if short := predicted[name] - n.Allocatable[name]; short > 0 {
-			a.log.Info("found less than was predicted", "node", n.Name, "instance_type", t.Name, "resource", name,
+			a.log.Info("found less capacity than predicted", "node", n.Name, "instance_type", t.Name, "resource", name,
 				"predicted", predicted[name], "allocatable", n.Allocatable[name])
 			a.metrics.Shortfalls.WithLabelValues(t.Name, name).Inc()
 		}

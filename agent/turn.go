@@ -80,7 +80,7 @@ func (s summary) log(a *Agent, took time.Duration) {
 	if s.launched+s.bound+s.removals == 0 {
 		return
 	}
-	a.log.Info("took a turn", "pending", s.pending, "launched", s.launched, "bound", s.bound, "unplaced", s.unplaced,
+	a.log.Info("finished a turn", "pending", s.pending, "launched", s.launched, "bound", s.bound, "unplaced", s.unplaced,
 		"removals", s.removals, "rounds", s.rounds, "seconds", took.Seconds())
 }
 

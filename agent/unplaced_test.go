@@ -85,17 +85,17 @@ func TestUnplaceableIsToldOncePerOwnerAndReason(t *testing.T) {
 				t.Errorf("lone-%d was told %q", i, told[fmt.Sprintf("Pod lone-%d", i)])
 			}
 		}
-		if got := log.count("left pods without a place"); got != groups {
+		if got := log.count("could not place pods"); got != groups {
 			t.Errorf("%d log lines, want one for each of %d groups", got, groups)
 		}
 		// Again before the API server forgets it, and when the reason is another one.
 		time.Sleep(event.RepeatAfter - 15*time.Minute)
-		if got := log.count("left pods without a place", "ReplicaSet default/web"); got != 2 {
+		if got := log.count("could not place pods", "ReplicaSet default/web"); got != 2 {
 			t.Errorf("%d lines about one owner after %s, want 2", got, event.RepeatAfter)
 		}
 		r.Apply(testProvisioner("other"))
 		time.Sleep(2 * time.Minute)
-		if got := log.count("left pods without a place", "ReplicaSet default/web"); got != 3 {
+		if got := log.count("could not place pods", "ReplicaSet default/web"); got != 3 {
 			t.Errorf("%d lines about one owner after its reason has changed, want 3", got)
 		}
 		if got, want := len(r.Events(event.Unplaceable)), 3*(onOwners+onTheirPods+onSmall+onLone); got != want {

@@ -120,7 +120,7 @@ func (b *Binder) bindOne(ctx context.Context, pod cluster.PodKey, node string) b
 		b.Log.Debug("skipped a pod that has changed", "pod", pod.String(), "node", node)
 		b.Stale()
 	case ctx.Err() == nil:
-		b.Log.Warn("left a pod unbound", "pod", pod.String(), "node", node, "error", err)
+		b.Log.Warn("could not bind a pod", "pod", pod.String(), "node", node, "error", err)
 		b.Failed()
 	}
 	return false

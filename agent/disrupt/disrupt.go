@@ -112,7 +112,7 @@ func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Remo
 	for _, machine := range r.Replacements {
 		name, ok := bought(machine)
 		if !ok {
-			d.Log.Info("kept a node for want of a replacement", "node", n.Name, "reason", string(r.Reason), "machine", machine)
+			d.Log.Info("kept a node because its replacement was not bought", "node", n.Name, "reason", string(r.Reason), "machine", machine)
 			return
 		}
 		replacements = append(replacements, name)
@@ -152,7 +152,7 @@ func (d *Disrupter) Release(ctx context.Context, fresh *view.Verifier, chosen []
 		case c.Verdict == decide.Stay:
 			d.keep(ctx, n, c.Why)
 		case c.Verdict == decide.Wait:
-			d.Log.Debug("waited with a removal", "node", n.Name, "reason", c.Why)
+			d.Log.Debug("postponed a removal", "node", n.Name, "reason", c.Why)
 		case !fresh.Node(n.Name) || came[n.Name]:
 			d.Replan()
 		case !d.undisturbed(ctx, n, fresh):

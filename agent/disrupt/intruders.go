@@ -24,7 +24,7 @@ func (d *Disrupter) undisturbed(ctx context.Context, n *cluster.Node, fresh *vie
 	pods, err := d.Cluster.PodsOn(call, n.Name)
 	if err != nil {
 		if ctx.Err() == nil {
-			d.Log.Warn("left a node for want of its pods", "node", n.Name, "error", err)
+			d.Log.Warn("could not read the pods of a node", "node", n.Name, "error", err)
 			d.Retry()
 		}
 		return false

@@ -53,7 +53,7 @@ func (d *Drainer) evict(ctx context.Context, n *cluster.Node, p *cluster.Pod) {
 		d.Events.Warning(event.Pod(p.PodKey), event.EvictionBlocked, message)
 	case ctx.Err() == nil:
 		d.memory.refused(p, HeldByRefusal, err)
-		d.Log.Warn("evicted no pod", "pod", p.PodKey.String(), "node", n.Name, "error", err)
+		d.Log.Warn("could not evict a pod", "pod", p.PodKey.String(), "node", n.Name, "error", err)
 	}
 }
 
@@ -65,7 +65,7 @@ func (d *Drainer) deletePods(ctx context.Context, pods []*cluster.Pod, grace tim
 		if err := d.Pods.DeletePod(ctx, p.PodKey, grace); err != nil {
 			failed.Store(true)
 			if ctx.Err() == nil {
-				d.Log.Warn("left a pod for later", "pod", p.PodKey.String(), "error", err)
+				d.Log.Warn("could not delete a pod", "pod", p.PodKey.String(), "error", err)
 			}
 		}
 	})

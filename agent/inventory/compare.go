@@ -189,7 +189,7 @@ func (c *Inventory) close(ctx context.Context, nodes []*cluster.Node, i offer.In
 		if n.Deleting || !c.Nodes.Delete(ctx, n.Name) {
 			continue
 		}
-		c.Log.Info("removed a node whose instance is going", "node", n.Name, "instance", i.ID, "state", string(i.State))
+		c.Log.Info("removed a node whose instance is shutting down", "node", n.Name, "instance", i.ID, "state", string(i.State))
 		c.Events.Warning(event.Node(n.Name), event.InstanceGone, "the instance is being shut down")
 	}
 }
@@ -206,6 +206,6 @@ func (c *Inventory) giveBack(ctx context.Context, ids []string) {
 	}
 	if err != nil && ctx.Err() == nil {
 		c.Metrics.Failed("Terminate")
-		c.Log.Error("left instances without nodes for later", "instances", ids, "error", err)
+		c.Log.Error("could not terminate instances without nodes", "instances", ids, "error", err)
 	}
 }

@@ -37,8 +37,8 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 		if !missing[n.Name] || n.Deleting || !c.Nodes.Delete(ctx, n.Name) {
 			continue
 		}
-		c.Log.Info("let go of a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)
-		c.Events.Warning(event.Node(n.Name), event.InstanceGone, "the instance does not exist any more")
+		c.Log.Info("removed a node whose instance is gone", "node", n.Name, "provider_id", n.ProviderID)
+		c.Events.Warning(event.Node(n.Name), event.InstanceGone, "the instance no longer exists")
 	}
 	return missing
 }
@@ -57,7 +57,7 @@ func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*c
 	if err != nil {
 		if ctx.Err() == nil {
 			c.Metrics.Failed("Find")
-			c.Log.Error("could not ask for instances by their ids", "instances", ids, "error", err)
+			c.Log.Error("could not look up instances by id", "instances", ids, "error", err)
 		}
 		return nil // nobody knows whether they are gone
 	}
@@ -101,7 +101,7 @@ func (c *Inventory) retag(ctx context.Context, n *cluster.Node, i offer.Instance
 		return
 	}
 	c.retags.Succeeded(i.ID)
-	c.Log.Info("put the tags of an instance back", "node", n.Name, "instance", i.ID)
+	c.Log.Info("restored the tags of an instance", "node", n.Name, "instance", i.ID)
 	c.Events.Warning(event.Node(n.Name), event.TagsLost,
 		fmt.Sprintf("instance %s had lost the tags of the cluster, which were put back", i.ID))
 }
@@ -114,7 +114,7 @@ func (c *Inventory) Mend(ctx context.Context, v *view.View) {
 		if !lost || !c.Nodes.Patch(ctx, n.Name, change) {
 			continue
 		}
-		c.Log.Info("put the marks of a node back", "node", n.Name, "provisioner", n.Provisioner)
+		c.Log.Info("restored the label and annotations of a node", "node", n.Name, "provisioner", n.Provisioner)
 		c.Events.Warning(event.Node(n.Name), event.MarksLost,
 			fmt.Sprintf("the node had lost %s, by which it is known as one of Provisioner %s; it was put back", lostMarks(change), n.Provisioner))
 	}

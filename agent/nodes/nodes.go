@@ -43,7 +43,7 @@ func (w *Writer) Create(ctx context.Context, node *corev1.Node) bool {
 	err := w.API.CreateNode(ctx, node)
 	w.Assumed.node(expected, err == nil)
 	if err != nil && ctx.Err() == nil {
-		w.Log.Error("created no Node object for an instance yet", "node", node.Name, "provider_id", node.Spec.ProviderID, "error", err)
+		w.Log.Error("could not create the Node object of an instance", "node", node.Name, "provider_id", node.Spec.ProviderID, "error", err)
 	}
 	return err == nil
 }
@@ -57,7 +57,7 @@ func (w *Writer) Patch(ctx context.Context, name string, change cluster.NodeChan
 		return true
 	case errors.Is(err, cluster.ErrGone):
 	case ctx.Err() == nil:
-		w.Log.Warn("left a node unchanged", "node", name, "error", err)
+		w.Log.Warn("could not change a node", "node", name, "error", err)
 		w.Failed()
 	}
 	return false
@@ -67,7 +67,7 @@ func (w *Writer) Patch(ctx context.Context, name string, change cluster.NodeChan
 func (w *Writer) Delete(ctx context.Context, name string) bool {
 	if err := w.API.DeleteNode(ctx, name); err != nil {
 		if ctx.Err() == nil {
-			w.Log.Warn("left a node for later", "node", name, "error", err)
+			w.Log.Warn("could not delete a node", "node", name, "error", err)
 			w.Failed()
 		}
 		return false

@@ -67,7 +67,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 			pause = retryPause
 		} else if ctx.Err() == nil {
 			w.Metrics.Failed("Receive")
-			w.Log.Warn("received no notices", "error", err)
+			w.Log.Warn("could not receive notices", "error", err)
 			if err := pace.Sleep(ctx, pause); err != nil {
 				return err
 			}
@@ -93,7 +93,7 @@ func (w *Watcher) heed(ctx context.Context) error {
 		n := &notices[i]
 		w.Metrics.Notices.WithLabelValues(string(n.Kind)).Inc()
 		if n.Problem != "" {
-			w.Log.Debug("passed over a notice", "kind", string(n.Kind), "problem", n.Problem)
+			w.Log.Debug("ignored a notice", "kind", string(n.Kind), "problem", n.Problem)
 		}
 		if w.actOn(ctx, n) {
 			done = append(done, n.Handle)
@@ -105,7 +105,7 @@ func (w *Watcher) heed(ctx context.Context) error {
 	call, cancel = context.WithTimeout(ctx, acknowledgeTime)
 	defer cancel()
 	if err := w.Notices.Acknowledge(call, done...); err != nil && ctx.Err() == nil {
-		w.Log.Warn("left notices unacknowledged, which will come again", "notices", len(done), "error", err)
+		w.Log.Warn("could not acknowledge notices", "notices", len(done), "error", err)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (b *Buyer) report(ctx context.Context, fresh *view.Verifier, all []*order, 
 			out.Short = true
 			b.Metrics.Failed("Launch")
 			b.fail(o.Provisioner, o.err.Error())
-			b.Log.Error("launched nothing", "provisioner", o.Provisioner, "launch_id", o.LaunchID, "error", o.err)
+			b.Log.Error("could not launch machines", "provisioner", o.Provisioner, "launch_id", o.LaunchID, "error", o.err)
 			b.Events.Warning(event.Provisioner(o.by.Raw), event.LaunchFailed, o.err.Error())
 		}
 	}

@@ -33,7 +33,7 @@ func TestLogLinesOfUnplaceablePodsAreBounded(t *testing.T) {
 		plan.Unplaced = append(plan.Unplaced, decide.Unplaced{Pod: key, Reason: "it is too large"})
 	}
 	r.Unplaced(s, plan)
-	if got := strings.Count(log.String(), "left pods without a place"); got != loggedCauses {
+	if got := strings.Count(log.String(), "could not place pods"); got != loggedCauses {
 		t.Errorf("%d lines, want %d", got, loggedCauses)
 	}
 	if !strings.Contains(log.String(), fmt.Sprintf("pods=%d", 3000-loggedCauses)) {

@@ -127,9 +127,9 @@ func (r *Reporter) log(news []group) {
 			more += len(g.pods)
 			continue
 		}
-		r.Log.Warn("left pods without a place", "owner", g.title(), "pods", len(g.pods), "pod", g.pods[0].String(), "reason", g.reason)
+		r.Log.Warn("could not place pods", "owner", g.title(), "pods", len(g.pods), "pod", g.pods[0].String(), "reason", g.reason)
 	}
 	if more > 0 {
-		r.Log.Warn("left more pods without a place, for other reasons or of other owners", "pods", more)
+		r.Log.Warn("could not place more pods, for other reasons or of other owners", "pods", more)
 	}
 }

@@ -168,7 +168,7 @@ func (r *Reader) readMarket(ctx context.Context, p *Provisioner) {
 	if err != nil {
 		r.Metrics.Failed("Market")
 		p.Block(ReasonMarket, err.Error())
-		r.Log.Warn("read no market", "provisioner", p.Raw.Name, "error", err)
+		r.Log.Warn("could not read the market", "provisioner", p.Raw.Name, "error", err)
 		return
 	}
 	p.Market = m

@@ -215,7 +215,7 @@ func (s *settings) lead(ctx context.Context, cluster *kube.Cluster, a *agent.Age
 		Namespace: s.namespace, Name: s.leaseName, Identity: identity,
 		Waiting: func(err error) { log.Warn("waited for the API server", "error", err) },
 		Lost: func(holder string) {
-			log.Error("ended at once, because another agent holds the lease", "holder", holder)
+			log.Error("exited because another agent holds the lease", "holder", holder)
 			os.Exit(1) // nothing is to be put in order: that is up to the other one
 		},
 	}, func(ctx context.Context) { ran = a.Run(ctx) })
@@ -240,10 +240,10 @@ func (s *settings) connect(fenced *fence.Fence, log hclog.Logger) (*kube.Cluster
 		UserAgent: "packhorse-agent/" + version, Schedulers: s.schedulers, NodePools: s.nodePools, Requested: s.agent.Metrics.KubernetesRequest, Fence: fenced,
 		Access: func(resource string, err error) {
 			if err != nil {
-				log.Warn("cannot read a kind of resource, and waits for it", "resource", resource, "error", err)
+				log.Warn("could not read a kind of resource", "resource", resource, "error", err)
 				return
 			}
-			log.Info("can read a kind of resource that was waited for", "resource", resource)
+			log.Info("read a kind of resource that was missing", "resource", resource)
 		},
 		Karpenter: func(waits string) {
 			if waits != "" {
@@ -252,7 +252,7 @@ func (s *settings) connect(fenced *fence.Fence, log hclog.Logger) (*kube.Cluster
 			}
 			log.Info("serves NodePools", "reason", "Karpenter does not run")
 		},
-		Unwritten: func(events int, err error) { log.Warn("left events unwritten", "events", events, "error", err) },
+		Unwritten: func(events int, err error) { log.Warn("could not write events", "events", events, "error", err) },
 	})
 }
 
