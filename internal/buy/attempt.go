@@ -135,8 +135,7 @@ func (s *Search) recreate(most int64, rest float64) (int64, bool) {
 	return 0, false
 }
 
-// finish looks for the cheapest machine that holds all that is left, below a cost. It is
-// worth a third of what the search gains on families-100.
+// finish looks for the cheapest machine that holds all that is left, below a cost.
 func (s *Search) finish(most int64) bool {
 	c := &s.tried
 	c.parts, c.worth = c.parts[:0], 0

@@ -13,10 +13,11 @@ import (
 // cheaper.
 //
 // Worth, on families-600 from the same start: 11.5 % above the resource bound without the
-// search, 3.7 % after 20 million steps (docs/bench.md). The constants were swept on seven
-// rows and worlds, by factors of 2 to 10 in each direction: none changes the result by more
-// than its spread over random sequences, except that no machine but related ones taken out
-// costs 1 %, and no relation at all 0.3 %.
+// search, 4.2 % after 20 million steps (docs/adr/0009-the-cores-second-edition.md). The
+// constants were swept on four rows and worlds, most by factors of 3 in both directions:
+// the results differ by no more than over random sequences, except that on families-100 a
+// relation in all cases costs 1 %, and in none 0.4 %, and three times the warmth costs
+// 0.8 % on families-600.
 const (
 	// fewestOut and mostOut bound how many machines are taken out at a time.
 	fewestOut, mostOut = 2, 6

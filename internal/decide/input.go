@@ -72,8 +72,8 @@ type Settings struct {
 	// which nobody would replace, run there.
 	EvictOwnerless bool
 	// PackingBudget bounds the effort spent on improving a plan; 0 means the default
-	// (at most a quarter of a second under 1,000 pods and a second beyond, less where it does not pay; a budget that is given is used
-	// while the plan may be more than half a percent above what is proven). It is not
+	// (at most a quarter of a second under 1,000 pods and a second beyond, less where it
+	// does not pay; a budget that is given is used while the plan may be more than half a percent above what is proven). It is not
 	// measured by a clock, so that the plan does not depend on the
 	// machine that makes it: every five microseconds allow one machine more to be
 	// filled on trial.

@@ -21,8 +21,8 @@ const (
 	// less than idlePerGap for each to be gained.
 	leastGained, idlePerGap, mostIdle = 1e-3, 0.02, 3
 	// trustInDuals is the weight of the duals of the LP solution beside the prices of
-	// resources, which are too low for what leaves machines badly filled. On six rows
-	// and worlds 0.5 leaves up to 1.3 % less than 0, and never more; 1 leaves more on
+	// resources, which are too low for what leaves machines badly filled. On seven rows
+	// and worlds 0.5 leaves up to 1.3 % less than 0, and never more; 1 leaves 1 % more on
 	// families-600, where the LP has not been solved to the end.
 	trustInDuals = 0.5
 )

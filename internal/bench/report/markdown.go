@@ -157,9 +157,9 @@ What the bars do not show:
   fill these up. The best mix for whole pods of such sizes that column generation found
   with 3 billion operations, fifty times the effort of a plan, costs 1.5 % more, though
   it knows no other constraints; that there is none in between is not proven. The rest
-  is the plan: the search for a mix ends with its effort. With ` + "`--budget 150ms`" + `, two and
-  a half times the default, the plans for 1,000, 10,000 and 20,000 pods are 2.5, 1.8 and
-  1.6 % above the bound.
+  is the plan: the search ends when it no longer pays. By default it takes at most a
+  quarter of a second under 1,000 pods and a second beyond; with ` + "`--budget`" + ` it goes on
+  while the plan is more than half a percent above the bound.
 - Small plans are farther from the bound than large ones (see the first of the growth
   cases): the last machines are parts that nothing fills, which a bound that lets parts
   of machines be bought does not see. They also take longer per pod, since effort that
