@@ -336,16 +336,20 @@ func (c *consolidator) removals() []Removal {
 
 // words say why the nodes of a step go.
 func (s *Step) words() string {
-	what := fmt.Sprintf("its %d pods fit on other nodes", s.Moves)
+	whose, on := fmt.Sprintf("its %d pods fit", s.Moves), "on other nodes"
 	switch {
-	case s.Machines > 0 && len(s.Nodes) > 1:
-		what = fmt.Sprintf("the %d pods of %s fit on less", s.Moves, strings.Join(s.Nodes, ", "))
-	case s.Machines > 0:
-		what = fmt.Sprintf("its %d pods fit on less", s.Moves)
+	case len(s.Nodes) > 1:
+		whose = fmt.Sprintf("the %d pods of %s fit", s.Moves, strings.Join(s.Nodes, ", "))
 	case s.Moves == 1:
-		what = "its pod fits on another node"
+		whose = "its pod fits"
 	}
-	return fmt.Sprintf("%s, which saves $%.4f per hour", what, s.Saving.Dollars())
+	switch {
+	case s.Machines == 1:
+		on = "on a cheaper machine"
+	case s.Machines > 1:
+		on = fmt.Sprintf("on %d cheaper machines", s.Machines)
+	}
+	return fmt.Sprintf("%s %s, which saves $%.4f per hour", whose, on, s.Saving.Dollars())
 }
 
 // evictionCosts knows what it costs to move pods.
