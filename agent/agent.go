@@ -155,7 +155,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	a.buyer = purchase.New(purchase.Ports{
 		Machines: cloud, Nodes: a.nodes, Cluster: purchasing{a}, Events: a.events, Metrics: a.metrics, Log: log,
 		FirstSeen: func(uid string) time.Time { return a.history.firstSeen[uid] },
-		Unsettled: a.inventory.Unsettled, Scaled: a.inventory.Scaled, Replan: a.replan.set,
+		Unsettled: a.inventory.Unsettled, Bought: a.inventory.Bought, Replan: a.replan.set,
 	})
 	firstSeen := func(uid string) time.Time { return a.history.firstSeen[uid] }
 	a.binder = bind.New(bind.Ports{
@@ -247,7 +247,7 @@ func (s signal) set() {
 	}
 }
 
-// clear takes the bit back: what it told of is about to be looked at.
+// clear takes the bit back: what it stands for is about to be read.
 func (s signal) clear() {
 	select {
 	case <-s:

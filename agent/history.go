@@ -13,13 +13,13 @@ import (
 // restart costs a repeated event or a repeated attempt, nothing else. Only the
 // planning loop uses it.
 type history struct {
-	firstSeen map[string]time.Time      // by UID: a pod was first seen waiting for a node
-	presumed  map[string]bool           // by UID: it was presumed unschedulable then
-	planned   map[string]decide.Binding // by UID: where a waiting or moving pod was placed
-	learnt    map[string]bool           // by node: what its kubelet reported was passed on
-	batch     batch.State
-	heirs     heirs
-	deferred  deferrals
+	firstSeen  map[string]time.Time      // by UID: a pod was first seen waiting for a node
+	presumed   map[string]bool           // by UID: it was presumed unschedulable then
+	planned    map[string]decide.Binding // by UID: where a waiting or moving pod was placed
+	learnt     map[string]bool           // by node: what its kubelet reported was passed on
+	batch      batch.State
+	successors successors
+	deferred   deferrals
 }
 
 func newHistory() history {

@@ -24,7 +24,7 @@ func (a *Agent) learn(v *view.View) {
 			Capacity: n.Capacity, Allocatable: n.Allocatable,
 		}
 		if n.Annotations[api.AnnotationProvisionerHash] != p.Raw.Hash() {
-			continue // its kubelet was told something else
+			continue // its kubelet runs with other settings
 		}
 		o.Kubelet = p.Spec.Spec.KubeletConfiguration
 		a.cloud.Learn(o)

@@ -63,7 +63,7 @@ func (a *Agent) snapshot() *cluster.Snapshot { return a.applied(a.cluster.Snapsh
 
 func (a *Agent) applied(cached *cluster.Snapshot) *cluster.Snapshot {
 	s := a.inventory.Apply(a.buyer.Apply(a.assumed.Apply(cached)))
-	return batch.Presume(a.history.heirs.await(s, time.Now()), a.history.placed)
+	return batch.Presume(a.history.successors.await(s, time.Now()), a.history.placed)
 }
 
 // verify compares a view with the cluster as it is now.

@@ -27,7 +27,7 @@ func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 	for _, t := range a.buyer.Resumes() {
 		at(t)
 	}
-	at(a.history.heirs.next())
+	at(a.history.successors.next())
 	if a.consolidation.Last() != nil {
 		at(a.consolidation.Next(v.Cached))
 	}

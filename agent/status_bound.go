@@ -20,7 +20,7 @@ func (g *statusSnapshot) bound(plan func(decide.Input) decide.Plan, last *status
 	in := decide.Input{Now: g.view.Now, Snapshot: withoutNodes(g.view.Snapshot), Provisioners: g.view.Markets(), Settings: g.options.settings()}
 	again := plan(in)
 	out := &status.Bound{
-		HourlyPrice: again.LowerBound.Dollars(), Anew: again.HourlyPrice.Dollars(),
+		HourlyPrice: again.LowerBound.Dollars(), Rebought: again.HourlyPrice.Dollars(),
 		Pods: len(in.Snapshot.Pending()), Unplaced: len(again.Unplaced), At: g.at,
 	}
 	out.Pods -= out.Unplaced

@@ -105,7 +105,7 @@ func TestStatus(t *testing.T) {
 		if s.HourlyPrice == 0 || cmp.Diff(sum, s.HourlyPrice, approximately) != "" {
 			t.Errorf("price %v, and %v over the Provisioners", s.HourlyPrice, sum)
 		}
-		if b := s.Bound; b == nil || b.HourlyPrice <= 0 || b.HourlyPrice > b.Anew || b.Unplaced != 2 || b.Pods != 14+9+3+6+6 {
+		if b := s.Bound; b == nil || b.HourlyPrice <= 0 || b.HourlyPrice > b.Rebought || b.Unplaced != 2 || b.Pods != 14+9+3+6+6 {
 			t.Errorf("bound %+v", b)
 		}
 		r.writeStatus(s)

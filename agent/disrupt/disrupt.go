@@ -14,6 +14,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -31,16 +32,10 @@ type Cluster interface {
 	PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
 }
 
-// Nodes changes Node objects, and reports whether that was possible.
-type Nodes interface {
-	Patch(ctx context.Context, name string, change cluster.NodeChange) bool
-	Delete(ctx context.Context, name string) bool
-}
-
 // Disrupter takes nodes away. All fields are to be set.
 type Disrupter struct {
 	Cluster Cluster
-	Nodes   Nodes
+	Nodes   *nodes.Writer
 	Events  *event.Recorder
 	Metrics *metrics.Metrics
 	Log     hclog.Logger

@@ -15,6 +15,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -52,12 +53,6 @@ type Pods interface {
 	DeletePod(ctx context.Context, pod cluster.PodKey, grace time.Duration) error
 }
 
-// Nodes changes Node objects, and reports whether that was possible.
-type Nodes interface {
-	Patch(ctx context.Context, name string, change cluster.NodeChange) bool
-	Delete(ctx context.Context, name string) bool
-}
-
 // Machines gives machines back.
 type Machines interface {
 	// Terminate returns the ids that are now going or were gone already.
@@ -82,7 +77,7 @@ type Inventory interface {
 type Ports struct {
 	Cluster   Cluster
 	Pods      Pods
-	Nodes     Nodes
+	Nodes     *nodes.Writer
 	Machines  Machines
 	Inventory Inventory
 	Events    *event.Recorder

@@ -106,7 +106,7 @@ func (c *Inventory) instances(ctx context.Context) ([]offer.Instance, error) {
 		if err := c.Listing.Claim(ctx); err != nil {
 			return nil, err
 		}
-		c.own()
+		c.claimed()
 	}
 	return c.Listing.Instances(ctx)
 }

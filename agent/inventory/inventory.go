@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
@@ -44,18 +43,11 @@ type Machines interface {
 	Retag(ctx context.Context, i offer.Instance) error
 }
 
-// Nodes changes Node objects, and reports whether that was possible.
-type Nodes interface {
-	Create(ctx context.Context, node *corev1.Node) bool
-	Patch(ctx context.Context, name string, change cluster.NodeChange) bool
-	Delete(ctx context.Context, name string) bool
-}
-
 // Ports are what an Inventory works with. All are to be set.
 type Ports struct {
 	Listing  Listing
 	Machines Machines
-	Nodes    Nodes
+	Nodes    *nodes.Writer
 	Assumed  *nodes.Assumptions
 	Events   *event.Recorder
 	Metrics  *metrics.Metrics
@@ -105,6 +97,13 @@ func (c *Inventory) Drained(n *cluster.Node) {
 	c.Assumed.Gone(n.Name)
 	c.Scaled(n.Provisioner)
 	c.Replan()
+}
+
+// Bought notes an instance whose Node object is about to be made. Until the cloud lists
+// it, nothing else says whose it is where the node loses its labels.
+func (c *Inventory) Bought(i offer.Instance) {
+	c.own(i)
+	c.Scaled(i.Provisioner)
 }
 
 // LostNode reports whether a machine has lost its Node object since the last call,

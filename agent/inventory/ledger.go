@@ -35,8 +35,8 @@ func (l *ledger) Lead() {
 	l.at, l.owned, l.failure, l.nodeless = time.Time{}, false, "", nil
 }
 
-// own notes that the cloud refuses the orders of earlier leaders.
-func (l *ledger) own() {
+// claimed notes that the cloud refuses the orders of earlier leaders.
+func (l *ledger) claimed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.owned = true

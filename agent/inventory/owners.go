@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -24,18 +25,27 @@ func newOwners() *owners {
 	return &owners{machines: map[string]offer.Instance{}, untagged: map[string]bool{}}
 }
 
-// learn takes over what the cloud has listed. What is not listed any more is known for
-// as long as it has a node.
+// learn takes over what the cloud has listed. What is not listed is known for
+// as long as it has a node, or may be too young to be listed.
 func (o *owners) learn(instances []offer.Instance) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	maps.DeleteFunc(o.machines, func(provider string, _ offer.Instance) bool { return !o.noded[provider] })
+	maps.DeleteFunc(o.machines, func(provider string, i offer.Instance) bool {
+		return !o.noded[provider] && time.Since(i.LaunchedAt) > listingLag
+	})
 	clear(o.untagged)
 	for _, i := range instances {
 		if i.LaunchID != "" && i.Provisioner != "" {
 			o.machines[i.ProviderID] = i
 		}
 	}
+}
+
+// own notes whose an instance is.
+func (o *owners) own(i offer.Instance) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.machines[i.ProviderID] = i
 }
 
 // untag notes an instance that has lost the tags of the cluster.

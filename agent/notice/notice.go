@@ -12,6 +12,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -27,15 +28,10 @@ type Notices interface {
 	Acknowledge(ctx context.Context, handles ...string) error
 }
 
-// Nodes deletes Node objects, and reports whether that was possible.
-type Nodes interface {
-	Delete(ctx context.Context, name string) bool
-}
-
 // Watcher acts on notices. All fields are to be set.
 type Watcher struct {
 	Notices Notices
-	Nodes   Nodes
+	Nodes   *nodes.Writer
 	Events  *event.Recorder
 	Metrics *metrics.Metrics
 	Log     hclog.Logger
@@ -144,7 +140,7 @@ func (w *Watcher) interrupt(ctx context.Context, n *cluster.Node, notice *offer.
 	return true
 }
 
-// disruptionByCloud is the reason of a removal that the cloud has announced.
+// disruptionByCloud is the reason of a removal that follows a notice.
 const disruptionByCloud = "interruption"
 
 // avoidInterrupted keeps the agent from buying again what is being taken back.

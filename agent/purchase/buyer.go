@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
@@ -42,11 +42,6 @@ type Machines interface {
 	Launch(ctx context.Context, order offer.Order) (offer.Delivery, error)
 }
 
-// Nodes makes Node objects, and reports whether that was possible.
-type Nodes interface {
-	Create(ctx context.Context, node *corev1.Node) bool
-}
-
 // Cluster is what purchases are made for.
 type Cluster interface {
 	// Verify compares a view with the cluster as it is now.
@@ -62,7 +57,7 @@ type Cluster interface {
 // Ports are what a Buyer works with. All are to be set.
 type Ports struct {
 	Machines Machines
-	Nodes    Nodes
+	Nodes    *nodes.Writer
 	Cluster
 	Events  *event.Recorder
 	Metrics *metrics.Metrics
@@ -70,10 +65,11 @@ type Ports struct {
 	// FirstSeen returns when a pod was first seen waiting.
 	FirstSeen func(uid string) time.Time
 	// Unsettled is called when something may have been bought that has no Node object,
-	// Scaled when a Provisioner got a node, and Replan when there is something to plan.
+	// and Replan when there is something to plan.
 	Unsettled func()
-	Scaled    func(provisioner string)
-	Replan    func()
+	// Bought is called with each instance before its Node object is made.
+	Bought func(i offer.Instance)
+	Replan func()
 }
 
 // Buyer buys machines. Only the planning loop calls it, but for Holds, Launching and
@@ -327,6 +323,8 @@ func (b *Buyer) makeNode(ctx context.Context, fresh *view.Verifier, d Delivered,
 		out.fellShort()
 		return
 	}
+	d.instance.Provisioner, d.instance.LaunchID = d.order.Provisioner, d.order.LaunchID
+	b.Bought(d.instance)
 	node := view.NodeFor(d.order.by, d.machine, d.instance)
 	node.Annotations[api.AnnotationLaunchReason] = d.why
 	if !b.Nodes.Create(ctx, node) {

@@ -39,7 +39,6 @@ func (b *Buyer) report(ctx context.Context, fresh *view.Verifier, all []*order, 
 
 func (b *Buyer) reportLaunch(fresh *view.Verifier, d Delivered) {
 	i := d.instance
-	b.Scaled(d.order.Provisioner)
 	b.Metrics.Launches.WithLabelValues(d.order.Provisioner, launchReason(d.machine), i.InstanceType, i.Zone, i.CapacityType).Inc()
 	b.Log.Info("launched a node", "node", i.NodeName, "provisioner", d.order.Provisioner, "instance", i.ID,
 		"instance_type", i.InstanceType, "zone", i.Zone, "capacity_type", i.CapacityType,

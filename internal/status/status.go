@@ -39,8 +39,8 @@ type Status struct {
 type Bound struct {
 	// HourlyPrice is proven: no nodes for the same pods cost less at present prices.
 	HourlyPrice float64 `json:"hourlyPrice"`
-	// Anew is the price of what would be bought now.
-	Anew float64 `json:"anew"`
+	// Rebought is the price of what would be bought for the same pods now.
+	Rebought float64 `json:"rebought"`
 	// Pods that it is for; Unplaced could not be placed on anything that is sold now
 	// and are left out.
 	Pods     int `json:"pods"`

@@ -94,10 +94,10 @@ func (s *Status) distance() string {
 		return "No lower bound on the price for these pods is known."
 	case s.HourlyPrice <= b.HourlyPrice:
 		return fmt.Sprintf("No choice of nodes for the same %s costs less at current prices: new nodes for them would cost %s per hour.",
-			explain.Plural(b.Pods, "pod"), dollars(b.Anew)) + s.leftOut()
+			explain.Plural(b.Pods, "pod"), dollars(b.Rebought)) + s.leftOut()
 	}
 	return fmt.Sprintf("%.1f%% above the lower bound of %s per hour for the same %s at current prices. New nodes for them would cost %s per hour.",
-		100*(s.HourlyPrice/b.HourlyPrice-1), dollars(b.HourlyPrice), explain.Plural(b.Pods, "pod"), dollars(b.Anew)) + s.leftOut()
+		100*(s.HourlyPrice/b.HourlyPrice-1), dollars(b.HourlyPrice), explain.Plural(b.Pods, "pod"), dollars(b.Rebought)) + s.leftOut()
 }
 
 func (s *Status) leftOut() string {

@@ -52,12 +52,12 @@ NodePools of other controllers, are skipped and named on the standard error.`,
 }
 
 // convertSet writes what can be converted, and tells of the rest.
-func convertSet(set *manifest.Set, write converter, out, told io.Writer) error {
+func convertSet(set *manifest.Set, write converter, out, skipped io.Writer) error {
 	var documents []map[string]any
 	losses := map[string][]string{}
 	for _, d := range set.Documents {
 		if d.Provisioner == nil && d.NodeTemplate == nil || d.Karpenter == nil {
-			if _, err := fmt.Fprintf(told, "skipped %s: %s\n", d.Object(), whySkipped(d)); err != nil {
+			if _, err := fmt.Fprintf(skipped, "skipped %s: %s\n", d.Object(), whySkipped(d)); err != nil {
 				return err
 			}
 			continue

@@ -24,7 +24,7 @@ func main() {
 	if err == nil {
 		return
 	}
-	if _, told := errors.AsType[loggedError](err); !told && !errors.Is(err, errFindings) {
+	if _, logged := errors.AsType[loggedError](err); !logged && !errors.Is(err, errFindings) {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 	}
 	os.Exit(1)

@@ -52,8 +52,8 @@ func runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the agent",
-		Long: `run watches a cluster and gives it the nodes that it needs, until it is told to
-stop. Several replicas may run: one acts at a time.
+		Long: `run watches a cluster and gives it the nodes that it needs, until it is
+stopped. Several replicas may run: one acts at a time.
 
 Each flag can also be given as an environment variable: --cluster-name as
 PACKHORSE_CLUSTER_NAME, and so on. AWS credentials, region and endpoints come
@@ -126,7 +126,7 @@ type loggedError struct{ error }
 // Unwrap returns the error.
 func (e loggedError) Unwrap() error { return e.error }
 
-// run works until it is told to stop. What ends it is the last line of the log, in
+// run works until it is stopped. What ends it is the last line of the log, in
 // the log's format.
 func (s *settings) run(ctx context.Context) error {
 	log, err := s.logger()

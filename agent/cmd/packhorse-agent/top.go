@@ -35,7 +35,7 @@ func topCommand() *cobra.Command {
 	g := &glimpse{}
 	cmd := &cobra.Command{
 		Use:   "top",
-		Short: "Show the cluster at a glance in the terminal, as the agent's status page does",
+		Short: "Show the state of the cluster in the terminal, as the agent's status page does",
 		Long: `top asks a running agent for its status and shows what the nodes cost and how
 full they are, which pods wait and why, which nodes go and when. On a terminal it
 keeps itself up to date; elsewhere it prints once. It shows colours on a terminal
@@ -99,7 +99,7 @@ func (g *glimpse) run(ctx context.Context, out io.Writer) error {
 	}
 }
 
-// What a terminal is told: go to the corner, clear to the end of the line, clear
+// What is sent to a terminal: go to the corner, clear to the end of the line, clear
 // what is below. Nothing flickers, because nothing is cleared before it is rewritten.
 const (
 	home      = "\x1b[H"
@@ -126,7 +126,7 @@ func (g *glimpse) refresh(out io.Writer, s *status.Status, problem error, width,
 	return err
 }
 
-// ask gets the status. An agent that gives no answer is looked for anew the next
+// ask gets the status. An agent that gives no answer is looked for again the next
 // time: another one may lead.
 func (g *glimpse) ask(ctx context.Context) (*status.Status, error) {
 	base, err := g.reach(ctx)

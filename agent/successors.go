@@ -9,17 +9,17 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// heirPatience is how long after a StatefulSet's pod has gone its successor may take
-// until the scheduler has looked at it. If none comes, the StatefulSet has gone or
+// successorPatience is how long after a StatefulSet's pod has gone its successor may take
+// until the scheduler has tried it. If none comes, the StatefulSet has gone or
 // shrunk.
-const heirPatience = 10 * time.Second
+const successorPatience = 10 * time.Second
 
-// heirs remember the pods of StatefulSets that have gone lately. The successor has
+// successors remember the pods of StatefulSets that have gone lately. The successor has
 // the same name and often the same volume, and is made when its predecessor has gone:
 // in between nothing in the cluster says that the node is needed. Only the planning
 // loop uses them. Losing them at a restart may cost a node that is bought again.
-type heirs struct {
-	there map[podName]cluster.Pod // on nodes, at the last look
+type successors struct {
+	there map[podName]cluster.Pod // on nodes, at the last call
 	gone  map[podName]departed
 }
 
@@ -32,7 +32,7 @@ type departed struct {
 
 // await returns the snapshot with the pods that have gone and whose successors are on
 // their way, as if they were still going. The argument is not changed.
-func (h *heirs) await(s *cluster.Snapshot, now time.Time) *cluster.Snapshot {
+func (h *successors) await(s *cluster.Snapshot, now time.Time) *cluster.Snapshot {
 	there, arrived := map[podName]cluster.Pod{}, map[podName]bool{}
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -50,7 +50,7 @@ func (h *heirs) await(s *cluster.Snapshot, now time.Time) *cluster.Snapshot {
 			if h.gone == nil {
 				h.gone = map[podName]departed{}
 			}
-			h.gone[name] = departed{p, now.Add(heirPatience)}
+			h.gone[name] = departed{p, now.Add(successorPatience)}
 		}
 	}
 	h.there = there
@@ -72,7 +72,7 @@ func (h *heirs) await(s *cluster.Snapshot, now time.Time) *cluster.Snapshot {
 }
 
 // next returns when a successor is not waited for any more; zero where none is.
-func (h *heirs) next() time.Time {
+func (h *successors) next() time.Time {
 	var first time.Time
 	for _, d := range h.gone {
 		if first.IsZero() || d.until.Before(first) {

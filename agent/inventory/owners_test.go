@@ -1,0 +1,36 @@
+package inventory
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// A node belongs to the Provisioner that its machine was bought for, from the purchase
+// on, whatever its labels say: limits count it before the cloud has listed it.
+func TestNodesBelongToWhoBoughtThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Ports{})
+		c.Bought(offer.Instance{ProviderID: "aws:///a/i-1", Provisioner: "default", LaunchID: "launch", LaunchedAt: time.Now()})
+		s := &cluster.Snapshot{Nodes: []cluster.Node{{Name: "stripped", ProviderID: "aws:///a/i-1"}, {Name: "foreign", ProviderID: "aws:///a/i-2"}}}
+		ours := func() bool {
+			got := c.Apply(s).Nodes
+			return got[0].Provisioner == "default" && got[1].Provisioner == ""
+		}
+		if !ours() {
+			t.Error("the node is not known by its machine after the purchase")
+		}
+		if c.learn(nil); !ours() {
+			t.Error("the node is not known any more because its machine is not listed yet")
+		}
+		if time.Sleep(2 * listingLag); s.Nodes[0].Provisioner != "" {
+			t.Error("the snapshot was changed")
+		}
+		if c.learn(nil); ours() {
+			t.Error("a machine without a node is remembered although it should be listed by now")
+		}
+	})
+}

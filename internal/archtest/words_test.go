@@ -1,0 +1,71 @@
+package archtest
+
+import (
+	"go/ast"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// fieldWords are what the field says instead of words that this project once made up.
+var fieldWords = map[string]string{
+	"told":      "reported, logged, set",
+	"anew":      "again",
+	"glance":    "status snapshot",
+	"lookout":   "status cache",
+	"heirs":     "successors",
+	"reprieve":  "cancelled disruption",
+	"farewell":  "voluntary disruption",
+	"foresee":   "presume unschedulable",
+	"foreseen":  "presumed unschedulable",
+	"announced": "expected replicas",
+	"homeless":  "needs capacity",
+	"housed":    "placed",
+	"seller":    "provisioner, or pool",
+	"kinship":   "class key",
+	"footing":   "topology signature",
+	"basin":     "water-filling",
+	"sufferers": "group",
+	"plight":    "cause",
+}
+
+// plainSpoken are the folders that keep to these words. Others join as they do.
+var plainSpoken = []string{"agent"}
+
+var words = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
+
+// TestWordsAreTheFieldsWords looks at names and comments of product code.
+func TestWordsAreTheFieldsWords(t *testing.T) {
+	eachFile(t, func(f *sourceFile) {
+		if f.isTest || f.generated || !startsWithAny(f.pkg.short(), plainSpoken) {
+			return
+		}
+		check := func(line int, text string) {
+			for _, w := range words.FindAllString(text, -1) {
+				if instead := fieldWords[strings.ToLower(w)]; instead != "" {
+					t.Errorf("%s:%d: %q: say %s", f.path, line, w, instead)
+				}
+			}
+		}
+		for _, group := range f.syntax.Comments {
+			for _, c := range group.List {
+				check(f.at(c.Pos()), c.Text)
+			}
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				check(f.at(id.Pos()), id.Name)
+			}
+			return true
+		})
+	})
+}
+
+func startsWithAny(path string, roots []string) bool {
+	for _, root := range roots {
+		if within(path, root) {
+			return true
+		}
+	}
+	return false
+}
