@@ -18,7 +18,20 @@ func (s *solver) lowerBound() offer.Price {
 	if len(classes) == 0 || len(s.machines) == 0 {
 		return 0
 	}
-	return offer.Price(bound.Price(&s.newBounding(classes).Problem))
+	b := s.newBounding(classes, nil)
+	zones := b.alternatives()
+	b.Operations /= min(2, max(1, len(zones)))
+	out := bound.Price(&b.Problem)
+	if float64(out) < s.price() && len(zones) > 1 {
+		least := int64(math.MaxInt64)
+		for _, only := range zones {
+			of := s.newBounding(classes, only)
+			of.Operations /= 2 * len(zones)
+			least = min(least, bound.Price(&of.Problem))
+		}
+		out = max(out, least)
+	}
+	return offer.Price(out)
 }
 
 // price is that of the machines together.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bound"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
@@ -21,20 +22,26 @@ type bounding struct {
 	domains  [len(sharedKeys)]map[string]int // by topology key, numbered
 	choices  map[string]int                  // by the offerings
 	groupIDs []int                           // of Groups
+	zones    map[int]zoneSet                 // by class, where it must be
 }
 
 const (
-	// boundOperations limits the effort for the bound.
-	boundOperations = 60_000_000
+	// boundOperations limits the effort for the bound, in proportion to that for the plan.
+	boundOperations = 30_000_000
 	// heldAtMost bounds nodes times classes: beyond it nothing is proven.
 	heldAtMost = 4_000_000
 	// farBeyond times what is bought is a limit that does not matter.
 	farBeyond = 4
 )
 
-func (s *solver) newBounding(placed []placedClass) *bounding {
-	b := &bounding{s: s, placed: placed, at: map[classAt]int{}, choices: map[string]int{}}
+// newBounding states the plan. The pods of one group are in the only zone, if one is given.
+func (s *solver) newBounding(placed []placedClass, only *zoneOf) *bounding {
+	b := &bounding{s: s, placed: placed, at: map[classAt]int{}, choices: map[string]int{}, zones: map[int]zoneSet{}}
 	b.Price, b.Operations = int64(s.price()), boundOperations
+	if s.problem.Trials > DefaultTrials {
+		b.Operations = boundOperations / DefaultTrials * s.problem.Trials
+	}
+	b.addZones(only)
 	for i, p := range placed {
 		b.at[p.classAt] = i
 	}
@@ -49,7 +56,7 @@ func (s *solver) newBounding(placed []placedClass) *bounding {
 	for i := range placed {
 		p := &placed[i]
 		most := topology.NodeCounts{}.Room(p.class.PerNodeLate, p.n) / p.lump
-		b.Classes = append(b.Classes, bound.Class{Need: p.need(), Count: p.n / p.lump, Choice: b.choiceOf(p), Most: max(1, most)})
+		b.Classes = append(b.Classes, bound.Class{Need: p.need(), Count: p.n / p.lump, Choice: b.choiceOf(i), Most: max(1, most)})
 	}
 	b.addGroups()
 	b.addNodes()
@@ -60,8 +67,8 @@ func (s *solver) newBounding(placed []placedClass) *bounding {
 
 // choiceOf returns the number of the set of offerings that a class may be on, whatever
 // room they have.
-func (b *bounding) choiceOf(p *placedClass) int {
-	s := b.s
+func (b *bounding) choiceOf(class int) int {
+	s, p := b.s, &b.placed[class]
 	set := p.opt.Offerings.Clone()
 	set.Join(p.mask)
 	s.keepAble(set, p.class.PerNode, p.opt)
@@ -69,6 +76,13 @@ func (b *bounding) choiceOf(p *placedClass) int {
 		set.Remove(s.Special)
 	}
 	set.Keep(b.weighed(p))
+	if zones := b.zones[class]; zones != nil {
+		for k := range set.All {
+			if !zones[s.Offerings[k].Offer.Zone] {
+				set.Drop(k)
+			}
+		}
+	}
 	key := make([]byte, 0, 8*len(set))
 	for _, w := range set {
 		key = binary.LittleEndian.AppendUint64(key, w)
@@ -114,7 +128,8 @@ func (b *bounding) addNodes() {
 		node := bound.Node{Room: s.roomBefore[i], Holds: make([]int64, len(b.placed)), Domains: b.domainsOf(func(key string) string { return n.Labels[key] })}
 		for c := range b.placed {
 			p := &b.placed[c]
-			switch {
+			switch zones := b.zones[c]; {
+			case zones != nil && !zones[n.Labels[api.LabelZone]]:
 			case len(s.nodes)*len(b.placed) > heldAtMost:
 				node.Holds[c] = p.n
 			case model.Fits(p.need(), s.roomBefore[i]) && s.Matches(p.opt, i):

@@ -1,0 +1,57 @@
+package decide
+
+import (
+	"testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// TestBoundKnowsConstraints: the bound knows the constraints that make plans expensive,
+// so that the plans for a few pods come within a few percent of it.
+func TestBoundKnowsConstraints(t *testing.T) {
+	const memory = "requirements: [{key: $capacity, operator: In, values: [on-demand]}, {key: karpenter.k8s.aws/instance-category, operator: In, values: [r]}, {key: kubernetes.io/arch, operator: In, values: [amd64]}]"
+	together := func(key, app string) string {
+		return "labels: {app: " + app + "}, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: " + key + ", labelSelector: {matchLabels: {app: " + app + "}}}]}}"
+	}
+	nodes := func(w *world) {
+		for _, zone := range []string{"us-east-1a", "us-east-1b", "us-east-1c"} {
+			w.node("in-"+zone, "m7g.xlarge", zone, func(*cluster.Node) {})
+		}
+	}
+	for name, add := range map[string]func(w *world){
+		"weights": func(w *world) {
+			w.provisioner("first", "weight: 10, "+memory)
+			w.pods(12, "p", "requests: {cpu: 1500m, memory: 1Gi}")
+		},
+		"a limit that binds": func(w *world) {
+			w.provisioner("first", "weight: 10, limits: {resources: {cpu: 16}}, "+memory)
+			w.pods(24, "p", "requests: {cpu: 1900m, memory: 1Gi}")
+		},
+		"nodes that exist": func(w *world) {
+			nodes(w)
+			w.pods(12, "p", "requests: {cpu: 1500m, memory: 1Gi}")
+		},
+		"pods that share a node": func(w *world) {
+			w.pods(7, "p", "{requests: {cpu: 1900m, memory: 1Gi}, "+together("$host", "a")+"}")
+		},
+		"pods that share a zone": func(w *world) {
+			nodes(w)
+			w.pods(10, "p", "{requests: {cpu: 1900m, memory: 1Gi}, "+together("$zone", "a")+"}")
+		},
+		"ports of several deployments": func(w *world) {
+			w.pods(4, "p", "{requests: {cpu: 100m, memory: 1Gi}, ports: [{hostPort: 80}]}")
+			w.pods(4, "q", "{requests: {cpu: 200m, memory: 1Gi}, ports: [{hostPort: 80}]}")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, realTypes(t))
+			usual(w, onDemand)
+			add(w)
+			plan := w.decide()
+			verify(t, &w.in, &plan)
+			if price, bound := float64(plan.HourlyPrice), float64(plan.LowerBound); price == 0 || price > 1.05*bound || len(plan.Unplaced) > 0 {
+				t.Errorf("costs %.4f, the bound is %.4f, %d pods unplaced", price/1e6, bound/1e6, len(plan.Unplaced))
+			}
+		})
+	}
+}
