@@ -1,12 +1,12 @@
 package pack
 
 import (
+	"cmp"
 	"encoding/binary"
 	"maps"
 	"math"
 	"slices"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bound"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
@@ -26,21 +26,17 @@ type bounding struct {
 }
 
 const (
-	// boundOperations limits the effort for the bound, in proportion to that for the plan.
-	boundOperations = 30_000_000
+	// boundOperations limits the effort for the bound, for each fewTrials that the plan takes.
+	boundOperations = 20_000_000
 	// heldAtMost bounds nodes times classes: beyond it nothing is proven.
 	heldAtMost = 4_000_000
-	// farBeyond times what is bought is a limit that does not matter.
-	farBeyond = 4
 )
 
 // newBounding states the plan. The pods of one group are in the only zone, if one is given.
 func (s *solver) newBounding(placed []placedClass, only *zoneOf) *bounding {
 	b := &bounding{s: s, placed: placed, at: map[classAt]int{}, choices: map[string]int{}, zones: map[int]zoneSet{}}
-	b.Price, b.Operations = int64(s.price()), boundOperations
-	if s.problem.Trials > DefaultTrials {
-		b.Operations = boundOperations / DefaultTrials * s.problem.Trials
-	}
+	b.Price = int64(s.price())
+	b.Operations = boundOperations * max(fewTrials, cmp.Or(s.problem.Trials, defaultTrials(len(s.problem.Pods)))) / fewTrials
 	b.addZones(only)
 	for i, p := range placed {
 		b.at[p.classAt] = i
@@ -144,39 +140,28 @@ func (b *bounding) addNodes() {
 	}
 }
 
-// addLimits states the limits that the plan comes near.
+// addLimits states the limits that bind: others change nothing.
 func (b *bounding) addLimits() {
 	s := b.s
 	for _, p := range s.Pools {
-		if p.Spec.Spec.Limits == nil {
-			continue
-		}
-		limits := amount.FromResourceList(p.Spec.Spec.Limits.Resources)
 		for r, name := range s.Space.Names {
-			limit, ok := limits[name]
-			own, all := b.bought(p, r)
-			most := max(limit-p.Has[name], own)
-			if !ok || most > farBeyond*all {
+			limit, binds := p.Limits[name]
+			if !binds {
 				continue
 			}
-			l := bound.Limit{Pool: p.Number, Resource: r, Most: most}
-			if _, binds := p.Limits[name]; binds && len(p.Limits) == 1 {
-				l.Least = min(own, b.leastOf(p, r, most))
+			bought := int64(0)
+			for _, m := range s.machines {
+				if m.seller == p {
+					bought += s.Offerings[m.column].Capacity[r]
+				}
+			}
+			l := bound.Limit{Pool: p.Number, Resource: r, Most: max(bought, limit-p.Has[name])}
+			if len(p.Limits) == 1 {
+				l.Least = min(bought, b.leastOf(p, r, l.Most))
 			}
 			b.Limits = append(b.Limits, l)
 		}
 	}
-}
-
-// bought returns how much of a resource the plan buys from a pool, and from all.
-func (b *bounding) bought(p *model.Pool, resource int) (own, all int64) {
-	for _, m := range b.s.machines {
-		v := b.s.Offerings[m.column].Capacity[resource]
-		if all += v; m.seller == p {
-			own += v
-		}
-	}
-	return own, all
 }
 
 // leastOf returns how much of its limit a pool is used for at least. Of the pods that no

@@ -101,7 +101,8 @@ func TestLimitsThatDoNotBindChangeNothing(t *testing.T) {
 		free := Solve(limitedTo(0, groups...))
 		// Room for the largest type on top of any that is planned: no candidate is lost.
 		cores := 16 * int64(len(free.Machines))
-		if got := Solve(limitedTo(cores, groups...)); !reflect.DeepEqual(free.Places, got.Places) || !reflect.DeepEqual(free.Machines, got.Machines) {
+		got := Solve(limitedTo(cores, groups...))
+		if !reflect.DeepEqual(free.Places, got.Places) || !reflect.DeepEqual(free.Machines, got.Machines) || free.LowerBound() != got.LowerBound() {
 			t.Fatalf("a limit of %d cores changed the plan from %d to %d machines", cores, len(free.Machines), len(got.Machines))
 		}
 	})
