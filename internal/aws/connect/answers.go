@@ -23,8 +23,9 @@ func refuseEmptyAnswers(stack *middleware.Stack) error {
 	) {
 		out, metadata, err := next.HandleInitialize(ctx, in)
 		operation := awsmiddleware.GetOperationName(ctx)
-		if err == nil && !strings.HasPrefix(operation, "Delete") && saysNothing(out.Result) {
-			err = fmt.Errorf("%s %s: the answer is empty: is there something else than AWS at the endpoint?", awsmiddleware.GetServiceID(ctx), operation)
+		service := awsmiddleware.GetServiceID(ctx)
+		if err == nil && !strings.HasPrefix(operation, "Delete") && saysNothing(out.Result, slices.Contains(listingServices, service)) {
+			err = fmt.Errorf("%s %s: the answer is empty: is there something else than AWS at the endpoint?", service, operation)
 		}
 		return out, metadata, err
 	}), middleware.After)
@@ -52,9 +53,13 @@ func refuseForeignAnswers(stack *middleware.Stack) error {
 	}), middleware.After)
 }
 
-// saysNothing reports whether an output that is one thing, and no list of which there
-// may be none, is not there.
-func saysNothing(output any) bool {
+// listingServices answer with a list even where it has no elements. Others, such as SQS,
+// leave an empty list out.
+var listingServices = []string{"EKS"}
+
+// saysNothing reports whether an output has none of its fields. An output that has lists
+// or maps says something without them too, unless the service always lists.
+func saysNothing(output any, lists bool) bool {
 	v := reflect.Indirect(reflect.ValueOf(output))
 	if v.Kind() != reflect.Struct {
 		return false
@@ -63,9 +68,9 @@ func saysNothing(output any) bool {
 	for field, value := range v.Fields() {
 		switch {
 		case !field.IsExported() || field.Name == "ResultMetadata":
-		case value.Kind() == reflect.Slice || value.Kind() == reflect.Map || !value.IsZero():
+		case !value.IsZero(), !lists && (value.Kind() == reflect.Slice || value.Kind() == reflect.Map):
 			return false
-		case value.Kind() == reflect.Pointer:
+		case value.Kind() == reflect.Pointer || value.Kind() == reflect.Slice:
 			one = true
 		}
 	}

@@ -16,7 +16,8 @@ import (
 )
 
 // TestAnEmptyAnswerIsAnError holds that nobody has to expect nil where the answer is
-// one thing; a list may be empty.
+// one thing. A list may be empty; where AWS always sends it, it may not be missing: a
+// pod identity association that is overlooked outlives its role.
 func TestAnEmptyAnswerIsAnError(t *testing.T) {
 	body := "{}"
 	cfg := answering(t, "application/json", &body)
@@ -31,7 +32,18 @@ func TestAnEmptyAnswerIsAnError(t *testing.T) {
 	if _, err := queues.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("q")}); err == nil {
 		t.Error("a queue without a URL is no error")
 	}
-	if _, err := clusters.ListClusters(t.Context(), &eks.ListClustersInput{}); err != nil {
+	associations := func() error {
+		_, err := clusters.ListPodIdentityAssociations(t.Context(), &eks.ListPodIdentityAssociationsInput{ClusterName: aws.String("prod")})
+		return err
+	}
+	if err := associations(); err == nil || !strings.Contains(err.Error(), "EKS ListPodIdentityAssociations: the answer is empty") {
+		t.Errorf("list: error = %v, want that the answer is empty", err)
+	}
+	if _, err := queues.ListQueueTags(t.Context(), &sqs.ListQueueTagsInput{QueueUrl: aws.String("https://q")}); err != nil {
+		t.Errorf("no tags: %v", err)
+	}
+	body = `{"associations":[]}`
+	if err := associations(); err != nil {
 		t.Errorf("a list of nothing: %v", err)
 	}
 	body = `{"cluster":{"name":"prod"}}`
