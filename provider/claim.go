@@ -133,8 +133,13 @@ func profileName() naming {
 
 // profileTaken says that a profile gives machines a role of others.
 func profileTaken(live session.Profile) error {
-	return fmt.Errorf("instance profile %s exists already and gives machines the role %s: name another one with `instance_profile`, or delete it", live.Name, live.Role)
+	return takenError(fmt.Sprintf("instance profile %s exists already and gives machines the role %s: name another one with `instance_profile`, or delete it", live.Name, live.Role))
 }
+
+// takenError says that what a resource would create is there and serves somebody else.
+type takenError string
+
+func (e takenError) Error() string { return string(e) }
 
 // queueName is how a resource names a queue.
 func queueName() naming {

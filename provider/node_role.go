@@ -102,18 +102,22 @@ func (r *nodeRole) change(ctx context.Context, account *session.Account, before,
 		return reached, err
 	}
 	arn, err := changeProfile(ctx, account.Profiles, before.profile(), now.profile())
+	if err == nil || before.profile().Name == "" && !errors.As(err, new(takenError)) {
+		// A creation that failed, or was interrupted, may have taken place all the same.
+		reached.InstanceProfile = now.InstanceProfile
+	}
 	if err != nil {
 		return reached, err
 	}
-	reached.InstanceProfile, reached.InstanceProfileARN = now.InstanceProfile, now.InstanceProfileARN
+	reached.InstanceProfileARN = now.InstanceProfileARN
 	if arn != "" {
 		reached.InstanceProfileARN = types.StringValue(arn)
 	}
-	if err := changeEntry(ctx, account.Entries, before.entry(), now.entry()); err != nil {
-		return reached, err
+	err = changeEntry(ctx, account.Entries, before.entry(), now.entry())
+	if err == nil || before.entry().Type == "" && !errors.As(err, new(takenError)) {
+		reached.AccessEntry, reached.ClusterName = now.AccessEntry, now.ClusterName
 	}
-	reached.AccessEntry, reached.ClusterName = now.AccessEntry, now.ClusterName
-	return reached, nil
+	return reached, err
 }
 
 // changeProfile creates the instance profile, updates it, or puts one of another
@@ -163,7 +167,7 @@ func changeEntry(ctx context.Context, entries session.Entries, was, is session.E
 	}
 	err := entries.Create(ctx, is)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("cluster %s has an access entry for the role already: delete it, or set `access_entry = \"none\"` to leave it to whoever has made it", is.Cluster)
+		return takenError(fmt.Sprintf("cluster %s has an access entry for the role already: delete it, or set `access_entry = \"none\"` to leave it to whoever has made it", is.Cluster))
 	}
 	return err
 }
