@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"context"
 	"encoding/pem"
 	"fmt"
 	"net/http"
@@ -36,6 +37,7 @@ type strikes struct {
 	fault *fault
 	seen  int
 	done  chan struct{} // closed to release what hangs
+	open  sync.WaitGroup
 }
 
 // arm lets a fault strike, and none with nil.
@@ -47,6 +49,9 @@ func (s *strikes) arm(f *fault) {
 	}
 	s.fault, s.seen, s.done = f, 0, make(chan struct{})
 }
+
+// settle waits for all requests to end, those included that nobody waits for.
+func (s *strikes) settle() { s.open.Wait() }
 
 // requests reports how many requests there were since arm.
 func (s *strikes) requests() int {
@@ -68,6 +73,8 @@ func (s *strikes) next() (*fault, chan struct{}) {
 
 func (s *strikes) around(forward http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.open.Add(1)
+		defer s.open.Done()
 		f, done := s.next()
 		if f == nil {
 			forward.ServeHTTP(w, r)
@@ -97,11 +104,13 @@ func (s *strikes) around(forward http.Handler) http.Handler {
 			fmt.Fprint(w, "{}")
 		case "interrupt":
 			f.interrupt()
-			select { // the request is under way when Terraform asks to stop
+			select { // the request is under way when Terraform asks to stop, and arrives
 			case <-r.Context().Done():
 			case <-time.After(300 * time.Millisecond):
 			}
-			forward.ServeHTTP(w, r)
+			arriving, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 10*time.Second)
+			defer cancel()
+			forward.ServeHTTP(w, r.WithContext(arriving))
 		}
 	})
 }
