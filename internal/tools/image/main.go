@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/tools/spdx"
 )
 
 func main() {
@@ -43,7 +45,7 @@ func build(name, version, out string, args []string) (digest string, err error) 
 		return "", err
 	}
 	for _, b := range binaries {
-		bill, err := billOfMaterials(name, version, b.path)
+		bill, err := spdx.Document(name, version, b.path)
 		if err != nil {
 			return "", err
 		}

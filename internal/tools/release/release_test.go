@@ -110,7 +110,7 @@ func TestRegistry(t *testing.T) {
 }
 
 // TestSignatures checks that the checksums, which cover all archives, are signed,
-// and that each archive has a bill of materials.
+// and that each binary has a bill of materials.
 func TestSignatures(t *testing.T) {
 	p := project(t)
 	if len(p.Signs) != 1 || p.Signs[0].Artifacts != "checksum" || p.Signs[0].Signature != "" {
@@ -121,7 +121,7 @@ func TestSignatures(t *testing.T) {
 			t.Errorf("gpg is not given %s: %v", arg, p.Signs[0].Args)
 		}
 	}
-	if p.Checksum.Disable || len(p.Checksum.IDs) > 0 || len(p.SBOMs) != 1 || p.SBOMs[0].Artifacts != "archive" || len(p.SBOMs[0].IDs) > 0 {
+	if p.Checksum.Disable || len(p.Checksum.IDs) > 0 || len(p.SBOMs) != 1 || p.SBOMs[0].Artifacts != "binary" || len(p.SBOMs[0].IDs) > 0 {
 		t.Errorf("checksums %+v, bills of materials %+v", p.Checksum, p.SBOMs)
 	}
 	for _, a := range p.Archives {
