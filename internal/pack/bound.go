@@ -196,7 +196,7 @@ func (s *solver) addHighest(to, set model.Bitset) {
 // tied reports whether the class shares nodes with another one, so that it is for both
 // to say which Provisioner can take them.
 func (b *bounding) tied(p *placedClass) bool {
-	return len(p.class.Follows()) > 0 && p.lump == 1 || slices.ContainsFunc(b.placed, func(o placedClass) bool {
-		return o.class != p.class && b.s.followsClass(o.class, p.class)
+	return len(p.class.Follows()) > 0 && p.lump == 1 || slices.ContainsFunc(b.followers, func(o *class) bool {
+		return o != p.class && b.s.followsClass(o, p.class)
 	})
 }

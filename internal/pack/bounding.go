@@ -16,13 +16,14 @@ import (
 // bounding states a plan as the problem of its bound.
 type bounding struct {
 	bound.Problem
-	s        *solver
-	placed   []placedClass
-	at       map[classAt]int
-	domains  [len(sharedKeys)]map[string]int // by topology key, numbered
-	choices  map[string]int                  // by the offerings
-	groupIDs []int                           // of Groups
-	zones    map[int]zoneSet                 // by class, where it must be
+	s         *solver
+	placed    []placedClass
+	followers []*class // those of placed whose pods follow others onto their nodes
+	at        map[classAt]int
+	domains   [len(sharedKeys)]map[string]int // by topology key, numbered
+	choices   map[string]int                  // by the offerings
+	groupIDs  []int                           // of Groups
+	zones     map[int]zoneSet                 // by class, where it must be
 }
 
 const (
@@ -40,6 +41,9 @@ func (s *solver) newBounding(placed []placedClass, only *zoneOf) *bounding {
 	b.addZones(only)
 	for i, p := range placed {
 		b.at[p.classAt] = i
+		if len(p.class.Follows()) > 0 {
+			b.followers = append(b.followers, p.class)
+		}
 	}
 	b.addShares()
 	for k := range s.Offerings {
