@@ -33,7 +33,8 @@ func NilIfEmpty(s string) *string {
 }
 
 // Page returns the part of items that begins where token says, and the token
-// of the next part. Without maxResults a page has the size of limit.
+// of the next part. Without maxResults a page has the size of limit. A part without items
+// is not nil, since AWS answers with an empty list where there is nothing.
 func Page[T any](items []T, token *string, maxResults *int32, limit int) ([]T, *string, error) {
 	size := limit
 	if maxResults != nil {
@@ -53,11 +54,12 @@ func Page[T any](items []T, token *string, maxResults *int32, limit int) ([]T, *
 		offset = min(parsed, len(items))
 	}
 	end := min(offset+size, len(items))
+	part := append([]T{}, items[offset:end]...)
 	if end == len(items) {
-		return items[offset:end], nil, nil
+		return part, nil, nil
 	}
 	next := base64.StdEncoding.EncodeToString([]byte(tokenPrefix + strconv.Itoa(end)))
-	return items[offset:end], &next, nil
+	return part, &next, nil
 }
 
 // TextMember reads a string member of an input by name; it is empty if the
