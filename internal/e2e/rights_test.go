@@ -93,6 +93,8 @@ func noteRequest(e *plane.AuditEvent) (problem string) {
 		return "" // paths such as /version, which everybody may read
 	case !strings.Contains(e.AllowedBy(), `Binding "`+stage.ServiceAccount):
 		return fmt.Sprintf("the agent may %s %s for another reason than its roles: %s", e.Verb, e.RequestURI, e.AllowedBy())
+	case strings.Contains(e.ResponseStatus.Message, "cannot find RESTMapping"):
+		return "" // admission learns of a new kind within half a minute, and the agent tries again
 	case e.ResponseStatus.Code == 403 && !strings.Contains(e.ResponseStatus.Message, "being terminated"):
 		return fmt.Sprintf("%s %s is refused by admission: %s", e.Verb, e.RequestURI, e.ResponseStatus.Message)
 	}
