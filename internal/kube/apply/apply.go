@@ -112,7 +112,7 @@ func (s *Store) settle(ctx context.Context, name string, unanswered error) error
 	case err == nil:
 		return fmt.Errorf("%w\nMeanwhile somebody else has created it", unanswered)
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%w\nIt has not been created", unanswered)
+		return fmt.Errorf("%w\nIt is not there yet. The request may still be under way: if it is there at the next apply, import it or delete it", unanswered)
 	}
 	return fmt.Errorf("%w\nWhether it was created could not be found out: %w\nIf it is there at the next apply, import it or delete it", unanswered, err)
 }

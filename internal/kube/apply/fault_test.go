@@ -36,7 +36,7 @@ func TestACreateThatNobodyHasAnsweredSaysWhatIsThere(t *testing.T) {
 		want    string                     // in the error, empty for success
 	}{
 		"it was made":            {applied: unanswered, made: declaredBy("m")},
-		"it was not":             {applied: unanswered, want: "It has not been created"},
+		"it was not":             {applied: unanswered, want: "It is not there yet. The request may still be under way"},
 		"by somebody else":       {applied: unanswered, made: declaredBy("kubectl"), want: "Meanwhile somebody else has created it"},
 		"nobody can tell":        {applied: unanswered, unread: unread, want: "Whether it was created could not be found out"},
 		"it was cancelled":       {applied: context.Canceled, want: `interrupted: apply Thing "new"`},
