@@ -36,18 +36,29 @@ type Config struct {
 	Seed      uint64           // for ids and injected randomness
 }
 
-// What callers name.
+// The types of the services that callers of Cloud name.
 type (
-	Cluster      = account.Cluster
-	Behaviour    = account.Behaviour
-	Call         = account.Call
-	Fault        = account.Fault
-	Grant        = account.Grant
-	Instance     = ec2.Instance
-	Event        = ec2.Event
-	EventKind    = ec2.EventKind
-	Ledger       = ec2.Ledger
-	NodeGroup    = eks.NodeGroup
+	// Cluster is the one EKS cluster of the account.
+	Cluster = account.Cluster
+	// Behaviour is how long the account takes for what it does.
+	Behaviour = account.Behaviour
+	// Call is one request that was answered.
+	Call = account.Call
+	// Fault makes calls or purchases fail, or calls slow.
+	Fault = account.Fault
+	// Grant is a permission that a call made use of.
+	Grant = account.Grant
+	// Instance is the state of an EC2 instance.
+	Instance = ec2.Instance
+	// Event tells that an instance took a step in its life.
+	Event = ec2.Event
+	// EventKind is a step in an instance's life.
+	EventKind = ec2.EventKind
+	// Ledger is what the instances have cost so far.
+	Ledger = ec2.Ledger
+	// NodeGroup is a managed node group, which keeps no machines here.
+	NodeGroup = eks.NodeGroup
+	// ScalingGroup is an EC2 Auto Scaling group, which keeps no machines here.
 	ScalingGroup = autoscaling.ScalingGroup
 )
 

@@ -124,6 +124,7 @@ func (c *Account) AdminCredentials() (accessKeyID, secret string) {
 	return c.Admin.AccessKeyID, c.Admin.Secret
 }
 
+// ZonesOf returns the names of the availability zones that a region has here, sorted.
 func ZonesOf(region string) []string {
 	return []string{region + "a", region + "b", region + "c"}
 }

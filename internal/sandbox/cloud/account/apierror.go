@@ -40,6 +40,7 @@ type dialect struct {
 	unknownCall  string
 }
 
+// Ec2Dialect returns the wording of EC2.
 func Ec2Dialect() dialect {
 	return dialect{
 		unknownKey: "AuthFailure", badSignature: "AuthFailure", expiredToken: "RequestExpired", missingToken: "AuthFailure",
@@ -49,6 +50,8 @@ func Ec2Dialect() dialect {
 	}
 }
 
+// QueryDialect returns the wording of the services that speak the query protocol: IAM,
+// STS and Auto Scaling.
 func QueryDialect() dialect {
 	return dialect{
 		unknownKey: "InvalidClientTokenId", badSignature: "SignatureDoesNotMatch", expiredToken: "ExpiredToken", missingToken: "MissingAuthenticationToken",
@@ -58,6 +61,7 @@ func QueryDialect() dialect {
 	}
 }
 
+// JSONDialect returns the wording of the services that answer in JSON, EKS among them.
 func JSONDialect() dialect {
 	return dialect{
 		unknownKey: "UnrecognizedClientException", badSignature: "InvalidSignatureException", expiredToken: "ExpiredTokenException", missingToken: "MissingAuthenticationTokenException",

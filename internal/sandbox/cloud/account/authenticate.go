@@ -93,6 +93,10 @@ func (c *Account) authenticate(s *Service, received *Received) (Principal, error
 	return c.Verify(s.Words, claims, received)
 }
 
+// Verify returns whose access key signed a request, if the signature is right, the key has
+// not expired and its role, where it has one, exists. Otherwise the error is an *APIError
+// with status 403, in the service's words. Verify does not compare the request's date with
+// the clock; whoever calls it holds Mu.
 func (c *Account) Verify(words dialect, claims sigv4.Claims, received *Received) (Principal, error) {
 	key, ok := c.keys[claims.AccessKeyID]
 	if !ok || subtle.ConstantTimeCompare([]byte(key.SessionToken), []byte(claims.SessionToken)) != 1 {

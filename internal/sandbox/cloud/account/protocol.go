@@ -139,6 +139,8 @@ func (p JSONProtocol) refuse(w http.ResponseWriter, caller *Caller, problem *API
 	Write(w, problem.status, p.ContentType, text)
 }
 
+// Write answers a request with a status and a body. It does not report that the client
+// has gone.
 func Write(w http.ResponseWriter, status int, contentType string, body []byte) {
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)

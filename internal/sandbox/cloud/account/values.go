@@ -20,6 +20,7 @@ func Deref[T any](p *T) T {
 	return *p
 }
 
+// SortedKeys returns the keys of a map in ascending order.
 func SortedKeys[V any](m map[string]V) []string {
 	return slices.Sorted(maps.Keys(m))
 }
@@ -86,6 +87,8 @@ func Retag(tags, set map[string]string, remove []string) error {
 	return nil
 }
 
+// CheckTags reports as an *APIError, in IAM's words, that there are more than MaxTags tags
+// or that a key is empty, longer than 128 bytes or reserved for AWS.
 func CheckTags(tags map[string]string) error {
 	if len(tags) > MaxTags {
 		return Fail("LimitExceeded", "Cannot exceed quota for TagsPerRole: %d", MaxTags).With(http.StatusConflict)
@@ -98,6 +101,7 @@ func CheckTags(tags map[string]string) error {
 	return nil
 }
 
+// IAMARN returns the ARN of a resource of IAM in the account, such as "role/path/name".
 func (c *Account) IAMARN(resource string) string {
 	return "arn:aws:iam::" + c.AccountID + ":" + resource
 }

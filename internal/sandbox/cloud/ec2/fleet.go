@@ -89,6 +89,8 @@ func (c *EC2) createFleet(caller *account.Caller, in *ec2.CreateFleetInput) (*ec
 	return out, nil
 }
 
+// InstancesOf returns the ids of the instances that CreateFleet launched, in the order of
+// its answer.
 func InstancesOf(out *ec2.CreateFleetOutput) []string {
 	var ids []string
 	for _, group := range out.Instances {

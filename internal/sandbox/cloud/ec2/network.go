@@ -17,6 +17,7 @@ type Network struct {
 	groups  map[string]*securityGroup
 }
 
+// Subnet is a subnet of the VPC with the addresses that instances have.
 type Subnet struct {
 	id     string
 	zone   string
@@ -78,6 +79,8 @@ func newNetwork(region, owner, cluster string, previous *Network) *Network {
 	return n
 }
 
+// AddSubnet adds an empty subnet with a range of IPv4 addresses. Its id follows from base
+// and the range. AddSubnet panics if cidr is not a range in CIDR notation.
 func (n *Network) AddSubnet(base, zone, cidr string, tags map[string]string, public bool) {
 	prefix := netip.MustParsePrefix(cidr)
 	s := &Subnet{id: account.FixedID("subnet", base+cidr), zone: zone, cidr: prefix, Public: public, tags: tags, used: map[netip.Addr]bool{}}
@@ -129,6 +132,7 @@ func (s *Subnet) Take() (netip.Addr, bool) {
 	return address, true
 }
 
+// Release frees an address that Take reserved. It does nothing if the address is free.
 func (s *Subnet) Release(address netip.Addr) { delete(s.used, address) }
 
 // SetFreeAddresses leaves a subnet with that many free addresses.

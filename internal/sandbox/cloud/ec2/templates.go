@@ -120,6 +120,7 @@ func decodeUserData(text string) ([]byte, error) {
 	return decoded, nil
 }
 
+// TemplateByName returns the launch template of that name, or nil if there is none.
 func (c *EC2) TemplateByName(name string) *LaunchTemplate {
 	for _, t := range c.templates {
 		if t.name == name {

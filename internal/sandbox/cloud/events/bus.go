@@ -29,6 +29,8 @@ type Rule struct {
 // have one of the listed values. A value is a string or {"prefix": "…"}.
 type eventPattern map[string]any
 
+// ParsePattern reads an event pattern from JSON. The error says why EventBridge would
+// refuse it: it is not a JSON object, names no field, or has a field that lists no values.
 func ParsePattern(text string) (eventPattern, error) {
 	var pattern eventPattern
 	if err := json.Unmarshal([]byte(text), &pattern); err != nil {

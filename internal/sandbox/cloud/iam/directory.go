@@ -16,6 +16,7 @@ type Directory struct {
 	Profiles  map[string]*instanceProfile // by name
 }
 
+// Role is an IAM role with its trust policy and what it may do.
 type Role struct {
 	Name, path, ID string
 	description    string
@@ -68,7 +69,8 @@ type instanceProfile struct {
 	Changed        time.Time
 }
 
-// The node role that exists from the start, and the profile that holds it.
+// DefaultNodeRole is the name of the node role that exists from the start, and of the
+// instance profile that holds it.
 const DefaultNodeRole = "packhorse-node"
 
 // newDirectory returns the policies of AWS that nodes need and a node role
@@ -132,8 +134,11 @@ func (d *Directory) addAWSPolicy(c *IAM, name, text string) {
 	}
 }
 
+// RoleARN returns the ARN of a role of the account.
 func (c *IAM) RoleARN(r *Role) string { return c.IAMARN("role" + r.path + r.Name) }
 
+// ProfileARN returns the ARN of the instance profile of that name, with the path "/" if
+// there is no such profile. For the empty name it returns "".
 func (c *IAM) ProfileARN(name string) string {
 	if p := c.Directory.Profiles[name]; p != nil {
 		return c.IAMARN("instance-profile" + p.path + p.name)

@@ -238,6 +238,7 @@ func encoded(document string) *string {
 	return &text
 }
 
+// TagsOfIAM returns IAM's list of tags as a map. Of tags with the same key the last counts.
 func TagsOfIAM(list []types.Tag) map[string]string {
 	tags := map[string]string{}
 	for _, tag := range list {

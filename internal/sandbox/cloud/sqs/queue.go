@@ -43,6 +43,8 @@ type message struct {
 	firstSeen time.Time
 }
 
+// NewQueue returns an empty queue, created now, with the attributes that AWS gives a queue
+// by default.
 func NewQueue(name string, now time.Time) *Queue {
 	return &Queue{
 		name: name, created: now, tags: map[string]string{}, arrived: make(chan struct{}),

@@ -49,6 +49,7 @@ func (c *SQS) Service() *account.Service {
 	return s
 }
 
+// QueueARN returns the ARN that a queue of that name has, whether or not it exists.
 func (c *SQS) QueueARN(name string) string {
 	return "arn:aws:sqs:" + c.Region + ":" + c.AccountID + ":" + name
 }
