@@ -52,7 +52,7 @@ func TestConsolidation(t *testing.T) { // CONS-001, CONS-028
 				if n.DeletionTimestamp != nil {
 					continue
 				}
-				for _, by := range strings.Split(n.Annotations[api.AnnotationReplacedBy], ",") {
+				for by := range strings.SplitSeq(n.Annotations[api.AnnotationReplacedBy], ",") {
 					if by != "" && r.node(by) == nil {
 						t.Errorf("node %s (up: %t) waits for %s, which is not there", n.Name, up, by)
 					}

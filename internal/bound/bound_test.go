@@ -213,7 +213,7 @@ func (o *oracle) finish(price int64) {
 	for _, s := range o.Shares {
 		n := int64(0)
 		for m, k := range o.bound {
-			domains := []int(nil)
+			var domains []int
 			if k < 0 {
 				domains = o.Nodes[m].Domains
 			} else {

@@ -66,7 +66,6 @@ type consolidator struct {
 	saving, price offer.Price
 	spot          bool
 	going         []string
-	machines      bool // steps that go need some
 }
 
 // consolidate plans for the nodes in use, and lets those go whose steps are due and

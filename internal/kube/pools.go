@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -78,10 +79,12 @@ func (p *pools) take() standIns {
 		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	waits := p.karpenter.leads(time.Now())
-	of := waits
+	var key strings.Builder
+	key.WriteString(waits)
 	for _, u := range found {
-		of += fmt.Sprintf(" %s/%s/%t", u.GetUID(), u.GetResourceVersion(), p.holding[u.GetName()])
+		fmt.Fprintf(&key, " %s/%s/%t", u.GetUID(), u.GetResourceVersion(), p.holding[u.GetName()])
 	}
+	of := key.String()
 	if of != p.of || p.made.provisioners == nil && p.made.templates == nil {
 		p.of, p.made = of, p.standInsFor(found, waits)
 	}
@@ -279,7 +282,7 @@ func poolStatus(s api.ProvisionerStatus) map[string]any {
 		last := conditions[len(conditions)-1].(map[string]any)
 		last["status"], last["reason"], last["message"] = string(c.Status), c.Reason, c.Message
 	}
-	resources := map[string]any{"nodes": fmt.Sprint(s.Nodes)}
+	resources := map[string]any{"nodes": strconv.FormatInt(s.Nodes, 10)}
 	for name, q := range s.Resources {
 		resources[string(name)] = q.String()
 	}

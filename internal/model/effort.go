@@ -27,6 +27,9 @@ type Effort struct {
 // Account is what pods of one template have spent and may spend.
 type Account struct{ spent, limit int64 }
 
+// NewEffort returns the effort of one packing of these pods into a cluster with so many
+// nodes, of which nothing is spent. Until Begin names an account, work counts for an
+// account of its own, which no pod shares.
 func NewEffort(pods []Pod, nodes int) *Effort {
 	e := &Effort{accounts: map[*cluster.Template]*Account{}}
 	e.Begin(&Account{limit: effortOfTemplate})

@@ -59,6 +59,10 @@ func (m *Supply) LabelsOf(column, residual int) map[string]string {
 	return out
 }
 
+// ChosenLabels returns the part of LabelsOf that the residual decides: for each of its
+// keys, the first of the offering's values that it allows, or, where the offering's type
+// says nothing about the key, a value that it allows. A key of which it allows no such
+// value is left out.
 func (m *Supply) ChosenLabels(column, residual int) map[string]string {
 	out := map[string]string{}
 	for _, q := range m.residuals[residual] {

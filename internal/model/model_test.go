@@ -64,20 +64,20 @@ func pod(name string, t *cluster.Template) Pod {
 func TestOptions(t *testing.T) {
 	gpu := corev1.Taint{Key: "gpu", Value: "true", Effect: corev1.TaintEffectNoSchedule}
 	m := read(input(pool("default"), pool("tainted", gpu)))
-	var any match.Requirements
+	var free match.Requirements
 	for name, of := range map[string]struct {
 		requires    match.Requirements
 		tolerations []corev1.Toleration
 		want        string
 	}{
-		"offerings are sorted by price": {any, nil, "default/small/a default/small/b default/large/a default/large/b"},
-		"a zone":                        {any.With(api.LabelZone, match.Only("b")), nil, "default/small/b default/large/b"},
-		"a type":                        {any.With(api.LabelInstanceType, match.Only("large")), nil, "default/large/a default/large/b"},
+		"offerings are sorted by price": {free, nil, "default/small/a default/small/b default/large/a default/large/b"},
+		"a zone":                        {free.With(api.LabelZone, match.Only("b")), nil, "default/small/b default/large/b"},
+		"a type":                        {free.With(api.LabelInstanceType, match.Only("large")), nil, "default/large/a default/large/b"},
 		"a taint that is tolerated": {
-			any.With(api.LabelZone, match.Only("a")), []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			free.With(api.LabelZone, match.Only("a")), []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			"default/small/a default/large/a tainted/small/a tainted/large/a",
 		},
-		"a zone that nobody sells in": {any.With(api.LabelZone, match.Only("c")), nil, ""},
+		"a zone that nobody sells in": {free.With(api.LabelZone, match.Only("c")), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := m.OptionsFor(of.requires, of.tolerations, TolerationKey(of.tolerations), false)
@@ -92,14 +92,14 @@ func TestOptions(t *testing.T) {
 func TestNearestMiss(t *testing.T) {
 	gpu := corev1.Taint{Key: "gpu", Value: "true", Effect: corev1.TaintEffectNoSchedule}
 	m := read(input(pool("default"), pool("tainted", gpu)))
-	var any match.Requirements
+	var free match.Requirements
 	for name, of := range map[string]struct {
 		pool     int
 		requires match.Requirements
 		want     match.Miss
 	}{
-		"zone":  {0, any.With(api.LabelZone, match.Only("c")), match.Miss{Kind: match.Offering, Key: api.LabelZone, Want: api.LabelZone + " In [c]", Have: "a, b"}},
-		"type":  {0, any.With(api.LabelInstanceType, match.Only("larg")), match.Miss{Kind: match.TypeLabel, Key: api.LabelInstanceType, Want: "In [larg]", Have: "large, small", Hint: "large"}},
+		"zone":  {0, free.With(api.LabelZone, match.Only("c")), match.Miss{Kind: match.Offering, Key: api.LabelZone, Want: api.LabelZone + " In [c]", Have: "a, b"}},
+		"type":  {0, free.With(api.LabelInstanceType, match.Only("larg")), match.Miss{Kind: match.TypeLabel, Key: api.LabelInstanceType, Want: "In [larg]", Have: "large, small", Hint: "large"}},
 		"taint": {1, nil, match.Miss{Kind: match.Taint, Key: "gpu=true:NoSchedule"}},
 		"none":  {0, nil, match.Miss{}},
 	} {

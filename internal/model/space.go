@@ -44,6 +44,8 @@ func (s *Space) Extend(name string) {
 	s.Names = append(s.Names, name)
 }
 
+// Vector returns the list's amounts in the order of Names, 0 for those that the list does
+// not have. Resources that the space does not count are left out.
 func (s *Space) Vector(l amount.List) []int64 {
 	out := make([]int64, len(s.Names))
 	for i, name := range s.Names {
@@ -52,6 +54,8 @@ func (s *Space) Vector(l amount.List) []int64 {
 	return out
 }
 
+// List returns the amounts of a vector that are not 0, by the names of the resources. The
+// vector must be as long as Names.
 func (s *Space) List(v []int64) amount.List {
 	out := make(amount.List, len(v))
 	for i, name := range s.Names {
@@ -80,4 +84,5 @@ func AddTimes(sum, vector []int64, n int64) {
 	}
 }
 
+// SortedKeys returns the keys of a map in ascending order.
 func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -59,8 +59,6 @@ const (
 	byBalance              // what leaves the rest of the machine best proportioned
 )
 
-var styles = [...]style{byBalance, bySize}
-
 // How many columns a machine is filled for, to compare: at least leastCandidates,
 // and more where there are few lots, so that the effort stays about the same.
 const (

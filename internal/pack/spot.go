@@ -220,14 +220,3 @@ func (s *solver) spotsFor(c *class, o *model.Options, level level) []spot {
 func (s *solver) hasRoom(l *lot) bool {
 	return slices.ContainsFunc(s.machines, func(m *machine) bool { k, _ := s.admit(m, l, 1); return k > 0 })
 }
-
-func (s *solver) cheapest(mask model.Bitset) int64 {
-	best := int64(math.MaxInt64)
-	for _, p := range s.Pools {
-		for k := range mask.Within(p.Offerings) { // sorted by price
-			best = min(best, s.Offerings[k].Price)
-			break
-		}
-	}
-	return best
-}

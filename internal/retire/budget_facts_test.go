@@ -2,6 +2,7 @@ package retire
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -73,14 +74,7 @@ func TestBudgetFacts(t *testing.T) {
 func TestBudgetExceeded(t *testing.T) { // DISR-015
 	nodes := fleet(budgeted("p", api.Budget{Nodes: "1"}), 5)
 	for going, want := range map[int]bool{1: false, 2: true} {
-		b := NewBudgets(nodes, noon, func(n *Node) bool {
-			for _, m := range nodes[:going] {
-				if m == n {
-					return true
-				}
-			}
-			return false
-		})
+		b := NewBudgets(nodes, noon, func(n *Node) bool { return slices.Contains(nodes[:going], n) })
 		if got := b.Exceeded(Finding{Node: nodes[0], Reason: Consolidated}); got != want {
 			t.Errorf("%d go: exceeded is %t", going, got)
 		}

@@ -111,11 +111,12 @@ var converters = map[string]converter{"yaml": asYAML, "hcl": asHCL}
 
 // above writes what a conversion is of, and its losses, as comments.
 func above(o *karpenter.Object) string {
-	text := "# From " + o.Origin + ".\n"
+	var text strings.Builder
+	text.WriteString("# From " + o.Origin + ".\n")
 	for _, loss := range o.Losses {
-		text += "# Lost: " + strings.ReplaceAll(loss, "\n", " ") + "\n"
+		text.WriteString("# Lost: " + strings.ReplaceAll(loss, "\n", " ") + "\n")
 	}
-	return text
+	return text.String()
 }
 
 func asYAML(o *karpenter.Object, _ map[string]bool) (string, error) {

@@ -177,8 +177,8 @@ func (c *converter) convert(document map[string]any) error {
 		return c.keep(document, kind, name)
 	}
 	problems := object.Problems()
-	object.Losses = append(spec.lost(), problems...)
-	object.Unsupported = append(spec.unsupported, problems...)
+	object.Losses = slices.Concat(spec.lost(), problems)
+	object.Unsupported = slices.Concat(spec.unsupported, problems)
 	object.ours = spec.ours
 	c.out = append(c.out, object)
 	return nil

@@ -8,7 +8,7 @@ import (
 // nodePool is a NodePool of v1, with all fields that version 1.14 of Karpenter has.
 type nodePool struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
 
 	Spec   *poolSpec      `json:"spec,omitempty"`
 	Status map[string]any `json:"status,omitempty"`
@@ -78,7 +78,7 @@ type poolBudget struct {
 // nodes and their lifetime to the disruption.
 type nodePoolBeta struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
 
 	Spec   *poolSpecBeta  `json:"spec,omitempty"`
 	Status map[string]any `json:"status,omitempty"`
@@ -121,7 +121,7 @@ type poolDisruptionBeta struct {
 // has. Fields that v1beta1 does not know are not told apart: it has no more of them.
 type nodeClass struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
 
 	Spec   *classSpec     `json:"spec,omitempty"`
 	Status map[string]any `json:"status,omitempty"`
