@@ -32,7 +32,7 @@ func chart(folder fs.FS, version string) ([]byte, error) {
 		}
 		if name == "Chart.yaml" {
 			if found := len(versions.FindAll(content, -1)); found != 2 {
-				return fmt.Errorf("Chart.yaml has %d lines with version and appVersion, want 2", found)
+				return fmt.Errorf("found %d lines with version and appVersion in Chart.yaml, want 2", found)
 			}
 			content = versions.ReplaceAll(content, []byte("${1}: "+version))
 		}
