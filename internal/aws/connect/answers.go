@@ -24,7 +24,7 @@ func refuseEmptyAnswers(stack *middleware.Stack) error {
 		out, metadata, err := next.HandleInitialize(ctx, in)
 		operation := awsmiddleware.GetOperationName(ctx)
 		service := awsmiddleware.GetServiceID(ctx)
-		if err == nil && !strings.HasPrefix(operation, "Delete") && saysNothing(out.Result, slices.Contains(listingServices, service)) {
+		if err == nil && saysNothing(out.Result, slices.Contains(listingServices, service)) {
 			err = fmt.Errorf("%s %s: the answer is empty: is there something else than AWS at the endpoint?", service, operation)
 		}
 		return out, metadata, err

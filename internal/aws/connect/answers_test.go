@@ -42,6 +42,12 @@ func TestAnEmptyAnswerIsAnError(t *testing.T) {
 	if _, err := queues.ListQueueTags(t.Context(), &sqs.ListQueueTagsInput{QueueUrl: aws.String("https://q")}); err != nil {
 		t.Errorf("no tags: %v", err)
 	}
+	if _, err := clusters.DeletePodIdentityAssociation(t.Context(), &eks.DeletePodIdentityAssociationInput{ClusterName: aws.String("prod"), AssociationId: aws.String("a-1")}); err == nil {
+		t.Error("a deletion that nobody has confirmed is no error")
+	}
+	if _, err := queues.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: aws.String("https://q")}); err != nil {
+		t.Errorf("a deletion whose answer has nothing to say: %v", err)
+	}
 	body = `{"associations":[]}`
 	if err := associations(); err != nil {
 		t.Errorf("a list of nothing: %v", err)
