@@ -173,6 +173,12 @@ func drawDisruption(t *rapid.T) any {
 		return some(t, "budgets", always, office)
 	})
 	maybe(t, out, "consolidate_after", func(t *rapid.T) any { return oneOf(t, "after", "30s", "90s", "1m30s", "0s") })
+	maybe(t, out, "eviction_cost", func(t *rapid.T) any { return oneOf(t, "cost", "0", "0.5", "2", "Never") })
+	maybe(t, out, "windows", func(t *rapid.T) any {
+		nights := arguments{"schedule": oneOf(t, "opens", "0 22 * * *", "@weekly"), "duration": oneOf(t, "open for", "8h", "90m")}
+		maybe(t, nights, "time_zone", func(t *rapid.T) any { return oneOf(t, "zone", "Europe/Berlin", "UTC") })
+		return []any{nights}
+	})
 	maybe(t, out, "termination_grace_period", func(t *rapid.T) any { return oneOf(t, "termination", "1h", "48h") })
 	maybe(t, out, "drift", func(t *rapid.T) any { return rapid.Bool().Draw(t, "drift") })
 	return out

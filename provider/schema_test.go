@@ -67,8 +67,8 @@ func fieldsOf(t reflect.Type, at string) []string {
 	var out []string
 	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "timeAdded" {
-			continue // Kubernetes sets it
+		if name == "timeAdded" || name == "-" {
+			continue // Kubernetes sets it, or only the agent does
 		}
 		out = append(out, fieldsOf(field.Type, at+"."+name)...)
 	}
