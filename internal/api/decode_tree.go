@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -168,6 +170,9 @@ func (d *treeDecoder) check(value any, t reflect.Type, path *field.Path) {
 		err = json.Unmarshal(asJSON, reflect.New(t).Interface())
 	}
 	if err == nil {
+		if takesIntOrString(t) && isFraction(value) {
+			d.reject(path, value, show(value)+" is a fraction, and the API server takes whole numbers and strings; quote it")
+		}
 		return
 	}
 	var mistyped *json.UnmarshalTypeError
@@ -183,6 +188,21 @@ func (d *treeDecoder) check(value any, t reflect.Type, path *field.Path) {
 		advice = "must be a duration such as 30s or 1h30m" + adviseDuration(fmt.Sprint(value))
 	}
 	d.reject(path, value, show(value)+": "+advice)
+}
+
+// takesIntOrString tells whether the CRDs hold values of the type as
+// x-kubernetes-int-or-string.
+func takesIntOrString(t reflect.Type) bool {
+	return t == reflect.TypeFor[resource.Quantity]() || t == reflect.TypeFor[NumberOrNever]()
+}
+
+func isFraction(value any) bool {
+	switch value.(type) {
+	case json.Number, float64:
+		number, err := strconv.ParseFloat(fmt.Sprint(value), 64)
+		return err == nil && number != math.Trunc(number)
+	}
+	return false
 }
 
 // checkBudget finds the field of a budget that cannot be read, which the budget's
