@@ -145,8 +145,12 @@ func (l *lab) clear(ctx context.Context) error {
 func (l *lab) addNodes(ctx context.Context, nodes []*corev1.Node) error {
 	for _, n := range nodes {
 		n = n.DeepCopy()
-		n.Status.Allocatable[ticketFor(n.Name)] = tickets
-		n.Status.Capacity[ticketFor(n.Name)] = tickets
+		for _, list := range []corev1.ResourceList{n.Status.Allocatable, n.Status.Capacity} {
+			list[ticketFor(n.Name)] = tickets
+			if _, closed := list[admission]; !closed {
+				list[admission] = tickets
+			}
+		}
 		n.Status.Conditions = []corev1.NodeCondition{condition(corev1.ConditionTrue)}
 		if _, err := l.client.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("create node %s: %w", n.Name, err)

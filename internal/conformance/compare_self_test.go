@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -27,6 +28,23 @@ func plainScenario() *scenario {
 		})
 	}
 	return s
+}
+
+// spreadOverLimit spreads the pods over capacity types, one of which is over its
+// limit: only one pod has a place.
+func spreadOverLimit(s *scenario) {
+	spot := s.Provisioners[0].DeepCopy()
+	spot.Name = "spot"
+	spot.Spec.Requirements = append(spot.Spec.Requirements, api.Requirement{Key: api.LabelCapacityType, Operator: api.OpIn, Values: []string{api.CapacitySpot}})
+	spot.Spec.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}
+	s.Provisioners = append(s.Provisioners, spot)
+	for _, p := range s.Pods {
+		p.Labels = map[string]string{"app": "a"}
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: api.LabelCapacityType, WhenUnsatisfiable: corev1.DoNotSchedule,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels}, NodeTaintsPolicy: ptr.To(corev1.NodeInclusionPolicyHonor),
+		}}
+	}
 }
 
 func requestCPU(amount string) corev1.ResourceRequirements {
@@ -84,6 +102,7 @@ func TestWrongPlansAreFound(t *testing.T) {
 			},
 			want: []string{crowded},
 		},
+		"a domain that is over its limit, where taints decide what counts": {change: spreadOverLimit, planner: decide.Decide},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := plainScenario()
@@ -102,6 +121,33 @@ func TestWrongPlansAreFound(t *testing.T) {
 				t.Errorf("-want +got\n%s%v", diff, out.disagreements)
 			}
 		})
+	}
+}
+
+// TestWhatIsOverALimitIsADomainOnly keeps nodes that are over a limit free of taints:
+// a cordon's would take them out of the domains that a spread counts.
+func TestWhatIsOverALimitIsADomainOnly(t *testing.T) {
+	s := plainScenario()
+	spreadOverLimit(s)
+	in, err := s.input()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sale, err := onSale(&in, &decide.Plan{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := map[string]bool{}
+	for _, n := range sale {
+		if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 {
+			t.Errorf("%s is cordoned or tainted: %v", n.Name, n.Spec)
+		}
+		if q, ok := n.Status.Allocatable[admission]; ok && q.IsZero() {
+			closed[n.Labels[api.LabelProvisioner]] = true
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{"spot": true}, closed); diff != "" {
+		t.Errorf("provisioners whose nodes admit nobody: -want +got\n%s", diff)
 	}
 }
 

@@ -250,7 +250,7 @@ func (j *judge) judgeUnplaced(ctx context.Context, p *decide.Plan, sale []*corev
 			pods = append(pods, pod)
 		}
 	}
-	got, err := j.tryAll(ctx, pods)
+	got, err := j.tryAll(ctx, withAdmission(pods))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
@@ -93,7 +94,7 @@ func anyOf(r *rand.Rand) func(int) int { return r.IntN }
 
 // onSale returns one Node of each kind that Provisioners may buy: each instance
 // type, zone and capacity type, and each value of a label that is left open. Those
-// that are over a limit now are cordoned: they count as topology domains, which
+// that are over a limit now admit nobody: they count as topology domains, which
 // they are as soon as a limit is raised or a machine goes, and take no pods.
 func onSale(in *decide.Input, plan *decide.Plan) ([]*corev1.Node, error) {
 	var out []*corev1.Node
@@ -112,7 +113,10 @@ func onSale(in *decide.Input, plan *decide.Plan) ([]*corev1.Node, error) {
 					name := fmt.Sprintf("sale-%d", len(out))
 					c := offer.Candidate{InstanceType: t.Name, Zone: o.Zone, CapacityType: o.CapacityType}
 					node := nodeOf(name, t, c, labels, p.Spec.Spec.Taints)
-					if node.Spec.Unschedulable = over; o.Unavailable == "" && allowed.Match(node) {
+					if over {
+						node.Status.Allocatable[admission], node.Status.Capacity[admission] = resource.Quantity{}, resource.Quantity{}
+					}
+					if o.Unavailable == "" && allowed.Match(node) {
 						out = append(out, node)
 					}
 				}

@@ -27,14 +27,31 @@ func ticketFor(node string) corev1.ResourceName {
 	return corev1.ResourceName("ticket.example.com/" + node)
 }
 
-func withTicket(pod *corev1.Pod, node string) *corev1.Pod {
+func withTicket(pod *corev1.Pod, node string) *corev1.Pod { return requesting(pod, ticketFor(node)) }
+
+// admission is an extended resource that every node has except those that are over
+// a limit. A pod that requests it goes to none of those. A taint would say the same,
+// but spread constraints with the node taints policy Honor would not count the node,
+// and the scheduler has to see it as a domain.
+const admission corev1.ResourceName = "ticket.example.com/admission"
+
+func withAdmission(pods []*corev1.Pod) []*corev1.Pod {
+	out := make([]*corev1.Pod, 0, len(pods))
+	for _, p := range pods {
+		out = append(out, requesting(p, admission))
+	}
+	return out
+}
+
+// requesting returns a copy of the pod that asks for one of an extended resource.
+func requesting(pod *corev1.Pod, name corev1.ResourceName) *corev1.Pod {
 	out := pod.DeepCopy()
 	r := &out.Spec.Containers[0].Resources
 	for _, list := range []*corev1.ResourceList{&r.Requests, &r.Limits} {
 		if *list == nil {
 			*list = corev1.ResourceList{}
 		}
-		(*list)[ticketFor(node)] = *resource.NewQuantity(1, resource.DecimalSI)
+		(*list)[name] = *resource.NewQuantity(1, resource.DecimalSI)
 	}
 	return out
 }
