@@ -80,6 +80,7 @@ func runSimulation(ctx context.Context, whole *cluster.Survey, stock *session.St
 		Survey: whole, Market: stock.Market, Now: time.Now(), Settings: decide.DefaultSettings(),
 	}
 	in := source.Input(ctx)
+	in.Prove = true
 	plan := decide.Decide(in)
 	report := explain.Of(plan, in.Snapshot, 0)
 	report.Warnings = simulate.Estimates(&plan, stock.Catalogue.Regions[stock.Region])

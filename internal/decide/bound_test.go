@@ -3,6 +3,8 @@ package decide
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -53,5 +55,23 @@ func TestBoundKnowsConstraints(t *testing.T) {
 				t.Errorf("costs %.4f, the bound is %.4f, %d pods unplaced", price/1e6, bound/1e6, len(plan.Unplaced))
 			}
 		})
+	}
+}
+
+// TestProofChangesNothingElse: the plan is the same for those who do not ask for the bound.
+func TestProofChangesNothingElse(t *testing.T) {
+	w := newWorld(t, realTypes(t))
+	usual(w, "limits: {resources: {cpu: 100}}, "+onDemand)
+	w.pods(40, "p", "requests: {cpu: 1900m, memory: 1Gi}")
+	w.pods(30, "q", "requests: {cpu: 300m, memory: 5Gi}")
+	proven := w.decide()
+	w.in.Prove = false
+	plain := w.decide()
+	if plain.LowerBound != 0 || proven.LowerBound == 0 {
+		t.Errorf("a bound of %d where nobody asks, and of %d", plain.LowerBound, proven.LowerBound)
+	}
+	proven.LowerBound = 0
+	if diff := cmp.Diff(proven, plain); diff != "" {
+		t.Errorf("-asked +not asked\n%s", diff)
 	}
 }

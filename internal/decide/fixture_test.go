@@ -169,7 +169,7 @@ type world struct {
 }
 
 func newWorld(t testing.TB, types []offer.InstanceType) *world {
-	return &world{t: t, types: types, templates: cluster.NewTemplates(), in: Input{Now: noon, Snapshot: &cluster.Snapshot{}}}
+	return &world{t: t, types: types, templates: cluster.NewTemplates(), in: Input{Now: noon, Snapshot: &cluster.Snapshot{}, Prove: true}}
 }
 
 // provisioner adds one with the world's instance types.

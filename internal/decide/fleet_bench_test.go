@@ -41,6 +41,7 @@ func fleet(b *testing.B, nodes int, spec string) *world {
 	b.Helper()
 	types := slices.DeleteFunc(realTypes(b), func(t offer.InstanceType) bool { return t.Name != "m5.large" && t.Name != "m5a.large" })
 	w := newWorld(b, types)
+	w.in.Prove = false
 	usual(w, spec)
 	w.daemonSet("logs", "requests: {cpu: 10m, memory: 16Mi}")
 	web := w.running("web", "any", "{requests: {cpu: 180m, memory: 64Mi}, labels: {app: web}}").in.Snapshot.Pods[0]

@@ -29,7 +29,9 @@ type Input struct {
 	// NotConsolidated: nodes in use are left alone this time, which saves work. What was
 	// begun goes on.
 	NotConsolidated bool
-	Settings        Settings
+	// Prove asks for Plan.LowerBound, which may take as long as the plan itself.
+	Prove    bool
+	Settings Settings
 }
 
 // Provisioner is a Provisioner with what it may buy.

@@ -34,7 +34,7 @@ type Plan struct {
 	// HourlyPrice is the price of Machines together.
 	HourlyPrice offer.Price
 	// LowerBound is proven: no plan for the same pods that honours the same
-	// constraints costs less.
+	// constraints costs less. 0 where nothing is proven, or Input.Prove does not ask.
 	LowerBound offer.Price
 }
 

@@ -11,7 +11,10 @@ import (
 
 // render turns a layout into the names and objects of a plan.
 func (t *turn) render(p *pack.Problem, l *pack.Layout) Plan {
-	plan := Plan{LowerBound: l.LowerBound(), Machines: make([]Machine, 0, len(l.Machines))}
+	plan := Plan{Machines: make([]Machine, 0, len(l.Machines))}
+	if t.in.Prove {
+		plan.LowerBound = l.LowerBound()
+	}
 	number := map[string]int{}
 	for i := range l.Machines {
 		m := t.machine(p, l, &l.Machines[i])

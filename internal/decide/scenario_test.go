@@ -42,6 +42,7 @@ func TestScenarios(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			in := s.input(t)
+			in.Prove = true
 			plan := decide.Decide(in)
 			decide.Verify(t, &in, &plan)
 			got := s.told(plan, in.Snapshot)

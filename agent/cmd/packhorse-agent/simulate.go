@@ -93,6 +93,7 @@ func (s *simulation) run(out io.Writer) error {
 			warnings = append(warnings, fmt.Sprintf("Provisioner %s: %s: %s. %s", p.Name, f.Path, f.Text, f.Advice))
 		}
 	}
+	in.Prove = true
 	started := time.Now()
 	plan := decide.Decide(in)
 	report := explain.Of(plan, in.Snapshot, time.Since(started))

@@ -61,7 +61,9 @@ func small(t *rapid.T, most int) *workload.Workload {
 }
 
 func plan(t *rapid.T, w *workload.Workload) *decide.Plan {
-	p := decide.Decide(ours.Input(w, 0))
+	in := ours.Input(w, 0)
+	in.Prove = true
+	p := decide.Decide(in)
 	if len(p.Unplaced) > 0 {
 		t.Fatalf("%d pods have no place: %s", len(p.Unplaced), p.Unplaced[0].Reason)
 	}

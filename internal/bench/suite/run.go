@@ -92,7 +92,9 @@ func (c *Case) runOurs(out *Run, budget time.Duration) error {
 	}
 	out.Ours = result(w, &p, times)
 	out.Ours.GivenUp = givenUp(&plan)
-	out.Proven = plan.LowerBound.Dollars()
+	in.Prove = true
+	proven := decide.Decide(in)
+	out.Proven = proven.LowerBound.Dollars()
 	if plan.HourlyPrice != p.Price() {
 		out.Ours.Faults = append(out.Ours.Faults, fmt.Sprintf("the plan says that it costs %v and its machines cost %v", plan.HourlyPrice.Dollars(), p.Price().Dollars()))
 	}

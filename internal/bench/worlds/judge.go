@@ -63,12 +63,14 @@ func Judge(ctx context.Context, seed uint64, o Options) (*World, error) {
 		return nil, err
 	}
 	out.CPU = sample.CPU
+	in.Prove = true
+	proven := decide.Decide(in)
 	p, err := ours.Plan(w, &plan)
 	if err != nil {
 		return nil, fmt.Errorf("read the plan of world %d: %w", seed, err)
 	}
 	out.Price, out.Unplaced, out.Faults = p.Price().Dollars(), len(w.Pods)-p.Placed(), check.Faults(w, &p)
-	out.Proven = plan.LowerBound.Dollars()
+	out.Proven = proven.LowerBound.Dollars()
 	if out.Proven > out.Price*(1+roundingError) {
 		out.Faults = append(out.Faults, fmt.Sprintf("the bound of %.6f is above the plan of %.6f", out.Proven, out.Price))
 	}
