@@ -105,7 +105,7 @@ func (t *turn) node(name string) *cluster.Node {
 // problem states what is to be packed when the given nodes go: the pending pods,
 // and the pods of those nodes that will come back elsewhere.
 func (t *turn) problem(leaving map[string]bool) *pack.Problem {
-	p := &pack.Problem{Snapshot: t.in.Snapshot, Leaving: leaving, NodeCost: t.in.Settings.nodeCost(), Trials: t.in.Settings.trials()}
+	p := &pack.Problem{Snapshot: t.in.Snapshot, Leaving: leaving, NodeCost: t.in.Settings.nodeCost(), Trials: t.in.Settings.trials(), Without: t.in.Settings.Without}
 	for i := range t.in.Provisioners {
 		d := &t.in.Provisioners[i]
 		p.Provisioners = append(p.Provisioners, pack.Provisioner{Spec: d.Spec, Types: d.Types, Index: d.Index, Closed: d.Blocked})

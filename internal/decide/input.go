@@ -9,6 +9,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
@@ -80,6 +81,8 @@ type Settings struct {
 	// machine that makes it: every five microseconds allow one machine more to be
 	// filled on trial.
 	PackingBudget time.Duration
+	// Without lists heuristics of packing to leave out. Only measurements do.
+	Without []pack.Heuristic
 }
 
 // DefaultSettings are those of an agent that is told nothing else.

@@ -10,7 +10,7 @@ import (
 // buy makes covers and carries them out: roughly at first where there are many lots.
 func (s *solver) buy(lots []*lot, tier []*model.Pool) {
 	lots = pooled(lots)
-	if pools := rough(lots); len(pools) < len(lots) {
+	if pools := rough(lots); s.uses(Rough) && len(pools) < len(lots) {
 		s.buyRoughly(pools, lots, tier)
 	}
 	for _, c := range s.covers(lots, tier) {
@@ -32,7 +32,7 @@ func (s *solver) covers(lots []*lot, tier []*model.Pool) []*cover {
 	for _, lots := range regions {
 		c := s.newCover(lots, tier, b, byBalance)
 		c.regions = len(regions)
-		if !slices.ContainsFunc(out, c.follow) {
+		if !c.s.uses(Follow) || !slices.ContainsFunc(out, c.follow) {
 			c = c.best()
 		}
 		out, b = append(out, c), c.budget
@@ -44,7 +44,7 @@ func (s *solver) covers(lots []*lot, tier []*model.Pool) []*cover {
 // made step by step. Where it costs more than it has to, a second one begins with
 // the best mix of machines, or where there is none fills machines in another way.
 func (c *cover) best() *cover {
-	if len(c.lots) == 0 || c.runEqual() {
+	if len(c.lots) == 0 || c.s.uses(Equal) && c.runEqual() {
 		return c
 	}
 	guess, least := c.guess()
@@ -55,7 +55,7 @@ func (c *cover) best() *cover {
 	if float64(c.cost) <= least*(1+closeEnough) {
 		return c
 	}
-	if mixable := c.mixable(); mixable || float64(c.cost) > least*(1+nearEnough) {
+	if mixable := c.mixable() && c.s.uses(Patterns); mixable || float64(c.cost) > least*(1+nearEnough) && c.s.uses(SecondStyle) {
 		other := c.anew()
 		if mixable {
 			other.mix(c, guess.worth)

@@ -248,7 +248,7 @@ func (c *cover) promising(seed int) []int {
 		return able
 	}
 	out := able[:most:most]
-	if j, ok := c.last(able); ok && !slices.Contains(out, j) {
+	if j, ok := c.last(able); ok && c.s.uses(LastMachine) && !slices.Contains(out, j) {
 		out = append(out, j)
 	}
 	return out

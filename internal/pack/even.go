@@ -17,7 +17,7 @@ func (s *solver) fillEvenly(open []*class) {
 			plain = append(plain, c)
 		}
 	}
-	if len(plain) < 2 || plain[0].Template.Priority != plain[len(plain)-1].Template.Priority || !s.exceedsNodes(plain) {
+	if !s.uses(EvenNodes) || len(plain) < 2 || plain[0].Template.Priority != plain[len(plain)-1].Template.Priority || !s.exceedsNodes(plain) {
 		return
 	}
 	worth := s.worthOfClasses(plain)

@@ -10,11 +10,13 @@ func (c *cover) fill(column, seed int) *machine {
 		c.empty = m
 		return nil
 	}
-	if c.style == byBalance {
+	if c.style == byBalance && c.s.uses(Balance) {
 		c.balance(m)
 	}
 	c.fillUp(m)
-	c.polish(m, seed)
+	if c.s.uses(Exchange) {
+		c.polish(m, seed)
+	}
 	return m
 }
 

@@ -21,7 +21,7 @@ const (
 // have left are given back, pairs that one cheaper machine can hold are merged.
 func (c *cover) improve() {
 	for range maxRepairs {
-		if !c.dissolve() && !c.merge() && !c.relocate() {
+		if !c.s.uses(Repair) || !c.dissolve() && !c.merge() && !c.relocate() {
 			return
 		}
 	}

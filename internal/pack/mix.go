@@ -242,7 +242,7 @@ func (c *cover) guess() (out prices, total float64) {
 			total += float64(out.worth[i] * float64(c.left[i]))
 		}
 	}
-	if len(c.masks) > 1 {
+	if len(c.masks) > 1 && c.s.uses(PriceApart) {
 		if found := c.s.priceApart(list, c.columns, c.nodeCost()); found.total > total*(1+mixGap) {
 			for i, group := range found.groups {
 				out.unit[i] = found.prices[group]

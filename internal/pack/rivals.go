@@ -18,7 +18,7 @@ type wish struct {
 // counts capacity, a dearer one may be needed: then of each shape the cheapest.
 func (s *solver) rivals(wishes []wish, sellers []*model.Pool, b budget) []int {
 	masks, needed := distinctMasks(wishes), s.needed(wishes)
-	alike := !slices.Contains(s.Choices, true) // labels do not tell columns of the same wishes apart
+	alike := s.uses(Dominated) && !slices.Contains(s.Choices, true) // labels do not tell columns of the same wishes apart
 	known := map[string]*rivalry{}
 	var out []int
 	key := make([]byte, (len(masks)+7)/8+1)

@@ -31,7 +31,7 @@ const (
 // proven is worth it.
 func (c *cover) search(least float64, guess prices) {
 	enough := least * (1 + searchGap)
-	if len(c.bought) == 0 || c.unmet() > 0 || float64(c.cost) <= enough {
+	if !c.s.uses(Search) || len(c.bought) == 0 || c.unmet() > 0 || float64(c.cost) <= enough {
 		return
 	}
 	p := c.newProblem(guess)
@@ -101,7 +101,7 @@ func (p *purchase) addItems(guess prices) {
 			p.Kinds = append(p.Kinds, slices.Collect(on.All))
 		}
 		it := buy.Item{Need: l.need, Count: l.n, Kind: kind, Worth: guess.worth[i], Price: guess.unit[i], Tied: p.tied(l)}
-		if p.duals != nil {
+		if p.duals != nil && p.s.uses(SearchDuals) {
 			it.Worth = float64((1-trustInDuals)*it.Worth) + float64(trustInDuals*p.duals[i])
 		}
 		p.Items = append(p.Items, it)

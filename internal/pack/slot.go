@@ -37,6 +37,9 @@ type slot struct {
 
 // reserveSlots counts the places of those groups that need many machines.
 func (s *solver) reserveSlots() {
+	if !s.uses(Slots) {
+		return
+	}
 	for _, of := range s.scarce() {
 		of.resource = len(s.Space.Names)
 		s.slots = append(s.slots, of)
@@ -70,6 +73,7 @@ func (s *solver) scarce() []slot {
 	}
 	var out []slot
 	for id, g := range s.state.List {
+
 		if g.Key != corev1.LabelHostname || g.Spread() || count[id] == 0 || most[id] >= topology.Unbounded {
 			continue
 		}

@@ -80,7 +80,9 @@ func (s *solver) plainLast(open []*class) []*class {
 // already, then where it is cheapest.
 func (s *solver) placeByDomain(c *class, o *model.Options, l level) []*lot {
 	spots := s.spotsFor(c, o, l)
-	s.pour(c, spots, l.relaxed)
+	if s.uses(WaterFilling) {
+		s.pour(c, spots, l.relaxed)
+	}
 	for c.open() > 0 {
 		best := s.bestSpot(c, spots, l.relaxed)
 		if best < 0 {

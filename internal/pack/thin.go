@@ -18,7 +18,7 @@ const (
 // thin leaves of very many candidates those each of which has more room than the
 // smaller ones that the same lots allow, or has it at a better rate.
 func (c *cover) thin() {
-	if len(c.columns) <= thinAbove {
+	if len(c.columns) <= thinAbove || !c.s.uses(Thin) {
 		return
 	}
 	c.price()
