@@ -26,7 +26,7 @@ func setReady(v *view.View, common obstacle) {
 	for _, p := range v.Provisioners {
 		used := amount.List{}
 		for _, n := range v.NodesOf(p.Raw.Name) {
-			used = used.Plus(n.Capacity)
+			used = used.Plus(n.Capacity.OfNode())
 		}
 		p.Ready = metav1.Condition{
 			Type: conditionReady, Status: metav1.ConditionTrue, Reason: view.ReasonReady, Message: "nodes can be bought",
@@ -111,14 +111,17 @@ func limitReached(p *view.Provisioner, used amount.List, types []offer.InstanceT
 		return cmp.Or(cmp.Compare(a.Capacity[amount.CPU], b.Capacity[amount.CPU]), cmp.Compare(a.Name, b.Name))
 	})
 	name := exceeds(&least, used, limits)
-	has, may, more := amount.Quantity(name, used[name]), amount.Quantity(name, limits[name]), amount.Quantity(name, least.Capacity[name])
+	if name == amount.Nodes {
+		return fmt.Sprintf("it has %d nodes, and its limit is %d", used[name], limits[name])
+	}
+	has, may, more := amount.Quantity(name, used[name]), amount.Quantity(name, limits[name]), amount.Quantity(name, least.Capacity.OfNode()[name])
 	return fmt.Sprintf("its nodes have %s of %s %s, and the smallest that it may buy, %s, has %s", has.String(), may.String(), name, least.Name, more.String())
 }
 
 // exceeds names a resource of which a node of the type would be too much; empty for none.
 func exceeds(t *offer.InstanceType, used, limits amount.List) string {
 	for _, name := range limits.Names() {
-		if more := t.Capacity[name]; more > 0 && used[name]+more > limits[name] {
+		if more := t.Capacity.OfNode()[name]; more > 0 && used[name]+more > limits[name] {
 			return name
 		}
 	}

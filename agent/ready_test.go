@@ -11,9 +11,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -142,6 +144,21 @@ func TestLimitOnDevicesLeavesOtherTypes(t *testing.T) {
 		t.Errorf("%q although a type without the device can be bought", full)
 	}
 	if full := limitReached(p, nil, []offer.InstanceType{with}); !strings.Contains(full, "0 of 0 nvidia.com/gpu") {
+		t.Errorf("%q, want the limit", full)
+	}
+}
+
+// A limit on nodes is reached by their number, whatever they are.
+func TestLimitOnNodesIsReached(t *testing.T) {
+	p := &view.Provisioner{Raw: testProvisioner("default"), Spec: testProvisioner("default", func(s *api.ProvisionerSpec) {
+		s.Limits = &api.Limits{Resources: corev1.ResourceList{amount.Nodes: resource.MustParse("2")}}
+	})}
+	types := []offer.InstanceType{{Name: "m5.large", Capacity: map[string]int64{"cpu": 2000}}}
+	one := amount.List{"cpu": 2000}.OfNode()
+	if full := limitReached(p, one, types); full != "" {
+		t.Errorf("%q although one of two nodes is there", full)
+	}
+	if full := limitReached(p, one.Plus(one), types); full != "it has 2 nodes, and its limit is 2" {
 		t.Errorf("%q, want the limit", full)
 	}
 }

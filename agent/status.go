@@ -91,7 +91,7 @@ func (g *statusSnapshot) provisioner(p *view.Provisioner) status.Provisioner {
 	for _, n := range g.view.NodesOf(p.Raw.Name) {
 		out.Nodes++
 		out.HourlyPrice += view.PriceOf(n.Annotations).Dollars()
-		used = used.Plus(n.Capacity)
+		used = used.Plus(n.Capacity.OfNode())
 	}
 	out.Ready, out.Reason, out.Message = p.Ready.Status == metav1.ConditionTrue, p.Ready.Reason, p.Ready.Message
 	if p.Spec.Spec.Limits == nil {

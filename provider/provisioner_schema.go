@@ -31,7 +31,7 @@ func provisionerSchema(ctx context.Context) schema.Schema {
 			"pod_overrides": texts("Well-known label keys for which a pod's own selector replaces the provisioner's values. By " +
 				"default the two are intersected."),
 			"kubelet_configuration": object("Settings of the kubelets. By default they are derived from the instance type.", kubeletAttributes()),
-			"limits": quantityMap("Maximum total of all nodes, by resource: `{ cpu = \"1000\", memory = \"1000Gi\" }`. With `0` " +
+			"limits": quantityMap("Maximum total of all nodes, by resource: `{ cpu = \"1000\", nodes = \"50\" }`. Each node counts as one of `nodes`. With `0` " +
 				"the agent buys no more nodes."),
 			"consolidation": object("Removing and replacing nodes to lower the cost. It excludes `ttl_seconds_after_empty`.", attributes{
 				"enabled": requiredFlag("Whether nodes are consolidated: removed once they have been empty for `disruption.consolidate_after`, and emptied or replaced where their pods fit on fewer or cheaper nodes and the moves pay."),

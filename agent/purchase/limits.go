@@ -59,7 +59,7 @@ func (o *order) capacity(c offer.Candidate) amount.List {
 		return nil
 	}
 	out := amount.List{}
-	for name, v := range t.Capacity {
+	for name, v := range t.Capacity.OfNode() {
 		out[name] = v * int64(o.Count)
 	}
 	return out
@@ -90,7 +90,7 @@ func capacityOf(nodes map[string]*cluster.Node, provisioner string) amount.List 
 	out := amount.List{}
 	for _, n := range nodes {
 		if n.Provisioner == provisioner {
-			out = out.Plus(n.Capacity)
+			out = out.Plus(n.Capacity.OfNode())
 		}
 	}
 	return out

@@ -33,6 +33,18 @@ func limitCPU(cores string) func(*api.ProvisionerSpec) {
 	}
 }
 
+// A limit on nodes counts those that exist and those that are about to be bought.
+func TestWithinLimitOfNodes(t *testing.T) {
+	p := seller(func(s *api.ProvisionerSpec) {
+		s.Limits = &api.Limits{Resources: corev1.ResourceList{amount.Nodes: resource.MustParse("2")}}
+	})
+	v := &view.Verifier{Nodes: map[string]*cluster.Node{"there": {Provisioner: "default"}, "another": {Provisioner: "other"}}}
+	got := withinLimits(v, orders(viewOf(p), []*decide.Machine{machine("a", "c5.large"), machine("b", "m5.large")}))
+	if len(got) != 1 {
+		t.Errorf("%d orders are left, want 1", len(got))
+	}
+}
+
 func candidates(types ...string) []offer.Candidate {
 	var out []offer.Candidate
 	for _, t := range types {

@@ -19,6 +19,10 @@ const (
 	Pods             = string(corev1.ResourcePods)
 )
 
+// Nodes is what limits call the number of nodes: each node counts as one of it, whatever
+// capacity it reports.
+const Nodes = "nodes"
+
 // List maps a resource's name to an amount: thousandths of a core for CPU,
 // bytes for memory, ephemeral storage and huge pages, a count for everything
 // else. A missing name means zero. Lists are treated as immutable once shared.
@@ -116,6 +120,10 @@ func (l List) Plus(o List) List {
 	}
 	return out
 }
+
+// OfNode returns what a node of that capacity counts against limits: the capacity, and
+// one of Nodes.
+func (l List) OfNode() List { return l.Plus(List{Nodes: 1}) }
 
 // Minus returns l less o. Amounts may become negative.
 func (l List) Minus(o List) List {

@@ -31,6 +31,8 @@ func Phrase(name string, v int64) string {
 		return text + " CPU"
 	case name == EphemeralStorage:
 		return text + " ephemeral storage"
+	case name == Nodes && v == 1:
+		return "1 node"
 	case name == Pods && v == 1:
 		return "room for 1 pod"
 	case name == Pods:

@@ -20,6 +20,8 @@ func TestPhrase(t *testing.T) {
 		"-1Gi memory":             {Memory, -1 << 30},
 		"20Gi ephemeral storage":  {EphemeralStorage, 20 << 30},
 		"4Gi hugepages-2Mi":       {"hugepages-2Mi", 4 << 30},
+		"1 node":                  {Nodes, 1},
+		"5 nodes":                 {Nodes, 5},
 		"1 GPU (nvidia.com/gpu)":  {"nvidia.com/gpu", 1},
 		"9 GPUs (amd.com/gpu)":    {"amd.com/gpu", 9},
 		"2 aws.amazon.com/neuron": {"aws.amazon.com/neuron", 2},

@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// knownResources are the resources that machines have. Others are of the user's
-// own, such as example.com/licence.
+// knownResources are the resources that machines have, and what limits call the number of
+// nodes. Others are of the user's own, such as example.com/licence.
 var knownResources = []string{
-	"cpu", "memory", "ephemeral-storage", "pods", "hugepages-2Mi", "hugepages-1Gi",
+	"cpu", "memory", "ephemeral-storage", "pods", "nodes", "hugepages-2Mi", "hugepages-1Gi",
 	"nvidia.com/gpu", "amd.com/gpu", "habana.ai/gaudi", "aws.amazon.com/neuron", "aws.amazon.com/neuroncore",
 	"vpc.amazonaws.com/pod-eni", "vpc.amazonaws.com/efa",
 }

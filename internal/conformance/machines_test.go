@@ -151,12 +151,12 @@ func leftOfLimits(in *decide.Input, plan *decide.Plan, p *decide.Provisioner) am
 	}
 	for i := range in.Snapshot.Nodes {
 		if n := &in.Snapshot.Nodes[i]; n.Provisioner == p.Spec.Name {
-			take(n.Capacity)
+			take(n.Capacity.OfNode())
 		}
 	}
 	for i := range plan.Machines {
 		if m := &plan.Machines[i]; m.Provisioner == p.Spec.Name {
-			take(typeNamed(p, m.Chosen().InstanceType).Capacity)
+			take(typeNamed(p, m.Chosen().InstanceType).Capacity.OfNode())
 		}
 	}
 	return left

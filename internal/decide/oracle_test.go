@@ -240,12 +240,12 @@ func (o *oracle) withinLimits(machines []int) bool {
 		bought := false
 		for _, n := range o.nodes {
 			if n.provisioner == p.Name {
-				used = used.Plus(n.capacity)
+				used = used.Plus(n.capacity.OfNode())
 			}
 		}
 		for _, k := range machines {
 			if o.kinds[k].provisioner == p.Name {
-				used, bought = used.Plus(o.kinds[k].capacity), true
+				used, bought = used.Plus(o.kinds[k].capacity.OfNode()), true
 			}
 		}
 		for name, limit := range amount.FromResourceList(p.Spec.Limits.Resources) {

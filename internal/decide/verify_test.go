@@ -389,7 +389,7 @@ func verifyLimits(t reporter, in *Input, p *Plan) {
 		var used amount.List
 		for i := range in.Snapshot.Nodes {
 			if n := &in.Snapshot.Nodes[i]; n.Provisioner == pr.Spec.Name {
-				used = used.Plus(n.Capacity)
+				used = used.Plus(n.Capacity.OfNode())
 			}
 		}
 		before, machines := used, 0
@@ -403,7 +403,7 @@ func verifyLimits(t reporter, in *Input, p *Plan) {
 				k := slices.IndexFunc(pr.Types, func(t offer.InstanceType) bool { return t.Name == c.InstanceType })
 				most = most.Max(pr.Types[k].Capacity)
 			}
-			used = used.Plus(most)
+			used = used.Plus(most.OfNode())
 		}
 		for name, limit := range amount.FromResourceList(pr.Spec.Spec.Limits.Resources) {
 			if machines > 0 && used[name] > limit && used[name] > before[name] {

@@ -3,6 +3,7 @@ package match
 import (
 	"fmt"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
@@ -94,6 +95,9 @@ func (m Miss) String() string {
 	case Limit:
 		if m.Want == "" {
 			return "has limits that leave room for none of the instance types that the pod fits on"
+		}
+		if m.Key == amount.Nodes {
+			return fmt.Sprintf("would exceed its limit of %s: %s in use or planned", m.Want, m.Have)
 		}
 		return fmt.Sprintf("would exceed its limit of %s: %s in use or planned, and the smallest machine for the pod has %s", m.Want, m.Have, m.Hint)
 	case Unsupported, NodeGone, Volume, Port, Topology, Held, Exhausted:

@@ -16,7 +16,8 @@ import (
 // in nothing else. It is shared: do not change it.
 type Index struct {
 	// Capacity and Overhead are amounts by resource, each by type. A resource that
-	// no type has is not there.
+	// no type has is not there. Capacity is what counts against limits: of amount.Nodes
+	// each type has one.
 	Capacity, Overhead map[string][]int64
 	// Special types have devices or are bare metal.
 	Special []bool
@@ -73,7 +74,7 @@ func NewIndex(types []InstanceType) *Index {
 	for i := range types {
 		t := &types[i]
 		x.Special[i], x.Generations[i] = t.special(), t.generation()
-		note(x.Capacity, t.Capacity, i, len(types))
+		note(x.Capacity, t.Capacity.OfNode(), i, len(types))
 		note(x.Overhead, t.Overhead, i, len(types))
 		for key, values := range t.Labels {
 			x.label(key, values, i, len(types))

@@ -28,7 +28,7 @@ func TestIndexSaysWhatTheTypesSay(t *testing.T) {
 				t.Errorf("%s has label %s: %t", typ.Name, key, v.Of[i] > 0)
 			}
 		}
-		for name, v := range typ.Capacity {
+		for name, v := range typ.Capacity.OfNode() {
 			if x.Capacity[name][i] != v {
 				t.Errorf("%s has %d of %s, not %d", typ.Name, x.Capacity[name][i], name, v)
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
@@ -83,8 +84,30 @@ func (c *cover) bestUnderLimits() *cover {
 	if other.unmet() < c.unmet() {
 		c = other
 	}
+	if few := c.fewMachines(); few != nil && few.unmet() < c.unmet() {
+		c = few
+	}
 	c.improve()
 	return c
+}
+
+// fewMachines returns a cover of few large machines where the number of nodes is limited;
+// nil where it is not.
+func (c *cover) fewMachines() *cover {
+	if !slices.ContainsFunc(c.sellers, func(p *model.Pool) bool { return p.Limits[amount.Nodes] > 0 }) {
+		return nil
+	}
+	out := c.anew()
+	for _, k := range c.columns {
+		out.perNode = max(out.perNode, c.s.Offerings[k].Price)
+	}
+	out.style = byBalance
+	out.sort(false)
+	out.pricing = c.s.newPricing(c.columns, out.nodeCost())
+	out.run()
+	out.cost -= out.perNode * int64(len(out.bought))
+	out.perNode, out.pricing = 0, c.pricing
+	return out
 }
 
 // own returns the machine as one of its own, which still shares its content.

@@ -22,7 +22,8 @@ type cover struct {
 	sellers     []*model.Pool
 	before      budget // what limits leave for all of it
 	budget      budget
-	limited     bool // limits bind, and nobody else sells what they do not allow
+	limited     bool  // limits bind, and nobody else sells what they do not allow
+	perNode     int64 // what a machine is taken to cost beyond its price and NodeCost
 	style       style
 	pricing     *pricing
 	demand      *demand        // scratch

@@ -138,7 +138,7 @@ func (c *cover) union(a, b *machine) (*machine, bool) {
 	return c.cheapestFor(a.seller, need, mask, slices.Concat(a.items, b.items), c.costOf(a)+c.costOf(b)-c.nodeCost())
 }
 
-func (c *cover) nodeCost() int64 { return int64(c.s.problem.NodeCost) }
+func (c *cover) nodeCost() int64 { return int64(c.s.problem.NodeCost) + c.perNode }
 
 // costOf is the price of a machine with the cost of having it.
 func (c *cover) costOf(m *machine) int64 { return c.s.Offerings[m.column].Price + c.nodeCost() }

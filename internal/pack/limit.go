@@ -50,7 +50,7 @@ func (s *solver) headroom(p *model.Pool) amount.List {
 		planned := int64(0)
 		for _, m := range s.machines {
 			if m.seller == p {
-				planned += s.Offerings[m.column].Type.Capacity[name]
+				planned += s.counted(m.column, name)
 			}
 		}
 		if left[name] -= planned; planned == 0 {
@@ -58,6 +58,15 @@ func (s *solver) headroom(p *model.Pool) amount.List {
 		}
 	}
 	return left
+}
+
+// counted returns how much of a resource a machine of a column counts against limits.
+func (s *solver) counted(column int, resource string) int64 {
+	of := &s.Offerings[column]
+	if has := s.Pools[of.Pool].Catalogue.Capacity[resource]; has != nil {
+		return has[of.TypeIndex]
+	}
+	return 0
 }
 
 // chargeLimits counts the capacity of the nodes that Provisioners with limits have.
@@ -71,9 +80,7 @@ func (s *solver) chargeLimits() {
 	for i := range s.problem.Snapshot.Nodes {
 		n := &s.problem.Snapshot.Nodes[i]
 		if p := byName[n.Provisioner]; p != nil {
-			for name, v := range n.Capacity {
-				p.Has[name] += v
-			}
+			p.Has = p.Has.Plus(n.Capacity.OfNode())
 		}
 	}
 }

@@ -93,6 +93,7 @@ func (c *checker) limits() {
 			for name, v := range amount.FromResourceList(h.node.Status.Capacity) {
 				used[name] += v
 			}
+			used[amount.Nodes]++
 		}
 		for _, name := range limits.Names() {
 			if bought && used[name] > limits[name] {

@@ -2,7 +2,6 @@ package karpenter
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -50,12 +49,6 @@ func (c *converter) pool(spec *fields) map[string]any {
 	template.done()
 
 	if limits, ok := spec.take("limits").(map[string]any); ok && len(limits) > 0 {
-		if limits["nodes"] != nil {
-			spec.left["limits.nodes"] = true
-			spec.refuse("limits.nodes", "the number of nodes cannot be limited")
-			limits = maps.Clone(limits)
-			delete(limits, "nodes")
-		}
 		out["limits"] = map[string]any{"resources": limits}
 	}
 	put(out, "weight", spec.take("weight"))
