@@ -21,6 +21,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/report"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/takeover"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
@@ -46,6 +47,9 @@ type Options struct {
 	EvictOwnerless bool
 	// Notices is where the cloud says what happens to machines; nil for nowhere.
 	Notices notice.Notices
+	// Karpenter is where the machines and NodeClaims of Karpenter are, which are taken over
+	// with the NodePools that are served; the zero value for nowhere.
+	Karpenter takeover.Source
 	// Interval is the longest time between two turns, and between two comparisons
 	// of the nodes with the cloud's instances: 1 min.
 	Interval time.Duration
@@ -100,6 +104,7 @@ type Agent struct {
 	disrupter *disrupt.Disrupter
 	notices   *notice.Watcher
 	reporter  *report.Reporter
+	takeover  *takeover.Takeover // nil: there is nothing to take over
 	gatherer  *gatherer
 
 	plan    func(decide.Input) decide.Plan
@@ -172,6 +177,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 		Complete: a.inventory.Complete, Avoid: a.avoided.like, Replan: a.replan.set,
 	}
 	a.reporter = &report.Reporter{Events: a.events, Log: log}
+	a.takeover = takeover.New(takeover.Ports{Source: timedSource(options.Karpenter), Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log})
 	a.gatherer = &gatherer{cluster: c, history: &a.history, log: log, replan: a.replan}
 	return a
 }

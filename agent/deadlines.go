@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/takeover"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -113,4 +114,40 @@ func (c timedCloud) Forget(ctx context.Context, provisioner string) error {
 	ctx, cancel := context.WithTimeout(ctx, cloudTimeout)
 	defer cancel()
 	return c.Cloud.Forget(ctx, provisioner)
+}
+
+// timedSource gives each call of a source a deadline; an empty one stays empty.
+func timedSource(s takeover.Source) takeover.Source {
+	if s == (takeover.Source{}) {
+		return s
+	}
+	return takeover.Source{Claims: timedClaims{s.Claims}, Machines: timedMachines{s.Machines}}
+}
+
+type timedClaims struct{ takeover.Claims }
+
+func (c timedClaims) NodeClaims(ctx context.Context) (out []cluster.NodeClaim, err error) {
+	err = inCluster(ctx, func(ctx context.Context) (err error) {
+		out, err = c.Claims.NodeClaims(ctx)
+		return err
+	})
+	return out, err
+}
+
+func (c timedClaims) ReleaseNodeClaim(ctx context.Context, claim cluster.NodeClaim) error {
+	return inCluster(ctx, func(ctx context.Context) error { return c.Claims.ReleaseNodeClaim(ctx, claim) })
+}
+
+type timedMachines struct{ takeover.Machines }
+
+func (c timedMachines) Karpenters(ctx context.Context) ([]offer.Instance, error) {
+	return inCloud(ctx, c.Machines.Karpenters)
+}
+
+func (c timedMachines) TakeOver(ctx context.Context, provisioner string, ids []string) ([]string, error) {
+	return inCloud(ctx, func(ctx context.Context) ([]string, error) { return c.Machines.TakeOver(ctx, provisioner, ids) })
+}
+
+func (c timedMachines) Disown(ctx context.Context, ids []string) ([]string, error) {
+	return inCloud(ctx, func(ctx context.Context) ([]string, error) { return c.Machines.Disown(ctx, ids) })
 }

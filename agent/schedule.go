@@ -28,6 +28,7 @@ func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 		at(t)
 	}
 	at(a.history.successors.next())
+	at(a.takeover.Next())
 	if a.consolidation.Last() != nil {
 		at(a.consolidation.Next(v.Cached))
 	}

@@ -21,6 +21,10 @@ func (a *Agent) turn(ctx context.Context) time.Time {
 	a.thought = 0
 	v := a.observe(ctx)
 	a.history.arrivals(v.Snapshot, began)
+	if a.takeover.Due(v, a.options.Interval) {
+		a.takeover.Run(ctx, v)
+		v = a.observe(ctx)
+	}
 	lost := a.inventory.LostNode(v.Snapshot)
 	if a.inventory.Returned(ctx, v) || lost || a.inventory.Due(a.options.Interval) {
 		a.inventory.Compare(ctx, v)

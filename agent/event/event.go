@@ -19,6 +19,7 @@ const (
 	Nominated       = "Nominated"       // pod: the node it will run on
 	Launched        = "Launched"        // node: what was bought, and at what price
 	Adopted         = "Adopted"         // node: its object was made from the instance
+	TakenOver       = "TakenOver"       // node: Karpenter has launched it, and the agent looks after it now
 	Initialized     = "Initialized"     // node: it is up
 	NeverRegistered = "NeverRegistered" // node: its machine did not come up
 	Disrupting      = "Disrupting"      // node: it will be taken away, and why

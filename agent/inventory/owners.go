@@ -35,7 +35,9 @@ func (o *owners) learn(instances []offer.Instance) {
 	})
 	clear(o.untagged)
 	for _, i := range instances {
-		if i.LaunchID != "" && i.Provisioner != "" {
+		// As long as Karpenter knows an instance, its node may not be taken over yet. It
+		// would look as if it had drifted from the NodePool, which it was not built from here.
+		if i.LaunchID != "" && i.Provisioner != "" && i.Tags[api.LabelNodePool] == "" {
 			o.machines[i.ProviderID] = i
 		}
 	}

@@ -179,6 +179,9 @@ func edit(n *cluster.Node, c cluster.NodeChange) bool {
 		n.Unschedulable = *c.Cordon
 	}
 	n.Initialized = n.Labels[api.LabelInitialized] == "true"
+	if name := c.SetLabels[api.LabelProvisioner]; name != "" {
+		n.Provisioner = name
+	}
 	return labels || annotations || taints || cordon
 }
 

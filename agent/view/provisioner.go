@@ -26,15 +26,18 @@ const (
 	ReasonNoProfile  = "NodeProfileNotFound"
 	// ReasonKarpenterRuns: a NodePool is left to Karpenter for as long as that runs.
 	ReasonKarpenterRuns = "KarpenterRuns"
-	ReasonNoTypes       = "NoInstanceTypes"
-	ReasonUnavailable   = "OfferingsUnavailable"
-	ReasonLimitReached  = "LimitReached"
-	ReasonMarket        = "MarketUnavailable"
-	ReasonInstances     = "InstancesUnknown"
-	ReasonNodeless      = "InstancesWithoutNodes"
-	ReasonLaunch        = "LaunchFailed"
-	ReasonDeleting      = "Deleting"
-	ReasonReady         = "Ready"
+	// ReasonTakingOver: machines that Karpenter has launched for a NodePool are not taken
+	// over yet, so that its limits cannot be kept.
+	ReasonTakingOver   = "TakingOver"
+	ReasonNoTypes      = "NoInstanceTypes"
+	ReasonUnavailable  = "OfferingsUnavailable"
+	ReasonLimitReached = "LimitReached"
+	ReasonMarket       = "MarketUnavailable"
+	ReasonInstances    = "InstancesUnknown"
+	ReasonNodeless     = "InstancesWithoutNodes"
+	ReasonLaunch       = "LaunchFailed"
+	ReasonDeleting     = "Deleting"
+	ReasonReady        = "Ready"
 )
 
 // Provisioner is a Provisioner with what it may buy.

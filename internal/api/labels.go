@@ -35,6 +35,14 @@ const (
 	TagManagedBy = "karpenter.sh/managed-by"
 	// TagLaunchID identifies one launch; the key for adopting machines after a crash.
 	TagLaunchID = "packhorse.io/launch-id"
+	// LaunchKarpenter is the launch id of the machines that Karpenter has bought and the
+	// agent has taken over.
+	LaunchKarpenter = "karpenter"
+	// TaintUnregistered and TaintDisrupted are those by which Karpenter keeps pods off a
+	// node that it does not know yet, and off one that it is about to take away. Only
+	// Karpenter takes them off.
+	TaintUnregistered = "karpenter.sh/unregistered"
+	TaintDisrupted    = "karpenter.sh/disrupted"
 	// TagClusterPrefix + cluster name = "owned" marks ownership as AWS tools know it.
 	TagClusterPrefix = "kubernetes.io/cluster/"
 

@@ -15,6 +15,7 @@ type ec2Client struct {
 	createFleet          ec2Call[ec2.CreateFleetInput, ec2.CreateFleetOutput]
 	createTags           ec2Call[ec2.CreateTagsInput, ec2.CreateTagsOutput]
 	createLaunchTemplate ec2Call[ec2.CreateLaunchTemplateInput, ec2.CreateLaunchTemplateOutput]
+	deleteTags           ec2Call[ec2.DeleteTagsInput, ec2.DeleteTagsOutput]
 	deleteLaunchTemplate ec2Call[ec2.DeleteLaunchTemplateInput, ec2.DeleteLaunchTemplateOutput]
 	terminateInstances   ec2Call[ec2.TerminateInstancesInput, ec2.TerminateInstancesOutput]
 	images               ec2Call[ec2.DescribeImagesInput, ec2.DescribeImagesOutput]
@@ -36,6 +37,7 @@ func newEC2(cfg awssdk.Config, options ...func(*ec2.Options)) *ec2Client {
 		createFleet:          sdk.CreateFleet,
 		createTags:           sdk.CreateTags,
 		createLaunchTemplate: sdk.CreateLaunchTemplate,
+		deleteTags:           sdk.DeleteTags,
 		deleteLaunchTemplate: sdk.DeleteLaunchTemplate,
 		terminateInstances:   sdk.TerminateInstances,
 		images:               sdk.DescribeImages,

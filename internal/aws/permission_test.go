@@ -100,6 +100,7 @@ func TestTheAgentsPoliciesSufficeAndAreNeeded(t *testing.T) {
 	if _, err := f.Terminate(t.Context(), ids(list)); err != nil {
 		t.Error(err)
 	}
+	f.takeOver(t, 1)
 	q := f.openQueue(t)
 	must(t, f.account.Enqueue("prod-interruptions", "{}", 1))
 	must(t, q.Acknowledge(t.Context(), receive(t, q)[0].Handle))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
@@ -51,6 +52,8 @@ type NodeChange struct {
 	RemoveFinalizer string
 	// Cordon sets whether the node is unschedulable; nil leaves it.
 	Cordon *bool
+	// Owner takes the place of all owner references; nil leaves them.
+	Owner *metav1.OwnerReference
 }
 
 // ObjectRef names an object that an event is about.

@@ -70,6 +70,8 @@ func nodePoolRules() []rbacv1.PolicyRule {
 		{APIGroups: provisioners, Resources: []string{"nodepools/status"}, Verbs: []string{"patch"}},
 		{APIGroups: templates, Resources: []string{"ec2nodeclasses/status"}, Verbs: []string{"patch"}},
 		{APIGroups: provisioners, Resources: []string{"nodepools/finalizers"}, Verbs: []string{"update"}},
+		// What Karpenter keeps account of its machines by is released with them.
+		{APIGroups: provisioners, Resources: []string{"nodeclaims"}, Verbs: []string{"get", "list", "patch", "delete"}},
 		// Whether Karpenter runs, in whatever namespace.
 		{APIGroups: leases, Resources: []string{"leases"}, ResourceNames: []string{karpenterLease}, Verbs: []string{"list"}},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -127,6 +128,9 @@ func nodePatch(node *corev1.Node, change cluster.NodeChange) map[string]any {
 	}
 	if change.Cordon != nil && *change.Cordon != node.Spec.Unschedulable {
 		spec["unschedulable"] = *change.Cordon
+	}
+	if o := change.Owner; o != nil && !reflect.DeepEqual(node.OwnerReferences, []metav1.OwnerReference{*o}) {
+		metadata["ownerReferences"] = []metav1.OwnerReference{*o}
 	}
 	if len(metadata) == 0 && len(spec) == 0 {
 		return nil

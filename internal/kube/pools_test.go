@@ -64,7 +64,7 @@ func definePools(t *testing.T) {
 	for _, kind := range []struct {
 		gvr  schema.GroupVersionResource
 		kind string
-	}{{nodePoolGVR, "NodePool"}, {nodeClassGVR, "EC2NodeClass"}} {
+	}{{nodePoolGVR, "NodePool"}, {nodeClassGVR, "EC2NodeClass"}, {nodeClaimGVR, "NodeClaim"}} {
 		crd := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 			"metadata": map[string]any{"name": kind.gvr.Resource + "." + kind.gvr.Group},

@@ -110,6 +110,15 @@ func (a Agent) launch() []statement {
 			"StringEquals": {"aws:ResourceTag/" + api.TagManagedBy: {a.Cluster}},
 		}),
 		a.restoreTags("RestoreOtherTags", a.tagged("aws:ResourceTag/")),
+		// Machines of this cluster that Karpenter has launched, and no others.
+		a.restoreTags("TakeOverMachines", map[string]condition{
+			"StringEquals": {a.clusterTag("aws:ResourceTag/"): {"owned"}},
+			"StringLike":   {"aws:ResourceTag/" + api.LabelNodePool: {"*"}},
+		}),
+		allow("DisownMachines", values{"ec2:DeleteTags"}, a.ec2("instance"), map[string]condition{
+			"StringEquals":              a.owned("aws:ResourceTag/"),
+			"ForAllValues:StringEquals": {"aws:TagKeys": {api.LabelNodePool}},
+		}),
 	}
 }
 

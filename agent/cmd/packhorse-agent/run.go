@@ -17,6 +17,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/takeover"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
@@ -174,6 +175,9 @@ func (s *settings) work(ctx context.Context, log hclog.Logger) error {
 		s.agent.Notices = aws.NewQueue(cfg, s.queue)
 	}
 	s.agent.NodeCost = cmp.Or(offer.Price(s.nodeCost*1e6), decide.NoNodeCost)
+	if s.nodePools {
+		s.agent.Karpenter = takeover.Source{Claims: kube.ClaimsOf(cluster), Machines: cloud}
+	}
 	a := agent.New(cluster, cloud, s.agent, log.Named("agent"))
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return agent.Serve(ctx, s.metricsAddress, s.metricsHandler(a)) })

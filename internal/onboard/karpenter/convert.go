@@ -29,6 +29,7 @@ var Versions = []string{"v1", "v1beta1"}
 var (
 	NodePools   = schema.GroupResource{Group: api.ProvisionerGroup, Resource: "nodepools"}
 	NodeClasses = schema.GroupResource{Group: api.NodeTemplateGroup, Resource: "ec2nodeclasses"}
+	NodeClaims  = schema.GroupResource{Group: api.ProvisionerGroup, Resource: "nodeclaims"}
 )
 
 // Object is a Provisioner or node profile, as the JSON of its spec.

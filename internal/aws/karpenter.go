@@ -1,0 +1,92 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// tagNodePool names the NodePool of an instance of Karpenter. Every release of Karpenter
+// that knows NodePools finds its instances by it, and ends those that have it and no
+// NodeClaim; its published policy lets it end no others.
+const tagNodePool = api.LabelNodePool
+
+// Karpenters returns the instances of the cluster that Karpenter knows as its own and
+// that are not on their way out, in the order of their ids. Their Provisioner is the
+// NodePool. Those that TakeOver has been asked for are Owned.
+func (c *Cloud) Karpenters(ctx context.Context) ([]offer.Instance, error) {
+	out, err := c.describe(ctx, c.listings, &ec2.DescribeInstancesInput{Filters: []types.Filter{
+		filter("tag-key", tagNodePool),
+		filter("tag:"+api.TagClusterPrefix+c.options.ClusterName, owned),
+		filter("instance-state-name", "pending", "running", "stopping", "stopped"),
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("look for instances of Karpenter: %w", err)
+	}
+	for i := range out {
+		out[i].Provisioner = out[i].Tags[tagNodePool]
+	}
+	return out, nil
+}
+
+// TakeOver gives instances of Karpenter the tags by which Instances finds them and
+// Terminate ends them, as those of a Provisioner. It returns the ids of those that have
+// them, in order.
+func (c *Cloud) TakeOver(ctx context.Context, provisioner string, ids []string) ([]string, error) {
+	tags := c.options.ownership()
+	tags[api.LabelProvisioner], tags[api.TagLaunchID] = provisioner, api.LaunchKarpenter
+	return eachChunk(ids, func(chunk []string) error {
+		_, err := invoke(ctx, c.writes.createTags, &ec2.CreateTagsInput{Resources: chunk, Tags: tagList(tags)})
+		if err != nil {
+			return fmt.Errorf("take over %v from Karpenter: tag them: %w", chunk, err)
+		}
+		return nil
+	})
+}
+
+// Disown takes the tag off instances by which Karpenter finds them. It returns the ids
+// of those that do not have it any more, in order.
+func (c *Cloud) Disown(ctx context.Context, ids []string) ([]string, error) {
+	key := tagNodePool
+	return eachChunk(ids, func(chunk []string) error {
+		_, err := invoke(ctx, c.writes.deleteTags, &ec2.DeleteTagsInput{Resources: chunk, Tags: []types.Tag{{Key: &key}}})
+		if err != nil {
+			return fmt.Errorf("take over %v from Karpenter: remove the tag %s: %w", chunk, key, err)
+		}
+		return nil
+	})
+}
+
+// eachChunk makes a call for many instances together, and for one at a time where one of
+// them is a problem. It returns the ids for which the call succeeded, in order.
+func eachChunk(ids []string, call func(chunk []string) error) ([]string, error) {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	var done []string
+	var errs []error
+	for chunk := range slices.Chunk(ids, idsPerCall) {
+		err := call(chunk)
+		if err == nil {
+			done = append(done, chunk...)
+			continue
+		}
+		if len(chunk) == 1 || errorCode(err) != "InvalidInstanceID.NotFound" {
+			errs = append(errs, err)
+			continue
+		}
+		for _, id := range chunk {
+			if err := call([]string{id}); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			done = append(done, id)
+		}
+	}
+	return done, errors.Join(errs...)
+}

@@ -1,0 +1,93 @@
+package aws
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// karpenters has machines with the tags that Karpenter gives them.
+func (f *fixture) karpenters(t *testing.T, count int) []string {
+	t.Helper()
+	bought := f.launch(t, order("launch-of-karpenter", count, onDemand("m5.large", "a"))).Instances
+	for _, i := range bought {
+		f.loseTags(t, i.ID, api.TagManagedBy, api.LabelProvisioner, api.TagLaunchID)
+		_, err := f.admin.CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: []string{i.ID}, Tags: tagList(map[string]string{
+			api.LabelNodePool: "general", "karpenter.k8s.aws/ec2nodeclass": "general", "eks:eks-cluster-name": "prod",
+		})})
+		must(t, err)
+	}
+	return ids(bought)
+}
+
+// takeOver takes machines of Karpenter over, as a whole.
+func (f *fixture) takeOver(t *testing.T, count int) {
+	t.Helper()
+	want := f.karpenters(t, count)
+	found, err := f.Karpenters(t.Context())
+	must(t, err)
+	if !slices.Equal(ids(found), want) || found[0].Provisioner != "general" || found[0].Owned {
+		t.Fatalf("machines of Karpenter: %+v", found)
+	}
+	done, err := f.TakeOver(t.Context(), "general", want)
+	must(t, err)
+	if !slices.Equal(done, want) {
+		t.Errorf("tagged %v of %v", done, want)
+	}
+	if found, err = f.Karpenters(t.Context()); err != nil || len(found) != count || !found[0].Owned {
+		t.Errorf("half way, machines of Karpenter: %+v, %v", found, err)
+	}
+	done, err = f.Disown(t.Context(), want)
+	must(t, err)
+	if !slices.Equal(done, want) {
+		t.Errorf("disowned %v of %v", done, want)
+	}
+}
+
+// A machine of Karpenter is one of the cluster's own once it was taken over, and
+// Karpenter does not find it any more.
+func TestTakeOver(t *testing.T) {
+	f := start(t)
+	f.takeOver(t, 3)
+	if found, err := f.Karpenters(t.Context()); err != nil || len(found) > 0 {
+		t.Errorf("machines of Karpenter: %+v, %v", found, err)
+	}
+	list, err := f.Instances(t.Context())
+	must(t, err)
+	for _, i := range list {
+		if !i.Owned || i.Provisioner != "general" || i.LaunchID != api.LaunchKarpenter || i.Tags["karpenter.k8s.aws/ec2nodeclass"] != "general" {
+			t.Errorf("instance %+v", i)
+		}
+	}
+	gone, err := f.Terminate(t.Context(), ids(list))
+	if err != nil || len(gone) != 3 {
+		t.Errorf("ended %v, %v", gone, err)
+	}
+}
+
+// One machine that is not there any more keeps the others from nothing.
+func TestTakeOverBesidesOneThatIsGone(t *testing.T) {
+	f := start(t)
+	there := f.karpenters(t, 2)
+	done, err := f.TakeOver(t.Context(), "general", append([]string{"i-0123456789abcdef0"}, there...))
+	if err == nil || !slices.Equal(done, there) {
+		t.Errorf("tagged %v of %v: %v", done, there, err)
+	}
+}
+
+// The agent's policies take over no machine but those of Karpenter.
+func TestOnlyMachinesOfKarpenterAreTakenOver(t *testing.T) {
+	f := start(t).asAgent(t)
+	other := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a"))).Instances[0]
+	f.loseTags(t, other.ID, api.TagManagedBy, api.LabelProvisioner, api.TagLaunchID) // as the machines of node groups
+	if done, err := f.TakeOver(t.Context(), "general", []string{other.ID}); err == nil {
+		t.Errorf("took over %v", done)
+	}
+	if found := f.found(t, other.ID)[0]; found.Owned || found.State == offer.StateGone {
+		t.Errorf("instance %+v", found)
+	}
+}

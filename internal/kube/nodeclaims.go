@@ -1,0 +1,102 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+)
+
+// nodeClaimGVR are the objects by which Karpenter keeps account of its machines.
+var nodeClaimGVR = karpenter.NodeClaims.WithVersion("v1")
+
+// Claims are the NodeClaims of a cluster; see ClaimsOf.
+type Claims struct{ *Cluster }
+
+// ClaimsOf returns the NodeClaims of a cluster that serves NodePools.
+func ClaimsOf(c *Cluster) Claims { return Claims{c} }
+
+// NodeClaims returns the NodeClaims. It asks the API server: they are needed while nodes are
+// taken over, and hardly ever afterwards. A cluster without the kind has none.
+func (c Claims) NodeClaims(ctx context.Context) ([]cluster.NodeClaim, error) {
+	var found *unstructured.UnstructuredList
+	err := retry(ctx, func(ctx context.Context) (err error) {
+		found, err = c.dynamic.Resource(nodeClaimGVR).List(ctx, metav1.ListOptions{})
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the NodeClaims: %w", err)
+	}
+	var out []cluster.NodeClaim
+	for i := range found.Items {
+		u := &found.Items[i]
+		node, _, _ := unstructured.NestedString(u.Object, "status", "nodeName")
+		machine, _, _ := unstructured.NestedString(u.Object, "status", "providerID")
+		out = append(out, cluster.NodeClaim{
+			Name: u.GetName(), UID: string(u.GetUID()), Pool: u.GetLabels()[api.LabelNodePool], Node: node, ProviderID: machine,
+		})
+	}
+	return out, nil
+}
+
+// ReleaseNodeClaim removes a NodeClaim, and nothing with it: neither its node nor its
+// machine. One that is gone is fine. While Karpenter leads it is an error.
+//
+// The finalizer goes first. A NodeClaim that is deleted while it still has it is one
+// that Karpenter, if it came back right then, would end the machine for.
+func (c Claims) ReleaseNodeClaim(ctx context.Context, claim cluster.NodeClaim) error {
+	return retry(ctx, func(ctx context.Context) error {
+		if waits := c.pools.karpenter.leads(time.Now()); waits != "" {
+			return fmt.Errorf("release NodeClaim %s: %s", claim.Name, waits)
+		}
+		if err := c.releaseNodeClaim(ctx, claim); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("release NodeClaim %s: %w", claim.Name, err)
+		}
+		return nil
+	})
+}
+
+func (c Claims) releaseNodeClaim(ctx context.Context, claim cluster.NodeClaim) error {
+	resource := c.dynamic.Resource(nodeClaimGVR)
+	u, err := resource.Get(ctx, claim.Name, metav1.GetOptions{})
+	if err != nil || string(u.GetUID()) != claim.UID {
+		return err // another one of the same name is none of this
+	}
+	held := slices.Contains(u.GetFinalizers(), api.Finalizer)
+	if held {
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"resourceVersion": u.GetResourceVersion(),
+			"finalizers":      slices.DeleteFunc(u.GetFinalizers(), func(f string) bool { return f == api.Finalizer }),
+		}})
+		if err != nil {
+			return err
+		}
+		if u, err = resource.Patch(ctx, claim.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}); err != nil {
+			return err
+		}
+	}
+	if u.GetDeletionTimestamp() != nil {
+		return nil // it was on its way out, and nothing of Karpenter holds it any more
+	}
+	// The version sees to it that Karpenter has not put its finalizer back. Orphans: what
+	// names the NodeClaim as its owner stays, whatever this agent has not seen of it.
+	version := u.GetResourceVersion()
+	return resource.Delete(ctx, claim.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: ptr.To(u.GetUID()), ResourceVersion: &version},
+		PropagationPolicy: ptr.To(metav1.DeletePropagationOrphan),
+	})
+}
