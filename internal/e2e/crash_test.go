@@ -346,8 +346,8 @@ func (c *crash) unmark(ctx context.Context) error {
 	return err
 }
 
-func (c *crash) scale(ctx context.Context, app string, replicas int) error {
-	_, err := c.Kube.AppsV1().Deployments(metav1.NamespaceDefault).UpdateScale(ctx, app, &autoscalingv1.Scale{
+func (s *scene) scale(ctx context.Context, app string, replicas int) error {
+	_, err := s.Kube.AppsV1().Deployments(metav1.NamespaceDefault).UpdateScale(ctx, app, &autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{Name: app, Namespace: metav1.NamespaceDefault},
 		Spec:       autoscalingv1.ScaleSpec{Replicas: int32(replicas)},
 	}, metav1.UpdateOptions{})

@@ -75,13 +75,13 @@ func largest(took map[string]float64, metric string) string {
 }
 
 // metrics reads all of the agent's series.
-func (l *load) metrics() map[string]float64 {
-	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
+func (s *scene) metrics() map[string]float64 {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
-	series, err := fetch(ctx, l.agent.Metrics)
+	series, err := fetch(ctx, s.agent.Metrics)
 	if err != nil {
-		l.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	out := map[string]float64{}
 	for text := range strings.Lines(string(series)) {
@@ -92,7 +92,7 @@ func (l *load) metrics() map[string]float64 {
 		}
 		value, err := strconv.ParseFloat(text[i+1:], 64)
 		if err != nil {
-			l.t.Fatal(err)
+			s.t.Fatal(err)
 		}
 		out[text[:i]] = value
 	}

@@ -21,10 +21,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane"
 )
 
-// kubernetesVersion is what EKS says of the cluster: the minor version of the
-// control plane binary.
-const kubernetesVersion = "1.36"
-
 // Sandbox is a running sandbox.
 type Sandbox struct {
 	Dir         string // state folder, with a log per component in logs/
@@ -92,7 +88,7 @@ func (s *Sandbox) startCloud(o Options) error {
 	var err error
 	s.Cloud, err = cloud.New(cloud.Config{
 		Region: o.Region, Catalogue: o.Catalogue, Logger: o.Logger.Named("cloud"),
-		Cluster: cloud.Cluster{Name: o.ClusterName, Version: kubernetesVersion, ServiceCIDR: plane.ServiceCIDR},
+		Cluster: cloud.Cluster{Name: o.ClusterName, ServiceCIDR: plane.ServiceCIDR},
 	})
 	if err != nil {
 		return fmt.Errorf("start AWS endpoints: %w", err)
@@ -116,8 +112,12 @@ func (s *Sandbox) startPlane(ctx context.Context, o Options) error {
 	}
 	s.closers = append(s.closers, s.plane.Stop)
 	s.Kubeconfig, s.Host, s.CA = s.plane.Kubeconfig, s.plane.Host, s.plane.CA
+	version, err := s.plane.Version()
+	if err != nil {
+		return err
+	}
 	s.Cloud.SetCluster(cloud.Cluster{
-		Name: o.ClusterName, Version: kubernetesVersion, Endpoint: s.Host, CA: s.CA,
+		Name: o.ClusterName, Version: version, Endpoint: s.Host, CA: s.CA,
 		IssuerURL: s.Host, IssuerCA: s.CA, ServiceCIDR: plane.ServiceCIDR,
 	})
 	return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,10 +113,11 @@ func (w Records) Unused() []offer.Instance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []offer.Instance
-	for _, id := range slices.Sorted(maps.Keys(w.machines)) {
-		if m := w.machines[id]; m.booted && m.node == m.NodeName && !m.used {
+	for _, m := range append(slices.Collect(maps.Values(w.machines)), w.past...) {
+		if m.booted && m.node == m.NodeName && !m.used {
 			out = append(out, m.Instance)
 		}
 	}
+	slices.SortFunc(out, func(a, b offer.Instance) int { return strings.Compare(a.ID, b.ID) })
 	return out
 }

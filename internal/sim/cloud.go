@@ -54,7 +54,7 @@ func (c *Cloud) Market(ctx context.Context, _ *api.Provisioner, _ *api.NodeProfi
 	var m offer.Market
 	err := c.do(ctx, "Market", func(w *world) error {
 		m.ProfileHash = "profile"
-		m.Types = slices.Clone(w.options.Types)
+		m.Types, m.Index = slices.Clone(w.options.Types), w.index()
 		for i := range m.Types {
 			t := &m.Types[i]
 			t.Offerings = slices.Clone(t.Offerings)
@@ -110,7 +110,7 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 func (w *world) deliver(order offer.Order) offer.Delivery {
 	var left []offer.Instance
 	for _, i := range w.deliveries[order.LaunchID] {
-		if m := w.machines[i.ID]; m.State == offer.StatePending || m.State == offer.StateRunning {
+		if m := w.machines[i.ID]; m != nil && (m.State == offer.StatePending || m.State == offer.StateRunning) {
 			left = append(left, m.Instance)
 		}
 	}
@@ -298,6 +298,12 @@ func (w *world) terminate(id string) {
 // stopMachine is the end of a machine and of its kubelet.
 func (w *world) stopMachine(m *machine) {
 	m.State, m.up, m.goneAt = offer.StateGone, false, time.Now()
+	time.AfterFunc(goneVisible, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.machines, m.ID)
+		w.past = append(w.past, m)
+	})
 	if n := w.nodes[m.node]; n != nil && n.Spec.ProviderID == m.ProviderID {
 		w.kubelets().setReady(n, corev1.ConditionFalse, "KubeletStopped")
 		w.changed()
@@ -311,7 +317,23 @@ func (c *Cloud) Learn(o offer.Observed) {
 	}
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
-	c.world.learnt[o.InstanceType] = o.Allocatable
+	if !maps.Equal(c.world.learnt[o.InstanceType], o.Allocatable) {
+		c.world.learnt[o.InstanceType], c.world.indexed = o.Allocatable, nil
+	}
+}
+
+// index is that of what is sold.
+func (w *world) index() *offer.Index {
+	if w.indexed == nil {
+		types := slices.Clone(w.options.Types)
+		for i := range types {
+			if shown, ok := w.learnt[types[i].Name]; ok {
+				types[i].Overhead = types[i].Capacity.Minus(shown)
+			}
+		}
+		w.indexed = offer.NewIndex(types)
+	}
+	return w.indexed
 }
 
 // Learnt lists the memory of the types that were learnt, sorted.
@@ -351,4 +373,20 @@ func (w *world) hasMachines(provisioner string) bool {
 		}
 	}
 	return false
+}
+
+// priceOf is what a machine costs an hour.
+func (w *world) priceOf(m *machine) offer.Price {
+	for i := range w.options.Types {
+		t := &w.options.Types[i]
+		if t.Name != m.InstanceType {
+			continue
+		}
+		for _, o := range t.Offerings {
+			if o.Zone == m.Zone && o.CapacityType == m.CapacityType {
+				return o.Price
+			}
+		}
+	}
+	return 0
 }

@@ -52,6 +52,11 @@ func (c *Cluster) Wanted(ctx context.Context, _ string, owner cluster.Owner) (cl
 	var wanted cluster.Wanted
 	err := c.do(ctx, "Wanted", func(w *world) error {
 		load := w.workloads[owner.Name]
+		for _, l := range w.workloads {
+			if l.owner() == owner.Name {
+				load = l
+			}
+		}
 		if load == nil || owner.Kind != load.kind() {
 			return fmt.Errorf("%s %s is not known", owner.Kind, owner.Name)
 		}
@@ -238,6 +243,7 @@ func (c *Cluster) Evict(ctx context.Context, pod cluster.PodKey) error {
 		if b, ok := w.controllers().forbids(p); ok {
 			return &cluster.BlockedError{Budget: metav1.NamespaceDefault + "/" + b.Name}
 		}
+		w.moves.evicts(p)
 		w.controllers().stop(p)
 		return nil
 	})

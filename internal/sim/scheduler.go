@@ -14,25 +14,16 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
 
-// schedule binds each pod that waits to the first node that has room, in the order
-// of their names, or marks it as unschedulable. It knows resources, taints, node
-// selectors and required node affinity.
+// schedule binds each pod that waits to a node that has room, in the order of their names,
+// or marks it as unschedulable: to the first node, or, if the options say so, to the one
+// that kube-scheduler would prefer. It knows resources, taints, node selectors, required
+// node affinity and spread constraints.
 func (w *world) schedule() {
-	room := map[string]amount.List{}
-	for name, n := range w.nodes {
-		room[name] = amount.FromResourceList(n.Status.Allocatable)
+	waiting := w.waiting()
+	if len(waiting) == 0 {
+		return
 	}
-	var waiting []*corev1.Pod
-	for _, p := range w.pods {
-		switch pod, unfinished := w.interned.Pod(p); {
-		case !unfinished:
-		case pod.NodeName != "":
-			room[pod.NodeName] = room[pod.NodeName].Minus(pod.Template.Requests)
-		case p.DeletionTimestamp == nil:
-			waiting = append(waiting, p)
-		}
-	}
-	slices.SortFunc(waiting, func(a, b *corev1.Pod) int { return cmp.Compare(a.UID, b.UID) })
+	room := w.rooms()
 	names := slices.Sorted(maps.Keys(w.nodes))
 	looked := 0
 	for _, p := range waiting {
@@ -42,17 +33,53 @@ func (w *world) schedule() {
 			}
 		}
 		pod, _ := w.interned.Pod(p)
-		requests := pod.Template.Requests
-		i := slices.IndexFunc(names, func(name string) bool {
-			return requests.Fits(room[name]) && admits(w.nodes[name], p)
-		})
-		if i < 0 {
+		needs := pod.Template.Requests
+		var among []candidate
+		for _, name := range names {
+			if needs.Fits(room[name]) && admits(w.nodes[name], p) {
+				among = append(among, candidate{node: w.nodes[name], free: room[name]})
+			}
+		}
+		among = w.spreads(p, among)
+		if len(among) == 0 {
 			w.markUnschedulable(p)
 			continue
 		}
-		room[names[i]] = room[names[i]].Minus(requests)
-		w.controllers().bind(p, names[i])
+		at := among[0].node.Name
+		if w.options.Scores {
+			at = among[w.prefer(p, needs, among)].node.Name
+		}
+		room[at] = room[at].Minus(needs)
+		w.controllers().bind(p, at)
 	}
+}
+
+// waiting lists the pods that have no node, by name.
+func (w *world) waiting() []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, p := range w.pods {
+		if p.Spec.NodeName == "" && p.DeletionTimestamp == nil {
+			if _, unfinished := w.interned.Pod(p); unfinished {
+				out = append(out, p)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *corev1.Pod) int { return cmp.Compare(a.UID, b.UID) })
+	return out
+}
+
+// rooms is what the pods leave of each node.
+func (w *world) rooms() map[string]amount.List {
+	room := map[string]amount.List{}
+	for name, n := range w.nodes {
+		room[name] = amount.FromResourceList(n.Status.Allocatable)
+	}
+	for _, p := range w.pods {
+		if pod, unfinished := w.interned.Pod(p); unfinished && pod.NodeName != "" {
+			room[pod.NodeName] = room[pod.NodeName].Minus(pod.Template.Requests)
+		}
+	}
+	return room
 }
 
 func (w *world) markUnschedulable(p *corev1.Pod) {
@@ -75,6 +102,12 @@ func admits(n *corev1.Node, p *corev1.Pod) bool {
 	if untolerated {
 		return false
 	}
+	ok, err := nodeaffinity.GetRequiredNodeAffinity(p).Match(n)
+	return err == nil && ok
+}
+
+// mayCount reports whether a node's domain counts for the pod's spread constraints.
+func mayCount(n *corev1.Node, p *corev1.Pod) bool {
 	ok, err := nodeaffinity.GetRequiredNodeAffinity(p).Match(n)
 	return err == nil && ok
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -80,6 +81,34 @@ func (w Users) Scale(name string, replicas int) {
 	})
 }
 
+// Undeploy removes a workload with its pods.
+func (w Users) Undeploy(name string) {
+	w.edit(func() {
+		delete(w.workloads, name)
+		for _, p := range w.controllers().podsOf(name) {
+			w.controllers().stop(p)
+		}
+	})
+}
+
+// Leave ends those pods for which the function says so, and lowers the replicas of their
+// workloads by them. It is asked in the order of the pods' creation.
+func (w Users) Leave(which func(*corev1.Pod) bool) {
+	w.edit(func() {
+		for _, uid := range slices.Sorted(maps.Keys(w.pods)) {
+			p := w.pods[uid]
+			load := w.workloads[p.Labels["app"]]
+			if load == nil || p.DeletionTimestamp != nil || !which(p) {
+				continue
+			}
+			fewer := *load
+			fewer.Replicas--
+			w.workloads[load.Name] = &fewer
+			w.controllers().stop(p)
+		}
+	})
+}
+
 // DaemonSet runs a pod on every node.
 func (w Users) DaemonSet(name string, spec corev1.PodSpec) {
 	w.edit(func() { w.daemonSets[name] = &corev1.PodTemplateSpec{Spec: spec} })
@@ -112,7 +141,7 @@ func (w Users) Release(workload string) {
 		load.Finalizers = nil
 		w.workloads[workload] = &load
 		for uid, p := range w.pods {
-			if o := metav1.GetControllerOf(p); o == nil || o.Name != workload {
+			if !w.controllers().belongs(p, workload) {
 				continue
 			}
 			if p.Finalizers = nil; p.Annotations[stopped] != "" {

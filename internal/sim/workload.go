@@ -28,6 +28,15 @@ type Workload struct {
 	Stateful bool
 	// Finalizers hold its pods when they are deleted; see Release.
 	Finalizers []string
+	// Annotations are those of its pods.
+	Annotations map[string]string
+	// Revision: pods of another one are replaced step by step, as a Deployment does.
+	Revision string
+	// Job: its pods end by themselves after so long, and are not made again.
+	Job time.Duration
+	// Lifetime says after how long the n-th pod ends and is replaced; nil: none does. A pod
+	// in the place of one that was evicted has the rest of its time.
+	Lifetime func(n int) time.Duration
 }
 
 // Budget is a disruption budget: at least MinAvailable of the pods that the labels
@@ -47,13 +56,18 @@ func Requests(cpu, memory string) corev1.PodSpec {
 }
 
 func (w controllers) reconcileWorkloads() {
+	all := w.byWorkload()
 	for _, name := range slices.Sorted(maps.Keys(w.workloads)) {
 		load := w.workloads[name]
 		if load.Stateful {
 			w.reconcileStateful(load)
 			continue
 		}
-		pods := w.podsOf(name)
+		pods := all[name]
+		w.order(pods)
+		if w.rollOut(load, pods) {
+			continue
+		}
 		for range w.atOnce(load.Replicas - len(pods)) {
 			w.addPod(load, "")
 		}
@@ -83,12 +97,58 @@ func (w controllers) reconcileStateful(load *Workload) {
 	}
 }
 
+// rollOut replaces pods of other revisions: a quarter more may be there than are wanted,
+// and a quarter fewer may run. It reports whether there were any.
+func (w controllers) rollOut(load *Workload, pods []*corev1.Pod) bool {
+	var old []*corev1.Pod
+	running := 0
+	for _, p := range pods {
+		if p.Labels[revision] != load.Revision {
+			old = append(old, p)
+		}
+		if p.Status.Phase == corev1.PodRunning {
+			running++
+		}
+	}
+	if len(old) == 0 {
+		return false
+	}
+	surge, missing := (load.Replicas+3)/4, load.Replicas/4
+	for range min(load.Replicas-(len(pods)-len(old)), load.Replicas+surge-len(pods)) {
+		w.addPod(load, "")
+	}
+	for _, p := range slices.Backward(old) {
+		if p.Status.Phase == corev1.PodRunning {
+			if running <= load.Replicas-missing {
+				break
+			}
+			running--
+		}
+		w.stop(p)
+	}
+	return true
+}
+
+// revision is the label of a pod's revision.
+const revision = "revision"
+
 // kind is the kind of its owner.
 func (l *Workload) kind() string {
-	if l.Stateful {
+	switch {
+	case l.Stateful:
 		return "StatefulSet"
+	case l.Job > 0:
+		return "Job"
 	}
 	return "ReplicaSet"
+}
+
+// owner is the object that its pods belong to.
+func (l *Workload) owner() string {
+	if l.Revision != "" {
+		return l.Name + "-" + l.Revision
+	}
+	return l.Name
 }
 
 // atOnce is how many of the pods that a workload lacks it makes this time.
@@ -99,14 +159,42 @@ func (w controllers) atOnce(missing int) int {
 	return missing
 }
 
-// podsOf returns the pods of a workload that have not failed and are not being deleted, those that run
-// first, then the oldest first.
+// podsOf returns the pods of a workload that have not failed and are not being deleted, in
+// the order in which a ReplicaSet keeps them: those that run first, then those with the
+// highest deletion cost, those with the fewest others on their node, and the oldest.
 func (w controllers) podsOf(name string) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, p := range w.pods {
-		if o := metav1.GetControllerOf(p); o != nil && o.Name == name && p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed {
+		if w.belongs(p, name) && active(p) {
 			out = append(out, p)
 		}
+	}
+	w.order(out)
+	return out
+}
+
+// byWorkload returns the same of all workloads, not ordered.
+func (w controllers) byWorkload() map[string][]*corev1.Pod {
+	out := map[string][]*corev1.Pod{}
+	for _, p := range w.pods {
+		if name := p.Labels["app"]; name != "" && active(p) && w.belongs(p, name) {
+			out[name] = append(out[name], p)
+		}
+	}
+	return out
+}
+
+func active(p *corev1.Pod) bool {
+	return p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed
+}
+
+func (w controllers) order(pods []*corev1.Pod) {
+	if len(pods) < 2 {
+		return
+	}
+	together := map[string]int{}
+	for _, p := range pods {
+		together[p.Spec.NodeName]++
 	}
 	bound := func(p *corev1.Pod) int {
 		if p.Spec.NodeName != "" {
@@ -114,10 +202,24 @@ func (w controllers) podsOf(name string) []*corev1.Pod {
 		}
 		return 1
 	}
-	slices.SortFunc(out, func(a, b *corev1.Pod) int {
-		return cmp.Or(cmp.Compare(bound(a), bound(b)), cmp.Compare(a.UID, b.UID))
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(bound(a), bound(b)), cmp.Compare(deletionCost(b), deletionCost(a)),
+			cmp.Compare(together[a.Spec.NodeName], together[b.Spec.NodeName]), cmp.Compare(a.UID, b.UID))
 	})
-	return out
+}
+
+// belongs reports whether the pod is the workload's.
+func (w controllers) belongs(p *corev1.Pod, name string) bool {
+	o := metav1.GetControllerOf(p)
+	return o != nil && (o.Name == name || p.Labels["app"] == name && o.Kind != "DaemonSet")
+}
+
+func deletionCost(p *corev1.Pod) int {
+	cost, err := strconv.Atoi(p.Annotations[corev1.PodDeletionCost])
+	if err != nil {
+		return 0
+	}
+	return cost
 }
 
 // addPod makes a pod, under a name of its own where none is given.
@@ -129,16 +231,20 @@ func (w controllers) addPod(load *Workload, name string) {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: metav1.NamespaceDefault, Name: name, UID: uid, Finalizers: load.Finalizers,
-			Labels: map[string]string{"app": load.Name}, CreationTimestamp: w.now(),
+			Labels: map[string]string{"app": load.Name}, Annotations: maps.Clone(load.Annotations), CreationTimestamp: w.now(),
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "apps/v1", Kind: load.kind(), Name: load.Name, UID: types.UID("workload/" + load.Name), Controller: ptr.To(true),
+				APIVersion: "apps/v1", Kind: load.kind(), Name: load.owner(), UID: types.UID("workload/" + load.owner()), Controller: ptr.To(true),
 			}},
 		},
 		Spec:   *load.Spec.DeepCopy(),
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
 	maps.Copy(p.Labels, load.Labels)
+	if load.Revision != "" {
+		p.Labels[revision] = load.Revision
+	}
 	w.pods[uid] = p
+	w.moves.succeeds(p)
 	w.changed()
 }
 
@@ -181,6 +287,7 @@ func (w controllers) bind(p *corev1.Pod, node string) {
 		w.run(p)
 	}
 	w.audit.placed(w.world, p)
+	w.moves.lands(p)
 	w.changed()
 }
 
@@ -192,9 +299,35 @@ func (w controllers) run(p *corev1.Pod) {
 	if p.Status.Phase != corev1.PodRunning {
 		p.Status.Phase = corev1.PodRunning
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: w.now()})
+		w.endLater(p)
 	}
 	if p.DeletionTimestamp != nil {
 		w.stopLater(p)
+	}
+}
+
+// endLater ends a pod whose workload says how long it runs.
+func (w controllers) endLater(p *corev1.Pod) {
+	load := w.workloads[p.Labels["app"]]
+	switch {
+	case load == nil:
+	case load.Job > 0:
+		time.AfterFunc(load.Job, func() {
+			w.edit(func() {
+				if w.pods[p.UID] == p && p.DeletionTimestamp == nil {
+					delete(w.pods, p.UID)
+					delete(w.workloads, load.Name)
+				}
+			})
+		})
+	case load.Lifetime != nil:
+		time.AfterFunc(w.moves.lifetime(p, load), func() {
+			w.edit(func() {
+				if w.pods[p.UID] == p {
+					w.stop(p)
+				}
+			})
+		})
 	}
 }
 

@@ -30,6 +30,9 @@ type Options struct {
 	ControllerPods int
 	// SchedulerPods is how many new pods the scheduler looks at each time; 0 means all.
 	SchedulerPods int
+	// Scores: the scheduler prefers nodes as kube-scheduler does by default; else each pod
+	// gets the first node, by name, that has room.
+	Scores bool
 	// BootTime is from the launch of a machine to its kubelet being ready: 40 s.
 	BootTime time.Duration
 	// LaunchTime is how long the launch call takes: 1 s.
@@ -95,6 +98,7 @@ type world struct {
 	events          []Event
 	nodeClaims      map[string]cluster.NodeClaim
 	machines        map[string]*machine
+	past            []*machine                  // that are not listed any more
 	deliveries      map[string][]offer.Instance // by launch id
 	pools           map[pool]int
 	refusedUntil    map[pool]time.Time
@@ -102,6 +106,7 @@ type world struct {
 	bootsAs         func(offer.Instance) string
 	pluginsAfter    func(offer.Instance) time.Duration
 	audit           audit
+	moves           moves
 	launches        []offer.Order
 	sweeps          int
 	launchTemplates map[string]bool // by Provisioner
@@ -110,6 +115,7 @@ type world struct {
 	queue           []*queued
 	shortfalls      map[string]int64       // by instance type: bytes of memory that its kubelets lack
 	learnt          map[string]amount.List // by instance type: what its kubelets have shown
+	indexed         *offer.Index           // of what is sold; nil: it has changed
 	leader          *lease
 	claimant        *client // the only one whose orders are served; nil: all are
 
@@ -158,6 +164,7 @@ func New(options Options) *World {
 		learnt:          map[string]amount.List{},
 		interned:        cluster.NewTemplates(),
 		audit:           newAudit(),
+		moves:           newMoves(),
 	}
 	w.published = w.state()
 	return &World{Users{w}, Faults{w}, Records{w}}

@@ -131,3 +131,9 @@ func Daemons(n int) *Workload {
 	}
 	return mixed(n, w, tolerates)
 }
+
+// Shapes draws what pods of usual shapes ask for.
+func Shapes(seed uint64) func() corev1.ResourceList {
+	r := random(seed)
+	return func() corev1.ResourceList { return shape(r).requests() }
+}

@@ -1,5 +1,7 @@
 package workload
 
+import corev1 "k8s.io/api/core/v1"
+
 // traceShape is a size and how often it occurs.
 type traceShape struct {
 	size
@@ -45,4 +47,30 @@ func GPUs(n int) *Workload {
 		}
 	}
 	return w
+}
+
+// largestJob is the most cores that a job of JobShapes asks for.
+const largestJob = 24_000
+
+// JobShapes draws what the pods of gpuTrace ask for of CPU and memory, leaving out the few
+// that fill a large machine.
+func JobShapes(seed uint64) func() corev1.ResourceList {
+	r := random(seed)
+	return func() corev1.ResourceList {
+		for {
+			total := int64(0)
+			for _, s := range gpuTrace {
+				total += s.pods
+			}
+			u := r.Int64N(total)
+			for _, s := range gpuTrace {
+				if u -= s.pods; u < 0 {
+					if s.cpu <= largestJob {
+						return size{cpu: s.cpu, memory: s.memory}.requests()
+					}
+					break
+				}
+			}
+		}
+	}
 }

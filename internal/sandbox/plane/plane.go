@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -26,6 +28,8 @@ import (
 const (
 	// startTimeout bounds the whole start. On two idle cores it takes 4 seconds.
 	startTimeout = 2 * time.Minute
+	// versionTimeout bounds one request to an API server that is ready.
+	versionTimeout = 10 * time.Second
 	// attempts counts tries to start: one more than usual, for a port that another
 	// process took at the wrong moment.
 	attempts = 2
@@ -231,6 +235,21 @@ func (p *Plane) RestartAPIServer(ctx context.Context) error {
 
 // RESTConfig returns a client configuration of the cluster's administrator.
 func (p *Plane) RESTConfig() *rest.Config { return rest.CopyConfig(p.rest) }
+
+// Version returns the API server's minor version, such as "1.36".
+func (p *Plane) Version() (string, error) {
+	config := p.RESTConfig()
+	config.Timeout = versionTimeout
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return "", fmt.Errorf("read the API server's version: %w", err)
+	}
+	version, err := client.ServerVersion()
+	if err != nil {
+		return "", fmt.Errorf("read the API server's version: %w", err)
+	}
+	return version.Major + "." + strings.TrimSuffix(version.Minor, "+"), nil
+}
 
 // Died is closed when a component ends by itself; Err then tells which and why.
 func (p *Plane) Died() <-chan struct{} { return p.supervisor.died }

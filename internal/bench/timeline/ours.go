@@ -1,0 +1,69 @@
+package timeline
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+const provisionerName = "default"
+
+// provisioner buys on demand, for both architectures.
+func provisioner(edits ...func(*api.ProvisionerSpec)) *api.Provisioner {
+	p := &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: provisionerName}}
+	p.Spec.Requirements = []api.Requirement{
+		{Key: api.LabelCapacityType, Operator: api.OpIn, Values: []string{api.CapacityOnDemand}},
+		{Key: api.LabelArch, Operator: api.OpIn, Values: []string{"amd64", "arm64"}},
+		{Key: api.LabelOS, Operator: api.OpIn, Values: []string{"linux"}},
+	}
+	for _, e := range edits {
+		e(&p.Spec)
+	}
+	return p
+}
+
+// Ours is the agent's own loop, with a cost of evictions; empty: the default.
+func Ours(name, evictionCost string, edits ...func(*api.ProvisionerSpec)) Policy {
+	return Policy{Name: name, Start: func(ctx context.Context, t testing.TB, w *sim.World) func() {
+		consolidates := func(s *api.ProvisionerSpec) {
+			s.Consolidation = &api.Consolidation{Enabled: ptr.To(true)}
+			s.Disruption = &api.Disruption{}
+			if evictionCost != "" {
+				s.Disruption.EvictionCost = ptr.To(api.NumberOrNever(evictionCost))
+			}
+		}
+		w.Apply(provisioner(append([]func(*api.ProvisionerSpec){consolidates}, edits...)...))
+		process := w.Connect(nil)
+		a := agent.New(process.Cluster, process.Cloud, agent.Options{Decide: oncePer(time.Minute)}, hclog.NewNullLogger())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if err := a.Run(ctx); err != nil {
+				t.Errorf("the agent ended: %v", err)
+			}
+		}()
+		return func() { <-done }
+	}}
+}
+
+// oncePer decides as usual, but looks at nodes in use no more often than this. The agent
+// does so every ten seconds, and less often where it takes long: in virtual time nothing
+// does. It saves most of the time that a timeline takes.
+func oncePer(pause time.Duration) func(decide.Input) decide.Plan {
+	var last time.Time
+	return func(in decide.Input) decide.Plan {
+		if in.NotConsolidated = in.NotConsolidated || in.Now.Before(last.Add(pause)); !in.NotConsolidated {
+			last = in.Now
+		}
+		return decide.Decide(in)
+	}
+}

@@ -1,0 +1,95 @@
+package timeline
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+// steady is five pods for six hours; then one leaves.
+func steady() *Timeline {
+	t := &Timeline{Name: "steady", Length: 6 * time.Hour, Settles: time.Hour, Sample: time.Hour, Types: upTo(8)}
+	load := sim.Workload{Name: "web", Replicas: 5, Spec: sim.Requests("1", "2Gi")}
+	t.deploy(0, load)
+	load.Replicas = 4
+	t.deploy(4*time.Hour, load)
+	return t.sort()
+}
+
+// What is measured is what happened: the price never falls below the bound, the integral is
+// that of the samples where nothing happens between them, and pods are counted.
+func TestPlayMeasures(t *testing.T) {
+	r := Play(t, steady(), 1, Ours("ours", "Never"))
+	for _, p := range r.Points {
+		if p.Price < p.Bound*(1-1e-9) || p.Fresh < p.Bound*(1-1e-9) || p.Bound <= 0 {
+			t.Errorf("at %s: price %.4f, fresh %.4f, bound %.4f", p.At, p.Price, p.Fresh, p.Bound)
+		}
+	}
+	if first := r.Points[0]; math.Abs(r.Spent-6*first.Price) > 1e-6 {
+		t.Errorf("spent %.6f, but six hours at %.6f", r.Spent, first.Price)
+	}
+	if want := (3*5 + 4.5 + 2*4) / 24.0; math.Abs(r.PodDays-want) > 1e-9 || r.Stayed != 4 {
+		t.Errorf("%.4f pod days, %d stay; want %.4f and 4", r.PodDays, r.Stayed, want)
+	}
+	if r.Evictions != 0 || r.Waiting != 0 {
+		t.Errorf("%d evictions, %d pods wait", r.Evictions, r.Waiting)
+	}
+}
+
+// The same seed gives the same life.
+func TestPlayIsRepeatable(t *testing.T) {
+	a := Play(t, steady(), 1, Ours("ours", "1"))
+	b := Play(t, steady(), 1, Ours("ours", "1"))
+	if a.Moves != b.Moves || math.Abs(a.Spent-b.Spent) > 1e-9 {
+		t.Errorf("%+v, %.6f and then %+v, %.6f", a.Moves, a.Spent, b.Moves, b.Spent)
+	}
+}
+
+func TestRead(t *testing.T) {
+	line, err := Read("trace", strings.NewReader("created,deleted,cpu,memory\n10,70,500,1024\n0,,100,128\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line.Length != time.Hour+10*time.Second || len(line.Changes) != 3 {
+		t.Fatalf("%s, %+v", line.Length, line.Changes)
+	}
+	if c := line.Changes[1]; c.At != 10*time.Second || c.Deploy == nil || c.Deploy.Spec.Containers[0].Resources.Requests.Cpu().MilliValue() != 500 {
+		t.Errorf("%+v", c)
+	}
+	if c := line.Changes[2]; c.At != 70*time.Second || c.Gone == "" {
+		t.Errorf("%+v", c)
+	}
+	for text, want := range map[string]string{
+		"a,b\n":                                    `it is ["a" "b"], and should be`,
+		"created,deleted,cpu,memory\n1,2,x,4\n":    `line 2 of trace: "x" is not a number`,
+		"created,deleted,cpu,memory\n5,2,1,4\n":    "it ends at 2s, before it begins at 5s",
+		"created,deleted,cpu,memory\n1,2,3\n":      "wrong number of fields",
+		"created,deleted,cpu,memory\n1,2,-3,4\n":   `"-3" is not a number`,
+		"created,deleted,cpu,memory\n,2,100,128\n": `"" is not a number`,
+	} {
+		if _, err := Read("trace", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// All timelines can be drawn at every size, and nothing happens after their end.
+func TestDraw(t *testing.T) {
+	for _, name := range Names {
+		for _, scale := range []float64{0.01, 0.1} {
+			line := Named[name](1, Size{Scale: scale, Days: 2})
+			again := Named[name](1, Size{Scale: scale, Days: 2})
+			if line.Name != name || len(line.Changes) == 0 || len(line.Changes) != len(again.Changes) {
+				t.Errorf("%s: %d changes, and then %d", name, len(line.Changes), len(again.Changes))
+			}
+			for i := range line.Changes {
+				if i > 0 && line.Changes[i].At < line.Changes[i-1].At {
+					t.Errorf("%s: change %d is before the one before it", name, i)
+				}
+			}
+		}
+	}
+}

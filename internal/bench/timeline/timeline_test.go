@@ -1,0 +1,59 @@
+package timeline
+
+import (
+	"cmp"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// number reads a number from the environment.
+func number(t *testing.T, name string, usual float64) float64 {
+	text := os.Getenv(name)
+	if text == "" {
+		return usual
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || v < 0 {
+		t.Fatalf("%s=%q is not a number of at least 0", name, text)
+	}
+	return v
+}
+
+// TestTimelines plays the timelines that TIMELINES names, or the trace in the file
+// TIMELINE_TRACE, and prints what was measured; see "make timeline".
+func TestTimelines(t *testing.T) {
+	names, trace := strings.Fields(os.Getenv("TIMELINES")), os.Getenv("TIMELINE_TRACE")
+	if len(names) == 0 && trace == "" {
+		t.Skip("no timeline was asked for")
+	}
+	seed := uint64(number(t, "TIMELINE_SEED", 1))
+	size := Size{Scale: number(t, "TIMELINE_SCALE", 1), Days: number(t, "TIMELINE_DAYS", 0)}
+	lines := map[string]*Timeline{}
+	for _, name := range names {
+		draw, known := Named[name]
+		if !known {
+			t.Fatalf("there is no timeline %q; there are %s", name, strings.Join(Names, ", "))
+		}
+		lines[name] = draw(seed, size)
+	}
+	if trace != "" {
+		file, err := os.Open(trace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		line, err := Read(trace, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, lines[trace] = append(names, trace), line
+	}
+	t.Logf("seed %d, scale %g", seed, size.Scale)
+	for _, name := range names {
+		for cost := range strings.FieldsSeq(cmp.Or(os.Getenv("TIMELINE_COSTS"), "1")) {
+			t.Log(Play(t, lines[name], seed, Ours("Packhorse, evictionCost "+cost, cost)))
+		}
+	}
+}
