@@ -13,6 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -158,5 +159,40 @@ func TestFollowersBeforeThoseThatTheyFollow(t *testing.T) {
 	}
 	if important != 1 || others != 2 {
 		t.Errorf("placed %d important pods and %d others, want 1 and 2", important, others)
+	}
+}
+
+// TestLargerMachinesUnderALimit: where a limit on cores leaves a pod over, a machine that
+// is planned takes it with as many cores and more memory, although that costs more.
+func TestLargerMachinesUnderALimit(t *testing.T) {
+	p := limitedTo(5, podsOf{3, 900, 0})
+	var types []offer.InstanceType
+	for _, gib := range []int64{8, 16} {
+		types = append(types, offer.InstanceType{
+			Name: fmt.Sprint("memory-", gib), Capacity: amount.List{amount.CPU: 2000, amount.Memory: gib << 30, amount.Pods: 10},
+			Offerings: []offer.Offering{{Zone: "one", CapacityType: api.CapacityOnDemand, Price: offer.Price(1000 + 100*gib)}},
+		})
+	}
+	p.Provisioners[0].Types = types
+	p.Pods[0].Pod.Template.Requests[amount.Memory] = 5 << 30
+	s := newSolver(p, limits{{amount.CPU: 5000}}, model.NewEffort(p.Pods, 0))
+	c := s.classes[0]
+	o, _ := s.optionsAt(c, level{})
+	l, _ := s.lotFor(c, level{}, o)
+	l.n = 3
+	for range 2 {
+		m := s.newMachine(0)
+		_, residual := s.admit(m, l, 1)
+		m.add(l, 1, residual)
+		s.machines = append(s.machines, m)
+		s.hand(m, l, 1)
+	}
+	s.enlarge(l)
+	var got []string
+	for _, m := range s.machines {
+		got = append(got, fmt.Sprint(len(m.pods), " on ", s.Offerings[m.column].Type.Name))
+	}
+	if want := []string{"2 on memory-16", "1 on memory-8"}; l.n != 0 || !reflect.DeepEqual(got, want) {
+		t.Errorf("%d left, planned %v, want %v", l.n, got, want)
 	}
 }

@@ -43,12 +43,17 @@ func (s *solver) remember() {
 // which are counted.
 func (s *solver) nodeOf(m *machine) *node {
 	col := &s.Offerings[m.column]
-	out := &node{NodeView: &topology.NodeView{Node: &model.Node{Node: &cluster.Node{Labels: s.LabelsOf(m.column, m.residual)}, Taints: m.seller.Spec.Spec.Taints}}, free: slices.Clone(col.Room)}
+	out := &node{NodeView: &topology.NodeView{Node: s.modelOf(m)}, free: slices.Clone(col.Room)}
 	model.AddTimes(out.free, m.used, -1)
 	for _, i := range col.DaemonSets {
 		s.state.Occupy(out.NodeView, s.state.Daemons[i])
 	}
 	return out
+}
+
+// modelOf returns the labels and taints of the node that a machine will be.
+func (s *solver) modelOf(m *machine) *model.Node {
+	return &model.Node{Node: &cluster.Node{Labels: s.LabelsOf(m.column, m.residual)}, Taints: m.seller.Spec.Spec.Taints}
 }
 
 // footing is what groups look at of the node that a machine will be.

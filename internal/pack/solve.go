@@ -204,6 +204,9 @@ func (s *solver) buyAll(lots []*lot) {
 		s.buy(lots, tier)
 	}
 	for _, l := range lots {
+		s.enlarge(l)
+	}
+	for _, l := range lots {
 		for _, p := range l.parts {
 			p.class.booked = 0
 		}

@@ -141,7 +141,13 @@ func (s *solver) rules() []*topology.Rules {
 }
 
 // relateNodeSpreads lets spreads over host names go as far as the nodes let them.
-func (s *solver) relateNodeSpreads() { s.state.RelateNodeSpreads(s.rules()) }
+func (s *solver) relateNodeSpreads() {
+	var planned []*model.Node
+	for _, m := range s.machines {
+		planned = append(planned, s.modelOf(m))
+	}
+	s.state.RelateNodeSpreads(s.rules(), planned)
+}
 
 func (s *solver) anyPreferNoSchedule() bool {
 	soft := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectPreferNoSchedule }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
@@ -59,7 +60,7 @@ func (topologySpread) Read(gs *Groups, r *Rules) error {
 		case byHost && soft:
 			r.Soft = append(r.Soft, NodePreference{Text: text, group: id, cap: int64(c.MaxSkew)})
 		case byHost:
-			r.add(&NodeSpread{rule: of, maxSkew: int64(c.MaxSkew), relative: c.MinDomains == nil || *c.MinDomains <= 1})
+			r.add(&NodeSpread{rule: of, maxSkew: int64(c.MaxSkew), minNodes: int(ptr.Deref(c.MinDomains, 1))})
 		default:
 			if soft {
 				of.pref = r.addPreference(Preference{Text: text, rank: rankSpread, prefer: -1})
@@ -198,8 +199,9 @@ func (s *State) Domains(r *Rules, c *Spread) []string {
 type NodeSpread struct {
 	rule
 	maxSkew int64
-	// relative: it is about the node with the fewest pods, and not about none.
-	relative bool
+	// minNodes is from how many nodes on it is about the node with the fewest pods, and
+	// not about none.
+	minNodes int
 	least    int64 // pods that every node has, when it was looked at last
 }
 
@@ -215,13 +217,17 @@ func (c *NodeSpread) perNode() []PerNode {
 
 // RelateNodeSpreads lets spreads over host names go further by what every node has: of
 // pods of DaemonSets, which a node that joins gets at once, and on nodes where these do
-// not run of the plan's.
-func (s *State) RelateNodeSpreads(classes []*Rules) {
+// not run of the plan's. The planned machines count as nodes of which a spread may want so
+// many.
+func (s *State) RelateNodeSpreads(classes []*Rules, planned []*model.Node) {
 	for _, r := range classes {
 		of := r.NodeSpreads()
 		for _, c := range of {
-			if c.relative && s.daemonsIn(c.group) {
-				p, least := find(r.PerNode, c.group), s.leastOnNodes(c.group)
+			if s.daemonsIn(c.group) {
+				p, least := find(r.PerNode, c.group), int64(0)
+				if s.nodesThatCount(c.group, planned) >= c.minNodes {
+					least = s.leastOnNodes(c.group)
+				}
 				p.Cap += least - c.least
 				p.Entry += least - c.least
 				c.least = least
@@ -258,6 +264,23 @@ func (s *State) leastOnNodes(group int) int64 {
 		}
 	}
 	return least
+}
+
+// nodesThatCount returns how many nodes, that exist or are planned, count for a group; at
+// least 1, since a pod that is placed has one.
+func (s *State) nodesThatCount(group int, planned []*model.Node) int {
+	g, n := s.List[group], 0
+	for _, of := range slices.Concat(s.Nodes, s.Closed) {
+		if !of.HostLess() && g.Counts(of.Node) {
+			n++
+		}
+	}
+	for _, of := range planned {
+		if g.Counts(of) {
+			n++
+		}
+	}
+	return max(1, n)
 }
 
 // countingOfferings returns the offerings whose nodes count for a group.

@@ -60,7 +60,7 @@ func (of *scene) set(t *testing.T) (*State, *Rules) {
 			s.Occupy(view, residents[template])
 		}
 	}
-	s.RelateNodeSpreads([]*Rules{r})
+	s.RelateNodeSpreads([]*Rules{r}, nil)
 	return s, r
 }
 
@@ -382,6 +382,25 @@ func TestNodeSpreadGoesByDaemonSets(t *testing.T) {
 	_, beside := (&scene{pod: pod, there: there{"a": {web()}, "b": {web()}}, daemons: []*cluster.Template{web()}}).set(t)
 	if one, two := NodeCounts(nil).Room(alone.PerNode, 9), NodeCounts(nil).Room(beside.PerNode, 9); one != 1 || two != 2 {
 		t.Errorf("room for %d alone and %d beside DaemonSets, want 1 and 2", one, two)
+	}
+}
+
+// TestNodeSpreadThatWantsNodes goes by the fewest pods only once there are, or are planned,
+// as many nodes as it wants.
+func TestNodeSpreadThatWantsNodes(t *testing.T) {
+	three := int32(3)
+	pod := web(spread(corev1.LabelHostname, 1, hard), func(t *cluster.Template) { t.Spread[0].MinDomains = &three })
+	s, r := (&scene{pod: pod, there: there{"a": {web()}, "b": {web()}}, daemons: []*cluster.Template{web()}}).set(t)
+	if n := NodeCounts(nil).Room(r.PerNode, 9); n != 1 {
+		t.Errorf("room for %d on each of two nodes, want 1", n)
+	}
+	s.RelateNodeSpreads([]*Rules{r}, []*model.Node{{Node: &cluster.Node{}}})
+	if n := NodeCounts(nil).Room(r.PerNode, 9); n != 2 {
+		t.Errorf("room for %d once a third is planned, want 2", n)
+	}
+	s.RelateNodeSpreads([]*Rules{r}, nil)
+	if n := NodeCounts(nil).Room(r.PerNode, 9); n != 1 {
+		t.Errorf("room for %d once it is not planned any more, want 1", n)
 	}
 }
 
