@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -161,7 +162,8 @@ func (g generator) node(name string, provisioners []*api.Provisioner) *corev1.No
 	case p.Name != "":
 		n.Labels[api.LabelInitialized] = "true"
 	case g.chance(15):
-		delete(n.Labels, oneOf(g, api.LabelZone, api.LabelHostname, api.LabelInstanceType))
+		key := oneOf(g, api.LabelZone, api.LabelHostname, api.LabelInstanceType)
+		maps.DeleteFunc(n.Labels, func(name, _ string) bool { return api.NormalizeLabel(name) == key }) // by its deprecated name, too
 	case g.chance(30):
 		n.Labels[labelTeam] = oneOf(g, teams...)
 	}

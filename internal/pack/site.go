@@ -34,6 +34,7 @@ func (s *solver) sites() []*site {
 // remember keeps what groups count before anything is placed.
 func (s *solver) remember() {
 	s.before = s.state.Snapshot()
+	s.state.KeepDaemonsOff()
 	for _, n := range s.nodes {
 		s.hostBefore = append(s.hostBefore, slices.Clone(n.Counts))
 	}
@@ -46,7 +47,9 @@ func (s *solver) nodeOf(m *machine) *node {
 	out := &node{NodeView: &topology.NodeView{Node: s.modelOf(m)}, free: slices.Clone(col.Room)}
 	model.AddTimes(out.free, m.used, -1)
 	for _, i := range col.DaemonSets {
-		s.state.Occupy(out.NodeView, s.state.Daemons[i])
+		if s.state.TakesResident(out.NodeView, s.state.Daemons[i]) { // others may keep it off for good
+			s.state.Occupy(out.NodeView, s.state.Daemons[i])
+		}
 	}
 	return out
 }

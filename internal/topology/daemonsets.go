@@ -92,15 +92,42 @@ func (s *State) Occupy(n *NodeView, r *Resident) {
 // TakesResident reports whether a node takes a pod that is not placed by us, such as one of a
 // DaemonSet, as far as other pods go.
 func (s *State) TakesResident(n *NodeView, r *Resident) bool {
+	return n.Counts.Room(r.PerNode, 1) > 0 && !s.kept(r, func(key string) (string, bool) { value, ok := n.Labels[key]; return value, ok })
+}
+
+// kept reports whether other pods keep a pod that is not placed by us out of the domains
+// that a node with these labels is in.
+func (s *State) kept(r *Resident, label func(key string) (string, bool)) bool {
 	in := func(ids []int, pods func(*Group) map[string]int64) bool {
 		return slices.ContainsFunc(ids, func(id int) bool {
-			value, ok := n.Labels[s.List[id].Key]
-			return ok && pods(s.List[id])[value] > 0
+			in := pods(s.List[id])
+			if len(in) == 0 {
+				return false
+			}
+			value, ok := label(s.List[id].Key)
+			return ok && in[value] > 0
 		})
 	}
-	return n.Counts.Room(r.PerNode, 1) > 0 &&
-		!in(r.Members, func(g *Group) map[string]int64 { return g.repel }) &&
-		!in(r.Repels, func(g *Group) map[string]int64 { return g.count })
+	return in(r.Members, func(g *Group) map[string]int64 { return g.repel }) || in(r.Repels, func(g *Group) map[string]int64 { return g.count })
+}
+
+// KeepDaemonsOff finds the offerings on which the pods of DaemonSets are not going to run
+// because pods that run already keep them out of the domains of these. It is called before
+// anything is placed.
+func (s *State) KeepDaemonsOff() {
+	s.keptOff = make([]model.Bitset, len(s.Daemons))
+	for i, d := range s.Daemons {
+		s.keptOff[i] = model.NewBitset(len(s.supply.Offerings))
+		if !d.CountedByDomain() {
+			continue
+		}
+		for k := range s.supply.DaemonSets[i].On.All {
+			residual := s.supply.Pools[s.supply.Offerings[k].Pool].Residual
+			if s.kept(d, func(key string) (string, bool) { value, ok := s.supply.LabelsOf(k, residual)[key]; return value, ok }) {
+				s.keptOff[i].Add(k)
+			}
+		}
+	}
 }
 
 // DaemonCounts returns what the DaemonSets of an offering mean to others on a node.
@@ -122,7 +149,11 @@ func (s *State) MindDaemons(of model.Bitset, r *Rules) (lent []int) {
 	}
 	for i := range s.Daemons {
 		if s.repelEachOther(r, s.Daemons[i]) {
-			of.Remove(s.supply.DaemonSets[i].On)
+			on := s.supply.DaemonSets[i].On.Clone()
+			if s.keptOff != nil {
+				on.Remove(s.keptOff[i])
+			}
+			of.Remove(on)
 		}
 	}
 	for _, c := range r.Affinities() {

@@ -16,6 +16,8 @@ type State struct {
 	Nodes, Closed []*NodeView
 	// Daemons mean to others what the pods of the supply's DaemonSets do, in their order.
 	Daemons []*Resident
+	// keptOff lists by DaemonSet the offerings that running pods keep its pods off.
+	keptOff []model.Bitset
 
 	supply  *model.Supply
 	planned []*NodeView         // the machines among them are domains of spreads

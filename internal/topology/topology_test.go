@@ -375,6 +375,23 @@ func TestDaemonSets(t *testing.T) {
 	}
 }
 
+// TestDaemonSetsThatAreKeptOff: a zone that a running pod keeps a DaemonSet out of has none of
+// the pods that others must not meet.
+func TestDaemonSetsThatAreKeptOff(t *testing.T) {
+	keeper := other(without(api.LabelZone))
+	s, r := (&scene{pod: keeper, there: there{"a": {keeper}}, daemons: []*cluster.Template{web()}}).set(t)
+	s.KeepDaemonsOff()
+	left := s.supply.OptionsFor(nil, nil, "", false).Offerings.Clone()
+	s.MindDaemons(left, r)
+	var in []string
+	for k := range left.All {
+		in = append(in, s.supply.Offerings[k].Offer.Zone)
+	}
+	if got := strings.Join(in, " "); got != "a" {
+		t.Errorf("bought in %q, want only in a", got)
+	}
+}
+
 // TestNodeSpreadGoesByDaemonSets: of a pod that every node has there may be one more.
 func TestNodeSpreadGoesByDaemonSets(t *testing.T) {
 	pod := web(spread(corev1.LabelHostname, 1, hard))
