@@ -44,7 +44,7 @@ func (s *solver) remember() {
 // which are counted.
 func (s *solver) nodeOf(m *machine) *node {
 	col := &s.Offerings[m.column]
-	out := &node{NodeView: &topology.NodeView{Node: s.modelOf(m)}, free: slices.Clone(col.Room)}
+	out := &node{NodeView: &topology.NodeView{Node: m.modelOf(&s.Supply)}, free: slices.Clone(col.Room)}
 	model.AddTimes(out.free, m.used, -1)
 	for _, i := range col.DaemonSets {
 		if s.state.TakesResident(out.NodeView, s.state.Daemons[i]) { // others may keep it off for good
@@ -55,8 +55,8 @@ func (s *solver) nodeOf(m *machine) *node {
 }
 
 // modelOf returns the labels and taints of the node that a machine will be.
-func (s *solver) modelOf(m *machine) *model.Node {
-	return &model.Node{Node: &cluster.Node{Labels: s.LabelsOf(m.column, m.residual)}, Taints: m.seller.Spec.Spec.Taints}
+func (m *machine) modelOf(supply *model.Supply) *model.Node {
+	return &model.Node{Node: &cluster.Node{Labels: supply.LabelsOf(m.column, m.residual)}, Taints: m.seller.Spec.Spec.Taints}
 }
 
 // footing is what groups look at of the node that a machine will be.

@@ -144,7 +144,7 @@ func (s *solver) rules() []*topology.Rules {
 func (s *solver) relateNodeSpreads() {
 	var planned []*model.Node
 	for _, m := range s.machines {
-		planned = append(planned, s.modelOf(m))
+		planned = append(planned, m.modelOf(&s.Supply))
 	}
 	s.state.RelateNodeSpreads(s.rules(), planned)
 }
