@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -41,7 +42,7 @@ func (t *clusterToken) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp
 }
 
 func (t *clusterToken) Configure(_ context.Context, req ephemeral.ConfigureRequest, resp *ephemeral.ConfigureResponse) {
-	t.session = sharedSession(req.ProviderData, &resp.Diagnostics)
+	t.session = lifecycle.SharedSession(req.ProviderData, &resp.Diagnostics)
 }
 
 func (t *clusterToken) Open(ctx context.Context, _ ephemeral.OpenRequest, resp *ephemeral.OpenResponse) {

@@ -79,3 +79,4 @@ var (
 		"name": schema.StringAttribute{Required: true},
 	}}}
 )
+

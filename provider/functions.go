@@ -8,21 +8,24 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/functions"
+	functions "github.com/packhorse-io/terraform-provider-packhorse/provider/function"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/nodeprofile"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/provisioner"
 )
 
 // Functions returns what needs no provider block.
 func (p *packhorse) Functions(ctx context.Context) []func() function.Function {
 	return functions.All(
-		argumentsOf(provisionerSchema(ctx), provisioner{}),
-		argumentsOf(nodeProfileSchema(ctx), nodeProfile{}),
+		argumentsOf(provisioner.Kind{}.Schema(ctx), provisioner.Kind{}),
+		argumentsOf(nodeprofile.Kind{}.Schema(ctx), nodeprofile.Kind{}),
 	)
 }
 
 // argumentsOf returns the arguments of a kind without those that are no part of
 // its manifest.
-func argumentsOf(s schema.Schema, k kind) functions.Arguments {
-	codec := k.codec()
+func argumentsOf(s schema.Schema, k customresource.Kind) functions.Arguments {
+	codec := k.Codec()
 	out := functions.Arguments{Types: map[string]attr.Type{}, Codec: codec}
 	for name, a := range s.Attributes {
 		if !slices.Contains(codec.Local, name) {

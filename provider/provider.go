@@ -8,13 +8,19 @@ import (
 	"os"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/data"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/agent"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/interruptionqueue"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/irsarole"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/nodeprofile"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/noderole"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/provisioner"
 )
 
 // typeName is the prefix of all resource types.
@@ -64,7 +70,7 @@ func (p *packhorse) Configure(ctx context.Context, req provider.ConfigureRequest
 }
 
 func (p *packhorse) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{NewProvisioner, NewNodeProfile, NewIRSARole, NewNodeRole, NewInterruptionQueue, NewAgent}
+	return []func() resource.Resource{provisioner.New, nodeprofile.New, irsarole.New, noderole.New, interruptionqueue.New, agent.New}
 }
 
 // EphemeralResources returns what is stored nowhere.
@@ -74,28 +80,10 @@ func (p *packhorse) EphemeralResources(context.Context) []func() ephemeral.Ephem
 
 // ListResources returns what `terraform query` can list.
 func (p *packhorse) ListResources(context.Context) []func() list.ListResource {
-	return []func() list.ListResource{NewProvisionerList, NewNodeProfileList, NewIRSARoleList}
+	return []func() list.ListResource{provisioner.NewList, nodeprofile.NewList, irsarole.NewList}
 }
 
 // DataSources returns what can be read.
 func (p *packhorse) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{NewClusterData, NewInstanceTypesData, NewIAMPoliciesData, NewNodesData, NewSimulationData, NewDiscoveryData}
-}
-
-// sessionOf returns the session that Configure of the provider has made. There
-// is none while a configuration is only being validated.
-func sessionOf(req resource.ConfigureRequest, resp *resource.ConfigureResponse) *session.Session {
-	return sharedSession(req.ProviderData, &resp.Diagnostics)
-}
-
-// sharedSession is the session in what the provider hands to its parts.
-func sharedSession(data any, diags *diag.Diagnostics) *session.Session {
-	if data == nil {
-		return nil
-	}
-	shared, ok := data.(*session.Session)
-	if !ok {
-		diags.AddError("the provider has handed over something else than its session", "This is a mistake in the provider, please report it.")
-	}
-	return shared
+	return []func() datasource.DataSource{data.NewCluster, data.NewInstanceTypes, data.NewIAMPolicies, data.NewNodes, data.NewSimulation, data.NewDiscovery}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
 // providerModel is the provider block as Terraform hands it over. Objects stay
@@ -39,7 +41,7 @@ func (m providerModel) config(ctx context.Context, unknown []string) (session.Co
 	}
 	var diags diag.Diagnostics
 	cfg.ClusterName = m.ClusterName.ValueString()
-	cfg.AWS = session.AWS{Region: m.Region.ValueString(), Profile: m.Profile.ValueString(), Endpoints: stringsOf(m.Endpoints)}
+	cfg.AWS = session.AWS{Region: m.Region.ValueString(), Profile: m.Profile.ValueString(), Endpoints: value.Fields(m.Endpoints)}
 	cfg.AWS.Assume = m.role(&diags)
 	cfg.Kubernetes = m.kubernetes(ctx, &diags)
 	diags.Append(m.DefaultTags.ElementsAs(ctx, &cfg.DefaultTags, false)...)
@@ -58,7 +60,7 @@ func (m providerModel) role(diags *diag.Diagnostics) *session.AssumedRole {
 	if m.AssumeRole.IsNull() {
 		return nil
 	}
-	given := stringsOf(m.AssumeRole)
+	given := value.Fields(m.AssumeRole)
 	role := &session.AssumedRole{ARN: given["role_arn"], SessionName: given["session_name"], ExternalID: given["external_id"]}
 	if given["duration"] != "" {
 		length, err := time.ParseDuration(given["duration"])
@@ -74,7 +76,7 @@ func (m providerModel) kubernetes(ctx context.Context, diags *diag.Diagnostics) 
 	if m.Kubernetes.IsNull() {
 		return nil
 	}
-	given := stringsOf(m.Kubernetes)
+	given := value.Fields(m.Kubernetes)
 	out := &session.Kubernetes{
 		ConfigPath:        given["config_path"],
 		ConfigContext:     given["config_context"],
@@ -90,7 +92,7 @@ func (m providerModel) kubernetes(ctx context.Context, diags *diag.Diagnostics) 
 	if !ok || exec.IsNull() {
 		return out
 	}
-	program := stringsOf(exec)
+	program := value.Fields(exec)
 	out.Exec = &session.Exec{APIVersion: program["api_version"], Command: program["command"]}
 	if args, ok := exec.Attributes()["args"].(types.List); ok {
 		diags.Append(args.ElementsAs(ctx, &out.Exec.Args, false)...)
@@ -101,21 +103,10 @@ func (m providerModel) kubernetes(ctx context.Context, diags *diag.Diagnostics) 
 	return out
 }
 
-// stringsOf returns the attributes of an object that are strings and set.
-func stringsOf(o types.Object) map[string]string {
-	out := map[string]string{}
-	for name, value := range o.Attributes() {
-		if s, ok := value.(types.String); ok && !s.IsNull() {
-			out[name] = s.ValueString()
-		}
-	}
-	return out
-}
-
 // unknownAttributes returns the names of the attributes that have an unknown part.
 func unknownAttributes(block tftypes.Value) []string {
 	var out []string
-	for name, value := range attributesOf(block, nil) {
+	for name, value := range wire.Attributes(block) {
 		if !value.IsFullyKnown() {
 			out = append(out, "`"+name+"`")
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/attribute"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -35,7 +36,7 @@ func providerSchema() schema.Schema {
 				Optional:            true,
 				MarkdownDescription: "IAM role that the provider assumes for all calls to AWS.",
 				Attributes: map[string]schema.Attribute{
-					"role_arn":     schema.StringAttribute{Required: true, MarkdownDescription: "ARN of the role.", Validators: []validator.String{formed(policy.RoleARN)}},
+					"role_arn":     schema.StringAttribute{Required: true, MarkdownDescription: "ARN of the role.", Validators: []validator.String{attribute.Form(policy.RoleARN)}},
 					"session_name": optionalText("Name of the session. `terraform-provider-packhorse` by default."),
 					"external_id":  optionalText("External id that the role's trust policy requires."),
 					"duration":     optionalText("How long the session's credentials are valid, such as `30m`. One hour by default."),
@@ -44,7 +45,7 @@ func providerSchema() schema.Schema {
 			"default_tags": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Tags of every AWS resource that this provider creates. The tags of a resource take precedence.",
-				Validators:          []validator.Map{validTags{}},
+				Validators:          []validator.Map{attribute.ValidTags{}},
 			},
 			"endpoints": schema.SingleNestedAttribute{
 				Optional: true,
@@ -89,7 +90,7 @@ func endpointAttributes() map[string]schema.Attribute {
 	out := make(map[string]schema.Attribute, len(services))
 	for _, service := range services {
 		out[service] = schema.StringAttribute{
-			Optional: true, MarkdownDescription: "URL of the service `" + service + "`.", Validators: []validator.String{formedIfAny(policy.Endpoint)},
+			Optional: true, MarkdownDescription: "URL of the service `" + service + "`.", Validators: []validator.String{attribute.FormOrEmpty(policy.Endpoint)},
 		}
 	}
 	return out

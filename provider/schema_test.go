@@ -14,7 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/nodeprofile"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/provisioner"
 )
 
 func schemas(t *testing.T) *tfprotov6.GetProviderSchemaResponse {
@@ -96,16 +99,16 @@ func attributesIn(codec wire.Codec, typ tftypes.Type, at string) []string {
 func TestSchemaCoversTheAPI(t *testing.T) {
 	ctx := t.Context()
 	tests := map[string]struct {
-		kind kind
+		kind customresource.Kind
 		spec reflect.Type
 	}{
-		"provisioner":  {provisioner{}, reflect.TypeFor[api.ProvisionerSpec]()},
-		"node profile": {nodeProfile{}, reflect.TypeFor[api.NodeProfile]()},
+		"provisioner":  {provisioner.Kind{}, reflect.TypeFor[api.ProvisionerSpec]()},
+		"node profile": {nodeprofile.Kind{}, reflect.TypeFor[api.NodeProfile]()},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			want := fieldsOf(tt.spec, "")
-			got := attributesIn(tt.kind.codec(), tt.kind.schema(ctx).Type().TerraformType(ctx), "")
+			got := attributesIn(tt.kind.Codec(), tt.kind.Schema(ctx).Type().TerraformType(ctx), "")
 			slices.Sort(want)
 			slices.Sort(got)
 			if diff := cmp.Diff(want, got); diff != "" {

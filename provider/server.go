@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
@@ -31,16 +32,16 @@ type framework interface {
 type server struct {
 	framework
 	provider *packhorse
-	names    map[string][]naming // by the type of resource
+	names    map[string][]lifecycle.Naming // by the type of resource
 }
 
-func namesOfTypes(p *packhorse) map[string][]naming {
-	out := map[string][]naming{}
+func namesOfTypes(p *packhorse) map[string][]lifecycle.Naming {
+	out := map[string][]lifecycle.Naming{}
 	for _, made := range p.Resources(context.Background()) {
-		if r, ok := made().(claimant); ok {
+		if r, ok := made().(lifecycle.Claimant); ok {
 			var meta resource.MetadataResponse
 			r.Metadata(context.Background(), resource.MetadataRequest{ProviderTypeName: typeName}, &meta)
-			out[meta.TypeName] = r.namings()
+			out[meta.TypeName] = r.Namings()
 		}
 	}
 	return out
@@ -52,8 +53,8 @@ func (s *server) UpgradeResourceState(ctx context.Context, req *tfprotov6.Upgrad
 		var state map[string]any
 		_ = json.Unmarshal(req.RawState.JSON, &state) // of which the framework tells the error
 		for _, n := range s.names[req.TypeName] {
-			if name, _ := state[n.attribute].(string); name != "" {
-				s.provider.session.Claims.Read(n.title, name)
+			if name, _ := state[n.Attribute].(string); name != "" {
+				s.provider.session.Claims.Read(n.Title, name)
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func merge(prior, live tftypes.Value, declared bool) tftypes.Value {
 }
 
 func mergeObject(typ tftypes.Object, prior, live tftypes.Value, declared bool) tftypes.Value {
-	before, now := attributesOf(prior), attributesOf(live)
+	before, now := Attributes(prior), Attributes(live)
 	for name := range now {
 		now[name] = merge(before[name], now[name], declared)
 	}
@@ -42,7 +42,7 @@ func mergeObject(typ tftypes.Object, prior, live tftypes.Value, declared bool) t
 }
 
 func mergeMap(typ tftypes.Map, prior, live tftypes.Value, declared bool) tftypes.Value {
-	before, now := attributesOf(prior), attributesOf(live)
+	before, now := Attributes(prior), Attributes(live)
 	for key := range now {
 		value, ok := before[key]
 		switch {
@@ -56,7 +56,7 @@ func mergeMap(typ tftypes.Map, prior, live tftypes.Value, declared bool) tftypes
 }
 
 func mergeList(typ tftypes.List, prior, live tftypes.Value) tftypes.Value {
-	before, now := elementsOf(prior), elementsOf(live)
+	before, now := Elements(prior), Elements(live)
 	if len(before) != len(now) {
 		return live
 	}
@@ -80,22 +80,22 @@ func empty(v tftypes.Value) bool {
 	}
 	switch v.Type().(type) {
 	case tftypes.Object:
-		for _, attribute := range attributesOf(v) {
+		for _, attribute := range Attributes(v) {
 			if !empty(attribute) {
 				return false
 			}
 		}
 		return true
 	case tftypes.Map:
-		return len(attributesOf(v)) == 0
+		return len(Attributes(v)) == 0
 	case tftypes.List:
-		return len(elementsOf(v)) == 0
+		return len(Elements(v)) == 0
 	}
 	return false
 }
 
-// attributesOf returns the attributes of a known object or the entries of a map.
-func attributesOf(v tftypes.Value) map[string]tftypes.Value {
+// Attributes returns the attributes of a known object or the entries of a map.
+func Attributes(v tftypes.Value) map[string]tftypes.Value {
 	var out map[string]tftypes.Value
 	if err := v.As(&out); err != nil {
 		panic("a known object or map that cannot be read: " + err.Error())
@@ -103,7 +103,8 @@ func attributesOf(v tftypes.Value) map[string]tftypes.Value {
 	return out
 }
 
-func elementsOf(v tftypes.Value) []tftypes.Value {
+// Elements returns the elements of a known list.
+func Elements(v tftypes.Value) []tftypes.Value {
 	var out []tftypes.Value
 	if err := v.As(&out); err != nil {
 		panic("a known list that cannot be read: " + err.Error())

@@ -1,0 +1,63 @@
+// Package data holds the data sources, each in a file of its own.
+package data
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// reader is what all data sources have in common.
+type reader struct {
+	session *session.Session
+	suffix  string // of the data source's type, such as "_nodes"
+}
+
+var _ datasource.DataSourceWithConfigure = &clusterData{}
+
+func (r *reader) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + r.suffix
+}
+
+func (r *reader) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	r.session = lifecycle.SharedSession(req.ProviderData, &resp.Diagnostics)
+}
+
+// The attribute forms of data sources. All but those named asked are computed.
+
+func asked(description string) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, MarkdownDescription: description}
+}
+
+func found(description string) schema.StringAttribute {
+	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+}
+
+func foundNumber(description string) schema.Int64Attribute {
+	return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+}
+
+func foundPrice(description string) schema.Float64Attribute {
+	return schema.Float64Attribute{Computed: true, MarkdownDescription: description}
+}
+
+func foundFlag(description string) schema.BoolAttribute {
+	return schema.BoolAttribute{Computed: true, MarkdownDescription: description}
+}
+
+func foundTexts(description string) schema.ListAttribute {
+	return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
+}
+
+func foundMap(description string) schema.MapAttribute {
+	return schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
+}
+
+func foundObjects(description string, inner map[string]schema.Attribute) schema.ListNestedAttribute {
+	return schema.ListNestedAttribute{Computed: true, MarkdownDescription: description, NestedObject: schema.NestedAttributeObject{Attributes: inner}}
+}

@@ -1,0 +1,88 @@
+package data
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+)
+
+// NewDiscovery returns the data source packhorse_discovery.
+func NewDiscovery() datasource.DataSource { return &discoveryData{reader{suffix: "_discovery"}} }
+
+// discoveryData finds what can be adopted.
+type discoveryData struct{ reader }
+
+type discoveryModel struct {
+	Items     []discoveredModel `tfsdk:"items"`
+	ImportIDs types.Map         `tfsdk:"import_ids"`
+}
+
+type discoveredModel struct {
+	Kind          string       `tfsdk:"kind"`
+	Name          string       `tfsdk:"name"`
+	ResourceType  string       `tfsdk:"resource_type"`
+	ImportID      types.String `tfsdk:"import_id"`
+	Notes         []string     `tfsdk:"notes"`
+	Configuration string       `tfsdk:"configuration"`
+}
+
+func (d *discoveryData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Everything in the cluster and its AWS account that provisions nodes or gives ServiceAccounts a role, with ids to import it by and " +
+			"suggested arguments: Provisioners and AWSNodeTemplates, Karpenter's NodePools and EC2NodeClasses of `v1beta1` and `v1` (converted), managed node " +
+			"groups, groups of the Cluster Autoscaler, IAM roles of ServiceAccounts and of nodes, and interruption queues.\n\n" +
+			"It is what `packhorse-agent import` writes into files.",
+		Attributes: map[string]schema.Attribute{
+			"items": foundObjects("What was found.", map[string]schema.Attribute{
+				"kind": found("Current kind: `Provisioner`, `AWSNodeTemplate`, `NodePool`, `EC2NodeClass`, `IRSA " +
+					"role`, `node role`, `interruption queue`, `managed node group` or `Cluster Autoscaler group`."),
+				"name":          found("Its name."),
+				"resource_type": found("Resource type that it has or would become."),
+				"import_id":     found("Import id. Null if the object cannot be imported; its configuration is then a suggestion."),
+				"notes": foundTexts("Fields that have no counterpart, with path and reason, and why the object cannot " +
+					"be imported."),
+				"configuration": found("Configuration of the resource, as HCL."),
+			}),
+			"import_ids": schema.MapAttribute{
+				Computed: true, ElementType: types.ListType{ElemType: types.StringType},
+				MarkdownDescription: "Import ids by resource type, for `import` blocks with `for_each`.",
+			},
+		},
+	}
+}
+
+func (d *discoveryData) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
+	items, err := d.session.Discover(d.session.Mask(ctx))
+	if err != nil {
+		resp.Diagnostics.AddError("nothing was discovered: "+err.Error(), "The cluster that the provider block's `cluster_name` names is read, and its AWS account.")
+		return
+	}
+	m := discoveryModel{Items: []discoveredModel{}}
+	ids := map[string][]string{}
+	for _, item := range items {
+		m.Items = append(m.Items, modelOfItem(item))
+		if item.ImportID != "" {
+			ids[item.Resource] = append(ids[item.Resource], item.ImportID)
+		}
+	}
+	converted, diags := types.MapValueFrom(ctx, types.ListType{ElemType: types.StringType}, ids)
+	resp.Diagnostics.Append(diags...)
+	m.ImportIDs = converted
+	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
+}
+
+func modelOfItem(item onboard.Item) discoveredModel {
+	notes := item.Notes
+	if notes == nil {
+		notes = []string{}
+	}
+	return discoveredModel{
+		Kind: item.Kind, Name: item.Name, ResourceType: item.Resource, ImportID: value.TextOrNull(item.ImportID),
+		Notes: notes, Configuration: item.Configuration,
+	}
+}

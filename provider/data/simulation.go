@@ -1,0 +1,119 @@
+package data
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/nodeprofile"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/provisioner"
+)
+
+// monthHours is how many hours a month has on average: 365 × 24 / 12.
+const monthHours = 730
+
+// NewSimulation returns the data source packhorse_simulation.
+func NewSimulation() datasource.DataSource { return &simulationData{reader{suffix: "_simulation"}} }
+
+// simulationData decides as the agent would, and carries nothing out.
+type simulationData struct{ reader }
+
+func (d *simulationData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	resp.Schema = simulationSchema()
+}
+
+func (d *simulationData) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	ctx = d.session.Mask(ctx)
+	var m simulationModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	set := m.read(ctx, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	stock, err := d.session.Stock(ctx)
+	if err != nil {
+		resp.Diagnostics.AddError("no catalogue: "+err.Error(), "Instance types come from AWS, from the provider block's `catalogue_file`, or from the embedded table.")
+		return
+	}
+	whole, warnings, err := d.whole(ctx, &m, set)
+	if err != nil {
+		resp.Diagnostics.AddError("no access to the cluster: "+err.Error(), "Set `live` to false to simulate with the manifests alone.")
+		return
+	}
+	plan, report, err := runSimulation(ctx, whole, stock)
+	if err != nil {
+		resp.Diagnostics.AddError(err.Error(), "This is a mistake in the provider, please report it.")
+		return
+	}
+	m.Plan = types.StringValue(plan)
+	m.fill(report)
+	m.Warnings = value.List(append(warnings, report.Warnings...))
+	m.Catalogue = modelOfCatalogue(stock.Catalogue, stock.Region, stock.Note)
+	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
+}
+
+// whole is the cluster that is decided on: the live one, the manifests', or both.
+func (d *simulationData) whole(ctx context.Context, m *simulationModel, set *manifest.Set) (*cluster.Survey, []string, error) {
+	if !m.fromCluster() {
+		survey, warnings := simulate.FromManifests(set)
+		return survey, warnings, nil
+	}
+	live, err := d.survey(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return simulate.Combine(live, set), set.Warnings(), nil
+}
+
+// runSimulation makes the agent's decision. The plan comes back as JSON too.
+func runSimulation(ctx context.Context, whole *cluster.Survey, stock *session.Stock) (string, *explain.Report, error) {
+	source := simulate.Cluster{
+		Survey: whole, Market: stock.Market, Now: time.Now(), Settings: decide.DefaultSettings(),
+	}
+	in := source.Input(ctx)
+	in.Prove = true
+	plan := decide.Decide(in)
+	report := explain.Of(plan, in.Snapshot, 0)
+	report.Warnings = simulate.Estimates(&plan, stock.Catalogue.Regions[stock.Region])
+	asJSON, err := json.Marshal(plan)
+	if err != nil {
+		return "", nil, fmt.Errorf("encode the plan: %w", err)
+	}
+	return string(asJSON), &report, nil
+}
+
+// read takes the manifests and the drafts together.
+func (m *simulationModel) read(ctx context.Context, diags *diag.Diagnostics) *manifest.Set {
+	builder := manifest.NewBuilder()
+	for i, text := range m.Manifests {
+		builder.Add(fmt.Sprintf("manifests[%d]", i), []byte(text))
+	}
+	drafts := []struct {
+		attribute string
+		value     types.Dynamic
+		kind      customresource.Kind
+	}{{"node_profiles", m.NodeProfiles, nodeprofile.Kind{}}, {"provisioners", m.Provisioners, provisioner.Kind{}}}
+	for _, draft := range drafts {
+		for name, text := range draftManifests(ctx, draft.kind, draft.attribute, draft.value, diags) {
+			builder.Add(name, text)
+		}
+	}
+	set, err := builder.Build()
+	for _, problem := range manifest.Problems(err) {
+		diags.AddError(problem.Error(), "The documents are read as `packhorse-agent simulate` reads files.")
+	}
+	return set
+}

@@ -1,0 +1,103 @@
+// Package function holds the provider's functions. They need neither a cluster
+// nor AWS.
+package function
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+)
+
+// All returns the constructors of all functions. Karpenter's are given the
+// arguments that they convert to.
+func All(provisioner, nodeProfile Arguments) []func() function.Function {
+	return []func() function.Function{
+		func() function.Function { return parseQuantity{} },
+		func() function.Function { return instanceTypeParts{} },
+		func() function.Function { return requirementsIntersect{} },
+		func() function.Function { return fromKarpenterYAML{provisioner, nodeProfile} },
+		func() function.Function { return trustPolicy{} },
+		func() function.Function { return policySize{} },
+	}
+}
+
+// parseQuantity reads a Kubernetes quantity.
+type parseQuantity struct{}
+
+func (parseQuantity) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "parse_quantity"
+}
+
+func (parseQuantity) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary:             "Reads a Kubernetes quantity",
+		MarkdownDescription: "Returns a quantity such as `500m`, `1.5Gi` or `2k` as a number in its base unit: cores, bytes or pieces.",
+		Parameters:          []function.Parameter{function.StringParameter{Name: "quantity", MarkdownDescription: "The quantity."}},
+		Return:              function.NumberReturn{},
+	}
+}
+
+func (parseQuantity) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var text string
+	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
+		return
+	}
+	q, err := amount.Parse(text)
+	if errors.Is(err, amount.ErrLong) {
+		resp.Error = function.NewArgumentFuncError(0, "the quantity "+err.Error())
+		return
+	}
+	if err != nil {
+		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is no quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 10k", text))
+		return
+	}
+	// The exact decimal, which a float64 would round.
+	value, _, err := big.ParseFloat(q.AsDec().String(), 10, 512, big.ToNearestEven)
+	if err != nil {
+		resp.Error = function.NewArgumentFuncError(0, err.Error())
+		return
+	}
+	resp.Error = resp.Result.Set(ctx, types.NumberValue(value))
+}
+
+// policySize counts the characters of a policy as IAM does.
+type policySize struct{}
+
+func (policySize) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "policy_size"
+}
+
+func (policySize) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary: "Counts the characters of an IAM policy",
+		MarkdownDescription: fmt.Sprintf("Returns the size of a policy as IAM counts it: the number of characters without white space. The limits are %d for a managed policy, "+
+			"%d for all inline policies of a role together, and %d for a trust policy.", policy.MaxManaged, policy.MaxInline, policy.MaxTrust),
+		Parameters: []function.Parameter{function.StringParameter{Name: "policy", MarkdownDescription: "The policy, as JSON."}},
+		Return:     function.Int64Return{},
+	}
+}
+
+func (policySize) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var text string
+	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
+		return
+	}
+	resp.Error = resp.Result.Set(ctx, int64(policy.Size(text)))
+}
+
+// texts is a list of strings as a value.
+func texts(values []string) attr.Value {
+	out := make([]attr.Value, len(values))
+	for i, v := range values {
+		out[i] = types.StringValue(v)
+	}
+	return types.ListValueMust(types.StringType, out)
+}

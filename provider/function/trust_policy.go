@@ -1,0 +1,67 @@
+package function
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/function"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+)
+
+// trustPolicy writes the trust policy of a role for ServiceAccounts.
+type trustPolicy struct{}
+
+func (trustPolicy) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "trust_policy"
+}
+
+func (trustPolicy) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary: "Writes the trust policy of an IAM role for ServiceAccounts",
+		MarkdownDescription: "Returns a trust policy, as JSON, that lets exactly the given ServiceAccounts of one cluster " +
+			"assume a role. It checks the subject and the audience of their tokens.",
+		Parameters: []function.Parameter{
+			function.StringParameter{
+				Name: "oidc_provider_arn", MarkdownDescription: "ARN of the IAM OIDC provider of the cluster's issuer, as `packhorse_cluster` and `aws_iam_openid_connect_provider` return it.",
+			},
+		},
+		VariadicParameter: function.StringParameter{
+			Name: "service_accounts", MarkdownDescription: "The ServiceAccounts, each as `namespace/name`.",
+		},
+		Return: function.StringReturn{},
+	}
+}
+
+func (trustPolicy) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var provider string
+	var accounts []string
+	if resp.Error = req.Arguments.Get(ctx, &provider, &accounts); resp.Error != nil {
+		return
+	}
+	_, issuer, found := strings.Cut(provider, ":oidc-provider/")
+	if !found || !policy.ProviderForm.Fits(provider) {
+		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is no ARN of an IAM OIDC provider, which reads arn:aws:iam::ACCOUNT:oidc-provider/ISSUER", provider))
+		return
+	}
+	trust := policy.Trust{Provider: provider, Issuer: issuer}
+	for i, account := range accounts {
+		namespace, name, ok := strings.Cut(account, "/")
+		if !ok || namespace == "" || name == "" || strings.ContainsAny(account, "*?") {
+			resp.Error = function.NewArgumentFuncError(int64(i+1), fmt.Sprintf("%q is no ServiceAccount: write namespace/name", account))
+			return
+		}
+		trust.Accounts = append(trust.Accounts, policy.ServiceAccount{Namespace: namespace, Name: name})
+	}
+	if len(accounts) == 0 {
+		resp.Error = function.NewArgumentFuncError(1, "name at least one ServiceAccount as namespace/name: without one, any workload of the cluster could assume the role")
+		return
+	}
+	text, err := trust.JSON()
+	if err != nil {
+		resp.Error = function.NewFuncError(err.Error())
+		return
+	}
+	resp.Error = resp.Result.Set(ctx, text)
+}

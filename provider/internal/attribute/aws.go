@@ -1,0 +1,45 @@
+package attribute
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+)
+
+func ForceConflicts() schema.BoolAttribute {
+	return schema.BoolAttribute{
+		Optional: true,
+		MarkdownDescription: "Whether to take over fields that other field managers have set. By default `force_conflicts` of " +
+			"the provider block. It is not needed to restore a field that this resource set before.",
+	}
+}
+
+// FormText is an optional name or ARN of something in AWS.
+func FormText(description string, form policy.Form) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: []validator.String{Form(form)}}
+}
+
+func ComputedARN(description string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Computed: true, MarkdownDescription: description,
+		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+	}
+}
+
+// Tags are the tags of an AWS resource; what is its word for it.
+func Tags(what string) Level {
+	return Level{
+		"tags": schema.MapAttribute{
+			Optional: true, ElementType: types.StringType, MarkdownDescription: "Tags of " + what + ", in addition to the provider's `default_tags`.",
+			Validators: []validator.Map{ValidTags{}},
+		},
+		"tags_all": schema.MapAttribute{
+			Computed: true, ElementType: types.StringType, MarkdownDescription: "All tags of the resource, including the " +
+				"provider's `default_tags`.",
+		},
+	}
+}

@@ -1,0 +1,114 @@
+// Package attribute makes the attributes that schemas of resources consist of, and
+// checks the values that users give them.
+package attribute
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/kubevalue"
+)
+
+// Level is a level of a schema.
+type Level = map[string]schema.Attribute
+
+// The attribute forms that the custom resources are made of. All of them are
+// optional unless their name says otherwise: what the configuration does not
+// set is not declared to the cluster.
+
+func Text(description string) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, MarkdownDescription: description}
+}
+
+func RequiredText(description string) schema.StringAttribute {
+	return schema.StringAttribute{Required: true, MarkdownDescription: description}
+}
+
+func Name(description string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Required:            true,
+		MarkdownDescription: description + " Changing it forces a replacement.",
+		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+	}
+}
+
+func Flag(description string) schema.BoolAttribute {
+	return schema.BoolAttribute{Optional: true, MarkdownDescription: description}
+}
+
+func RequiredFlag(description string) schema.BoolAttribute {
+	return schema.BoolAttribute{Required: true, MarkdownDescription: description}
+}
+
+func Number(description string) schema.Int64Attribute {
+	return schema.Int64Attribute{Optional: true, MarkdownDescription: description}
+}
+
+func Texts(description string) schema.ListAttribute {
+	return schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description}
+}
+
+func TextMap(description string) schema.MapAttribute {
+	return schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description}
+}
+
+func Quantity(description string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional:            true,
+		CustomType:          kubevalue.QuantityType{},
+		MarkdownDescription: description,
+		Validators:          []validator.String{kubevalue.UnsignedZero{}},
+		PlanModifiers:       []planmodifier.String{kubevalue.KeepSpelling{}},
+	}
+}
+
+func QuantityMap(description string) schema.MapAttribute {
+	return schema.MapAttribute{
+		Optional:            true,
+		ElementType:         kubevalue.QuantityType{},
+		MarkdownDescription: description,
+		Validators:          []validator.Map{kubevalue.UnsignedZero{}},
+		PlanModifiers:       []planmodifier.Map{kubevalue.KeepSpelling{}},
+	}
+}
+
+func Duration(description string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional:            true,
+		CustomType:          kubevalue.DurationType{},
+		MarkdownDescription: description,
+		Validators:          []validator.String{kubevalue.UnsignedZero{}},
+		PlanModifiers:       []planmodifier.String{kubevalue.KeepSpelling{}},
+	}
+}
+
+func RequiredDuration(description string) schema.StringAttribute {
+	out := Duration(description)
+	out.Required, out.Optional = true, false
+	return out
+}
+
+func DurationMap(description string) schema.MapAttribute {
+	return schema.MapAttribute{
+		Optional:            true,
+		ElementType:         kubevalue.DurationType{},
+		MarkdownDescription: description,
+		Validators:          []validator.Map{kubevalue.UnsignedZero{}},
+		PlanModifiers:       []planmodifier.Map{kubevalue.KeepSpelling{}},
+	}
+}
+
+func Object(description string, inner Level) schema.SingleNestedAttribute {
+	return schema.SingleNestedAttribute{Optional: true, Attributes: inner, MarkdownDescription: description}
+}
+
+func Objects(description string, inner Level) schema.ListNestedAttribute {
+	return schema.ListNestedAttribute{
+		Optional:            true,
+		NestedObject:        schema.NestedAttributeObject{Attributes: inner},
+		MarkdownDescription: description,
+	}
+}

@@ -1,0 +1,61 @@
+// Package awsresource holds what the resources in AWS have in common: the account,
+// names that are taken, roles, tags and errors.
+package awsresource
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// Named is what resources have in common that are known by one name.
+type Named struct {
+	Session *session.Session
+	Suffix  string // of the resource's type, such as "_node_role"
+	What    string // describes the name
+	Names   []lifecycle.Naming
+}
+
+func (r *Named) Namings() []lifecycle.Naming { return r.Names }
+
+func (r *Named) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + r.Suffix
+}
+
+func (r *Named) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = lifecycle.NameIdentity(r.What)
+}
+
+func (r *Named) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.Session = lifecycle.SessionOf(req, resp)
+}
+
+func (r *Named) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
+}
+
+// Refreshing begins to refresh the state of something in AWS: it sets the identity
+// before anything else returns, and finds the account. It reports false where the
+// state stays as it is.
+func (r *Named) Refreshing(ctx context.Context, kind, name string, resp *resource.ReadResponse) (*session.Account, bool) {
+	lifecycle.SetName(ctx, resp.Identity, name, &resp.Diagnostics)
+	if err := r.Session.Known(); err != nil {
+		resp.Diagnostics.Append(lifecycle.NotRefreshed(kind+" "+name, err))
+		return nil, false
+	}
+	account, err := r.Session.Account(ctx)
+	if err != nil {
+		lifecycle.ReportOnce(r.Session, lifecycle.NoAWS, err, &resp.Diagnostics)
+	}
+	return account, err == nil
+}
+
+// Planned reports whether a plan can be made more precise: it is none to destroy, and
+// the provider block is known.
+func (r *Named) Planned(req resource.ModifyPlanRequest) bool {
+	return !req.Plan.Raw.IsNull() && r.Session != nil && r.Session.Known() == nil
+}

@@ -1,0 +1,38 @@
+package awsresource
+
+import (
+	"context"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// What the resources in AWS have in common.
+
+func MarkDeclared(ctx context.Context, private lifecycle.PrivateState) diag.Diagnostics {
+	return private.SetKey(ctx, lifecycle.DeclaredKey, []byte("true"))
+}
+
+// Imported reports whether the resource is to be taken over as it is.
+func Imported(ctx context.Context, private lifecycle.PrivateState, diags *diag.Diagnostics) bool {
+	raw, found := private.GetKey(ctx, lifecycle.DeclaredKey)
+	diags.Append(found...)
+	return len(raw) == 0
+}
+
+func AccountOf(ctx context.Context, s *session.Session, diags *diag.Diagnostics) *session.Account {
+	account, err := s.Account(ctx)
+	if err != nil {
+		diags.AddError(lifecycle.NoAWS+": "+err.Error(), lifecycle.NothingChanged)
+	}
+	return account
+}
+
+// Error is a diagnostic about something in AWS.
+func Error(what string, err error) diag.Diagnostic {
+	summary, detail := lifecycle.Summarise(what + ": " + err.Error())
+	return diag.NewErrorDiagnostic(summary, strings.TrimSpace(detail+"\n"+lifecycle.Unanswered(err)))
+}

@@ -1,0 +1,142 @@
+package awsresource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/attribute"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+)
+
+// RoleARNs finds the ARNs of roles that are given by name or ARN: a role's path is
+// part of its ARN, and nothing in its name tells it.
+func RoleARNs(ctx context.Context, roles session.Roles, given types.Set) ([]string, error) {
+	var out []string
+	for _, role := range value.Elements(given) {
+		if strings.HasPrefix(role, "arn:") {
+			out = append(out, role)
+			continue
+		}
+		arn, err := roles.ARN(ctx, role)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("node_roles: IAM role %q does not exist: create it first, and refer to it as packhorse_node_role.<name>.arn", role)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("node_roles: %w (an ARN needs no lookup)", err)
+		}
+		out = append(out, arn)
+	}
+	return out, nil
+}
+
+// PlanLookup bounds the lookup of roles at plan, which waits for those that are not there.
+const PlanLookup = 5 * time.Second
+
+func pathAttribute(what string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional: true, Computed: true, Default: stringdefault.StaticString("/"),
+		MarkdownDescription: "Path of the " + what + ". `/` by default. Changing it forces a replacement.",
+		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		Validators:          []validator.String{attribute.Form(policy.Path), stringvalidator.LengthAtMost(maxPath)},
+	}
+}
+
+// maxPath is how long a path of IAM may be.
+const maxPath = 512
+
+// RoleAttributes are what all roles have in common.
+func RoleAttributes(pathOf string) attribute.Level {
+	name := attribute.Name("Name of the role.")
+	name.Validators = []validator.String{attribute.Form(policy.RoleName)}
+	return attribute.Level{
+		"name": name,
+		"path": pathAttribute(pathOf),
+		"description": schema.StringAttribute{
+			Optional: true, MarkdownDescription: "Description of the role.", Validators: []validator.String{attribute.Description()},
+		},
+		"permissions_boundary": attribute.FormText("ARN of the permissions boundary of the role.", policy.PolicyARN),
+		"arn":                  attribute.ComputedARN("ARN of the role."),
+	}
+}
+
+// CheckInline refuses inline policies that IAM would.
+func CheckInline(policies types.Map) diag.Diagnostics {
+	const larger = "The inline policies of a role may have 10,240 characters in all. Attach managed policies with `policy_arns` instead."
+	var diags diag.Diagnostics
+	total := 0
+	refuse := func(name, problem, advice string) {
+		diags.AddAttributeError(path.Root("policies"), fmt.Sprintf("policies[%q]: %s", name, problem), advice)
+	}
+	documents := policies.Elements()
+	for _, name := range slices.Sorted(maps.Keys(documents)) {
+		if err := policy.PolicyName.Check(name); err != nil {
+			refuse(name, err.Error(), "")
+		}
+		if documents[name].IsNull() || documents[name].IsUnknown() {
+			continue
+		}
+		document := value.TextOf(documents[name])
+		total += policy.Size(document)
+		err := policy.CheckDocument(document)
+		switch {
+		case policy.Size(document) > policy.MaxInline:
+			refuse(name, "larger than IAM takes", larger)
+		case err != nil:
+			refuse(name, err.Error(), "")
+		case total > policy.MaxInline:
+			refuse(name, "larger than IAM takes, together with those before it", larger)
+		}
+	}
+	return diags
+}
+
+// Documents converts policies; none are an empty map, or null.
+func Documents(policies map[string]string, keepEmpty bool) types.Map {
+	if len(policies) == 0 && !keepEmpty {
+		return types.MapNull(jsontypes.NormalizedType{})
+	}
+	out := make(map[string]attr.Value, len(policies))
+	for name, document := range policies {
+		out[name] = jsontypes.NewNormalizedValue(document)
+	}
+	return types.MapValueMust(jsontypes.NormalizedType{}, out)
+}
+
+// Common returns the live values of the declared keys.
+func Common(declared, live map[string]string) map[string]string {
+	out := make(map[string]string, len(declared))
+	for key := range declared {
+		if value, ok := live[key]; ok {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+func RoleError(name string, err error) diag.Diagnostic {
+	if errors.Is(err, fs.ErrExist) {
+		return lifecycle.ExistsAlready(RoleTitle+" "+name, name)
+	}
+	return Error(RoleTitle+" "+name, err)
+}

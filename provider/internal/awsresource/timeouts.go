@@ -1,0 +1,18 @@
+package awsresource
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+)
+
+// Timeouts are the timeouts of a resource in AWS.
+func Timeouts(ctx context.Context) map[string]schema.Block {
+	const lag = ", such as `5m`, including waiting until the change is visible everywhere in AWS. By default each of these waits lasts at most 45 seconds."
+	return map[string]schema.Block{"timeouts": timeouts.Block(ctx, timeouts.Opts{
+		Create: true, CreateDescription: "How long the creation may take" + lag,
+		Update: true, UpdateDescription: "How long an update may take" + lag,
+		Delete: true, DeleteDescription: "How long the deletion may take" + lag,
+	})}
+}

@@ -1,0 +1,36 @@
+package customresource
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
+)
+
+// ForceConflicts is the attribute that takes fields away from other managers.
+const ForceConflicts = "force_conflicts"
+
+// objects are those of the kind, declared as the resource wants conflicts to be met.
+func (r *Resource) objects(cluster session.Cluster, m *wire.Model) session.Objects {
+	force := r.session.Config.Manager.Force
+	if own := m.Attribute(ForceConflicts); own.IsKnown() && !own.IsNull() {
+		_ = own.As(&force) // which fails for other types only
+	}
+	if force {
+		return cluster.Forced(r.kind.Object())
+	}
+	return cluster.Objects(r.kind.Object())
+}
+
+// reportDrift warns of fields that somebody has changed in the cluster, with both values.
+func (f *PlanCheck) reportDrift(conflicts []lifecycle.Conflict) {
+	for _, c := range conflicts {
+		was, _ := c.Value(f.Before)
+		now, _ := c.Value(f.Spec)
+		root, hcl := f.translator.doc.Attribute(f.translator.codec, f.translator.typ, strings.TrimPrefix(c.Field, ".spec."))
+		f.Diags.Append(lifecycle.AttributeWarning(root, fmt.Sprintf("%s %s: %s: %q has set it to %s; apply makes it %s", f.Title, f.Name, hcl, c.Manager, lifecycle.Spelt(was), lifecycle.Spelt(now)),
+			"Somebody has changed it in the cluster since it was declared here. To keep their value, write it here, or list the attribute in `lifecycle.ignore_changes`."))
+	}
+}

@@ -1,0 +1,71 @@
+package customresource
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/list/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
+)
+
+// objectList lists the objects of one kind for `terraform query`.
+type objectList struct{ of Resource }
+
+// NewList returns the list of the objects of a kind.
+func NewList(k Kind) list.ListResource { return &objectList{Resource{kind: k}} }
+
+var _ list.ListResourceWithConfigure = &objectList{}
+
+func (l *objectList) Metadata(ctx context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	l.of.Metadata(ctx, req, resp)
+}
+
+func (l *objectList) Configure(ctx context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	l.of.Configure(ctx, req, resp)
+}
+
+func (l *objectList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
+	resp.Schema = schema.Schema{MarkdownDescription: "Lists the " + l.of.kind.Title() + "s of the cluster, sorted by name."}
+}
+
+func (l *objectList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
+	ctx = l.of.session.Mask(ctx)
+	var diags diag.Diagnostics
+	cluster := l.of.connect(ctx, &diags)
+	if diags.HasError() {
+		stream.Results = list.ListResultsStreamDiagnostics(diags)
+		return
+	}
+	found, err := cluster.Objects(l.of.kind.Object()).List(ctx)
+	if err != nil {
+		diags.AddError(fmt.Sprintf("list every %s: %s", l.of.kind.Title(), err), "")
+		stream.Results = list.ListResultsStreamDiagnostics(diags)
+		return
+	}
+	stream.Results = func(push func(list.ListResult) bool) {
+		for i, live := range found {
+			if req.Limit > 0 && int64(i) >= req.Limit || !push(l.result(ctx, req, live)) {
+				return
+			}
+		}
+	}
+}
+
+// result is one object, with its whole state if that is asked for.
+func (l *objectList) result(ctx context.Context, req list.ListRequest, live *unstructured.Unstructured) list.ListResult {
+	out := req.NewListResult(ctx)
+	out.DisplayName = live.GetName()
+	lifecycle.SetName(ctx, out.Identity, live.GetName(), &out.Diagnostics)
+	if !req.IncludeResource {
+		return out
+	}
+	blank := wire.NewModel(wire.TypeOf(ctx, out.Resource.Schema), live.GetName())
+	out.Diagnostics.Append(out.Resource.Set(ctx, l.of.refresh(ctx, blank, live, true, &out.Diagnostics))...)
+	return out
+}

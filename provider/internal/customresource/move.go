@@ -1,0 +1,118 @@
+package customresource
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
+)
+
+// MoveState takes an object over that a resource for any manifest has declared,
+// by a `moved` block.
+func (r *Resource) MoveState(context.Context) []resource.StateMover {
+	return []resource.StateMover{{StateMover: r.moveManifest}}
+}
+
+// moveManifest declares what the manifest has declared, so that a configuration
+// that says the same plans no change.
+func (r *Resource) moveManifest(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
+	read := manifestReader(req.SourceTypeName, req.SourceProviderAddress)
+	if read == nil {
+		return // none of those that hold manifests
+	}
+	declared, err := readManifest(read, req.SourceRawState, r.kind)
+	if err != nil {
+		resp.Diagnostics.AddError(fmt.Sprintf("move to %s: %s", r.kind.Title(), err), "Nothing has been changed.")
+		return
+	}
+	spec, _, err := unstructured.NestedMap(declared.Object, "spec")
+	if err != nil {
+		resp.Diagnostics.AddError(fmt.Sprintf("move to %s %s: %s", r.kind.Title(), declared.GetName(), err), "")
+		return
+	}
+	m, err := r.kind.Codec().DecodeModel(spec, wire.NewModel(wire.TypeOf(ctx, resp.TargetState.Schema), declared.GetName()), true)
+	if err != nil {
+		resp.Diagnostics.AddError(fmt.Sprintf("move to %s %s: %s", r.kind.Title(), declared.GetName(), err), "")
+		return
+	}
+	if doc := r.encode(m, &resp.Diagnostics); doc != nil {
+		resp.Diagnostics.Append(resp.TargetState.Set(ctx, r.withComputed(ctx, m, doc, &resp.Diagnostics))...)
+	}
+	resp.Diagnostics.Append(lifecycle.ClusterRecord{}.Save(ctx, resp.TargetPrivate)...)
+	lifecycle.SetName(ctx, resp.TargetIdentity, declared.GetName(), &resp.Diagnostics)
+}
+
+// manifestReader returns how a resource type holds its manifest, nil if it holds
+// none.
+func manifestReader(typeName, provider string) func(json.RawMessage) (map[string]any, error) {
+	namespace, name, _ := strings.Cut(provider[strings.Index(provider, "/")+1:], "/")
+	switch {
+	case typeName == "kubernetes_manifest" && namespace == "hashicorp" && name == "kubernetes":
+		return manifestValue
+	case typeName == "kubectl_manifest" && name == "kubectl" && (namespace == "gavinbunney" || namespace == "alekc"):
+		return manifestText
+	}
+	return nil
+}
+
+// manifestValue reads the state of kubernetes_manifest, whose argument has a
+// type of its own beside the value.
+func manifestValue(state json.RawMessage) (map[string]any, error) {
+	var held struct {
+		Manifest struct {
+			Value json.RawMessage `json:"value"`
+		} `json:"manifest"`
+	}
+	if err := json.Unmarshal(state, &held); err != nil {
+		return nil, err
+	}
+	return jsonObject(held.Manifest.Value)
+}
+
+// manifestText reads the state of kubectl_manifest, which holds YAML.
+func manifestText(state json.RawMessage) (map[string]any, error) {
+	var held struct {
+		Body string `json:"yaml_body"`
+	}
+	if err := json.Unmarshal(state, &held); err != nil {
+		return nil, err
+	}
+	raw, err := yaml.YAMLToJSON([]byte(held.Body))
+	if err != nil {
+		return nil, err
+	}
+	return jsonObject(raw)
+}
+
+// jsonObject reads JSON as Kubernetes does: whole numbers stay whole.
+func jsonObject(raw json.RawMessage) (map[string]any, error) {
+	var out map[string]any
+	err := kjson.Unmarshal(raw, &out)
+	return out, err
+}
+
+func readManifest(read func(json.RawMessage) (map[string]any, error), state *tfprotov6.RawState, k Kind) (*unstructured.Unstructured, error) {
+	if state == nil || len(state.JSON) == 0 {
+		return nil, errors.New("the state to move is empty")
+	}
+	fields, err := read(state.JSON)
+	if err != nil {
+		return nil, fmt.Errorf("read the manifest: %w", err)
+	}
+	declared := &unstructured.Unstructured{Object: fields}
+	want := k.Object()
+	if gvk := declared.GroupVersionKind(); gvk.Kind != want.Name || gvk.GroupVersion() != want.Resource.GroupVersion() {
+		return nil, fmt.Errorf("the manifest holds %s %s, not %s %s", declared.GetAPIVersion(), declared.GetKind(), want.Resource.GroupVersion(), want.Name)
+	}
+	return declared, nil
+}

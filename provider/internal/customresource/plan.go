@@ -1,0 +1,66 @@
+package customresource
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
+)
+
+// ValidateConfig applies the rules of the API to what is known, without a cluster.
+func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var m *wire.Model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	doc := r.encode(m, &resp.Diagnostics)
+	if doc == nil {
+		return
+	}
+	name := m.Name()
+	if !m.Attribute("name").IsKnown() {
+		name = lifecycle.Unnamed
+	}
+	in := translator{r.kind.Codec(), m.Type(), doc}
+	for _, found := range r.kind.Check(name, doc.Fields) {
+		if d := in.translate(found); d != nil {
+			resp.Diagnostics.Append(d)
+		}
+	}
+}
+
+// ModifyPlan predicts the computed attributes, says at once if there is no way to
+// a cluster, and looks ahead at what a change will do.
+func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if r.session != nil && r.session.Known() == nil {
+		if _, err := r.session.Config.Source(); err != nil {
+			resp.Diagnostics.AddError(err.Error(), "The provider never guesses: it uses neither localhost nor a kubeconfig that nobody has named.")
+			return
+		}
+	}
+	// A plan to destroy and a resource that is yet to be created have no model.
+	var state, m *wire.Model
+	if !req.State.Raw.IsNull() {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	}
+	if req.Plan.Raw.IsNull() {
+		r.checkRemoval(ctx, state, &resp.Diagnostics)
+		return
+	}
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	m = planStaying(m, state, resp)
+	created := lifecycle.Claim(ctx, r.session, r.Namings()[0], req, m.Name(), &resp.Diagnostics)
+	doc := r.encode(m, &resp.Diagnostics)
+	if doc != nil && len(doc.Unknown) == 0 {
+		m = r.withComputed(ctx, m, doc, &resp.Diagnostics)
+		if !resp.Diagnostics.HasError() {
+			m = r.lookAhead(ctx, change{state, m, doc, created}, &resp.Diagnostics)
+		}
+	} else {
+		r.reportUnknown(m, &resp.Diagnostics, doc)
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, m)...)
+}

@@ -1,0 +1,210 @@
+package customresource
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
+)
+
+// PlanChecker looks ahead at what a change of one kind of object will do.
+type PlanChecker interface {
+	// Draft keeps a planned object, so that others can be judged together with it.
+	Draft(d *session.Drafts, name string, spec map[string]any) session.Turn
+	// CheckChange judges a change and returns the computed attributes that it settles.
+	CheckChange(context.Context, *PlanCheck) map[string]attr.Value
+	// CheckRemoval judges a removal.
+	CheckRemoval(context.Context, *PlanCheck)
+	// Settles names the computed attributes that CheckChange settles.
+	Settles() []string
+}
+
+// PlanCheck is one look ahead. What cannot be reached is no error: what was not
+// checked is told.
+type PlanCheck struct {
+	lifecycle.Gaps
+	Before map[string]any // spec of the state, nil for a new object
+	Spec   map[string]any // as planned
+	turn   session.Turn   // of the draft
+
+	translator translator
+}
+
+// change is the change of one resource that is planned.
+type change struct {
+	state   *wire.Model // nil for a new object
+	planned *wire.Model
+	doc     *wire.Document // what is planned
+	created bool           // no resource has had the name
+}
+
+// lookAhead judges a planned object with the catalogue and the cluster, if there
+// is something to change. It returns the plan with what that settles.
+func (r *Resource) lookAhead(ctx context.Context, c change, diags *diag.Diagnostics) *wire.Model {
+	name := c.planned.Name()
+	if r.session == nil || name == "" {
+		return c.planned
+	}
+	ctx = r.session.Mask(ctx)
+	if r.session.Config.PlanChecks == session.ChecksOff {
+		return c.planned.Without(r.kind.Settles()...)
+	}
+	f := r.PlanCheck(name, diags)
+	f.turn = r.kind.Draft(&r.session.Drafts, name, c.doc.Fields)
+	f.Spec, f.translator = c.doc.Fields, translator{r.kind.Codec(), c.planned.Type(), c.doc}
+	if c.created && r.taken(ctx, f, c.planned) {
+		return c.planned
+	}
+	if c.state != nil {
+		before := r.encode(c.state, diags)
+		if before == nil {
+			return c.planned
+		}
+		if reflect.DeepEqual(before.Fields, c.doc.Fields) {
+			return c.planned.Keep(c.state, r.kind.Settles()...)
+		}
+		f.Before = before.Fields
+	}
+	planned := c.planned
+	if err := r.session.Known(); err != nil {
+		f.Skip("the catalogue and the cluster", err)
+	} else {
+		r.tryOut(ctx, f, planned)
+		planned = planned.With(ctx, r.kind.CheckChange(ctx, f))
+	}
+	f.Report()
+	return planned
+}
+
+// reportUnknown says that a change was not judged, since a part of it is known only
+// after apply. What is computed depends on it too.
+func (r *Resource) reportUnknown(m *wire.Model, diags *diag.Diagnostics, doc *wire.Document) {
+	if doc == nil || r.session == nil || r.session.Config.PlanChecks == session.ChecksOff {
+		return
+	}
+	f := r.PlanCheck(m.Name(), diags)
+	for _, field := range doc.Unknown {
+		_, attribute := doc.Attribute(r.kind.Codec(), m.Type(), field)
+		f.Miss("the catalogue and the cluster", attribute+" is known only after apply")
+	}
+	f.Report()
+}
+
+// settled returns an object after it was applied: what a look ahead has left open
+// is null, and numbers within are those of the last look.
+func (r *Resource) settled(m *wire.Model) (*wire.Model, error) {
+	return m.Known(r.session.Drafts.Replaced(m.Name()), r.kind.Settles()...)
+}
+
+// checkRemoval judges the removal of an object.
+func (r *Resource) checkRemoval(ctx context.Context, state *wire.Model, diags *diag.Diagnostics) {
+	if r.session == nil || r.session.Config.PlanChecks == session.ChecksOff || r.session.Known() != nil {
+		return
+	}
+	r.kind.CheckRemoval(r.session.Mask(ctx), r.PlanCheck(state.Name(), diags))
+}
+
+func (r *Resource) PlanCheck(name string, diags *diag.Diagnostics) *PlanCheck {
+	return &PlanCheck{Gaps: lifecycle.Gaps{Session: r.session, Title: r.kind.Title(), Name: name, Diags: diags}}
+}
+
+// taken reports whether an object that the resource would create is there already. An
+// access that does not work is told by the checks that follow.
+func (r *Resource) taken(ctx context.Context, f *PlanCheck, planned *wire.Model) bool {
+	cluster, err := f.Session.Cluster(ctx)
+	if err != nil {
+		return false
+	}
+	live, err := r.objects(cluster, planned).Recall(ctx, f.Name)
+	switch {
+	case err != nil:
+		return false
+	case live.GetDeletionTimestamp() != nil:
+		r.reportDeletion(ctx, cluster, live, f.Diags)
+		return false
+	}
+	f.Diags.Append(lifecycle.ExistsAlready(f.Title+" "+f.Name, f.Name))
+	return true
+}
+
+// tryOut lets the API server judge the object.
+func (r *Resource) tryOut(ctx context.Context, f *PlanCheck, planned *wire.Model) {
+	const check = "the rules of the cluster"
+	cluster, err := f.Session.Cluster(ctx)
+	if err != nil {
+		f.Skip(check, err)
+		return
+	}
+	objects := r.objects(cluster, planned)
+	err = objects.Check(ctx, f.Name, f.Spec)
+	if conflicts := lifecycle.ConflictsOf(err); len(conflicts) > 0 && f.Before != nil && len(lifecycle.Foreign(conflicts, f.Before)) == 0 {
+		f.reportDrift(conflicts)
+		err = cluster.Forced(r.kind.Object()).Check(ctx, f.Name, f.Spec)
+	}
+	switch {
+	case err == nil:
+	case meta.IsNoMatchError(err):
+		// The rules come with the kind, which packhorse_agent may be about to
+		// install; they are this provider's own, and have been checked.
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsConflict(err):
+		f.Diags.Append(lifecycle.ExplainError(err, f.Title, f.Name))
+	default:
+		f.Skip(check, err)
+	}
+}
+
+// Report_ reports findings. Detail is added to each.
+func (f *PlanCheck) Report_(findings []plancheck.Finding, detail string) {
+	for _, found := range findings {
+		severity := diag.SeverityWarning
+		if found.Severity == plancheck.Broken || f.Session.Config.PlanChecks == session.ChecksError {
+			severity = diag.SeverityError
+		}
+		advice := strings.TrimSpace(found.Advice + " " + detail)
+		text := fmt.Sprintf("%s %s: %s", f.Title, f.Name, found.Text)
+		root, hcl := "", ""
+		if found.Path != "" {
+			root, hcl = f.translator.doc.Attribute(f.translator.codec, f.translator.typ, strings.TrimPrefix(found.Path, "spec."))
+		}
+		if hcl != "" {
+			text = fmt.Sprintf("%s %s: %s: %s", f.Title, f.Name, hcl, found.Text)
+		}
+		if severity == diag.SeverityError {
+			f.Diags.Append(lifecycle.AttributeError(root, text, advice))
+		} else {
+			f.Diags.Append(lifecycle.AttributeWarning(root, text, advice))
+		}
+	}
+}
+
+// Replaced tells which nodes the change replaces: those that stay with all the changes
+// that were planned before it, so that each node is counted once, by the first change
+// that replaces it.
+func (f *PlanCheck) Replaced(ctx context.Context, live *cluster.Survey, stock *session.Stock) plancheck.Replacement {
+	if f.Before == nil {
+		return plancheck.Replacement{}
+	}
+	upTo := func(turn session.Turn) simulate.Cluster {
+		survey := &cluster.Survey{
+			Snapshot: live.Snapshot, Rejected: live.Rejected,
+			Provisioners:  f.Session.Drafts.Provisioners(live.Provisioners, turn),
+			NodeTemplates: f.Session.Drafts.Templates(live.NodeTemplates, turn),
+		}
+		return simulate.Cluster{Survey: survey, Market: stock.Market, Now: time.Now(), Settings: decide.DefaultSettings()}
+	}
+	return plancheck.Replaced(ctx, upTo(f.turn-1), upTo(f.turn))
+}

@@ -1,0 +1,276 @@
+package customresource
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
+)
+
+// Resource is a Terraform resource that is one object in the cluster.
+type Resource struct {
+	kind    Kind
+	session *session.Session
+}
+
+// New returns the resource of a kind.
+func New(k Kind) resource.Resource { return &Resource{kind: k} }
+
+var (
+	_ lifecycle.Claimant                  = &Resource{}
+	_ resource.ResourceWithConfigure      = &Resource{}
+	_ resource.ResourceWithIdentity       = &Resource{}
+	_ resource.ResourceWithImportState    = &Resource{}
+	_ resource.ResourceWithModifyPlan     = &Resource{}
+	_ resource.ResourceWithMoveState      = &Resource{}
+	_ resource.ResourceWithUpgradeState   = &Resource{}
+	_ resource.ResourceWithValidateConfig = &Resource{}
+)
+
+func (r *Resource) Namings() []lifecycle.Naming {
+	return []lifecycle.Naming{{Attribute: "name", Title: r.kind.Title()}}
+}
+
+func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + r.kind.TypeName()
+}
+
+func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = r.kind.Schema(ctx)
+}
+
+func (r *Resource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = lifecycle.NameIdentity("Name of the object in the cluster.")
+}
+
+func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.session = lifecycle.SessionOf(req, resp)
+}
+
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
+}
+
+// Create declares the object.
+func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	ctx = r.session.Mask(ctx)
+	var m *wire.Model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	name := m.Name()
+	ctx, cancel := lifecycle.WithLimit(ctx, lifecycle.Timeouts(ctx, req.Plan.GetAttribute, &resp.Diagnostics).Create, callLimit, &resp.Diagnostics)
+	defer cancel()
+	doc := r.encode(m, &resp.Diagnostics)
+	cluster := r.connect(ctx, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if err := r.create(ctx, cluster, r.objects(cluster, m), name, doc.Fields); err != nil {
+		resp.Diagnostics.Append(lifecycle.ExplainError(err, r.kind.Title(), name))
+		return
+	}
+	lifecycle.SetName(ctx, resp.Identity, name, &resp.Diagnostics)
+	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
+	r.save(ctx, &resp.State, r.withComputed(ctx, m, doc, &resp.Diagnostics), &resp.Diagnostics)
+}
+
+// Read refreshes the state from the live object.
+func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	ctx = r.session.Mask(ctx)
+	var m *wire.Model
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	name := m.Name()
+	lifecycle.SetName(ctx, resp.Identity, name, &resp.Diagnostics)
+	if err := r.session.Known(); err != nil {
+		resp.Diagnostics.Append(lifecycle.NotRefreshed(r.kind.Title()+" "+name, err))
+		return
+	}
+	cluster, err := r.session.Cluster(ctx)
+	if err != nil {
+		lifecycle.ReportOnce(r.session, lifecycle.NoCluster, err, &resp.Diagnostics)
+		return
+	}
+	record := lifecycle.LoadCluster(ctx, req.Private, &resp.Diagnostics)
+	if record.Elsewhere(cluster.UID()) {
+		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %s belongs to another cluster", r.kind.Title(), name),
+			"The provider now reaches another cluster than the one in which the object was made, so that it counts as gone. "+
+				"If that is not meant, correct the provider block; the object itself has not been touched.")
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	live, err := r.objects(cluster, m).Recall(ctx, name)
+	if lifecycle.Gone(err) {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		resp.Diagnostics.Append(lifecycle.ExplainError(err, r.kind.Title(), name))
+		return
+	}
+	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, r.refresh(ctx, m, live, record == nil, &resp.Diagnostics))...)
+	r.reportDeletion(ctx, cluster, live, &resp.Diagnostics)
+}
+
+// Update declares the object anew.
+func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	ctx = r.session.Mask(ctx)
+	var state, m *wire.Model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	name := m.Name()
+	ctx, cancel := lifecycle.WithLimit(ctx, lifecycle.Timeouts(ctx, req.Plan.GetAttribute, &resp.Diagnostics).Update, callLimit, &resp.Diagnostics)
+	defer cancel()
+	before := r.encode(state, &resp.Diagnostics)
+	doc := r.encode(m, &resp.Diagnostics)
+	cluster := r.connect(ctx, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	objects := r.objects(cluster, m)
+	live, err := objects.Recall(ctx, name)
+	if err == nil {
+		err = deletion(ctx, cluster, live)
+	}
+	if err == nil || lifecycle.Gone(err) {
+		err = objects.Update(ctx, name, before.Fields, doc.Fields)
+	}
+	if conflicts := lifecycle.ConflictsOf(err); lifecycle.InPlan(conflicts, before.Fields, r.specNow(ctx, state, live)) {
+		err = cluster.Forced(r.kind.Object()).Update(ctx, name, before.Fields, doc.Fields)
+	}
+	if err != nil {
+		resp.Diagnostics.Append(lifecycle.ExplainError(err, r.kind.Title(), name))
+		return
+	}
+	lifecycle.SetName(ctx, resp.Identity, name, &resp.Diagnostics)
+	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
+	r.save(ctx, &resp.State, r.withComputed(ctx, m, doc, &resp.Diagnostics), &resp.Diagnostics)
+}
+
+// Delete removes the object and waits until it is gone.
+func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	ctx = r.session.Mask(ctx)
+	var m *wire.Model
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	name := m.Name()
+	ctx, cancel := lifecycle.WithLimit(ctx, lifecycle.Timeouts(ctx, req.State.GetAttribute, &resp.Diagnostics).Delete, r.kind.DeleteLimit(), &resp.Diagnostics)
+	defer cancel()
+	cluster := r.connect(ctx, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	objects := cluster.Objects(r.kind.Object())
+	live, err := objects.Recall(ctx, name)
+	if lifecycle.Gone(err) {
+		live, err = objects.Get(ctx, name) // a list may be older than the object
+	}
+	if lifecycle.Gone(err) {
+		return
+	}
+	if err == nil {
+		err = r.kind.Remove(ctx, Removal{name, live.GetUID(), objects, cluster})
+	}
+	if err != nil {
+		resp.Diagnostics.Append(lifecycle.ExplainError(err, r.kind.Title(), name))
+	}
+}
+
+func (r *Resource) connect(ctx context.Context, diags *diag.Diagnostics) session.Cluster {
+	cluster, err := r.session.Cluster(ctx)
+	if err != nil {
+		diags.AddError(lifecycle.NoCluster+": "+err.Error(), lifecycle.NothingChanged)
+	}
+	return cluster
+}
+
+func (r *Resource) encode(m *wire.Model, diags *diag.Diagnostics) *wire.Document {
+	doc, err := r.kind.Codec().EncodeModel(m)
+	if err != nil {
+		diags.AddError(r.kind.Title()+": "+err.Error(), "")
+		return nil
+	}
+	return doc
+}
+
+// refresh is the state that a live object gives. One that cannot be read leaves the
+// state as it is, with a warning, so that it can still be destroyed or corrected.
+func (r *Resource) refresh(ctx context.Context, state *wire.Model, live *unstructured.Unstructured, imported bool, diags *diag.Diagnostics) *wire.Model {
+	now, err := r.read(ctx, state, live, imported)
+	if err != nil {
+		diags.AddWarning(fmt.Sprintf("%s %s: %s", r.kind.Title(), live.GetName(), err),
+			"The object in the cluster cannot be read as one of this kind. The state stays as it was recorded.")
+		return state
+	}
+	return now
+}
+
+// read returns the state of a live object. Fields that the state does not declare are
+// left out, unless the object has just been imported.
+func (r *Resource) read(ctx context.Context, state *wire.Model, live *unstructured.Unstructured, imported bool) (*wire.Model, error) {
+	spec, _, err := unstructured.NestedMap(live.Object, "spec")
+	if err != nil {
+		return nil, err
+	}
+	now, err := r.kind.Codec().DecodeModel(spec, state, imported)
+	if err != nil {
+		return nil, err
+	}
+	now = now.With(ctx, map[string]attr.Value{DeletionTimestamp: deletionTimestampOf(live)})
+	doc, err := r.kind.Codec().EncodeModel(now)
+	if err != nil {
+		return nil, err
+	}
+	computed, err := r.kind.Computed(doc.Fields)
+	return now.With(ctx, computed), err
+}
+
+// save writes the state of an object that was applied.
+func (r *Resource) save(ctx context.Context, state *tfsdk.State, m *wire.Model, diags *diag.Diagnostics) {
+	settled, err := r.settled(m)
+	if err != nil {
+		diags.AddError(fmt.Sprintf("%s %s: %s", r.kind.Title(), m.Name(), err), "This is a mistake in the provider, please report it.")
+		return
+	}
+	diags.Append(state.Set(ctx, settled)...)
+}
+
+// specNow is the spec of a live object in the terms of the state, nil if it cannot be read.
+func (r *Resource) specNow(ctx context.Context, state *wire.Model, live *unstructured.Unstructured) map[string]any {
+	if live == nil {
+		return nil
+	}
+	now, err := r.read(ctx, state, live, false)
+	if err != nil {
+		return nil
+	}
+	doc, err := r.kind.Codec().EncodeModel(now)
+	if err != nil {
+		return nil
+	}
+	return doc.Fields
+}
+
+func (r *Resource) withComputed(ctx context.Context, m *wire.Model, doc *wire.Document, diags *diag.Diagnostics) *wire.Model {
+	if doc == nil {
+		return m
+	}
+	computed, err := r.kind.Computed(doc.Fields)
+	if err != nil {
+		diags.AddError(r.kind.Title()+": "+err.Error(), "")
+		return m
+	}
+	return m.With(ctx, computed)
+}
+
+// UpgradeState upgrades from older versions.
+func (r *Resource) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
+	return lifecycle.StateUpgraders()
+}

@@ -1,0 +1,72 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// Naming is an attribute by which a resource names something that exists only once.
+type Naming struct {
+	Attribute, Title string
+	// Look returns an error for what has the planned name in AWS already, nil if
+	// nothing has. Naming of objects in the cluster have none: foresight looks them up.
+	Look func(ctx context.Context, account *session.Account, name string, plan tfsdk.Plan) (diag.Diagnostic, error)
+}
+
+// Claimant is a resource that names things.
+type Claimant interface {
+	resource.Resource
+	Namings() []Naming
+}
+
+// Claim notes that a resource declares something of a name, and reports whether that is
+// new to all resources. Two that declare the same are an error.
+func Claim(ctx context.Context, s *session.Session, n Naming, req resource.ModifyPlanRequest, name string, diags *diag.Diagnostics) (created bool) {
+	if s == nil || name == "" {
+		return false
+	}
+	var twice, known bool
+	switch {
+	case !req.State.Raw.IsNull() && Text(ctx, req.State.GetAttribute, n.Attribute) == name:
+		known, twice = true, s.Claims.Keep(n.Title, name)
+	case req.State.Raw.IsNull() && recorded(ctx, req.Private):
+		return false // the second half of a replacement, of which the first has been planned
+	default:
+		twice, known = s.Claims.Create(n.Title, name)
+	}
+	if twice {
+		diags.AddAttributeError(path.Root(n.Attribute), fmt.Sprintf("%s: two resources declare the %s %q", n.Attribute, n.Title, name),
+			"They would change the same object in turn. Give one of them another name, or remove it.")
+	}
+	return !known && !twice
+}
+
+// recorded reports whether private state says that something was declared.
+func recorded(ctx context.Context, private PrivateState) bool {
+	for _, key := range []string{clusterKey, DeclaredKey, IssuerKey} {
+		if raw, _ := private.GetKey(ctx, key); len(raw) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// getAttribute reads an attribute of a configuration, a plan or a state.
+type getAttribute = func(context.Context, path.Path, any) diag.Diagnostics
+
+// Text reads an attribute, empty where it is unknown or not set.
+func Text(ctx context.Context, get getAttribute, attribute string) string {
+	var text types.String
+	if diags := get(ctx, path.Root(attribute), &text); diags.HasError() {
+		return ""
+	}
+	return text.ValueString()
+}

@@ -1,0 +1,90 @@
+package lifecycle
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Conflict is a field that another field manager has declared.
+type Conflict struct{ Field, Manager string }
+
+func (c Conflict) String() string { return fmt.Sprintf("%s belongs to %q", c.Field, c.Manager) }
+
+// ConflictsOf lists the fields that other field managers have declared.
+func ConflictsOf(err error) []Conflict {
+	var status apierrors.APIStatus
+	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	var out []Conflict
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Type != metav1.CauseTypeFieldManagerConflict {
+			continue
+		}
+		manager := cause.Message
+		if m := managerName.FindStringSubmatch(cause.Message); m != nil {
+			manager = m[1]
+		}
+		out = append(out, Conflict{cause.Field, manager})
+	}
+	return out
+}
+
+// Value is what a spec has in the conflicting field.
+func (c Conflict) Value(spec map[string]any) (any, bool) {
+	return lookup(spec, strings.TrimPrefix(c.Field, ".spec"))
+}
+
+// lookup follows a path such as .labels.example.com/team, whose names may have dots.
+func lookup(fields map[string]any, path string) (any, bool) {
+	for name, value := range fields {
+		rest, ok := strings.CutPrefix(path, "."+name)
+		switch {
+		case !ok:
+		case rest == "":
+			return value, true
+		default:
+			if inner, isMap := value.(map[string]any); isMap {
+				if found, ok := lookup(inner, rest); ok {
+					return found, true
+				}
+			}
+		}
+	}
+	return nil, false
+}
+
+// Foreign are the conflicts about fields that the resource has not declared before.
+// The others are drift: somebody has changed what it declares.
+func Foreign(conflicts []Conflict, before map[string]any) []Conflict {
+	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool { _, ours := c.Value(before); return ours })
+}
+
+// InPlan reports whether the plan has shown that all conflicting fields are changed:
+// they are in the cluster as the state has them.
+func InPlan(conflicts []Conflict, before, live map[string]any) bool {
+	return len(conflicts) > 0 && !slices.ContainsFunc(conflicts, func(c Conflict) bool {
+		was, ours := c.Value(before)
+		is, there := c.Value(live)
+		return !ours || !there || !reflect.DeepEqual(was, is)
+	})
+}
+
+// Spelt is a value as JSON.
+func Spelt(value any) string {
+	if value == nil {
+		return "nothing"
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(text)
+}

@@ -1,0 +1,44 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+func TestExplainError(t *testing.T) {
+	kind := api.ProvisionerGVR.GroupResource()
+	conflict := apierrors.NewApplyConflict([]metav1.StatusCause{{
+		Type: metav1.CauseTypeFieldManagerConflict, Field: ".spec.weight", Message: `conflict with "kubectl" using karpenter.sh/v1alpha5`,
+	}}, "Apply failed")
+	tests := map[string]struct {
+		err             error
+		summary, detail string
+	}{
+		"a conflict":            {conflict, `provisioner a: .spec.weight belongs to "kubectl"`, "force_conflicts = true"},
+		"an object that exists": {apierrors.NewAlreadyExists(kind, "a"), "provisioner a exists already", `id = "a"`},
+		"an unknown kind": {
+			&meta.NoResourceMatchError{PartialResource: api.ProvisionerGVR}, "provisioner a: the cluster does not know this kind", "CustomResourceDefinition",
+		},
+		"a stale object": {
+			apierrors.NewConflict(kind, "a", errors.New("stale")),
+			`provisioner a: Operation cannot be fulfilled on provisioners.karpenter.sh "a": stale`, "",
+		},
+		"several lines": {errors.New("stuck\n  node b"), "provisioner a: stuck", "  node b"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := ExplainError(fmt.Errorf("%w", tt.err), "provisioner", "a")
+			if got.Summary() != tt.summary || !strings.Contains(got.Detail(), tt.detail) {
+				t.Errorf("diagnostic = %q, %q, want %q, …%s…", got.Summary(), got.Detail(), tt.summary, tt.detail)
+			}
+		})
+	}
+}

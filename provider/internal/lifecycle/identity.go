@@ -1,0 +1,25 @@
+package lifecycle
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+)
+
+// SetName sets the identity of what is known by its name. Terraform before 1.12
+// has no identities and then there is nothing to set.
+func SetName(ctx context.Context, identity *tfsdk.ResourceIdentity, name string, diags *diag.Diagnostics) {
+	if identity != nil {
+		diags.Append(identity.SetAttribute(ctx, path.Root("name"), name)...)
+	}
+}
+
+// NameIdentity is the identity of what is known by its name alone.
+func NameIdentity(description string) identityschema.Schema {
+	return identityschema.Schema{Attributes: map[string]identityschema.Attribute{
+		"name": identityschema.StringAttribute{RequiredForImport: true, Description: description},
+	}}
+}

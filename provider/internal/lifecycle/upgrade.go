@@ -1,0 +1,46 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// SchemaVersion is that of all resources. Version 0 had fewer attributes, none of them
+// with another meaning; up to version 1 effective requirements were objects; up to
+// version 2 an agent recorded keep_crds = false where the configuration said nothing.
+const SchemaVersion = 3
+
+// StateUpgraders bring a state of an older version to this one: attributes that it
+// lacks are null, those that are gone are dropped.
+func StateUpgraders() map[int64]resource.StateUpgrader {
+	upgrader := resource.StateUpgrader{StateUpgrader: func(ctx context.Context, req resource.UpgradeStateRequest, resp *resource.UpgradeStateResponse) {
+		state, err := upgraded(req.RawState.JSON, resp.State.Schema.Type().TerraformType(ctx))
+		if err != nil {
+			resp.Diagnostics.AddError("upgrade the state from an older version: "+err.Error(), "The state is left as it is.")
+			return
+		}
+		resp.State.Raw = state
+	}}
+	return map[int64]resource.StateUpgrader{0: upgrader, 1: upgrader, 2: upgrader}
+}
+
+func upgraded(state []byte, typ tftypes.Type) (none tftypes.Value, err error) {
+	var attributes map[string]json.RawMessage
+	if err := json.Unmarshal(state, &attributes); err != nil {
+		return none, err
+	}
+	delete(attributes, "effective_requirements") // the refresh sets them anew
+	if string(attributes["keep_crds"]) == "false" {
+		delete(attributes, "keep_crds") // which nobody need have asked for
+	}
+	if state, err = json.Marshal(attributes); err != nil {
+		return none, err
+	}
+	return tfprotov6.RawState{JSON: state}.UnmarshalWithOpts(typ, tfprotov6.UnmarshalOpts{
+		ValueFromJSONOpts: tftypes.ValueFromJSONOpts{IgnoreUndefinedAttributes: true},
+	})
+}

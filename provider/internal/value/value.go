@@ -1,0 +1,126 @@
+// Package value converts between values of the plugin framework and Go's own.
+package value
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+)
+
+func TextOf(v attr.Value) string {
+	if s, ok := v.(basetypes.StringValuable); ok {
+		if text, diags := s.ToStringValue(context.Background()); !diags.HasError() {
+			return text.ValueString()
+		}
+	}
+	return ""
+}
+
+// Fields returns the attributes of an object that are strings and set.
+func Fields(o types.Object) map[string]string {
+	out := map[string]string{}
+	for name, value := range o.Attributes() {
+		if s, ok := value.(types.String); ok && !s.IsNull() {
+			out[name] = s.ValueString()
+		}
+	}
+	return out
+}
+
+// Map returns a map, which is empty for nil.
+func Map(elements map[string]string) types.Map {
+	values := make(map[string]attr.Value, len(elements))
+	for key, e := range elements {
+		values[key] = types.StringValue(e)
+	}
+	return types.MapValueMust(types.StringType, values)
+}
+
+// valueString is what strings of the framework and of custom types have in common.
+type valueString interface{ ValueString() string }
+
+// Strings returns the elements of a map of strings, never nil.
+func Strings(m types.Map) map[string]string {
+	out := make(map[string]string, len(m.Elements()))
+	for key, value := range m.Elements() {
+		out[key] = value.(valueString).ValueString()
+	}
+	return out
+}
+
+// Elements returns the elements of a set of strings in order.
+func Elements(s types.Set) []string {
+	var out []string
+	for _, value := range s.Elements() {
+		out = append(out, value.(valueString).ValueString())
+	}
+	slices.Sort(out)
+	return out
+}
+
+// FullyKnown reports whether a value has no unknown part.
+func FullyKnown(ctx context.Context, v attr.Value) bool {
+	raw, err := v.ToTerraformValue(ctx)
+	return err == nil && raw.IsFullyKnown()
+}
+
+func SameJSON(a, b string) bool {
+	var x, y any
+	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
+		return a == b
+	}
+	return reflect.DeepEqual(x, y)
+}
+
+func Optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// Collect gathers the diagnostics of a conversion and returns its value.
+func Collect[T any](value T, found diag.Diagnostics) func(*diag.Diagnostics) T {
+	return func(diags *diag.Diagnostics) T {
+		diags.Append(found...)
+		return value
+	}
+}
+
+// Declared leaves a string null that is neither declared nor there.
+func Declared(prior types.String, live string) types.String {
+	if prior.ValueString() == "" && live == "" {
+		return prior
+	}
+	return types.StringValue(live)
+}
+
+func TextOrNull(s string) types.String {
+	if s == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(s)
+}
+
+func List(values []string) types.List {
+	out := make([]attr.Value, len(values))
+	for i, v := range values {
+		out[i] = types.StringValue(v)
+	}
+	return types.ListValueMust(types.StringType, out)
+}
+
+// Set returns a set, which is empty for nil.
+func Set(elements []string) types.Set {
+	values := make([]attr.Value, len(elements))
+	for i, e := range elements {
+		values[i] = types.StringValue(e)
+	}
+	return types.SetValueMust(types.StringType, values)
+}

@@ -1,0 +1,140 @@
+package wire
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// Model is a whole resource whose attributes the schema alone names, such as a custom
+// resource with its many fields. Plan.Get and State.Set of the plugin framework convert
+// it as they convert a struct with tfsdk tags; Get takes a pointer to a *Model.
+type Model struct{ value tftypes.Value }
+
+var (
+	_ tftypes.ValueConverter = &Model{}
+	_ tftypes.ValueCreator   = &Model{}
+)
+
+// FromTerraform5Value takes the value of an object over.
+func (m *Model) FromTerraform5Value(v tftypes.Value) error {
+	m.value = v
+	return nil
+}
+
+// ToTerraform5Value returns the attributes.
+func (m *Model) ToTerraform5Value() (any, error) { return m.attributes(), nil }
+
+// NewModel returns a resource of the type of which only the name is set.
+func NewModel(typ tftypes.Object, name string) *Model {
+	attributes := make(map[string]tftypes.Value, len(typ.AttributeTypes))
+	for attribute, t := range typ.AttributeTypes {
+		attributes[attribute] = tftypes.NewValue(t, nil)
+	}
+	attributes["name"] = tftypes.NewValue(tftypes.String, name)
+	return &Model{tftypes.NewValue(typ, attributes)}
+}
+
+// ModelOf returns the resource with the value, which is a known object.
+func ModelOf(v tftypes.Value) *Model { return &Model{v} }
+
+// Type is the type of the resource.
+func (m *Model) Type() tftypes.Object { return m.value.Type().(tftypes.Object) }
+
+// Name returns the attribute name, empty while it is unknown or not set.
+func (m *Model) Name() (name string) {
+	if v := m.Attribute("name"); v.IsKnown() {
+		_ = v.As(&name) // fails for other types only
+	}
+	return name
+}
+
+// Attribute returns the value of an attribute of the schema.
+func (m *Model) Attribute(name string) tftypes.Value { return m.attributes()[name] }
+
+// With returns a copy with other values of some attributes.
+func (m *Model) With(ctx context.Context, values map[string]attr.Value) *Model {
+	return m.change(func(all map[string]tftypes.Value) {
+		for name, v := range values {
+			raw, err := v.ToTerraformValue(ctx)
+			if err != nil {
+				panic("the value of " + name + " cannot be converted: " + err.Error())
+			}
+			all[name] = raw
+		}
+	})
+}
+
+// Without returns a copy in which the attributes are null.
+func (m *Model) Without(names ...string) *Model {
+	return m.change(func(all map[string]tftypes.Value) {
+		for _, name := range names {
+			all[name] = tftypes.NewValue(all[name].Type(), nil)
+		}
+	})
+}
+
+// Keep returns a copy with the attributes as another model of the type has them.
+func (m *Model) Keep(other *Model, names ...string) *Model {
+	return m.change(func(all map[string]tftypes.Value) {
+		for _, name := range names {
+			all[name] = other.Attribute(name)
+		}
+	})
+}
+
+// Known returns a copy in which nothing of the attributes is unknown: an attribute
+// that is unknown as a whole is null, and unknown numbers within are the given one.
+func (m *Model) Known(number int, names ...string) (*Model, error) {
+	var failed error
+	out := m.change(func(all map[string]tftypes.Value) {
+		for _, name := range names {
+			if !all[name].IsKnown() {
+				all[name] = tftypes.NewValue(all[name].Type(), nil)
+				continue
+			}
+			known, err := tftypes.Transform(all[name], func(_ *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
+				if v.IsKnown() {
+					return v, nil
+				}
+				return tftypes.NewValue(v.Type(), number), nil
+			})
+			all[name], failed = known, errors.Join(failed, err)
+		}
+	})
+	return out, failed
+}
+
+func (m *Model) change(alter func(map[string]tftypes.Value)) *Model {
+	all := m.attributes()
+	alter(all)
+	return &Model{tftypes.NewValue(m.value.Type(), all)}
+}
+
+func (m *Model) attributes() map[string]tftypes.Value { return Attributes(m.value) }
+
+// EncodeModel is Encode for a whole resource.
+func (c Codec) EncodeModel(m *Model) (*Document, error) { return c.Encode(m.value) }
+
+// DecodeModel returns the resource that live JSON fields give: of those that the state
+// declares, or of all. The local attributes stay as the state has them.
+func (c Codec) DecodeModel(fields map[string]any, state *Model, all bool) (*Model, error) {
+	now, err := c.Decode(fields, state.Type())
+	if err != nil {
+		return nil, err
+	}
+	if !all {
+		now = Merge(state.value, now)
+	}
+	return (&Model{now}).Keep(state, c.Local...), nil
+}
+
+// TypeOf returns the type of the values of a schema.
+func TypeOf(ctx context.Context, s schema) tftypes.Object {
+	return s.Type().TerraformType(ctx).(tftypes.Object)
+}
+
+// schema is what schemas of the plugin framework have in common.
+type schema interface{ Type() attr.Type }

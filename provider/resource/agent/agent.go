@@ -1,0 +1,244 @@
+// Package agent is the resource packhorse_agent.
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// agentTimeout is how long the agent may take to be up if the configuration does
+// not say (images are pulled, and two replicas start one after the other), and
+// agentRemoval how long its nodes may take to drain before it goes.
+const (
+	agentTimeout = 10 * time.Minute
+	agentRemoval = 20 * time.Minute
+)
+
+// agentResource is the resource packhorse_agent.
+type agentResource struct{ session *session.Session }
+
+var (
+	_ resource.ResourceWithConfigure      = &agentResource{}
+	_ resource.ResourceWithIdentity       = &agentResource{}
+	_ resource.ResourceWithImportState    = &agentResource{}
+	_ resource.ResourceWithModifyPlan     = &agentResource{}
+	_ resource.ResourceWithUpgradeState   = &agentResource{}
+	_ resource.ResourceWithValidateConfig = &agentResource{}
+)
+
+// New returns the resource packhorse_agent.
+func New() resource.Resource { return &agentResource{} }
+
+// Metadata names the resource's type.
+func (r *agentResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_agent"
+}
+
+// Schema returns the resource's attributes.
+func (r *agentResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = resourceSchema(ctx)
+}
+
+// IdentitySchema returns what tells installations apart.
+func (r *agentResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = agentIdentity()
+}
+
+// Configure keeps the session of the provider.
+func (r *agentResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.session = lifecycle.SessionOf(req, resp)
+}
+
+// ImportState takes NAMESPACE/NAME, or an identity.
+func (r *agentResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	namespace, name, ok := strings.Cut(req.ID, "/")
+	if req.ID == "" {
+		var ns, n types.String
+		resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root("namespace"), &ns)...)
+		resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root("name"), &n)...)
+		namespace, name, ok = ns.ValueString(), n.ValueString(), true
+	}
+	if !ok || namespace == "" || name == "" {
+		resp.Diagnostics.AddError(fmt.Sprintf("import id %q: must be NAMESPACE/NAME", req.ID),
+			fmt.Sprintf("The namespace and the name of the agent's Deployment, such as %s/%s.", install.DefaultNamespace, install.DefaultName))
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("namespace"), namespace)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), name)...)
+	setAgentIdentity(ctx, resp.Identity, namespace, name, &resp.Diagnostics)
+}
+
+// Create installs the agent and waits until it leads.
+func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	ctx = r.session.Mask(ctx)
+	var m model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Create, agentTimeout, &resp.Diagnostics)
+	defer cancel()
+	objects := r.objects(ctx, &m, &resp.Diagnostics)
+	cluster := r.connect(ctx, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	live, err := cluster.Installation().Read(ctx, objects)
+	if err == nil && has(live, "Deployment") {
+		resp.Diagnostics.Append(lifecycle.ExistsAlready(m.title(), m.id()))
+		return
+	}
+	if err == nil {
+		err = cluster.Installation().Check(ctx, objects, m.ForceConflicts.ValueBool())
+	}
+	if err != nil {
+		resp.Diagnostics.Append(agentError(&m, err))
+		return
+	}
+	// From here on something is there, which the state has to know, whatever happens.
+	setAgentIdentity(ctx, resp.Identity, m.Namespace.ValueString(), m.Name.ValueString(), &resp.Diagnostics)
+	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
+	if err := cluster.Installation().Apply(ctx, objects, m.ForceConflicts.ValueBool()); err != nil {
+		m.report(session.AgentStatus{})
+		resp.Diagnostics.Append(agentError(&m, err))
+	} else {
+		r.await(ctx, &m, cluster.Installation(), &resp.Diagnostics)
+	}
+	if resp.Diagnostics.HasError() {
+		resp.Diagnostics.AddWarning(m.title()+" is installed in part", "Terraform marks it as tainted. The next apply goes on from here: "+
+			"it makes the Deployment anew and leaves definitions, provisioners, node profiles and nodes alone.")
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// Update declares the installation anew, and waits until the new replicas are up.
+// What concerns the state alone needs no agent that is well.
+func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	ctx = r.session.Mask(ctx)
+	var before, m model
+	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Update, agentTimeout, &resp.Diagnostics)
+	defer cancel()
+	recorded := before.Revision
+	old, err := before.inventory()
+	if err != nil {
+		resp.Diagnostics.Append(agentError(&m, err))
+	}
+	objects := r.objects(ctx, &m, &resp.Diagnostics)
+	cluster := r.connect(ctx, &resp.Diagnostics)
+	record := lifecycle.LoadCluster(ctx, req.Private, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	setAgentIdentity(ctx, resp.Identity, m.Namespace.ValueString(), m.Name.ValueString(), &resp.Diagnostics)
+	keeper := cluster.Installation()
+	if m.Revision.Equal(recorded) && !record.HasMoved() {
+		err := r.status(ctx, &m, keeper, &resp.Diagnostics)
+		if err != nil {
+			resp.Diagnostics.Append(agentError(&m, err))
+			return
+		}
+		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+		return
+	}
+	// The plan has told what others have changed, which is theirs now: a conflict
+	// would only tell it again.
+	err = keeper.Apply(ctx, objects, true)
+	if err == nil {
+		_, err = keeper.Remove(ctx, dropped(old, objects))
+	}
+	if err != nil {
+		resp.Diagnostics.Append(agentError(&m, err))
+		return
+	}
+	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID(), Moved: record.HasMoved()}.Save(ctx, resp.Private)...)
+	r.await(ctx, &m, keeper, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// dropped are the objects that are not declared any more. The namespace and the
+// definitions are left to whoever keeps them now.
+func dropped(before, now []*unstructured.Unstructured) (out []*unstructured.Unstructured) {
+	still := pick(before, now)
+	for i, object := range before {
+		if kind := object.GetKind(); still[i] == nil && kind != "Namespace" && kind != "CustomResourceDefinition" {
+			out = append(out, object)
+		}
+	}
+	return out
+}
+
+// objects renders what the model declares, and sets its revision.
+func (r *agentResource) objects(ctx context.Context, m *model, diags *diag.Diagnostics) []*unstructured.Unstructured {
+	r.inherit(ctx, m)
+	settings := m.settings(r.session.Config.Version)
+	diags.Append(settingsDiagnostics(&settings)...)
+	if diags.HasError() {
+		return nil
+	}
+	objects, err := settings.Objects()
+	if err == nil {
+		var revision string
+		revision, err = install.Revision(objects)
+		m.Revision = types.StringValue(revision)
+	}
+	if err != nil {
+		diags.Append(agentError(m, err))
+	}
+	tflog.Debug(ctx, "rendered the agent's installation", map[string]any{"objects": len(objects)})
+	return objects
+}
+
+// await sets what is known only once the agent is up.
+func (r *agentResource) await(ctx context.Context, m *model, keeper session.Installation, diags *diag.Diagnostics) {
+	status, err := keeper.Await(ctx, m.Namespace.ValueString(), m.Name.ValueString(), func(missing string) {
+		tflog.Info(ctx, "waited for the agent", map[string]any{"agent": m.title(), "missing": missing})
+	})
+	m.report(status)
+	if err != nil {
+		diags.Append(agentError(m, err))
+	}
+}
+
+func (r *agentResource) connect(ctx context.Context, diags *diag.Diagnostics) session.Cluster {
+	cluster, err := r.session.Cluster(ctx)
+	if err != nil {
+		diags.AddError("no access to the cluster: "+err.Error(), "Nothing has been changed.")
+	}
+	return cluster
+}
+
+func agentError(m *model, err error) diag.Diagnostic {
+	if len(lifecycle.ConflictsOf(err)) == 0 {
+		return lifecycle.ExplainError(err, "agent", m.id())
+	}
+	summary, fields := lifecycle.Summarise(fmt.Sprintf("%s: %s", m.title(), err))
+	return diag.NewErrorDiagnostic(summary, "Others have declared an object of the installation: Helm, kubectl or another configuration, as the managers say. "+
+		"Either leave it to them, definitions with `install_crds = false` and the namespace with `create_namespace = false`; or set `force_conflicts = true` "+
+		"to take the fields over, and then remove the object from where it was declared; or import the whole installation if the agent is theirs.\n\n"+
+		lifecycle.ImportBlock(m.id())+"\n\n"+fields)
+}
+
+func setAgentIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, namespace, name string, diags *diag.Diagnostics) {
+	if identity != nil {
+		diags.Append(identity.SetAttribute(ctx, path.Root("namespace"), namespace)...)
+		diags.Append(identity.SetAttribute(ctx, path.Root("name"), name)...)
+	}
+}
+
+// UpgradeState upgrades from older versions.
+func (r *agentResource) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
+	return lifecycle.StateUpgraders()
+}

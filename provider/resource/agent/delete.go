@@ -1,0 +1,189 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// Delete takes the installation away. What is only replaced leaves everything behind
+// that its successor takes over.
+func (r *agentResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	ctx = r.session.Mask(ctx)
+	var m model
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Delete, agentRemoval, &resp.Diagnostics)
+	defer cancel()
+	objects, err := m.inventory()
+	if err != nil {
+		resp.Diagnostics.Append(agentError(&m, err))
+	}
+	next := loadSuccessor(ctx, req.Private, &resp.Diagnostics)
+	cluster := r.connect(ctx, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	keeper := cluster.Installation()
+	if next != nil {
+		err = makeRoom(ctx, &m, *next, objects, keeper)
+	} else {
+		err = uninstall(ctx, &m, objects, keeper, &resp.Diagnostics)
+	}
+	if err != nil {
+		resp.Diagnostics.Append(agentError(&m, err))
+	}
+}
+
+// uninstall does with the nodes what on_destroy says. Then the agent goes first, so
+// that it buys nothing for provisioners that stay, and the definitions last.
+func uninstall(ctx context.Context, m *model, objects []*unstructured.Unstructured, keeper session.Installation, diags *diag.Diagnostics) error {
+	held, err := keeper.Holdings(ctx)
+	if err != nil {
+		return err
+	}
+	leave := map[string]func(context.Context, *model, session.Installation, session.Holdings, *diag.Diagnostics){
+		refuseNodes: refuse, drainNodes: drain, orphanNodes: orphan,
+	}[m.onDestroy()]
+	if leave(ctx, m, keeper, held, diags); diags.HasError() {
+		return nil
+	}
+	definitions, others := splitDefinitions(objects)
+	kept, err := keeper.Remove(ctx, others)
+	if err == nil {
+		err = keeper.RemoveLease(ctx, m.Namespace.ValueString())
+	}
+	if err != nil {
+		return err
+	}
+	if len(kept) > 0 {
+		diags.AddWarning(fmt.Sprintf("namespace %s is kept: others have %d objects in it", m.Namespace.ValueString(), len(kept)), strings.Join(kept, "\n"))
+	}
+	return removeDefinitions(ctx, m, definitions, keeper, diags)
+}
+
+// removeDefinitions deletes the definitions, and with them all that is left of their
+// objects if keep_crds is false. Otherwise objects of others stay, and with them the
+// definitions. Nothing waits any more for an agent that is gone.
+func removeDefinitions(ctx context.Context, m *model, definitions []*unstructured.Unstructured, keeper session.Installation, diags *diag.Diagnostics) error {
+	held, err := keeper.Holdings(ctx)
+	if err != nil {
+		return err
+	}
+	if len(held.Objects) > 0 {
+		if _, err := keeper.Release(ctx); err != nil {
+			return err
+		}
+	}
+	left := standing(held.Objects)
+	if len(left) > 0 && !m.deletesObjects() {
+		diags.AddWarning(fmt.Sprintf("%s: %s stay, since others have declared them", m.title(), countKinds(left)),
+			"The definitions stay with them. They do nothing until an agent is installed again. "+
+				"Delete them where they are declared; `keep_crds = false` would have deleted them too.\n\n"+listObjects(left))
+		return nil
+	}
+	if m.KeepCRDs.ValueBool() {
+		return nil
+	}
+	_, err = keeper.Remove(ctx, definitions)
+	return err
+}
+
+// makeRoom ends the agent, and removes what its successor will not declare anew.
+// Definitions, custom resources and nodes are left for the successor.
+func makeRoom(ctx context.Context, m *model, next location, objects []*unstructured.Unstructured, keeper session.Installation) error {
+	sameNamespace := next.Namespace == m.Namespace.ValueString()
+	_, objects = splitDefinitions(objects)
+	goes := slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
+		switch o.GetKind() {
+		case "Deployment":
+			return false
+		case "Namespace":
+			return sameNamespace
+		}
+		return next == m.location()
+	})
+	_, err := keeper.Remove(ctx, goes)
+	if err == nil && !sameNamespace {
+		err = keeper.RemoveLease(ctx, m.Namespace.ValueString())
+	}
+	return err
+}
+
+func splitDefinitions(objects []*unstructured.Unstructured) (definitions, others []*unstructured.Unstructured) {
+	for _, o := range objects {
+		if o.GetKind() == "CustomResourceDefinition" {
+			definitions = append(definitions, o)
+		} else {
+			others = append(others, o)
+		}
+	}
+	return definitions, others
+}
+
+// refuse ends a destroy while there are nodes.
+func refuse(_ context.Context, m *model, _ session.Installation, held session.Holdings, diags *diag.Diagnostics) {
+	if nodes := held.Nodes; len(nodes) > 0 {
+		diags.AddError(fmt.Sprintf("%s: there are %d nodes, and on_destroy is %q", m.title(), len(nodes), refuseNodes),
+			"Nothing has been deleted. Remove the nodes first by destroying their provisioners, or set `on_destroy` to `drain` or `orphan` and apply.\n\n"+listNodes(nodes))
+	}
+}
+
+// drain lets the agent remove the nodes. Provisioners of others are not deleted
+// unless keep_crds says so, and those that have nodes need an agent.
+func drain(ctx context.Context, m *model, keeper session.Installation, held session.Holdings, diags *diag.Diagnostics) {
+	staying := provisionerNames(standing(held.Objects))
+	var leaving []string
+	if m.deletesObjects() {
+		staying, leaving = nil, staying
+	}
+	needed := slices.DeleteFunc(slices.Clone(held.Nodes), func(n session.AgentNode) bool { return !slices.Contains(staying, n.Provisioner) })
+	if len(needed) > 0 {
+		diags.AddError(fmt.Sprintf("%s: %d nodes belong to provisioners that this destroy does not delete", m.title(), len(needed)),
+			"Nothing has been deleted. Without an agent nobody would look after these nodes. Delete their provisioners where they are declared "+
+				"(those of the same configuration have to depend on the agent), or apply one of these and destroy again: `keep_crds = false` deletes all "+
+				"provisioners and node profiles, after the agent has drained their nodes; `on_destroy = \"orphan\"` leaves the nodes and their machines running.\n\n"+listNodes(needed))
+		return
+	}
+	err := keeper.Drain(ctx, leaving, func(remaining []string) {
+		tflog.Info(ctx, "waited for nodes to drain", map[string]any{"remaining": len(remaining), "nodes": strings.Join(remaining, ",")})
+	})
+	switch {
+	case errors.Is(err, session.ErrNoAgent):
+		diags.AddError(m.title()+": "+err.Error(), "No agent has renewed its Lease in time. Nothing has been deleted: see why it is down (kubectl describe pods and logs in its namespace), "+
+			"or set `on_destroy = \"orphan\"` and apply, to give the nodes up and terminate their machines yourself.\n\n"+listNodes(held.Nodes))
+	case err != nil:
+		diags.Append(agentError(m, err))
+	}
+}
+
+// orphan ends the agent and lets go of the nodes.
+func orphan(ctx context.Context, m *model, keeper session.Installation, _ session.Holdings, diags *diag.Diagnostics) {
+	var deployment unstructured.Unstructured
+	deployment.SetAPIVersion("apps/v1")
+	deployment.SetKind("Deployment")
+	deployment.SetNamespace(m.Namespace.ValueString())
+	deployment.SetName(m.Name.ValueString())
+	_, err := keeper.Remove(ctx, []*unstructured.Unstructured{&deployment})
+	if err != nil {
+		diags.Append(agentError(m, err))
+		return
+	}
+	nodes, err := keeper.Release(ctx)
+	if err != nil {
+		diags.Append(agentError(m, err))
+		return
+	}
+	if len(nodes) > 0 {
+		diags.AddWarning(fmt.Sprintf("%s: %d nodes and their machines go on running, and nobody looks after them", m.title(), len(nodes)), listNodes(nodes))
+	}
+}

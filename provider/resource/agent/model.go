@@ -1,0 +1,248 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/kubevalue"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+)
+
+// model is the state of packhorse_agent.
+type model struct {
+	Namespace         types.String       `tfsdk:"namespace"`
+	Name              types.String       `tfsdk:"name"`
+	ClusterName       types.String       `tfsdk:"cluster_name"`
+	Region            types.String       `tfsdk:"region"`
+	RoleARN           types.String       `tfsdk:"role_arn"`
+	Queue             types.String       `tfsdk:"interruption_queue"`
+	InstanceProfile   types.String       `tfsdk:"default_instance_profile"`
+	Endpoints         types.Map          `tfsdk:"endpoints"`
+	Options           types.Map          `tfsdk:"options"`
+	Image             types.String       `tfsdk:"image"`
+	PullSecrets       types.List         `tfsdk:"image_pull_secrets"`
+	Replicas          types.Int64        `tfsdk:"replicas"`
+	CPURequest        kubevalue.Quantity `tfsdk:"cpu_request"`
+	Memory            kubevalue.Quantity `tfsdk:"memory"`
+	PriorityClassName types.String       `tfsdk:"priority_class_name"`
+	NodeSelector      types.Map          `tfsdk:"node_selector"`
+	Tolerations       types.List         `tfsdk:"tolerations"`
+	Environment       types.Map          `tfsdk:"environment"`
+	CreateNamespace   types.Bool         `tfsdk:"create_namespace"`
+	InstallCRDs       types.Bool         `tfsdk:"install_crds"`
+	NetworkPolicy     types.Bool         `tfsdk:"network_policy"`
+	OnDestroy         types.String       `tfsdk:"on_destroy"`
+	KeepCRDs          types.Bool         `tfsdk:"keep_crds"`
+	ForceConflicts    types.Bool         `tfsdk:"force_conflicts"`
+	Timeouts          timeouts.Value     `tfsdk:"timeouts"`
+	Revision          types.String       `tfsdk:"revision"`
+	Leader            types.String       `tfsdk:"leader"`
+	ImageDigest       types.String       `tfsdk:"image_digest"`
+	CRDVersions       types.Map          `tfsdk:"crd_versions"`
+}
+
+// settings are what the model says, and defaults for the rest.
+func (m *model) settings(version string) install.Settings {
+	s := install.Settings{
+		Namespace: m.Namespace.ValueString(), Name: m.Name.ValueString(),
+		OmitNamespace: off(m.CreateNamespace), OmitCRDs: off(m.InstallCRDs), OmitNetworkPolicy: off(m.NetworkPolicy),
+		ClusterName: m.ClusterName.ValueString(), Region: m.Region.ValueString(), RoleARN: m.RoleARN.ValueString(),
+		Queue: m.Queue.ValueString(), InstanceProfile: m.InstanceProfile.ValueString(),
+		Endpoints: value.Strings(m.Endpoints), Options: value.Strings(m.Options),
+		Image: m.Image.ValueString(), CPURequest: m.CPURequest.ValueString(), Memory: m.Memory.ValueString(),
+		PriorityClassName: m.PriorityClassName.ValueString(), NodeSelector: value.Strings(m.NodeSelector), Environment: value.Strings(m.Environment),
+	}
+	if !m.Replicas.IsNull() && !m.Replicas.IsUnknown() {
+		s.Replicas = ptr.To(int32(m.Replicas.ValueInt64()))
+	}
+	for _, name := range m.PullSecrets.Elements() {
+		s.PullSecrets = append(s.PullSecrets, value.TextOf(name))
+	}
+	for _, element := range m.Tolerations.Elements() {
+		if t, ok := element.(types.Object); ok {
+			given := value.Fields(t)
+			s.Tolerations = append(s.Tolerations, corev1.Toleration{
+				Key: given["key"], Operator: corev1.TolerationOperator(given["operator"]), Value: given["value"], Effect: corev1.TaintEffect(given["effect"]),
+			})
+		}
+	}
+	return s.Defaulted(version)
+}
+
+func off(b types.Bool) bool { return !b.IsNull() && !b.IsUnknown() && !b.ValueBool() }
+
+// unknown reports whether a setting is known only after apply.
+func (m *model) unknown(ctx context.Context) bool {
+	values := []attr.Value{
+		m.Namespace, m.Name, m.ClusterName, m.Region, m.RoleARN, m.Queue, m.InstanceProfile, m.Endpoints, m.Options, m.Image, m.PullSecrets, m.Replicas,
+		m.CPURequest, m.Memory, m.PriorityClassName, m.NodeSelector, m.Tolerations, m.Environment, m.CreateNamespace, m.InstallCRDs, m.NetworkPolicy,
+	}
+	return slices.ContainsFunc(values, func(v attr.Value) bool {
+		raw, err := v.ToTerraformValue(ctx)
+		return err != nil || !raw.IsFullyKnown()
+	})
+}
+
+// refresh takes over what the settings of the live installation say otherwise than
+// the state.
+func (m *model) refresh(live install.Settings, version string) {
+	before := m.settings(version)
+	if before.Options["log-format"] == "json" { // which goes without a word
+		delete(before.Options, "log-format")
+	}
+	live = live.InTermsOf(before)
+	m.Namespace, m.Name = types.StringValue(live.Namespace), types.StringValue(live.Name)
+	m.ClusterName, m.Region = types.StringValue(live.ClusterName), types.StringPointerValue(value.Optional(live.Region))
+	m.RoleARN = value.Declared(m.RoleARN, live.RoleARN)
+	m.Queue = value.Declared(m.Queue, live.Queue)
+	m.InstanceProfile = value.Declared(m.InstanceProfile, live.InstanceProfile)
+	m.Image, m.PriorityClassName = types.StringValue(live.Image), types.StringValue(live.PriorityClassName)
+	m.Replicas = types.Int64Value(int64(ptr.Deref(live.Replicas, install.DefaultReplicas)))
+	m.CPURequest, m.Memory = sameAmount(m.CPURequest, live.CPURequest), sameAmount(m.Memory, live.Memory)
+	m.Endpoints = sameMap(m.Endpoints, before.Endpoints, live.Endpoints)
+	m.Options = sameMap(m.Options, before.Options, live.Options)
+	m.NodeSelector = sameMap(m.NodeSelector, before.NodeSelector, live.NodeSelector)
+	m.Environment = sameMap(m.Environment, before.Environment, live.Environment)
+	if !slices.Equal(before.PullSecrets, live.PullSecrets) || m.PullSecrets.IsNull() {
+		m.PullSecrets = stringList(live.PullSecrets)
+	}
+	if !reflect.DeepEqual(slices.Concat(before.Tolerations), slices.Concat(live.Tolerations)) {
+		m.Tolerations = tolerationList(live.Tolerations)
+	}
+	m.CreateNamespace = types.BoolValue(!live.OmitNamespace)
+	m.NetworkPolicy = types.BoolValue(!live.OmitNetworkPolicy)
+}
+
+// inheritEndpoints takes the endpoints of the provider block for the services that the
+// agent calls, unless the agent's environment says which.
+func (m *model) inheritEndpoints(given map[string]string) {
+	if m.Environment.IsUnknown() {
+		return
+	}
+	environment, endpoints := value.Strings(m.Environment), map[string]string{}
+	_, forAll := environment[install.EndpointForAll]
+	for _, service := range install.EndpointServices() {
+		if _, own := environment[install.EndpointVariable(service)]; given[service] != "" && !own && !forAll {
+			endpoints[service] = given[service]
+		}
+	}
+	m.Endpoints = types.MapNull(types.StringType)
+	if len(endpoints) > 0 {
+		m.Endpoints = value.Map(endpoints)
+	}
+}
+
+// complete fills in what an imported resource has besides.
+func (m *model) complete() {
+	if m.OnDestroy.IsNull() {
+		m.OnDestroy, m.InstallCRDs = types.StringValue(drainNodes), types.BoolValue(true)
+	}
+}
+
+// sameAmount keeps the spelling of an amount that is the same.
+func sameAmount(before kubevalue.Quantity, live string) kubevalue.Quantity {
+	now := kubevalue.Quantity{StringValue: types.StringValue(live)}
+	if same, diags := before.StringSemanticEquals(context.Background(), now); same && !diags.HasError() && !before.IsNull() {
+		return before
+	}
+	return now
+}
+
+func sameMap(m types.Map, before, live map[string]string) types.Map {
+	if maps.Equal(before, live) && !m.IsUnknown() {
+		return m
+	}
+	if len(live) == 0 {
+		return types.MapNull(types.StringType)
+	}
+	return value.Map(live)
+}
+
+func stringList(values []string) types.List {
+	if len(values) == 0 {
+		return types.ListNull(types.StringType)
+	}
+	elements := make([]attr.Value, len(values))
+	for i, v := range values {
+		elements[i] = types.StringValue(v)
+	}
+	return types.ListValueMust(types.StringType, elements)
+}
+
+var tolerationType = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"key": types.StringType, "operator": types.StringType, "value": types.StringType, "effect": types.StringType,
+}}
+
+func tolerationList(tolerations []corev1.Toleration) types.List {
+	if len(tolerations) == 0 {
+		return types.ListNull(tolerationType)
+	}
+	elements := make([]attr.Value, len(tolerations))
+	for i, t := range tolerations {
+		elements[i] = types.ObjectValueMust(tolerationType.AttrTypes, map[string]attr.Value{
+			"key": types.StringPointerValue(value.Optional(t.Key)), "operator": types.StringPointerValue(value.Optional(string(t.Operator))),
+			"value": types.StringPointerValue(value.Optional(t.Value)), "effect": types.StringPointerValue(value.Optional(string(t.Effect))),
+		})
+	}
+	return types.ListValueMust(tolerationType, elements)
+}
+
+// report takes over how the agent does.
+func (m *model) report(s session.AgentStatus) {
+	m.Leader, m.ImageDigest = types.StringValue(s.Leader), types.StringValue(s.ImageDigest)
+	stored := map[string]string{}
+	for name, versions := range s.Definitions {
+		stored[name] = strings.Join(versions, ",")
+	}
+	m.CRDVersions = value.Map(stored)
+}
+
+// inventory lists the objects of the installation: it is what their names depend on
+// and nothing else, so that it can be taken away in whatever state it is.
+func (m *model) inventory() ([]*unstructured.Unstructured, error) {
+	s := install.Settings{
+		Namespace: m.Namespace.ValueString(), Name: m.Name.ValueString(),
+		OmitNamespace: off(m.CreateNamespace), OmitCRDs: off(m.InstallCRDs), OmitNetworkPolicy: off(m.NetworkPolicy),
+	}.Defaulted("")
+	return s.Objects()
+}
+
+// onDestroy is what becomes of the nodes.
+func (m *model) onDestroy() string { return cmp.Or(m.OnDestroy.ValueString(), drainNodes) }
+
+// deletesObjects reports whether custom resources of others go with the definitions,
+// which takes an explicit word.
+func (m *model) deletesObjects() bool { return off(m.KeepCRDs) && !off(m.InstallCRDs) }
+
+// id is that by which the installation is imported.
+func (m *model) id() string { return m.Namespace.ValueString() + "/" + m.Name.ValueString() }
+
+// title names the installation in messages.
+func (m *model) title() string { return "agent " + m.id() }
+
+// pick returns the live objects in the order of those that are declared.
+func pick(declared, all []*unstructured.Unstructured) []*unstructured.Unstructured {
+	out := make([]*unstructured.Unstructured, len(declared))
+	for i, d := range declared {
+		at := slices.IndexFunc(all, func(o *unstructured.Unstructured) bool {
+			return o != nil && o.GetKind() == d.GetKind() && o.GetName() == d.GetName()
+		})
+		if at >= 0 {
+			out[i] = all[at]
+		}
+	}
+	return out
+}

@@ -1,0 +1,133 @@
+package agent
+
+import (
+	"context"
+	"regexp"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+)
+
+// ValidateConfig checks all that is known, without a cluster.
+func (r *agentResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if m.ClusterName.ValueString() == "" {
+		m.ClusterName = types.StringValue(lifecycle.Unnamed) // the provider block may say it
+	}
+	for name, value := range map[string]*types.Map{"endpoints": &m.Endpoints, "options": &m.Options, "environment": &m.Environment, "node_selector": &m.NodeSelector} {
+		if hasUnknown(ctx, *value) {
+			resp.Diagnostics.AddAttributeWarning(path.Root(name), name+" is not checked: a part of it is known only after apply", "It is checked before it is applied.")
+			*value = types.MapNull(types.StringType)
+		}
+	}
+	if !value.FullyKnown(ctx, m.Tolerations) {
+		m.Tolerations = types.ListNull(tolerationType)
+	}
+	if !value.FullyKnown(ctx, m.PullSecrets) {
+		m.PullSecrets = types.ListNull(types.StringType)
+	}
+	settings := m.settings(lifecycle.Unnamed)
+	resp.Diagnostics.Append(settingsDiagnostics(&settings)...)
+}
+
+// hasUnknown reports whether some elements of a known map are unknown. A map that
+// is unknown as a whole has none to check.
+func hasUnknown(ctx context.Context, m types.Map) bool {
+	return !m.IsUnknown() && !value.FullyKnown(ctx, m)
+}
+
+// attributeAt finds the attribute in the path of a finding.
+var attributeAt = regexp.MustCompile(`^[a-z_]+`)
+
+func settingsDiagnostics(s *install.Settings) (diags diag.Diagnostics) {
+	for _, problem := range s.Validate() {
+		diags.AddAttributeError(path.Root(attributeAt.FindString(problem.Field)), problem.Error(), "")
+	}
+	return diags
+}
+
+// inherit takes from the provider block what the configuration leaves to it.
+func (r *agentResource) inherit(ctx context.Context, m *model) {
+	if m.ClusterName.IsUnknown() || m.ClusterName.IsNull() {
+		m.ClusterName = types.StringPointerValue(value.Optional(r.session.Config.ClusterName))
+	}
+	if m.Region.IsUnknown() {
+		m.Region = types.StringPointerValue(value.Optional(r.session.Region(ctx)))
+	}
+	if m.Endpoints.IsUnknown() {
+		m.inheritEndpoints(r.session.Config.AWS.Endpoints)
+	}
+	if m.Image.IsUnknown() {
+		m.Image = types.StringValue(install.DefaultImage(r.session.Config.Version))
+	}
+}
+
+// ModifyPlan predicts what will be declared, and on destroy says what becomes of
+// the nodes. A new installation needs no cluster to be planned.
+func (r *agentResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if r.session == nil {
+		return
+	}
+	ctx = r.session.Mask(ctx)
+	if req.Plan.Raw.IsNull() {
+		r.checkRemoval(ctx, req, &resp.Diagnostics)
+		return
+	}
+	var config, m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	// What the provider block or its version say may be otherwise than it was.
+	known := r.session.Known() == nil
+	for _, inherited := range []struct{ config, plan *types.String }{
+		{&config.ClusterName, &m.ClusterName}, {&config.Region, &m.Region}, {&config.Image, &m.Image},
+	} {
+		if inherited.config.IsNull() && (known || inherited.plan == &m.Image) {
+			*inherited.plan = types.StringUnknown()
+		}
+	}
+	if known && config.Endpoints.IsNull() {
+		m.Endpoints = types.MapUnknown(types.StringType)
+	}
+	if known {
+		r.inherit(ctx, &m)
+	}
+	m.Revision = types.StringUnknown()
+	if known && !m.unknown(ctx) {
+		r.objects(ctx, &m, &resp.Diagnostics)
+	}
+	if req.State.Raw.IsNull() {
+		resp.Diagnostics.Append(saveSuccessor(ctx, m.location(), resp.Private)...)
+		r.checkInstallation(ctx, &m, &resp.Diagnostics)
+		m.Leader, m.ImageDigest, m.CRDVersions = types.StringUnknown(), types.StringUnknown(), types.MapUnknown(types.StringType)
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
+		return
+	}
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if !m.Namespace.Equal(state.Namespace) || !m.Name.Equal(state.Name) {
+		r.checkMove(ctx, &state, &m, &resp.Diagnostics)
+	}
+	if !known && config.Image.IsNull() {
+		m.Image, m.Revision = state.Image, state.Revision
+	}
+	// How the agent does stays as it was seen, unless something is changed.
+	m.Leader, m.ImageDigest, m.CRDVersions = state.Leader, state.ImageDigest, state.CRDVersions
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
+	if !resp.Plan.Raw.Equal(req.State.Raw) {
+		m.Leader, m.ImageDigest, m.CRDVersions = types.StringUnknown(), types.StringUnknown(), types.MapUnknown(types.StringType)
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
+	}
+}

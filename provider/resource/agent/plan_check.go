@@ -1,0 +1,185 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// looking returns what a plan looks into, nil where it cannot or shall not: the
+// apply needs the cluster, and says what is wrong with it.
+func (r *agentResource) looking(ctx context.Context) session.Installation {
+	if r.session.Known() != nil || r.session.Config.PlanChecks == session.ChecksOff {
+		return nil
+	}
+	cluster, err := r.session.Cluster(ctx)
+	if err != nil {
+		return nil
+	}
+	return cluster.Installation()
+}
+
+// checkInstallation tells what in the cluster is in the way of an installation.
+func (r *agentResource) checkInstallation(ctx context.Context, m *model, diags *diag.Diagnostics) {
+	if m.unknown(ctx) || diags.HasError() {
+		return
+	}
+	keeper := r.looking(ctx)
+	if keeper == nil {
+		return
+	}
+	objects := r.objects(ctx, m, diags)
+	live, err := keeper.Read(ctx, objects)
+	if err != nil {
+		return
+	}
+	if has(live, "Deployment") {
+		diags.AddWarning(m.title()+" is there already",
+			"If this plan replaces it (it is tainted, or `-replace` names it), its Deployment is made anew; definitions, provisioners, node profiles "+
+				"and nodes stay as they are. If it is new here, the apply is going to refuse it: import it instead.\n\n"+lifecycle.ImportBlock(m.id()))
+	}
+	if err := keeper.Check(ctx, objects, m.ForceConflicts.ValueBool()); apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
+		diags.Append(agentError(m, err))
+	}
+}
+
+// checkMove tells what becomes of all that belongs to an installation that moves.
+func (r *agentResource) checkMove(ctx context.Context, before, after *model, diags *diag.Diagnostics) {
+	text := "The objects of the installation are deleted and made anew under the new name. " +
+		"Definitions, provisioners, node profiles and nodes stay, and the new agent takes them over."
+	if keeper := r.looking(ctx); keeper != nil {
+		if held, err := keeper.Holdings(ctx); err == nil {
+			text += listHoldings(held)
+		}
+	}
+	diags.AddWarning(fmt.Sprintf("%s is replaced by %s", before.title(), after.title()), text)
+}
+
+// checkRemoval tells what a destroy will meet, and what becomes of it.
+func (r *agentResource) checkRemoval(ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) {
+	var m model
+	diags.Append(req.State.Get(ctx, &m)...)
+	if diags.HasError() {
+		return
+	}
+	keeper := r.looking(ctx)
+	if keeper == nil {
+		return
+	}
+	held, err := keeper.Holdings(ctx)
+	if err != nil || len(held.Nodes)+len(held.Objects) == 0 {
+		return
+	}
+	diags.AddWarning(fmt.Sprintf("%s: %s and %d nodes are there now, and on_destroy is %q", m.title(), countKinds(held.Objects), len(held.Nodes), m.onDestroy()),
+		m.fateOfNodes()+" "+m.fateOfObjects()+listHoldings(held))
+}
+
+func (m *model) fateOfNodes() string {
+	return map[string]string{
+		refuseNodes: "The destroy is refused while there are nodes.",
+		drainNodes:  "The agent drains the nodes of provisioners that are deleted and terminates their machines, and then goes.",
+		orphanNodes: "The nodes and their machines stay as they are, without an agent that looks after them.",
+	}[m.onDestroy()]
+}
+
+func (m *model) fateOfObjects() string {
+	switch {
+	case m.deletesObjects():
+		return "With `keep_crds = false`, all provisioners and node profiles are deleted with their definitions, whoever has declared them."
+	case m.onDestroy() == drainNodes:
+		return "Provisioners and node profiles that this destroy does not delete by itself stay, and the definitions with them; " +
+			"while such a provisioner has nodes, the destroy is refused."
+	}
+	return "Provisioners and node profiles that this destroy does not delete by itself stay, and the definitions with them."
+}
+
+// listHoldings names objects and nodes, below a text.
+func listHoldings(held session.Holdings) (out string) {
+	if len(held.Objects) > 0 {
+		out = "\n\n" + listObjects(held.Objects)
+	}
+	if len(held.Nodes) > 0 {
+		out += "\n\n" + listNodes(held.Nodes)
+	}
+	return out
+}
+
+// listObjects names all objects, by kind.
+func listObjects(objects []session.AgentObject) string {
+	var lines []string
+	for _, kind := range kindsOf(objects) {
+		lines = append(lines, "  "+kind.title+" "+strings.Join(kind.names, ", "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// countKinds is how many objects there are of each kind.
+func countKinds(objects []session.AgentObject) string {
+	var counts []string
+	for _, kind := range kindsOf(objects) {
+		counts = append(counts, fmt.Sprintf("%d of the kind %s", len(kind.names), kind.title))
+	}
+	if len(counts) == 0 {
+		return "no custom resources"
+	}
+	return strings.Join(counts, ", ")
+}
+
+// namedKind is a kind and the names of its objects.
+type namedKind struct {
+	title string
+	names []string
+}
+
+// kindsOf groups objects, which are in the order of their kinds.
+func kindsOf(objects []session.AgentObject) (out []namedKind) {
+	for _, o := range objects {
+		if len(out) == 0 || out[len(out)-1].title != o.Kind {
+			out = append(out, namedKind{title: o.Kind})
+		}
+		last := &out[len(out)-1]
+		last.names = append(last.names, o.Name)
+	}
+	return out
+}
+
+// standing are the objects that nobody is deleting.
+func standing(objects []session.AgentObject) (out []session.AgentObject) {
+	for _, o := range objects {
+		if !o.Leaving {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func provisionerNames(objects []session.AgentObject) (out []string) {
+	for _, o := range objects {
+		if o.Kind == api.ProvisionerKind {
+			out = append(out, o.Name)
+		}
+	}
+	return out
+}
+
+// listNodes names nodes, the first ten if there are many.
+func listNodes(nodes []session.AgentNode) string {
+	const shown = 10
+	var lines []string
+	for i, n := range nodes {
+		if i == shown && len(nodes) > shown+1 {
+			lines = append(lines, fmt.Sprintf("  and %d more", len(nodes)-shown))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("  node %s; provisioner %s; instance %s", n.Name, n.Provisioner, n.Instance))
+	}
+	return strings.Join(lines, "\n")
+}

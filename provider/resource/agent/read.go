@@ -1,0 +1,125 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// drifted is the revision of an installation of which the cluster has something
+// else than is declared.
+const drifted = "drifted"
+
+// Read refreshes the state from the live objects. Of one that was imported it
+// finds out the settings, whoever has installed it.
+func (r *agentResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	ctx = r.session.Mask(ctx)
+	var m model
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	setAgentIdentity(ctx, resp.Identity, m.Namespace.ValueString(), m.Name.ValueString(), &resp.Diagnostics)
+	if err := r.session.Known(); err != nil {
+		resp.Diagnostics.Append(lifecycle.NotRefreshed(m.title(), err))
+		return
+	}
+	cluster := r.connect(ctx, &resp.Diagnostics)
+	record := lifecycle.LoadCluster(ctx, req.Private, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if record.Elsewhere(cluster.UID()) {
+		resp.Diagnostics.AddWarning(m.title()+" belongs to another cluster", "The provider now reaches another cluster than the one in which it was installed, "+
+			"so that it counts as gone. If that is not meant, correct the provider block; nothing has been touched.")
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	gone, err := r.refresh(ctx, &m, cluster.Installation(), &resp.Diagnostics)
+	if err != nil {
+		resp.Diagnostics.Append(agentError(&m, err))
+		return
+	}
+	if gone {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	// Fields of an installation that was imported belong to whoever has made it.
+	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID(), Moved: record == nil || record.HasMoved()}.Save(ctx, resp.Private)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// refresh reads the installation; it is gone if neither the Deployment nor its
+// ServiceAccount is there.
+func (r *agentResource) refresh(ctx context.Context, m *model, keeper session.Installation, diags *diag.Diagnostics) (gone bool, err error) {
+	version := r.session.Config.Version
+	all := install.Settings{Namespace: m.Namespace.ValueString(), Name: m.Name.ValueString()}.Defaulted(version)
+	declared, err := all.Objects()
+	if err != nil {
+		return false, err
+	}
+	live, err := keeper.Read(ctx, declared)
+	if err != nil {
+		return false, err
+	}
+	if !has(live, "Deployment") && !has(live, "ServiceAccount") {
+		return true, nil
+	}
+	if found, err := install.Parse(live); err == nil { // else the Deployment is missing, which is a difference
+		if off(m.CreateNamespace) {
+			found.OmitNamespace = true
+		}
+		m.refresh(found, version)
+	}
+	m.complete()
+	settings := m.settings(version)
+	if declared, err = settings.Objects(); err != nil {
+		return false, err
+	}
+	if m.Revision, err = revisionOf(m, declared, live, diags); err != nil {
+		return false, err
+	}
+	if has(live, "Deployment") {
+		return false, r.status(ctx, m, keeper, diags)
+	}
+	m.report(session.AgentStatus{})
+	return false, nil
+}
+
+func has(objects []*unstructured.Unstructured, kind string) bool {
+	for _, o := range objects {
+		if o != nil && o.GetKind() == kind {
+			return true
+		}
+	}
+	return false
+}
+
+func revisionOf(m *model, declared, live []*unstructured.Unstructured, diags *diag.Diagnostics) (types.String, error) {
+	if differences := install.Differences(declared, pick(declared, live)); len(differences) > 0 {
+		diags.AddWarning(fmt.Sprintf("%s: the cluster has something else than is declared, in %d places", m.title(), len(differences)),
+			strings.Join(differences, "\n")+"\n\nThe next apply declares it anew.")
+		return types.StringValue(drifted), nil
+	}
+	revision, err := install.Revision(declared)
+	return types.StringValue(revision), err
+}
+
+// status takes over how the agent does, and warns if it is not well.
+func (r *agentResource) status(ctx context.Context, m *model, keeper session.Installation, diags *diag.Diagnostics) error {
+	status, err := keeper.Status(ctx, m.Namespace.ValueString(), m.Name.ValueString())
+	if err != nil {
+		return err
+	}
+	m.report(status)
+	if status.Waiting != "" {
+		diags.AddWarning(m.title()+" is not well: "+status.Waiting, strings.Join(status.Troubles, "\n"))
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+// Package interruptionqueue is the resource packhorse_interruption_queue.
+package interruptionqueue
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+)
+
+// interruptionQueue is the resource packhorse_interruption_queue.
+type interruptionQueue struct{ awsresource.Named }
+
+var (
+	_ resource.ResourceWithConfigure      = &interruptionQueue{}
+	_ resource.ResourceWithIdentity       = &interruptionQueue{}
+	_ resource.ResourceWithImportState    = &interruptionQueue{}
+	_ resource.ResourceWithModifyPlan     = &interruptionQueue{}
+	_ resource.ResourceWithMoveState      = &interruptionQueue{}
+	_ resource.ResourceWithUpgradeState   = &interruptionQueue{}
+	_ resource.ResourceWithValidateConfig = &interruptionQueue{}
+)
+
+// New returns the resource packhorse_interruption_queue.
+func New() resource.Resource {
+	return &interruptionQueue{awsresource.Named{Suffix: "_interruption_queue", What: "Name of the queue.", Names: []lifecycle.Naming{queueName()}}}
+}
+
+func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = resourceSchema(ctx)
+}
+
+// Create creates the queue, records it, and then the rules that fill it: a queue
+// that was left without some of them is known to the state and replaced.
+func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	ctx = r.Session.Mask(ctx)
+	var m model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Create, 0, &resp.Diagnostics)
+	defer cancel()
+	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	err := r.complete(ctx, &m, account)
+	if err == nil {
+		var url string
+		url, err = account.Queues.Create(ctx, m.queue())
+		m.URL = types.StringValue(url)
+	}
+	if err != nil {
+		resp.Diagnostics.Append(queueError(m, err))
+		return
+	}
+	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
+	resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
+	wanted := m.Rules
+	m.Rules = value.Map(nil)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	if err := putRules(ctx, account.Queues, model{}, m); err != nil {
+		resp.Diagnostics.Append(queueError(m, err))
+		return
+	}
+	m.Rules = wanted
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// Update brings the queue and its rules from the state to the plan.
+func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	ctx = r.Session.Mask(ctx)
+	var before, m model
+	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Update, 0, &resp.Diagnostics)
+	defer cancel()
+	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	m.ARN, m.URL = before.ARN, before.URL
+	err := r.complete(ctx, &m, account)
+	if err == nil {
+		err = account.Queues.Update(ctx, m.URL.ValueString(), before.queue(), m.queue())
+	}
+	if err == nil {
+		err = putRules(ctx, account.Queues, before, m)
+	}
+	if err == nil && !before.RulePrefix.Equal(m.RulePrefix) {
+		err = deleteRules(ctx, account.Queues, before)
+	}
+	if err != nil {
+		resp.Diagnostics.Append(queueError(m, err))
+		return
+	}
+	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// putRules brings all rules to the declared state.
+func putRules(ctx context.Context, queues session.Queues, before, now model) error {
+	for _, event := range policy.InterruptionEvents() {
+		if _, err := queues.PutRule(ctx, before.rule(event), now.rule(event)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func deleteRules(ctx context.Context, queues session.Queues, m model) error {
+	for _, event := range policy.InterruptionEvents() {
+		if err := queues.DeleteRule(ctx, m.rule(event).Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete removes the rules, so that nothing is sent any more, and then the queue
+// with what is on it.
+func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	ctx = r.Session.Mask(ctx)
+	var m model
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Delete, 0, &resp.Diagnostics)
+	defer cancel()
+	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	err := deleteRules(ctx, account.Queues, m)
+	if err == nil {
+		err = account.Queues.Delete(ctx, m.Name.ValueString(), m.URL.ValueString())
+	}
+	if err != nil {
+		resp.Diagnostics.Append(queueError(m, err))
+	}
+}
+
+// complete settles all that follows from the configuration and the account.
+func (r *interruptionQueue) complete(ctx context.Context, m *model, account *session.Account) error {
+	tags, diags := awsresource.WithDefaultTags(ctx, m.Tags, r.Session.Config.DefaultTags)
+	if diags.HasError() {
+		return errors.New(diags.Errors()[0].Summary())
+	}
+	m.TagsAll = tags
+	return m.settle(awsresource.PlaceIn(account))
+}
+
+func queueError(m model, err error) diag.Diagnostic {
+	name := m.Name.ValueString()
+	if errors.Is(err, fs.ErrExist) {
+		return lifecycle.ExistsAlready(awsresource.QueueTitle+" "+name, name)
+	}
+	return awsresource.Error(awsresource.QueueTitle+" "+name, err)
+}
+
+// queueName is how a resource names a queue.
+func queueName() lifecycle.Naming {
+	return lifecycle.Naming{Attribute: "name", Title: awsresource.QueueTitle, Look: func(ctx context.Context, account *session.Account, name string, _ tfsdk.Plan) (diag.Diagnostic, error) {
+		_, _, _, err := account.Queues.Read(ctx, name)
+		return awsresource.Existing(awsresource.QueueTitle+" "+name, name, err)
+	}}
+}
+
+// UpgradeState upgrades from older versions.
+func (r *interruptionQueue) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
+	return lifecycle.StateUpgraders()
+}
+
+// MoveState takes a queue over that aws_sqs_queue has declared.
+func (r *interruptionQueue) MoveState(context.Context) []resource.StateMover {
+	return []resource.StateMover{awsresource.MoveFromAWS("aws_sqs_queue")}
+}

@@ -1,0 +1,73 @@
+package interruptionqueue
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+)
+
+// model is packhorse_interruption_queue.
+type model struct {
+	Name       types.String         `tfsdk:"name"`
+	URL        types.String         `tfsdk:"url"`
+	ARN        types.String         `tfsdk:"arn"`
+	Policy     jsontypes.Normalized `tfsdk:"policy"`
+	Retention  types.Int64          `tfsdk:"message_retention_seconds"`
+	Visibility types.Int64          `tfsdk:"visibility_timeout_seconds"`
+	KMSKeyID   types.String         `tfsdk:"kms_key_id"`
+	RulePrefix types.String         `tfsdk:"rule_prefix"`
+	Rules      types.Map            `tfsdk:"rules"`
+	Tags       types.Map            `tfsdk:"tags"`
+	TagsAll    types.Map            `tfsdk:"tags_all"`
+	Timeouts   timeouts.Value       `tfsdk:"timeouts"`
+}
+
+// settle fills in the computed attributes that follow from the configuration and
+// the place.
+func (m *model) settle(p awsresource.Place) error {
+	arn := fmt.Sprintf("arn:%s:sqs:%s:%s:%s", p.Partition, p.Region, p.Account, m.Name.ValueString())
+	document, err := policy.Queue(arn)
+	if err != nil {
+		return err
+	}
+	m.ARN, m.Policy = types.StringValue(arn), jsontypes.NewNormalizedValue(document)
+	if m.RulePrefix.IsUnknown() {
+		m.RulePrefix = m.Name
+	}
+	rules := map[string]string{}
+	for _, event := range policy.InterruptionEvents() {
+		rules[event.Key] = fmt.Sprintf("arn:%s:events:%s:%s:rule/%s", p.Partition, p.Region, p.Account, m.rule(event).Name)
+	}
+	m.Rules = value.Map(rules)
+	return nil
+}
+
+// queue is the declared state of the queue.
+func (m *model) queue() session.Queue {
+	return session.Queue{
+		Name:       m.Name.ValueString(),
+		Policy:     m.Policy.ValueString(),
+		Retention:  m.Retention.ValueInt64(),
+		Visibility: m.Visibility.ValueInt64(),
+		Key:        m.KMSKeyID.ValueString(),
+		Tags:       value.Strings(m.TagsAll),
+	}
+}
+
+// rule is the declared state of the rule for events of a kind.
+func (m *model) rule(event policy.InterruptionEvent) session.Rule {
+	return session.Rule{
+		Name:        event.RuleName(m.RulePrefix.ValueString()),
+		Description: event.Tells + ".",
+		Pattern:     event.Pattern(),
+		Queue:       m.ARN.ValueString(),
+		Tags:        value.Strings(m.TagsAll),
+	}
+}

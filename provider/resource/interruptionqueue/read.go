@@ -1,0 +1,84 @@
+package interruptionqueue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+)
+
+// Read refreshes the state from SQS and EventBridge.
+func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	ctx = r.Session.Mask(ctx)
+	var m model
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	name := m.Name.ValueString()
+	account, ok := r.Refreshing(ctx, awsresource.QueueTitle, name, resp)
+	if !ok {
+		return
+	}
+	live, url, arn, err := account.Queues.Read(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		resp.Diagnostics.Append(queueError(m, err))
+		return
+	}
+	if awsresource.Imported(ctx, req.Private, &resp.Diagnostics) {
+		m.Tags, m.TagsAll = awsresource.AdoptTags(ctx, live.Tags, r.Session.Config.DefaultTags, &resp.Diagnostics)
+		fed, err := account.Queues.Fed(ctx, policy.InterruptionPatterns())
+		if err != nil {
+			resp.Diagnostics.Append(queueError(m, err))
+			return
+		}
+		m.RulePrefix = types.StringValue(cmp.Or(policy.RulePrefix(fed[arn]), name))
+		resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
+	}
+	m.URL, m.ARN = types.StringValue(url), types.StringValue(arn)
+	m.refresh(ctx, live, &resp.Diagnostics)
+	if err := m.refreshRules(ctx, account.Queues); err != nil {
+		resp.Diagnostics.Append(queueError(m, err))
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// refresh sets what SQS says about everything that is declared.
+func (m *model) refresh(ctx context.Context, live session.Queue, diags *diag.Diagnostics) {
+	m.Policy = jsontypes.NewNormalizedValue(live.Policy)
+	if live.Policy == "" {
+		m.Policy = jsontypes.NewNormalizedNull()
+	}
+	m.Retention, m.Visibility = types.Int64Value(live.Retention), types.Int64Value(live.Visibility)
+	m.KMSKeyID = value.Declared(m.KMSKeyID, live.Key)
+	m.Tags = awsresource.RefreshTags(ctx, m.Tags, live.Tags, diags)
+	m.TagsAll = awsresource.RefreshTags(ctx, m.TagsAll, live.Tags, diags)
+}
+
+// refreshRules keeps the rules that do what is declared.
+func (m *model) refreshRules(ctx context.Context, queues session.Queues) error {
+	working := map[string]string{}
+	for _, event := range policy.InterruptionEvents() {
+		arn, err := queues.ReadRule(ctx, m.rule(event))
+		if err != nil {
+			return err
+		}
+		if arn != "" {
+			working[event.Key] = arn
+		}
+	}
+	m.Rules = value.Map(working)
+	return nil
+}

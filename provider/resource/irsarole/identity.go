@@ -1,0 +1,109 @@
+package irsarole
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+)
+
+// Ways in which pods get the role.
+const (
+	throughOIDC   = "oidc"
+	byPodIdentity = "pod-identity"
+	inBothWays    = "both"
+)
+
+// errNoPodCluster says that nobody would give pods the role.
+var errNoPodCluster = errors.New("identity: no EKS cluster is named: set `cluster_name` here or in the provider block")
+
+// usesOIDC reports whether pods get the role through the cluster's OIDC issuer, as
+// they do where nothing is said.
+func (m *model) usesOIDC() bool { return m.Identity.ValueString() != byPodIdentity }
+
+// usesPodIdentity reports whether pods get the role by EKS pod identity.
+func (m *model) usesPodIdentity() bool {
+	return m.Identity.ValueString() == byPodIdentity || m.Identity.ValueString() == inBothWays
+}
+
+// identityOf is the way in which a trust policy lets pods get the role.
+func identityOf(trust policy.Trust) types.String {
+	switch {
+	case trust.Cluster == "":
+		return types.StringValue(throughOIDC)
+	case trust.Issuer == "":
+		return types.StringValue(byPodIdentity)
+	}
+	return types.StringValue(inBothWays)
+}
+
+// associations are the pod identity associations that are to be, by ServiceAccount.
+func (m *model) associations() map[string]session.Association {
+	out := map[string]session.Association{}
+	if !m.usesPodIdentity() {
+		return out
+	}
+	for _, account := range m.accounts() {
+		out[account.Namespace+"/"+account.Name] = session.Association{
+			Cluster: m.ClusterName.ValueString(), Account: account, Role: m.ARN.ValueString(), Tags: value.Strings(m.TagsAll),
+		}
+	}
+	return out
+}
+
+// associate brings the pod identity associations from one state to another.
+func (m *model) associate(ctx context.Context, associations session.Associations, before model) error {
+	ids, was := map[string]string{}, before.associations()
+	for account, wanted := range m.associations() {
+		id, err := associations.Ensure(ctx, was[account].Tags, wanted)
+		if err != nil {
+			return err
+		}
+		ids[account] = id
+		if was[account].Cluster == wanted.Cluster {
+			delete(was, account)
+		}
+	}
+	m.PodIdentityAssociations = value.Map(ids)
+	return dissociate(ctx, associations, was)
+}
+
+func dissociate(ctx context.Context, associations session.Associations, gone map[string]session.Association) error {
+	for _, association := range gone {
+		if err := associations.Delete(ctx, association); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refreshAssociations finds out which of the associations there are.
+func (m *model) refreshAssociations(ctx context.Context, associations session.Associations) error {
+	ids := map[string]string{}
+	for account, declared := range m.associations() {
+		id, err := associations.Find(ctx, declared)
+		if err != nil {
+			return err
+		}
+		if id != "" {
+			ids[account] = id
+		}
+	}
+	m.PodIdentityAssociations = value.Map(ids)
+	return nil
+}
+
+// predictAssociations keeps the state's associations if none of them has to change.
+func (m *model) predictAssociations(state *model) {
+	declared, there := m.associations(), value.Strings(state.PodIdentityAssociations)
+	m.PodIdentityAssociations = types.MapUnknown(types.StringType)
+	if slices.Equal(slices.Sorted(maps.Keys(declared)), slices.Sorted(maps.Keys(there))) && (len(there) == 0 || state.ClusterName.Equal(m.ClusterName)) {
+		m.PodIdentityAssociations = value.Map(there)
+	}
+}

@@ -1,0 +1,264 @@
+// Package irsarole is the resource packhorse_irsa_role.
+package irsarole
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+)
+
+// irsaRole is the resource packhorse_irsa_role.
+type irsaRole struct{ awsresource.Named }
+
+var (
+	_ resource.ResourceWithConfigure      = &irsaRole{}
+	_ resource.ResourceWithIdentity       = &irsaRole{}
+	_ resource.ResourceWithImportState    = &irsaRole{}
+	_ resource.ResourceWithModifyPlan     = &irsaRole{}
+	_ resource.ResourceWithMoveState      = &irsaRole{}
+	_ resource.ResourceWithUpgradeState   = &irsaRole{}
+	_ resource.ResourceWithValidateConfig = &irsaRole{}
+)
+
+// New returns the resource packhorse_irsa_role.
+func New() resource.Resource { return newRole() }
+
+func newRole() *irsaRole {
+	return &irsaRole{awsresource.Named{Suffix: "_irsa_role", What: "Name of the role in IAM.", Names: []lifecycle.Naming{awsresource.RoleName()}}}
+}
+
+func (r *irsaRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = resourceSchema(ctx)
+}
+
+// Create creates the role, records it, and then gives it its policies: a role
+// that was left half made is known to the state and replaced.
+func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	ctx = r.Session.Mask(ctx)
+	var m model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Create, 0, &resp.Diagnostics)
+	defer cancel()
+	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
+	if err := r.complete(ctx, &m, account); err != nil {
+		resp.Diagnostics.Append(awsresource.RoleError(m.Name.ValueString(), err))
+		return
+	}
+	m.PodIdentityAssociations = value.Map(nil)
+	created, err := r.trustIssuer(ctx, account.Issuers, &m)
+	if err == nil {
+		var arn string
+		arn, err = account.Roles.Create(ctx, m.role())
+		m.ARN = types.StringValue(arn)
+	}
+	if err != nil && created {
+		err = errors.Join(err, r.dropIssuer(ctx, account.Issuers, &m))
+	}
+	if err != nil {
+		resp.Diagnostics.Append(awsresource.RoleError(m.Name.ValueString(), err))
+		return
+	}
+	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
+	resp.Diagnostics.Append(record.save(ctx, resp.Private)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	err = account.Roles.Update(ctx, m.bareRole(), m.role())
+	if err == nil {
+		err = m.associate(ctx, account.Associations, model{})
+	}
+	if err == nil {
+		err = r.annotate(ctx, model{}, m)
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	if err != nil {
+		resp.Diagnostics.Append(awsresource.RoleError(m.Name.ValueString(), err))
+	}
+}
+
+// Update brings the role from the state to the plan.
+func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	ctx = r.Session.Mask(ctx)
+	var before, m model
+	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Update, 0, &resp.Diagnostics)
+	defer cancel()
+	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	m.ARN = before.ARN
+	record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
+	err := r.change(ctx, account, &before, &m)
+	if err != nil {
+		resp.Diagnostics.Append(awsresource.RoleError(m.Name.ValueString(), err))
+		return
+	}
+	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
+	resp.Diagnostics.Append(record.save(ctx, resp.Private)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// change does the steps of an update in the order in which they depend on each other.
+func (r *irsaRole) change(ctx context.Context, account *session.Account, before, now *model) error {
+	if err := r.complete(ctx, now, account); err != nil {
+		return err
+	}
+	if _, err := r.trustIssuer(ctx, account.Issuers, now); err != nil {
+		return err
+	}
+	if err := account.Roles.Update(ctx, before.role(), now.role()); err != nil {
+		return err
+	}
+	if err := now.associate(ctx, account.Associations, *before); err != nil {
+		return err
+	}
+	if !now.OIDCProviderARN.Equal(before.OIDCProviderARN) {
+		if err := r.dropIssuer(ctx, account.Issuers, before); err != nil {
+			return err
+		}
+	}
+	return r.annotate(ctx, *before, *now)
+}
+
+// Delete removes the role, its own policies, associations and annotations, and the
+// OIDC provider if this role has created it.
+func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	ctx = r.Session.Mask(ctx)
+	var m model
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Delete, 0, &resp.Diagnostics)
+	defer cancel()
+	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	err := r.annotate(ctx, m, model{})
+	if err == nil {
+		err = dissociate(ctx, account.Associations, m.associations())
+	}
+	if err == nil {
+		err = account.Roles.Delete(ctx, m.role())
+	}
+	if err == nil {
+		err = r.dropIssuer(ctx, account.Issuers, &m)
+	}
+	if err != nil {
+		resp.Diagnostics.Append(awsresource.RoleError(m.Name.ValueString(), err))
+	}
+}
+
+// complete finds out what the configuration leaves to the cluster, and settles
+// all that follows from it.
+func (r *irsaRole) complete(ctx context.Context, m *model, account *session.Account) error {
+	if m.ClusterName.IsUnknown() {
+		m.ClusterName = types.StringPointerValue(value.Optional(r.Session.Config.ClusterName))
+	}
+	switch {
+	case !m.usesOIDC():
+		m.OIDCIssuerURL = types.StringNull()
+	case m.OIDCIssuerURL.ValueString() == "":
+		if m.ClusterName.ValueString() == "" {
+			return errNoIssuer
+		}
+		url, err := account.Issuers.Of(ctx, m.ClusterName.ValueString())
+		if err != nil {
+			return err
+		}
+		m.OIDCIssuerURL = types.StringValue(url)
+	}
+	nodeRoles, err := awsresource.RoleARNs(ctx, account.Roles, m.NodeRoles)
+	if err != nil {
+		return err
+	}
+	if err := m.settle(awsresource.PlaceIn(account), nodeRoles); err != nil {
+		return err
+	}
+	tags, diags := awsresource.WithDefaultTags(ctx, m.Tags, r.Session.Config.DefaultTags)
+	if diags.HasError() {
+		return errors.New(diags.Errors()[0].Summary())
+	}
+	m.TagsAll = tags
+	return r.checkAccounts(ctx, *m)
+}
+
+// checkAccounts makes sure, before anything is made, that the ServiceAccounts
+// that shall be annotated are there.
+func (r *irsaRole) checkAccounts(ctx context.Context, m model) error {
+	if !m.AnnotateServiceAccount.ValueBool() {
+		return nil
+	}
+	annotation, err := r.annotation(ctx)
+	if err != nil {
+		return err
+	}
+	for _, account := range m.accounts() {
+		if _, err := annotation.Get(ctx, account.Namespace, account.Name); err != nil {
+			return fmt.Errorf("annotate_service_account: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *irsaRole) annotation(ctx context.Context) (session.Annotation, error) {
+	cluster, err := r.Session.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Accounts(), nil
+}
+
+// annotate brings the annotations of ServiceAccounts from one state to another.
+func (r *irsaRole) annotate(ctx context.Context, before, now model) error {
+	if !before.AnnotateServiceAccount.ValueBool() && !now.AnnotateServiceAccount.ValueBool() {
+		return nil
+	}
+	annotation, err := r.annotation(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := map[any]bool{}
+	if now.AnnotateServiceAccount.ValueBool() {
+		for _, account := range now.accounts() {
+			wanted[account] = true
+			if err := annotation.Set(ctx, account.Namespace, account.Name, now.ARN.ValueString()); err != nil {
+				return err
+			}
+		}
+	}
+	if !before.AnnotateServiceAccount.ValueBool() {
+		return nil
+	}
+	for _, account := range before.accounts() {
+		if !wanted[account] {
+			if err := annotation.Remove(ctx, account.Namespace, account.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// errNoIssuer says that the trust policy has nobody to trust.
+var errNoIssuer = errors.New("no OIDC issuer is known: set `oidc_issuer_url`, or `cluster_name` here or in the provider block")
+
+// UpgradeState upgrades from older versions.
+func (r *irsaRole) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
+	return lifecycle.StateUpgraders()
+}
+
+// MoveState takes a role over that aws_iam_role has declared.
+func (r *irsaRole) MoveState(context.Context) []resource.StateMover {
+	return []resource.StateMover{awsresource.MoveFromAWS("aws_iam_role")}
+}

@@ -1,0 +1,93 @@
+package irsarole
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+)
+
+// issuerRecord remembers where the role's issuer came from.
+type issuerRecord struct {
+	// Derived says that the issuer was looked up by the cluster's name: a
+	// cluster that is made anew under the same name has another one.
+	Derived bool `json:"derived,omitempty"`
+}
+
+func (r issuerRecord) save(ctx context.Context, private lifecycle.PrivateState) diag.Diagnostics {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return diag.Diagnostics{diag.NewErrorDiagnostic("record the OIDC issuer: "+err.Error(), "")}
+	}
+	return private.SetKey(ctx, lifecycle.IssuerKey, raw)
+}
+
+func loadIssuerRecord(ctx context.Context, private lifecycle.PrivateState) (issuerRecord, diag.Diagnostics) {
+	raw, diags := private.GetKey(ctx, lifecycle.IssuerKey)
+	var record issuerRecord
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &record); err != nil {
+			diags.AddError("read where the OIDC issuer came from: "+err.Error(), "")
+		}
+	}
+	return record, diags
+}
+
+// issuerIsDerived reports whether the configuration leaves the issuer to the
+// cluster's name.
+func issuerIsDerived(ctx context.Context, config tfsdk.Config, diags *diag.Diagnostics) bool {
+	var url types.String
+	diags.Append(config.GetAttribute(ctx, path.Root("oidc_issuer_url"), &url)...)
+	return url.IsNull()
+}
+
+// trustIssuer makes sure that IAM knows the issuer's OIDC provider, and reports
+// whether it had to be created.
+func (r *irsaRole) trustIssuer(ctx context.Context, issuers session.Issuers, m *model) (created bool, err error) {
+	if !m.usesOIDC() {
+		return false, nil
+	}
+	owner := ""
+	if m.CreateOIDCProvider.ValueBool() {
+		owner = m.Name.ValueString()
+	}
+	created, err = issuers.EnsureProvider(ctx, m.OIDCIssuerURL.ValueString(), m.OIDCProviderARN.ValueString(), owner, value.Strings(m.TagsAll))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("IAM has no OIDC provider for %s: set `create_oidc_provider = true`, or create it", m.OIDCIssuerURL.ValueString())
+	}
+	return created, err
+}
+
+// dropIssuer deletes the OIDC provider that this role has made for its former
+// issuer.
+func (r *irsaRole) dropIssuer(ctx context.Context, issuers session.Issuers, before *model) error {
+	if !before.CreateOIDCProvider.ValueBool() {
+		return nil
+	}
+	return issuers.DeleteProvider(ctx, before.OIDCProviderARN.ValueString(), before.Name.ValueString())
+}
+
+// refreshIssuer looks an issuer up again that came from the cluster's name. A
+// cluster that cannot be found leaves it as it was recorded.
+func (r *irsaRole) refreshIssuer(ctx context.Context, issuers session.Issuers, record issuerRecord, m *model) {
+	if !record.Derived || !m.usesOIDC() || m.ClusterName.ValueString() == "" {
+		return
+	}
+	url, err := issuers.Of(ctx, m.ClusterName.ValueString())
+	if err != nil {
+		tflog.Warn(ctx, "kept the recorded OIDC issuer", map[string]any{"cluster": m.ClusterName.ValueString(), "error": err.Error()})
+		return
+	}
+	m.OIDCIssuerURL = types.StringValue(url)
+}

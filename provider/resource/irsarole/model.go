@@ -1,0 +1,143 @@
+package irsarole
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+)
+
+// model is packhorse_irsa_role.
+type model struct {
+	Name                    types.String         `tfsdk:"name"`
+	Path                    types.String         `tfsdk:"path"`
+	Description             types.String         `tfsdk:"description"`
+	PermissionsBoundary     types.String         `tfsdk:"permissions_boundary"`
+	MaxSessionDuration      types.Int64          `tfsdk:"max_session_duration"`
+	Tags                    types.Map            `tfsdk:"tags"`
+	TagsAll                 types.Map            `tfsdk:"tags_all"`
+	ARN                     types.String         `tfsdk:"arn"`
+	ServiceAccounts         types.Set            `tfsdk:"service_accounts"`
+	ClusterName             types.String         `tfsdk:"cluster_name"`
+	Identity                types.String         `tfsdk:"identity"`
+	PodIdentityAssociations types.Map            `tfsdk:"pod_identity_associations"`
+	OIDCIssuerURL           types.String         `tfsdk:"oidc_issuer_url"`
+	CreateOIDCProvider      types.Bool           `tfsdk:"create_oidc_provider"`
+	OIDCProviderARN         types.String         `tfsdk:"oidc_provider_arn"`
+	AssumeRolePolicy        jsontypes.Normalized `tfsdk:"assume_role_policy"`
+	AnnotateServiceAccount  types.Bool           `tfsdk:"annotate_service_account"`
+	Preset                  types.String         `tfsdk:"preset"`
+	NodeRoles               types.Set            `tfsdk:"node_roles"`
+	InterruptionQueueARN    types.String         `tfsdk:"interruption_queue_arn"`
+	PresetPolicies          types.Map            `tfsdk:"preset_policies"`
+	Policies                types.Map            `tfsdk:"policies"`
+	PolicyARNs              types.Set            `tfsdk:"policy_arns"`
+	Timeouts                timeouts.Value       `tfsdk:"timeouts"`
+}
+
+// serviceAccountType is the type of an element of service_accounts.
+var serviceAccountType = types.ObjectType{AttrTypes: map[string]attr.Type{"namespace": types.StringType, "name": types.StringType}}
+
+// settle fills in the computed attributes that follow from the configuration,
+// the issuer, the place and the ARNs of the node roles.
+func (m *model) settle(p awsresource.Place, nodeRoles []string) error {
+	trusted := policy.Trust{Accounts: m.accounts()}
+	m.OIDCProviderARN = types.StringNull()
+	if m.usesOIDC() {
+		trusted.Issuer = m.OIDCIssuerURL.ValueString()
+		trusted.Provider = policy.ProviderARN(p.Partition, p.Account, trusted.Issuer)
+		m.OIDCProviderARN = types.StringValue(trusted.Provider)
+	}
+	if m.usesPodIdentity() {
+		if m.ClusterName.ValueString() == "" {
+			return errNoPodCluster
+		}
+		trusted.Cluster = p.ClusterARN(m.ClusterName.ValueString())
+	}
+	trust, err := trusted.JSON()
+	if err != nil {
+		return err
+	}
+	m.AssumeRolePolicy = jsontypes.NewNormalizedValue(trust)
+	m.PresetPolicies, err = m.presetPolicies(p, nodeRoles)
+	return err
+}
+
+func (m *model) presetPolicies(p awsresource.Place, nodeRoles []string) (types.Map, error) {
+	if m.Preset.ValueString() != presetAgent {
+		return types.MapValueMust(jsontypes.NormalizedType{}, map[string]attr.Value{}), nil
+	}
+	if m.ClusterName.ValueString() == "" {
+		return types.Map{}, fmt.Errorf("preset = %q: no cluster is named: set `cluster_name` here or in the provider block", presetAgent)
+	}
+	agent := policy.Agent{
+		Partition: p.Partition,
+		Region:    p.Region,
+		Account:   p.Account,
+		Cluster:   m.ClusterName.ValueString(),
+		NodeRoles: nodeRoles,
+		Queue:     m.InterruptionQueueARN.ValueString(),
+	}
+	named, err := agent.Policies()
+	if err != nil {
+		return types.Map{}, err
+	}
+	out := make(map[string]attr.Value, len(named))
+	for _, n := range named {
+		out[n.Name] = jsontypes.NewNormalizedValue(n.JSON)
+	}
+	return types.MapValueMust(jsontypes.NormalizedType{}, out), nil
+}
+
+// role is the declared state of the role. All of the model is known.
+func (m *model) role() session.Role {
+	inline := value.Strings(m.Policies)
+	maps.Copy(inline, value.Strings(m.PresetPolicies))
+	return session.Role{
+		Name:        m.Name.ValueString(),
+		Path:        m.Path.ValueString(),
+		Description: m.Description.ValueString(),
+		Boundary:    m.PermissionsBoundary.ValueString(),
+		MaxSession:  int32(m.MaxSessionDuration.ValueInt64()),
+		Trust:       m.AssumeRolePolicy.ValueString(),
+		Inline:      inline,
+		Attached:    value.Elements(m.PolicyARNs),
+		Tags:        value.Strings(m.TagsAll),
+	}
+}
+
+// bareRole is the role without its policies, as it is created.
+func (m *model) bareRole() session.Role {
+	bare := m.role()
+	bare.Inline, bare.Attached = nil, nil
+	return bare
+}
+
+// accounts returns the ServiceAccounts that may assume the role.
+func (m *model) accounts() []policy.ServiceAccount {
+	var out []policy.ServiceAccount
+	for _, element := range m.ServiceAccounts.Elements() {
+		given := value.Fields(element.(types.Object))
+		out = append(out, policy.ServiceAccount{Namespace: given["namespace"], Name: given["name"]})
+	}
+	return out
+}
+
+func accountSet(accounts []policy.ServiceAccount) (types.Set, diag.Diagnostics) {
+	elements := make([]attr.Value, len(accounts))
+	for i, a := range accounts {
+		elements[i] = types.ObjectValueMust(serviceAccountType.AttrTypes, map[string]attr.Value{
+			"namespace": types.StringValue(a.Namespace), "name": types.StringValue(a.Name),
+		})
+	}
+	return types.SetValue(serviceAccountType, elements)
+}

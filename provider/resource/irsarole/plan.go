@@ -1,0 +1,106 @@
+package irsarole
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+)
+
+// ModifyPlan predicts the computed attributes as far as they follow from the
+// configuration and the state. A new role can be planned without
+// AWS: whether its name is taken is then not known.
+func (r *irsaRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if !r.Planned(req) {
+		return
+	}
+	var config, m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if config.ClusterName.IsNull() {
+		m.ClusterName = types.StringPointerValue(value.Optional(r.Session.Config.ClusterName))
+	}
+	if m.usesPodIdentity() && m.ClusterName.IsNull() {
+		resp.Diagnostics.AddAttributeError(path.Root("identity"), errNoPodCluster.Error(), "Pod identity is kept by EKS, cluster by cluster.")
+		return
+	}
+	if !m.Identity.IsUnknown() && m.usesOIDC() && config.OIDCIssuerURL.IsNull() && m.ClusterName.IsNull() {
+		resp.Diagnostics.AddAttributeError(path.Root("oidc_issuer_url"), "oidc_issuer_url: "+errNoIssuer.Error(), "")
+		return
+	}
+	if value.FullyKnown(ctx, m.Tags) {
+		var diags diag.Diagnostics
+		m.TagsAll, diags = awsresource.WithDefaultTags(ctx, m.Tags, r.Session.Config.DefaultTags)
+		resp.Diagnostics.Append(diags...)
+	}
+	if !req.State.Raw.IsNull() {
+		var state model
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		r.predict(ctx, config, state, &m, &resp.Diagnostics)
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
+	r.CheckNames(ctx, req, resp)
+}
+
+// predict settles the computed attributes of a role that exists, and keeps the
+// state's spelling of those that have not changed.
+func (r *irsaRole) predict(ctx context.Context, config, state model, m *model, diags *diag.Diagnostics) {
+	switch {
+	case m.Identity.IsUnknown():
+		return
+	case !m.usesOIDC():
+		m.OIDCIssuerURL = types.StringNull()
+	case config.OIDCIssuerURL.IsNull() && !state.OIDCIssuerURL.IsNull() && state.ClusterName.Equal(m.ClusterName):
+		m.OIDCIssuerURL = state.OIDCIssuerURL
+	}
+	inputs := []bool{
+		!m.OIDCIssuerURL.IsUnknown(), !m.ClusterName.IsUnknown(), !m.Preset.IsUnknown(), !m.InterruptionQueueARN.IsUnknown(),
+		value.FullyKnown(ctx, m.ServiceAccounts), value.FullyKnown(ctx, m.NodeRoles), !m.ARN.IsUnknown(),
+	}
+	if slices.Contains(inputs, false) {
+		return
+	}
+	account, err := r.Session.Account(ctx)
+	if err != nil {
+		return // the apply needs the account, and says what is wrong with it
+	}
+	ctx, cancel := context.WithTimeout(ctx, awsresource.PlanLookup)
+	defer cancel()
+	nodeRoles, err := awsresource.RoleARNs(ctx, account.Roles, m.NodeRoles)
+	if err != nil {
+		return // a role may be made by the same apply
+	}
+	if err := m.settle(awsresource.PlaceIn(account), nodeRoles); err != nil {
+		diags.Append(awsresource.RoleError(m.Name.ValueString(), err))
+		return
+	}
+	if value.SameJSON(m.AssumeRolePolicy.ValueString(), state.AssumeRolePolicy.ValueString()) {
+		m.AssumeRolePolicy = state.AssumeRolePolicy
+	}
+	m.predictAssociations(&state)
+	if sameDocuments(m.PresetPolicies, state.PresetPolicies) {
+		m.PresetPolicies = state.PresetPolicies
+	}
+}
+
+func sameDocuments(a, b types.Map) bool {
+	x, y := value.Strings(a), value.Strings(b)
+	if len(x) != len(y) {
+		return false
+	}
+	for name := range x {
+		if !value.SameJSON(x[name], y[name]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,171 @@
+package irsarole
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+)
+
+// Read refreshes the state from IAM.
+func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	ctx = r.Session.Mask(ctx)
+	var m model
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	name := m.Name.ValueString()
+	account, ok := r.Refreshing(ctx, awsresource.RoleTitle, name, resp)
+	if !ok {
+		return
+	}
+	live, arn, err := account.Roles.Read(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		resp.Diagnostics.Append(awsresource.RoleError(name, err))
+		return
+	}
+	recorded, diags := req.Private.GetKey(ctx, lifecycle.IssuerKey)
+	resp.Diagnostics.Append(diags...)
+	if len(recorded) == 0 {
+		resp.Diagnostics.Append(m.adopt(ctx, live, awsresource.PlaceIn(account), r.Session.Config.DefaultTags)...)
+		r.adoptCluster(ctx, account.Issuers, &m)
+		resp.Diagnostics.Append(issuerRecord{}.save(ctx, resp.Private)...)
+	}
+	record, diags := loadIssuerRecord(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	r.refreshIssuer(ctx, account.Issuers, record, &m)
+	m.ARN = types.StringValue(arn)
+	resp.Diagnostics.Append(m.refresh(ctx, live)...)
+	if err := m.refreshAssociations(ctx, account.Associations); err != nil {
+		resp.Diagnostics.Append(awsresource.RoleError(name, err))
+	}
+	if err := r.refreshAnnotation(ctx, &m); err != nil {
+		resp.Diagnostics.Append(awsresource.RoleError(name, err))
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// adopt declares all that an imported role has, so that refresh takes it over.
+func (m *model) adopt(ctx context.Context, live session.Role, where awsresource.Place, defaults map[string]string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	own, preset := map[string]string{}, map[string]string{}
+	for name, document := range live.Inline {
+		if slices.Contains(policy.Names, name) {
+			preset[name] = document
+		} else {
+			own[name] = document
+		}
+	}
+	m.Identity = types.StringValue(throughOIDC)
+	m.PresetPolicies = awsresource.Documents(preset, true)
+	m.Policies = awsresource.Documents(own, false)
+	m.adoptPreset(ctx, preset, where, &diags)
+	if len(live.Attached) > 0 {
+		m.PolicyARNs = value.Collect(types.SetValueFrom(ctx, types.StringType, live.Attached))(&diags)
+	}
+	m.Tags, m.TagsAll = awsresource.AdoptTags(ctx, live.Tags, defaults, &diags)
+	trust, err := policy.ParseTrust(live.Trust)
+	if err != nil {
+		diags.AddWarning(fmt.Sprintf("IAM role %s does not trust ServiceAccounts alone", live.Name),
+			fmt.Sprintf("The next apply replaces its trust policy: %s.", err))
+		return diags
+	}
+	m.OIDCIssuerURL = types.StringPointerValue(value.Optional(trust.Issuer))
+	m.OIDCProviderARN = types.StringPointerValue(value.Optional(trust.Provider))
+	if _, cluster, ok := strings.Cut(trust.Cluster, ":cluster/"); ok {
+		m.ClusterName = types.StringValue(cluster)
+	}
+	return diags
+}
+
+// adoptCluster takes an imported role for one of the provider block's cluster if
+// it trusts that cluster's issuer, as the configuration does by default.
+func (r *irsaRole) adoptCluster(ctx context.Context, issuers session.Issuers, m *model) {
+	name := r.Session.Config.ClusterName
+	if !m.ClusterName.IsNull() || name == "" {
+		return
+	}
+	if url, err := issuers.Of(ctx, name); err == nil && policy.IssuerPath(url) == policy.IssuerPath(m.OIDCIssuerURL.ValueString()) {
+		m.ClusterName = types.StringValue(name)
+	}
+}
+
+// adoptPreset recognises the preset agent by its policies, and finds its
+// arguments in them.
+func (m *model) adoptPreset(ctx context.Context, preset map[string]string, where awsresource.Place, diags *diag.Diagnostics) {
+	if len(preset) == 0 {
+		return
+	}
+	m.Preset = types.StringValue(presetAgent)
+	facts := policy.ParseAgent(preset)
+	m.ClusterName = types.StringPointerValue(value.Optional(facts.Cluster))
+	m.InterruptionQueueARN = types.StringPointerValue(value.Optional(facts.Queue))
+	for i, arn := range facts.NodeRoles {
+		facts.NodeRoles[i] = where.RoleName(arn)
+	}
+	if len(facts.NodeRoles) > 0 {
+		m.NodeRoles = value.Collect(types.SetValueFrom(ctx, types.StringType, facts.NodeRoles))(diags)
+	}
+}
+
+// refresh sets what IAM says about everything that is declared.
+func (m *model) refresh(ctx context.Context, live session.Role) diag.Diagnostics {
+	var diags diag.Diagnostics
+	m.Path = types.StringValue(live.Path)
+	m.Description = value.Declared(m.Description, live.Description)
+	m.PermissionsBoundary = value.Declared(m.PermissionsBoundary, live.Boundary)
+	m.MaxSessionDuration = types.Int64Value(int64(live.MaxSession))
+	m.AssumeRolePolicy = jsontypes.NewNormalizedValue(live.Trust)
+	if trust, err := policy.ParseTrust(live.Trust); err == nil {
+		m.ServiceAccounts = value.Collect(accountSet(trust.Accounts))(&diags)
+		m.Identity = identityOf(trust)
+	}
+	if !m.Policies.IsNull() {
+		m.Policies = awsresource.Documents(awsresource.Common(value.Strings(m.Policies), live.Inline), true)
+	}
+	m.PresetPolicies = awsresource.Documents(awsresource.Common(value.Strings(m.PresetPolicies), live.Inline), true)
+	if !m.PolicyARNs.IsNull() {
+		attached := slices.DeleteFunc(value.Elements(m.PolicyARNs), func(arn string) bool { return !slices.Contains(live.Attached, arn) })
+		m.PolicyARNs = value.Collect(types.SetValueFrom(ctx, types.StringType, append([]string{}, attached...)))(&diags)
+	}
+	m.Tags = awsresource.RefreshTags(ctx, m.Tags, live.Tags, &diags)
+	m.TagsAll = awsresource.RefreshTags(ctx, m.TagsAll, live.Tags, &diags)
+	return diags
+}
+
+// refreshAnnotation finds out whether the ServiceAccounts are still annotated.
+func (r *irsaRole) refreshAnnotation(ctx context.Context, m *model) error {
+	if !m.AnnotateServiceAccount.ValueBool() {
+		return nil
+	}
+	annotation, err := r.annotation(ctx)
+	if err != nil {
+		return err
+	}
+	for _, account := range m.accounts() {
+		arn, err := annotation.Get(ctx, account.Namespace, account.Name)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		if arn != m.ARN.ValueString() {
+			m.AnnotateServiceAccount = types.BoolValue(false)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+// Package nodeprofile is the resource packhorse_node_profile.
+package nodeprofile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
+)
+
+// New returns the resource packhorse_node_profile.
+func New() resource.Resource { return customresource.New(Kind{}) }
+
+// NewList lists the node profiles of the cluster.
+func NewList() list.ListResource { return customresource.NewList(Kind{}) }
+
+// Kind is the kind AWSNodeTemplate.
+type Kind struct{}
+
+func (Kind) Title() string { return "node profile" }
+
+func (Kind) TypeName() string { return "_node_profile" }
+
+func (Kind) Object() session.Kind {
+	return session.Kind{Name: api.NodeTemplateKind, Resource: api.NodeTemplateGVR}
+}
+
+func (Kind) Codec() wire.Codec {
+	return wire.Codec{Fields: terraform.Fields, Local: []string{"name", "timeouts", customresource.ForceConflicts, customresource.DeletionTimestamp}}
+}
+
+func (k Kind) Check(name string, spec map[string]any) api.Findings {
+	template, ignored, err := k.decode(name, spec)
+	if err != nil {
+		return api.FindingsOf(err)
+	}
+	found := slices.Concat(ignored, api.CheckNodeTemplate(template))
+	if len(found.Errors()) == 0 {
+		found = append(found, api.CheckBounds(api.NodeTemplateGVR.GroupResource().String(), spec)...)
+	}
+	return found
+}
+
+func (k Kind) decode(name string, spec map[string]any) (*api.AWSNodeTemplate, api.Findings, error) {
+	return api.NodeTemplateOf(customresource.ManifestOf(k.Object(), name, spec))
+}
+
+func (Kind) Computed(map[string]any) (map[string]attr.Value, error) {
+	return nil, nil
+}
+
+// DeleteLimit is short: nothing depends on the object, so that it goes at once
+// unless somebody holds it.
+func (Kind) DeleteLimit() time.Duration { return 2 * time.Minute }
+
+// Remove deletes the object. A finalizer on it is somebody else's and is waited for.
+func (k Kind) Remove(ctx context.Context, r customresource.Removal) error {
+	if err := r.Objects.Delete(ctx, r.Name, r.Uid, metav1.DeletePropagationBackground); err != nil {
+		return err
+	}
+	return k.AwaitGone(ctx, r)
+}
+
+func (Kind) AwaitGone(ctx context.Context, r customresource.Removal) error {
+	var finalizers []string
+	var blind error // what keeps from looking
+	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		var live *unstructured.Unstructured
+		if live, blind = r.Objects.Get(ctx, r.Name); lifecycle.Gone(blind) {
+			return true, nil
+		}
+		if blind == nil {
+			finalizers = live.GetFinalizers()
+		}
+		return false, blind
+	})
+	if blind == nil && wait.Interrupted(err) {
+		return fmt.Errorf("it is not gone in time, held by the finalizers %s: %w", strings.Join(finalizers, ", "), err)
+	}
+	return err
+}

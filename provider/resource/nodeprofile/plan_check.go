@@ -1,0 +1,69 @@
+package nodeprofile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+func (k Kind) Draft(d *session.Drafts, name string, spec map[string]any) session.Turn {
+	template, _, err := k.decode(name, spec)
+	if err != nil {
+		return d.All()
+	}
+	return d.AddTemplate(template)
+}
+
+func (Kind) Settles() []string { return nil }
+
+// CheckChange tells which nodes are replaced since they are built otherwise from now on.
+func (Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[string]attr.Value {
+	lookForInstanceProfile(ctx, f)
+	if f.Before == nil {
+		return nil
+	}
+	live, err := f.Session.Survey(ctx)
+	if err != nil {
+		f.Skip("nodes that were built from it", err)
+		return nil
+	}
+	stock, err := f.Session.Stock(ctx)
+	if err != nil {
+		f.Skip("nodes that were built from it", err)
+		return nil
+	}
+	f.Report_(f.Replaced(ctx, live, stock).Finding(), "")
+	return nil
+}
+
+// lookForInstanceProfile warns of one that is neither there nor planned. Without a
+// cluster's name nothing says that there is an account to ask.
+func lookForInstanceProfile(ctx context.Context, f *customresource.PlanCheck) {
+	name, _ := f.Spec["instanceProfile"].(string)
+	if name == "" || name == f.Before["instanceProfile"] || f.Session.Config.ClusterName == "" || f.Session.Drafts.HasInstanceProfile(name) {
+		return
+	}
+	account, err := f.Session.Account(ctx)
+	if err == nil {
+		_, _, err = account.Profiles.Read(ctx, name)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.Report_([]plancheck.Finding{{
+			Severity: plancheck.Doubtful, Path: "spec.instanceProfile", Text: fmt.Sprintf("the account has no instance profile %q", name),
+			Advice: "No machine starts without it. Refer to the resource that makes it, such as packhorse_node_role.example.instance_profile, or correct the name.",
+		}}, "")
+	case err != nil:
+		f.Skip("the instance profile", err)
+	}
+}
+
+// CheckRemoval has nothing to tell: what was built from a profile stays.
+func (Kind) CheckRemoval(context.Context, *customresource.PlanCheck) {}

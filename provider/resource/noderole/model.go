@@ -1,0 +1,98 @@
+package noderole
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/irsarole"
+)
+
+// model is packhorse_node_role.
+type model struct {
+	Name                types.String         `tfsdk:"name"`
+	Path                types.String         `tfsdk:"path"`
+	Description         types.String         `tfsdk:"description"`
+	PermissionsBoundary types.String         `tfsdk:"permissions_boundary"`
+	Tags                types.Map            `tfsdk:"tags"`
+	TagsAll             types.Map            `tfsdk:"tags_all"`
+	ARN                 types.String         `tfsdk:"arn"`
+	AssumeRolePolicy    jsontypes.Normalized `tfsdk:"assume_role_policy"`
+	CNIPolicy           types.Bool           `tfsdk:"cni_policy"`
+	NodePolicyARNs      types.Set            `tfsdk:"node_policy_arns"`
+	PolicyARNs          types.Set            `tfsdk:"policy_arns"`
+	Policies            types.Map            `tfsdk:"policies"`
+	InstanceProfile     types.String         `tfsdk:"instance_profile"`
+	InstanceProfileARN  types.String         `tfsdk:"instance_profile_arn"`
+	ClusterName         types.String         `tfsdk:"cluster_name"`
+	AccessEntry         types.String         `tfsdk:"access_entry"`
+	Timeouts            timeouts.Value       `tfsdk:"timeouts"`
+}
+
+// settle fills in the computed attributes that follow from the configuration and
+// the place.
+func (m *model) settle(p awsresource.Place) error {
+	trust, err := policy.NodeTrust(p.Partition)
+	if err != nil {
+		return err
+	}
+	m.AssumeRolePolicy = jsontypes.NewNormalizedValue(trust)
+	m.NodePolicyARNs = value.Set(policy.NodePolicies(p.Partition, m.CNIPolicy.ValueBool()))
+	if m.InstanceProfile.IsUnknown() {
+		m.InstanceProfile = m.Name
+	}
+	m.InstanceProfileARN = types.StringValue(fmt.Sprintf("arn:%s:iam::%s:instance-profile%s%s",
+		p.Partition, p.Account, m.Path.ValueString(), m.InstanceProfile.ValueString()))
+	return nil
+}
+
+// role is the declared state of the role. All of the model is known.
+func (m *model) role() session.Role {
+	return session.Role{
+		Name:        m.Name.ValueString(),
+		Path:        m.Path.ValueString(),
+		Description: m.Description.ValueString(),
+		Boundary:    m.PermissionsBoundary.ValueString(),
+		MaxSession:  irsarole.DefaultSession,
+		Trust:       m.AssumeRolePolicy.ValueString(),
+		Inline:      value.Strings(m.Policies),
+		Attached:    slices.Concat(value.Elements(m.NodePolicyARNs), value.Elements(m.PolicyARNs)),
+		Tags:        value.Strings(m.TagsAll),
+	}
+}
+
+// profile is the declared state of the instance profile.
+func (m *model) profile() session.Profile {
+	return session.Profile{
+		Name: m.InstanceProfile.ValueString(), Path: m.Path.ValueString(), Role: m.Name.ValueString(), Tags: value.Strings(m.TagsAll),
+	}
+}
+
+// entry is the declared state of the access entry; its type is empty if there is
+// to be none.
+func (m *model) entry() session.Entry {
+	entry := session.Entry{Cluster: m.ClusterName.ValueString(), Principal: m.ARN.ValueString(), Tags: value.Strings(m.TagsAll)}
+	if m.AccessEntry.ValueString() != noEntry {
+		entry.Type = m.AccessEntry.ValueString()
+	}
+	return entry
+}
+
+// bare is the role as it is right after its creation: without what makes it one
+// for nodes.
+func (m *model) bare() model {
+	bare := *m
+	bare.InstanceProfile, bare.InstanceProfileARN = types.StringValue(""), types.StringNull()
+	bare.AccessEntry = types.StringValue(noEntry)
+	bare.NodePolicyARNs = value.Set(nil)
+	bare.PolicyARNs = types.SetNull(types.StringType)
+	bare.Policies = types.MapNull(jsontypes.NormalizedType{})
+	return bare
+}

@@ -1,0 +1,266 @@
+// Package noderole is the resource packhorse_node_role.
+package noderole
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+)
+
+// nodeRole is the resource packhorse_node_role.
+type nodeRole struct{ awsresource.Named }
+
+var (
+	_ resource.ResourceWithConfigure      = &nodeRole{}
+	_ resource.ResourceWithIdentity       = &nodeRole{}
+	_ resource.ResourceWithImportState    = &nodeRole{}
+	_ resource.ResourceWithModifyPlan     = &nodeRole{}
+	_ resource.ResourceWithMoveState      = &nodeRole{}
+	_ resource.ResourceWithUpgradeState   = &nodeRole{}
+	_ resource.ResourceWithValidateConfig = &nodeRole{}
+)
+
+// New returns the resource packhorse_node_role.
+func New() resource.Resource {
+	return &nodeRole{awsresource.Named{Suffix: "_node_role", What: "Name of the role in IAM.", Names: []lifecycle.Naming{awsresource.RoleName(), profileName()}}}
+}
+
+func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = resourceSchema(ctx)
+}
+
+// Create creates the role, records it, and then makes it one for nodes: a role
+// that was left half made is known to the state and replaced.
+func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	ctx = r.Session.Mask(ctx)
+	var m model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Create, 0, &resp.Diagnostics)
+	defer cancel()
+	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if err := r.complete(ctx, &m, account); err != nil {
+		resp.Diagnostics.Append(nodeRoleError(m, err))
+		return
+	}
+	arn, err := account.Roles.Create(ctx, m.role())
+	if err != nil {
+		resp.Diagnostics.Append(nodeRoleError(m, err))
+		return
+	}
+	m.ARN = types.StringValue(arn)
+	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
+	resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
+	reached, err := r.change(ctx, account, m.bare(), m)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
+	if err != nil {
+		resp.Diagnostics.Append(nodeRoleError(m, err))
+	}
+}
+
+// Update brings the role from the state to the plan.
+func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	ctx = r.Session.Mask(ctx)
+	var before, m model
+	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Update, 0, &resp.Diagnostics)
+	defer cancel()
+	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	m.ARN = before.ARN
+	if err := r.complete(ctx, &m, account); err != nil {
+		resp.Diagnostics.Append(nodeRoleError(m, err))
+		return
+	}
+	reached, err := r.change(ctx, account, before, m)
+	lifecycle.SetName(ctx, resp.Identity, m.Name.ValueString(), &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &reached)...)
+	if err != nil {
+		resp.Diagnostics.Append(nodeRoleError(m, err))
+	}
+}
+
+// change does the steps of an update in the order in which they depend on each
+// other: policies first, so that no machine can come up without them. It returns
+// what has been reached, so that what was left half done is known.
+func (r *nodeRole) change(ctx context.Context, account *session.Account, before, now model) (reached model, err error) {
+	reached = now
+	reached.InstanceProfile, reached.InstanceProfileARN = before.InstanceProfile, before.InstanceProfileARN
+	reached.AccessEntry, reached.ClusterName = before.AccessEntry, before.ClusterName
+	if err := account.Roles.Update(ctx, before.role(), now.role()); err != nil {
+		return reached, err
+	}
+	arn, err := changeProfile(ctx, account.Profiles, before.profile(), now.profile())
+	if err == nil || before.profile().Name == "" && !errors.As(err, new(takenError)) {
+		// A creation that failed, or was interrupted, may have taken place all the same.
+		reached.InstanceProfile = now.InstanceProfile
+	}
+	if err != nil {
+		return reached, err
+	}
+	reached.InstanceProfileARN = now.InstanceProfileARN
+	if arn != "" {
+		reached.InstanceProfileARN = types.StringValue(arn)
+	}
+	err = changeEntry(ctx, account.Entries, before.entry(), now.entry())
+	if err == nil || before.entry().Type == "" && !errors.As(err, new(takenError)) {
+		reached.AccessEntry, reached.ClusterName = now.AccessEntry, now.ClusterName
+	}
+	return reached, err
+}
+
+// changeProfile creates the instance profile, updates it, or puts one of another
+// name in its place. It returns the ARN of a new one.
+func changeProfile(ctx context.Context, profiles session.Profiles, was, is session.Profile) (arn string, err error) {
+	if was.Name == is.Name {
+		return "", profiles.Update(ctx, was, is)
+	}
+	arn, err = profiles.Create(ctx, is)
+	if errors.Is(err, fs.ErrExist) {
+		arn, err = fillProfile(ctx, profiles, is)
+	}
+	if err != nil || was.Name == "" {
+		return arn, err
+	}
+	return arn, profiles.Delete(ctx, was)
+}
+
+// fillProfile gives the role to a profile that is there already, unless it
+// gives machines another one.
+func fillProfile(ctx context.Context, profiles session.Profiles, wanted session.Profile) (arn string, err error) {
+	live, arn, err := profiles.Read(ctx, wanted.Name)
+	switch {
+	case err != nil:
+		return "", err
+	case live.Role == wanted.Role || live.Role == "":
+		return arn, profiles.Update(ctx, live, wanted)
+	}
+	return "", profileTaken(live)
+}
+
+// changeEntry creates the access entry, updates it, or replaces it.
+func changeEntry(ctx context.Context, entries session.Entries, was, is session.Entry) error {
+	if was.Type == is.Type && was.Cluster == is.Cluster {
+		if is.Type == "" {
+			return nil
+		}
+		return entries.Update(ctx, was, is)
+	}
+	if was.Type != "" {
+		if err := entries.Delete(ctx, was.Cluster, was.Principal); err != nil {
+			return err
+		}
+	}
+	if is.Type == "" {
+		return nil
+	}
+	err := entries.Create(ctx, is)
+	if errors.Is(err, fs.ErrExist) {
+		return takenError(fmt.Sprintf("cluster %s has an access entry for the role already: delete it, or set `access_entry = \"none\"` to leave it to whoever has made it", is.Cluster))
+	}
+	return err
+}
+
+// Delete removes the access entry, the instance profile and the role with its
+// own policies.
+func (r *nodeRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	ctx = r.Session.Mask(ctx)
+	var m model
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Delete, 0, &resp.Diagnostics)
+	defer cancel()
+	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	var err error
+	if entry := m.entry(); entry.Type != "" {
+		err = account.Entries.Delete(ctx, entry.Cluster, entry.Principal)
+	}
+	if profile := m.profile(); err == nil && profile.Name != "" {
+		err = account.Profiles.Delete(ctx, profile)
+	}
+	if err == nil {
+		err = account.Roles.Delete(ctx, m.role())
+	}
+	if err != nil {
+		resp.Diagnostics.Append(nodeRoleError(m, err))
+	}
+}
+
+// complete settles all that follows from the configuration and the account.
+func (r *nodeRole) complete(ctx context.Context, m *model, account *session.Account) error {
+	if m.ClusterName.IsUnknown() {
+		m.ClusterName = types.StringPointerValue(value.Optional(r.Session.Config.ClusterName))
+	}
+	if m.entry().Type != "" && m.ClusterName.ValueString() == "" {
+		return errNoEntryCluster
+	}
+	tags, diags := awsresource.WithDefaultTags(ctx, m.Tags, r.Session.Config.DefaultTags)
+	if diags.HasError() {
+		return errors.New(diags.Errors()[0].Summary())
+	}
+	m.TagsAll = tags
+	return m.settle(awsresource.PlaceIn(account))
+}
+
+// errNoEntryCluster says that nobody is named who should admit the nodes.
+var errNoEntryCluster = errors.New("access_entry: no EKS cluster is named: set `cluster_name` here or in the provider block, or `access_entry = \"none\"`")
+
+func nodeRoleError(m model, err error) diag.Diagnostic {
+	return awsresource.RoleError(m.Name.ValueString(), err)
+}
+
+// profileName is how a node role names its instance profile. One that is there is
+// taken over, unless it gives machines another role.
+func profileName() lifecycle.Naming {
+	return lifecycle.Naming{Attribute: "instance_profile", Title: "instance profile", Look: func(ctx context.Context, account *session.Account, name string, plan tfsdk.Plan) (diag.Diagnostic, error) {
+		live, _, err := account.Profiles.Read(ctx, name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case live.Role == "" || live.Role == lifecycle.Text(ctx, plan.GetAttribute, "name"):
+			return nil, nil
+		}
+		return diag.NewAttributeErrorDiagnostic(path.Root("instance_profile"), "instance_profile: "+profileTaken(live).Error(), ""), nil
+	}}
+}
+
+// profileTaken says that a profile gives machines a role of others.
+func profileTaken(live session.Profile) error {
+	return takenError(fmt.Sprintf("instance profile %s exists already and gives machines the role %s: name another one with `instance_profile`, or delete it", live.Name, live.Role))
+}
+
+// takenError says that what a resource would create is there and serves somebody else.
+type takenError string
+
+func (e takenError) Error() string { return string(e) }
+
+// UpgradeState upgrades from older versions.
+func (r *nodeRole) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
+	return lifecycle.StateUpgraders()
+}
+
+// MoveState takes a role over that aws_iam_role has declared.
+func (r *nodeRole) MoveState(context.Context) []resource.StateMover {
+	return []resource.StateMover{awsresource.MoveFromAWS("aws_iam_role")}
+}

@@ -1,0 +1,76 @@
+package noderole
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+)
+
+// ValidateConfig checks what can be said without AWS.
+func (r *nodeRole) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var policies types.Map
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("policies"), &policies)...)
+	resp.Diagnostics.Append(awsresource.CheckInline(policies)...)
+}
+
+// ModifyPlan predicts the computed attributes as far as they follow from the
+// configuration and the state. A new role can be planned without
+// AWS: whether its name is taken is then not known.
+func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if !r.Planned(req) {
+		return
+	}
+	var config, m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if config.ClusterName.IsNull() {
+		m.ClusterName = types.StringPointerValue(value.Optional(r.Session.Config.ClusterName))
+	}
+	if config.InstanceProfile.IsNull() {
+		m.InstanceProfile = m.Name
+	}
+	if !m.AccessEntry.IsUnknown() && m.entry().Type != "" && m.ClusterName.IsNull() {
+		resp.Diagnostics.AddAttributeError(path.Root("access_entry"), errNoEntryCluster.Error(), "")
+		return
+	}
+	if value.FullyKnown(ctx, m.Tags) {
+		m.TagsAll = value.Collect(awsresource.WithDefaultTags(ctx, m.Tags, r.Session.Config.DefaultTags))(&resp.Diagnostics)
+	}
+	if !req.State.Raw.IsNull() {
+		r.predict(ctx, req, &m, &resp.Diagnostics)
+	}
+	if name := m.InstanceProfile.ValueString(); name != "" {
+		r.Session.Drafts.AddInstanceProfile(name)
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
+	r.CheckNames(ctx, req, resp)
+}
+
+// predict settles the computed attributes of a role that exists.
+func (r *nodeRole) predict(ctx context.Context, req resource.ModifyPlanRequest, m *model, diags *diag.Diagnostics) {
+	if m.Name.IsUnknown() || m.Path.IsUnknown() || m.CNIPolicy.IsUnknown() || m.InstanceProfile.IsUnknown() || m.ARN.IsUnknown() {
+		return
+	}
+	account, err := r.Session.Account(ctx)
+	if err != nil {
+		return // the apply needs the account, and says what is wrong with it
+	}
+	if err := m.settle(awsresource.PlaceIn(account)); err != nil {
+		diags.Append(nodeRoleError(*m, err))
+		return
+	}
+	var state model
+	diags.Append(req.State.Get(ctx, &state)...)
+	if value.SameJSON(m.AssumeRolePolicy.ValueString(), state.AssumeRolePolicy.ValueString()) {
+		m.AssumeRolePolicy = state.AssumeRolePolicy
+	}
+}

@@ -1,0 +1,140 @@
+package noderole
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+)
+
+// Read refreshes the state from IAM and EKS.
+func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	ctx = r.Session.Mask(ctx)
+	var m model
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	name := m.Name.ValueString()
+	account, ok := r.Refreshing(ctx, awsresource.RoleTitle, name, resp)
+	if !ok {
+		return
+	}
+	live, arn, err := account.Roles.Read(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		resp.Diagnostics.Append(nodeRoleError(m, err))
+		return
+	}
+	m.ARN = types.StringValue(arn)
+	if awsresource.Imported(ctx, req.Private, &resp.Diagnostics) {
+		err = r.adopt(ctx, &m, live, account, &resp.Diagnostics)
+		resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
+	}
+	if err == nil {
+		m.refresh(ctx, live, &resp.Diagnostics)
+		err = m.refreshProfile(ctx, account.Profiles)
+	}
+	if err == nil {
+		err = m.refreshEntry(ctx, account.Entries)
+	}
+	if err != nil {
+		resp.Diagnostics.Append(nodeRoleError(m, err))
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// adopt declares all that an imported role has, so that refresh takes it over.
+func (r *nodeRole) adopt(ctx context.Context, m *model, live session.Role, account *session.Account, diags *diag.Diagnostics) error {
+	needed := policy.NodePolicies(account.Partition, true)
+	network := needed[len(needed)-1]
+	m.CNIPolicy = types.BoolValue(slices.Contains(live.Attached, network))
+	m.NodePolicyARNs = value.Set(needed)
+	others := slices.DeleteFunc(slices.Clone(live.Attached), func(arn string) bool { return slices.Contains(needed, arn) })
+	if len(others) > 0 {
+		m.PolicyARNs = value.Set(others)
+	}
+	m.Policies = awsresource.Documents(live.Inline, false)
+	m.Tags, m.TagsAll = awsresource.AdoptTags(ctx, live.Tags, r.Session.Config.DefaultTags, diags)
+	m.ClusterName = types.StringPointerValue(value.Optional(r.Session.Config.ClusterName))
+	m.AccessEntry = types.StringValue(linuxEntry)
+	if m.ClusterName.IsNull() {
+		m.AccessEntry = types.StringValue(noEntry)
+	}
+	held, err := account.Profiles.Holding(ctx, live.Name)
+	if err != nil {
+		return err
+	}
+	if m.InstanceProfile = m.Name; len(held) > 0 && !slices.Contains(held, live.Name) {
+		m.InstanceProfile = types.StringValue(held[0])
+	}
+	return nil
+}
+
+// refresh sets what IAM says about everything of the role that is declared.
+func (m *model) refresh(ctx context.Context, live session.Role, diags *diag.Diagnostics) {
+	still := func(declared types.Set) types.Set {
+		return value.Set(slices.DeleteFunc(value.Elements(declared), func(arn string) bool { return !slices.Contains(live.Attached, arn) }))
+	}
+	m.Path = types.StringValue(live.Path)
+	m.Description = value.Declared(m.Description, live.Description)
+	m.PermissionsBoundary = value.Declared(m.PermissionsBoundary, live.Boundary)
+	m.AssumeRolePolicy = jsontypes.NewNormalizedValue(live.Trust)
+	m.NodePolicyARNs = still(m.NodePolicyARNs)
+	if !m.PolicyARNs.IsNull() {
+		m.PolicyARNs = still(m.PolicyARNs)
+	}
+	if !m.Policies.IsNull() {
+		m.Policies = awsresource.Documents(awsresource.Common(value.Strings(m.Policies), live.Inline), true)
+	}
+	m.Tags = awsresource.RefreshTags(ctx, m.Tags, live.Tags, diags)
+	m.TagsAll = awsresource.RefreshTags(ctx, m.TagsAll, live.Tags, diags)
+}
+
+// refreshProfile leaves an empty name if the instance profile is gone or gives
+// machines another role, so that the plan makes it anew.
+func (m *model) refreshProfile(ctx context.Context, profiles session.Profiles) error {
+	name := m.InstanceProfile.ValueString()
+	if name == "" {
+		return nil
+	}
+	live, arn, err := profiles.Read(ctx, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && live.Role != m.Name.ValueString():
+		m.InstanceProfile, m.InstanceProfileARN = types.StringValue(""), types.StringNull()
+		return nil
+	case err != nil:
+		return err
+	}
+	m.InstanceProfileARN = types.StringValue(arn)
+	return nil
+}
+
+// refreshEntry finds out which access entry there is.
+func (m *model) refreshEntry(ctx context.Context, entries session.Entries) error {
+	declared := m.entry()
+	if declared.Type == "" {
+		return nil
+	}
+	live, err := entries.Read(ctx, declared.Cluster, declared.Principal)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		m.AccessEntry = types.StringValue(noEntry)
+		return nil
+	case err != nil:
+		return err
+	}
+	m.AccessEntry = types.StringValue(live.Type)
+	return nil
+}

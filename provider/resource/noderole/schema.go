@@ -1,0 +1,85 @@
+package noderole
+
+import (
+	"context"
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/attribute"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+)
+
+// Types of access entries that admit machines, and the word for no entry.
+const (
+	linuxEntry   = "EC2_LINUX"
+	windowsEntry = "EC2_WINDOWS"
+	noEntry      = "none"
+)
+
+const nodeRoleDescription = "The IAM role of the nodes that the agent buys, with its instance profile and the EKS access entry " +
+	"that lets them join the cluster.\n\nThe role trusts EC2 and has AWS's managed policies for nodes: to join the cluster, pull " +
+	"images and, unless `cni_policy` is off, assign addresses to pods. The provider leaves policies and tags that others have " +
+	"added to the role alone, and does not delete a role that still has such policies."
+
+func resourceSchema(ctx context.Context) schema.Schema {
+	level := attribute.Level{
+		"assume_role_policy": schema.StringAttribute{
+			Computed: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Trust policy of the role, as JSON.",
+		},
+		"cni_policy": schema.BoolAttribute{
+			Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+			MarkdownDescription: "Whether nodes may assign addresses to pods (`AmazonEKS_CNI_Policy`). On by default. Turn it " +
+				"off if the network plugin has its own role.",
+		},
+		"node_policy_arns": schema.SetAttribute{
+			Computed: true, ElementType: types.StringType, MarkdownDescription: "ARNs of AWS's managed policies for nodes that are attached to the role.",
+		},
+		"policy_arns": schema.SetAttribute{
+			Optional: true, ElementType: types.StringType,
+			MarkdownDescription: "ARNs of additional managed policies of the role, such as " +
+				"`arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore`.",
+			Validators: attribute.EachForm(policy.PolicyARN),
+		},
+		"policies": schema.MapAttribute{
+			Optional: true, ElementType: jsontypes.NormalizedType{},
+			MarkdownDescription: "Inline policies of the role, as JSON by name.",
+		},
+	}
+	for _, part := range []attribute.Level{awsresource.RoleAttributes("role and its instance profile"), attribute.Tags("the role, its instance profile and its access entry"), nodeAdmissionAttributes()} {
+		maps.Copy(level, part)
+	}
+	return schema.Schema{Version: lifecycle.SchemaVersion, MarkdownDescription: nodeRoleDescription, Attributes: level, Blocks: awsresource.Timeouts(ctx)}
+}
+
+// nodeAdmissionAttributes are what turns the role into one for nodes.
+func nodeAdmissionAttributes() attribute.Level {
+	return attribute.Level{
+		"instance_profile": schema.StringAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: "Name of the instance profile, for `packhorse_node_profile.instance_profile`. By default the " +
+				"name of the role.",
+			Validators: []validator.String{attribute.Form(policy.ProfileName)},
+		},
+		"instance_profile_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the instance profile."},
+		"cluster_name": schema.StringAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: "Name of the EKS cluster that the nodes join. By default the cluster of the provider block.",
+			Validators:          []validator.String{attribute.Form(policy.ClusterName)},
+		},
+		"access_entry": schema.StringAttribute{
+			Optional: true, Computed: true, Default: stringdefault.StaticString(linuxEntry),
+			MarkdownDescription: "Type of the access entry: `EC2_LINUX`, the default, `EC2_WINDOWS`, or `none` for a cluster " +
+				"that only uses the `aws-auth` ConfigMap.",
+			Validators: []validator.String{stringvalidator.OneOf(linuxEntry, windowsEntry, noEntry)},
+		},
+	}
+}

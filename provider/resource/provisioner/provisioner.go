@@ -1,0 +1,121 @@
+// Package provisioner is the resource packhorse_provisioner.
+package provisioner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
+)
+
+const EffectiveRequirements = "effective_requirements"
+
+// New returns the resource packhorse_provisioner.
+func New() resource.Resource { return customresource.New(Kind{}) }
+
+// NewList lists the provisioners of the cluster.
+func NewList() list.ListResource { return customresource.NewList(Kind{}) }
+
+// Kind is the kind Provisioner.
+type Kind struct{}
+
+func (Kind) Title() string { return "provisioner" }
+
+func (Kind) TypeName() string { return "_provisioner" }
+
+func (Kind) Object() session.Kind {
+	return session.Kind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}
+}
+
+func (Kind) Codec() wire.Codec {
+	return wire.Codec{Fields: terraform.Fields, Local: []string{"name", "timeouts", customresource.ForceConflicts, customresource.DeletionTimestamp, EffectiveRequirements, planPreview}}
+}
+
+func (k Kind) Check(name string, spec map[string]any) api.Findings {
+	p, ignored, err := k.decode(name, spec)
+	if err != nil {
+		return api.FindingsOf(err)
+	}
+	found := slices.Concat(ignored, api.CheckProvisioner(p))
+	if len(found.Errors()) == 0 {
+		found = append(found, api.CheckBounds(api.ProvisionerGVR.GroupResource().String(), spec)...)
+	}
+	return found
+}
+
+func (k Kind) decode(name string, spec map[string]any) (*api.Provisioner, api.Findings, error) {
+	return api.ProvisionerOf(customresource.ManifestOf(k.Object(), name, spec))
+}
+
+func (k Kind) Computed(spec map[string]any) (map[string]attr.Value, error) {
+	p, _, err := k.decode(lifecycle.Unnamed, spec)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, r := range p.Defaulted().EffectiveRequirements() {
+		out = append(out, r.Selector())
+	}
+	return map[string]attr.Value{EffectiveRequirements: value.List(out)}, nil
+}
+
+// DeleteLimit leaves the nodes time to drain.
+func (Kind) DeleteLimit() time.Duration { return 20 * time.Minute }
+
+// errNoAgent says that nobody would drain the nodes.
+var errNoAgent = errors.New("no agent is running that could drain them")
+
+// Remove drains the provisioner's nodes by deleting the object that owns them,
+// and waits for both to be gone. Finalizers are left to the agent.
+func (k Kind) Remove(ctx context.Context, r customresource.Removal) error {
+	watch := r.Cluster.Teardown()
+	nodes, err := watch.Nodes(ctx, r.Name)
+	if err != nil {
+		return err
+	}
+	if len(nodes) > 0 {
+		alive, err := watch.AgentAlive(ctx, time.Now())
+		if err != nil {
+			return err
+		}
+		if !alive {
+			return fmt.Errorf("it has %d nodes and %w\nNo agent has renewed its Lease in time. Nothing has been deleted: "+
+				"start the agent, or delete the nodes yourself, and destroy again", len(nodes), errNoAgent)
+		}
+	}
+	// Foreground: the object stays until the nodes that it owns are gone, which
+	// the garbage collector asks to go. It takes its time to learn of a kind, so
+	// that without nodes there is no reason to wait for it.
+	propagation := metav1.DeletePropagationBackground
+	if len(nodes) > 0 {
+		propagation = metav1.DeletePropagationForeground
+	}
+	if err := r.Objects.Delete(ctx, r.Name, r.Uid, propagation); err != nil {
+		return err
+	}
+	return k.AwaitGone(ctx, r)
+}
+
+func (Kind) AwaitGone(ctx context.Context, r customresource.Removal) error {
+	return r.Cluster.Teardown().Wait(ctx, r.Name, func(remaining []string) {
+		tflog.Info(ctx, "waited for the provisioner's nodes to drain", map[string]any{
+			"provisioner": r.Name, "remaining": len(remaining), "nodes": strings.Join(remaining, ","),
+		})
+	})
+}

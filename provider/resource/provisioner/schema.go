@@ -1,0 +1,135 @@
+package provisioner
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/attribute"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/nodeprofile"
+)
+
+const provisionerDescription = "Declares which nodes the agent may buy for unschedulable pods, and when it removes them.\n\nThe " +
+	"resource manages the cluster-scoped object `Provisioner` of `karpenter.sh/v1alpha5`. The provider only sets the fields " +
+	"that your configuration sets, and only a change of the name forces a replacement. Destroying a provisioner first drains " +
+	"its nodes and terminates their instances."
+
+// Schema returns the attributes of the resource.
+func (Kind) Schema(ctx context.Context) schema.Schema {
+	return schema.Schema{
+		Version:             lifecycle.SchemaVersion,
+		MarkdownDescription: provisionerDescription,
+		Attributes: attribute.Level{
+			"name": attribute.Name("Name of the provisioner. Its nodes carry it in the label `karpenter.sh/provisioner-name`."),
+			"labels": attribute.TextMap("Labels of every node. A well-known label is also a requirement: with `{ \"kubernetes.io/arch\" = " +
+				"\"arm64\" }` the agent buys arm64 machines."),
+			"annotations": attribute.TextMap("Annotations of every node."),
+			"taints":      attribute.Objects("Taints of every node. Only pods that tolerate them are placed there.", taintAttributes()),
+			"startup_taints": attribute.Objects("Taints of new nodes that another program, such as a network plugin, removes. Pods need "+
+				"not tolerate them.", taintAttributes()),
+			"requirements": attribute.Objects("Constraints on the labels of nodes, which determine what may be bought. Keys that you do "+
+				"not mention have defaults: Linux, `amd64`, `on-demand`, and the instance categories `c`, `m` and `r` above "+
+				"the second generation. `effective_requirements` shows the result.", requirementAttributes()),
+			"instance_types": attribute.Texts("Instance types that may be bought. Shorthand for a requirement `node.kubernetes.io/instance-type In [...]`."),
+			"pod_overrides": attribute.Texts("Well-known label keys for which a pod's own selector replaces the provisioner's values. By " +
+				"default the two are intersected."),
+			"kubelet_configuration": attribute.Object("Settings of the kubelets. By default they are derived from the instance type.", kubeletAttributes()),
+			"limits": attribute.QuantityMap("Maximum total of all nodes, by resource: `{ cpu = \"1000\", nodes = \"50\" }`. Each node counts as one of `nodes`. With `0` " +
+				"the agent buys no more nodes."),
+			"consolidation": attribute.Object("Removing and replacing nodes to lower the cost. It excludes `ttl_seconds_after_empty`.", attribute.Level{
+				"enabled": attribute.RequiredFlag("Whether nodes are consolidated: removed once they have been empty for `disruption.consolidate_after`, and emptied or replaced where their pods fit on fewer or cheaper nodes and the moves pay."),
+			}),
+			"ttl_seconds_after_empty": attribute.Number("Seconds after which a node without workload pods is removed. `0` means " +
+				"immediately. Pods of DaemonSets do not count. Off by default."),
+			"ttl_seconds_until_expired": attribute.Number("Age in seconds at which a node is replaced. Off by default."),
+			"weight":                    attribute.Number("Weight, 1 to 100. Provisioners with a higher weight are tried first. 0 by default."),
+			"node_profile": attribute.Object("An inline node profile, with the arguments of `packhorse_node_profile`. You cannot combine "+
+				"it with `provider_ref`, which is preferred.",
+				nodeprofile.Attributes()),
+			"provider_ref": attribute.Object("The node profile of the provisioner.", attribute.Level{
+				"name":        attribute.RequiredText("Name of the node profile: `packhorse_node_profile.default.name`."),
+				"kind":        attribute.Text("Kind of the node profile. `AWSNodeTemplate` by default."),
+				"api_version": attribute.Text("API version of the node profile. `karpenter.k8s.aws/v1alpha1` by default."),
+			}),
+			"disruption": attribute.Object("How the agent may disrupt nodes voluntarily.", disruptionAttributes()),
+			"pod_binding": attribute.Text("`Immediate`, the default: the agent creates the node and binds the pods immediately. " +
+				"`Scheduler`: kube-scheduler binds the pods."),
+			planPreview:                      previewAttribute(),
+			customresource.ForceConflicts:    attribute.ForceConflicts(),
+			customresource.DeletionTimestamp: customresource.DeletionAttribute(),
+			// A text for each, and not an object: of those a plan shows nine lines for each, and
+			// takes Terraform a tenth of its time.
+			"effective_requirements": schema.ListAttribute{
+				Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "All requirements that apply: those from `requirements`, `instance_types` and `labels`, " +
+					"with deprecated keys replaced, and the defaults for all other keys. They are label selectors, such as " +
+					"`karpenter.sh/capacity-type in (on-demand,spot)`; join them with commas for `kubectl get nodes -l`.",
+			},
+		},
+		Blocks: customresource.Timeouts(ctx, "How long to wait until all nodes are drained and removed, such as `45m`. 20 minutes by default."),
+	}
+}
+
+func taintAttributes() attribute.Level {
+	return attribute.Level{
+		"key":    attribute.RequiredText("Key of the taint."),
+		"value":  attribute.Text("Value of the taint."),
+		"effect": attribute.RequiredText("`NoSchedule`, `PreferNoSchedule` or `NoExecute`."),
+	}
+}
+
+func requirementAttributes() attribute.Level {
+	return attribute.Level{
+		"key":      attribute.RequiredText("Key of a label, such as `karpenter.sh/capacity-type`."),
+		"operator": attribute.RequiredText("`In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt`, `Lt`, `Gte` or `Lte`."),
+		"values":   attribute.Texts("Values of the label. One whole number for `Gt`, `Lt`, `Gte` and `Lte`; none for `Exists` and `DoesNotExist`."),
+	}
+}
+
+func kubeletAttributes() attribute.Level {
+	return attribute.Level{
+		"cluster_dns":       attribute.Texts("Addresses of the cluster's DNS servers."),
+		"container_runtime": attribute.Text("Container runtime. `containerd` is the only one that Kubernetes still supports."),
+		"system_reserved": attribute.QuantityMap("Resources reserved for the operating system: `cpu`, `memory`, " +
+			"`ephemeral-storage`, `pid`."),
+		"kube_reserved": attribute.QuantityMap("Resources reserved for Kubernetes components: `cpu`, `memory`, " +
+			"`ephemeral-storage`, `pid`."),
+		"eviction_hard": attribute.TextMap("Thresholds at which pods are evicted immediately, by signal: `{ " +
+			"\"memory.available\" = \"5%\" }`."),
+		"eviction_soft":                   attribute.TextMap("Thresholds at which pods are evicted after a grace period, by signal. Each needs its `eviction_soft_grace_period`."),
+		"eviction_soft_grace_period":      attribute.DurationMap("Grace periods of `eviction_soft`, by signal: `{ \"memory.available\" = \"1m\" }`."),
+		"eviction_max_pod_grace_period":   attribute.Number("Maximum grace period of pods at a soft eviction, in seconds."),
+		"image_gc_high_threshold_percent": attribute.Number("Disk usage in percent above which unused images are always removed."),
+		"image_gc_low_threshold_percent":  attribute.Number("Disk usage in percent down to which unused images are removed."),
+		"cpu_cfs_quota":                   attribute.Flag("Whether CPU limits of containers are enforced."),
+		"pods_per_core":                   attribute.Number("Maximum number of pods per core. 0 means no such limit."),
+		"max_pods":                        attribute.Number("Maximum number of pods per node."),
+	}
+}
+
+func disruptionAttributes() attribute.Level {
+	return attribute.Level{
+		"budgets": attribute.Objects("How many nodes may be disrupted at the same time. If several budgets apply, the smallest counts. "+
+			"By default 10 % of the nodes.", attribute.Level{
+			"nodes": attribute.RequiredText("A number of nodes such as `3`, or a percentage such as `10%`."),
+			"schedule": attribute.Text("Cron expression in UTC for the times at which the budget begins to apply, such as `0 9 * * " +
+				"mon-fri`. Without it, the budget always applies."),
+			"duration": attribute.Duration("How long the budget applies from each match of the schedule, such as `8h`."),
+			"reasons":  attribute.Texts("Reasons to which the budget applies. All reasons by default."),
+		}),
+		"consolidate_after": attribute.Duration("How long a node is left alone after a pod has come or gone before it is consolidated, such as `5m`, or `Never`. `30s` by default."),
+		"eviction_cost":     attribute.Text("What moving a pod costs, in hours of the price of its own resources, such as `0.5`: consolidation weighs it against what it saves. `1` by default. `Never` moves no pods."),
+		"windows": attribute.Objects("When nodes may be taken away voluntarily. Outside of all windows they are not. At any time by default.", attribute.Level{
+			"schedule":  attribute.RequiredText("Cron expression at whose matches the window opens, such as `0 22 * * *`."),
+			"time_zone": attribute.Text("Time zone of the schedule, such as `Europe/Berlin`. UTC by default."),
+			"duration":  attribute.RequiredDuration("How long the window is open from each match of the schedule, such as `8h`."),
+		}),
+		"termination_grace_period": attribute.Duration("How long a drain waits for evictions. After that, the remaining pods are deleted " +
+			"regardless of PodDisruptionBudgets, each with its own grace period. Without it, a PodDisruptionBudget can block a " +
+			"drain indefinitely."),
+		"drift": attribute.Flag("Whether to replace nodes that no longer match the provisioner or node profile. On by default."),
+	}
+}
