@@ -79,4 +79,3 @@ var (
 		"name": schema.StringAttribute{Required: true},
 	}}}
 )
-

@@ -40,7 +40,7 @@ func FromResourceList(in corev1.ResourceList) List {
 	return out
 }
 
-// most is the largest amount that is told from larger ones: no machine has as much, and
+// most is the largest amount that is distinguished from larger ones: no machine has as much, and
 // sums of what many pods ask for do not overflow.
 const most = 1 << 53
 

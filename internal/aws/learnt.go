@@ -17,7 +17,7 @@ const maxLearnt = 5000
 
 // learnt holds what registered nodes have shown: how much of the nominal memory
 // is there, by instance type and image, and how much of it pods get, which also
-// depends on what the kubelet was told. Machines of a type differ by some pages,
+// depends on how the kubelet is configured. Machines of a type differ by some pages,
 // so that the smallest figure counts: an estimate may not be too high.
 type learnt struct {
 	mu          sync.Mutex

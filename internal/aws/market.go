@@ -84,12 +84,12 @@ func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.Kube
 	if r.profile.LaunchTemplate != nil {
 		return types
 	}
-	told := kubeletKey(kubelet)
+	key := kubeletKey(kubelet)
 	return slices.DeleteFunc(types, func(t offer.InstanceType) bool {
 		im, ok := imageFor(r.images, t.Labels)
 		if ok {
 			t.Labels[api.LabelInstanceAMIID] = []string{im.id}
-			c.learnt.correct(&t, im.id, told)
+			c.learnt.correct(&t, im.id, key)
 		}
 		return !ok
 	})

@@ -13,7 +13,7 @@ import (
 )
 
 // TellRequests adds to a configuration that each request, and each attempt at one,
-// is told: its service ("EC2"), its operation ("CreateFleet") and the HTTP status of
+// is passed: its service ("EC2"), its operation ("CreateFleet") and the HTTP status of
 // the answer, 0 for none. The function is called concurrently.
 func TellRequests(cfg *awssdk.Config, tell func(service, operation string, code int)) {
 	teller := middleware.DeserializeMiddlewareFunc("TellRequests", func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (

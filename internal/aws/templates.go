@@ -158,7 +158,7 @@ func (t *templates) claimUnused(name string, created, now time.Time) bool {
 
 // Claim makes EC2 refuse the orders of other processes that are still on their way:
 // they name launch templates that do not exist any more. Only orders with a launch
-// template of the user's own are told apart by their launch ids alone.
+// template of the user's own differ in their launch ids alone.
 func (c *Cloud) Claim(ctx context.Context) error {
 	if err := c.templates.claim(ctx); err != nil {
 		return fmt.Errorf("claim the launches: %w", err)

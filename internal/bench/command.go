@@ -43,7 +43,7 @@ func listCommand() *cobra.Command {
 	}
 }
 
-// reportCommand writes what was measured before anew.
+// reportCommand writes what was measured before again.
 func reportCommand() *cobra.Command {
 	var from string
 	p := &page{}

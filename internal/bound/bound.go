@@ -47,7 +47,7 @@ type Set []uint64
 
 func (s Set) has(k int) bool { return k>>6 < len(s) && s[k>>6]&(1<<(k&63)) != 0 }
 
-// Class is a number of pods that cannot be told apart.
+// Class is a number of pods that are equal in all that placement asks.
 type Class struct {
 	Need   []int64 // by resource; at least one is above 0
 	Count  int64   // at least 1

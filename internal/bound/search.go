@@ -41,7 +41,7 @@ type visit struct {
 }
 
 const (
-	// mostSeen rows of a machine can be told apart in visits; there are mostly three.
+	// mostSeen rows of a machine are distinguished in visits; there are mostly three.
 	mostSeen = 4
 	// visits that are remembered.
 	visits = 1 << 12

@@ -15,7 +15,7 @@ var ErrGone = errors.New("the object is gone")
 
 // ErrStale means that the object is no longer what a plan was made for: it was
 // deleted, replaced by another of the same name, or bound elsewhere. The action
-// is dropped and planned anew.
+// is dropped and planned again.
 var ErrStale = errors.New("the object has changed since the plan was made")
 
 // ErrLeftToScheduler means that only kube-scheduler can bind the pod: it has to choose a

@@ -235,7 +235,7 @@ func (c *Claim) Key() ClaimKey { return ClaimKey{c.Namespace, c.Name, c.UID} }
 // Set reports whether the key names a claim at all.
 func (k ClaimKey) Set() bool { return k.Name != "" }
 
-// Is reports whether both name the same claim. A claim that was made anew under its
+// Is reports whether both name the same claim. A claim that was made again under its
 // name is another one.
 func (k ClaimKey) Is(o ClaimKey) bool {
 	return k.Namespace == o.Namespace && k.Name == o.Name && (k.UID == "" || o.UID == "" || k.UID == o.UID)

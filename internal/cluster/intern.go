@@ -12,7 +12,7 @@ import (
 )
 
 // Templates shares one Template among all pods that ask for the same, so that
-// ten thousand replicas cost one and are told to be alike by comparing pointers.
+// ten thousand replicas cost one and are compared by comparing pointers.
 // A Template that nothing refers to any more is forgotten. It is safe for
 // concurrent use.
 type Templates struct {

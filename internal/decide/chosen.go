@@ -24,9 +24,9 @@ func (t *turn) chosenEarlier(nodes []*retire.Node) []*retire.Node {
 	return out
 }
 
-// reprieve finds the marked nodes that stay after all. Their pods stay as well, so
+// cancelDisruptions finds the marked nodes that stay after all. Their pods stay as well, so
 // that nothing is bought for them: it packs again without these nodes leaving.
-func (t *turn) reprieve(nodes []*retire.Node, now attempt) attempt {
+func (t *turn) cancelDisruptions(nodes []*retire.Node, now attempt) attempt {
 	marked := t.chosenEarlier(nodes)
 	if len(marked) == 0 {
 		return now
@@ -35,13 +35,13 @@ func (t *turn) reprieve(nodes []*retire.Node, now attempt) attempt {
 	to := t.destinations(&plan)
 	for _, n := range marked {
 		if why := t.stays(n, to[n.Name]); why != "" {
-			t.reprieved[n.Name] = why
+			t.cancelled[n.Name] = why
 		}
 	}
-	if len(t.reprieved) == 0 {
+	if len(t.cancelled) == 0 {
 		return now
 	}
-	for name := range t.reprieved {
+	for name := range t.cancelled {
 		delete(t.leaving, name)
 	}
 	return t.pack()
@@ -54,7 +54,7 @@ func (t *turn) chosen(nodes []*retire.Node, to map[string]*destinations) []Chose
 	var out []Chosen
 	for _, n := range t.chosenEarlier(nodes) {
 		c := Chosen{Node: n.Name, Verdict: Go}
-		if why := t.reprieved[n.Name]; why != "" {
+		if why := t.cancelled[n.Name]; why != "" {
 			c.Verdict, c.Why = Stay, why
 		} else if why := t.waits(n, to[n.Name]); why != "" {
 			c.Verdict, c.Why = Wait, why

@@ -28,8 +28,8 @@ type turn struct {
 	growing map[string]bool // owners of pending pods, by UID
 	// labelled are the labels of machines, by Provisioner; see labels.
 	labelled []map[string]string
-	// reprieved are nodes that were chosen to go and stay, with the reason.
-	reprieved map[string]string
+	// cancelled are nodes that were chosen to go and stay, with the reason.
+	cancelled map[string]string
 	// exhausted are pods that took more work than they may, with the reason.
 	exhausted map[cluster.PodKey]string
 	// effort is the work that the packings of this turn have taken.
@@ -43,7 +43,7 @@ type turn struct {
 }
 
 func newTurn(in *Input) *turn {
-	t := &turn{in: in, leaving: map[string]bool{}, reprieved: map[string]string{}, forced: map[string]bool{}, hints: map[cluster.PodKey]string{}, exhausted: map[cluster.PodKey]string{}}
+	t := &turn{in: in, leaving: map[string]bool{}, cancelled: map[string]string{}, forced: map[string]bool{}, hints: map[cluster.PodKey]string{}, exhausted: map[cluster.PodKey]string{}}
 	for i := range in.Snapshot.Nodes {
 		if n := &in.Snapshot.Nodes[i]; leaving(n) {
 			t.leaving[n.Name] = true
@@ -76,7 +76,7 @@ func leaving(n *cluster.Node) bool {
 func (t *turn) plan() Plan {
 	nodes := t.owned()
 	forced := t.force(nodes)
-	removals, kept, final := t.retire(nodes, t.reprieve(nodes, t.pack()))
+	removals, kept, final := t.retire(nodes, t.cancelDisruptions(nodes, t.pack()))
 	consolidated, consolidation, final := t.consolidate(nodes, final)
 	plan := t.render(final.problem, final.layout)
 	plan.Marks = t.marks(nodes)

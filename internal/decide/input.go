@@ -85,7 +85,7 @@ type Settings struct {
 	Without []pack.Heuristic
 }
 
-// DefaultSettings are those of an agent that is told nothing else.
+// DefaultSettings are those of an agent without any other settings.
 func DefaultSettings() Settings {
 	return Settings{StartupTimeout: 15 * time.Minute, UnhealthyAfter: 10 * time.Minute, MinLifetime: 5 * time.Minute}
 }

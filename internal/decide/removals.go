@@ -31,7 +31,7 @@ func (t *turn) owned() []*retire.Node {
 // staying leaves out the nodes that are on their way out, and those that still
 // have the mark of it.
 func (t *turn) staying(nodes []*retire.Node) []*retire.Node {
-	return slices.DeleteFunc(slices.Clone(nodes), func(n *retire.Node) bool { return t.leaving[n.Name] || t.reprieved[n.Name] != "" })
+	return slices.DeleteFunc(slices.Clone(nodes), func(n *retire.Node) bool { return t.leaving[n.Name] || t.cancelled[n.Name] != "" })
 }
 
 // force lets the nodes go that must go, whatever runs there and whether or not they

@@ -12,8 +12,8 @@ const maxTrials = 16
 // the steps of pack: about a second.
 const maxEffort = 100_000_000
 
-// farewell finds the nodes that go voluntarily.
-type farewell struct {
+// voluntary finds the nodes that go voluntarily.
+type voluntary struct {
 	*turn
 	nodes   []*retire.Node
 	budgets *retire.Budgets
@@ -27,7 +27,7 @@ type farewell struct {
 // all their pods have another place.
 func (t *turn) retire(nodes []*retire.Node, now attempt) ([]Removal, []Kept, attempt) {
 	t.nominate(nodes, now)
-	f := &farewell{turn: t, nodes: nodes, now: now, kept: map[string]string{}}
+	f := &voluntary{turn: t, nodes: nodes, now: now, kept: map[string]string{}}
 	f.budgets = retire.NewBudgets(nodes, t.in.Now, func(n *retire.Node) bool { return t.leaving[n.Name] })
 	found := retire.Voluntary(t.staying(nodes), t.in.Now)
 	f.retireUsed(f.retireUnused(found))
@@ -45,7 +45,7 @@ func (t *turn) retire(nodes []*retire.Node, now attempt) ([]Removal, []Kept, att
 }
 
 // retireUnused lets the nodes go that nobody uses, and returns the others.
-func (f *farewell) retireUnused(found []retire.Finding) (used []retire.Finding) {
+func (f *voluntary) retireUnused(found []retire.Finding) (used []retire.Finding) {
 	free, _ := f.unprotected(found)
 	for _, one := range free {
 		switch {
@@ -62,7 +62,7 @@ func (f *farewell) retireUnused(found []retire.Finding) (used []retire.Finding) 
 
 // retireUsed tries as many nodes at once as the budgets allow. What those of them
 // that cannot be spared leave of the budgets is for the next ones.
-func (f *farewell) retireUsed(waiting []retire.Finding) {
+func (f *voluntary) retireUsed(waiting []retire.Finding) {
 	for len(waiting) > 0 {
 		var batch, rest []retire.Finding
 		free, _ := f.unprotected(waiting)
@@ -84,7 +84,7 @@ func (f *farewell) retireUsed(waiting []retire.Finding) {
 
 // spare lets all of the nodes go if their pods have other places. If not, it tries
 // in two parts: those whose pods had places and the others, or else the halves.
-func (f *farewell) spare(batch []retire.Finding) {
+func (f *voluntary) spare(batch []retire.Finding) {
 	batch, held := f.unprotected(batch) // by now, pods of others may be on their way to them
 	f.giveBack(held)
 	if len(batch) == 0 {
@@ -113,7 +113,7 @@ func (f *farewell) spare(batch []retire.Finding) {
 }
 
 // goes notes nodes that go.
-func (f *farewell) goes(these ...retire.Finding) {
+func (f *voluntary) goes(these ...retire.Finding) {
 	f.going = append(f.going, these...)
 	for _, one := range these {
 		f.leaving[one.Node.Name] = true
@@ -121,12 +121,12 @@ func (f *farewell) goes(these ...retire.Finding) {
 	}
 }
 
-func (f *farewell) keepForBudget(one retire.Finding) {
+func (f *voluntary) keepForBudget(one retire.Finding) {
 	f.kept[one.Node.Name] = "a disruption budget of provisioner " + one.Node.Provisioner.Name + " allows no more disruptions now"
 }
 
 // giveBack returns to the budgets what nodes had taken that stay.
-func (f *farewell) giveBack(these []retire.Finding) {
+func (f *voluntary) giveBack(these []retire.Finding) {
 	for _, one := range these {
 		f.budgets.Return(one)
 		if f.kept[one.Node.Name] == "" {
@@ -136,7 +136,7 @@ func (f *farewell) giveBack(these []retire.Finding) {
 }
 
 // unprotected parts the nodes that nothing holds from those that something does.
-func (f *farewell) unprotected(found []retire.Finding) (free, held []retire.Finding) {
+func (f *voluntary) unprotected(found []retire.Finding) (free, held []retire.Finding) {
 	for _, one := range found {
 		if why := f.caseOf(one).Protected(); why != "" {
 			f.kept[one.Node.Name] = why
@@ -150,7 +150,7 @@ func (f *farewell) unprotected(found []retire.Finding) (free, held []retire.Find
 
 // without packs as if the nodes were leaving too. It says, by node, why one cannot
 // be spared: a pod of it has no other place, or another pod would lose its own.
-func (f *farewell) without(batch []retire.Finding) (next attempt, needed map[string]string) {
+func (f *voluntary) without(batch []retire.Finding) (next attempt, needed map[string]string) {
 	needed = map[string]string{}
 	for _, one := range batch {
 		f.leaving[one.Node.Name] = true

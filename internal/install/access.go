@@ -44,7 +44,7 @@ func clusterRules() []rbacv1.PolicyRule {
 		// stop them, or where a termination grace period is over.
 		{APIGroups: core, Resources: []string{"pods/binding", "pods/eviction"}, Verbs: []string{"create"}},
 		{APIGroups: core, Resources: []string{"pods"}, Verbs: []string{"delete"}},
-		// Volumes that wait for their first consumer are told which node it is on.
+		// Volumes that wait for their first consumer get the name of its node.
 		{APIGroups: core, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"patch"}},
 		{APIGroups: core, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 		// Whether another installation of the agent leads, in whatever namespace.

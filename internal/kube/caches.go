@@ -208,9 +208,9 @@ func (c *caches) note(m *mirror, err error) (barred bool) {
 	before := m.barred
 	// Another failure, such as a connection that was cut, says nothing about it.
 	m.barred = barred || before && err != nil
-	told := m.barred != before
+	changed := m.barred != before
 	m.mu.Unlock()
-	if told && c.access != nil {
+	if changed && c.access != nil {
 		c.access(m.name(), err)
 	}
 	return barred

@@ -33,25 +33,25 @@ type Options struct {
 	Burst int
 	// Schedulers names those whose pods are ours to place, besides the default one.
 	Schedulers []string
-	// Requested, if set, is told each request to the API server: its verb ("get",
+	// Requested, if set, is called with each request to the API server: its verb ("get",
 	// "list", "watch", "create", "patch", "update", "delete"), its resource with the
 	// subresource ("pods/eviction"), and the HTTP status of the answer, 0 for none.
 	// It is called concurrently.
 	Requested func(verb, resource string, code int)
-	// Access, if set, is told once when a resource that is mirrored cannot be read,
+	// Access, if set, is called once when a resource that is mirrored cannot be read,
 	// because its kind is not installed or the rights are missing, and with nil when it
 	// can be read again. It is called concurrently.
 	Access func(resource string, err error)
 	// NodePools makes NodePools and EC2NodeClasses of Karpenter count as Provisioners and
 	// node profiles, as long as Karpenter does not run.
 	NodePools bool
-	// Karpenter, if set, is told why no NodePool is served for now, and nothing once they
+	// Karpenter, if set, is called with the reason why no NodePool is served for now, and nothing once they
 	// are. It is called concurrently.
 	Karpenter func(waits string)
 	// Fence, if set, is opened by the lease (see Lead) and asked before each request
 	// that changes something. Nil: everything passes.
 	Fence *fence.Fence
-	// Unwritten, if set, is told how many events could not be written, and why the last.
+	// Unwritten, if set, is called with how many events could not be written, and why the last.
 	Unwritten func(events int, err error)
 }
 

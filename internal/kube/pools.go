@@ -183,7 +183,7 @@ func (p *pools) hold(name string, present bool) {
 	p.holding[name] = present
 }
 
-// watchman knows whether Karpenter leads. Whether the holder of its Lease lives is told
+// watchman knows whether Karpenter leads. Whether the holder of its Lease lives is known
 // by renewals that are seen, not by clocks.
 type watchman struct {
 	mu     sync.Mutex
@@ -237,7 +237,7 @@ func (w *watchman) look(held map[string]coordinationv1.Lease, now time.Time) {
 }
 
 // watchKarpenter looks at Karpenter's Leases until ctx ends, and tells each change.
-func watchKarpenter(ctx context.Context, c *Cluster, told func(string)) {
+func watchKarpenter(ctx context.Context, c *Cluster, report func(string)) {
 	last := "unknown"
 	_ = wait.PollUntilContextCancel(ctx, retryPeriod, true, func(ctx context.Context) (bool, error) {
 		if held, err := c.rivals(ctx, LeaseOptions{Name: KarpenterLease}); err == nil {
@@ -246,8 +246,8 @@ func watchKarpenter(ctx context.Context, c *Cluster, told func(string)) {
 		if now := c.pools.karpenter.leads(time.Now()); now != last {
 			last = now
 			c.caches.dirty()
-			if told != nil {
-				told(now)
+			if report != nil {
+				report(now)
 			}
 		}
 		return false, nil

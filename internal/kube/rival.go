@@ -17,7 +17,7 @@ import (
 var ErrRival = errors.New("another installation of the agent leads in this cluster")
 
 // refuseRivals returns ErrRival if somebody leads by a lease of the same name in
-// another namespace. Whether its holder lives is told by renewals that are seen, not
+// another namespace. Whether its holder lives is known from renewals that are seen, not
 // by clocks: a lease that is held costs the time after which it would run out.
 //
 // It is asked before running for our own lease, so that a leader elsewhere is not

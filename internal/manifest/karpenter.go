@@ -17,7 +17,7 @@ func (b *Builder) addKarpenter(doc *Document, asJSON []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(asJSON))
 	decoder.UseNumber()
 	if err := decoder.Decode(&object); err != nil || !karpenter.Known(object) {
-		return nil //nolint:nilerr // what is no JSON object has no kind, which is told
+		return nil //nolint:nilerr // what is no JSON object has no kind, which is reported
 	}
 	doc.Karpenter, doc.Namespace = object, ""
 	doc.Known = karpenter.Foreign(object) == ""
@@ -54,8 +54,8 @@ func (b *Builder) standIns() {
 		doc := of[s.Kind+" "+s.Name]
 		doc.Provisioner, doc.NodeTemplate = s.Provisioner, s.NodeTemplate
 		for _, loss := range s.Losses {
-			told := func(f api.Finding) bool { return f.Path == loss.Path }
-			if !slices.ContainsFunc(doc.Ignored, told) { // an unknown field has no counterpart either
+			reported := func(f api.Finding) bool { return f.Path == loss.Path }
+			if !slices.ContainsFunc(doc.Ignored, reported) { // an unknown field has no counterpart either
 				doc.Ignored = append(doc.Ignored, loss)
 			}
 		}

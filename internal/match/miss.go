@@ -107,7 +107,7 @@ func (m Miss) String() string {
 }
 
 // meantLabel proposes the label that was probably meant. Looking for it takes longer
-// than the decision, so that only what is told looks.
+// than the decision, so that only what is reported looks.
 func (m Miss) meantLabel() string {
 	m.Hint, _ = api.Suggest(m.Key, append(api.WellKnownLabels(), api.LabelProvisioner))
 	return m.meant()

@@ -10,7 +10,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
-// Class is an equivalence class: pods that cannot be told apart, so that all work is done
+// Class is an equivalence class: pods that placement does not distinguish, so that all work is done
 // once for the class.
 type Class struct {
 	Template *cluster.Template

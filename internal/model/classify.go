@@ -5,13 +5,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
-// kinship is what pods have in common for which the same goes.
-type kinship struct {
+// classKey is what pods have in common for which the same goes.
+type classKey struct {
 	template *cluster.Template
 	moving   bool
 }
 
-// kin are pods of one kinship.
+// kin are pods of one class key.
 type kin struct {
 	*Class // of those that have no nodes of their own; nil until there is one
 	needs  match.Needs
@@ -24,7 +24,7 @@ type classifier struct {
 	volumes  *match.Volumes
 	effort   *Effort
 	key      []byte // scratch
-	kin      map[kinship]*kin
+	kin      map[classKey]*kin
 	known    map[string]*Class // by signature
 	classes  []*Class
 	refusals []Refusal
@@ -42,7 +42,7 @@ func (f *classifier) classify() {
 	var known *kin
 	for i := range f.in.Pods {
 		d := &f.in.Pods[i]
-		if last := i - 1; last < 0 || d.kinship() != f.in.Pods[last].kinship() {
+		if last := i - 1; last < 0 || d.classKey() != f.in.Pods[last].classKey() {
 			known = f.kinOf(d)
 		}
 		if d.Refused != "" {
@@ -74,10 +74,10 @@ func (f *classifier) refuse(pod int, reason string) {
 	f.refusals = append(f.refusals, Refusal{pod, reason})
 }
 
-func (d *Pod) kinship() kinship { return kinship{d.Pod.Template, d.From != ""} }
+func (d *Pod) classKey() classKey { return classKey{d.Pod.Template, d.From != ""} }
 
 func (f *classifier) kinOf(d *Pod) *kin {
-	of := d.kinship()
+	of := d.classKey()
 	known := f.kin[of]
 	if known == nil {
 		known = &kin{}

@@ -52,7 +52,7 @@ func (e *Effort) Begin(a *Account) {
 	}
 }
 
-// Again lets those spend anew that have not spent what they may.
+// Again lets those spend again that have not spent what they may.
 func (e *Effort) Again() {
 	for _, a := range e.accounts {
 		if a.spent <= a.limit {

@@ -6,7 +6,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
-// NodeSpec is what a machine's kubelet is told to register with.
+// NodeSpec is what a machine's kubelet registers with.
 type NodeSpec struct {
 	Labels  map[string]string
 	Taints  []corev1.Taint // taints and startup taints

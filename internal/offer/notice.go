@@ -3,7 +3,7 @@ package offer
 import "time"
 
 // Notice is what the cloud tells unasked: that something happens to machines, or
-// is about to. The same may be told several times, late, and about machines of
+// is about to. The same may arrive several times, late, and about machines of
 // others.
 type Notice struct {
 	Kind NoticeKind

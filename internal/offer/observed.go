@@ -9,7 +9,7 @@ import (
 type Observed struct {
 	InstanceType string
 	ImageID      string
-	// Kubelet is what the kubelet was told; nil for nothing.
+	// Kubelet is the configuration of the kubelet; nil for none.
 	Kubelet *api.KubeletConfiguration
 	// Capacity and Allocatable are those of the Node's status.
 	Capacity, Allocatable amount.List

@@ -16,7 +16,7 @@ import (
 const fewPods = 8
 
 // withoutSubnet reports zones that are asked for and have no subnet. Those of another
-// region are told of as such.
+// region are reported as such.
 func (s Subject) withoutSubnet() []Finding {
 	region, err := s.Catalogue.Region(s.Region)
 	if err != nil {

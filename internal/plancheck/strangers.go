@@ -105,7 +105,7 @@ func everywhere(c *offer.Catalogue, key string) []string {
 func sold(c *offer.Catalogue, region, instanceType string) bool {
 	r, err := c.Region(region)
 	if err != nil {
-		return true // which is told elsewhere
+		return true // which is reported elsewhere
 	}
 	_, ok := r.Sales[instanceType]
 	return ok

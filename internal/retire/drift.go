@@ -45,7 +45,7 @@ func drifted(n *Node, _ time.Time, _ *Policy) (Finding, bool) {
 }
 
 // withoutNewLabels returns the node's Provisioner without the labels that the node
-// lacks. Where no hash says what the node was built from, it cannot be told from a
+// lacks. Where no hash says what the node was built from, it cannot be distinguished from a
 // missing label that the Provisioner has changed.
 func withoutNewLabels(n *Node) *api.Provisioner {
 	out := *n.Provisioner

@@ -33,7 +33,7 @@ type Options struct {
 	AWSPort       int // fixed port of the AWS endpoints; 0 means a free one
 	ControlPort   int // fixed port of the control endpoint; 0 means a free one
 
-	Progress func(line string) // told each step when it is done
+	Progress func(line string) // called with each step when it is done
 	Logger   hclog.Logger
 }
 

@@ -118,7 +118,7 @@ func (w *world) release(held *lease) {
 }
 
 // LoseLease takes the lease away from the leader, as if it had not been able to
-// renew it: the leader is told first, and a little later another may lead.
+// renew it: the leader learns it first, and a little later another may lead.
 func (w Faults) LoseLease() {
 	w.edit(func() {
 		lost := w.leader

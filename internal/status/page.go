@@ -96,7 +96,7 @@ func percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
 // stamp is a time for machines.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// clock is a time for people, as short as it can be told apart from another day's.
+// clock is a time for people, as short as possible without being taken for another day's.
 func clock(now, t time.Time) string {
 	now, t = now.UTC(), t.UTC()
 	layout := "15:04:05"

@@ -1,4 +1,4 @@
-// Package status is what an agent tells of a cluster at a glance: which nodes there
+// Package status is what an agent shows of a cluster: which nodes there
 // are and why, what waits, what goes and when, what cannot be bought, and what all
 // of it costs against what it would have to cost. It is served as JSON, as a page
 // and, by `packhorse-agent top`, as text.

@@ -9,7 +9,7 @@ import (
 )
 
 // Text says the same as the page, for terminals. The width is that of the
-// terminal; zero does not cut anything. Colour is an extra: nothing is told by it
+// terminal; zero does not cut anything. Colour is an extra: nothing is said by colour
 // alone.
 type Text struct {
 	Width  int

@@ -27,7 +27,7 @@ const (
 // preference, counted from the least important one.
 type Relaxed uint64
 
-// MaxPreferences is how many preferences are told apart. Of a pod with more, the least
+// MaxPreferences is how many preferences are distinguished. Of a pod with more, the least
 // important ones share a bit, so that they are given up together.
 const MaxPreferences = 64
 

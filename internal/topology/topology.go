@@ -49,7 +49,7 @@ type Size struct {
 
 // Constraint is one constraint that the pods of a class are under.
 type Constraint interface {
-	// settle is told, once all groups are known, which of them the class's pods are in.
+	// settle is called, once all groups are known, which of them the class's pods are in.
 	settle(in []bool)
 	// groups lists the groups of pods that it is about.
 	groups() []int
@@ -134,7 +134,7 @@ func NewKey(snapshot *cluster.Snapshot) *Key {
 	return &Key{sortedKeys(keys)}
 }
 
-// Append adds what identifies all that can be told of a template apart from labels
+// Append adds what identifies all that is known of a template apart from labels
 // that no selector looks at and the names of claims that no other pod uses.
 func (k *Key) Append(b []byte, t *cluster.Template, needs match.Needs) []byte {
 	for _, of := range kinds {

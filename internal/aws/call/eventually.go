@@ -62,7 +62,7 @@ func Eventually(ctx context.Context, expected func(error) bool, call func(contex
 func changing(err error) bool { return Code(err) == concurrent || Code(err) == unmodifiable }
 
 // IsMissing recognises the answer that IAM does not know something, which it may
-// have been told of a moment ago.
+// learnt of a moment ago.
 func IsMissing(err error) bool { return Code(err) == Missing }
 
 // UnknownPrincipal recognises a trust policy whose principal IAM does not know

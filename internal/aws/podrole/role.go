@@ -1,5 +1,5 @@
 // Package podrole keeps IAM roles for Kubernetes ServiceAccounts. It changes only
-// what it is told that its caller owns, and rides out IAM's eventual
+// what the caller declares as its own, and rides out IAM's eventual
 // consistency.
 package podrole
 

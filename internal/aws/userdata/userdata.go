@@ -103,7 +103,7 @@ func within(domain, parent string) bool {
 const dnsHost = 10
 
 // clusterDNS returns the addresses of the cluster's DNS: what the kubelet is to be
-// told, or EKS's own choice. Without a range of Services it is left to the image.
+// configured, or EKS's own choice. Without a range of Services it is left to the image.
 func (n *Node) clusterDNS() []string {
 	if len(n.Kubelet.ClusterDNS) > 0 {
 		return n.Kubelet.ClusterDNS

@@ -73,8 +73,8 @@ func plan(w *workload.Workload, without []pack.Heuristic) (Figures, error) {
 	return out, nil
 }
 
-// told is the change of a price that is named, and shown by name is how many.
-const told, shown = 5e-4, 4
+// notable is the change of a price that is named, and shown by name is how many.
+const notable, shown = 5e-4, 4
 
 // Table compares the rows, heuristic by heuristic, as Markdown. Ratios are those of the
 // plan without the heuristic to the plan with all of them. Prices are compared where both
@@ -119,9 +119,9 @@ func line(rows []*Row, h pack.Heuristic) string {
 		}
 		return 0
 	})
-	rises := named(changes, func(r float64) bool { return r >= 1+told })
+	rises := named(changes, func(r float64) bool { return r >= 1+notable })
 	slices.Reverse(changes)
-	falls := named(changes, func(r float64) bool { return r <= 1-told })
+	falls := named(changes, func(r float64) bool { return r <= 1-notable })
 	return fmt.Sprintf("| `%s` | %.4f | %s | %s | %d | %.2f |\n", h, ratio(price, base), rises, falls, lost, ratio(cpu.Seconds(), baseCPU.Seconds()))
 }
 

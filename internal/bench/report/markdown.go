@@ -181,6 +181,6 @@ A part of it, from the folder ` + "`internal/bench`" + `:
 
     go run . list
     go run . run --cases '^mixed' --runs 5 --json mixed.json
-    go run . run --no-peer --peer-from mixed.json   # our own side anew
+    go run . run --no-peer --peer-from mixed.json   # our own side again
     go run . report --from mixed.json               # the same table again
 `

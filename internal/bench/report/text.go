@@ -73,7 +73,7 @@ func marks(o *suite.Outcome, all []suite.Outcome) string {
 	return out.String()
 }
 
-// maxFaults bounds how many faults of one plan are told.
+// maxFaults bounds how many faults of one plan are listed.
 const maxFaults = 3
 
 func faults(o *suite.Outcome) []string {

@@ -1,6 +1,6 @@
 // Package chart turns what package install renders into the templates of the Helm
 // chart, so that both install the same objects. The chart is in packhorse-agent/;
-// `go test ./internal/install/chart -update` writes its templates anew.
+// `go test ./internal/install/chart -update` writes its templates again.
 package chart
 
 import (

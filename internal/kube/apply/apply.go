@@ -125,7 +125,7 @@ func (s *Store) declares(live *unstructured.Unstructured) bool {
 	})
 }
 
-// Update declares an object anew. A field that was declared before and is not
+// Update declares an object again. A field that was declared before and is not
 // any more is removed, even if another manager has declared it too: with force
 // at once, else it is reported as a conflict, in the form in which the API server
 // reports conflicts of field managers.
@@ -156,7 +156,7 @@ func unsettled(err error) error {
 	if err == nil || refused(err) {
 		return err
 	}
-	return fmt.Errorf("%w\nWhether it was changed is open; the next plan reads it anew", err)
+	return fmt.Errorf("%w\nWhether it was changed is open; the next plan reads it again", err)
 }
 
 // Delete asks for the deletion of the very object with the UID. With foreground

@@ -81,7 +81,7 @@ func TestAChangeThatNobodyHasAnsweredIsAnError(t *testing.T) {
 			"update": store.Update(t.Context(), "a", nil, map[string]any{"a": int64(1)}),
 			"delete": store.Delete(t.Context(), "a", "", metav1.DeletePropagationBackground),
 		} {
-			if err == nil || !strings.Contains(err.Error(), "the next plan reads it anew") {
+			if err == nil || !strings.Contains(err.Error(), "the next plan reads it again") {
 				t.Errorf("%s: error = %v, want one that says that the outcome is open", what, err)
 			}
 		}

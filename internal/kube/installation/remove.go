@@ -47,7 +47,7 @@ func (k *Keeper) remove(ctx context.Context, object *unstructured.Unstructured) 
 		return fmt.Errorf("delete %s: %w", title(object), err)
 	}
 	var live *unstructured.Unstructured
-	var unread error // why the last look has not told
+	var unread error // why the last look could not see it
 	err = wait.PollUntilContextCancel(ctx, pollInterval/5, true, func(ctx context.Context) (bool, error) {
 		live, unread = k.get(ctx, object)
 		return unread == nil && live == nil, nil

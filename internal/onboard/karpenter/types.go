@@ -118,7 +118,7 @@ type poolDisruptionBeta struct {
 }
 
 // nodeClass is an EC2NodeClass of v1, with all fields that version 1.14 of Karpenter
-// has. Fields that v1beta1 does not know are not told apart: it has no more of them.
+// has. Fields that v1beta1 does not know are not distinguished: it has no more of them.
 type nodeClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`

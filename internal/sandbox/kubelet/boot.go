@@ -90,7 +90,7 @@ func (s *Simulator) configure(ctx context.Context, m Machine) (*kubelet, error) 
 		return nil, fmt.Errorf("cluster name is %q, not %q: the API server refuses tokens for another cluster", settings.ClusterName, s.config.ClusterName)
 	}
 	if settings.Endpoint == "" {
-		// The bootstrap scripts ask EKS for what they are not told.
+		// The bootstrap scripts ask EKS for what the user data does not say.
 		settings.Endpoint, settings.CA = s.config.Admin.Host, s.config.Admin.CAData
 	}
 	h := newHardware(m, machine, settings, s.config.MemoryOverhead)

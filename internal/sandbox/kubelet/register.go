@@ -73,7 +73,7 @@ func writeStatus(ctx context.Context, client kubernetes.Interface, node *corev1.
 }
 
 // withoutPredictedDevices returns what is there, with 0 for every extended resource
-// that somebody announced: the kubelet takes them back until a device plugin has
+// that somebody advertised: the kubelet takes them back until a device plugin has
 // registered.
 func withoutPredictedDevices(predicted, actual corev1.ResourceList) corev1.ResourceList {
 	list := maps.Clone(actual)

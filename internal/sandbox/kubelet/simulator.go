@@ -60,7 +60,7 @@ type Config struct {
 	KubeletLabel, KubeletLabelValue string
 	// ImageName returns the name of an image, which tells what software is on it.
 	ImageName func(ctx context.Context, imageID string) (string, error)
-	// Running is told when an instance has booted.
+	// Running is called when an instance has booted.
 	Running func(instanceID string)
 	Logger  hclog.Logger
 }

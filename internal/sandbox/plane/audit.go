@@ -39,7 +39,7 @@ func (e *AuditEvent) Forbidden() bool {
 func (e *AuditEvent) AllowedBy() string { return e.Annotations["authorization.k8s.io/reason"] }
 
 // Credential is the id (jti) of the ServiceAccount's token that came with the request,
-// by which processes of one user are told apart.
+// by which processes of one user are distinguished.
 func (e *AuditEvent) Credential() string {
 	for _, id := range e.User.Extra["authentication.kubernetes.io/credential-id"] {
 		if token, ok := strings.CutPrefix(id, "JTI="); ok {

@@ -70,4 +70,3 @@ const (
 	RoleTitle  = "IAM role"
 	QueueTitle = "queue"
 )
-

@@ -34,7 +34,7 @@ type PlanChecker interface {
 }
 
 // PlanCheck is one look ahead. What cannot be reached is no error: what was not
-// checked is told.
+// checked is reported.
 type PlanCheck struct {
 	lifecycle.Gaps
 	Before map[string]any // spec of the state, nil for a new object
@@ -123,7 +123,7 @@ func (r *Resource) PlanCheck(name string, diags *diag.Diagnostics) *PlanCheck {
 }
 
 // taken reports whether an object that the resource would create is there already. An
-// access that does not work is told by the checks that follow.
+// access that does not work is reported by the checks that follow.
 func (r *Resource) taken(ctx context.Context, f *PlanCheck, planned *wire.Model) bool {
 	cluster, err := f.Session.Cluster(ctx)
 	if err != nil {

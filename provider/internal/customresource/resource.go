@@ -120,7 +120,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	r.reportDeletion(ctx, cluster, live, &resp.Diagnostics)
 }
 
-// Update declares the object anew.
+// Update declares the object again.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	ctx = r.session.Mask(ctx)
 	var state, m *wire.Model

@@ -29,7 +29,7 @@ type gap struct{ what, why string }
 func (g *Gaps) Miss(what, why string) { g.unchecked = append(g.unchecked, gap{what, why}) }
 
 // Skip notes what was not checked. An access that is wrong is an error instead, which
-// is told once.
+// is reported once.
 func (g *Gaps) Skip(what string, err error) {
 	if errors.Is(err, session.ErrWrongAccess) {
 		g.blind = true

@@ -33,7 +33,7 @@ func upgraded(state []byte, typ tftypes.Type) (none tftypes.Value, err error) {
 	if err := json.Unmarshal(state, &attributes); err != nil {
 		return none, err
 	}
-	delete(attributes, "effective_requirements") // the refresh sets them anew
+	delete(attributes, "effective_requirements") // the refresh sets them again
 	if string(attributes["keep_crds"]) == "false" {
 		delete(attributes, "keep_crds") // which nobody need have asked for
 	}

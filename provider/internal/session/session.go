@@ -19,7 +19,7 @@ type Session struct {
 	platform Platform
 	Drafts   Drafts
 	Claims   Claims
-	told     sync.Map // of what was told once, by its text
+	reported sync.Map // what was reported once, by its text
 
 	stockOnce sync.Once
 	stock     *Stock
@@ -66,10 +66,10 @@ func (s *Session) Cluster(ctx context.Context) (Cluster, error) {
 // that another authority has signed.
 var ErrWrongAccess = errors.New("wrong access")
 
-// First reports whether something is told for the first time in this session. One
+// First reports whether something is reported for the first time in this session. One
 // error is enough to fail a plan; the same for each resource hides the others.
 func (s *Session) First(text string) bool {
-	_, before := s.told.LoadOrStore(text, true)
+	_, before := s.reported.LoadOrStore(text, true)
 	return !before
 }
 

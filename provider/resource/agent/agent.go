@@ -117,12 +117,12 @@ func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, 
 	}
 	if resp.Diagnostics.HasError() {
 		resp.Diagnostics.AddWarning(m.title()+" is installed in part", "Terraform marks it as tainted. The next apply goes on from here: "+
-			"it makes the Deployment anew and leaves definitions, provisioners, node profiles and nodes alone.")
+			"it creates the Deployment again and leaves definitions, provisioners, node profiles and nodes alone.")
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// Update declares the installation anew, and waits until the new replicas are up.
+// Update declares the installation again, and waits until the new replicas are up.
 // What concerns the state alone needs no agent that is well.
 func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	ctx = r.session.Mask(ctx)
@@ -153,7 +153,7 @@ func (r *agentResource) Update(ctx context.Context, req resource.UpdateRequest, 
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 		return
 	}
-	// The plan has told what others have changed, which is theirs now: a conflict
+	// The plan has shown what others have changed, which is theirs now: a conflict
 	// would only tell it again.
 	err = keeper.Apply(ctx, objects, true)
 	if err == nil {

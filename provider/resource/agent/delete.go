@@ -98,7 +98,7 @@ func removeDefinitions(ctx context.Context, m *model, definitions []*unstructure
 	return err
 }
 
-// makeRoom ends the agent, and removes what its successor will not declare anew.
+// makeRoom ends the agent, and removes what its successor will not declare again.
 // Definitions, custom resources and nodes are left for the successor.
 func makeRoom(ctx context.Context, m *model, next location, objects []*unstructured.Unstructured, keeper session.Installation) error {
 	sameNamespace := next.Namespace == m.Namespace.ValueString()

@@ -43,7 +43,7 @@ func (r *agentResource) checkInstallation(ctx context.Context, m *model, diags *
 	}
 	if has(live, "Deployment") {
 		diags.AddWarning(m.title()+" is there already",
-			"If this plan replaces it (it is tainted, or `-replace` names it), its Deployment is made anew; definitions, provisioners, node profiles "+
+			"If this plan replaces it (it is tainted, or `-replace` names it), its Deployment is created again; definitions, provisioners, node profiles "+
 				"and nodes stay as they are. If it is new here, the apply is going to refuse it: import it instead.\n\n"+lifecycle.ImportBlock(m.id()))
 	}
 	if err := keeper.Check(ctx, objects, m.ForceConflicts.ValueBool()); apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
@@ -53,7 +53,7 @@ func (r *agentResource) checkInstallation(ctx context.Context, m *model, diags *
 
 // checkMove tells what becomes of all that belongs to an installation that moves.
 func (r *agentResource) checkMove(ctx context.Context, before, after *model, diags *diag.Diagnostics) {
-	text := "The objects of the installation are deleted and made anew under the new name. " +
+	text := "The objects of the installation are deleted and created again under the new name. " +
 		"Definitions, provisioners, node profiles and nodes stay, and the new agent takes them over."
 	if keeper := r.looking(ctx); keeper != nil {
 		if held, err := keeper.Holdings(ctx); err == nil {

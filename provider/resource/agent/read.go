@@ -104,7 +104,7 @@ func has(objects []*unstructured.Unstructured, kind string) bool {
 func revisionOf(m *model, declared, live []*unstructured.Unstructured, diags *diag.Diagnostics) (types.String, error) {
 	if differences := install.Differences(declared, pick(declared, live)); len(differences) > 0 {
 		diags.AddWarning(fmt.Sprintf("%s: the cluster has something else than is declared, in %d places", m.title(), len(differences)),
-			strings.Join(differences, "\n")+"\n\nThe next apply declares it anew.")
+			strings.Join(differences, "\n")+"\n\nThe next apply declares it again.")
 		return types.StringValue(drifted), nil
 	}
 	revision, err := install.Revision(declared)

@@ -21,7 +21,7 @@ import (
 // issuerRecord remembers where the role's issuer came from.
 type issuerRecord struct {
 	// Derived says that the issuer was looked up by the cluster's name: a
-	// cluster that is made anew under the same name has another one.
+	// cluster that is created again under the same name has another one.
 	Derived bool `json:"derived,omitempty"`
 }
 

@@ -51,7 +51,7 @@ func (l *irsaList) List(ctx context.Context, req list.ListRequest, stream *list.
 	}
 	roles, err := l.trusting(ctx, account)
 	if err != nil {
-		diags.AddError("list IAM roles: "+err.Error(), "Roles are told by the OIDC issuer of the provider block's `cluster_name`.")
+		diags.AddError("list IAM roles: "+err.Error(), "Roles are recognised by the OIDC issuer of the provider block's `cluster_name`.")
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
 	}

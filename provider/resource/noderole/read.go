@@ -103,7 +103,7 @@ func (m *model) refresh(ctx context.Context, live session.Role, diags *diag.Diag
 }
 
 // refreshProfile leaves an empty name if the instance profile is gone or gives
-// machines another role, so that the plan makes it anew.
+// machines another role, so that the plan creates it again.
 func (m *model) refreshProfile(ctx context.Context, profiles session.Profiles) error {
 	name := m.InstanceProfile.ValueString()
 	if name == "" {

@@ -28,7 +28,7 @@ func (Kind) Settles() []string { return []string{planPreview} }
 func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[string]attr.Value {
 	p, _, err := k.decode(f.Name, f.Spec)
 	if err != nil || len(api.ValidateProvisioner(p)) > 0 {
-		return nil // the rules of the API have been told already
+		return nil // the rules of the API have been reported already
 	}
 	live, err := f.Session.Survey(ctx)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
 )
 
-// spotHistory is how far back spot prices are told.
+// spotHistory is how far back spot prices are listed.
 const spotHistory = 90 * 24 * time.Hour
 
 func (c *EC2) describeSpotPriceHistory(_ *account.Caller, in *ec2.DescribeSpotPriceHistoryInput) (*ec2.DescribeSpotPriceHistoryOutput, error) {

@@ -124,10 +124,10 @@ func (r *run) workArrives(ctx context.Context) error {
 	if err := r.stage.Apply(ctx, manifest); err != nil {
 		return err
 	}
-	started, told := time.Now(), map[string]bool{}
+	started, reported := time.Now(), map[string]bool{}
 	once := func(key string, now bool, format string, args ...any) {
-		if now && !told[key] {
-			told[key] = true
+		if now && !reported[key] {
+			reported[key] = true
 			r.say(format, args...)
 		}
 	}
@@ -178,7 +178,7 @@ func (r *run) workLeaves(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	r.say("%s", r.paint(green, fmt.Sprintf("no node and no instance is left, %.1f s after the last pod was told to go", time.Since(started).Seconds())))
+	r.say("%s", r.paint(green, fmt.Sprintf("no node and no instance is left, %.1f s after the last pod was deleted", time.Since(started).Seconds())))
 	return nil
 }
 

@@ -14,7 +14,7 @@ const workloadPods = 43
 type applyReader struct {
 	story *story
 	rest  []byte
-	told  []string // summaries of diagnostics
+	seen  []string // summaries of diagnostics
 }
 
 func newApplyReader(s *story) *applyReader { return &applyReader{story: s} }
@@ -73,10 +73,10 @@ func (a *applyReader) tell(line []byte) {
 // diagnose tells a diagnostic the first time: Terraform gives it when it plans and
 // again when it applies. Of a warning the summary is enough for a story.
 func (a *applyReader) diagnose(summary, detail string, broken bool) {
-	if slices.Contains(a.told, summary) {
+	if slices.Contains(a.seen, summary) {
 		return
 	}
-	a.told = append(a.told, summary)
+	a.seen = append(a.seen, summary)
 	if !broken {
 		a.story.say("%s", a.story.paint(amber, summary))
 		return

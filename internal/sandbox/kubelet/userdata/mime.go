@@ -25,7 +25,7 @@ type part struct {
 }
 
 // splitParts takes MIME multipart user data apart, as cloud-init does. Anything
-// else is one part whose media type is told by its first line.
+// else is one part whose media type follows from its first line.
 func splitParts(data []byte) ([]part, error) {
 	message, ok := readMessage(data)
 	if !ok {

@@ -37,7 +37,7 @@ type Settings struct {
 	// node is left to look them up by the cluster's name (AL2, Ubuntu, Windows).
 	Endpoint string
 	CA       []byte // PEM
-	// ServiceCIDR is the range of Services, where the node is told.
+	// ServiceCIDR is the range of Services, if the user data has it.
 	ServiceCIDR string
 	IPv6        bool // the node's pods have IPv6 addresses
 	// LocalDisks is how the local disks are joined for pods: "raid0", "raid10" or
