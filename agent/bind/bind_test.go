@@ -1,0 +1,92 @@
+package bind_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/bind"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// answer is what the API server says to every binding.
+type answer struct{ err error }
+
+func (a answer) Bind(context.Context, cluster.PodKey, string) error { return a.err }
+
+var web = cluster.PodKey{Namespace: "default", Name: "web", UID: "1"}
+
+// scene is a node of ours that is starting, and a pod that the scheduler has refused.
+func scene() (*cluster.Snapshot, *api.Provisioner) {
+	p := &api.Provisioner{}
+	p.Name, p.UID = "default", "u"
+	return &cluster.Snapshot{
+		Nodes: []cluster.Node{{Name: "a", Provisioner: "default"}},
+		Pods:  []cluster.Pod{{PodKey: web, State: cluster.PodPending, Template: &cluster.Template{Requests: amount.List{"cpu": 1000}}}},
+	}, p
+}
+
+// The agent binds where kube-scheduler would not: a pod that it has refused, to a node
+// of ours that is not up yet.
+func TestBindsOnlyWhatTheSchedulerDoesNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*cluster.Snapshot, *api.Provisioner)
+		bound  int
+	}{
+		"a starting node":                {func(*cluster.Snapshot, *api.Provisioner) {}, 1},
+		"a node that is up":              {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Nodes[0].Initialized = true }, 0},
+		"a node of others":               {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Nodes[0].Provisioner = "" }, 0},
+		"the scheduler is to bind":       {func(_ *cluster.Snapshot, p *api.Provisioner) { p.Spec.PodBinding = api.BindScheduler }, 0},
+		"a pod that is only presumed":    {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].PresumedUnschedulable = true }, 0},
+		"a pod that needs devices":       {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Template.Requests["nvidia.com/gpu"] = 1 }, 0},
+		"a pod that has resource claims": {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].Template.ResourceClaims = true }, 0},
+	} {
+		s, p := scene()
+		c.change(s, p)
+		b, v, fresh := binder(answer{}, s, p, nil)
+		if got := b.BindAll(t.Context(), v, fresh, map[string][]cluster.PodKey{"a": {web}}); got != c.bound {
+			t.Errorf("%s: bound %d, want %d", name, got, c.bound)
+		}
+	}
+}
+
+func binder(pods bind.Pods, s *cluster.Snapshot, p *api.Provisioner, calls map[string]int) (*bind.Binder, *view.View, *view.Verifier) {
+	count := func(what string) func() { return func() { calls[what]++ } }
+	b := bind.New(bind.Ports{
+		Pods: pods, Assumed: nodes.NewAssumptions(), Metrics: metrics.New(), Log: hclog.NewNullLogger(),
+		FirstSeen: func(string) time.Time { return time.Time{} }, Stale: count("stale"), Failed: count("failed"),
+	})
+	v := &view.View{
+		Snapshot: s, Nodes: map[string]*cluster.Node{"a": &s.Nodes[0]},
+		ByName: map[string]*view.Provisioner{"default": {Raw: p, Spec: p.Defaulted()}},
+	}
+	return b, v, v.Verify(s, []*api.Provisioner{p})
+}
+
+// A pod that has changed is planned again, and a binding that failed is tried again.
+func TestWhatBecomesOfAPodThatIsNotBound(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want string // what is called
+	}{
+		"it has changed":            {cluster.ErrStale, "stale"},
+		"the API server is away":    {errors.New("connection refused"), "failed"},
+		"the scheduler has its way": {cluster.ErrLeftToScheduler, ""},
+	} {
+		s, p := scene()
+		calls := map[string]int{}
+		b, v, fresh := binder(answer{c.err}, s, p, calls)
+		bound := b.BindAll(t.Context(), v, fresh, map[string][]cluster.PodKey{"a": {web}})
+		if bound != 0 || c.want != "" && calls[c.want] != 1 || c.want == "" && len(calls) != 0 {
+			t.Errorf("%s: bound %d, called %v, want %q", name, bound, calls, c.want)
+		}
+	}
+}

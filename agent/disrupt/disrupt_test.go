@@ -1,0 +1,129 @@
+package disrupt_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/disrupt"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+)
+
+// world is a cluster with one node, a, that is marked for removal.
+type world struct {
+	snapshot *cluster.Snapshot
+	pods     []cluster.Pod // on the node, as the API server knows them
+	unread   error
+	did      []string
+}
+
+func (w *world) Snapshot() *cluster.Snapshot { return w.snapshot }
+
+func (w *world) PodsOn(context.Context, string) ([]cluster.Pod, error) { return w.pods, w.unread }
+
+func (w *world) CreateNode(context.Context, *corev1.Node) error { return nil }
+
+func (w *world) PatchNode(_ context.Context, _ string, change cluster.NodeChange) error {
+	switch {
+	case len(change.RemoveTaints) > 0:
+		w.did = append(w.did, "keep")
+	case len(change.AddTaints) > 0:
+		w.did = append(w.did, "mark")
+	}
+	return nil
+}
+
+func (w *world) DeleteNode(context.Context, string) error {
+	w.did = append(w.did, "delete")
+	return nil
+}
+
+func (w *world) Event(cluster.ObjectRef, string, string, string) {}
+
+func (w *world) disrupter(buying bool) *disrupt.Disrupter {
+	note := func(what string) func() { return func() { w.did = append(w.did, what) } }
+	return &disrupt.Disrupter{
+		Cluster: w, Events: event.NewRecorder(w), Metrics: metrics.New(), Log: hclog.NewNullLogger(),
+		Nodes:  &nodes.Writer{API: w, Assumed: nodes.NewAssumptions(), Log: hclog.NewNullLogger(), Deleted: func() {}, Failed: func() {}},
+		Buying: func(string) bool { return buying },
+		Replan: note("plan again"), Retry: note("retry"),
+	}
+}
+
+func pod(name, node string) cluster.Pod {
+	return cluster.Pod{
+		PodKey: cluster.PodKey{Namespace: "default", Name: name, UID: name}, NodeName: node, State: cluster.PodBound, Template: &cluster.Template{},
+	}
+}
+
+func marked(reason string) *cluster.Snapshot {
+	return &cluster.Snapshot{
+		Nodes: []cluster.Node{{Name: "a", Provisioner: "default", Annotations: map[string]string{api.AnnotationDisruption: reason}}},
+		Pods:  []cluster.Pod{pod("web", "a")},
+	}
+}
+
+func verifier(s *cluster.Snapshot) *view.Verifier {
+	v := &view.View{Snapshot: s, Nodes: map[string]*cluster.Node{"a": &s.Nodes[0]}}
+	return v.Verify(s, nil)
+}
+
+// A node that was chosen goes only if nothing has come to it since that speaks against it.
+func TestRelease(t *testing.T) {
+	protected := pod("web", "a")
+	protected.Template = &cluster.Template{DoNotDisrupt: true}
+	for name, c := range map[string]struct {
+		reason  string
+		verdict decide.Verdict
+		pods    []cluster.Pod
+		unread  error
+		want    []string
+	}{
+		"its pods have places":                 {reason: api.ReasonConsolidation, pods: []cluster.Pod{pod("web", "a")}, want: []string{"delete"}},
+		"its replacements are not up yet":      {reason: api.ReasonConsolidation, verdict: decide.Wait},
+		"the plan keeps it after all":          {reason: api.ReasonConsolidation, verdict: decide.Stay, want: []string{"keep"}},
+		"a pod has come":                       {reason: api.ReasonConsolidation, pods: []cluster.Pod{pod("new", "a")}, want: []string{"keep", "plan again"}},
+		"a pod has come to a drifted node":     {reason: api.ReasonDrift, pods: []cluster.Pod{pod("new", "a")}, want: []string{"plan again"}},
+		"a pod must not be disrupted any more": {reason: api.ReasonConsolidation, pods: []cluster.Pod{protected}, want: []string{"keep", "plan again"}},
+		"its pods cannot be read":              {reason: api.ReasonConsolidation, unread: errors.New("away"), want: []string{"retry"}},
+	} {
+		w := &world{snapshot: marked(c.reason), pods: c.pods, unread: c.unread}
+		w.disrupter(false).Release(t.Context(), verifier(w.snapshot), []decide.Chosen{{Node: "a", Verdict: c.verdict}})
+		if diff := cmp.Diff(c.want, w.did); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// A node that goes voluntarily is marked only when each machine that replaces it has been
+// bought.
+func TestRemoveWaitsForReplacements(t *testing.T) {
+	for name, c := range map[string]struct {
+		bought, buying, forced bool
+		want                   []string
+	}{
+		"bought":                  {bought: true, want: []string{"mark"}},
+		"not bought":              {},
+		"another is being bought": {bought: true, buying: true},
+		"it must go at once":      {forced: true, want: []string{"delete"}},
+	} {
+		s := marked("")
+		s.Pods = nil
+		w := &world{snapshot: s}
+		removal := decide.Removal{Node: "a", Reason: decide.Consolidated, Voluntary: !c.forced, Replacements: []string{"m1"}, Starting: []string{"b"}}
+		w.disrupter(c.buying).Remove(t.Context(), verifier(s), []decide.Removal{removal}, func(string) (string, bool) { return "c", c.bought })
+		if diff := cmp.Diff(c.want, w.did); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package metrics_test
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+)
+
+func scrape(t *testing.T, m *metrics.Metrics) string {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	m.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	if answer.Code != 200 {
+		t.Fatalf("scrape: %d %s", answer.Code, answer.Body)
+	}
+	return answer.Body.String()
+}
+
+// What happens is counted under names that begin with packhorse, and each agent counts
+// for itself.
+func TestMetricsCount(t *testing.T) {
+	m, other := metrics.New(), metrics.New()
+	m.Failed("CreateFleet")
+	m.KubernetesRequest("get", "nodes", 404)
+	m.AWSRequest("EC2", "CreateFleet", 0)
+	m.Drained("default", time.Minute)
+	got := scrape(t, m)
+	for _, want := range []string{
+		`packhorse_cloud_errors_total{call="CreateFleet"} 1`,
+		`packhorse_terminations_total{provisioner="default"} 1`,
+		`packhorse_drain_duration_seconds_sum{provisioner="default"} 60`,
+		`code="404"`, `code="0"`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if strings.Contains(scrape(t, other), "CreateFleet") {
+		t.Error("another agent's metrics count it too")
+	}
+}
+
+// A pod that nobody has seen waiting has no waiting time.
+func TestWaitedNeedsABeginning(t *testing.T) {
+	m := metrics.New()
+	m.Waited(m.UntilBinding, time.Time{})
+	if got := scrape(t, m); !strings.Contains(got, "packhorse_unschedulable_to_binding_seconds_count 0") {
+		t.Error("a wait without a beginning was observed")
+	}
+	m.Waited(m.UntilBinding, time.Now())
+	if got := scrape(t, m); !strings.Contains(got, "packhorse_unschedulable_to_binding_seconds_count 1") {
+		t.Error("a wait was not observed")
+	}
+}
+
+// The documentation is generated from the list: it has a help text for each metric, and
+// no name twice.
+func TestAllMetricsAreDescribed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range metrics.New().All() {
+		if m.Help == "" || seen[m.Name] || !strings.HasPrefix(m.Name, "packhorse_") {
+			t.Errorf("%+v: needs a help text and a name of its own", m)
+		}
+		seen[m.Name] = true
+	}
+	if len(seen) == 0 {
+		t.Error("there are no metrics")
+	}
+}
