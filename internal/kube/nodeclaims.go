@@ -43,14 +43,17 @@ func (c Claims) NodeClaims(ctx context.Context) ([]cluster.NodeClaim, error) {
 	}
 	var out []cluster.NodeClaim
 	for i := range found.Items {
-		u := &found.Items[i]
-		node, _, _ := unstructured.NestedString(u.Object, "status", "nodeName")
-		machine, _, _ := unstructured.NestedString(u.Object, "status", "providerID")
-		out = append(out, cluster.NodeClaim{
-			Name: u.GetName(), UID: string(u.GetUID()), Pool: u.GetLabels()[api.LabelNodePool], Node: node, ProviderID: machine,
-		})
+		out = append(out, NodeClaimOf(found.Items[i].Object))
 	}
 	return out, nil
+}
+
+// NodeClaimOf converts a NodeClaim as the API server returns it.
+func NodeClaimOf(document map[string]any) cluster.NodeClaim {
+	u := unstructured.Unstructured{Object: document}
+	node, _, _ := unstructured.NestedString(document, "status", "nodeName")
+	machine, _, _ := unstructured.NestedString(document, "status", "providerID")
+	return cluster.NodeClaim{Name: u.GetName(), UID: string(u.GetUID()), Pool: u.GetLabels()[api.LabelNodePool], Node: node, ProviderID: machine}
 }
 
 // ReleaseNodeClaim removes a NodeClaim, and nothing with it: neither its node nor its
@@ -99,4 +102,35 @@ func (c Claims) releaseNodeClaim(ctx context.Context, claim cluster.NodeClaim) e
 		Preconditions:     &metav1.Preconditions{UID: ptr.To(u.GetUID()), ResourceVersion: &version},
 		PropagationPolicy: ptr.To(metav1.DeletePropagationOrphan),
 	})
+}
+
+// MakeNodeClaim creates a NodeClaim and then writes its status, and returns its UID. One
+// that is there for the same machine gets the status, should that be missing.
+func (c Claims) MakeNodeClaim(ctx context.Context, object, status map[string]any) (string, error) {
+	want := &unstructured.Unstructured{Object: object}
+	resource := c.dynamic.Resource(nodeClaimGVR)
+	uid := ""
+	err := retry(ctx, func(ctx context.Context) error {
+		there, err := resource.Create(ctx, want, metav1.CreateOptions{FieldManager: manager})
+		if apierrors.IsAlreadyExists(err) {
+			there, err = resource.Get(ctx, want.GetName(), metav1.GetOptions{})
+		}
+		if err != nil {
+			return fmt.Errorf("make NodeClaim %s: %w", want.GetName(), err)
+		}
+		uid = string(there.GetUID())
+		has, _, _ := unstructured.NestedString(there.Object, "status", "providerID")
+		if has == status["providerID"] {
+			return nil
+		}
+		if has != "" {
+			return fmt.Errorf("make NodeClaim %s: it exists for %s", want.GetName(), has)
+		}
+		there.Object["status"] = status
+		if _, err := resource.UpdateStatus(ctx, there, metav1.UpdateOptions{FieldManager: manager}); err != nil {
+			return fmt.Errorf("write the status of NodeClaim %s: %w", want.GetName(), err)
+		}
+		return nil
+	})
+	return uid, err
 }

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,9 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 const aNodeClaim = `{"apiVersion":"karpenter.sh/v1","kind":"NodeClaim","metadata":{"name":"held","finalizers":["karpenter.sh/termination"],
@@ -63,4 +67,68 @@ func TestNodeClaimsAreReleased(t *testing.T) {
 	}
 	eventually(t, "the NodeClaims are gone", gone("held"))
 	eventually(t, "the NodeClaim on its way out is gone", gone("leaving"))
+}
+
+// A NodeClaim is made with its status, and making it again finishes what was begun. One
+// of another machine is left alone.
+func TestNodeClaimsAreMade(t *testing.T) {
+	definePools(t)
+	made, err := New(adminConfig, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := ClaimsOf(made)
+	createObject(t, nodeClaimGVR, strings.NewReplacer(`"held"`, `"made"`, `"finalizers":["karpenter.sh/termination"],`, "").Replace(aNodeClaim)) // as if the status could not be written
+	object := map[string]any{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": map[string]any{"name": "made"}}
+	var first string
+	for range 2 {
+		uid, err := c.MakeNodeClaim(t.Context(), object, map[string]any{"providerID": "aws:///a/i-1", "nodeName": "one"})
+		if err != nil || uid == "" || first != "" && uid != first {
+			t.Fatalf("UID %q, %v", uid, err)
+		}
+		first = uid
+	}
+	found, err := c.NodeClaims(t.Context())
+	found = slices.DeleteFunc(found, func(c cluster.NodeClaim) bool { return c.Name != "made" })
+	if err != nil || len(found) != 1 || found[0].ProviderID != "aws:///a/i-1" || found[0].Node != "one" {
+		t.Errorf("NodeClaims: %+v, %v", found, err)
+	}
+	if _, err := c.MakeNodeClaim(t.Context(), object, map[string]any{"providerID": "aws:///a/i-2"}); err == nil || !strings.Contains(err.Error(), "it exists for aws:///a/i-1") {
+		t.Errorf("for another machine: %v", err)
+	}
+}
+
+// Somebody holds a Lease only if they renew it.
+func TestHolder(t *testing.T) {
+	const name = "held-by-nobody"
+	if holder, err := Holder(t.Context(), adminConfig, name); err != nil || holder != "" {
+		t.Errorf("without a Lease: %q, %v", holder, err)
+	}
+	lease := leaseOf("karpenter-1", time.Now())
+	lease.Name, lease.Spec.LeaseDurationSeconds = name, ptr.To[int32](1)
+	leases := admin.CoordinationV1().Leases("kube-system")
+	there, err := leases.Create(t.Context(), &lease, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if holder, err := Holder(t.Context(), adminConfig, name); err != nil || holder != "" {
+		t.Errorf("nobody renews it: %q, %v", holder, err)
+	}
+	there.Spec.LeaseDurationSeconds = ptr.To[int32](60)
+	if there, err = leases.Update(t.Context(), there, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() {
+		for ctx.Err() == nil {
+			there.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now()))
+			if renewed, err := leases.Update(ctx, there, metav1.UpdateOptions{}); err == nil {
+				there = renewed
+			}
+		}
+	}()
+	if holder, err := Holder(t.Context(), adminConfig, name); err != nil || holder != "karpenter-1 renews the Lease kube-system/"+name {
+		t.Errorf("somebody renews it: %q, %v", holder, err)
+	}
 }

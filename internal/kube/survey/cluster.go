@@ -10,11 +10,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/apply"
 )
 
 // Cluster is a cluster as package onboard reads it.
 type Cluster struct {
+	typed    kubernetes.Interface
 	custom   dynamic.Interface
 	accounts *apply.RoleAnnotation
 }
@@ -29,7 +31,7 @@ func NewCluster(access *rest.Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the connection to %s: %w", access.Host, err)
 	}
-	return &Cluster{custom, apply.NewRoleAnnotation(typed, apply.Manager{})}, nil
+	return &Cluster{typed, custom, apply.NewRoleAnnotation(typed, apply.Manager{})}, nil
 }
 
 // Objects returns the custom resources of a kind, sorted by name; none where the
@@ -44,6 +46,11 @@ func (c *Cluster) Objects(ctx context.Context, kind schema.GroupVersionResource)
 		out[i] = object.Object
 	}
 	return out, nil
+}
+
+// Survey reads the whole cluster; see Take.
+func (c *Cluster) Survey(ctx context.Context) (*cluster.Survey, error) {
+	return Take(ctx, c.typed, c.custom)
 }
 
 // RoleOf returns the ARN of the role that a ServiceAccount is annotated with, empty

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/takeover"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
+)
+
+// takeoverPoll is how often `takeover` looks how far the agent has come.
+const takeoverPoll = 2 * time.Second
+
+// handover holds the flags of `takeover`.
+type handover struct {
+	dryRun              bool
+	output, region      string
+	catalogue           string
+	kubeconfig, context string
+	timeout             time.Duration
+}
+
+func takeoverCommand() *cobra.Command {
+	h := &handover{}
+	cmd := &cobra.Command{
+		Use:   "takeover --dry-run",
+		Short: "Say what taking a cluster over from Karpenter would do, or wait until it is done",
+		Long: `takeover --dry-run reads a cluster that Karpenter runs in, and touches nothing.
+It lists each NodePool, each EC2NodeClass and each node: what will be served as it
+is, what will not and for which field, the price of the nodes now, and the price
+of the nodes that would be bought for the same pods now. It needs no AWS account:
+prices are those of the built-in catalogue, or of --catalogue.
+
+The agent itself takes over, when it runs with --node-pools:
+
+  1. packhorse-agent takeover --dry-run
+  2. kubectl -n kube-system scale deployment karpenter --replicas=0
+  3. install the agent with the option node-pools
+  4. packhorse-agent takeover
+
+Without --dry-run it changes nothing either. It refuses while Karpenter runs, and
+otherwise waits until the agent has taken over every node of the NodePools that are
+served, and tells how far it has come. packhorse-agent handback is the way back.`,
+		Example: `  packhorse-agent takeover --dry-run
+  packhorse-agent takeover --dry-run -o json | jq '.nodes[] | select(.takenOver | not)'
+  packhorse-agent takeover --timeout 5m`,
+		Args:    cobra.NoArgs,
+		PreRunE: prepare,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return h.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&h.dryRun, "dry-run", false, "list what would happen")
+	flags.StringVarP(&h.output, "output", "o", "text", "form of the list: text or json")
+	flags.StringVar(&h.region, "region", os.Getenv("AWS_REGION"), "AWS `REGION` whose prices are used (default: that of the nodes)")
+	flags.StringVar(&h.catalogue, "catalogue", "", "`FILE` with instance types and prices, CSV or saved JSON (default: the built-in one)")
+	flags.StringVar(&h.kubeconfig, "kubeconfig", "", "`FILE` to reach the cluster by (default: $KUBECONFIG)")
+	flags.StringVar(&h.context, "kube-context", "", "`NAME` of a context in the kubeconfig (default: its current one)")
+	flags.DurationVar(&h.timeout, "timeout", 10*time.Minute, "how long to wait without --dry-run")
+	return cmd
+}
+
+func (h *handover) run(ctx context.Context, out io.Writer) error {
+	if h.output != "text" && h.output != "json" {
+		return fmt.Errorf("--output %q is neither text nor json", h.output)
+	}
+	access, err := kube.RESTConfig(h.kubeconfig, h.context)
+	if err != nil {
+		return err
+	}
+	holder, err := kube.Holder(ctx, access, kube.KarpenterLease)
+	if err != nil {
+		return err
+	}
+	if !h.dryRun {
+		if holder != "" {
+			return fmt.Errorf("Karpenter is running: %s. Scale it down first; `packhorse-agent takeover --dry-run` says what will happen then", holder) //nolint:staticcheck // it is a name
+		}
+		return h.wait(ctx, access, out)
+	}
+	preview, err := h.preview(ctx, access, holder)
+	if err != nil {
+		return err
+	}
+	if h.output == "json" {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		return e.Encode(preview)
+	}
+	_, err = io.WriteString(out, preview.Text())
+	return err
+}
+
+// preview reads the cluster, and says what would become of it.
+func (h *handover) preview(ctx context.Context, access *rest.Config, holder string) (*takeover.Preview, error) {
+	objects, err := survey.NewCluster(access)
+	if err != nil {
+		return nil, err
+	}
+	in := takeover.Input{Now: time.Now()}
+	if holder != "" {
+		in.Karpenter = "Karpenter is running: " + holder
+	}
+	for _, kind := range []schema.GroupResource{karpenter.NodePools, karpenter.NodeClasses} {
+		found, err := readKind(ctx, objects, kind)
+		if err != nil {
+			return nil, err
+		}
+		in.Documents = append(in.Documents, found...)
+	}
+	if len(in.Documents) == 0 {
+		return nil, errors.New("there is no NodePool and no EC2NodeClass in the cluster")
+	}
+	if in.Survey, err = objects.Survey(ctx); err != nil {
+		return nil, err
+	}
+	if in.Claims, err = nodeClaims(ctx, objects); err != nil {
+		return nil, err
+	}
+	market := simulation{catalogue: h.catalogue}
+	catalogue, err := market.readCatalogue()
+	if err != nil {
+		return nil, err
+	}
+	region := h.region
+	for i := range in.Survey.Snapshot.Nodes {
+		if of := in.Survey.Snapshot.Nodes[i].Labels[api.LabelRegion]; region == "" {
+			region = of
+		}
+	}
+	if _, err := catalogue.Region(region); err != nil {
+		return nil, fmt.Errorf("name the region with --region: %w", err)
+	}
+	in.Market = simulate.CatalogueMarket{Catalogue: catalogue, Region: region}
+	preview, err := takeover.Of(ctx, in)
+	return &preview, err
+}
+
+// readKind reads the objects of a kind in the newest version that the cluster serves.
+func readKind(ctx context.Context, c *survey.Cluster, kind schema.GroupResource) ([]map[string]any, error) {
+	for _, version := range karpenter.Versions {
+		found, err := c.Objects(ctx, kind.WithVersion(version))
+		if err != nil || len(found) > 0 {
+			return found, err
+		}
+	}
+	return nil, nil
+}
+
+func nodeClaims(ctx context.Context, c *survey.Cluster) ([]cluster.NodeClaim, error) {
+	found, err := readKind(ctx, c, karpenter.NodeClaims)
+	if err != nil {
+		return nil, err
+	}
+	var out []cluster.NodeClaim
+	for _, document := range found {
+		out = append(out, kube.NodeClaimOf(document))
+	}
+	return out, nil
+}
+
+// wait returns once nothing is left of Karpenter's machines that the agent will take over.
+func (h *handover) wait(ctx context.Context, access *rest.Config, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+	defer cancel()
+	last := ""
+	for {
+		preview, err := h.preview(ctx, access, "")
+		if err != nil {
+			return err
+		}
+		left, stay := 0, 0
+		for _, n := range preview.Nodes {
+			if n.TakenOver {
+				left++
+			} else {
+				stay++
+			}
+		}
+		line := fmt.Sprintf("%d nodes are left to be taken over, %d stay as they are", left, stay)
+		if left == 0 {
+			_, err := fmt.Fprintf(out, "All nodes of the NodePools that are served have been taken over; %d stay as they are.\n", stay)
+			return err
+		}
+		if line != last {
+			if _, err := fmt.Fprintln(out, line); err != nil {
+				return err
+			}
+		}
+		last = line
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s after %s: the log of the agent says why; does it run with --node-pools?", line, h.timeout)
+		case <-time.After(takeoverPoll):
+		}
+	}
+}

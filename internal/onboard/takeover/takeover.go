@@ -1,0 +1,302 @@
+// Package takeover says what it would mean to take a cluster over from Karpenter, before
+// anything is done: what will be served as it is, what will not and why, and the price.
+package takeover
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
+)
+
+// Input is a cluster as Karpenter has it.
+type Input struct {
+	Survey *cluster.Survey
+	// Documents are its NodePools and EC2NodeClasses, as the API server returns them.
+	Documents []map[string]any
+	Claims    []cluster.NodeClaim
+	Market    simulate.Market
+	Now       time.Time
+	// Karpenter is who renews Karpenter's Lease; empty if nobody does.
+	Karpenter string
+}
+
+// Preview is what would become of a cluster. Prices are in dollars per hour.
+type Preview struct {
+	// Karpenter is who renews Karpenter's Lease, and is to be stopped first; empty if
+	// nobody does.
+	Karpenter   string  `json:"karpenter,omitempty"`
+	NodePools   []Pool  `json:"nodePools"`
+	NodeClasses []Class `json:"nodeClasses"`
+	Nodes       []Node  `json:"nodes"`
+	// Price is that of the nodes that will be taken over, and FreshPrice that of the nodes
+	// that would be bought for their pods now.
+	Price      float64 `json:"price"`
+	FreshPrice float64 `json:"freshPrice"`
+	FreshNodes int     `json:"freshNodes"`
+	// Unplaced are pods on these nodes for which nothing could be bought now; the fresh
+	// plan leaves them out.
+	Unplaced int `json:"unplaced,omitempty"`
+}
+
+// Object is what becomes of a NodePool or an EC2NodeClass.
+type Object struct {
+	Name   string `json:"name"`
+	Served bool   `json:"served"`
+	// Why says for what fields it is not served, and Warnings what is served otherwise
+	// than written: each begins with the path of the field.
+	Why      []string `json:"why,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Pool is what becomes of a NodePool.
+type Pool struct {
+	Object
+	NodeClass string  `json:"nodeClass"`
+	Nodes     int     `json:"nodes"`
+	Price     float64 `json:"price"`
+}
+
+// Class is what becomes of an EC2NodeClass.
+type Class struct{ Object }
+
+// Node is what becomes of a node that Karpenter has launched.
+type Node struct {
+	Name         string  `json:"name"`
+	NodePool     string  `json:"nodePool"`
+	InstanceType string  `json:"instanceType"`
+	Zone         string  `json:"zone"`
+	CapacityType string  `json:"capacityType"`
+	Pods         int     `json:"pods"`
+	Price        float64 `json:"price"`
+	TakenOver    bool    `json:"takenOver"`
+	// Why says why it is not taken over, or what will become of it instead of going on.
+	Why string `json:"why,omitempty"`
+}
+
+// Of makes a preview. Nothing in it depends on the order of the input.
+func Of(ctx context.Context, in Input) (Preview, error) {
+	out := Preview{Karpenter: in.Karpenter, NodePools: []Pool{}, NodeClasses: []Class{}, Nodes: []Node{}}
+	served, err := out.objects(in.Documents)
+	if err != nil {
+		return Preview{}, err
+	}
+	whole := *in.Survey
+	whole.Provisioners = slices.Concat(in.Survey.Provisioners, served.provisioners)
+	whole.NodeTemplates = slices.Concat(in.Survey.NodeTemplates, served.templates)
+	input := (&simulate.Cluster{Survey: &whole, Market: simulate.Remember(in.Market), Now: in.Now}).Input(ctx)
+	// What a machine costs depends on no NodePool: the price of one that is not served is told, too.
+	market, err := in.Market.Market(ctx, (&api.Provisioner{}).Defaulted(), nil)
+	if err != nil {
+		return Preview{}, fmt.Errorf("read the prices: %w", err)
+	}
+	out.nodes(&in, market.Types)
+	out.fresh(in.Survey.Snapshot, input)
+	return out, nil
+}
+
+// standIns are what stands for NodePools and EC2NodeClasses.
+type standIns struct {
+	provisioners []*api.Provisioner
+	templates    []*api.AWSNodeTemplate
+}
+
+// objects says what becomes of the NodePools and EC2NodeClasses.
+func (p *Preview) objects(documents []map[string]any) (standIns, error) {
+	var sound []map[string]any
+	var out standIns
+	for _, d := range documents {
+		said := karpenter.Check(d)
+		o := Object{Name: nameOf(d), Why: lines(said.Errors()), Warnings: lines(said.Warnings())}
+		if class := karpenter.Foreign(d); class != "" {
+			o.Why = []string{"spec.template.spec.nodeClassRef: its nodes are those of " + class + ", whose controller goes on serving it"}
+		} else if len(o.Why) == 0 {
+			sound = append(sound, d)
+		}
+		p.add(d, o)
+	}
+	served, err := karpenter.Serve(sound)
+	if err != nil {
+		return out, fmt.Errorf("read the NodePools: %w", err)
+	}
+	for _, s := range served {
+		var source *api.Source
+		if s.Provisioner != nil {
+			source = s.Provisioner.Source
+			out.provisioners = append(out.provisioners, s.Provisioner)
+		} else {
+			source = s.NodeTemplate.Source
+			out.templates = append(out.templates, s.NodeTemplate)
+		}
+		o := p.find(s.Kind, s.Name)
+		for _, u := range source.Unsupported {
+			o.Why = append(o.Why, u.Path+": "+u.Text)
+		}
+		for _, line := range lines(s.Losses) {
+			if !slices.Contains(o.Why, line) && !slices.Contains(o.Warnings, line) {
+				o.Warnings = append(o.Warnings, line)
+			}
+		}
+		o.Served = len(o.Why) == 0
+	}
+	p.missingClasses()
+	return out, nil
+}
+
+// add lists an object, of which nothing is known but what its text says.
+func (p *Preview) add(document map[string]any, o Object) {
+	if document["kind"] == karpenter.NodeClassKind {
+		p.NodeClasses = append(p.NodeClasses, Class{o})
+		slices.SortFunc(p.NodeClasses, func(a, b Class) int { return cmp.Compare(a.Name, b.Name) })
+		return
+	}
+	p.NodePools = append(p.NodePools, Pool{Object: o, NodeClass: classOf(document)})
+	slices.SortFunc(p.NodePools, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+func (p *Preview) find(kind, name string) *Object {
+	if kind == karpenter.NodeClassKind {
+		i := slices.IndexFunc(p.NodeClasses, func(c Class) bool { return c.Name == name })
+		return &p.NodeClasses[i].Object
+	}
+	i := slices.IndexFunc(p.NodePools, func(o Pool) bool { return o.Name == name })
+	return &p.NodePools[i].Object
+}
+
+// missingClasses marks the NodePools whose EC2NodeClass is not served or not there.
+func (p *Preview) missingClasses() {
+	for i := range p.NodePools {
+		pool := &p.NodePools[i]
+		if !pool.Served {
+			continue
+		}
+		j := slices.IndexFunc(p.NodeClasses, func(c Class) bool { return c.Name == pool.NodeClass })
+		switch {
+		case j < 0:
+			pool.Served, pool.Why = false, []string{fmt.Sprintf("spec.template.spec.nodeClassRef: there is no EC2NodeClass %s", pool.NodeClass)}
+		case !p.NodeClasses[j].Served:
+			pool.Served, pool.Why = false, []string{fmt.Sprintf("spec.template.spec.nodeClassRef: EC2NodeClass %s is not served", pool.NodeClass)}
+		}
+	}
+}
+
+// nodes says what becomes of the nodes that Karpenter has launched.
+func (p *Preview) nodes(in *Input, types []offer.InstanceType) {
+	claimed := map[string]bool{}
+	for _, c := range in.Claims {
+		claimed[c.Node], claimed[c.ProviderID] = true, true
+	}
+	pods := map[string]int{}
+	for i := range in.Survey.Snapshot.Pods {
+		if pod := &in.Survey.Snapshot.Pods[i]; !pod.Template.DaemonSet && !pod.Template.Static {
+			pods[pod.NodeName]++
+		}
+	}
+	for i := range in.Survey.Snapshot.Nodes {
+		n := &in.Survey.Snapshot.Nodes[i]
+		pool := n.Labels[api.LabelNodePool]
+		if pool == "" || n.Provisioner != "" {
+			continue
+		}
+		node := Node{
+			Name: n.Name, NodePool: pool, InstanceType: n.Labels[api.LabelInstanceType], Zone: n.Labels[api.LabelZone],
+			CapacityType: n.Labels[api.LabelCapacityType], Pods: pods[n.Name],
+		}
+		node.Price = priceOf(types, &node)
+		p.judge(&node, n, claimed[n.Name] || claimed[n.ProviderID])
+		p.Nodes = append(p.Nodes, node)
+	}
+	slices.SortFunc(p.Nodes, func(a, b Node) int { return cmp.Or(cmp.Compare(a.NodePool, b.NodePool), cmp.Compare(a.Name, b.Name)) })
+}
+
+// judge says whether a node is taken over, and adds it up.
+func (p *Preview) judge(node *Node, n *cluster.Node, claimed bool) {
+	i := slices.IndexFunc(p.NodePools, func(o Pool) bool { return o.Name == node.NodePool })
+	switch {
+	case i < 0:
+		node.Why = fmt.Sprintf("there is no NodePool %s", node.NodePool)
+		return
+	case !p.NodePools[i].Served:
+		node.Why = fmt.Sprintf("NodePool %s is not served", node.NodePool)
+	case !claimed:
+		node.Why = "no NodeClaim knows it: Karpenter has not launched it"
+	default:
+		node.TakenOver = true
+		p.Price += node.Price
+		if n.Deleting {
+			node.Why = "Karpenter is taking it away, which is finished"
+		}
+	}
+	p.NodePools[i].Nodes++
+	p.NodePools[i].Price += node.Price
+}
+
+// priceOf is what a machine costs, 0 where it is not among the types.
+func priceOf(types []offer.InstanceType, node *Node) float64 {
+	i := slices.IndexFunc(types, func(t offer.InstanceType) bool { return t.Name == node.InstanceType })
+	if i < 0 {
+		return 0
+	}
+	for _, o := range types[i].Offerings {
+		if o.Zone == node.Zone && o.CapacityType == node.CapacityType {
+			return o.Price.Dollars()
+		}
+	}
+	return 0
+}
+
+// fresh buys anew for the pods of the nodes that will be taken over.
+func (p *Preview) fresh(s *cluster.Snapshot, in decide.Input) {
+	ours := map[string]bool{}
+	for _, n := range p.Nodes {
+		ours[n.Name] = n.TakenOver
+	}
+	// What waits already is not part of the comparison, and other nodes take nothing on.
+	without := *s
+	without.Nodes, without.Pods = nil, nil
+	for _, pod := range s.Pods {
+		if !ours[pod.NodeName] || pod.State != cluster.PodBound || pod.Template.DaemonSet || pod.Template.Static {
+			continue
+		}
+		pod.NodeName, pod.State, pod.Running = "", cluster.PodPending, false
+		without.Pods = append(without.Pods, pod)
+	}
+	in.Snapshot = &without
+	plan := decide.Decide(in)
+	p.FreshPrice, p.FreshNodes, p.Unplaced = plan.HourlyPrice.Dollars(), len(plan.Machines), len(plan.Unplaced)
+}
+
+func lines(found api.Findings) []string {
+	var out []string
+	for _, f := range found {
+		line := f.Path + ": " + f.Text
+		if f.Advice != "" {
+			line += "; " + f.Advice
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func nameOf(document map[string]any) string {
+	metadata, _ := document["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	return name
+}
+
+func classOf(document map[string]any) string {
+	at := document
+	for _, key := range []string{"spec", "template", "spec", "nodeClassRef"} {
+		at, _ = at[key].(map[string]any)
+	}
+	name, _ := at["name"].(string)
+	return name
+}

@@ -1,0 +1,119 @@
+package takeover
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+)
+
+// Text is the preview for people.
+func (p *Preview) Text() string {
+	var b strings.Builder
+	if p.Karpenter != "" {
+		fmt.Fprintf(&b, "%s. Nothing is taken over before it is stopped.\n\n", p.Karpenter)
+	}
+	p.listPools(&b)
+	p.listClasses(&b)
+	p.listNodes(&b)
+	p.sum(&b)
+	return b.String()
+}
+
+func (p *Preview) listPools(b *strings.Builder) {
+	served := 0
+	for _, o := range p.NodePools {
+		if o.Served {
+			served++
+		}
+	}
+	fmt.Fprintf(b, "NodePools: %d of %d will be served as they are\n", served, len(p.NodePools))
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	for _, o := range p.NodePools {
+		fmt.Fprintf(w, "  %s\t%s\t%s\t$%.4f/h\n", o.Name, verdict(o.Served), counted(o.Nodes, "node"), o.Price)
+	}
+	_ = w.Flush() // it writes into memory
+	for _, o := range p.NodePools {
+		remarks(b, "NodePool", o.Object)
+	}
+	b.WriteByte('\n')
+}
+
+func (p *Preview) listClasses(b *strings.Builder) {
+	served := 0
+	for _, o := range p.NodeClasses {
+		if o.Served {
+			served++
+		}
+	}
+	fmt.Fprintf(b, "EC2NodeClasses: %d of %d will be served as they are\n", served, len(p.NodeClasses))
+	for _, o := range p.NodeClasses {
+		fmt.Fprintf(b, "  %s  %s\n", o.Name, verdict(o.Served))
+	}
+	for _, o := range p.NodeClasses {
+		remarks(b, "EC2NodeClass", o.Object)
+	}
+	b.WriteByte('\n')
+}
+
+// remarks says what there is to say about an object, a line for each field.
+func remarks(b *strings.Builder, kind string, o Object) {
+	for _, why := range o.Why {
+		fmt.Fprintf(b, "  %s %s is not served: %s\n", kind, o.Name, why)
+	}
+	for _, warning := range o.Warnings {
+		fmt.Fprintf(b, "  %s %s: warning: %s\n", kind, o.Name, warning)
+	}
+}
+
+func (p *Preview) listNodes(b *strings.Builder) {
+	taken := 0
+	for _, n := range p.Nodes {
+		if n.TakenOver {
+			taken++
+		}
+	}
+	fmt.Fprintf(b, "Nodes: %d of %d will be taken over; no pod restarts\n", taken, len(p.Nodes))
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	for _, n := range p.Nodes {
+		fate := "taken over"
+		if !n.TakenOver {
+			fate = "stays as it is"
+		}
+		if n.Why != "" {
+			fate += ": " + n.Why
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.Name, n.NodePool, n.InstanceType, n.Zone, n.CapacityType, counted(n.Pods, "pod"), price(n.Price), fate)
+	}
+	_ = w.Flush() // it writes into memory
+	b.WriteByte('\n')
+}
+
+func (p *Preview) sum(b *strings.Builder) {
+	fmt.Fprintf(b, "Price now: $%.4f/h\n", p.Price)
+	fmt.Fprintf(b, "Price bought anew: $%.4f/h on %s", p.FreshPrice, counted(p.FreshNodes, "node"))
+	if p.Unplaced > 0 {
+		fmt.Fprintf(b, ", without %s that nothing could be bought for", counted(p.Unplaced, "pod"))
+	}
+	b.WriteString("\nThe takeover itself changes no price. Consolidation, where a NodePool allows it, moves towards the second one later.\n")
+}
+
+func verdict(served bool) string {
+	if served {
+		return "served"
+	}
+	return "not served"
+}
+
+func price(dollars float64) string {
+	if dollars == 0 {
+		return "no price"
+	}
+	return fmt.Sprintf("$%.4f/h", dollars)
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
