@@ -257,7 +257,9 @@ func (p *pass) notDone(ctx context.Context, ids, done []string, err error) {
 }
 
 // takeNodes is the second step. It is for nodes that an instance or a NodeClaim of
-// Karpenter is known for: the label of a NodePool alone could be anybody's.
+// Karpenter is known for: the label of a NodePool alone could be anybody's. It is taken
+// for each of them, also if the node looks like one of ours: a cache that lags behind
+// would say so of nodes that were given back to Karpenter a moment ago.
 func (p *pass) takeNodes(ctx context.Context, v *view.View) {
 	claimed := map[string]bool{}
 	for _, c := range p.claims {
@@ -269,7 +271,7 @@ func (p *pass) takeNodes(ctx context.Context, v *view.View) {
 		n := &v.Snapshot.Nodes[i]
 		pool := p.pools[n.Labels[api.LabelNodePool]]
 		known := p.byMachine[n.ProviderID] != nil || claimed[n.Name] || claimed[n.ProviderID]
-		if pool != nil && (known || held(n)) && !complete(n, pool) {
+		if pool != nil && (known || held(n)) {
 			found = append(found, n)
 		}
 	}
@@ -283,11 +285,6 @@ func held(n *cluster.Node) bool {
 	return n.Annotations[api.AnnotationLaunchID] == api.LaunchKarpenter && slices.ContainsFunc(n.Taints, unregistered)
 }
 
-// complete reports whether there is nothing left to be done for a node.
-func complete(n *cluster.Node, p *view.Provisioner) bool {
-	return n.Labels[api.LabelProvisioner] == p.Raw.Name && n.Annotations[api.AnnotationLaunchID] != "" && !held(n)
-}
-
 func (p *pass) takeNode(ctx context.Context, n *cluster.Node) {
 	pool := p.pools[n.Labels[api.LabelNodePool]]
 	i := p.byMachine[n.ProviderID]
@@ -297,6 +294,9 @@ func (p *pass) takeNode(ctx context.Context, n *cluster.Node) {
 	if !p.Nodes.Patch(ctx, n.Name, view.TakenOver(pool, n, i)) {
 		p.fail(ctx, pool.Raw.Name, n.ProviderID, fmt.Errorf("node %s could not be changed", n.Name))
 		return
+	}
+	if n.Labels[api.LabelProvisioner] == pool.Raw.Name {
+		return // it was taken over before, and only what comes after that was left
 	}
 	p.Log.Info("took over a node", "node", n.Name, "provisioner", pool.Raw.Name, "provider_id", n.ProviderID)
 	p.Events.Normal(event.Node(n.Name), event.TakenOver, "Karpenter has launched the node for NodePool "+pool.Raw.Name+"; from now on Packhorse looks after it")

@@ -29,7 +29,7 @@ func TakenOver(p *Provisioner, n *cluster.Node, i *offer.Instance) cluster.NodeC
 	built.Annotations[api.AnnotationLaunchReason] = "launched by Karpenter"
 	forgive(p, built)
 	change := cluster.NodeChange{
-		SetLabels: missing(n.Labels, built.Labels), SetAnnotations: missing(n.Annotations, built.Annotations),
+		SetLabels: besides(n.Labels, built.Labels), SetAnnotations: besides(n.Annotations, built.Annotations),
 		RemoveTaints: karpentersTaints(n), Owner: &built.OwnerReferences[0],
 	}
 	change.SetAnnotations[api.AnnotationProvisionerHash] = p.Raw.Hash()
@@ -76,11 +76,12 @@ func karpentersTaints(n *cluster.Node) []corev1.Taint {
 	return out
 }
 
-// missing returns what is wanted and not there. An empty value says nothing.
-func missing(have, want map[string]string) map[string]string {
+// besides returns what is wanted and not there with another value. An empty value says
+// nothing. What is there as wanted is part of it: a cache may show what is gone.
+func besides(have, want map[string]string) map[string]string {
 	out := map[string]string{}
 	for key, value := range want {
-		if _, there := have[key]; !there && value != "" {
+		if is, there := have[key]; (!there || is == value) && value != "" {
 			out[key] = value
 		}
 	}

@@ -90,3 +90,27 @@ func eachChunk(ids []string, call func(chunk []string) error) ([]string, error) 
 	}
 	return done, errors.Join(errs...)
 }
+
+// GiveBack gives an instance the tags by which Karpenter finds it as one of a NodePool.
+func (c *Cloud) GiveBack(ctx context.Context, id, nodePool, nodeClass string) error {
+	tags := tagList(map[string]string{
+		tagNodePool: nodePool, api.AWSDomain + "/ec2nodeclass": nodeClass, "eks:eks-cluster-name": c.options.ClusterName,
+	})
+	if _, err := invoke(ctx, c.writes.createTags, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags}); err != nil {
+		return fmt.Errorf("give %s back to Karpenter: tag it: %w", id, err)
+	}
+	return nil
+}
+
+// LetGo takes the tags off an instance by which Instances finds it. That of the cluster
+// stays: Karpenter needs it, too.
+func (c *Cloud) LetGo(ctx context.Context, id string) error {
+	var tags []types.Tag
+	for _, key := range []string{api.TagManagedBy, api.LabelProvisioner, api.TagLaunchID} {
+		tags = append(tags, types.Tag{Key: &key})
+	}
+	if _, err := invoke(ctx, c.writes.deleteTags, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: tags}); err != nil {
+		return fmt.Errorf("give %s back to Karpenter: remove the agent's tags: %w", id, err)
+	}
+	return nil
+}

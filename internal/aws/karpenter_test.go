@@ -91,3 +91,21 @@ func TestOnlyMachinesOfKarpenterAreTakenOver(t *testing.T) {
 		t.Errorf("instance %+v", found)
 	}
 }
+
+// The way back: Karpenter finds the machine, and the agent does not any more.
+func TestGiveBack(t *testing.T) {
+	f := start(t)
+	i := f.launch(t, order("launch-1", 1, onDemand("m5.large", "a"))).Instances[0]
+	for range 2 { // each step can be repeated
+		must(t, f.GiveBack(t.Context(), i.ID, "general", "default"))
+		must(t, f.LetGo(t.Context(), i.ID))
+	}
+	if list, err := f.Instances(t.Context()); err != nil || len(list) > 0 {
+		t.Errorf("the agent still lists %v, %v", ids(list), err)
+	}
+	found, err := f.Karpenters(t.Context())
+	must(t, err)
+	if len(found) != 1 || found[0].Provisioner != "general" || found[0].Owned || found[0].Tags["karpenter.k8s.aws/ec2nodeclass"] != "default" || found[0].Tags["eks:eks-cluster-name"] != "prod" {
+		t.Errorf("Karpenter finds %+v", found)
+	}
+}

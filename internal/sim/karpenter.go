@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	corev1 "k8s.io/api/core/v1"
@@ -171,4 +172,43 @@ func (c *Cloud) Disown(ctx context.Context, ids []string) ([]string, error) {
 		return nil, err
 	}
 	return ids, nil
+}
+
+// MakeNodeClaim makes a NodeClaim for a machine.
+func (c *Cluster) MakeNodeClaim(ctx context.Context, object, status map[string]any) (uid string, err error) {
+	u := unstructured.Unstructured{Object: object}
+	err = c.do(ctx, "MakeNodeClaim", func(w *world) error {
+		claim, there := w.nodeClaims[u.GetName()]
+		if !there {
+			claim = cluster.NodeClaim{Name: u.GetName(), UID: string(w.uid()), Pool: u.GetLabels()[api.LabelNodePool]}
+		}
+		claim.ProviderID, _ = status["providerID"].(string)
+		claim.Node, _ = status["nodeName"].(string)
+		w.nodeClaims[claim.Name] = claim
+		uid = claim.UID
+		return nil
+	})
+	return uid, err
+}
+
+// GiveBack makes Karpenter know a machine.
+func (c *Cloud) GiveBack(ctx context.Context, id, nodePool, _ string) error {
+	return c.do(ctx, "GiveBack", func(w *world) error {
+		m := w.machines[id]
+		m.Tags = maps.Clone(m.Tags)
+		if m.Tags == nil {
+			m.Tags = map[string]string{}
+		}
+		m.Tags[api.LabelNodePool] = nodePool
+		return nil
+	})
+}
+
+// LetGo takes the tags of the cluster off a machine.
+func (c *Cloud) LetGo(ctx context.Context, id string) error {
+	return c.do(ctx, "LetGo", func(w *world) error {
+		m := w.machines[id]
+		m.untagged, m.Provisioner, m.LaunchID = true, "", ""
+		return nil
+	})
 }

@@ -43,7 +43,7 @@ profiles (karpenter.k8s.aws/v1alpha1 AWSNodeTemplate).`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(runCommand(), topCommand(), importCommand(), takeoverCommand(), simulateCommand(), catalogueCommand(), validateCommand(), convertCommand(), manifestsCommand(), versionCommand())
+	root.AddCommand(runCommand(), topCommand(), importCommand(), takeoverCommand(), handbackCommand(), simulateCommand(), catalogueCommand(), validateCommand(), convertCommand(), manifestsCommand(), versionCommand())
 	return root
 }
 

@@ -90,7 +90,7 @@ func start(t *testing.T) dynamic.Interface {
 		}
 	})
 	client := dynamic.NewForConfigOrDie(p.RESTConfig())
-	for _, text := range [][]byte{apis.NodePoolCRD, apis.EC2NodeClassCRD} {
+	for _, text := range [][]byte{apis.NodePoolCRD, apis.EC2NodeClassCRD, apis.NodeClaimCRD} {
 		u := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(text, &u.Object); err != nil {
 			t.Fatal(err)
@@ -99,7 +99,7 @@ func start(t *testing.T) dynamic.Interface {
 			t.Fatal(err)
 		}
 	}
-	for _, gvr := range []schema.GroupVersionResource{karpenter.NodePools.WithVersion("v1"), karpenter.NodeClasses.WithVersion("v1")} {
+	for _, gvr := range []schema.GroupVersionResource{karpenter.NodePools.WithVersion("v1"), karpenter.NodeClasses.WithVersion("v1"), karpenter.NodeClaims.WithVersion("v1")} {
 		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 			_, err := client.Resource(gvr).List(ctx, metav1.ListOptions{})
 			return err == nil, nil

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/handback"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+)
+
+// wayBack holds the flags of `handback`.
+type wayBack struct {
+	dryRun              bool
+	cluster, region     string
+	kubeconfig, context string
+}
+
+func handbackCommand() *cobra.Command {
+	b := &wayBack{}
+	cmd := &cobra.Command{
+		Use:   "handback --cluster-name NAME",
+		Short: "Give the machines of NodePools back to Karpenter, before that is started again",
+		Long: `handback makes a NodeClaim for each machine of a NodePool, and puts Karpenter's
+tags on its instance, so that Karpenter goes on with what is there: no pod
+restarts. Machines of Provisioners stay with Packhorse.
+
+Neither of the two may run meanwhile, and handback refuses while a Lease says so:
+
+  1. stop the agent, or set its option node-pools to false
+  2. packhorse-agent handback --cluster-name NAME
+  3. kubectl -n kube-system scale deployment karpenter --replicas=2
+
+Without the second step the machines stay as well, but nobody looks after them:
+Karpenter does not know them. If handback ends with an error, run it again before
+you start Karpenter.
+
+It needs the rights to write NodeClaims, their status and nodes in the cluster, and
+ec2:DescribeInstances, ec2:CreateTags and ec2:DeleteTags in AWS.`,
+		Example: `  packhorse-agent handback --cluster-name prod --dry-run
+  packhorse-agent handback --cluster-name prod`,
+		Args:    cobra.NoArgs,
+		PreRunE: prepare,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return b.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&b.dryRun, "dry-run", false, "list the machines, and change nothing")
+	flags.StringVar(&b.cluster, "cluster-name", "", "`NAME` of the EKS cluster (required)")
+	flags.StringVar(&b.region, "region", "", "AWS `REGION` (default: the environment's)")
+	flags.StringVar(&b.kubeconfig, "kubeconfig", "", "`FILE` to reach the cluster by (default: $KUBECONFIG)")
+	flags.StringVar(&b.context, "kube-context", "", "`NAME` of a context in the kubeconfig (default: its current one)")
+	return cmd
+}
+
+func (b *wayBack) run(ctx context.Context, out io.Writer) error {
+	if b.cluster == "" {
+		return errors.New("--cluster-name is required")
+	}
+	access, err := kube.RESTConfig(b.kubeconfig, b.context)
+	if err != nil {
+		return err
+	}
+	if !b.dryRun {
+		for _, rival := range []struct{ name, lease string }{{"Karpenter", kube.KarpenterLease}, {"the agent", install.LeaseName}} {
+			holder, err := kube.Holder(ctx, access, rival.lease)
+			if err != nil {
+				return err
+			}
+			if holder != "" {
+				return fmt.Errorf("%s is running: %s; stop it first", rival.name, holder)
+			}
+		}
+	}
+	cfg, err := aws.LoadConfig(ctx, b.region)
+	if err != nil {
+		return err
+	}
+	cloud, err := aws.New(ctx, cfg, aws.Options{ClusterName: b.cluster})
+	if err != nil {
+		return err
+	}
+	machines, err := b.find(ctx, access, cloud)
+	if err != nil {
+		return err
+	}
+	cluster, err := kube.New(access, kube.Options{})
+	if err != nil {
+		return err
+	}
+	return b.give(ctx, handback.Ports{Claims: kube.ClaimsOf(cluster), Nodes: cluster, Machines: cloud}, machines, out)
+}
+
+func (b *wayBack) find(ctx context.Context, access *rest.Config, cloud *aws.Cloud) ([]handback.Machine, error) {
+	objects, err := survey.NewCluster(access)
+	if err != nil {
+		return nil, err
+	}
+	pools, err := readKind(ctx, objects, karpenter.NodePools)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := objects.Survey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	instances, err := cloud.Instances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return handback.Find(instances, whole.Snapshot.Nodes, pools), nil
+}
+
+// give gives the machines back one by one, and stops at the first that cannot be.
+func (b *wayBack) give(ctx context.Context, ports handback.Ports, machines []handback.Machine, out io.Writer) error {
+	for n, m := range machines {
+		node := "no node yet"
+		if m.Node != nil {
+			node = m.Node.Name
+		}
+		if _, err := fmt.Fprintf(out, "%s  %s  %s\n", m.Instance.ID, m.Instance.Provisioner, node); err != nil {
+			return err
+		}
+		if b.dryRun {
+			continue
+		}
+		if err := ports.Give(ctx, m, time.Now()); err != nil {
+			return fmt.Errorf("%d of %d machines are Karpenter's: %w; run this again before you start Karpenter", n, len(machines), err)
+		}
+	}
+	text := "All %d machines of NodePools are Karpenter's again: start it now.\n"
+	if b.dryRun {
+		text = "%d machines of NodePools would be given back to Karpenter.\n"
+	}
+	_, err := fmt.Fprintf(out, text, len(machines))
+	return err
+}

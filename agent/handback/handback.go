@@ -1,0 +1,132 @@
+// Package handback gives the machines of NodePools back to Karpenter, so that it goes on
+// with them when it is started again. Nothing is drained or restarted for it. Neither the
+// agent nor Karpenter may run meanwhile.
+//
+// For each machine there are four steps, in this order, and each can be repeated.
+//
+//  1. A NodeClaim is made for it, with a status that says that the machine was launched.
+//     For a NodeClaim without that, Karpenter would launch another machine.
+//  2. The instance gets the tags by which Karpenter finds its machines. It ends those
+//     that have them and no NodeClaim, so that this comes second.
+//  3. The node gets the NodeClaim as its owner, and loses the agent's marks.
+//  4. The instance loses the tags of the agent, which then neither finds nor ends it. Up
+//     to here, the agent would take everything over again.
+package handback
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+)
+
+// Claims makes NodeClaims.
+type Claims interface {
+	// MakeNodeClaim creates a NodeClaim with its status, and returns its UID. One that is
+	// there for the same machine is taken as it is.
+	MakeNodeClaim(ctx context.Context, object, status map[string]any) (uid string, err error)
+}
+
+// Nodes changes Node objects.
+type Nodes interface {
+	// PatchNode returns cluster.ErrGone if there is no such node.
+	PatchNode(ctx context.Context, name string, change cluster.NodeChange) error
+}
+
+// Machines are the cluster's instances.
+type Machines interface {
+	// Instances returns all that the agent knows as its own.
+	Instances(ctx context.Context) ([]offer.Instance, error)
+	// GiveBack gives an instance the tags by which Karpenter finds it.
+	GiveBack(ctx context.Context, id, nodePool, nodeClass string) error
+	// LetGo takes the tags off an instance by which the agent finds it.
+	LetGo(ctx context.Context, id string) error
+}
+
+// Ports are what is changed. All are to be set.
+type Ports struct {
+	Claims   Claims
+	Nodes    Nodes
+	Machines Machines
+}
+
+// Machine is one that is given back.
+type Machine struct {
+	Instance offer.Instance
+	Node     *cluster.Node // nil: it has none yet
+	Pool     map[string]any
+}
+
+// Find returns the machines of NodePools, in the order of their ids. Those of Provisioners
+// are the agent's for ever.
+func Find(instances []offer.Instance, nodes []cluster.Node, nodePools []map[string]any) []Machine {
+	pools := map[string]map[string]any{}
+	for _, p := range nodePools {
+		metadata, _ := p["metadata"].(map[string]any)
+		name, _ := metadata["name"].(string)
+		pools[name] = p
+	}
+	var out []Machine
+	for _, i := range instances {
+		runs := i.State == offer.StatePending || i.State == offer.StateRunning
+		if !runs || pools[i.Provisioner] == nil {
+			continue
+		}
+		m := Machine{Instance: i, Pool: pools[i.Provisioner]}
+		if at := slices.IndexFunc(nodes, func(n cluster.Node) bool { return n.ProviderID == i.ProviderID }); at >= 0 {
+			m.Node = &nodes[at]
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// Give gives one machine back.
+func (p Ports) Give(ctx context.Context, m Machine, now time.Time) error {
+	claim, err := karpenter.ClaimFor(m.Pool, m.Instance, m.Node, now)
+	if err != nil {
+		return err
+	}
+	uid, err := p.Claims.MakeNodeClaim(ctx, claim.Object, claim.Status)
+	if err != nil {
+		return err
+	}
+	if err := p.Machines.GiveBack(ctx, m.Instance.ID, m.Instance.Provisioner, claim.NodeClass); err != nil {
+		return err
+	}
+	if m.Node != nil {
+		if err := p.Nodes.PatchNode(ctx, m.Node.Name, change(claim, uid)); err != nil {
+			return fmt.Errorf("give node %s back: %w", m.Node.Name, err)
+		}
+	}
+	return p.Machines.LetGo(ctx, m.Instance.ID)
+}
+
+// change makes a node of the agent one of Karpenter. What it is judged by here goes, so
+// that nothing old is found should the agent take it over once more.
+func change(claim karpenter.Claim, uid string) cluster.NodeChange {
+	metadata, _ := claim.Object["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	return cluster.NodeChange{
+		SetLabels: map[string]string{
+			karpenter.LabelRegistered: "true", karpenter.NodeClasses.Group + "/ec2nodeclass": claim.NodeClass,
+		},
+		RemoveLabels: []string{api.LabelProvisioner},
+		RemoveAnnotations: []string{
+			api.AnnotationLaunchID, api.AnnotationProvisionerHash, api.AnnotationProfileHash, api.AnnotationHourlyPrice,
+			api.AnnotationSubnet, api.AnnotationSecurityGroups, api.AnnotationEmptiness, api.AnnotationLaunchReason,
+		},
+		Owner: &metav1.OwnerReference{
+			APIVersion: api.NodePoolGV, Kind: karpenter.NodeClaimKind, Name: name, UID: types.UID(uid), BlockOwnerDeletion: ptr.To(true),
+		},
+	}
+}

@@ -1,0 +1,130 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/handback"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+var generalPool = map[string]any{
+	"apiVersion": api.NodePoolGV, "kind": api.NodePoolKind, "metadata": map[string]any{"name": "general"},
+	"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+		"nodeClassRef": map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+	}}},
+}
+
+// giveBack gives all machines of the NodePool general back to Karpenter.
+func (r *rig) giveBack(intercept sim.Intercept) error {
+	r.Helper()
+	p := r.Connect(intercept)
+	instances, err := p.Cloud.Instances(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	ports := handback.Ports{Claims: p.Cluster, Nodes: p.Cluster, Machines: p.Cloud}
+	for _, m := range handback.Find(instances, p.Cluster.Snapshot().Nodes, []map[string]any{generalPool}) {
+		if err := ports.Give(r.Context(), m, time.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isKarpenters reports whether Karpenter knows all machines.
+func (r *rig) isKarpenters() bool {
+	for _, m := range r.Machines() {
+		if m.Tags[api.LabelNodePool] != "general" || m.Provisioner != "" {
+			return false
+		}
+	}
+	for _, n := range r.Nodes() {
+		if len(n.OwnerReferences) != 1 || n.OwnerReferences[0].Kind != "NodeClaim" || n.Labels[api.LabelProvisioner] != "" || n.Annotations[api.AnnotationProvisionerHash] != "" {
+			return false
+		}
+	}
+	return len(r.NodeClaims()) == len(r.Machines())
+}
+
+// The way there, back, and there again: machines that Karpenter bought and machines that
+// the agent bought go on under either of the two, and no pod restarts.
+func TestHandback(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.karpenterLeaves(2, aNodePool)
+		first := r.takingOver(nil)
+		r.until("everything is taken over", r.takenOver)
+		r.Scale("web", 12)
+		r.until("the workload runs", r.allRun("web", 12))
+		r.until("all nodes are up", r.allUp)
+		pods, machines := r.allPods(), len(r.Machines())
+		if machines == 2 {
+			t.Fatal("the agent has bought nothing")
+		}
+		first.end()
+		if ended := r.RunKarpenter(); len(ended) > 0 {
+			t.Fatalf("without the way back Karpenter ends %v", ended)
+		}
+		if err := r.giveBack(nil); err != nil {
+			t.Fatal(err)
+		}
+		if ended := r.RunKarpenter(); len(ended) > 0 || !r.isKarpenters() {
+			t.Fatalf("Karpenter ends %v\n%s", ended, r.describe())
+		}
+		r.takingOver(nil)
+		r.until("everything is taken over again", r.takenOver)
+		r.never(time.Hour, "something changes", func() bool { return !maps.Equal(r.allPods(), pods) || len(r.Machines()) != machines })
+	})
+}
+
+// The way back may be cut off at any step: Karpenter, started then, ends no machine, and
+// running it again finishes it.
+func TestHandbackIsCutOff(t *testing.T) {
+	for _, call := range []string{"MakeNodeClaim", "GiveBack", "PatchNode", "LetGo"} {
+		for _, when := range []sim.When{sim.Before, sim.After} {
+			t.Run(fmt.Sprintf("%s %s", when, call), func(t *testing.T) {
+				inBubble(t, sim.Options{}, func(r *rig) {
+					pods := r.karpenterLeaves(3, aNodePool)
+					agent := r.takingOver(nil)
+					r.until("everything is taken over", r.takenOver)
+					agent.end()
+					seen := 0
+					err := r.giveBack(func(c string, w sim.When) error {
+						if c == call && w == when {
+							if seen++; seen == 2 {
+								return errors.New("cut off")
+							}
+						}
+						return nil
+					})
+					if err == nil {
+						t.Fatal("it was not cut off")
+					}
+					if ended := r.RunKarpenter(); len(ended) > 0 {
+						t.Errorf("Karpenter ends %v", ended)
+					}
+					if err := r.giveBack(nil); err != nil {
+						t.Fatal(err)
+					}
+					if ended := r.RunKarpenter(); len(ended) > 0 || !r.isKarpenters() || !maps.Equal(r.allPods(), pods) {
+						t.Errorf("Karpenter ends %v\n%s", ended, r.describe())
+					}
+				})
+			})
+		}
+	}
+}
+
+// Machines of Provisioners stay with the agent.
+func TestHandbackLeavesProvisionersAlone(t *testing.T) {
+	ours := offer.Instance{ID: "i-1", Provisioner: "default", State: offer.StateRunning}
+	ended := offer.Instance{ID: "i-2", Provisioner: "general", State: offer.StateStopping}
+	if found := handback.Find([]offer.Instance{ours, ended}, nil, []map[string]any{generalPool}); len(found) > 0 {
+		t.Errorf("found %+v", found)
+	}
+}

@@ -1,0 +1,146 @@
+package karpenter
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// NodeClaimKind is what Karpenter keeps account of its machines by.
+const NodeClaimKind = "NodeClaim"
+
+// LabelRegistered is what Karpenter labels nodes with that it knows.
+const LabelRegistered = "karpenter.sh/registered"
+
+// Claim is a NodeClaim that is made for a machine that exists. The status is to be
+// written before Karpenter sees it: for one that does not say that its machine was
+// launched, Karpenter launches one.
+type Claim struct {
+	Object, Status map[string]any
+	// NodeClass is the EC2NodeClass of its NodePool.
+	NodeClass string
+}
+
+// ClaimFor returns the NodeClaim by which Karpenter knows a machine of a NodePool of v1
+// as its own. The node is nil for a machine that has none yet. Its name depends on
+// the instance only, so that whoever makes it again makes the same.
+//
+// It has no hash of the NodePool or the EC2NodeClass: Karpenter takes a machine whose
+// hash it does not know for one that has not drifted.
+func ClaimFor(pool map[string]any, i offer.Instance, n *cluster.Node, now time.Time) (Claim, error) {
+	var p nodePool
+	text, err := json.Marshal(pool)
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	if err != nil || p.Spec == nil || p.Spec.Template == nil || p.Spec.Template.Spec == nil || p.Spec.Template.Spec.NodeClassRef == nil {
+		return Claim{}, fmt.Errorf("make a NodeClaim for %s: its NodePool %s cannot be read", i.ID, nameIn(pool))
+	}
+	template := p.Spec.Template
+	class := ptr.Deref(template.Spec.NodeClassRef.Name, "")
+	spec := map[string]any{
+		"nodeClassRef": map[string]any{"group": NodeClasses.Group, "kind": NodeClassKind, "name": class},
+		"requirements": []any{
+			in(api.LabelNodePool, p.Name), in(api.LabelInstanceType, i.InstanceType), in(api.LabelZone, i.Zone), in(api.LabelCapacityType, i.CapacityType),
+		},
+	}
+	// What applies to the machine's whole life goes along; startup taints do not, as nobody
+	// would take them off a second time.
+	for _, field := range []string{"taints", "expireAfter", "terminationGracePeriod"} {
+		if value, ok := templateSpec(pool)[field]; ok {
+			spec[field] = value
+		}
+	}
+	labels := map[string]any{api.LabelNodePool: p.Name, NodeClasses.Group + "/ec2nodeclass": class}
+	for key, value := range claimLabels(template, i, n) {
+		labels[key] = value
+	}
+	object := map[string]any{
+		"apiVersion": api.NodePoolGV, "kind": NodeClaimKind, "spec": spec,
+		"metadata": map[string]any{
+			"name": p.Name + "-" + strings.TrimPrefix(i.ID, "i-"), "labels": labels, "finalizers": []any{api.Finalizer},
+			"ownerReferences": []any{map[string]any{
+				"apiVersion": api.NodePoolGV, "kind": NodePoolKind, "name": p.Name, "uid": string(p.UID), "blockOwnerDeletion": true,
+			}},
+		},
+	}
+	return Claim{Object: object, Status: claimStatus(i, n, now), NodeClass: class}, nil
+}
+
+func in(key, value string) any {
+	return map[string]any{"key": key, "operator": "In", "values": []any{value}}
+}
+
+// claimLabels are those that Karpenter compares with the requirements of the NodePool.
+func claimLabels(t *poolTemplate, i offer.Instance, n *cluster.Node) map[string]string {
+	out := map[string]string{}
+	if t.Metadata != nil {
+		maps.Copy(out, t.Metadata.Labels)
+	}
+	known := []string{api.LabelArch, api.LabelOS, api.LabelRegion, api.LabelZoneID, api.LabelWindowsBuild}
+	if n != nil {
+		for key, value := range n.Labels {
+			_, templated := out[key]
+			if templated || slices.Contains(known, key) || strings.HasPrefix(key, api.AWSDomain+"/instance-") {
+				out[key] = value
+			}
+		}
+	}
+	out[api.LabelInstanceType], out[api.LabelZone], out[api.LabelCapacityType] = i.InstanceType, i.Zone, i.CapacityType
+	return out
+}
+
+// claimStatus says how far a machine has come.
+func claimStatus(i offer.Instance, n *cluster.Node, now time.Time) map[string]any {
+	conditions := []any{condition("Launched", now)}
+	status := map[string]any{"providerID": i.ProviderID, "imageID": i.ImageID}
+	if n != nil {
+		status["nodeName"] = n.Name
+		status["capacity"], status["allocatable"] = quantities(n.Capacity.ResourceList()), quantities(n.Allocatable.ResourceList())
+		conditions = append(conditions, condition("Registered", now))
+		if n.Initialized {
+			conditions = append(conditions, condition("Initialized", now), condition("Ready", now))
+		}
+	}
+	status["conditions"] = conditions
+	return status
+}
+
+func condition(kind string, now time.Time) any {
+	return map[string]any{
+		"type": kind, "status": "True", "reason": kind, "message": "", "observedGeneration": int64(1),
+		"lastTransitionTime": now.UTC().Format(time.RFC3339),
+	}
+}
+
+func quantities(list corev1.ResourceList) map[string]any {
+	out := map[string]any{}
+	for name, q := range list {
+		out[string(name)] = q.String()
+	}
+	return out
+}
+
+func templateSpec(pool map[string]any) map[string]any {
+	at := pool
+	for _, key := range []string{"spec", "template", "spec"} {
+		at, _ = at[key].(map[string]any)
+	}
+	return at
+}
+
+func nameIn(document map[string]any) string {
+	metadata, _ := document["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	return name
+}
