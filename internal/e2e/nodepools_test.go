@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
@@ -26,13 +22,7 @@ func TestNodePools(t *testing.T) {
 	s := sceneOn(t, st, region) // the agent starts without the kinds of Karpenter
 	s.deleteProvisioner("default")
 	s.untilNoNodes("default")
-	leases := s.Kube.CoordinationV1().Leases("kube-system")
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: kube.KarpenterLease}, Spec: coordinationv1.LeaseSpec{
-		HolderIdentity: ptr.To("karpenter-1"), LeaseDurationSeconds: ptr.To[int32](3600), RenewTime: ptr.To(metav1.NewMicroTime(time.Now())),
-	}}
-	if _, err := leases.Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	stop := s.karpenterRuns()
 	s.applyWithKubectl("testdata/nodepool-crds.yaml")
 	s.kubectl("", "wait", "--for=condition=Established", "crd/nodepools.karpenter.sh", "crd/ec2nodeclasses.karpenter.k8s.aws")
 	s.applyWithKubectl("testdata/nodepools.yaml")
@@ -40,9 +30,7 @@ func TestNodePools(t *testing.T) {
 
 	chosen := strings.Replace(deployment("chosen", "unused", 4, "900m", "1Gi"), api.LabelProvisioner+": unused", api.LabelNodePool+": general", 1)
 	s.apply(chosen)
-	if err := leases.Delete(t.Context(), kube.KarpenterLease, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	stop()
 	s.untilRunning("chosen", 4)
 	s.untilReady("True", "Ready", "")
 	for _, n := range s.nodesOf("general") {

@@ -12,7 +12,7 @@ import (
 // Holder says who renews a Lease of the name, in whatever namespace, as in "karpenter-1
 // renews the Lease kube-system/karpenter-leader-election"; nothing if nobody does. A
 // Lease that somebody holds is watched until it is renewed, or for as long as it would
-// last: that somebody lives is told by renewals that are seen, not by clocks.
+// last: that somebody lives shows in renewals that are seen, not in clocks.
 func Holder(ctx context.Context, access *rest.Config, lease string) (string, error) {
 	c, err := New(access, Options{})
 	if err != nil {

@@ -20,7 +20,7 @@ var otherPages = []way{
 	{"docs/list-resources/*.md", (*reader).queryPage},
 	{"docs/guides/simulating.md", (*reader).simulatingPage},
 	{"docs/guides/plans-without-a-cluster.md", (*reader).offlinePage},
-	{"docs/guides/moving-from-karpenter.md", (*reader).importingPage},
+	{"docs/guides/moving-from-karpenter.md", (*reader).movingPage},
 	{"docs/guides/moving-from-node-groups.md", (*reader).importingPage},
 	{"docs/guides/from-modules-karpenter.md", (*reader).modulePage},
 	{"docs/consolidation.md", (*reader).manifestPage},
@@ -224,6 +224,23 @@ func (r *reader) importingPage(p page) {
 	}
 	f.sh("kubectl delete provisioners,awsnodetemplates there")
 	r.configurationPage(p)
+}
+
+// movingPage has a cluster with a NodePool in which Karpenter does not run any more.
+func (r *reader) movingPage(p page) {
+	for _, name := range []string{"nodepool-crds.yaml", "nodepools.yaml"} {
+		text, err := os.ReadFile(filepath.Join(root, "internal/e2e/testdata", name))
+		r.check(err)
+		text = []byte(strings.ReplaceAll(string(text), "CLUSTER", "prod"))
+		r.check(r.Apply(r.t.Context(), text))
+		if name == "nodepool-crds.yaml" {
+			r.folder().sh("kubectl wait --for=condition=Established crd/nodepools.karpenter.sh crd/ec2nodeclasses.karpenter.k8s.aws crd/nodeclaims.karpenter.sh")
+		}
+	}
+	r.folder().sh("kubectl --namespace kube-system create deployment karpenter --image=karpenter --replicas=0")
+	r.importingPage(p)
+	r.folder().sh("kubectl --namespace kube-system delete deployment karpenter")
+	r.folder().sh("kubectl delete crd nodepools.karpenter.sh ec2nodeclasses.karpenter.k8s.aws nodeclaims.karpenter.sh")
 }
 
 // readme applies the configuration of the README and runs its commands on its example.

@@ -93,7 +93,7 @@ func Of(ctx context.Context, in Input) (Preview, error) {
 	whole.Provisioners = slices.Concat(in.Survey.Provisioners, served.provisioners)
 	whole.NodeTemplates = slices.Concat(in.Survey.NodeTemplates, served.templates)
 	input := (&simulate.Cluster{Survey: &whole, Market: simulate.Remember(in.Market), Now: in.Now}).Input(ctx)
-	// What a machine costs depends on no NodePool: the price of one that is not served is told, too.
+	// What a machine costs depends on no NodePool: nodes of one that is not served have a price, too.
 	market, err := in.Market.Market(ctx, (&api.Provisioner{}).Defaulted(), nil)
 	if err != nil {
 		return Preview{}, fmt.Errorf("read the prices: %w", err)
@@ -253,7 +253,7 @@ func priceOf(types []offer.InstanceType, node *Node) float64 {
 	return 0
 }
 
-// fresh buys anew for the pods of the nodes that will be taken over.
+// fresh buys again for the pods of the nodes that will be taken over.
 func (p *Preview) fresh(s *cluster.Snapshot, in decide.Input) {
 	ours := map[string]bool{}
 	for _, n := range p.Nodes {

@@ -90,7 +90,7 @@ func (p *Preview) listNodes(b *strings.Builder) {
 
 func (p *Preview) sum(b *strings.Builder) {
 	fmt.Fprintf(b, "Price now: $%.4f/h\n", p.Price)
-	fmt.Fprintf(b, "Price bought anew: $%.4f/h on %s", p.FreshPrice, counted(p.FreshNodes, "node"))
+	fmt.Fprintf(b, "Price of a fresh plan: $%.4f/h on %s", p.FreshPrice, counted(p.FreshNodes, "node"))
 	if p.Unplaced > 0 {
 		fmt.Fprintf(b, ", without %s that nothing could be bought for", counted(p.Unplaced, "pod"))
 	}

@@ -1,0 +1,213 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+)
+
+// TestTakeover takes a cluster over from Karpenter under load, gives it back, and takes
+// it over once more: no pod restarts, no machine is bought or ended for it, and at no
+// time would Karpenter end one.
+func TestTakeover(t *testing.T) {
+	const region = "eu-west-1"
+	st := newStage(t, region)
+	st.Options = map[string]string{"node-pools": "true"}
+	s := sceneOn(t, st, region)
+	s.deleteProvisioner("default")
+	s.untilNoNodes("default")
+	s.applyWithKubectl("testdata/nodepool-crds.yaml")
+	s.kubectl("", "wait", "--for=condition=Established", "crd/nodepools.karpenter.sh", "crd/ec2nodeclasses.karpenter.k8s.aws", "crd/nodeclaims.karpenter.sh")
+	s.applyWithKubectl("testdata/nodepools.yaml")
+	s.untilReady("True", "Ready", "")
+	s.apply(strings.Replace(deployment("web", "unused", 12, "900m", "1Gi"), api.LabelProvisioner+": unused", api.LabelNodePool+": general", 1))
+	s.untilRunning("web", 12)
+	pods, machines := s.uids("web"), s.ids()
+
+	s.agent.Stop()
+	said := s.admin("packhorse-agent", "handback", "--cluster-name", s.Sandbox.ClusterName)
+	if !strings.Contains(said, "machines of NodePools are Karpenter's again: start it now.") {
+		t.Errorf("handback says %s", said)
+	}
+	s.checkKarpenters()
+	preview := s.admin("packhorse-agent", "takeover", "--dry-run")
+	if want := fmt.Sprintf("Nodes: %d of %d will be taken over; no pod restarts", len(machines), len(machines)); !strings.Contains(preview, want) {
+		t.Errorf("the preview lacks %q:\n%s", want, preview)
+	}
+
+	lease := s.karpenterRuns()
+	s.startAgent()
+	s.untilReady("False", "KarpenterRuns", "karpenter-1 renews the Lease kube-system/karpenter-leader-election")
+	s.checkKarpenters()
+
+	began := time.Now()
+	lease()
+	s.apply(strings.Replace(deployment("more", "unused", 6, "900m", "1Gi"), api.LabelProvisioner+": unused", api.LabelNodePool+": general", 1))
+	s.untilTakenOver(len(machines))
+	took := time.Since(began)
+	s.untilRunning("more", 6)
+	s.untilReady("True", "Ready", "")
+	now, err := statusOf(t.Context(), s.agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("took over %d nodes in %s; before: %s; after, with more pods: $%.4f/h", len(machines), took.Round(time.Millisecond), priceLine(preview), now.HourlyPrice)
+	if got := s.uids("web"); !maps.Equal(got, pods) {
+		t.Errorf("pods were replaced: %v, before %v", got, pods)
+	}
+	for id := range machines {
+		if !s.ids()[id] {
+			t.Errorf("machine %s was ended", id)
+		}
+	}
+	if waited := s.admin("packhorse-agent", "takeover"); !strings.Contains(waited, "have been taken over") {
+		t.Errorf("takeover says %s", waited)
+	}
+	s.delete("web")
+	s.delete("more")
+	s.untilNoNodes("general")
+}
+
+// priceLine is what a preview says of the price now.
+func priceLine(preview string) string {
+	_, price, _ := strings.Cut(preview, "Price now: ")
+	price, _, _ = strings.Cut(price, "\n")
+	return price
+}
+
+// admin runs a program as somebody with all rights in the cluster and in AWS.
+func (s *scene) admin(binary string, args ...string) string {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), s.built(binary), args...)
+	cmd.Env = append(os.Environ(), s.Sandbox.Env()...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%s %v: %v\n%s", binary, args, err, out)
+	}
+	return string(out)
+}
+
+// uids are the pods of an app, none of which has restarted.
+func (s *scene) uids(app string) map[string]bool {
+	s.t.Helper()
+	pods, err := s.pods(s.t.Context(), "app="+app)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	out := map[string]bool{}
+	for _, p := range pods {
+		out[string(p.UID)] = true
+		for _, c := range p.Status.ContainerStatuses {
+			if c.RestartCount > 0 {
+				s.t.Errorf("pod %s has restarted %d times", p.Name, c.RestartCount)
+			}
+		}
+	}
+	return out
+}
+
+// ids are the instances that run.
+func (s *scene) ids() map[string]bool {
+	out := map[string]bool{}
+	for _, i := range s.Live() {
+		out[i.ID] = true
+	}
+	return out
+}
+
+// checkKarpenters sees to it that everything is as Karpenter leaves it: it ends instances
+// that have its tags and no NodeClaim, and NodeClaims without an instance.
+func (s *scene) checkKarpenters() {
+	s.t.Helper()
+	claimed := map[string]bool{}
+	for _, c := range s.nodeClaims(s.t.Context()) {
+		claimed[c] = true
+	}
+	live := s.Live()
+	for _, i := range live {
+		tags := i.Tags
+		if tags[api.LabelNodePool] != "general" || tags["karpenter.k8s.aws/ec2nodeclass"] != "general" || tags["eks:eks-cluster-name"] != s.Sandbox.ClusterName ||
+			tags[api.TagClusterPrefix+s.Sandbox.ClusterName] != "owned" || tags[api.TagManagedBy] != "" {
+			s.t.Errorf("instance %s has the tags %v", i.ID, tags)
+		}
+		if !claimed[i.ID] {
+			s.t.Errorf("instance %s has no NodeClaim", i.ID)
+		}
+	}
+	if len(claimed) != len(live) {
+		s.t.Errorf("%d NodeClaims for %d instances", len(claimed), len(live))
+	}
+	nodes, err := s.Kube.CoreV1().Nodes().List(s.t.Context(), metav1.ListOptions{LabelSelector: api.LabelNodePool})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, n := range nodes.Items {
+		if len(n.OwnerReferences) != 1 || n.OwnerReferences[0].Kind != karpenter.NodeClaimKind || n.Labels[karpenter.LabelRegistered] != "true" || n.Labels[api.LabelProvisioner] != "" {
+			s.t.Errorf("node %s: %v %v", n.Name, n.OwnerReferences, n.Labels)
+		}
+	}
+}
+
+// nodeClaims returns the ids of the instances that have one.
+func (s *scene) nodeClaims(ctx context.Context) (out []string) {
+	s.t.Helper()
+	list, err := s.Dynamic.Resource(karpenter.NodeClaims.WithVersion("v1")).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i := range list.Items {
+		provider := kube.NodeClaimOf(list.Items[i].Object).ProviderID
+		out = append(out, provider[strings.LastIndex(provider, "/")+1:])
+	}
+	return out
+}
+
+// karpenterRuns holds Karpenter's Lease until what it returns is called.
+func (s *scene) karpenterRuns() (stop func()) {
+	s.t.Helper()
+	leases := s.Kube.CoordinationV1().Leases("kube-system")
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: kube.KarpenterLease}, Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: ptr.To("karpenter-1"), LeaseDurationSeconds: ptr.To[int32](3600), RenewTime: ptr.To(metav1.NewMicroTime(time.Now())),
+	}}
+	if _, err := leases.Create(s.t.Context(), lease, metav1.CreateOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+	return func() {
+		if err := leases.Delete(s.t.Context(), kube.KarpenterLease, metav1.DeleteOptions{}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// untilTakenOver waits until the agent looks after what Karpenter has left.
+func (s *scene) untilTakenOver(machines int) {
+	s.t.Helper()
+	s.until("everything is taken over", func(ctx context.Context) (bool, string, error) {
+		nodes, err := s.nodes(ctx, "general")
+		left := len(s.nodeClaims(ctx))
+		for _, i := range s.Live() {
+			if i.Tags[api.LabelNodePool] != "" {
+				left++
+			}
+		}
+		for _, n := range nodes {
+			if len(n.OwnerReferences) != 1 || n.OwnerReferences[0].Kind != karpenter.NodePoolKind {
+				left++
+			}
+		}
+		return left == 0 && len(nodes) >= machines, fmt.Sprintf("%d nodes, %d things are left", len(nodes), left), err
+	})
+}
