@@ -2,7 +2,6 @@ package install
 
 import (
 	"maps"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -183,11 +182,4 @@ func (s *Settings) spread() []corev1.TopologySpreadConstraint {
 		})
 	}
 	return out
-}
-
-// ImageVersion is the tag of an image reference, empty for one without.
-func ImageVersion(reference string) string {
-	name, _, _ := strings.Cut(reference, "@")
-	_, tag, _ := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")
-	return tag
 }

@@ -127,16 +127,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestImageVersion(t *testing.T) {
-	for reference, want := range map[string]string{
-		"a/b:1.2": "1.2", "a:5000/b": "", "a:5000/b:2@sha256:00": "2", "b@sha256:00": "", "b:dev": "dev",
-	} {
-		if got := install.ImageVersion(reference); got != want {
-			t.Errorf("version of %s = %q, want %q", reference, got, want)
-		}
-	}
-}
-
 // What is installed can be read back: the settings that Parse finds render the
 // same objects.
 func TestParse(t *testing.T) {
