@@ -32,7 +32,7 @@ func provisioner(edits ...func(*api.ProvisionerSpec)) *api.Provisioner {
 }
 
 // Ours is the agent's own loop, with a cost of evictions; empty: the default.
-func Ours(name, evictionCost string, edits ...func(*api.ProvisionerSpec)) Policy {
+func Ours(name, evictionCost string, options agent.Options) Policy {
 	return Policy{Name: name, Start: func(ctx context.Context, t testing.TB, w *sim.World) func() {
 		consolidates := func(s *api.ProvisionerSpec) {
 			s.Consolidation = &api.Consolidation{Enabled: ptr.To(true)}
@@ -41,9 +41,10 @@ func Ours(name, evictionCost string, edits ...func(*api.ProvisionerSpec)) Policy
 				s.Disruption.EvictionCost = ptr.To(api.NumberOrNever(evictionCost))
 			}
 		}
-		w.Apply(provisioner(append([]func(*api.ProvisionerSpec){consolidates}, edits...)...))
+		w.Apply(provisioner(consolidates))
 		process := w.Connect(nil)
-		a := agent.New(process.Cluster, process.Cloud, agent.Options{Decide: oncePer(time.Minute)}, hclog.NewNullLogger())
+		options.Decide = oncePer(time.Minute)
+		a := agent.New(process.Cluster, process.Cloud, options, hclog.NewNullLogger())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

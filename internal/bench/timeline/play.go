@@ -160,7 +160,7 @@ func (p *player) sample(at time.Duration) {
 		}
 	}
 	point.Pods = len(alive.Pods)
-	plan := decide.Decide(decide.Input{Now: time.Now(), Snapshot: alive, Provisioners: markets(p.line.Types), Settings: decide.DefaultSettings()})
+	plan := decide.Decide(decide.Input{Now: time.Now(), Snapshot: alive, Prove: true, Provisioners: markets(p.line.Types), Settings: decide.DefaultSettings()})
 	point.Bound, point.Fresh = plan.LowerBound.Dollars(), plan.HourlyPrice.Dollars()
 	p.out.Points = append(p.out.Points, point)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -22,7 +23,7 @@ func steady() *Timeline {
 // What is measured is what happened: the price never falls below the bound, the integral is
 // that of the samples where nothing happens between them, and pods are counted.
 func TestPlayMeasures(t *testing.T) {
-	r := Play(t, steady(), 1, Ours("ours", "Never"))
+	r := Play(t, steady(), 1, Ours("ours", "Never", agent.Options{}))
 	for _, p := range r.Points {
 		if p.Price < p.Bound*(1-1e-9) || p.Fresh < p.Bound*(1-1e-9) || p.Bound <= 0 {
 			t.Errorf("at %s: price %.4f, fresh %.4f, bound %.4f", p.At, p.Price, p.Fresh, p.Bound)
@@ -41,8 +42,8 @@ func TestPlayMeasures(t *testing.T) {
 
 // The same seed gives the same life.
 func TestPlayIsRepeatable(t *testing.T) {
-	a := Play(t, steady(), 1, Ours("ours", "1"))
-	b := Play(t, steady(), 1, Ours("ours", "1"))
+	a := Play(t, steady(), 1, Ours("ours", "1", agent.Options{}))
+	b := Play(t, steady(), 1, Ours("ours", "1", agent.Options{}))
 	if a.Moves != b.Moves || math.Abs(a.Spent-b.Spent) > 1e-9 {
 		t.Errorf("%+v, %.6f and then %+v, %.6f", a.Moves, a.Spent, b.Moves, b.Spent)
 	}

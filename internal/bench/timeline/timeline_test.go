@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent"
 )
 
 // number reads a number from the environment.
@@ -19,6 +21,21 @@ func number(t *testing.T, name string, usual float64) float64 {
 		t.Fatalf("%s=%q is not a number of at least 0", name, text)
 	}
 	return v
+}
+
+// without turns off what TIMELINE_WITHOUT names.
+func without(t *testing.T, label string) (string, agent.Options) {
+	options := agent.Options{}
+	for part := range strings.FieldsSeq(os.Getenv("TIMELINE_WITHOUT")) {
+		label += ", without " + part
+		switch part {
+		case "guiding":
+			options.NotGuided = true
+		default:
+			t.Fatalf("nothing that can be turned off is called %q", part)
+		}
+	}
+	return label, options
 }
 
 // TestTimelines plays the timelines that TIMELINES names, or the trace in the file
@@ -53,7 +70,8 @@ func TestTimelines(t *testing.T) {
 	t.Logf("seed %d, scale %g", seed, size.Scale)
 	for _, name := range names {
 		for cost := range strings.FieldsSeq(cmp.Or(os.Getenv("TIMELINE_COSTS"), "1")) {
-			t.Log(Play(t, lines[name], seed, Ours("Packhorse, evictionCost "+cost, cost)))
+			label, options := without(t, "Packhorse, evictionCost "+cost)
+			t.Log(Play(t, lines[name], seed, Ours(label, cost, options)))
 		}
 	}
 }
