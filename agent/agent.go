@@ -45,6 +45,8 @@ type Options struct {
 	// EvictOwnerless lets nodes go voluntarily although pods without a controller run
 	// there.
 	EvictOwnerless bool
+	// NotGuided: new pods are not led away from nodes that should become empty.
+	NotGuided bool
 	// Notices is where the cloud says what happens to machines; nil for nowhere.
 	Notices notice.Notices
 	// Karpenter is where the machines and NodeClaims of Karpenter are, which are taken over

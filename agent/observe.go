@@ -82,6 +82,7 @@ func (a *Agent) input(v *view.View) decide.Input {
 		Planned:         a.history.placements(v.Expected),
 		Deferred:        a.history.deferred.of(v.Expected, v.Now),
 		Disturbed:       a.consolidation.Disturbed(),
+		Moved:           a.consolidation.Moved(),
 		NotConsolidated: !a.consolidation.Due(v.Cached, v.Now),
 		Settings:        a.options.settings(),
 		Provisioners:    v.Markets(),
@@ -95,6 +96,7 @@ func (o *Options) settings() decide.Settings {
 		UnhealthyAfter: o.UnhealthyAfter,
 		MinLifetime:    o.MinLifetime,
 		EvictOwnerless: o.EvictOwnerless,
+		NotGuided:      o.NotGuided,
 		PackingBudget:  o.PackingBudget,
 	}
 }

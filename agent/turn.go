@@ -147,6 +147,10 @@ func (a *Agent) bind(ctx context.Context, v *view.View, plan *decide.Plan) (boun
 // disrupt carries out what a plan says of nodes that are to go.
 func (a *Agent) disrupt(ctx context.Context, v *view.View, plan *decide.Plan, bought *purchase.Outcome) {
 	a.disrupter.Mark(ctx, plan.Marks)
+	if a.consolidation.Guides(v.Now) && len(plan.Guides) > 0 {
+		a.disrupter.Guide(ctx, plan.Guides)
+		a.consolidation.Guided(v.Now)
+	}
 	if len(plan.Removals) > 0 {
 		a.disrupter.Remove(ctx, a.verify(v), plan.Removals, bought.Node)
 	}

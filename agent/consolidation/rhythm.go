@@ -5,8 +5,10 @@ package consolidation
 
 import (
 	"maps"
+	"slices"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -19,16 +21,25 @@ const (
 	restFactor = 20
 	// longestRest is after how long they are looked at although nothing has changed.
 	longestRest = 5 * time.Minute
+	// guideRest is how long the soft taints of nodes stay as they are: each change is a write
+	// to the API server, and pods that arrive within minutes should find the same order.
+	guideRest = 2 * time.Minute
 )
+
+// clockSkew is how far the API server's clock, by which pods are created, may be behind.
+const clockSkew = 2 * time.Second
 
 // Memory is used by one goroutine.
 type Memory struct {
-	places    map[string]place // of workload pods, by UID
+	places    map[string]place       // of workload pods, by UID
+	evicted   map[string][]time.Time // when pods began to leave for consolidation, by owner
+	moved     map[string]time.Time   // when the predecessors of pods were evicted, by UID
 	disturbed map[string]time.Time
 	seen      *cluster.Snapshot // at the last look
 	looked    time.Time
 	rest      time.Duration
 	last      *decide.Consolidation
+	guided    time.Time
 }
 
 type place struct {
@@ -37,7 +48,9 @@ type place struct {
 }
 
 // New remembers nothing.
-func New() *Memory { return &Memory{disturbed: map[string]time.Time{}} }
+func New() *Memory {
+	return &Memory{disturbed: map[string]time.Time{}, evicted: map[string][]time.Time{}, moved: map[string]time.Time{}}
+}
 
 // Observe notes from which nodes pods have gone, or begun to go, since the last call, and
 // to which they have come.
@@ -59,6 +72,7 @@ func (m *Memory) Observe(s *cluster.Snapshot, now time.Time) {
 			m.disturbed[was.node] = now
 		}
 	}
+	m.follow(s, places, now)
 	m.places = places
 	exists := make(map[string]bool, len(s.Nodes))
 	for i := range s.Nodes {
@@ -70,6 +84,46 @@ func (m *Memory) Observe(s *cluster.Snapshot, now time.Time) {
 // Disturbed is when a pod was last seen to come to a node or to leave it. It may not be
 // changed.
 func (m *Memory) Disturbed() map[string]time.Time { return maps.Clone(m.disturbed) }
+
+// follow notes which pods have come in the place of those that were evicted to make their
+// nodes go: the next ones of the same owners.
+func (m *Memory) follow(s *cluster.Snapshot, places map[string]place, now time.Time) {
+	going := map[string]bool{}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		going[n.Name] = n.Deleting && n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation
+	}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if p.Owner.UID == "" || p.Template.DaemonSet {
+			continue
+		}
+		was, known := m.places[p.UID]
+		if going[p.NodeName] && places[p.UID].going && known && !was.going {
+			m.evicted[p.Owner.UID] = append(m.evicted[p.Owner.UID], now)
+		}
+	}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		at := m.evicted[p.Owner.UID]
+		if _, known := m.moved[p.UID]; !known && len(at) > 0 && !p.Created.Before(at[0].Add(-clockSkew)) && p.State != cluster.PodTerminating {
+			m.moved[p.UID], m.evicted[p.Owner.UID] = at[0], at[1:]
+		}
+	}
+	old := func(at time.Time) bool { return now.Sub(at) >= decide.MovedRest }
+	maps.DeleteFunc(m.moved, func(_ string, at time.Time) bool { return old(at) })
+	for owner, at := range m.evicted {
+		if at = slices.DeleteFunc(at, old); len(at) == 0 {
+			delete(m.evicted, owner)
+		} else {
+			m.evicted[owner] = at
+		}
+	}
+}
+
+// Moved is when the predecessors of pods were evicted, by UID, for as long as they are not
+// moved again.
+func (m *Memory) Moved() map[string]time.Time { return maps.Clone(m.moved) }
 
 // Due reports whether nodes in use should be looked at again: something has changed, or
 // time has made a step due, and the last look is long enough ago.
@@ -101,6 +155,12 @@ func (m *Memory) Looked(s *cluster.Snapshot, found *decide.Consolidation, now ti
 	m.seen, m.last, m.looked = s, found, now
 	m.rest = max(shortestRest, restFactor*took)
 }
+
+// Guides reports whether the soft taints of nodes may change again.
+func (m *Memory) Guides(now time.Time) bool { return !now.Before(m.guided.Add(guideRest)) }
+
+// Guided notes that they have changed.
+func (m *Memory) Guided(now time.Time) { m.guided = now }
 
 // Last is what the last look found; nil where there was none.
 func (m *Memory) Last() *decide.Consolidation { return m.last }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -68,5 +69,56 @@ func TestRhythm(t *testing.T) { // CONS-057, CONS-058
 				t.Errorf("next after %s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// The next pods of an owner stand in the place of those that were evicted for
+// consolidation, for an hour.
+func TestMoved(t *testing.T) {
+	owned := func(uid, node string, state cluster.PodState, created time.Time) cluster.Pod {
+		p := pod(uid, node, state)
+		p.Owner, p.Created = cluster.Owner{Kind: "ReplicaSet", UID: "web"}, created
+		return p
+	}
+	old := noon.Add(-time.Hour)
+	for name, c := range map[string]struct {
+		reason string
+		state  cluster.PodState
+		want   bool
+	}{
+		"evicted to consolidate":   {api.ReasonConsolidation, cluster.PodTerminating, true},
+		"evicted for drift":        {"drift", cluster.PodTerminating, false},
+		"not evicted":              {api.ReasonConsolidation, cluster.PodBound, false},
+		"its node stays, and dies": {"", cluster.PodTerminating, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := New()
+			m.Observe(snapshot(owned("a", "n1", cluster.PodBound, old), owned("b", "n2", cluster.PodBound, old)), noon)
+			going := snapshot(owned("a", "n1", c.state, old), owned("b", "n2", cluster.PodBound, old))
+			going.Nodes[0].Deleting = c.reason != ""
+			going.Nodes[0].Annotations = map[string]string{api.AnnotationDisruption: c.reason}
+			m.Observe(going, noon.Add(time.Minute))
+			m.Observe(going, noon.Add(2*time.Minute))
+			came := snapshot(owned("b", "n2", cluster.PodBound, old), owned("c", "n2", cluster.PodBound, noon.Add(time.Minute)), owned("d", "n2", cluster.PodBound, noon.Add(3*time.Minute)))
+			m.Observe(came, noon.Add(3*time.Minute))
+			if got := m.Moved(); c.want != (len(got) == 1 && got["c"].Equal(noon.Add(time.Minute))) || !c.want && len(got) > 0 {
+				t.Errorf("moved %v", got)
+			}
+			m.Observe(came, noon.Add(time.Hour+time.Minute))
+			if got := m.Moved(); len(got) > 0 {
+				t.Errorf("an hour later: %v", got)
+			}
+		})
+	}
+}
+
+func TestGuideRest(t *testing.T) {
+	m := New()
+	if !m.Guides(noon) {
+		t.Error("not at first")
+	}
+	m.Guided(noon)
+	if m.Guides(noon.Add(guideRest-1)) || !m.Guides(noon.Add(guideRest)) {
+		t.Error("not every two minutes")
 	}
 }

@@ -60,6 +60,13 @@ func (d *Disrupter) Mark(ctx context.Context, marks []decide.Mark) {
 	})
 }
 
+// Guide leads new pods away from nodes that should become empty, or lets them come again.
+func (d *Disrupter) Guide(ctx context.Context, guides []decide.Guide) {
+	parallel.Each(nodesAtOnce, guides, func(g decide.Guide) {
+		d.Nodes.Patch(ctx, g.Node, cluster.NodeChange{Guide: &g.Grade})
+	})
+}
+
 // wholeSeconds rounds up, so that no node is taken for empty longer than it is.
 func wholeSeconds(t time.Time) time.Time { return t.Add(time.Second - 1).Truncate(time.Second) }
 

@@ -174,6 +174,10 @@ func edit(n *cluster.Node, c cluster.NodeChange) bool {
 	labels := editMap(&n.Labels, c.SetLabels, c.RemoveLabels)
 	annotations := editMap(&n.Annotations, c.SetAnnotations, c.RemoveAnnotations)
 	taints := editTaints(&n.Taints, c)
+	guide := c.Guide != nil && n.Guide != *c.Guide
+	if guide {
+		n.Guide = *c.Guide
+	}
 	cordon := c.Cordon != nil && n.Unschedulable != *c.Cordon
 	if cordon {
 		n.Unschedulable = *c.Cordon
@@ -182,7 +186,7 @@ func edit(n *cluster.Node, c cluster.NodeChange) bool {
 	if name := c.SetLabels[api.LabelProvisioner]; name != "" {
 		n.Provisioner = name
 	}
-	return labels || annotations || taints || cordon
+	return labels || annotations || taints || guide || cordon
 }
 
 func editMap(m *map[string]string, set map[string]string, remove []string) bool {

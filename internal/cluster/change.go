@@ -50,6 +50,8 @@ type NodeChange struct {
 	RemoveTaints    []corev1.Taint
 	AddFinalizer    string
 	RemoveFinalizer string
+	// Guide sets how many soft taints of ours the node has; nil leaves them.
+	Guide *int
 	// Cordon sets whether the node is unschedulable; nil leaves it.
 	Cordon *bool
 	// Owner takes the place of all owner references; nil leaves them.

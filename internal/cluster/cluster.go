@@ -149,7 +149,10 @@ type Node struct {
 	Provisioner string // empty: not ours
 	Labels      map[string]string
 	Annotations map[string]string
-	Taints      []corev1.Taint
+	// Taints are those of others, and those of ours that keep pods away.
+	Taints []corev1.Taint
+	// Guide is how many soft taints of ours lead pods away from the node.
+	Guide       int
 	Capacity    amount.List
 	Allocatable amount.List
 	// Ready is the kubelet's own report.

@@ -17,7 +17,6 @@ func FromNode(node *corev1.Node, csi *storagev1.CSINode) Node {
 		Provisioner:   provisionerOf(node),
 		Labels:        node.Labels,
 		Annotations:   node.Annotations,
-		Taints:        node.Spec.Taints,
 		Capacity:      amount.FromResourceList(node.Status.Capacity),
 		Allocatable:   amount.FromResourceList(node.Status.Allocatable),
 		Initialized:   node.Labels[api.LabelInitialized] == "true",
@@ -29,6 +28,7 @@ func FromNode(node *corev1.Node, csi *storagev1.CSINode) Node {
 
 		AttachedVolumes: len(node.Status.VolumesAttached),
 	}
+	out.Taints, out.Guide = withoutGuide(node.Spec.Taints)
 	for _, c := range node.Status.Conditions {
 		switch {
 		case c.Type != corev1.NodeReady:

@@ -46,6 +46,9 @@ type Remaining struct {
 	Why     string
 }
 
+// MovedRest is for how long a pod that was moved is not moved again.
+const MovedRest = time.Hour
+
 const (
 	// patience is which part of a step's cost its nodes must have wasted.
 	patience = 0.3
@@ -135,6 +138,10 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 			c.out.HourlyPrice += price
 		}
 		hold := c.caseOf(retire.Finding{Node: n, Reason: retire.Consolidated}).Source(last)
+		if until, why := c.justMoved(n); hold.Why == "" && why != "" {
+			hold = retire.Hold{Blocker: retire.BlockedQuiet, Why: why}
+			c.next(until)
+		}
 		if hold.Why == "" && price == 0 {
 			hold = retire.Hold{Blocker: retire.BlockedProtection, Why: "its price is not known"}
 		}
@@ -147,6 +154,17 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 		}
 	}
 	return out
+}
+
+// justMoved says until when a node stays because of a pod that was moved there.
+func (c *consolidator) justMoved(n *retire.Node) (until time.Time, why string) {
+	for _, p := range n.Pods {
+		at, moved := c.in.Moved[p.UID]
+		if end := at.Add(MovedRest); moved && c.in.Now.Before(end) && end.After(until) {
+			until, why = end, fmt.Sprintf("pod %s was moved less than %s ago", p, api.ShortDuration(MovedRest))
+		}
+	}
+	return until, why
 }
 
 func (c *consolidator) stay(node string, hold retire.Hold) {
@@ -165,12 +183,12 @@ func (c *consolidator) sort() {
 
 // priceOf is what a node costs now, as its Provisioner would pay for it; 0 where nobody
 // knows.
-func (c *consolidator) priceOf(n *retire.Node) offer.Price {
-	t := typeOf(n.Node, c.in.Provisioners)
-	if t == nil {
+func (t *turn) priceOf(n *retire.Node) offer.Price {
+	its := typeOf(n.Node, t.in.Provisioners)
+	if its == nil {
 		return 0
 	}
-	for _, o := range t.Offerings {
+	for _, o := range its.Offerings {
 		if o.Zone == n.Labels[api.LabelZone] && o.CapacityType == n.Labels[api.LabelCapacityType] {
 			return o.Price
 		}
@@ -353,7 +371,7 @@ func (s *Step) words() string {
 
 // evictionCosts knows what it costs to move pods.
 type evictionCosts struct {
-	rates    consolidate.Rates
+	rates    *consolidate.Rates
 	replicas map[string]int // that run, by the owner's UID
 	pods     map[*cluster.Template]offer.Price
 	now      time.Time
@@ -361,13 +379,22 @@ type evictionCosts struct {
 
 func (c *consolidator) evictionCosts() *evictionCosts {
 	out := &evictionCosts{replicas: map[string]int{}, pods: map[*cluster.Template]offer.Price{}, now: c.in.Now}
-	out.rates = consolidate.NewRates(c.now.problem.Provisioners, consolidate.Demand(c.in.Snapshot))
+	out.rates = c.rates()
 	for _, p := range c.onNodes {
 		if p.State == cluster.PodBound && p.Owner.UID != "" {
 			out.replicas[p.Owner.UID]++
 		}
 	}
 	return out
+}
+
+// rates are what resources cost for all pods on nodes.
+func (t *turn) rates() *consolidate.Rates {
+	if t.priced == nil {
+		rates := consolidate.NewRates(t.packProvisioners(), consolidate.Demand(t.in.Snapshot))
+		t.priced = &rates
+	}
+	return t.priced
 }
 
 // moves lists the pods of a node that would come back elsewhere, with their costs.

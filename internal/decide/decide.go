@@ -8,6 +8,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/consolidate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
@@ -40,6 +41,8 @@ type turn struct {
 	hints map[cluster.PodKey]string
 	// forced are nodes that must go, whatever was chosen for them before.
 	forced map[string]bool
+	// priced is what resources cost; nil until somebody asks.
+	priced *consolidate.Rates
 }
 
 func newTurn(in *Input) *turn {
@@ -82,6 +85,7 @@ func (t *turn) plan() Plan {
 	plan.Marks = t.marks(nodes)
 	plan.Kept = kept
 	plan.Consolidation = consolidation
+	plan.Guides = t.guides(nodes)
 	to := t.destinations(&plan)
 	plan.Chosen = t.chosen(nodes, to)
 	plan.Removals = slices.Concat(forced, removals, consolidated)
@@ -106,10 +110,7 @@ func (t *turn) node(name string) *cluster.Node {
 // and the pods of those nodes that will come back elsewhere.
 func (t *turn) problem(leaving map[string]bool) *pack.Problem {
 	p := &pack.Problem{Snapshot: t.in.Snapshot, Leaving: leaving, NodeCost: t.in.Settings.nodeCost(), Trials: t.in.Settings.trials(), Without: t.in.Settings.Without}
-	for i := range t.in.Provisioners {
-		d := &t.in.Provisioners[i]
-		p.Provisioners = append(p.Provisioners, pack.Provisioner{Spec: d.Spec, Types: d.Types, Index: d.Index, Closed: d.Blocked})
-	}
+	p.Provisioners = t.packProvisioners()
 	kept := t.keptPlaces()
 	p.Pods = make([]pack.Demand, 0, t.pending)
 	for i := range t.in.Snapshot.Pods {
@@ -130,6 +131,15 @@ func (t *turn) problem(leaving map[string]bool) *pack.Problem {
 		}
 	}
 	return p
+}
+
+func (t *turn) packProvisioners() []pack.Provisioner {
+	var out []pack.Provisioner
+	for i := range t.in.Provisioners {
+		d := &t.in.Provisioners[i]
+		out = append(out, pack.Provisioner{Spec: d.Spec, Types: d.Types, Index: d.Index, Closed: d.Blocked})
+	}
+	return out
 }
 
 // moves reports whether a running pod will come back elsewhere when its node goes.

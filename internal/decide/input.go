@@ -27,6 +27,8 @@ type Input struct {
 	// Disturbed is when a pod was last seen to come to a node, or to leave it, by node.
 	// What the pods tell that are there counts too.
 	Disturbed map[string]time.Time
+	// Moved is when the predecessor of a pod was evicted to consolidate its node, by UID.
+	Moved map[string]time.Time
 	// NotConsolidated: nodes in use are left alone this time, which saves work. What was
 	// begun goes on.
 	NotConsolidated bool
@@ -74,6 +76,8 @@ type Settings struct {
 	// EvictOwnerless lets nodes go voluntarily although pods without a controller,
 	// which nobody would replace, run there.
 	EvictOwnerless bool
+	// NotGuided: new pods are not led away from nodes that should become empty.
+	NotGuided bool
 	// PackingBudget bounds the effort spent on improving a plan; 0 means the default
 	// (at most a quarter of a second under 1,000 pods and a second beyond, less where it
 	// does not pay; a budget that is given is used while the plan may be more than half a percent above what is proven). It is not

@@ -29,6 +29,9 @@ type Plan struct {
 	// Consolidation is what is said of nodes in use; nil where no Provisioner consolidates
 	// any, or nobody asked.
 	Consolidation *Consolidation
+	// Guides are the nodes of which the soft taints should change; nothing is said of them
+	// where nobody looked at nodes in use.
+	Guides []Guide
 	// Marks are emptiness timestamps to set or remove.
 	Marks []Mark
 	// HourlyPrice is the price of Machines together.

@@ -176,6 +176,9 @@ func changedTaints(have []corev1.Taint, change cluster.NodeChange) []corev1.Tain
 			out[i] = add
 		}
 	}
+	if change.Guide != nil {
+		out = cluster.WithGuide(out, *change.Guide)
+	}
 	return out
 }
 

@@ -152,6 +152,9 @@ func patch(n *corev1.Node, change cluster.NodeChange) {
 		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(o corev1.Taint) bool { return o.MatchTaint(&t) })
 		n.Spec.Taints = append(n.Spec.Taints, t)
 	}
+	if change.Guide != nil {
+		n.Spec.Taints = cluster.WithGuide(n.Spec.Taints, *change.Guide)
+	}
 	if f := change.AddFinalizer; f != "" && !slices.Contains(n.Finalizers, f) {
 		n.Finalizers = append(n.Finalizers, f)
 	}

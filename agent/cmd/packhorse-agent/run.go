@@ -41,6 +41,7 @@ type settings struct {
 	cloud                         aws.Options
 	agent                         agent.Options
 	nodeCost, memoryOverhead      float64
+	guide                         bool
 	schedulers                    []string
 	metricsAddress, healthAddress string
 	statusAddress                 string
@@ -95,6 +96,8 @@ func (s *settings) flags(cmd *cobra.Command) {
 		"replaces it; -1s for none")
 	f.BoolVar(&s.agent.EvictOwnerless, "evict-ownerless-pods", false, "allow the voluntary disruption of nodes with pods that "+
 		"no controller would replace")
+	f.BoolVar(&s.guide, "guide-arrivals", true, "lead new pods away from nodes that should become empty, by soft taints, where "+
+		"a Provisioner consolidates")
 	f.Float64Var(&s.nodeCost, "node-cost", decide.DefaultNodeCost.Dollars(), "cost of one more node beyond its price, in "+
 		"`DOLLARS` per hour; a higher value prefers fewer, larger nodes")
 	f.BoolVar(&s.nodePools, "node-pools", false, "serve Karpenter's NodePools and EC2NodeClasses too, while Karpenter itself does not run")
@@ -174,6 +177,7 @@ func (s *settings) work(ctx context.Context, log hclog.Logger) error {
 	if s.queue != "" {
 		s.agent.Notices = aws.NewQueue(cfg, s.queue)
 	}
+	s.agent.NotGuided = !s.guide
 	s.agent.NodeCost = cmp.Or(offer.Price(s.nodeCost*1e6), decide.NoNodeCost)
 	if s.nodePools {
 		s.agent.Karpenter = takeover.Source{Claims: kube.ClaimsOf(cluster), Machines: cloud}
