@@ -258,7 +258,7 @@ func (j *judge) judgeUnplaced(ctx context.Context, p *decide.Plan, sale []*corev
 		switch node := got[keyOf(pod)].node; {
 		case node == "":
 			j.out.unplaced++
-		case !j.cordoned(node) && !j.countsSale(pod, before):
+		case !j.countsSale(pod, before):
 			j.differ(accepted, keyOf(pod), "no place: "+reasons[keyOf(pod)], "goes to "+describe(node, j.nodes))
 		}
 	}
@@ -278,11 +278,6 @@ func (j *judge) countsSale(p *corev1.Pod, nodes int) bool {
 			return d.Namespace == p.Namespace && selector.Matches(labels.Set(d.Spec.Template.Labels))
 		})
 	})
-}
-
-// cordoned nodes take pods that tolerate everything, which is not planned for.
-func (j *judge) cordoned(name string) bool {
-	return slices.ContainsFunc(j.nodes, func(n *corev1.Node) bool { return n.Name == name && n.Spec.Unschedulable })
 }
 
 func (j *judge) differ(kind, pod, ours, scheduler string) {
