@@ -33,9 +33,7 @@ func (s *solver) covers(lots []*lot, tier []*model.Pool) []*cover {
 	for _, lots := range regions {
 		c := s.newCover(lots, tier, b, byBalance)
 		c.regions = len(regions)
-		if !c.s.uses(Follow) || !slices.ContainsFunc(out, c.follow) {
-			c = c.best()
-		}
+		c = c.best()
 		out, b = append(out, c), c.budget
 	}
 	return out
@@ -51,7 +49,7 @@ func (c *cover) best() *cover {
 	guess, least := c.guess()
 	c.run()
 	if c.limited && c.unmet() > 0 {
-		return c.bestUnderLimits()
+		return c.bestUnderLimits(guess)
 	}
 	if float64(c.cost) <= least*(1+closeEnough) {
 		return c
@@ -69,14 +67,13 @@ func (c *cover) best() *cover {
 			c = other
 		}
 	}
-	c.improve()
 	c.search(least, guess)
 	return c
 }
 
 // bestUnderLimits returns the cover with the fewest loads left over, where limits
 // may not allow all: the smallest first are most, the largest first pack best.
-func (c *cover) bestUnderLimits() *cover {
+func (c *cover) bestUnderLimits(guess prices) *cover {
 	other := c.anew()
 	other.style = byBalance
 	other.sort(false)
@@ -87,7 +84,11 @@ func (c *cover) bestUnderLimits() *cover {
 	if few := c.fewMachines(); few != nil && few.unmet() < c.unmet() {
 		c = few
 	}
-	c.improve()
+	worth := 0.0
+	for i, l := range c.lots {
+		worth += float64(guess.worth[i] * float64(l.n-c.left[i]))
+	}
+	c.search(worth, guess)
 	return c
 }
 

@@ -235,7 +235,7 @@ func (c *cover) score(m *machine) float64 {
 }
 
 // promising lists the candidates (as indices of columns) that hold the lot, the best rates first, of
-// equal ones the largest first, and among them the cheapest that holds all that is left.
+// equal ones the largest first.
 func (c *cover) promising(seed int) []int {
 	mask := c.lots[seed].mask
 	able := make([]int, 0, len(c.columns))
@@ -245,30 +245,7 @@ func (c *cover) promising(seed int) []int {
 		}
 	}
 	most := leastCandidates + fillsPerStep/len(c.order)
-	if len(able) <= most {
-		return able
-	}
-	out := able[:most:most]
-	if j, ok := c.last(able); ok && c.s.uses(LastMachine) && !slices.Contains(out, j) {
-		out = append(out, j)
-	}
-	return out
-}
-
-// last returns the cheapest candidate that could hold all that is left.
-func (c *cover) last(able []int) (int, bool) {
-	all := make([]int64, len(c.s.Space.Names))
-	for _, i := range c.order {
-		model.AddTimes(all, c.needOf(i), c.left[i])
-	}
-	best, found := 0, false
-	for _, j := range able {
-		col := &c.s.Offerings[c.columns[j]]
-		if model.Fits(all, col.Room) && (!found || col.Price < c.s.Offerings[c.columns[best]].Price) {
-			best, found = j, true
-		}
-	}
-	return best, found
+	return able[:min(len(able), most)]
 }
 
 // buy takes the machine as often as the counts and limits allow, at most so often.
@@ -287,6 +264,11 @@ func (c *cover) buy(m *machine, times int64) {
 		c.bought = append(c.bought, m)
 	}
 }
+
+func (c *cover) nodeCost() int64 { return int64(c.s.problem.NodeCost) + c.perNode }
+
+// costOf is the price of a machine with the cost of having it.
+func (c *cover) costOf(m *machine) int64 { return c.s.Offerings[m.column].Price + c.nodeCost() }
 
 func (c *cover) worthOfItems(m *machine) float64 {
 	worth := 0.0

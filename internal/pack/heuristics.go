@@ -20,8 +20,6 @@ const (
 	SecondStyle Heuristic = "second-style"
 	// Patterns solves the linear program over the contents of machines, and rounds it.
 	Patterns Heuristic = "patterns"
-	// Repair gives machines back, merges pairs of them and moves pods between them.
-	Repair Heuristic = "repair"
 	// Search ruins and recreates parts of the purchase.
 	Search Heuristic = "search"
 	// SearchDuals lets the search use the duals of the patterns.
@@ -32,16 +30,12 @@ const (
 	Thin Heuristic = "thin"
 	// Dominated leaves out offerings that have no more than cheaper ones.
 	Dominated Heuristic = "dominated"
-	// Follow buys in a zone what was bought in a zone that is alike.
-	Follow Heuristic = "follow"
 	// Equal buys for pods that are all alike at the least cost.
 	Equal Heuristic = "equal"
 	// Rough buys for very many pod groups as if those that need the same were one.
 	Rough Heuristic = "rough"
 	// Slots makes places for pods that must be apart a resource.
 	Slots Heuristic = "slots"
-	// LastMachine also tries the cheapest machine that holds all that is left.
-	LastMachine Heuristic = "last-machine"
 	// WaterFilling places pods that are spread by one constraint all at once.
 	WaterFilling Heuristic = "water-filling"
 )
@@ -49,8 +43,8 @@ const (
 // Heuristics lists all of them.
 func Heuristics() []Heuristic {
 	return []Heuristic{
-		EvenNodes, Balance, Exchange, SecondStyle, Patterns, Repair, Search, SearchDuals, PriceApart,
-		Thin, Dominated, Follow, Equal, Rough, Slots, LastMachine, WaterFilling,
+		EvenNodes, Balance, Exchange, SecondStyle, Patterns, Search, SearchDuals, PriceApart,
+		Thin, Dominated, Equal, Rough, Slots, WaterFilling,
 	}
 }
 

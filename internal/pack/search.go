@@ -27,11 +27,11 @@ const (
 	trustInDuals = 0.5
 )
 
-// search looks for a cheaper purchase as long as trials are left and the gap to what is
+// search looks for a cheaper purchase of what has been bought, as long as trials are left and the gap to what is
 // proven is worth it.
 func (c *cover) search(least float64, guess prices) {
 	enough := least * (1 + searchGap)
-	if !c.s.uses(Search) || len(c.bought) == 0 || c.unmet() > 0 || float64(c.cost) <= enough {
+	if !c.s.uses(Search) || len(c.bought) == 0 || float64(c.cost) <= enough {
 		return
 	}
 	p := c.newProblem(guess)
@@ -62,7 +62,12 @@ type purchase struct {
 }
 
 func (c *cover) newProblem(guess prices) *purchase {
-	p := &purchase{cover: c, columns: slices.Clone(c.columns), items: c.sorted}
+	p := &purchase{cover: c, columns: slices.Clone(c.columns)}
+	for _, i := range c.sorted {
+		if c.left[i] < c.lots[i].n {
+			p.items = append(p.items, i)
+		}
+	}
 	for _, m := range c.bought {
 		if !slices.Contains(p.columns, m.column) {
 			p.columns = append(p.columns, m.column)
@@ -100,7 +105,7 @@ func (p *purchase) addItems(guess prices) {
 			kinds = append(kinds, on)
 			p.Kinds = append(p.Kinds, slices.Collect(on.All))
 		}
-		it := buy.Item{Need: l.need, Count: l.n, Kind: kind, Worth: guess.worth[i], Price: guess.unit[i], Tied: p.tied(l)}
+		it := buy.Item{Need: l.need, Count: l.n - p.left[i], Kind: kind, Worth: guess.worth[i], Price: guess.unit[i], Tied: p.tied(l)}
 		if p.duals != nil && p.s.uses(SearchDuals) {
 			it.Worth = float64((1-trustInDuals)*it.Worth) + float64(trustInDuals*p.duals[i])
 		}
