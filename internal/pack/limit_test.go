@@ -196,3 +196,44 @@ func TestLargerMachinesUnderALimit(t *testing.T) {
 		t.Errorf("%d left, planned %v, want %v", l.n, got, want)
 	}
 }
+
+// TestPurchasesUnderALimitAreSearched: what a limit lets be bought is not the first that was
+// found: the same pods have places on cheaper machines.
+func TestPurchasesUnderALimitAreSearched(t *testing.T) {
+	saved := 0
+	for size := range int64(8) {
+		var price [2]offer.Price
+		var placed [2]int
+		for i, without := range [][]Heuristic{nil, {Search}} {
+			p := limitedTo(60, podsOf{23, 500 + 10*size, 0}, podsOf{19, 1100 + 7*size, 0}, podsOf{17, 1700 - 9*size, 0}, podsOf{9, 2900 + 11*size, 0})
+			p.Without = without
+			for k := range p.Provisioners[0].Types {
+				o := p.Provisioners[0].Types[k].Offerings
+				for j := range o {
+					o[j].Price += offer.Price(300 * k) // so that large machines cost more for a core
+				}
+			}
+			l := Solve(p)
+			for m := range l.Machines {
+				price[i] += l.Machines[m].Candidates[0].Price
+			}
+			for k := range l.Places {
+				if l.Places[k].Placed() {
+					placed[i]++
+				}
+			}
+		}
+		if placed[0] < placed[1] {
+			t.Fatalf("size %d: %d pods have places with the search and %d without", size, placed[0], placed[1])
+		}
+		if placed[0] == placed[1] && price[0] > price[1] {
+			t.Fatalf("size %d: %v with the search and %v without", size, price[0], price[1])
+		}
+		if placed[0] == placed[1] && placed[0] < 68 && price[0] < price[1] {
+			saved++
+		}
+	}
+	if saved == 0 {
+		t.Error("the search saves nothing under a limit")
+	}
+}
