@@ -38,6 +38,7 @@ func TestPrice(t *testing.T) {
 		"what they may be on":           {Problem{Offerings: []Offering{small, other}, Choices: []Set{{2}}, Classes: []Class{pods(2, 2)}}, 300},
 		"room on a node":                {Problem{Offerings: []Offering{small}, Classes: []Class{pods(5, 2)}, Nodes: []Node{{Room: []int64{7, 9}, Holds: []int64{3}, Domains: []int{0}}}}, 100},
 		"a node that not all may be on": {Problem{Offerings: []Offering{small}, Classes: []Class{pods(4, 2)}, Nodes: []Node{{Room: []int64{8, 9}, Holds: []int64{2}, Domains: []int{0}}}}, 100},
+		"all on a node":                 {Problem{Offerings: []Offering{small}, Classes: []Class{pods(3, 1), pods(3, 2)}, Nodes: []Node{{Room: []int64{9, 9}, Holds: []int64{3, 3}, Domains: []int{0}}}}, 0},
 		"a group on a node":             {Problem{Offerings: []Offering{small}, Classes: []Class{pods(2, 1), pods(2, 1)}, Groups: []Group{{[]int{0, 1}, 1}}, Nodes: []Node{{Room: []int64{8, 9}, Holds: []int64{2, 2}, Groups: []int64{1}, Domains: []int{0}}}}, 300},
 		"a share of an expensive zone":  {Problem{Offerings: []Offering{small, other}, Classes: []Class{pods(2, 4)}, Shares: []Share{{Domain: 1, Classes: []int{0}, Least: 1}}}, 400},
 		"a limit":                       {Problem{Offerings: []Offering{small, other}, Classes: []Class{pods(3, 4)}, Limits: []Limit{{Most: 8}}}, 500},

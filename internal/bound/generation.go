@@ -27,18 +27,23 @@ type generation struct {
 	bound    float64
 	centre   []float64 // prices that prove it
 	order    []int
-	ratio    []float64 // by kind: the most that a content can be worth for the cost
-	patience int       // steps of a search
+	ratio    []float64   // by kind: the most that a content can be worth for the cost
+	patience int         // steps of a search
+	divided  bool        // pods may be
+	alone    []lp.Column // to begin with, one for each row
+	planned  []lp.Column // machines of the plan
 }
 
 const (
 	// trust is the weight of the prices that prove the best bound, see run.
 	trust = 0.5
-	// widest is for how many kinds contents are searched for at a time.
+	// widest is for how many kinds contents of whole pods are searched for at a time.
 	widest = 24
 	// hasty, longer and longest say how many steps a search takes: few at first, and so
 	// many times more when nothing is found any more.
 	hasty, longer, longest = 256, 8, 1 << 17
+	// wholePart of the operations, one in so many, may be for whole pods.
+	wholePart = 20
 	// operationsPerStep of a search.
 	operationsPerStep = 24
 	// mostIdle is how many rounds in a row may not raise the bound by a part of what is
@@ -49,20 +54,45 @@ const (
 
 func sortedKeys[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }
 
-// run adds patterns and solves in turns until the bound is close to the price or to the
-// least cost, or the operations are used up, and returns the bound. Machines are filled
-// not for the program's dual prices, which jump about while patterns are missing, but for
-// a point between them and the prices of the best bound (Wentges 1997).
+// run solves the program first as if pods could be divided, so that one machine may hold
+// half of one, and then with whole ones, beginning with the prices that the first program
+// comes to. It returns the bound. Contents with parts of pods are found in no time, and
+// their program comes to its end where that over whole ones would take too long.
+//
+// Worth, over the prices of what classes need together: 2.1 % on families-600, 3.0 % on
+// families-100; whole pods alone prove 0.03 and 0.1 % there with the same effort.
 func (g *generation) run(worth []float64) float64 {
-	slack := float64(near * float64(g.problem.Price))
+	g.divided = true
+	g.converge(worth)
+	g.effort = min(g.effort, g.problem.Operations/wholePart)
+	if g.divided = false; g.effort > 0 && !g.close(float64(g.problem.Price)) {
+		for _, k := range g.kinds {
+			k.relax(k.rows)
+		}
+		g.begin()
+		g.converge(slices.Clone(g.centre))
+	}
+	return g.bound
+}
+
+// slack is how far below the price or the least cost a bound is near enough.
+func (g *generation) slack() float64 { return float64(near * float64(g.problem.Price)) }
+
+func (g *generation) close(cost float64) bool { return cost <= g.bound+g.slack() }
+
+// converge adds patterns and solves in turns until the bound is close to the price or to
+// the least cost, or the operations are used up. Machines are filled not for the program's
+// dual prices, which jump about while patterns are missing, but for a point between them
+// and the prices of the best bound (Wentges 1997).
+func (g *generation) converge(worth []float64) {
 	between, idle, cost := make([]float64, len(g.demand)), 0, math.Inf(1)
 	copy(between, worth)
 	g.generate(between)
-	for g.effort > 0 && float64(g.problem.Price) > g.bound+slack && idle < mostIdle {
+	for g.effort > 0 && !g.close(float64(g.problem.Price)) && idle < mostIdle {
 		g.optimise()
 		reached := g.master.Cost()
-		if reached <= g.bound+slack {
-			break
+		if g.close(reached) {
+			return
 		}
 		for i, w := range g.master.Dual {
 			between[i] = float64(trust*g.centre[i]) + float64((1-trust)*max(0, w))
@@ -73,16 +103,17 @@ func (g *generation) run(worth []float64) float64 {
 				between[i] = max(0, w)
 			}
 			if !g.generate(between) {
-				if g.patience *= longer; g.patience > longest {
-					break
+				if g.patience *= longer; g.divided || g.patience > longest {
+					g.patience = hasty
+					return
 				}
 			}
 		}
-		if idle++; g.bound > before+float64(slack*idlePart) || reached < cost-float64(slack*idlePart) {
+		least := float64(g.slack() * idlePart)
+		if idle++; g.bound > before+least || reached < cost-least {
 			idle, cost = 0, reached
 		}
 	}
-	return g.bound
 }
 
 // optimise solves the program over the patterns that are known.
@@ -102,18 +133,20 @@ func (g *generation) optimise() {
 func (g *generation) generate(prices []float64) bool {
 	var found bool
 	most := g.fillMachines(prices, &found)
-	total, values := 0.0, make([]float64, len(g.kinds)-g.nodes)
+	asked, held, values := 0.0, 0.0, make([]float64, len(g.kinds)-g.nodes)
 	for i, w := range prices[:g.scaled] {
-		total += float64(w * g.demand[i])
+		asked += float64(w * g.demand[i])
 	}
 	for i, k := range g.kinds[g.nodes:] {
 		values[i] = g.fillNode(k, prices, &found)
-		total -= float64(values[i] * k.count)
+		held += float64(values[i] * k.count)
 	}
+	// Where nodes hold nearly everything, little is left of the difference but rounding.
+	total := float64(asked*safety) - held
 	if most <= 0 || total <= 0 {
 		return found
 	}
-	bound := total / most * safety
+	bound := total / most
 	for i := g.scaled; i < g.scaled+g.limits; i++ {
 		bound += float64(prices[i] * g.demand[i])
 	}
@@ -134,15 +167,16 @@ func (g *generation) generate(prices []float64) bool {
 func (g *generation) fillMachines(prices []float64, found *bool) float64 {
 	order := g.order[:g.nodes]
 	for i, k := range g.kinds[:g.nodes] {
-		value, operations := k.ceiling(prices)
 		cost, worth := k.cost(prices)
+		value, operations := k.ceiling(prices, cost-worth)
 		order[i], g.ratio[i] = i, (value+worth)/cost
 		g.effort -= operations
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(g.ratio[b], g.ratio[a]) })
 	most, enough := 0.0, 1+lp.Tolerance
 	for i, at := range order {
-		if g.ratio[at] <= max(enough, most) && (g.ratio[at] <= enough || i >= widest) || i >= 2*widest {
+		few := i < widest || g.divided
+		if g.ratio[at] <= max(enough, most) && (g.ratio[at] <= enough || !few) || i >= 2*widest && !g.divided {
 			return max(most, g.ratio[at])
 		}
 		k := g.kinds[at]
@@ -154,7 +188,7 @@ func (g *generation) fillMachines(prices []float64, found *bool) float64 {
 
 // fillNode returns the most that a content of a node is worth.
 func (g *generation) fillNode(k *kind, prices []float64, found *bool) float64 {
-	value, operations := k.ceiling(prices)
+	value, operations := k.ceiling(prices, prices[k.node])
 	g.effort -= operations
 	if least := prices[k.node] * (1 + lp.Tolerance); value > least {
 		return max(0, g.fill(k, least, found))
@@ -168,10 +202,16 @@ func (g *generation) fill(k *kind, least float64, found *bool) float64 {
 	if len(k.items) == 0 {
 		return 0
 	}
+	if g.divided {
+		if k.packing.Value > least && g.add(k.column(k.packing.Content)) {
+			*found = true
+		}
+		return k.packing.Value
+	}
 	g.search.begin(k)
 	value := g.search.run(least, g.patience)
 	g.effort -= g.search.used*operationsPerStep + 4*len(k.items)*(k.rows+4)
-	if g.search.found && g.add(k.column(g.search.best)) {
+	if g.search.found && g.add(k.column(whole(g.search.best))) {
 		*found = true
 	}
 	return max(value, 0)

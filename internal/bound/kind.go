@@ -66,16 +66,26 @@ func newKind(p *Problem, room []int64, items []item, groups []int64) *kind {
 	for r := range k.plain {
 		columns = k.cut(columns, columns[r], k.room[r])
 	}
-	k.rows = len(columns)
-	share, most := make([]float64, 0, k.rows*len(k.items)), make([]float64, len(k.items))
+	k.rows, k.worth = len(columns), make([]float64, len(k.items))
 	for j := range k.items {
-		most[j] = float64(k.items[j].most)
-		for r, column := range columns {
-			k.need, share = append(k.need, column[j]), append(share, float64(column[j])/float64(k.room[r]))
+		for _, column := range columns {
+			k.need = append(k.need, column[j])
 		}
 	}
-	k.packing, k.worth = lp.NewPacking(k.rows, share, most), make([]float64, len(k.items))
+	k.relax(k.plain)
 	return k
+}
+
+// relax states how much there can be on the kind when pods are divided, by so many rows.
+func (k *kind) relax(rows int) {
+	share, most := make([]float64, 0, rows*len(k.items)), make([]float64, len(k.items))
+	for j := range k.items {
+		most[j] = float64(k.items[j].most)
+		for r, v := range k.need[j*k.rows:][:rows] {
+			share = append(share, float64(v)/float64(k.room[r]))
+		}
+	}
+	k.packing = lp.NewPacking(rows, share, most)
 }
 
 // restrict adds a row, unless all items together do not need as much as there is. Pods
@@ -121,8 +131,9 @@ func (k *kind) cut(columns [][]int64, need []int64, room int64) [][]int64 {
 const tighter = 1.05
 
 // ceiling returns what no content is worth more than by the prices of the rows, pods
-// divided, and the operations that it took to find out.
-func (k *kind) ceiling(prices []float64) (float64, int) {
+// divided, and the operations that it took to find out. It is as low as it can be, or
+// below enough.
+func (k *kind) ceiling(prices []float64, enough float64) (float64, int) {
 	for j := range k.items {
 		it := &k.items[j]
 		k.worth[j] = prices[it.class]
@@ -130,7 +141,10 @@ func (k *kind) ceiling(prices []float64) (float64, int) {
 			k.worth[j] += prices[r]
 		}
 	}
-	operations := k.packing.Solve(k.worth)
+	operations := k.packing.Stale(k.worth)
+	if k.packing.Value >= enough {
+		operations += k.packing.Solve(k.worth)
+	}
 	return k.packing.Value, operations
 }
 
@@ -149,16 +163,17 @@ func (k *kind) cost(prices []float64) (cost, worth float64) {
 }
 
 // column states a content in the terms of the program.
-func (k *kind) column(content []int64) lp.Column {
+func (k *kind) column(content func(item int) float64) lp.Column {
 	out := lp.Column{Cost: max(1, k.price), Entries: slices.Clone(k.fixed)}
 	also := map[int]float64{}
-	for j, n := range content {
+	for j := range k.items {
+		n := content(j)
 		if n == 0 {
 			continue
 		}
-		out.Entries = append(out.Entries, lp.Entry{Row: k.items[j].class, N: float64(n)})
+		out.Entries = append(out.Entries, lp.Entry{Row: k.items[j].class, N: n})
 		for _, r := range k.items[j].also {
-			also[r] += float64(n)
+			also[r] += n
 		}
 	}
 	for _, r := range sortedKeys(also) {

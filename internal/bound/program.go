@@ -20,9 +20,12 @@ func newGeneration(p *Problem, offerings []int) *generation {
 	}
 	g.nodes = len(g.kinds)
 	g.addNodes(also)
-	g.master = lp.NewCovering(g.demand)
 	g.centre, g.order, g.ratio = make([]float64, len(g.demand)), make([]int, len(g.kinds)), make([]float64, len(g.kinds))
-	g.start(also, fixed)
+	g.findAlone()
+	for _, c := range p.Start {
+		g.planned = append(g.planned, g.plannedOn(&c, also, fixed))
+	}
+	g.begin()
 	return g
 }
 
@@ -146,10 +149,10 @@ func (g *generation) addNodes(also rowsOf) {
 	}
 }
 
-// start gives the program a basis, and the patterns of the plan. Where there are limits, a
+// findAlone finds columns that the program can begin with. Where there are limits, a
 // class alone costs several times as much as its best machine, since no limit is counted.
-func (g *generation) start(also rowsOf, fixed entriesOf) {
-	p, times := g.problem, 1.0
+func (g *generation) findAlone() {
+	times := 1.0
 	if g.limits > 0 {
 		times = beyondLimits
 	}
@@ -172,9 +175,15 @@ func (g *generation) start(also rowsOf, fixed entriesOf) {
 			alone[i] = lp.Column{Entries: []lp.Entry{{Row: i, N: 1}}, Cost: float64(beyondLimits * dearest)}
 		}
 	}
-	g.master.Start(alone)
-	for _, c := range p.Start {
-		g.add(g.planned(&c, also, fixed))
+	g.alone = alone
+}
+
+// begin forgets all contents but those of the plan.
+func (g *generation) begin() {
+	g.master, g.known = lp.NewCovering(g.demand), map[string]bool{}
+	g.master.Start(g.alone)
+	for _, c := range g.planned {
+		g.add(c)
 	}
 }
 
@@ -188,8 +197,8 @@ func offer(c *lp.Column, e lp.Entry, cost float64) {
 	}
 }
 
-// planned states what a plan has on a machine.
-func (g *generation) planned(c *Content, also rowsOf, fixed entriesOf) lp.Column {
+// plannedOn states what a plan has on a machine.
+func (g *generation) plannedOn(c *Content, also rowsOf, fixed entriesOf) lp.Column {
 	k := &kind{}
 	o := &g.problem.Offerings[c.Offering]
 	k.price, k.fixed = float64(o.Price), fixed(o)
@@ -198,7 +207,12 @@ func (g *generation) planned(c *Content, also rowsOf, fixed entriesOf) lp.Column
 		k.items = append(k.items, item{class: part.Class, also: also(part.Class, o.Domains)})
 		content = append(content, part.N)
 	}
-	return k.column(content)
+	return k.column(whole(content))
+}
+
+// whole tells a content of whole pods.
+func whole(content []int64) func(item int) float64 {
+	return func(item int) float64 { return float64(content[item]) }
 }
 
 // rivals lists the offerings to be looked at: those that no other one makes needless

@@ -1,6 +1,9 @@
 package lp
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Packing is the question how much one machine can hold when items may be divided:
 //
@@ -39,6 +42,13 @@ func NewPacking(rows int, share, most []float64) *Packing {
 	return p
 }
 
+// Stale sets the Value that the prices of the last solution prove for other worths, which
+// takes less than to solve it again. It returns how many operations it took.
+func (p *Packing) Stale(worth []float64) int {
+	p.prove(worth)
+	return len(p.share)
+}
+
 // Solve sets Price and Value for these worths, and returns how many operations it took.
 func (p *Packing) Solve(worth []float64) int {
 	largest := 0.0
@@ -55,6 +65,17 @@ func (p *Packing) Solve(worth []float64) int {
 	}
 	p.prove(worth)
 	return (pivots + 1) * (len(p.share) + 3*p.rows*p.rows)
+}
+
+// Content returns how much of an item is on the machine.
+func (p *Packing) Content(j int) float64 {
+	switch {
+	case p.full[j]:
+		return p.most[j]
+	case !p.basic[j]:
+		return 0
+	}
+	return max(0, p.x[slices.Index(p.basis, j)])
 }
 
 // Pays returns the price of what an item needs.
