@@ -61,8 +61,8 @@ func leaseRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{create, keep}
 }
 
-// nodePoolRules are those that it takes to serve NodePools.
-func nodePoolRules() []rbacv1.PolicyRule {
+// NodePoolRules are those that it takes to serve NodePools.
+func NodePoolRules() []rbacv1.PolicyRule {
 	provisioners, templates := []string{api.ProvisionerGroup}, []string{api.NodeTemplateGroup}
 	return []rbacv1.PolicyRule{
 		{APIGroups: provisioners, Resources: []string{"nodepools"}, Verbs: watch},
@@ -83,7 +83,7 @@ const karpenterLease = "karpenter-leader-election"
 func (s *Settings) clusterRole() *rbacv1.ClusterRole {
 	rules := clusterRules()
 	if on, err := strconv.ParseBool(s.Options["node-pools"]); err == nil && on {
-		rules = append(rules, nodePoolRules()...)
+		rules = append(rules, NodePoolRules()...)
 	}
 	return &rbacv1.ClusterRole{TypeMeta: rbac("ClusterRole"), ObjectMeta: s.clusterMeta(s.Name), Rules: rules}
 }

@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 )
@@ -81,47 +83,15 @@ var conditions = map[string]string{
 }
 
 // nodePoolRules are the rights that it takes to serve NodePools, as they are rendered.
-const nodePoolRules = `- apiGroups:
-  - karpenter.sh
-  resources:
-  - nodepools
-  verbs:
-  - list
-  - watch
-- apiGroups:
-  - karpenter.k8s.aws
-  resources:
-  - ec2nodeclasses
-  verbs:
-  - list
-  - watch
-- apiGroups:
-  - karpenter.sh
-  resources:
-  - nodepools/status
-  verbs:
-  - patch
-- apiGroups:
-  - karpenter.k8s.aws
-  resources:
-  - ec2nodeclasses/status
-  verbs:
-  - patch
-- apiGroups:
-  - karpenter.sh
-  resources:
-  - nodepools/finalizers
-  verbs:
-  - update
-- apiGroups:
-  - coordination.k8s.io
-  resourceNames:
-  - karpenter-leader-election
-  resources:
-  - leases
-  verbs:
-  - list
-`
+var nodePoolRules = rendered(install.NodePoolRules())
+
+func rendered(rules []rbacv1.PolicyRule) string {
+	text, err := yaml.Marshal(rules)
+	if err != nil {
+		panic(fmt.Sprintf("render rules: %v", err)) // they are constants
+	}
+	return string(text)
+}
 
 // rule replaces a part of what is rendered.
 type rule struct{ rendered, expression string }
