@@ -12,7 +12,8 @@ import (
 // withinLimits keeps what can be bought without exceeding any Provisioner's
 // limits, even if the cloud serves every machine with its largest candidate: a
 // candidate that might exceed them is taken off its order, and an order that
-// would exceed them anyway is dropped. The plan respects limits already; this
+// would exceed them anyway, or that lacks a candidate which it needs for minValues, is
+// dropped. The plan respects limits already; this
 // looks again at what exists now.
 func withinLimits(v *view.Verifier, all []*order) []*order {
 	slack := map[string]amount.List{}
@@ -34,7 +35,12 @@ func withinLimits(v *view.Verifier, all []*order) []*order {
 			slack[o.Provisioner] = room.Plus(o.planned())
 			return true
 		}
-		slack[o.Provisioner] = room.Minus(o.keepWithin(room, limits))
+		beyond := o.keepWithin(room, limits)
+		if slices.ContainsFunc(o.needed, func(c offer.Candidate) bool { return !slices.Contains(o.Candidates, c) }) {
+			slack[o.Provisioner] = room.Plus(o.planned())
+			return true
+		}
+		slack[o.Provisioner] = room.Minus(beyond)
 		return false
 	})
 }

@@ -45,6 +45,20 @@ func TestWithinLimitOfNodes(t *testing.T) {
 	}
 }
 
+// An order that cannot offer all that minValues demand within the limits is dropped.
+func TestWithinLimitsKeepsMinValues(t *testing.T) {
+	for name, needed := range map[string][]offer.Candidate{"needed": candidates("c5.large", "c5.xlarge"), "not needed": nil} {
+		t.Run(name, func(t *testing.T) {
+			m := machine("a", "c5.large", "c5.xlarge")
+			m.Needed = needed
+			got := withinLimits(&view.Verifier{}, orders(viewOf(seller(limitCPU("3"))), []*decide.Machine{m}))
+			if (len(got) == 0) != (needed != nil) {
+				t.Errorf("%d orders are left", len(got))
+			}
+		})
+	}
+}
+
 func candidates(types ...string) []offer.Candidate {
 	var out []offer.Candidate
 	for _, t := range types {

@@ -16,6 +16,7 @@ type order struct {
 	offer.Order
 	by       *view.Provisioner
 	machines []*decide.Machine
+	needed   []offer.Candidate // all of them have to be asked for
 	refusals []offer.Refusal
 	missing  int       // machines that were not delivered
 	since    time.Time // its first pod was seen waiting
@@ -58,7 +59,7 @@ func keyOf(m *decide.Machine) key { return key{m.Provisioner, m.Candidates[0], l
 // same reports whether machines with the same key are identical.
 func same(a, b *decide.Machine) bool {
 	shared := &a.Candidates[0] == &b.Candidates[0] // as is mostly so, of hundreds
-	return (shared || slices.Equal(a.Candidates, b.Candidates)) &&
+	return (shared || slices.Equal(a.Candidates, b.Candidates)) && slices.Equal(a.Needed, b.Needed) &&
 		maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) &&
 		slices.Equal(a.Taints, b.Taints) && slices.Equal(a.StartupTaints, b.StartupTaints)
 }
@@ -66,7 +67,7 @@ func same(a, b *decide.Machine) bool {
 func newOrder(p *view.Provisioner, m *decide.Machine) *order {
 	o := &order{by: p}
 	o.Provisioner = m.Provisioner
-	o.Candidates = m.Candidates
+	o.Candidates, o.needed = m.Candidates, m.Needed
 	o.Node = offer.NodeSpec{
 		Labels:  view.NodeLabels(p, m),
 		Taints:  append(append(o.Node.Taints, m.Taints...), m.StartupTaints...),

@@ -26,7 +26,7 @@ spec:
     - null
   labels: {billing-team: my-team, unset: null}
   requirements:
-    - {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand], minValues: 2}
+    - {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand], value: 2}
   limits: {resources: {cpu: 1000}}
   disruption: {budgets: [{nodes: 3}]}
   provider: {subnetSelector: {a: b}}
@@ -38,7 +38,7 @@ func TestDecodeProvisioner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{
-		"spec.requirements[0].minValues: unknown field, ignored; did you mean values?",
+		"spec.requirements[0].value: unknown field, ignored; did you mean values?",
 		"metadata.namespace: Provisioners belong to no namespace, ignored; remove it",
 	}, lines(warnings)); diff != "" {
 		t.Errorf("warnings -want +got:\n%s", diff)

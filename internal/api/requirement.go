@@ -6,6 +6,7 @@ package api
 // +kubebuilder:validation:XValidation:rule="!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || size(self.values) == 0",message="Exists and DoesNotExist take no values",messageExpression="self.key + ': ' + self.operator + ' takes no values'"
 // +kubebuilder:validation:XValidation:rule="!(self.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(self.values) && size(self.values) == 1 && self.values[0].matches('^[0-9]{1,18}$'))",message="Gt, Lt, Gte and Lte take exactly one whole number that is not negative",messageExpression="self.key + ': ' + self.operator + ' takes exactly one whole number that is not negative'"
 // +kubebuilder:validation:XValidation:rule="self.key != 'karpenter.sh/capacity-type' || self.operator != 'In' || !has(self.values) || size(self.values) == 0 || self.values.exists(v, v in ['spot', 'on-demand'])",message="karpenter.sh/capacity-type must be spot or on-demand"
+// +kubebuilder:validation:XValidation:rule="self.operator != 'In' || !has(self.minValues) || (has(self.values) && size(self.values) >= self.minValues)",message="In needs at least minValues values",messageExpression="self.key + ': In needs at least minValues values'"
 type Requirement struct {
 	// Key of a label: well-known, or of the user's own.
 	// +kubebuilder:validation:MaxLength=316
@@ -20,7 +21,22 @@ type Requirement struct {
 	// +kubebuilder:validation:items:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
 	// +listType=atomic
 	Values []string `json:"values,omitempty"`
+	// MinValues is how many different values of the label the instance types of a launch
+	// request have at least, so that a launch does not depend on a few of them. 1 if missing.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=50
+	MinValues *int32 `json:"minValues,omitempty"`
 }
+
+// MinValue is how many different values of a label the instance types of a launch request
+// must have at least.
+type MinValue struct {
+	Key   string
+	Count int
+}
+
+// MaxMinValues is the largest MinValues of a requirement.
+const MaxMinValues = 50
 
 // Operator relates a label to a requirement's values.
 //

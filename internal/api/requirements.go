@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"k8s.io/utils/ptr"
 )
 
 // EffectiveRequirements returns all that the Provisioner says about its nodes'
@@ -14,7 +16,7 @@ import (
 func (p *Provisioner) EffectiveRequirements() []Requirement {
 	var out []Requirement
 	for _, r := range p.Spec.Requirements {
-		out = append(out, Requirement{Key: NormalizeLabel(r.Key), Operator: r.Operator, Values: distinct(r.Values)})
+		out = append(out, Requirement{Key: NormalizeLabel(r.Key), Operator: r.Operator, Values: distinct(r.Values), MinValues: r.MinValues})
 	}
 	if len(p.Spec.InstanceTypes) > 0 {
 		out = append(out, Requirement{Key: LabelInstanceType, Operator: OpIn, Values: distinct(p.Spec.InstanceTypes)})
@@ -23,11 +25,26 @@ func (p *Provisioner) EffectiveRequirements() []Requirement {
 		out = append(out, Requirement{Key: NormalizeLabel(key), Operator: OpIn, Values: []string{p.Spec.Labels[key]}})
 	}
 	slices.SortStableFunc(out, func(a, b Requirement) int {
-		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Operator, b.Operator), slices.Compare(a.Values, b.Values))
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Operator, b.Operator), slices.Compare(a.Values, b.Values), -cmp.Compare(ptr.Deref(a.MinValues, 0), ptr.Deref(b.MinValues, 0)))
 	})
 	return slices.CompactFunc(out, func(a, b Requirement) bool {
 		return a.Key == b.Key && a.Operator == b.Operator && slices.Equal(a.Values, b.Values)
 	})
+}
+
+// MinValues lists the labels of which a launch request must offer several values, in the
+// order of their keys. Of several requirements on one label the greatest demand counts.
+func (p *Provisioner) MinValues() []MinValue {
+	var out []MinValue
+	for _, r := range p.EffectiveRequirements() {
+		count := int(ptr.Deref(r.MinValues, 0))
+		if last := len(out) - 1; last >= 0 && out[last].Key == r.Key {
+			out[last].Count = max(out[last].Count, count)
+		} else if count > 1 {
+			out = append(out, MinValue{r.Key, count})
+		}
+	}
+	return out
 }
 
 // distinct returns the values sorted and without repetitions, nil for none.

@@ -63,7 +63,21 @@ func validateRequirement(r *Requirement, path *field.Path) field.ErrorList {
 	default:
 		errs = append(errs, unsupported(path.Child("operator"), string(r.Operator), operators))
 	}
-	return errs
+	return append(errs, validateMinValues(r, path.Child("minValues"))...)
+}
+
+// validateMinValues checks how many values are demanded. One value needs no demand.
+func validateMinValues(r *Requirement, path *field.Path) field.ErrorList {
+	if r.MinValues == nil {
+		return nil
+	}
+	switch count := *r.MinValues; {
+	case count < 1 || count > MaxMinValues:
+		return field.ErrorList{field.Invalid(path, count, fmt.Sprintf("must be from 1 to %d%s", MaxMinValues, nearestValue(strconv.Itoa(int(min(max(count, 1), MaxMinValues))))))}
+	case r.Operator == OpIn && int(count) > len(r.Values):
+		return field.ErrorList{field.Invalid(path, count, fmt.Sprintf("is more than the %d values that may be had; add values, or lower it", len(r.Values)))}
+	}
+	return nil
 }
 
 func validateRequirementKey(key string, path *field.Path) field.ErrorList {

@@ -47,13 +47,18 @@ func Bind(machines []pack.Machine, price, nodeCost offer.Price, nodes int, spot 
 		m.Candidates = slices.DeleteFunc(slices.Clone(m.Candidates), func(c offer.Candidate) bool {
 			return c.Price > most || c.CapacityType != planned.CapacityType
 		})
-		if again && types(m.Candidates) < minSpotTypes {
+		if again && types(m.Candidates) < minSpotTypes || lost(m.Needed, m.Candidates) {
 			out.possible = false
 		}
 		out.saving -= dearest(&m) - planned.Price
 		out.Machines = append(out.Machines, m)
 	}
 	return out
+}
+
+// lost reports whether a candidate that is needed is not left.
+func lost(needed, left []offer.Candidate) bool {
+	return slices.ContainsFunc(needed, func(c offer.Candidate) bool { return !slices.Contains(left, c) })
 }
 
 // Saving is what is saved for each hour at least; false where the nodes may not be

@@ -66,6 +66,9 @@ type Machine struct {
 	// Candidates may serve it, best first. The first is the chosen one; the
 	// price of the plan is the sum of the chosen prices.
 	Candidates []offer.Candidate
+	// Needed are those of the candidates without which the Provisioner's minValues are not
+	// met: none is bought without all of them being asked for.
+	Needed []offer.Candidate
 	// Labels, Annotations and taints of the node, without those that depend on
 	// the candidate that is bought (instance type, zone, ...): see Labels of the type.
 	// Machines that are alike share them.

@@ -25,6 +25,8 @@ func drawWorld(t testing.TB, r *rapid.T) *world {
 	spec := rapid.SampledFrom([]string{
 		"{}", "limits: {resources: {cpu: 12}}", wants("$zone In a b"), wants("$capacity In on-demand"),
 		"taints: [{key: soft, effect: PreferNoSchedule}]", "labels: {team: a}", "ttlSecondsUntilExpired: 30", "ttlSecondsAfterEmpty: 0",
+		"requirements: [{key: node.kubernetes.io/instance-type, operator: Exists, minValues: 3}]",
+		"limits: {resources: {cpu: 20}}, requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: ['0'], minValues: 2}, {key: $zone, operator: Exists, minValues: 2}]",
 	})
 	w.provisioner("default", spec.Draw(r, "provisioner"))
 	if rapid.Bool().Draw(r, "second provisioner") {
@@ -128,7 +130,7 @@ func TestAgainstBruteForce(t *testing.T) {
 		}
 		w.in.Settings.NodeCost = NoNodeCost
 		plan := w.decide()
-		best := bruteForce(w)
+		best := bruteForce(w, 1)
 		if plan.LowerBound > best {
 			r.Fatalf("the bound %d is above the optimum %d", plan.LowerBound, best)
 		}
@@ -141,9 +143,39 @@ func TestAgainstBruteForce(t *testing.T) {
 	})
 }
 
-// bruteForce returns the least price of machines for all pods: each pod joins a
-// group of earlier ones or begins a new one.
-func bruteForce(w *world) offer.Price {
+// TestMinValuesAgainstBruteForce: of all ways to pack small cases on machines for each of
+// which three types could be bought, hardly one is cheaper, and where there is one every
+// pod has a place.
+func TestMinValuesAgainstBruteForce(t *testing.T) {
+	const choice = 3
+	rapid.Check(t, func(r *rapid.T) {
+		types := []offer.InstanceType{
+			size("even", 4, 8, 20), size("memory", 3, 16, 20), size("cores", 8, 6, 20), size("small", 2, 4, 20), size("large", 8, 16, 20), size("huge", 12, 32, 20),
+		}
+		w := newWorld(t, byName(types))
+		w.provisioner("default", fmt.Sprintf("{requirements: [{key: node.kubernetes.io/instance-type, operator: Exists, minValues: %d}]}", choice))
+		for i := range rapid.IntRange(1, 5).Draw(r, "pods") {
+			cpu, memory := rapid.IntRange(1, 80).Draw(r, "cpu")*100, rapid.IntRange(1, 160).Draw(r, "memory")*100
+			w.pods(1, fmt.Sprintf("p%d", i), fmt.Sprintf("requests: {cpu: %dm, memory: %dMi}", cpu, memory))
+		}
+		w.in.Settings.NodeCost = NoNodeCost
+		plan, best := w.decide(), bruteForce(w, choice)
+		verify(r, &w.in, &plan)
+		if best == math.MaxInt64 {
+			return
+		}
+		if len(plan.Unplaced) > 0 {
+			r.Fatalf("no place: %s", plan.Unplaced[0].Reason)
+		}
+		if plan.LowerBound > best || plan.HourlyPrice < best || float64(plan.HourlyPrice) > 1.25*float64(best) {
+			r.Fatalf("the plan costs %d, at least %d is proven, the optimum is %d", plan.HourlyPrice, plan.LowerBound, best)
+		}
+	})
+}
+
+// bruteForce returns the least price of machines for all pods, for each of which so many
+// types could be bought: each pod joins a group of earlier ones or begins a new one.
+func bruteForce(w *world, choice int) offer.Price {
 	var pods []*cluster.Template
 	for i := range w.in.Snapshot.Pods {
 		pods = append(pods, w.in.Snapshot.Pods[i].Template)
@@ -154,7 +186,7 @@ func bruteForce(w *world) offer.Price {
 		if i == len(pods) {
 			total := offer.Price(0)
 			for _, g := range groups {
-				price, ok := cheapestFor(w.types, g)
+				price, ok := cheapestFor(w.types, g, choice)
 				if !ok {
 					return
 				}
@@ -175,8 +207,8 @@ func bruteForce(w *world) offer.Price {
 	return best
 }
 
-func cheapestFor(types []offer.InstanceType, pods []*cluster.Template) (offer.Price, bool) {
-	best, ok := offer.Price(math.MaxInt64), false
+func cheapestFor(types []offer.InstanceType, pods []*cluster.Template, choice int) (offer.Price, bool) {
+	best, able := offer.Price(math.MaxInt64), 0
 	for i := range types {
 		h := &home{room: types[i].Allocatable()}
 		used := pods[0].Requests
@@ -184,8 +216,8 @@ func cheapestFor(types []offer.InstanceType, pods []*cluster.Template) (offer.Pr
 			used = used.Plus(p.Requests)
 		}
 		if used.Fits(h.room) {
-			best, ok = min(best, types[i].Offerings[0].Price), true
+			best, able = min(best, types[i].Offerings[0].Price), able+1
 		}
 	}
-	return best, ok
+	return best, able >= choice
 }

@@ -41,6 +41,7 @@ func (t *turn) machine(p *pack.Problem, l *pack.Layout, m *pack.Machine) Machine
 	out := Machine{
 		Provisioner: name,
 		Candidates:  m.Candidates,
+		Needed:      m.Needed,
 		RunnerUp:    m.RunnerUp,
 		Labels:      t.labels(m),
 		Annotations: maps.Clone(spec.Annotations),

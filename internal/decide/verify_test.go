@@ -53,6 +53,45 @@ func verify(t reporter, in *Input, p *Plan) {
 	}
 	verifyTopology(t, homes)
 	verifyLimits(t, in, p)
+	verifyVariety(t, in, p)
+}
+
+// verifyVariety: the candidates of a machine that one request asks for have as many values
+// of each label as its Provisioner's minValues demand, and so have those that are needed.
+func verifyVariety(t reporter, in *Input, p *Plan) {
+	t.Helper()
+	for i := range p.Machines {
+		m := &p.Machines[i]
+		k := slices.IndexFunc(in.Provisioners, func(pr Provisioner) bool { return pr.Spec.Name == m.Provisioner })
+		asked := slices.DeleteFunc(slices.Clone(m.Candidates), func(c offer.Candidate) bool { return c.CapacityType != m.Chosen().CapacityType })
+		for _, r := range in.Provisioners[k].Spec.Spec.Requirements {
+			if r.MinValues == nil {
+				continue
+			}
+			for what, list := range map[string][]offer.Candidate{"asked for": asked, "needed": m.Needed} {
+				values := map[string]bool{}
+				for _, c := range list {
+					at := slices.IndexFunc(in.Provisioners[k].Types, func(t offer.InstanceType) bool { return t.Name == c.InstanceType })
+					of := &in.Provisioners[k].Types[at]
+					for _, v := range of.Labels[r.Key] {
+						values[v] = true
+					}
+					for _, o := range of.Offerings {
+						values[map[string]string{api.LabelZone: o.Zone, api.LabelCapacityType: o.CapacityType}[r.Key]] = true
+					}
+				}
+				delete(values, "")
+				if len(values) < int(*r.MinValues) {
+					t.Errorf("machine %s: %d values of %s are %s, want %d", m.Name, len(values), r.Key, what, *r.MinValues)
+				}
+			}
+		}
+		for _, c := range m.Needed {
+			if !slices.Contains(asked, c) {
+				t.Errorf("machine %s: %v is needed and not asked for", m.Name, c)
+			}
+		}
+	}
 }
 
 // verifyAccount: each pending pod has exactly one fate.

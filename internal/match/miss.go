@@ -27,6 +27,7 @@ const (
 	Unavailable
 	Blocked
 	Resource
+	Variety
 	Port
 	Limit
 	Topology
@@ -92,6 +93,12 @@ func (m Miss) String() string {
 			return fmt.Sprintf("has no instance type with %s, none has any", m.Want)
 		}
 		return fmt.Sprintf("has no instance type with %s, the largest has %s", m.Want, m.Have)
+	case Variety:
+		text := fmt.Sprintf("demands a choice of at least %s values of %s (minValues), and the machines that hold the pod ", m.Want, m.Key)
+		if m.Have == "" {
+			return text + "leave less"
+		}
+		return text + "have " + m.Have
 	case Limit:
 		if m.Want == "" {
 			return "has limits that leave room for none of the instance types that the pod fits on"

@@ -79,6 +79,7 @@ func New(in *Input, e *Effort) *Model {
 	m.addNodes(in.Snapshot.Nodes, in.Leaving)
 	e.Others()
 	m.chargeDaemons()
+	m.vary(m.Classes)
 	return m
 }
 

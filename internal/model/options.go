@@ -16,7 +16,9 @@ type Options struct {
 	Honour      bool // PreferNoSchedule taints keep the pod away
 
 	Offerings Bitset
-	Special   bool // asks for special types
+	// Any are also those that can only be offered with others, see Supply.keepVaried.
+	Any     Bitset
+	Special bool // asks for special types
 	// Residual, by pool: what the machine's labels must be beyond what the
 	// offering says. Not meaningful where the pool is excluded.
 	Residual []int
@@ -47,6 +49,7 @@ func (m *Supply) OptionsFor(requires match.Requirements, tolerations []corev1.To
 			m.choose(o, p, combined)
 		}
 	}
+	m.keepVaried(o)
 	return o
 }
 
@@ -97,6 +100,9 @@ func (m *Supply) MissOf(o *Options, p *Pool) match.Miss {
 	combined, miss := m.combined(o, p)
 	if miss.Missed() || AnyIn(o.Offerings, p.Offerings) {
 		return miss
+	}
+	if AnyIn(o.Any, p.Offerings) {
+		return m.VarietyMiss(o, p, nil)
 	}
 	return nearestOffering(p, combined)
 }

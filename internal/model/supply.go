@@ -29,6 +29,7 @@ type Supply struct {
 	residualIDs map[string]int
 	merged      map[[2]int]int
 	cells       map[cellKey][]Cell
+	varied      bool                         // some pool has MinValues
 	labelled    map[[2]int]map[string]string // of machines, by offering and residual
 }
 
@@ -40,6 +41,11 @@ type Offering struct {
 	Offer *offer.Offering
 	Price int64
 	Place int // index of offer.Index.Places
+	// Where the Provisioner has minValues: what is offered with it, this one first, and the
+	// shape with all its room, of which Shape has only what all of these have. Nil where
+	// there is not enough choice, so that nothing has room.
+	With []int
+	Bare *Shape
 }
 
 // Shape is what offerings have in common: the type, the Provisioner and the DaemonSets.
@@ -68,6 +74,8 @@ type Pool struct {
 	Mask         Bitset      // the same as a set
 	// Residual is what its machines' labels must be before any pod is on them.
 	Residual int
+	// MinValues are what must be offered in a launch request.
+	MinValues []api.MinValue
 	// Overridable are keys that podOverrides leave to each pod.
 	Overridable []string
 }
@@ -137,7 +145,7 @@ func (m *Supply) addOfferings(p *Pool) {
 			of.Number = len(m.Shapes)
 			m.Shapes = append(m.Shapes, of)
 		}
-		m.Offerings = append(m.Offerings, Offering{of, o, int64(o.Price), int(at.Place)})
+		m.Offerings = append(m.Offerings, Offering{Shape: of, Offer: o, Price: int64(o.Price), Place: int(at.Place)})
 	}
 }
 

@@ -49,7 +49,7 @@ func (s *solver) newBounding(placed []placedClass, only *zoneOf) *bounding {
 	for k := range s.Offerings {
 		o := &s.Offerings[k]
 		b.Offerings = append(b.Offerings, bound.Offering{
-			Room: o.Room, Price: max(1, o.Price), Pool: o.Pool, Capacity: o.Capacity,
+			Room: o.All().Room, Price: max(1, o.Price), Pool: o.Pool, Capacity: o.All().Capacity,
 			Domains: b.domainsOf(func(key string) string { return domainIn(o, key) }),
 		})
 	}
@@ -69,7 +69,7 @@ func (s *solver) newBounding(placed []placedClass, only *zoneOf) *bounding {
 // room they have.
 func (b *bounding) choiceOf(class int) int {
 	s, p := b.s, &b.placed[class]
-	set := p.opt.Offerings.Clone()
+	set := p.opt.Any.Clone() // whatever must be offered with others
 	set.Join(p.mask)
 	s.keepAble(set, p.class.PerNode, p.opt)
 	if !p.mask.Meets(s.Special) {

@@ -305,26 +305,30 @@ func (s *solver) enterAll(l *lot) bool {
 // jointOptions returns what all parts may use together, with further requirements.
 func (s *solver) jointOptions(parts []part, pin match.Requirements) *model.Options {
 	s.joint++
-	out := &model.Options{Offerings: model.NewBitset(len(s.Offerings)), Residual: make([]int, len(s.Pools)), ID: -s.joint}
+	none := model.NewBitset(len(s.Offerings))
+	out := &model.Options{Offerings: none.Clone(), Any: none.Clone(), Residual: make([]int, len(s.Pools)), ID: -s.joint}
 	for i, p := range parts {
 		requires, honour := p.class.requires(p.level)
 		requires = requires.And(pin)
 		if _, bad := requires.Unmeetable(); bad {
-			return &model.Options{Offerings: model.NewBitset(len(s.Offerings)), Residual: out.Residual, ID: out.ID}
+			return &model.Options{Offerings: none, Any: none, Residual: out.Residual, ID: out.ID}
 		}
 		o := s.OptionsFor(requires, p.class.Template.Tolerations, p.class.Tolerates, honour)
 		out.Special = out.Special || o.Special
 		out.Requires = out.Requires.And(requires)
 		if i == 0 {
 			copy(out.Offerings, o.Offerings)
+			copy(out.Any, o.Any)
 			copy(out.Residual, o.Residual)
 			continue
 		}
 		out.Offerings.Keep(o.Offerings)
+		out.Any.Keep(o.Any)
 		for k := range out.Residual {
 			merged, ok := s.Merge(out.Residual[k], o.Residual[k])
 			if !ok {
 				out.Offerings.Remove(s.Pools[k].Mask)
+				out.Any.Remove(s.Pools[k].Mask)
 				continue
 			}
 			out.Residual[k] = merged

@@ -28,6 +28,7 @@ type ranker struct {
 type ranking struct {
 	candidates []offer.Candidate
 	runnerUp   *offer.Candidate
+	needed     []offer.Candidate // those of them without which there is too little choice
 }
 
 // slack returns, by seller and resource, how much each of its machines may be
@@ -57,7 +58,7 @@ func (s *solver) slack() []amount.List {
 
 // rank says what may be bought for a machine, the best first.
 func (r *ranker) rank(m *machine) ranking {
-	roomy, first, on := r.roomFor(m), r.firstOf(m), r.footingOf(m)
+	roomy, first, on := r.choiceFor(m), r.firstOf(m), r.footingOf(m)
 	key := r.keyFor(m, roomy[first>>6:], on)
 	out, ok := r.known[string(key)]
 	if !ok {
@@ -67,8 +68,33 @@ func (r *ranker) rank(m *machine) ranking {
 			other := out.candidates[i]
 			out.runnerUp = &other
 		}
+		for _, k := range r.Offerings[m.column].With {
+			out.needed = append(out.needed, r.candidate(k))
+		}
 		r.known[string(key)] = out
 	}
+	return out
+}
+
+// choiceFor returns the columns that could have the machine's content. Where a choice is
+// demanded those count too that are not planned for themselves. It holds until it is
+// called again.
+func (r *ranker) choiceFor(m *machine) model.Bitset {
+	with := r.Offerings[m.column].With
+	if with == nil {
+		return r.roomFor(m)
+	}
+	out := append(r.roomy[:0], m.seller.Mask...)
+	for _, it := range m.items {
+		out.Keep(it.lot.opt.Any)
+	}
+	for k := range out.Within(m.seller.Offerings) {
+		o := &r.Offerings[k]
+		if !model.Fits(m.used, o.All().Room) || o.Special && !r.Offerings[m.column].Special && !slices.Contains(with, k) {
+			out.Drop(k)
+		}
+	}
+	r.roomy = out
 	return out
 }
 
@@ -96,11 +122,15 @@ func (r *ranker) candidates(m *machine, columns []int) []offer.Candidate {
 	columns = slices.Insert(slices.Delete(columns, i, i+1), 0, m.column)
 	out := make([]offer.Candidate, len(columns))
 	for i, k := range columns {
-		col := &r.Offerings[k]
-		out[i] = offer.Candidate{InstanceType: col.Type.Name, Zone: col.Offer.Zone, CapacityType: col.Offer.CapacityType, Price: col.Offer.Price}
+		out[i] = r.candidate(k)
 	}
 	r.scratch = columns
 	return out
+}
+
+func (s *solver) candidate(column int) offer.Candidate {
+	col := &s.Offerings[column]
+	return offer.Candidate{InstanceType: col.Type.Name, Zone: col.Offer.Zone, CapacityType: col.Offer.CapacityType, Price: col.Offer.Price}
 }
 
 // firstOf returns the first column that costs as much as the planned one.
@@ -113,18 +143,26 @@ func (r *ranker) firstOf(m *machine) int {
 }
 
 // able lists the columns that can take the machine's content, the cheapest first. Spot
-// offerings that cost more than the cheapest on-demand one are left out.
+// offerings that cost more than the cheapest on-demand one are left out, unless a choice
+// is demanded.
 func (r *ranker) able(m *machine, first int, roomy model.Bitset, on footing) []int {
 	out := r.scratch[:0]
 	types, count := make([]bool, len(m.seller.Types)), 0 // by model
-	onDemand := int64(math.MaxInt64)
+	onDemand, with := int64(math.MaxInt64), r.Offerings[m.column].With
+	for _, k := range with {
+		if at := r.Offerings[k].TypeIndex; !types[at] {
+			types[at] = true
+			count++
+		}
+	}
 	planned, slack := &r.Offerings[m.column], r.slack[m.seller.Number]
 	for k := range roomy.Within([2]int{first, m.seller.Offerings[1]}) {
 		col := &r.Offerings[k]
-		if count == maxCandidateTypes && !types[col.TypeIndex] || col.Offer.CapacityType == api.CapacitySpot && col.Price > onDemand {
+		needed := k == m.column || len(with) > 0 && slices.Contains(with, k)
+		if !needed && (count == maxCandidateTypes && !types[col.TypeIndex] || col.Offer.CapacityType == api.CapacitySpot && col.Price > onDemand) {
 			continue
 		}
-		if k != m.column && (!r.LeavesChoice(m.residual, col) || !within(m.seller, col, planned, slack) || !r.sameFooting(k, m, on)) {
+		if !needed && (!r.LeavesChoice(m.residual, col) || !within(m.seller, col, planned, slack) || !r.sameFooting(k, m, on)) {
 			continue
 		}
 		if !types[col.TypeIndex] {

@@ -117,7 +117,7 @@ func (s *solver) render(m *machine, r *ranker) Machine {
 	}
 	out.Ahead = int(m.ahead)
 	ranked := r.rank(m)
-	out.Candidates, out.RunnerUp = ranked.candidates, ranked.runnerUp
+	out.Candidates, out.RunnerUp, out.Needed = ranked.candidates, ranked.runnerUp, ranked.needed
 	return out
 }
 

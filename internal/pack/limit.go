@@ -60,13 +60,19 @@ func (s *solver) headroom(p *model.Pool) amount.List {
 	return left
 }
 
-// counted returns how much of a resource a machine of a column counts against limits.
+// counted returns how much of a resource a machine of a column counts against limits,
+// whichever of those that are offered with it is bought.
 func (s *solver) counted(column int, resource string) int64 {
 	of := &s.Offerings[column]
-	if has := s.Pools[of.Pool].Catalogue.Capacity[resource]; has != nil {
-		return has[of.TypeIndex]
+	has := s.Pools[of.Pool].Catalogue.Capacity[resource]
+	if has == nil {
+		return 0
 	}
-	return 0
+	most := has[of.TypeIndex]
+	for _, j := range of.With {
+		most = max(most, has[s.Offerings[j].TypeIndex])
+	}
+	return most
 }
 
 // chargeLimits counts the capacity of the nodes that Provisioners with limits have.

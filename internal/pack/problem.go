@@ -91,6 +91,8 @@ type Machine struct {
 	Pods []int
 	// Candidates may serve it, best first.
 	Candidates []offer.Candidate
+	// Needed are those of the candidates without which the Provisioner's minValues are not met.
+	Needed []offer.Candidate
 	// RunnerUp is the cheapest candidate of another instance type, or nil.
 	RunnerUp *offer.Candidate
 	// Labels that do not follow from the instance type, zone and capacity type.

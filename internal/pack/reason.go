@@ -158,6 +158,9 @@ func (s *solver) whyNot(c *class, o *model.Options, p *model.Pool) match.Miss {
 		}
 	}
 	if !held {
+		if miss := s.VarietyMiss(o, p, c.Need); miss.Missed() {
+			return miss
+		}
 		return s.resourceMiss(c, o, p, largest, short)
 	}
 	if s.fittingOf(c, o, p).Empty() {

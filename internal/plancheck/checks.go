@@ -76,6 +76,30 @@ func few(p Preview) []Finding {
 	return out
 }
 
+// Choice reports labels of which the types that may be bought have fewer values than a
+// launch request has to offer.
+func (s Subject) Choice(types []offer.InstanceType) []Finding {
+	var out []Finding
+	for _, c := range Claims(s.Provisioner) {
+		if c.MinValues == nil {
+			continue
+		}
+		values := map[string]bool{}
+		for i := range types {
+			for _, v := range valuesOf(&types[i], api.NormalizeLabel(c.Key)) {
+				values[v] = true
+			}
+		}
+		if want := int(*c.MinValues); len(values) < want {
+			out = append(out, Finding{
+				Broken, c.Path, fmt.Sprintf("minValues demands a choice of %d values of %s, and what can be bought has %d", want, c.Key, len(values)),
+				"Lower min_values, or allow more.",
+			})
+		}
+	}
+	return out
+}
+
 // limits reports those that allow not even the smallest machine. 0 is a freeze
 // and meant.
 func (s Subject) limits(p Preview) []Finding {

@@ -69,7 +69,7 @@ func Look(s Subject) (Preview, []Finding) {
 	}
 	slices.Sort(out.Architectures)
 	out.Architectures = slices.Compact(out.Architectures)
-	findings := slices.Concat(strangers, s.withoutSubnet(), s.withoutImage(out), few(out), s.limits(out), pods(out))
+	findings := slices.Concat(strangers, s.withoutSubnet(), s.withoutImage(out), few(out), s.Choice(out.Types), s.limits(out), pods(out))
 	return out, findings
 }
 

@@ -58,6 +58,19 @@ func (s Selection) Nothing() string {
 	return fmt.Sprintf("no instance type is left: %s removed the last %d (%s)", say(s.Last.Requirement), len(s.Before), names(s.Before))
 }
 
+// valuesOf lists what a type, or its offerings, can have as a label.
+func valuesOf(t *offer.InstanceType, key string) []string {
+	of := offeringLabels[key]
+	if of == nil {
+		return t.Labels[key]
+	}
+	var out []string
+	for _, o := range t.Offerings {
+		out = append(out, of(o))
+	}
+	return out
+}
+
 // narrow keeps the types with a label in the set. Zone and capacity type are
 // labels of offerings.
 func narrow(types []offer.InstanceType, key string, set match.Set) []offer.InstanceType {

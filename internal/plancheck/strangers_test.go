@@ -57,3 +57,28 @@ func TestForeignZones(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// A choice that what can be bought does not leave is told of before anything is applied.
+func TestTooLittleChoice(t *testing.T) {
+	sold := func(name, family, zone string) offer.InstanceType {
+		return offer.InstanceType{
+			Name: name, Labels: map[string][]string{api.LabelInstanceFamily: {family}},
+			Offerings: []offer.Offering{{Zone: zone, CapacityType: api.CapacityOnDemand, Price: 1}},
+		}
+	}
+	demand := func(key string, count int32) api.Requirement {
+		return api.Requirement{Key: key, Operator: api.OpExists, MinValues: &count}
+	}
+	p := &api.Provisioner{Spec: api.ProvisionerSpec{Requirements: []api.Requirement{
+		demand(api.LabelInstanceFamily, 2), demand(api.LabelInstanceFamily, 3), demand(api.LabelZone, 2), demand("beta.kubernetes.io/arch", 1),
+	}}}
+	types := []offer.InstanceType{sold("m5.a", "m5", "a"), sold("m5.b", "m5", "a"), sold("c5.a", "c5", "a")}
+	got := plancheck.Subject{Provisioner: p}.Choice(types)
+	var paths []string
+	for _, f := range got {
+		paths = append(paths, f.Path)
+	}
+	if diff := cmp.Diff([]string{"spec.requirements[1]", "spec.requirements[2]", "spec.requirements[3]"}, paths); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

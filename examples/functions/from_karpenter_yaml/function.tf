@@ -16,7 +16,7 @@ locals {
     metadata: {name: general}
     spec:
       instanceProfile: prod-node
-      amiSelectorTerms: [{alias: al2023@latest}]
+      amiSelectorTerms: [{alias: al2023@v20260101}]
       subnetSelectorTerms: [{tags: {karpenter.sh/discovery: prod}}]
       securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: prod}}]
   YAML
@@ -46,7 +46,7 @@ resource "packhorse_provisioner" "general" {
   provider_ref              = { name = packhorse_node_profile.general.name }
 }
 
-# Provisioner general: spec.template.spec.requirements[0].minValues: …
+# AWSNodeTemplate general: spec.amiSelectorTerms[0].alias: …
 output "losses" {
   value = local.converted.losses
 }

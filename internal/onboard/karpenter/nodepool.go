@@ -92,10 +92,7 @@ func requirements(nodes *fields) []any {
 			values = withoutReserved(r, values)
 		}
 		put(requirement, "values", values)
-		if r.take("minValues") != nil {
-			r.left["minValues"] = true
-			r.refuse("minValues", "the number of distinct values is not demanded of the machines that may be bought")
-		}
+		put(requirement, "minValues", r.take("minValues"))
 		r.done()
 		why, restricted := api.RestrictedLabel(key)
 		switch {

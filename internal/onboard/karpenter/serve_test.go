@@ -103,7 +103,6 @@ func TestServeClass(t *testing.T) {
 func TestServeNamesWhatIsNotSupported(t *testing.T) {
 	for field, text := range map[string]string{
 		"spec.replicas": plainPool + "  replicas: 2\n",
-		"spec.template.spec.requirements[0].minValues":             strings.Replace(plainPool, "values: [amd64]", "values: [amd64], minValues: 1", 1),
 		"spec.template.spec.requirements[0].key":                   strings.Replace(plainPool, "kubernetes.io/arch", "karpenter.k8s.aws/instance-capability-flex", 1),
 		"spec.kubelet.cpuManagerPolicy":                            plainClass + "  kubelet: {cpuManagerPolicy: static, maxPods: 5}\n",
 		"spec.subnetSelectorTerms with a comma":                    strings.Replace(plainClass, "subnetSelectorTerms: [{tags: {a: b}}]", "subnetSelectorTerms: [{tags: {a: 'b,c'}}]", 1),
@@ -142,6 +141,7 @@ func TestServeAsWritten(t *testing.T) {
 		"spec.template.metadata.labels":             {strings.Replace(plainPool, "    spec:\n", "    metadata: {labels: {team: a}}\n    spec:\n", 1), `"team":"a"`},
 		"spec.template.metadata.annotations":        {strings.Replace(plainPool, "    spec:\n", "    metadata: {annotations: {note: a}}\n    spec:\n", 1), `"annotations":{"note":"a"}`},
 		"spec.template.spec.requirements":           {strings.Replace(plainPool, "In, values: [amd64]", "NotIn, values: [arm64]", 1), `{"key":"kubernetes.io/arch","operator":"NotIn","values":["arm64"]}`},
+		"spec.template.spec.requirements[0].minValues": {strings.Replace(plainPool, "In, values: [amd64]", "Exists, minValues: 2", 1), `{"key":"kubernetes.io/arch","operator":"Exists","minValues":2}`},
 		"spec.template.spec.taints":                 {nodes("taints: [{key: a, effect: NoSchedule}]"), `"taints":[{"key":"a","effect":"NoSchedule"}]`},
 		"spec.template.spec.startupTaints":          {nodes("startupTaints: [{key: a, effect: NoExecute}]"), `"startupTaints":[{"key":"a","effect":"NoExecute"}]`},
 		"spec.template.spec.nodeClassRef":           {plainPool, `"providerRef":{"name":"a"}`},

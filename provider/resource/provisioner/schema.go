@@ -86,6 +86,8 @@ func requirementAttributes() attribute.Level {
 		"key":      attribute.RequiredText("Key of a label, such as `karpenter.sh/capacity-type`."),
 		"operator": attribute.RequiredText("`In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt`, `Lt`, `Gte` or `Lte`."),
 		"values":   attribute.Texts("Values of the label. One whole number for `Gt`, `Lt`, `Gte` and `Lte`; none for `Exists` and `DoesNotExist`."),
+		"min_values": attribute.Number("How many different values of the label the instance types of a launch request have at least, from 1 to 50. " +
+			"Pods for which there is less choice get no node. 1 by default."),
 	}
 }
 

@@ -76,7 +76,6 @@
 # }
 
 # NodePool modern, as it would be a packhorse_provisioner.
-# - spec.template.spec.requirements[0].minValues: the number of distinct values is not demanded of the machines that may be bought
 #
 # resource "packhorse_provisioner" "modern" {
 #   name                  = "modern"
@@ -85,7 +84,12 @@
 #   kubelet_configuration = { max_pods = 30 }
 #   provider_ref          = { name = packhorse_node_profile.modern.name }
 #   requirements = [
-#     { key = "karpenter.k8s.aws/instance-category", operator = "In", values = ["c", "m"] },
+#     {
+#       key        = "karpenter.k8s.aws/instance-category"
+#       operator   = "In"
+#       values     = ["c", "m"]
+#       min_values = 2
+#     },
 #     { key = "kubernetes.io/arch", operator = "In", values = ["amd64", "arm64"] },
 #     { key = "karpenter.sh/capacity-type", operator = "In", values = ["spot", "on-demand"] },
 #   ]

@@ -1,0 +1,33 @@
+package consolidate
+
+import (
+	"testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/pack"
+)
+
+// A replacement for which minValues demand a candidate that saves nothing is none.
+func TestBindKeepsWhatIsNeeded(t *testing.T) {
+	candidate := func(name string, price offer.Price) offer.Candidate {
+		return offer.Candidate{InstanceType: name, Zone: "a", CapacityType: api.CapacityOnDemand, Price: price}
+	}
+	cheap, near, dear := candidate("cheap", 100_000), candidate("near", 101_000), candidate("dear", 500_000)
+	for name, c := range map[string]struct {
+		needed []offer.Candidate
+		want   bool
+	}{
+		"nothing is demanded":        {nil, true},
+		"what is demanded saves too": {[]offer.Candidate{cheap, near}, true},
+		"what is demanded is dear":   {[]offer.Candidate{cheap, dear}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			machines := []pack.Machine{{Candidates: []offer.Candidate{cheap, near, dear}, Needed: c.needed}}
+			bound := Bind(machines, 200_000, 0, 1, false)
+			if _, possible := bound.Saving(); possible != c.want {
+				t.Errorf("possible: %t", possible)
+			}
+		})
+	}
+}

@@ -1,0 +1,314 @@
+package model
+
+import (
+	"encoding/binary"
+	"slices"
+	"strconv"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+)
+
+// A requirement with minValues asks that a launch request offers several types, or
+// families, whichever of them is bought in the end. So each offering of such a Provisioner
+// is planned together with others that cost as much or more, and has only the room that all
+// of these have: what is planned for it fits on any of them, and pods may be on it only if
+// they may be on all of them. They are chosen so that little room is lost.
+
+// varieties chooses what is offered together.
+type varieties struct {
+	*Supply
+	pool *Pool
+	// values of the labels that are demanded, by demand and type.
+	values [][][]string
+	// asked are what pods require of types. Types that differ in it are not mixed, unless
+	// there is no other way.
+	asked match.Requirements
+}
+
+// vary sees to it that what is planned for Provisioners with minValues leaves a choice.
+func (m *Supply) vary(classes []*Class) {
+	for _, p := range m.Pools {
+		if p.MinValues = p.Spec.MinValues(); len(p.MinValues) == 0 {
+			continue
+		}
+		m.varied = true
+		v := varieties{Supply: m, pool: p, asked: askedOfTypes(classes)}
+		v.note()
+		v.choose()
+	}
+	if !m.varied {
+		return
+	}
+	clear(m.options) // what DaemonSets may be on does not depend on what is offered together
+	m.Shapes = nil
+	seen := map[*Shape]bool{}
+	for k := range m.Offerings {
+		for _, of := range []*Shape{m.Offerings[k].Shape, m.Offerings[k].Bare} {
+			if of != nil && !seen[of] {
+				seen[of], of.Number = true, len(m.Shapes)
+				m.Shapes = append(m.Shapes, of)
+			}
+		}
+	}
+}
+
+// askedOfTypes lists what pods require or prefer of labels that types have, and what they
+// are spread over, each once.
+func askedOfTypes(classes []*Class) match.Requirements {
+	var out match.Requirements
+	known := map[string]bool{}
+	add := func(of match.Requirements) {
+		for _, q := range of {
+			one := match.Requirements{q}
+			if key := one.String(); !ofOffering(q.Key) && !known[key] {
+				known[key] = true
+				out = append(out, q)
+			}
+		}
+	}
+	for _, c := range classes {
+		for _, place := range c.Places {
+			add(place)
+		}
+		for _, p := range c.Prefers {
+			add(p.Requirements)
+		}
+		for _, key := range topologyKeys(c.Template) {
+			add(match.Requirements{{Key: key, Set: match.Any()}})
+		}
+	}
+	return out
+}
+
+func topologyKeys(t *cluster.Template) []string {
+	var out []string
+	for i := range t.Spread {
+		out = append(out, t.Spread[i].TopologyKey)
+	}
+	return out
+}
+
+// note looks up the values of the labels that are demanded.
+func (v *varieties) note() {
+	p := v.pool
+	allows := offeringTest(p.Requirements)
+	for _, demand := range p.MinValues {
+		of := make([][]string, len(p.Types))
+		for i := range p.Types {
+			if t := &p.Types[i]; !ofOffering(demand.Key) {
+				of[i] = t.Labels[demand.Key]
+				continue
+			}
+			for j := range p.Types[i].Offerings {
+				if o := &p.Types[i].Offerings[j]; o.Unavailable == "" && allows(o) {
+					of[i] = append(of[i], offeringLabel(demand.Key, o))
+				}
+			}
+		}
+		v.values = append(v.values, of)
+	}
+}
+
+// choose gives each offering the others that are offered with it, and the room that all
+// of them have.
+func (v *varieties) choose() {
+	near, far := map[string][]int{}, map[string][]int{}
+	for k := v.pool.Offerings[0]; k < v.pool.Offerings[1]; k++ {
+		o := &v.Offerings[k]
+		far[o.Offer.CapacityType] = append(far[o.Offer.CapacityType], k)
+		key := v.keyOf(o)
+		near[key] = append(near[key], k)
+	}
+	for k := v.pool.Offerings[0]; k < v.pool.Offerings[1]; k++ {
+		o := &v.Offerings[k]
+		if o.With = v.with(k, near[v.keyOf(o)]); o.With == nil {
+			o.With = v.with(k, far[o.Offer.CapacityType])
+		}
+	}
+	for k := v.pool.Offerings[0]; k < v.pool.Offerings[1]; k++ {
+		o := &v.Offerings[k]
+		o.Bare, o.Shape = o.Shape, v.shapeOf(o)
+	}
+}
+
+// keyOf tells offerings apart that are not mixed.
+func (v *varieties) keyOf(o *Offering) string {
+	key := binary.AppendVarint(nil, int64(o.Place))
+	if o.Special {
+		key = append(key, 'x')
+	}
+	for _, q := range v.asked {
+		values := o.Type.Labels[q.Key]
+		if all, listed := q.Set.Values(); !listed && len(all) == 0 && len(values) > 0 { // spread over it
+			key = append(append(key, values[0]...), 0)
+			continue
+		}
+		key = append(key, boolByte(len(values) > 0 && q.Set.HasAny(values) || len(values) == 0 && q.Set.HasMissing()))
+	}
+	return string(key)
+}
+
+func boolByte(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// with returns k and those of its mates that are offered with it: first such as have all
+// the room that it has, the cheapest first, then such as take the least of it away. Mates
+// are in the order of their price. It returns nil where there is not enough choice.
+func (v *varieties) with(k int, mates []int) []int {
+	c := variety{varieties: v, seen: make([]map[string]bool, len(v.values))}
+	c.add(k)
+	var others []int
+	for _, j := range mates {
+		if j <= k {
+			continue
+		}
+		if c.met() {
+			return c.chosen
+		}
+		if v.loss(k, j) > 0 {
+			others = append(others, j)
+		} else if c.helps(j) {
+			c.add(j)
+		}
+	}
+	slices.SortStableFunc(others, func(a, b int) int { return int(v.loss(k, a) - v.loss(k, b)) })
+	for _, j := range others {
+		if c.met() {
+			break
+		}
+		if c.helps(j) {
+			c.add(j)
+		}
+	}
+	if !c.met() {
+		return nil
+	}
+	return c.chosen
+}
+
+// loss is the part of the room of k that j does not have, in millionths.
+func (v *varieties) loss(k, j int) int64 {
+	const whole = 1_000_000
+	lost := int64(0)
+	x, y := v.Offerings[k].All(), v.Offerings[j].All()
+	for r, room := range x.Room {
+		if has := max(0, y.Room[r]); room > has {
+			lost = max(lost, int64(float64(whole)*float64(room-has)/float64(room)))
+		}
+	}
+	return lost
+}
+
+// All is the shape with all its room, whatever must be offered with it.
+func (o *Offering) All() *Shape {
+	if o.Bare != nil {
+		return o.Bare
+	}
+	return o.Shape
+}
+
+// shapeOf returns what is left of an offering's room, and what counts against limits,
+// whichever of those that are offered with it is bought.
+func (v *varieties) shapeOf(o *Offering) *Shape {
+	out := *o.Shape
+	out.Room, out.Capacity = make([]int64, len(o.Room)), slices.Clone(o.Capacity)
+	if o.With == nil {
+		return &out // nothing fits
+	}
+	copy(out.Room, o.Room)
+	for _, j := range o.With {
+		of := v.Offerings[j].All()
+		for r := range out.Room {
+			out.Room[r], out.Capacity[r] = min(out.Room[r], of.Room[r]), max(out.Capacity[r], of.Capacity[r])
+		}
+	}
+	return &out
+}
+
+// variety is a choice while it is being made.
+type variety struct {
+	*varieties
+	chosen []int
+	seen   []map[string]bool // values, by demand
+}
+
+func (c *variety) add(k int) {
+	c.chosen = append(c.chosen, k)
+	for d, of := range c.values {
+		if c.seen[d] == nil {
+			c.seen[d] = map[string]bool{}
+		}
+		for _, value := range of[c.Offerings[k].TypeIndex] {
+			c.seen[d][value] = true
+		}
+	}
+}
+
+func (c *variety) helps(k int) bool {
+	for d, of := range c.values {
+		if len(c.seen[d]) < c.pool.MinValues[d].Count && slices.ContainsFunc(of[c.Offerings[k].TypeIndex], func(value string) bool { return !c.seen[d][value] }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *variety) met() bool {
+	for d := range c.values {
+		if len(c.seen[d]) < c.pool.MinValues[d].Count {
+			return false
+		}
+	}
+	return true
+}
+
+// keepVaried drops the offerings that cannot be planned because the options do not allow
+// all that is offered with them.
+func (m *Supply) keepVaried(o *Options) {
+	if !m.varied {
+		o.Any = o.Offerings
+		return
+	}
+	o.Any = o.Offerings.Clone()
+	for _, p := range m.Pools {
+		if len(p.MinValues) == 0 {
+			continue
+		}
+		for k := range o.Any.Within(p.Offerings) {
+			with := m.Offerings[k].With
+			if with == nil || slices.ContainsFunc(with, func(j int) bool { return !o.Any.Has(j) }) {
+				o.Offerings.Drop(k)
+			}
+		}
+	}
+}
+
+// VarietyMiss says which demand of a pool's minValues its offerings for the options and the
+// need do not meet; nothing where none has room for the need, or nothing is demanded.
+func (m *Supply) VarietyMiss(o *Options, p *Pool, need []int64) match.Miss {
+	if len(p.MinValues) == 0 {
+		return match.Miss{}
+	}
+	v := varieties{Supply: m, pool: p}
+	v.note()
+	c := variety{varieties: &v, seen: make([]map[string]bool, len(v.values))}
+	for k := range o.Any.Within(p.Offerings) {
+		if Fits(need, m.Offerings[k].All().Room) {
+			c.add(k)
+		}
+	}
+	if len(c.chosen) == 0 {
+		return match.Miss{}
+	}
+	at := slices.IndexFunc(p.MinValues, func(d api.MinValue) bool { return len(c.seen[slices.Index(p.MinValues, d)]) < d.Count })
+	if at < 0 {
+		return match.Miss{Kind: match.Variety, Key: p.MinValues[0].Key, Want: strconv.Itoa(p.MinValues[0].Count)} // not of one capacity type
+	}
+	return match.Miss{Kind: match.Variety, Key: p.MinValues[at].Key, Want: strconv.Itoa(p.MinValues[at].Count), Have: strconv.Itoa(len(c.seen[at]))}
+}
