@@ -26,15 +26,17 @@ func TestAgentValidation(t *testing.T) {
 		"a batch that is over at once": {`options = { "batch-idle" = "20s" }`, `options[batch-max]: Invalid value: "10s": must not be less than batch-idle: the nearest sensible value is 20s`},
 		"an option's value":            {`options = { "batch-idle" = "2" }`, `options[batch-idle]: Invalid value: "2": must be a duration such as 15m`},
 		"an attribute's flag":          {`options = { "region" = "eu-west-1" }`, `has a setting of its own: set the region`},
-		"a queue's URL":                {`interruption_queue = "https://sqs.eu-west-1.amazonaws.com/1/q"`, `must be the name of an SQS queue, not its URL or ARN`},
-		"a role's name":                {`role_arn = "agent"`, `role_arn: Invalid value: "agent": must be the ARN of an IAM role`},
-		"an amount":                    {`memory = "none"`, `memory: Invalid value: "none": must be a quantity above 0`},
-		"a toleration":                 {`tolerations = [{ key = "a", effect = "Never" }]`, `tolerations[0].effect: Unsupported value: "Never"`},
-		"what to do with nodes":        {`on_destroy = "delete"`, `value must be one of: ["refuse" "drain" "orphan"], got: "delete"`},
-		"no replica":                   {`replicas = 0`, `Attribute replicas value must be between 1 and 100, got: 0`},
-		"a variable of ours":           {`environment = { AWS_REGION = "x" }`, `is set by the installation: set region`},
-		"an endpoint's name":           {`endpoints = { prcing = "https://pricing.internal" }`, `endpoints: Invalid value: "prcing": is no AWS service that the agent calls; did you mean "pricing"?`},
-		"an endpoint":                  {`endpoints = { ec2 = "ec2.internal" }`, `endpoints[ec2]: Invalid value: "ec2.internal": must be the URL of an AWS service`},
+		"NodePools on and off": {`node_pools = true
+ options = { "node-pools" = "false" }`, `node_pools is true, and options["node-pools"] is "false"`},
+		"a queue's URL":         {`interruption_queue = "https://sqs.eu-west-1.amazonaws.com/1/q"`, `must be the name of an SQS queue, not its URL or ARN`},
+		"a role's name":         {`role_arn = "agent"`, `role_arn: Invalid value: "agent": must be the ARN of an IAM role`},
+		"an amount":             {`memory = "none"`, `memory: Invalid value: "none": must be a quantity above 0`},
+		"a toleration":          {`tolerations = [{ key = "a", effect = "Never" }]`, `tolerations[0].effect: Unsupported value: "Never"`},
+		"what to do with nodes": {`on_destroy = "delete"`, `value must be one of: ["refuse" "drain" "orphan"], got: "delete"`},
+		"no replica":            {`replicas = 0`, `Attribute replicas value must be between 1 and 100, got: 0`},
+		"a variable of ours":    {`environment = { AWS_REGION = "x" }`, `is set by the installation: set region`},
+		"an endpoint's name":    {`endpoints = { prcing = "https://pricing.internal" }`, `endpoints: Invalid value: "prcing": is no AWS service that the agent calls; did you mean "pricing"?`},
+		"an endpoint":           {`endpoints = { ec2 = "ec2.internal" }`, `endpoints[ec2]: Invalid value: "ec2.internal": must be the URL of an AWS service`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			resource.Test(t, resource.TestCase{

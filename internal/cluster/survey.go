@@ -6,8 +6,8 @@ import "github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 // Nothing in it may be changed.
 type Survey struct {
 	Snapshot *Snapshot
-	// Provisioners and NodeTemplates are as written, sorted by name. They are empty
-	// where the cluster does not know the kinds.
+	// Provisioners and NodeTemplates are as written, sorted by name, with what stands for
+	// NodePools and EC2NodeClasses. They are empty where the cluster does not know the kinds.
 	Provisioners  []*api.Provisioner
 	NodeTemplates []*api.AWSNodeTemplate
 	// Rejected are those that exist and cannot be read.

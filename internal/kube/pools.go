@@ -33,7 +33,7 @@ var (
 
 // classPrefix tells the profiles that stand for EC2NodeClasses from AWSNodeTemplates,
 // whose names have no slash.
-const classPrefix = "ec2nodeclass/"
+const classPrefix = karpenter.ClassPrefix
 
 // KarpenterLease is the Lease by which the replicas of Karpenter agree who leads, in
 // whatever namespace.

@@ -41,12 +41,17 @@ func Profile(p *api.Provisioner, templates []*api.AWSNodeTemplate) []Finding {
 func Overlaps(p *api.Provisioner, all []*api.Provisioner) []Finding {
 	var out []Finding
 	for _, other := range all {
-		if other.Name == p.Name || weight(other) != weight(p) || !sameTaints(p, other) {
+		if other.Name == p.Name || other.Source == nil && weight(other) != weight(p) || !sameTaints(p, other) {
 			continue
 		}
 		mine, theirs := match.ForProvisioner(p.Defaulted()), match.ForProvisioner(other.Defaulted())
 		both := without(mine).And(without(theirs))
 		if _, apart := both.Unmeetable(); apart {
+			continue
+		}
+		if other.Source != nil {
+			out = append(out, Finding{Doubtful, "", other.Title() + " serves the same pods",
+				"As long as Karpenter serves it, both may buy a node for the same pod. Delete the one or the other, or tell them apart by taints or requirements."})
 			continue
 		}
 		out = append(out, Finding{Doubtful, "spec.weight", fmt.Sprintf("provisioner %s of the same weight %d serves the same pods", other.Name, weight(p)),

@@ -18,6 +18,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
 const (
@@ -73,8 +74,38 @@ func readCustom(ctx context.Context, custom dynamic.Interface, out *cluster.Surv
 	if out.Provisioners, err = decodeAll(ctx, custom, api.ProvisionerGVR, api.DecodeProvisioner, out); err != nil {
 		return err
 	}
-	out.NodeTemplates, err = decodeAll(ctx, custom, api.NodeTemplateGVR, api.DecodeNodeTemplate, out)
-	return err
+	if out.NodeTemplates, err = decodeAll(ctx, custom, api.NodeTemplateGVR, api.DecodeNodeTemplate, out); err != nil {
+		return err
+	}
+	return readNodePools(ctx, custom, out)
+}
+
+// readNodePools adds what stands for NodePools and EC2NodeClasses. Who may not list them
+// sees none. A NodePool that has the name of a Provisioner is not served.
+func readNodePools(ctx context.Context, custom dynamic.Interface, out *cluster.Survey) error {
+	var objects []map[string]any
+	for _, kind := range []schema.GroupResource{karpenter.NodeClasses, karpenter.NodePools} {
+		found, err := Objects(ctx, custom, kind.WithVersion(karpenter.Versions[0]))
+		if err != nil && !apierrors.IsForbidden(err) {
+			return err
+		}
+		for _, u := range found {
+			objects = append(objects, u.Object)
+		}
+	}
+	provisioners, profiles, err := karpenter.StandIns(objects)
+	if err != nil {
+		return err
+	}
+	for _, p := range provisioners {
+		if !slices.ContainsFunc(out.Provisioners, func(own *api.Provisioner) bool { return own.Name == p.Name }) {
+			out.Provisioners = append(out.Provisioners, p)
+		}
+	}
+	slices.SortFunc(out.Provisioners, func(a, b *api.Provisioner) int { return strings.Compare(a.Name, b.Name) })
+	out.NodeTemplates = append(profiles, out.NodeTemplates...)
+	slices.SortFunc(out.NodeTemplates, func(a, b *api.AWSNodeTemplate) int { return strings.Compare(a.Name, b.Name) })
+	return nil
 }
 
 func decodeAll[T any](ctx context.Context, custom dynamic.Interface, kind schema.GroupVersionResource, decode func([]byte) (*T, api.Findings, error), s *cluster.Survey) ([]*T, error) {

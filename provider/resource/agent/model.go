@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -32,6 +33,7 @@ type model struct {
 	InstanceProfile   types.String       `tfsdk:"default_instance_profile"`
 	Endpoints         types.Map          `tfsdk:"endpoints"`
 	Options           types.Map          `tfsdk:"options"`
+	NodePools         types.Bool         `tfsdk:"node_pools"`
 	Image             types.String       `tfsdk:"image"`
 	PullSecrets       types.List         `tfsdk:"image_pull_secrets"`
 	Replicas          types.Int64        `tfsdk:"replicas"`
@@ -61,7 +63,7 @@ func (m *model) settings(version string) install.Settings {
 		OmitNamespace: off(m.CreateNamespace), OmitCRDs: off(m.InstallCRDs), OmitNetworkPolicy: off(m.NetworkPolicy),
 		ClusterName: m.ClusterName.ValueString(), Region: m.Region.ValueString(), RoleARN: m.RoleARN.ValueString(),
 		Queue: m.Queue.ValueString(), InstanceProfile: m.InstanceProfile.ValueString(),
-		Endpoints: value.Strings(m.Endpoints), Options: value.Strings(m.Options),
+		Endpoints: value.Strings(m.Endpoints), Options: m.options(),
 		Image: m.Image.ValueString(), CPURequest: m.CPURequest.ValueString(), Memory: m.Memory.ValueString(),
 		PriorityClassName: m.PriorityClassName.ValueString(), NodeSelector: value.Strings(m.NodeSelector), Environment: value.Strings(m.Environment),
 	}
@@ -82,12 +84,38 @@ func (m *model) settings(version string) install.Settings {
 	return s.Defaulted(version)
 }
 
+// optionNodePools is the agent's flag that has an attribute of its own.
+const optionNodePools = "node-pools"
+
+// options are the agent's flags, with those that are attributes of their own.
+func (m *model) options() map[string]string {
+	out := value.Strings(m.Options)
+	if _, own := out[optionNodePools]; !own && m.NodePools.ValueBool() {
+		out[optionNodePools] = "true"
+	}
+	return out
+}
+
+// refreshOptions takes over the flags of the live installation.
+func (m *model) refreshOptions(before, live map[string]string) {
+	if _, own := value.Strings(m.Options)[optionNodePools]; !own {
+		before, live = maps.Clone(before), maps.Clone(live)
+		on, _ := strconv.ParseBool(live[optionNodePools])
+		if on || !m.NodePools.IsNull() {
+			m.NodePools = types.BoolValue(on)
+		}
+		delete(before, optionNodePools)
+		delete(live, optionNodePools)
+	}
+	m.Options = sameMap(m.Options, before, live)
+}
+
 func off(b types.Bool) bool { return !b.IsNull() && !b.IsUnknown() && !b.ValueBool() }
 
 // unknown reports whether a setting is known only after apply.
 func (m *model) unknown(ctx context.Context) bool {
 	values := []attr.Value{
-		m.Namespace, m.Name, m.ClusterName, m.Region, m.RoleARN, m.Queue, m.InstanceProfile, m.Endpoints, m.Options, m.Image, m.PullSecrets, m.Replicas,
+		m.Namespace, m.Name, m.ClusterName, m.Region, m.RoleARN, m.Queue, m.InstanceProfile, m.Endpoints, m.Options, m.NodePools, m.Image, m.PullSecrets, m.Replicas,
 		m.CPURequest, m.Memory, m.PriorityClassName, m.NodeSelector, m.Tolerations, m.Environment, m.CreateNamespace, m.InstallCRDs, m.NetworkPolicy,
 	}
 	return slices.ContainsFunc(values, func(v attr.Value) bool {
@@ -113,7 +141,7 @@ func (m *model) refresh(live install.Settings, version string) {
 	m.Replicas = types.Int64Value(int64(ptr.Deref(live.Replicas, install.DefaultReplicas)))
 	m.CPURequest, m.Memory = sameAmount(m.CPURequest, live.CPURequest), sameAmount(m.Memory, live.Memory)
 	m.Endpoints = sameMap(m.Endpoints, before.Endpoints, live.Endpoints)
-	m.Options = sameMap(m.Options, before.Options, live.Options)
+	m.refreshOptions(before.Options, live.Options)
 	m.NodeSelector = sameMap(m.NodeSelector, before.NodeSelector, live.NodeSelector)
 	m.Environment = sameMap(m.Environment, before.Environment, live.Environment)
 	if !slices.Equal(before.PullSecrets, live.PullSecrets) || m.PullSecrets.IsNull() {

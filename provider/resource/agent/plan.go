@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"regexp"
+	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -35,6 +37,9 @@ func (r *agentResource) ValidateConfig(ctx context.Context, req resource.Validat
 	}
 	if !value.FullyKnown(ctx, m.PullSecrets) {
 		m.PullSecrets = types.ListNull(types.StringType)
+	}
+	if said, own := value.Strings(m.Options)[optionNodePools]; own && !m.NodePools.IsNull() && !m.NodePools.IsUnknown() && said != strconv.FormatBool(m.NodePools.ValueBool()) {
+		resp.Diagnostics.AddAttributeError(path.Root("node_pools"), fmt.Sprintf("node_pools is %t, and options[%q] is %q", m.NodePools.ValueBool(), optionNodePools, said), "Remove the option.")
 	}
 	settings := m.settings(lifecycle.Unnamed)
 	resp.Diagnostics.Append(settingsDiagnostics(&settings)...)

@@ -62,6 +62,8 @@ func resourceSchema(ctx context.Context) schema.Schema {
 				"`network_policy = false` for an endpoint on another port.",
 		},
 		"options": attribute.TextMap("Additional flags of `packhorse-agent run`, by name, such as `{ \"batch-idle\" = \"2s\" }`."),
+		"node_pools": attribute.Flag("Whether the agent serves Karpenter's NodePools and EC2NodeClasses too, while Karpenter itself does not run. " +
+			"It is the option `node-pools`. Off by default."),
 	}
 	for _, part := range []attribute.Level{agentPodAttributes(), agentScopeAttributes(), agentStatusAttributes()} {
 		maps.Copy(level, part)
