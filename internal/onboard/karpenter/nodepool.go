@@ -142,6 +142,11 @@ func withoutReserved(r *fields, values any) any {
 	if i < 0 {
 		return values
 	}
+	if len(list) == 1 {
+		r.left["values"] = list
+		r.refuse("values", "capacity reservations are not bought from, and nothing else is allowed")
+		return values
+	}
 	r.leave("values", "capacity reservations are not bought from") // a class that selects some is not served
 	return slices.Delete(slices.Clone(list), i, i+1)
 }

@@ -102,7 +102,7 @@ func TestServeClass(t *testing.T) {
 // What is not supported blocks the object, and the field is named.
 func TestServeNamesWhatIsNotSupported(t *testing.T) {
 	for field, text := range map[string]string{
-		"spec.replicas": plainPool + "  replicas: 2\n",
+		"spec.replicas":                                            plainPool + "  replicas: 2\n",
 		"spec.template.spec.requirements[0].key":                   strings.Replace(plainPool, "kubernetes.io/arch", "karpenter.k8s.aws/instance-capability-flex", 1),
 		"spec.kubelet.cpuManagerPolicy":                            plainClass + "  kubelet: {cpuManagerPolicy: static, maxPods: 5}\n",
 		"spec.subnetSelectorTerms with a comma":                    strings.Replace(plainClass, "subnetSelectorTerms: [{tags: {a: b}}]", "subnetSelectorTerms: [{tags: {a: 'b,c'}}]", 1),
@@ -138,29 +138,29 @@ func TestServeAsWritten(t *testing.T) {
 		return strings.Replace(plainPool, "      requirements:", "      "+line+"\n      requirements:", 1)
 	}
 	for field, c := range map[string]struct{ text, want string }{
-		"spec.template.metadata.labels":             {strings.Replace(plainPool, "    spec:\n", "    metadata: {labels: {team: a}}\n    spec:\n", 1), `"team":"a"`},
-		"spec.template.metadata.annotations":        {strings.Replace(plainPool, "    spec:\n", "    metadata: {annotations: {note: a}}\n    spec:\n", 1), `"annotations":{"note":"a"}`},
-		"spec.template.spec.requirements":           {strings.Replace(plainPool, "In, values: [amd64]", "NotIn, values: [arm64]", 1), `{"key":"kubernetes.io/arch","operator":"NotIn","values":["arm64"]}`},
+		"spec.template.metadata.labels":                {strings.Replace(plainPool, "    spec:\n", "    metadata: {labels: {team: a}}\n    spec:\n", 1), `"team":"a"`},
+		"spec.template.metadata.annotations":           {strings.Replace(plainPool, "    spec:\n", "    metadata: {annotations: {note: a}}\n    spec:\n", 1), `"annotations":{"note":"a"}`},
+		"spec.template.spec.requirements":              {strings.Replace(plainPool, "In, values: [amd64]", "NotIn, values: [arm64]", 1), `{"key":"kubernetes.io/arch","operator":"NotIn","values":["arm64"]}`},
 		"spec.template.spec.requirements[0].minValues": {strings.Replace(plainPool, "In, values: [amd64]", "Exists, minValues: 2", 1), `{"key":"kubernetes.io/arch","operator":"Exists","minValues":2}`},
-		"spec.template.spec.taints":                 {nodes("taints: [{key: a, effect: NoSchedule}]"), `"taints":[{"key":"a","effect":"NoSchedule"}]`},
-		"spec.template.spec.startupTaints":          {nodes("startupTaints: [{key: a, effect: NoExecute}]"), `"startupTaints":[{"key":"a","effect":"NoExecute"}]`},
-		"spec.template.spec.nodeClassRef":           {plainPool, `"providerRef":{"name":"a"}`},
-		"spec.template.spec.expireAfter":            {nodes("expireAfter: 2h"), `"ttlSecondsUntilExpired":7200`},
-		"spec.template.spec.terminationGracePeriod": {nodes("terminationGracePeriod: 2h"), `"terminationGracePeriod":"2h0m0s"`},
-		"spec.disruption.consolidationPolicy":       {plainPool + "  disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 30s}\n", `"ttlSecondsAfterEmpty":30`},
-		"spec.disruption.consolidateAfter":          {plainPool + "  disruption: {consolidateAfter: 5m}\n", `"consolidateAfter":"5m"`},
-		"spec.disruption.budgets":                   {plainPool + "  disruption: {consolidateAfter: 5m, budgets: [{nodes: 20%, reasons: [Empty]}]}\n", `"budgets":[{"nodes":"20%","reasons":["emptiness"]}]`},
-		"spec.limits":                               {plainPool + "  limits: {cpu: 10}\n", `"limits":{"resources":{"cpu":"10"}}`},
-		"spec.limits.nodes":                         {plainPool + "  limits: {nodes: 5}\n", `"limits":{"resources":{"nodes":"5"}}`},
-		"spec.weight":                               {plainPool + "  weight: 7\n", `"weight":7`},
-		"spec.instanceProfile":                      {plainClass, `"instanceProfile":"nodes"`},
-		"spec.amiFamily":                            {plainClass, `"amiFamily":"AL2023"`},
-		"spec.userData":                             {plainClass + "  userData: hello\n", `"userData":"hello"`},
-		"spec.tags":                                 {plainClass + "  tags: {team: a}\n", `"tags":{"team":"a"}`},
-		"spec.detailedMonitoring":                   {plainClass + "  detailedMonitoring: true\n", `"detailedMonitoring":true`},
-		"spec.instanceStorePolicy":                  {plainClass + "  instanceStorePolicy: RAID0\n", `"instanceStorePolicy":"RAID0"`},
-		"spec.metadataOptions":                      {plainClass + "  metadataOptions: {httpTokens: optional}\n", `"metadataOptions":{"httpPutResponseHopLimit":1,"httpTokens":"optional"}`},
-		"spec.blockDeviceMappings":                  {plainClass + "  blockDeviceMappings: [{deviceName: /dev/xvda, rootVolume: true, ebs: {volumeSize: 50Gi, volumeType: gp3}}]\n", `"blockDeviceMappings":[{"deviceName":"/dev/xvda","rootVolume":true,"ebs":{"volumeSize":"50Gi","volumeType":"gp3"}}]`},
+		"spec.template.spec.taints":                    {nodes("taints: [{key: a, value: b, effect: NoSchedule}]"), `"taints":[{"key":"a","value":"b","effect":"NoSchedule"}]`},
+		"spec.template.spec.startupTaints":             {nodes("startupTaints: [{key: a, value: b, effect: NoExecute}]"), `"startupTaints":[{"key":"a","value":"b","effect":"NoExecute"}]`},
+		"spec.template.spec.nodeClassRef":              {plainPool, `"providerRef":{"name":"a"}`},
+		"spec.template.spec.expireAfter":               {nodes("expireAfter: 2h"), `"ttlSecondsUntilExpired":7200`},
+		"spec.template.spec.terminationGracePeriod":    {nodes("terminationGracePeriod: 2h"), `"terminationGracePeriod":"2h0m0s"`},
+		"spec.disruption.consolidationPolicy":          {plainPool + "  disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 30s}\n", `"ttlSecondsAfterEmpty":30`},
+		"spec.disruption.consolidateAfter":             {plainPool + "  disruption: {consolidateAfter: 5m}\n", `"consolidateAfter":"5m"`},
+		"spec.disruption.budgets":                      {plainPool + "  disruption: {consolidateAfter: 5m, budgets: [{nodes: 20%, reasons: [Empty], schedule: '@daily', duration: 1h}]}\n", `"budgets":[{"nodes":"20%","schedule":"@daily","duration":"1h0m0s","reasons":["emptiness"]}]`},
+		"spec.limits":                                  {plainPool + "  limits: {cpu: 10}\n", `"limits":{"resources":{"cpu":"10"}}`},
+		"spec.limits.nodes":                            {plainPool + "  limits: {nodes: 5}\n", `"limits":{"resources":{"nodes":"5"}}`},
+		"spec.weight":                                  {plainPool + "  weight: 7\n", `"weight":7`},
+		"spec.instanceProfile":                         {plainClass, `"instanceProfile":"nodes"`},
+		"spec.amiFamily":                               {plainClass, `"amiFamily":"AL2023"`},
+		"spec.userData":                                {plainClass + "  userData: hello\n", `"userData":"hello"`},
+		"spec.tags":                                    {plainClass + "  tags: {team: a}\n", `"tags":{"team":"a"}`},
+		"spec.detailedMonitoring":                      {plainClass + "  detailedMonitoring: true\n", `"detailedMonitoring":true`},
+		"spec.instanceStorePolicy":                     {plainClass + "  instanceStorePolicy: RAID0\n", `"instanceStorePolicy":"RAID0"`},
+		"spec.metadataOptions":                         {plainClass + "  metadataOptions: {httpTokens: optional, httpEndpoint: enabled, httpProtocolIPv6: disabled, httpPutResponseHopLimit: 2}\n", `"metadataOptions":{"httpEndpoint":"enabled","httpProtocolIPv6":"disabled","httpPutResponseHopLimit":2,"httpTokens":"optional"}`},
+		"spec.blockDeviceMappings":                     {plainClass + "  blockDeviceMappings: [{deviceName: /dev/xvda, rootVolume: true, ebs: {volumeSize: 50Gi, volumeType: gp3, iops: 3000, throughput: 200, encrypted: true, kmsKeyID: k, snapshotID: snap-1, deleteOnTermination: false}}]\n", `"ebs":{"volumeSize":"50Gi","volumeType":"gp3","iops":3000,"throughput":200,"encrypted":true,"kmsKeyID":"k","snapshotID":"snap-1","deleteOnTermination":false}`},
 	} {
 		t.Run(field, func(t *testing.T) {
 			got := serve(t, c.text)
@@ -181,7 +181,10 @@ func TestServeAsWritten(t *testing.T) {
 // A pool has the kubelet settings of its class.
 func TestServeKubelet(t *testing.T) {
 	var documents []map[string]any
-	for _, text := range []string{plainPool, plainClass + "  kubelet: {maxPods: 42}\n"} {
+	const settings = `{"clusterDNS":["10.0.0.1"],"systemReserved":{"cpu":"1"},"kubeReserved":{"memory":"1Gi"},"evictionHard":{"memory.available":"5%"},` +
+		`"evictionSoft":{"memory.available":"6%"},"evictionSoftGracePeriod":{"memory.available":"1m0s"},"evictionMaxPodGracePeriod":60,` +
+		`"imageGCHighThresholdPercent":80,"imageGCLowThresholdPercent":70,"cpuCFSQuota":false,"podsPerCore":5,"maxPods":42}`
+	for _, text := range []string{plainPool, plainClass + "  kubelet: " + settings + "\n"} {
 		var document map[string]any
 		if err := yaml.Unmarshal([]byte(text), &document); err != nil {
 			t.Fatal(err)
@@ -193,8 +196,26 @@ func TestServeKubelet(t *testing.T) {
 		t.Fatal(served, err)
 	}
 	for _, s := range served {
-		if s.Provisioner != nil && *s.Provisioner.Spec.KubeletConfiguration.MaxPods != 42 {
-			t.Errorf("kubelet %+v", s.Provisioner.Spec.KubeletConfiguration)
+		if s.Provisioner == nil {
+			continue
 		}
+		if got, err := json.Marshal(s.Provisioner.Spec.KubeletConfiguration); err != nil || string(got) != settings {
+			t.Errorf("kubelet %s, want %s; %v", got, settings, err)
+		}
+	}
+}
+
+// A capacity reservation is no way to buy: a NodePool that allows others too is served
+// by these, and one that allows nothing else is not served.
+func TestServeReserved(t *testing.T) {
+	pool := func(values string) karpenter.Served {
+		return serve(t, strings.Replace(plainPool, "key: kubernetes.io/arch, operator: In, values: [amd64]", "key: karpenter.sh/capacity-type, operator: In, values: ["+values+"]", 1))
+	}
+	both := pool("reserved, on-demand")
+	if got := both.Provisioner.Spec.Requirements[0].Values; len(both.Provisioner.Source.Unsupported) > 0 || !cmp.Equal(got, []string{"on-demand"}) {
+		t.Errorf("values %v, unsupported %+v", got, both.Provisioner.Source.Unsupported)
+	}
+	if got := pool("reserved").Provisioner.Source.Unsupported; len(got) == 0 || !strings.HasPrefix(got[0].Path, "spec.template.spec.requirements[0].values") {
+		t.Errorf("unsupported %+v", got)
 	}
 }
