@@ -91,7 +91,14 @@ output "found" {
 			},
 		}},
 	})
-	got := plannedWarnings(t, "beside", func(typ tftypes.Object) tftypes.Value { return blank(typ, "beside") })
+	got := plannedWarnings(t, "beside", func(typ tftypes.Object) tftypes.Value {
+		var values map[string]tftypes.Value
+		if err := blank(typ, "beside").As(&values); err != nil {
+			t.Fatal(err)
+		}
+		values["weight"] = tftypes.NewValue(tftypes.Number, 5)
+		return tftypes.NewValue(typ, values)
+	})
 	if want := "NodePool live serves the same pods"; !slices.ContainsFunc(got, func(w string) bool { return w == "provisioner beside: "+want }) {
 		t.Errorf("warnings %q, want one that says %s", got, want)
 	}

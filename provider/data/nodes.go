@@ -45,13 +45,13 @@ type nodeModel struct {
 
 func (d *nodesData) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Returns the nodes in the cluster that Packhorse has bought.",
+		MarkdownDescription: "Returns the nodes in the cluster that Packhorse has bought, or taken over from Karpenter.",
 		Attributes: map[string]schema.Attribute{
 			"provisioner_name": asked("Name of the provisioner whose nodes are returned. By default the nodes of all provisioners."),
 			"hourly_price":     foundPrice("Total price of the nodes in dollars per hour, as far as their prices are known."),
 			"nodes": foundObjects("The nodes, sorted by name.", map[string]schema.Attribute{
 				"name":          found("Name of the node."),
-				"provisioner":   found("Name of its provisioner."),
+				"provisioner":   found("Name of its provisioner, or of its NodePool."),
 				"provider_id":   found("Provider id, such as `aws:///eu-west-1a/i-0123456789abcdef0`."),
 				"instance_type": found("Instance type."),
 				"zone":          found("Zone."),

@@ -32,7 +32,7 @@ func simulationSchema() schema.Schema {
 			"live": schema.BoolAttribute{
 				Optional: true,
 				MarkdownDescription: "Whether to include the live cluster: its pending pods, its nodes with their free " +
-					"capacity, its provisioners and node profiles. By default it is included unless there are `manifests`.",
+					"capacity, its provisioners and node profiles, and its NodePools and EC2NodeClasses as if the agent served them. By default it is included unless there are `manifests`.",
 			},
 			"machines": foundObjects("Machines that would be bought.", map[string]schema.Attribute{
 				"name":          found("Name within the plan. The name of the node is not known yet."),
