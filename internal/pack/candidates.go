@@ -69,7 +69,7 @@ func (r *ranker) rank(m *machine) ranking {
 			out.runnerUp = &other
 		}
 		for _, k := range r.Offerings[m.column].With {
-			out.needed = append(out.needed, r.candidate(k))
+			out.needed = append(out.needed, candidateOf(&r.Offerings[k]))
 		}
 		r.known[string(key)] = out
 	}
@@ -122,14 +122,13 @@ func (r *ranker) candidates(m *machine, columns []int) []offer.Candidate {
 	columns = slices.Insert(slices.Delete(columns, i, i+1), 0, m.column)
 	out := make([]offer.Candidate, len(columns))
 	for i, k := range columns {
-		out[i] = r.candidate(k)
+		out[i] = candidateOf(&r.Offerings[k])
 	}
 	r.scratch = columns
 	return out
 }
 
-func (s *solver) candidate(column int) offer.Candidate {
-	col := &s.Offerings[column]
+func candidateOf(col *model.Offering) offer.Candidate {
 	return offer.Candidate{InstanceType: col.Type.Name, Zone: col.Offer.Zone, CapacityType: col.Offer.CapacityType, Price: col.Offer.Price}
 }
 
