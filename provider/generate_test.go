@@ -132,6 +132,7 @@ func drawRequirements(t *rapid.T) any {
 		requirement("karpenter.k8s.aws/instance-category", "NotIn", "t", "p"),
 		requirement("topology.kubernetes.io/zone", "In", "eu-west-1a", "eu-west-1b", "eu-west-1a"),
 		requirement("example.com/pool", "Exists"),
+		arguments{"key": "karpenter.k8s.aws/instance-family", "operator": "Exists", "min_values": oneOf(t, "choice", 1, 5, 50)},
 		requirement("example.com/never", "DoesNotExist"),
 		requirement("kubernetes.io/os", "In", "linux"),
 		requirement("kubernetes.io/os", "NotIn", "windows"),
