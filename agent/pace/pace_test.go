@@ -45,11 +45,11 @@ func TestRetriesPauseTwiceAsLongEachTime(t *testing.T) {
 		}
 		for _, pause := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 4 * time.Second} {
 			r.Failed("a")
-			time.Sleep(pause - 1)
+			time.Sleep(pause - time.Nanosecond)
 			if r.Due("a") || !r.Due("b") {
 				t.Errorf("before the pause of %s ends: a due %t, b due %t", pause, r.Due("a"), r.Due("b"))
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			if !r.Due("a") {
 				t.Errorf("not due after %s", pause)
 			}

@@ -84,7 +84,8 @@ func (r *ranker) choiceFor(m *machine) model.Bitset {
 	if with == nil {
 		return r.roomFor(m)
 	}
-	out := append(r.roomy[:0], m.seller.Mask...)
+	r.roomy = append(r.roomy[:0], m.seller.Mask...)
+	out := r.roomy
 	for _, it := range m.items {
 		out.Keep(it.lot.opt.Any)
 	}
@@ -94,7 +95,6 @@ func (r *ranker) choiceFor(m *machine) model.Bitset {
 			out.Drop(k)
 		}
 	}
-	r.roomy = out
 	return out
 }
 

@@ -62,7 +62,7 @@ spec:
 func documents(t *testing.T, text string) []map[string]any {
 	t.Helper()
 	var out []map[string]any
-	for _, one := range strings.Split(text, "\n---\n") {
+	for one := range strings.SplitSeq(text, "\n---\n") {
 		var document map[string]any
 		if err := yaml.Unmarshal([]byte(one), &document); err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
+// ForceConflicts is the attribute by which a resource takes over fields of other field managers.
 func ForceConflicts() schema.BoolAttribute {
 	return schema.BoolAttribute{
 		Optional: true,
@@ -23,6 +24,7 @@ func FormText(description string, form policy.Form) schema.StringAttribute {
 	return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: []validator.String{Form(form)}}
 }
 
+// ComputedARN is the ARN of something that the resource creates; plans keep it once it is known.
 func ComputedARN(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Computed: true, MarkdownDescription: description,

@@ -19,14 +19,17 @@ type Level = map[string]schema.Attribute
 // optional unless their name says otherwise: what the configuration does not
 // set is not declared to the cluster.
 
+// Text is a string.
 func Text(description string) schema.StringAttribute {
 	return schema.StringAttribute{Optional: true, MarkdownDescription: description}
 }
 
+// RequiredText is a string that the configuration must set.
 func RequiredText(description string) schema.StringAttribute {
 	return schema.StringAttribute{Required: true, MarkdownDescription: description}
 }
 
+// Name is the name of an object, which cannot change.
 func Name(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Required:            true,
@@ -35,26 +38,32 @@ func Name(description string) schema.StringAttribute {
 	}
 }
 
+// Flag is a boolean.
 func Flag(description string) schema.BoolAttribute {
 	return schema.BoolAttribute{Optional: true, MarkdownDescription: description}
 }
 
+// RequiredFlag is a boolean that the configuration must set.
 func RequiredFlag(description string) schema.BoolAttribute {
 	return schema.BoolAttribute{Required: true, MarkdownDescription: description}
 }
 
+// Number is a whole number.
 func Number(description string) schema.Int64Attribute {
 	return schema.Int64Attribute{Optional: true, MarkdownDescription: description}
 }
 
+// Texts is a list of strings.
 func Texts(description string) schema.ListAttribute {
 	return schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description}
 }
 
+// TextMap is a map of strings.
 func TextMap(description string) schema.MapAttribute {
 	return schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description}
 }
 
+// Quantity is a quantity such as 500m or 2Gi; other spellings of the same amount are no change.
 func Quantity(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional:            true,
@@ -65,6 +74,7 @@ func Quantity(description string) schema.StringAttribute {
 	}
 }
 
+// QuantityMap is a map of quantities.
 func QuantityMap(description string) schema.MapAttribute {
 	return schema.MapAttribute{
 		Optional:            true,
@@ -75,6 +85,7 @@ func QuantityMap(description string) schema.MapAttribute {
 	}
 }
 
+// Duration is a duration such as 1h30m; other spellings of the same length are no change.
 func Duration(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional:            true,
@@ -85,12 +96,14 @@ func Duration(description string) schema.StringAttribute {
 	}
 }
 
+// RequiredDuration is a duration that the configuration must set.
 func RequiredDuration(description string) schema.StringAttribute {
 	out := Duration(description)
 	out.Required, out.Optional = true, false
 	return out
 }
 
+// DurationMap is a map of durations.
 func DurationMap(description string) schema.MapAttribute {
 	return schema.MapAttribute{
 		Optional:            true,
@@ -101,10 +114,12 @@ func DurationMap(description string) schema.MapAttribute {
 	}
 }
 
+// Object is a nested object.
 func Object(description string, inner Level) schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{Optional: true, Attributes: inner, MarkdownDescription: description}
 }
 
+// Objects is a list of nested objects.
 func Objects(description string, inner Level) schema.ListNestedAttribute {
 	return schema.ListNestedAttribute{
 		Optional:            true,

@@ -72,6 +72,7 @@ func attributePath(full path.Path) path.Path {
 // descriptionForm is what IAM takes for a description.
 var descriptionForm = regexp.MustCompile(`^[\t\n\r\x20-\x7e\xa1-\xff]{0,1000}$`)
 
+// Description refuses descriptions that IAM does not take.
 func Description() validator.String {
 	return checked{"a description that IAM takes", func(value string) error {
 		if !descriptionForm.MatchString(value) {
@@ -93,10 +94,13 @@ var tagForm = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`)
 // ValidTags refuses tags that AWS would.
 type ValidTags struct{}
 
+// Description implements [validator.Map].
 func (ValidTags) Description(context.Context) string { return "tags that AWS takes" }
 
+// MarkdownDescription implements [validator.Map].
 func (v ValidTags) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
+// ValidateMap names each tag that AWS would refuse, and why.
 func (ValidTags) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
 	elements := req.ConfigValue.Elements()
 	root := req.Path.Steps()[0].String()

@@ -20,20 +20,25 @@ type Named struct {
 	Names   []lifecycle.Naming
 }
 
+// Namings implements [lifecycle.Claimant].
 func (r *Named) Namings() []lifecycle.Naming { return r.Names }
 
+// Metadata names the type of the resource.
 func (r *Named) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + r.Suffix
 }
 
+// IdentitySchema is that of a name.
 func (r *Named) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = lifecycle.NameIdentity(r.What)
 }
 
+// Configure takes the session of the provider.
 func (r *Named) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.Session = lifecycle.SessionOf(req, resp)
 }
 
+// ImportState imports by name or identity.
 func (r *Named) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
 }

@@ -13,6 +13,7 @@ type Place struct {
 	Partition, Account, Region string
 }
 
+// PlaceIn is the place of roles in an account.
 func PlaceIn(account *session.Account) Place {
 	return Place{account.Partition, account.ID, account.Region}
 }
@@ -21,6 +22,7 @@ func (p Place) rolePrefix() string {
 	return fmt.Sprintf("arn:%s:iam::%s:role/", p.Partition, p.Account)
 }
 
+// ClusterARN is the ARN of a cluster in the account and region.
 func (p Place) ClusterARN(name string) string {
 	return policy.ClusterARN(p.Partition, p.Region, p.Account, name)
 }

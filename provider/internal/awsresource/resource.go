@@ -10,8 +10,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
-// What the resources in AWS have in common.
-
+// MarkDeclared records that the configuration has declared the resource, so that it does not count as imported any more.
 func MarkDeclared(ctx context.Context, private lifecycle.PrivateState) diag.Diagnostics {
 	return private.SetKey(ctx, lifecycle.DeclaredKey, []byte("true"))
 }
@@ -23,6 +22,7 @@ func Imported(ctx context.Context, private lifecycle.PrivateState, diags *diag.D
 	return len(raw) == 0
 }
 
+// AccountOf returns the account, or nil with an error that says that nothing has been changed.
 func AccountOf(ctx context.Context, s *session.Session, diags *diag.Diagnostics) *session.Account {
 	account, err := s.Account(ctx)
 	if err != nil {

@@ -134,6 +134,7 @@ func Common(declared, live map[string]string) map[string]string {
 	return out
 }
 
+// RoleError is a diagnostic about a role; one whose name is taken says how to import it.
 func RoleError(name string, err error) diag.Diagnostic {
 	if errors.Is(err, fs.ErrExist) {
 		return lifecycle.ExistsAlready(RoleTitle+" "+name, name)

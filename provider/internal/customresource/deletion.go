@@ -26,6 +26,7 @@ import (
 // DeletionTimestamp is the attribute by which a plan says so.
 const DeletionTimestamp = "deletion_timestamp"
 
+// DeletionAttribute is the attribute in a schema.
 func DeletionAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Computed: true,

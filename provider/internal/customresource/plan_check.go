@@ -118,6 +118,7 @@ func (r *Resource) checkRemoval(ctx context.Context, state *wire.Model, diags *d
 	r.kind.CheckRemoval(r.session.Mask(ctx), r.PlanCheck(state.Name(), diags))
 }
 
+// PlanCheck begins the checks of a plan for the object of the name.
 func (r *Resource) PlanCheck(name string, diags *diag.Diagnostics) *PlanCheck {
 	return &PlanCheck{Gaps: lifecycle.Gaps{Session: r.session, Title: r.kind.Title(), Name: name, Diags: diags}}
 }

@@ -36,26 +36,32 @@ var (
 	_ resource.ResourceWithValidateConfig = &Resource{}
 )
 
+// Namings implements [lifecycle.Claimant].
 func (r *Resource) Namings() []lifecycle.Naming {
 	return []lifecycle.Naming{{Attribute: "name", Title: r.kind.Title()}}
 }
 
+// Metadata names the type of the resource.
 func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + r.kind.TypeName()
 }
 
+// Schema is that of the kind.
 func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = r.kind.Schema(ctx)
 }
 
+// IdentitySchema is that of a name.
 func (r *Resource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = lifecycle.NameIdentity("Name of the object in the cluster.")
 }
 
+// Configure takes the session of the provider.
 func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	r.session = lifecycle.SessionOf(req, resp)
 }
 
+// ImportState imports by name or identity.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
 }

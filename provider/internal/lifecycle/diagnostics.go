@@ -45,6 +45,7 @@ func ExistsAlready(what, id string) diag.Diagnostic {
 		"Something else has created it. To manage it here, import it:\n\n"+ImportBlock(id))
 }
 
+// ImportBlock is the block that imports something by its id.
 func ImportBlock(id string) string {
 	return fmt.Sprintf("  import {\n    to = <this resource>\n    id = %q\n  }", id)
 }
@@ -92,6 +93,7 @@ func NotRefreshed(what string, err error) diag.Diagnostic {
 	return diag.NewWarningDiagnostic(what+" was not refreshed", fmt.Sprintf("The state stays as it was recorded: %s.", err))
 }
 
+// AttributeError is an error about a top-level attribute, or about the whole resource if root is empty.
 func AttributeError(root, summary, detail string) diag.Diagnostic {
 	if root == "" {
 		return diag.NewErrorDiagnostic(summary, detail)
@@ -99,6 +101,7 @@ func AttributeError(root, summary, detail string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root(root), summary, detail)
 }
 
+// AttributeWarning is a warning about a top-level attribute, or about the whole resource if root is empty.
 func AttributeWarning(root, summary, detail string) diag.Diagnostic {
 	if root == "" {
 		return diag.NewWarningDiagnostic(summary, detail)

@@ -39,6 +39,7 @@ func (g *Gaps) Skip(what string, err error) {
 	g.Miss(what, strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
+// Report adds one warning with everything that was not checked, by reason.
 func (g *Gaps) Report() {
 	if len(g.unchecked) == 0 || g.blind {
 		return

@@ -26,6 +26,7 @@ type PrivateState interface {
 	GetKey(context.Context, string) ([]byte, diag.Diagnostics)
 }
 
+// Save records the cluster in the private state.
 func (r ClusterRecord) Save(ctx context.Context, private PrivateState) diag.Diagnostics {
 	raw, err := json.Marshal(r)
 	if err != nil {

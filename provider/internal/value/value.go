@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 )
 
+// TextOf returns the text of a string of any type; empty if it is null, unknown or no string.
 func TextOf(v attr.Value) string {
 	if s, ok := v.(basetypes.StringValuable); ok {
 		if text, diags := s.ToStringValue(context.Background()); !diags.HasError() {
@@ -70,6 +71,7 @@ func FullyKnown(ctx context.Context, v attr.Value) bool {
 	return err == nil && raw.IsFullyKnown()
 }
 
+// SameJSON reports whether two documents hold the same; texts that are no JSON must be equal.
 func SameJSON(a, b string) bool {
 	var x, y any
 	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
@@ -78,6 +80,7 @@ func SameJSON(a, b string) bool {
 	return reflect.DeepEqual(x, y)
 }
 
+// Optional returns nil for an empty string.
 func Optional(s string) *string {
 	if s == "" {
 		return nil
@@ -101,6 +104,7 @@ func Declared(prior types.String, live string) types.String {
 	return types.StringValue(live)
 }
 
+// TextOrNull returns null for an empty string.
 func TextOrNull(s string) types.String {
 	if s == "" {
 		return types.StringNull()
@@ -108,6 +112,7 @@ func TextOrNull(s string) types.String {
 	return types.StringValue(s)
 }
 
+// List returns a list of strings.
 func List(values []string) types.List {
 	out := make([]attr.Value, len(values))
 	for i, v := range values {

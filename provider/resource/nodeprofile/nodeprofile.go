@@ -32,18 +32,23 @@ func NewList() list.ListResource { return customresource.NewList(Kind{}) }
 // Kind is the kind AWSNodeTemplate.
 type Kind struct{}
 
+// Title implements [customresource.Kind].
 func (Kind) Title() string { return "node profile" }
 
+// TypeName implements [customresource.Kind].
 func (Kind) TypeName() string { return "_node_profile" }
 
+// Object implements [customresource.Kind].
 func (Kind) Object() session.Kind {
 	return session.Kind{Name: api.NodeTemplateKind, Resource: api.NodeTemplateGVR}
 }
 
+// Codec implements [customresource.Kind].
 func (Kind) Codec() wire.Codec {
 	return wire.Codec{Fields: terraform.Fields, Local: []string{"name", "timeouts", customresource.ForceConflicts, customresource.DeletionTimestamp}}
 }
 
+// Check implements [customresource.Kind].
 func (k Kind) Check(name string, spec map[string]any) api.Findings {
 	template, ignored, err := k.decode(name, spec)
 	if err != nil {
@@ -60,6 +65,7 @@ func (k Kind) decode(name string, spec map[string]any) (*api.AWSNodeTemplate, ap
 	return api.NodeTemplateOf(customresource.ManifestOf(k.Object(), name, spec))
 }
 
+// Computed implements [customresource.Kind].
 func (Kind) Computed(map[string]any) (map[string]attr.Value, error) {
 	return nil, nil
 }
@@ -76,6 +82,7 @@ func (k Kind) Remove(ctx context.Context, r customresource.Removal) error {
 	return k.AwaitGone(ctx, r)
 }
 
+// AwaitGone implements [customresource.Kind].
 func (Kind) AwaitGone(ctx context.Context, r customresource.Removal) error {
 	var finalizers []string
 	var blind error // what keeps from looking

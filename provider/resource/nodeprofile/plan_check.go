@@ -13,6 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
+// Draft implements [customresource.Kind].
 func (k Kind) Draft(d *session.Drafts, name string, spec map[string]any) session.Turn {
 	template, _, err := k.decode(name, spec)
 	if err != nil {
@@ -21,6 +22,7 @@ func (k Kind) Draft(d *session.Drafts, name string, spec map[string]any) session
 	return d.AddTemplate(template)
 }
 
+// Settles implements [customresource.Kind].
 func (Kind) Settles() []string { return nil }
 
 // CheckChange tells which nodes are replaced since they are built otherwise from now on.

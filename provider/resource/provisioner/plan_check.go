@@ -14,6 +14,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
+// Draft implements [customresource.Kind].
 func (k Kind) Draft(d *session.Drafts, name string, spec map[string]any) session.Turn {
 	p, _, err := k.decode(name, spec)
 	if err != nil {
@@ -22,6 +23,7 @@ func (k Kind) Draft(d *session.Drafts, name string, spec map[string]any) session
 	return d.AddProvisioner(p)
 }
 
+// Settles implements [customresource.Kind].
 func (Kind) Settles() []string { return []string{planPreview} }
 
 // CheckChange judges what the provisioner would buy and which nodes it would replace.

@@ -24,6 +24,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
+// EffectiveRequirements is the computed attribute with what nodes must be, as a label selector.
 const EffectiveRequirements = "effective_requirements"
 
 // New returns the resource packhorse_provisioner.
@@ -35,18 +36,23 @@ func NewList() list.ListResource { return customresource.NewList(Kind{}) }
 // Kind is the kind Provisioner.
 type Kind struct{}
 
+// Title implements [customresource.Kind].
 func (Kind) Title() string { return "provisioner" }
 
+// TypeName implements [customresource.Kind].
 func (Kind) TypeName() string { return "_provisioner" }
 
+// Object implements [customresource.Kind].
 func (Kind) Object() session.Kind {
 	return session.Kind{Name: api.ProvisionerKind, Resource: api.ProvisionerGVR}
 }
 
+// Codec implements [customresource.Kind].
 func (Kind) Codec() wire.Codec {
 	return wire.Codec{Fields: terraform.Fields, Local: []string{"name", "timeouts", customresource.ForceConflicts, customresource.DeletionTimestamp, EffectiveRequirements, planPreview}}
 }
 
+// Check implements [customresource.Kind].
 func (k Kind) Check(name string, spec map[string]any) api.Findings {
 	p, ignored, err := k.decode(name, spec)
 	if err != nil {
@@ -63,6 +69,7 @@ func (k Kind) decode(name string, spec map[string]any) (*api.Provisioner, api.Fi
 	return api.ProvisionerOf(customresource.ManifestOf(k.Object(), name, spec))
 }
 
+// Computed implements [customresource.Kind].
 func (k Kind) Computed(spec map[string]any) (map[string]attr.Value, error) {
 	p, _, err := k.decode(lifecycle.Unnamed, spec)
 	if err != nil {
@@ -112,6 +119,7 @@ func (k Kind) Remove(ctx context.Context, r customresource.Removal) error {
 	return k.AwaitGone(ctx, r)
 }
 
+// AwaitGone implements [customresource.Kind].
 func (Kind) AwaitGone(ctx context.Context, r customresource.Removal) error {
 	return r.Cluster.Teardown().Wait(ctx, r.Name, func(remaining []string) {
 		tflog.Info(ctx, "waited for the provisioner's nodes to drain", map[string]any{
