@@ -281,7 +281,7 @@ spec:
 // provisioner is a manifest with the given lines added to its spec. It keeps empty
 // nodes for longer than any scene takes, unless the spec says otherwise.
 func provisioner(name, spec string) string {
-	if !strings.Contains(spec, "ttlSecondsAfterEmpty") {
+	if !strings.Contains(spec, "ttlSecondsAfterEmpty") && !strings.Contains(spec, "consolidation:") {
 		spec = strings.TrimSpace(spec) + "\nttlSecondsAfterEmpty: 3600"
 	}
 	return fmt.Sprintf(`
