@@ -12,7 +12,8 @@ import (
 )
 
 // released holds the CRDs of the releases that upgrades are promised from, one folder
-// each. They are never edited; a release adds a folder.
+// each. A release adds a folder, which is never edited from then on; that of the first
+// one, 0.1.0, follows the CRDs until it is out.
 const released = "testdata/released"
 
 // TestCompatibleWithReleases fails where an object that a release accepted might be
