@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
@@ -259,13 +258,16 @@ func (c *variety) helps(k int) bool {
 	return false
 }
 
-func (c *variety) met() bool {
+func (c *variety) met() bool { return c.unmet() < 0 }
+
+// unmet returns the first demand that is not met, -1 where all are.
+func (c *variety) unmet() int {
 	for d := range c.values {
 		if len(c.seen[d]) < c.pool.MinValues[d].Count {
-			return false
+			return d
 		}
 	}
-	return true
+	return -1
 }
 
 // keepVaried drops the offerings that cannot be planned because the options do not allow
@@ -306,7 +308,7 @@ func (m *Supply) VarietyMiss(o *Options, p *Pool, need []int64) match.Miss {
 	if len(c.chosen) == 0 {
 		return match.Miss{}
 	}
-	at := slices.IndexFunc(p.MinValues, func(d api.MinValue) bool { return len(c.seen[slices.Index(p.MinValues, d)]) < d.Count })
+	at := c.unmet()
 	if at < 0 {
 		return match.Miss{Kind: match.Variety, Key: p.MinValues[0].Key, Want: strconv.Itoa(p.MinValues[0].Count)} // not of one capacity type
 	}
