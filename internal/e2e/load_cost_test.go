@@ -47,12 +47,10 @@ func (l *load) end(since reading, phase string) cost {
 	l.t.Helper()
 	now := l.begin()
 	took := map[string]float64{}
-	total := map[string]float64{}
 	for series, value := range now.metrics {
-		name, _, _ := strings.Cut(series, "{")
 		took[series] = value - since.metrics[series]
-		total[name] += took[series]
 	}
+	total := totals(took)
 	const cpu, kubernetes, aws = "process_cpu_seconds_total", "packhorse_kubernetes_requests_total", "packhorse_aws_requests_total"
 	f := cost{
 		phase: phase, nodes: l.nodes, pods: l.pods, seconds: now.at.Sub(since.at).Seconds(), memory: peakMemory(l.t, l.agent.PID()),
@@ -61,6 +59,16 @@ func (l *load) end(since reading, phase string) cost {
 	l.t.Logf("%s, %d nodes, %d pods: %.1f s, %.0f turns, %.0f drain passes, %.1f s of CPU\n%s%s", phase, l.nodes, l.pods, f.seconds,
 		total["packhorse_turns_total"], total["packhorse_drain_pass_duration_seconds_count"], f.cpu, largest(took, kubernetes), largest(took, aws))
 	return f
+}
+
+// totals adds up the series of each metric.
+func totals(series map[string]float64) map[string]float64 {
+	out := map[string]float64{}
+	for one, value := range series {
+		name, _, _ := strings.Cut(one, "{")
+		out[name] += value
+	}
+	return out
 }
 
 // largest lists the series of a metric that grew most.

@@ -135,11 +135,7 @@ func (s *soak) fail() {
 }
 
 func (s *soak) sample() {
-	total := map[string]float64{}
-	for series, value := range s.metrics() {
-		name, _, _ := strings.Cut(series, "{")
-		total[name] += value
-	}
+	total := totals(s.metrics())
 	pods := 0
 	for i := range soakApps {
 		pods += s.wanted(i)
