@@ -25,16 +25,7 @@ type Resource struct {
 // New returns the resource of a kind.
 func New(k Kind) resource.Resource { return &Resource{kind: k} }
 
-var (
-	_ lifecycle.Claimant                  = &Resource{}
-	_ resource.ResourceWithConfigure      = &Resource{}
-	_ resource.ResourceWithIdentity       = &Resource{}
-	_ resource.ResourceWithImportState    = &Resource{}
-	_ resource.ResourceWithModifyPlan     = &Resource{}
-	_ resource.ResourceWithMoveState      = &Resource{}
-	_ resource.ResourceWithUpgradeState   = &Resource{}
-	_ resource.ResourceWithValidateConfig = &Resource{}
-)
+var _ lifecycle.Resource = &Resource{}
 
 // Namings implements [lifecycle.Claimant].
 func (r *Resource) Namings() []lifecycle.Naming {

@@ -27,6 +27,18 @@ type Claimant interface {
 	Namings() []Naming
 }
 
+// Resource is what every resource of the provider that is an object of its own can do.
+type Resource interface {
+	Claimant
+	resource.ResourceWithConfigure
+	resource.ResourceWithIdentity
+	resource.ResourceWithImportState
+	resource.ResourceWithModifyPlan
+	resource.ResourceWithMoveState
+	resource.ResourceWithUpgradeState
+	resource.ResourceWithValidateConfig
+}
+
 // Claim notes that a resource declares something of a name, and reports whether that is
 // new to all resources. Two that declare the same are an error.
 func Claim(ctx context.Context, s *session.Session, n Naming, req resource.ModifyPlanRequest, name string, diags *diag.Diagnostics) (created bool) {

@@ -21,15 +21,7 @@ import (
 // interruptionQueue is the resource packhorse_interruption_queue.
 type interruptionQueue struct{ awsresource.Named }
 
-var (
-	_ resource.ResourceWithConfigure      = &interruptionQueue{}
-	_ resource.ResourceWithIdentity       = &interruptionQueue{}
-	_ resource.ResourceWithImportState    = &interruptionQueue{}
-	_ resource.ResourceWithModifyPlan     = &interruptionQueue{}
-	_ resource.ResourceWithMoveState      = &interruptionQueue{}
-	_ resource.ResourceWithUpgradeState   = &interruptionQueue{}
-	_ resource.ResourceWithValidateConfig = &interruptionQueue{}
-)
+var _ lifecycle.Resource = &interruptionQueue{}
 
 // New returns the resource packhorse_interruption_queue.
 func New() resource.Resource {

@@ -18,15 +18,7 @@ import (
 // irsaRole is the resource packhorse_irsa_role.
 type irsaRole struct{ awsresource.Named }
 
-var (
-	_ resource.ResourceWithConfigure      = &irsaRole{}
-	_ resource.ResourceWithIdentity       = &irsaRole{}
-	_ resource.ResourceWithImportState    = &irsaRole{}
-	_ resource.ResourceWithModifyPlan     = &irsaRole{}
-	_ resource.ResourceWithMoveState      = &irsaRole{}
-	_ resource.ResourceWithUpgradeState   = &irsaRole{}
-	_ resource.ResourceWithValidateConfig = &irsaRole{}
-)
+var _ lifecycle.Resource = &irsaRole{}
 
 // New returns the resource packhorse_irsa_role.
 func New() resource.Resource { return newRole() }

@@ -22,15 +22,7 @@ import (
 // nodeRole is the resource packhorse_node_role.
 type nodeRole struct{ awsresource.Named }
 
-var (
-	_ resource.ResourceWithConfigure      = &nodeRole{}
-	_ resource.ResourceWithIdentity       = &nodeRole{}
-	_ resource.ResourceWithImportState    = &nodeRole{}
-	_ resource.ResourceWithModifyPlan     = &nodeRole{}
-	_ resource.ResourceWithMoveState      = &nodeRole{}
-	_ resource.ResourceWithUpgradeState   = &nodeRole{}
-	_ resource.ResourceWithValidateConfig = &nodeRole{}
-)
+var _ lifecycle.Resource = &nodeRole{}
 
 // New returns the resource packhorse_node_role.
 func New() resource.Resource {
