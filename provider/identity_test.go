@@ -1,7 +1,6 @@
 package provider_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -124,50 +123,4 @@ func nameIn(t *testing.T, data *tfprotov6.ResourceIdentityData) string {
 		t.Fatal(err)
 	}
 	return name
-}
-
-// A state of an older version of the schema is read with what it has.
-func TestUpgradeState(t *testing.T) {
-	server := configured(t)
-	states := map[string]string{
-		"packhorse_provisioner":        `{"name":"old","weight":3,"requirements":[{"key":"a","operator":"Exists"}],"effective_requirements":[{"key":"a","operator":"Exists","values":null}],"gone":true}`,
-		"packhorse_node_profile":       `{"name":"old","subnet_selector":{"a":"b"},"gone":true}`,
-		"packhorse_irsa_role":          `{"name":"old","service_accounts":[{"namespace":"a","name":"b"}],"gone":true}`,
-		"packhorse_node_role":          `{"name":"old","gone":true}`,
-		"packhorse_interruption_queue": `{"name":"old","gone":true}`,
-		"packhorse_agent":              `{"name":"old","keep_crds":false,"gone":true}`,
-	}
-	schemas := schemasOf(t, server)
-	upgrade := func(resource, state string, version int64) {
-		t.Run(fmt.Sprintf("%s of version %d", resource, version), func(t *testing.T) {
-			upgraded, err := server.UpgradeResourceState(t.Context(), &tfprotov6.UpgradeResourceStateRequest{
-				TypeName: resource, Version: version, RawState: &tfprotov6.RawState{JSON: []byte(state)},
-			})
-			if err != nil || len(upgraded.Diagnostics) > 0 {
-				t.Fatalf("upgrade: %v %v", err, upgraded.Diagnostics)
-			}
-			value, err := upgraded.UpgradedState.Unmarshal(schemas.ResourceSchemas[resource].ValueType())
-			if err != nil {
-				t.Fatal(err)
-			}
-			var attributes map[string]tftypes.Value
-			if err := value.As(&attributes); err != nil {
-				t.Fatal(err)
-			}
-			if want := tftypes.NewValue(tftypes.String, "old"); !attributes["name"].Equal(want) {
-				t.Errorf("name = %s", attributes["name"])
-			}
-			if w, ok := attributes["weight"]; ok && !w.Equal(tftypes.NewValue(tftypes.Number, 3)) {
-				t.Errorf("weight = %s", w)
-			}
-			if keep, ok := attributes["keep_crds"]; ok && !keep.IsNull() {
-				t.Errorf("keep_crds = %s, which nobody has asked for", keep)
-			}
-		})
-	}
-	for resource, state := range states {
-		upgrade(resource, state, 0)
-		upgrade(resource, state, 1)
-		upgrade(resource, state, 2)
-	}
 }
