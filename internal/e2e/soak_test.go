@@ -196,7 +196,7 @@ func (s *soak) report() {
 			s.t.Fatal(err)
 		}
 	}
-	s.t.Logf("what the agent took, on average:\n%s", s.table())
+	s.t.Logf("what the agent took, on average:\n%s\n%s", s.table(), chart(s.samples))
 	if s.length < flatFrom {
 		return
 	}
