@@ -102,6 +102,35 @@ func TestShuffledInputGivesTheSamePlan(t *testing.T) {
 	})
 }
 
+// TestUselessProvisionersChangeNothing: two Provisioners whose taint no pod tolerates, one
+// before the others by name and weight and one behind them. Their nodes would have more room,
+// because the DaemonSet does not run there.
+func TestUselessProvisionersChangeNothing(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := drawWorld(t, r)
+		if slices.ContainsFunc(w.in.Snapshot.Pods, func(p cluster.Pod) bool { return len(p.Template.Tolerations) > 0 }) {
+			return
+		}
+		w.daemonSet("large", "{requests: {cpu: 500m, memory: 2Gi}, tolerations: [{key: hard}, {key: soft}]}")
+		want := w.decide()
+		taints := "taints: [{key: useless, effect: NoSchedule}, {key: useless, effect: PreferNoSchedule}]"
+		w.provisioner("aa", "{weight: 100, "+taints+"}")
+		w.provisioner("zz", "{"+taints+", requirements: [{key: node.kubernetes.io/instance-type, operator: Exists, minValues: 2}]}")
+		got := w.decide()
+		for _, p := range []*Plan{&want, &got} {
+			for i := range p.Unplaced {
+				p.Unplaced[i].Reason = "" // which speaks of all Provisioners
+			}
+			for i := range p.Kept {
+				p.Kept[i].Why = ""
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			r.Fatalf("-want +got\n%s", diff)
+		}
+	})
+}
+
 func TestDecidingAgainChangesNothing(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := drawWorld(t, r)

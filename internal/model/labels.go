@@ -25,7 +25,7 @@ func (m *Supply) originOf(key string) origin {
 		return out
 	}
 	out := origin{settled: true}
-	for _, p := range m.Pools {
+	for _, p := range m.Selling {
 		values, some := p.Catalogue.Label(key)
 		out.some, out.settled = out.some || some, out.settled && values.Settled
 	}

@@ -74,7 +74,7 @@ func New(in *Input, e *Effort) *Model {
 	f.classify()
 	m.Classes, m.Refusals = f.classes, f.refusals
 	m.measure()
-	m.list()
+	m.list(m.Classes)
 	m.addDaemons(in.Snapshot.DaemonSets)
 	m.addNodes(in.Snapshot.Nodes, in.Leaving)
 	e.Others()

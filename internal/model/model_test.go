@@ -36,8 +36,11 @@ func pool(name string, taints ...corev1.Taint) Provisioner {
 	return Provisioner{Spec: spec, Types: []offer.InstanceType{machineType("large", 8000, 400), machineType("small", 2000, 100)}}
 }
 
+// input is a problem with a pod that may be anywhere.
 func input(provisioners ...Provisioner) *Input {
+	anywhere := &cluster.Template{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}}
 	return &Input{
+		Pods:     []Pod{pod("anywhere", anywhere)},
 		Snapshot: &cluster.Snapshot{}, Provisioners: provisioners, Binding: make([]amount.List, len(provisioners)),
 		Key: func(b []byte, t *cluster.Template, _ match.Needs) []byte {
 			return fmt.Appendf(b, "%v %v", t.Requests, t.NodeSelector)
@@ -198,5 +201,37 @@ func TestResidualsMerge(t *testing.T) {
 	both, ok := m.Merge(residual("team", "a"), residual("rack", "1"))
 	if again, same := m.Merge(residual("rack", "1"), residual("team", "a")); !ok || !same || again != both {
 		t.Error("values of two labels do not go together, or depend on their order")
+	}
+}
+
+// TestOnlyWhatSomePodCanUseIsOffered: neither what a taint keeps all pods from nor what all
+// pods select away.
+func TestOnlyWhatSomePodCanUseIsOffered(t *testing.T) {
+	gpu := corev1.Taint{Key: "gpu", Value: "true", Effect: corev1.TaintEffectNoSchedule}
+	in := input(pool("default"), pool("tainted", gpu))
+	selecting := func(of map[string]string) Pod { return pod("selects", &cluster.Template{NodeSelector: of}) }
+	for name, of := range map[string]struct {
+		pods []Pod
+		want string
+	}{
+		"a taint":  {[]Pod{selecting(nil)}, "default/small/a default/small/b default/large/a default/large/b"},
+		"no pod":   {nil, ""},
+		"no place": {[]Pod{selecting(map[string]string{api.LabelZone: "c"})}, ""},
+		"several": {
+			[]Pod{selecting(map[string]string{api.LabelZone: "b"}), selecting(map[string]string{api.LabelZone: "a", api.LabelInstanceType: "large"})},
+			"default/small/b default/large/a default/large/b",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in.Pods = of.pods
+			m := read(in)
+			all := NewBitset(len(m.Offerings))
+			for k := range m.Offerings {
+				all.Add(k)
+			}
+			if got := sold(m, all); got != of.want {
+				t.Errorf("offers %s, want %s", got, of.want)
+			}
+		})
 	}
 }

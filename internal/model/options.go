@@ -43,9 +43,9 @@ func (m *Supply) OptionsFor(requires match.Requirements, tolerations []corev1.To
 		Special: asksForSpecial(requires),
 	}
 	m.options[key] = o
-	m.Effort.Spend(StepsToSpell * size * len(m.Pools))
-	for _, p := range m.Pools {
-		if combined, miss := m.combined(o, p); !miss.Missed() {
+	for _, p := range m.Selling {
+		m.Effort.Spend(StepsToSpell * size)
+		if combined, miss := m.combined(demand{requires, tolerations}, honour, p); !miss.Missed() {
 			m.choose(o, p, combined)
 		}
 	}
@@ -56,16 +56,16 @@ func (m *Supply) OptionsFor(requires match.Requirements, tolerations []corev1.To
 // StepsToSpell is the effort of looking at a value that is required of a label.
 const StepsToSpell = 2
 
-// combined returns what the pool's machines must be by the options, or says why there
-// can be none.
-func (m *Supply) combined(o *Options, p *Pool) (match.Requirements, match.Miss) {
+// combined returns what the pool's machines must be for a demand, or says why there can be
+// none.
+func (m *Supply) combined(d demand, honour bool, p *Pool) (match.Requirements, match.Miss) {
 	if p.Spec.DeletionTimestamp != nil {
 		return nil, match.Miss{Kind: match.Deleting}
 	}
-	if miss, bad := match.Untolerated(p.Spec.Spec.Taints, o.tolerations, o.Honour); bad {
+	if miss, bad := match.Untolerated(p.Spec.Spec.Taints, d.tolerations, honour); bad {
 		return nil, miss
 	}
-	combined, miss := match.Combined(p.Spec, p.Requirements, o.Requires)
+	combined, miss := match.Combined(p.Spec, p.Requirements, d.requires)
 	if !miss.Missed() && p.Closed != "" {
 		miss = match.Miss{Kind: match.Blocked, Want: p.Closed}
 	}
@@ -75,13 +75,7 @@ func (m *Supply) combined(o *Options, p *Pool) (match.Requirements, match.Miss) 
 // choose adds the pool's offerings that the options allow.
 func (m *Supply) choose(o *Options, p *Pool, combined match.Requirements) {
 	o.Residual[p.Number] = m.intern(m.residualOf(combined))
-	var asked match.Requirements
-	for _, q := range combined {
-		_, byPod := o.Requires.Get(q.Key)
-		if byPod || slices.Contains(p.Overridable, q.Key) {
-			asked = append(asked, q)
-		}
-	}
+	asked := askedOf(o.Requires, combined, p)
 	if len(asked) == 0 {
 		o.Offerings.Join(p.Mask)
 		return
@@ -95,9 +89,22 @@ func (m *Supply) choose(o *Options, p *Pool, combined match.Requirements) {
 	}
 }
 
+// askedOf returns what is required of the pool's offerings beyond what the pool requires of
+// all of them.
+func askedOf(requires, combined match.Requirements, p *Pool) match.Requirements {
+	var out match.Requirements
+	for _, q := range combined {
+		_, byPod := requires.Get(q.Key)
+		if byPod || slices.Contains(p.Overridable, q.Key) {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
 // MissOf says why the options allow none of the pool's offerings, if that is so.
 func (m *Supply) MissOf(o *Options, p *Pool) match.Miss {
-	combined, miss := m.combined(o, p)
+	combined, miss := m.combined(demand{o.Requires, o.tolerations}, o.Honour, p)
 	if miss.Missed() || AnyIn(o.Offerings, p.Offerings) {
 		return miss
 	}

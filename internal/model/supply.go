@@ -9,11 +9,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// Supply is what may be bought, and what sets of requirements allow of it. What it works
-// out on demand depends on nothing but what it is made of.
+// Supply is what may be bought for some pod, and what sets of requirements allow of it. What
+// no pod can use is not part of it, so that it changes nothing. What a supply works out on
+// demand depends on nothing but what it is made of.
 type Supply struct {
 	Space      *Space
 	Pools      []*Pool
+	Selling    []*Pool // those that have something for some pod
 	Offerings  []Offering
 	Shapes     []*Shape
 	Special    Bitset      // offerings that have devices or are bare metal
@@ -95,14 +97,16 @@ func newPool(p *Provisioner, index int, binding amount.List) *Pool {
 	return s
 }
 
-// list lists what the pools sell.
-func (m *Supply) list() {
+// list lists what the pools sell and the classes can use.
+func (m *Supply) list(classes []*Class) {
+	demands := demandsOf(classes)
 	for _, p := range m.Pools {
 		p.Offerings[0] = len(m.Offerings)
-		m.addOfferings(p)
+		m.addOfferings(p, demands)
 		p.Offerings[1] = len(m.Offerings)
 	}
-	for _, p := range m.Pools {
+	m.Selling = slices.DeleteFunc(slices.Clone(m.Pools), func(p *Pool) bool { return p.Offerings[0] == p.Offerings[1] })
+	for _, p := range m.Selling {
 		p.Residual = m.intern(m.residualOf(p.Requirements))
 		p.Mask = NewBitset(len(m.Offerings))
 		for k := p.Offerings[0]; k < p.Offerings[1]; k++ {
@@ -117,9 +121,9 @@ func (m *Supply) list() {
 	}
 }
 
-// addOfferings adds what the pool's own requirements allow. Overridable keys are
-// left to the pods' requirements.
-func (m *Supply) addOfferings(p *Pool) {
+// addOfferings adds what the pool's own requirements and some demand allow. Overridable
+// keys are left to the pods' requirements.
+func (m *Supply) addOfferings(p *Pool, demands []demand) {
 	if p.Closed != "" || p.Spec.DeletionTimestamp != nil {
 		return
 	}
@@ -130,10 +134,14 @@ func (m *Supply) addOfferings(p *Pool) {
 		}
 	}
 	types, places := typesAllowed(own, p.Catalogue), placesAllowed(own, p.Catalogue)
+	wanted := m.demandedOf(p, demands)
+	if len(wanted) == 0 {
+		return
+	}
 	shapes := m.newShapes(p)
 	m.Offerings = slices.Grow(m.Offerings, len(p.Catalogue.Ranked))
 	for _, at := range p.Catalogue.Ranked {
-		if !types[at.Type] || !places[at.Place] {
+		if !types[at.Type] || !places[at.Place] || !wanted.has(at) {
 			continue
 		}
 		o := &p.Types[at.Type].Offerings[at.Offering]

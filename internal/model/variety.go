@@ -29,7 +29,7 @@ type varieties struct {
 // vary sees to it that what is planned for Provisioners with minValues leaves a choice.
 func (m *Supply) vary(classes []*Class) {
 	for _, p := range m.Pools {
-		if p.MinValues = p.Spec.MinValues(); len(p.MinValues) == 0 {
+		if p.MinValues = p.Spec.MinValues(); len(p.MinValues) == 0 || p.Offerings[0] == p.Offerings[1] {
 			continue
 		}
 		m.varied = true

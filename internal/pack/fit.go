@@ -55,7 +55,7 @@ func (s *solver) keepAble(columns model.Bitset, host []topology.PerNode, o *mode
 			}
 		}
 	}
-	for _, p := range s.Pools {
+	for _, p := range s.Selling {
 		if residual := o.Residual[p.Number]; s.Choices[residual] {
 			for k := range columns.Within(p.Offerings) {
 				if !s.LeavesChoice(residual, &s.Offerings[k]) {

@@ -223,7 +223,7 @@ func (s *solver) buyAll(lots []*lot) {
 
 // tiers returns the sellers of each weight, the highest first.
 func (s *solver) tiers() [][]*model.Pool {
-	sorted := slices.SortedStableFunc(slices.Values(s.Pools), func(a, b *model.Pool) int { return cmp.Compare(b.Weight, a.Weight) })
+	sorted := slices.SortedStableFunc(slices.Values(s.Selling), func(a, b *model.Pool) int { return cmp.Compare(b.Weight, a.Weight) })
 	var out [][]*model.Pool
 	for i, p := range sorted {
 		if i == 0 || sorted[i-1].Weight != p.Weight {

@@ -151,7 +151,7 @@ func (s *solver) relateNodeSpreads() {
 
 func (s *solver) anyPreferNoSchedule() bool {
 	soft := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectPreferNoSchedule }
-	return slices.ContainsFunc(s.Pools, func(p *model.Pool) bool { return slices.ContainsFunc(p.Spec.Spec.Taints, soft) })
+	return slices.ContainsFunc(s.Selling, func(p *model.Pool) bool { return slices.ContainsFunc(p.Spec.Spec.Taints, soft) })
 }
 
 // sizeClasses gives each class its share of the largest machine, and sorts.

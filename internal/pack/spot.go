@@ -38,7 +38,7 @@ func (a bargain) compare(b bargain) int {
 // the cheapest, or false where limits allow none.
 func (s *solver) bargainOf(mask model.Bitset, b budget) (bargain, bool) {
 	best, ok := bargain{}, false
-	for _, p := range s.Pools {
+	for _, p := range s.Selling {
 		for k := range mask.Within(p.Offerings) { // cheapest first
 			if b.affords(&s.Offerings[k], 1) == 0 {
 				continue

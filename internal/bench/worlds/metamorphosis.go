@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/bench/ours"
@@ -26,7 +27,7 @@ type metamorphosis struct {
 
 var metamorphosesOf = []metamorphosis{
 	{"a limit that does not bind", addLimit},
-	{"a Provisioner that nobody can use", addUselessPool},
+	{"a Provisioner that nobody can use", addUselessPools},
 	{"a taint that all tolerate", addTolerated},
 	{"a label that nobody reads", addLabel},
 }
@@ -80,7 +81,7 @@ func clone(w *workload.Workload) *workload.Workload {
 	return &out
 }
 
-const useless = "zz-useless" // sorts last
+const useless = "useless"
 
 func addLimit(w *workload.Workload) {
 	for _, p := range w.Provisioners {
@@ -91,11 +92,16 @@ func addLimit(w *workload.Workload) {
 	}
 }
 
-func addUselessPool(w *workload.Workload) {
-	p := w.Provisioners[0].DeepCopy()
-	p.Name, p.Spec.Weight, p.Spec.Labels = useless, nil, nil
-	p.Spec.Taints = []corev1.Taint{{Key: useless, Effect: corev1.TaintEffectNoSchedule}}
-	w.Provisioners = append(w.Provisioners, p)
+// addUselessPools adds one that sorts first and comes first by its weight, and one that
+// sorts last and has no weight.
+func addUselessPools(w *workload.Workload) {
+	first, last := w.Provisioners[0].DeepCopy(), w.Provisioners[0].DeepCopy()
+	for name, p := range map[string]*api.Provisioner{"aa-" + useless: first, "zz-" + useless: last} {
+		p.Name, p.Spec.Weight, p.Spec.Labels = name, nil, nil
+		p.Spec.Taints = []corev1.Taint{{Key: useless, Effect: corev1.TaintEffectNoSchedule}, {Key: useless, Effect: corev1.TaintEffectPreferNoSchedule}}
+	}
+	first.Spec.Weight = ptr.To[int32](100)
+	w.Provisioners = append(append([]*api.Provisioner{first}, w.Provisioners...), last)
 }
 
 func addTolerated(w *workload.Workload) {
