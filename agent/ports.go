@@ -35,6 +35,9 @@ type Signals interface {
 	Synced() bool
 	// Waiting lists the caches for which Synced is false, each with the reason.
 	Waiting() []string
+	// Standby says why no NodePool is served for now, such as because Karpenter is
+	// running; empty if they are served, or if the agent is to serve none.
+	Standby() string
 }
 
 // Statuses are what the agent writes on Provisioners and node profiles.

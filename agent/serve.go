@@ -18,20 +18,24 @@ func (a *Agent) MetricsHandler() http.Handler {
 }
 
 // HealthHandler serves /healthz, which fails when the planning loop of a leading
-// agent hangs, and /readyz, which succeeds once the caches are filled.
+// agent hangs, and /readyz, which succeeds once the caches are filled. While Karpenter
+// runs, /readyz says so and succeeds all the same: the agent serves its Provisioners.
 func (a *Agent) HealthHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, a.Healthy()) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, a.Ready()) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, a.Healthy(), "") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, a.Ready(), a.cluster.Standby()) })
 	return mux
 }
 
-func answer(w http.ResponseWriter, err error) {
+func answer(w http.ResponseWriter, err error, standby string) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ok")
+	if standby != "" {
+		fmt.Fprintf(w, "serves no NodePool for now: %s\n", standby)
+	}
 }
 
 // Healthy returns an error if this agent leads and its planning loop hangs.

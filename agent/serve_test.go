@@ -104,6 +104,29 @@ func TestReadyOnceSynced(t *testing.T) {
 	})
 }
 
+// standby is a cluster in which Karpenter runs.
+type standby struct{ Cluster }
+
+func (standby) Standby() string {
+	return "Karpenter is running: karpenter-1 renews the Lease kube-system/karpenter-leader-election"
+}
+
+// An agent that waits for Karpenter is ready, because it serves its Provisioners, and says
+// for whom it waits.
+func TestReadyNamesKarpenter(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		process := r.Connect(nil)
+		if _, body := get(New(process.Cluster, process.Cloud, Options{}, r.log).HealthHandler(), "/readyz"); body != "ok\n" {
+			t.Errorf("without Karpenter /readyz says %q", body)
+		}
+		a := New(standby{process.Cluster}, process.Cloud, Options{}, r.log)
+		code, body := get(a.HealthHandler(), "/readyz")
+		if code != http.StatusOK || !strings.Contains(body, "serves no NodePool for now: Karpenter is running: karpenter-1") {
+			t.Errorf("/readyz says %d, %q", code, body)
+		}
+	})
+}
+
 func TestServe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

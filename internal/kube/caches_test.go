@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -217,5 +218,18 @@ func TestRESTConfig(t *testing.T) {
 	}
 	if _, err := RESTConfig(filepath.Join(t.TempDir(), "absent"), ""); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want that the file does not exist", err)
+	}
+}
+
+// Somebody without a cluster, or with one that is gone, is told which flag names another.
+func TestNoClusterNamesTheFlag(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "absent"))
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	if _, err := RESTConfig("", ""); err == nil || !strings.Contains(err.Error(), "--kubeconfig") || strings.Contains(err.Error(), "KUBERNETES_MASTER") {
+		t.Errorf("without a kubeconfig: %v", err)
+	}
+	gone := &rest.Config{Host: "https://127.0.0.1:1"}
+	if _, err := Holder(t.Context(), gone, KarpenterLease); err == nil || !strings.Contains(err.Error(), "https://127.0.0.1:1 does not answer; --kubeconfig") {
+		t.Errorf("of a cluster that is gone: %v", err)
 	}
 }

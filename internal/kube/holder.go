@@ -2,9 +2,11 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
@@ -19,6 +21,10 @@ func Holder(ctx context.Context, access *rest.Config, lease string) (string, err
 		return "", err
 	}
 	before, err := c.rivals(ctx, LeaseOptions{Name: lease})
+	var answer apierrors.APIStatus
+	if err != nil && !errors.As(err, &answer) {
+		return "", fmt.Errorf("the cluster at %s does not answer; --kubeconfig and --kube-context choose another one: %w", access.Host, err)
+	}
 	if err != nil || len(before) == 0 {
 		return "", err
 	}

@@ -236,6 +236,14 @@ func (w *watchman) look(held map[string]coordinationv1.Lease, now time.Time) {
 	w.seen, w.looked = seen, now
 }
 
+// Standby says why no NodePool is served for now; empty if they are, or if none is to be.
+func (c *Cluster) Standby() string {
+	if c.pools == nil {
+		return ""
+	}
+	return c.pools.karpenter.leads(time.Now())
+}
+
 // watchKarpenter looks at Karpenter's Leases until ctx ends, and tells each change.
 func watchKarpenter(ctx context.Context, c *Cluster, report func(string)) {
 	last := "unknown"

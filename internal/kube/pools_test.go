@@ -214,6 +214,9 @@ func TestNodePoolsWaitForKarpenter(t *testing.T) {
 	if waits := within(t, "a look at Karpenter's Lease", told); !strings.Contains(waits, "karpenter-1 renews the Lease kube-system/karpenter-leader-election") {
 		t.Fatalf("told %q", waits)
 	}
+	if said := c.Standby(); !strings.Contains(said, "karpenter-1 renews the Lease") {
+		t.Errorf("stands by because of %q", said)
+	}
 	waits := func() string {
 		for _, p := range c.Provisioners() {
 			if p.Name == "waiting" {
@@ -236,5 +239,8 @@ func TestNodePoolsWaitForKarpenter(t *testing.T) {
 	}
 	if got := waits(); got != "" {
 		t.Errorf("the NodePool still waits: %s", got)
+	}
+	if said := c.Standby(); said != "" {
+		t.Errorf("still stands by because of %q", said)
 	}
 }

@@ -78,7 +78,7 @@ func (c *Cluster) rivals(ctx context.Context, o LeaseOptions) (map[string]coordi
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for another installation of the agent: list the leases named %s: %w", o.Name, err)
+		return nil, fmt.Errorf("list the Leases named %s: %w", o.Name, err)
 	}
 	held := map[string]coordinationv1.Lease{}
 	for _, lease := range leases.Items {

@@ -88,6 +88,9 @@ func (c *Cluster) Waiting() []string {
 	return []string{"pods"}
 }
 
+// Standby says nothing: the NodePools of a simulated cluster are Provisioners.
+func (c *Cluster) Standby() string { return "" }
+
 // CreateNode creates a Node object or takes one over.
 func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) error {
 	return c.do(ctx, "CreateNode", func(w *world) error {
