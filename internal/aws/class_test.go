@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
@@ -50,11 +51,37 @@ func TestTermsAreAlternatives(t *testing.T) {
 	}
 }
 
-// The role's instance profile is not the agent's default one, whose role may be another.
+// The role's instance profile is not the agent's default one, whose role may be another: IAM
+// knows it, and without one the field is named.
 func TestRoleWithoutProfile(t *testing.T) {
-	m := start(t).market(t, classOf(func(c *api.ClassTerms) { c.Role = "nodes" }))
-	if m.BlockedReason != reasonNoInstanceProfile || !strings.Contains(m.Blocked, "spec.role: no instance profile of the role nodes is known") {
-		t.Errorf("blocked: %s: %s", m.BlockedReason, m.Blocked)
+	f := start(t)
+	admin := iam.NewFromConfig(f.config)
+	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
+	role := "team-node"
+	must2(admin.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: &role, AssumeRolePolicyDocument: &trust}))(t)
+	blocked := func(f *fixture, role, want string) {
+		t.Helper()
+		m := f.market(t, classOf(func(c *api.ClassTerms) { c.Role = role }))
+		if m.BlockedReason != reasonNoInstanceProfile || !strings.HasPrefix(m.Blocked, "spec.role: "+want) {
+			t.Errorf("blocked: %s: %s, want %s", m.BlockedReason, m.Blocked, want)
+		}
+	}
+	blocked(f, "nobody", "the account has no role nobody")
+	blocked(f, role, "the role team-node has no instance profile")
+	denied := f.restricted(t, `{"Effect":"Allow","Action":["ec2:*","ssm:*","eks:*"],"Resource":"*"}`)
+	blocked(denied, role, "the agent may not look up the instance profile of the role team-node (iam:ListInstanceProfilesForRole)")
+
+	for name, path := range map[string]string{"a-made": "/karpenter/eu-west-1/prod/uid/", "own": "/"} {
+		must2(admin.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: &name, Path: &path}))(t)
+		must2(admin.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &name, RoleName: &role}))(t)
+	}
+	f.clock.Advance(profilesDue)
+	if m := f.market(t, classOf(func(c *api.ClassTerms) { c.Role = role })); m.Blocked != "" {
+		t.Fatalf("blocked: %s", m.Blocked)
+	}
+	found, err := f.roles.profileOf(t.Context(), role)
+	if err != nil || found.name != "own" {
+		t.Errorf("found %+v, %v: Karpenter deletes its own with the EC2NodeClass", found, err)
 	}
 }
 

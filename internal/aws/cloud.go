@@ -71,6 +71,7 @@ type Cloud struct {
 
 	cluster   *clusterFacts
 	network   *network
+	roles     *roles
 	images    *images
 	stock     *stock
 	shortages *shortages
@@ -120,6 +121,7 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 		writes:    writes,
 		cluster:   cluster,
 		network:   newNetwork(reads, o.Now),
+		roles:     newRoles(cfg, o.Now),
 		images:    newImages(reads, ssm.NewFromConfig(cfg).GetParameters, o.Now),
 		stock:     newStock(reads, prices, cfg.Region, o),
 		shortages: newShortages(o.Now),

@@ -209,3 +209,12 @@ func eventually(t *testing.T, what string, condition func() bool) {
 		}
 	}
 }
+
+// must2 is must for a call that returns something.
+func must2[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		must(t, err)
+		return value
+	}
+}

@@ -101,6 +101,9 @@ func TestTheAgentsPoliciesSufficeAndAreNeeded(t *testing.T) {
 		t.Error(err)
 	}
 	f.takeOver(t, 1)
+	if m := f.market(t, classOf(func(c *api.ClassTerms) { c.Role = "packhorse-node" })); m.Blocked != "" {
+		t.Errorf("the role of a class: %s", m.Blocked)
+	}
 	q := f.openQueue(t)
 	must(t, f.account.Enqueue("prod-interruptions", "{}", 1))
 	must(t, q.Acknowledge(t.Context(), receive(t, q)[0].Handle))

@@ -31,6 +31,7 @@ type resolved struct {
 	securityGroups  []api.SecurityGroupStatus
 	images          []image // best first; none with a launch template of the user's own
 	instanceProfile string
+	profileless     string // why the role of an EC2NodeClass has none
 
 	// blocked is why nothing can be launched, with the reason of the condition.
 	blocked, reason string
@@ -54,8 +55,12 @@ func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolve
 		family:          ptr.Deref(profile.AMIFamily, offer.DefaultFamily(facts.version)),
 		instanceProfile: ptr.Deref(profile.InstanceProfile, c.options.DefaultInstanceProfile),
 	}
-	if class := profile.Class; class != nil && class.Role != "" && profile.InstanceProfile == nil {
-		r.instanceProfile = "" // the default one may be of another role
+	if class := profile.Class; class != nil && class.Role != "" && profile.InstanceProfile == nil { // the default one may be of another role
+		found, err := c.roles.profileOf(ctx, class.Role)
+		if err != nil {
+			return nil, err
+		}
+		r.instanceProfile, r.profileless = found.name, found.missing
 	}
 	if r.subnets, err = c.network.findSubnets(ctx, profile.SubnetSelectors()); err != nil {
 		return nil, err
@@ -88,8 +93,8 @@ func (r *resolved) block() {
 		r.blocked = fmt.Sprintf("there is no %s image for Kubernetes %s", strings.TrimSpace(r.family+" "+r.profile.ImageVersion()), r.cluster.version)
 	case r.instanceProfile == "":
 		r.reason = reasonNoInstanceProfile
-		if class := r.profile.Class; class != nil && class.Role != "" {
-			r.blocked = "spec.role: no instance profile of the role " + class.Role + " is known: name one in spec.instanceProfile"
+		if r.profileless != "" {
+			r.blocked = "spec.role: " + r.profileless + "; make one for the role, or name one in spec.instanceProfile"
 			return
 		}
 		r.blocked = "no instance profile: neither the node profile nor the agent's settings name one"

@@ -167,9 +167,12 @@ func (a Agent) nodeRole() []statement {
 	if len(a.NodeRoles) == 0 {
 		return nil
 	}
-	return []statement{allow("GiveNodesTheirRole", values{"iam:PassRole"}, a.NodeRoles, map[string]condition{
-		"StringEquals": {"iam:PassedToService": {ec2Service(a.Partition)}},
-	})}
+	return []statement{
+		allow("GiveNodesTheirRole", values{"iam:PassRole"}, a.NodeRoles, map[string]condition{
+			"StringEquals": {"iam:PassedToService": {ec2Service(a.Partition)}},
+		}),
+		allow("FindInstanceProfiles", values{"iam:ListInstanceProfilesForRole"}, a.NodeRoles, nil),
+	}
 }
 
 func (a Agent) queue() []statement {

@@ -64,7 +64,7 @@ func list(v any) []string {
 // shared: images and networks.
 func readOnly(r rule, action string) bool {
 	_, verb, _ := strings.Cut(action, ":")
-	return strings.HasPrefix(verb, "Describe") || strings.HasPrefix(verb, "Get") || r.Sid == "UseImagesAndNetworks"
+	return strings.HasPrefix(verb, "Describe") || strings.HasPrefix(verb, "Get") || strings.HasPrefix(verb, "List") || r.Sid == "UseImagesAndNetworks"
 }
 
 func TestAgentChangesOnlyWhatHasItsTags(t *testing.T) {
