@@ -1,11 +1,16 @@
 package agent
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -16,7 +21,7 @@ import (
 func TestNodePoolOwnsItsNodes(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		pool := testProvisioner("pool", func(s *api.ProvisionerSpec) { s.Labels = map[string]string{api.LabelNodePool: "pool"} })
-		pool.Source = &api.Source{Kind: api.NodePoolKind}
+		pool.Source = &api.Source{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind}
 		web := sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("1", "1Gi")}
 		web.Spec.NodeSelector = map[string]string{api.LabelNodePool: "pool"}
 		r.served(pool, web)
@@ -33,7 +38,7 @@ func TestNodePoolOwnsItsNodes(t *testing.T) {
 func TestNodePoolWaitsForKarpenter(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		pool := testProvisioner("pool")
-		pool.Source = &api.Source{Kind: api.NodePoolKind, Waits: "Karpenter is running"}
+		pool.Source = &api.Source{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind, Waits: "Karpenter is running"}
 		r.Apply(pool)
 		r.start(Options{}, nil)
 		r.until("the status is there", func() bool { return len(r.Provisioner("pool").Status.Conditions) > 0 })
@@ -42,4 +47,49 @@ func TestNodePoolWaitsForKarpenter(t *testing.T) {
 			t.Errorf("condition %+v", ready)
 		}
 	})
+}
+
+// A Provisioner that serves the same pods as a NodePool says so in a condition and an
+// event: always while Karpenter serves the NodePool too, and later where price alone
+// decides which of the two buys.
+func TestRivalOfANodePool(t *testing.T) {
+	for name, test := range map[string]struct {
+		waits  string
+		weight int32
+		taint  bool
+		want   string
+	}{
+		"Karpenter runs": {"Karpenter is running", 10, false, "NodePool pool serves the same pods; both may buy a node"},
+		"other weight":   {"", 10, false, ""},
+		"same weight":    {"", 0, false, "NodePool pool of the same weight serves the same pods"},
+		"other taints":   {"Karpenter is running", 0, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				pool := testProvisioner("pool", func(s *api.ProvisionerSpec) {
+					s.Weight = ptr.To(test.weight)
+					if test.taint {
+						s.Taints = []corev1.Taint{{Key: "team", Value: "a", Effect: corev1.TaintEffectNoSchedule}}
+					}
+				})
+				pool.Source = &api.Source{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind, Waits: test.waits}
+				r.Apply(pool)
+				r.Apply(testProvisioner("own"))
+				r.start(Options{}, nil)
+				r.until("the status is there", func() bool { return len(r.Provisioner("own").Status.Conditions) > 0 })
+				said := ""
+				if c := meta.FindStatusCondition(r.Provisioner("own").Status.Conditions, conditionWarnings); c != nil {
+					said = c.Message
+				}
+				const rival = "NodePool pool "
+				if test.want == "" && strings.Contains(said, rival) || !strings.Contains(said, test.want) {
+					t.Errorf("the condition says %q, want %q", said, test.want)
+				}
+				told := slices.ContainsFunc(r.Events(event.DoubtfulSpec), func(e sim.Event) bool { return e.Name == "own" && strings.Contains(e.Message, rival) })
+				if told != (test.want != "") {
+					t.Errorf("events: %v", r.Events(event.DoubtfulSpec))
+				}
+			})
+		})
+	}
 }

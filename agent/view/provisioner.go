@@ -17,6 +17,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 )
 
 // The reasons of the condition Ready of a Provisioner. A node profile that lacks
@@ -113,7 +114,29 @@ func (r *Reader) Read(ctx context.Context) []*Provisioner {
 		}
 	})
 	slices.SortFunc(out, func(a, b *Provisioner) int { return cmp.Compare(a.Raw.Name, b.Raw.Name) })
+	findRivals(out)
 	return out
+}
+
+// findRivals warns of Provisioners that serve the same pods as a NodePool: while Karpenter
+// runs, of all of them, since both would buy; otherwise of those of the same weight.
+func findRivals(all []*Provisioner) {
+	for _, p := range all {
+		for _, pool := range all {
+			if p.Raw.Source != nil || pool.Raw.Source == nil || p.Reason == ReasonValidation || pool.Reason == ReasonValidation {
+				continue
+			}
+			text, advice := pool.Raw.Title()+" of the same weight serves the same pods", "which of them buys is decided by price alone: give one a higher weight"
+			if pool.Raw.Source.Waits != "" {
+				text, advice = pool.Raw.Title()+" serves the same pods", "both may buy a node for the same pod as long as Karpenter runs: tell them apart by taints or requirements"
+			} else if ptr.Deref(p.Raw.Spec.Weight, 0) != ptr.Deref(pool.Raw.Spec.Weight, 0) {
+				continue
+			}
+			if plancheck.SamePods(p.Raw, pool.Raw) {
+				p.Findings = append(p.Findings, api.Finding{Path: "spec", Text: text, Advice: advice})
+			}
+		}
+	}
 }
 
 // unreadable stands for a Provisioner that cannot be read. It buys nothing, and

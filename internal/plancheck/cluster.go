@@ -41,12 +41,7 @@ func Profile(p *api.Provisioner, templates []*api.AWSNodeTemplate) []Finding {
 func Overlaps(p *api.Provisioner, all []*api.Provisioner) []Finding {
 	var out []Finding
 	for _, other := range all {
-		if other.Name == p.Name || other.Source == nil && weight(other) != weight(p) || !sameTaints(p, other) {
-			continue
-		}
-		mine, theirs := match.ForProvisioner(p.Defaulted()), match.ForProvisioner(other.Defaulted())
-		both := without(mine).And(without(theirs))
-		if _, apart := both.Unmeetable(); apart {
+		if other.Name == p.Name || other.Source == nil && weight(other) != weight(p) || !SamePods(p, other) {
 			continue
 		}
 		if other.Source != nil {
@@ -58,6 +53,17 @@ func Overlaps(p *api.Provisioner, all []*api.Provisioner) []Finding {
 			"Which of them buys is decided by price alone. Give one a higher weight, or tell them apart by taints or requirements."})
 	}
 	return out
+}
+
+// SamePods reports whether there may be a pod that both Provisioners would buy a node for:
+// their taints are the same, and their requirements go together.
+func SamePods(a, b *api.Provisioner) bool {
+	if !sameTaints(a, b) {
+		return false
+	}
+	both := without(match.ForProvisioner(a.Defaulted())).And(without(match.ForProvisioner(b.Defaulted())))
+	_, apart := both.Unmeetable()
+	return !apart
 }
 
 // without leaves out the label that tells Provisioners apart.
