@@ -12,4 +12,7 @@ type Survey struct {
 	NodeTemplates []*api.AWSNodeTemplate
 	// Rejected are those that exist and cannot be read.
 	Rejected []Reading
+	// Hidden says which kinds the cluster has and the reader may not list, so that their
+	// objects are missing here, each with the reason.
+	Hidden []string
 }

@@ -62,6 +62,7 @@ func Combine(live *cluster.Survey, set *manifest.Set) *cluster.Survey {
 	out := &cluster.Survey{
 		Snapshot:      snapshot,
 		Rejected:      live.Rejected,
+		Hidden:        live.Hidden,
 		Provisioners:  overlay(live.Provisioners, set.Provisioners, func(p *api.Provisioner) string { return p.Name }),
 		NodeTemplates: overlay(live.NodeTemplates, set.NodeTemplates, func(t *api.AWSNodeTemplate) string { return t.Name }),
 	}

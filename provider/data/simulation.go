@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -75,7 +76,7 @@ func (d *simulationData) whole(ctx context.Context, m *simulationModel, set *man
 	if err != nil {
 		return nil, nil, err
 	}
-	return simulate.Combine(live, set), set.Warnings(), nil
+	return simulate.Combine(live, set), slices.Concat(live.Hidden, set.Warnings()), nil
 }
 
 // runSimulation makes the agent's decision. The plan comes back as JSON too.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -69,7 +70,7 @@ func Objects(ctx context.Context, custom dynamic.Interface, kind schema.GroupVer
 	return out, err
 }
 
-func readCustom(ctx context.Context, custom dynamic.Interface, out *cluster.Survey) error {
+func readCustom(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, out *cluster.Survey) error {
 	var err error
 	if out.Provisioners, err = decodeAll(ctx, custom, api.ProvisionerGVR, api.DecodeProvisioner, out); err != nil {
 		return err
@@ -77,16 +78,23 @@ func readCustom(ctx context.Context, custom dynamic.Interface, out *cluster.Surv
 	if out.NodeTemplates, err = decodeAll(ctx, custom, api.NodeTemplateGVR, api.DecodeNodeTemplate, out); err != nil {
 		return err
 	}
-	return readNodePools(ctx, custom, out)
+	return readNodePools(ctx, client, custom, out)
 }
 
 // readNodePools adds what stands for NodePools and EC2NodeClasses. Who may not list them
-// sees none. A NodePool that has the name of a Provisioner is not served.
-func readNodePools(ctx context.Context, custom dynamic.Interface, out *cluster.Survey) error {
+// sees none, and is told so. A NodePool that has the name of a Provisioner is not served.
+func readNodePools(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, out *cluster.Survey) error {
 	var objects []map[string]any
 	for _, kind := range []schema.GroupResource{karpenter.NodeClasses, karpenter.NodePools} {
-		found, err := Objects(ctx, custom, kind.WithVersion(karpenter.Versions[0]))
-		if err != nil && !apierrors.IsForbidden(err) {
+		found, err := newest(ctx, custom, kind)
+		if apierrors.IsForbidden(err) {
+			// The API server forbids also what it does not know.
+			if isServed(client, kind) {
+				out.Hidden = append(out.Hidden, fmt.Sprintf("%s are not seen: %v", kind, err))
+			}
+			continue
+		}
+		if err != nil {
 			return err
 		}
 		for _, u := range found {
@@ -106,6 +114,33 @@ func readNodePools(ctx context.Context, custom dynamic.Interface, out *cluster.S
 	out.NodeTemplates = append(profiles, out.NodeTemplates...)
 	slices.SortFunc(out.NodeTemplates, func(a, b *api.AWSNodeTemplate) int { return strings.Compare(a.Name, b.Name) })
 	return nil
+}
+
+// newest lists the objects of a kind of Karpenter in the newest version that the cluster
+// serves.
+func newest(ctx context.Context, custom dynamic.Interface, kind schema.GroupResource) ([]*unstructured.Unstructured, error) {
+	for _, version := range karpenter.Versions {
+		found, err := Objects(ctx, custom, kind.WithVersion(version))
+		if err != nil || len(found) > 0 {
+			return found, err
+		}
+	}
+	return nil, nil
+}
+
+// isServed reports whether the cluster knows a kind of Karpenter, as far as that may be
+// asked.
+func isServed(client kubernetes.Interface, kind schema.GroupResource) bool {
+	for _, version := range karpenter.Versions {
+		known, err := client.Discovery().ServerResourcesForGroupVersion(kind.WithVersion(version).GroupVersion().String())
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil || slices.ContainsFunc(known.APIResources, func(r metav1.APIResource) bool { return r.Name == kind.Resource }) {
+			return true
+		}
+	}
+	return false
 }
 
 func decodeAll[T any](ctx context.Context, custom dynamic.Interface, kind schema.GroupVersionResource, decode func([]byte) (*T, api.Findings, error), s *cluster.Survey) ([]*T, error) {

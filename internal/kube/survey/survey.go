@@ -28,7 +28,7 @@ func Take(ctx context.Context, client kubernetes.Interface, custom dynamic.Inter
 	}
 	r.snapshot.Sort()
 	out := &cluster.Survey{Snapshot: r.snapshot}
-	if err := readCustom(ctx, custom, out); err != nil {
+	if err := readCustom(ctx, client, custom, out); err != nil {
 		return nil, fmt.Errorf("survey the cluster: %w", err)
 	}
 	return out, nil

@@ -1,17 +1,20 @@
 package survey_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
@@ -22,6 +25,12 @@ var (
 	nodePools   = karpenter.NodePools.WithVersion("v1")
 	nodeClasses = karpenter.NodeClasses.WithVersion("v1")
 )
+
+// lists are the kinds that the fake cluster knows.
+var lists = map[schema.GroupVersionResource]string{
+	api.ProvisionerGVR: "ProvisionerList", api.NodeTemplateGVR: "AWSNodeTemplateList", nodePools: "NodePoolList", nodeClasses: "EC2NodeClassList",
+	karpenter.NodePools.WithVersion("v1beta1"): "NodePoolList", karpenter.NodeClasses.WithVersion("v1beta1"): "EC2NodeClassList",
+}
 
 func custom(apiVersion, kind, name string, spec map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -38,8 +47,7 @@ func TestTake(t *testing.T) {
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{api.LabelProvisioner: "p"}}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}},
 	)
-	objects := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-		map[schema.GroupVersionResource]string{api.ProvisionerGVR: "ProvisionerList", api.NodeTemplateGVR: "AWSNodeTemplateList", nodePools: "NodePoolList", nodeClasses: "EC2NodeClassList"},
+	objects := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists,
 		custom("karpenter.sh/v1alpha5", "Provisioner", "z", map[string]any{"weight": int64(3)}),
 		custom("karpenter.sh/v1alpha5", "Provisioner", "p", map[string]any{}),
 		custom("karpenter.sh/v1alpha5", "Provisioner", "broken", map[string]any{"weight": "heavy"}),
@@ -82,8 +90,7 @@ func TestTakeNodePools(t *testing.T) {
 		return custom("karpenter.sh/v1", "NodePool", name, spec)
 	}
 	const own = "karpenter.k8s.aws/EC2NodeClass"
-	objects := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-		map[schema.GroupVersionResource]string{api.ProvisionerGVR: "ProvisionerList", api.NodeTemplateGVR: "AWSNodeTemplateList", nodePools: "NodePoolList", nodeClasses: "EC2NodeClassList"},
+	objects := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists,
 		custom("karpenter.sh/v1alpha5", "Provisioner", "taken", map[string]any{}),
 		pool("taken", own, map[string]any{"weight": int64(3)}),
 		pool("auto", "eks.amazonaws.com/NodeClass", map[string]any{}),
@@ -117,5 +124,48 @@ func TestTakeNodePools(t *testing.T) {
 	want := []string{"NodePool plain of ec2nodeclass/c", "NodePool static of ec2nodeclass/c not spec.replicas", "Provisioner taken", "ec2nodeclass/c"}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Who may not list NodePools is told so where the cluster has them. Where it does not, the
+// API server forbids them all the same, and there is nothing to tell.
+func TestTakeWithoutRights(t *testing.T) {
+	for name, test := range map[string]struct {
+		served []*metav1.APIResourceList
+		hidden int
+	}{
+		"a cluster with NodePools": {[]*metav1.APIResourceList{{GroupVersion: "karpenter.sh/v1", APIResources: []metav1.APIResource{{Name: "nodepools"}}}}, 1},
+		"a cluster without them":   {nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists)
+			for _, resource := range []string{"nodepools", "ec2nodeclasses"} {
+				objects.PrependReactor("list", resource, func(a clienttesting.Action) (bool, runtime.Object, error) {
+					return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), "", errors.New("may not list it"))
+				})
+			}
+			client := fake.NewClientset()
+			client.Resources = test.served
+			got, err := survey.Take(t.Context(), client, objects)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got.Hidden) != test.hidden || test.hidden > 0 && !strings.HasPrefix(got.Hidden[0], "nodepools.karpenter.sh are not seen: ") {
+				t.Errorf("hidden: %v", got.Hidden)
+			}
+		})
+	}
+}
+
+// A cluster with an older Karpenter serves NodePools of v1beta1 alone.
+func TestTakeNodePoolsOfV1beta1(t *testing.T) {
+	objects := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists,
+		custom("karpenter.sh/v1beta1", "NodePool", "old", map[string]any{"template": map[string]any{"spec": map[string]any{
+			"requirements": []any{}, "nodeClassRef": map[string]any{"name": "c"},
+		}}}),
+	)
+	got, err := survey.Take(t.Context(), fake.NewClientset(), objects)
+	if err != nil || len(got.Provisioners) != 1 || got.Provisioners[0].Title() != "NodePool old" {
+		t.Errorf("%v, %v", got.Provisioners, err)
 	}
 }

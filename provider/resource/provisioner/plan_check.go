@@ -39,6 +39,9 @@ func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[
 	}
 	templates := f.Session.Drafts.Templates(live.NodeTemplates, f.Session.Drafts.All())
 	if err == nil {
+		for _, hidden := range live.Hidden {
+			f.Miss("NodePools that serve the same pods", hidden)
+		}
 		f.Report_(plancheck.Profile(p, templates), "")
 		f.Report_(plancheck.Overlaps(p, f.Session.Drafts.Provisioners(live.Provisioners, f.Session.Drafts.All())), "")
 	}
