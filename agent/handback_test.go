@@ -14,7 +14,7 @@ import (
 )
 
 var generalPool = map[string]any{
-	"apiVersion": api.NodePoolGV, "kind": api.NodePoolKind, "metadata": map[string]any{"name": "general"},
+	"apiVersion": "karpenter.sh/v1", "kind": api.NodePoolKind, "metadata": map[string]any{"name": "general"},
 	"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
 		"nodeClassRef": map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
 	}}},

@@ -40,7 +40,7 @@ func (r *rig) karpenterLeaves(machines int, source api.Source) map[string]bool {
 	return r.allPods()
 }
 
-var aNodePool = api.Source{Kind: api.NodePoolKind}
+var aNodePool = api.Source{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind}
 
 var karpenterBuys = offer.Candidate{InstanceType: "m5.xlarge", Zone: sim.Zones[0], CapacityType: api.CapacityOnDemand}
 
@@ -216,7 +216,7 @@ func TestNothingIsTakenOver(t *testing.T) {
 func TestTakeoverOfAYoungMachine(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		pool := testProvisioner("general", func(s *api.ProvisionerSpec) { s.Labels = map[string]string{api.LabelNodePool: "general"} })
-		pool.Source = &api.Source{Kind: api.NodePoolKind}
+		pool.Source = &api.Source{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind}
 		r.Apply(pool)
 		r.LaunchByKarpenter(sim.Claimed{Pool: "general", Candidate: karpenterBuys, Young: true})
 		time.Sleep(time.Minute) // its kubelet registers, with Karpenter's taint

@@ -116,6 +116,7 @@ func (p Ports) Give(ctx context.Context, m Machine, now time.Time) error {
 func change(claim karpenter.Claim, uid string) cluster.NodeChange {
 	metadata, _ := claim.Object["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
+	version, _ := claim.Object["apiVersion"].(string)
 	return cluster.NodeChange{
 		SetLabels: map[string]string{
 			karpenter.LabelRegistered: "true", karpenter.NodeClasses.Group + "/ec2nodeclass": claim.NodeClass,
@@ -126,7 +127,7 @@ func change(claim karpenter.Claim, uid string) cluster.NodeChange {
 			api.AnnotationSubnet, api.AnnotationSecurityGroups, api.AnnotationEmptiness, api.AnnotationLaunchReason,
 		},
 		Owner: &metav1.OwnerReference{
-			APIVersion: api.NodePoolGV, Kind: karpenter.NodeClaimKind, Name: name, UID: types.UID(uid), BlockOwnerDeletion: ptr.To(true),
+			APIVersion: version, Kind: karpenter.NodeClaimKind, Name: name, UID: types.UID(uid), BlockOwnerDeletion: ptr.To(true),
 		},
 	}
 }

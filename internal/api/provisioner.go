@@ -33,8 +33,8 @@ type Provisioner struct {
 
 // Source is an object of another kind that a Provisioner or a node profile stands for.
 type Source struct {
-	// Kind of the object, such as NodePool.
-	Kind string
+	// APIVersion and Kind of the object, such as karpenter.sh/v1 and NodePool.
+	APIVersion, Kind string
 	// Unsupported are the fields for which the object is not served.
 	Unsupported []Unsupported
 	// Waits is why the object is not served for now; empty if it is.
@@ -67,11 +67,8 @@ func (p *Provisioner) Owner() (apiVersion, kind string) {
 	if p.Source == nil {
 		return ProvisionerGVK.GroupVersion().String(), ProvisionerKind
 	}
-	return NodePoolGV, p.Source.Kind
+	return p.Source.APIVersion, p.Source.Kind
 }
-
-// NodePoolGV is the API version of NodePools.
-const NodePoolGV = ProvisionerGroup + "/v1"
 
 // LabelNodePool names the NodePool that owns a node.
 const LabelNodePool = "karpenter.sh/nodepool"

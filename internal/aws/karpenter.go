@@ -91,10 +91,12 @@ func eachChunk(ids []string, call func(chunk []string) error) ([]string, error) 
 	return done, errors.Join(errs...)
 }
 
-// GiveBack gives an instance the tags by which Karpenter finds it as one of a NodePool.
+// GiveBack gives an instance the tags by which Karpenter finds it as one of a NodePool:
+// releases before 1.0 by karpenter.sh/managed-by, later ones by eks:eks-cluster-name.
 func (c *Cloud) GiveBack(ctx context.Context, id, nodePool, nodeClass string) error {
 	tags := tagList(map[string]string{
 		tagNodePool: nodePool, api.AWSDomain + "/ec2nodeclass": nodeClass, "eks:eks-cluster-name": c.options.ClusterName,
+		"karpenter.sh/managed-by": c.options.ClusterName,
 	})
 	if _, err := invoke(ctx, c.writes.createTags, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags}); err != nil {
 		return fmt.Errorf("give %s back to Karpenter: tag it: %w", id, err)

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -56,7 +58,7 @@ func provisionerOf(node *corev1.Node) string {
 		if o.Kind == api.ProvisionerKind && o.APIVersion == api.ProvisionerGVK.GroupVersion().String() {
 			return o.Name
 		}
-		if o.Kind == api.NodePoolKind && o.APIVersion == api.NodePoolGV { // nodes of Karpenter itself belong to a NodeClaim
+		if o.Kind == api.NodePoolKind && strings.HasPrefix(o.APIVersion, api.ProvisionerGroup+"/") { // nodes of Karpenter itself belong to a NodeClaim
 			return o.Name
 		}
 	}

@@ -53,8 +53,9 @@ type mirror struct {
 	informer cache.SharedIndexInformer
 	handler  cache.ResourceEventHandlerRegistration
 	resource schema.GroupVersionResource
-	changes  *changes // where changed objects are noted; nil for nowhere
-	optional bool     // a cluster may lack the kind
+	changes  *changes   // where changed objects are noted; nil for nowhere
+	optional bool       // a cluster may lack the kind
+	versions *versioned // nil: resource says it all
 
 	mu      sync.Mutex
 	trouble error              // the last failure to list or watch
@@ -188,7 +189,11 @@ func (c *caches) awaitAccess(ctx context.Context, m *mirror) {
 	// It ends without an error but that of ctx.
 	_ = wait.PollUntilContextCancel(ctx, accessPoll, true, func(ctx context.Context) (bool, error) {
 		err := callOnce(ctx, func(ctx context.Context) error {
-			_, err := c.client.Resource(m.resource).List(ctx, metav1.ListOptions{Limit: 1})
+			list := c.client.Resource(m.resource).List
+			if m.versions != nil {
+				list = m.versions.list
+			}
+			_, err := list(ctx, metav1.ListOptions{Limit: 1})
 			return err
 		})
 		c.note(m, err)

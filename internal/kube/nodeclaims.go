@@ -18,21 +18,24 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
-// nodeClaimGVR are the objects by which Karpenter keeps account of its machines.
-var nodeClaimGVR = karpenter.NodeClaims.WithVersion("v1")
-
-// Claims are the NodeClaims of a cluster; see ClaimsOf.
-type Claims struct{ *Cluster }
+// Claims are the NodeClaims of a cluster, by which Karpenter keeps account of its
+// machines; see ClaimsOf.
+type Claims struct {
+	*Cluster
+	kind *versioned
+}
 
 // ClaimsOf returns the NodeClaims of a cluster that serves NodePools.
-func ClaimsOf(c *Cluster) Claims { return Claims{c} }
+func ClaimsOf(c *Cluster) Claims {
+	return Claims{c, &versioned{client: c.dynamic, resource: karpenter.NodeClaims}}
+}
 
 // NodeClaims returns the NodeClaims. It asks the API server: they are needed while nodes are
 // taken over, and hardly ever afterwards. A cluster without the kind has none.
 func (c Claims) NodeClaims(ctx context.Context) ([]cluster.NodeClaim, error) {
 	var found *unstructured.UnstructuredList
 	err := retry(ctx, func(ctx context.Context) (err error) {
-		found, err = c.dynamic.Resource(nodeClaimGVR).List(ctx, metav1.ListOptions{})
+		found, err = c.kind.list(ctx, metav1.ListOptions{})
 		return err
 	})
 	if apierrors.IsNotFound(err) {
@@ -74,7 +77,7 @@ func (c Claims) ReleaseNodeClaim(ctx context.Context, claim cluster.NodeClaim) e
 }
 
 func (c Claims) releaseNodeClaim(ctx context.Context, claim cluster.NodeClaim) error {
-	resource := c.dynamic.Resource(nodeClaimGVR)
+	resource := c.kind.use()
 	u, err := resource.Get(ctx, claim.Name, metav1.GetOptions{})
 	if err != nil || string(u.GetUID()) != claim.UID {
 		return err // another one of the same name is none of this
@@ -108,7 +111,7 @@ func (c Claims) releaseNodeClaim(ctx context.Context, claim cluster.NodeClaim) e
 // that is there for the same machine gets the status, should that be missing.
 func (c Claims) MakeNodeClaim(ctx context.Context, object, status map[string]any) (string, error) {
 	want := &unstructured.Unstructured{Object: object}
-	resource := c.dynamic.Resource(nodeClaimGVR)
+	resource := c.dynamic.Resource(karpenter.NodeClaims.WithVersion(want.GroupVersionKind().Version))
 	uid := ""
 	err := retry(ctx, func(ctx context.Context) error {
 		there, err := resource.Create(ctx, want, metav1.CreateOptions{FieldManager: manager})

@@ -25,12 +25,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
-// NodePools and EC2NodeClasses are read in this version.
-var (
-	nodePoolGVR  = karpenter.NodePools.WithVersion("v1")
-	nodeClassGVR = karpenter.NodeClasses.WithVersion("v1")
-)
-
 // classPrefix tells the profiles that stand for EC2NodeClasses from AWSNodeTemplates,
 // whose names have no slash.
 const classPrefix = karpenter.ClassPrefix
@@ -60,11 +54,15 @@ type standIns struct {
 
 // addPools adds the caches of NodePools and EC2NodeClasses. A cluster may lack either kind.
 func (c *caches) addPools() *pools {
-	p := &pools{holding: map[string]bool{}}
-	p.nodePools = c.customMirror(c.client, nodePoolGVR)
-	p.nodeClasses = c.customMirror(c.client, nodeClassGVR)
-	p.nodePools.optional, p.nodeClasses.optional = true, true
-	return p
+	return &pools{holding: map[string]bool{}, nodePools: c.poolMirror(karpenter.NodePools), nodeClasses: c.poolMirror(karpenter.NodeClasses)}
+}
+
+// poolMirror is the cache of a kind that a cluster may lack.
+func (c *caches) poolMirror(kind schema.GroupResource) *mirror {
+	v := &versioned{client: c.client, resource: kind}
+	m := c.mirror(v.now(), v.informer())
+	m.versions, m.optional = v, true
+	return m
 }
 
 // take returns the stand-ins as of now. They may not be changed.
@@ -102,7 +100,7 @@ func (p *pools) standInsFor(found []*unstructured.Unstructured, waits string) st
 		said := karpenter.Check(u.Object)
 		ignored[u.GetKind()+" "+u.GetName()] = said.Warnings()
 		if errs := said.Errors(); len(errs) > 0 {
-			out.add(p, u, karpenter.Refused(u.GetKind(), u.GetName(), errs), waits)
+			out.add(p, u, karpenter.Refused(u.Object, errs), waits)
 			continue
 		}
 		documents = append(documents, u.Object)
@@ -115,7 +113,7 @@ func (p *pools) standInsFor(found []*unstructured.Unstructured, waits string) st
 			s.Losses = append(ignored[u.GetKind()+" "+u.GetName()], s.Losses...)
 			out.add(p, u, s, waits)
 		} else if err != nil {
-			out.add(p, u, karpenter.Refused(u.GetKind(), u.GetName(), api.FindingsOf(err)), waits)
+			out.add(p, u, karpenter.Refused(u.Object, api.FindingsOf(err)), waits)
 		}
 	}
 	return out
@@ -349,7 +347,7 @@ func classStatus(s api.AWSNodeTemplateStatus) map[string]any {
 }
 
 // updateForeignStatus writes the fields of a status that differ from those in the cache.
-func updateForeignStatus(ctx context.Context, c *Cluster, m *mirror, gvk schema.GroupVersionKind, name string, want map[string]any) error {
+func updateForeignStatus(ctx context.Context, c *Cluster, m *mirror, name string, want map[string]any) error {
 	u, ok := get[*unstructured.Unstructured](m, "", name)
 	if !ok {
 		return nil
@@ -360,7 +358,7 @@ func updateForeignStatus(ctx context.Context, c *Cluster, m *mirror, gvk schema.
 	for field := range want {
 		now[field] = before[field]
 	}
-	return c.updateStatus(ctx, m.resource, gvk, statusChange{cache: m, name: name, now: now, want: want})
+	return c.updateStatus(ctx, m.versions.now(), u.GroupVersionKind(), statusChange{cache: m, name: name, now: now, want: want})
 }
 
 // keepTimes keeps the transition time of each condition whose status is as before.
@@ -384,9 +382,9 @@ func (p *pools) reference(ref cluster.ObjectRef) cluster.ObjectRef {
 		return ref
 	}
 	if name, ok := strings.CutPrefix(ref.Name, classPrefix); ok && ref.Kind == api.NodeTemplateKind {
-		ref.Kind, ref.Name, ref.APIVersion = karpenter.NodeClassKind, name, nodeClassGVR.GroupVersion().String()
+		ref.Kind, ref.Name, ref.APIVersion = karpenter.NodeClassKind, name, p.nodeClasses.versions.now().GroupVersion().String()
 	} else if ref.Kind == api.ProvisionerKind && p.has(ref.Name) {
-		ref.Kind, ref.APIVersion = karpenter.NodePoolKind, nodePoolGVR.GroupVersion().String()
+		ref.Kind, ref.APIVersion = karpenter.NodePoolKind, p.nodePools.versions.now().GroupVersion().String()
 	}
 	return ref
 }
@@ -394,6 +392,6 @@ func (p *pools) reference(ref cluster.ObjectRef) cluster.ObjectRef {
 // sayTaken tells of NodePools that have the name of a Provisioner, by which nodes know
 // their owner: such a NodePool is not served.
 func sayTaken(c *Cluster, p *api.Provisioner) {
-	ref := cluster.ObjectRef{Kind: karpenter.NodePoolKind, Name: p.Name, UID: string(p.UID), APIVersion: nodePoolGVR.GroupVersion().String()}
+	ref := cluster.ObjectRef{Kind: karpenter.NodePoolKind, Name: p.Name, UID: string(p.UID), APIVersion: c.pools.nodePools.versions.now().GroupVersion().String()}
 	c.Event(ref, corev1.EventTypeWarning, "DoubtfulSpec", "is not served, because a Provisioner has the same name: rename one of the two")
 }

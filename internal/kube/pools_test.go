@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
 func leaseOf(holder string, renewed time.Time) coordinationv1.Lease {
@@ -58,31 +60,63 @@ func TestWatchman(t *testing.T) {
 	}
 }
 
+var (
+	nodePoolGVR  = karpenter.NodePools.WithVersion("v1")
+	nodeClassGVR = karpenter.NodeClasses.WithVersion("v1")
+	nodeClaimGVR = karpenter.NodeClaims.WithVersion("v1")
+)
+
+// poolKinds are the kinds of Karpenter, with their resources.
+var poolKinds = map[string]schema.GroupResource{"NodePool": karpenter.NodePools, "EC2NodeClass": karpenter.NodeClasses, "NodeClaim": karpenter.NodeClaims}
+
 // definePools installs the kinds of Karpenter without its rules.
 func definePools(t *testing.T) {
 	t.Helper()
-	for _, kind := range []struct {
-		gvr  schema.GroupVersionResource
-		kind string
-	}{{nodePoolGVR, "NodePool"}, {nodeClassGVR, "EC2NodeClass"}, {nodeClaimGVR, "NodeClaim"}} {
+	definePoolsIn(t, "v1")
+}
+
+// definePoolsIn installs the kinds of Karpenter in these versions, of which the first is
+// stored.
+func definePoolsIn(t *testing.T, versions ...string) {
+	t.Helper()
+	for kind, resource := range poolKinds {
+		var served []any
+		for i, version := range versions {
+			served = append(served, map[string]any{
+				"name": version, "served": true, "storage": i == 0, "subresources": map[string]any{"status": map[string]any{}},
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+			})
+		}
 		crd := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-			"metadata": map[string]any{"name": kind.gvr.Resource + "." + kind.gvr.Group},
+			"metadata": map[string]any{"name": resource.String()},
 			"spec": map[string]any{
-				"group": kind.gvr.Group, "scope": "Cluster",
-				"names": map[string]any{"kind": kind.kind, "plural": kind.gvr.Resource, "singular": strings.ToLower(kind.kind)},
-				"versions": []any{map[string]any{
-					"name": "v1", "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}},
-					"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-				}},
+				"group": resource.Group, "scope": "Cluster", "versions": served,
+				"names": map[string]any{"kind": kind, "plural": resource.Resource, "singular": strings.ToLower(kind)},
 			},
 		}}
-		if _, err := adminCustom.Resource(crds).Create(t.Context(), crd, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := adminCustom.Resource(crds).Apply(t.Context(), crd.GetName(), crd, metav1.ApplyOptions{FieldManager: "test", Force: true}); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, kind.gvr.Resource+" are served", func() error {
-			_, err := adminCustom.Resource(kind.gvr).List(t.Context(), metav1.ListOptions{})
+		eventually(t, resource.Resource+" are served", func() error {
+			_, err := adminCustom.Resource(resource.WithVersion(versions[len(versions)-1])).List(t.Context(), metav1.ListOptions{})
 			return err
+		})
+	}
+}
+
+// removePools removes the kinds of Karpenter with all objects.
+func removePools(t *testing.T) {
+	t.Helper()
+	for _, resource := range poolKinds {
+		if err := adminCustom.Resource(crds).Delete(t.Context(), resource.String(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+		eventually(t, resource.Resource+" are gone", func() error {
+			if _, err := adminCustom.Resource(crds).Get(t.Context(), resource.String(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("the definition is there: %v", err)
+			}
+			return nil
 		})
 	}
 }
@@ -173,6 +207,76 @@ func TestNodePoolsAreServed(t *testing.T) {
 	}
 	ref := c.pools.reference(cluster.ObjectRef{Kind: api.ProvisionerKind, Name: "served"})
 	if ref.Kind != "NodePool" || ref.APIVersion != "karpenter.sh/v1" {
+		t.Errorf("events are about %+v", ref)
+	}
+}
+
+// A cluster with an older Karpenter serves v1beta1 alone. Its NodePools are served the same
+// way. Once it serves v1 too, an agent that starts reads that.
+func TestNodePoolsOfV1beta1(t *testing.T) {
+	removePools(t)
+	definePoolsIn(t, "v1beta1")
+	defer removePools(t)
+	beta := func(resource schema.GroupResource) schema.GroupVersionResource {
+		return resource.WithVersion("v1beta1")
+	}
+	old := strings.NewReplacer("karpenter.sh/v1", "karpenter.sh/v1beta1", "karpenter.k8s.aws/v1", "karpenter.k8s.aws/v1beta1",
+		`"group":"karpenter.k8s.aws"`, `"apiVersion":"karpenter.k8s.aws/v1beta1"`, `"kubelet":{"maxPods":42},`, "", `"alias":"al2023@latest"`, `"id":"ami-1"`)
+	createObject(t, beta(karpenter.NodeClasses), strings.Replace(old.Replace(servedClass), `"spec":{`, `"spec":{"amiFamily":"AL2023",`, 1))
+	createObject(t, beta(karpenter.NodePools), strings.Replace(old.Replace(servedPool), `"requirements":`, `"kubelet":{"maxPods":42},"requirements":`, 1))
+	createObject(t, beta(karpenter.NodeClaims), old.Replace(aNodeClaim))
+	start := func() *Cluster {
+		told := make(chan string, 10)
+		c, err := New(adminConfig, Options{NodePools: true, Karpenter: func(waits string) { told <- waits }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		within(t, "a look at Karpenter's Lease", told)
+		return c
+	}
+	served := func(c *Cluster, version string) func() error {
+		return func() error {
+			i := slices.IndexFunc(c.Provisioners(), func(p *api.Provisioner) bool { return p.Name == "served" })
+			if i < 0 {
+				return fmt.Errorf("waiting for %v", c.Waiting())
+			}
+			p := c.Provisioners()[i]
+			if owner, kind := p.Owner(); owner != "karpenter.sh/"+version || kind != "NodePool" {
+				return fmt.Errorf("its nodes belong to %s %s", owner, kind)
+			}
+			return nil
+		}
+	}
+	c := start()
+	eventually(t, "the NodePool of v1beta1 counts", served(c, "v1beta1"))
+	if p := c.Provisioners()[0]; *p.Spec.KubeletConfiguration.MaxPods != 42 || len(api.CheckProvisioner(p).Errors()) > 0 {
+		t.Errorf("stands for it: %+v %v", p, api.CheckProvisioner(p))
+	}
+	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready", LastTransitionTime: metav1.Now()}
+	if err := c.UpdateProvisionerStatus(t.Context(), "served", api.ProvisionerStatus{Conditions: []metav1.Condition{ready}}); err != nil {
+		t.Fatal(err)
+	}
+	wantConditions(t, beta(karpenter.NodePools), map[string]string{"Ready": "True"})
+	if err := c.UpdateNodeTemplateStatus(t.Context(), "ec2nodeclass/served", api.AWSNodeTemplateStatus{Conditions: []metav1.Condition{ready}}); err != nil {
+		t.Fatal(err)
+	}
+	wantConditions(t, beta(karpenter.NodeClasses), map[string]string{"Ready": "True"})
+	claims := ClaimsOf(c)
+	found, err := claims.NodeClaims(t.Context())
+	if err != nil || len(found) != 1 || found[0].Pool != "served" {
+		t.Fatalf("NodeClaims of v1beta1: %v, %v", found, err)
+	}
+	if err := claims.ReleaseNodeClaim(t.Context(), found[0]); err != nil {
+		t.Fatal(err)
+	}
+
+	definePoolsIn(t, "v1beta1", "v1")
+	c = start()
+	eventually(t, "the NodePool counts in v1", served(c, "v1"))
+	if ref := c.pools.reference(cluster.ObjectRef{Kind: api.ProvisionerKind, Name: "served"}); ref.APIVersion != "karpenter.sh/v1" {
 		t.Errorf("events are about %+v", ref)
 	}
 }

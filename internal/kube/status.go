@@ -17,7 +17,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
 // UpdateProvisionerStatus writes a status where it differs from the one in the
@@ -25,7 +24,7 @@ import (
 // a new one without a time gets the present. A Provisioner that is gone is fine.
 func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, status api.ProvisionerStatus) error {
 	if isPool(c, name) {
-		return updateForeignStatus(ctx, c, c.pools.nodePools, nodePoolGVR.GroupVersion().WithKind(karpenter.NodePoolKind), name, poolStatus(status))
+		return updateForeignStatus(ctx, c, c.pools.nodePools, name, poolStatus(status))
 	}
 	var now api.ProvisionerStatus
 	readStatus(c.caches.provisioners, name, &now)
@@ -36,7 +35,7 @@ func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, stat
 // UpdateNodeTemplateStatus does the same for a node profile.
 func (c *Cluster) UpdateNodeTemplateStatus(ctx context.Context, name string, status api.AWSNodeTemplateStatus) error {
 	if class, ok := strings.CutPrefix(name, classPrefix); ok && c.pools != nil {
-		return updateForeignStatus(ctx, c, c.pools.nodeClasses, nodeClassGVR.GroupVersion().WithKind(karpenter.NodeClassKind), class, classStatus(status))
+		return updateForeignStatus(ctx, c, c.pools.nodeClasses, class, classStatus(status))
 	}
 	var now api.AWSNodeTemplateStatus
 	readStatus(c.caches.nodeTemplates, name, &now)

@@ -46,6 +46,7 @@ type Object struct {
 	// are meant to be, so that none may be bought.
 	Unsupported []string `json:",omitempty"`
 
+	from  api.Source      // what it was made from
 	ours  []string        // losses that are none where the origin is served as it is
 	class *api.ClassTerms // what is served of an EC2NodeClass beyond the spec
 }
@@ -180,7 +181,7 @@ func (c *converter) convert(document map[string]any) error {
 	problems := object.Problems()
 	object.Losses = slices.Concat(spec.lost(), problems)
 	object.Unsupported = slices.Concat(spec.unsupported, problems)
-	object.ours = spec.ours
+	object.ours, object.from = spec.ours, api.Source{APIVersion: version, Kind: kind}
 	c.out = append(c.out, object)
 	return nil
 }

@@ -32,8 +32,7 @@ func StandIns(objects []map[string]any) ([]*api.Provisioner, []*api.AWSNodeTempl
 		}
 		identities[title(object)] = identity
 		if errs := Check(object).Errors(); len(errs) > 0 {
-			kind, _ := object["kind"].(string)
-			all = append(all, Refused(kind, identity.Name, errs))
+			all = append(all, Refused(object, errs))
 			continue
 		}
 		documents = append(documents, object)

@@ -31,8 +31,8 @@ type Claim struct {
 	NodeClass string
 }
 
-// ClaimFor returns the NodeClaim by which Karpenter knows a machine of a NodePool of v1
-// as its own. The node is nil for a machine that has none yet. Its name depends on
+// ClaimFor returns the NodeClaim by which Karpenter knows a machine of a NodePool as its
+// own, in the version of the NodePool. The node is nil for a machine that has none yet. Its name depends on
 // the instance only, so that whoever makes it again makes the same.
 //
 // It has no hash of the NodePool or the EC2NodeClass: Karpenter takes a machine whose
@@ -49,14 +49,14 @@ func ClaimFor(pool map[string]any, i offer.Instance, n *cluster.Node, now time.T
 	template := p.Spec.Template
 	class := ptr.Deref(template.Spec.NodeClassRef.Name, "")
 	spec := map[string]any{
-		"nodeClassRef": map[string]any{"group": NodeClasses.Group, "kind": NodeClassKind, "name": class},
+		"nodeClassRef": templateSpec(pool)["nodeClassRef"],
 		"requirements": []any{
 			in(api.LabelNodePool, p.Name), in(api.LabelInstanceType, i.InstanceType), in(api.LabelZone, i.Zone), in(api.LabelCapacityType, i.CapacityType),
 		},
 	}
 	// What applies to the machine's whole life goes along; startup taints do not, as nobody
 	// would take them off a second time.
-	for _, field := range []string{"taints", "expireAfter", "terminationGracePeriod"} {
+	for _, field := range []string{"taints", "expireAfter", "terminationGracePeriod", "kubelet"} {
 		if value, ok := templateSpec(pool)[field]; ok {
 			spec[field] = value
 		}
@@ -66,11 +66,11 @@ func ClaimFor(pool map[string]any, i offer.Instance, n *cluster.Node, now time.T
 		labels[key] = value
 	}
 	object := map[string]any{
-		"apiVersion": api.NodePoolGV, "kind": NodeClaimKind, "spec": spec,
+		"apiVersion": pool["apiVersion"], "kind": NodeClaimKind, "spec": spec,
 		"metadata": map[string]any{
 			"name": p.Name + "-" + strings.TrimPrefix(i.ID, "i-"), "labels": labels, "finalizers": []any{api.Finalizer},
 			"ownerReferences": []any{map[string]any{
-				"apiVersion": api.NodePoolGV, "kind": NodePoolKind, "name": p.Name, "uid": string(p.UID), "blockOwnerDeletion": true,
+				"apiVersion": pool["apiVersion"], "kind": NodePoolKind, "name": p.Name, "uid": string(p.UID), "blockOwnerDeletion": true,
 			}},
 		},
 	}

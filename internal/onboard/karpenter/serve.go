@@ -39,8 +39,11 @@ func Serve(documents []map[string]any) ([]Served, error) {
 }
 
 // Refused stands for an object that cannot be served because of errors.
-func Refused(kind, name string, errs api.Findings) Served {
-	source := &api.Source{Kind: kind}
+func Refused(document map[string]any, errs api.Findings) Served {
+	version, _ := document["apiVersion"].(string)
+	kind, _ := document["kind"].(string)
+	name := nameIn(document)
+	source := &api.Source{APIVersion: version, Kind: kind}
 	for _, f := range errs {
 		text := f.Text
 		if f.Advice != "" {
@@ -60,9 +63,8 @@ func Refused(kind, name string, errs api.Findings) Served {
 }
 
 func (o *Object) served() (Served, error) {
-	kind, _, _ := strings.Cut(o.Origin, " ")
-	out := Served{Kind: kind, Name: o.Name}
-	source := &api.Source{Kind: kind}
+	out := Served{Kind: o.from.Kind, Name: o.Name}
+	source := &o.from
 	for _, line := range o.Unsupported {
 		path, text, _ := strings.Cut(line, ": ")
 		source.Unsupported = append(source.Unsupported, api.Unsupported{Path: path, Text: text})

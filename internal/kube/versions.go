@@ -1,0 +1,61 @@
+package kube
+
+import (
+	"context"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+)
+
+// versioned is a kind of Karpenter in the newest version that the cluster serves, which
+// each list finds anew. Watches go on in the version that was listed: the API server
+// converts the objects for as long as it serves that.
+type versioned struct {
+	client   dynamic.Interface
+	resource schema.GroupResource
+	version  atomic.Pointer[string] // nil before the first list
+}
+
+// now is the resource in the version that was listed last, and the newest before.
+func (v *versioned) now() schema.GroupVersionResource {
+	if found := v.version.Load(); found != nil {
+		return v.resource.WithVersion(*found)
+	}
+	return v.resource.WithVersion(karpenter.Versions[0])
+}
+
+// use is the access to the resource in the version that was listed last.
+func (v *versioned) use() dynamic.ResourceInterface { return v.client.Resource(v.now()) }
+
+func (v *versioned) list(ctx context.Context, o metav1.ListOptions) (found *unstructured.UnstructuredList, err error) {
+	for _, version := range karpenter.Versions {
+		found, err = v.client.Resource(v.resource.WithVersion(version)).List(ctx, o)
+		if err == nil {
+			v.version.Store(&version)
+		}
+		if !apierrors.IsNotFound(err) {
+			break
+		}
+	}
+	return found, err
+}
+
+// informer mirrors the kind.
+func (v *versioned) informer() cache.SharedIndexInformer {
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return v.list(ctx, o) },
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return v.use().Watch(ctx, o)
+		},
+	}
+	return cache.NewSharedIndexInformer(source, &unstructured.Unstructured{}, 0, cache.Indexers{})
+}
