@@ -17,7 +17,7 @@ import (
 )
 
 // versioned is a kind of Karpenter in the newest version that the cluster serves, which
-// each list finds anew. Watches go on in the version that was listed: the API server
+// each list finds. Watches go on in the version that was listed: the API server
 // converts the objects for as long as it serves that.
 type versioned struct {
 	client   dynamic.Interface

@@ -82,7 +82,7 @@ func readCustom(ctx context.Context, client kubernetes.Interface, custom dynamic
 }
 
 // readNodePools adds what stands for NodePools and EC2NodeClasses. Who may not list them
-// sees none, and is told so. A NodePool that has the name of a Provisioner is not served.
+// sees none, and Hidden says so. A NodePool that has the name of a Provisioner is not served.
 func readNodePools(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, out *cluster.Survey) error {
 	var objects []map[string]any
 	for _, kind := range []schema.GroupResource{karpenter.NodeClasses, karpenter.NodePools} {
