@@ -65,8 +65,8 @@ type Cluster struct {
 	caches  *caches
 	view    *view
 	events  *events
-	pools   *pools // nil unless NodePools are served
 	waits   func(string)
+	*pools  // nil unless NodePools are served
 	directReader
 }
 

@@ -235,11 +235,11 @@ func (w *watchman) look(held map[string]coordinationv1.Lease, now time.Time) {
 }
 
 // Standby says why no NodePool is served for now; empty if they are, or if none is to be.
-func (c *Cluster) Standby() string {
-	if c.pools == nil {
+func (p *pools) Standby() string {
+	if p == nil {
 		return ""
 	}
-	return c.pools.karpenter.leads(time.Now())
+	return p.karpenter.leads(time.Now())
 }
 
 // watchKarpenter looks at Karpenter's Leases until ctx ends, and tells each change.
