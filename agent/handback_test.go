@@ -7,8 +7,13 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/handback"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -70,8 +75,19 @@ func TestHandback(t *testing.T) {
 		if ended := r.RunKarpenter(); len(ended) > 0 {
 			t.Fatalf("without the way back Karpenter ends %v", ended)
 		}
+		for _, n := range r.Nodes() { // as if the agent had ended while it emptied them
+			change := cluster.NodeChange{Guide: ptr.To(2), AddTaints: []corev1.Taint{drain.Taint}}
+			if err := r.Connect(nil).Cluster.PatchNode(t.Context(), n.Name, change); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := r.giveBack(nil); err != nil {
 			t.Fatal(err)
+		}
+		for _, n := range r.Nodes() {
+			if len(n.Spec.Taints) > 0 {
+				t.Errorf("node %s keeps the taints %v", n.Name, n.Spec.Taints)
+			}
 		}
 		if ended := r.RunKarpenter(); len(ended) > 0 || !r.isKarpenters() {
 			t.Fatalf("Karpenter ends %v\n%s", ended, r.describe())

@@ -19,10 +19,12 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/drain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -125,7 +127,10 @@ func change(claim karpenter.Claim, uid string) cluster.NodeChange {
 		RemoveAnnotations: []string{
 			api.AnnotationLaunchID, api.AnnotationProvisionerHash, api.AnnotationProfileHash, api.AnnotationHourlyPrice,
 			api.AnnotationSubnet, api.AnnotationSecurityGroups, api.AnnotationEmptiness, api.AnnotationLaunchReason,
+			api.AnnotationDisruption, api.AnnotationReplacedBy, api.AnnotationDisruptedAt,
 		},
+		RemoveTaints: []corev1.Taint{drain.Taint},
+		Guide:        new(int),
 		Owner: &metav1.OwnerReference{
 			APIVersion: version, Kind: karpenter.NodeClaimKind, Name: name, UID: types.UID(uid), BlockOwnerDeletion: ptr.To(true),
 		},

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
 )
@@ -124,6 +125,7 @@ func TestDestroyOrphans(t *testing.T) {
 	if !strings.Contains(said, "no agent is running that could drain them") || !strings.Contains(said, `on_destroy = "orphan"`) || !strings.Contains(said, "provisioner default; instance aws:///") {
 		t.Errorf("the destroy without an agent says %s", said)
 	}
+	s.guideAll()
 	s.terraform("apply", "-auto-approve", "-no-color", "-var", "on_destroy=orphan", "-var", "keep_crds=false") // which changes nothing in the cluster
 	said = flat(s.terraform("destroy", "-auto-approve", "-no-color", "-var", "on_destroy=orphan", "-var", "keep_crds=false"))
 	if !strings.Contains(said, fmt.Sprintf("%d nodes and their machines go on running, and nobody looks after them", live)) {
@@ -137,12 +139,28 @@ func TestDestroyOrphans(t *testing.T) {
 		t.Fatalf("%d nodes, %v", len(nodes), err)
 	}
 	for _, n := range nodes {
-		if slices.Contains(n.Finalizers, api.Finalizer) || len(n.OwnerReferences) > 0 || n.DeletionTimestamp != nil {
-			t.Errorf("node %s: finalizers %v, owners %v, deleted %v", n.Name, n.Finalizers, n.OwnerReferences, n.DeletionTimestamp)
+		if slices.Contains(n.Finalizers, api.Finalizer) || len(n.OwnerReferences) > 0 || n.DeletionTimestamp != nil || len(n.Spec.Taints) > 0 {
+			t.Errorf("node %s: finalizers %v, owners %v, deleted %v, taints %v", n.Name, n.Finalizers, n.OwnerReferences, n.DeletionTimestamp, n.Spec.Taints)
 		}
 	}
 	if left := s.remains(); len(left) > 0 {
 		t.Errorf("destroy left %v", left)
+	}
+}
+
+// guideAll gives all nodes the soft taints of an agent that led pods away from them.
+func (s *installed) guideAll() {
+	s.t.Helper()
+	nodes, err := s.nodes(s.t.Context(), "")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		n.Spec.Taints = cluster.WithGuide(n.Spec.Taints, 2)
+		if _, err := s.Kube.CoreV1().Nodes().Update(s.t.Context(), n, metav1.UpdateOptions{}); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 }
 

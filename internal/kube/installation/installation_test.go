@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/apply"
 )
@@ -246,5 +247,25 @@ func TestAwaitSaysHowItHasEnded(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
+	}
+}
+
+// A node that is given up keeps the taints of others, and none of the agent's.
+func TestReleaseTakesTheAgentsTaintsOff(t *testing.T) {
+	others := []corev1.Taint{{Key: "team", Value: "a", Effect: corev1.TaintEffectNoSchedule}, {Key: "team", Effect: corev1.TaintEffectPreferNoSchedule}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: "n1", Labels: map[string]string{api.LabelProvisioner: "default"}, Finalizers: []string{api.Finalizer, "other.io/keep"},
+	}}
+	node.Spec.Taints = append(cluster.WithGuide(others, cluster.MostGuide), corev1.Taint{Key: api.TaintDisruption, Effect: corev1.TaintEffectNoSchedule})
+	k := keeper(nil, node)
+	if err := k.releaseNode(t.Context(), "n1"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := k.typed.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(others, got.Spec.Taints); diff != "" || !slices.Equal(got.Finalizers, []string{"other.io/keep"}) {
+		t.Errorf("finalizers %v, taints: %s", got.Finalizers, diff)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/apply"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
@@ -143,7 +144,7 @@ func (k *Keeper) releaseNode(ctx context.Context, name string) error {
 			return err
 		}
 		owners := slices.DeleteFunc(slices.Clone(n.OwnerReferences), func(o metav1.OwnerReference) bool { return o.Kind == api.ProvisionerKind })
-		patch, err := releasePatch(n.ResourceVersion, n.Finalizers, owners)
+		patch, err := releasePatch(n.ResourceVersion, n.Finalizers, owners, map[string]any{"taints": withoutMarks(n.Spec.Taints)})
 		if err != nil {
 			return err
 		}
@@ -163,7 +164,7 @@ func (k *Keeper) releaseProvisioner(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		patch, err := releasePatch(p.GetResourceVersion(), p.GetFinalizers(), p.GetOwnerReferences())
+		patch, err := releasePatch(p.GetResourceVersion(), p.GetFinalizers(), p.GetOwnerReferences(), nil)
 		if err != nil {
 			return err
 		}
@@ -176,10 +177,21 @@ func (k *Keeper) releaseProvisioner(ctx context.Context, name string) error {
 	return nil
 }
 
-// releasePatch replaces lists as a whole, hence the resource version.
-func releasePatch(version string, finalizers []string, owners []metav1.OwnerReference) ([]byte, error) {
-	return json.Marshal(map[string]any{"metadata": map[string]any{
+// withoutMarks returns the taints without those by which the agent keeps pods away from
+// nodes that it meant to empty: nobody would take them off any more.
+func withoutMarks(taints []corev1.Taint) []corev1.Taint {
+	return slices.DeleteFunc(cluster.WithGuide(taints, 0), func(t corev1.Taint) bool { return t.Key == api.TaintDisruption })
+}
+
+// releasePatch replaces lists as a whole, hence the resource version. The spec is left as it
+// is where nothing is said of it.
+func releasePatch(version string, finalizers []string, owners []metav1.OwnerReference, spec map[string]any) ([]byte, error) {
+	patch := map[string]any{"metadata": map[string]any{
 		"resourceVersion": version, "ownerReferences": owners,
 		"finalizers": slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == api.Finalizer }),
-	}})
+	}}
+	if spec != nil {
+		patch["spec"] = spec
+	}
+	return json.Marshal(patch)
 }
