@@ -29,7 +29,7 @@ func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 	}
 	at(a.history.successors.next())
 	at(a.takeover.Next())
-	if a.consolidation.Last() != nil {
+	if last, _ := a.consolidation.Last(); last != nil {
 		at(a.consolidation.Next(v.Cached))
 	}
 	for _, d := range a.history.deferred {

@@ -25,6 +25,8 @@ type statusSnapshot struct {
 	view    *view.View
 	plan    *decide.Plan
 	pending []status.Pending
+	inUse   *decide.Consolidation // as of looked; nil where no Provisioner consolidates
+	looked  time.Time
 	options *Options
 }
 
@@ -40,7 +42,8 @@ type statusCache struct {
 
 // publish leaves a snapshot behind. Only the planning loop calls it.
 func (a *Agent) publish(v *view.View, plan *decide.Plan) {
-	a.status.latest.Store(&statusSnapshot{at: time.Now(), view: v, plan: plan, pending: a.history.waiting(v, plan), options: &a.options})
+	inUse, looked := a.consolidation.Last()
+	a.status.latest.Store(&statusSnapshot{at: time.Now(), view: v, plan: plan, pending: a.history.waiting(v, plan), inUse: inUse, looked: looked, options: &a.options})
 }
 
 // Status tells how the cluster is, as of the last turn. An agent that does not lead
@@ -81,6 +84,9 @@ func (g *statusSnapshot) status() *status.Status {
 	}
 	for _, p := range g.view.Provisioners {
 		out.Provisioners = append(out.Provisioners, g.provisioner(p))
+	}
+	if c := explain.OfConsolidation(g.inUse); c != nil {
+		out.Consolidation = &status.Consolidation{Consolidation: *c, At: g.looked}
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
@@ -53,6 +54,7 @@ func busy(r *rig) *running {
 	r.until("all is up", func() bool { return r.allUp() && r.count("train", isRunning) == 6 && r.count("edge", isRunning) == 5 })
 	time.Sleep(20 * time.Minute)
 	r.Protect(sim.Budget{Name: "train", Selector: map[string]string{"app": "train"}, MinAvailable: 6})
+	r.Apply(testProvisioner("batch", batch, consolidates()))
 	r.DeleteNode(r.nodeWith("train"))
 	r.Scale("edge", 0)
 	deploy("huge", 2, "90", "1Gi", "")
@@ -92,7 +94,10 @@ func TestStatus(t *testing.T) {
 			"which pods are stuck, and why": len(s.Pending) == 1 && s.Pending[0].Stuck && s.Pending[0].Count == 2 && strings.Contains(s.Pending[0].Why, "90 CPU"),
 			"how long they are":             !s.Pending[0].Since.IsZero(),
 			"how full the limit is":         len(s.Provisioners) == 3 && len(s.Provisioners[2].Limits) == 1 && s.Provisioners[2].Limits[0].Share > 0.3,
-			"what happened":                 len(s.Recent) > 5 && s.Recent[0].At.After(s.Recent[5].At),
+			"what keeps nodes in use": s.Consolidation != nil && slices.ContainsFunc(s.Consolidation.Stays, func(n explain.ConsolidationStay) bool {
+				return n.Blocker == "pdb" && strings.Contains(n.Why, "train") && n.Unused > 0
+			}),
+			"what happened": len(s.Recent) > 5 && s.Recent[0].At.After(s.Recent[5].At),
 		} {
 			if !ok {
 				t.Errorf("it does not tell %s", what)

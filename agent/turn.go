@@ -57,10 +57,12 @@ func (a *Agent) decide(v *view.View) decide.Plan {
 	began := time.Now()
 	defer func() { a.thought += time.Since(began) }()
 	defer a.pulse.plans()()
-	plan := a.plan(a.input(v))
-	if plan.Consolidation != nil {
+	in := a.input(v)
+	plan := a.plan(in)
+	if !in.NotConsolidated {
 		a.consolidation.Looked(v.Cached, plan.Consolidation, v.Now, time.Since(began))
 		a.metrics.Consolidation.Looked(plan.Consolidation)
+		a.reporter.InUse(plan.Consolidation)
 	}
 	a.history.deferred.note(&plan, v.Expected, v.Now)
 	return withoutExpected(plan)

@@ -150,8 +150,13 @@ func (m *Memory) Next(s *cluster.Snapshot) time.Time {
 	return next
 }
 
-// Looked notes what a look at a snapshot found, and how long it took.
+// Looked notes what a look at a snapshot found, and how long it took. Where no Provisioner
+// consolidates nodes in use, it has found nil, and was no work.
 func (m *Memory) Looked(s *cluster.Snapshot, found *decide.Consolidation, now time.Time, took time.Duration) {
+	if found == nil {
+		m.last = nil
+		return
+	}
 	m.seen, m.last, m.looked = s, found, now
 	m.rest = max(shortestRest, restFactor*took)
 }
@@ -162,5 +167,5 @@ func (m *Memory) Guides(now time.Time) bool { return !now.Before(m.guided.Add(gu
 // Guided notes that they have changed.
 func (m *Memory) Guided(now time.Time) { m.guided = now }
 
-// Last is what the last look found; nil where there was none.
-func (m *Memory) Last() *decide.Consolidation { return m.last }
+// Last is what the last look found, and when; nil where there was none.
+func (m *Memory) Last() (found *decide.Consolidation, at time.Time) { return m.last, m.looked }

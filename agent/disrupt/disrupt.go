@@ -133,6 +133,7 @@ func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Remo
 	d.Metrics.Disruptions.WithLabelValues(n.Provisioner, r.Reason.Name()).Inc()
 	if r.Reason == decide.Consolidated {
 		d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, "chosen").Inc()
+		d.Metrics.Consolidation.Saved.Add(r.Saving.Dollars())
 	}
 	d.Log.Info("marked a node for removal", "node", n.Name, "provisioner", n.Provisioner, "reason", string(r.Reason),
 		"replaced_by", replacements)
@@ -159,6 +160,9 @@ func (d *Disrupter) Release(ctx context.Context, fresh *view.Verifier, chosen []
 			d.Replan()
 		case !d.undisturbed(ctx, n, fresh):
 		case d.Nodes.Delete(ctx, n.Name):
+			if n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation {
+				d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, "gone").Inc()
+			}
 			d.Log.Info("removed a node", "node", n.Name, "provisioner", n.Provisioner, "reason", n.Annotations[api.AnnotationDisruption])
 		}
 	})

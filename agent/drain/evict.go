@@ -10,6 +10,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -44,6 +45,9 @@ func (d *Drainer) evict(ctx context.Context, n *cluster.Node, p *cluster.Pod) {
 	switch {
 	case err == nil:
 		d.memory.accepted(p.UID)
+		if n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation {
+			d.Metrics.Consolidation.Evictions.WithLabelValues(n.Provisioner).Inc()
+		}
 		d.Log.Debug("evicted a pod", "pod", p.PodKey.String(), "node", n.Name)
 	case errors.As(err, &blocked):
 		d.memory.refused(p, HeldByBudget, blocked)

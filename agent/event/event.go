@@ -24,6 +24,7 @@ const (
 	NeverRegistered = "NeverRegistered" // node: its machine did not come up
 	Disrupting      = "Disrupting"      // node: it will be taken away, and why
 	Kept            = "Kept"            // node: it is not taken away, and why
+	NotConsolidated = "NotConsolidated" // node: why it stays while it is in use
 	Draining        = "Draining"        // node: its pods are being evicted
 	EvictionBlocked = "EvictionBlocked" // node and pod: a disruption budget forbids an eviction
 	DrainHeldUp     = "DrainHeldUp"     // node and pod: what else a drain waits for, longer than it should
@@ -62,7 +63,7 @@ type Sink interface {
 }
 
 // Recorder passes events on, and keeps the last of those that are not about single
-// pods. A restart forgets them; the API server keeps events for an hour. It is safe for
+// pods, or nodes that stay in use. A restart forgets them; the API server keeps events for an hour. It is safe for
 // concurrent use.
 type Recorder struct {
 	sink Sink
@@ -89,8 +90,8 @@ func (r *Recorder) Warning(ref cluster.ObjectRef, reason, message string) {
 
 func (r *Recorder) record(ref cluster.ObjectRef, eventType, reason, message string) {
 	r.sink.Event(ref, eventType, reason, message)
-	if ref.Kind == "Pod" {
-		return
+	if ref.Kind == "Pod" || reason == NotConsolidated {
+		return // the page lists what waits, and what stays
 	}
 	e := status.Event{At: time.Now(), Warning: eventType == corev1.EventTypeWarning, Reason: reason, Object: ref.Kind + " " + ref.Name, Message: message}
 	r.mu.Lock()

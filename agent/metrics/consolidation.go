@@ -8,36 +8,44 @@ import (
 
 // Consolidation tells what consolidation saves, and what keeps it from saving more.
 type Consolidation struct {
-	// Nodes counts those that were chosen, and those that were kept after all.
+	// Saved adds up what the nodes that were chosen save per hour, in dollars.
+	Saved prometheus.Counter
+	// Nodes counts those that were chosen, those of them that went, and those that were
+	// kept after all.
 	Nodes *prometheus.CounterVec
+	// Evictions counts the pods that were moved.
+	Evictions *prometheus.CounterVec
 
-	saved     prometheus.Counter
 	open      *prometheus.GaugeVec
 	remaining *prometheus.GaugeVec
 }
 
 func newConsolidation(m *Metrics) Consolidation {
 	return Consolidation{
-		saved:     m.counters("consolidation_saved_dollars_per_hour_total", "What the steps of consolidation that were decided save per hour together.").WithLabelValues(),
-		Nodes:     m.counters("consolidation_nodes_total", "Nodes in use that were chosen by consolidation (chosen), and those of them that were kept after all (called-off).", "provisioner", "outcome"),
-		open:      m.gauges("consolidation_open_dollars_per_hour", "What steps of consolidation that are not taken yet would save per hour, by what holds them.", "blocker"),
+		Saved:     m.counters("consolidation_saved_dollars_per_hour_total", "What the nodes that were chosen by consolidation save per hour.").WithLabelValues(),
+		Nodes:     m.counters("consolidation_nodes_total", "Nodes in use that were chosen by consolidation (chosen), those of them whose drain has begun (gone), and those that were kept after all (called-off).", "provisioner", "outcome"),
+		Evictions: m.counters("consolidation_evictions_total", "Pods evicted from nodes in use that were chosen by consolidation.", "provisioner"),
+		open:      m.gauges("consolidation_open_dollars_per_hour", "What steps of consolidation that are not taken yet would save per hour, and the price of the room that no pod requests on nodes that are kept from being looked at, by what holds them.", "blocker"),
 		remaining: m.gauges("consolidation_nodes_remaining", "Nodes in use that consolidation leaves where they are, by what holds them.", "blocker"),
 	}
 }
 
-// Looked sets the gauges to what a look at nodes in use has found.
+// Looked sets the gauges to what a look at nodes in use has found; nil where no Provisioner
+// consolidates any.
 func (m *Consolidation) Looked(c *decide.Consolidation) {
 	m.open.Reset()
 	m.remaining.Reset()
+	if c == nil {
+		return
+	}
 	for i := range c.Steps {
-		if st := &c.Steps[i]; st.Going {
-			m.saved.Add(st.Saving.Dollars())
-		} else {
+		if st := &c.Steps[i]; !st.Going {
 			m.open.WithLabelValues(string(st.Blocker)).Add(st.Saving.Dollars())
 			m.remaining.WithLabelValues(string(st.Blocker)).Add(float64(len(st.Nodes)))
 		}
 	}
 	for _, n := range c.Stays {
+		m.open.WithLabelValues(string(n.Blocker)).Add(n.Unused.Dollars())
 		m.remaining.WithLabelValues(string(n.Blocker)).Inc()
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
 // Reporter remembers what it has reported. Only the planning loop uses it. Losing it at
@@ -22,6 +23,7 @@ type Reporter struct {
 	pods     map[string]reported // by UID: the last event about a pod
 	unplaced map[cause]times     // why pods of an owner have no place
 	kept     map[string]string   // by node: why it stays although it has a reason to go
+	inUse    map[string]string   // by node: why it stays while it is in use
 	warnings map[cluster.ObjectRef]string
 }
 
@@ -72,4 +74,38 @@ func (r *Reporter) Kept(plan *decide.Plan) {
 		kept[k.Node] = text
 	}
 	r.kept = kept
+}
+
+// InUse says to nodes in use why they stay, once for each change of the reason. That pods
+// came or went a short while ago is no news: it passes, and then the old reason holds again
+// or another one does. Nor is it news which saving does not pay yet.
+func (r *Reporter) InUse(c *decide.Consolidation) {
+	said := map[string]string{}
+	say := func(node string, blocker retire.Blocker, why string) {
+		reason := why
+		switch blocker {
+		case retire.BlockedQuiet:
+			said[node] = r.inUse[node]
+			return
+		case retire.BlockedUnpaid:
+			reason = string(blocker)
+		}
+		if r.inUse[node] != reason {
+			r.Events.Normal(event.Node(node), event.NotConsolidated, fmt.Sprintf("stays (%s): %s", blocker, why))
+		}
+		said[node] = reason
+	}
+	if c != nil {
+		for i := range c.Steps {
+			if st := &c.Steps[i]; !st.Going {
+				for _, node := range st.Nodes {
+					say(node, st.Blocker, st.Why)
+				}
+			}
+		}
+		for _, n := range c.Stays {
+			say(n.Node, n.Blocker, n.Why)
+		}
+	}
+	r.inUse = said
 }

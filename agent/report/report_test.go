@@ -13,6 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
 // sink keeps events.
@@ -63,4 +64,43 @@ func TestEventsAreRepeatedBeforeTheyAreForgotten(t *testing.T) {
 			t.Error("a pod that does not wait any more is remembered")
 		}
 	})
+}
+
+// A node in use says why it stays once for each change of the reason, and is silent on what
+// passes by itself.
+func TestNodesInUseSayWhyTheyStay(t *testing.T) {
+	var events sink
+	r := &Reporter{Events: event.NewRecorder(&events), Log: hclog.NewNullLogger()}
+	stay := func(blocker retire.Blocker, why string) *decide.Consolidation {
+		return &decide.Consolidation{Stays: []decide.Remaining{{Node: "n1", Blocker: blocker, Why: why}}}
+	}
+	wait := func(why string) *decide.Consolidation {
+		return &decide.Consolidation{Steps: []decide.Step{{Nodes: []string{"n1"}, Blocker: retire.BlockedUnpaid, Why: why}}}
+	}
+	going := &decide.Consolidation{Steps: []decide.Step{{Nodes: []string{"n1"}, Going: true}}}
+	const said = "Node n1: NotConsolidated: stays (protection): pod a must not be disrupted"
+	for i, c := range []struct {
+		found *decide.Consolidation
+		want  string // the event that it makes
+	}{
+		{stay(retire.BlockedProtection, "pod a must not be disrupted"), said},
+		{stay(retire.BlockedProtection, "pod a must not be disrupted"), ""},
+		{stay(retire.BlockedQuiet, "pods came or went"), ""},
+		{stay(retire.BlockedProtection, "pod a must not be disrupted"), ""},
+		{stay(retire.BlockedPDB, "a budget"), "Node n1: NotConsolidated: stays (pdb): a budget"},
+		{wait("it has not wasted enough"), "Node n1: NotConsolidated: stays (does-not-pay): it has not wasted enough"},
+		{stay(retire.BlockedUnpaid, "no cheaper place was found"), ""},
+		{going, ""},
+		{stay(retire.BlockedProtection, "pod a must not be disrupted"), said},
+		{nil, ""},
+	} {
+		events = nil
+		r.InUse(c.found)
+		if got := strings.Join(events, "\n"); got != c.want {
+			t.Errorf("step %d: %q, want %q", i, got, c.want)
+		}
+	}
+	if recent := r.Events.Recent(); len(recent) > 0 {
+		t.Errorf("the status page, which lists these nodes, repeats %v", recent)
+	}
 }

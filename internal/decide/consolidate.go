@@ -44,6 +44,9 @@ type Remaining struct {
 	Node    string
 	Blocker retire.Blocker
 	Why     string
+	// Unused is the price per hour of its room that no pod requests. It is 0 where no
+	// cheaper place for its pods was found.
+	Unused offer.Price
 }
 
 // MovedRest is for how long a pod that was moved is not moved again.
@@ -345,7 +348,7 @@ func (c *consolidator) removals() []Removal {
 			continue
 		}
 		for _, name := range st.Nodes {
-			out = append(out, Removal{Node: name, Reason: Consolidated, Voluntary: true, Message: st.words()})
+			out = append(out, Removal{Node: name, Reason: Consolidated, Voluntary: true, Message: st.words(), Saving: st.Saving / offer.Price(len(st.Nodes))})
 		}
 	}
 	return out

@@ -84,6 +84,7 @@ func (t *turn) plan() Plan {
 	plan := t.render(final.problem, final.layout)
 	plan.Marks = t.marks(nodes)
 	plan.Kept = kept
+	t.estimate(consolidation, nodes)
 	plan.Consolidation = consolidation
 	plan.Guides = t.guides(nodes)
 	to := t.destinations(&plan)

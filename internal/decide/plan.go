@@ -121,6 +121,9 @@ type Removal struct {
 	Reason    RemovalReason
 	Message   string
 	Voluntary bool
+	// Saving is the node's share of what its step of consolidation saves per hour; 0 for
+	// other reasons.
+	Saving offer.Price
 	// Replacements are the machines of the plan (by name) that must be up before
 	// the node is drained.
 	Replacements []string

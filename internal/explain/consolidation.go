@@ -1,22 +1,36 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
 // Consolidation says of nodes in use which go, which will, and why the others stay.
 // Prices are in dollars per hour, costs in dollars.
 type Consolidation struct {
-	// HourlyPrice is that of the nodes of Provisioners that consolidate, Open what the
-	// steps that do not go now would save.
+	// HourlyPrice is that of the nodes of Provisioners that consolidate. Open is what could
+	// be saved of it and is not yet; Held says what holds it, the most first.
 	HourlyPrice float64             `json:"hourlyPrice"`
 	Open        float64             `json:"open"`
+	Held        []ConsolidationHeld `json:"held"`
 	Steps       []ConsolidationStep `json:"steps"`
 	Stays       []ConsolidationStay `json:"stays"`
+}
+
+// ConsolidationHeld sums up the nodes that stay for the same kind of reason.
+type ConsolidationHeld struct {
+	// Blocker is as in the metrics: protection, pdb, quiet-time, budget or does-not-pay.
+	Blocker string `json:"blocker"`
+	Nodes   int    `json:"nodes"`
+	// Open is what the steps would save that wait for it. Of nodes that it keeps from being
+	// looked at, it is the price of the room that no pod requests.
+	Open float64 `json:"open"`
 }
 
 // ConsolidationStep is a number of nodes that go together.
@@ -39,14 +53,17 @@ type ConsolidationStay struct {
 	Node    string `json:"node"`
 	Blocker string `json:"blocker"`
 	Why     string `json:"why"`
+	// Unused is the price of the room on it that no pod requests; left out where no cheaper
+	// place was found for its pods.
+	Unused float64 `json:"unused,omitempty"`
 }
 
-// consolidation tells what a plan says of nodes in use; nil where it says nothing.
-func consolidation(c *decide.Consolidation) *Consolidation {
+// OfConsolidation tells what a plan says of nodes in use; nil where it says nothing.
+func OfConsolidation(c *decide.Consolidation) *Consolidation {
 	if c == nil {
 		return nil
 	}
-	out := &Consolidation{HourlyPrice: c.HourlyPrice.Dollars(), Steps: []ConsolidationStep{}, Stays: []ConsolidationStay{}}
+	out := &Consolidation{HourlyPrice: c.HourlyPrice.Dollars(), Held: []ConsolidationHeld{}, Steps: []ConsolidationStep{}, Stays: []ConsolidationStay{}}
 	for i := range c.Steps {
 		st := &c.Steps[i]
 		out.Steps = append(out.Steps, ConsolidationStep{
@@ -54,13 +71,28 @@ func consolidation(c *decide.Consolidation) *Consolidation {
 			Going: st.Going, Due: st.Due, Blocker: string(st.Blocker), Why: st.Why,
 		})
 		if !st.Going {
-			out.Open += st.Saving.Dollars()
+			out.hold(string(st.Blocker), len(st.Nodes), st.Saving.Dollars())
 		}
 	}
 	for _, n := range c.Stays {
-		out.Stays = append(out.Stays, ConsolidationStay{Node: n.Node, Blocker: string(n.Blocker), Why: n.Why})
+		out.Stays = append(out.Stays, ConsolidationStay{Node: n.Node, Blocker: string(n.Blocker), Why: n.Why, Unused: n.Unused.Dollars()})
+		out.hold(string(n.Blocker), 1, n.Unused.Dollars())
 	}
+	slices.SortFunc(out.Held, func(a, b ConsolidationHeld) int {
+		return cmp.Or(cmp.Compare(b.Open, a.Open), strings.Compare(a.Blocker, b.Blocker))
+	})
 	return out
+}
+
+func (c *Consolidation) hold(blocker string, nodes int, open float64) {
+	i := slices.IndexFunc(c.Held, func(h ConsolidationHeld) bool { return h.Blocker == blocker })
+	if i < 0 {
+		i = len(c.Held)
+		c.Held = append(c.Held, ConsolidationHeld{Blocker: blocker})
+	}
+	c.Held[i].Nodes += nodes
+	c.Held[i].Open += open
+	c.Open += open
 }
 
 // Words says what the step would do, and what holds it.
@@ -75,21 +107,59 @@ func (s *ConsolidationStep) Words() string {
 	return what
 }
 
-// inUse lists what is said of nodes in use that stay.
-func (r *Report) inUse() Topic {
-	out := Topic{Heading: "Nodes in use that stay"}
-	if r.Consolidation == nil {
-		return out
+// Headline says how much could be saved.
+func (c *Consolidation) Headline() string {
+	if c.Open == 0 {
+		return fmt.Sprintf("Nothing could be saved of the $%.4f per hour that nodes of consolidating Provisioners cost.", c.HourlyPrice)
 	}
-	for i := range r.Consolidation.Steps {
-		if st := &r.Consolidation.Steps[i]; !st.Going {
-			out.Items = append(out.Items, Item{strings.Join(st.Nodes, ", "), st.Words()})
+	return fmt.Sprintf("About $%.4f could be saved of the $%.4f per hour that nodes of consolidating Provisioners cost.", c.Open, c.HourlyPrice)
+}
+
+// Words says what holds the nodes, and what could be saved without it.
+func (h *ConsolidationHeld) Words() string {
+	out := Plural(h.Nodes, "node") + " held by " + blockers[retire.Blocker(h.Blocker)]
+	if h.Open > 0 {
+		out += fmt.Sprintf(", about $%.4f per hour", h.Open)
+	}
+	return out
+}
+
+var blockers = map[retire.Blocker]string{
+	retire.BlockedProtection: "protection of the node or of a pod",
+	retire.BlockedPDB:        "PodDisruptionBudgets",
+	retire.BlockedQuiet:      "the quiet time after pods came or went",
+	retire.BlockedBudget:     "disruption budgets and windows",
+	retire.BlockedUnpaid:     "moves that do not pay, or not yet",
+}
+
+// Waiting lists the steps that do not go now.
+func (c *Consolidation) Waiting() []Item {
+	var out []Item
+	for i := range c.Steps {
+		if st := &c.Steps[i]; !st.Going {
+			out = append(out, Item{strings.Join(st.Nodes, ", "), st.Words()})
 		}
 	}
-	var why reasons
-	for _, n := range r.Consolidation.Stays {
-		why.add(n.Why, n.Node)
-	}
-	out.Items = append(out.Items, Items(why.list)...)
 	return out
+}
+
+// Reasons folds the nodes in no step by why they stay, in order of first appearance.
+func (c *Consolidation) Reasons() []Reason {
+	var out reasons
+	for _, n := range c.Stays {
+		out.add(n.Why, n.Node)
+	}
+	return out.list
+}
+
+// inUse lists what is said of nodes in use that stay.
+func (r *Report) inUse() []Topic {
+	if r.Consolidation == nil {
+		return nil
+	}
+	held := Topic{Heading: "What keeps nodes in use from being consolidated"}
+	for i := range r.Consolidation.Held {
+		held.Items = append(held.Items, Item{Text: r.Consolidation.Held[i].Words()})
+	}
+	return []Topic{held, {Heading: "Nodes in use that stay", Items: slices.Concat(r.Consolidation.Waiting(), Items(r.Consolidation.Reasons()))}}
 }

@@ -145,5 +145,9 @@ func (r *Report) Retirement() []Topic {
 	for i := range r.Emptiness {
 		empty = append(empty, Item{r.Emptiness[i].Node, r.Emptiness[i].Words()})
 	}
-	return []Topic{{"Nodes to remove", goes}, {"Nodes already chosen for removal", chosen}, {"Nodes that are kept for now", stays}, r.inUse(), {"Nodes that have become empty or are in use again", empty}}
+	return slices.Concat(
+		[]Topic{{"Nodes to remove", goes}, {"Nodes already chosen for removal", chosen}, {"Nodes that are kept for now", stays}},
+		r.inUse(),
+		[]Topic{{"Nodes that have become empty or are in use again", empty}},
+	)
 }

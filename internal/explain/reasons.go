@@ -37,13 +37,13 @@ func (r *Report) GivenUp() []Reason {
 	return out.list
 }
 
-// reasons counts pods by what holds for them.
+// reasons folds pods, or nodes, by what holds for them.
 type reasons struct {
 	list  []Reason
 	index map[string]int
 }
 
-func (r *reasons) add(text, pod string) {
+func (r *reasons) add(text, name string) {
 	i, ok := r.index[text]
 	if !ok {
 		if r.index == nil {
@@ -53,19 +53,19 @@ func (r *reasons) add(text, pod string) {
 		r.index[text] = i
 		r.list = append(r.list, Reason{Text: text})
 	}
-	r.list[i].Pods = append(r.list[i].Pods, pod)
+	r.list[i].Names = append(r.list[i].Names, name)
 }
 
-// Reason is a text with the pods that it is true of.
+// Reason is a text with the pods, or nodes, that it is true of.
 type Reason struct {
-	Text string
-	Pods []string
+	Text  string
+	Names []string
 }
 
-// Who names the pods: the first and how many more.
+// Who names them: the first and how many more.
 func (r *Reason) Who() string {
-	if len(r.Pods) == 1 {
-		return r.Pods[0]
+	if len(r.Names) == 1 {
+		return r.Names[0]
 	}
-	return fmt.Sprintf("%s and %d more", r.Pods[0], len(r.Pods)-1)
+	return fmt.Sprintf("%s and %d more", r.Names[0], len(r.Names)-1)
 }

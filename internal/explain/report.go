@@ -111,7 +111,7 @@ func Of(plan decide.Plan, snapshot *cluster.Snapshot, took time.Duration) Report
 	}
 	r.place(&plan, pods{snapshot})
 	r.retire(&plan)
-	r.Consolidation = consolidation(plan.Consolidation)
+	r.Consolidation = OfConsolidation(plan.Consolidation)
 	return r
 }
 

@@ -29,7 +29,9 @@ type Status struct {
 	Nodes        []Node        `json:"nodes"`
 	Pending      []Pending     `json:"pending"`
 	Leaving      []Leaving     `json:"leaving"`
-	Unavailable  []Offering    `json:"unavailable"`
+	// Consolidation is nil where no Provisioner consolidates nodes in use.
+	Consolidation *Consolidation `json:"consolidation,omitempty"`
+	Unavailable   []Offering     `json:"unavailable"`
 	// Recent is what happened to nodes and Provisioners, newest first.
 	Recent []Event `json:"recent"`
 }
@@ -104,6 +106,13 @@ type Leaving struct {
 	At time.Time `json:"at,omitzero"`
 	// Blocked: something that a person may want to look at keeps it from going.
 	Blocked bool `json:"blocked"`
+}
+
+// Consolidation says of nodes in use why they stay, and what could be saved.
+type Consolidation struct {
+	explain.Consolidation
+	// At is when they were last looked at: at most five minutes ago where nothing has changed.
+	At time.Time `json:"at"`
 }
 
 // Offering is one that is not bought for now.

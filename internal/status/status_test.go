@@ -49,7 +49,7 @@ func server(s *Status) *Server {
 func TestPageShowsTheStatus(t *testing.T) {
 	s := busy(t)
 	page := get(server(s), "/").Body.String()
-	want := []string{fmt.Sprintf("$%.4f", s.HourlyPrice), "prod", "packhorse-agent 1.2.3", "31.6% above", "32 of at most 60 cpu", "2 pods cannot be placed"}
+	want := []string{fmt.Sprintf("$%.4f", s.HourlyPrice), "prod", "packhorse-agent 1.2.3", "34.2% above", "34 of at most 60 cpu", "2 pods cannot be placed"}
 	for _, n := range s.Nodes {
 		want = append(want, n.Node, n.InstanceType, n.Why)
 	}
@@ -58,6 +58,10 @@ func TestPageShowsTheStatus(t *testing.T) {
 	}
 	for _, l := range s.Leaving {
 		want = append(want, l.What)
+	}
+	want = append(want, s.Consolidation.Headline(), s.Consolidation.Held[0].Words())
+	for _, n := range s.Consolidation.Stays {
+		want = append(want, n.Node, n.Why)
 	}
 	for _, e := range s.Recent {
 		want = append(want, e.Message)
@@ -200,7 +204,7 @@ func TestPageOfMany(t *testing.T) {
 	if len(page) > 1<<20 {
 		t.Errorf("%d bytes", len(page))
 	}
-	if !strings.Contains(string(page), "The 100 newest of 1008") {
+	if !strings.Contains(string(page), "The 100 newest of 1009") {
 		t.Error("it does not say that it leaves nodes out")
 	}
 }

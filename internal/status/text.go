@@ -39,6 +39,7 @@ func (t Text) Render(s *Status) string {
 	w.provisioners(s)
 	w.nodes(s)
 	w.leaving(s)
+	w.consolidation(s)
 	w.unavailable(s)
 	w.recent(s)
 	w.line("")
@@ -171,6 +172,27 @@ func (w *writer) leaving(s *Status) {
 			when = clock(s.At, l.At)
 		}
 		return fmt.Sprintf("%s  %s %s", when, l.Node, l.What)
+	})
+}
+
+func (w *writer) consolidation(s *Status) {
+	c := s.Consolidation
+	if c == nil {
+		return
+	}
+	w.list("Consolidation", 1+len(c.Held), func(i int) string {
+		if i == 0 {
+			return c.Headline()
+		}
+		return c.Held[i-1].Words()
+	})
+	steps := c.Waiting()
+	w.list("Nodes in use that stay", len(steps)+len(c.Stays), func(i int) string {
+		if i < len(steps) {
+			return steps[i].Name + ": " + steps[i].Text
+		}
+		n := &c.Stays[i-len(steps)]
+		return n.Node + ": " + n.Why
 	})
 }
 

@@ -9,12 +9,16 @@ import (
 func TestText(t *testing.T) {
 	s := busy(t)
 	text := Text{}.Render(s)
-	want := []string{"2 pods cannot be placed", "31.6% above", "32 of 60 cpu", s.Pending[0].Why, "held  ", "█"}
+	want := []string{"2 pods cannot be placed", "34.2% above", "34 of 60 cpu", s.Pending[0].Why, "held  ", "█"}
 	for _, n := range s.Nodes {
 		want = append(want, n.Node, n.Why)
 	}
 	for _, l := range s.Leaving {
 		want = append(want, l.What)
+	}
+	want = append(want, s.Consolidation.Headline(), s.Consolidation.Held[0].Words())
+	for _, n := range s.Consolidation.Stays {
+		want = append(want, n.Node+": "+n.Why)
 	}
 	for _, e := range s.Recent {
 		want = append(want, e.Message)
@@ -37,7 +41,7 @@ func TestTextFits(t *testing.T) {
 			t.Errorf("%d characters: %s", n, line)
 		}
 	}
-	if !strings.Contains(text, "and 5 more") {
+	if !strings.Contains(text, "and 6 more") {
 		t.Error("it does not say what it leaves out")
 	}
 }
