@@ -6,6 +6,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
 )
 
 // buy makes covers and carries them out: roughly at first where there are many lots.
@@ -104,7 +105,7 @@ func (c *cover) fewMachines() *cover {
 	}
 	out.style = byBalance
 	out.sort(false)
-	out.pricing = c.s.newPricing(c.columns, out.nodeCost())
+	out.pricing = price.New(&c.s.Supply, c.columns, out.nodeCost())
 	out.run()
 	out.cost -= out.perNode * int64(len(out.bought))
 	out.perNode, out.pricing = 0, c.pricing

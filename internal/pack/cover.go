@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
 )
 
 // A cover buys machines for lots. It repeats: price the resources for what is
@@ -25,8 +26,8 @@ type cover struct {
 	limited     bool  // limits bind, and nobody else sells what they do not allow
 	perNode     int64 // what a machine is taken to cost beyond its price and NodeCost
 	style       style
-	pricing     *pricing
-	demand      *demand        // scratch
+	pricing     *price.Pricing
+	demand      *price.Demand  // scratch
 	columns     []int          // candidates: one of each group of columns that no lot tells apart
 	unit        []float64      // worth of a unit of each resource
 	worth       []float64      // of a load of each lot
@@ -90,7 +91,7 @@ func (s *solver) newCover(lots []*lot, sellers []*model.Pool, b budget, st style
 		c.loadNeeds = append(c.loadNeeds, l.need...)
 	}
 	c.columns = s.rivals(wishes, sellers, b)
-	c.pricing, c.demand = s.newPricing(c.columns, c.nodeCost()), newDemand(len(s.Space.Names))
+	c.pricing, c.demand = price.New(&s.Supply, c.columns, c.nodeCost()), price.NewDemand(len(s.Space.Names))
 	c.groupByMask()
 	c.worth, c.scale, c.taken = make([]float64, len(c.lots)), make([]float64, len(c.lots)), make([]int64, len(c.lots))
 	c.least, c.spare, c.rest = make([]int64, len(s.Space.Names)), make([]int64, len(s.Space.Names)), make([]float64, len(s.Space.Names))
@@ -178,16 +179,16 @@ func (c *cover) groupByMask() {
 // resource has a worth; what that costs depends on which columns a lot allows: pods
 // that must be on demand cannot have it at the price of spot.
 func (c *cover) price() {
-	c.demand.reset()
+	c.demand.Reset()
 	for _, i := range c.order {
-		c.demand.add(c.needOf(i), c.left[i])
+		c.demand.Add(c.needOf(i), c.left[i])
 	}
-	found := c.pricing.ratesOf(c.demand)
-	c.unit, c.rate, c.byRate = found.unit, found.rate, found.order
+	found := c.pricing.Price(c.demand)
+	c.unit, c.rate, c.byRate = found.Dual, found.PerUnit, found.Order
 	clear(c.most)
 	scales := make([]float64, len(c.masks))
 	for g, mask := range c.masks {
-		scales[g], _ = found.least(mask)
+		scales[g], _ = found.Least(mask)
 		for j, k := range c.columns {
 			if mask.Has(k) {
 				c.most[j] = max(c.most[j], scales[g]/c.rate[j])
@@ -200,7 +201,7 @@ func (c *cover) price() {
 	for _, i := range c.order {
 		c.scale[i] = scales[c.maskOf[i]]
 		need := c.needOf(i)
-		c.worth[i] = float64(c.scale[i] * worthOfVector(need, c.unit))
+		c.worth[i] = float64(c.scale[i] * price.Value(need, c.unit))
 		for r, v := range need {
 			c.least[r] = min(c.least[r], v)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
 )
 
 // fillEvenly fills nodes that exist with pods of the classes so that no resource is
@@ -44,18 +45,18 @@ func (s *solver) fillEvenly(open []*class) {
 // worthOfClasses returns what a pod of each class is worth by its needs: the
 // resources are priced as if parts of machines could be bought for all.
 func (s *solver) worthOfClasses(classes []*class) []float64 {
-	d := newDemand(len(s.Space.Names))
+	d := price.NewDemand(len(s.Space.Names))
 	for _, c := range classes {
-		d.add(c.Need, c.open())
+		d.Add(c.Need, c.open())
 	}
 	columns := make([]int, len(s.Offerings))
 	for k := range columns {
 		columns[k] = k
 	}
-	y := s.newPricing(columns, int64(s.problem.NodeCost)).worthOf(d)
+	y := price.New(&s.Supply, columns, int64(s.problem.NodeCost)).Duals(d)
 	out := make([]float64, len(classes))
 	for i, c := range classes {
-		out[i] = worthOfVector(c.Need, y)
+		out[i] = price.Value(c.Need, y)
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
@@ -224,31 +225,31 @@ type prices struct {
 // returns what all loads are worth by their needs then: nothing that holds them costs
 // less.
 func (c *cover) guess() (out prices, total float64) {
-	d := newDemand(len(c.s.Space.Names))
+	d := price.NewDemand(len(c.s.Space.Names))
 	for i, l := range c.lots {
-		d.add(l.need, c.left[i])
+		d.Add(l.need, c.left[i])
 	}
-	found := c.pricing.ratesOf(d)
+	found := c.pricing.Price(d)
 	out = prices{worth: make([]float64, len(c.lots)), unit: make([][]float64, len(c.lots))}
-	list := make([]asked, len(c.lots))
+	list := make([]price.Ask, len(c.lots))
 	for i, l := range c.lots {
-		list[i] = asked{l.need, c.left[i], l.opt, l.mask}
-		out.unit[i] = make([]float64, len(found.unit))
-		if least, ok := found.least(l.mask); ok {
-			for r, v := range found.unit {
+		list[i] = price.Ask{Need: l.need, Count: c.left[i], Options: l.opt, Mask: l.mask}
+		out.unit[i] = make([]float64, len(found.Dual))
+		if least, ok := found.Least(l.mask); ok {
+			for r, v := range found.Dual {
 				out.unit[i][r] = float64(least * v)
 			}
-			out.worth[i] = worthOfVector(l.need, out.unit[i])
+			out.worth[i] = price.Value(l.need, out.unit[i])
 			total += float64(out.worth[i] * float64(c.left[i]))
 		}
 	}
 	if len(c.masks) > 1 && c.s.uses(PriceApart) {
-		if found := c.s.priceApart(list, c.columns, c.nodeCost()); found.total > total*(1+mixGap) {
-			for i, group := range found.groups {
-				out.unit[i] = found.prices[group]
+		if found := price.Apart(&c.s.Supply, list, c.columns, c.nodeCost()); found.Total > total*(1+mixGap) {
+			for i, group := range found.Of {
+				out.unit[i] = found.Dual[group]
 			}
-			out.worth = found.worth
-			return out, found.total
+			out.worth = found.Value
+			return out, found.Total
 		}
 	}
 	return out, total

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
 )
 
 // How many lots are looked at for exchanges, and how many exchanges are made in
@@ -86,7 +87,7 @@ func (c *cover) bestExchange(m *machine, seed int, gain float64) (out, in int) {
 			c.spare[r] = room[r] - m.used[r] + v
 		}
 		own := c.worth[it.lot.index]
-		for w := c.firstWithin(c.dearest * worthOfVector(c.spare, c.unit)); w < len(c.window); w++ {
+		for w := c.firstWithin(c.dearest * price.Value(c.spare, c.unit)); w < len(c.window); w++ {
 			i, more := c.window[w].lot, c.window[w].worth-own
 			if more <= gain {
 				break // sorted by worth

@@ -36,8 +36,7 @@ type solver struct {
 	scratch  []int
 	key      []byte       // scratch
 	roomy    model.Bitset // scratch, see roomFor
-	tableau  tableau
-	byRoom   []*rooms // by resource; made when asked for
+	byRoom   []*rooms     // by resource; made when asked for
 	// What was put on nodes, and the room that these had before.
 	onNodes    []nodePlacement
 	roomBefore [][]int64

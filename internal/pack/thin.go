@@ -1,6 +1,10 @@
 package pack
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
+)
 
 // A catalogue with very many sizes has many that are nearly alike. To look at all of
 // them takes longer, and finds nothing better than to look at some of every size: once
@@ -33,7 +37,7 @@ func (c *cover) thin() {
 			columns = append(columns, k)
 		}
 	}
-	c.columns, c.most, c.pricing = columns, c.most[:len(columns)], c.s.newPricing(columns, c.nodeCost())
+	c.columns, c.most, c.pricing = columns, c.most[:len(columns)], price.New(&c.s.Supply, columns, c.nodeCost())
 }
 
 // nearly reports whether candidate i is as good as j and has nearly as much room.

@@ -1,23 +1,21 @@
-package pack
+package lp
 
 import (
 	"math"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"pgregory.net/rapid"
 )
 
 func duals(demand []float64, room [][]float64, price []float64) []float64 {
-	var t tableau
+	var t Tableau
 	var rows []float64
 	for i := range room {
 		rows = append(append(rows, room[i]...), price[i])
 	}
-	t.load(len(demand), rows)
-	return t.solve(demand)
+	t.Load(len(demand), rows)
+	return t.Solve(demand)
 }
 
 func TestDuals(t *testing.T) {
@@ -88,44 +86,5 @@ func TestCopies(t *testing.T) {
 		if got := amount.Copies(c.need, c.room, 9); got != c.want {
 			t.Errorf("%s: got %d, want %d", name, got, c.want)
 		}
-	}
-}
-
-func TestBitset(t *testing.T) {
-	b := model.NewBitset(130)
-	for _, i := range []int{0, 64, 129} {
-		b.Add(i)
-	}
-	var got []int
-	for i := range b.All {
-		got = append(got, i)
-	}
-	if len(got) != 3 || got[0] != 0 || got[1] != 64 || got[2] != 129 {
-		t.Errorf("got %v", got)
-	}
-	o := model.NewBitset(130)
-	o.Add(64)
-	if !b.Meets(o) {
-		t.Error("the sets meet")
-	}
-	b.Keep(o)
-	if b.Has(0) || !b.Has(64) {
-		t.Error("keep leaves the intersection")
-	}
-	o.Keep(model.NewBitset(130))
-	if !o.Empty() || b.Meets(o) {
-		t.Error("an empty set meets nothing")
-	}
-}
-
-func TestUsableRoomIsWholeGrains(t *testing.T) {
-	d := newDemand(2)
-	d.add([]int64{500, 0}, 3)
-	d.add([]int64{750, 0}, 1)
-	if got := d.usable(1999, 0); got != 1750 {
-		t.Errorf("got %d, want 1750: the needs are multiples of 250", got)
-	}
-	if got := d.usable(1999, 1); got != 0 {
-		t.Errorf("got %d of a resource that nobody needs", got)
 	}
 }

@@ -1,25 +1,28 @@
-package pack
+package price
 
 import "github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 
-// demand is what a number of pods need together.
-type demand struct {
+// Demand is what a number of pods need together.
+type Demand struct {
 	total []float64
 	// grain divides each single need: pods cannot use less than a whole number of
 	// grains of a machine.
 	grain []int64
 }
 
-func newDemand(width int) *demand {
-	return &demand{total: make([]float64, width), grain: make([]int64, width)}
+// NewDemand returns the demand of no pods for so many resources.
+func NewDemand(width int) *Demand {
+	return &Demand{total: make([]float64, width), grain: make([]int64, width)}
 }
 
-func (d *demand) reset() {
+// Reset makes it the demand of no pods.
+func (d *Demand) Reset() {
 	clear(d.total)
 	clear(d.grain)
 }
 
-func (d *demand) add(need []int64, n int64) {
+// Add adds n pods of a need.
+func (d *Demand) Add(need []int64, n int64) {
 	for r, v := range need {
 		d.total[r] += float64(float64(v) * float64(n))
 		if d.grain[r] != 1 {
@@ -28,8 +31,8 @@ func (d *demand) add(need []int64, n int64) {
 	}
 }
 
-// usable is what pods of the demand can use of a machine's room.
-func (d *demand) usable(room int64, r int) int64 {
+// Usable is what pods of the demand can use of a machine's room.
+func (d *Demand) Usable(room int64, r int) int64 {
 	if d.grain[r] == 0 || room < 0 {
 		return 0
 	}
@@ -48,7 +51,8 @@ func normalise(v []float64) {
 	}
 }
 
-func worthOfVector(v []int64, y []float64) float64 {
+// Value is what a vector of resources is worth at these dual prices.
+func Value(v []int64, y []float64) float64 {
 	sum := 0.0
 	for r, n := range v {
 		if n > 0 {
