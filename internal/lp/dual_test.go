@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"pgregory.net/rapid"
 )
 
@@ -71,20 +70,4 @@ func TestDualsAreFeasible(t *testing.T) {
 			r.Fatalf("no type is worth its price: %v is not optimal", y)
 		}
 	})
-}
-
-func TestCopies(t *testing.T) {
-	for name, c := range map[string]struct {
-		need, room []int64
-		want       int64
-	}{
-		"the scarcest decides":         {[]int64{2, 3}, []int64{10, 7}, 2},
-		"what is not needed is no bar": {[]int64{2, 0}, []int64{10, -5}, 5},
-		"none":                         {[]int64{2, 3}, []int64{1, 100}, 0},
-		"at most the limit":            {[]int64{1, 1}, []int64{100, 100}, 9},
-	} {
-		if got := amount.Copies(c.need, c.room, 9); got != c.want {
-			t.Errorf("%s: got %d, want %d", name, got, c.want)
-		}
-	}
 }

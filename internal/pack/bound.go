@@ -10,9 +10,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
+// prover proves how much cheaper an assignment could be at most.
+type prover struct{ *Assignment }
+
 // lowerBound returns a price that no layout which places the same pods under the same
 // requirements can undercut; 0 where nothing is proven.
-func (s *solver) lowerBound() offer.Price {
+func (s prover) lowerBound() offer.Price {
 	s.Effort.Others()
 	classes := s.placedClasses()
 	if len(classes) == 0 || len(s.machines) == 0 {
@@ -35,7 +38,7 @@ func (s *solver) lowerBound() offer.Price {
 }
 
 // price is that of the machines together.
-func (s *solver) price() float64 {
+func (s prover) price() float64 {
 	sum := int64(0)
 	for _, m := range s.machines {
 		sum += s.Offerings[m.column].Price
@@ -73,7 +76,7 @@ func (p *placedClass) need() []int64 {
 
 // placedClasses lists the classes with pods that have a place. The domain that a
 // pod was planned in was our choice, so the offerings of all domains count.
-func (s *solver) placedClasses() []placedClass {
+func (s prover) placedClasses() []placedClass {
 	at := map[classAt]int{}
 	var out []placedClass
 	add := func(of classAt, n int64, l *lot) *placedClass {
@@ -104,7 +107,7 @@ func (s *solver) placedClasses() []placedClass {
 	return out
 }
 
-func (s *solver) placedClass(of classAt, l *lot) placedClass {
+func (s prover) placedClass(of classAt, l *lot) placedClass {
 	c := of.class
 	requires, honour := c.requires(of.level)
 	out := placedClass{classAt: of, least: math.MaxInt32, lump: 1}
@@ -119,7 +122,7 @@ func (s *solver) placedClass(of classAt, l *lot) placedClass {
 
 // findLumps finds classes all pods of which have to be on one node: each must be with
 // others of its group, and no other pod belongs to that.
-func (s *solver) findLumps(placed []placedClass) {
+func (s prover) findLumps(placed []placedClass) {
 	for i := range placed {
 		p := &placed[i]
 		if len(p.class.Follows()) == 0 || !s.onOne(p) {
@@ -139,7 +142,7 @@ func (s *solver) findLumps(placed []placedClass) {
 }
 
 // onOne reports whether one node or machine has all pods of a class.
-func (s *solver) onOne(p *placedClass) bool {
+func (s prover) onOne(p *placedClass) bool {
 	all := func(of *placement) bool { return of.class == p.class && of.level == p.level && of.n == p.n }
 	for i := range s.onNodes {
 		if all(&s.onNodes[i].placement) {
@@ -175,22 +178,6 @@ func (b *bounding) weighed(p *placedClass) model.Bitset {
 		s.addHighest(out, within)
 	}
 	return out
-}
-
-// addHighest adds the offerings of a set that weights allow.
-func (s *solver) addHighest(to, set model.Bitset) {
-	for _, tier := range s.tiers() {
-		open := false
-		for _, pool := range tier {
-			for k := range set.Within(pool.Offerings) {
-				to.Add(k)
-				open = open || pool.Limits == nil
-			}
-		}
-		if open {
-			return
-		}
-	}
 }
 
 // tied reports whether the class shares nodes with another one, so that it is for both

@@ -15,7 +15,7 @@ import (
 // bounding states a plan as the problem of its bound.
 type bounding struct {
 	bound.Problem
-	s         *solver
+	s         *Assignment
 	placed    []placedClass
 	followers []*class // those of placed whose pods follow others onto their nodes
 	at        map[classAt]int
@@ -34,8 +34,8 @@ const (
 )
 
 // newBounding states the plan. The pods of one group are in the only zone, if one is given.
-func (s *solver) newBounding(placed []placedClass, only *zoneOf) *bounding {
-	b := &bounding{s: s, placed: placed, at: map[classAt]int{}, choices: map[string]int{}, zones: map[int]zoneSet{}}
+func (s prover) newBounding(placed []placedClass, only *zoneOf) *bounding {
+	b := &bounding{s: s.Assignment, placed: placed, at: map[classAt]int{}, choices: map[string]int{}, zones: map[int]zoneSet{}}
 	b.Price = int64(s.price())
 	b.Operations = boundOperations * max(defaultTrials(manyPods), s.problem.Trials) / defaultTrials(manyPods)
 	b.addZones(only)
@@ -188,26 +188,6 @@ func (b *bounding) leastOf(p *model.Pool, resource int, most int64) int64 {
 		needed, largest = needed+of.class.Need[resource]*of.n, max(largest, smallest)
 	}
 	return min(needed, most-largest)
-}
-
-// firstOf returns the pool of the highest weight that has something of the set; nil
-// where several have.
-func (s *solver) firstOf(set model.Bitset) *model.Pool {
-	for _, tier := range s.tiers() {
-		var first *model.Pool
-		for _, p := range tier {
-			if model.AnyIn(set, p.Offerings) {
-				if first != nil {
-					return nil
-				}
-				first = p
-			}
-		}
-		if first != nil {
-			return first
-		}
-	}
-	return nil
 }
 
 // addStart states the machines of the plan.

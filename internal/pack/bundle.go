@@ -14,15 +14,9 @@ import (
 // they follow. A bundle that no machine holds is split into several, as long as
 // there are pods to follow for each.
 
-// followed reports whether the machine has the pods that the class must share a
-// node with.
-func (s *solver) followed(m *machine, c *class) bool {
-	return s.state.Accompanied(c.Rules, m.host, false)
-}
-
 // bundle places the followers among the classes: on nodes that exist, or else in
-// lots of loads that are bought for together.
-func (s *solver) bundle(open []*class) []*lot {
+// lots of loads that are bought for together. Those that come later may be followed, too.
+func (s *placer) bundle(open, later []*class) []*lot {
 	var followers []*class
 	var lots []*lot
 	for _, c := range open {
@@ -33,7 +27,7 @@ func (s *solver) bundle(open []*class) []*lot {
 			}
 		}
 	}
-	targets := slices.Concat(open, s.later)
+	targets := slices.Concat(open, later)
 	for len(followers) > 0 {
 		var together []*class
 		together, followers = s.component(followers, targets)
@@ -44,7 +38,7 @@ func (s *solver) bundle(open []*class) []*lot {
 
 // component splits off the followers that are tied to the first one, because
 // one follows the other or both follow the same class.
-func (s *solver) component(followers, open []*class) (together, rest []*class) {
+func (s *placer) component(followers, open []*class) (together, rest []*class) {
 	together = append(together, followers[0])
 	rest = append(rest, followers[1:]...)
 	for grown := true; grown; {
@@ -61,20 +55,16 @@ func (s *solver) component(followers, open []*class) (together, rest []*class) {
 	return together, rest
 }
 
-func (s *solver) tied(a, b *class, open []*class) bool {
+func (s *placer) tied(a, b *class, open []*class) bool {
 	if s.followsClass(a, b) || s.followsClass(b, a) {
 		return true
 	}
 	return slices.ContainsFunc(open, func(c *class) bool { return s.followsClass(a, c) && s.followsClass(b, c) })
 }
 
-func (s *solver) followsClass(c, target *class) bool {
-	return slices.ContainsFunc(c.Follows(), func(f *topology.NodeAffinity) bool { return s.state.List[f.Group()].Matches(target.Template) })
-}
-
 // bundleLots returns the lots of one component: for all its pods, or for those for
 // which there is a way.
-func (s *solver) bundleLots(together, open []*class) []*lot {
+func (s *placer) bundleLots(together, open []*class) []*lot {
 	targets, most, ok := s.targets(together, open)
 	if ok && s.loadOnNode(share(together, targets, 1, 0)) {
 		return nil
@@ -90,16 +80,9 @@ func (s *solver) bundleLots(together, open []*class) []*lot {
 	return s.bundleSome(together, open)
 }
 
-// book reserves the pods of all loads.
-func (l *lot) book() {
-	for _, p := range l.parts {
-		p.class.booked += l.n * p.n
-	}
-}
-
 // targets returns the classes of which every bundle needs a pod, and how many
 // bundles there can be at most.
-func (s *solver) targets(together, open []*class) (targets []*class, most int64, ok bool) {
+func (s *placer) targets(together, open []*class) (targets []*class, most int64, ok bool) {
 	most = 1 << 40
 	for _, c := range together {
 		for _, f := range c.Follows() {
@@ -128,7 +111,7 @@ func (s *solver) targets(together, open []*class) (targets []*class, most int64,
 
 // split distributes the followers over so many bundles, each with one pod of each
 // target; nil where one of them fits nowhere.
-func (s *solver) split(together, targets []*class, times int64) []*lot {
+func (s *placer) split(together, targets []*class, times int64) []*lot {
 	var lots []*lot
 	for i := range times {
 		l := s.load(share(together, targets, times, i))
@@ -163,7 +146,7 @@ func share(together, targets []*class, times, i int64) []part {
 }
 
 // loadOnNode places one load on a node that exists, if there is one for it.
-func (s *solver) loadOnNode(parts []part) bool {
+func (s *placer) loadOnNode(parts []part) bool {
 	for i, n := range s.nodes {
 		if !s.takes(parts, i) {
 			continue
@@ -181,7 +164,7 @@ func (s *solver) loadOnNode(parts []part) bool {
 }
 
 // takes reports whether a node matches and has room for all parts together.
-func (s *solver) takes(parts []part, i int) bool {
+func (s *placer) takes(parts []part, i int) bool {
 	n := s.nodes[i]
 	if n.HostLess() {
 		return false
@@ -211,12 +194,8 @@ func keysOf(parts []part) []string {
 	return slices.Compact(keys)
 }
 
-func (l *lot) equal(o *lot) bool {
-	return slices.Equal(l.parts, o.parts) && (l.at == nil) == (o.at == nil) && (l.at == nil || slices.Equal(l.at.Domains, o.at.Domains))
-}
-
 // load returns a lot of one load of the parts, in a domain where all may be.
-func (s *solver) load(parts []part) *lot {
+func (s *placer) load(parts []part) *lot {
 	l := &lot{parts: parts, n: 1, need: make([]int64, len(s.Space.Names))}
 	var h topology.NodeCounts
 	devices := false
@@ -243,15 +222,8 @@ func (s *solver) load(parts []part) *lot {
 	return s.loadInDomain(l, keys, devices)
 }
 
-// limit notes that limits keep the classes from being bought for, if they do.
-func (l *lot) limit(limited bool) {
-	for _, p := range l.parts {
-		p.class.limited = p.class.limited || limited
-	}
-}
-
 // loadInDomain gives the load the cheapest domain that its parts may enter.
-func (s *solver) loadInDomain(l *lot, keys []string, devices bool) *lot {
+func (s *placer) loadInDomain(l *lot, keys []string, devices bool) *lot {
 	var best *lot
 	var price bargain
 	left := s.budgets()
@@ -285,7 +257,7 @@ func (s *solver) loadInDomain(l *lot, keys []string, devices bool) *lot {
 
 // enterAll counts the parts of one load in its domain, pod by pod; it takes all
 // back and reports false where one may not enter.
-func (s *solver) enterAll(l *lot) bool {
+func (s *placer) enterAll(l *lot) bool {
 	entered := make([]int64, len(l.parts))
 	for i, p := range l.parts {
 		for range p.n {
@@ -303,7 +275,7 @@ func (s *solver) enterAll(l *lot) bool {
 }
 
 // jointOptions returns what all parts may use together, with further requirements.
-func (s *solver) jointOptions(parts []part, pin match.Requirements) *model.Options {
+func (s *placer) jointOptions(parts []part, pin match.Requirements) *model.Options {
 	s.joint++
 	none := model.NewBitset(len(s.Offerings))
 	out := &model.Options{Offerings: none.Clone(), Any: none.Clone(), Residual: make([]int, len(s.Pools)), ID: -s.joint}

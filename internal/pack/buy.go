@@ -9,13 +9,19 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
 )
 
+// purchaser buys machines for pods and puts them there.
+type purchaser struct {
+	*Assignment
+	buying *buyer
+}
+
 // buy makes covers and carries them out: roughly at first where there are many lots.
-func (s *solver) buy(lots []*lot, tier []*model.Pool) {
+func (s *purchaser) buy(lots []*lot, tier []*model.Pool) {
 	lots = pooled(lots)
 	if pools := rough(lots); s.uses(Rough) && len(pools) < len(lots) {
 		s.buyRoughly(pools, lots, tier)
 	}
-	for _, c := range s.covers(lots, tier) {
+	for _, c := range s.buying.covers(lots, tier, s.budgets()) {
 		for _, m := range c.bought {
 			m = s.own(m)
 			s.machines = append(s.machines, m)
@@ -26,10 +32,9 @@ func (s *solver) buy(lots []*lot, tier []*model.Pool) {
 	}
 }
 
-// covers makes a cover of each region.
-func (s *solver) covers(lots []*lot, tier []*model.Pool) []*cover {
+// covers makes a cover of each region, within what limits leave.
+func (s *buyer) covers(lots []*lot, tier []*model.Pool, b budget) []*cover {
 	var out []*cover
-	b := s.budgets()
 	regions := s.regions(lots, tier, b)
 	for _, lots := range regions {
 		c := s.newCover(lots, tier, b, byBalance)
@@ -44,7 +49,7 @@ func (s *solver) covers(lots []*lot, tier []*model.Pool) []*cover {
 // made step by step. Where it costs more than it has to, a second one begins with
 // the best mix of machines, or where there is none fills machines in another way.
 func (c *cover) best() *cover {
-	if len(c.lots) == 0 || c.s.uses(Equal) && c.runEqual() {
+	if len(c.lots) == 0 || c.s.uses(Equal) && (equalLoads{c}).runEqual() {
 		return c
 	}
 	guess, least := c.guess()
@@ -58,7 +63,7 @@ func (c *cover) best() *cover {
 	if mixable := c.mixable() && c.s.uses(Patterns); mixable || float64(c.cost) > least*(1+nearEnough) && c.s.uses(SecondStyle) {
 		other := c.anew()
 		if mixable {
-			other.mix(c, guess.worth)
+			patternProgram{other}.mix(c, guess.worth)
 			c.duals = other.duals
 		} else {
 			other.style = bySize
@@ -105,7 +110,7 @@ func (c *cover) fewMachines() *cover {
 	}
 	out.style = byBalance
 	out.sort(false)
-	out.pricing = price.New(&c.s.Supply, c.columns, out.nodeCost())
+	out.pricing = price.New(c.s.Supply, c.columns, out.nodeCost())
 	out.run()
 	out.cost -= out.perNode * int64(len(out.bought))
 	out.perNode, out.pricing = 0, c.pricing
@@ -113,7 +118,7 @@ func (c *cover) fewMachines() *cover {
 }
 
 // own returns the machine as one of its own, which still shares its content.
-func (s *solver) own(m *machine) *machine {
+func (s *purchaser) own(m *machine) *machine {
 	out := *m
 	pods := int64(0)
 	for _, it := range m.items {
@@ -123,15 +128,6 @@ func (s *solver) own(m *machine) *machine {
 	}
 	out.pods, out.placed = make([]int, 0, pods), make([]placement, 0, len(m.items))
 	return &out
-}
-
-// assign gives the pods of k loads of the parts to the machine.
-func (s *solver) assign(m *machine, l *lot, parts []part, k int64) {
-	for _, p := range parts {
-		m.pods = append(m.pods, p.class.take(k*p.n)...)
-		m.placed = append(m.placed, placement{lot: l, class: p.class, level: p.level, n: k * p.n})
-		s.state.Join(p.class.Rules, k*p.n)
-	}
 }
 
 // better reports whether c leaves less unbought than o, or else costs less, or
@@ -146,4 +142,42 @@ func (c *cover) unmet() int64 {
 		n += left
 	}
 	return n
+}
+
+// buyAll fills machines that are planned already and buys others for the lots,
+// Provisioners of higher weight first.
+func (s *purchaser) buyAll(lots []*lot) {
+	for _, l := range lots {
+		s.topUp(l)
+	}
+	for _, tier := range s.tiers() {
+		s.buy(lots, tier)
+	}
+	for _, l := range lots {
+		s.enlarge(l)
+	}
+	for _, l := range lots {
+		for _, p := range l.parts {
+			p.class.booked = 0
+		}
+		if l.n > 0 {
+			s.leave(l, l.n)
+			limited := s.limitedBy(l)
+			for _, p := range l.parts {
+				p.class.tookBack = true
+				p.class.limited = p.class.limited || limited
+			}
+		}
+	}
+}
+
+// limitedBy reports whether the lot could be bought if limits were higher.
+func (s *purchaser) limitedBy(l *lot) bool {
+	b := s.budgets()
+	for k := range l.mask.All {
+		if b.affords(&s.Offerings[k], 1) == 0 {
+			return true
+		}
+	}
+	return false
 }

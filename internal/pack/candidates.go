@@ -18,9 +18,10 @@ const maxCandidateTypes = 60
 // ranker ranks what may be bought for machines. Machines for which the same is to be
 // had share it.
 type ranker struct {
-	*solver
-	slack []amount.List
-	known map[string]ranking
+	*Assignment
+	slack   []amount.List
+	scratch []int
+	known   map[string]ranking
 }
 
 // ranking is what may be bought for a machine, and the best of another type than is
@@ -33,7 +34,7 @@ type ranking struct {
 
 // slack returns, by seller and resource, how much each of its machines may be
 // larger than planned without breaking a limit; nothing where that is no matter.
-func (s *solver) slack() []amount.List {
+func (s rendering) slack() []amount.List {
 	out := make([]amount.List, len(s.Pools))
 	count := make([]int64, len(s.Pools))
 	for _, m := range s.machines {

@@ -3,6 +3,7 @@ package pack
 import (
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
@@ -10,7 +11,7 @@ import (
 // the same groups. What happens in one component does not matter to another, so that
 // only those are confirmed of which a pod may be refused.
 
-func (s *solver) components() topology.Components {
+func (s replayer) components() topology.Components {
 	out := topology.NewComponents(len(s.state.List))
 	for _, c := range s.classes {
 		out.Join(c.Groups())
@@ -24,6 +25,9 @@ func (s *solver) components() topology.Components {
 	return out
 }
 
+// replayer confirms an assignment as kube-scheduler will carry it out.
+type replayer struct{ *Assignment }
+
 // doubt lists the classes of which a pod may be refused where it is planned.
 type doubt map[*class]bool
 
@@ -32,7 +36,7 @@ type doubt map[*class]bool
 // known before a machine's type is. In the others kube-scheduler takes every pod where
 // it is planned if they come in the order in which they were placed: each was let in
 // after those before it, of which none was taken back.
-func (s *solver) doubted() doubt {
+func (s replayer) doubted() doubt {
 	together, marked := s.components(), make([]bool, len(s.state.List))
 	mark := func(groups []int) {
 		for _, g := range groups {
@@ -66,7 +70,7 @@ func (s *solver) doubted() doubt {
 
 // surprised reports whether machines are planned in domains that a spread of the class
 // did not know of. What is planned is kept by topology key.
-func (s *solver) surprised(c *class, planned map[string][]string) bool {
+func (s replayer) surprised(c *class, planned map[string][]string) bool {
 	for _, sp := range c.Spreads() {
 		key, known := s.state.List[sp.Group()].Key, s.state.Domains(c.Rules, sp)
 		if planned[key] == nil {
@@ -77,4 +81,15 @@ func (s *solver) surprised(c *class, planned map[string][]string) bool {
 		}
 	}
 	return false
+}
+
+// plannedValues lists the values of a label that planned machines have.
+func (s replayer) plannedValues(key string) []string {
+	seen := map[string]bool{}
+	for _, m := range s.machines {
+		if value, ok := s.LabelsOf(m.column, m.residual)[key]; ok {
+			seen[value] = true
+		}
+	}
+	return model.SortedKeys(seen)
 }

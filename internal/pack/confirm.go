@@ -22,13 +22,13 @@ const (
 // refuse where they are planned get other places, or none. What room is left is
 // given to pods without a place.
 func (s *solver) confirm() {
-	if !s.incomplete() && len(s.doubted()) == 0 {
+	if !s.incomplete() && len(s.replaying().doubted()) == 0 {
 		return
 	}
 	before := int64(-1)
 	for try := range maxConfirmations {
-		sites, refused := s.replayAll()
-		helped := s.incomplete() && s.refill(sites)
+		sites, refused := s.replaying().replayAll()
+		helped := s.incomplete() && s.replaying().refill(sites)
 		if !s.incomplete() || try == maxConfirmations-1 {
 			return
 		}
@@ -45,16 +45,8 @@ func (s *solver) confirm() {
 	}
 }
 
-// plannedValues lists the values of a label that planned machines have.
-func (s *solver) plannedValues(key string) []string {
-	seen := map[string]bool{}
-	for _, m := range s.machines {
-		if value, ok := s.LabelsOf(m.column, m.residual)[key]; ok {
-			seen[value] = true
-		}
-	}
-	return model.SortedKeys(seen)
-}
+// replaying returns the assignment as something to be replayed.
+func (s *solver) replaying() replayer { return replayer{s.Assignment} }
 
 // unplaced counts the pods without a place.
 func (s *solver) unplaced() int64 {
@@ -147,7 +139,7 @@ func (s *solver) oneByOne() {
 			if c.left == before {
 				break
 			}
-			_, refused = s.replayAll()
+			_, refused = s.replaying().replayAll()
 		}
 	}
 	s.classes = slices.DeleteFunc(slices.Clone(all), func(c *class) bool { return len(c.Spreads()) > 0 })

@@ -52,10 +52,10 @@ func TestConfirmed(t *testing.T) {
 	if left := s.unplaced(); left > 0 {
 		t.Fatalf("%d pods have no place", left)
 	}
-	if len(s.doubted()) > 0 {
+	if len(s.replaying().doubted()) > 0 {
 		t.Error("the plan is to be replayed")
 	}
-	if _, refused := s.replayAll(); refused {
+	if _, refused := s.replaying().replayAll(); refused {
 		t.Error("the replay refuses pods")
 	}
 }
@@ -74,7 +74,7 @@ func TestNotInTurn(t *testing.T) {
 			s := newSolver(crossed(), make(limits, 1), model.NewEffort(crossed().Pods, 0))
 			s.rounds()
 			spoil(s)
-			if len(s.doubted()) == 0 {
+			if len(s.replaying().doubted()) == 0 {
 				t.Error("the plan is not to be replayed")
 			}
 		})
@@ -89,7 +89,7 @@ func TestNodesThatCountByTheirLabels(t *testing.T) {
 	}
 	s := newSolver(p, make(limits, 1), model.NewEffort(p.Pods, 0))
 	s.rounds()
-	if len(s.doubted()) == 0 {
+	if len(s.replaying().doubted()) == 0 {
 		t.Error("the plan is not to be replayed")
 	}
 }
@@ -108,7 +108,7 @@ func TestComponentsAreConfirmedApart(t *testing.T) {
 	p.Pods = append(p.Pods, Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: "zz"}, Template: follower}})
 	s := newSolver(p, make(limits, 1), model.NewEffort(p.Pods, 0))
 	s.rounds()
-	d := s.doubted()
+	d := s.replaying().doubted()
 	for _, c := range s.classes {
 		if alone := c.Template == follower; d[c] != alone {
 			t.Errorf("a class of %v is replayed: %v", c.Template.Labels, d[c])

@@ -9,12 +9,28 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
 )
 
+// buyer buys machines, as long as there are trials left.
+type buyer struct {
+	*Market
+	trials   int  // machines that may still be filled to make a plan
+	searches int  // the same to search for a cheaper one
+	patient  bool // somebody has said how long to search
+	enlarged bool // trials are in proportion to the pods already
+}
+
+// newBuyer returns a buyer for so many pods with so many trials, 0 for what is usual.
+func newBuyer(m *Market, pods, trials int) *buyer {
+	all := cmp.Or(trials, defaultTrials(pods))
+	making := max(1, all/makingShare)
+	return &buyer{Market: m, trials: making, searches: all - making, patient: trials > 0}
+}
+
 // A cover buys machines for lots. It repeats: price the resources for what is
 // left to buy (duals), take the largest lot, fill one machine of each of the
 // columns that are the best worth for the money, keep the one that gets the most
 // worth per price, and buy it as often as the counts allow.
 type cover struct {
-	s           *solver
+	s           *buyer
 	lots        []*lot
 	left        []int64
 	loadNeeds   []int64 // what a load of each lot needs, one after the other
@@ -68,7 +84,7 @@ const (
 	fillsPerStep    = 1024
 )
 
-func (s *solver) newCover(lots []*lot, sellers []*model.Pool, b budget, st style) *cover {
+func (s *buyer) newCover(lots []*lot, sellers []*model.Pool, b budget, st style) *cover {
 	c := &cover{s: s, sellers: sellers, before: b, budget: b.clone(), style: st}
 	for _, l := range lots {
 		if l.n > 0 && slices.ContainsFunc(sellers, func(p *model.Pool) bool { return model.AnyIn(l.mask, p.Offerings) }) {
@@ -91,7 +107,7 @@ func (s *solver) newCover(lots []*lot, sellers []*model.Pool, b budget, st style
 		c.loadNeeds = append(c.loadNeeds, l.need...)
 	}
 	c.columns = s.rivals(wishes, sellers, b)
-	c.pricing, c.demand = price.New(&s.Supply, c.columns, c.nodeCost()), price.NewDemand(len(s.Space.Names))
+	c.pricing, c.demand = price.New(s.Supply, c.columns, c.nodeCost()), price.NewDemand(len(s.Space.Names))
 	c.groupByMask()
 	c.worth, c.scale, c.taken = make([]float64, len(c.lots)), make([]float64, len(c.lots)), make([]int64, len(c.lots))
 	c.least, c.spare, c.rest = make([]int64, len(s.Space.Names)), make([]int64, len(s.Space.Names)), make([]float64, len(s.Space.Names))
@@ -132,15 +148,6 @@ func (c *cover) anew() *cover {
 	}
 	out.bought, out.cost, out.empty = nil, 0, nil
 	return &out
-}
-
-// priority is that of the load's most important pod.
-func (l *lot) priority() int32 {
-	highest := l.parts[0].class.Template.Priority
-	for _, p := range l.parts[1:] {
-		highest = max(highest, p.class.Template.Priority)
-	}
-	return highest
 }
 
 // run buys until nothing is left or nothing more can be bought.
@@ -266,7 +273,7 @@ func (c *cover) buy(m *machine, times int64) {
 	}
 }
 
-func (c *cover) nodeCost() int64 { return int64(c.s.problem.NodeCost) + c.perNode }
+func (c *cover) nodeCost() int64 { return int64(c.s.cost) + c.perNode }
 
 // costOf is the price of a machine with the cost of having it.
 func (c *cover) costOf(m *machine) int64 { return c.s.Offerings[m.column].Price + c.nodeCost() }

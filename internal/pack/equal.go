@@ -19,10 +19,13 @@ type size struct {
 	cost   int64
 }
 
+// equalLoads buys for loads that are all alike.
+type equalLoads struct{ *cover }
+
 // runEqual buys for a single lot, at the least cost: the least for n loads is that
 // of one machine and of the loads that it does not hold. It reports false where
 // there are several lots, or limits do not allow what is cheapest.
-func (c *cover) runEqual() bool {
+func (c equalLoads) runEqual() bool {
 	if len(c.lots) != 1 {
 		return false
 	}
@@ -47,7 +50,7 @@ func (c *cover) runEqual() bool {
 }
 
 // affordsAll reports whether the limits allow many machines of one size and these.
-func (c *cover) affordsAll(one size, many int64, sizes []size) bool {
+func (c equalLoads) affordsAll(one size, many int64, sizes []size) bool {
 	left := c.budget.clone()
 	left.spend(&c.s.Offerings[one.column], many)
 	for _, s := range sizes {
@@ -60,7 +63,7 @@ func (s size) rate() float64 { return float64(s.cost) / float64(s.holds) }
 
 // sizes lists the columns that hold more than every cheaper one, cheapest first. To
 // hold more than the given number of loads is no use.
-func (c *cover) sizes(loads int64) []size {
+func (c equalLoads) sizes(loads int64) []size {
 	var all []size
 	empty := c.s.newMachine(c.columns[0])
 	for _, k := range c.columns {
@@ -106,7 +109,7 @@ func leastCost(sizes []size, n, more int64, worth float64) []size {
 }
 
 // buyEqual buys so many machines of a size, as full as they get.
-func (c *cover) buyEqual(s size, times int64) {
+func (c equalLoads) buyEqual(s size, times int64) {
 	m := c.s.newMachine(s.column)
 	clear(c.taken)
 	c.take(m, 0, min(s.holds, c.left[0]))

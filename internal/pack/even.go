@@ -11,7 +11,7 @@ import (
 // fillEvenly fills nodes that exist with pods of the classes so that no resource is
 // left over for want of another: where there are more pods than the nodes can hold,
 // what they hold is not bought for. The rest of the room is left to fill.
-func (s *solver) fillEvenly(open []*class) {
+func (s *placer) fillEvenly(open []*class) {
 	var plain []*class
 	for _, c := range open {
 		if c.open() > 0 && len(c.Keys)+len(c.Follows())+len(c.Nodes) == 0 {
@@ -44,7 +44,7 @@ func (s *solver) fillEvenly(open []*class) {
 
 // worthOfClasses returns what a pod of each class is worth by its needs: the
 // resources are priced as if parts of machines could be bought for all.
-func (s *solver) worthOfClasses(classes []*class) []float64 {
+func (s *placer) worthOfClasses(classes []*class) []float64 {
 	d := price.NewDemand(len(s.Space.Names))
 	for _, c := range classes {
 		d.Add(c.Need, c.open())
@@ -53,7 +53,7 @@ func (s *solver) worthOfClasses(classes []*class) []float64 {
 	for k := range columns {
 		columns[k] = k
 	}
-	y := price.New(&s.Supply, columns, int64(s.problem.NodeCost)).Duals(d)
+	y := price.New(s.Supply, columns, int64(s.cost)).Duals(d)
 	out := make([]float64, len(classes))
 	for i, c := range classes {
 		out[i] = price.Value(c.Need, y)
@@ -63,7 +63,7 @@ func (s *solver) worthOfClasses(classes []*class) []float64 {
 
 // exceedsNodes reports whether the classes need more of something than all nodes
 // together have.
-func (s *solver) exceedsNodes(classes []*class) bool {
+func (s *placer) exceedsNodes(classes []*class) bool {
 	total := make([]int64, len(s.Space.Names))
 	for _, c := range classes {
 		model.AddTimes(total, c.Need, c.open())

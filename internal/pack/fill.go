@@ -15,7 +15,7 @@ func (c *cover) fill(column, seed int) *machine {
 	}
 	c.fillUp(m)
 	if c.s.uses(Exchange) {
-		c.polish(m, seed)
+		exchanger{c}.polish(m, seed)
 	}
 	return m
 }

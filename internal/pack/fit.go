@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
@@ -9,7 +10,7 @@ import (
 
 // fitting returns the columns of the options that hold a load. Special types are
 // left out unless they were asked for or nothing else fits.
-func (s *solver) fitting(need []int64, host []topology.PerNode, devices bool, o *model.Options) model.Bitset {
+func (s *Market) fitting(need []int64, host []topology.PerNode, devices bool, o *model.Options) model.Bitset {
 	s.Effort.Spend(len(s.Offerings) / 4)
 	all := o.Offerings.Clone()
 	s.keepRoomy(all, need)
@@ -30,8 +31,8 @@ func (s *solver) fitting(need []int64, host []topology.PerNode, devices bool, o 
 const lookAtMost = 12
 
 // keepRoomy removes columns that do not have as much room as is needed.
-func (s *solver) keepRoomy(columns model.Bitset, need []int64) {
-	if len(s.classes) <= lookAtMost {
+func (s *Market) keepRoomy(columns model.Bitset, need []int64) {
+	if s.few {
 		for k := range columns.All {
 			if !model.Fits(need, s.Offerings[k].Room) {
 				columns.Drop(k)
@@ -47,7 +48,7 @@ func (s *solver) keepRoomy(columns model.Bitset, need []int64) {
 }
 
 // keepAble removes columns where a load may not be for other reasons than room.
-func (s *solver) keepAble(columns model.Bitset, host []topology.PerNode, o *model.Options) {
+func (s *Market) keepAble(columns model.Bitset, host []topology.PerNode, o *model.Options) {
 	if len(host) > 0 && len(s.DaemonSets) > 0 {
 		for k := range columns.All {
 			if s.state.DaemonCounts(&s.Offerings[k]).Room(host, 1) <= 0 {
@@ -73,7 +74,7 @@ type rooms struct {
 }
 
 // rooms returns those of a resource, made once.
-func (s *solver) rooms(r int) *rooms {
+func (s *Market) rooms(r int) *rooms {
 	if s.byRoom == nil {
 		s.byRoom = make([]*rooms, len(s.Space.Names))
 	}
@@ -83,7 +84,7 @@ func (s *solver) rooms(r int) *rooms {
 	return s.byRoom[r]
 }
 
-func (s *solver) newRooms(r int) *rooms {
+func (s *Market) newRooms(r int) *rooms {
 	out := &rooms{}
 	for _, c := range s.Shapes {
 		out.amounts = append(out.amounts, c.Room[r])
@@ -114,4 +115,23 @@ func (r *rooms) atLeast(n int64) model.Bitset {
 		return nil
 	}
 	return r.columns[i]
+}
+
+// holding returns the columns of the options that hold a pod of the class, where
+// there are no DaemonSets; pods of other classes that need the same share it.
+func (s *Market) holding(c *class, o *model.Options) model.Bitset {
+	key := binary.AppendVarint(s.key[:0], int64(o.ID))
+	for _, v := range c.Need {
+		key = binary.AppendVarint(key, v)
+	}
+	if c.devices {
+		key = append(key, 1)
+	}
+	s.key = key
+	mask, ok := s.held[string(key)]
+	if !ok {
+		mask = s.fitting(c.Need, nil, c.devices, o)
+		s.held[string(key)] = mask
+	}
+	return mask
 }

@@ -10,19 +10,3 @@ package pack
 // goesOn is the chance that an owner takes another step which has gone on to another
 // twice in a row: (2 + 1) of (2 + 2), by the rule of succession.
 const goesOn = 0.75
-
-// growing returns how many loads of the lot are pods of owners that grow.
-func (l *lot) growing() int64 {
-	if l.members != nil {
-		n := int64(0)
-		for _, of := range l.members {
-			n += of.growing()
-		}
-		return n
-	}
-	c := l.parts[0].class
-	if len(l.parts) > 1 || c.Growing == 0 {
-		return 0
-	}
-	return l.n * c.Growing / int64(len(c.pods))
-}

@@ -1,7 +1,5 @@
 package pack
 
-import "slices"
-
 // Heuristic is a step of planning that only makes plans cheaper or planning quicker.
 // Without it every plan still keeps all rules. `make ablation` leaves one out at a time
 // and measures what it is worth; what is worth nothing does not stay.
@@ -47,6 +45,3 @@ func Heuristics() []Heuristic {
 		Thin, Dominated, Equal, Rough, Slots, WaterFilling,
 	}
 }
-
-// uses reports whether a heuristic has not been left out.
-func (s *solver) uses(h Heuristic) bool { return !slices.Contains(s.problem.Without, h) }

@@ -8,11 +8,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
+// rendering states an assignment as a layout.
+type rendering struct{ *Assignment }
+
 // layout renders the solution.
-func (s *solver) layout() *Layout {
-	out := &Layout{Places: s.places, solver: s, Machines: make([]Machine, 0, len(s.machines))}
+func (s rendering) layout() *Layout {
+	out := &Layout{Places: s.places, assignment: s.Assignment, Machines: make([]Machine, 0, len(s.machines))}
 	s.sortMachines()
-	r := &ranker{solver: s, slack: s.slack(), known: map[string]ranking{}}
+	r := &ranker{Assignment: s.Assignment, slack: s.slack(), known: map[string]ranking{}}
 	type content struct {
 		items  *item // which machines share
 		column int
@@ -35,7 +38,7 @@ func (s *solver) layout() *Layout {
 		if c.left == 0 {
 			continue
 		}
-		reason := s.explain(c)
+		reason := diagnosis(s).explain(c)
 		for _, pod := range c.pods[int64(len(c.pods))-c.left:] {
 			s.places[pod].Reason, s.places[pod].Exhausted = reason, c.never.Kind == match.Exhausted
 		}
@@ -46,7 +49,7 @@ func (s *solver) layout() *Layout {
 
 // sortMachines brings the machines into an order that does not depend on how
 // they were found: by Provisioner, then by column, then by their pods, which it sorts.
-func (s *solver) sortMachines() {
+func (s rendering) sortMachines() {
 	for _, m := range s.machines {
 		s.noteGivenUp(m)
 		s.noteSoft(m)
@@ -62,7 +65,7 @@ func (s *solver) sortMachines() {
 }
 
 // noteGivenUp notes the preferences that were given up for the places on a machine.
-func (s *solver) noteGivenUp(m *machine) {
+func (s rendering) noteGivenUp(m *machine) {
 	at := 0
 	for _, it := range m.placed {
 		if given := it.class.GivenUp(it.level.relaxed); given != nil {
@@ -75,7 +78,7 @@ func (s *solver) noteGivenUp(m *machine) {
 }
 
 // noteSoft notes the preferences by node that a machine does not meet.
-func (s *solver) noteSoft(m *machine) {
+func (s rendering) noteSoft(m *machine) {
 	at := 0
 	for _, it := range m.placed {
 		c := it.class
@@ -91,7 +94,7 @@ func (s *solver) noteSoft(m *machine) {
 }
 
 // podsOf counts the pods of a group that are placed on a machine.
-func (s *solver) podsOf(m *machine, group int) int64 {
+func (s rendering) podsOf(m *machine, group int) int64 {
 	g, n := s.state.List[group], int64(0)
 	for _, it := range m.placed {
 		if g.Matches(it.class.Template) {
@@ -101,7 +104,7 @@ func (s *solver) podsOf(m *machine, group int) int64 {
 	return n
 }
 
-func (s *solver) render(m *machine, r *ranker) Machine {
+func (s rendering) render(m *machine, r *ranker) Machine {
 	col := &s.Offerings[m.column]
 	out := Machine{Provisioner: m.seller.Number, Pods: m.pods, Labels: s.labels(m)}
 	used := slices.Clone(m.used)
@@ -123,6 +126,6 @@ func (s *solver) render(m *machine, r *ranker) Machine {
 
 // labels returns what the machine's requirements say about labels beyond those
 // that follow from the offering that is bought.
-func (s *solver) labels(m *machine) map[string]string {
+func (s rendering) labels(m *machine) map[string]string {
 	return s.ChosenLabels(m.column, m.residual)
 }

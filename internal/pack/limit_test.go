@@ -187,7 +187,7 @@ func TestLargerMachinesUnderALimit(t *testing.T) {
 		s.machines = append(s.machines, m)
 		s.hand(m, l, 1)
 	}
-	s.enlarge(l)
+	s.purchasing.enlarge(l)
 	var got []string
 	for _, m := range s.machines {
 		got = append(got, fmt.Sprint(len(m.pods), " on ", s.Offerings[m.column].Type.Name))

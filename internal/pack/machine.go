@@ -45,7 +45,7 @@ type nodePlacement struct {
 
 // admit returns how many pods of the lot the machine can take as it is, at most
 // limit, and the residual that it then has.
-func (s *solver) admit(m *machine, l *lot, limit int64) (int64, int) {
+func (s *Market) admit(m *machine, l *lot, limit int64) (int64, int) {
 	if !l.mask.Has(m.column) {
 		return 0, 0
 	}
@@ -82,14 +82,14 @@ func (m *machine) add(l *lot, n int64, residual int) {
 }
 
 // newMachine returns an empty machine of a column.
-func (s *solver) newMachine(column int) *machine {
+func (s *Market) newMachine(column int) *machine {
 	m := &machine{used: make([]int64, len(s.Space.Names)), mask: model.NewBitset(len(s.Offerings))}
 	s.reset(m, column)
 	return m
 }
 
 // reset makes a machine that nothing shares an empty one of a column.
-func (s *solver) reset(m *machine, column int) {
+func (s *Market) reset(m *machine, column int) {
 	c := &s.Offerings[column]
 	p := s.Pools[c.Pool]
 	m.seller, m.column, m.residual, m.items, m.ahead = p, column, p.Residual, m.items[:0], 0
@@ -107,7 +107,7 @@ func (m *machine) clone() *machine {
 
 // roomFor returns the columns that have room for the machine's content. It holds until
 // it is called again.
-func (s *solver) roomFor(m *machine) model.Bitset {
+func (s *Market) roomFor(m *machine) model.Bitset {
 	s.roomy = append(s.roomy[:0], m.mask...)
 	s.keepRoomy(s.roomy, m.used)
 	return s.roomy
@@ -115,7 +115,7 @@ func (s *solver) roomFor(m *machine) model.Bitset {
 
 // shrink moves the machine to its cheapest column. Columns that would break the
 // limit are left out.
-func (s *solver) shrink(m *machine, within func(*model.Offering) bool) {
+func (s *Market) shrink(m *machine, within func(*model.Offering) bool) {
 	for k := range s.roomFor(m).Within([2]int{m.seller.Offerings[0], m.column}) { // sorted by price
 		if s.LeavesChoice(m.residual, &s.Offerings[k]) && within(&s.Offerings[k]) && s.sameDaemons(k, m.column) {
 			m.column = k
@@ -126,8 +126,43 @@ func (s *solver) shrink(m *machine, within func(*model.Offering) bool) {
 
 // sameDaemons reports whether the content may move between columns as far as
 // constraints with DaemonSet pods go.
-func (s *solver) sameDaemons(to, from int) bool {
+func (s *Market) sameDaemons(to, from int) bool {
 	social := func(i int) bool { return s.state.Daemons[i].Matters() }
 	a, b := s.Offerings[to].DaemonSets, s.Offerings[from].DaemonSets
 	return slices.Equal(a, b) || !slices.ContainsFunc(a, social) && !slices.ContainsFunc(b, social)
+}
+
+// refresh sets what the machine's labels and columns must be from its content
+// alone: loads that have left no longer count. The machine must not be shared.
+func (s *Market) refresh(m *machine) {
+	m.residual = m.seller.Residual
+	copy(m.mask, m.seller.Mask)
+	for _, it := range m.items {
+		m.residual, _ = s.Merge(m.residual, it.lot.opt.Residual[m.seller.Number])
+		m.mask.Keep(it.lot.mask)
+	}
+}
+
+// followed reports whether the machine has the pods that the class must share a
+// node with.
+func (s *Market) followed(m *machine, c *class) bool {
+	return s.state.Accompanied(c.Rules, m.host, false)
+}
+
+// itemise makes the items say what is placed of a lot of which pods have left. What
+// remains of loads of several classes is no load any more.
+func (m *machine) itemise(l *lot) {
+	m.items = slices.DeleteFunc(m.items, func(it item) bool { return it.lot == l })
+	for i := range m.placed {
+		p := &m.placed[i]
+		if p.lot != l {
+			continue
+		}
+		if len(l.parts) > 1 {
+			p.lot = l.only(p.class, p.level)
+		}
+		if p.n > 0 {
+			m.items = append(m.items, item{lot: p.lot, n: p.n})
+		}
+	}
 }

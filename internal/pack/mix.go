@@ -39,12 +39,15 @@ func (c *cover) mixable() bool {
 	return 2*len(c.bought) >= len(c.lots)*c.regions && len(c.lots) <= mixAtMost
 }
 
+// patternProgram buys by the linear program over what machines may hold.
+type patternProgram struct{ *cover }
+
 // mix buys what the cheapest mix of parts of machines has of whole ones, and looks
 // for the cheapest mix for the rest, as long as there are any. What is left over is
 // for run to buy. It starts from what another cover has bought.
-func (c *cover) mix(other *cover, guess []float64) {
+func (c patternProgram) mix(other *cover, guess []float64) {
 	g := colgen.New(colgen.Program{
-		Loads: c.loads(), Kinds: c.kinds(), Start: other.patterns(), Guesses: [][]float64{guess},
+		Loads: c.loads(), Kinds: c.kinds(), Start: patternProgram{other}.patterns(), Guesses: [][]float64{guess},
 		Slack: mixGap * float64(other.cost), Target: float64(other.cost),
 	})
 	for times := range maxDives {
@@ -69,7 +72,7 @@ func (c *cover) mix(other *cover, guess []float64) {
 
 // buyWhole buys the patterns of a mix as often as whole machines of them are used,
 // and once more where so much of another is. It reports whether it bought any.
-func (c *cover) buyWhole(s colgen.Solution, whole float64) bool {
+func (c patternProgram) buyWhole(s colgen.Solution, whole float64) bool {
 	before := len(c.bought)
 	for _, i := range byPart(s) {
 		if n := int64(s.Times[i] + 1 - whole); n > 0 {
@@ -82,7 +85,7 @@ func (c *cover) buyWhole(s colgen.Solution, whole float64) bool {
 // buyCut buys the machines of a mix that there was no time to make good: whole ones
 // first, then those of the largest parts. Its patterns have more of some loads than
 // there are: of what has run out there is less on whole machines.
-func (c *cover) buyCut(s colgen.Solution) {
+func (c patternProgram) buyCut(s colgen.Solution) {
 	order := byPart(s)
 	for _, i := range order {
 		c.buyReduced(s.Patterns[i], int64(s.Times[i]+wholeEnough))
@@ -95,7 +98,7 @@ func (c *cover) buyCut(s colgen.Solution) {
 }
 
 // buyReduced buys machines of the pattern, with what is left of its loads.
-func (c *cover) buyReduced(p colgen.Pattern, n int64) {
+func (c patternProgram) buyReduced(p colgen.Pattern, n int64) {
 	for n > 0 {
 		m := c.filledBy(p)
 		if len(m.items) == 0 {
@@ -112,7 +115,7 @@ func (c *cover) buyReduced(p colgen.Pattern, n int64) {
 }
 
 // buyMost buys the one machine of which most is used.
-func (c *cover) buyMost(s colgen.Solution) bool {
+func (c patternProgram) buyMost(s colgen.Solution) bool {
 	for _, i := range byPart(s) {
 		if s.Times[i] < halfWhole {
 			return false
@@ -137,7 +140,7 @@ func byPart(s colgen.Solution) []int {
 
 // buyPattern buys machines of the pattern at most so often, as long as limits allow
 // and everything that is on them is still to be bought for.
-func (c *cover) buyPattern(p colgen.Pattern, n int64) bool {
+func (c patternProgram) buyPattern(p colgen.Pattern, n int64) bool {
 	n = c.budget.affords(&c.s.Offerings[c.columns[p.Kind]], n)
 	for _, part := range p.Parts {
 		n = min(n, c.left[part.Load]/part.N)
@@ -150,7 +153,7 @@ func (c *cover) buyPattern(p colgen.Pattern, n int64) bool {
 }
 
 // filledBy returns a machine with what is left of a pattern's loads.
-func (c *cover) filledBy(p colgen.Pattern) *machine {
+func (c patternProgram) filledBy(p colgen.Pattern) *machine {
 	m := c.s.newMachine(c.columns[p.Kind])
 	clear(c.taken)
 	for _, part := range p.Parts {
@@ -160,7 +163,7 @@ func (c *cover) filledBy(p colgen.Pattern) *machine {
 }
 
 // loads states what is left to be bought.
-func (c *cover) loads() []colgen.Load {
+func (c patternProgram) loads() []colgen.Load {
 	out := make([]colgen.Load, len(c.lots))
 	for i, l := range c.lots {
 		var none topology.NodeCounts
@@ -170,7 +173,7 @@ func (c *cover) loads() []colgen.Load {
 }
 
 // kinds states the candidates.
-func (c *cover) kinds() []colgen.Kind {
+func (c patternProgram) kinds() []colgen.Kind {
 	masks := make([]model.Bitset, len(c.lots))
 	for i, l := range c.lots {
 		masks[i] = l.mask
@@ -178,22 +181,8 @@ func (c *cover) kinds() []colgen.Kind {
 	return c.s.kindsOf(c.columns, masks, c.nodeCost())
 }
 
-// kindsOf states columns, each of which holds the loads whose masks have it.
-func (s *solver) kindsOf(columns []int, masks []model.Bitset, nodeCost int64) []colgen.Kind {
-	out := make([]colgen.Kind, len(columns))
-	for j, k := range columns {
-		out[j] = colgen.Kind{Room: s.Offerings[k].Room, Cost: s.Offerings[k].Price + nodeCost}
-		for i, m := range masks {
-			if m.Has(k) {
-				out[j].Loads = append(out[j].Loads, i)
-			}
-		}
-	}
-	return out
-}
-
 // patterns states what was bought.
-func (c *cover) patterns() []colgen.Pattern {
+func (c patternProgram) patterns() []colgen.Pattern {
 	at := make(map[int]int, len(c.columns))
 	for j, k := range c.columns {
 		at[k] = j
@@ -244,7 +233,7 @@ func (c *cover) guess() (out prices, total float64) {
 		}
 	}
 	if len(c.masks) > 1 && c.s.uses(PriceApart) {
-		if found := price.Apart(&c.s.Supply, list, c.columns, c.nodeCost()); found.Total > total*(1+mixGap) {
+		if found := price.Apart(c.s.Supply, list, c.columns, c.nodeCost()); found.Total > total*(1+mixGap) {
 			for i, group := range found.Of {
 				out.unit[i] = found.Dual[group]
 			}

@@ -16,7 +16,7 @@ type node struct {
 }
 
 // findNodes begins with the nodes as if nothing ran on them.
-func (s *solver) findNodes() {
+func (s *Assignment) findNodes() {
 	for _, n := range s.Nodes {
 		view := &topology.NodeView{Node: n, Counts: s.state.AttachLimits(n.Node)}
 		s.nodes, s.state.Nodes = append(s.nodes, &node{view, s.Space.Vector(n.Allocatable)}), append(s.state.Nodes, view)
@@ -29,7 +29,7 @@ func (s *solver) findNodes() {
 
 // occupy takes the room that running pods use, and counts them where
 // constraints look at them.
-func (s *solver) occupy() {
+func (s *Assignment) occupy() {
 	nodes := slices.Concat(s.nodes, s.closed)
 	byName := make(map[string]*node, len(nodes))
 	for _, n := range nodes {
@@ -59,7 +59,7 @@ func (s *solver) occupy() {
 }
 
 // expectDaemons keeps room for DaemonSet pods that have not started yet.
-func (s *solver) expectDaemons(n *node, there map[string]bool) {
+func (s *Assignment) expectDaemons(n *node, there map[string]bool) {
 	for i := range s.DaemonSets {
 		d := &s.DaemonSets[i]
 		if there[d.Namespace+"/"+d.Name] || !d.RunsOn(n.Node) {

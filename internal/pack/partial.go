@@ -8,11 +8,11 @@ import (
 
 // bundleSome makes loads of as many pods of a component as go together, one load
 // after the other, where there is no way for all.
-func (s *solver) bundleSome(together, open []*class) []*lot {
+func (s *placer) bundleSome(together, open []*class) []*lot {
 	var lots []*lot
 	begun := map[int]bool{}
 	for {
-		a := assembly{solver: s, together: together, open: open, begun: begun}
+		a := assembly{placer: s, together: together, open: open, begun: begun}
 		machine := a.most(a.onMachine)
 		node, at := []part(nil), -1
 		for i := range s.nodes {
@@ -46,7 +46,7 @@ func podsIn(parts []part) int64 {
 // assembly puts a load together from the followers of a component and the pods that
 // they follow.
 type assembly struct {
-	*solver
+	*placer
 	together, open []*class
 	begun          map[int]bool // groups that an earlier load began
 }
@@ -73,7 +73,7 @@ func (a *assembly) onNode(parts []part, i int) bool {
 }
 
 // putAll places the parts on a node that takes them.
-func (s *solver) putAll(parts []part, i int) {
+func (s *placer) putAll(parts []part, i int) {
 	n := s.nodes[i]
 	l := &lot{parts: parts, opt: s.jointOptions(parts, nil), at: topology.AssignmentOf(keysOf(parts), n.Node)}
 	s.enterAll(l)

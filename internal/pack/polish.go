@@ -46,10 +46,13 @@ func (c *cover) sample() {
 	}
 }
 
+// exchanger exchanges loads on a machine.
+type exchanger struct{ *cover }
+
 // polish raises the worth of a machine's content: one pod leaves for another that
 // is worth more and fits, and what room then is left is filled again. The seed
 // keeps a pod, so that the largest do not remain to the end.
-func (c *cover) polish(m *machine, seed int) {
+func (c exchanger) polish(m *machine, seed int) {
 	least := leastGain * float64(c.costOf(m))
 	changed := false
 	for range maxExchanges {
@@ -76,7 +79,7 @@ func (c *cover) polish(m *machine, seed int) {
 
 // bestExchange returns the item that loses a load and the lot that gains one, or
 // -1 where no exchange gains at least so much.
-func (c *cover) bestExchange(m *machine, seed int, gain float64) (out, in int) {
+func (c exchanger) bestExchange(m *machine, seed int, gain float64) (out, in int) {
 	out, in = -1, -1
 	room, width := c.s.Offerings[m.column].Room, len(c.spare)
 	for k, it := range m.items {
@@ -106,13 +109,13 @@ func (c *cover) wasted(m *machine) float64 { return float64(c.costOf(m)) - c.wor
 
 // firstWithin returns the place in the window of the first lot that is worth no more
 // than the room: a load needs what it is worth.
-func (c *cover) firstWithin(worth float64) int {
+func (c exchanger) firstWithin(worth float64) int {
 	worth *= 1 + 1e-9
 	return sort.Search(len(c.window), func(w int) bool { return c.window[w].worth <= worth })
 }
 
 // joins reports whether the lot may be on the machine, room apart.
-func (c *cover) joins(m *machine, l *lot) bool {
+func (c exchanger) joins(m *machine, l *lot) bool {
 	if len(l.host) > 0 || !l.mask.Has(m.column) {
 		return false
 	}
@@ -123,11 +126,11 @@ func (c *cover) joins(m *machine, l *lot) bool {
 
 // yields reports whether a load may leave the machine for another: not for a less
 // important one where a limit may decide who gets a place.
-func (c *cover) yields(leaves, comes *lot, m *machine) bool {
+func (c exchanger) yields(leaves, comes *lot, m *machine) bool {
 	return c.budget[m.seller.Number] == nil || leaves.priority() <= comes.priority()
 }
 
-func (c *cover) exchange(m *machine, out, in int) {
+func (c exchanger) exchange(m *machine, out, in int) {
 	leaves, comes := m.items[out].lot, c.lots[in]
 	model.AddTimes(m.used, leaves.need, -1)
 	c.taken[leaves.index]--
@@ -137,15 +140,4 @@ func (c *cover) exchange(m *machine, out, in int) {
 	residual, _ := c.s.Merge(m.residual, comes.opt.Residual[m.seller.Number])
 	m.add(comes, 1, residual)
 	c.taken[in]++
-}
-
-// refresh sets what the machine's labels and columns must be from its content
-// alone: loads that have left no longer count. The machine must not be shared.
-func (s *solver) refresh(m *machine) {
-	m.residual = m.seller.Residual
-	copy(m.mask, m.seller.Mask)
-	for _, it := range m.items {
-		m.residual, _ = s.Merge(m.residual, it.lot.opt.Residual[m.seller.Number])
-		m.mask.Keep(it.lot.mask)
-	}
 }

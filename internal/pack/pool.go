@@ -34,30 +34,3 @@ func pooled(lots []*lot) []*lot {
 	}
 	return out
 }
-
-// with returns a lot for the loads of both.
-func (l *lot) with(o *lot) *lot {
-	if l.members == nil {
-		pool := *l
-		pool.members = []*lot{l}
-		l = &pool
-	}
-	l.members = append(l.members, o)
-	l.n += o.n
-	return l
-}
-
-// hand gives the pods of k loads of the lot, or of those that it pools, to the machine.
-func (s *solver) hand(m *machine, l *lot, k int64) {
-	l.n -= k
-	if l.members == nil {
-		s.assign(m, l, l.parts, k)
-	}
-	for _, of := range l.members {
-		if n := min(k, of.n); n > 0 {
-			of.n -= n
-			k -= n
-			s.assign(m, l, of.parts, n)
-		}
-	}
-}

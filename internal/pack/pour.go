@@ -11,7 +11,7 @@ import (
 // pour places pods of a class with one spread as placing them one by one would: each
 // goes where the fewest are, so that the spots fill up to a level, like water. It does
 // nothing where the order of the pods matters to more than that.
-func (s *solver) pour(c *class, spots []spot, relaxed topology.Relaxed) {
+func (s *placer) pour(c *class, spots []spot, relaxed topology.Relaxed) {
 	open, most, ok := s.basin(c, spots, relaxed)
 	if !ok || len(open) == 0 {
 		return
@@ -49,7 +49,7 @@ type spotCount struct {
 
 // basin lists the spots that pods of the class are to be bought for in, those with the
 // fewest pods first, and how many the spread allows in each.
-func (s *solver) basin(c *class, spots []spot, relaxed topology.Relaxed) (open []spotCount, most int64, ok bool) {
+func (s *placer) basin(c *class, spots []spot, relaxed topology.Relaxed) (open []spotCount, most int64, ok bool) {
 	sp, ok := c.OnlySpread(relaxed)
 	if !ok {
 		return nil, 0, false

@@ -42,7 +42,7 @@ func TestPour(t *testing.T) {
 			s := newSolver(in, make(limits, 1), model.NewEffort(in.Pods, 0))
 			c := s.classes[0]
 			o, _ := s.optionsAt(c, level{})
-			return s, c, s.spotsFor(c, o, level{})
+			return s, c, s.placing.spotsFor(c, o, level{})
 		}
 		lots := func(spots []spot) []int64 {
 			out := make([]int64, n)
@@ -54,7 +54,7 @@ func TestPour(t *testing.T) {
 
 		s, c, singly := begin()
 		for c.open() > 0 {
-			best := s.bestSpot(c, singly, 0)
+			best := s.placing.bestSpot(c, singly, 0)
 			if best < 0 {
 				break
 			}
@@ -63,11 +63,11 @@ func TestPour(t *testing.T) {
 			s.state.Enter(c.Rules, &singly[best].Assignment, nil, 1)
 		}
 		s, c, poured := begin()
-		s.pour(c, poured, 0)
+		s.placing.pour(c, poured, 0)
 		if got, want := lots(poured), lots(singly); !slices.Equal(got, want) {
 			t.Fatalf("poured %v, one by one %v", got, want)
 		}
-		if s.bestSpot(c, poured, 0) >= 0 && c.open() > 0 {
+		if s.placing.bestSpot(c, poured, 0) >= 0 && c.open() > 0 {
 			t.Fatalf("%d pods are left that would fit", c.open())
 		}
 	})

@@ -55,18 +55,18 @@ type Layout struct {
 	Places   []Place
 	Machines []Machine
 	// Effort is how many steps of work the pods' constraints have made.
-	Effort int64
-	solver *solver // that found it; nil where there was nothing to do
+	Effort     int64
+	assignment *Assignment // that found it; nil where there was nothing to do
 }
 
 // LowerBound on the price of the machines of any layout that places the same pods under
 // the same constraints; 0 where nothing is proven. It is worked out when it is asked for,
 // because a plan that is only tried out needs none.
 func (l *Layout) LowerBound() offer.Price {
-	if l.solver == nil {
+	if l.assignment == nil {
 		return 0
 	}
-	return l.solver.lowerBound()
+	return prover{l.assignment}.lowerBound()
 }
 
 // Place is what was found for a pod: a node, a machine, or a reason.

@@ -12,9 +12,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
+// diagnosis says why pods have no place.
+type diagnosis struct{ *Assignment }
+
 // diagnose says why a class has no place: what excludes the Provisioners, the nearest
 // miss first.
-func (s *solver) diagnose(c *class) string {
+func (s diagnosis) diagnose(c *class) string {
 	if len(s.Pools) == 0 {
 		return "there is no Provisioner"
 	}
@@ -41,7 +44,7 @@ type missed struct {
 	names []string
 }
 
-func (s *solver) misses(c *class, o *model.Options) misses {
+func (s diagnosis) misses(c *class, o *model.Options) misses {
 	out, topology := misses{}, match.Miss{}
 	for i, p := range s.Pools {
 		s.Effort.Spend(len(s.Offerings) + len(p.Types)*len(o.Requires))
@@ -140,7 +143,7 @@ func (m *missed) who(of int) string {
 
 // whyNot says why no column of a seller that has the right ones was bought, unless it
 // is for constraints on other pods.
-func (s *solver) whyNot(c *class, o *model.Options, p *model.Pool) match.Miss {
+func (s diagnosis) whyNot(c *class, o *model.Options, p *model.Pool) match.Miss {
 	var largest *model.Offering
 	short, lack := -1, int64(0)
 	held := false
@@ -170,7 +173,7 @@ func (s *solver) whyNot(c *class, o *model.Options, p *model.Pool) match.Miss {
 }
 
 // fittingOf returns the columns of one seller that hold the class.
-func (s *solver) fittingOf(c *class, o *model.Options, p *model.Pool) model.Bitset {
+func (s diagnosis) fittingOf(c *class, o *model.Options, p *model.Pool) model.Bitset {
 	out := s.fitting(c.Need, c.PerNode, c.devices, o)
 	out.Keep(p.Mask)
 	return out
@@ -191,7 +194,7 @@ func worstLack(need, room []int64) (resource int, by int64) {
 
 // resourceMiss says which resource no type of the seller has enough of or, where
 // each alone could be had, what the type has that lacks the least.
-func (s *solver) resourceMiss(c *class, o *model.Options, p *model.Pool, nearest *model.Offering, r int) match.Miss {
+func (s diagnosis) resourceMiss(c *class, o *model.Options, p *model.Pool, nearest *model.Offering, r int) match.Miss {
 	name := s.Space.Names[r]
 	most, whole := int64(0), int64(0)
 	for k := range o.Offerings.All {
@@ -211,7 +214,7 @@ func (s *solver) resourceMiss(c *class, o *model.Options, p *model.Pool, nearest
 }
 
 // phrase spells the amounts of the resources that are asked for.
-func (s *solver) phrase(v, asked []int64) string {
+func (s diagnosis) phrase(v, asked []int64) string {
 	var parts []string
 	for r, name := range s.Space.Names {
 		if asked[r] > 0 && name != amount.Pods && !pseudo(name) {
@@ -221,7 +224,7 @@ func (s *solver) phrase(v, asked []int64) string {
 	return strings.Join(parts, " and ")
 }
 
-func (s *solver) limitMiss(c *class, o *model.Options, p *model.Pool) match.Miss {
+func (s diagnosis) limitMiss(c *class, o *model.Options, p *model.Pool) match.Miss {
 	left := s.budgets()[p.Number]
 	if left == nil {
 		return match.Miss{}
@@ -248,4 +251,12 @@ func (s *solver) limitMiss(c *class, o *model.Options, p *model.Pool) match.Miss
 		}
 	}
 	return match.Miss{Kind: match.Limit}
+}
+
+// explain returns why the class has no place.
+func (s diagnosis) explain(c *class) string {
+	if c.never.Missed() {
+		return c.never.String()
+	}
+	return s.diagnose(c)
 }

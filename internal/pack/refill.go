@@ -10,7 +10,7 @@ import (
 // refill gives pods without a place the room that is left on nodes and on planned
 // machines, where kube-scheduler would let them in. It reports whether that helped
 // any.
-func (s *solver) refill(sites []*site) bool {
+func (s replayer) refill(sites []*site) bool {
 	helped := false
 	for some := true; some; {
 		some = false
@@ -23,7 +23,7 @@ func (s *solver) refill(sites []*site) bool {
 	return helped
 }
 
-func (s *solver) refillClass(c *class, sites []*site) bool {
+func (s replayer) refillClass(c *class, sites []*site) bool {
 	helped := false
 	takes := func(l level) bool {
 		o, ok := s.optionsAt(c, l)
@@ -45,7 +45,7 @@ func (s *solver) refillClass(c *class, sites []*site) bool {
 
 // letsIn reports whether a site has room for a pod of the class, and kube-scheduler
 // would let it in.
-func (s *solver) letsIn(c *class, o *model.Options, to *site) bool {
+func (s replayer) letsIn(c *class, o *model.Options, to *site) bool {
 	if !model.Fits(c.Need, to.free) {
 		return false
 	}
@@ -56,7 +56,7 @@ func (s *solver) letsIn(c *class, o *model.Options, to *site) bool {
 }
 
 // squeeze puts one pod of the class on the site, if that takes it.
-func (s *solver) squeeze(c *class, o *model.Options, level level, to *site) bool {
+func (s replayer) squeeze(c *class, o *model.Options, level level, to *site) bool {
 	if !s.letsIn(c, o, to) {
 		return false
 	}
@@ -80,7 +80,7 @@ func (s *solver) squeeze(c *class, o *model.Options, level level, to *site) bool
 
 // squeezeIn puts a pod of the class on a planned machine that has room for it, if
 // their labels go together.
-func (s *solver) squeezeIn(c *class, o *model.Options, level level, to *site, at *topology.Assignment) bool {
+func (s replayer) squeezeIn(c *class, o *model.Options, level level, to *site, at *topology.Assignment) bool {
 	m := s.machines[to.index]
 	pinned := o
 	if len(c.Keys) > 0 {

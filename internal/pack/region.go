@@ -13,7 +13,7 @@ import (
 
 // regions splits the lots so that no column may be bought for lots of two of them, nor
 // two columns that count against the same limit.
-func (s *solver) regions(lots []*lot, tier []*model.Pool, b budget) [][]*lot {
+func (s *buyer) regions(lots []*lot, tier []*model.Pool, b budget) [][]*lot {
 	masks := disjoint(lots)
 	for _, p := range tier {
 		if b[p.Number] != nil {

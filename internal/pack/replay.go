@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // replayAll replays the plan until nothing is refused, and reports whether anything
 // was.
-func (s *solver) replayAll() (sites []*site, refused bool) {
+func (s replayer) replayAll() (sites []*site, refused bool) {
 	d := s.doubted()
 	for {
 		sites = s.sites()
@@ -43,15 +42,15 @@ type move struct {
 // replay takes the pods of a plan to their places one at a time, by the rules of
 // kube-scheduler.
 type replay struct {
-	*solver
+	*Assignment
 	doubt  doubt
 	moves  []*move // of components in doubt
 	choosy []*move // those with rules of their own
 	others []*move
 }
 
-func (s *solver) newReplay(sites []*site, d doubt) *replay {
-	r := &replay{solver: s, doubt: d}
+func (s replayer) newReplay(sites []*site, d doubt) *replay {
+	r := &replay{Assignment: s.Assignment, doubt: d}
 	byNode := map[*model.Node]*site{}
 	for _, at := range sites {
 		byNode[at.Node] = at
@@ -159,9 +158,4 @@ func (r *replay) step(m *move) bool {
 	r.state.Place(m.class.Rules, m.site.NodeView, m.at, 1)
 	m.left--
 	return true
-}
-
-// accepts reports whether kube-scheduler would let a pod of the class onto the site.
-func (s *solver) accepts(c *class, to *site, at *topology.Assignment) bool {
-	return c.never.Kind != match.Exhausted && s.state.Accepts(c.Rules, to.NodeView, at)
 }

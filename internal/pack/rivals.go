@@ -3,6 +3,7 @@ package pack
 import (
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
@@ -16,7 +17,7 @@ type wish struct {
 // rivals lists what to buy for the wishes: of the columns that exactly the same
 // wishes allow, those of which no cheaper one has as much room. Where a limit
 // counts capacity, a dearer one may be needed: then of each shape the cheapest.
-func (s *solver) rivals(wishes []wish, sellers []*model.Pool, b budget) []int {
+func (s *Market) rivals(wishes []wish, sellers []*model.Pool, b budget) []int {
 	masks, needed := distinctMasks(wishes), s.needed(wishes)
 	alike := s.uses(Dominated) && !slices.Contains(s.Choices, true) // labels do not tell columns of the same wishes apart
 	known := map[string]*rivalry{}
@@ -55,7 +56,7 @@ type rivalry struct {
 }
 
 // keyOf writes which masks have the column, and reports whether any has.
-func (s *solver) keyOf(k int, masks []model.Bitset, key []byte) bool {
+func (s *Market) keyOf(k int, masks []model.Bitset, key []byte) bool {
 	clear(key)
 	some := false
 	for i, m := range masks {
@@ -71,7 +72,7 @@ func (s *solver) keyOf(k int, masks []model.Bitset, key []byte) bool {
 }
 
 // needed lists the resources that the wishes need.
-func (s *solver) needed(wishes []wish) []int {
+func (s *Market) needed(wishes []wish) []int {
 	var out []int
 	for r := range s.Space.Names {
 		if slices.ContainsFunc(wishes, func(w wish) bool { return w.need[r] > 0 }) {
@@ -83,7 +84,7 @@ func (s *solver) needed(wishes []wish) []int {
 
 // needless reports whether column k has nothing needed that one of the cheaper
 // ones does not have. The last of them are most likely to have as much.
-func (s *solver) needless(k int, cheaper, needed []int) bool {
+func (s *Market) needless(k int, cheaper, needed []int) bool {
 	y := &s.Offerings[k]
 next:
 	for _, j := range slices.Backward(cheaper) {
@@ -108,6 +109,20 @@ func distinctMasks(wishes []wish) []model.Bitset {
 		if !seen[w.opt.ID] {
 			seen[w.opt.ID] = true
 			out = append(out, w.opt.Offerings)
+		}
+	}
+	return out
+}
+
+// kindsOf states columns, each of which holds the loads whose masks have it.
+func (s *Market) kindsOf(columns []int, masks []model.Bitset, nodeCost int64) []colgen.Kind {
+	out := make([]colgen.Kind, len(columns))
+	for j, k := range columns {
+		out[j] = colgen.Kind{Room: s.Offerings[k].Room, Cost: s.Offerings[k].Price + nodeCost}
+		for i, m := range masks {
+			if m.Has(k) {
+				out[j].Loads = append(out[j].Loads, i)
+			}
 		}
 	}
 	return out

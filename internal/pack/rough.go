@@ -2,7 +2,6 @@ package pack
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
@@ -49,16 +48,6 @@ func rough(lots []*lot) []*lot {
 	return out
 }
 
-// appendKey appends what lots that may be pooled have in common.
-func (l *lot) appendKey(key []byte) []byte {
-	key = binary.AppendVarint(key, int64(l.opt.ID))
-	key = binary.AppendVarint(key, int64(l.priority()))
-	for _, v := range l.need {
-		key = binary.AppendVarint(key, v)
-	}
-	return key
-}
-
 // loosen lets a pool have as many loads on a machine as its members can have together.
 // Those that ask for the most of their company come first.
 func (l *lot) loosen(index int) {
@@ -89,14 +78,14 @@ func (l *lot) demands() int {
 // buyRoughly buys machines for pools of lots, as far as these may be together on them.
 // What room is left for want of company is for any of the lots, or not bought. The
 // effort is in proportion to the pods where there are very many.
-func (s *solver) buyRoughly(pools, lots []*lot, tier []*model.Pool) {
+func (s *purchaser) buyRoughly(pools, lots []*lot, tier []*model.Pool) {
 	before := len(s.machines)
-	if !s.enlarged { // by the first of several tiers and rounds
-		s.enlarged = true
+	if !s.buying.enlarged { // by the first of several tiers and rounds
+		s.buying.enlarged = true
 		enough := defaultTrials(len(s.places)) / makingShare
-		s.trials = s.trials * max(enough, len(s.places)) / enough
+		s.buying.trials = s.buying.trials * max(enough, len(s.places)) / enough
 	}
-	for _, c := range s.covers(pools, tier) {
+	for _, c := range s.buying.covers(pools, tier, s.budgets()) {
 		for _, m := range c.bought {
 			if m = s.settle(m); len(m.items) > 0 {
 				s.machines = append(s.machines, m)
@@ -116,7 +105,7 @@ func (s *solver) buyRoughly(pools, lots []*lot, tier []*model.Pool) {
 
 // settle returns a machine with the loads of those that a rough one's pools stand for,
 // as far as they may be together.
-func (s *solver) settle(of *machine) *machine {
+func (s *purchaser) settle(of *machine) *machine {
 	m := s.newMachine(of.column)
 	for _, it := range of.items {
 		s.settleItem(m, it.lot, it.n)
@@ -124,7 +113,7 @@ func (s *solver) settle(of *machine) *machine {
 	return m
 }
 
-func (s *solver) settleItem(m *machine, l *lot, n int64) {
+func (s *purchaser) settleItem(m *machine, l *lot, n int64) {
 	if len(l.parts) > 1 {
 		s.board(m, l, n)
 		return
@@ -138,7 +127,7 @@ func (s *solver) settleItem(m *machine, l *lot, n int64) {
 }
 
 // board puts at most n loads of the lot onto the machine, and returns how many.
-func (s *solver) board(m *machine, l *lot, n int64) int64 {
+func (s *purchaser) board(m *machine, l *lot, n int64) int64 {
 	if n == 0 {
 		return 0
 	}

@@ -24,12 +24,12 @@ func TestMoreBudgetIsNeverWorse(t *testing.T) {
 		p := wasteful(t)
 		price := func(ruins int) int64 {
 			s := newSolver(p, make(limits, 1), model.NewEffort(p.Pods, 0))
-			s.searches, s.patient = ruins, true
+			s.purchasing.buying.searches, s.purchasing.buying.patient = ruins, true
 			s.rounds()
 			if s.unplaced() > 0 {
 				t.Fatalf("%d pods have no place", s.unplaced())
 			}
-			return int64(s.price())
+			return int64(prover{s.Assignment}.price())
 		}
 		before := price(0)
 		for _, ruins := range []int{500, 3000, 9000} {
@@ -54,9 +54,9 @@ func TestSearchPays(t *testing.T) {
 		p := limitedTo(0, groups...)
 		price := func(ruins int) float64 {
 			s := newSolver(p, make(limits, 1), model.NewEffort(p.Pods, 0))
-			s.searches, s.patient = ruins, true
+			s.purchasing.buying.searches, s.purchasing.buying.patient = ruins, true
 			s.rounds()
-			return s.price()
+			return prover{s.Assignment}.price()
 		}
 		if price(20_000) < price(0) {
 			saved++

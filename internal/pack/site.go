@@ -18,7 +18,7 @@ type site struct {
 
 // sites lists the nodes and then the machines, without the pods of the plan. What
 // groups count is set back to that.
-func (s *solver) sites() []*site {
+func (s *Assignment) sites() []*site {
 	s.state.Restore(s.before)
 	var out []*site
 	for i, n := range s.nodes {
@@ -32,7 +32,7 @@ func (s *solver) sites() []*site {
 }
 
 // remember keeps what groups count before anything is placed.
-func (s *solver) remember() {
+func (s *Assignment) remember() {
 	s.before = s.state.Snapshot()
 	s.state.KeepDaemonsOff()
 	for _, n := range s.nodes {
@@ -42,9 +42,9 @@ func (s *solver) remember() {
 
 // nodeOf returns the node that a machine will be, with the pods of DaemonSets,
 // which are counted.
-func (s *solver) nodeOf(m *machine) *node {
+func (s *Assignment) nodeOf(m *machine) *node {
 	col := &s.Offerings[m.column]
-	out := &node{NodeView: &topology.NodeView{Node: m.modelOf(&s.Supply)}, free: slices.Clone(col.Room)}
+	out := &node{NodeView: &topology.NodeView{Node: m.modelOf(s.Supply)}, free: slices.Clone(col.Room)}
 	model.AddTimes(out.free, m.used, -1)
 	for _, i := range col.DaemonSets {
 		if s.state.TakesResident(out.NodeView, s.state.Daemons[i]) { // others may keep it off for good
@@ -66,7 +66,7 @@ type footing struct {
 }
 
 // footingOf returns what the groups of the machine's pods and DaemonSets look at.
-func (s *solver) footingOf(m *machine) footing {
+func (s *Assignment) footingOf(m *machine) footing {
 	var out footing
 	add := func(ids []int) {
 		for _, id := range ids {
@@ -89,7 +89,7 @@ func (s *solver) footingOf(m *machine) footing {
 
 // sameFooting reports whether a machine with the footing counts alike if it is of
 // another column.
-func (s *solver) sameFooting(column int, m *machine, f footing) bool {
+func (s *Assignment) sameFooting(column int, m *machine, f footing) bool {
 	if column == m.column || len(s.state.List) == 0 {
 		return true
 	}
@@ -100,7 +100,7 @@ func (s *solver) sameFooting(column int, m *machine, f footing) bool {
 }
 
 // countsAlike reports whether a group counts machines of two columns alike.
-func (s *solver) countsAlike(g *topology.Group, a, b, residual int) bool {
+func (s *Assignment) countsAlike(g *topology.Group, a, b, residual int) bool {
 	is := &model.Node{Node: &cluster.Node{Labels: s.LabelsOf(a, residual)}}
 	was := &model.Node{Node: &cluster.Node{Labels: s.LabelsOf(b, residual)}}
 	return is.Labels[g.Key] == was.Labels[g.Key] && g.Counts(is) == g.Counts(was)

@@ -36,7 +36,7 @@ type slot struct {
 }
 
 // reserveSlots counts the places of those groups that need many machines.
-func (s *solver) reserveSlots() {
+func (s *Assignment) reserveSlots() {
 	if !s.uses(Slots) {
 		return
 	}
@@ -60,7 +60,7 @@ func (s *solver) reserveSlots() {
 }
 
 // scarce lists the groups that need many machines, those that need most first.
-func (s *solver) scarce() []slot {
+func (s *Assignment) scarce() []slot {
 	pods, count, most := int64(0), map[int]int64{}, map[int]int64{}
 	for _, c := range s.classes {
 		pods += c.left
@@ -96,7 +96,7 @@ func (c *class) memberOf(group int) int64 {
 }
 
 // chargeSlots takes the places that running pods have on nodes.
-func (s *solver) chargeSlots() {
+func (s *Assignment) chargeSlots() {
 	for _, of := range s.slots {
 		for _, n := range s.nodes {
 			count, _ := n.Counts.Get(of.group)

@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,59 +11,46 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
-// solver holds a problem in the form in which it is solved.
-type solver struct {
-	*model.Model
+// Assignment is which pods are where: on nodes that exist and on machines to be bought.
+type Assignment struct {
+	*Market
 	problem  *Problem
-	state    *topology.State
+	volumes  *match.Volumes
 	nodes    []*node
 	closed   []*node // take no pods, but those that they have count
 	classes  []*class
-	later    []*class // less important ones, whose turn has not come
 	slots    []slot
 	standing []*cluster.Pod // pods that are not pending
 	running  map[*cluster.Template]*runner
 
-	joint    int  // joint options made so far
-	trials   int  // machines that may still be filled to make a plan
-	searches int  // the same to search for a cheaper one
-	patient  bool // somebody has said how long to search
-	enlarged bool // trials are in proportion to the pods already
-
 	machines []*machine
 	places   []Place
-	scratch  []int
-	key      []byte       // scratch
-	roomy    model.Bitset // scratch, see roomFor
-	byRoom   []*rooms     // by resource; made when asked for
 	// What was put on nodes, and the room that these had before.
 	onNodes    []nodePlacement
 	roomBefore [][]int64
 	// What groups counted before anything was placed, also by node.
 	before     []topology.Tally
 	hostBefore []topology.NodeCounts
-	held       map[string]model.Bitset // columns, see holding
 }
 
-func newSolver(p *Problem, binding limits, e *model.Effort) *solver {
-	s := &solver{
-		problem: p, running: map[*cluster.Template]*runner{},
-		held: map[string]model.Bitset{}, places: make([]Place, len(p.Pods)),
-		Model: model.New(&model.Input{Snapshot: p.Snapshot, Provisioners: p.Provisioners, Pods: p.Pods, Leaving: p.Leaving, Key: topology.NewKey(p.Snapshot).Append, Binding: binding}, e),
+// newAssignment returns the assignment in which no pod has a place.
+func newAssignment(p *Problem, binding limits, e *model.Effort) *Assignment {
+	known := model.New(&model.Input{Snapshot: p.Snapshot, Provisioners: p.Provisioners, Pods: p.Pods, Leaving: p.Leaving, Key: topology.NewKey(p.Snapshot).Append, Binding: binding}, e)
+	s := &Assignment{
+		problem: p, running: map[*cluster.Template]*runner{}, places: make([]Place, len(p.Pods)), volumes: known.Volumes,
+		Market: &Market{Supply: &known.Supply, cost: p.NodeCost, without: p.Without, held: map[string]model.Bitset{}},
 	}
-	s.state = topology.NewState(topology.NewGroups(p.Snapshot.Namespaces), &s.Supply)
-	all := cmp.Or(p.Trials, defaultTrials(len(p.Pods)))
-	s.trials = max(1, all/makingShare)
-	s.searches, s.patient = all-s.trials, p.Trials > 0
+	s.state = topology.NewState(topology.NewGroups(p.Snapshot.Namespaces), s.Supply)
 	for i := range s.places {
 		s.places[i].Machine = -1
 	}
-	for _, r := range s.Refusals {
+	for _, r := range known.Refusals {
 		s.places[r.Pod].Reason = r.Reason
 	}
-	for _, c := range s.Model.Classes {
+	for _, c := range known.Classes {
 		s.classes = append(s.classes, newClass(c))
 	}
+	s.few = len(s.classes) <= lookAtMost
 	for range s.DaemonSets {
 		s.state.Daemons = append(s.state.Daemons, &topology.Resident{})
 	}
@@ -85,7 +71,7 @@ func newSolver(p *Problem, binding limits, e *model.Effort) *solver {
 }
 
 // findStanding lists the pods that are not pending, and what they take.
-func (s *solver) findStanding() {
+func (s *Assignment) findStanding() {
 	for i := range s.problem.Snapshot.Pods {
 		p := &s.problem.Snapshot.Pods[i]
 		if p.State == cluster.PodPending {
@@ -93,14 +79,14 @@ func (s *solver) findStanding() {
 		}
 		s.standing = append(s.standing, p)
 		if t := p.Template; s.running[t] == nil {
-			s.running[t] = &runner{need: s.Space.Vector(t.Requests), volumes: s.state.Attachments(s.Volumes.Attached(t))}
+			s.running[t] = &runner{need: s.Space.Vector(t.Requests), volumes: s.state.Attachments(s.volumes.Attached(t))}
 		}
 	}
 }
 
 // constrain reads the constraints of all pods: the groups that they speak of, and who
 // belongs to these.
-func (s *solver) constrain() {
+func (s *Assignment) constrain() {
 	prefers := s.anyPreferNoSchedule()
 	for _, c := range s.classes {
 		s.Effort.Begin(c.Account)
@@ -131,7 +117,7 @@ func (s *solver) constrain() {
 }
 
 // rules lists the constraints of all classes.
-func (s *solver) rules() []*topology.Rules {
+func (s *Assignment) rules() []*topology.Rules {
 	out := make([]*topology.Rules, len(s.classes))
 	for i, c := range s.classes {
 		out[i] = c.Rules
@@ -140,21 +126,21 @@ func (s *solver) rules() []*topology.Rules {
 }
 
 // relateNodeSpreads lets spreads over host names go as far as the nodes let them.
-func (s *solver) relateNodeSpreads() {
+func (s *Assignment) relateNodeSpreads() {
 	var planned []*model.Node
 	for _, m := range s.machines {
-		planned = append(planned, m.modelOf(&s.Supply))
+		planned = append(planned, m.modelOf(s.Supply))
 	}
 	s.state.RelateNodeSpreads(s.rules(), planned)
 }
 
-func (s *solver) anyPreferNoSchedule() bool {
+func (s *Assignment) anyPreferNoSchedule() bool {
 	soft := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectPreferNoSchedule }
 	return slices.ContainsFunc(s.Selling, func(p *model.Pool) bool { return slices.ContainsFunc(p.Spec.Spec.Taints, soft) })
 }
 
 // sizeClasses gives each class its share of the largest machine, and sorts.
-func (s *solver) sizeClasses() {
+func (s *Assignment) sizeClasses() {
 	largest := make([]int64, len(s.Space.Names))
 	for _, c := range s.Shapes {
 		for i, v := range c.Room {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
@@ -21,41 +20,13 @@ type spot struct {
 	bargain bargain
 }
 
-// bargain is the best that may be bought of a set of columns.
-type bargain struct {
-	weight int32 // of the Provisioner
-	price  int64
-}
-
 // nothing comes after all that can be bought.
 var nothing = bargain{math.MinInt32, math.MaxInt64}
-
-func (a bargain) compare(b bargain) int {
-	return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.price, b.price))
-}
-
-// bargainOf returns the best of the columns: of the Provisioners of the highest weight
-// the cheapest, or false where limits allow none.
-func (s *solver) bargainOf(mask model.Bitset, b budget) (bargain, bool) {
-	best, ok := bargain{}, false
-	for _, p := range s.Selling {
-		for k := range mask.Within(p.Offerings) { // cheapest first
-			if b.affords(&s.Offerings[k], 1) == 0 {
-				continue
-			}
-			if this := (bargain{p.Weight, s.Offerings[k].Price}); !ok || this.compare(best) < 0 {
-				best, ok = this, true
-			}
-			break
-		}
-	}
-	return best, ok
-}
 
 // plainLast orders the classes so that pods which a spread counts, and to which domains
 // do not matter themselves, come after all others of their priority: they could take
 // the places of those that are spread.
-func (s *solver) plainLast(open []*class) []*class {
+func (s *placer) plainLast(open []*class) []*class {
 	spread := map[int]bool{}
 	for _, c := range open {
 		for _, sp := range c.Spreads() {
@@ -78,7 +49,7 @@ func (s *solver) plainLast(open []*class) []*class {
 // placeByDomain places the pods of a class that domains matter to, one at a time,
 // each in the domain that evens out its spreads, then where there is room
 // already, then where it is cheapest.
-func (s *solver) placeByDomain(c *class, o *model.Options, l level) []*lot {
+func (s *placer) placeByDomain(c *class, o *model.Options, l level) []*lot {
 	spots := s.spotsFor(c, o, l)
 	if s.uses(WaterFilling) {
 		s.pour(c, spots, l.relaxed)
@@ -112,7 +83,7 @@ func (s *solver) placeByDomain(c *class, o *model.Options, l level) []*lot {
 }
 
 // nodeIn returns a node of the spot with room for a pod of the class.
-func (s *solver) nodeIn(c *class, o *model.Options, at *spot) (int, bool) {
+func (s *placer) nodeIn(c *class, o *model.Options, at *spot) (int, bool) {
 	for ; at.next < len(at.nodes); at.next++ {
 		if s.roomOn(c, o, at.nodes[at.next], 1) > 0 {
 			return at.nodes[at.next], true
@@ -122,7 +93,7 @@ func (s *solver) nodeIn(c *class, o *model.Options, at *spot) (int, bool) {
 }
 
 // bestSpot returns the spot for the next pod, or -1.
-func (s *solver) bestSpot(c *class, spots []spot, relaxed topology.Relaxed) int {
+func (s *placer) bestSpot(c *class, spots []spot, relaxed topology.Relaxed) int {
 	best, bestCount := -1, int64(0)
 	for i := range spots {
 		at := &spots[i]
@@ -141,15 +112,6 @@ func (s *solver) bestSpot(c *class, spots []spot, relaxed topology.Relaxed) int 
 	return best
 }
 
-// admits reports whether another pod of the class may enter the domains, and how many
-// pods are there by which domains are compared.
-func (s *solver) admits(c *class, at *topology.Assignment, relaxed topology.Relaxed) (int64, bool) {
-	if c.never.Kind == match.Exhausted {
-		return 0, false // what it asks for has not been looked at
-	}
-	return s.state.Admits(c.Rules, at, relaxed)
-}
-
 // compare tells which spot a pod goes to first: where nodes may have room, and then
 // where the best is sold.
 func (at *spot) compare(o *spot) int {
@@ -160,18 +122,8 @@ func (at *spot) compare(o *spot) int {
 	return at.bargain.compare(o.bargain)
 }
 
-// leave takes back what was counted for pods of a lot that could not be bought for.
-func (s *solver) leave(l *lot, k int64) {
-	if l.at == nil {
-		return
-	}
-	for _, p := range l.parts {
-		s.state.Enter(p.class.Rules, l.at, l.opt.Requires, -k*p.n)
-	}
-}
-
 // spotsFor lists where the class may go at a level, sorted by domain.
-func (s *solver) spotsFor(c *class, o *model.Options, level level) []spot {
+func (s *placer) spotsFor(c *class, o *model.Options, level level) []spot {
 	byDomains := map[string]int{}
 	var out []spot
 	at := func(domains []model.Domain) *spot {
@@ -219,6 +171,6 @@ func (s *solver) spotsFor(c *class, o *model.Options, level level) []spot {
 }
 
 // hasRoom reports whether a planned machine has room for a load.
-func (s *solver) hasRoom(l *lot) bool {
+func (s *placer) hasRoom(l *lot) bool {
 	return slices.ContainsFunc(s.machines, func(m *machine) bool { k, _ := s.admit(m, l, 1); return k > 0 })
 }

@@ -37,7 +37,7 @@ func (c *cover) thin() {
 			columns = append(columns, k)
 		}
 	}
-	c.columns, c.most, c.pricing = columns, c.most[:len(columns)], price.New(&c.s.Supply, columns, c.nodeCost())
+	c.columns, c.most, c.pricing = columns, c.most[:len(columns)], price.New(c.s.Supply, columns, c.nodeCost())
 }
 
 // nearly reports whether candidate i is as good as j and has nearly as much room.

@@ -14,9 +14,12 @@ import (
 // as few machines of a Provisioner: each machine that could be in several zones goes where
 // its workloads have the fewest pods, then where its Provisioner has the fewest machines.
 
+// zoneBalance balances the zones of an assignment's machines.
+type zoneBalance struct{ *Assignment }
+
 // balanceZones moves machines between zones of equal price. It comes before the plan is
 // confirmed, since machines make zones count for spreads.
-func (s *solver) balanceZones() {
+func (s zoneBalance) balanceZones() {
 	choices, free := make([][]int, len(s.machines)), false
 	for i, m := range s.machines {
 		choices[i] = s.zoneChoices(m)
@@ -47,7 +50,7 @@ func (s *solver) balanceZones() {
 
 // zoneChoices lists the columns of the machine's type, capacity type and price, one of each
 // zone that it may be in as it is.
-func (s *solver) zoneChoices(m *machine) []int {
+func (s zoneBalance) zoneChoices(m *machine) []int {
 	own, on := &s.Offerings[m.column], s.footingOf(m)
 	var out []int
 	for _, k := range s.twinColumns(m.column) {
@@ -67,7 +70,7 @@ type inZone struct{ zone, namespace, kind, name string }
 type zonesTaken map[inZone]int64
 
 // zonesTaken counts the nodes that stay, with the pods that they have and get.
-func (s *solver) zonesTaken() zonesTaken {
+func (s zoneBalance) zonesTaken() zonesTaken {
 	t, zones := zonesTaken{}, map[string]string{}
 	for _, n := range slices.Concat(s.nodes, s.closed) {
 		zones[n.Name] = n.Labels[api.LabelZone]
@@ -95,7 +98,7 @@ type replicas struct {
 }
 
 // replicasOn counts the machine's pods by owner. Pods without one are no replicas.
-func (s *solver) replicasOn(m *machine) []replicas {
+func (s zoneBalance) replicasOn(m *machine) []replicas {
 	var out []replicas
 	for _, i := range m.pods {
 		p := s.problem.Pods[i].Pod
@@ -111,7 +114,7 @@ func (s *solver) replicasOn(m *machine) []replicas {
 	return out
 }
 
-func (t zonesTaken) add(s *solver, m *machine) {
+func (t zonesTaken) add(s zoneBalance, m *machine) {
 	zone := s.Offerings[m.column].Offer.Zone
 	t[inZone{zone: zone, name: m.seller.Spec.Name}]++
 	for _, r := range s.replicasOn(m) {
@@ -121,7 +124,7 @@ func (t zonesTaken) add(s *solver, m *machine) {
 
 // best returns the column of the zone that the machine's workloads and then its Provisioner
 // have least of.
-func (t zonesTaken) best(s *solver, m *machine, choices []int) int {
+func (t zonesTaken) best(s zoneBalance, m *machine, choices []int) int {
 	on := s.replicasOn(m)
 	beside := func(k int) (pods, machines int64) {
 		zone := s.Offerings[k].Offer.Zone
@@ -135,22 +138,4 @@ func (t zonesTaken) best(s *solver, m *machine, choices []int) int {
 		y, k := beside(b)
 		return cmp.Or(cmp.Compare(x, y), cmp.Compare(n, k), cmp.Compare(a, b))
 	})
-}
-
-// twinColumns lists the columns of the same type and price. They are next to each other,
-// because columns are sorted by price and type.
-func (s *solver) twinColumns(column int) []int {
-	own := &s.Offerings[column]
-	same := func(k int) bool {
-		return k >= 0 && k < len(s.Offerings) && s.Offerings[k].Pool == own.Pool && s.Offerings[k].TypeIndex == own.TypeIndex && s.Offerings[k].Price == own.Price
-	}
-	first := column
-	for same(first - 1) {
-		first--
-	}
-	var out []int
-	for k := first; same(k); k++ {
-		out = append(out, k)
-	}
-	return out
 }

@@ -67,12 +67,12 @@ func TestPrice(t *testing.T) {
 // TestApart: those that may only be on the expensive type pay its price, others do not.
 func TestApart(t *testing.T) {
 	m := sold(t)
-	any, only := model.NewBitset(2), model.NewBitset(2)
-	any.Add(0)
-	any.Add(1)
+	either, only := model.NewBitset(2), model.NewBitset(2)
+	either.Add(0)
+	either.Add(1)
 	only.Add(1)
 	got := Apart(&m.Supply, []Ask{
-		{Need: []int64{4000, 0, 0}, Count: 1, Options: &model.Options{ID: 1}, Mask: any},
+		{Need: []int64{4000, 0, 0}, Count: 1, Options: &model.Options{ID: 1}, Mask: either},
 		{Need: []int64{4000, 0, 0}, Count: 1, Options: &model.Options{ID: 2}, Mask: only},
 	}, []int{0, 1}, 0)
 	if got.Of[0] == got.Of[1] || math.Abs(got.Value[0]-100) > 1e-6 || math.Abs(got.Value[1]-160) > 1e-6 || math.Abs(got.Total-260) > 1e-6 {
