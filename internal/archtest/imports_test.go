@@ -24,7 +24,7 @@ const (
 var roots = map[string]layer{
 	"internal/api": noun, "internal/amount": noun, "internal/cluster": noun, "internal/offer": noun,
 	"internal/match": decision, "internal/model": decision, "internal/topology": decision, "internal/pack": decision, "internal/colgen": decision, "internal/lp": decision, "internal/bound": decision, "internal/retire": decision,
-	"internal/buy": decision, "internal/price": decision, "internal/consolidate": decision,
+	"internal/buy": decision, "internal/price": decision, "internal/assign": decision, "internal/purchase": decision, "internal/place": decision, "internal/proof": decision, "internal/consolidate": decision,
 	"internal/decide": decision, "internal/explain": decision,
 	"internal/kube": adapter, "internal/aws": adapter, "internal/sim": adapter,
 	"agent": shell, "provider": shell,

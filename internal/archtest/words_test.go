@@ -32,15 +32,12 @@ var fieldWords = map[string]string{
 	"unremarkable": "schema-valid",
 }
 
-// renaming are the folders whose words are still being replaced.
-var renaming = []string{"internal/pack"}
-
 var words = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
 
 // TestWordsAreTheFieldsWords looks at names and comments of product code.
 func TestWordsAreTheFieldsWords(t *testing.T) {
 	eachFile(t, func(f *sourceFile) {
-		if f.isTest || f.generated || startsWithAny(f.pkg.short(), renaming) {
+		if f.isTest || f.generated {
 			return
 		}
 		check := func(line int, text string) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -18,7 +19,7 @@ const maxCandidateTypes = 60
 // ranker ranks what may be bought for machines. Machines for which the same is to be
 // had share it.
 type ranker struct {
-	*Assignment
+	*assign.Assignment
 	slack   []amount.List
 	scratch []int
 	known   map[string]ranking
@@ -32,19 +33,19 @@ type ranking struct {
 	needed     []offer.Candidate // those of them without which there is too little choice
 }
 
-// slack returns, by seller and resource, how much each of its machines may be
+// slack returns, by pool and resource, how much each of its machines may be
 // larger than planned without breaking a limit; nothing where that is no matter.
 func (s rendering) slack() []amount.List {
 	out := make([]amount.List, len(s.Pools))
 	count := make([]int64, len(s.Pools))
-	for _, m := range s.machines {
-		count[m.seller.Number]++
+	for _, m := range s.Machines {
+		count[m.Pool.Number]++
 	}
 	for i, p := range s.Pools {
 		if count[i] == 0 {
 			continue
 		}
-		for name, left := range s.headroom(p) {
+		for name, left := range s.Headroom(p) {
 			left = max(0, left/count[i])
 			if has := p.Catalogue.Capacity[name]; len(has) > 0 && left < slices.Max(has) {
 				if out[i] == nil {
@@ -58,8 +59,8 @@ func (s rendering) slack() []amount.List {
 }
 
 // rank says what may be bought for a machine, the best first.
-func (r *ranker) rank(m *machine) ranking {
-	roomy, first, on := r.choiceFor(m), r.firstOf(m), r.footingOf(m)
+func (r *ranker) rank(m *assign.Machine) ranking {
+	roomy, first, on := r.choiceFor(m), r.firstOf(m), r.SignatureOf(m)
 	key := r.keyFor(m, roomy[first>>6:], on)
 	out, ok := r.known[string(key)]
 	if !ok {
@@ -69,7 +70,7 @@ func (r *ranker) rank(m *machine) ranking {
 			other := out.candidates[i]
 			out.runnerUp = &other
 		}
-		for _, k := range r.Offerings[m.column].With {
+		for _, k := range r.Offerings[m.Offering].With {
 			out.needed = append(out.needed, candidateOf(&r.Offerings[k]))
 		}
 		r.known[string(key)] = out
@@ -77,22 +78,22 @@ func (r *ranker) rank(m *machine) ranking {
 	return out
 }
 
-// choiceFor returns the columns that could have the machine's content. Where a choice is
+// choiceFor returns the offerings that could have the machine's content. Where a choice is
 // demanded those count too that are not planned for themselves. It holds until it is
 // called again.
-func (r *ranker) choiceFor(m *machine) model.Bitset {
-	with := r.Offerings[m.column].With
+func (r *ranker) choiceFor(m *assign.Machine) model.Bitset {
+	with := r.Offerings[m.Offering].With
 	if with == nil {
-		return r.roomFor(m)
+		return r.RoomFor(m)
 	}
-	r.roomy = append(r.roomy[:0], m.seller.Mask...)
-	out := r.roomy
-	for _, it := range m.items {
-		out.Keep(it.lot.opt.Any)
+	r.Roomy = append(r.Roomy[:0], m.Pool.Mask...)
+	out := r.Roomy
+	for _, it := range m.Items {
+		out.Keep(it.Group.Opt.Any)
 	}
-	for k := range out.Within(m.seller.Offerings) {
+	for k := range out.Within(m.Pool.Offerings) {
 		o := &r.Offerings[k]
-		if !model.Fits(m.used, o.All().Room) || o.Special && !r.Offerings[m.column].Special && !slices.Contains(with, k) {
+		if !model.Fits(m.Used, o.All().Room) || o.Special && !r.Offerings[m.Offering].Special && !slices.Contains(with, k) {
 			out.Drop(k)
 		}
 	}
@@ -100,32 +101,32 @@ func (r *ranker) choiceFor(m *machine) model.Bitset {
 }
 
 // keyFor identifies all that decides about the ranking.
-func (r *ranker) keyFor(m *machine, roomy model.Bitset, on footing) []byte {
-	key := binary.AppendVarint(r.key[:0], int64(m.column))
-	key = binary.AppendVarint(key, int64(m.residual))
-	if on.zone {
+func (r *ranker) keyFor(m *assign.Machine, roomy model.Bitset, on assign.Signature) []byte {
+	key := binary.AppendVarint(r.Key[:0], int64(m.Offering))
+	key = binary.AppendVarint(key, int64(m.Residual))
+	if on.Zone {
 		key = append(key, 1)
 	}
-	key = binary.AppendVarint(key, int64(len(on.groups)))
-	for _, id := range on.groups {
+	key = binary.AppendVarint(key, int64(len(on.Groups)))
+	for _, id := range on.Groups {
 		key = binary.AppendVarint(key, int64(id))
 	}
 	for _, word := range roomy {
 		key = binary.LittleEndian.AppendUint64(key, word)
 	}
-	r.key = key
+	r.Key = key
 	return key
 }
 
-// candidates states columns, the planned one in front of others of the same price.
-func (r *ranker) candidates(m *machine, columns []int) []offer.Candidate {
-	i := slices.Index(columns, m.column)
-	columns = slices.Insert(slices.Delete(columns, i, i+1), 0, m.column)
-	out := make([]offer.Candidate, len(columns))
-	for i, k := range columns {
+// candidates states offerings, the planned one in front of others of the same price.
+func (r *ranker) candidates(m *assign.Machine, offerings []int) []offer.Candidate {
+	i := slices.Index(offerings, m.Offering)
+	offerings = slices.Insert(slices.Delete(offerings, i, i+1), 0, m.Offering)
+	out := make([]offer.Candidate, len(offerings))
+	for i, k := range offerings {
 		out[i] = candidateOf(&r.Offerings[k])
 	}
-	r.scratch = columns
+	r.scratch = offerings
 	return out
 }
 
@@ -133,36 +134,36 @@ func candidateOf(col *model.Offering) offer.Candidate {
 	return offer.Candidate{InstanceType: col.Type.Name, Zone: col.Offer.Zone, CapacityType: col.Offer.CapacityType, Price: col.Offer.Price}
 }
 
-// firstOf returns the first column that costs as much as the planned one.
-func (r *ranker) firstOf(m *machine) int {
-	first := m.column
-	for first > m.seller.Offerings[0] && r.Offerings[first-1].Price == r.Offerings[m.column].Price {
+// firstOf returns the first offering that costs as much as the planned one.
+func (r *ranker) firstOf(m *assign.Machine) int {
+	first := m.Offering
+	for first > m.Pool.Offerings[0] && r.Offerings[first-1].Price == r.Offerings[m.Offering].Price {
 		first--
 	}
 	return first
 }
 
-// able lists the columns that can take the machine's content, the cheapest first. Spot
+// able lists the offerings that can take the machine's content, the cheapest first. Spot
 // offerings that cost more than the cheapest on-demand one are left out, unless a choice
 // is demanded.
-func (r *ranker) able(m *machine, first int, roomy model.Bitset, on footing) []int {
+func (r *ranker) able(m *assign.Machine, first int, roomy model.Bitset, on assign.Signature) []int {
 	out := r.scratch[:0]
-	types, count := make([]bool, len(m.seller.Types)), 0 // by model
-	onDemand, with := int64(math.MaxInt64), r.Offerings[m.column].With
+	types, count := make([]bool, len(m.Pool.Types)), 0 // by model
+	onDemand, with := int64(math.MaxInt64), r.Offerings[m.Offering].With
 	for _, k := range with {
 		if at := r.Offerings[k].TypeIndex; !types[at] {
 			types[at] = true
 			count++
 		}
 	}
-	planned, slack := &r.Offerings[m.column], r.slack[m.seller.Number]
-	for k := range roomy.Within([2]int{first, m.seller.Offerings[1]}) {
+	planned, slack := &r.Offerings[m.Offering], r.slack[m.Pool.Number]
+	for k := range roomy.Within([2]int{first, m.Pool.Offerings[1]}) {
 		col := &r.Offerings[k]
-		needed := k == m.column || len(with) > 0 && slices.Contains(with, k)
+		needed := k == m.Offering || len(with) > 0 && slices.Contains(with, k)
 		if !needed && (count == maxCandidateTypes && !types[col.TypeIndex] || col.Offer.CapacityType == api.CapacitySpot && col.Price > onDemand) {
 			continue
 		}
-		if !needed && (!r.LeavesChoice(m.residual, col) || !within(m.seller, col, planned, slack) || !r.sameFooting(k, m, on)) {
+		if !needed && (!r.LeavesChoice(m.Residual, col) || !within(m.Pool, col, planned, slack) || !r.SameSignature(k, m, on)) {
 			continue
 		}
 		if !types[col.TypeIndex] {
@@ -177,7 +178,7 @@ func (r *ranker) able(m *machine, first int, roomy model.Bitset, on footing) []i
 	return out
 }
 
-// within reports whether buying the column instead of the planned one keeps the
+// within reports whether buying the offering instead of the planned one keeps the
 // limits.
 func within(p *model.Pool, col, planned *model.Offering, slack amount.List) bool {
 	for name, more := range slack {

@@ -3,6 +3,7 @@ package pack
 import (
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
@@ -12,55 +13,55 @@ import (
 // only those are confirmed of which a pod may be refused.
 
 func (s replayer) components() topology.Components {
-	out := topology.NewComponents(len(s.state.List))
-	for _, c := range s.classes {
+	out := topology.NewComponents(len(s.State.List))
+	for _, c := range s.Classes {
 		out.Join(c.Groups())
 	}
-	for _, d := range s.state.Daemons {
+	for _, d := range s.State.Daemons {
 		out.Join(d.Groups())
 	}
-	for _, r := range s.running {
+	for _, r := range s.Running {
 		out.Join(r.Groups())
 	}
 	return out
 }
 
 // replayer confirms an assignment as kube-scheduler will carry it out.
-type replayer struct{ *Assignment }
+type replayer struct{ *assign.Assignment }
 
 // doubt lists the classes of which a pod may be refused where it is planned.
-type doubt map[*class]bool
+type doubt map[*assign.Class]bool
 
-// doubted finds the components that must be replayed: where pods have no place, a lot was
+// doubted finds the components that must be replayed: where pods have no place, a pod group was
 // not bought that had been counted, pods come together, or groups look at what is not
 // known before a machine's type is. In the others kube-scheduler takes every pod where
 // it is planned if they come in the order in which they were placed: each was let in
 // after those before it, of which none was taken back.
 func (s replayer) doubted() doubt {
-	together, marked := s.components(), make([]bool, len(s.state.List))
+	together, marked := s.components(), make([]bool, len(s.State.List))
 	mark := func(groups []int) {
 		for _, g := range groups {
 			marked[together.Of(g)] = true
 		}
 	}
-	for i, g := range s.state.List {
+	for i, g := range s.State.List {
 		if g.Selective() {
 			mark([]int{i})
 		}
 	}
-	for _, d := range s.state.Daemons {
+	for _, d := range s.State.Daemons {
 		if d.CountedByDomain() {
 			mark(d.Groups())
 		}
 	}
 	planned := map[string][]string{}
-	for _, c := range s.classes {
-		if c.left > 0 && !c.never.Missed() || c.tookBack || c.refusals > 0 || len(c.Follows()) > 0 || s.surprised(c, planned) {
+	for _, c := range s.Classes {
+		if c.Left > 0 && !c.Missing.Missed() || c.TookBack || c.Refusals > 0 || len(c.Follows()) > 0 || s.surprised(c, planned) {
 			mark(c.Groups())
 		}
 	}
 	out := doubt{}
-	for _, c := range s.classes {
+	for _, c := range s.Classes {
 		if slices.ContainsFunc(c.Groups(), func(g int) bool { return marked[together.Of(g)] }) {
 			out[c] = true
 		}
@@ -70,9 +71,9 @@ func (s replayer) doubted() doubt {
 
 // surprised reports whether machines are planned in domains that a spread of the class
 // did not know of. What is planned is kept by topology key.
-func (s replayer) surprised(c *class, planned map[string][]string) bool {
+func (s replayer) surprised(c *assign.Class, planned map[string][]string) bool {
 	for _, sp := range c.Spreads() {
-		key, known := s.state.List[sp.Group()].Key, s.state.Domains(c.Rules, sp)
+		key, known := s.State.List[sp.Group()].Key, s.State.Domains(c.Rules, sp)
 		if planned[key] == nil {
 			planned[key] = s.plannedValues(key)
 		}
@@ -86,8 +87,8 @@ func (s replayer) surprised(c *class, planned map[string][]string) bool {
 // plannedValues lists the values of a label that planned machines have.
 func (s replayer) plannedValues(key string) []string {
 	seen := map[string]bool{}
-	for _, m := range s.machines {
-		if value, ok := s.LabelsOf(m.column, m.residual)[key]; ok {
+	for _, m := range s.Machines {
+		if value, ok := s.LabelsOf(m.Offering, m.Residual)[key]; ok {
 			seen[value] = true
 		}
 	}

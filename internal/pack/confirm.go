@@ -3,11 +3,12 @@ package pack
 import (
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
-// maxConfirmations bounds how often places are sought anew for pods that would have
+// maxConfirmations bounds how often places are sought again for pods that would have
 // been refused.
 const maxConfirmations = 4
 
@@ -51,8 +52,8 @@ func (s *solver) replaying() replayer { return replayer{s.Assignment} }
 // unplaced counts the pods without a place.
 func (s *solver) unplaced() int64 {
 	n := int64(0)
-	for _, c := range s.classes {
-		n += c.left
+	for _, c := range s.Classes {
+		n += c.Left
 	}
 	return n
 }
@@ -60,17 +61,17 @@ func (s *solver) unplaced() int64 {
 // hopeful reports whether pods have no place that may have one now: what others do has
 // made room in domains, or a limit has come to bind where other domains are open.
 func (s *solver) hopeful() bool {
-	return slices.ContainsFunc(s.classes, func(c *class) bool {
-		return c.left > 0 && !c.never.Missed() && (c.OrderMatters() || c.limited) && s.forSale(c)
+	return slices.ContainsFunc(s.Classes, func(c *assign.Class) bool {
+		return c.Left > 0 && !c.Missing.Missed() && (c.OrderMatters() || c.Limited) && s.forSale(c)
 	})
 }
 
 // forSale reports whether something that holds a pod of the class may still be bought.
-func (s *solver) forSale(c *class) bool {
-	left := s.budgets()
+func (s *solver) forSale(c *assign.Class) bool {
+	left := s.Remaining()
 	return slices.ContainsFunc(c.Places, func(place match.Requirements) bool {
 		for k := range s.OptionsFor(place, c.Template.Tolerations, c.Tolerates, false).Offerings.All {
-			if col := &s.Offerings[k]; model.Fits(c.Need, col.Room) && left.affords(col, 1) > 0 {
+			if col := &s.Offerings[k]; model.Fits(c.Need, col.Room) && left.Affords(col, 1) > 0 {
 				return true
 			}
 		}
@@ -80,22 +81,22 @@ func (s *solver) forSale(c *class) bool {
 
 // incomplete reports whether there are pods without a place that could have one.
 func (s *solver) incomplete() bool {
-	return slices.ContainsFunc(s.classes, func(c *class) bool { return c.left > 0 && !c.never.Missed() })
+	return slices.ContainsFunc(s.Classes, func(c *assign.Class) bool { return c.Left > 0 && !c.Missing.Missed() })
 }
 
 // allowSpecial lets pods that limits keep from plain types have types that are not
 // usually bought for them, and reports whether that may help.
 func (s *solver) allowSpecial() bool {
-	left := s.budgets()
+	left := s.Remaining()
 	some := false
-	for _, c := range s.classes {
-		if c.left == 0 || c.devices || !c.limited {
+	for _, c := range s.Classes {
+		if c.Left == 0 || c.AllowDevices || !c.Limited {
 			continue
 		}
-		c.devices = slices.ContainsFunc(s.Offerings, func(col model.Offering) bool {
-			return col.Special && model.Fits(c.Need, col.Room) && left.affords(&col, 1) > 0
+		c.AllowDevices = slices.ContainsFunc(s.Offerings, func(col model.Offering) bool {
+			return col.Special && model.Fits(c.Need, col.Room) && left.Affords(&col, 1) > 0
 		})
-		some = some || c.devices
+		some = some || c.AllowDevices
 	}
 	return some
 }
@@ -103,23 +104,23 @@ func (s *solver) allowSpecial() bool {
 // again places pods once more that have no place yet, from their first level. Those
 // that had to leave their places repeatedly wait until the others have theirs.
 func (s *solver) again() {
-	s.relateNodeSpreads()
+	s.RelateNodeSpreads()
 	waiting := false
-	for _, c := range s.classes {
-		if c.left > 0 {
-			c.level = level{}
+	for _, c := range s.Classes {
+		if c.Left > 0 {
+			c.Level = assign.Level{}
 		}
-		if c.refusals > 1 {
-			c.held, waiting = c.left, true
+		if c.Refusals > 1 {
+			c.Held, waiting = c.Left, true
 		}
 	}
 	s.rounds()
 	if !waiting {
 		return
 	}
-	for _, c := range s.classes {
-		if c.refusals > 1 {
-			c.held, c.level = 0, level{}
+	for _, c := range s.Classes {
+		if c.Refusals > 1 {
+			c.Held, c.Level = 0, assign.Level{}
 		}
 	}
 	s.rounds()
@@ -129,20 +130,20 @@ func (s *solver) again() {
 // limits cannot leave the first of them without a machine while the next get one, and
 // the DaemonSets of each machine are counted before the next is bought.
 func (s *solver) oneByOne() {
-	all, steps, most := s.classes, 0, min(maxSingleSteps, podsLookedAt/len(s.places))
+	all, steps, most := s.Classes, 0, min(maxSingleSteps, podsLookedAt/len(s.Places))
 	for _, c := range all {
-		for refused := false; !refused && len(c.Spreads()) > 0 && c.left > 0 && !c.never.Missed() && steps < most; steps++ {
-			before := c.left
-			s.classes, c.level, c.held = []*class{c}, level{}, c.left-1
+		for refused := false; !refused && len(c.Spreads()) > 0 && c.Left > 0 && !c.Missing.Missed() && steps < most; steps++ {
+			before := c.Left
+			s.Classes, c.Level, c.Held = []*assign.Class{c}, assign.Level{}, c.Left-1
 			s.rounds()
-			s.classes, c.held = all, 0
-			if c.left == before {
+			s.Classes, c.Held = all, 0
+			if c.Left == before {
 				break
 			}
 			_, refused = s.replaying().replayAll()
 		}
 	}
-	s.classes = slices.DeleteFunc(slices.Clone(all), func(c *class) bool { return len(c.Spreads()) > 0 })
+	s.Classes = slices.DeleteFunc(slices.Clone(all), func(c *assign.Class) bool { return len(c.Spreads()) > 0 })
 	s.again()
-	s.classes = all
+	s.Classes = all
 }

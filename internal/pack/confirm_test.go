@@ -9,6 +9,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -17,8 +18,8 @@ import (
 // crossed is a problem with pods of three apps in several sizes, each spread over
 // zones by the pods of one of the apps, which need not be its own, and with others of
 // these apps that are not spread.
-func crossed() *Problem {
-	p := &Problem{Snapshot: &cluster.Snapshot{}}
+func crossed() *assign.Problem {
+	p := &assign.Problem{Snapshot: &cluster.Snapshot{}}
 	apps := []string{"a", "b", "c"}
 	for i := range 180 {
 		t := &cluster.Template{
@@ -32,14 +33,14 @@ func crossed() *Problem {
 			}}
 		}
 		pod := &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: fmt.Sprint("pod-", i)}, Template: t}
-		p.Pods = append(p.Pods, Demand{Pod: pod})
+		p.Pods = append(p.Pods, assign.Demand{Pod: pod})
 	}
 	small := offer.InstanceType{Name: "small", Capacity: amount.List{amount.CPU: 2000, amount.Memory: 1, amount.Pods: 10}}
 	for _, zone := range []string{"one", "three", "two"} {
 		small.Offerings = append(small.Offerings, offer.Offering{Zone: zone, CapacityType: api.CapacityOnDemand, Price: 1000})
 	}
 	spec := &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	p.Provisioners = []Provisioner{{Spec: spec, Types: []offer.InstanceType{small}}}
+	p.Provisioners = []assign.Provisioner{{Spec: spec, Types: []offer.InstanceType{small}}}
 	return p
 }
 
@@ -47,7 +48,7 @@ func crossed() *Problem {
 // pods: it need not be replayed, and a replay, which has to find an order itself,
 // refuses nothing.
 func TestConfirmed(t *testing.T) {
-	s := newSolver(crossed(), make(limits, 1), model.NewEffort(crossed().Pods, 0))
+	s := newSolver(crossed(), make(assign.Limits, 1), model.NewEffort(crossed().Pods, 0))
 	s.rounds()
 	if left := s.unplaced(); left > 0 {
 		t.Fatalf("%d pods have no place", left)
@@ -63,15 +64,15 @@ func TestConfirmed(t *testing.T) {
 // TestNotInTurn has what makes a plan's own order worth nothing.
 func TestNotInTurn(t *testing.T) {
 	for name, spoil := range map[string]func(s *solver){
-		"a lot that was not bought": func(s *solver) { s.classes[0].tookBack = true },
+		"a lot that was not bought": func(s *solver) { s.Classes[0].TookBack = true },
 		"a zone that nobody knew of": func(s *solver) {
-			moved := *s.Offerings[s.machines[0].column].Offer
+			moved := *s.Offerings[s.Machines[0].Offering].Offer
 			moved.Zone = "four"
-			s.Offerings[s.machines[0].column].Offer = &moved
+			s.Offerings[s.Machines[0].Offering].Offer = &moved
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSolver(crossed(), make(limits, 1), model.NewEffort(crossed().Pods, 0))
+			s := newSolver(crossed(), make(assign.Limits, 1), model.NewEffort(crossed().Pods, 0))
 			s.rounds()
 			spoil(s)
 			if len(s.replaying().doubted()) == 0 {
@@ -87,7 +88,7 @@ func TestNodesThatCountByTheirLabels(t *testing.T) {
 	for i := range p.Pods {
 		p.Pods[i].Pod.Template.NodeSelector = map[string]string{api.LabelCapacityType: api.CapacityOnDemand}
 	}
-	s := newSolver(p, make(limits, 1), model.NewEffort(p.Pods, 0))
+	s := newSolver(p, make(assign.Limits, 1), model.NewEffort(p.Pods, 0))
 	s.rounds()
 	if len(s.replaying().doubted()) == 0 {
 		t.Error("the plan is not to be replayed")
@@ -105,11 +106,11 @@ func TestComponentsAreConfirmedApart(t *testing.T) {
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: api.LabelHostname, LabelSelector: own}},
 		}},
 	}
-	p.Pods = append(p.Pods, Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: "zz"}, Template: follower}})
-	s := newSolver(p, make(limits, 1), model.NewEffort(p.Pods, 0))
+	p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: "zz"}, Template: follower}})
+	s := newSolver(p, make(assign.Limits, 1), model.NewEffort(p.Pods, 0))
 	s.rounds()
 	d := s.replaying().doubted()
-	for _, c := range s.classes {
+	for _, c := range s.Classes {
 		if alone := c.Template == follower; d[c] != alone {
 			t.Errorf("a class of %v is replayed: %v", c.Template.Labels, d[c])
 		}
@@ -142,7 +143,7 @@ func TestSpreadBesideADaemonSetThatIsKeptOff(t *testing.T) {
 		"there":    {template(func(t *cluster.Template) { t.Labels = nil }), true},
 	} {
 		p := crossed()
-		p.Pods = []Demand{{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: "pod"}, Template: spread}}}
+		p.Pods = []assign.Demand{{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: "pod"}, Template: spread}}}
 		p.Snapshot.Nodes = []cluster.Node{{
 			Name: "node", Ready: true, Unschedulable: true, Labels: map[string]string{api.LabelHostname: "node"}, Allocatable: amount.List{amount.Pods: 10},
 		}}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -26,13 +26,13 @@ type podsOf struct {
 
 // limitedTo is a problem with types of 2, 4 and 8 cores in two zones, of which no more
 // than so many cores may be had; 0 is no limit.
-func limitedTo(cores int64, groups ...podsOf) *Problem {
-	p := &Problem{Snapshot: &cluster.Snapshot{}}
+func limitedTo(cores int64, groups ...podsOf) *assign.Problem {
+	p := &assign.Problem{Snapshot: &cluster.Snapshot{}}
 	for _, g := range groups {
 		t := &cluster.Template{Namespace: "default", Priority: g.priority, Requests: amount.List{amount.CPU: g.cpu, amount.Pods: 1}}
 		for range g.n {
 			name := fmt.Sprintf("pod-%04d", len(p.Pods))
-			p.Pods = append(p.Pods, Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: name}, Template: t}})
+			p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: name}, Template: t}})
 		}
 	}
 	var types []offer.InstanceType
@@ -47,7 +47,7 @@ func limitedTo(cores int64, groups ...podsOf) *Problem {
 	if cores > 0 {
 		spec.Spec.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI)}}
 	}
-	p.Provisioners = []Provisioner{{Spec: spec, Types: types}}
+	p.Provisioners = []assign.Provisioner{{Spec: spec, Types: types}}
 	return p
 }
 
@@ -162,41 +162,6 @@ func TestFollowersBeforeThoseThatTheyFollow(t *testing.T) {
 	}
 }
 
-// TestLargerMachinesUnderALimit: where a limit on cores leaves a pod over, a machine that
-// is planned takes it with as many cores and more memory, although that costs more.
-func TestLargerMachinesUnderALimit(t *testing.T) {
-	p := limitedTo(5, podsOf{3, 900, 0})
-	var types []offer.InstanceType
-	for _, gib := range []int64{8, 16} {
-		types = append(types, offer.InstanceType{
-			Name: fmt.Sprint("memory-", gib), Capacity: amount.List{amount.CPU: 2000, amount.Memory: gib << 30, amount.Pods: 10},
-			Offerings: []offer.Offering{{Zone: "one", CapacityType: api.CapacityOnDemand, Price: offer.Price(1000 + 100*gib)}},
-		})
-	}
-	p.Provisioners[0].Types = types
-	p.Pods[0].Pod.Template.Requests[amount.Memory] = 5 << 30
-	s := newSolver(p, limits{{amount.CPU: 5000}}, model.NewEffort(p.Pods, 0))
-	c := s.classes[0]
-	o, _ := s.optionsAt(c, level{})
-	l, _ := s.lotFor(c, level{}, o)
-	l.n = 3
-	for range 2 {
-		m := s.newMachine(0)
-		_, residual := s.admit(m, l, 1)
-		m.add(l, 1, residual)
-		s.machines = append(s.machines, m)
-		s.hand(m, l, 1)
-	}
-	s.purchasing.enlarge(l)
-	var got []string
-	for _, m := range s.machines {
-		got = append(got, fmt.Sprint(len(m.pods), " on ", s.Offerings[m.column].Type.Name))
-	}
-	if want := []string{"2 on memory-16", "1 on memory-8"}; l.n != 0 || !reflect.DeepEqual(got, want) {
-		t.Errorf("%d left, planned %v, want %v", l.n, got, want)
-	}
-}
-
 // TestPurchasesUnderALimitAreSearched: what a limit lets be bought is not the first that was
 // found: the same pods have places on cheaper machines.
 func TestPurchasesUnderALimitAreSearched(t *testing.T) {
@@ -204,7 +169,7 @@ func TestPurchasesUnderALimitAreSearched(t *testing.T) {
 	for size := range int64(8) {
 		var price [2]offer.Price
 		var placed [2]int
-		for i, without := range [][]Heuristic{nil, {Search}} {
+		for i, without := range [][]assign.Heuristic{nil, {assign.Search}} {
 			p := limitedTo(60, podsOf{23, 500 + 10*size, 0}, podsOf{19, 1100 + 7*size, 0}, podsOf{17, 1700 - 9*size, 0}, podsOf{9, 2900 + 11*size, 0})
 			p.Without = without
 			for k := range p.Provisioners[0].Types {

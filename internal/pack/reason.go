@@ -8,20 +8,21 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
 // diagnosis says why pods have no place.
-type diagnosis struct{ *Assignment }
+type diagnosis struct{ *assign.Assignment }
 
 // diagnose says why a class has no place: what excludes the Provisioners, the nearest
 // miss first.
-func (s diagnosis) diagnose(c *class) string {
+func (s diagnosis) diagnose(c *assign.Class) string {
 	if len(s.Pools) == 0 {
 		return "there is no Provisioner"
 	}
-	requires, honour := c.requires(c.lastLevel())
+	requires, honour := c.RequiresAt(c.LastLevel())
 	if key, bad := requires.Unmeetable(); bad {
 		who := "the pod's own requirements"
 		if len(c.Template.Claims) > 0 {
@@ -44,7 +45,7 @@ type missed struct {
 	names []string
 }
 
-func (s diagnosis) misses(c *class, o *model.Options) misses {
+func (s diagnosis) misses(c *assign.Class, o *model.Options) misses {
 	out, topology := misses{}, match.Miss{}
 	for i, p := range s.Pools {
 		s.Effort.Spend(len(s.Offerings) + len(p.Types)*len(o.Requires))
@@ -57,7 +58,7 @@ func (s diagnosis) misses(c *class, o *model.Options) misses {
 		}
 		if !miss.Missed() {
 			if !topology.Missed() { // the same for all
-				topology = match.Miss{Kind: match.Topology, Want: s.state.Explain(c.Rules, maxMisses)}
+				topology = match.Miss{Kind: match.Topology, Want: s.State.Explain(c.Rules, maxMisses)}
 			}
 			miss = topology
 		}
@@ -141,9 +142,9 @@ func (m *missed) who(of int) string {
 	return fmt.Sprintf("%d of %d provisioners (%s)", len(m.names), of, strings.Join(names, ", "))
 }
 
-// whyNot says why no column of a seller that has the right ones was bought, unless it
+// whyNot says why no offering of a pool that has the right ones was bought, unless it
 // is for constraints on other pods.
-func (s diagnosis) whyNot(c *class, o *model.Options, p *model.Pool) match.Miss {
+func (s diagnosis) whyNot(c *assign.Class, o *model.Options, p *model.Pool) match.Miss {
 	var largest *model.Offering
 	short, lack := -1, int64(0)
 	held := false
@@ -172,9 +173,9 @@ func (s diagnosis) whyNot(c *class, o *model.Options, p *model.Pool) match.Miss 
 	return s.limitMiss(c, o, p)
 }
 
-// fittingOf returns the columns of one seller that hold the class.
-func (s diagnosis) fittingOf(c *class, o *model.Options, p *model.Pool) model.Bitset {
-	out := s.fitting(c.Need, c.PerNode, c.devices, o)
+// fittingOf returns the offerings of one pool that hold the class.
+func (s diagnosis) fittingOf(c *assign.Class, o *model.Options, p *model.Pool) model.Bitset {
+	out := s.Fitting(c.Need, c.PerNode, c.AllowDevices, o)
 	out.Keep(p.Mask)
 	return out
 }
@@ -192,9 +193,9 @@ func worstLack(need, room []int64) (resource int, by int64) {
 	return resource, by
 }
 
-// resourceMiss says which resource no type of the seller has enough of or, where
+// resourceMiss says which resource no type of the pool has enough of or, where
 // each alone could be had, what the type has that lacks the least.
-func (s diagnosis) resourceMiss(c *class, o *model.Options, p *model.Pool, nearest *model.Offering, r int) match.Miss {
+func (s diagnosis) resourceMiss(c *assign.Class, o *model.Options, p *model.Pool, nearest *model.Offering, r int) match.Miss {
 	name := s.Space.Names[r]
 	most, whole := int64(0), int64(0)
 	for k := range o.Offerings.All {
@@ -217,15 +218,15 @@ func (s diagnosis) resourceMiss(c *class, o *model.Options, p *model.Pool, neare
 func (s diagnosis) phrase(v, asked []int64) string {
 	var parts []string
 	for r, name := range s.Space.Names {
-		if asked[r] > 0 && name != amount.Pods && !pseudo(name) {
+		if asked[r] > 0 && name != amount.Pods && !assign.Pseudo(name) {
 			parts = append(parts, amount.Phrase(name, v[r]))
 		}
 	}
 	return strings.Join(parts, " and ")
 }
 
-func (s diagnosis) limitMiss(c *class, o *model.Options, p *model.Pool) match.Miss {
-	left := s.budgets()[p.Number]
+func (s diagnosis) limitMiss(c *assign.Class, o *model.Options, p *model.Pool) match.Miss {
+	left := s.Remaining()[p.Number]
 	if left == nil {
 		return match.Miss{}
 	}
@@ -254,9 +255,9 @@ func (s diagnosis) limitMiss(c *class, o *model.Options, p *model.Pool) match.Mi
 }
 
 // explain returns why the class has no place.
-func (s diagnosis) explain(c *class) string {
-	if c.never.Missed() {
-		return c.never.String()
+func (s diagnosis) explain(c *assign.Class) string {
+	if c.Missing.Missed() {
+		return c.Missing.String()
 	}
 	return s.diagnose(c)
 }

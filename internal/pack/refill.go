@@ -3,6 +3,7 @@ package pack
 import (
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
@@ -10,12 +11,12 @@ import (
 // refill gives pods without a place the room that is left on nodes and on planned
 // machines, where kube-scheduler would let them in. It reports whether that helped
 // any.
-func (s replayer) refill(sites []*site) bool {
+func (s replayer) refill(sites []*assign.Site) bool {
 	helped := false
 	for some := true; some; {
 		some = false
-		for _, c := range s.classes {
-			if c.left > 0 && !c.never.Missed() && s.refillClass(c, sites) {
+		for _, c := range s.Classes {
+			if c.Left > 0 && !c.Missing.Missed() && s.refillClass(c, sites) {
 				some, helped = true, true
 			}
 		}
@@ -23,19 +24,19 @@ func (s replayer) refill(sites []*site) bool {
 	return helped
 }
 
-func (s replayer) refillClass(c *class, sites []*site) bool {
+func (s replayer) refillClass(c *assign.Class, sites []*assign.Site) bool {
 	helped := false
-	takes := func(l level) bool {
-		o, ok := s.optionsAt(c, l)
-		return ok && slices.ContainsFunc(sites, func(to *site) bool { return s.letsIn(c, o, to) })
+	takes := func(l assign.Level) bool {
+		o, ok := s.OptionsAt(c, l)
+		return ok && slices.ContainsFunc(sites, func(to *assign.Site) bool { return s.letsIn(c, o, to) })
 	}
-	for l, ok := (level{}), true; ok && c.left > 0; l, ok = c.next(l, takes) {
-		o, ok := s.optionsAt(c, l)
+	for l, ok := (assign.Level{}), true; ok && c.Left > 0; l, ok = c.Next(l, takes) {
+		o, ok := s.OptionsAt(c, l)
 		if !ok {
 			continue
 		}
 		for _, to := range sites {
-			for c.left > 0 && s.squeeze(c, o, l, to) {
+			for c.Left > 0 && s.squeeze(c, o, l, to) {
 				helped = true
 			}
 		}
@@ -45,43 +46,43 @@ func (s replayer) refillClass(c *class, sites []*site) bool {
 
 // letsIn reports whether a site has room for a pod of the class, and kube-scheduler
 // would let it in.
-func (s replayer) letsIn(c *class, o *model.Options, to *site) bool {
-	if !model.Fits(c.Need, to.free) {
+func (s replayer) letsIn(c *assign.Class, o *model.Options, to *assign.Site) bool {
+	if !model.Fits(c.Need, to.Free) {
 		return false
 	}
-	if to.machine && !o.Offerings.Has(s.machines[to.index].column) || !to.machine && !s.Matches(o, to.index) {
+	if to.Machine && !o.Offerings.Has(s.Machines[to.Index].Offering) || !to.Machine && !s.Matches(o, to.Index) {
 		return false
 	}
-	return s.accepts(c, to, topology.AssignmentOf(c.Keys, to.Node))
+	return s.Accepts(c, to, topology.AssignmentOf(c.Keys, to.Node))
 }
 
 // squeeze puts one pod of the class on the site, if that takes it.
-func (s replayer) squeeze(c *class, o *model.Options, level level, to *site) bool {
+func (s replayer) squeeze(c *assign.Class, o *model.Options, level assign.Level, to *assign.Site) bool {
 	if !s.letsIn(c, o, to) {
 		return false
 	}
 	at := topology.AssignmentOf(c.Keys, to.Node)
-	if to.machine {
+	if to.Machine {
 		if !s.squeezeIn(c, o, level, to, at) {
 			return false
 		}
 	} else {
-		n := s.nodes[to.index]
-		model.AddTimes(n.free, c.Need, -1)
+		n := s.ExistingNodes[to.Index]
+		model.AddTimes(n.Free, c.Need, -1)
 		n.Counts = n.Counts.Plus(c.PerNode, 1)
-		pods := slices.Clone(c.take(1))
-		s.onNodes = append(s.onNodes, nodePlacement{placement{class: c, level: level, n: 1}, n, pods})
-		s.places[pods[0]] = Place{Node: n.Name, Machine: -1, GivenUp: c.GivenUp(level.relaxed)}
+		pods := slices.Clone(c.Take(1))
+		s.OnNodes = append(s.OnNodes, assign.NodePlacement{Placement: assign.Placement{Class: c, Level: level, N: 1}, Node: n, Pods: pods})
+		s.Places[pods[0]] = assign.Place{Node: n.Name, Machine: -1, GivenUp: c.GivenUp(level.Relaxed)}
 	}
-	model.AddTimes(to.free, c.Need, -1)
-	s.state.Place(c.Rules, to.NodeView, at, 1)
+	model.AddTimes(to.Free, c.Need, -1)
+	s.State.Place(c.Rules, to.NodeView, at, 1)
 	return true
 }
 
 // squeezeIn puts a pod of the class on a planned machine that has room for it, if
 // their labels go together.
-func (s replayer) squeezeIn(c *class, o *model.Options, level level, to *site, at *topology.Assignment) bool {
-	m := s.machines[to.index]
+func (s replayer) squeezeIn(c *assign.Class, o *model.Options, level assign.Level, to *assign.Site, at *topology.Assignment) bool {
+	m := s.Machines[to.Index]
 	pinned := o
 	if len(c.Keys) > 0 {
 		requires := o.Requires
@@ -90,19 +91,19 @@ func (s replayer) squeezeIn(c *class, o *model.Options, level level, to *site, a
 		}
 		pinned = s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, o.Honour)
 	}
-	l := &lot{parts: []part{{class: c, level: level, n: 1}}, opt: pinned, at: at, mask: pinned.Offerings, need: c.Need, host: c.PerNode, size: c.size}
-	if !l.mask.Has(m.column) {
+	l := &assign.PodGroup{Parts: []assign.Part{{Class: c, Level: level, N: 1}}, Opt: pinned, At: at, Mask: pinned.Offerings, Need: c.Need, Host: c.PerNode, Size: c.Size}
+	if !l.Mask.Has(m.Offering) {
 		return false
 	}
-	residual, ok := s.Merge(m.residual, pinned.Residual[m.seller.Number])
-	if !ok || residual != m.residual && !s.LeavesChoice(residual, &s.Offerings[m.column]) {
+	residual, ok := s.Merge(m.Residual, pinned.Residual[m.Pool.Number])
+	if !ok || residual != m.Residual && !s.LeavesChoice(residual, &s.Offerings[m.Offering]) {
 		return false
 	}
-	m = m.clone()
-	m.pods, m.placed = slices.Clone(m.pods), slices.Clone(m.placed)
-	m.add(l, 1, residual)
-	m.pods = append(m.pods, c.take(1)...)
-	m.placed = append(m.placed, placement{lot: l, class: c, level: level, n: 1})
-	s.machines[to.index] = m
+	m = m.Clone()
+	m.Pods, m.Placed = slices.Clone(m.Pods), slices.Clone(m.Placed)
+	m.Add(l, 1, residual)
+	m.Pods = append(m.Pods, c.Take(1)...)
+	m.Placed = append(m.Placed, assign.Placement{Group: l, Class: c, Level: level, N: 1})
+	s.Machines[to.Index] = m
 	return true
 }

@@ -4,35 +4,36 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // replayAll replays the plan until nothing is refused, and reports whether anything
 // was.
-func (s replayer) replayAll() (sites []*site, refused bool) {
+func (s replayer) replayAll() (sites []*assign.Site, refused bool) {
 	d := s.doubted()
 	for {
-		sites = s.sites()
+		sites = s.Sites()
 		r := s.newReplay(sites, d)
 		if r.evident() {
 			return sites, refused
 		}
-		sites = s.sites()
+		sites = s.Sites()
 		r = s.newReplay(sites, d)
 		r.run()
 		if !s.withdraw(r.moves) {
 			return sites, refused
 		}
 		refused = true
-		s.relateNodeSpreads()
+		s.RelateNodeSpreads()
 	}
 }
 
 // move is a number of pods of a class that the plan puts on a site.
 type move struct {
-	class *class
-	site  *site
+	class *assign.Class
+	site  *assign.Site
 	at    *topology.Assignment
 	place int // index in solver.onNodes, or in placed of the machine
 	left  int64
@@ -42,32 +43,32 @@ type move struct {
 // replay takes the pods of a plan to their places one at a time, by the rules of
 // kube-scheduler.
 type replay struct {
-	*Assignment
+	*assign.Assignment
 	doubt  doubt
 	moves  []*move // of components in doubt
 	choosy []*move // those with rules of their own
 	others []*move
 }
 
-func (s replayer) newReplay(sites []*site, d doubt) *replay {
+func (s replayer) newReplay(sites []*assign.Site, d doubt) *replay {
 	r := &replay{Assignment: s.Assignment, doubt: d}
-	byNode := map[*model.Node]*site{}
+	byNode := map[*model.Node]*assign.Site{}
 	for _, at := range sites {
 		byNode[at.Node] = at
 	}
-	for i := range s.onNodes {
-		p := &s.onNodes[i]
-		r.add(&p.placement, byNode[p.node.Node], i)
+	for i := range s.OnNodes {
+		p := &s.OnNodes[i]
+		r.add(&p.Placement, byNode[p.Node.Node], i)
 	}
 	for _, at := range sites {
-		if at.machine {
-			for i := range s.machines[at.index].placed {
-				r.add(&s.machines[at.index].placed[i], at, i)
+		if at.Machine {
+			for i := range s.Machines[at.Index].Placed {
+				r.add(&s.Machines[at.Index].Placed[i], at, i)
 			}
 		}
 	}
-	order := map[*class]int{}
-	for i, c := range s.classes {
+	order := map[*assign.Class]int{}
+	for i, c := range s.Classes {
 		order[c] = i
 	}
 	for _, moves := range [][]*move{r.choosy, r.others} {
@@ -77,20 +78,20 @@ func (s replayer) newReplay(sites []*site, d doubt) *replay {
 	for i, at := range sites {
 		views[i] = at.NodeView
 	}
-	s.state.Plan(views, s.rules())
+	s.State.Plan(views, s.Rules())
 	return r
 }
 
-func (r *replay) add(p *placement, at *site, place int) {
-	c := p.class
-	if p.n == 0 || c.Free() {
+func (r *replay) add(p *assign.Placement, at *assign.Site, place int) {
+	c := p.Class
+	if p.N == 0 || c.Free() {
 		return // nothing that others do matters to it, nor it to others
 	}
 	if !r.doubt[c] {
-		r.state.Place(c.Rules, at.NodeView, topology.AssignmentOf(c.Keys, at.Node), p.n)
+		r.State.Place(c.Rules, at.NodeView, topology.AssignmentOf(c.Keys, at.Node), p.N)
 		return
 	}
-	m := &move{class: c, site: at, at: topology.AssignmentOf(c.Keys, at.Node), place: place, left: p.n, n: p.n}
+	m := &move{class: c, site: at, at: topology.AssignmentOf(c.Keys, at.Node), place: place, left: p.N, n: p.N}
 	r.moves = append(r.moves, m)
 	if c.OrderMatters() {
 		r.choosy = append(r.choosy, m)
@@ -106,12 +107,12 @@ func (r *replay) evident() bool {
 		if m.class.NeedsCompany() {
 			return false
 		}
-		r.state.Place(m.class.Rules, m.site.NodeView, m.at, m.n)
+		r.State.Place(m.class.Rules, m.site.NodeView, m.at, m.n)
 	}
 	return !slices.ContainsFunc(r.moves, func(m *move) bool {
-		r.state.Place(m.class.Rules, m.site.NodeView, m.at, -1)
-		ok := r.accepts(m.class, m.site, m.at)
-		r.state.Place(m.class.Rules, m.site.NodeView, m.at, 1)
+		r.State.Place(m.class.Rules, m.site.NodeView, m.at, -1)
+		ok := r.Accepts(m.class, m.site, m.at)
+		r.State.Place(m.class.Rules, m.site.NodeView, m.at, 1)
 		return !ok
 	})
 }
@@ -152,10 +153,10 @@ func (r *replay) turns(moves []*move) []*move {
 
 // step brings one pod, if there is one and its place takes it.
 func (r *replay) step(m *move) bool {
-	if m.left == 0 || !r.accepts(m.class, m.site, m.at) {
+	if m.left == 0 || !r.Accepts(m.class, m.site, m.at) {
 		return false
 	}
-	r.state.Place(m.class.Rules, m.site.NodeView, m.at, 1)
+	r.State.Place(m.class.Rules, m.site.NodeView, m.at, 1)
 	m.left--
 	return true
 }

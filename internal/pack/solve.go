@@ -4,35 +4,38 @@ import (
 	"math"
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/place"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/purchase"
 )
 
 // solver makes an assignment and completes it.
 type solver struct {
-	*Assignment
-	placing    *placer
-	purchasing *purchaser
-	later      []*class // less important ones, whose turn has not come
+	*assign.Assignment
+	placing    *place.Placer
+	purchasing *purchase.Purchaser
+	later      []*assign.Class // less important ones, whose turn has not come
 }
 
-func newSolver(p *Problem, binding limits, e *model.Effort) *solver {
-	s := &solver{Assignment: newAssignment(p, binding, e)}
-	s.placing = &placer{Assignment: s.Assignment}
-	s.purchasing = &purchaser{Assignment: s.Assignment, buying: newBuyer(s.Market, len(p.Pods), p.Trials)}
+func newSolver(p *assign.Problem, binding assign.Limits, e *model.Effort) *solver {
+	s := &solver{Assignment: assign.New(p, binding, e)}
+	s.placing = &place.Placer{Assignment: s.Assignment}
+	s.purchasing = purchase.New(s.Assignment, p.Trials)
 	return s
 }
 
 // Solve finds a place for every pod that can have one. Nodes that exist are
 // filled first, machines are bought for the rest, preferences are given up one
 // by one where that is needed.
-func Solve(p *Problem) *Layout {
+func Solve(p *assign.Problem) *Layout {
 	if len(p.Pods) == 0 {
 		return &Layout{} // as most of the time
 	}
-	binding, e := make(limits, len(p.Provisioners)), model.NewEffort(p.Pods, len(p.Snapshot.Nodes))
+	binding, e := make(assign.Limits, len(p.Provisioners)), model.NewEffort(p.Pods, len(p.Snapshot.Nodes))
 	for {
 		s := reordered(p, binding, e)
-		if !binding.tighten(s) {
+		if !binding.Tighten(s.Assignment) {
 			return rendering{s.Assignment}.layout()
 		}
 		e.Again()
@@ -40,7 +43,7 @@ func Solve(p *Problem) *Layout {
 }
 
 // reordered places all pods, again in another order where some are crowded out.
-func reordered(p *Problem, binding limits, e *model.Effort) *solver {
+func reordered(p *assign.Problem, binding assign.Limits, e *model.Effort) *solver {
 	s := solved(p, binding, e, nil)
 	for range maxReorders {
 		urgent := s.crowdedOut()
@@ -56,14 +59,14 @@ func reordered(p *Problem, binding limits, e *model.Effort) *solver {
 	return s
 }
 
-// maxReorders bounds how often all is placed anew in another order.
+// maxReorders bounds how often all is placed again in another order.
 const maxReorders = 3
 
 // solved places all pods, those of the urgent classes before others of their priority.
-func solved(p *Problem, binding limits, e *model.Effort, urgent map[int]bool) *solver {
+func solved(p *assign.Problem, binding assign.Limits, e *model.Effort, urgent map[int]bool) *solver {
 	s := newSolver(p, binding, e)
 	s.hurry(urgent)
-	s.placing.settleReserved()
+	s.placing.SettleReserved()
 	s.rounds()
 	if s.unjust() {
 		// The limits do not allow all: the important ones first.
@@ -78,21 +81,21 @@ func solved(p *Problem, binding limits, e *model.Effort, urgent map[int]bool) *s
 
 // byPriority solves the problem one priority after the other; nil where all pods
 // have the same.
-func byPriority(p *Problem, binding limits, e *model.Effort, urgent map[int]bool) *solver {
+func byPriority(p *assign.Problem, binding assign.Limits, e *model.Effort, urgent map[int]bool) *solver {
 	s := newSolver(p, binding, e)
 	s.hurry(urgent)
-	if len(s.classes) == 0 || s.classes[0].Template.Priority == s.classes[len(s.classes)-1].Template.Priority {
+	if len(s.Classes) == 0 || s.Classes[0].Template.Priority == s.Classes[len(s.Classes)-1].Template.Priority {
 		return nil
 	}
-	s.placing.settleReserved()
-	all := slices.Clone(s.classes)
-	defer func(classes []*class) { s.classes = classes }(s.classes)
+	s.placing.SettleReserved()
+	all := slices.Clone(s.Classes)
+	defer func(classes []*assign.Class) { s.Classes = classes }(s.Classes)
 	for len(all) > 0 {
-		end := slices.IndexFunc(all, func(c *class) bool { return c.Template.Priority != all[0].Template.Priority })
+		end := slices.IndexFunc(all, func(c *assign.Class) bool { return c.Template.Priority != all[0].Template.Priority })
 		if end < 0 {
 			end = len(all)
 		}
-		s.classes, s.later = all[:end], all[end:]
+		s.Classes, s.later = all[:end], all[end:]
 		s.rounds()
 		all = all[end:]
 	}
@@ -103,29 +106,29 @@ func byPriority(p *Problem, binding limits, e *model.Effort, urgent map[int]bool
 // machine is bought for a less important one.
 func (s *solver) unjust() bool {
 	least := int32(math.MaxInt32)
-	for _, m := range s.machines {
-		for _, p := range m.placed {
-			least = min(least, p.class.Template.Priority)
+	for _, m := range s.Machines {
+		for _, p := range m.Placed {
+			least = min(least, p.Class.Template.Priority)
 		}
 	}
-	return slices.ContainsFunc(s.classes, func(c *class) bool { return c.left > 0 && c.limited && c.Template.Priority > least })
+	return slices.ContainsFunc(s.Classes, func(c *assign.Class) bool { return c.Left > 0 && c.Limited && c.Template.Priority > least })
 }
 
 // rounds places the classes level by level until all have a place or have given
 // up everything that they can.
 func (s *solver) rounds() {
-	open := slices.DeleteFunc(slices.Clone(s.classes), func(c *class) bool { return c.open() == 0 || c.never.Missed() })
+	open := slices.DeleteFunc(slices.Clone(s.Classes), func(c *assign.Class) bool { return c.Open() == 0 || c.Missing.Missed() })
 	for len(open) > 0 {
-		lots := s.placing.placeAll(slices.DeleteFunc(slices.Clone(open), func(c *class) bool { return !c.urgent }))
-		lots = append(lots, s.placing.bundle(open, s.later)...)
-		s.purchasing.buyAll(append(lots, s.placing.placeAll(open)...))
-		var next []*class
+		groups := s.placing.PlaceAll(slices.DeleteFunc(slices.Clone(open), func(c *assign.Class) bool { return !c.Urgent }))
+		groups = append(groups, s.placing.Bundle(open, s.later)...)
+		s.purchasing.BuyAll(append(groups, s.placing.PlaceAll(open)...))
+		var next []*assign.Class
 		for _, c := range open {
-			if c.open() == 0 || s.exhausted(c) {
+			if c.Open() == 0 || s.Exhausted(c) {
 				continue
 			}
-			if l, ok := c.next(c.level, func(l level) bool { return s.placing.servesAt(c, l) }); ok {
-				c.level = l
+			if l, ok := c.Next(c.Level, func(l assign.Level) bool { return s.placing.ServesAt(c, l) }); ok {
+				c.Level = l
 				next = append(next, c)
 			}
 		}

@@ -3,22 +3,24 @@ package pack
 import (
 	"cmp"
 	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 )
 
 // Where pods' constraints on each other leave some without a place, that may be
-// because of the order in which they were placed. Then all is placed anew, with the
+// because of the order in which they were placed. Then all is placed again, with the
 // classes of those first that had none.
 
 // crowdedOut returns the classes of which pods have no place because of other pods,
 // rather than of a limit. They are told by the first of their pods.
 func (s *solver) crowdedOut() map[int]bool {
 	out := map[int]bool{}
-	for _, c := range s.classes {
-		if c.urgent || c.left > 0 && !c.never.Missed() && !c.limited && (len(c.Keys)+len(c.Follows()) > 0 || slices.ContainsFunc(c.PerNode, s.state.AboutPods)) {
-			out[slices.Min(c.pods)] = true
+	for _, c := range s.Classes {
+		if c.Urgent || c.Left > 0 && !c.Missing.Missed() && !c.Limited && (len(c.Keys)+len(c.Follows()) > 0 || slices.ContainsFunc(c.PerNode, s.State.AboutPods)) {
+			out[slices.Min(c.PodIndices)] = true
 		}
 	}
-	if len(out) == 0 || !slices.ContainsFunc(s.classes, func(c *class) bool { return out[slices.Min(c.pods)] && !c.urgent }) {
+	if len(out) == 0 || !slices.ContainsFunc(s.Classes, func(c *assign.Class) bool { return out[slices.Min(c.PodIndices)] && !c.Urgent }) {
 		return nil // another order has been tried for all
 	}
 	return out
@@ -29,11 +31,11 @@ func (s *solver) hurry(urgent map[int]bool) {
 	if len(urgent) == 0 {
 		return
 	}
-	for _, c := range s.classes {
-		c.urgent = urgent[slices.Min(c.pods)]
+	for _, c := range s.Classes {
+		c.Urgent = urgent[slices.Min(c.PodIndices)]
 	}
-	slices.SortStableFunc(s.classes, func(a, b *class) int {
-		return cmp.Or(cmp.Compare(b.Template.Priority, a.Template.Priority), cmpBool(b.urgent, a.urgent))
+	slices.SortStableFunc(s.Classes, func(a, b *assign.Class) int {
+		return cmp.Or(cmp.Compare(b.Template.Priority, a.Template.Priority), assign.CmpBool(b.Urgent, a.Urgent))
 	})
 }
 
@@ -42,13 +44,13 @@ func (s *solver) hurry(urgent map[int]bool) {
 func (s *solver) serves(o *solver) bool {
 	left := func(s *solver) map[int32]int64 {
 		out := map[int32]int64{}
-		for _, c := range s.classes {
-			out[c.Template.Priority] += c.left
+		for _, c := range s.Classes {
+			out[c.Template.Priority] += c.Left
 		}
 		return out
 	}
 	mine, others := left(s), left(o)
-	for _, c := range s.classes { // by priority
+	for _, c := range s.Classes { // by priority
 		if p := c.Template.Priority; mine[p] != others[p] {
 			return mine[p] < others[p]
 		}

@@ -3,6 +3,7 @@ package pack
 import (
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
@@ -15,56 +16,56 @@ func (s replayer) withdraw(moves []*move) bool {
 			continue
 		}
 		some = true
-		m.class.refusals++
-		if m.site.machine {
-			s.machines[m.site.index] = s.withdrawFromMachine(s.machines[m.site.index], m)
+		m.class.Refusals++
+		if m.site.Machine {
+			s.Machines[m.site.Index] = s.withdrawFromMachine(s.Machines[m.site.Index], m)
 		} else {
-			s.withdrawFromNode(&s.onNodes[m.place], m)
+			s.withdrawFromNode(&s.OnNodes[m.place], m)
 		}
 	}
 	if !some {
 		return false
 	}
-	s.machines = slices.DeleteFunc(s.machines, func(m *machine) bool { return len(m.pods) == 0 })
-	s.onNodes = slices.DeleteFunc(s.onNodes, func(p nodePlacement) bool { return p.n == 0 })
-	for i, n := range s.nodes {
-		n.Counts = slices.Clone(s.hostBefore[i])
+	s.Machines = slices.DeleteFunc(s.Machines, func(m *assign.Machine) bool { return len(m.Pods) == 0 })
+	s.OnNodes = slices.DeleteFunc(s.OnNodes, func(p assign.NodePlacement) bool { return p.N == 0 })
+	for i, n := range s.ExistingNodes {
+		n.Counts = slices.Clone(s.HostBefore[i])
 	}
-	for _, p := range s.onNodes {
-		p.node.Counts = p.node.Counts.Plus(p.class.PerNode, p.n)
+	for _, p := range s.OnNodes {
+		p.Node.Counts = p.Node.Counts.Plus(p.Class.PerNode, p.N)
 	}
 	return true
 }
 
-func (s replayer) withdrawFromNode(p *nodePlacement, m *move) {
-	p.n -= m.left
-	model.AddTimes(p.node.free, p.class.Need, m.left)
-	s.release(p.class, p.pods[p.n:])
-	p.pods = p.pods[:p.n]
+func (s replayer) withdrawFromNode(p *assign.NodePlacement, m *move) {
+	p.N -= m.left
+	model.AddTimes(p.Node.Free, p.Class.Need, m.left)
+	s.Release(p.Class, p.Pods[p.N:])
+	p.Pods = p.Pods[:p.N]
 }
 
-func (s replayer) withdrawFromMachine(old *machine, m *move) *machine {
-	out := old.clone()
-	out.pods, out.placed, out.ahead = slices.Clone(old.pods), slices.Clone(old.placed), 0
+func (s replayer) withdrawFromMachine(old *assign.Machine, m *move) *assign.Machine {
+	out := old.Clone()
+	out.Pods, out.Placed, out.Ahead = slices.Clone(old.Pods), slices.Clone(old.Placed), 0
 	end := int64(0)
-	for _, p := range out.placed[:m.place+1] {
-		end += p.n
+	for _, p := range out.Placed[:m.place+1] {
+		end += p.N
 	}
-	s.release(m.class, out.pods[end-m.left:end])
-	out.pods = slices.Delete(out.pods, int(end-m.left), int(end))
-	p := &out.placed[m.place]
-	p.n -= m.left
-	model.AddTimes(out.used, p.class.Need, -m.left)
-	out.itemise(p.lot)
-	out.host = s.state.DaemonCounts(&s.Offerings[out.column])
-	for _, p := range out.placed {
-		out.host = out.host.Plus(p.class.PerNode, p.n)
+	s.Release(m.class, out.Pods[end-m.left:end])
+	out.Pods = slices.Delete(out.Pods, int(end-m.left), int(end))
+	p := &out.Placed[m.place]
+	p.N -= m.left
+	model.AddTimes(out.Used, p.Class.Need, -m.left)
+	out.Itemise(p.Group)
+	out.Host = s.State.DaemonCounts(&s.Offerings[out.Offering])
+	for _, p := range out.Placed {
+		out.Host = out.Host.Plus(p.Class.PerNode, p.N)
 	}
-	if len(out.pods) > 0 {
-		s.refresh(out)
-		left := s.budgets()
-		left.spend(&s.Offerings[out.column], -1)
-		s.shrink(out, func(col *model.Offering) bool { return left.affords(col, 1) > 0 })
+	if len(out.Pods) > 0 {
+		s.Refresh(out)
+		left := s.Remaining()
+		left.Spend(&s.Offerings[out.Offering], -1)
+		s.Shrink(out, func(col *model.Offering) bool { return left.Affords(col, 1) > 0 })
 	}
 	return out
 }

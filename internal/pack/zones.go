@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
@@ -15,13 +16,13 @@ import (
 // its workloads have the fewest pods, then where its Provisioner has the fewest machines.
 
 // zoneBalance balances the zones of an assignment's machines.
-type zoneBalance struct{ *Assignment }
+type zoneBalance struct{ *assign.Assignment }
 
 // balanceZones moves machines between zones of equal price. It comes before the plan is
 // confirmed, since machines make zones count for spreads.
 func (s zoneBalance) balanceZones() {
-	choices, free := make([][]int, len(s.machines)), false
-	for i, m := range s.machines {
+	choices, free := make([][]int, len(s.Machines)), false
+	for i, m := range s.Machines {
 		choices[i] = s.zoneChoices(m)
 		free = free || len(choices[i]) > 1
 	}
@@ -29,34 +30,34 @@ func (s zoneBalance) balanceZones() {
 		return
 	}
 	t := s.zonesTaken()
-	order := make([]int, len(s.machines))
-	for i, m := range s.machines {
+	order := make([]int, len(s.Machines))
+	for i, m := range s.Machines {
 		order[i] = i
 		if len(choices[i]) == 1 {
 			t.add(s, m)
 		}
 	}
-	first := func(i int) int { return slices.Min(s.machines[i].pods) }
+	first := func(i int) int { return slices.Min(s.Machines[i].Pods) }
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(s.machines[a].column, s.machines[b].column), cmp.Compare(first(a), first(b)))
+		return cmp.Or(cmp.Compare(s.Machines[a].Offering, s.Machines[b].Offering), cmp.Compare(first(a), first(b)))
 	})
 	for _, i := range order {
-		if m := s.machines[i]; len(choices[i]) > 1 {
-			m.column = t.best(s, m, choices[i])
+		if m := s.Machines[i]; len(choices[i]) > 1 {
+			m.Offering = t.best(s, m, choices[i])
 			t.add(s, m)
 		}
 	}
 }
 
-// zoneChoices lists the columns of the machine's type, capacity type and price, one of each
+// zoneChoices lists the offerings of the machine's type, capacity type and price, one of each
 // zone that it may be in as it is.
-func (s zoneBalance) zoneChoices(m *machine) []int {
-	own, on := &s.Offerings[m.column], s.footingOf(m)
+func (s zoneBalance) zoneChoices(m *assign.Machine) []int {
+	own, on := &s.Offerings[m.Offering], s.SignatureOf(m)
 	var out []int
-	for _, k := range s.twinColumns(m.column) {
+	for _, k := range s.SamePriced(m.Offering) {
 		col := &s.Offerings[k]
-		if k == m.column || col.Offer.CapacityType == own.Offer.CapacityType && m.mask.Has(k) &&
-			model.Fits(m.used, col.Room) && s.LeavesChoice(m.residual, col) && s.sameFooting(k, m, on) {
+		if k == m.Offering || col.Offer.CapacityType == own.Offer.CapacityType && m.Mask.Has(k) &&
+			model.Fits(m.Used, col.Room) && s.LeavesChoice(m.Residual, col) && s.SameSignature(k, m, on) {
 			out = append(out, k)
 		}
 	}
@@ -72,16 +73,16 @@ type zonesTaken map[inZone]int64
 // zonesTaken counts the nodes that stay, with the pods that they have and get.
 func (s zoneBalance) zonesTaken() zonesTaken {
 	t, zones := zonesTaken{}, map[string]string{}
-	for _, n := range slices.Concat(s.nodes, s.closed) {
+	for _, n := range slices.Concat(s.ExistingNodes, s.ClosedNodes) {
 		zones[n.Name] = n.Labels[api.LabelZone]
 		t[inZone{zone: zones[n.Name], name: n.Provisioner}]++
 	}
-	for _, p := range s.standing {
+	for _, p := range s.Standing {
 		t[ownerIn(zones[p.NodeName], p)]++
 	}
-	for _, placed := range s.onNodes {
-		for _, i := range placed.pods {
-			t[ownerIn(zones[placed.node.Name], s.problem.Pods[i].Pod)]++
+	for _, placed := range s.OnNodes {
+		for _, i := range placed.Pods {
+			t[ownerIn(zones[placed.Node.Name], s.Problem.Pods[i].Pod)]++
 		}
 	}
 	return t
@@ -98,10 +99,10 @@ type replicas struct {
 }
 
 // replicasOn counts the machine's pods by owner. Pods without one are no replicas.
-func (s zoneBalance) replicasOn(m *machine) []replicas {
+func (s zoneBalance) replicasOn(m *assign.Machine) []replicas {
 	var out []replicas
-	for _, i := range m.pods {
-		p := s.problem.Pods[i].Pod
+	for _, i := range m.Pods {
+		p := s.Problem.Pods[i].Pod
 		last := len(out) - 1
 		switch {
 		case p.Owner.Kind == "":
@@ -114,24 +115,24 @@ func (s zoneBalance) replicasOn(m *machine) []replicas {
 	return out
 }
 
-func (t zonesTaken) add(s zoneBalance, m *machine) {
-	zone := s.Offerings[m.column].Offer.Zone
-	t[inZone{zone: zone, name: m.seller.Spec.Name}]++
+func (t zonesTaken) add(s zoneBalance, m *assign.Machine) {
+	zone := s.Offerings[m.Offering].Offer.Zone
+	t[inZone{zone: zone, name: m.Pool.Spec.Name}]++
 	for _, r := range s.replicasOn(m) {
 		t[ownerIn(zone, r.of)] += r.n
 	}
 }
 
-// best returns the column of the zone that the machine's workloads and then its Provisioner
+// best returns the offering of the zone that the machine's workloads and then its Provisioner
 // have least of.
-func (t zonesTaken) best(s zoneBalance, m *machine, choices []int) int {
+func (t zonesTaken) best(s zoneBalance, m *assign.Machine, choices []int) int {
 	on := s.replicasOn(m)
 	beside := func(k int) (pods, machines int64) {
 		zone := s.Offerings[k].Offer.Zone
 		for _, r := range on {
 			pods += r.n * t[ownerIn(zone, r.of)]
 		}
-		return pods, t[inZone{zone: zone, name: m.seller.Spec.Name}]
+		return pods, t[inZone{zone: zone, name: m.Pool.Spec.Name}]
 	}
 	return slices.MinFunc(choices, func(a, b int) int {
 		x, n := beside(a)

@@ -10,31 +10,32 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // burst is a problem with so many pods of each owner, of which a machine holds one or
 // two, depending on the owner.
-func burst(pods int, owners ...string) *Problem {
+func burst(pods int, owners ...string) *assign.Problem {
 	small := offer.InstanceType{Name: "small", Capacity: amount.List{amount.CPU: 2000, amount.Memory: 1, amount.Pods: 10}}
 	for _, zone := range []string{"a", "b", "c"} {
 		small.Offerings = append(small.Offerings, offer.Offering{Zone: zone, CapacityType: api.CapacityOnDemand, Price: 1000})
 	}
 	spec := &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	p := &Problem{Snapshot: &cluster.Snapshot{}, Provisioners: []Provisioner{{Spec: spec, Types: []offer.InstanceType{small}}}}
+	p := &assign.Problem{Snapshot: &cluster.Snapshot{}, Provisioners: []assign.Provisioner{{Spec: spec, Types: []offer.InstanceType{small}}}}
 	for i, owner := range owners {
 		t := &cluster.Template{Namespace: "default", Requests: amount.List{amount.CPU: 2000 / int64(1+i%2), amount.Pods: 1}}
 		for k := range pods {
 			pod := &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: fmt.Sprintf("%s-%03d", owner, k)}, Template: t, Owner: cluster.Owner{Kind: "ReplicaSet", Name: owner}}
-			p.Pods = append(p.Pods, Demand{Pod: pod})
+			p.Pods = append(p.Pods, assign.Demand{Pod: pod})
 		}
 	}
 	return p
 }
 
 // zonesOf counts machines, and the pods of each owner, by zone.
-func zonesOf(p *Problem, l *Layout) map[string]map[string]int {
+func zonesOf(p *assign.Problem, l *Layout) map[string]map[string]int {
 	out := map[string]map[string]int{"machines": {}}
 	for _, m := range l.Machines {
 		zone := m.Candidates[0].Zone

@@ -1,0 +1,137 @@
+package assign
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
+)
+
+// Fitting returns the offerings of the options that hold a load. Special types are
+// left out unless they were asked for or nothing else fits.
+func (s *Market) Fitting(need []int64, host []topology.PerNode, devices bool, o *model.Options) model.Bitset {
+	s.Effort.Spend(len(s.Offerings) / 4)
+	all := o.Offerings.Clone()
+	s.KeepRoomy(all, need)
+	s.KeepAble(all, host, o)
+	if devices || o.Special || s.Special.Empty() {
+		return all
+	}
+	plain := all.Clone()
+	plain.Remove(s.Special)
+	if plain.Empty() {
+		return all
+	}
+	return plain
+}
+
+// lookAtMost is how many classes a look at all offerings is the quicker way for, rather
+// than finding out beforehand which of them have how much.
+const lookAtMost = 12
+
+// KeepRoomy removes offerings that do not have as much room as is needed.
+func (s *Market) KeepRoomy(offerings model.Bitset, need []int64) {
+	if s.few {
+		for k := range offerings.All {
+			if !model.Fits(need, s.Offerings[k].Room) {
+				offerings.Drop(k)
+			}
+		}
+		return
+	}
+	for r, n := range need {
+		if n > 0 {
+			offerings.Keep(s.rooms(r).atLeast(n))
+		}
+	}
+}
+
+// KeepAble removes offerings where a load may not be for other reasons than room.
+func (s *Market) KeepAble(offerings model.Bitset, host []topology.PerNode, o *model.Options) {
+	if len(host) > 0 && len(s.DaemonSets) > 0 {
+		for k := range offerings.All {
+			if s.State.DaemonCounts(&s.Offerings[k]).Room(host, 1) <= 0 {
+				offerings.Drop(k)
+			}
+		}
+	}
+	for _, p := range s.Selling {
+		if residual := o.Residual[p.Number]; s.Choices[residual] {
+			for k := range offerings.Within(p.Offerings) {
+				if !s.LeavesChoice(residual, &s.Offerings[k]) {
+					offerings.Drop(k)
+				}
+			}
+		}
+	}
+}
+
+// rooms finds the offerings that have so much of a resource.
+type rooms struct {
+	amounts []int64        // that offerings have, ascending
+	columns []model.Bitset // those with at least as much
+}
+
+// rooms returns those of a resource, made once.
+func (s *Market) rooms(r int) *rooms {
+	if s.byRoom == nil {
+		s.byRoom = make([]*rooms, len(s.Space.Names))
+	}
+	if s.byRoom[r] == nil {
+		s.byRoom[r] = s.newRooms(r)
+	}
+	return s.byRoom[r]
+}
+
+func (s *Market) newRooms(r int) *rooms {
+	out := &rooms{}
+	for _, c := range s.Shapes {
+		out.amounts = append(out.amounts, c.Room[r])
+	}
+	slices.Sort(out.amounts)
+	out.amounts = slices.Compact(out.amounts)
+	at := make([]int, len(s.Shapes))
+	for i, c := range s.Shapes {
+		at[i], _ = slices.BinarySearch(out.amounts, c.Room[r])
+	}
+	out.columns = make([]model.Bitset, len(out.amounts))
+	for i := range out.columns {
+		out.columns[i] = model.NewBitset(len(s.Offerings))
+	}
+	for k := range s.Offerings {
+		out.columns[at[s.Offerings[k].Number]].Add(k)
+	}
+	for i := len(out.columns) - 2; i >= 0; i-- {
+		out.columns[i].Join(out.columns[i+1])
+	}
+	return out
+}
+
+// atLeast returns the offerings with at least so much.
+func (r *rooms) atLeast(n int64) model.Bitset {
+	i, _ := slices.BinarySearch(r.amounts, n)
+	if i == len(r.columns) {
+		return nil
+	}
+	return r.columns[i]
+}
+
+// holding returns the offerings of the options that hold a pod of the class, where
+// there are no DaemonSets; pods of other classes that need the same share it.
+func (s *Market) holding(c *Class, o *model.Options) model.Bitset {
+	key := binary.AppendVarint(s.Key[:0], int64(o.ID))
+	for _, v := range c.Need {
+		key = binary.AppendVarint(key, v)
+	}
+	if c.AllowDevices {
+		key = append(key, 1)
+	}
+	s.Key = key
+	mask, ok := s.held[string(key)]
+	if !ok {
+		mask = s.Fitting(c.Need, nil, c.AllowDevices, o)
+		s.held[string(key)] = mask
+	}
+	return mask
+}

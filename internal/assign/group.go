@@ -1,0 +1,148 @@
+package assign
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
+)
+
+// PodGroup is a number of equal loads that machines are to be bought for, under the
+// same requirements. A load is one pod, or several that must share a node.
+type PodGroup struct {
+	Parts  []Part
+	Opt    *model.Options       // with the domain that was chosen, if any
+	At     *topology.Assignment // that domain, or nil
+	N      int64                // loads left to buy for
+	Mask   model.Bitset         // offerings that allow and hold a load
+	Lent   []int                // groups counted by domain of which a DaemonSet puts a pod on all of them
+	Index  int                  // within the purchase that is being made
+	Choice int                  // how many offerings its requirements allow
+	Worth  float64              // of a load, where an LP solution of machines was looked for
+	// members are the pod groups that this one pools; none where it is one itself.
+	Members []*PodGroup
+
+	// Of one load:
+	Need []int64
+	Host []topology.PerNode
+	Size float64
+}
+
+// Part is the share of one class in a load.
+type Part struct {
+	Class *Class
+	Level Level
+	N     int64
+}
+
+// With returns a pod group for the loads of both.
+func (l *PodGroup) With(o *PodGroup) *PodGroup {
+	if l.Members == nil {
+		pool := *l
+		pool.Members = []*PodGroup{l}
+		l = &pool
+	}
+	l.Members = append(l.Members, o)
+	l.N += o.N
+	return l
+}
+
+// Priority is that of the load's most important pod.
+func (l *PodGroup) Priority() int32 {
+	highest := l.Parts[0].Class.Template.Priority
+	for _, p := range l.Parts[1:] {
+		highest = max(highest, p.Class.Template.Priority)
+	}
+	return highest
+}
+
+// AppendKey appends what pod groups that may be pooled have in common.
+func (l *PodGroup) AppendKey(key []byte) []byte {
+	key = binary.AppendVarint(key, int64(l.Opt.ID))
+	key = binary.AppendVarint(key, int64(l.Priority()))
+	for _, v := range l.Need {
+		key = binary.AppendVarint(key, v)
+	}
+	return key
+}
+
+// Book reserves the pods of all loads.
+func (l *PodGroup) Book() {
+	for _, p := range l.Parts {
+		p.Class.Booked += l.N * p.N
+	}
+}
+
+// Limit notes that limits keep the classes from being bought for, if they do.
+func (l *PodGroup) Limit(limited bool) {
+	for _, p := range l.Parts {
+		p.Class.Limited = p.Class.Limited || limited
+	}
+}
+
+// Equal reports whether the loads of both are of the same pods and in the same domains.
+func (l *PodGroup) Equal(o *PodGroup) bool {
+	return slices.Equal(l.Parts, o.Parts) && (l.At == nil) == (o.At == nil) && (l.At == nil || slices.Equal(l.At.Domains, o.At.Domains))
+}
+
+// only returns the pod group of single pods of one class that are bought for like the loads.
+func (l *PodGroup) only(c *Class, level Level) *PodGroup {
+	return &PodGroup{Parts: []Part{{Class: c, Level: level, N: 1}}, Opt: l.Opt, At: l.At, Mask: l.Mask, Need: c.Need, Host: c.PerNode, Size: c.Size}
+}
+
+// Growing returns how many loads of the pod group are pods of owners that grow.
+func (l *PodGroup) Growing() int64 {
+	if l.Members != nil {
+		n := int64(0)
+		for _, of := range l.Members {
+			n += of.Growing()
+		}
+		return n
+	}
+	c := l.Parts[0].Class
+	if len(l.Parts) > 1 || c.Growing == 0 {
+		return 0
+	}
+	return l.N * c.Growing / int64(len(c.PodIndices))
+}
+
+// GroupFor returns a pod group of the class, or false where no offering holds its pods.
+func (s *Assignment) GroupFor(c *Class, level Level, o *model.Options) (*PodGroup, bool) {
+	l := &PodGroup{Parts: []Part{{Class: c, Level: level, N: 1}}, Opt: o, Need: c.Need, Host: c.PerNode, Size: c.Size}
+	if len(s.DaemonSets)+len(c.Follows()) == 0 {
+		l.Mask = s.holding(c, o)
+	} else {
+		l.Mask = s.Fitting(c.Need, c.PerNode, c.AllowDevices, o)
+		l.Lent = s.State.MindDaemons(l.Mask, c.Rules)
+	}
+	return l, !l.Mask.Empty()
+}
+
+// Loosen lets a pool have as many loads on a machine as its members can have together.
+// Those that ask for the most of their company come first.
+func (l *PodGroup) Loosen(index int) {
+	most, none := int64(0), topology.NodeCounts{}
+	for _, of := range l.Members {
+		most += none.Room(of.Host, of.N)
+	}
+	l.Host = nil
+	if most < l.N {
+		l.Host = []topology.PerNode{{Group: -1 - index, Self: 1, Cap: most, Entry: topology.Unbounded}}
+	}
+	slices.SortStableFunc(l.Members, func(a, b *PodGroup) int { return cmp.Compare(b.demands(), a.demands()) })
+}
+
+// demands counts the groups of which the pod group stands only so many on its machines.
+func (l *PodGroup) demands() int {
+	n := 0
+	for _, t := range l.Host {
+		if t.Cap < topology.Unbounded {
+			n += 2
+		} else {
+			n++
+		}
+	}
+	return n
+}

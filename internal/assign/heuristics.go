@@ -1,0 +1,47 @@
+package assign
+
+// Heuristic is a step of planning that only makes plans cheaper or planning quicker.
+// Without it every plan still keeps all rules. `make ablation` leaves one out at a time
+// and measures what it is worth; what is worth nothing does not stay.
+type Heuristic string
+
+// The heuristics.
+const (
+	// EvenNodes fills existing nodes so that no resource is left over for want of another.
+	EvenNodes Heuristic = "even-nodes"
+	// Balance fills machines by the direction of what is left of them, not by size alone.
+	Balance Heuristic = "balance"
+	// Exchange replaces pods on a filled machine by others that are worth more.
+	Exchange Heuristic = "exchange"
+	// SecondStyle fills machines in another way where the first purchase is not close to
+	// what is proven and patterns cannot be used.
+	SecondStyle Heuristic = "second-style"
+	// Patterns solves the linear program over the contents of machines, and rounds it.
+	Patterns Heuristic = "patterns"
+	// Search ruins and recreates parts of the purchase.
+	Search Heuristic = "search"
+	// SearchDuals lets the search use the duals of the patterns.
+	SearchDuals Heuristic = "search-duals"
+	// PriceApart prices pods with different choices apart.
+	PriceApart Heuristic = "price-apart"
+	// Thin leaves out offerings that are nearly as large as others.
+	Thin Heuristic = "thin"
+	// Dominated leaves out offerings that have no more than cheaper ones.
+	Dominated Heuristic = "dominated"
+	// Equal buys for pods that are all alike at the least cost.
+	Equal Heuristic = "equal"
+	// Rough buys for very many pod groups as if those that need the same were one.
+	Rough Heuristic = "rough"
+	// Slots makes places for pods that must be apart a resource.
+	Slots Heuristic = "slots"
+	// WaterFilling places pods that are spread by one constraint all at once.
+	WaterFilling Heuristic = "water-filling"
+)
+
+// Heuristics lists all of them.
+func Heuristics() []Heuristic {
+	return []Heuristic{
+		EvenNodes, Balance, Exchange, SecondStyle, Patterns, Search, SearchDuals, PriceApart,
+		Thin, Dominated, Equal, Rough, Slots, WaterFilling,
+	}
+}

@@ -1,0 +1,87 @@
+package assign
+
+import (
+	"math/bits"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
+)
+
+// Exhausted ends a class that has spent what it may: it gets no place in this packing.
+func (s *Assignment) Exhausted(c *Class) bool {
+	if c.Missing.Kind == match.Exhausted {
+		return true
+	}
+	s.Effort.Begin(c.Account)
+	if !s.Effort.Over() {
+		return false
+	}
+	c.Missing = match.Miss{Kind: match.Exhausted, Want: "planning it takes more work than one pod may take: " + topology.Bulk(c.Template)}
+	return true
+}
+
+// OptionsAt returns what a class may use at a level, or false where its requirements
+// contradict each other, and where it has spent what it may.
+func (s *Assignment) OptionsAt(c *Class, l Level) (*model.Options, bool) {
+	if s.Exhausted(c) {
+		return nil, false
+	}
+	s.Effort.Spend(len(c.Preferences) * (1 + len(c.Places[l.Place])))
+	requires, honour := c.RequiresAt(l)
+	if _, bad := requires.Unmeetable(); bad {
+		return nil, false
+	}
+	return s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour), true
+}
+
+// Level says how far a class of pods has relaxed what it asks for: which of its
+// alternative places it tries, and which preferences it has given up.
+type Level struct {
+	Place   int
+	Relaxed topology.Relaxed
+}
+
+// maxProbes bounds how often a class asks whether a set of preferences can be met.
+// Beyond that it gives up all of them at once.
+const maxProbes = 512
+
+// LastLevel is the level at which the class has nothing left to give up.
+func (c *Class) LastLevel() Level { return Level{max(0, len(c.Places)-1), c.Everything()} }
+
+// Next returns the level to try after one that has left pods over: the one that gives up
+// the least important preferences among those at which a pod can be served. Once nothing
+// is left to give up it is that of the next alternative place, or false after the last.
+func (c *Class) Next(last Level, serves func(Level) bool) (Level, bool) {
+	if last.Relaxed == c.Everything() {
+		return Level{Place: last.Place + 1}, last.Place+1 < len(c.Places)
+	}
+	set := c.fewestGivenUp(last.Place, 0, serves)
+	if set <= last.Relaxed {
+		// What seemed to serve did not: the least important preference that was kept goes.
+		set = c.fewestGivenUp(last.Place, last.Relaxed|(last.Relaxed+1), serves)
+	}
+	return Level{last.Place, set}, true
+}
+
+// fewestGivenUp decides for one preference after the other, the most important first,
+// whether it can be kept beside those that are kept already. Those of the set that it
+// begins with are not.
+func (c *Class) fewestGivenUp(place int, set topology.Relaxed, serves func(Level) bool) topology.Relaxed {
+	probe := func(set topology.Relaxed) bool {
+		c.Probes++
+		return c.Probes <= maxProbes && serves(Level{place, set})
+	}
+	out := c.Everything()
+	if !probe(out) {
+		return out
+	}
+	for rest := out &^ set; rest != 0; {
+		bit := topology.Relaxed(1) << (bits.Len64(uint64(rest)) - 1)
+		rest &^= bit
+		if probe(out &^ bit) {
+			out &^= bit
+		}
+	}
+	return out
+}

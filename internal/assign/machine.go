@@ -1,0 +1,168 @@
+package assign
+
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
+)
+
+// Machine is to be bought. Machines with the same content share their items.
+type Machine struct {
+	Pool     *model.Pool
+	Offering int // the cheapest that holds the content
+	Items    []Item
+	Used     []int64      // by pods, without DaemonSets
+	Mask     model.Bitset // offerings that the pod groups allow; not all of them hold the content
+	Residual int
+	Host     topology.NodeCounts
+	Ahead    int64 // more loads that it has been bought to have room for
+	// Once assigned: the pods (indices of Problem.Pods), in the order of placed.
+	Pods   []int
+	Placed []Placement
+}
+
+// Item is a number of loads of a pod group.
+type Item struct {
+	Group *PodGroup
+	N     int64
+}
+
+// Placement is a number of pods of a class on a machine, bought for a pod group.
+type Placement struct {
+	Group *PodGroup
+	Class *Class
+	Level Level
+	N     int64
+}
+
+// NodePlacement is a number of pods of a class on a node that exists.
+type NodePlacement struct {
+	Placement
+	Node *node
+	Pods []int
+}
+
+// Admit returns how many pods of the pod group the machine can take as it is, at most
+// limit, and the residual that it then has.
+func (s *Market) Admit(m *Machine, l *PodGroup, limit int64) (int64, int) {
+	if !l.Mask.Has(m.Offering) {
+		return 0, 0
+	}
+	col := &s.Offerings[m.Offering]
+	for i, n := range l.Need {
+		if n > 0 {
+			free := col.Room[i] - m.Used[i]
+			if free < n {
+				return 0, 0 // as most of the time
+			}
+			limit = min(limit, free/n)
+		}
+	}
+	residual, ok := s.Merge(m.Residual, l.Opt.Residual[col.Pool])
+	if !ok || residual != m.Residual && !s.LeavesChoice(residual, col) {
+		return 0, 0
+	}
+	return m.Host.Room(l.Host, limit), residual
+}
+
+// Add puts n pods of the pod group on the machine, which must not be shared.
+func (m *Machine) Add(l *PodGroup, n int64, residual int) {
+	model.AddTimes(m.Used, l.Need, n)
+	m.Host = m.Host.Plus(l.Host, n)
+	m.Residual = residual
+	for i := range m.Items {
+		if m.Items[i].Group == l {
+			m.Items[i].N += n
+			return
+		}
+	}
+	m.Mask.Keep(l.Mask)
+	m.Items = append(m.Items, Item{Group: l, N: n})
+}
+
+// NewMachine returns an empty machine of an offering.
+func (s *Market) NewMachine(offering int) *Machine {
+	m := &Machine{Used: make([]int64, len(s.Space.Names)), Mask: model.NewBitset(len(s.Offerings))}
+	s.Reset(m, offering)
+	return m
+}
+
+// Reset makes a machine that nothing shares an empty one of an offering.
+func (s *Market) Reset(m *Machine, offering int) {
+	c := &s.Offerings[offering]
+	p := s.Pools[c.Pool]
+	m.Pool, m.Offering, m.Residual, m.Items, m.Ahead = p, offering, p.Residual, m.Items[:0], 0
+	m.Host = append(m.Host[:0], s.State.DaemonCounts(c)...)
+	clear(m.Used)
+	copy(m.Mask, p.Mask)
+}
+
+// Clone returns a machine of the same content that shares nothing.
+func (m *Machine) Clone() *Machine {
+	out := *m
+	out.Items, out.Used, out.Mask, out.Host = slices.Clone(m.Items), slices.Clone(m.Used), m.Mask.Clone(), slices.Clone(m.Host)
+	return &out
+}
+
+// RoomFor returns the offerings that have room for the machine's content. It holds until
+// it is called again.
+func (s *Market) RoomFor(m *Machine) model.Bitset {
+	s.Roomy = append(s.Roomy[:0], m.Mask...)
+	s.KeepRoomy(s.Roomy, m.Used)
+	return s.Roomy
+}
+
+// Shrink moves the machine to its cheapest offering. Offerings that would break the
+// limit are left out.
+func (s *Market) Shrink(m *Machine, within func(*model.Offering) bool) {
+	for k := range s.RoomFor(m).Within([2]int{m.Pool.Offerings[0], m.Offering}) { // sorted by price
+		if s.LeavesChoice(m.Residual, &s.Offerings[k]) && within(&s.Offerings[k]) && s.SameDaemons(k, m.Offering) {
+			m.Offering = k
+			return
+		}
+	}
+}
+
+// SameDaemons reports whether the content may move between offerings as far as
+// constraints with DaemonSet pods go.
+func (s *Market) SameDaemons(to, from int) bool {
+	social := func(i int) bool { return s.State.Daemons[i].Matters() }
+	a, b := s.Offerings[to].DaemonSets, s.Offerings[from].DaemonSets
+	return slices.Equal(a, b) || !slices.ContainsFunc(a, social) && !slices.ContainsFunc(b, social)
+}
+
+// Refresh sets what the machine's labels and offerings must be from its content
+// alone: loads that have left no longer count. The machine must not be shared.
+func (s *Market) Refresh(m *Machine) {
+	m.Residual = m.Pool.Residual
+	copy(m.Mask, m.Pool.Mask)
+	for _, it := range m.Items {
+		m.Residual, _ = s.Merge(m.Residual, it.Group.Opt.Residual[m.Pool.Number])
+		m.Mask.Keep(it.Group.Mask)
+	}
+}
+
+// Followed reports whether the machine has the pods that the class must share a
+// node with.
+func (s *Market) Followed(m *Machine, c *Class) bool {
+	return s.State.Accompanied(c.Rules, m.Host, false)
+}
+
+// Itemise makes the items say what is placed of a pod group of which pods have left. What
+// remains of loads of several classes is no load any more.
+func (m *Machine) Itemise(l *PodGroup) {
+	m.Items = slices.DeleteFunc(m.Items, func(it Item) bool { return it.Group == l })
+	for i := range m.Placed {
+		p := &m.Placed[i]
+		if p.Group != l {
+			continue
+		}
+		if len(l.Parts) > 1 {
+			p.Group = l.only(p.Class, p.Level)
+		}
+		if p.N > 0 {
+			m.Items = append(m.Items, Item{Group: p.Group, N: p.N})
+		}
+	}
+}

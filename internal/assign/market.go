@@ -1,0 +1,139 @@
+package assign
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
+)
+
+// Tiers returns the pools of each weight, the highest first.
+func (s *Market) Tiers() [][]*model.Pool {
+	sorted := slices.SortedStableFunc(slices.Values(s.Selling), func(a, b *model.Pool) int { return cmp.Compare(b.Weight, a.Weight) })
+	var out [][]*model.Pool
+	for i, p := range sorted {
+		if i == 0 || sorted[i-1].Weight != p.Weight {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], p)
+	}
+	return out
+}
+
+// Market is what may be bought for the pods of a problem, and the rules by which loads come
+// onto machines.
+type Market struct {
+	*model.Supply
+	State    *topology.State
+	NodeCost offer.Price // of a machine beyond its price
+	without  []Heuristic
+	few      bool // so few classes that a look at all offerings is the quicker way
+
+	held   map[string]model.Bitset // offerings, see holding
+	Key    []byte                  // scratch
+	Roomy  model.Bitset            // scratch, see roomFor
+	byRoom []*rooms                // by resource; made when asked for
+}
+
+// Uses reports whether a heuristic has not been left out.
+func (s *Market) Uses(h Heuristic) bool { return !slices.Contains(s.without, h) }
+
+// BargainOf returns the best of the offerings: of the Provisioners of the highest weight
+// the cheapest, or false where limits allow none.
+func (s *Market) BargainOf(mask model.Bitset, b Remaining) (Bargain, bool) {
+	best, ok := Bargain{}, false
+	for _, p := range s.Selling {
+		for k := range mask.Within(p.Offerings) { // cheapest first
+			if b.Affords(&s.Offerings[k], 1) == 0 {
+				continue
+			}
+			if this := (Bargain{p.Weight, s.Offerings[k].Price}); !ok || this.Compare(best) < 0 {
+				best, ok = this, true
+			}
+			break
+		}
+	}
+	return best, ok
+}
+
+// Bargain is the best that may be bought of a set of offerings.
+type Bargain struct {
+	Weight int32 // of the Provisioner
+	Price  int64
+}
+
+// Compare puts the higher weight first, then the lower price.
+func (a Bargain) Compare(b Bargain) int {
+	return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Price, b.Price))
+}
+
+// SamePriced lists the offerings of the same type and price. They are next to each other,
+// because offerings are sorted by price and type.
+func (s *Market) SamePriced(offering int) []int {
+	own := &s.Offerings[offering]
+	same := func(k int) bool {
+		return k >= 0 && k < len(s.Offerings) && s.Offerings[k].Pool == own.Pool && s.Offerings[k].TypeIndex == own.TypeIndex && s.Offerings[k].Price == own.Price
+	}
+	first := offering
+	for same(first - 1) {
+		first--
+	}
+	var out []int
+	for k := first; same(k); k++ {
+		out = append(out, k)
+	}
+	return out
+}
+
+// counted returns how much of a resource a machine of an offering counts against limits,
+// whichever of those that are offered with it is bought.
+func (s *Market) counted(offering int, resource string) int64 {
+	of := &s.Offerings[offering]
+	has := s.Pools[of.Pool].Catalogue.Capacity[resource]
+	if has == nil {
+		return 0
+	}
+	most := has[of.TypeIndex]
+	for _, j := range of.With {
+		most = max(most, has[s.Offerings[j].TypeIndex])
+	}
+	return most
+}
+
+// AddHighest adds the offerings of a set that weights allow.
+func (s *Market) AddHighest(to, set model.Bitset) {
+	for _, tier := range s.Tiers() {
+		open := false
+		for _, pool := range tier {
+			for k := range set.Within(pool.Offerings) {
+				to.Add(k)
+				open = open || pool.Limits == nil
+			}
+		}
+		if open {
+			return
+		}
+	}
+}
+
+// FirstOf returns the pool of the highest weight that has something of the set; nil
+// where several have.
+func (s *Market) FirstOf(set model.Bitset) *model.Pool {
+	for _, tier := range s.Tiers() {
+		var first *model.Pool
+		for _, p := range tier {
+			if model.AnyIn(set, p.Offerings) {
+				if first != nil {
+					return nil
+				}
+				first = p
+			}
+		}
+		if first != nil {
+			return first
+		}
+	}
+	return nil
+}

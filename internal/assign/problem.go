@@ -1,0 +1,63 @@
+// Package assign is the state of a packing: which pods are on which nodes and machines, what
+// room that leaves, and what may be bought for the others. The packages that find places, buy,
+// confirm and prove take an Assignment and change or read it.
+package assign
+
+import (
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Problem is everything that a packing depends on.
+type Problem struct {
+	Snapshot *cluster.Snapshot
+	// Provisioners are sorted by name.
+	Provisioners []Provisioner
+	// Pods need a place, in the order of the snapshot.
+	Pods []Demand
+	// Leaving nodes, by name, are no room for anything.
+	Leaving map[string]bool
+	// NodeCost is the cost of a machine beyond its price.
+	NodeCost offer.Price
+	// Trials bounds how many machines are filled in search of a cheaper plan; 0
+	// means 48,000, or four times that for 1,000 pods and more.
+	Trials int
+	// Without lists heuristics to leave out. Only measurements do.
+	Without []Heuristic
+}
+
+// DefaultTrials is what is tried where nobody says how long to search: at most about a
+// quarter of a second, and a second for ManyPods pods and more.
+func DefaultTrials(pods int) int {
+	if pods < ManyPods {
+		return fewTrials
+	}
+	return 4 * fewTrials
+}
+
+// ManyPods is from how many pods on a plan may take a second.
+const ManyPods = 1000
+
+const fewTrials = 48_000
+
+// Provisioner is a Provisioner with what it may buy.
+type Provisioner = model.Provisioner
+
+// Demand is a pod that needs a place.
+type Demand = model.Pod
+
+// Place is what was found for a pod: a node, a machine, or a reason.
+type Place struct {
+	Node    string
+	Machine int // index of Layout.Machines, -1 for none
+	// Reason why there is no place; empty where there is.
+	Reason string
+	// Exhausted: finding a place took more work than a pod may take.
+	Exhausted bool
+	// GivenUp lists the preferences that the place does not meet.
+	GivenUp []string
+}
+
+// Placed reports whether there is a place.
+func (p *Place) Placed() bool { return p.Node != "" || p.Machine >= 0 }

@@ -1,0 +1,137 @@
+package assign
+
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
+
+// Remaining returns what is left of the limits of each pool once its nodes and
+// the machines planned so far are counted; nil for a pool whose limits do not bind.
+func (s *Assignment) Remaining() Remaining {
+	out := make(Remaining, len(s.Pools))
+	for i, p := range s.Pools {
+		if p.Limits == nil {
+			continue
+		}
+		left := make([]int64, len(s.Space.Names))
+		for k, name := range s.Space.Names {
+			left[k] = model.Plenty
+			if limit, ok := p.Limits[name]; ok {
+				left[k] = limit - p.Has[name]
+			}
+		}
+		out[i] = left
+	}
+	for _, m := range s.Machines {
+		out.Spend(&s.Offerings[m.Offering], 1)
+	}
+	return out
+}
+
+// Headroom returns what all limits of a pool leave once its nodes and the machines
+// planned are counted, by resource. One that is exceeded already and that no machine
+// adds to is at 0.
+func (s *Assignment) Headroom(p *model.Pool) amount.List {
+	if p.Spec.Spec.Limits == nil {
+		return nil
+	}
+	left := amount.FromResourceList(p.Spec.Spec.Limits.Resources)
+	for name, limit := range left {
+		left[name] = limit - p.Has[name]
+		planned := int64(0)
+		for _, m := range s.Machines {
+			if m.Pool == p {
+				planned += s.counted(m.Offering, name)
+			}
+		}
+		if left[name] -= planned; planned == 0 {
+			left[name] = max(0, left[name])
+		}
+	}
+	return left
+}
+
+// chargeLimits counts the capacity of the nodes that Provisioners with limits have.
+func (s *Assignment) chargeLimits() {
+	byName := map[string]*model.Pool{}
+	for _, p := range s.Pools {
+		if p.Spec.Spec.Limits != nil {
+			byName[p.Spec.Name], p.Has = p, amount.List{}
+		}
+	}
+	for i := range s.Problem.Snapshot.Nodes {
+		n := &s.Problem.Snapshot.Nodes[i]
+		if p := byName[n.Provisioner]; p != nil {
+			p.Has = p.Has.Plus(n.Capacity.OfNode())
+		}
+	}
+}
+
+// Remaining is what a pool's limits still allow, by resource.
+type Remaining [][]int64
+
+// Affords returns how many machines of the offering may be bought, at most limit.
+// A limit on a resource that the type does not have does not bind.
+func (b Remaining) Affords(c *model.Offering, limit int64) int64 {
+	left := b[c.Pool]
+	if left == nil {
+		return limit
+	}
+	return amount.Copies(c.Capacity, left, limit)
+}
+
+// Spend takes n machines of the offering off what is left.
+func (b Remaining) Spend(c *model.Offering, n int64) {
+	if left := b[c.Pool]; left != nil {
+		model.AddTimes(left, c.Capacity, -n)
+	}
+}
+
+// Kept reports whether nothing is overspent.
+func (b Remaining) Kept() bool {
+	return !slices.ContainsFunc(b, func(left []int64) bool { return len(left) > 0 && slices.Min(left) < 0 })
+}
+
+// Clone returns a copy that shares nothing.
+func (b Remaining) Clone() Remaining {
+	out := make(Remaining, len(b))
+	for i, left := range b {
+		out[i] = append([]int64(nil), left...)
+		if left == nil {
+			out[i] = nil
+		}
+	}
+	return out
+}
+
+// Limits are those that a solution has to keep, by Provisioner; nil for none. A problem
+// is solved without any at first. Those that the result breaks constrain the next one,
+// so that a limit which does not bind changes nothing.
+type Limits []amount.List
+
+// mostTightened bounds how many solutions may break limits: after so many all hold.
+const mostTightened = 4
+
+// Tighten adds the limits that a solution breaks, and reports whether there are any.
+func (l Limits) Tighten(s *Assignment) bool {
+	times, some := 1, false
+	for _, known := range l {
+		times += len(known)
+	}
+	for _, p := range s.Pools {
+		left := s.Headroom(p)
+		for name, v := range left {
+			if _, known := l[p.Number][name]; known || v >= 0 && times < mostTightened {
+				continue
+			}
+			if l[p.Number] == nil {
+				l[p.Number] = amount.List{}
+			}
+			l[p.Number][name] = amount.FromResourceList(p.Spec.Spec.Limits.Resources)[name]
+			some = some || v < 0
+		}
+	}
+	return some
+}

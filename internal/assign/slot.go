@@ -1,0 +1,111 @@
+package assign
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
+)
+
+// Pods that keep each other off their nodes need machines as they need memory: of a
+// group of which a node holds so many, its places there are a resource like others.
+// Then it has a price, and machines are bought that are no larger than all the places
+// need, rather than large ones first and then one for each pod that is left. What may
+// be together is for the constraints to say; slots only price it.
+
+// slotPrefix marks the pseudo-resource of places for pods of a group on one node.
+const slotPrefix = "slots of group "
+
+// maxSlots bounds the groups whose places are counted: each makes all vectors longer.
+const maxSlots = 4
+
+// slotShare is the part of all pods that need a machine each of those for whom it is
+// worth while: fewer find one that is bought anyhow.
+const slotShare = 1.0 / 16
+
+// slot is a group whose places on nodes are a resource.
+type slot struct {
+	group    int
+	resource int   // index in the space
+	most     int64 // pods of the group on one node
+	machines int64 // that the group needs
+}
+
+// reserveSlots counts the places of those groups that need many machines.
+func (s *Assignment) reserveSlots() {
+	if !s.Uses(Slots) {
+		return
+	}
+	for _, of := range s.scarce() {
+		of.resource = len(s.Space.Names)
+		s.slots = append(s.slots, of)
+		s.Space.Extend(fmt.Sprint(slotPrefix, of.group))
+		for _, c := range s.Classes {
+			c.Need = append(c.Need, c.memberOf(of.group))
+		}
+		for _, r := range s.Running {
+			r.need = append(r.need, 0) // see chargeSlots
+		}
+		for i := range s.DaemonSets {
+			s.DaemonSets[i].Need = append(s.DaemonSets[i].Need, 0)
+		}
+		for _, of := range s.Shapes {
+			of.Capacity, of.Room = append(of.Capacity, 0), append(of.Room, s.slots[len(s.slots)-1].most)
+		}
+	}
+}
+
+// scarce lists the groups that need many machines, those that need most first.
+func (s *Assignment) scarce() []slot {
+	pods, count, most := int64(0), map[int]int64{}, map[int]int64{}
+	for _, c := range s.Classes {
+		pods += c.Left
+		for _, t := range c.PerNode {
+			if t.Self > 0 {
+				count[t.Group] += c.Left
+				most[t.Group] = max(most[t.Group], t.Cap)
+			}
+		}
+	}
+	var out []slot
+	for id, g := range s.State.List {
+
+		if g.Key != corev1.LabelHostname || g.Spread() || count[id] == 0 || most[id] >= topology.Unbounded {
+			continue
+		}
+		if n := (count[id] + most[id] - 1) / most[id]; n > 1 && float64(n) >= slotShare*float64(pods) {
+			out = append(out, slot{group: id, most: most[id], machines: n})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b slot) int { return cmp.Compare(b.machines, a.machines) })
+	return out[:min(len(out), maxSlots)]
+}
+
+// memberOf returns 1 where the class's pods belong to a group that is counted by node.
+func (c *Class) memberOf(group int) int64 {
+	for _, t := range c.PerNode {
+		if t.Group == group {
+			return t.Self
+		}
+	}
+	return 0
+}
+
+// chargeSlots takes the places that running pods have on nodes.
+func (s *Assignment) chargeSlots() {
+	for _, of := range s.slots {
+		for _, n := range s.ExistingNodes {
+			count, _ := n.Counts.Get(of.group)
+			n.Free[of.resource] = max(0, of.most-count)
+		}
+	}
+}
+
+// Pseudo reports whether a name is that of a resource that stands for a constraint.
+func Pseudo(name string) bool {
+	return strings.HasPrefix(name, slotPrefix)
+}

@@ -1,0 +1,177 @@
+package place
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
+)
+
+// domainChoice is a combination of topology domains that a class may be placed in: by
+// nodes that are there, by machines that can be bought, or both.
+type domainChoice struct {
+	topology.Assignment
+	nodes   []int
+	next    int // nodes before it have no more room for the class
+	group   *assign.PodGroup
+	bargain assign.Bargain
+}
+
+// nothing comes after all that can be bought.
+var nothing = assign.Bargain{Weight: math.MinInt32, Price: math.MaxInt64}
+
+// plainLast orders the classes so that pods which a spread counts, and to which domains
+// do not matter themselves, come after all others of their priority: they could take
+// the places of those that are spread.
+func (s *Placer) plainLast(open []*assign.Class) []*assign.Class {
+	spread := map[int]bool{}
+	for _, c := range open {
+		for _, sp := range c.Spreads() {
+			spread[sp.Group()] = true
+		}
+	}
+	if len(spread) == 0 {
+		return open
+	}
+	plain := func(c *assign.Class) bool {
+		return !c.Urgent && !c.Waits() && slices.ContainsFunc(c.Members, func(id int) bool { return spread[id] })
+	}
+	out := slices.Clone(open)
+	slices.SortStableFunc(out, func(a, b *assign.Class) int {
+		return cmp.Or(cmp.Compare(b.Template.Priority, a.Template.Priority), assign.CmpBool(plain(a), plain(b)))
+	})
+	return out
+}
+
+// placeByDomain places the pods of a class that domains matter to, one at a time,
+// each in the domain that evens out its spreads, then where there is room
+// already, then where it is cheapest.
+func (s *Placer) placeByDomain(c *assign.Class, o *model.Options, l assign.Level) []*assign.PodGroup {
+	spots := s.domainChoices(c, o, l)
+	if s.Uses(assign.WaterFilling) {
+		s.waterFill(c, spots, l.Relaxed)
+	}
+	for c.Open() > 0 {
+		best := s.bestDomain(c, spots, l.Relaxed)
+		if best < 0 {
+			break
+		}
+		at := &spots[best]
+		if i, ok := s.nodeIn(c, o, at); ok {
+			s.Put(c, s.ExistingNodes[i], l, 1)
+			s.State.EnterNode(c.Rules, &at.Assignment, s.ExistingNodes[i].Node, 1)
+			continue
+		}
+		if at.group == nil {
+			spots = slices.Delete(spots, best, best+1)
+			continue
+		}
+		at.group.N++
+		c.Booked++
+		s.State.Enter(c.Rules, &at.Assignment, at.group.Opt.Requires, 1)
+	}
+	var out []*assign.PodGroup
+	for _, at := range spots {
+		if at.group != nil && at.group.N > 0 {
+			out = append(out, at.group)
+		}
+	}
+	return out
+}
+
+// nodeIn returns a node of the domain choice with room for a pod of the class.
+func (s *Placer) nodeIn(c *assign.Class, o *model.Options, at *domainChoice) (int, bool) {
+	for ; at.next < len(at.nodes); at.next++ {
+		if s.RoomOn(c, o, at.nodes[at.next], 1) > 0 {
+			return at.nodes[at.next], true
+		}
+	}
+	return 0, false
+}
+
+// bestDomain returns the domain choice for the next pod, or -1.
+func (s *Placer) bestDomain(c *assign.Class, spots []domainChoice, relaxed topology.Relaxed) int {
+	best, bestCount := -1, int64(0)
+	for i := range spots {
+		at := &spots[i]
+		at.Lent = nil
+		if at.group != nil && at.next >= len(at.nodes) {
+			at.Lent = at.group.Lent
+		}
+		count, ok := s.Admits(c, &at.Assignment, relaxed)
+		if s.Effort.Over() {
+			return -1
+		}
+		if ok && (best < 0 || cmp.Or(cmp.Compare(count, bestCount), at.compare(&spots[best])) < 0) {
+			best, bestCount = i, count
+		}
+	}
+	return best
+}
+
+// compare tells which domain choice a pod goes to first: where nodes may have room, and then
+// where the best is sold.
+func (at *domainChoice) compare(o *domainChoice) int {
+	full := func(at *domainChoice) bool { return at.next == len(at.nodes) }
+	if c := assign.CmpBool(full(at), full(o)); c != 0 || !full(at) {
+		return c
+	}
+	return at.bargain.Compare(o.bargain)
+}
+
+// domainChoices lists where the class may go at a level, sorted by domain.
+func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.Level) []domainChoice {
+	byDomains := map[string]int{}
+	var out []domainChoice
+	at := func(domains []model.Domain) *domainChoice {
+		key := model.DomainsKey(domains)
+		i, ok := byDomains[key]
+		if !ok {
+			i = len(out)
+			byDomains[key] = i
+			out = append(out, domainChoice{Assignment: topology.Assignment{Keys: c.Keys, Domains: domains}, bargain: nothing})
+		}
+		return &out[i]
+	}
+	for i, n := range s.ExistingNodes {
+		if s.Matches(o, i) {
+			s.Effort.Spend(model.StepsToMatch * len(c.Keys))
+			to := at(topology.AssignmentOf(c.Keys, n.Node).Domains)
+			to.nodes = append(to.nodes, i)
+		}
+	}
+	cells, left := s.CellsOf(o, c.Keys), s.Remaining()
+	for i := range cells {
+		if s.Effort.Over() {
+			return nil
+		}
+		l, ok := s.GroupFor(c, level, s.PinnedTo(o, &cells[i]))
+		if !ok {
+			continue
+		}
+		best, ok := s.BargainOf(l.Mask, left)
+		if !ok {
+			c.Limited = true
+			if !s.hasRoom(l) {
+				continue
+			}
+			best = nothing
+		}
+		to := at(cells[i].Domains)
+		to.group, to.bargain = l, best
+		l.At = &topology.Assignment{Keys: c.Keys, Domains: cells[i].Domains}
+	}
+	slices.SortStableFunc(out, func(a, b domainChoice) int {
+		return slices.CompareFunc(a.Domains, b.Domains, func(x, y model.Domain) int { return strings.Compare(x.Value, y.Value) })
+	})
+	return out
+}
+
+// hasRoom reports whether a planned machine has room for a load.
+func (s *Placer) hasRoom(l *assign.PodGroup) bool {
+	return slices.ContainsFunc(s.Machines, func(m *assign.Machine) bool { k, _ := s.Admit(m, l, 1); return k > 0 })
+}

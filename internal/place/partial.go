@@ -1,0 +1,186 @@
+package place
+
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
+)
+
+// bundleSome makes loads of as many pods of a component as go together, one load
+// after the other, where there is no way for all.
+func (s *Placer) bundleSome(together, open []*assign.Class) []*assign.PodGroup {
+	var groups []*assign.PodGroup
+	begun := map[int]bool{}
+	for {
+		a := assembly{Placer: s, together: together, open: open, begun: begun}
+		machine := a.most(a.onMachine)
+		node, at := []assign.Part(nil), -1
+		for i := range s.ExistingNodes {
+			if parts := a.most(func(parts []assign.Part) bool { return a.onNode(parts, i) }); podsIn(parts) > podsIn(node) {
+				node, at = parts, i
+			}
+		}
+		switch {
+		case at >= 0 && podsIn(node) >= podsIn(machine):
+			s.putAll(node, at)
+			a.begin(node)
+		case machine != nil:
+			l := s.load(machine)
+			l.Book()
+			groups = append(groups, l)
+			a.begin(machine)
+		default:
+			return groups
+		}
+	}
+}
+
+func podsIn(parts []assign.Part) int64 {
+	n := int64(0)
+	for _, p := range parts {
+		n += p.N
+	}
+	return n
+}
+
+// assembly puts a load together from the followers of a component and the pods that
+// they follow.
+type assembly struct {
+	*Placer
+	together, open []*assign.Class
+	begun          map[int]bool // groups that an earlier load began
+}
+
+func (a *assembly) onMachine(parts []assign.Part) bool {
+	l := a.load(parts)
+	if l == nil {
+		return false
+	}
+	a.Uncount(l, 1)
+	return true
+}
+
+func (a *assembly) onNode(parts []assign.Part, i int) bool {
+	if !a.takes(parts, i) {
+		return false
+	}
+	l := &assign.PodGroup{Parts: parts, Opt: a.jointOptions(parts, nil), At: topology.AssignmentOf(keysOf(parts), a.ExistingNodes[i].Node)}
+	if !a.enterAll(l) {
+		return false
+	}
+	a.Uncount(l, 1)
+	return true
+}
+
+// putAll places the parts on a node that takes them.
+func (s *Placer) putAll(parts []assign.Part, i int) {
+	n := s.ExistingNodes[i]
+	l := &assign.PodGroup{Parts: parts, Opt: s.jointOptions(parts, nil), At: topology.AssignmentOf(keysOf(parts), n.Node)}
+	s.enterAll(l)
+	for _, p := range parts {
+		s.Put(p.Class, n, p.Level, p.N)
+	}
+}
+
+// most returns the largest load that is possible: first one pod of each class that
+// goes along with those before it, then as many of each as possible.
+func (a *assembly) most(possible func([]assign.Part) bool) []assign.Part {
+	classes := slices.DeleteFunc(slices.Clone(a.together), func(c *assign.Class) bool { return c.Open() == 0 })
+	var parts []assign.Part
+	for {
+		parts = nil
+		for _, c := range classes {
+			parts = a.with(parts, c, possible)
+		}
+		lonely := slices.IndexFunc(parts, func(p assign.Part) bool { return !a.accompanied(p.Class, parts) })
+		if lonely < 0 {
+			break
+		}
+		out := parts[lonely].Class // and what could not be with it has another chance
+		classes = slices.DeleteFunc(classes, func(c *assign.Class) bool { return c == out })
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	for i := range parts {
+		if len(parts[i].Class.Follows()) > 0 {
+			a.enlarge(parts, i, possible)
+		}
+	}
+	return parts
+}
+
+// with returns the parts with a pod of the class and of classes that it follows, or
+// the parts as they are where that is not possible.
+func (a *assembly) with(parts []assign.Part, c *assign.Class, possible func([]assign.Part) bool) []assign.Part {
+	out := append(slices.Clone(parts), assign.Part{Class: c, Level: c.Level, N: 1})
+	if !possible(out) {
+		return parts
+	}
+	for _, f := range c.Follows() {
+		g := a.State.List[f.Group()]
+		if slices.ContainsFunc(out, func(p assign.Part) bool { return p.Class != c && g.Matches(p.Class.Template) }) {
+			continue
+		}
+		for _, t := range a.open {
+			if len(t.Follows()) > 0 || t.Open() == 0 || !g.Matches(t.Template) {
+				continue
+			}
+			if more := append(slices.Clone(out), assign.Part{Class: t, Level: t.Level, N: 1}); possible(more) {
+				out = more
+				break
+			}
+		}
+	}
+	return out
+}
+
+// accompanied reports whether the load has pods of all groups that the class
+// follows. A group may begin with the load if there is none of its pods yet.
+func (a *assembly) accompanied(c *assign.Class, parts []assign.Part) bool {
+	for _, f := range c.Follows() {
+		g := a.State.List[f.Group()]
+		if slices.ContainsFunc(parts, func(p assign.Part) bool { return len(p.Class.Follows()) == 0 && g.Matches(p.Class.Template) }) {
+			continue
+		}
+		begins := !a.begun[f.Group()] && g.Total == 0 && !a.elsewhere(g)
+		other := slices.ContainsFunc(parts, func(p assign.Part) bool { return p.Class != c && g.Matches(p.Class.Template) })
+		if f.Self() && !begins || !f.Self() && !other {
+			return false
+		}
+	}
+	return true
+}
+
+// elsewhere reports whether there will be pods of the group that follow nobody. They may
+// come first, and then the group has begun without those that follow.
+func (a *assembly) elsewhere(g *topology.Group) bool {
+	return slices.ContainsFunc(a.open, func(t *assign.Class) bool {
+		return len(t.Follows()) == 0 && t.Open() > 0 && g.Matches(t.Template) && a.onMachine([]assign.Part{{Class: t, Level: t.Level, N: 1}})
+	})
+}
+
+// enlarge takes as many pods of a part as are possible.
+func (a *assembly) enlarge(parts []assign.Part, i int, possible func([]assign.Part) bool) {
+	p := &parts[i]
+	for step := p.Class.Open() - p.N; step > 0; {
+		p.N += step
+		if possible(parts) {
+			step = min(step, p.Class.Open()-p.N)
+			continue
+		}
+		p.N -= step
+		step /= 2
+	}
+}
+
+func (a *assembly) begin(parts []assign.Part) {
+	for _, p := range parts {
+		for _, f := range p.Class.Follows() {
+			if f.Self() {
+				a.begun[f.Group()] = true
+			}
+		}
+	}
+}

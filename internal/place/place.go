@@ -1,0 +1,59 @@
+// Package place finds places on nodes that exist, by topology domains where these matter, and
+// says in which groups the other pods are to be bought for.
+package place
+
+import "github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+
+// Placer finds places on nodes that exist, and says what is to be bought for the other pods.
+type Placer struct {
+	*assign.Assignment
+	joint int // joint options made so far
+}
+
+// place finds places for the pods of a class at a level: on nodes that exist,
+// or else in pod groups to be bought.
+func (s *Placer) place(c *assign.Class, level assign.Level) []*assign.PodGroup {
+	o, ok := s.OptionsAt(c, level)
+	if !ok {
+		return nil
+	}
+	if len(c.Keys) > 0 {
+		return s.placeByDomain(c, o, level)
+	}
+	s.Fill(c, o, level)
+	if c.Open() == 0 {
+		return nil
+	}
+	l, ok := s.GroupFor(c, level, o)
+	if !ok {
+		return nil
+	}
+	l.N = c.Open()
+	c.Booked += l.N
+	return []*assign.PodGroup{l}
+}
+
+// PlaceAll places the classes on nodes and returns the pod groups to be bought. A
+// class whose affinity waits for another class is tried again after it.
+func (s *Placer) PlaceAll(open []*assign.Class) []*assign.PodGroup {
+	s.fillEvenly(open)
+	var groups []*assign.PodGroup
+	waiting := s.plainLast(open)
+	for len(waiting) > 0 {
+		var again []*assign.Class
+		progress := false
+		for _, c := range waiting {
+			before := c.Open()
+			groups = append(groups, s.place(c, c.Level)...)
+			progress = progress || c.Open() < before
+			if c.Open() > 0 && len(c.Affinities()) > 0 {
+				again = append(again, c)
+			}
+		}
+		if !progress {
+			break
+		}
+		waiting = again
+	}
+	return groups
+}

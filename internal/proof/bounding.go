@@ -1,0 +1,211 @@
+package proof
+
+import (
+	"encoding/binary"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/bound"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
+)
+
+// bounding states a plan as the problem of its bound.
+type bounding struct {
+	bound.Problem
+	s         *assign.Assignment
+	placed    []placedClass
+	followers []*assign.Class // those of placed whose pods follow others onto their nodes
+	at        map[classAt]int
+	domains   [len(sharedKeys)]map[string]int // by topology key, numbered
+	choices   map[string]int                  // by the offerings
+	groupIDs  []int                           // of Groups
+	zones     map[int]zoneSet                 // by class, where it must be
+}
+
+const (
+	// boundOperations limits the effort for the bound, about a second, which is longer where
+	// a budget is. families-600 takes most of it; with a quarter it proves 2 % less.
+	boundOperations = 1_600_000_000
+	// heldAtMost bounds nodes times classes: beyond it nothing is proven.
+	heldAtMost = 4_000_000
+)
+
+// newBounding states the plan. The pods of one group are in the only zone, if one is given.
+func (s Prover) newBounding(placed []placedClass, only *zoneOf) *bounding {
+	b := &bounding{s: s.Assignment, placed: placed, at: map[classAt]int{}, choices: map[string]int{}, zones: map[int]zoneSet{}}
+	b.Price = int64(s.Price())
+	b.Operations = boundOperations * max(assign.DefaultTrials(assign.ManyPods), s.Problem.Trials) / assign.DefaultTrials(assign.ManyPods)
+	b.addZones(only)
+	for i, p := range placed {
+		b.at[p.classAt] = i
+		if len(p.class.Follows()) > 0 {
+			b.followers = append(b.followers, p.class)
+		}
+	}
+	b.addShares()
+	for k := range s.Offerings {
+		o := &s.Offerings[k]
+		b.Offerings = append(b.Offerings, bound.Offering{
+			Room: o.All().Room, Price: max(1, o.Price), Pool: o.Pool, Capacity: o.All().Capacity,
+			Domains: b.domainsOf(func(key string) string { return domainIn(o, key) }),
+		})
+	}
+	for i := range placed {
+		p := &placed[i]
+		most := topology.NodeCounts{}.Room(p.class.PerNodeLate, p.n) / p.lump
+		b.Classes = append(b.Classes, bound.Class{Need: p.need(), Count: p.n / p.lump, Choice: b.choiceOf(i), Most: max(1, most)})
+	}
+	b.addGroups()
+	b.addNodes()
+	b.addLimits()
+	b.addStart()
+	return b
+}
+
+// choiceOf returns the number of the set of offerings that a class may be on, whatever
+// room they have.
+func (b *bounding) choiceOf(class int) int {
+	s, p := b.s, &b.placed[class]
+	set := p.opt.Any.Clone() // whatever must be offered with others
+	set.Join(p.mask)
+	s.KeepAble(set, p.class.PerNode, p.opt)
+	if !p.mask.Meets(s.Special) {
+		set.Remove(s.Special)
+	}
+	set.Keep(b.weighed(p))
+	if zones := b.zones[class]; zones != nil {
+		for k := range set.All {
+			if !zones[s.Offerings[k].Offer.Zone] {
+				set.Drop(k)
+			}
+		}
+	}
+	key := make([]byte, 0, 8*len(set))
+	for _, w := range set {
+		key = binary.LittleEndian.AppendUint64(key, w)
+	}
+	id, ok := b.choices[string(key)]
+	if !ok {
+		id = len(b.Choices)
+		b.choices[string(key)] = id
+		b.Choices = append(b.Choices, bound.Set(set))
+	}
+	return id
+}
+
+// addGroups states which classes keep apart from each other on nodes.
+func (b *bounding) addGroups() {
+	members := map[int]*bound.Group{}
+	for i, p := range b.placed {
+		for _, of := range p.class.PerNodeLate {
+			most := min(of.Cap, of.Entry)
+			if of.Self != 1 || p.lump > 1 || most >= topology.Unbounded || b.s.State.List[of.Group].OfVolumes() {
+				continue
+			}
+			g := members[of.Group]
+			if g == nil {
+				g = &bound.Group{}
+				members[of.Group] = g
+			}
+			g.Classes, g.Most = append(g.Classes, i), max(g.Most, most)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(members)) {
+		if g := members[id]; len(g.Classes) > 1 {
+			b.Groups, b.groupIDs = append(b.Groups, *g), append(b.groupIDs, id)
+		}
+	}
+}
+
+// addNodes states what the nodes can hold. Where there are too many, each class is taken
+// to find room for all its pods there.
+func (b *bounding) addNodes() {
+	s := b.s
+	for i, n := range s.ExistingNodes {
+		node := bound.Node{Room: s.RoomBefore[i], Holds: make([]int64, len(b.placed)), Domains: b.domainsOf(func(key string) string { return n.Labels[key] })}
+		for c := range b.placed {
+			p := &b.placed[c]
+			switch zones := b.zones[c]; {
+			case zones != nil && !zones[n.Labels[api.LabelZone]]:
+			case len(s.ExistingNodes)*len(b.placed) > heldAtMost:
+				node.Holds[c] = p.n
+			case model.Fits(p.need(), s.RoomBefore[i]) && s.Matches(p.opt, i):
+				node.Holds[c] = s.HostBefore[i].Room(p.class.PerNodeLate, p.n) / p.lump
+			}
+		}
+		for g, id := range b.groupIDs {
+			count, _ := s.HostBefore[i].Get(id)
+			node.Groups = append(node.Groups, max(0, b.Groups[g].Most-count))
+		}
+		b.Nodes = append(b.Nodes, node)
+	}
+}
+
+// addLimits states the limits that bind: others change nothing.
+func (b *bounding) addLimits() {
+	s := b.s
+	for _, p := range s.Pools {
+		for r, name := range s.Space.Names {
+			limit, binds := p.Limits[name]
+			if !binds {
+				continue
+			}
+			bought := int64(0)
+			for _, m := range s.Machines {
+				if m.Pool == p {
+					bought += s.Offerings[m.Offering].Capacity[r]
+				}
+			}
+			l := bound.Limit{Pool: p.Number, Resource: r, Most: max(bought, limit-p.Has[name])}
+			if len(p.Limits) == 1 {
+				l.Least = min(bought, b.leastOf(p, r, l.Most))
+			}
+			b.Limits = append(b.Limits, l)
+		}
+	}
+}
+
+// leastOf returns how much of its limit a pool is used for at least. Of the pods that no
+// other Provisioner of as high a weight can take, either all are on its machines, or it has
+// no room left for even the smallest machine that one of them could be on.
+func (b *bounding) leastOf(p *model.Pool, resource int, most int64) int64 {
+	s, needed, largest := b.s, int64(0), int64(0)
+	for _, n := range s.RoomBefore {
+		needed -= max(0, min(n[resource], model.Plenty/int64(len(s.RoomBefore))))
+	}
+	for i := range b.placed {
+		of := &b.placed[i]
+		if len(of.class.Keys) > 0 || b.tied(of) || s.FirstOf(of.mask) != p {
+			continue
+		}
+		smallest := int64(math.MaxInt64)
+		for k := range of.mask.Within(p.Offerings) {
+			smallest = min(smallest, s.Offerings[k].Capacity[resource])
+		}
+		needed, largest = needed+of.class.Need[resource]*of.n, max(largest, smallest)
+	}
+	return min(needed, most-largest)
+}
+
+// addStart states the machines of the plan.
+func (b *bounding) addStart() {
+	for i, m := range b.s.Machines {
+		if i > 0 && m == b.s.Machines[i-1] {
+			continue
+		}
+		counts := map[int]int64{}
+		for _, p := range m.Placed {
+			c := b.at[classAt{p.Class, p.Level}]
+			counts[c] += p.N / b.placed[c].lump
+		}
+		of := bound.Content{Offering: m.Offering}
+		for _, c := range slices.Sorted(maps.Keys(counts)) {
+			of.Parts = append(of.Parts, bound.Part{Class: c, N: counts[c]})
+		}
+		b.Start = append(b.Start, of)
+	}
+}

@@ -1,0 +1,191 @@
+// Package proof states an assignment as the problem of its lower bound.
+package proof
+
+import (
+	"math"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/bound"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
+)
+
+// Prover proves how much cheaper an assignment could be at most.
+type Prover struct{ *assign.Assignment }
+
+// LowerBound returns a price that no layout which places the same pods under the same
+// requirements can undercut; 0 where nothing is proven.
+func (s Prover) LowerBound() offer.Price {
+	s.Effort.Others()
+	classes := s.placedClasses()
+	if len(classes) == 0 || len(s.Machines) == 0 {
+		return 0
+	}
+	b := s.newBounding(classes, nil)
+	zones := b.alternatives()
+	b.Operations /= min(2, max(1, len(zones)))
+	out := bound.Price(&b.Problem)
+	if float64(out) < s.Price() && len(zones) > 1 {
+		least := int64(math.MaxInt64)
+		for _, only := range zones {
+			of := s.newBounding(classes, only)
+			of.Operations /= 2 * len(zones)
+			least = min(least, bound.Price(&of.Problem))
+		}
+		out = max(out, least)
+	}
+	return offer.Price(out)
+}
+
+// Price is that of the machines together.
+func (s Prover) Price() float64 {
+	sum := int64(0)
+	for _, m := range s.Machines {
+		sum += s.Offerings[m.Offering].Price
+	}
+	return float64(sum)
+}
+
+// placedClass is a number of pods of a class that have a place at a level, and the
+// offerings that could have been bought for them.
+type placedClass struct {
+	classAt
+	n    int64
+	opt  *model.Options
+	mask model.Bitset
+	// least is the lowest weight of a Provisioner from which the plan buys for them.
+	least int32
+	// lump is how many pods have to be on one node together: all, or 1.
+	lump int64
+}
+
+type classAt struct {
+	class *assign.Class
+	level assign.Level
+}
+
+// need returns what a lump needs.
+func (p *placedClass) need() []int64 {
+	if p.lump == 1 {
+		return p.class.Need
+	}
+	out := make([]int64, len(p.class.Need))
+	model.AddTimes(out, p.class.Need, p.lump)
+	return out
+}
+
+// placedClasses lists the classes with pods that have a place. The domain that a
+// pod was planned in was our choice, so the offerings of all domains count.
+func (s Prover) placedClasses() []placedClass {
+	at := map[classAt]int{}
+	var out []placedClass
+	add := func(of classAt, n int64, l *assign.PodGroup) *placedClass {
+		i, ok := at[of]
+		if !ok {
+			i = len(out)
+			at[of] = i
+			out = append(out, s.placedClass(of, l))
+		}
+		out[i].n += n
+		return &out[i]
+	}
+	for _, m := range s.Machines {
+		for _, it := range m.Placed {
+			p := add(classAt{it.Class, it.Level}, it.N, it.Group)
+			p.least = min(p.least, m.Pool.Weight)
+			if !p.mask.Has(m.Offering) {
+				// It took room that was left on a machine of a type that is not bought for it.
+				p.mask = s.Fitting(it.Class.Need, it.Class.PerNode, true, p.opt)
+				p.mask.Add(m.Offering)
+			}
+		}
+	}
+	for _, p := range s.OnNodes {
+		add(classAt{p.Class, p.Level}, p.N, nil)
+	}
+	s.findLumps(out)
+	return out
+}
+
+func (s Prover) placedClass(of classAt, l *assign.PodGroup) placedClass {
+	c := of.class
+	requires, honour := c.RequiresAt(of.level)
+	out := placedClass{classAt: of, least: math.MaxInt32, lump: 1}
+	out.opt = s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour)
+	if l != nil && len(l.Parts) == 1 && l.Opt == out.opt {
+		out.mask = l.Mask
+	} else {
+		out.mask = s.Fitting(c.Need, c.PerNode, c.AllowDevices, out.opt)
+	}
+	return out
+}
+
+// findLumps finds classes all pods of which have to be on one node: each must be with
+// others of its group, and no other pod belongs to that.
+func (s Prover) findLumps(placed []placedClass) {
+	for i := range placed {
+		p := &placed[i]
+		if len(p.class.Follows()) == 0 || !s.onOne(p) {
+			continue
+		}
+		alone := !slices.ContainsFunc(p.class.Follows(), func(f *topology.NodeAffinity) bool {
+			others := slices.ContainsFunc(placed, func(o placedClass) bool {
+				return o.classAt != p.classAt && s.State.List[f.Group()].Matches(o.class.Template)
+			})
+			return !f.Self() || others || s.Before[f.Group()].Total > 0 || s.State.CountsDaemons(f.Group())
+		})
+		if alone {
+			p.lump, p.mask = p.n, p.mask.Clone()
+			s.KeepRoomy(p.mask, p.need())
+		}
+	}
+}
+
+// onOne reports whether one node or machine has all pods of a class.
+func (s Prover) onOne(p *placedClass) bool {
+	all := func(of *assign.Placement) bool { return of.Class == p.class && of.Level == p.level && of.N == p.n }
+	for i := range s.OnNodes {
+		if all(&s.OnNodes[i].Placement) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.Machines, func(m *assign.Machine) bool {
+		return slices.ContainsFunc(m.Placed, func(of assign.Placement) bool { return all(&of) })
+	})
+}
+
+// weighed returns the offerings of the Provisioners that the class may be bought for from
+// by their weights: those of the highest weight that can take it, in each domain if
+// domains matter to it, and those of lower weights where limits bind or the plan has gone
+// down to them.
+func (b *bounding) weighed(p *placedClass) model.Bitset {
+	s := b.s
+	out := model.NewBitset(len(s.Offerings))
+	for _, tier := range s.Tiers() {
+		if b.tied(p) || tier[0].Weight >= p.least {
+			for _, pool := range tier {
+				out.Join(pool.Mask)
+			}
+		}
+	}
+	if len(p.class.Keys) == 0 {
+		s.AddHighest(out, p.mask)
+		return out
+	}
+	for _, at := range s.CellsOf(p.opt, p.class.Keys) {
+		within := s.PinnedTo(p.opt, &at).Offerings.Clone()
+		within.Keep(p.mask)
+		s.AddHighest(out, within)
+	}
+	return out
+}
+
+// tied reports whether the class shares nodes with another one, so that it is for both
+// to say which Provisioner can take them.
+func (b *bounding) tied(p *placedClass) bool {
+	return len(p.class.Follows()) > 0 && p.lump == 1 || slices.ContainsFunc(b.followers, func(o *assign.Class) bool {
+		return o != p.class && b.s.FollowsClass(o, p.class)
+	})
+}

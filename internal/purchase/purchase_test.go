@@ -1,0 +1,202 @@
+package purchase
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// podsOf is a number of pods of so many cores.
+type podsOf struct {
+	n        int
+	cpu      int64
+	priority int32
+}
+
+// limitedTo is a problem with types of 2, 4 and 8 cores in two zones, of which no more
+// than so many cores may be had; 0 is no limit.
+func limitedTo(cores int64, groups ...podsOf) *assign.Problem {
+	p := &assign.Problem{Snapshot: &cluster.Snapshot{}}
+	for _, g := range groups {
+		t := &cluster.Template{Namespace: "default", Priority: g.priority, Requests: amount.List{amount.CPU: g.cpu, amount.Pods: 1}}
+		for range g.n {
+			name := fmt.Sprintf("pod-%04d", len(p.Pods))
+			p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: name}, Template: t}})
+		}
+	}
+	var types []offer.InstanceType
+	for _, size := range []int64{2, 4, 8} {
+		t := offer.InstanceType{Name: fmt.Sprint("size-", size), Capacity: amount.List{amount.CPU: size * 1000, amount.Memory: 1, amount.Pods: 10 * size}}
+		for _, zone := range []string{"one", "two"} {
+			t.Offerings = append(t.Offerings, offer.Offering{Zone: zone, CapacityType: api.CapacityOnDemand, Price: offer.Price(1000*size + 100)})
+		}
+		types = append(types, t)
+	}
+	spec := &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	if cores > 0 {
+		spec.Spec.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI)}}
+	}
+	p.Provisioners = []assign.Provisioner{{Spec: spec, Types: types}}
+	return p
+}
+
+// buying returns a purchaser for a problem and the pod groups of its classes.
+func buying(p *assign.Problem, binding assign.Limits) (*Purchaser, []*assign.PodGroup) {
+	a := assign.New(p, binding, model.NewEffort(p.Pods, 0))
+	var groups []*assign.PodGroup
+	for _, c := range a.Classes {
+		o, _ := a.OptionsAt(c, assign.Level{})
+		l, _ := a.GroupFor(c, assign.Level{}, o)
+		l.N, c.Booked = c.Open(), c.Open()
+		groups = append(groups, l)
+	}
+	return New(a, 0), groups
+}
+
+// unplaced counts the pods without a place.
+func unplaced(a *assign.Assignment) int64 {
+	n := int64(0)
+	for _, c := range a.Classes {
+		n += c.Left
+	}
+	return n
+}
+
+// priceOf is that of all machines.
+func priceOf(a *assign.Assignment) int64 {
+	sum := int64(0)
+	for _, m := range a.Machines {
+		sum += a.Offerings[m.Offering].Price
+	}
+	return sum
+}
+
+// TestBuyAll: one large machine costs less than a small one for each pod, and what a limit
+// does not allow is left over.
+func TestBuyAll(t *testing.T) {
+	for name, of := range map[string]struct {
+		limit     int64
+		left      int64
+		machines  int
+		hourPrice int64
+	}{
+		"no limit":     {0, 0, 1, 8100},
+		"a limit":      {4000, 4, 1, 4100},
+		"a tiny limit": {1000, 8, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			binding := make(assign.Limits, 1)
+			if of.limit > 0 {
+				binding[0] = amount.List{amount.CPU: of.limit}
+			}
+			s, groups := buying(limitedTo(of.limit/1000, podsOf{n: 8, cpu: 1000}), binding)
+			s.BuyAll(groups)
+			if unplaced(s.Assignment) != of.left || len(s.Machines) != of.machines || priceOf(s.Assignment) != of.hourPrice {
+				t.Errorf("%d pods left, %d machines for %d; want %d, %d for %d", unplaced(s.Assignment), len(s.Machines), priceOf(s.Assignment), of.left, of.machines, of.hourPrice)
+			}
+		})
+	}
+}
+
+// TestLargerMachinesUnderALimit: where a limit on cores leaves a pod over, a machine that
+// is planned takes it with as many cores and more memory, although that costs more.
+func TestLargerMachinesUnderALimit(t *testing.T) {
+	p := limitedTo(5, podsOf{3, 900, 0})
+	var types []offer.InstanceType
+	for _, gib := range []int64{8, 16} {
+		types = append(types, offer.InstanceType{
+			Name: fmt.Sprint("memory-", gib), Capacity: amount.List{amount.CPU: 2000, amount.Memory: gib << 30, amount.Pods: 10},
+			Offerings: []offer.Offering{{Zone: "one", CapacityType: api.CapacityOnDemand, Price: offer.Price(1000 + 100*gib)}},
+		})
+	}
+	p.Provisioners[0].Types = types
+	p.Pods[0].Pod.Template.Requests[amount.Memory] = 5 << 30
+	s, groups := buying(p, assign.Limits{{amount.CPU: 5000}})
+	l := groups[0]
+	for range 2 {
+		m := s.NewMachine(0)
+		_, residual := s.Admit(m, l, 1)
+		m.Add(l, 1, residual)
+		s.Machines = append(s.Machines, m)
+		s.Hand(m, l, 1)
+	}
+	s.enlarge(l)
+	var got []string
+	for _, m := range s.Machines {
+		got = append(got, fmt.Sprint(len(m.Pods), " on ", s.Offerings[m.Offering].Type.Name))
+	}
+	if want := []string{"2 on memory-16", "1 on memory-8"}; l.N != 0 || !reflect.DeepEqual(got, want) {
+		t.Errorf("%d left, planned %v, want %v", l.N, got, want)
+	}
+}
+
+// wasteful draws a problem of a few kinds of pods that seldom fill a machine.
+func wasteful(t *rapid.T) *assign.Problem {
+	var groups []podsOf
+	for range rapid.IntRange(2, 12).Draw(t, "groups") {
+		groups = append(groups, podsOf{n: rapid.IntRange(1, 12).Draw(t, "pods"), cpu: 100 * rapid.Int64Range(3, 45).Draw(t, "cpu")})
+	}
+	return limitedTo(0, groups...)
+}
+
+// TestMoreBudgetIsNeverWorse: what a longer search finds is no more expensive, and all pods keep
+// a place.
+func TestMoreBudgetIsNeverWorse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := wasteful(t)
+		cost := func(ruins int) int64 {
+			s, groups := buying(p, make(assign.Limits, 1))
+			s.buying.searches, s.buying.patient = ruins, true
+			s.BuyAll(groups)
+			if left := unplaced(s.Assignment); left > 0 {
+				t.Fatalf("%d pods have no place", left)
+			}
+			return priceOf(s.Assignment)
+		}
+		before := cost(0)
+		for _, ruins := range []int{500, 3000, 9000} {
+			after := cost(ruins)
+			// The cost of having machines is not part of the price.
+			if after > before {
+				t.Fatalf("%d trials more make it cost %d instead of %d", ruins, after, before)
+			}
+			before = after
+		}
+	})
+}
+
+// TestSearchPays: a purchase that greedy packing leaves wasteful becomes cheaper.
+func TestSearchPays(t *testing.T) {
+	saved := 0
+	for n := range 12 {
+		var groups []podsOf
+		for g := range 9 {
+			groups = append(groups, podsOf{n: 3 + (n*7+g*5)%6, cpu: 500 + 100*int64((n*13+g*11)%37)})
+		}
+		p := limitedTo(0, groups...)
+		cost := func(ruins int) int64 {
+			s, groups := buying(p, make(assign.Limits, 1))
+			s.buying.searches, s.buying.patient = ruins, true
+			s.BuyAll(groups)
+			return priceOf(s.Assignment)
+		}
+		if cost(20_000) < cost(0) {
+			saved++
+		}
+	}
+	if saved == 0 {
+		t.Error("the search saved on none of 12 purchases")
+	}
+}

@@ -1,0 +1,59 @@
+package purchase
+
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
+
+// Machines are in one zone each, and so are pods once they are spread over zones.
+// Then what is bought in a zone does not matter to the others: each region of the
+// market is a problem of its own.
+// Pods that may be in any zone make it one region, and so does a limit that binds.
+
+// regions splits the pod groups so that no offering may be bought for pod groups of two of them, nor
+// two offerings that count against the same limit.
+func (s *buyer) regions(groups []*assign.PodGroup, tier []*model.Pool, b assign.Remaining) [][]*assign.PodGroup {
+	masks := disjoint(groups)
+	for _, p := range tier {
+		if b[p.Number] != nil {
+			masks = joined(masks, p.Mask)
+		}
+	}
+	out := make([][]*assign.PodGroup, len(masks))
+	for _, l := range groups {
+		if i := slices.IndexFunc(masks, l.Opt.Offerings.Meets); i >= 0 {
+			out[i] = append(out[i], l)
+		}
+	}
+	return out
+}
+
+// disjoint joins the sets of offerings that the pod groups' requirements allow where they
+// meet.
+func disjoint(groups []*assign.PodGroup) []model.Bitset {
+	var out []model.Bitset
+	seen := map[int]bool{}
+	for _, l := range groups {
+		if seen[l.Opt.ID] {
+			continue
+		}
+		seen[l.Opt.ID] = true
+		out = joined(out, l.Opt.Offerings)
+	}
+	return out
+}
+
+// joined adds a set to disjoint ones and joins it with those that it meets.
+func joined(sets []model.Bitset, set model.Bitset) []model.Bitset {
+	set = set.Clone()
+	sets = slices.DeleteFunc(sets, func(other model.Bitset) bool {
+		meets := other.Meets(set)
+		if meets {
+			set.Join(other)
+		}
+		return meets
+	})
+	return append(sets, set)
+}

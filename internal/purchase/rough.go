@@ -1,0 +1,112 @@
+package purchase
+
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
+
+// Where pods are counted on nodes by what they are labelled with, every class has a pod group
+// of its own, and there are too many to look for an LP solution of machines. Nearly all of them
+// may be together all the same. So what needs the same is bought for as one at first,
+// and who goes onto which machine is settled then; for those that are left over, because
+// they may not be where there is room, machines are bought by the pod group.
+
+// rough returns pod groups that pool those which are alike but for whom they may share a
+// machine with: where there are too many for an LP solution.
+func rough(groups []*assign.PodGroup) []*assign.PodGroup {
+	if len(groups) <= mostSolved {
+		return groups
+	}
+	var out []*assign.PodGroup
+	known := map[string]*assign.PodGroup{}
+	var key []byte
+	for _, l := range groups {
+		if len(l.Parts) > 1 || l.N == 0 {
+			out = append(out, l)
+			continue
+		}
+		key = l.AppendKey(key[:0])
+		pool := known[string(key)]
+		if pool == nil || !slices.Equal(pool.Mask, l.Mask) {
+			of := *l
+			pool = &of
+			pool.N, pool.Members = 0, nil
+			known[string(key)] = pool
+			out = append(out, pool)
+		}
+		pool.Members = append(pool.Members, l)
+		pool.N += l.N
+	}
+	for i, l := range out {
+		if len(l.Parts) == 1 {
+			l.Loosen(i)
+		}
+	}
+	return out
+}
+
+// buyRoughly buys machines for pools of pod groups, as far as these may be together on them.
+// What room is left for want of company is for any of the pod groups, or not bought. The
+// effort is in proportion to the pods where there are very many.
+func (s *Purchaser) buyRoughly(pools, groups []*assign.PodGroup, tier []*model.Pool) {
+	before := len(s.Machines)
+	if !s.buying.enlarged { // by the first of several tiers and rounds
+		s.buying.enlarged = true
+		enough := assign.DefaultTrials(len(s.Places)) / makingShare
+		s.buying.trials = s.buying.trials * max(enough, len(s.Places)) / enough
+	}
+	for _, c := range s.buying.purchases(pools, tier, s.Remaining()) {
+		for _, m := range c.bought {
+			if m = s.unpool(m); len(m.Items) > 0 {
+				s.Machines = append(s.Machines, m)
+			}
+		}
+	}
+	for _, l := range groups {
+		s.topUp(l)
+	}
+	left := s.Remaining()
+	for _, m := range s.Machines[before:] {
+		left.Spend(&s.Offerings[m.Offering], -1)
+		s.Shrink(m, func(col *model.Offering) bool { return left.Affords(col, 1) > 0 })
+		left.Spend(&s.Offerings[m.Offering], 1)
+	}
+}
+
+// unpool returns a machine with the loads of those that a rough one's pools stand for,
+// as far as they may be together.
+func (s *Purchaser) unpool(of *assign.Machine) *assign.Machine {
+	m := s.NewMachine(of.Offering)
+	for _, it := range of.Items {
+		s.unpoolItem(m, it.Group, it.N)
+	}
+	return m
+}
+
+func (s *Purchaser) unpoolItem(m *assign.Machine, l *assign.PodGroup, n int64) {
+	if len(l.Parts) > 1 {
+		s.addLoads(m, l, n)
+		return
+	}
+	for _, of := range l.Members {
+		if n == 0 {
+			return
+		}
+		n -= s.addLoads(m, of, min(n, of.N))
+	}
+}
+
+// addLoads puts at most n loads of the pod group onto the machine, and returns how many.
+func (s *Purchaser) addLoads(m *assign.Machine, l *assign.PodGroup, n int64) int64 {
+	if n == 0 {
+		return 0
+	}
+	k, residual := s.Admit(m, l, n)
+	if k > 0 {
+		m.Add(l, k, residual)
+		s.Hand(m, l, k)
+	}
+	return k
+}
