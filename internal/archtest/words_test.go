@@ -60,12 +60,3 @@ func TestWordsAreTheFieldsWords(t *testing.T) {
 		})
 	})
 }
-
-func startsWithAny(path string, roots []string) bool {
-	for _, root := range roots {
-		if within(path, root) {
-			return true
-		}
-	}
-	return false
-}

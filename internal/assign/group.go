@@ -20,7 +20,6 @@ type PodGroup struct {
 	Lent   []int                // groups counted by domain of which a DaemonSet puts a pod on all of them
 	Index  int                  // within the purchase that is being made
 	Choice int                  // how many offerings its requirements allow
-	Worth  float64              // of a load, where an LP solution of machines was looked for
 	// members are the pod groups that this one pools; none where it is one itself.
 	Members []*PodGroup
 

@@ -1,6 +1,6 @@
 // Package pack decides where pods go: onto nodes that exist or are being
 // started, and onto machines to be bought. It works on classes of pods that
-// cannot be told apart, and keeps prices in micro-dollars per hour.
+// do not differ for a plan, and keeps prices in micro-dollars per hour.
 //
 // It is the front of other packages that pass an assignment to each other: place finds places
 // on nodes and says what is to be bought, purchase buys it, and proof says how much cheaper it

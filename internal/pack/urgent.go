@@ -12,7 +12,7 @@ import (
 // classes of those first that had none.
 
 // crowdedOut returns the classes of which pods have no place because of other pods,
-// rather than of a limit. They are told by the first of their pods.
+// rather than of a limit. They are identified by the first of their pods.
 func (s *solver) crowdedOut() map[int]bool {
 	out := map[int]bool{}
 	for _, c := range s.Classes {

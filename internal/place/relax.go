@@ -6,7 +6,7 @@ import (
 )
 
 // ServesAt reports whether a pod of the class can be placed at the level now, as far as
-// that can be told without placing it.
+// that can be seen without placing it.
 func (s *Placer) ServesAt(c *assign.Class, l assign.Level) bool {
 	o, ok := s.OptionsAt(c, l)
 	switch {

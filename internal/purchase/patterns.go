@@ -55,9 +55,6 @@ func (c patternProgram) solve(other *purchase, guess []float64) {
 		solution := g.Solve(c.s.trials * operationsPerTrial)
 		c.s.trials = max(0, c.s.trials-solution.Spent/operationsPerTrial)
 		if times == 0 {
-			for i, l := range c.groups {
-				l.Worth = solution.Worth[i]
-			}
 			c.duals = solution.Duals
 		}
 		if !solution.Close {
