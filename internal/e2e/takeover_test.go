@@ -6,10 +6,13 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -19,9 +22,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
-// TestTakeover takes a cluster over from Karpenter under load, gives it back, and takes
-// it over once more: no pod restarts, no machine is bought or ended for it, and at no
-// time would Karpenter end one.
+// TestTakeover gives a cluster to Karpenter and takes it over under load: no pod restarts,
+// no machine is bought or ended for it, and at no time would Karpenter end one. Pods that
+// come meanwhile get machines that satisfy minValues. While Karpenter holds its Lease,
+// before and afterwards, the agent serves nothing.
 func TestTakeover(t *testing.T) {
 	const region = "eu-west-1"
 	st := newStage(t, region)
@@ -53,6 +57,7 @@ func TestTakeover(t *testing.T) {
 	s.untilReady("False", "KarpenterRuns", "karpenter-1 renews the Lease kube-system/karpenter-leader-election")
 	s.checkKarpenters()
 
+	known := s.Sandbox.Cloud.Fleets()
 	began := time.Now()
 	lease()
 	s.apply(strings.Replace(deployment("more", "unused", 6, "900m", "1Gi"), api.LabelProvisioner+": unused", api.LabelNodePool+": general", 1))
@@ -64,7 +69,6 @@ func TestTakeover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("took over %d nodes in %s; before: %s; after, with more pods: $%.4f/h", len(machines), took.Round(time.Millisecond), priceLine(preview), now.HourlyPrice)
 	if got := s.uids("web"); !maps.Equal(got, pods) {
 		t.Errorf("pods were replaced: %v, before %v", got, pods)
 	}
@@ -73,12 +77,67 @@ func TestTakeover(t *testing.T) {
 			t.Errorf("machine %s was ended", id)
 		}
 	}
+	t.Logf("took over %d nodes in %s; restarts of pods: 0 of %d; price before: %s; of these nodes after: $%.4f/h; of all nodes, with more pods: $%.4f/h",
+		len(machines), took.Round(time.Millisecond), len(pods), priceLine(preview), s.price(machines), now.HourlyPrice)
+	s.checkVariety(known)
+
+	lease = s.karpenterRuns()
+	s.untilReady("False", "KarpenterRuns", "karpenter-1 renews the Lease kube-system/karpenter-leader-election")
+	lease()
+	s.untilReady("True", "Ready", "")
 	if waited := s.admin("packhorse-agent", "takeover"); !strings.Contains(waited, "have been taken over") {
 		t.Errorf("takeover says %s", waited)
 	}
 	s.delete("web")
 	s.delete("more")
 	s.untilNoNodes("general")
+}
+
+// price is what the agent pays for the nodes of these instances, per hour.
+func (s *scene) price(instances map[string]bool) float64 {
+	s.t.Helper()
+	nodes, err := s.nodes(s.t.Context(), "general")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	sum := 0.0
+	for _, n := range nodes {
+		if !instances[n.Spec.ProviderID[strings.LastIndex(n.Spec.ProviderID, "/")+1:]] {
+			continue
+		}
+		price, err := strconv.ParseFloat(n.Annotations[api.AnnotationHourlyPrice], 64)
+		if err != nil || price <= 0 {
+			s.t.Errorf("node %s has the price %q", n.Name, n.Annotations[api.AnnotationHourlyPrice])
+		}
+		sum += price / 1e6
+	}
+	return sum
+}
+
+// checkVariety sees to it that machines were bought since, each with a choice of at least
+// the four families that minValues of the NodePool demands.
+func (s *scene) checkVariety(before map[string]*ec2.CreateFleetInput) {
+	s.t.Helper()
+	bought := 0
+	for token, fleet := range s.Sandbox.Cloud.Fleets() {
+		if before[token] != nil {
+			continue
+		}
+		bought++
+		families := map[string]bool{}
+		for _, config := range fleet.LaunchTemplateConfigs {
+			for _, o := range config.Overrides {
+				family, _, _ := strings.Cut(string(o.InstanceType), ".")
+				families[family] = true
+			}
+		}
+		if len(families) < 4 {
+			s.t.Errorf("a launch request offers the families %v, minValues is 4", slices.Sorted(maps.Keys(families)))
+		}
+	}
+	if bought == 0 {
+		s.t.Error("no machine was bought for the pods that came")
+	}
 }
 
 // priceLine is what a preview says of the price now.

@@ -89,9 +89,11 @@ func Of(ctx context.Context, in Input) (Preview, error) {
 	if err != nil {
 		return Preview{}, err
 	}
-	whole := *in.Survey
-	whole.Provisioners = slices.Concat(in.Survey.Provisioners, served.provisioners)
-	whole.NodeTemplates = slices.Concat(in.Survey.NodeTemplates, served.templates)
+	whole := *in.Survey // what stands for NodePools in it is among those that are served
+	whole.Provisioners = slices.DeleteFunc(slices.Clone(whole.Provisioners), func(p *api.Provisioner) bool { return p.Source != nil })
+	whole.NodeTemplates = slices.DeleteFunc(slices.Clone(whole.NodeTemplates), func(t *api.AWSNodeTemplate) bool { return t.Source != nil })
+	whole.Provisioners = append(whole.Provisioners, served.provisioners...)
+	whole.NodeTemplates = append(whole.NodeTemplates, served.templates...)
 	input := (&simulate.Cluster{Survey: &whole, Market: simulate.Remember(in.Market), Now: in.Now}).Input(ctx)
 	// What a machine costs depends on no NodePool: nodes of one that is not served have a price, too.
 	market, err := in.Market.Market(ctx, (&api.Provisioner{}).Defaulted(), nil)

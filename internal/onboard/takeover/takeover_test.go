@@ -3,61 +3,24 @@ package takeover
 import (
 	"bytes"
 	"flag"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/takeover/example"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 )
 
 var update = flag.Bool("update", false, "write the goldens")
-
-const classes = `
-apiVersion: karpenter.k8s.aws/v1
-kind: EC2NodeClass
-metadata: {name: default}
-spec:
-  instanceProfile: prod-node
-  amiSelectorTerms: [{alias: al2023@latest}]
-  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: prod}}]
-  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: prod}}]
----
-apiVersion: karpenter.k8s.aws/v1
-kind: EC2NodeClass
-metadata: {name: efa}
-spec:
-  instanceProfile: prod-node
-  amiSelectorTerms: [{alias: al2023@latest}]
-  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: prod}}]
-  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: prod}}]
-  placementGroupSelector: {name: training}
-`
-
-const pool = `
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: NAME}
-spec:
-  disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 1m}
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: CLASS}
-      requirements:
-        - {key: karpenter.k8s.aws/instance-category, operator: In, values: [c, m, r]}
-        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
-`
 
 func documents(t *testing.T, text string) []map[string]any {
 	t.Helper()
@@ -72,59 +35,35 @@ func documents(t *testing.T, text string) []map[string]any {
 	return out
 }
 
-// large is a cluster of 20 NodePools with 15 nodes each. Of the NodePools, one is static
-// and one has an EC2NodeClass with a placement group, which are not served.
+// large is the cluster of package example, as a survey reads it.
 func large(t *testing.T) Input {
 	t.Helper()
-	in := Input{Documents: documents(t, classes), Now: time.Unix(1_800_000_000, 0), Survey: &cluster.Survey{Snapshot: &cluster.Snapshot{}}}
+	whole, err := example.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := Input{Now: time.Unix(1_800_000_000, 0), Survey: &cluster.Survey{Snapshot: &cluster.Snapshot{}}}
+	in.Documents = slices.Concat(whole.NodeClasses, whole.NodePools)
 	in.Survey.Snapshot.Namespaces = []cluster.Namespace{{Name: "default"}}
-	sizes := []string{"m5.xlarge", "m5.2xlarge", "c5.2xlarge", "r5.xlarge", "m6i.4xlarge"}
+	for _, n := range whole.Nodes {
+		in.Survey.Snapshot.Nodes = append(in.Survey.Snapshot.Nodes, cluster.FromNode(n, nil))
+	}
 	templates := cluster.NewTemplates()
-	for i := range 20 {
-		name := fmt.Sprintf("team-%02d", i)
-		text := strings.NewReplacer("NAME", name, "CLASS", map[bool]string{true: "efa", false: "default"}[i == 7]).Replace(pool)
-		if i == 13 {
-			text = strings.Replace(text, "spec:\n", "spec:\n  replicas: 15\n", 1)
-			text = strings.Replace(text, "  disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 1m}\n", "", 1)
+	for _, pod := range whole.Pods {
+		pod.UID = types.UID(pod.Name)
+		if converted, ok := templates.Pod(pod); ok {
+			in.Survey.Snapshot.Pods = append(in.Survey.Snapshot.Pods, converted)
 		}
-		in.Documents = append(in.Documents, documents(t, text)...)
-		for j := range 15 {
-			in.node(name, fmt.Sprintf("ip-10-0-%d-%d.ec2.internal", i, j), sizes[(i+j)%len(sizes)], "us-east-1"+string("abc"[j%3]), templates)
-		}
+	}
+	for _, c := range whole.NodeClaims {
+		in.Claims = append(in.Claims, kube.NodeClaimOf(c))
 	}
 	catalogue, err := offer.ReadCatalogue(bytes.NewReader(offer.EmbeddedCSV()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.Market = simulate.CatalogueMarket{Catalogue: catalogue, Region: "us-east-1"}
+	in.Market = simulate.CatalogueMarket{Catalogue: catalogue, Region: example.Region}
 	return in
-}
-
-// node adds a node of Karpenter with two pods.
-func (in *Input) node(pool, name, instanceType, zone string, templates *cluster.Templates) {
-	provider := "aws:///" + zone + "/" + name
-	in.Survey.Snapshot.Nodes = append(in.Survey.Snapshot.Nodes, cluster.Node{
-		Name: name, ProviderID: provider, Initialized: true, Ready: true, Finalizers: []string{api.Finalizer},
-		Labels: map[string]string{
-			api.LabelNodePool: pool, api.LabelInstanceType: instanceType, api.LabelZone: zone, api.LabelCapacityType: api.CapacityOnDemand, api.LabelHostname: name,
-		},
-	})
-	in.Claims = append(in.Claims, cluster.NodeClaim{Name: pool + "-" + name, UID: name, Pool: pool, Node: name, ProviderID: provider})
-	for i := range 2 {
-		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("%s-%d", name, i), UID: types.UID(fmt.Sprintf("%s-%d", name, i))},
-			Spec: corev1.PodSpec{
-				NodeName: name, NodeSelector: map[string]string{api.LabelNodePool: pool},
-				Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-					corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("2Gi"),
-				}}}},
-			},
-			Status: corev1.PodStatus{Phase: corev1.PodRunning},
-		}
-		if converted, ok := templates.Pod(pod); ok {
-			in.Survey.Snapshot.Pods = append(in.Survey.Snapshot.Pods, converted)
-		}
-	}
 }
 
 // A cluster of 300 nodes and 20 NodePools: what will be served, what will not, and the
@@ -177,8 +116,8 @@ func TestPreviewInAnyOrder(t *testing.T) {
 // What is not Karpenter's, or not there, is named.
 func TestPreviewOfStrangers(t *testing.T) {
 	in := large(t)
-	in.Documents = append(in.Documents, documents(t, strings.NewReplacer("NAME", "auto", "CLASS", "default", "karpenter.k8s.aws,", "eks.amazonaws.com,", "kind: EC2NodeClass", "kind: NodeClass").Replace(pool))...)
-	in.Documents = append(in.Documents, documents(t, strings.NewReplacer("NAME", "classless", "CLASS", "gone").Replace(pool))...)
+	in.Documents = append(in.Documents, documents(t, strings.NewReplacer("karpenter.k8s.aws,", "eks.amazonaws.com,", "kind: EC2NodeClass", "kind: NodeClass").Replace(example.Pool("auto", "default")))...)
+	in.Documents = append(in.Documents, documents(t, example.Pool("classless", "gone"))...)
 	in.Claims = in.Claims[1:]
 	in.Survey.Snapshot.Nodes[1].Labels[api.LabelNodePool] = "gone"
 	in.Survey.Snapshot.Nodes[2].Deleting = true

@@ -25,6 +25,18 @@ type fleetAnswer struct {
 	output *ec2.CreateFleetOutput
 }
 
+// Fleets returns the requests for fleets that were answered and had a client token, by
+// the token.
+func (c *EC2) Fleets() map[string]*ec2.CreateFleetInput {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	out := map[string]*ec2.CreateFleetInput{}
+	for token, answered := range c.fleets {
+		out[token] = answered.input
+	}
+	return out
+}
+
 func accessesOfCreateFleet(c *EC2, in *ec2.CreateFleetInput) []account.Access {
 	launch := &launchAccess{spot: fleetCapacityType(in) == capacitySpot, actions: []string{"ec2:CreateFleet", "ec2:RunInstances"}, tagCreator: "CreateFleet"}
 	for _, s := range in.TagSpecifications {

@@ -1,0 +1,128 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/takeover/example"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
+)
+
+// TestTakeoverPreview runs the command of the guide on the cluster of the guide, with 300
+// nodes and 20 NodePools in a real API server. What it prints is what the guide shows:
+// TestPreviewInDocs of package takeover compares the two.
+func TestTakeoverPreview(t *testing.T) {
+	t.Parallel()
+	sb, err := sandbox.Start(t.Context(), sandbox.Options{Catalogue: offer.EmbeddedCSV(), Region: example.Region, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatalf("start the sandbox: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := sb.Stop(); err != nil {
+			t.Errorf("stop the sandbox: %v", err)
+		}
+	})
+	st, err := stage.New(sb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{Stage: st, t: t}
+	s.applyWithKubectl("testdata/nodepool-crds.yaml")
+	s.kubectl("", "wait", "--for=condition=Established", "crd/nodepools.karpenter.sh", "crd/ec2nodeclasses.karpenter.k8s.aws", "crd/nodeclaims.karpenter.sh")
+	s.populate()
+	began := time.Now()
+	said := s.admin("packhorse-agent", "takeover", "--dry-run")
+	t.Logf("the preview took %s", time.Since(began).Round(time.Millisecond))
+	want, err := os.ReadFile("../onboard/takeover/testdata/preview.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said != string(want) {
+		t.Errorf("the command prints something else than the guide shows:\n%s", said)
+	}
+}
+
+// populate creates the cluster of the guide.
+func (s *scene) populate() {
+	s.t.Helper()
+	whole, err := example.New()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	// Pods need the ServiceAccount that the controller manager makes.
+	err = wait.PollUntilContextTimeout(s.t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		_, err := s.Kube.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
+		return err == nil, nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	g, ctx := errgroup.WithContext(s.t.Context())
+	g.SetLimit(8)
+	for _, n := range whole.Nodes {
+		g.Go(func() error { return s.createNode(ctx, n) })
+	}
+	for kind, objects := range map[schema.GroupResource][]map[string]any{
+		karpenter.NodeClasses: whole.NodeClasses, karpenter.NodePools: whole.NodePools, karpenter.NodeClaims: whole.NodeClaims,
+	} {
+		for _, object := range objects {
+			g.Go(func() error { return s.createCustom(ctx, kind.WithVersion("v1"), object) })
+		}
+	}
+	if err := g.Wait(); err != nil {
+		s.t.Fatal(err)
+	}
+	g, ctx = errgroup.WithContext(s.t.Context())
+	g.SetLimit(8)
+	for _, p := range whole.Pods {
+		g.Go(func() error { return s.createPod(ctx, p) })
+	}
+	if err := g.Wait(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) createNode(ctx context.Context, n *corev1.Node) error {
+	nodes := s.Kube.CoreV1().Nodes()
+	made, err := nodes.Create(ctx, n, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	made.Status = n.Status
+	_, err = nodes.UpdateStatus(ctx, made, metav1.UpdateOptions{})
+	return err
+}
+
+func (s *scene) createPod(ctx context.Context, p *corev1.Pod) error {
+	pods := s.Kube.CoreV1().Pods(p.Namespace)
+	made, err := pods.Create(ctx, p, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	made.Status = p.Status
+	_, err = pods.UpdateStatus(ctx, made, metav1.UpdateOptions{})
+	return err
+}
+
+func (s *scene) createCustom(ctx context.Context, kind schema.GroupVersionResource, object map[string]any) error {
+	resource := s.Dynamic.Resource(kind)
+	made, err := resource.Create(ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
+	if err != nil || object["status"] == nil {
+		return err
+	}
+	made.Object["status"] = object["status"]
+	_, err = resource.UpdateStatus(ctx, made, metav1.UpdateOptions{})
+	return err
+}
