@@ -109,11 +109,11 @@ func FindingsOf(err error) Findings {
 
 // CheckProvisioner checks a Provisioner by every rule of the API: what it breaks,
 // and what is accepted and yet doubtful. One that stands for an object of another kind
-// is judged by what of that object is not supported alone: its own fields are not the
-// user's.
+// is judged by what of that object is not supported, and by its requirements and limits:
+// its other fields are not the user's.
 func CheckProvisioner(p *Provisioner) Findings {
 	if p.Source != nil {
-		return p.Source.findings()
+		return append(p.Source.findings(), p.Source.own(warnProvisioner(p))...)
 	}
 	return append(broken(ValidateProvisioner(p)), warnProvisioner(p)...)
 }

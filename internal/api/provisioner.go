@@ -1,6 +1,8 @@
 package api
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,6 +41,20 @@ type Source struct {
 	Unsupported []Unsupported
 	// Waits is why the object is not served for now; empty if it is.
 	Waits string
+	// Paths are those of the object's fields, by those of the fields that stand for them,
+	// such as spec.template.spec.taints by spec.taints.
+	Paths map[string]string
+}
+
+// PathOf returns the path of the object's field that a path of what stands for it is
+// about. Without a Source it is the path itself.
+func (s *Source) PathOf(path string) string {
+	for at := len(path); s != nil && at > 0; at = strings.LastIndexAny(path[:at], ".[") {
+		if own, ok := s.Paths[path[:at]]; ok {
+			return own + path[at:]
+		}
+	}
+	return path
 }
 
 // Unsupported is a field that cannot be served.
@@ -57,6 +73,20 @@ func (s *Source) findings() Findings {
 	var out Findings
 	for _, u := range s.Unsupported {
 		out = append(out, Finding{Severity: Error, Path: u.Path, Text: u.Text})
+	}
+	return out
+}
+
+// own keeps the findings that are about requirements and limits of the object, at its own
+// fields.
+func (s *Source) own(found Findings) Findings {
+	var out Findings
+	for _, f := range found {
+		path := s.PathOf(f.Path)
+		if written := strings.HasPrefix(f.Path, "spec.requirements[") || strings.HasPrefix(f.Path, "spec.limits.resources["); written && path != f.Path {
+			f.Path = path
+			out = append(out, f)
+		}
 	}
 	return out
 }

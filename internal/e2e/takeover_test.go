@@ -20,6 +20,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	modelled "github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2"
 )
 
 // TestTakeover gives a cluster to Karpenter and takes it over under load: no pod restarts,
@@ -57,7 +58,7 @@ func TestTakeover(t *testing.T) {
 	s.untilReady("False", "KarpenterRuns", "karpenter-1 renews the Lease kube-system/karpenter-leader-election")
 	s.checkKarpenters()
 
-	known := s.Sandbox.Cloud.Fleets()
+	known := modelled.Fleets(s.Sandbox.Cloud.EC2)
 	began := time.Now()
 	lease()
 	s.apply(strings.Replace(deployment("more", "unused", 6, "900m", "1Gi"), api.LabelProvisioner+": unused", api.LabelNodePool+": general", 1))
@@ -119,7 +120,7 @@ func (s *scene) price(instances map[string]bool) float64 {
 func (s *scene) checkVariety(before map[string]*ec2.CreateFleetInput) {
 	s.t.Helper()
 	bought := 0
-	for token, fleet := range s.Sandbox.Cloud.Fleets() {
+	for token, fleet := range modelled.Fleets(s.Sandbox.Cloud.EC2) {
 		if before[token] != nil {
 			continue
 		}

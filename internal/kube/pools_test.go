@@ -114,7 +114,7 @@ func removePools(t *testing.T) {
 		}
 		eventually(t, resource.Resource+" are gone", func() error {
 			if _, err := adminCustom.Resource(crds).Get(t.Context(), resource.String(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("the definition is there: %v", err)
+				return fmt.Errorf("the definition is there: %w", err)
 			}
 			return nil
 		})

@@ -35,7 +35,7 @@ func (f *File) Nothing(wanted func(*Document) bool, what string) error {
 
 // Others is a warning that names the documents that are not wanted.
 func (f *File) Others(wanted func(*Document) bool) []string {
-	others := slices.DeleteFunc(slices.Clone(f.Documents), wanted)
+	others := slices.DeleteFunc(slices.Clone(f.Documents), func(d *Document) bool { return wanted(d) || d.Kind == "" }) // without a kind it is an error
 	if len(others) == 0 {
 		return nil
 	}

@@ -77,7 +77,11 @@ func adviseVersion(doc *Document) string {
 		if doc.Karpenter != nil {
 			return " (another controller's)"
 		}
-		return " (its version is none of " + strings.Join(karpenter.Versions, " and ") + ")"
+		group := karpenter.NodePools.Group
+		if doc.Kind == karpenter.NodeClassKind {
+			group = karpenter.NodeClasses.Group
+		}
+		return " (its apiVersion is none of " + group + "/" + strings.Join(karpenter.Versions, " and "+group+"/") + ")"
 	}
 	return ""
 }

@@ -54,7 +54,7 @@ NodePools of other controllers, are skipped and named on the standard error.`,
 // convertSet writes what can be converted, and tells of the rest.
 func convertSet(set *manifest.Set, write converter, out, skipped io.Writer) error {
 	var documents []map[string]any
-	losses := map[string][]string{}
+	ignored := map[string]api.Findings{}
 	for _, d := range set.Documents {
 		if d.Provisioner == nil && d.NodeTemplate == nil || d.Karpenter == nil {
 			if _, err := fmt.Fprintf(skipped, "skipped %s: %s\n", d.Object(), whySkipped(d)); err != nil {
@@ -63,9 +63,7 @@ func convertSet(set *manifest.Set, write converter, out, skipped io.Writer) erro
 			continue
 		}
 		documents = append(documents, d.Karpenter)
-		for _, f := range d.Ignored {
-			losses[d.Kind+" "+d.Name] = append(losses[d.Kind+" "+d.Name], f.Error())
-		}
+		ignored[d.Kind+" "+d.Name] = d.Ignored
 	}
 	objects, err := karpenter.Convert(documents, nil)
 	if err != nil {
@@ -81,7 +79,7 @@ func convertSet(set *manifest.Set, write converter, out, skipped io.Writer) erro
 	for i := range objects {
 		o := &objects[i]
 		kind, _, _ := strings.Cut(o.Origin, " ")
-		o.Losses = slices.Compact(losses[kind+" "+o.Name])
+		o.Losses = lossesOf(o, ignored[kind+" "+o.Name])
 		text, err := write(o, profiles)
 		if err != nil {
 			return fmt.Errorf("write %s: %w", o.Origin, err)
@@ -91,6 +89,19 @@ func convertSet(set *manifest.Set, write converter, out, skipped io.Writer) erro
 		}
 	}
 	return nil
+}
+
+// lossesOf adds to the losses what nothing reads of the object, which is said with the
+// nearest known field in place of the loss.
+func lossesOf(o *karpenter.Object, ignored api.Findings) []string {
+	out := slices.DeleteFunc(slices.Clone(o.Losses), func(loss string) bool {
+		return slices.ContainsFunc(ignored, func(f api.Finding) bool { return strings.HasPrefix(loss, f.Path+": ") })
+	})
+	for _, f := range ignored {
+		out = append(out, f.Error())
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 func whySkipped(d *manifest.Document) string {

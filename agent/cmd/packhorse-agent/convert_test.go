@@ -45,6 +45,47 @@ func TestConvert(t *testing.T) {
 	}
 }
 
+// What neither a Provisioner nor an AWSNodeTemplate can say is a loss, also where the agent
+// serves it of a NodePool or an EC2NodeClass as it is.
+func TestConvertNamesEachLoss(t *testing.T) {
+	const text = `
+apiVersion: karpenter.sh/v1beta1
+kind: NodePool
+metadata: {name: a}
+spec:
+  template:
+    spec:
+      nodeClassRef: {name: a}
+      kubelet: {maxPods: 20, cpuManagerPolicy: static}
+      requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [reserved, spot]}]
+---
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: a}
+spec:
+  role: nodes
+  associatePublicIPAddress: false
+  amiSelectorTerms: [{alias: bottlerocket@v1.20.3}]
+  subnetSelectorTerms: [{tags: {a: b}}, {id: subnet-1}]
+  securityGroupSelectorTerms: [{name: nodes}]
+`
+	got, err := execute(t, convertCommand(), "-f", file(t, "a.yaml", text))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, got)
+	}
+	for _, path := range []string{
+		"spec.role", "spec.associatePublicIPAddress", "spec.amiSelectorTerms[0].alias", "spec.subnetSelectorTerms", "spec.securityGroupSelectorTerms",
+		"spec.template.spec.requirements[0].values", "spec.template.spec.kubelet.cpuManagerPolicy",
+	} {
+		if !strings.Contains(got, "# Lost: "+path) {
+			t.Errorf("%s is lost without a word:\n%s", path, got)
+		}
+	}
+	if strings.Contains(got, "cpuManagerPolicy: static") {
+		t.Errorf("what is lost is written:\n%s", got)
+	}
+}
+
 func TestConvertRefuses(t *testing.T) {
 	broken := strings.ReplaceAll(autoModePool, "requirements", "requirement")
 	for name, c := range map[string]struct {
@@ -94,7 +135,7 @@ spec:
 		}},
 		"a broken rule":             {strings.ReplaceAll(pool, "replicas: 2", "weight: 0"), true, []string{"a.yaml:6: document 1: NodePool a: spec.weight: 0 is not from 1 to 100"}},
 		"another controller's":      {autoModePool, false, []string{"its nodes are those of NodeClass default of eks.amazonaws.com, so that Packhorse does not serve it"}},
-		"a version nobody can read": {strings.ReplaceAll(pool, "sh/v1", "sh/v3"), true, []string{"only NodePool a (its version is none of v1 and v1beta1)"}},
+		"a version nobody can read": {strings.ReplaceAll(pool, "sh/v1", "sh/v3"), true, []string{"only NodePool a (its apiVersion is none of karpenter.sh/v1 and karpenter.sh/v1beta1)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := file(t, "a.yaml", c.text)

@@ -90,7 +90,7 @@ func (s *simulation) run(out io.Writer) error {
 	}
 	for _, p := range set.Provisioners {
 		for _, f := range slices.Concat(plancheck.ForeignZones(p, s.region, "with --region"), plancheck.Strangers(p, catalogue, s.region)) {
-			warnings = append(warnings, fmt.Sprintf("Provisioner %s: %s: %s. %s", p.Name, f.Path, f.Text, f.Advice))
+			warnings = append(warnings, fmt.Sprintf("%s: %s: %s. %s", p.Title(), p.Source.PathOf(f.Path), f.Text, f.Advice))
 		}
 	}
 	in.Prove = true

@@ -99,8 +99,10 @@ func ours(d *manifest.Document) bool {
 
 func findings(d *manifest.Document) api.Findings {
 	switch {
+	case d.Karpenter != nil && d.Provisioner != nil: // its rules are checked when it is read
+		return slices.Concat(api.CheckProvisioner(d.Provisioner).Warnings(), strangers(d.Provisioner))
 	case d.Karpenter != nil:
-		return nil // its rules are checked when it is read
+		return nil
 	case d.Provisioner != nil:
 		return slices.Concat(api.CheckProvisioner(d.Provisioner), strangers(d.Provisioner))
 	case d.NodeTemplate != nil:
@@ -113,7 +115,7 @@ func findings(d *manifest.Document) api.Findings {
 func strangers(p *api.Provisioner) api.Findings {
 	var out api.Findings
 	for _, f := range plancheck.Strangers(p, offer.Embedded(), "") {
-		out = append(out, api.Finding{Path: f.Path, Text: f.Text, Advice: strings.ToLower(f.Advice[:1]) + strings.TrimSuffix(f.Advice[1:], ".")})
+		out = append(out, api.Finding{Path: p.Source.PathOf(f.Path), Text: f.Text, Advice: strings.ToLower(f.Advice[:1]) + strings.TrimSuffix(f.Advice[1:], ".")})
 	}
 	return out
 }

@@ -52,9 +52,11 @@ type Object struct {
 }
 
 // Read converts the YAML or JSON documents of a file, those in Lists included.
-// Documents of other kinds are skipped and named, each with the reason.
+// Documents of other kinds are skipped and named, each with the reason. For what the API
+// server of a cluster with Karpenter would refuse, the losses say so.
 func Read(text []byte) (objects []Object, skipped []string, err error) {
 	var documents []map[string]any
+	checked := map[string]api.Findings{} // by title
 	decoder := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(string(text)), 4096)
 	for at := 1; ; at++ {
 		var document map[string]any
@@ -62,19 +64,43 @@ func Read(text []byte) (objects []Object, skipped []string, err error) {
 		if errors.Is(err, errEnd) {
 			break
 		}
+		if template := api.FindTemplate(string(text)); err != nil && template != "" {
+			return nil, nil, fmt.Errorf("read document %d: it holds the template %s, which was not rendered; %s", at, template, api.RenderFirst)
+		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("read document %d: %w", at, err)
 		}
 		for _, item := range itemsOf(document) {
 			if why := whyNot(item); why != "" {
 				skipped = append(skipped, title(item)+": "+why)
+			} else if _, twice := checked[title(item)]; twice {
+				skipped = append(skipped, title(item)+": is there twice, the first one is taken")
 			} else {
 				documents = append(documents, item)
+				checked[title(item)] = findingsOf(item)
 			}
 		}
 	}
-	objects, err = Convert(documents, nil)
-	return objects, skipped, err
+	if objects, err = Convert(documents, nil); err != nil {
+		return nil, nil, err
+	}
+	for i := range objects {
+		o := &objects[i]
+		for _, f := range checked[o.from.Kind+" "+o.Name] {
+			if !slices.ContainsFunc(o.Losses, func(loss string) bool { return strings.HasPrefix(loss, f.Path) }) {
+				o.Losses = append(o.Losses, f.Error())
+			}
+		}
+	}
+	return objects, skipped, nil
+}
+
+// findingsOf says what Karpenter's rules say against a document of Karpenter.
+func findingsOf(document map[string]any) api.Findings {
+	if !Known(document) || Foreign(document) != "" {
+		return nil
+	}
+	return Check(document)
 }
 
 // itemsOf takes a List apart. A document without content gives nothing.
@@ -168,6 +194,7 @@ func (c *converter) convert(document map[string]any) error {
 		return fmt.Errorf("a document of kind %q has no metadata.name", kind)
 	}
 	spec := newFields(document["spec"])
+	object.from = api.Source{APIVersion: version, Kind: kind, Paths: spec.paths}
 	switch kind {
 	case NodePoolKind:
 		object.Kind = api.ProvisionerKind
@@ -181,7 +208,7 @@ func (c *converter) convert(document map[string]any) error {
 	problems := object.Problems()
 	object.Losses = slices.Concat(spec.lost(), problems)
 	object.Unsupported = slices.Concat(spec.unsupported, problems)
-	object.ours, object.from = spec.ours, api.Source{APIVersion: version, Kind: kind}
+	object.ours = spec.ours
 	c.out = append(c.out, object)
 	return nil
 }
@@ -220,7 +247,8 @@ func (c *converter) keep(document map[string]any, kind, name string) error {
 	return nil
 }
 
-// Problems lists what the rules of the API say against the object.
+// Problems lists what the rules of the API say against the object, by the fields of what it
+// was made from.
 func (o Object) Problems() []string {
 	version := api.ProvisionerGVK.GroupVersion()
 	if o.Kind == api.NodeTemplateKind {
@@ -232,18 +260,22 @@ func (o Object) Problems() []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
+	var found api.Findings
 	if o.Kind == api.ProvisionerKind {
 		p, _, err := api.DecodeProvisioner(raw)
-		if err != nil {
-			return lines(api.FindingsOf(err))
+		if found = api.FindingsOf(err); err == nil {
+			found = api.CheckProvisioner(p).Errors()
 		}
-		return lines(api.CheckProvisioner(p).Errors())
+	} else {
+		t, _, err := api.DecodeNodeTemplate(raw)
+		if found = api.FindingsOf(err); err == nil {
+			found = api.CheckNodeTemplate(t).Errors()
+		}
 	}
-	t, _, err := api.DecodeNodeTemplate(raw)
-	if err != nil {
-		return lines(api.FindingsOf(err))
+	for i := range found {
+		found[i].Path = o.from.PathOf(found[i].Path)
 	}
-	return lines(api.CheckNodeTemplate(t).Errors())
+	return lines(found)
 }
 
 // lines returns each finding as a text.

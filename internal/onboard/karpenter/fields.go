@@ -28,11 +28,13 @@ type outcome struct {
 	losses, unsupported []string
 	// ours are those of the losses that are none where the object is served as it is.
 	ours []string
+	// paths of the object's fields, by those of what is made of them.
+	paths map[string]string
 }
 
 func newFields(value any) *fields {
 	object, _ := value.(map[string]any)
-	return &fields{path: "spec.", left: maps.Clone(object), outcome: &outcome{}}
+	return &fields{path: "spec.", left: maps.Clone(object), outcome: &outcome{paths: map[string]string{}}}
 }
 
 // take returns a field and counts it as dealt with; nil if it is not there.

@@ -40,6 +40,9 @@ func (c *converter) class(spec *fields, name, version string) (map[string]any, *
 	if role := spec.text("role"); role != "" && out["instanceProfile"] == nil {
 		c.role(spec, role, out, terms)
 	}
+	maps.Copy(spec.paths, map[string]string{
+		"spec.subnetSelector": "spec.subnetSelectorTerms", "spec.securityGroupSelector": "spec.securityGroupSelectorTerms", "spec.amiSelector": "spec.amiSelectorTerms",
+	})
 	put(out, "metadataOptions", metadataOptions(spec, version))
 	put(out, "blockDeviceMappings", volumes(spec))
 	if settings, ok := spec.take("kubelet").(map[string]any); ok {

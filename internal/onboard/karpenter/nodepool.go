@@ -2,7 +2,9 @@ package karpenter
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
@@ -32,7 +34,15 @@ func (c *converter) pool(spec *fields) map[string]any {
 	put(out, "taints", nodes.take("taints"))
 	put(out, "startupTaints", nodes.take("startupTaints"))
 	put(out, "requirements", undefaulted(requirements(nodes), out["labels"]))
-	put(out, "kubeletConfiguration", nodes.take("kubelet"))
+	put(out, "kubeletConfiguration", kubeletOfBeta(nodes))
+	maps.Copy(nodes.paths, map[string]string{
+		"spec.labels": "spec.template.metadata.labels", "spec.annotations": "spec.template.metadata.annotations",
+		"spec.taints": "spec.template.spec.taints", "spec.startupTaints": "spec.template.spec.startupTaints",
+		"spec.kubeletConfiguration":   "spec.template.spec.kubelet",
+		"spec.ttlSecondsUntilExpired": "spec.template.spec.expireAfter", "spec.ttlSecondsAfterEmpty": "spec.disruption.consolidateAfter",
+		"spec.consolidation": "spec.disruption.consolidationPolicy", "spec.disruption.terminationGracePeriod": "spec.template.spec.terminationGracePeriod",
+		"spec.providerRef": "spec.template.spec.nodeClassRef", "spec.limits.resources": "spec.limits",
+	})
 	c.classOf(nodes, out)
 
 	disruption := spec.inner("disruption")
@@ -102,10 +112,24 @@ func requirements(nodes *fields) []any {
 			r.left["key"] = key
 			r.refuse("key", fmt.Sprintf("the label %s %s", key, why))
 		default:
+			nodes.paths[fmt.Sprintf("spec.requirements[%d]", len(out))] = strings.TrimSuffix(r.path, ".")
 			out = append(out, requirement)
 		}
 	}
 	return out
+}
+
+// kubeletOfBeta returns the settings of a NodePool of v1beta1 that a Provisioner has too.
+func kubeletOfBeta(nodes *fields) any {
+	given, _ := nodes.take("kubelet").(map[string]any)
+	settings := maps.Clone(given)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(kubeletSettings, name) {
+			nodes.lose("kubelet."+name, "the setting is not supported")
+			delete(settings, name)
+		}
+	}
+	return settings
 }
 
 // undefaulted adds what keeps the defaults of a Provisioner away, which a NodePool

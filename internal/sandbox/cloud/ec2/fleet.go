@@ -27,7 +27,7 @@ type fleetAnswer struct {
 
 // Fleets returns the requests for fleets that were answered and had a client token, by
 // the token.
-func (c *EC2) Fleets() map[string]*ec2.CreateFleetInput {
+func Fleets(c *EC2) map[string]*ec2.CreateFleetInput {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	out := map[string]*ec2.CreateFleetInput{}

@@ -1,0 +1,44 @@
+package karpenter_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+)
+
+// What people have in their files and no API server would take is never converted without
+// a word.
+func TestReadNamesWhatIsWrong(t *testing.T) {
+	const pool = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\n"
+	const nodes = "spec: {template: {spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: c}, "
+	for name, c := range map[string]struct{ text, loss, skipped, failed string }{
+		"no spec":       {pool, "spec: is required", "", ""},
+		"too few":       {pool + nodes + "requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [m5], minValues: 2}]}}}", "spec.template.spec.requirements[0].minValues: ", "", ""},
+		"unknown field": {pool + nodes + "requirements: [], requirement: [x]}}}", "spec.template.spec.requirement: ", "", ""},
+		"twice":         {pool + nodes + "requirements: []}}}\n---\n" + pool + nodes + "requirements: []}}}", "", "NodePool a: is there twice", ""},
+		"a setting":     {strings.Replace(pool, "/v1", "/v1beta1", 1) + "spec: {template: {spec: {nodeClassRef: {name: c}, requirements: [], kubelet: {cpuManagerPolicy: static}}}}", "spec.template.spec.kubelet.cpuManagerPolicy: ", "", ""},
+		"a template":    {strings.Replace(pool, "name: a", "name: {{ .Values.name }}", 1), "", "", "holds the template {{ .Values.name }}"},
+		"another group": {strings.Replace(pool, "karpenter.sh", "karpenter.k8s.aws", 1), "", "NodePool a: cannot be read in the version karpenter.k8s.aws/v1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, skipped, err := karpenter.Read([]byte(c.text))
+			if c.failed != "" {
+				if err == nil || !strings.Contains(err.Error(), c.failed) {
+					t.Errorf("error %v, want %s", err, c.failed)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			losses := ""
+			for _, o := range objects {
+				losses += strings.Join(o.Losses, "\n")
+			}
+			if !strings.Contains(losses, c.loss) || c.loss == "" && losses != "" || !strings.Contains(strings.Join(skipped, "\n"), c.skipped) {
+				t.Errorf("losses %q, skipped %q", losses, skipped)
+			}
+		})
+	}
+}
