@@ -22,7 +22,7 @@ const (
 	BlockedOff        Blocker = "off"          // the Provisioner does not ask for it
 	BlockedProtection Blocker = "protection"   // a pod or the node is protected
 	BlockedPDB        Blocker = "pdb"          // a PodDisruptionBudget
-	BlockedQuiet      Blocker = "quiet-time"   // pods came or went a short while ago
+	BlockedQuiet      Blocker = "quiet-time"   // pods came or went a short while ago, are on their way, or the node is not up
 	BlockedBudget     Blocker = "budget"       // a disruption budget, or no window is open
 	BlockedUnpaid     Blocker = "does-not-pay" // it would not save enough, or not yet
 )
@@ -46,7 +46,10 @@ func (c *Case) Source(last time.Time) Hold {
 	if why := c.first([]protection{twoBudgets, blockedByBudget}); why != "" {
 		return Hold{BlockedPDB, why}
 	}
-	if why := c.first([]protection{blocked, notUp, nominated, annotated, unlabelled, doNotDisrupt, ownerless, finishing}); why != "" {
+	if why := c.first([]protection{notUp, nominated}); why != "" {
+		return Hold{BlockedQuiet, why} // it passes by itself
+	}
+	if why := c.first([]protection{blocked, annotated, unlabelled, doNotDisrupt, ownerless, finishing}); why != "" {
 		return Hold{BlockedProtection, why}
 	}
 	if quiet := last.Add(after); c.Now.Before(quiet) {

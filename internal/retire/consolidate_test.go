@@ -1,0 +1,46 @@
+package retire
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// What keeps a node is told by its kind: what passes by itself is quiet time, and worth no
+// event.
+func TestBlockers(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*Node)
+		budgets []cluster.DisruptionBudget
+		last    time.Time
+		want    Blocker
+	}{
+		"nothing":                     {},
+		"consolidation is off":        {change: func(n *Node) { n.Provisioner.Spec.Consolidation = nil }, want: BlockedOff},
+		"a protected pod":             {change: func(n *Node) { n.Pods[0].Template.DoNotDisrupt = true }, want: BlockedProtection},
+		"a budget of pods":            {budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}}, want: BlockedPDB},
+		"it is not up":                {change: func(n *Node) { n.Initialized = false }, want: BlockedQuiet},
+		"pods are on their way to it": {change: func(n *Node) { n.Nominated = true }, want: BlockedQuiet},
+		"a pod came a moment ago":     {last: noon.Add(-time.Second), want: BlockedQuiet},
+		"no window is open": {change: func(n *Node) {
+			n.Provisioner.Spec.Disruption = &api.Disruption{Windows: []api.Window{{Schedule: "0 0 * * *", Duration: metav1.Duration{Duration: time.Hour}}}}
+		}, want: BlockedBudget},
+	} {
+		n := up("n", provisioner(func(s *api.ProvisionerSpec) { s.Consolidation = &api.Consolidation{Enabled: ptr.To(true)} }), web())
+		for _, key := range []string{api.LabelInstanceType, api.LabelCapacityType, api.LabelZone} {
+			n.Labels[key] = "x"
+		}
+		if c.change != nil {
+			c.change(n)
+		}
+		got := (&Case{Finding: Finding{Node: n, Reason: Consolidated}, Now: noon, Budgets: c.budgets}).Source(c.last)
+		if got.Blocker != c.want || (got.Why == "") != (c.want == "") {
+			t.Errorf("%s: %q (%s), want %q", name, got.Blocker, got.Why, c.want)
+		}
+	}
+}
