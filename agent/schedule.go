@@ -32,6 +32,7 @@ func (a *Agent) nextTurn(began time.Time, v *view.View) time.Time {
 	if last, _ := a.consolidation.Last(); last != nil {
 		at(a.consolidation.Next(v.Cached))
 	}
+	at(a.consolidation.GuidesAgain())
 	for _, d := range a.history.deferred {
 		at(d.until)
 	}

@@ -144,6 +144,9 @@ func (m *Memory) Next(s *cluster.Snapshot) time.Time {
 	if m.last != nil && !m.last.Next.IsZero() && m.last.Next.Before(next) {
 		next = m.last.Next
 	}
+	if again := m.GuidesAgain(); again.After(m.looked) && again.Before(next) {
+		next = again
+	}
 	if next.Before(soonest) {
 		return soonest
 	}
@@ -163,6 +166,15 @@ func (m *Memory) Looked(s *cluster.Snapshot, found *decide.Consolidation, now ti
 
 // Guides reports whether the soft taints of nodes may change again.
 func (m *Memory) Guides(now time.Time) bool { return !now.Before(m.guided.Add(guideRest)) }
+
+// GuidesAgain is when they may change again: what a look found until then was not carried
+// out. It is zero where they have never changed.
+func (m *Memory) GuidesAgain() time.Time {
+	if m.guided.IsZero() {
+		return time.Time{}
+	}
+	return m.guided.Add(guideRest)
+}
 
 // Guided notes that they have changed.
 func (m *Memory) Guided(now time.Time) { m.guided = now }

@@ -48,13 +48,15 @@ func TestDisturbed(t *testing.T) {
 func TestRhythm(t *testing.T) { // CONS-057, CONS-058
 	same, other := snapshot(), snapshot()
 	for name, c := range map[string]struct {
-		now  *cluster.Snapshot
-		took time.Duration
-		next time.Time
-		want time.Duration
+		now    *cluster.Snapshot
+		took   time.Duration
+		next   time.Time
+		guided time.Time
+		want   time.Duration
 	}{
 		"nothing has changed":           {now: same, want: 5 * time.Minute},
 		"something has":                 {now: other, want: 10 * time.Second},
+		"soft taints were just set":     {now: same, guided: noon.Add(-time.Minute), want: time.Minute},
 		"looking takes long":            {now: other, took: 2 * time.Second, want: 40 * time.Second},
 		"a step becomes due":            {now: same, next: noon.Add(time.Minute), want: time.Minute},
 		"a step becomes due, too early": {now: same, next: noon.Add(time.Second), want: 10 * time.Second},
@@ -64,6 +66,7 @@ func TestRhythm(t *testing.T) { // CONS-057, CONS-058
 			if !m.Due(same, noon) {
 				t.Error("not due at first")
 			}
+			m.Guided(c.guided)
 			m.Looked(same, &decide.Consolidation{Next: c.next}, noon, c.took)
 			if got := m.Next(c.now).Sub(noon); got != c.want {
 				t.Errorf("next after %s, want %s", got, c.want)
