@@ -34,7 +34,8 @@ resource "packhorse_node_profile" "default" {
   depends_on = [packhorse_agent.main]
 }
 
-# Which machines may be bought for ordinary pods, and when they go.
+# Which machines may be bought for ordinary pods. They go when they are empty, or when
+# their pods fit on fewer or cheaper machines.
 resource "packhorse_provisioner" "default" {
   name         = "default"
   provider_ref = { name = packhorse_node_profile.default.name }
@@ -51,7 +52,11 @@ resource "packhorse_provisioner" "default" {
     memory = "800Gi"
   }
 
-  ttl_seconds_after_empty = var.seconds_after_empty
+  consolidation = { enabled = true }
+  disruption = {
+    consolidate_after = "${var.seconds_after_empty}s"
+    budgets           = [{ nodes = "50%" }]
+  }
 }
 
 # Spot machines, for the pods that tolerate to lose them.

@@ -17,7 +17,7 @@ variable "node_role" {
 }
 
 variable "seconds_after_empty" {
-  description = "Seconds after which a node without workload pods goes."
+  description = "Seconds after which a node without workload pods goes, and for which a node is left alone after pods came or went."
   type        = number
   default     = 10
 }

@@ -37,13 +37,21 @@ func (s *Stage) ScaleAll(ctx context.Context, replicas int32) error {
 		return fmt.Errorf("list deployments: %w", err)
 	}
 	for _, d := range list.Items {
-		scale := &autoscalingv1.Scale{
-			ObjectMeta: metav1.ObjectMeta{Name: d.Name, Namespace: d.Namespace},
-			Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
+		if err := s.Scale(ctx, d.Name, replicas); err != nil {
+			return err
 		}
-		if _, err := deployments.UpdateScale(ctx, d.Name, scale, metav1.UpdateOptions{}); err != nil {
-			return fmt.Errorf("scale deployment %s to %d: %w", d.Name, replicas, err)
-		}
+	}
+	return nil
+}
+
+// Scale sets the replicas of a deployment in the default namespace.
+func (s *Stage) Scale(ctx context.Context, name string, replicas int32) error {
+	scale := &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
+	}
+	if _, err := s.Kube.AppsV1().Deployments(metav1.NamespaceDefault).UpdateScale(ctx, name, scale, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("scale deployment %s to %d: %w", name, replicas, err)
 	}
 	return nil
 }

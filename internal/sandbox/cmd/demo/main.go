@@ -1,6 +1,7 @@
 // Command demo shows Packhorse's main job from nothing, on one machine: a real
 // control plane and AWS endpoints on loopback, `terraform apply`, an agent that
-// buys nodes for pending pods and removes them again, `terraform destroy`.
+// buys nodes for pending pods, packs them together when work shrinks and removes them
+// again, `terraform destroy`.
 package main
 
 import (

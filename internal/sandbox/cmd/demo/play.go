@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
 
 // How long a chapter may take before the demo gives up on it.
@@ -60,7 +63,7 @@ func play(ctx context.Context, s *story, keep bool, boot time.Duration) (err err
 	if keep {
 		chapters = append(chapters, r.stay)
 	} else {
-		chapters = append(chapters, r.workLeaves, r.destroy, r.summary)
+		chapters = append(chapters, r.workShrinks, r.workLeaves, r.destroy, r.summary)
 	}
 	for _, chapter := range chapters {
 		if err := chapter(ctx); err != nil {
@@ -90,7 +93,7 @@ func (r *run) declare(ctx context.Context) error {
 		return err
 	}
 	r.say("terraform init found the provider that was just built")
-	return w.Run(ctx, newApplyReader(r.story), "apply", "-auto-approve", "-json")
+	return w.Run(ctx, newApplyReader(r.story), "apply", "-auto-approve", "-json", "-var", "seconds_after_empty=5") // nobody likes to wait for a demo
 }
 
 // meetAgent finds the agent that leads. Its pods were scheduled to the node of the
@@ -162,9 +165,74 @@ func (r *run) tellLaunches(e cloud.Event) {
 	}
 }
 
+// shrunk is what is left of each deployment when the batch has ended and fewer visitors come.
+var shrunk = map[string]int32{"web": 3, "api": 20, "batch": 0, "cache": 3}
+
+// settled is after how long without a change of the price the cluster counts as repacked.
+const settled = 12 * time.Second
+
+// workShrinks lets a part of the pods go and watches the nodes being repacked.
+func (r *run) workShrinks(ctx context.Context) error {
+	r.chapter("Work shrinks: the batch is done, web needs a quarter, and the rest is packed together")
+	cancel := r.stage.Sandbox.Cloud.Subscribe(r.tellLaunches)
+	defer cancel()
+	want := 0
+	for name, replicas := range shrunk {
+		want += int(replicas)
+		if err := r.stage.Scale(ctx, name, replicas); err != nil {
+			return err
+		}
+	}
+	var now status.Status
+	price, changed := r.paid, time.Time{}
+	seen, err := until(ctx, r.stage.Kube, patience, func(s sight) bool {
+		all, _, _, running := s.phases()
+		if is := float64(r.stage.Sandbox.Cloud.Ledger().HourlyMicros) / 1e6; is != price {
+			price, changed = is, time.Now()
+		}
+		r.progress("%s, %d running, on %s; $%.4f per hour", count(all, "pod"), running, count(len(s.nodes), "node"), price)
+		if all != want || running != want || changed.IsZero() {
+			return false
+		}
+		var err error
+		if now, err = r.agentStatus(ctx); err != nil || now.Bound == nil || now.Bound.Pods != want {
+			return false
+		}
+		return now.HourlyPrice <= nearBound*now.Bound.HourlyPrice || time.Since(changed) > settled
+	})
+	if err != nil {
+		return err
+	}
+	r.say("%s", r.paint(green, fmt.Sprintf("%d pods run on %s for $%.4f per hour instead of $%.4f", want, count(len(seen.nodes), "node"), price, r.paid)))
+	r.say("%s", now.Summary().Distance)
+	return nil
+}
+
+// nearBound is how near to its lower bound the price of the cluster is called good: whole
+// machines for a dozen pods cost more than the bound by themselves.
+const nearBound = 1.05
+
+// agentStatus asks the agent that leads.
+func (r *run) agentStatus(ctx context.Context) (status.Status, error) {
+	var now status.Status
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.agent.Status+"/status.json", nil)
+	if err != nil {
+		return now, fmt.Errorf("ask the agent: %w", err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return now, fmt.Errorf("ask the agent: %w", err)
+	}
+	err = json.NewDecoder(resp.Body).Decode(&now)
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		return now, fmt.Errorf("read the agent's answer: %w", err)
+	}
+	return now, nil
+}
+
 // workLeaves scales everything to zero and watches the nodes go.
 func (r *run) workLeaves(ctx context.Context) error {
-	r.chapter("Work leaves: everything is scaled to zero, and ttlSecondsAfterEmpty passes")
+	r.chapter("Work leaves: everything is scaled to zero, and empty nodes go")
 	cancel := r.stage.Sandbox.Cloud.Subscribe(r.tellLaunches)
 	defer cancel()
 	if err := r.stage.ScaleAll(ctx, 0); err != nil {
