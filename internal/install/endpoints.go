@@ -18,7 +18,7 @@ import (
 const EndpointForAll = "AWS_ENDPOINT_URL"
 
 // endpointServices are the AWS services that the agent calls.
-var endpointServices = []string{"ec2", "eks", "pricing", "sqs", "ssm", "sts"}
+var endpointServices = []string{"ec2", "eks", "iam", "pricing", "sqs", "ssm", "sts"}
 
 // EndpointServices lists the services that Settings.Endpoints takes, in order.
 func EndpointServices() []string { return slices.Clone(endpointServices) }

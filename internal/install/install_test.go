@@ -109,7 +109,7 @@ func TestValidate(t *testing.T) {
 		"memory":              {func(s *install.Settings) { s.Memory = "-1Gi" }, `memory: Invalid value: "-1Gi": must be a quantity above 0`},
 		"a variable":          {func(s *install.Settings) { s.Environment = map[string]string{"A-B": ""} }, `environment: Invalid value: "A-B"`},
 		"an endpoint's name":  {func(s *install.Settings) { s.Endpoints = map[string]string{"prcing": "https://a"} }, `endpoints: Invalid value: "prcing": is no AWS service that the agent calls; did you mean "pricing"?`},
-		"another service":     {func(s *install.Settings) { s.Endpoints = map[string]string{"dynamodb": "https://a"} }, "these are ec2, eks, pricing, sqs, ssm, sts"},
+		"another service":     {func(s *install.Settings) { s.Endpoints = map[string]string{"dynamodb": "https://a"} }, "these are ec2, eks, iam, pricing, sqs, ssm, sts"},
 		"an endpoint":         {func(s *install.Settings) { s.Endpoints = map[string]string{"ec2": "ec2.internal"} }, `endpoints[ec2]: Invalid value: "ec2.internal": must be the URL of an AWS service`},
 		"a variable of ours":  {func(s *install.Settings) { s.Environment = map[string]string{"AWS_REGION": "x"} }, "is set by the installation: set region"},
 		"a toleration of all": {func(s *install.Settings) { s.Tolerations = []corev1.Toleration{{}} }, "tolerations[0].key"},
