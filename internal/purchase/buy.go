@@ -56,7 +56,7 @@ func (s *buyer) purchases(groups []*assign.PodGroup, tier []*model.Pool, b assig
 
 // best returns a purchase that no more effort is worth while for. The first is
 // made step by step. Where it costs more than it has to, a second one begins with
-// the best LP solution of machines, or where there is none fills machines in another way.
+// the best LP solution of machines, or fills machines in another way where none can be looked for.
 func (c *purchase) best() *purchase {
 	if len(c.groups) == 0 || c.s.Uses(assign.Equal) && (equalLoads{c}).buyAll() {
 		return c

@@ -3,6 +3,7 @@ package purchase
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -198,5 +199,79 @@ func TestSearchPays(t *testing.T) {
 	}
 	if saved == 0 {
 		t.Error("the search saved on none of 12 purchases")
+	}
+}
+
+// candidates lists the instance types that a purchase for the problem looks at.
+func candidates(p *assign.Problem, without ...assign.Heuristic) []string {
+	p.Without = without
+	s, groups := buying(p, make(assign.Limits, 1))
+	var out []string
+	for _, k := range s.buying.newPurchase(groups, s.Selling, s.Remaining(), byBalance).candidates {
+		out = append(out, s.Offerings[k].Type.Name)
+	}
+	return out
+}
+
+// TestDominated: a type that has less than a cheaper one is not looked at.
+func TestDominated(t *testing.T) {
+	p := limitedTo(0, podsOf{n: 3, cpu: 900})
+	p.Provisioners[0].Types = append(p.Provisioners[0].Types, offer.InstanceType{
+		Name: "worse", Capacity: amount.List{amount.CPU: 7000, amount.Memory: 1, amount.Pods: 70},
+		Offerings: []offer.Offering{{Zone: "one", CapacityType: api.CapacityOnDemand, Price: 9000}},
+	})
+	if got := candidates(p); len(got) != 3 || slices.Contains(got, "worse") {
+		t.Errorf("looks at %q, want the three sizes", got)
+	}
+	if got := candidates(p, assign.Dominated); !slices.Contains(got, "worse") {
+		t.Errorf("without it looks at %q, want the type that is worse, too", got)
+	}
+}
+
+// TestPrune: of very many types that are nearly alike only some of every size are looked at.
+func TestPrune(t *testing.T) {
+	p := limitedTo(0, podsOf{n: 3, cpu: 900})
+	p.Provisioners[0].Types = nil
+	for i := range int64(600) {
+		p.Provisioners[0].Types = append(p.Provisioners[0].Types, offer.InstanceType{
+			Name: fmt.Sprintf("type-%03d", i), Capacity: amount.List{amount.CPU: 10_000 + 10*i, amount.Memory: 1, amount.Pods: 100},
+			Offerings: []offer.Offering{{Zone: "one", CapacityType: api.CapacityOnDemand, Price: offer.Price(10_000 + 10*i)}},
+		})
+	}
+	few, all := len(candidates(p)), len(candidates(p, assign.Thin))
+	if few == 0 || few > 60 || all != 600 {
+		t.Errorf("looks at %d types, and at %d without it", few, all)
+	}
+}
+
+// TestRough: where pods of very many applications keep apart on nodes, what needs the same is
+// bought for as one, and all have a place. Only large clusters show what that is worth.
+func TestRough(t *testing.T) {
+	for name, without := range map[string][]assign.Heuristic{"with it": nil, "without": {assign.Rough}} {
+		t.Run(name, func(t *testing.T) {
+			var apps []podsOf
+			for i := range 450 {
+				apps = append(apps, podsOf{n: 2, cpu: 300 * int64(1+i%6)})
+			}
+			p := limitedTo(0, apps...)
+			p.Without = without
+			for i := range p.Pods {
+				own := map[string]string{"app": fmt.Sprint("app-", i/2)}
+				p.Pods[i].Pod.Template.Labels = own
+				p.Pods[i].Pod.Template.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+						TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: own},
+					}},
+				}}
+			}
+			s, groups := buying(p, make(assign.Limits, 1))
+			if pools := rough(pooled(groups)); len(groups) != 450 || len(pools) != 6 {
+				t.Fatalf("%d groups in %d pools, want 450 in 6", len(groups), len(pools))
+			}
+			s.BuyAll(groups)
+			if left := unplaced(s.Assignment); left > 0 || s.buying.enlarged != (without == nil) {
+				t.Errorf("%d pods have no place; bought roughly: %v", left, s.buying.enlarged)
+			}
+		})
 	}
 }

@@ -1,0 +1,199 @@
+package pack
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// families have 2, 4 and 8 GiB of memory for each core.
+var families = []struct {
+	name  string
+	gib   int64
+	price int64
+}{{"compute", 2, 42}, {"general", 4, 48}, {"memory", 8, 63}}
+
+// catalogue has machines of 2 to 32 cores of each family.
+func catalogue() []offer.InstanceType {
+	var out []offer.InstanceType
+	for _, f := range families {
+		for _, cores := range []int64{2, 4, 8, 16, 32} {
+			out = append(out, offer.InstanceType{
+				Name:      fmt.Sprintf("%s-%02d", f.name, cores),
+				Labels:    map[string][]string{api.LabelInstanceFamily: {f.name}},
+				Capacity:  amount.List{amount.CPU: 1000 * cores, amount.Memory: cores * f.gib << 30, amount.Pods: 110},
+				Offerings: []offer.Offering{{Zone: "a", CapacityType: api.CapacityOnDemand, Price: offer.Price(1000 * f.price * cores)}},
+			})
+		}
+	}
+	return out
+}
+
+// drawn is a problem of so many groups of pods with random needs, which change may change.
+func drawn(seed uint64, groups, most int, change func(r *rand.Rand, t *cluster.Template)) *assign.Problem {
+	r := rand.New(rand.NewPCG(seed, 0))
+	p := &assign.Problem{Snapshot: &cluster.Snapshot{}, NodeCost: 5000}
+	p.Provisioners = []assign.Provisioner{{Spec: &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, Types: catalogue()}}
+	for g := range groups {
+		t := &cluster.Template{
+			Namespace: "default", Labels: map[string]string{"app": fmt.Sprint("app-", g)},
+			Requests: amount.List{amount.CPU: 100 * (1 + r.Int64N(40)), amount.Memory: (1 + r.Int64N(64)) << 28, amount.Pods: 1},
+		}
+		if change != nil {
+			change(r, t)
+		}
+		for range 1 + r.IntN(most) {
+			p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: fmt.Sprintf("pod-%05d", len(p.Pods))}, Template: t}})
+		}
+	}
+	return p
+}
+
+func byFamily(r *rand.Rand, t *cluster.Template) {
+	if i := r.IntN(5); i < len(families) {
+		t.NodeSelector = map[string]string{api.LabelInstanceFamily: families[i].name}
+	}
+}
+
+// apart keeps pods of an application on different nodes.
+func apart(_ *rand.Rand, t *cluster.Template) {
+	t.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+		TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: t.Labels},
+	}}}}
+}
+
+// fewApart keeps the pods of some applications on different nodes.
+func fewApart(r *rand.Rand, t *cluster.Template) {
+	if r.IntN(6) == 0 {
+		apart(r, t)
+		t.Requests[amount.CPU], t.Requests[amount.Memory] = 100, 1<<28
+	}
+}
+
+// spend is what a plan costs, with what it costs to have nodes.
+func spend(t *testing.T, p *assign.Problem, without ...assign.Heuristic) int64 {
+	t.Helper()
+	of := *p
+	of.Without = without
+	l := Solve(&of)
+	sum := int64(0)
+	for i := range l.Machines {
+		sum += int64(l.Machines[i].Candidates[0].Price + p.NodeCost)
+	}
+	for i := range l.Places {
+		if !l.Places[i].Placed() {
+			t.Fatalf("pod %d has no place: %s", i, l.Places[i].Reason)
+		}
+	}
+	return sum
+}
+
+func withNodes(p *assign.Problem, n int) *assign.Problem {
+	types := p.Provisioners[0].Types
+	for i := range n {
+		of := types[i*7%len(types)]
+		p.Snapshot.Nodes = append(p.Snapshot.Nodes, cluster.Node{
+			Name: fmt.Sprintf("node-%02d", i), Provisioner: "default", Initialized: true, Ready: true,
+			Labels: map[string]string{api.LabelZone: "a", corev1.LabelHostname: fmt.Sprintf("node-%02d", i)}, Allocatable: of.Capacity, Capacity: of.Capacity,
+		})
+	}
+	return p
+}
+
+// besideApart adds an application of which no two pods share a node.
+func besideApart(p *assign.Problem) *assign.Problem {
+	t := &cluster.Template{
+		Namespace: "default", Labels: map[string]string{"app": "apart"},
+		Requests: amount.List{amount.CPU: 200, amount.Memory: 1 << 29, amount.Pods: 1},
+	}
+	apart(nil, t)
+	for i := range 60 {
+		p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: fmt.Sprintf("z-apart-%02d", i)}, Template: t}})
+	}
+	return p
+}
+
+// TestHeuristicsPay: without a heuristic the plans for a handful of problems of the kind that
+// it is there for cost more together.
+func TestHeuristicsPay(t *testing.T) {
+	mixed := func(seed uint64) *assign.Problem { return drawn(seed, 12, 20, nil) }
+	families := func(seed uint64) *assign.Problem { return drawn(seed, 15, 16, byFamily) }
+	for h, draw := range map[assign.Heuristic]func(seed uint64) *assign.Problem{
+		assign.EvenNodes:   func(seed uint64) *assign.Problem { return withNodes(mixed(seed), 6) },
+		assign.Balance:     func(seed uint64) *assign.Problem { return drawn(seed, 450, 2, apart) },
+		assign.Exchange:    mixed,
+		assign.Patterns:    families,
+		assign.Search:      families,
+		assign.SearchDuals: families,
+		assign.PriceApart:  families,
+		assign.Slots:       func(seed uint64) *assign.Problem { return besideApart(drawn(seed, 12, 12, nil)) },
+	} {
+		t.Run(string(h), func(t *testing.T) {
+			with, without := int64(0), int64(0)
+			for seed := range uint64(5) {
+				p := draw(seed)
+				with, without = with+spend(t, p), without+spend(t, p, h)
+			}
+			if with >= without {
+				t.Errorf("the plans cost %d with it and %d without", with, without)
+			}
+		})
+	}
+}
+
+// TestEqualBuysAhead: where more of the same pods are likely to come, room for them is bought.
+func TestEqualBuysAhead(t *testing.T) {
+	ahead := func(without ...assign.Heuristic) int {
+		p := drawn(0, 1, 1, func(_ *rand.Rand, t *cluster.Template) {
+			t.Requests = amount.List{amount.CPU: 900, amount.Memory: 1 << 30, amount.Pods: 1}
+		})
+		for i := range 6 {
+			p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: fmt.Sprint("pod-z", i)}, Template: p.Pods[0].Pod.Template}})
+		}
+		for i := range p.Pods {
+			p.Pods[i].Growing = true
+		}
+		p.Without = without
+		n := 0
+		for _, m := range Solve(p).Machines {
+			n += m.Ahead
+		}
+		return n
+	}
+	if got := ahead(); got == 0 {
+		t.Error("no room is bought for pods to come")
+	}
+	if got := ahead(assign.Equal); got != 0 {
+		t.Errorf("without it there is room for %d pods to come", got)
+	}
+}
+
+// TestWaterFillingSavesWork: many pods that one constraint spreads are placed with a fraction
+// of the steps, and at the same price.
+func TestWaterFillingSavesWork(t *testing.T) {
+	plan := func(without ...assign.Heuristic) *Layout {
+		p := drawn(0, 1, 1, func(_ *rand.Rand, t *cluster.Template) {
+			t.Spread = []corev1.TopologySpreadConstraint{{
+				MaxSkew: 1, TopologyKey: api.LabelZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: t.Labels},
+			}}
+		})
+		for i := range 400 {
+			p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: fmt.Sprintf("pod-z%03d", i)}, Template: p.Pods[0].Pod.Template}})
+		}
+		p.Without = without
+		return Solve(p)
+	}
+	with, without := plan(), plan(assign.WaterFilling)
+	if 2*with.Effort > without.Effort || len(with.Machines) != len(without.Machines) {
+		t.Errorf("%d steps for %d machines with it, %d for %d without", with.Effort, len(with.Machines), without.Effort, len(without.Machines))
+	}
+}
