@@ -113,7 +113,12 @@ func (r *run) see(e event, printed map[string][]string, out io.Writer) {
 // without a cell gets a dash. Rows stand in the order of their names.
 func write(page, table, row string, cells map[string]string) (string, error) {
 	lines := strings.Split(page, "\n")
-	head := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "| "+table+" |") })
+	head := -1
+	for i := range len(lines) - 1 {
+		if strings.HasPrefix(lines[i], "| "+table+" |") && strings.HasPrefix(lines[i+1], "| --- |") {
+			head = i
+		}
+	}
 	if head < 0 {
 		return "", fmt.Errorf("there is no table whose header begins with %q", table)
 	}

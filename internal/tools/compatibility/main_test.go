@@ -8,6 +8,10 @@ import (
 
 const page = `# Versions
 
+| | tested |
+| --- | --- |
+| Engine | see below |
+
 | Engine | Tests passed | functions | list resources | Run on |
 | --- | --- | --- | --- | --- |
 | OpenTofu 1.12.6 | 1 | no | no | 2026-01-01 |
