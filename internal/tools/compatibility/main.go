@@ -71,7 +71,7 @@ func read(in io.Reader, out io.Writer) (run, error) {
 	for lines.Scan() {
 		var e event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			_, _ = fmt.Fprintln(out, lines.Text()) // go itself prints what does not compile
+			_, _ = fmt.Fprintln(out, lines.Text())
 			continue
 		}
 		r.see(e, printed, out)
@@ -91,6 +91,8 @@ func read(in io.Reader, out io.Writer) (run, error) {
 func (r *run) see(e event, printed map[string][]string, out io.Writer) {
 	name := strings.TrimSuffix(e.Package+" "+e.Test, " ")
 	switch e.Action {
+	case "build-output":
+		_, _ = fmt.Fprint(out, e.Output)
 	case "output":
 		printed[name] = append(printed[name], e.Output)
 		if found := feature.FindStringSubmatch(e.Output); found != nil {

@@ -53,8 +53,10 @@ func TestRecordRefuses(t *testing.T) {
 		"failed-test": {`{"Action":"pass","Package":"p","Test":"TestA"}
 {"Action":"output","Package":"p","Test":"TestB","Output":"it is wrong\n"}
 {"Action":"fail","Package":"p","Test":"TestB"}`, "failed: p TestB"},
-		"not-compiled": {"./a.go:1:1: syntax error\n{\"Action\":\"fail\",\"Package\":\"p\"}", "failed: p"},
-		"nothing":      {"", "no test ran"},
+		"not-compiled": {`{"ImportPath":"p","Action":"build-output","Output":"it is wrong\n"}
+{"ImportPath":"p","Action":"build-fail"}
+{"Action":"fail","Package":"p"}`, "failed: p"},
+		"nothing": {"", "no test ran"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -63,8 +65,8 @@ func TestRecordRefuses(t *testing.T) {
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("error %v, want %s", err, tt.want)
 			}
-			if name == "failed-test" && !strings.Contains(printed.String(), "it is wrong") {
-				t.Errorf("it does not repeat what the test said:\n%s", printed.String())
+			if name != "nothing" && !strings.Contains(printed.String(), "it is wrong") {
+				t.Errorf("it does not repeat what is wrong:\n%s", printed.String())
 			}
 		})
 	}
