@@ -245,7 +245,7 @@ func TestIRSARoleAnnotatesServiceAccounts(t *testing.T) {
 // A cluster that is made anew under the same name has another issuer.
 func TestIRSARoleFollowsTheClustersIssuer(t *testing.T) {
 	name := "following"
-	cluster := cloud.Cluster{Name: box.ClusterName, Version: "1.36", Endpoint: box.Host, CA: box.CA, IssuerURL: box.Host, IssuerCA: box.CA}
+	cluster := cloud.Cluster{Name: box.ClusterName, Version: box.Version, Endpoint: box.Host, CA: box.CA, IssuerURL: box.Host, IssuerCA: box.CA}
 	defer box.Cloud.SetCluster(cluster)
 	other := cluster
 	other.IssuerURL = "https://issuer.example.com/id/other"

@@ -134,7 +134,7 @@ func (c *Cluster) UID(ctx context.Context) (string, error) {
 	return uid, err
 }
 
-// Version returns the API server's minor version, such as "1.36".
+// Version returns the API server's minor version, such as "1.37".
 func (c *Cluster) Version(ctx context.Context) (string, error) {
 	var minor string
 	err := retry(ctx, func(ctx context.Context) error {

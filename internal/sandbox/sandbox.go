@@ -29,6 +29,7 @@ type Sandbox struct {
 
 	Kubeconfig string // path of the administrator's kubeconfig
 	Host       string // URL of the API server
+	Version    string // its minor version, such as "1.37"
 	CA         []byte // PEM of its certificate authority
 
 	AWSEndpoint     string // URL for AWS_ENDPOINT_URL
@@ -112,12 +113,11 @@ func (s *Sandbox) startPlane(ctx context.Context, o Options) error {
 	}
 	s.closers = append(s.closers, s.plane.Stop)
 	s.Kubeconfig, s.Host, s.CA = s.plane.Kubeconfig, s.plane.Host, s.plane.CA
-	version, err := s.plane.Version()
-	if err != nil {
+	if s.Version, err = s.plane.Version(); err != nil {
 		return err
 	}
 	s.Cloud.SetCluster(cloud.Cluster{
-		Name: o.ClusterName, Version: version, Endpoint: s.Host, CA: s.CA,
+		Name: o.ClusterName, Version: s.Version, Endpoint: s.Host, CA: s.CA,
 		IssuerURL: s.Host, IssuerCA: s.CA, ServiceCIDR: plane.ServiceCIDR,
 	})
 	return nil

@@ -37,8 +37,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/kubelet"
 )
 
-const al2023Image = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"
-
 // account is a sandbox with the clients of its administrator.
 type account struct {
 	*sandbox.Sandbox
@@ -230,7 +228,8 @@ func (a *account) createInstanceProfile(t *testing.T, name string) {
 // certificate authority, and returns its id.
 func (a *account) launch(t *testing.T, ca []byte) string {
 	t.Helper()
-	image, err := ssm.NewFromConfig(a.aws).GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String(al2023Image)})
+	name := fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/x86_64/standard/recommended/image_id", a.Version)
+	image, err := ssm.NewFromConfig(a.aws).GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String(name)})
 	if err != nil {
 		t.Fatal(err)
 	}

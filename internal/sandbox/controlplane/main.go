@@ -14,7 +14,7 @@
 //
 // The module is nested because the components need versions of shared libraries,
 // and replacements of k8s.io modules, that must not reach the product's own
-// dependency graph. go.mod is for the default version of Kubernetes, go-1.35.mod and
+// dependency graph. go.mod is for the default version of Kubernetes, go-1.36.mod and
 // its like for others. Build it with make controlplane, which stamps the version that
 // the components report.
 package main

@@ -236,7 +236,7 @@ func (p *Plane) RestartAPIServer(ctx context.Context) error {
 // RESTConfig returns a client configuration of the cluster's administrator.
 func (p *Plane) RESTConfig() *rest.Config { return rest.CopyConfig(p.rest) }
 
-// Version returns the API server's minor version, such as "1.36".
+// Version returns the API server's minor version, such as "1.37".
 func (p *Plane) Version() (string, error) {
 	config := p.RESTConfig()
 	config.Timeout = versionTimeout
