@@ -84,20 +84,20 @@ func (k Kind) Remove(ctx context.Context, r customresource.Removal) error {
 
 // AwaitGone implements [customresource.Kind].
 func (Kind) AwaitGone(ctx context.Context, r customresource.Removal) error {
-	var finalizers []string
-	var blind error // what keeps from looking
+	var seen *unstructured.Unstructured // when it was last read
 	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-		var live *unstructured.Unstructured
-		if live, blind = r.Objects.Get(ctx, r.Name); lifecycle.Gone(blind) {
+		live, err := r.Objects.Get(ctx, r.Name)
+		if lifecycle.Gone(err) {
 			return true, nil
 		}
-		if blind == nil {
-			finalizers = live.GetFinalizers()
+		if err == nil {
+			seen = live
 		}
-		return false, blind
+		return false, err
 	})
-	if blind == nil && wait.Interrupted(err) {
-		return fmt.Errorf("it is not gone in time, held by the finalizers %s: %w", strings.Join(finalizers, ", "), err)
+	// The time may have passed in the middle of a call.
+	if err != nil && ctx.Err() != nil && seen != nil {
+		return fmt.Errorf("it is not gone in time, held by the finalizers %s: %w", strings.Join(seen.GetFinalizers(), ", "), err)
 	}
 	return err
 }
