@@ -47,6 +47,9 @@ type Options struct {
 	EvictOwnerless bool
 	// NotGuided: new pods are not led away from nodes that should become empty.
 	NotGuided bool
+	// NotSteered: pods on nodes that should become empty are not marked to be ended first
+	// where their owners shrink.
+	NotSteered bool
 	// Notices is where the cloud says what happens to machines; nil for nowhere.
 	Notices notice.Notices
 	// Karpenter is where the machines and NodeClaims of Karpenter are, which are taken over
@@ -170,7 +173,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 		Stale: a.replan.set, Failed: func() { a.retry.Store(true) },
 	})
 	a.disrupter = &disrupt.Disrupter{
-		Cluster: c, Nodes: a.nodes, Buying: a.buyer.Holds, Events: a.events, Metrics: a.metrics, Log: log, Replan: a.replan.set,
+		Cluster: c, Pods: c, Nodes: a.nodes, Buying: a.buyer.Holds, Events: a.events, Metrics: a.metrics, Log: log, Replan: a.replan.set,
 		Retry: func() { a.retry.Store(true) },
 	}
 	a.notices = &notice.Watcher{

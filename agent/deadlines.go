@@ -43,6 +43,10 @@ func (c timedCluster) Bind(ctx context.Context, pod cluster.PodKey, node string)
 	return inCluster(ctx, func(ctx context.Context) error { return c.Cluster.Bind(ctx, pod, node) })
 }
 
+func (c timedCluster) Steer(ctx context.Context, pod cluster.PodKey, grade int) error {
+	return inCluster(ctx, func(ctx context.Context) error { return c.Cluster.Steer(ctx, pod, grade) })
+}
+
 func (c timedCluster) Evict(ctx context.Context, pod cluster.PodKey) error {
 	return inCluster(ctx, func(ctx context.Context) error { return c.Cluster.Evict(ctx, pod) })
 }

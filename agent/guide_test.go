@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func (r *rig) softly() (count int) {
 }
 
 // spreadOut is a cluster of small nodes, each of which two thirds of the pods have left.
-func (r *rig) spreadOut(options Options) *running {
+func (r *rig) spreadOut(options Options, workloads ...string) *running {
 	small := func(s *api.ProvisionerSpec) {
 		s.InstanceTypes = []string{"m5.large"}
 		s.Disruption.EvictionCost = new(api.NumberOrNever)
@@ -31,13 +32,19 @@ func (r *rig) spreadOut(options Options) *running {
 	}
 	r.Apply(testProvisioner("default", consolidates(), small))
 	a := r.start(options, nil)
-	for _, name := range []string{"a", "b", "c"} {
-		r.Deploy(sim.Workload{Name: name, Replicas: 6, Spec: sim.Requests("550m", "1Gi")})
+	each := 18 / len(workloads)
+	for _, name := range workloads {
+		r.Deploy(sim.Workload{Name: name, Replicas: each, Spec: sim.Requests("550m", "1Gi")})
 	}
-	r.until("they run", func() bool { return r.allRun("a", 6)() && r.allRun("b", 6)() && r.allRun("c", 6)() })
+	for _, name := range workloads {
+		r.until("the pods of "+name+" run", r.allRun(name, each))
+	}
 	r.until("all nodes are up", r.allUp)
 	i := 0
 	r.Leave(func(*corev1.Pod) bool { i++; return i%3 != 0 })
+	r.until("they have stopped", func() bool {
+		return !slices.ContainsFunc(r.Pods(), func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
+	})
 	return a
 }
 
@@ -45,7 +52,7 @@ func (r *rig) spreadOut(options Options) *running {
 // it, and the taints go with the option.
 func TestArrivalsAreGuided(t *testing.T) {
 	inBubble(t, sim.Options{Scores: true}, func(r *rig) {
-		r.spreadOut(Options{})
+		r.spreadOut(Options{}, "a", "b", "c")
 		r.until("soft taints are there", func() bool { return r.softly() > 0 })
 		before := len(r.ours())
 		r.Deploy(sim.Workload{Name: "new", Replicas: 3, Spec: sim.Requests("550m", "1Gi")})
@@ -66,7 +73,7 @@ func TestArrivalsAreGuided(t *testing.T) {
 // An agent that may not guide takes the taints off that another has left.
 func TestGuidingCanBeTurnedOff(t *testing.T) {
 	inBubble(t, sim.Options{Scores: true}, func(r *rig) {
-		a := r.spreadOut(Options{})
+		a := r.spreadOut(Options{}, "a", "b", "c")
 		r.until("soft taints are there", func() bool { return r.softly() > 0 })
 		a.end()
 		r.start(Options{NotGuided: true}, nil)

@@ -97,6 +97,7 @@ func (o *Options) settings() decide.Settings {
 		MinLifetime:    o.MinLifetime,
 		EvictOwnerless: o.EvictOwnerless,
 		NotGuided:      o.NotGuided,
+		NotSteered:     o.NotSteered,
 		PackingBudget:  o.PackingBudget,
 	}
 }

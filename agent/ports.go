@@ -77,6 +77,7 @@ type Cluster interface {
 	nodes.API
 	bind.Pods
 	drain.Pods
+	disrupt.Pods
 	event.Sink
 	Statuses
 }

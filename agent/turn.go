@@ -149,8 +149,9 @@ func (a *Agent) bind(ctx context.Context, v *view.View, plan *decide.Plan) (boun
 // disrupt carries out what a plan says of nodes that are to go.
 func (a *Agent) disrupt(ctx context.Context, v *view.View, plan *decide.Plan, bought *purchase.Outcome) {
 	a.disrupter.Mark(ctx, plan.Marks)
-	if a.consolidation.Guides(v.Now) && len(plan.Guides) > 0 {
+	if a.consolidation.Guides(v.Now) && len(plan.Guides)+len(plan.Steers) > 0 {
 		a.disrupter.Guide(ctx, plan.Guides)
+		a.disrupter.Steer(ctx, plan.Steers)
 		a.consolidation.Guided(v.Now)
 	}
 	if len(plan.Removals) > 0 {

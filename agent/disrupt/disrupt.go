@@ -22,7 +22,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
-const nodesAtOnce = 16
+const (
+	nodesAtOnce = 16
+	podsAtOnce  = 16
+)
 
 // Cluster is what there is in it.
 type Cluster interface {
@@ -32,9 +35,18 @@ type Cluster interface {
 	PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
 }
 
+// Pods are the pods of the cluster.
+type Pods interface {
+	// Steer makes the owner of a pod, when it shrinks, end the pod before others: the higher
+	// the grade, the sooner; 0 takes that back. A deletion cost that somebody else has set
+	// stays, and a pod that is gone is fine.
+	Steer(ctx context.Context, pod cluster.PodKey, grade int) error
+}
+
 // Disrupter takes nodes away. All fields are to be set.
 type Disrupter struct {
 	Cluster Cluster
+	Pods    Pods
 	Nodes   *nodes.Writer
 	Events  *event.Recorder
 	Metrics *metrics.Metrics
@@ -64,6 +76,17 @@ func (d *Disrupter) Mark(ctx context.Context, marks []decide.Mark) {
 func (d *Disrupter) Guide(ctx context.Context, guides []decide.Guide) {
 	parallel.Each(nodesAtOnce, guides, func(g decide.Guide) {
 		d.Nodes.Patch(ctx, g.Node, cluster.NodeChange{Guide: &g.Grade})
+	})
+}
+
+// Steer marks pods that should be ended first where their owners shrink, or takes the marks
+// off. What fails is listed again by a later plan.
+func (d *Disrupter) Steer(ctx context.Context, steers []decide.Steer) {
+	parallel.Each(podsAtOnce, steers, func(s decide.Steer) {
+		if err := d.Pods.Steer(ctx, s.Pod, s.Grade); err != nil && ctx.Err() == nil {
+			d.Metrics.Failed("Steer")
+			d.Log.Warn("could not set the deletion cost of a pod", "pod", s.Pod.String(), "error", err)
+		}
 	})
 }
 

@@ -68,6 +68,9 @@ const (
 	// must be up before it is drained, separated by commas. Room on them is kept
 	// for its pods.
 	AnnotationReplacedBy = "packhorse.io/replaced-by"
+	// AnnotationSteered, on a pod, repeats the deletion cost that the agent has given it: as
+	// long as both are equal, the cost is the agent's.
+	AnnotationSteered = "packhorse.io/deletion-cost"
 )
 
 // Values of LabelCapacityType.

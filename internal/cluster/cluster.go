@@ -54,8 +54,12 @@ type Pod struct {
 	// Running: its containers have been started. Ready: they serve.
 	Running, Ready bool
 	// DeletionCost is the annotation of the ecosystem that says which pods of an owner
-	// should go first.
+	// should go first, unless it is a mark of ours.
 	DeletionCost int32
+	// Steered is how much sooner than others the pod's owner ends it because of a mark of
+	// ours; 0 where there is none. CostSet: somebody else has set its deletion cost.
+	Steered int
+	CostSet bool
 	// StopBy is when the grace period ends in which it may stop; zero while nobody
 	// has asked it to.
 	StopBy time.Time

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +14,12 @@ func (t *Templates) Pod(pod *corev1.Pod) (Pod, bool) {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return Pod{}, false
 	}
-	template := newTemplate(pod)
+	return t.Known(pod, t.Intern(newTemplate(pod))), true
+}
+
+// Known converts a pod that has not finished and of which the template is known, for
+// instance from before its status has changed.
+func (t *Templates) Known(pod *corev1.Pod, template *Template) Pod {
 	out := Pod{
 		PodKey:        PodKey{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID)},
 		NodeName:      pod.Spec.NodeName,
@@ -26,14 +30,14 @@ func (t *Templates) Pod(pod *corev1.Pod) (Pod, bool) {
 		Running:       pod.Status.Phase == corev1.PodRunning,
 		Ready:         ready(pod),
 		Since:         boundSince(pod),
-		DeletionCost:  deletionCost(pod),
 		Finalizers:    pod.Finalizers,
+		Template:      template,
 	}
+	out.DeletionCost, out.Steered, out.CostSet = deletionCost(pod)
 	if pod.DeletionTimestamp != nil {
 		out.StopBy = pod.DeletionTimestamp.Time
 	}
-	out.Template = t.Intern(template)
-	return out, true
+	return out
 }
 
 func (t *Templates) state(pod *corev1.Pod, template *Template) PodState {
@@ -96,14 +100,4 @@ func boundSince(pod *corev1.Pod) time.Time {
 		return pod.Status.StartTime.Time
 	}
 	return pod.CreationTimestamp.Time
-}
-
-// deletionCost reads the annotation as the ReplicaSet controller does: what is no
-// number counts as none.
-func deletionCost(pod *corev1.Pod) int32 {
-	v, err := strconv.ParseInt(pod.Annotations[corev1.PodDeletionCost], 10, 32)
-	if err != nil {
-		return 0
-	}
-	return int32(v)
 }

@@ -95,7 +95,7 @@ status:
 		Since:         time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC).Local(),
 		State:         PodBound,
 		Ready:         true,
-		DeletionCost:  -7,
+		DeletionCost:  -7, CostSet: true,
 		Template: &Template{
 			Namespace:    "shop",
 			Labels:       map[string]string{"app": "web"},

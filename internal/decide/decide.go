@@ -86,7 +86,7 @@ func (t *turn) plan() Plan {
 	plan.Kept = kept
 	t.estimate(consolidation, nodes)
 	plan.Consolidation = consolidation
-	plan.Guides = t.guides(nodes)
+	plan.Guides, plan.Steers = t.steer(nodes)
 	to := t.destinations(&plan)
 	plan.Chosen = t.chosen(nodes, to)
 	plan.Removals = slices.Concat(forced, removals, consolidated)

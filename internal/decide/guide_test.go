@@ -107,3 +107,59 @@ func TestMovedPodsRest(t *testing.T) {
 		}
 	}
 }
+
+// steered says in short which marks of pods a plan changes.
+func steered(p Plan) string {
+	var out []string
+	for _, s := range p.Steers {
+		out = append(out, fmt.Sprintf("%s=%d", s.Pod.Name, s.Grade))
+	}
+	return strings.Join(out, " ")
+}
+
+// Pods on nodes that should become empty are marked to be ended first, where a ReplicaSet
+// would look at it and nobody else has said anything.
+func TestSteers(t *testing.T) {
+	const core = "requests: {cpu: 1, memory: 1Gi}"
+	each := func(change func(*cluster.Pod)) func(*world) {
+		return func(w *world) {
+			for i := range w.in.Snapshot.Pods {
+				change(&w.in.Snapshot.Pods[i])
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		spec  string
+		given func(*world)
+		want  string
+	}{
+		"on the emptiest":         {given: func(*world) {}, want: "web-3=1"},
+		"marked already":          {given: each(func(p *cluster.Pod) { p.Steered = map[string]int{"n2": 1}[p.NodeName] }), want: ""},
+		"marks that are too many": {given: each(func(p *cluster.Pod) { p.Steered = 1 }), want: "web-0=0 web-1=0 web-2=0"},
+		"somebody else's cost":    {given: each(func(p *cluster.Pod) { p.CostSet = true }), want: ""},
+		"another kind of owner":   {given: each(func(p *cluster.Pod) { p.Owner.Kind = "StatefulSet" }), want: ""},
+		"the option is off":       {given: func(w *world) { w.in.Settings.NotSteered = true }, want: ""},
+		"it goes with the option": {given: func(w *world) { each(func(p *cluster.Pod) { p.Steered = 2 })(w); w.in.Settings.NotSteered = true }, want: "web-0=0 web-1=0 web-2=0 web-3=0"},
+		"without guiding":         {given: func(w *world) { w.in.Settings.NotGuided = true }, want: "web-3=1"},
+		"consolidation is off":    {spec: "disruption: {drift: false}", given: each(func(p *cluster.Pod) { p.Steered = 1 }), want: "web-0=0 web-1=0 web-2=0 web-3=0"},
+		"a node that is not ours": {given: func(w *world) {
+			w.in.Snapshot.Nodes[1].Provisioner = ""
+			each(func(p *cluster.Pod) { p.Steered = 1 })(w)
+		}, want: "web-0=0 web-1=0 web-2=0 web-3=0"},
+		"pods that are going":       {given: each(func(p *cluster.Pod) { p.State = cluster.PodTerminating }), want: ""},
+		"nobody looks at the nodes": {given: func(w *world) { w.in.NotConsolidated = true }, want: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, shop()[1:2])
+			w.provisioner("default", cmp.Or(c.spec, consolidating))
+			w.node("n1", "medium", "a", nil).node("n2", "medium", "a", nil).replicas(3, "web", "n1", core).replicas(1, "web", "n2", core)
+			for i := range w.in.Snapshot.Pods { // nothing is due: only departures are looked at
+				w.in.Snapshot.Pods[i].Since = noon.Add(-time.Second)
+			}
+			c.given(w)
+			if got := steered(w.decide()); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

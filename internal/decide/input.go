@@ -78,6 +78,8 @@ type Settings struct {
 	EvictOwnerless bool
 	// NotGuided: new pods are not led away from nodes that should become empty.
 	NotGuided bool
+	// NotSteered: pods on nodes that should become empty are not marked to be ended first.
+	NotSteered bool
 	// PackingBudget bounds the effort spent on improving a plan; 0 means the default
 	// (at most a quarter of a second under 1,000 pods and a second beyond, less where it
 	// does not pay; a budget that is given is used while the plan may be more than half a percent above what is proven). It is not

@@ -32,6 +32,8 @@ type Plan struct {
 	// Guides are the nodes of which the soft taints should change; nothing is said of them
 	// where nobody looked at nodes in use.
 	Guides []Guide
+	// Steers are the pods of which the deletion cost should change, likewise.
+	Steers []Steer
 	// Marks are emptiness timestamps to set or remove.
 	Marks []Mark
 	// HourlyPrice is the price of Machines together.

@@ -44,6 +44,8 @@ func clusterRules() []rbacv1.PolicyRule {
 		// stop them, or where a termination grace period is over.
 		{APIGroups: core, Resources: []string{"pods/binding", "pods/eviction"}, Verbs: []string{"create"}},
 		{APIGroups: core, Resources: []string{"pods"}, Verbs: []string{"delete"}},
+		// Pods that their owners should end first get a deletion cost.
+		{APIGroups: core, Resources: []string{"pods"}, Verbs: []string{"patch"}},
 		// Volumes that wait for their first consumer get the name of its node.
 		{APIGroups: core, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"patch"}},
 		{APIGroups: core, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},

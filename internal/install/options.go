@@ -44,7 +44,7 @@ func oneOf(values ...string) optionForm {
 // their names. The others follow from the settings.
 var options = map[string]optionForm{
 	"batch-idle": duration, "batch-max": duration, "startup-timeout": duration, "unhealthy-after": duration, "min-node-lifetime": duration,
-	"evict-ownerless-pods": switched, "guide-arrivals": switched, "prefix-delegation": switched, "pod-eni": switched, "ignore-enis": switched, "efa": switched,
+	"evict-ownerless-pods": switched, "guide-arrivals": switched, "steer-departures": switched, "prefix-delegation": switched, "pod-eni": switched, "ignore-enis": switched, "efa": switched,
 	"no-pricing": switched, "node-pools": switched,
 	"node-cost": fractional, "vm-memory-overhead-percent": fractional,
 	"reserved-enis": count, "scheduler-name": anyText, "cluster-endpoint": anyText, "tag": pairs,

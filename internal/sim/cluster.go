@@ -229,7 +229,7 @@ func (c *Cluster) Bind(ctx context.Context, pod cluster.PodKey, node string) err
 func (c *Cluster) PodsOn(ctx context.Context, node string) (pods []cluster.Pod, err error) {
 	err = c.do(ctx, "PodsOn", func(w *world) error {
 		for _, p := range w.pods {
-			if converted, ok := w.interned.Pod(p); ok && p.Spec.NodeName == node {
+			if converted, ok := w.convert(p); ok && p.Spec.NodeName == node {
 				pods = append(pods, converted)
 			}
 		}
@@ -237,6 +237,25 @@ func (c *Cluster) PodsOn(ctx context.Context, node string) (pods []cluster.Pod, 
 		return nil
 	})
 	return pods, err
+}
+
+// Steer sets the deletion cost of a pod.
+func (c *Cluster) Steer(ctx context.Context, pod cluster.PodKey, grade int) error {
+	return c.do(ctx, "Steer", func(w *world) error {
+		p := w.pods[types.UID(pod.UID)]
+		if p == nil {
+			return nil
+		}
+		set, remove := cluster.Steering(p.Annotations, grade)
+		for key, value := range set {
+			metav1.SetMetaDataAnnotation(&p.ObjectMeta, key, value)
+		}
+		for _, key := range remove {
+			delete(p.Annotations, key)
+		}
+		w.changed()
+		return nil
+	})
 }
 
 // Evict asks for a pod's eviction.

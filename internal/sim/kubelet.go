@@ -97,11 +97,11 @@ const failedTime = 30 * time.Second
 func (w kubelets) refuse(p *corev1.Pod) bool {
 	free := amount.FromResourceList(w.nodes[p.Spec.NodeName].Status.Allocatable)
 	for _, other := range w.pods {
-		if pod, ok := w.interned.Pod(other); ok && other != p && pod.NodeName == p.Spec.NodeName && other.Status.Phase == corev1.PodRunning {
+		if pod, ok := w.convert(other); ok && other != p && pod.NodeName == p.Spec.NodeName && other.Status.Phase == corev1.PodRunning {
 			free = free.Minus(pod.Template.Requests)
 		}
 	}
-	pod, _ := w.interned.Pod(p)
+	pod, _ := w.convert(p)
 	if pod.Template.Requests.Fits(free) {
 		return false
 	}

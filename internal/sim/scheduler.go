@@ -32,7 +32,7 @@ func (w *world) schedule() {
 				return // marking the others has woken it again
 			}
 		}
-		pod, _ := w.interned.Pod(p)
+		pod, _ := w.convert(p)
 		needs := pod.Template.Requests
 		var among []candidate
 		for _, name := range names {
@@ -59,7 +59,7 @@ func (w *world) waiting() []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, p := range w.pods {
 		if p.Spec.NodeName == "" && p.DeletionTimestamp == nil {
-			if _, unfinished := w.interned.Pod(p); unfinished {
+			if _, unfinished := w.convert(p); unfinished {
 				out = append(out, p)
 			}
 		}
@@ -75,7 +75,7 @@ func (w *world) rooms() map[string]amount.List {
 		room[name] = amount.FromResourceList(n.Status.Allocatable)
 	}
 	for _, p := range w.pods {
-		if pod, unfinished := w.interned.Pod(p); unfinished && pod.NodeName != "" {
+		if pod, unfinished := w.convert(p); unfinished && pod.NodeName != "" {
 			room[pod.NodeName] = room[pod.NodeName].Minus(pod.Template.Requests)
 		}
 	}

@@ -41,7 +41,7 @@ type settings struct {
 	cloud                         aws.Options
 	agent                         agent.Options
 	nodeCost, memoryOverhead      float64
-	guide                         bool
+	guide, steer                  bool
 	schedulers                    []string
 	metricsAddress, healthAddress string
 	statusAddress                 string
@@ -98,6 +98,8 @@ func (s *settings) flags(cmd *cobra.Command) {
 		"no controller would replace")
 	f.BoolVar(&s.guide, "guide-arrivals", true, "lead new pods away from nodes that should become empty, by soft taints, where "+
 		"a Provisioner consolidates")
+	f.BoolVar(&s.steer, "steer-departures", true, "mark the pods on such nodes with a deletion cost, so that their owners end them "+
+		"first where they shrink")
 	f.Float64Var(&s.nodeCost, "node-cost", decide.DefaultNodeCost.Dollars(), "cost of one more node beyond its price, in "+
 		"`DOLLARS` per hour; a higher value prefers fewer, larger nodes")
 	f.BoolVar(&s.nodePools, "node-pools", false, "serve Karpenter's NodePools and EC2NodeClasses too, while Karpenter itself does not run")
@@ -177,7 +179,7 @@ func (s *settings) work(ctx context.Context, log hclog.Logger) error {
 	if s.queue != "" {
 		s.agent.Notices = aws.NewQueue(cfg, s.queue)
 	}
-	s.agent.NotGuided = !s.guide
+	s.agent.NotGuided, s.agent.NotSteered = !s.guide, !s.steer
 	s.agent.NodeCost = cmp.Or(offer.Price(s.nodeCost*1e6), decide.NoNodeCost)
 	if s.nodePools {
 		s.agent.Karpenter = takeover.Source{Claims: kube.ClaimsOf(cluster), Machines: cloud}

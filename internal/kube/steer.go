@@ -1,0 +1,47 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// Steer makes the owner of a pod, when it shrinks, end the pod before others. The pod is
+// read first, and the change is refused where the pod has changed since: a deletion cost
+// that somebody else sets is not overwritten. A pod that is gone is fine.
+func (c *Cluster) Steer(ctx context.Context, key cluster.PodKey, grade int) error {
+	return retry(ctx, func(ctx context.Context) error {
+		err := c.steer(ctx, key, grade)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("set the deletion cost of pod %s: %w", key, err)
+		}
+		return nil
+	})
+}
+
+func (c *Cluster) steer(ctx context.Context, key cluster.PodKey, grade int) error {
+	pods := c.client.CoreV1().Pods(key.Namespace)
+	pod, err := pods.Get(ctx, key.Name, metav1.GetOptions{})
+	if err != nil || string(pod.UID) != key.UID || pod.DeletionTimestamp != nil {
+		return err
+	}
+	set, remove := cluster.Steering(pod.Annotations, grade)
+	if len(set)+len(remove) == 0 {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": pod.ResourceVersion,
+		"annotations":     mapPatch(pod.Annotations, set, remove),
+	}})
+	if err != nil {
+		return err
+	}
+	_, err = pods.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	return err
+}
