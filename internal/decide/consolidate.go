@@ -54,7 +54,7 @@ const MovedRest = time.Hour
 
 const (
 	// patience is which part of a step's cost its nodes must have wasted.
-	patience = 0.3
+	patience = 1
 	// maxStepTrials bounds the packings by which steps are verified in a turn.
 	maxStepTrials = 8
 )
