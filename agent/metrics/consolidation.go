@@ -13,6 +13,9 @@ type Consolidation struct {
 	// Nodes counts those that were chosen, those of them that went, and those that were
 	// kept after all.
 	Nodes *prometheus.CounterVec
+	// Landed counts the pods that came in the place of evicted ones, by LandedAsPlanned and
+	// LandedElsewhere.
+	Landed *prometheus.CounterVec
 	// Evictions counts the pods that were moved.
 	Evictions *prometheus.CounterVec
 
@@ -20,11 +23,18 @@ type Consolidation struct {
 	remaining *prometheus.GaugeVec
 }
 
+// Where the successors of evicted pods land.
+const (
+	LandedAsPlanned = "planned"
+	LandedElsewhere = "elsewhere"
+)
+
 func newConsolidation(m *Metrics) Consolidation {
 	return Consolidation{
 		Saved:     m.counters("consolidation_saved_dollars_per_hour_total", "What the nodes that were chosen by consolidation save per hour.").WithLabelValues(),
 		Nodes:     m.counters("consolidation_nodes_total", "Nodes in use that were chosen by consolidation (chosen), those of them whose drain has begun (gone), and those that were kept after all (called-off).", "provisioner", "outcome"),
 		Evictions: m.counters("consolidation_evictions_total", "Pods evicted from nodes in use that were chosen by consolidation.", "provisioner"),
+		Landed:    m.counters("consolidation_landed_pods_total", "Pods that came in the place of evicted ones, by whether they are on the node that was planned for them (planned, elsewhere).", "place"),
 		open:      m.gauges("consolidation_open_dollars_per_hour", "What steps of consolidation that are not taken yet would save per hour, and the price of the room that no pod requests on nodes that are kept from being looked at, by what holds them.", "blocker"),
 		remaining: m.gauges("consolidation_nodes_remaining", "Nodes in use that consolidation leaves where they are, by what holds them.", "blocker"),
 	}

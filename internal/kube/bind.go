@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -46,14 +47,14 @@ func (c *Cluster) bind(ctx context.Context, key cluster.PodKey, node string) err
 	case apierrors.IsNotFound(err):
 		return cluster.ErrStale
 	case apierrors.IsConflict(err), apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
-		return c.explainRefusal(ctx, key, node, err)
+		return explainRefusal(ctx, c.client, key, node, err)
 	}
 	return err
 }
 
 // explainRefusal looks at a pod that the API server would not bind.
-func (c *Cluster) explainRefusal(ctx context.Context, key cluster.PodKey, node string, refusal error) error {
-	pod, err := c.client.CoreV1().Pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+func explainRefusal(ctx context.Context, client kubernetes.Interface, key cluster.PodKey, node string, refusal error) error {
+	pod, err := client.CoreV1().Pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return cluster.ErrStale

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -17,7 +18,7 @@ import (
 // that somebody else sets is not overwritten. A pod that is gone is fine.
 func (c *Cluster) Steer(ctx context.Context, key cluster.PodKey, grade int) error {
 	return retry(ctx, func(ctx context.Context) error {
-		err := c.steer(ctx, key, grade)
+		err := steer(ctx, c.client.CoreV1().Pods(key.Namespace), key, grade)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("set the deletion cost of pod %s: %w", key, err)
 		}
@@ -25,8 +26,7 @@ func (c *Cluster) Steer(ctx context.Context, key cluster.PodKey, grade int) erro
 	})
 }
 
-func (c *Cluster) steer(ctx context.Context, key cluster.PodKey, grade int) error {
-	pods := c.client.CoreV1().Pods(key.Namespace)
+func steer(ctx context.Context, pods typed.PodInterface, key cluster.PodKey, grade int) error {
 	pod, err := pods.Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil || string(pod.UID) != key.UID || pod.DeletionTimestamp != nil {
 		return err

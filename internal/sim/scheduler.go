@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,6 +28,14 @@ func (w *world) schedule() {
 	names := slices.Sorted(maps.Keys(w.nodes))
 	looked := 0
 	for _, p := range waiting {
+		if age := w.now().Sub(p.CreationTimestamp.Time); age < w.options.SchedulerTime && len(p.Status.Conditions) == 0 {
+			time.AfterFunc(w.options.SchedulerTime-age, func() {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.wake()
+			})
+			continue
+		}
 		if len(p.Status.Conditions) == 0 {
 			if looked++; w.options.SchedulerPods > 0 && looked > w.options.SchedulerPods {
 				return // marking the others has woken it again

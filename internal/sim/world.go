@@ -30,6 +30,9 @@ type Options struct {
 	ControllerPods int
 	// SchedulerPods is how many new pods the scheduler looks at each time; 0 means all.
 	SchedulerPods int
+	// SchedulerTime is how old a pod is at least when the scheduler looks at it for the first
+	// time: 0.
+	SchedulerTime time.Duration
 	// Scores: the scheduler prefers nodes as kube-scheduler does by default; else each pod
 	// gets the first node, by name, that has room.
 	Scores bool
