@@ -86,19 +86,23 @@ func (t *Timeline) breathe(seed uint64, size Size, edit func(n int, d *deploymen
 	}
 }
 
-// follow scales a deployment as an autoscaler does, which ignores small differences.
+// follow scales a deployment as a HorizontalPodAutoscaler does by default: it ignores
+// differences of up to a tenth, rounds up, and scales down only to the most that it has
+// found right within five minutes.
 func (t *Timeline) follow(r *rand.Rand, d *deployment, load sim.Workload) {
-	has, rollout := -1, 0
+	has, rollout, before := 0, 0, 0
 	for at := time.Duration(0); at < t.Settles+t.Length; at += autoscaling {
 		days := at.Hours() / 24
 		level := 0.6 - 0.4*math.Cos(2*math.Pi*(days+d.phase))
 		if int(days)%7 >= 5 {
 			level *= d.weekend
 		}
-		wants := max(1, int(math.Round(d.peak*level*(1+noise*r.NormFloat64()))))
-		if load.Replicas = has; has < 0 || math.Abs(float64(wants-has)) > max(tolerance*float64(has), 0.5) {
-			load.Replicas = wants
+		needs, right := d.peak*level*(1+noise*r.NormFloat64()), has
+		if math.Abs(needs-float64(has)) > tolerance*float64(has) {
+			right = max(1, int(math.Ceil(needs)))
 		}
+		load.Replicas = max(right, min(has, before))
+		before = right
 		if now := int(days + 1 - d.restart/24); now > rollout && !load.Stateful {
 			rollout = now
 		}

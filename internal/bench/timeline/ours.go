@@ -2,14 +2,18 @@ package timeline
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -44,6 +48,7 @@ func Ours(name, evictionCost string, options agent.Options) Policy {
 		w.Apply(provisioner(consolidates))
 		process := w.Connect(nil)
 		options.Decide = oncePer(time.Minute)
+		options.Metrics = metrics.New()
 		a := agent.New(process.Cluster, process.Cloud, options, hclog.NewNullLogger())
 		done := make(chan struct{})
 		go func() {
@@ -52,8 +57,21 @@ func Ours(name, evictionCost string, options agent.Options) Policy {
 				t.Errorf("the agent ended: %v", err)
 			}
 		}()
-		return func() { <-done }
+		return func() {
+			<-done
+			landed := options.Metrics.Consolidation.Landed
+			t.Logf("%s: %g moved pods landed where planned, %g elsewhere", name, count(landed.WithLabelValues(metrics.LandedAsPlanned)), count(landed.WithLabelValues(metrics.LandedElsewhere)))
+		}
 	}}
+}
+
+// count reads a counter.
+func count(c prometheus.Counter) float64 {
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		return math.NaN()
+	}
+	return m.GetCounter().GetValue()
 }
 
 // oncePer decides as usual, but looks at nodes in use no more often than this. The agent

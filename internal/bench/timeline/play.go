@@ -66,6 +66,9 @@ const (
 	bootTime   = 58 * time.Second // and two for the launch
 	launchTime = 2 * time.Second
 	drainTime  = 30 * time.Second
+	// schedulerTime is how long kube-scheduler takes to see a new pod and to bind it. The
+	// agent sees it after 5 ms in these timelines.
+	schedulerTime = 20 * time.Millisecond
 )
 
 // Play plays a timeline with a policy in virtual time.
@@ -73,7 +76,7 @@ func Play(t *testing.T, line *Timeline, seed uint64, policy Policy) *Result {
 	began := time.Now()
 	out := &Result{Timeline: line.Name, Policy: policy.Name, Seed: seed, ByPodDay: !line.Stayed}
 	synctest.Test(t, func(t *testing.T) {
-		w := sim.New(sim.Options{Types: line.Types, Scores: true, BootTime: bootTime, LaunchTime: launchTime, StopTime: drainTime})
+		w := sim.New(sim.Options{Types: line.Types, Scores: true, SchedulerTime: schedulerTime, BootTime: bootTime, LaunchTime: launchTime, StopTime: drainTime})
 		w.DaemonSet("agent-per-node", usage())
 		for _, b := range line.Budgets {
 			w.Protect(b)

@@ -31,6 +31,8 @@ func without(t *testing.T, label string) (string, agent.Options) {
 		switch part {
 		case "guiding":
 			options.NotGuided = true
+		case "steering":
+			options.NotSteered = true
 		default:
 			t.Fatalf("nothing that can be turned off is called %q", part)
 		}
@@ -72,6 +74,9 @@ func TestTimelines(t *testing.T) {
 		for cost := range strings.FieldsSeq(cmp.Or(os.Getenv("TIMELINE_COSTS"), "1")) {
 			label, options := without(t, "Packhorse, evictionCost "+cost)
 			t.Log(Play(t, lines[name], seed, Ours(label, cost, options)))
+		}
+		if os.Getenv("TIMELINE_AUTOSCALER") != "" {
+			t.Log(Play(t, lines[name], seed, Autoscaler()))
 		}
 	}
 }
