@@ -71,14 +71,6 @@ func apart(_ *rand.Rand, t *cluster.Template) {
 	}}}}
 }
 
-// fewApart keeps the pods of some applications on different nodes.
-func fewApart(r *rand.Rand, t *cluster.Template) {
-	if r.IntN(6) == 0 {
-		apart(r, t)
-		t.Requests[amount.CPU], t.Requests[amount.Memory] = 100, 1<<28
-	}
-}
-
 // spend is what a plan costs, with what it costs to have nodes.
 func spend(t *testing.T, p *assign.Problem, without ...assign.Heuristic) int64 {
 	t.Helper()
