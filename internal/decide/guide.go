@@ -28,12 +28,13 @@ const (
 	guideStays = 0.05
 )
 
-// use is a node with what its pods are worth.
+// use is a node with what its pods would cost on the best used machines of its Provisioner.
 type use struct {
 	node  *retire.Node
 	price offer.Price
 	value offer.Price
-	keeps bool // something keeps it anyway
+	room  offer.Price // the value of a full node
+	keeps bool        // something keeps it anyway
 }
 
 // Steer is how much sooner than others a pod should be ended by its owner when that
@@ -106,7 +107,7 @@ func (t *turn) grades(nodes []*retire.Node) map[string]int {
 	return grades
 }
 
-// uses lists the nodes from which pods may be led away, and what all pods on them are worth.
+// uses lists the nodes from which pods may be led away, and the value of all pods on them.
 func (t *turn) uses(nodes []*retire.Node) (out []*use, total offer.Price) {
 	for _, n := range t.staying(nodes) {
 		_, on := n.Provisioner.Spec.ConsolidateAfter()
@@ -123,9 +124,29 @@ func (t *turn) uses(nodes []*retire.Node) (out []*use, total offer.Price) {
 				asks = asks.Plus(p.Template.Requests)
 			}
 		}
-		u := &use{node: n, price: price, value: t.rates().Value(asks), keeps: t.caseOf(retire.Finding{Node: n, Reason: retire.Consolidated}).Vetoed() != ""}
-		total += min(u.value, price)
+		u := &use{
+			node: n, price: price, value: t.rates().Value(asks), room: t.rates().Value(n.Allocatable),
+			keeps: t.caseOf(retire.Finding{Node: n, Reason: retire.Consolidated}).Vetoed() != "",
+		}
 		out = append(out, u)
 	}
+	scale(out)
+	for _, u := range out {
+		total += u.value
+	}
 	return out, total
+}
+
+// scale measures pods in the prices of their own Provisioner: where another sells cheaper
+// machines, which these pods need not be able to use, full nodes would seem badly used.
+func scale(uses []*use) {
+	best := map[string]float64{} // what a dollar buys at most
+	for _, u := range uses {
+		best[u.node.Provisioner.Name] = max(best[u.node.Provisioner.Name], float64(u.room)/float64(u.price))
+	}
+	for _, u := range uses {
+		if most := best[u.node.Provisioner.Name]; most > 0 {
+			u.value = min(u.price, offer.Price(float64(u.value)/most))
+		}
+	}
 }

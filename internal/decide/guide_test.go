@@ -82,6 +82,26 @@ func TestGuides(t *testing.T) {
 	}
 }
 
+// A full node is not led away from because another Provisioner sells cheaper machines.
+func TestGuidesMeasureByProvisioner(t *testing.T) {
+	const core = "requests: {cpu: 1, memory: 4Gi}"
+	w := newWorld(t, []offer.InstanceType{sold("cheap", 4, 0.05), sold("dear", 4, 0.2)})
+	for _, name := range []string{"cheap", "dear"} {
+		only := fmt.Sprintf("requirements: [{key: $type, operator: In, values: [%s]}, ", name)
+		w.provisioner(name, strings.Replace(consolidating, "requirements: [", only, 1))
+	}
+	for i, n := range []int{3, 3, 1, 1} {
+		name, provisioner := fmt.Sprintf("n%d", i+1), []string{"dear", "dear", "cheap", "cheap"}[i]
+		w.node(name, provisioner, "a", func(n *cluster.Node) { n.Provisioner = provisioner }).replicas(n, "web-"+provisioner, name, core)
+	}
+	for i := range w.in.Snapshot.Pods { // nothing is due: only arrivals are looked at
+		w.in.Snapshot.Pods[i].Since = noon.Add(-time.Second)
+	}
+	if got, want := guided(w.decide()), "n3=1 n4=2"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // A pod that was moved is not moved again within the hour, and the agent looks again then.
 func TestMovedPodsRest(t *testing.T) {
 	for ago, want := range map[time.Duration]string{59 * time.Minute: "->", time.Hour: "n2 ->"} {
