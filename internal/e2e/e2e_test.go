@@ -145,7 +145,9 @@ func (s *scene) until(what string, check func(context.Context) (done bool, seen 
 	var seen string
 	err := wait.PollUntilContextTimeout(s.t.Context(), 100*time.Millisecond, max(patience, s.longer), true, func(ctx context.Context) (bool, error) {
 		done, now, err := check(ctx)
-		seen = now
+		if ctx.Err() == nil { // else the check was cut off
+			seen = now
+		}
 		return done, err
 	})
 	if err != nil {

@@ -100,7 +100,7 @@ func (s *scene) createNode(ctx context.Context, n *corev1.Node) error {
 	if err != nil {
 		return err
 	}
-	made.Status = n.Status
+	made.Status, made.ResourceVersion = n.Status, "" // whatever controllers have changed meanwhile
 	_, err = nodes.UpdateStatus(ctx, made, metav1.UpdateOptions{})
 	return err
 }
@@ -111,7 +111,7 @@ func (s *scene) createPod(ctx context.Context, p *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	made.Status = p.Status
+	made.Status, made.ResourceVersion = p.Status, ""
 	_, err = pods.UpdateStatus(ctx, made, metav1.UpdateOptions{})
 	return err
 }
