@@ -78,22 +78,25 @@ func (c *Cloud) Market(ctx context.Context, _ *api.Provisioner, _ *api.NodeProfi
 	return m, err
 }
 
-// Claim refuses the orders of other processes from now on.
+// Claim refuses the orders of other processes from now on, as EC2 does by the launch
+// templates that a claim deletes. A process makes its own again once an order was refused,
+// so that a claim that comes late stops the leader for one order.
 func (c *Cloud) Claim(ctx context.Context) error {
 	return c.do(ctx, "Claim", func(w *world) error {
-		w.claimant = c.client
+		w.claims = claims{holder: c.client}
 		return nil
 	})
 }
 
 // Launch serves an order as far as the pools reach.
 func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, error) {
+	begun := time.Now()
 	if err := c.wait(ctx); err != nil {
 		return offer.Delivery{}, fmt.Errorf("launch %s: %w", order.LaunchID, err)
 	}
 	var delivery offer.Delivery
 	err := c.do(ctx, "Launch", func(w *world) error {
-		if w.claimant != nil && w.claimant != c.client {
+		if !w.claims.admit(c.client, begun) {
 			return fmt.Errorf("launch %s: another process has claimed the launches", order.LaunchID)
 		}
 		delivery = w.deliver(order)
@@ -103,6 +106,27 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 		return offer.Delivery{}, err
 	}
 	return delivery, nil
+}
+
+// claims says whose orders are served.
+type claims struct {
+	holder    *client               // who has claimed last; nil: nobody
+	refusedAt map[*client]time.Time // when an order of another process was refused since
+}
+
+// admit reports whether an order that a process began at that time is served.
+func (c *claims) admit(process *client, begun time.Time) bool {
+	if c.holder == nil || c.holder == process {
+		return true
+	}
+	if at, refused := c.refusedAt[process]; refused && begun.After(at) {
+		return true
+	}
+	if c.refusedAt == nil {
+		c.refusedAt = map[*client]time.Time{}
+	}
+	c.refusedAt[process] = time.Now()
+	return false
 }
 
 // deliver serves an order once. What is left of an earlier order with its id counts

@@ -120,7 +120,7 @@ type world struct {
 	learnt          map[string]amount.List // by instance type: what its kubelets have shown
 	indexed         *offer.Index           // of what is sold; nil: it has changed
 	leader          *lease
-	claimant        *client // the only one whose orders are served; nil: all are
+	claims          claims
 
 	interned   *cluster.Templates
 	asked      map[types.UID]*cluster.Template
