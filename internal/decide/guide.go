@@ -28,7 +28,7 @@ const (
 	guideStays = 0.05
 )
 
-// use is a node with what its pods would cost on the best used machines of its Provisioner.
+// use is a node with what its pods would cost on full machines of its Provisioner.
 type use struct {
 	node  *retire.Node
 	price offer.Price
@@ -55,7 +55,10 @@ func (t *turn) steer(nodes []*retire.Node) (guides []Guide, steers []Steer) {
 	if t.in.NotConsolidated {
 		return nil, nil
 	}
-	grades := t.grades(nodes)
+	var grades map[string]int
+	if !t.in.Settings.NotGuided || !t.in.Settings.NotSteered {
+		grades = t.grades(nodes)
+	}
 	for _, n := range nodes {
 		grade := grades[n.Name]
 		if t.in.Settings.NotGuided {
@@ -130,17 +133,18 @@ func (t *turn) uses(nodes []*retire.Node) (out []*use, total offer.Price) {
 		}
 		out = append(out, u)
 	}
-	scale(out)
+	priceByProvisioner(out)
 	for _, u := range out {
 		total += u.value
 	}
 	return out, total
 }
 
-// scale measures pods in the prices of their own Provisioner: where another sells cheaper
-// machines, which these pods need not be able to use, full nodes would seem badly used.
-func scale(uses []*use) {
-	best := map[string]float64{} // what a dollar buys at most
+// priceByProvisioner measures pods by the nodes of their own Provisioner that give most room
+// for their price. Measured by another Provisioner, which may sell cheaper machines that these
+// pods cannot use, full nodes would seem badly used.
+func priceByProvisioner(uses []*use) {
+	best := map[string]float64{} // the most room for the price, by Provisioner
 	for _, u := range uses {
 		best[u.node.Provisioner.Name] = max(best[u.node.Provisioner.Name], float64(u.room)/float64(u.price))
 	}
