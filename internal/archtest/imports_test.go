@@ -32,7 +32,7 @@ var roots = map[string]layer{
 	"internal/onboard": support, "internal/terraform": support, "internal/status": support, "internal/report": support, "internal/fence": support,
 	"internal/sandbox": sandbox,
 	"internal/parity":  tests, "internal/e2e": tests, "internal/conformance": tests, "internal/archtest": tests,
-	"internal/bench": tests, "internal/browser": tests, "internal/tools": tests,
+	"internal/bench": tests, "internal/browser": tests, "internal/tools": tests, "internal/propertytest": tests,
 }
 
 // layerOf sorts a path within the module. Commands are the cmd folders.

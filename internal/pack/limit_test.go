@@ -1,77 +1,41 @@
 package pack
 
 import (
-	"fmt"
 	"reflect"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign/assigntest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
-
-// podsOf is a number of pods of so many cores.
-type podsOf struct {
-	n        int
-	cpu      int64
-	priority int32
-}
-
-// limitedTo is a problem with types of 2, 4 and 8 cores in two zones, of which no more
-// than so many cores may be had; 0 is no limit.
-func limitedTo(cores int64, groups ...podsOf) *assign.Problem {
-	p := &assign.Problem{Snapshot: &cluster.Snapshot{}}
-	for _, g := range groups {
-		t := &cluster.Template{Namespace: "default", Priority: g.priority, Requests: amount.List{amount.CPU: g.cpu, amount.Pods: 1}}
-		for range g.n {
-			name := fmt.Sprintf("pod-%04d", len(p.Pods))
-			p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: name}, Template: t}})
-		}
-	}
-	var types []offer.InstanceType
-	for _, size := range []int64{2, 4, 8} {
-		t := offer.InstanceType{Name: fmt.Sprint("size-", size), Capacity: amount.List{amount.CPU: size * 1000, amount.Memory: 1, amount.Pods: 10 * size}}
-		for _, zone := range []string{"one", "two"} {
-			t.Offerings = append(t.Offerings, offer.Offering{Zone: zone, CapacityType: api.CapacityOnDemand, Price: offer.Price(1000*size + 100)})
-		}
-		types = append(types, t)
-	}
-	spec := &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	if cores > 0 {
-		spec.Spec.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI)}}
-	}
-	p.Provisioners = []assign.Provisioner{{Spec: spec, Types: types}}
-	return p
-}
 
 // TestMostPodsUnderALimit: where a limit binds, those of the highest priority get a
 // place, and of equal priority as many as can.
 func TestMostPodsUnderALimit(t *testing.T) {
 	for name, c := range map[string]struct {
 		cores  int64
-		groups []podsOf
+		groups []assigntest.PodsOf
 		want   []int // pods with a place, by group
 	}{
-		"small ones first":              {10, []podsOf{{10, 1000, 0}, {10, 3000, 0}}, []int{10, 0}},
-		"what is left for larger ones":  {12, []podsOf{{4, 1000, 0}, {10, 3000, 0}}, []int{4, 2}},
-		"important ones before all":     {10, []podsOf{{10, 1000, 0}, {10, 3000, 5}}, []int{4, 2}},
-		"all of them where they do fit": {8, []podsOf{{5, 1000, 0}, {1, 3000, 0}}, []int{5, 1}},
-		"one kind":                      {6, []podsOf{{10, 1000, 0}}, []int{6}},
+		"small ones first":              {10, []assigntest.PodsOf{{N: 10, CPU: 1000}, {N: 10, CPU: 3000}}, []int{10, 0}},
+		"what is left for larger ones":  {12, []assigntest.PodsOf{{N: 4, CPU: 1000}, {N: 10, CPU: 3000}}, []int{4, 2}},
+		"important ones before all":     {10, []assigntest.PodsOf{{N: 10, CPU: 1000}, {N: 10, CPU: 3000, Priority: 5}}, []int{4, 2}},
+		"all of them where they do fit": {8, []assigntest.PodsOf{{N: 5, CPU: 1000}, {N: 1, CPU: 3000}}, []int{5, 1}},
+		"one kind":                      {6, []assigntest.PodsOf{{N: 10, CPU: 1000}}, []int{6}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := limitedTo(c.cores, c.groups...)
+			p := assigntest.LimitedTo(c.cores, c.groups...)
 			got, capacity := make([]int, len(c.groups)), int64(0)
 			layout := Solve(p)
 			at := 0
 			for g, group := range c.groups {
-				for range group.n {
+				for range group.N {
 					if layout.Places[at].Placed() {
 						got[g]++
 					}
@@ -92,17 +56,17 @@ func TestMostPodsUnderALimit(t *testing.T) {
 // that plan.
 func TestLimitsThatDoNotBindChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var groups []podsOf
+		var groups []assigntest.PodsOf
 		for range rapid.IntRange(1, 6).Draw(t, "groups") {
-			groups = append(groups, podsOf{
-				n: rapid.IntRange(1, 60).Draw(t, "pods"), cpu: 100 * rapid.Int64Range(1, 40).Draw(t, "cpu"),
-				priority: rapid.Int32Range(0, 1).Draw(t, "priority"),
+			groups = append(groups, assigntest.PodsOf{
+				N: rapid.IntRange(1, 60).Draw(t, "pods"), CPU: 100 * rapid.Int64Range(1, 40).Draw(t, "cpu"),
+				Priority: rapid.Int32Range(0, 1).Draw(t, "priority"),
 			})
 		}
-		free := Solve(limitedTo(0, groups...))
+		free := Solve(assigntest.LimitedTo(0, groups...))
 		// Room for the largest type on top of any that is planned: no candidate is lost.
 		cores := 16 * int64(len(free.Machines))
-		got := Solve(limitedTo(cores, groups...))
+		got := Solve(assigntest.LimitedTo(cores, groups...))
 		if !reflect.DeepEqual(free.Places, got.Places) || !reflect.DeepEqual(free.Machines, got.Machines) || free.LowerBound() != got.LowerBound() {
 			t.Fatalf("a limit of %d cores changed the plan from %d to %d machines", cores, len(free.Machines), len(got.Machines))
 		}
@@ -113,7 +77,7 @@ func TestLimitsThatDoNotBindChangeNothing(t *testing.T) {
 // allow is for the next one, so that it is filled as well as it can be, not with as many
 // pods as it can.
 func TestLimitOfAHigherWeight(t *testing.T) {
-	p := limitedTo(16, podsOf{10, 1000, 0}, podsOf{4, 4000, 0})
+	p := assigntest.LimitedTo(16, assigntest.PodsOf{N: 10, CPU: 1000}, assigntest.PodsOf{N: 4, CPU: 4000})
 	weight := int32(10)
 	p.Provisioners[0].Spec.Spec.Weight = &weight
 	next := p.Provisioners[0]
@@ -138,7 +102,7 @@ func TestLimitOfAHigherWeight(t *testing.T) {
 // TestFollowersBeforeThoseThatTheyFollow: important pods that must share a node with a less
 // important one are bought for together with it where a limit does not allow all.
 func TestFollowersBeforeThoseThatTheyFollow(t *testing.T) {
-	p := limitedTo(4, podsOf{2, 2000, 5}, podsOf{4, 1000, 0})
+	p := assigntest.LimitedTo(4, assigntest.PodsOf{N: 2, CPU: 2000, Priority: 5}, assigntest.PodsOf{N: 4, CPU: 1000})
 	followed := map[string]string{"app": "followed"}
 	p.Pods[2].Pod.Template.Labels = followed // which all that are less important share
 	p.Pods[0].Pod.Template.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
@@ -170,7 +134,7 @@ func TestPurchasesUnderALimitAreSearched(t *testing.T) {
 		var price [2]offer.Price
 		var placed [2]int
 		for i, without := range [][]assign.Heuristic{nil, {assign.Search}} {
-			p := limitedTo(60, podsOf{23, 500 + 10*size, 0}, podsOf{19, 1100 + 7*size, 0}, podsOf{17, 1700 - 9*size, 0}, podsOf{9, 2900 + 11*size, 0})
+			p := assigntest.LimitedTo(60, assigntest.PodsOf{N: 23, CPU: 500 + 10*size}, assigntest.PodsOf{N: 19, CPU: 1100 + 7*size}, assigntest.PodsOf{N: 17, CPU: 1700 - 9*size}, assigntest.PodsOf{N: 9, CPU: 2900 + 11*size})
 			p.Without = without
 			for k := range p.Provisioners[0].Types {
 				o := p.Provisioners[0].Types[k].Offerings

@@ -7,51 +7,16 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign/assigntest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
-
-// podsOf is a number of pods of so many cores.
-type podsOf struct {
-	n        int
-	cpu      int64
-	priority int32
-}
-
-// limitedTo is a problem with types of 2, 4 and 8 cores in two zones, of which no more
-// than so many cores may be had; 0 is no limit.
-func limitedTo(cores int64, groups ...podsOf) *assign.Problem {
-	p := &assign.Problem{Snapshot: &cluster.Snapshot{}}
-	for _, g := range groups {
-		t := &cluster.Template{Namespace: "default", Priority: g.priority, Requests: amount.List{amount.CPU: g.cpu, amount.Pods: 1}}
-		for range g.n {
-			name := fmt.Sprintf("pod-%04d", len(p.Pods))
-			p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: name}, Template: t}})
-		}
-	}
-	var types []offer.InstanceType
-	for _, size := range []int64{2, 4, 8} {
-		t := offer.InstanceType{Name: fmt.Sprint("size-", size), Capacity: amount.List{amount.CPU: size * 1000, amount.Memory: 1, amount.Pods: 10 * size}}
-		for _, zone := range []string{"one", "two"} {
-			t.Offerings = append(t.Offerings, offer.Offering{Zone: zone, CapacityType: api.CapacityOnDemand, Price: offer.Price(1000*size + 100)})
-		}
-		types = append(types, t)
-	}
-	spec := &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	if cores > 0 {
-		spec.Spec.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(cores, resource.DecimalSI)}}
-	}
-	p.Provisioners = []assign.Provisioner{{Spec: spec, Types: types}}
-	return p
-}
 
 // buying returns a purchaser for a problem and the pod groups of its classes.
 func buying(p *assign.Problem, binding assign.Limits) (*Purchaser, []*assign.PodGroup) {
@@ -102,7 +67,7 @@ func TestBuyAll(t *testing.T) {
 			if of.limit > 0 {
 				binding[0] = amount.List{amount.CPU: of.limit}
 			}
-			s, groups := buying(limitedTo(of.limit/1000, podsOf{n: 8, cpu: 1000}), binding)
+			s, groups := buying(assigntest.LimitedTo(of.limit/1000, assigntest.PodsOf{N: 8, CPU: 1000}), binding)
 			s.BuyAll(groups)
 			if unplaced(s.Assignment) != of.left || len(s.Machines) != of.machines || priceOf(s.Assignment) != of.hourPrice {
 				t.Errorf("%d pods left, %d machines for %d; want %d, %d for %d", unplaced(s.Assignment), len(s.Machines), priceOf(s.Assignment), of.left, of.machines, of.hourPrice)
@@ -114,7 +79,7 @@ func TestBuyAll(t *testing.T) {
 // TestLargerMachinesUnderALimit: where a limit on cores leaves a pod over, a machine that
 // is planned takes it with as many cores and more memory, although that costs more.
 func TestLargerMachinesUnderALimit(t *testing.T) {
-	p := limitedTo(5, podsOf{3, 900, 0})
+	p := assigntest.LimitedTo(5, assigntest.PodsOf{N: 3, CPU: 900})
 	var types []offer.InstanceType
 	for _, gib := range []int64{8, 16} {
 		types = append(types, offer.InstanceType{
@@ -145,11 +110,11 @@ func TestLargerMachinesUnderALimit(t *testing.T) {
 
 // wasteful draws a problem of a few kinds of pods that seldom fill a machine.
 func wasteful(t *rapid.T) *assign.Problem {
-	var groups []podsOf
+	var groups []assigntest.PodsOf
 	for range rapid.IntRange(2, 12).Draw(t, "groups") {
-		groups = append(groups, podsOf{n: rapid.IntRange(1, 12).Draw(t, "pods"), cpu: 100 * rapid.Int64Range(3, 45).Draw(t, "cpu")})
+		groups = append(groups, assigntest.PodsOf{N: rapid.IntRange(1, 12).Draw(t, "pods"), CPU: 100 * rapid.Int64Range(3, 45).Draw(t, "cpu")})
 	}
-	return limitedTo(0, groups...)
+	return assigntest.LimitedTo(0, groups...)
 }
 
 // TestMoreBudgetIsNeverWorse: what a longer search finds is no more expensive, and all pods keep
@@ -182,11 +147,11 @@ func TestMoreBudgetIsNeverWorse(t *testing.T) {
 func TestSearchPays(t *testing.T) {
 	saved := 0
 	for n := range 12 {
-		var groups []podsOf
+		var groups []assigntest.PodsOf
 		for g := range 9 {
-			groups = append(groups, podsOf{n: 3 + (n*7+g*5)%6, cpu: 500 + 100*int64((n*13+g*11)%37)})
+			groups = append(groups, assigntest.PodsOf{N: 3 + (n*7+g*5)%6, CPU: 500 + 100*int64((n*13+g*11)%37)})
 		}
-		p := limitedTo(0, groups...)
+		p := assigntest.LimitedTo(0, groups...)
 		cost := func(ruins int) int64 {
 			s, groups := buying(p, make(assign.Limits, 1))
 			s.buying.searches, s.buying.patient = ruins, true
@@ -215,7 +180,7 @@ func candidates(p *assign.Problem, without ...assign.Heuristic) []string {
 
 // TestDominated: a type that has less than a cheaper one is not looked at.
 func TestDominated(t *testing.T) {
-	p := limitedTo(0, podsOf{n: 3, cpu: 900})
+	p := assigntest.LimitedTo(0, assigntest.PodsOf{N: 3, CPU: 900})
 	p.Provisioners[0].Types = append(p.Provisioners[0].Types, offer.InstanceType{
 		Name: "worse", Capacity: amount.List{amount.CPU: 7000, amount.Memory: 1, amount.Pods: 70},
 		Offerings: []offer.Offering{{Zone: "one", CapacityType: api.CapacityOnDemand, Price: 9000}},
@@ -230,7 +195,7 @@ func TestDominated(t *testing.T) {
 
 // TestPrune: of very many types that are nearly alike only some of every size are looked at.
 func TestPrune(t *testing.T) {
-	p := limitedTo(0, podsOf{n: 3, cpu: 900})
+	p := assigntest.LimitedTo(0, assigntest.PodsOf{N: 3, CPU: 900})
 	p.Provisioners[0].Types = nil
 	for i := range int64(600) {
 		p.Provisioners[0].Types = append(p.Provisioners[0].Types, offer.InstanceType{
@@ -249,11 +214,11 @@ func TestPrune(t *testing.T) {
 func TestRough(t *testing.T) {
 	for name, without := range map[string][]assign.Heuristic{"with it": nil, "without": {assign.Rough}} {
 		t.Run(name, func(t *testing.T) {
-			var apps []podsOf
+			var apps []assigntest.PodsOf
 			for i := range 450 {
-				apps = append(apps, podsOf{n: 2, cpu: 300 * int64(1+i%6)})
+				apps = append(apps, assigntest.PodsOf{N: 2, CPU: 300 * int64(1+i%6)})
 			}
-			p := limitedTo(0, apps...)
+			p := assigntest.LimitedTo(0, apps...)
 			p.Without = without
 			for i := range p.Pods {
 				own := map[string]string{"app": fmt.Sprint("app-", i/2)}
