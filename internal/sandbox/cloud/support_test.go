@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
 )
 
@@ -92,7 +93,7 @@ func start(t *testing.T) *fixture {
 
 func newClients(url, key, secret, token string) *clients {
 	config := aws.Config{
-		Region: "eu-west-1", BaseEndpoint: &url, RetryMaxAttempts: 1,
+		Region: "eu-west-1", BaseEndpoint: &url, RetryMaxAttempts: 1, HTTPClient: connect.WithMemoryBodies(nil),
 		Credentials: credentials.NewStaticCredentialsProvider(key, secret, token),
 	}
 	return &clients{
