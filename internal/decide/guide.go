@@ -33,8 +33,7 @@ type use struct {
 	node  *retire.Node
 	price offer.Price
 	value offer.Price
-	room  offer.Price // the value of a full node
-	keeps bool        // something keeps it anyway
+	keeps bool // something keeps it anyway
 }
 
 // Steer is how much sooner than others a pod should be ended by its owner when that
@@ -112,6 +111,7 @@ func (t *turn) grades(nodes []*retire.Node) map[string]int {
 
 // uses lists the nodes from which pods may be led away, and the value of all pods on them.
 func (t *turn) uses(nodes []*retire.Node) (out []*use, total offer.Price) {
+	measure := t.measure(nodes)
 	for _, n := range t.staying(nodes) {
 		_, on := n.Provisioner.Spec.ConsolidateAfter()
 		if !on || !n.Provisioner.Spec.ConsolidationEnabled() || !n.Initialized {
@@ -128,29 +128,11 @@ func (t *turn) uses(nodes []*retire.Node) (out []*use, total offer.Price) {
 			}
 		}
 		u := &use{
-			node: n, price: price, value: t.rates().Value(asks), room: t.rates().Value(n.Allocatable),
+			node: n, price: price, value: measure.used(n, price, asks),
 			keeps: t.caseOf(retire.Finding{Node: n, Reason: retire.Consolidated}).Vetoed() != "",
 		}
 		out = append(out, u)
-	}
-	priceByProvisioner(out)
-	for _, u := range out {
 		total += u.value
 	}
 	return out, total
-}
-
-// priceByProvisioner measures pods by the nodes of their own Provisioner that give most room
-// for their price. Measured by another Provisioner, which may sell cheaper machines that these
-// pods cannot use, full nodes would seem badly used.
-func priceByProvisioner(uses []*use) {
-	best := map[string]float64{} // the most room for the price, by Provisioner
-	for _, u := range uses {
-		best[u.node.Provisioner.Name] = max(best[u.node.Provisioner.Name], float64(u.room)/float64(u.price))
-	}
-	for _, u := range uses {
-		if most := best[u.node.Provisioner.Name]; most > 0 {
-			u.value = min(u.price, offer.Price(float64(u.value)/most))
-		}
-	}
 }

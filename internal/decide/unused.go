@@ -2,9 +2,39 @@ package decide
 
 import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/consolidate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
+
+// measure says how much of a node's price its pods use. Pods are measured by the nodes of
+// their own Provisioner that give most room for their price. Measured by another Provisioner,
+// which may sell cheaper machines that these pods cannot use, full nodes would seem badly used.
+type measure struct {
+	rates *consolidate.Rates
+	// most room for the price, by Provisioner.
+	most map[string]float64
+}
+
+func (t *turn) measure(nodes []*retire.Node) measure {
+	m := measure{t.rates(), map[string]float64{}}
+	for _, n := range nodes {
+		if price := t.priceOf(n); price > 0 {
+			name := n.Provisioner.Name
+			m.most[name] = max(m.most[name], float64(m.rates.Value(n.Allocatable))/float64(price))
+		}
+	}
+	return m
+}
+
+// used is the part of a node's price that pays for what is asked for there.
+func (m *measure) used(n *retire.Node, price offer.Price, asks amount.List) offer.Price {
+	most := m.most[n.Provisioner.Name]
+	if most == 0 {
+		return 0
+	}
+	return min(price, offer.Price(float64(m.rates.Value(asks))/most))
+}
 
 // estimate says of the nodes that something keeps, before anybody looks for a cheaper place
 // for their pods, what their unused room costs. Nothing is known to be open where that look
@@ -17,19 +47,21 @@ func (t *turn) estimate(c *Consolidation, nodes []*retire.Node) {
 	for _, n := range nodes {
 		byName[n.Name] = n
 	}
+	measure := t.measure(nodes)
 	for i := range c.Stays {
 		if s := &c.Stays[i]; s.Blocker != retire.BlockedUnpaid {
-			s.Unused = t.unused(byName[s.Node])
+			s.Unused = t.unused(byName[s.Node], &measure)
 		}
 	}
 }
 
 // unused is the price of the room on a node that none of its pods requests, those of
 // DaemonSets included; 0 where the node's price is not known.
-func (t *turn) unused(n *retire.Node) offer.Price {
+func (t *turn) unused(n *retire.Node, m *measure) offer.Price {
 	asks := amount.List{}
 	for _, p := range n.Pods {
 		asks = asks.Plus(p.Template.Requests)
 	}
-	return max(0, t.priceOf(n)-t.rates().Value(asks))
+	price := t.priceOf(n)
+	return price - m.used(n, price, asks)
 }

@@ -1,8 +1,11 @@
 package decide
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -35,5 +38,23 @@ func TestUnused(t *testing.T) {
 				t.Errorf("stays %+v, want %d unused", p.Consolidation.Stays, c.want)
 			}
 		})
+	}
+}
+
+// A full node is not taken for unused because another Provisioner sells cheaper machines.
+func TestUnusedMeasuresByProvisioner(t *testing.T) {
+	w := newWorld(t, []offer.InstanceType{sold("cheap", 4, 0.05), sold("dear", 4, 0.2)})
+	for _, name := range []string{"cheap", "dear"} {
+		only := fmt.Sprintf("requirements: [{key: $type, operator: In, values: [%s]}, ", name)
+		w.provisioner(name, strings.Replace(consolidating, "requirements: [", only, 1))
+		w.node(name, name, "a", func(n *cluster.Node) { n.Provisioner = name }).replicas(1, "web-"+name, name, "requests: {cpu: 3900m, memory: 4Gi}")
+	}
+	for i := range w.in.Snapshot.Pods {
+		p := &w.in.Snapshot.Pods[i]
+		p.Template = protected(p.Template, true, 0)
+	}
+	stays := w.older().decide().Consolidation.Stays
+	if len(stays) != 2 || stays[0].Unused+stays[1].Unused > 10 { // micro-dollars, by rounding
+		t.Errorf("stays %+v, want nothing unused", stays)
 	}
 }
