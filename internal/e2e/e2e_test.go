@@ -87,7 +87,25 @@ func newStage(t *testing.T, region string) *stage.Stage {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkVersion(t, st)
 	return st
+}
+
+// checkVersion fails the test if the control plane has another version than the one
+// that `make e2e` is about to record.
+func checkVersion(t *testing.T, st *stage.Stage) {
+	t.Helper()
+	want := os.Getenv("KUBERNETES_VERSION")
+	if want == "" {
+		return
+	}
+	got, err := st.Kube.Discovery().ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.GitVersion != "v"+want {
+		t.Fatalf("the control plane is Kubernetes %s, want v%s (PACKHORSE_CONTROLPLANE=%s)", got.GitVersion, want, os.Getenv("PACKHORSE_CONTROLPLANE"))
+	}
 }
 
 // in returns the scene as a subtest sees it.
