@@ -12,7 +12,7 @@ import (
 // Class is an equivalence class and its constraints, with what has become of its pods.
 type Class struct {
 	*topology.Rules
-	PodIndices   []int // the first left of them are not placed yet
+	pods         []int // the last Left of them are not placed yet
 	Left         int64
 	Booked       int64   // of those left, how many pod groups of this round are for
 	Held         int64   // of those left, how many are not to be placed yet
@@ -29,8 +29,8 @@ type Class struct {
 
 func newClass(c *model.Class) *Class {
 	return &Class{
-		Rules:      &topology.Rules{Class: c},
-		PodIndices: slices.Clone(c.Pods), Left: int64(len(c.Pods)), AllowDevices: c.Devices, Missing: c.Never,
+		Rules: &topology.Rules{Class: c},
+		pods:  slices.Clone(c.Pods), Left: int64(len(c.Pods)), AllowDevices: c.Devices, Missing: c.Never,
 	}
 }
 
@@ -45,14 +45,41 @@ func sortClasses(classes []*Class) {
 		return cmp.Or(
 			cmp.Compare(b.Template.Priority, a.Template.Priority),
 			cmp.Compare(b.Size, a.Size),
-			cmp.Compare(a.PodIndices[0], b.PodIndices[0]),
+			cmp.Compare(a.First(), b.First()),
 		)
 	})
 }
 
-// runner is what running pods of one template take, and mean to others.
-type runner struct {
-	topology.Resident
-	need    []int64
-	volumes []topology.PerNode // also of those that terminate
+// byUrgency brings the urgent classes of a priority before the others.
+func byUrgency(a, b *Class) int {
+	return cmp.Or(cmp.Compare(b.Template.Priority, a.Template.Priority), CmpBool(b.Urgent, a.Urgent))
+}
+
+// First returns the first of the class's pods, an index of Problem.Pods, which tells it apart.
+func (c *Class) First() int { return c.Class.Pods[0] }
+
+// Unplaced lists the pods that have no place, as indices of Problem.Pods.
+func (c *Class) Unplaced() []int { return c.pods[int64(len(c.pods))-c.Left:] }
+
+// Open returns how many pods have neither a place nor a pod group, and may have one.
+func (c *Class) Open() int64 { return c.Left - c.Booked - c.Held }
+
+// take removes k pods from those that have no place yet.
+func (c *Class) take(k int64) []int {
+	out := c.Unplaced()[:k]
+	c.Left -= k
+	return out
+}
+
+// release makes pods be without a place again.
+func (c *Class) release(pods []int) {
+	placed := c.pods[:int64(len(c.pods))-c.Left]
+	for _, pod := range pods {
+		last := len(placed) - 1
+		i := slices.Index(placed, pod)
+		placed[i], placed[last] = placed[last], placed[i]
+		placed = placed[:last]
+		c.Left++
+	}
+	slices.Sort(c.Unplaced())
 }

@@ -104,11 +104,11 @@ func (l *PodGroup) Growing() int64 {
 	if len(l.Parts) > 1 || c.Growing == 0 {
 		return 0
 	}
-	return l.N * c.Growing / int64(len(c.PodIndices))
+	return l.N * c.Growing / int64(len(c.pods))
 }
 
 // GroupFor returns a pod group of the class, or false where no offering holds its pods.
-func (s *Assignment) GroupFor(c *Class, level Level, o *model.Options) (*PodGroup, bool) {
+func (s *Market) GroupFor(c *Class, level Level, o *model.Options) (*PodGroup, bool) {
 	l := &PodGroup{Parts: []Part{{Class: c, Level: level, N: 1}}, Opt: o, Need: c.Need, Host: c.PerNode, Size: c.Size}
 	if len(s.DaemonSets)+len(c.Follows()) == 0 {
 		l.Mask = s.holding(c, o)

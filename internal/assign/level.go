@@ -9,7 +9,7 @@ import (
 )
 
 // Exhausted ends a class that has spent what it may: it gets no place in this packing.
-func (s *Assignment) Exhausted(c *Class) bool {
+func (s *Market) Exhausted(c *Class) bool {
 	if c.Missing.Kind == match.Exhausted {
 		return true
 	}
@@ -23,7 +23,7 @@ func (s *Assignment) Exhausted(c *Class) bool {
 
 // OptionsAt returns what a class may use at a level, or false where its requirements
 // contradict each other, and where it has spent what it may.
-func (s *Assignment) OptionsAt(c *Class, l Level) (*model.Options, bool) {
+func (s *Market) OptionsAt(c *Class, l Level) (*model.Options, bool) {
 	if s.Exhausted(c) {
 		return nil, false
 	}

@@ -3,6 +3,7 @@ package assign
 import (
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
@@ -39,7 +40,7 @@ type Placement struct {
 // NodePlacement is a number of pods of a class on a node that exists.
 type NodePlacement struct {
 	Placement
-	Node *node
+	Node *Node
 	Pods []int
 }
 
@@ -143,15 +144,20 @@ func (s *Market) Refresh(m *Machine) {
 	}
 }
 
+// NodeOf returns the node that a machine will be, as far as labels and taints go.
+func (s *Market) NodeOf(m *Machine) *model.Node {
+	return &model.Node{Node: &cluster.Node{Labels: s.LabelsOf(m.Offering, m.Residual)}, Taints: m.Pool.Spec.Spec.Taints}
+}
+
 // Followed reports whether the machine has the pods that the class must share a
 // node with.
 func (s *Market) Followed(m *Machine, c *Class) bool {
 	return s.State.Accompanied(c.Rules, m.Host, false)
 }
 
-// Itemise makes the items say what is placed of a pod group of which pods have left. What
+// itemise makes the items say what is placed of a pod group of which pods have left. What
 // remains of loads of several classes is no load any more.
-func (m *Machine) Itemise(l *PodGroup) {
+func (m *Machine) itemise(l *PodGroup) {
 	m.Items = slices.DeleteFunc(m.Items, func(it Item) bool { return it.Group == l })
 	for i := range m.Placed {
 		p := &m.Placed[i]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
@@ -35,6 +36,10 @@ type Market struct {
 	Key    []byte                  // scratch
 	Roomy  model.Bitset            // scratch, see roomFor
 	byRoom []*rooms                // by resource; made when asked for
+}
+
+func newMarket(s *model.Supply, p *Problem) *Market {
+	return &Market{Supply: s, NodeCost: p.NodeCost, without: p.Without, held: map[string]model.Bitset{}}
 }
 
 // Uses reports whether a heuristic has not been left out.
@@ -136,4 +141,28 @@ func (s *Market) FirstOf(set model.Bitset) *model.Pool {
 		}
 	}
 	return nil
+}
+
+// Admits reports whether another pod of the class may enter the domains, and how many
+// pods are there by which domains are compared.
+func (s *Market) Admits(c *Class, at *topology.Assignment, relaxed topology.Relaxed) (int64, bool) {
+	if c.Missing.Kind == match.Exhausted {
+		return 0, false // what it asks for has not been looked at
+	}
+	return s.State.Admits(c.Rules, at, relaxed)
+}
+
+// Uncount takes back what was counted for k loads of a pod group that are not bought for.
+func (s *Market) Uncount(l *PodGroup, k int64) {
+	if l.At == nil {
+		return
+	}
+	for _, p := range l.Parts {
+		s.State.Enter(p.Class.Rules, l.At, l.Opt.Requires, -k*p.N)
+	}
+}
+
+// FollowsClass reports whether pods of the class must share a node with pods of the target.
+func (s *Market) FollowsClass(c, target *Class) bool {
+	return slices.ContainsFunc(c.Follows(), func(f *topology.NodeAffinity) bool { return s.State.List[f.Group()].Matches(target.Template) })
 }

@@ -24,7 +24,7 @@ func (s *Assignment) Remaining() Remaining {
 		}
 		out[i] = left
 	}
-	for _, m := range s.Machines {
+	for _, m := range s.machines {
 		out.Spend(&s.Offerings[m.Offering], 1)
 	}
 	return out
@@ -41,7 +41,7 @@ func (s *Assignment) Headroom(p *model.Pool) amount.List {
 	for name, limit := range left {
 		left[name] = limit - p.Has[name]
 		planned := int64(0)
-		for _, m := range s.Machines {
+		for _, m := range s.machines {
 			if m.Pool == p {
 				planned += s.counted(m.Offering, name)
 			}
@@ -51,22 +51,6 @@ func (s *Assignment) Headroom(p *model.Pool) amount.List {
 		}
 	}
 	return left
-}
-
-// chargeLimits counts the capacity of the nodes that Provisioners with limits have.
-func (s *Assignment) chargeLimits() {
-	byName := map[string]*model.Pool{}
-	for _, p := range s.Pools {
-		if p.Spec.Spec.Limits != nil {
-			byName[p.Spec.Name], p.Has = p, amount.List{}
-		}
-	}
-	for i := range s.Problem.Snapshot.Nodes {
-		n := &s.Problem.Snapshot.Nodes[i]
-		if p := byName[n.Provisioner]; p != nil {
-			p.Has = p.Has.Plus(n.Capacity.OfNode())
-		}
-	}
 }
 
 // Remaining is what a pool's limits still allow, by resource.

@@ -36,33 +36,33 @@ type slot struct {
 }
 
 // reserveSlots counts the places of those groups that need many machines.
-func (s *Assignment) reserveSlots() {
-	if !s.Uses(Slots) {
+func (b *builder) reserveSlots() {
+	if !b.Uses(Slots) {
 		return
 	}
-	for _, of := range s.scarce() {
-		of.resource = len(s.Space.Names)
-		s.slots = append(s.slots, of)
-		s.Space.Extend(fmt.Sprint(slotPrefix, of.group))
-		for _, c := range s.Classes {
+	for _, of := range b.scarce() {
+		of.resource = len(b.Space.Names)
+		b.slots = append(b.slots, of)
+		b.Space.Extend(fmt.Sprint(slotPrefix, of.group))
+		for _, c := range b.classes {
 			c.Need = append(c.Need, c.memberOf(of.group))
 		}
-		for _, r := range s.Running {
+		for _, r := range b.uses {
 			r.need = append(r.need, 0) // see chargeSlots
 		}
-		for i := range s.DaemonSets {
-			s.DaemonSets[i].Need = append(s.DaemonSets[i].Need, 0)
+		for i := range b.DaemonSets {
+			b.DaemonSets[i].Need = append(b.DaemonSets[i].Need, 0)
 		}
-		for _, of := range s.Shapes {
-			of.Capacity, of.Room = append(of.Capacity, 0), append(of.Room, s.slots[len(s.slots)-1].most)
+		for _, of := range b.Shapes {
+			of.Capacity, of.Room = append(of.Capacity, 0), append(of.Room, b.slots[len(b.slots)-1].most)
 		}
 	}
 }
 
 // scarce lists the groups that need many machines, those that need most first.
-func (s *Assignment) scarce() []slot {
+func (b *builder) scarce() []slot {
 	pods, count, most := int64(0), map[int]int64{}, map[int]int64{}
-	for _, c := range s.Classes {
+	for _, c := range b.classes {
 		pods += c.Left
 		for _, t := range c.PerNode {
 			if t.Self > 0 {
@@ -72,7 +72,7 @@ func (s *Assignment) scarce() []slot {
 		}
 	}
 	var out []slot
-	for id, g := range s.State.List {
+	for id, g := range b.State.List {
 
 		if g.Key != corev1.LabelHostname || g.Spread() || count[id] == 0 || most[id] >= topology.Unbounded {
 			continue
@@ -96,9 +96,9 @@ func (c *Class) memberOf(group int) int64 {
 }
 
 // chargeSlots takes the places that running pods have on nodes.
-func (s *Assignment) chargeSlots() {
-	for _, of := range s.slots {
-		for _, n := range s.ExistingNodes {
+func (b *builder) chargeSlots() {
+	for _, of := range b.slots {
+		for _, n := range b.nodes {
 			count, _ := n.Counts.Get(of.group)
 			n.Free[of.resource] = max(0, of.most-count)
 		}

@@ -38,7 +38,7 @@ type ranking struct {
 func (s rendering) slack() []amount.List {
 	out := make([]amount.List, len(s.Pools))
 	count := make([]int64, len(s.Pools))
-	for _, m := range s.Machines {
+	for _, m := range s.Machines() {
 		count[m.Pool.Number]++
 	}
 	for i, p := range s.Pools {
@@ -60,7 +60,7 @@ func (s rendering) slack() []amount.List {
 
 // rank says what may be bought for a machine, the best first.
 func (r *ranker) rank(m *assign.Machine) ranking {
-	roomy, first, on := r.choiceFor(m), r.firstOf(m), r.SignatureOf(m)
+	roomy, first, on := r.choiceFor(m), r.firstOf(m), signatureOf(r.Market, m)
 	key := r.keyFor(m, roomy[first>>6:], on)
 	out, ok := r.known[string(key)]
 	if !ok {
@@ -101,14 +101,14 @@ func (r *ranker) choiceFor(m *assign.Machine) model.Bitset {
 }
 
 // keyFor identifies all that decides about the ranking.
-func (r *ranker) keyFor(m *assign.Machine, roomy model.Bitset, on assign.Signature) []byte {
+func (r *ranker) keyFor(m *assign.Machine, roomy model.Bitset, on signature) []byte {
 	key := binary.AppendVarint(r.Key[:0], int64(m.Offering))
 	key = binary.AppendVarint(key, int64(m.Residual))
-	if on.Zone {
+	if on.zone {
 		key = append(key, 1)
 	}
-	key = binary.AppendVarint(key, int64(len(on.Groups)))
-	for _, id := range on.Groups {
+	key = binary.AppendVarint(key, int64(len(on.groups)))
+	for _, id := range on.groups {
 		key = binary.AppendVarint(key, int64(id))
 	}
 	for _, word := range roomy {
@@ -146,7 +146,7 @@ func (r *ranker) firstOf(m *assign.Machine) int {
 // able lists the offerings that can take the machine's content, the cheapest first. Spot
 // offerings that cost more than the cheapest on-demand one are left out, unless a choice
 // is demanded.
-func (r *ranker) able(m *assign.Machine, first int, roomy model.Bitset, on assign.Signature) []int {
+func (r *ranker) able(m *assign.Machine, first int, roomy model.Bitset, on signature) []int {
 	out := r.scratch[:0]
 	types, count := make([]bool, len(m.Pool.Types)), 0 // by model
 	onDemand, with := int64(math.MaxInt64), r.Offerings[m.Offering].With
@@ -163,7 +163,7 @@ func (r *ranker) able(m *assign.Machine, first int, roomy model.Bitset, on assig
 		if !needed && (count == maxCandidateTypes && !types[col.TypeIndex] || col.Offer.CapacityType == api.CapacitySpot && col.Price > onDemand) {
 			continue
 		}
-		if !needed && (!r.LeavesChoice(m.Residual, col) || !within(m.Pool, col, planned, slack) || !r.SameSignature(k, m, on)) {
+		if !needed && (!r.LeavesChoice(m.Residual, col) || !within(m.Pool, col, planned, slack) || !sameSignature(r.Market, k, m, on)) {
 			continue
 		}
 		if !types[col.TypeIndex] {

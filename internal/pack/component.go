@@ -5,26 +5,11 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
 // Pods that a constraint ties together are one component: their classes have to do with
 // the same groups. What happens in one component does not matter to another, so that
 // only those are confirmed of which a pod may be refused.
-
-func (s replayer) components() topology.Components {
-	out := topology.NewComponents(len(s.State.List))
-	for _, c := range s.Classes {
-		out.Join(c.Groups())
-	}
-	for _, d := range s.State.Daemons {
-		out.Join(d.Groups())
-	}
-	for _, r := range s.Running {
-		out.Join(r.Groups())
-	}
-	return out
-}
 
 // replayer confirms an assignment as kube-scheduler will carry it out.
 type replayer struct{ *assign.Assignment }
@@ -38,7 +23,7 @@ type doubt map[*assign.Class]bool
 // it is planned if they come in the order in which they were placed: each was let in
 // after those before it, of which none was taken back.
 func (s replayer) doubted() doubt {
-	together, marked := s.components(), make([]bool, len(s.State.List))
+	together, marked := s.Components(), make([]bool, len(s.State.List))
 	mark := func(groups []int) {
 		for _, g := range groups {
 			marked[together.Of(g)] = true
@@ -55,13 +40,13 @@ func (s replayer) doubted() doubt {
 		}
 	}
 	planned := map[string][]string{}
-	for _, c := range s.Classes {
+	for _, c := range s.Classes() {
 		if c.Left > 0 && !c.Missing.Missed() || c.TookBack || c.Refusals > 0 || len(c.Follows()) > 0 || s.surprised(c, planned) {
 			mark(c.Groups())
 		}
 	}
 	out := doubt{}
-	for _, c := range s.Classes {
+	for _, c := range s.Classes() {
 		if slices.ContainsFunc(c.Groups(), func(g int) bool { return marked[together.Of(g)] }) {
 			out[c] = true
 		}
@@ -87,7 +72,7 @@ func (s replayer) surprised(c *assign.Class, planned map[string][]string) bool {
 // plannedValues lists the values of a label that planned machines have.
 func (s replayer) plannedValues(key string) []string {
 	seen := map[string]bool{}
-	for _, m := range s.Machines {
+	for _, m := range s.Machines() {
 		if value, ok := s.LabelsOf(m.Offering, m.Residual)[key]; ok {
 			seen[value] = true
 		}

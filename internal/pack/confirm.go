@@ -41,7 +41,7 @@ func (s *solver) confirm() {
 		if refused && try > 0 {
 			s.oneByOne()
 		} else {
-			s.again()
+			s.again(s.Classes())
 		}
 	}
 }
@@ -52,7 +52,7 @@ func (s *solver) replaying() replayer { return replayer{s.Assignment} }
 // unplaced counts the pods without a place.
 func (s *solver) unplaced() int64 {
 	n := int64(0)
-	for _, c := range s.Classes {
+	for _, c := range s.Classes() {
 		n += c.Left
 	}
 	return n
@@ -61,7 +61,7 @@ func (s *solver) unplaced() int64 {
 // hopeful reports whether pods have no place that may have one now: what others do has
 // made room in domains, or a limit has come to bind where other domains are open.
 func (s *solver) hopeful() bool {
-	return slices.ContainsFunc(s.Classes, func(c *assign.Class) bool {
+	return slices.ContainsFunc(s.Classes(), func(c *assign.Class) bool {
 		return c.Left > 0 && !c.Missing.Missed() && (c.OrderMatters() || c.Limited) && s.forSale(c)
 	})
 }
@@ -81,7 +81,7 @@ func (s *solver) forSale(c *assign.Class) bool {
 
 // incomplete reports whether there are pods without a place that could have one.
 func (s *solver) incomplete() bool {
-	return slices.ContainsFunc(s.Classes, func(c *assign.Class) bool { return c.Left > 0 && !c.Missing.Missed() })
+	return slices.ContainsFunc(s.Classes(), func(c *assign.Class) bool { return c.Left > 0 && !c.Missing.Missed() })
 }
 
 // allowSpecial lets pods that limits keep from plain types have types that are not
@@ -89,7 +89,7 @@ func (s *solver) incomplete() bool {
 func (s *solver) allowSpecial() bool {
 	left := s.Remaining()
 	some := false
-	for _, c := range s.Classes {
+	for _, c := range s.Classes() {
 		if c.Left == 0 || c.AllowDevices || !c.Limited {
 			continue
 		}
@@ -101,12 +101,12 @@ func (s *solver) allowSpecial() bool {
 	return some
 }
 
-// again places pods once more that have no place yet, from their first level. Those
-// that had to leave their places repeatedly wait until the others have theirs.
-func (s *solver) again() {
+// again places pods of the classes once more that have no place yet, from their first
+// level. Those that had to leave their places repeatedly wait until the others have theirs.
+func (s *solver) again(classes []*assign.Class) {
 	s.RelateNodeSpreads()
 	waiting := false
-	for _, c := range s.Classes {
+	for _, c := range classes {
 		if c.Left > 0 {
 			c.Level = assign.Level{}
 		}
@@ -114,36 +114,34 @@ func (s *solver) again() {
 			c.Held, waiting = c.Left, true
 		}
 	}
-	s.rounds()
+	s.rounds(classes, nil)
 	if !waiting {
 		return
 	}
-	for _, c := range s.Classes {
+	for _, c := range classes {
 		if c.Refusals > 1 {
 			c.Held, c.Level = 0, assign.Level{}
 		}
 	}
-	s.rounds()
+	s.rounds(classes, nil)
 }
 
 // oneByOne is again for pods that are spread, one after the other and each confirmed:
 // limits cannot leave the first of them without a machine while the next get one, and
 // the DaemonSets of each machine are counted before the next is bought.
 func (s *solver) oneByOne() {
-	all, steps, most := s.Classes, 0, min(maxSingleSteps, podsLookedAt/len(s.Places))
-	for _, c := range all {
+	steps, most := 0, min(maxSingleSteps, podsLookedAt/len(s.Problem.Pods))
+	for _, c := range s.Classes() {
 		for refused := false; !refused && len(c.Spreads()) > 0 && c.Left > 0 && !c.Missing.Missed() && steps < most; steps++ {
 			before := c.Left
-			s.Classes, c.Level, c.Held = []*assign.Class{c}, assign.Level{}, c.Left-1
-			s.rounds()
-			s.Classes, c.Held = all, 0
+			c.Level, c.Held = assign.Level{}, c.Left-1
+			s.rounds([]*assign.Class{c}, nil)
+			c.Held = 0
 			if c.Left == before {
 				break
 			}
 			_, refused = s.replaying().replayAll()
 		}
 	}
-	s.Classes = slices.DeleteFunc(slices.Clone(all), func(c *assign.Class) bool { return len(c.Spreads()) > 0 })
-	s.again()
-	s.Classes = all
+	s.again(slices.DeleteFunc(slices.Clone(s.Classes()), func(c *assign.Class) bool { return len(c.Spreads()) > 0 }))
 }

@@ -49,7 +49,7 @@ func crossed() *assign.Problem {
 // refuses nothing.
 func TestConfirmed(t *testing.T) {
 	s := newSolver(crossed(), make(assign.Limits, 1), model.NewEffort(crossed().Pods, 0))
-	s.rounds()
+	s.rounds(s.Classes(), nil)
 	if left := s.unplaced(); left > 0 {
 		t.Fatalf("%d pods have no place", left)
 	}
@@ -64,16 +64,16 @@ func TestConfirmed(t *testing.T) {
 // TestNotInTurn has what makes a plan's own order worth nothing.
 func TestNotInTurn(t *testing.T) {
 	for name, spoil := range map[string]func(s *solver){
-		"a lot that was not bought": func(s *solver) { s.Classes[0].TookBack = true },
+		"a lot that was not bought": func(s *solver) { s.Classes()[0].TookBack = true },
 		"a zone that nobody knew of": func(s *solver) {
-			moved := *s.Offerings[s.Machines[0].Offering].Offer
+			moved := *s.Offerings[s.Machines()[0].Offering].Offer
 			moved.Zone = "four"
-			s.Offerings[s.Machines[0].Offering].Offer = &moved
+			s.Offerings[s.Machines()[0].Offering].Offer = &moved
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSolver(crossed(), make(assign.Limits, 1), model.NewEffort(crossed().Pods, 0))
-			s.rounds()
+			s.rounds(s.Classes(), nil)
 			spoil(s)
 			if len(s.replaying().doubted()) == 0 {
 				t.Error("the plan is not to be replayed")
@@ -89,7 +89,7 @@ func TestNodesThatCountByTheirLabels(t *testing.T) {
 		p.Pods[i].Pod.Template.NodeSelector = map[string]string{api.LabelCapacityType: api.CapacityOnDemand}
 	}
 	s := newSolver(p, make(assign.Limits, 1), model.NewEffort(p.Pods, 0))
-	s.rounds()
+	s.rounds(s.Classes(), nil)
 	if len(s.replaying().doubted()) == 0 {
 		t.Error("the plan is not to be replayed")
 	}
@@ -108,9 +108,9 @@ func TestComponentsAreConfirmedApart(t *testing.T) {
 	}
 	p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: "zz"}, Template: follower}})
 	s := newSolver(p, make(assign.Limits, 1), model.NewEffort(p.Pods, 0))
-	s.rounds()
+	s.rounds(s.Classes(), nil)
 	d := s.replaying().doubted()
-	for _, c := range s.Classes {
+	for _, c := range s.Classes() {
 		if alone := c.Template == follower; d[c] != alone {
 			t.Errorf("a class of %v is replayed: %v", c.Template.Labels, d[c])
 		}

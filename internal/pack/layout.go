@@ -14,81 +14,74 @@ type rendering struct{ *assign.Assignment }
 
 // layout renders the solution.
 func (s rendering) layout() *Layout {
-	out := &Layout{Places: s.Places, assignment: s.Assignment, Machines: make([]Machine, 0, len(s.Machines))}
-	s.sortMachines()
+	machines, places := s.sorted(), s.Places()
+	out := &Layout{Places: places, assignment: s.Assignment, Machines: make([]Machine, 0, len(machines))}
 	r := &ranker{Assignment: s.Assignment, slack: s.slack(), known: map[string]ranking{}}
 	type content struct {
 		items  *assign.Item // which machines share
 		column int
 	}
-	known := map[content]*Machine{}
-	for i, m := range s.Machines {
+	known := map[content]int{}
+	for i, m := range machines {
 		is := content{&m.Items[0], m.Offering}
 		if same, ok := known[is]; ok {
-			out.Machines = append(out.Machines, *same)
-			out.Machines[i].Pods = m.Pods
+			out.Machines = append(out.Machines, out.Machines[same])
 		} else {
 			out.Machines = append(out.Machines, s.render(m, r))
-			known[is] = &out.Machines[i]
+			known[is] = i
 		}
+		pods := slices.Clone(m.Pods)
+		slices.Sort(pods)
+		out.Machines[i].Pods = pods
 		for _, pod := range m.Pods {
-			s.Places[pod].Machine = i
+			places[pod].Machine = i
 		}
+		s.notePreferences(m, places)
 	}
-	for _, c := range s.Classes {
+	for _, c := range s.Classes() {
 		if c.Left == 0 {
 			continue
 		}
 		reason := diagnosis(s).explain(c)
-		for _, pod := range c.PodIndices[int64(len(c.PodIndices))-c.Left:] {
-			s.Places[pod].Reason, s.Places[pod].Exhausted = reason, c.Missing.Kind == match.Exhausted
+		for _, pod := range c.Unplaced() {
+			places[pod].Reason, places[pod].Exhausted = reason, c.Missing.Kind == match.Exhausted
 		}
 	}
 	out.Effort = s.Effort.Total
 	return out
 }
 
-// sortMachines brings the machines into an order that does not depend on how
-// they were found: by Provisioner, then by offering, then by their pods, which it sorts.
-func (s rendering) sortMachines() {
-	for _, m := range s.Machines {
-		s.noteGivenUp(m)
-		s.noteSoft(m)
-		slices.Sort(m.Pods)
+// sorted lists the machines in an order that does not depend on how they were found: by
+// Provisioner, then by offering, then by their first pod.
+func (s rendering) sorted() []*assign.Machine {
+	first := make(map[*assign.Machine]int, len(s.Machines()))
+	for _, m := range s.Machines() {
+		first[m] = slices.Min(m.Pods)
 	}
-	slices.SortStableFunc(s.Machines, func(a, b *assign.Machine) int {
+	out := slices.Clone(s.Machines())
+	slices.SortFunc(out, func(a, b *assign.Machine) int {
 		return cmp.Or(
 			cmp.Compare(a.Pool.Number, b.Pool.Number),
 			cmp.Compare(a.Offering, b.Offering),
-			cmp.Compare(a.Pods[0], b.Pods[0]),
+			cmp.Compare(first[a], first[b]),
 		)
 	})
+	return out
 }
 
-// noteGivenUp notes the preferences that were given up for the places on a machine.
-func (s rendering) noteGivenUp(m *assign.Machine) {
+// notePreferences notes the preferences that were given up for the places on a machine, and
+// those by node that it does not meet.
+func (s rendering) notePreferences(m *assign.Machine, places []assign.Place) {
 	at := 0
 	for _, it := range m.Placed {
-		if given := it.Class.GivenUp(it.Level.Relaxed); given != nil {
-			for _, pod := range m.Pods[at : at+int(it.N)] {
-				s.Places[pod].GivenUp = given
+		given := it.Class.GivenUp(it.Level.Relaxed)
+		for _, soft := range it.Class.Soft {
+			if !soft.Met(s.podsOf(m, soft.Group())) {
+				given = append(slices.Clone(given), soft.Text)
 			}
 		}
-		at += int(it.N)
-	}
-}
-
-// noteSoft notes the preferences by node that a machine does not meet.
-func (s rendering) noteSoft(m *assign.Machine) {
-	at := 0
-	for _, it := range m.Placed {
-		c := it.Class
-		for _, soft := range c.Soft {
-			if !soft.Met(s.podsOf(m, soft.Group())) {
-				for _, pod := range m.Pods[at : at+int(it.N)] {
-					s.Places[pod].GivenUp = append(slices.Clone(s.Places[pod].GivenUp), soft.Text)
-				}
-			}
+		for _, pod := range m.Pods[at : at+int(it.N)] {
+			places[pod].GivenUp = given
 		}
 		at += int(it.N)
 	}
@@ -107,7 +100,7 @@ func (s rendering) podsOf(m *assign.Machine, group int) int64 {
 
 func (s rendering) render(m *assign.Machine, r *ranker) Machine {
 	col := &s.Offerings[m.Offering]
-	out := Machine{Provisioner: m.Pool.Number, Pods: m.Pods, Labels: s.labels(m)}
+	out := Machine{Provisioner: m.Pool.Number, Labels: s.labels(m)}
 	used := slices.Clone(m.Used)
 	for _, i := range col.DaemonSets {
 		model.AddTimes(used, s.DaemonSets[i].Need, 1)

@@ -11,15 +11,15 @@ import (
 
 // replayAll replays the plan until nothing is refused, and reports whether anything
 // was.
-func (s replayer) replayAll() (sites []*assign.Site, refused bool) {
+func (s replayer) replayAll() (sites []*site, refused bool) {
 	d := s.doubted()
 	for {
-		sites = s.Sites()
+		sites = s.sites()
 		r := s.newReplay(sites, d)
 		if r.evident() {
 			return sites, refused
 		}
-		sites = s.Sites()
+		sites = s.sites()
 		r = s.newReplay(sites, d)
 		r.run()
 		if !s.withdraw(r.moves) {
@@ -33,9 +33,9 @@ func (s replayer) replayAll() (sites []*assign.Site, refused bool) {
 // move is a number of pods of a class that the plan puts on a site.
 type move struct {
 	class *assign.Class
-	site  *assign.Site
+	site  *site
 	at    *topology.Assignment
-	place int // index in solver.onNodes, or in placed of the machine
+	place int // index in OnNodes, or in Placed of the machine
 	left  int64
 	n     int64
 }
@@ -43,32 +43,32 @@ type move struct {
 // replay takes the pods of a plan to their places one at a time, by the rules of
 // kube-scheduler.
 type replay struct {
-	*assign.Assignment
+	replayer
 	doubt  doubt
 	moves  []*move // of components in doubt
 	choosy []*move // those with rules of their own
 	others []*move
 }
 
-func (s replayer) newReplay(sites []*assign.Site, d doubt) *replay {
-	r := &replay{Assignment: s.Assignment, doubt: d}
-	byNode := map[*model.Node]*assign.Site{}
+func (s replayer) newReplay(sites []*site, d doubt) *replay {
+	r := &replay{replayer: s, doubt: d}
+	byNode := map[*model.Node]*site{}
 	for _, at := range sites {
 		byNode[at.Node] = at
 	}
-	for i := range s.OnNodes {
-		p := &s.OnNodes[i]
+	for i := range s.OnNodes() {
+		p := &s.OnNodes()[i]
 		r.add(&p.Placement, byNode[p.Node.Node], i)
 	}
 	for _, at := range sites {
-		if at.Machine {
-			for i := range s.Machines[at.Index].Placed {
-				r.add(&s.Machines[at.Index].Placed[i], at, i)
+		if at.machine {
+			for i := range s.Machines()[at.index].Placed {
+				r.add(&s.Machines()[at.index].Placed[i], at, i)
 			}
 		}
 	}
 	order := map[*assign.Class]int{}
-	for i, c := range s.Classes {
+	for i, c := range s.Classes() {
 		order[c] = i
 	}
 	for _, moves := range [][]*move{r.choosy, r.others} {
@@ -82,7 +82,7 @@ func (s replayer) newReplay(sites []*assign.Site, d doubt) *replay {
 	return r
 }
 
-func (r *replay) add(p *assign.Placement, at *assign.Site, place int) {
+func (r *replay) add(p *assign.Placement, at *site, place int) {
 	c := p.Class
 	if p.N == 0 || c.Free() {
 		return // nothing that others do matters to it, nor it to others
@@ -111,7 +111,7 @@ func (r *replay) evident() bool {
 	}
 	return !slices.ContainsFunc(r.moves, func(m *move) bool {
 		r.State.Place(m.class.Rules, m.site.NodeView, m.at, -1)
-		ok := r.Accepts(m.class, m.site, m.at)
+		ok := r.accepts(m.class, m.site, m.at)
 		r.State.Place(m.class.Rules, m.site.NodeView, m.at, 1)
 		return !ok
 	})
@@ -153,7 +153,7 @@ func (r *replay) turns(moves []*move) []*move {
 
 // step brings one pod, if there is one and its place takes it.
 func (r *replay) step(m *move) bool {
-	if m.left == 0 || !r.Accepts(m.class, m.site, m.at) {
+	if m.left == 0 || !r.accepts(m.class, m.site, m.at) {
 		return false
 	}
 	r.State.Place(m.class.Rules, m.site.NodeView, m.at, 1)

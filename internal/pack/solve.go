@@ -15,7 +15,6 @@ type solver struct {
 	*assign.Assignment
 	placing    *place.Placer
 	purchasing *purchase.Purchaser
-	later      []*assign.Class // less important ones, whose turn has not come
 }
 
 func newSolver(p *assign.Problem, binding assign.Limits, e *model.Effort) *solver {
@@ -65,9 +64,9 @@ const maxReorders = 3
 // solved places all pods, those of the urgent classes before others of their priority.
 func solved(p *assign.Problem, binding assign.Limits, e *model.Effort, urgent map[int]bool) *solver {
 	s := newSolver(p, binding, e)
-	s.hurry(urgent)
+	s.Hurry(urgent)
 	s.placing.SettleReserved()
-	s.rounds()
+	s.rounds(s.Classes(), nil)
 	if s.unjust() {
 		// The limits do not allow all: the important ones first.
 		if again := byPriority(p, binding, e, urgent); again != nil {
@@ -83,20 +82,18 @@ func solved(p *assign.Problem, binding assign.Limits, e *model.Effort, urgent ma
 // have the same.
 func byPriority(p *assign.Problem, binding assign.Limits, e *model.Effort, urgent map[int]bool) *solver {
 	s := newSolver(p, binding, e)
-	s.hurry(urgent)
-	if len(s.Classes) == 0 || s.Classes[0].Template.Priority == s.Classes[len(s.Classes)-1].Template.Priority {
+	s.Hurry(urgent)
+	all := s.Classes()
+	if len(all) == 0 || all[0].Template.Priority == all[len(all)-1].Template.Priority {
 		return nil
 	}
 	s.placing.SettleReserved()
-	all := slices.Clone(s.Classes)
-	defer func(classes []*assign.Class) { s.Classes = classes }(s.Classes)
 	for len(all) > 0 {
 		end := slices.IndexFunc(all, func(c *assign.Class) bool { return c.Template.Priority != all[0].Template.Priority })
 		if end < 0 {
 			end = len(all)
 		}
-		s.Classes, s.later = all[:end], all[end:]
-		s.rounds()
+		s.rounds(all[:end], all[end:])
 		all = all[end:]
 	}
 	return s
@@ -106,21 +103,21 @@ func byPriority(p *assign.Problem, binding assign.Limits, e *model.Effort, urgen
 // machine is bought for a less important one.
 func (s *solver) unjust() bool {
 	least := int32(math.MaxInt32)
-	for _, m := range s.Machines {
+	for _, m := range s.Machines() {
 		for _, p := range m.Placed {
 			least = min(least, p.Class.Template.Priority)
 		}
 	}
-	return slices.ContainsFunc(s.Classes, func(c *assign.Class) bool { return c.Left > 0 && c.Limited && c.Template.Priority > least })
+	return slices.ContainsFunc(s.Classes(), func(c *assign.Class) bool { return c.Left > 0 && c.Limited && c.Template.Priority > least })
 }
 
-// rounds places the classes level by level until all have a place or have given
-// up everything that they can.
-func (s *solver) rounds() {
-	open := slices.DeleteFunc(slices.Clone(s.Classes), func(c *assign.Class) bool { return c.Open() == 0 || c.Missing.Missed() })
+// rounds places the classes level by level until all have a place or have given up
+// everything that they can. Those whose turn comes later may be followed already.
+func (s *solver) rounds(classes, later []*assign.Class) {
+	open := slices.DeleteFunc(slices.Clone(classes), func(c *assign.Class) bool { return c.Open() == 0 || c.Missing.Missed() })
 	for len(open) > 0 {
 		groups := s.placing.PlaceAll(slices.DeleteFunc(slices.Clone(open), func(c *assign.Class) bool { return !c.Urgent }))
-		groups = append(groups, s.placing.Bundle(open, s.later)...)
+		groups = append(groups, s.placing.Bundle(open, later)...)
 		s.purchasing.BuyAll(append(groups, s.placing.PlaceAll(open)...))
 		var next []*assign.Class
 		for _, c := range open {

@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
@@ -12,31 +11,18 @@ import (
 // classes of those first that had none.
 
 // crowdedOut returns the classes of which pods have no place because of other pods,
-// rather than of a limit. They are identified by the first of their pods.
+// rather than of a limit. Classes are named by the first of their pods.
 func (s *solver) crowdedOut() map[int]bool {
 	out := map[int]bool{}
-	for _, c := range s.Classes {
+	for _, c := range s.Classes() {
 		if c.Urgent || c.Left > 0 && !c.Missing.Missed() && !c.Limited && (len(c.Keys)+len(c.Follows()) > 0 || slices.ContainsFunc(c.PerNode, s.State.AboutPods)) {
-			out[slices.Min(c.PodIndices)] = true
+			out[c.First()] = true
 		}
 	}
-	if len(out) == 0 || !slices.ContainsFunc(s.Classes, func(c *assign.Class) bool { return out[slices.Min(c.PodIndices)] && !c.Urgent }) {
+	if len(out) == 0 || !slices.ContainsFunc(s.Classes(), func(c *assign.Class) bool { return out[c.First()] && !c.Urgent }) {
 		return nil // another order has been tried for all
 	}
 	return out
-}
-
-// hurry brings the urgent classes before others of their priority.
-func (s *solver) hurry(urgent map[int]bool) {
-	if len(urgent) == 0 {
-		return
-	}
-	for _, c := range s.Classes {
-		c.Urgent = urgent[slices.Min(c.PodIndices)]
-	}
-	slices.SortStableFunc(s.Classes, func(a, b *assign.Class) int {
-		return cmp.Or(cmp.Compare(b.Template.Priority, a.Template.Priority), assign.CmpBool(b.Urgent, a.Urgent))
-	})
 }
 
 // serves reports whether the solution has places for more pods than the other, by
@@ -44,13 +30,13 @@ func (s *solver) hurry(urgent map[int]bool) {
 func (s *solver) serves(o *solver) bool {
 	left := func(s *solver) map[int32]int64 {
 		out := map[int32]int64{}
-		for _, c := range s.Classes {
+		for _, c := range s.Classes() {
 			out[c.Template.Priority] += c.Left
 		}
 		return out
 	}
 	mine, others := left(s), left(o)
-	for _, c := range s.Classes { // by priority
+	for _, c := range s.Classes() { // by priority
 		if p := c.Template.Priority; mine[p] != others[p] {
 			return mine[p] < others[p]
 		}

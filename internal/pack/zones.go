@@ -21,8 +21,9 @@ type zoneBalance struct{ *assign.Assignment }
 // balanceZones moves machines between zones of equal price. It comes before the plan is
 // confirmed, since machines make zones count for spreads.
 func (s zoneBalance) balanceZones() {
-	choices, free := make([][]int, len(s.Machines)), false
-	for i, m := range s.Machines {
+	machines := s.Machines()
+	choices, free := make([][]int, len(machines)), false
+	for i, m := range machines {
 		choices[i] = s.zoneChoices(m)
 		free = free || len(choices[i]) > 1
 	}
@@ -30,20 +31,20 @@ func (s zoneBalance) balanceZones() {
 		return
 	}
 	t := s.zonesTaken()
-	order := make([]int, len(s.Machines))
-	for i, m := range s.Machines {
+	order := make([]int, len(machines))
+	for i, m := range machines {
 		order[i] = i
 		if len(choices[i]) == 1 {
 			t.add(s, m)
 		}
 	}
-	first := func(i int) int { return slices.Min(s.Machines[i].Pods) }
+	first := func(i int) int { return slices.Min(machines[i].Pods) }
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(s.Machines[a].Offering, s.Machines[b].Offering), cmp.Compare(first(a), first(b)))
+		return cmp.Or(cmp.Compare(machines[a].Offering, machines[b].Offering), cmp.Compare(first(a), first(b)))
 	})
 	for _, i := range order {
-		if m := s.Machines[i]; len(choices[i]) > 1 {
-			m.Offering = t.best(s, m, choices[i])
+		if m := machines[i]; len(choices[i]) > 1 {
+			s.Move(i, t.best(s, m, choices[i]))
 			t.add(s, m)
 		}
 	}
@@ -52,12 +53,12 @@ func (s zoneBalance) balanceZones() {
 // zoneChoices lists the offerings of the machine's type, capacity type and price, one of each
 // zone that it may be in as it is.
 func (s zoneBalance) zoneChoices(m *assign.Machine) []int {
-	own, on := &s.Offerings[m.Offering], s.SignatureOf(m)
+	own, on := &s.Offerings[m.Offering], signatureOf(s.Market, m)
 	var out []int
 	for _, k := range s.SamePriced(m.Offering) {
 		col := &s.Offerings[k]
 		if k == m.Offering || col.Offer.CapacityType == own.Offer.CapacityType && m.Mask.Has(k) &&
-			model.Fits(m.Used, col.Room) && s.LeavesChoice(m.Residual, col) && s.SameSignature(k, m, on) {
+			model.Fits(m.Used, col.Room) && s.LeavesChoice(m.Residual, col) && sameSignature(s.Market, k, m, on) {
 			out = append(out, k)
 		}
 	}
@@ -73,14 +74,16 @@ type zonesTaken map[inZone]int64
 // zonesTaken counts the nodes that stay, with the pods that they have and get.
 func (s zoneBalance) zonesTaken() zonesTaken {
 	t, zones := zonesTaken{}, map[string]string{}
-	for _, n := range slices.Concat(s.ExistingNodes, s.ClosedNodes) {
+	for _, n := range slices.Concat(s.Supply.Nodes, s.Closed) {
 		zones[n.Name] = n.Labels[api.LabelZone]
 		t[inZone{zone: zones[n.Name], name: n.Provisioner}]++
 	}
-	for _, p := range s.Standing {
-		t[ownerIn(zones[p.NodeName], p)]++
+	for i := range s.Problem.Snapshot.Pods {
+		if p := &s.Problem.Snapshot.Pods[i]; p.State != cluster.PodPending {
+			t[ownerIn(zones[p.NodeName], p)]++
+		}
 	}
-	for _, placed := range s.OnNodes {
+	for _, placed := range s.OnNodes() {
 		for _, i := range placed.Pods {
 			t[ownerIn(zones[placed.Node.Name], s.Problem.Pods[i].Pod)]++
 		}

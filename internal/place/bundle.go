@@ -148,7 +148,7 @@ func share(together, targets []*assign.Class, times, i int64) []assign.Part {
 
 // loadOnNode places one load on a node that exists, if there is one for it.
 func (s *Placer) loadOnNode(parts []assign.Part) bool {
-	for i, n := range s.ExistingNodes {
+	for i, n := range s.Existing() {
 		if !s.takes(parts, i) {
 			continue
 		}
@@ -156,9 +156,8 @@ func (s *Placer) loadOnNode(parts []assign.Part) bool {
 		if !s.enterAll(l) {
 			continue
 		}
-		for _, p := range parts {
-			s.Put(p.Class, n, p.Level, p.N)
-		}
+		s.Uncount(l, 1)
+		s.putAll(parts, i)
 		return true
 	}
 	return false
@@ -166,7 +165,7 @@ func (s *Placer) loadOnNode(parts []assign.Part) bool {
 
 // takes reports whether a node matches and has room for all parts together.
 func (s *Placer) takes(parts []assign.Part, i int) bool {
-	n := s.ExistingNodes[i]
+	n := s.Existing()[i]
 	if n.HostLess() {
 		return false
 	}

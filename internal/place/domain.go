@@ -62,8 +62,7 @@ func (s *Placer) placeByDomain(c *assign.Class, o *model.Options, l assign.Level
 		}
 		at := &spots[best]
 		if i, ok := s.nodeIn(c, o, at); ok {
-			s.Put(c, s.ExistingNodes[i], l, 1)
-			s.State.EnterNode(c.Rules, &at.Assignment, s.ExistingNodes[i].Node, 1)
+			s.Put(c, i, l, 1)
 			continue
 		}
 		if at.group == nil {
@@ -137,7 +136,7 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 		}
 		return &out[i]
 	}
-	for i, n := range s.ExistingNodes {
+	for i, n := range s.Existing() {
 		if s.Matches(o, i) {
 			s.Effort.Spend(model.StepsToMatch * len(c.Keys))
 			to := at(topology.AssignmentOf(c.Keys, n.Node).Domains)
@@ -173,5 +172,5 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 
 // hasRoom reports whether a planned machine has room for a load.
 func (s *Placer) hasRoom(l *assign.PodGroup) bool {
-	return slices.ContainsFunc(s.Machines, func(m *assign.Machine) bool { k, _ := s.Admit(m, l, 1); return k > 0 })
+	return slices.ContainsFunc(s.Machines(), func(m *assign.Machine) bool { k, _ := s.Admit(m, l, 1); return k > 0 })
 }

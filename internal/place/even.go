@@ -30,14 +30,14 @@ func (s *Placer) fillEvenly(open []*assign.Class) {
 		loads[j].Need = c.Need
 	}
 	single := colgen.NewSingle(loads)
-	for i, n := range s.ExistingNodes {
+	for i, n := range s.Existing() {
 		for j, c := range plain {
 			loads[j].Count = s.RoomOn(c, options[j], i, c.Open())
 			loads[j].Most = loads[j].Count
 		}
 		for _, part := range single.Fill(n.Free, worth) {
 			if k := s.RoomOn(plain[part.Load], options[part.Load], i, part.N); k > 0 {
-				s.Put(plain[part.Load], n, plain[part.Load].Level, k)
+				s.Put(plain[part.Load], i, plain[part.Load].Level, k)
 			}
 		}
 	}
@@ -69,10 +69,10 @@ func (s *Placer) exceedsNodes(classes []*assign.Class) bool {
 	for _, c := range classes {
 		model.AddTimes(total, c.Need, c.Open())
 	}
-	for _, n := range s.ExistingNodes {
+	for _, n := range s.Existing() {
 		for r, v := range n.Free {
-			total[r] -= min(max(0, v), model.Plenty/int64(len(s.ExistingNodes)+1))
+			total[r] -= min(max(0, v), model.Plenty/int64(len(s.Existing())+1))
 		}
 	}
-	return len(s.ExistingNodes) > 0 && slices.Max(total) > 0
+	return len(s.Existing()) > 0 && slices.Max(total) > 0
 }

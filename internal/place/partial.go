@@ -16,7 +16,7 @@ func (s *Placer) bundleSome(together, open []*assign.Class) []*assign.PodGroup {
 		a := assembly{Placer: s, together: together, open: open, begun: begun}
 		machine := a.most(a.onMachine)
 		node, at := []assign.Part(nil), -1
-		for i := range s.ExistingNodes {
+		for i := range s.Existing() {
 			if parts := a.most(func(parts []assign.Part) bool { return a.onNode(parts, i) }); podsIn(parts) > podsIn(node) {
 				node, at = parts, i
 			}
@@ -65,7 +65,7 @@ func (a *assembly) onNode(parts []assign.Part, i int) bool {
 	if !a.takes(parts, i) {
 		return false
 	}
-	l := &assign.PodGroup{Parts: parts, Opt: a.jointOptions(parts, nil), At: topology.AssignmentOf(keysOf(parts), a.ExistingNodes[i].Node)}
+	l := &assign.PodGroup{Parts: parts, Opt: a.jointOptions(parts, nil), At: topology.AssignmentOf(keysOf(parts), a.Existing()[i].Node)}
 	if !a.enterAll(l) {
 		return false
 	}
@@ -75,11 +75,8 @@ func (a *assembly) onNode(parts []assign.Part, i int) bool {
 
 // putAll places the parts on a node that takes them.
 func (s *Placer) putAll(parts []assign.Part, i int) {
-	n := s.ExistingNodes[i]
-	l := &assign.PodGroup{Parts: parts, Opt: s.jointOptions(parts, nil), At: topology.AssignmentOf(keysOf(parts), n.Node)}
-	s.enterAll(l)
 	for _, p := range parts {
-		s.Put(p.Class, n, p.Level, p.N)
+		s.Put(p.Class, i, p.Level, p.N)
 	}
 }
 

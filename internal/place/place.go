@@ -2,7 +2,10 @@
 // says in which groups the other pods are to be bought for.
 package place
 
-import "github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+import (
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
 
 // Placer finds places on nodes that exist, and says what is to be bought for the other pods.
 type Placer struct {
@@ -20,7 +23,7 @@ func (s *Placer) place(c *assign.Class, level assign.Level) []*assign.PodGroup {
 	if len(c.Keys) > 0 {
 		return s.placeByDomain(c, o, level)
 	}
-	s.Fill(c, o, level)
+	s.fill(c, o, level)
 	if c.Open() == 0 {
 		return nil
 	}
@@ -31,6 +34,18 @@ func (s *Placer) place(c *assign.Class, level assign.Level) []*assign.PodGroup {
 	l.N = c.Open()
 	c.Booked += l.N
 	return []*assign.PodGroup{l}
+}
+
+// fill puts as many pods of the class as possible onto nodes that exist.
+func (s *Placer) fill(c *assign.Class, o *model.Options, level assign.Level) {
+	for i := range s.Existing() {
+		if c.Open() == 0 {
+			return
+		}
+		if k := s.RoomOn(c, o, i, c.Open()); k > 0 {
+			s.Put(c, i, level, k)
+		}
+	}
 }
 
 // PlaceAll places the classes on nodes and returns the pod groups to be bought. A

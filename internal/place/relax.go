@@ -17,7 +17,7 @@ func (s *Placer) ServesAt(c *assign.Class, l assign.Level) bool {
 	case len(c.Keys) > 0:
 		return s.bestDomain(c, s.servingDomains(c, o, l), l.Relaxed) >= 0
 	}
-	for i := range s.ExistingNodes {
+	for i := range s.Existing() {
 		if s.RoomOn(c, o, i, 1) > 0 {
 			return true
 		}
@@ -32,7 +32,7 @@ func (s *Placer) ServesAt(c *assign.Class, l assign.Level) bool {
 
 // mayHold reports whether any node or offering that the options allow has room for a pod.
 func (s *Placer) mayHold(c *assign.Class, o *model.Options) bool {
-	for i := range s.ExistingNodes {
+	for i := range s.Existing() {
 		if s.RoomAlone(c, o, i, 1) > 0 {
 			return true
 		}

@@ -10,7 +10,7 @@ import (
 
 // SettleReserved puts pods onto the nodes where room was kept for them.
 func (s *Placer) SettleReserved() {
-	for _, c := range s.Classes {
+	for _, c := range s.Classes() {
 		if len(c.Nodes) == 0 || c.Missing.Missed() {
 			continue
 		}
@@ -26,10 +26,9 @@ func (s *Placer) fillReserved(c *assign.Class, l assign.Level) {
 	if !ok {
 		return
 	}
-	for i, n := range s.ExistingNodes {
+	for i := range s.Existing() {
 		for c.Left > 0 && s.reservedOn(c, o, l, i) {
-			s.Put(c, n, l, 1)
-			s.State.EnterNode(c.Rules, topology.AssignmentOf(c.Keys, n.Node), n.Node, 1)
+			s.Put(c, i, l, 1)
 		}
 	}
 }
@@ -37,7 +36,7 @@ func (s *Placer) fillReserved(c *assign.Class, l assign.Level) {
 // anyReserved reports whether a node that the class names takes a pod of it.
 func (s *Placer) anyReserved(c *assign.Class, l assign.Level) bool {
 	o, ok := s.OptionsAt(c, l)
-	for i := range s.ExistingNodes {
+	for i := range s.Existing() {
 		if ok && s.reservedOn(c, o, l, i) {
 			return true
 		}
@@ -49,7 +48,7 @@ func (s *Placer) anyReserved(c *assign.Class, l assign.Level) bool {
 // Those that must share a node with others are taken to come with them: the plan that
 // kept the room was for all of them.
 func (s *Placer) reservedOn(c *assign.Class, o *model.Options, l assign.Level, i int) bool {
-	n := s.ExistingNodes[i]
+	n := s.Existing()[i]
 	if !slices.Contains(c.Nodes, n.Name) || s.RoomAlone(c, o, i, 1) == 0 {
 		return false
 	}

@@ -41,7 +41,7 @@ func TestWaterFill(t *testing.T) {
 				occupy(in, zone, counts[i], i == repelled)
 			}
 			s := &Placer{Assignment: assign.New(in, make(assign.Limits, 1), model.NewEffort(in.Pods, 0))}
-			c := s.Classes[0]
+			c := s.Classes()[0]
 			o, _ := s.OptionsAt(c, assign.Level{})
 			return s, c, s.domainChoices(c, o, assign.Level{})
 		}

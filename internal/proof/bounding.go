@@ -125,20 +125,20 @@ func (b *bounding) addGroups() {
 // to find room for all its pods there.
 func (b *bounding) addNodes() {
 	s := b.s
-	for i, n := range s.ExistingNodes {
-		node := bound.Node{Room: s.RoomBefore[i], Holds: make([]int64, len(b.placed)), Domains: b.domainsOf(func(key string) string { return n.Labels[key] })}
+	for i, n := range s.Existing() {
+		node := bound.Node{Room: s.Start.Room[i], Holds: make([]int64, len(b.placed)), Domains: b.domainsOf(func(key string) string { return n.Labels[key] })}
 		for c := range b.placed {
 			p := &b.placed[c]
 			switch zones := b.zones[c]; {
 			case zones != nil && !zones[n.Labels[api.LabelZone]]:
-			case len(s.ExistingNodes)*len(b.placed) > heldAtMost:
+			case len(s.Existing())*len(b.placed) > heldAtMost:
 				node.Holds[c] = p.n
-			case model.Fits(p.need(), s.RoomBefore[i]) && s.Matches(p.opt, i):
-				node.Holds[c] = s.HostBefore[i].Room(p.class.PerNodeLate, p.n) / p.lump
+			case model.Fits(p.need(), s.Start.Room[i]) && s.Matches(p.opt, i):
+				node.Holds[c] = s.Start.Counts[i].Room(p.class.PerNodeLate, p.n) / p.lump
 			}
 		}
 		for g, id := range b.groupIDs {
-			count, _ := s.HostBefore[i].Get(id)
+			count, _ := s.Start.Counts[i].Get(id)
 			node.Groups = append(node.Groups, max(0, b.Groups[g].Most-count))
 		}
 		b.Nodes = append(b.Nodes, node)
@@ -155,7 +155,7 @@ func (b *bounding) addLimits() {
 				continue
 			}
 			bought := int64(0)
-			for _, m := range s.Machines {
+			for _, m := range s.Machines() {
 				if m.Pool == p {
 					bought += s.Offerings[m.Offering].Capacity[r]
 				}
@@ -174,8 +174,8 @@ func (b *bounding) addLimits() {
 // no room left for even the smallest machine that one of them could be on.
 func (b *bounding) leastOf(p *model.Pool, resource int, most int64) int64 {
 	s, needed, largest := b.s, int64(0), int64(0)
-	for _, n := range s.RoomBefore {
-		needed -= max(0, min(n[resource], model.Plenty/int64(len(s.RoomBefore))))
+	for _, n := range s.Start.Room {
+		needed -= max(0, min(n[resource], model.Plenty/int64(len(s.Start.Room))))
 	}
 	for i := range b.placed {
 		of := &b.placed[i]
@@ -193,8 +193,8 @@ func (b *bounding) leastOf(p *model.Pool, resource int, most int64) int64 {
 
 // addStart states the machines of the plan.
 func (b *bounding) addStart() {
-	for i, m := range b.s.Machines {
-		if i > 0 && m == b.s.Machines[i-1] {
+	for i, m := range b.s.Machines() {
+		if i > 0 && m == b.s.Machines()[i-1] {
 			continue
 		}
 		counts := map[int]int64{}

@@ -20,7 +20,7 @@ type Prover struct{ *assign.Assignment }
 func (s Prover) LowerBound() offer.Price {
 	s.Effort.Others()
 	classes := s.placedClasses()
-	if len(classes) == 0 || len(s.Machines) == 0 {
+	if len(classes) == 0 || len(s.Machines()) == 0 {
 		return 0
 	}
 	b := s.newBounding(classes, nil)
@@ -42,7 +42,7 @@ func (s Prover) LowerBound() offer.Price {
 // Price is that of the machines together.
 func (s Prover) Price() float64 {
 	sum := int64(0)
-	for _, m := range s.Machines {
+	for _, m := range s.Machines() {
 		sum += s.Offerings[m.Offering].Price
 	}
 	return float64(sum)
@@ -91,7 +91,7 @@ func (s Prover) placedClasses() []placedClass {
 		out[i].n += n
 		return &out[i]
 	}
-	for _, m := range s.Machines {
+	for _, m := range s.Machines() {
 		for _, it := range m.Placed {
 			p := add(classAt{it.Class, it.Level}, it.N, it.Group)
 			p.least = min(p.least, m.Pool.Weight)
@@ -102,7 +102,7 @@ func (s Prover) placedClasses() []placedClass {
 			}
 		}
 	}
-	for _, p := range s.OnNodes {
+	for _, p := range s.OnNodes() {
 		add(classAt{p.Class, p.Level}, p.N, nil)
 	}
 	s.findLumps(out)
@@ -134,7 +134,7 @@ func (s Prover) findLumps(placed []placedClass) {
 			others := slices.ContainsFunc(placed, func(o placedClass) bool {
 				return o.classAt != p.classAt && s.State.List[f.Group()].Matches(o.class.Template)
 			})
-			return !f.Self() || others || s.Before[f.Group()].Total > 0 || s.State.CountsDaemons(f.Group())
+			return !f.Self() || others || s.Start.Tallies[f.Group()].Total > 0 || s.State.CountsDaemons(f.Group())
 		})
 		if alone {
 			p.lump, p.mask = p.n, p.mask.Clone()
@@ -146,12 +146,12 @@ func (s Prover) findLumps(placed []placedClass) {
 // onOne reports whether one node or machine has all pods of a class.
 func (s Prover) onOne(p *placedClass) bool {
 	all := func(of *assign.Placement) bool { return of.Class == p.class && of.Level == p.level && of.N == p.n }
-	for i := range s.OnNodes {
-		if all(&s.OnNodes[i].Placement) {
+	for i := range s.OnNodes() {
+		if all(&s.OnNodes()[i].Placement) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(s.Machines, func(m *assign.Machine) bool {
+	return slices.ContainsFunc(s.Machines(), func(m *assign.Machine) bool {
 		return slices.ContainsFunc(m.Placed, func(of assign.Placement) bool { return all(&of) })
 	})
 }

@@ -39,15 +39,14 @@ func TestLowerBound(t *testing.T) {
 				p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: fmt.Sprint("pod-", i)}, Template: template}})
 			}
 			a := assign.New(p, make(assign.Limits, 1), model.NewEffort(p.Pods, 0))
-			for _, c := range a.Classes {
+			for _, c := range a.Classes() {
 				o, _ := a.OptionsAt(c, assign.Level{})
 				l, _ := a.GroupFor(c, assign.Level{}, o)
 				for l.N = c.Left; l.N > 0; {
 					m := a.NewMachine(0)
 					n, residual := a.Admit(m, l, int64(of.onEach))
 					m.Add(l, n, residual)
-					a.Machines = append(a.Machines, m)
-					a.Hand(m, l, n)
+					a.Buy(m)
 				}
 			}
 			if got := (Prover{Assignment: a}).LowerBound(); got != of.want {

@@ -28,14 +28,14 @@ func (b *bounding) addShares() {
 	s := b.s
 	for id, g := range s.State.List {
 		key := slices.Index(sharedKeys[:], g.Key)
-		if key < 0 || !g.Spread() || id >= len(s.Before) || s.State.CountsDaemons(id) {
+		if key < 0 || !g.Spread() || id >= len(s.Start.Tallies) || s.State.CountsDaemons(id) {
 			continue
 		}
 		rule, ok := b.ruleOf(id)
 		if !ok || len(rule.domains) < rule.minDomains || b.alike(g.Key, &rule) {
 			continue
 		}
-		for i, least := range rule.least(s.Before[id].In) {
+		for i, least := range rule.least(s.Start.Tallies[id].In) {
 			if least = min(least, rule.planned[rule.domains[i]]); least > 0 {
 				b.Shares = append(b.Shares, bound.Share{Key: key, Domain: b.number(key, rule.domains[i]), Classes: rule.classes, Least: least})
 			}
@@ -133,14 +133,14 @@ func (b *bounding) ruleOf(group int) (spreadRule, bool) {
 func (b *bounding) countPlanned(group int, to map[string]int64) {
 	s := b.s
 	key := s.State.List[group].Key
-	for _, m := range s.Machines {
+	for _, m := range s.Machines() {
 		for _, p := range m.Placed {
 			if slices.Contains(p.Class.Members, group) {
 				to[domainIn(&s.Offerings[m.Offering], key)] += p.N
 			}
 		}
 	}
-	for _, p := range s.OnNodes {
+	for _, p := range s.OnNodes() {
 		if slices.Contains(p.Class.Members, group) {
 			to[p.Node.Labels[key]] += p.N
 		}

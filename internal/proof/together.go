@@ -28,7 +28,7 @@ func (b *bounding) addZones(only *zoneOf) {
 		if len(classes) == 0 {
 			continue
 		}
-		zones, taken := zoneSet{}, b.s.Before[id]
+		zones, taken := zoneSet{}, b.s.Start.Tallies[id]
 		switch {
 		case only != nil && only.group == id:
 			zones[only.zone] = true
@@ -79,9 +79,9 @@ func (b *bounding) zonesOf(classes []int) zoneSet {
 		for k := range p.mask.All {
 			out[b.s.Offerings[k].Offer.Zone] = true
 		}
-		for n := range b.s.ExistingNodes {
+		for n := range b.s.Existing() {
 			if b.s.Matches(p.opt, n) {
-				out[b.s.ExistingNodes[n].Labels[api.LabelZone]] = true
+				out[b.s.Existing()[n].Labels[api.LabelZone]] = true
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func (b *bounding) alternatives() []*zoneOf {
 		for _, i := range b.together(id) {
 			needed += float64(b.placed[i].class.Size * float64(b.placed[i].n))
 		}
-		if needed > most && b.s.Before[id].Total == 0 {
+		if needed > most && b.s.Start.Tallies[id].Total == 0 {
 			group, most = id, needed
 		}
 	}

@@ -21,7 +21,7 @@ type Purchaser struct {
 
 // New returns a purchaser for the assignment that takes so many trials, 0 for what is usual.
 func New(a *assign.Assignment, trials int) *Purchaser {
-	return &Purchaser{Assignment: a, buying: newBuyer(a.Market, len(a.Places), trials)}
+	return &Purchaser{Assignment: a, buying: newBuyer(a.Market, len(a.Problem.Pods), trials)}
 }
 
 // buy makes purchases and carries them out: roughly at first where there are many pod groups.
@@ -32,11 +32,7 @@ func (s *Purchaser) buy(groups []*assign.PodGroup, tier []*model.Pool) {
 	}
 	for _, c := range s.buying.purchases(groups, tier, s.Remaining()) {
 		for _, m := range c.bought {
-			m = s.own(m)
-			s.Machines = append(s.Machines, m)
-			for _, it := range m.Items {
-				s.Hand(m, it.Group, it.N)
-			}
+			s.Buy(m)
 		}
 	}
 }
@@ -124,19 +120,6 @@ func (c *purchase) fewMachines() *purchase {
 	out.cost -= out.perNode * int64(len(out.bought))
 	out.perNode, out.pricing = 0, c.pricing
 	return out
-}
-
-// own returns the machine as one of its own, which still shares its content.
-func (s *Purchaser) own(m *assign.Machine) *assign.Machine {
-	out := *m
-	pods := int64(0)
-	for _, it := range m.Items {
-		for _, p := range it.Group.Parts {
-			pods += it.N * p.N
-		}
-	}
-	out.Pods, out.Placed = make([]int, 0, pods), make([]assign.Placement, 0, len(m.Items))
-	return &out
 }
 
 // better reports whether c leaves less unbought than o, or else costs less, or

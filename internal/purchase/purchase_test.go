@@ -22,7 +22,7 @@ import (
 func buying(p *assign.Problem, binding assign.Limits) (*Purchaser, []*assign.PodGroup) {
 	a := assign.New(p, binding, model.NewEffort(p.Pods, 0))
 	var groups []*assign.PodGroup
-	for _, c := range a.Classes {
+	for _, c := range a.Classes() {
 		o, _ := a.OptionsAt(c, assign.Level{})
 		l, _ := a.GroupFor(c, assign.Level{}, o)
 		l.N, c.Booked = c.Open(), c.Open()
@@ -34,7 +34,7 @@ func buying(p *assign.Problem, binding assign.Limits) (*Purchaser, []*assign.Pod
 // unplaced counts the pods without a place.
 func unplaced(a *assign.Assignment) int64 {
 	n := int64(0)
-	for _, c := range a.Classes {
+	for _, c := range a.Classes() {
 		n += c.Left
 	}
 	return n
@@ -43,7 +43,7 @@ func unplaced(a *assign.Assignment) int64 {
 // priceOf is that of all machines.
 func priceOf(a *assign.Assignment) int64 {
 	sum := int64(0)
-	for _, m := range a.Machines {
+	for _, m := range a.Machines() {
 		sum += a.Offerings[m.Offering].Price
 	}
 	return sum
@@ -69,8 +69,8 @@ func TestBuyAll(t *testing.T) {
 			}
 			s, groups := buying(assigntest.LimitedTo(of.limit/1000, assigntest.PodsOf{N: 8, CPU: 1000}), binding)
 			s.BuyAll(groups)
-			if unplaced(s.Assignment) != of.left || len(s.Machines) != of.machines || priceOf(s.Assignment) != of.hourPrice {
-				t.Errorf("%d pods left, %d machines for %d; want %d, %d for %d", unplaced(s.Assignment), len(s.Machines), priceOf(s.Assignment), of.left, of.machines, of.hourPrice)
+			if unplaced(s.Assignment) != of.left || len(s.Machines()) != of.machines || priceOf(s.Assignment) != of.hourPrice {
+				t.Errorf("%d pods left, %d machines for %d; want %d, %d for %d", unplaced(s.Assignment), len(s.Machines()), priceOf(s.Assignment), of.left, of.machines, of.hourPrice)
 			}
 		})
 	}
@@ -95,12 +95,11 @@ func TestLargerMachinesUnderALimit(t *testing.T) {
 		m := s.NewMachine(0)
 		_, residual := s.Admit(m, l, 1)
 		m.Add(l, 1, residual)
-		s.Machines = append(s.Machines, m)
-		s.Hand(m, l, 1)
+		s.Buy(m)
 	}
 	s.enlarge(l)
 	var got []string
-	for _, m := range s.Machines {
+	for _, m := range s.Machines() {
 		got = append(got, fmt.Sprint(len(m.Pods), " on ", s.Offerings[m.Offering].Type.Name))
 	}
 	if want := []string{"2 on memory-16", "1 on memory-8"}; l.N != 0 || !reflect.DeepEqual(got, want) {

@@ -51,28 +51,23 @@ func rough(groups []*assign.PodGroup) []*assign.PodGroup {
 // What room is left for want of company is for any of the pod groups, or not bought. The
 // effort is in proportion to the pods where there are very many.
 func (s *Purchaser) buyRoughly(pools, groups []*assign.PodGroup, tier []*model.Pool) {
-	before := len(s.Machines)
+	before, pods := len(s.Machines()), len(s.Problem.Pods)
 	if !s.buying.enlarged { // by the first of several tiers and rounds
 		s.buying.enlarged = true
-		enough := assign.DefaultTrials(len(s.Places)) / makingShare
-		s.buying.trials = s.buying.trials * max(enough, len(s.Places)) / enough
+		enough := assign.DefaultTrials(pods) / makingShare
+		s.buying.trials = s.buying.trials * max(enough, pods) / enough
 	}
 	for _, c := range s.buying.purchases(pools, tier, s.Remaining()) {
 		for _, m := range c.bought {
 			if m = s.unpool(m); len(m.Items) > 0 {
-				s.Machines = append(s.Machines, m)
+				s.Buy(m)
 			}
 		}
 	}
 	for _, l := range groups {
 		s.topUp(l)
 	}
-	left := s.Remaining()
-	for _, m := range s.Machines[before:] {
-		left.Spend(&s.Offerings[m.Offering], -1)
-		s.Shrink(m, func(col *model.Offering) bool { return left.Affords(col, 1) > 0 })
-		left.Spend(&s.Offerings[m.Offering], 1)
-	}
+	s.Downsize(before)
 }
 
 // unpool returns a machine with the loads of those that a rough one's pools stand for,
@@ -106,7 +101,6 @@ func (s *Purchaser) addLoads(m *assign.Machine, l *assign.PodGroup, n int64) int
 	k, residual := s.Admit(m, l, n)
 	if k > 0 {
 		m.Add(l, k, residual)
-		s.Hand(m, l, k)
 	}
 	return k
 }

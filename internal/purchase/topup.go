@@ -9,22 +9,16 @@ import (
 
 // topUp uses what is left of machines that are planned already.
 func (s *Purchaser) topUp(l *assign.PodGroup) {
-	for i, m := range s.Machines {
+	for i, m := range s.Machines() {
 		if l.N == 0 {
 			return
 		}
 		if len(l.Parts) == 1 && !s.Followed(m, l.Parts[0].Class) {
 			continue
 		}
-		k, residual := s.Admit(m, l, l.N)
-		if k == 0 {
-			continue
+		if k, residual := s.Admit(m, l, l.N); k > 0 {
+			s.Extend(i, m.Offering, l, k, residual)
 		}
-		m = m.Clone()
-		m.Add(l, k, residual)
-		m.Ahead = 0
-		s.Machines[i] = m
-		s.Hand(m, l, k)
 	}
 }
 
@@ -32,32 +26,26 @@ func (s *Purchaser) topUp(l *assign.PodGroup) {
 // bought for the least price may leave room within a limit that no further machine fits
 // into, for example memory on machines that have no more cores.
 func (s *Purchaser) enlarge(l *assign.PodGroup) {
-	for i, m := range s.Machines {
+	for i, m := range s.Machines() {
 		if l.N == 0 {
 			return
 		}
 		if len(l.Parts) == 1 && !s.Followed(m, l.Parts[0].Class) {
 			continue
 		}
-		for {
-			larger, n, ok := s.larger(m, l)
-			if !ok {
-				break
-			}
-			m = larger
-			s.Machines[i] = m
-			s.Hand(m, l, n)
+		for s.enlargeOne(i, l) {
 		}
 	}
 }
 
-// larger returns a copy of the machine on the cheapest offering that also holds loads of
-// the pod group, with as many of them as that takes, and how many those are.
-func (s *Purchaser) larger(m *assign.Machine, l *assign.PodGroup) (*assign.Machine, int64, bool) {
+// enlargeOne moves machine i to the cheapest offering that also holds loads of the pod
+// group, puts as many of them there as that takes, and reports whether there is one.
+func (s *Purchaser) enlargeOne(i int, l *assign.PodGroup) bool {
+	m := s.Machines()[i]
 	if l.N == 0 || !m.Mask.Meets(l.Mask) {
-		return nil, 0, false
+		return false
 	}
-	out, left := m.Clone(), s.Remaining()
+	to, left := *m, s.Remaining()
 	left.Spend(&s.Offerings[m.Offering], -1)
 	need := slices.Clone(m.Used)
 	model.AddTimes(need, l.Need, 1)
@@ -66,12 +54,11 @@ func (s *Purchaser) larger(m *assign.Machine, l *assign.PodGroup) (*assign.Machi
 			!s.LeavesChoice(m.Residual, &s.Offerings[k]) || !s.SameDaemons(k, m.Offering) {
 			continue
 		}
-		out.Offering = k
-		if n, residual := s.Admit(out, l, l.N); n > 0 {
-			out.Pods, out.Placed, out.Ahead = slices.Clone(m.Pods), slices.Clone(m.Placed), 0
-			out.Add(l, n, residual)
-			return out, n, true
+		to.Offering = k
+		if n, residual := s.Admit(&to, l, l.N); n > 0 {
+			s.Extend(i, k, l, n, residual)
+			return true
 		}
 	}
-	return nil, 0, false
+	return false
 }

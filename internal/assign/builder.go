@@ -1,0 +1,221 @@
+package assign
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
+)
+
+// builder makes an assignment. What only that takes is here.
+type builder struct {
+	*Assignment
+	volumes *match.Volumes
+	slots   []slot
+	closed  []*Node        // take no pods, but those that they have count
+	running []*cluster.Pod // pods that are not pending
+	uses    map[*cluster.Template]*runner
+}
+
+// runner is what running pods of one template take, and mean to others.
+type runner struct {
+	topology.Resident
+	need    []int64
+	volumes []topology.PerNode // also of those that terminate
+}
+
+func newBuilder(p *Problem, binding Limits, e *model.Effort) *builder {
+	known := model.New(&model.Input{Snapshot: p.Snapshot, Provisioners: p.Provisioners, Pods: p.Pods, Leaving: p.Leaving, Key: topology.NewKey(p.Snapshot).Append, Binding: binding}, e)
+	b := &builder{
+		Assignment: &Assignment{Problem: p, refusals: known.Refusals, Market: newMarket(&known.Supply, p)},
+		volumes:    known.Volumes, uses: map[*cluster.Template]*runner{},
+	}
+	b.State = topology.NewState(topology.NewGroups(p.Snapshot.Namespaces), b.Supply)
+	for _, c := range known.Classes {
+		b.classes = append(b.classes, newClass(c))
+	}
+	b.few = len(b.classes) <= lookAtMost
+	for range b.DaemonSets {
+		b.State.Daemons = append(b.State.Daemons, &topology.Resident{})
+	}
+	return b
+}
+
+func (b *builder) build() *Assignment {
+	b.findRunning()
+	b.constrain()
+	b.reserveSlots()
+	b.findNodes()
+	b.occupy()
+	b.chargeSlots()
+	b.Start.Tallies = b.State.Snapshot()
+	b.State.KeepDaemonsOff()
+	b.RelateNodeSpreads()
+	for _, n := range b.nodes {
+		b.Start.Counts = append(b.Start.Counts, slices.Clone(n.Counts))
+		b.Start.Room = append(b.Start.Room, slices.Clone(n.Free))
+	}
+	b.chargeLimits()
+	b.sizeClasses()
+	seen := map[*cluster.Template]bool{}
+	for _, p := range b.running {
+		if !seen[p.Template] {
+			seen[p.Template] = true
+			b.residents = append(b.residents, b.uses[p.Template].Groups())
+		}
+	}
+	return b.Assignment
+}
+
+// findRunning lists the pods that are not pending, and what they take.
+func (b *builder) findRunning() {
+	for i := range b.Problem.Snapshot.Pods {
+		p := &b.Problem.Snapshot.Pods[i]
+		if p.State == cluster.PodPending {
+			continue
+		}
+		b.running = append(b.running, p)
+		if t := p.Template; b.uses[t] == nil {
+			b.uses[t] = &runner{need: b.Space.Vector(t.Requests), volumes: b.State.Attachments(b.volumes.Attached(t))}
+		}
+	}
+}
+
+// constrain reads the constraints of all pods: the groups that they speak of, and who
+// belongs to these.
+func (b *builder) constrain() {
+	prefers := b.anyPreferNoSchedule()
+	for _, c := range b.classes {
+		b.Effort.Begin(c.Account)
+		b.Effort.Reserve(c.StepsToRead())
+		if c.Missing.Missed() || b.Exhausted(c) {
+			continue
+		}
+		if err := b.State.Read(c.Rules, prefers); err != nil {
+			c.Missing = match.Miss{Kind: match.Unsupported, Want: err.Error()}
+		}
+	}
+	b.Effort.Others()
+	for _, p := range b.running {
+		b.State.ReadResident(p.Template, &b.uses[p.Template].Resident)
+	}
+	for i := range b.DaemonSets {
+		b.State.ReadResident(b.DaemonSets[i].Template, b.State.Daemons[i])
+	}
+	for _, c := range b.classes {
+		b.State.Settle(c.Rules)
+	}
+	for t, r := range b.uses {
+		b.State.SettleResident(t, &r.Resident)
+	}
+	for i := range b.DaemonSets {
+		b.State.SettleResident(b.DaemonSets[i].Template, b.State.Daemons[i])
+	}
+}
+
+func (b *builder) anyPreferNoSchedule() bool {
+	soft := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectPreferNoSchedule }
+	return slices.ContainsFunc(b.Selling, func(p *model.Pool) bool { return slices.ContainsFunc(p.Spec.Spec.Taints, soft) })
+}
+
+// sizeClasses gives each class its share of the largest machine, and sorts.
+func (b *builder) sizeClasses() {
+	largest := make([]int64, len(b.Space.Names))
+	for _, c := range b.Shapes {
+		for i, v := range c.Room {
+			largest[i] = max(largest[i], v)
+		}
+	}
+	for _, n := range b.nodes {
+		for i, v := range n.Free {
+			largest[i] = max(largest[i], v)
+		}
+	}
+	for _, c := range b.classes {
+		for i, v := range c.Need {
+			if largest[i] > 0 {
+				c.Size = max(c.Size, float64(v)/float64(largest[i]))
+			}
+		}
+	}
+	sortClasses(b.classes)
+}
+
+// findNodes begins with the nodes as if nothing ran on them.
+func (b *builder) findNodes() {
+	for _, n := range b.Supply.Nodes {
+		view := &topology.NodeView{Node: n, Counts: b.State.AttachLimits(n.Node)}
+		b.nodes, b.State.Nodes = append(b.nodes, &Node{view, b.Space.Vector(n.Allocatable)}), append(b.State.Nodes, view)
+	}
+	for _, n := range b.Closed {
+		view := &topology.NodeView{Node: n}
+		b.closed, b.State.Closed = append(b.closed, &Node{view, b.Space.Vector(n.Allocatable)}), append(b.State.Closed, view)
+	}
+}
+
+// occupy takes the room that running pods use, and counts them where
+// constraints look at them.
+func (b *builder) occupy() {
+	nodes := slices.Concat(b.nodes, b.closed)
+	byName := make(map[string]*Node, len(nodes))
+	for _, n := range nodes {
+		byName[n.Name] = n
+	}
+	daemons := map[*Node]map[string]bool{}
+	for _, p := range b.running {
+		n := byName[cmp.Or(p.NodeName, p.NominatedNode)]
+		if n == nil {
+			continue
+		}
+		model.AddTimes(n.Free, b.uses[p.Template].need, -1)
+		n.Counts = n.Counts.Plus(b.uses[p.Template].volumes, 1)
+		if p.Owner.Kind == "DaemonSet" {
+			if daemons[n] == nil {
+				daemons[n] = map[string]bool{}
+			}
+			daemons[n][p.Namespace+"/"+p.Owner.Name] = true
+		}
+		if p.State != cluster.PodTerminating {
+			b.State.Occupy(n.NodeView, &b.uses[p.Template].Resident)
+		}
+	}
+	for _, n := range nodes {
+		b.expectDaemons(n, daemons[n])
+	}
+}
+
+// expectDaemons keeps room for DaemonSet pods that have not started yet.
+func (b *builder) expectDaemons(n *Node, there map[string]bool) {
+	for i := range b.DaemonSets {
+		d := &b.DaemonSets[i]
+		if there[d.Namespace+"/"+d.Name] || !d.RunsOn(n.Node) {
+			continue
+		}
+		model.AddTimes(n.Free, d.Need, -1)
+		if b.State.TakesResident(n.NodeView, b.State.Daemons[i]) { // others may keep it off for good
+			b.State.Occupy(n.NodeView, b.State.Daemons[i])
+		}
+	}
+}
+
+// chargeLimits counts the capacity of the nodes that Provisioners with limits have.
+func (b *builder) chargeLimits() {
+	byName := map[string]*model.Pool{}
+	for _, p := range b.Pools {
+		if p.Spec.Spec.Limits != nil {
+			byName[p.Spec.Name], p.Has = p, amount.List{}
+		}
+	}
+	for i := range b.Problem.Snapshot.Nodes {
+		n := &b.Problem.Snapshot.Nodes[i]
+		if p := byName[n.Provisioner]; p != nil {
+			p.Has = p.Has.Plus(n.Capacity.OfNode())
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package assign
+
+import (
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
+)
+
+// Put places k pods of a class on a node and counts them there and in its domains. The pods
+// must be without a place, and the node must have room for them.
+func (s *Assignment) Put(c *Class, i int, level Level, k int64) {
+	n := s.nodes[i]
+	model.AddTimes(n.Free, c.Need, -k)
+	n.Counts = n.Counts.Plus(c.PerNode, k)
+	if !n.HostLess() {
+		s.State.Join(c.Rules, k)
+	}
+	if len(c.Keys) > 0 {
+		s.State.EnterNode(c.Rules, topology.AssignmentOf(c.Keys, n.Node), n.Node, k)
+	}
+	s.onNodes = append(s.onNodes, NodePlacement{Placement{Class: c, Level: level, N: k}, n, slices.Clone(c.take(k))})
+}
+
+// Buy adds a machine with the content of m and gives it pods of the groups that are on it.
+// Their domains have been counted when the groups were booked. The content may be shared
+// with other machines.
+func (s *Assignment) Buy(m *Machine) {
+	out, pods := *m, int64(0)
+	for _, it := range m.Items {
+		for _, p := range it.Group.Parts {
+			pods += it.N * p.N
+		}
+	}
+	out.Pods, out.Placed = make([]int, 0, pods), make([]Placement, 0, len(m.Items))
+	s.machines = append(s.machines, &out)
+	for _, it := range m.Items {
+		s.hand(&out, it.Group, it.N)
+	}
+}
+
+// Extend puts k more loads of a pod group on machine i, which is bought of an offering that
+// has room for them and ends with the given residual.
+func (s *Assignment) Extend(i, offering int, l *PodGroup, k int64, residual int) {
+	m := s.machines[i].Clone()
+	m.Offering, m.Ahead = offering, 0
+	m.Add(l, k, residual)
+	s.machines[i] = m
+	s.hand(m, l, k)
+}
+
+// Move buys machine i of another offering, which has room for its content.
+func (s *Assignment) Move(i, offering int) { s.machines[i].Offering = offering }
+
+// Downsize moves the machines from i on to the cheapest offerings that hold their content
+// and that limits allow.
+func (s *Assignment) Downsize(i int) {
+	left := s.Remaining()
+	for _, m := range s.machines[i:] {
+		s.downsize(m, left)
+	}
+}
+
+func (s *Assignment) downsize(m *Machine, left Remaining) {
+	left.Spend(&s.Offerings[m.Offering], -1)
+	s.Shrink(m, func(o *model.Offering) bool { return left.Affords(o, 1) > 0 })
+	left.Spend(&s.Offerings[m.Offering], 1)
+}
+
+// hand gives the pods of k loads of the pod group, or of those that it pools, to the machine.
+func (s *Assignment) hand(m *Machine, l *PodGroup, k int64) {
+	l.N -= k
+	if l.Members == nil {
+		s.give(m, l, l.Parts, k)
+	}
+	for _, of := range l.Members {
+		if n := min(k, of.N); n > 0 {
+			of.N -= n
+			k -= n
+			s.give(m, l, of.Parts, n)
+		}
+	}
+}
+
+// give gives the pods of k loads of the parts to the machine.
+func (s *Assignment) give(m *Machine, l *PodGroup, parts []Part, k int64) {
+	for _, p := range parts {
+		m.Pods = append(m.Pods, p.Class.take(k*p.N)...)
+		m.Placed = append(m.Placed, Placement{Group: l, Class: p.Class, Level: p.Level, N: k * p.N})
+		s.State.Join(p.Class.Rules, k*p.N)
+	}
+}
+
+// Withdrawal takes pods of a class from where they are.
+type Withdrawal struct {
+	Machine bool
+	Index   int // of the machine, or of the placement on a node
+	Placed  int // which placement of the machine
+	N       int64
+}
+
+// Withdraw takes pods from their places. A machine that is left without a pod is not bought,
+// and others are bought as small as they may be. What constraints count by domain is for the
+// caller to set right.
+func (s *Assignment) Withdraw(list []Withdrawal) {
+	// From the last to the first, so that what is still to be withdrawn keeps its index.
+	for _, w := range slices.Backward(list) {
+		if w.Machine {
+			s.machines[w.Index] = s.withdrawFromMachine(s.machines[w.Index], w)
+		} else {
+			s.withdrawFromNode(&s.onNodes[w.Index], w.N)
+		}
+	}
+	s.machines = slices.DeleteFunc(s.machines, func(m *Machine) bool { return len(m.Pods) == 0 })
+	s.onNodes = slices.DeleteFunc(s.onNodes, func(p NodePlacement) bool { return p.N == 0 })
+	for i, n := range s.nodes {
+		n.Counts = slices.Clone(s.Start.Counts[i])
+	}
+	for _, p := range s.onNodes {
+		p.Node.Counts = p.Node.Counts.Plus(p.Class.PerNode, p.N)
+	}
+}
+
+func (s *Assignment) withdrawFromNode(p *NodePlacement, n int64) {
+	p.N -= n
+	model.AddTimes(p.Node.Free, p.Class.Need, n)
+	p.Class.release(p.Pods[p.N:])
+	p.Pods = p.Pods[:p.N]
+}
+
+func (s *Assignment) withdrawFromMachine(old *Machine, w Withdrawal) *Machine {
+	out := old.Clone()
+	out.Pods, out.Placed, out.Ahead = slices.Clone(old.Pods), slices.Clone(old.Placed), 0
+	end := int64(0)
+	for _, p := range out.Placed[:w.Placed+1] {
+		end += p.N
+	}
+	p := &out.Placed[w.Placed]
+	p.Class.release(out.Pods[end-w.N : end])
+	out.Pods = slices.Delete(out.Pods, int(end-w.N), int(end))
+	p.N -= w.N
+	model.AddTimes(out.Used, p.Class.Need, -w.N)
+	out.itemise(p.Group)
+	out.Host = s.State.DaemonCounts(&s.Offerings[out.Offering])
+	for _, p := range out.Placed {
+		out.Host = out.Host.Plus(p.Class.PerNode, p.N)
+	}
+	if len(out.Pods) > 0 {
+		s.Refresh(out)
+		s.downsize(out, s.Remaining())
+	}
+	return out
+}

@@ -1,0 +1,168 @@
+package assign_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign/assigntest"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
+
+// withNodes is a problem of some kinds of pods with nodes of 4 cores each.
+func withNodes(nodes int, groups ...assigntest.PodsOf) *assign.Problem {
+	p := assigntest.LimitedTo(0, groups...)
+	for i := range nodes {
+		p.Snapshot.Nodes = append(p.Snapshot.Nodes, cluster.Node{
+			Name: fmt.Sprint("node-", i), Provisioner: "default", Initialized: true, Ready: true, Labels: map[string]string{api.LabelZone: "one"},
+			Allocatable: amount.List{amount.CPU: 4000, amount.Memory: 1 << 30, amount.Pods: 20},
+		})
+	}
+	return p
+}
+
+// state is what an assignment says, in values that can be compared.
+type state struct {
+	Left    []int64
+	Free    [][]int64
+	Placed  int
+	OnNodes int
+}
+
+func stateOf(a *assign.Assignment) (out state) {
+	for _, c := range a.Classes() {
+		out.Left = append(out.Left, c.Left)
+	}
+	for _, n := range a.Existing() {
+		out.Free = append(out.Free, slices.Clone(n.Free))
+	}
+	for _, p := range a.Places() {
+		if p.Node != "" {
+			out.OnNodes++
+		}
+	}
+	out.Placed = out.OnNodes
+	for _, m := range a.Machines() {
+		out.Placed += len(m.Pods)
+	}
+	return out
+}
+
+// checkAssignment finds pods that are in no place or in two, and machines that hold more than
+// they have room for.
+func checkAssignment(t *rapid.T, a *assign.Assignment) {
+	seen := map[int]int{}
+	for _, c := range a.Classes() {
+		for _, pod := range c.Unplaced() {
+			seen[pod]++
+		}
+	}
+	for _, p := range a.OnNodes() {
+		for _, pod := range p.Pods {
+			seen[pod]++
+		}
+	}
+	for _, m := range a.Machines() {
+		used, n := make([]int64, len(a.Space.Names)), int64(0)
+		for _, p := range m.Placed {
+			model.AddTimes(used, p.Class.Need, p.N)
+			n += p.N
+		}
+		for _, pod := range m.Pods {
+			seen[pod]++
+		}
+		if !slices.Equal(used, m.Used) || !model.Fits(m.Used, a.Offerings[m.Offering].Room) || n != int64(len(m.Pods)) || n == 0 {
+			t.Fatalf("a machine with %d of %d pods uses %v, which it says is %v", len(m.Pods), n, used, m.Used)
+		}
+	}
+	for pod := range a.Problem.Pods {
+		if seen[pod] != 1 {
+			t.Fatalf("pod %d is in %d places", pod, seen[pod])
+		}
+	}
+}
+
+// change changes an assignment in one way that is possible; some are not.
+func change(t *rapid.T, a *assign.Assignment) {
+	c := rapid.SampledFrom(a.Classes()).Draw(t, "class")
+	o, _ := a.OptionsAt(c, assign.Level{})
+	l, ok := a.GroupFor(c, assign.Level{}, o)
+	if !ok || c.Left == 0 {
+		return
+	}
+	l.N = rapid.Int64Range(1, c.Left).Draw(t, "pods")
+	switch rapid.SampledFrom([]string{"put", "buy", "extend"}).Draw(t, "change") {
+	case "put":
+		i := rapid.IntRange(0, len(a.Existing())-1).Draw(t, "node")
+		if k := a.RoomOn(c, o, i, l.N); k > 0 {
+			a.Put(c, i, assign.Level{}, k)
+		}
+	case "buy":
+		m := a.NewMachine(rapid.SampledFrom(slices.Collect(l.Mask.All)).Draw(t, "offering"))
+		k, residual := a.Admit(m, l, l.N)
+		m.Add(l, k, residual)
+		a.Buy(m)
+	case "extend":
+		for i, m := range a.Machines() {
+			if k, residual := a.Admit(m, l, l.N); k > 0 {
+				a.Extend(i, m.Offering, l, k, residual)
+				return
+			}
+		}
+	}
+}
+
+// TestEveryPodIsInOnePlace: whatever is placed, bought and withdrawn in whatever order, each pod
+// has one place or none, and what nodes and machines have left follows from that. When all is
+// withdrawn, everything is as it was.
+func TestEveryPodIsInOnePlace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var groups []assigntest.PodsOf
+		for range rapid.IntRange(1, 4).Draw(t, "classes") {
+			groups = append(groups, assigntest.PodsOf{N: rapid.IntRange(1, 6).Draw(t, "pods"), CPU: 100 * rapid.Int64Range(2, 20).Draw(t, "cpu")})
+		}
+		p := withNodes(2, groups...)
+		a := assign.New(p, make(assign.Limits, 1), model.NewEffort(p.Pods, len(p.Snapshot.Nodes)))
+		before := stateOf(a)
+		for range rapid.IntRange(1, 12).Draw(t, "changes") {
+			change(t, a)
+			checkAssignment(t, a)
+		}
+		for _, least := range []int64{rapid.Int64Range(0, 5).Draw(t, "kept"), 0} {
+			placed := stateOf(a).Placed
+			list, n := withdrawals(a, least)
+			a.Withdraw(list)
+			checkAssignment(t, a)
+			if got := stateOf(a).Placed; got != placed-n {
+				t.Fatalf("%d pods are placed, want %d without %d", got, placed, n)
+			}
+		}
+		if after := stateOf(a); !reflect.DeepEqual(before, after) {
+			t.Fatalf("%+v when all is withdrawn, %+v before", after, before)
+		}
+	})
+}
+
+// withdrawals take all but so many pods of each placement, and say how many those are.
+func withdrawals(a *assign.Assignment, kept int64) (list []assign.Withdrawal, n int) {
+	for i, p := range a.OnNodes() {
+		if k := p.N - kept; k > 0 {
+			list, n = append(list, assign.Withdrawal{Index: i, N: k}), n+int(k)
+		}
+	}
+	for i, m := range a.Machines() {
+		for j, p := range m.Placed {
+			if k := p.N - kept; k > 0 {
+				list, n = append(list, assign.Withdrawal{Machine: true, Index: i, Placed: j, N: k}), n+int(k)
+			}
+		}
+	}
+	return list, n
+}
