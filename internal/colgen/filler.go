@@ -39,12 +39,12 @@ func (f *filler) ceiling(kind int, worth []float64) float64 {
 		r = newRelaxation(f.loads, k)
 		f.relax[kind] = r
 	}
-	f.operations += len(k.Loads) * r.rows
-	if ceiling := r.ceiling(worth); ceiling <= float64(k.Cost)*(1+tolerance) {
+	f.operations += r.Operations()
+	if ceiling := r.Ceiling(worth); ceiling <= float64(k.Cost)*(1+tolerance) {
 		return ceiling // good enough: nothing can be gained with this kind
 	}
-	f.operations += r.solve(worth)
-	return r.ceiling(worth)
+	f.operations += r.Solve(worth)
+	return r.Ceiling(worth)
 }
 
 // fill looks for the content of a machine of the kind that is worth most, and more
@@ -52,7 +52,7 @@ func (f *filler) ceiling(kind int, worth []float64) float64 {
 // have been asked for before.
 func (f *filler) fill(kind int, worth []float64, patience int) float64 {
 	k, r := &f.kinds[kind], f.relax[kind]
-	ceiling := r.bound
+	ceiling := r.Bound
 	f.search.begin(f.loads, k, r, worth, float64(k.Cost)*(1+tolerance))
 	if proven, ok := f.look(r, patience); ok {
 		ceiling = min(ceiling, proven)

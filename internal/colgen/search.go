@@ -43,7 +43,7 @@ func (s *search) begin(loads []Load, k *Kind, r *relaxation, worth []float64, le
 	for j, i := range k.Loads {
 		if w := worth[i]; w > 0 {
 			c := candidate{load: i, worth: w, most: min(loads[i].Most, loads[i].Count), efficiency: math.Inf(1)}
-			if pays := r.pays(j); pays > 0 {
+			if pays := r.Pays(j); pays > 0 {
 				c.efficiency = w / pays
 			}
 			s.items = append(s.items, c)
@@ -59,21 +59,23 @@ func (s *search) begin(loads []Load, k *Kind, r *relaxation, worth []float64, le
 	}
 	s.rest = append(s.rest[:0], k.Room...)
 	s.taken, s.chose = cleared(s.taken, n), cleared(s.chose, n)
-	s.priceUnits(r, k, loads)
+	s.priceUnits(r, k)
 	s.bounds(n)
 	s.best, s.found, s.used = least, false, n*(s.width+8)
 }
 
 // priceUnits states the relaxation's prices for a unit of each resource.
-func (s *search) priceUnits(r *relaxation, k *Kind, loads []Load) {
+func (s *search) priceUnits(r *relaxation, k *Kind) {
 	s.price = cleared(s.price, s.width)
-	at := 0
-	for resource := range k.Room {
-		if slices.ContainsFunc(k.Loads, func(i int) bool { return loads[i].Need[resource] > 0 }) {
-			s.price[resource] = r.price[at] / float64(max(1, k.Room[resource]))
-			at++
-		}
+	for at, resource := range r.used {
+		s.price[resource] = r.Price[at] / float64(max(1, k.Room[resource]))
 	}
+}
+
+func cleared[T any](v []T, n int) []T {
+	v = slices.Grow(v[:0], n)[:n]
+	clear(v)
+	return v
 }
 
 // bounds sets the ratios.
@@ -96,16 +98,16 @@ func (s *search) bounds(n int) {
 // base puts the whole part of the relaxation's solution on the machine, less some
 // loads of each kind where there is time to search for better ones.
 func (s *search) base(r *relaxation, loosen int64) {
-	for i, b := range r.basis {
-		if b < 0 {
+	for row := range r.Rows() {
+		load, times, ok := r.Content(row)
+		if !ok {
 			continue
 		}
-		load := r.loads[b]
 		j := slices.IndexFunc(s.items, func(c candidate) bool { return c.load == load })
 		if j < 0 {
 			continue
 		}
-		n := min(int64(r.x[i]+tolerance), s.items[j].most) - loosen
+		n := min(int64(times+tolerance), s.items[j].most) - loosen
 		if n = min(n, amount.Copies(s.needOf(j), s.rest, n)); n > 0 {
 			s.take(j, n)
 		}
