@@ -133,7 +133,7 @@ func findRivals(all []*Provisioner) {
 				continue
 			}
 			if plancheck.SamePods(p.Raw, pool.Raw) {
-				p.Findings = append(p.Findings, api.Finding{Path: "spec", Text: text, Advice: advice})
+				p.Findings = append(p.Findings, api.Finding{Path: "spec", Text: api.Plain(text), Advice: api.Plain(advice)})
 			}
 		}
 	}

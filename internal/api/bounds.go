@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -62,10 +61,10 @@ var definitions = sync.OnceValue(func() map[string]*bounds {
 // too large or has another form. Resource is that of the definition, such as
 // provisioners.karpenter.sh.
 func CheckBounds(resource string, spec map[string]any) Findings {
-	return broken(definitions()[resource].check(spec, field.NewPath("spec")))
+	return definitions()[resource].check(spec, field.NewPath("spec"))
 }
 
-func (b *bounds) check(value any, path *field.Path) field.ErrorList {
+func (b *bounds) check(value any, path *field.Path) Findings {
 	if b == nil {
 		return nil
 	}
@@ -92,22 +91,21 @@ func (b *bounds) check(value any, path *field.Path) field.ErrorList {
 	return nil
 }
 
-func (b *bounds) checkText(text string, path *field.Path) field.ErrorList {
+func (b *bounds) checkText(text string, path *field.Path) Findings {
 	if size := utf8.RuneCountInString(text); b.MaxLength != nil && size > *b.MaxLength {
-		return field.ErrorList{field.Invalid(path, abbreviated(text),
-			fmt.Sprintf("has %d characters; shorten it to %d", size, *b.MaxLength))}
+		return Findings{invalid(path, abbreviated(text), say("has %d characters", size), say("shorten it to %d", *b.MaxLength))}
 	}
 	if b.Pattern != nil && !b.Pattern.MatchString(text) {
-		return field.ErrorList{field.Invalid(path, text, "must have the form "+b.Pattern.String())}
+		return Findings{invalid(path, text, say("must have the form %s", b.Pattern), none)}
 	}
 	return nil
 }
 
-func tooMany(have int, most *int, path *field.Path) field.ErrorList {
+func tooMany(have int, most *int, path *field.Path) Findings {
 	if most == nil || have <= *most {
 		return nil
 	}
-	return field.ErrorList{field.TooMany(path, have, *most)}
+	return Findings{broken(field.ErrorTypeTooMany, path, have, Plain(field.TooMany(nil, have, *most).Detail), none)}
 }
 
 // abbreviated is the beginning of a long text.

@@ -1,12 +1,11 @@
 package api
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // cronField is one of the five fields of a cron expression.
@@ -28,41 +27,46 @@ var cronMacros = []string{"@annually", "@daily", "@hourly", "@midnight", "@month
 
 // checkCron checks a cron expression: five fields of numbers, names, lists,
 // ranges and steps as in crontab(5), or a macro such as @daily. Times are UTC,
-// so that a time zone is refused.
-func checkCron(expression string) error {
+// so that a time zone is refused. It returns nil for one that can be read.
+func checkCron(expression string, path *field.Path) *Finding {
+	wrong := func(text, advice Message) *Finding {
+		out := invalid(path, expression, text, advice)
+		return &out
+	}
 	if strings.HasPrefix(expression, "@") {
 		if slices.Contains(cronMacros, expression) {
 			return nil
 		}
-		return fmt.Errorf("must be one of %s%s", strings.Join(cronMacros, ", "), cmp.Or(didYouMean(expression, cronMacros), "; write one of these, or five fields"))
+		return wrong(say("must be one of %s", strings.Join(cronMacros, ", ")), either(didYouMean(expression, cronMacros), say("write one of these, or five fields")))
 	}
 	if strings.Contains(expression, "TZ=") {
-		return errors.New("must not name a time zone: schedules are in UTC; remove it, and give the times in UTC")
+		return wrong(say("must not name a time zone: schedules are in UTC"), say("remove it, and give the times in UTC"))
 	}
 	parts := strings.Fields(expression)
 	if len(parts) != len(cronFields) {
-		return fmt.Errorf("must have 5 fields (minute, hour, day of month, month, day of week), not %d; write them all, such as \"0 9 * * mon-fri\"", len(parts))
+		return wrong(say("must have 5 fields (minute, hour, day of month, month, day of week), not %d", len(parts)), say(`write them all, such as "0 9 * * mon-fri"`))
 	}
 	for i, part := range parts {
 		for item := range strings.SplitSeq(part, ",") {
-			if err := cronFields[i].check(item); err != nil {
-				return err
+			if text, advice := cronFields[i].check(item); !text.Empty() {
+				return wrong(text, advice)
 			}
 		}
 	}
 	return nil
 }
 
-// check accepts *, a value, or a range, each with an optional step.
-func (f cronField) check(item string) error {
+// check accepts *, a value, or a range, each with an optional step. Of
+// another item it says what is wrong.
+func (f cronField) check(item string) (text, advice Message) {
 	span, step, hasStep := strings.Cut(item, "/")
 	if hasStep {
 		if n, err := strconv.ParseUint(step, 10, 31); err != nil || n == 0 {
-			return fmt.Errorf("%s %q: the step must be a number above zero; write it such as */15", f.name, item)
+			return say("%s %q: the step must be a number above zero", f.name, item), say("write it such as */15")
 		}
 	}
 	if span == "*" || (span == "?" && strings.HasPrefix(f.name, "day")) {
-		return nil
+		return none, none
 	}
 	from, to, isRange := strings.Cut(span, "-")
 	low, ok := f.value(from)
@@ -70,16 +74,16 @@ func (f cronField) check(item string) error {
 		return f.outside(item)
 	}
 	if !isRange {
-		return nil
+		return none, none
 	}
 	high, ok := f.value(to)
 	if !ok {
 		return f.outside(item)
 	}
 	if high < low {
-		return fmt.Errorf("%s %q: the range ends before it begins; write it as %s,%s", f.name, item, f.span(low, f.high), f.span(f.low, high))
+		return say("%s %q: the range ends before it begins", f.name, item), say("write it as %s,%s", f.span(low, f.high), f.span(f.low, high))
 	}
-	return nil
+	return none, none
 }
 
 // span spells a range, by names where the field has them.
@@ -107,10 +111,10 @@ func (f cronField) value(text string) (int, bool) {
 	return int(n), err == nil && int(n) >= f.low && int(n) <= f.high
 }
 
-func (f cronField) outside(item string) error {
-	hint := didYouMean(item, f.names)
+func (f cronField) outside(item string) (text, advice Message) {
+	advice = either(didYouMean(item, f.names), say("write it in digits"))
 	if n, err := strconv.Atoi(item); err == nil {
-		hint = fmt.Sprintf("; the nearest valid value is %d", min(max(n, f.low), f.high))
+		advice = say("the nearest valid value is %d", min(max(n, f.low), f.high))
 	}
-	return fmt.Errorf("%s %q: must be from %d to %d%s", f.name, item, f.low, f.high, cmp.Or(hint, "; write it in digits"))
+	return say("%s %q: must be from %d to %d", f.name, item, f.low, f.high), advice
 }

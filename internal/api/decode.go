@@ -59,7 +59,7 @@ func NodeTemplateOf(object map[string]any) (*AWSNodeTemplate, Findings, error) {
 }
 
 func clusterScoped(kind string) Finding {
-	return Finding{Path: "metadata.namespace", Text: kind + "s belong to no namespace, ignored", Advice: "remove it"}
+	return Finding{Path: "metadata.namespace", Text: say("%ss belong to no namespace, ignored", kind), Advice: say("remove it")}
 }
 
 func parse(doc []byte, want schema.GroupVersionKind) (map[string]any, error) {
@@ -92,7 +92,7 @@ func decodeObject(object map[string]any, want schema.GroupVersionKind, into any)
 	}
 	warnings, errs := decodeTree(object, into, nil)
 	if len(errs) > 0 {
-		return warnings, broken(errs)
+		return warnings, errs
 	}
 	return warnings, nil
 }
@@ -103,7 +103,7 @@ func decodeObject(object map[string]any, want schema.GroupVersionKind, into any)
 // errors, in which case nothing is filled in.
 func Decode(object map[string]any, into any, related ...RelatedKind) Findings {
 	warnings, errs := decodeRelated(object, into, nil, related)
-	return append(warnings, broken(errs)...)
+	return append(warnings, errs...)
 }
 
 // checkKind refuses other kinds, and other versions of the kind, by name: their
@@ -111,12 +111,12 @@ func Decode(object map[string]any, into any, related ...RelatedKind) Findings {
 func checkKind(object map[string]any, want schema.GroupVersionKind) *Finding {
 	kind, apiVersion := object["kind"], object["apiVersion"]
 	if kind != want.Kind {
-		return &Finding{Severity: Error, Path: "kind", Value: kind, Text: fmt.Sprintf("%s is not %s", show(kind), want.Kind)}
+		return &Finding{Severity: Error, Path: "kind", Value: kind, Text: say("%s is not %s", show(kind), want.Kind)}
 	}
 	if served := want.GroupVersion().String(); apiVersion != served {
 		return &Finding{
 			Severity: Error, Path: "apiVersion", Value: apiVersion,
-			Text: fmt.Sprintf("%s has no kind %s", show(apiVersion), want.Kind), Advice: "use " + served,
+			Text: say("%s has no kind %s", show(apiVersion), want.Kind), Advice: say("use %s", served),
 		}
 	}
 	return nil

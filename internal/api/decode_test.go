@@ -40,7 +40,7 @@ func TestDecodeProvisioner(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		"spec.requirements[0].value: unknown field, ignored; did you mean values?",
 		"metadata.namespace: Provisioners belong to no namespace, ignored; remove it",
-	}, lines(warnings)); diff != "" {
+	}, warnings.Lines()); diff != "" {
 		t.Errorf("warnings -want +got:\n%s", diff)
 	}
 	if got.Name != "default" || got.Namespace != "" || got.Kind != ProvisionerKind {
@@ -185,7 +185,7 @@ func TestDefaultSelectors(t *testing.T) {
 			}
 			var missing []string
 			for _, err := range errs {
-				missing = append(missing, err.Field)
+				missing = append(missing, err.Path)
 			}
 			if diff := cmp.Diff(c.missing, missing); diff != "" {
 				t.Errorf("missing -want +got:\n%s", diff)

@@ -30,21 +30,25 @@ type Finding struct { //nolint:errname // it may be a warning
 	// Value is the offending value, nil where there is none to show.
 	Value any
 	// Text says what is wrong, without a full stop.
-	Text string
+	Text Message
 	// Advice says what would be right, without a full stop. It may be empty.
-	Advice string
+	Advice Message
 }
 
 // Error returns the path, what is wrong and what would be right on one line.
 func (f Finding) Error() string {
-	out := f.Text
-	if f.Path != "" {
-		out = f.Path + ": " + out
+	if f.Path == "" {
+		return f.Body()
 	}
-	if f.Advice != "" {
-		out += "; " + f.Advice
+	return f.Path + ": " + f.Body()
+}
+
+// Body returns what is wrong and what would be right on one line, without the path.
+func (f Finding) Body() string {
+	if f.Advice.Empty() {
+		return f.Text.String()
 	}
-	return out
+	return f.Text.String() + "; " + f.Advice.String()
 }
 
 // Findings are errors and warnings about one object, in the order of its fields.
@@ -53,12 +57,15 @@ func (f Finding) Error() string {
 type Findings []Finding //nolint:errname // they may be warnings
 
 // Error returns one line for each finding.
-func (fs Findings) Error() string {
-	lines := make([]string, len(fs))
-	for i, f := range fs {
-		lines[i] = f.Error()
+func (fs Findings) Error() string { return strings.Join(fs.Lines(), "\n") }
+
+// Lines returns each finding on a line of its own.
+func (fs Findings) Lines() []string {
+	var out []string
+	for _, f := range fs {
+		out = append(out, f.Error())
 	}
-	return strings.Join(lines, "\n")
+	return out
 }
 
 // Summary returns all findings on one line, for a condition or an event. Of many
@@ -104,7 +111,7 @@ func FindingsOf(err error) Findings {
 	case errors.As(err, &one):
 		return Findings{one}
 	}
-	return Findings{{Severity: Error, Text: err.Error()}}
+	return Findings{{Severity: Error, Text: Plain(err.Error())}}
 }
 
 // CheckProvisioner checks a Provisioner by every rule of the API: what it breaks,
@@ -115,7 +122,7 @@ func CheckProvisioner(p *Provisioner) Findings {
 	if p.Source != nil {
 		return append(p.Source.findings(), p.Source.own(warnProvisioner(p))...)
 	}
-	return append(broken(ValidateProvisioner(p)), warnProvisioner(p)...)
+	return append(ValidateProvisioner(p), warnProvisioner(p)...)
 }
 
 // CheckNodeTemplate checks a node profile as CheckProvisioner does a Provisioner.
@@ -123,51 +130,5 @@ func CheckNodeTemplate(t *AWSNodeTemplate) Findings {
 	if t.Source != nil {
 		return t.Source.findings()
 	}
-	return append(broken(ValidateNodeTemplate(t)), warnTags(t.Spec.Tags, field.NewPath("spec", "tags"))...)
-}
-
-// broken returns the findings for rules that are broken. The detail of such an
-// error says what is wrong and, after a semicolon, what would be right.
-func broken(errs field.ErrorList) Findings {
-	out := make(Findings, len(errs))
-	for i, err := range errs {
-		what := *err
-		var advice string
-		what.Detail, advice = cutAdvice(err.Detail)
-		text := what.ErrorBody()
-		if err.Type == field.ErrorTypeTypeInvalid {
-			text = what.Detail // which shows the value already
-		}
-		out[i] = Finding{Severity: Error, Path: err.Field, Value: err.BadValue, Text: text, Advice: advice}
-		if advice == "" {
-			out[i].Advice = usualAdvice[err.Type]
-		}
-		if text, advice := culprit(err.BadValue); text != "" && !strings.Contains(what.Detail, "typographic") && !strings.Contains(what.Detail, "template") {
-			out[i].Text, out[i].Advice = text, advice
-		}
-	}
-	return out
-}
-
-// usualAdvice is what to do about an error that has no advice of its own.
-var usualAdvice = map[field.ErrorType]string{
-	field.ErrorTypeDuplicate:    "remove one of the two",
-	field.ErrorTypeForbidden:    "remove it",
-	field.ErrorTypeNotSupported: "choose one of these values",
-	field.ErrorTypeTooLong:      "shorten it",
-	field.ErrorTypeTooMany:      "shorten it",
-}
-
-// cutAdvice cuts a detail at its first semicolon that stands outside of quotes.
-func cutAdvice(detail string) (what, advice string) {
-	quoted := false
-	for i := range detail {
-		switch {
-		case detail[i] == '"' && (i == 0 || detail[i-1] != '\\'):
-			quoted = !quoted
-		case !quoted && strings.HasPrefix(detail[i:], "; "):
-			return detail[:i], detail[i+len("; "):]
-		}
-	}
-	return detail, ""
+	return append(ValidateNodeTemplate(t), warnTags(t.Spec.Tags, field.NewPath("spec", "tags"))...)
 }

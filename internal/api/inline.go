@@ -23,7 +23,7 @@ var providerPath = field.NewPath("spec", "provider")
 func (p *Provisioner) InlineProfile() (*NodeProfile, error) {
 	profile, _, errs := p.decodeInline()
 	if len(errs) > 0 {
-		return nil, broken(errs)
+		return nil, errs
 	}
 	return profile, nil
 }
@@ -34,13 +34,13 @@ func (p *Provisioner) InlineIgnored() Findings {
 	return ignored
 }
 
-func (p *Provisioner) decodeInline() (*NodeProfile, Findings, field.ErrorList) {
+func (p *Provisioner) decodeInline() (*NodeProfile, Findings, Findings) {
 	if p.Spec.Provider == nil || len(p.Spec.Provider.Raw) == 0 {
 		return &NodeProfile{}, nil, nil
 	}
 	var tree any
 	if err := json.Unmarshal(p.Spec.Provider.Raw, &tree); err != nil {
-		return nil, nil, field.ErrorList{field.Invalid(providerPath, string(p.Spec.Provider.Raw), err.Error())}
+		return nil, nil, Findings{invalid(providerPath, string(p.Spec.Provider.Raw), Plain(err.Error()), none)}
 	}
 	var inline inlineProvider
 	warnings, errs := decodeTree(tree, &inline, providerPath)

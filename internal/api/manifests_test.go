@@ -96,7 +96,7 @@ func TestManifests(t *testing.T) { // DISR-004
 			var golden strings.Builder
 			for _, c := range loadManifests(t, "testdata/"+name+".yaml", kind.apiVersion, kind.kind) {
 				found := kind.check(c.document(t))
-				messages, warnings := lines(found.Errors()), lines(found.Warnings())
+				messages, warnings := found.Errors().Lines(), found.Warnings().Lines()
 				golden.WriteString(transcript(c.Name, messages, warnings))
 				if diff := gocmp.Diff(c.Refused, paths(messages), cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("%s: errors -want +got:\n%s%s", c.Name, diff, strings.Join(messages, "\n"))
@@ -141,14 +141,6 @@ func transcript(name string, messages, warnings []string) string {
 		out.WriteString("  warning: " + w + "\n")
 	}
 	return out.String() + "\n"
-}
-
-func lines(found Findings) []string {
-	var out []string
-	for _, f := range found {
-		out = append(out, f.Error())
-	}
-	return out
 }
 
 // pathPrefix is the path at the beginning of a message. Keys in brackets may hold

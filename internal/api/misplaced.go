@@ -25,28 +25,28 @@ var ourKinds = []RelatedKind{
 
 // adviseField says what was probably meant by a field that the object of type t at
 // path does not have: one that stands elsewhere, or one whose name is similar.
-func (d *treeDecoder) adviseField(name string, t reflect.Type, path *field.Path) string {
+func (d *treeDecoder) adviseField(name string, t reflect.Type, path *field.Path) Message {
 	if entries := onlyMap(t); entries != "" {
-		return "move it into " + path.Child(entries).String()
+		return say("move it into %s", fieldAt(path.Child(entries)))
 	}
 	if at := placesIn(d.root)[name]; at != "" {
-		return "move it to " + at
+		return say("move it to %s", Field{Path: at})
 	}
 	for _, other := range d.related {
 		if at := placesIn(other.Type)[name]; at != "" && other.Type != d.root {
-			return "it belongs to " + other.Name + ", at " + at
+			return say("it belongs to %s, at %s", other.Name, at)
 		}
 	}
 	if quote := typographicQuote(name); quote != "" {
-		return "write " + withoutQuotes(name) + " without the typographic quote " + quote
+		return say("write %s without the typographic quote %s", withoutQuotes(name), quote)
 	}
 	if found := FindTemplate(name); found != "" {
-		return RenderFirst
+		return Plain(RenderFirst)
 	}
 	if near, ok := Suggest(name, sortedKeys(jsonFields(t))); ok {
-		return "did you mean " + near + "?"
+		return say("did you mean %s?", fieldIn(path, near))
 	}
-	return "remove it"
+	return say("remove it")
 }
 
 // onlyMap returns the field of an object that has nothing but one map. Its

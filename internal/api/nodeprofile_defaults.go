@@ -1,8 +1,6 @@
 package api
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 )
@@ -60,15 +58,14 @@ func (v *BlockDevice) Defaulted() *BlockDevice {
 // the tag kubernetes.io/cluster/<cluster>. A profile with a launch template of
 // its own needs no security groups. Without a cluster's name nothing can be
 // defaulted, and a missing selector is an error at path.
-func (s *NodeProfile) DefaultSelectors(cluster string, path *field.Path) (*NodeProfile, field.ErrorList) {
-	var errs field.ErrorList
+func (s *NodeProfile) DefaultSelectors(cluster string, path *field.Path) (*NodeProfile, Findings) {
+	var errs Findings
 	out := s.DeepCopy()
 	fill := func(selector *map[string]string, name string) {
 		switch {
 		case len(*selector) > 0:
 		case cluster == "":
-			errs = append(errs, field.Required(path.Child(name),
-				fmt.Sprintf("without the cluster's name there is no default of %s<cluster>", TagClusterPrefix)))
+			errs = append(errs, required(path.Child(name), say("without the cluster's name there is no default of %s<cluster>", TagClusterPrefix), none))
 		default:
 			*selector = map[string]string{TagClusterPrefix + cluster: "*"}
 		}

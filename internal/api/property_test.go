@@ -75,7 +75,7 @@ func TestAnyProvisioner(t *testing.T) {
 		p := provisioner.Draw(t, "provisioner")
 		before := p.DeepCopy()
 
-		ValidateProvisioner(p)
+		_ = ValidateProvisioner(p)
 		_ = warnProvisioner(p)
 		once := p.Defaulted()
 

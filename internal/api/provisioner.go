@@ -72,7 +72,7 @@ func (s *Source) findings() Findings {
 	}
 	var out Findings
 	for _, u := range s.Unsupported {
-		out = append(out, Finding{Severity: Error, Path: u.Path, Text: u.Text})
+		out = append(out, Finding{Severity: Error, Path: u.Path, Text: Plain(u.Text)})
 	}
 	return out
 }

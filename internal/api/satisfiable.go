@@ -1,12 +1,10 @@
 package api
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -24,7 +22,7 @@ type constraint struct {
 
 // validateSatisfiable reports each key on which requirements, instanceTypes and
 // labels together leave no possibility. The error stands at the last of them.
-func validateSatisfiable(spec *ProvisionerSpec, path *field.Path) field.ErrorList {
+func validateSatisfiable(spec *ProvisionerSpec, path *field.Path) Findings {
 	constraints := map[string]*constraint{}
 	add := func(r Requirement, at *field.Path) {
 		key := NormalizeLabel(r.Key)
@@ -42,7 +40,7 @@ func validateSatisfiable(spec *ProvisionerSpec, path *field.Path) field.ErrorLis
 	for _, key := range slices.Sorted(maps.Keys(spec.Labels)) {
 		add(Requirement{Key: key, Operator: OpIn, Values: []string{spec.Labels[key]}}, path.Child("labels").Key(key))
 	}
-	var errs field.ErrorList
+	var errs Findings
 	for _, key := range slices.Sorted(maps.Keys(constraints)) {
 		if c := constraints[key]; !c.satisfiable() {
 			errs = append(errs, c.contradiction(key))
@@ -141,14 +139,14 @@ func (c *constraint) intervalLeavesValue() bool {
 	return false
 }
 
-func (c *constraint) contradiction(key string) *field.Error {
-	others := make([]string, 0, len(c.origins))
-	for _, origin := range c.origins[:len(c.origins)-1] {
-		others = append(others, origin.String())
+func (c *constraint) contradiction(key string) Finding {
+	last := len(c.origins) - 1
+	if last == 0 {
+		return invalid(c.origins[last], key, say("no value can meet this requirement"), say("remove it, or change its values"))
 	}
-	last := c.origins[len(c.origins)-1]
-	if len(others) == 0 {
-		return field.Invalid(last, key, "no value can meet this requirement; remove it, or change its values")
+	text := say("no value can meet this and %s", fieldAt(c.origins[0]))
+	for _, origin := range c.origins[1:last] {
+		text = say("%s, %s", text, fieldAt(origin))
 	}
-	return field.Invalid(last, key, fmt.Sprintf("no value can meet this and %s; change one of them so that a value is left", strings.Join(others, ", ")))
+	return invalid(c.origins[last], key, text, say("change one of them so that a value is left"))
 }

@@ -34,8 +34,8 @@ func (b *Budget) Active(now time.Time) bool {
 }
 
 func parseSchedule(expression string) (schedule, error) {
-	if err := checkCron(expression); err != nil {
-		return schedule{}, err
+	if wrong := checkCron(expression, nil); wrong != nil {
+		return schedule{}, *wrong
 	}
 	if expanded, ok := cronExpressions[expression]; ok {
 		expression = expanded

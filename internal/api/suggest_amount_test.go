@@ -10,7 +10,7 @@ import (
 
 func TestAdvice(t *testing.T) {
 	tests := []struct {
-		advise  func(string) string
+		advise  func(string) Message
 		in, out string
 	}{
 		{adviseQuantity, "10 cores", `"10"`},
@@ -33,8 +33,8 @@ func TestAdvice(t *testing.T) {
 		{adviseNodes, "a few", `such as "3" or "10%"`},
 	}
 	for _, tt := range tests {
-		got := tt.advise(tt.in)
-		if !strings.HasPrefix(got, "; ") || !strings.Contains(got, tt.out) {
+		got := tt.advise(tt.in).String()
+		if !strings.Contains(got, tt.out) {
 			t.Errorf("advice on %q = %q, want %s in it", tt.in, got, tt.out)
 		}
 	}
@@ -45,8 +45,8 @@ func FuzzAdvisedAmountsAreValid(f *testing.F) {
 	for _, text := range []string{"10 cores", "1 day", "3 nodes", "007 w", "1.", "200 %", "0.0000000001 weeks"} {
 		f.Add(text)
 	}
-	nearest := func(advice string) (string, bool) {
-		value, ok := strings.CutPrefix(advice, `; the nearest valid value is "`)
+	nearest := func(advice Message) (string, bool) {
+		value, ok := strings.CutPrefix(advice.String(), `the nearest valid value is "`)
 		return strings.TrimSuffix(value, `"`), ok
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -60,8 +60,8 @@ func FuzzAdvisedAmountsAreValid(f *testing.F) {
 				t.Errorf("duration %q for %q: %v", value, text, err)
 			}
 		}
-		if value, ok := nearest(adviseNodes(text)); ok && budgetNodesProblem(value) != "" {
-			t.Errorf("nodes %q for %q: %s", value, text, budgetNodesProblem(value))
+		if value, ok := nearest(adviseNodes(text)); ok && validateBudgetNodes(value, nil) != nil {
+			t.Errorf("nodes %q for %q: %s", value, text, validateBudgetNodes(value, nil))
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 
@@ -19,33 +18,41 @@ func FindTemplate(text string) string { return template.FindString(text) }
 const RenderFirst = "render the file first, for example with helm template, kustomize build or envsubst"
 
 // unrendered is what is wrong with a text that holds a template.
-func unrendered(placeholder string) string {
-	return "holds the template " + placeholder + ", which was not rendered"
+func unrendered(placeholder string) Message {
+	return say("holds the template %s, which was not rendered", placeholder)
 }
 
 // checkRendered refuses a text that is a template.
-func checkRendered(value string, path *field.Path) field.ErrorList {
-	if found := FindTemplate(value); found != "" {
-		return field.ErrorList{field.Invalid(path, value, unrendered(found)+"; "+RenderFirst)}
+func checkRendered(value string, path *field.Path) Findings {
+	if FindTemplate(value) == "" {
+		return nil
 	}
-	return nil
+	found, _ := culprit(path, value)
+	return Findings{found}
 }
 
 // culprit recognises values that are wrong for a reason which the rule that they break
 // does not know: templates that were not rendered, and typographic quotes.
-func culprit(value any) (text, advice string) {
+func culprit(path *field.Path, value any) (Finding, bool) {
 	s, ok := value.(string)
 	if !ok {
-		return "", ""
+		return Finding{}, false
 	}
 	if found := FindTemplate(s); found != "" {
-		return fmt.Sprintf("%q %s", abbreviated(s), unrendered(found)), RenderFirst
+		return Finding{Severity: Error, Path: pathOf(path), Value: value, Text: say("%q %s", abbreviated(s), unrendered(found)), Advice: Plain(RenderFirst)}, true
 	}
 	if quote := typographicQuote(s); quote != "" {
-		plain := withoutQuotes(s)
-		return fmt.Sprintf("%q holds the typographic quote %s as part of the value", abbreviated(s), quote), fmt.Sprintf("write %q with plain quotes or none", plain)
+		return typographic(path, s, quote, say("write %q with plain quotes or none", withoutQuotes(s))), true
 	}
-	return "", ""
+	return Finding{}, false
+}
+
+// typographic is the error of a value that holds a typographic quote.
+func typographic(path *field.Path, value, quote string, advice Message) Finding {
+	return Finding{
+		Severity: Error, Path: pathOf(path), Value: value,
+		Text: say("%q holds the typographic quote %s as part of the value", abbreviated(value), quote), Advice: advice,
+	}
 }
 
 // typographicQuote returns the first one in a text, or nothing.

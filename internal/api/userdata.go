@@ -73,7 +73,8 @@ func firstLine(text string) string {
 
 // validateUserData refuses what the family cannot read, as far as that can be said
 // without the image.
-func validateUserData(s *NodeProfile, path *field.Path) field.ErrorList {
+func validateUserData(s *NodeProfile, profile *field.Path) Findings {
+	path, family := profile.Child("userData"), fieldIn(profile, "amiFamily")
 	if s.UserData == nil || s.AMIFamily == nil || *s.AMIFamily == FamilyCustom {
 		return nil
 	}
@@ -84,34 +85,35 @@ func validateUserData(s *NodeProfile, path *field.Path) field.ErrorList {
 	}
 	form := formOf(text)
 	if form == formUnknown && *s.AMIFamily == FamilyBottlerocket && !tomlLine.MatchString(firstLine(text)) {
-		return field.ErrorList{field.Invalid(path, abbreviated(text), "is not TOML, the only form that amiFamily Bottlerocket reads; begin it with a table such as [settings.kubernetes], or set the amiFamily that it is for")}
+		return Findings{invalid(path, abbreviated(text), say("is not TOML, the only form that %s Bottlerocket reads", family),
+			say("begin it with a table such as [settings.kubernetes], or set the %s that it is for", family))}
 	}
 	if form != formUnknown && !slices.Contains(takes, form) {
-		return field.ErrorList{field.Invalid(path, abbreviated(text), "is "+string(form)+", which amiFamily "+*s.AMIFamily+
-			" does not read; write "+eitherForm(takes)+", or set the amiFamily that it is for")}
+		return Findings{invalid(path, abbreviated(text), say("is %s, which %s %s does not read", form, family, *s.AMIFamily),
+			say("write %s, or set the %s that it is for", eitherForm(takes), family))}
 	}
-	if problem := formProblem(form, text); problem != "" {
-		return field.ErrorList{field.Invalid(path, abbreviated(text), problem)}
+	if problem, advice := formProblem(form, text); !problem.Empty() {
+		return Findings{invalid(path, abbreviated(text), problem, advice)}
 	}
 	return nil
 }
 
 // formProblem says why a text of a form cannot be read.
-func formProblem(form userDataForm, text string) string {
+func formProblem(form userDataForm, text string) (problem, advice Message) {
 	switch form {
 	case formMIME:
 		if err := checkArchive(text); err != nil {
-			return "is a MIME archive that cannot be read: " + err.Error() + "; name the boundary in the Content-Type, and begin each part with it"
+			return say("is a MIME archive that cannot be read: %s", err), say("name the boundary in the Content-Type, and begin each part with it")
 		}
 	case formNodeConfig:
 		var document map[string]any
 		for part := range strings.SplitSeq(text, "\n---") {
 			if err := yaml.Unmarshal([]byte(part), &document); err != nil {
-				return "is a NodeConfig that is no YAML: " + strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ") + "; correct the line"
+				return say("is a NodeConfig that is no YAML: %s", strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")), say("correct the line")
 			}
 		}
 	}
-	return ""
+	return none, none
 }
 
 // checkArchive reads all parts of a MIME archive.

@@ -15,93 +15,89 @@ import (
 const typographicQuotes = "“”„‟‘’‚‛«»"
 
 // unsupported reports a value outside a fixed choice, with the nearest of them.
-func unsupported(path *field.Path, value string, allowed []string) *field.Error {
+func unsupported(path *field.Path, value string, allowed []string) Finding {
 	quoted := make([]string, len(allowed))
 	for i, a := range allowed {
 		quoted[i] = fmt.Sprintf("%q", a)
 	}
-	detail := "must be " + strings.Join(quoted, ", ")
-	if len(quoted) > 1 {
-		detail = "must be one of " + strings.Join(quoted, ", ")
+	text := say("must be one of %s", strings.Join(quoted, ", "))
+	if len(quoted) == 1 {
+		text = say("must be %s", quoted[0])
 	}
-	return &field.Error{
-		Type:     field.ErrorTypeNotSupported,
-		Field:    path.String(),
-		BadValue: value,
-		Detail:   detail + didYouMean(value, allowed),
-	}
+	return broken(field.ErrorTypeNotSupported, path, value, text, didYouMean(value, allowed))
 }
 
-// nearestValue is the end of a message that names the nearest valid value.
-func nearestValue(value string) string { return fmt.Sprintf("; the nearest valid value is %q", value) }
+// nearestValue is the advice to take the nearest valid value.
+func nearestValue(value string) Message { return say("the nearest valid value is %q", value) }
 
-// didYouMean is the end of a message that names the nearest valid value, or nothing.
-func didYouMean(value string, allowed []string) string {
+// didYouMean is the advice to take the nearest of the allowed values, if there is one.
+func didYouMean(value string, allowed []string) Message {
 	if len(allowed) == 1 {
 		return nearestValue(allowed[0])
 	}
 	if near, ok := Suggest(value, allowed); ok && near != value {
-		return fmt.Sprintf("; did you mean %q?", near)
+		return say("did you mean %q?", near)
 	}
-	return ""
+	return none
 }
 
 // choice checks an optional value of a fixed choice.
-func choice(value *string, allowed []string, path *field.Path) field.ErrorList {
+func choice(value *string, allowed []string, path *field.Path) Findings {
 	if value == nil || slices.Contains(allowed, *value) {
 		return nil
 	}
-	return field.ErrorList{unsupported(path, *value, allowed)}
+	return Findings{unsupported(path, *value, allowed)}
 }
 
 // checkQuotes reports typographic quotes. Where it does, the other checks of
 // the value have nothing to add.
-func checkQuotes(value string, path *field.Path) field.ErrorList {
+func checkQuotes(value string, path *field.Path) Findings {
 	quote := typographicQuote(value)
 	if quote == "" {
 		return nil
 	}
-	detail := fmt.Sprintf("holds the typographic quote %s as part of the value", quote)
 	without := withoutQuotes(value)
 	if len(validation.IsValidLabelValue(without)) > 0 {
 		without = cleaned(without)
 	}
-	if without == "" {
-		return field.ErrorList{field.Invalid(path, value, detail+"; use plain quotes or none")}
+	advice := say("use plain quotes or none")
+	if without != "" {
+		advice = nearestValue(without)
 	}
-	return field.ErrorList{field.Invalid(path, value, detail+nearestValue(without))}
+	return Findings{typographic(path, value, quote, advice)}
 }
 
 // checkLabelKey checks the syntax of a label, taint or requirement key.
-func checkLabelKey(key string, path *field.Path) field.ErrorList {
+func checkLabelKey(key string, path *field.Path) Findings {
 	if errs := checkQuotes(key, path); errs != nil {
 		return errs
 	}
-	return invalid(path, key, validation.IsQualifiedName)
+	return checkForm(path, key, validation.IsQualifiedName)
 }
 
 // checkLabelValue checks the syntax of a label's value.
-func checkLabelValue(value string, path *field.Path) field.ErrorList {
+func checkLabelValue(value string, path *field.Path) Findings {
 	if errs := checkQuotes(value, path); errs != nil {
 		return errs
 	}
-	return invalid(path, value, validation.IsValidLabelValue)
+	return checkForm(path, value, validation.IsValidLabelValue)
 }
 
-// invalid reports what a check of Kubernetes finds, without its regular
+// checkForm reports what a check of Kubernetes finds, without its regular
 // expressions and with the nearest value that passes the check.
-func invalid(path *field.Path, value string, check func(string) []string) field.ErrorList {
-	var errs field.ErrorList
+func checkForm(path *field.Path, value string, check func(string) []string) Findings {
+	var errs Findings
 	for _, detail := range check(value) {
 		detail, _, _ = strings.Cut(detail, " (e.g.")
-		if near := cleaned(value); near != "" && near != value && len(check(near)) == 0 {
-			detail += nearestValue(near)
-		} else if near = strings.ToLower(strings.ReplaceAll(near, "_", "-")); near != "" && near != value && len(check(near)) == 0 {
-			detail += nearestValue(near)
-		} else {
-			detail += "; write it in plain letters, digits and hyphens"
+		advice := say("write it in plain letters, digits and hyphens")
+		near := cleaned(value)
+		for _, candidate := range []string{near, strings.ToLower(strings.ReplaceAll(near, "_", "-"))} {
+			if candidate != "" && candidate != value && len(check(candidate)) == 0 {
+				advice = nearestValue(candidate)
+				break
+			}
 		}
-		errs = append(errs, field.Invalid(path, value, detail))
+		errs = append(errs, invalid(path, value, Plain(detail), advice))
 	}
 	return errs
 }
@@ -119,22 +115,23 @@ func cleaned(value string) string {
 }
 
 // notNegative checks an optional number.
-func notNegative[T int32 | int64](value *T, path *field.Path) field.ErrorList {
+func notNegative[T int32 | int64](value *T, path *field.Path) Findings {
 	if value == nil || *value >= 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, *value, notNegativeDetail)}
+	return Findings{negative(path, *value)}
 }
 
-// notNegativeDetail is what is wrong with a negative amount.
-const notNegativeDetail = "must not be negative; the nearest valid value is 0"
+// negative is the error of a negative amount.
+func negative(path *field.Path, value any) Finding {
+	return invalid(path, value, say("must not be negative"), say("the nearest valid value is 0"))
+}
 
 // within checks an optional number against inclusive bounds.
-func within[T int32 | int64](value *T, low, high T, path *field.Path) field.ErrorList {
+func within[T int32 | int64](value *T, low, high T, path *field.Path) Findings {
 	if value == nil || (*value >= low && *value <= high) {
 		return nil
 	}
 	nearest := min(max(*value, low), high)
-	return field.ErrorList{field.Invalid(path, *value,
-		fmt.Sprintf("must be from %d to %d; the nearest valid value is %d", low, high, nearest))}
+	return Findings{invalid(path, *value, say("must be from %d to %d", low, high), say("the nearest valid value is %d", nearest))}
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -26,14 +25,14 @@ var reservedResources = []string{"cpu", "ephemeral-storage", "memory", "pid"}
 // containerRuntimes holds dockerd for old manifests; nodes get containerd.
 var containerRuntimes = []string{"containerd", "dockerd"}
 
-func validateKubelet(k *KubeletConfiguration, path *field.Path) field.ErrorList {
+func validateKubelet(k *KubeletConfiguration, path *field.Path) Findings {
 	if k == nil {
 		return nil
 	}
-	var errs field.ErrorList
+	var errs Findings
 	for i, ip := range k.ClusterDNS {
 		if at := path.Child("clusterDNS").Index(i); len(validation.IsValidIP(at, ip)) > 0 {
-			errs = append(errs, field.Invalid(at, ip, "must be an IP address; write it in full, such as 10.100.0.10 or fd00::10"))
+			errs = append(errs, invalid(at, ip, say("must be an IP address"), say("write it in full, such as 10.100.0.10 or fd00::10")))
 		}
 	}
 	errs = append(errs, choice(k.ContainerRuntime, containerRuntimes, path.Child("containerRuntime"))...)
@@ -47,8 +46,8 @@ func validateKubelet(k *KubeletConfiguration, path *field.Path) field.ErrorList 
 	return errs
 }
 
-func validateReserved(reserved corev1.ResourceList, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+func validateReserved(reserved corev1.ResourceList, path *field.Path) Findings {
+	var errs Findings
 	for _, name := range slices.Sorted(maps.Keys(reserved)) {
 		if !slices.Contains(reservedResources, string(name)) {
 			errs = append(errs, unsupported(path.Key(string(name)), string(name), reservedResources))
@@ -57,13 +56,13 @@ func validateReserved(reserved corev1.ResourceList, path *field.Path) field.Erro
 	return append(errs, validateQuantities(reserved, path)...)
 }
 
-func validateEviction(k *KubeletConfiguration, path *field.Path) field.ErrorList {
+func validateEviction(k *KubeletConfiguration, path *field.Path) Findings {
 	hard, soft, grace := path.Child("evictionHard"), path.Child("evictionSoft"), path.Child("evictionSoftGracePeriod")
 	errs := validateThresholds(k.EvictionHard, hard)
 	errs = append(errs, validateThresholds(k.EvictionSoft, soft)...)
 	for _, signal := range slices.Sorted(maps.Keys(k.EvictionSoft)) {
 		if _, ok := k.EvictionSoftGracePeriod[signal]; !ok {
-			errs = append(errs, field.Required(grace.Key(signal), fmt.Sprintf("%s needs a grace period; set one, such as 1m30s, or remove the threshold", soft.Key(signal))))
+			errs = append(errs, required(grace.Key(signal), say("%s needs a grace period", fieldAt(soft.Key(signal))), say("set one, such as 1m30s, or remove the threshold")))
 		}
 	}
 	for _, signal := range slices.Sorted(maps.Keys(k.EvictionSoftGracePeriod)) {
@@ -71,68 +70,67 @@ func validateEviction(k *KubeletConfiguration, path *field.Path) field.ErrorList
 		if !slices.Contains(evictionSignals, signal) {
 			errs = append(errs, unsupported(grace.Key(signal), signal, evictionSignals))
 		} else if _, ok := k.EvictionSoft[signal]; !ok {
-			errs = append(errs, field.Required(soft.Key(signal), fmt.Sprintf("%s needs a threshold; set one, such as 10%%, or remove the grace period", grace.Key(signal))))
+			errs = append(errs, required(soft.Key(signal), say("%s needs a threshold", fieldAt(grace.Key(signal))), say("set one, such as 10%%, or remove the grace period")))
 		}
 		if period.Duration < 0 {
-			errs = append(errs, field.Invalid(grace.Key(signal), period.Duration.String(), notNegativeDetail))
+			errs = append(errs, negative(grace.Key(signal), period.Duration.String()))
 		}
 	}
 	return errs
 }
 
-func validateThresholds(thresholds map[string]string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+func validateThresholds(thresholds map[string]string, path *field.Path) Findings {
+	var errs Findings
 	for _, signal := range slices.Sorted(maps.Keys(thresholds)) {
 		if !slices.Contains(evictionSignals, signal) {
 			errs = append(errs, unsupported(path.Key(signal), signal, evictionSignals))
 			continue
 		}
-		if problem := thresholdProblem(thresholds[signal]); problem != "" {
-			errs = append(errs, field.Invalid(path.Key(signal), thresholds[signal], problem))
-		}
+		errs = append(errs, validateThreshold(thresholds[signal], path.Key(signal))...)
 	}
 	return errs
 }
 
-// thresholdProblem says what is wrong with an eviction threshold, if anything.
-func thresholdProblem(threshold string) string {
+func validateThreshold(threshold string, path *field.Path) Findings {
+	wrong := func(text, advice Message) Findings { return Findings{invalid(path, threshold, text, advice)} }
 	if percent, isPercent := strings.CutSuffix(threshold, "%"); isPercent {
 		p, err := strconv.ParseFloat(percent, 64)
+		bounds := say("must be from 0%% to 100%%")
 		switch {
 		case err != nil, math.IsNaN(p):
-			return "must be a percentage; write a number before the sign, such as 5%"
+			return wrong(say("must be a percentage"), say("write a number before the sign, such as 5%%"))
 		case p < 0:
-			return "must be from 0% to 100%; the nearest valid value is 0%"
+			return wrong(bounds, say("the nearest valid value is 0%%"))
 		case p > 100:
-			return "must be from 0% to 100%; the nearest valid value is 100%"
+			return wrong(bounds, say("the nearest valid value is 100%%"))
 		}
-		return ""
+		return nil
 	}
 	q, err := amount.Parse(threshold)
-	if err != nil {
-		return "must be a quantity or a percentage; write it such as 500Mi or 5%"
+	switch {
+	case err != nil:
+		return wrong(say("must be a quantity or a percentage"), say("write it such as 500Mi or 5%%"))
+	case q.Sign() < 0:
+		return Findings{negative(path, threshold)}
 	}
-	if q.Sign() < 0 {
-		return notNegativeDetail
-	}
-	return ""
+	return nil
 }
 
 // adviseHigh names the lowest high threshold above a low one.
-func adviseHigh(low int32) string {
+func adviseHigh(low int32) Message {
 	if low >= 100 {
-		return "; lower that"
+		return say("lower that")
 	}
-	return fmt.Sprintf("; the nearest valid value is %d", low+1)
+	return say("the nearest valid value is %d", low+1)
 }
 
-func validateImageGC(k *KubeletConfiguration, path *field.Path) field.ErrorList {
+func validateImageGC(k *KubeletConfiguration, path *field.Path) Findings {
 	high, low := k.ImageGCHighThresholdPercent, k.ImageGCLowThresholdPercent
 	at := path.Child("imageGCHighThresholdPercent")
 	errs := within(high, 0, 100, at)
 	errs = append(errs, within(low, 0, 100, path.Child("imageGCLowThresholdPercent"))...)
 	if high != nil && low != nil && *high <= *low {
-		errs = append(errs, field.Invalid(at, *high, fmt.Sprintf("must be above imageGCLowThresholdPercent, which is %d%s", *low, adviseHigh(*low))))
+		errs = append(errs, invalid(at, *high, say("must be above %s, which is %d", fieldIn(path, "imageGCLowThresholdPercent"), *low), adviseHigh(*low)))
 	}
 	return errs
 }

@@ -19,21 +19,21 @@ var amiFamilies = []string{
 const maxUserData = 16 << 10
 
 // ValidateNodeTemplate checks a node profile resource by every rule of the API.
-func ValidateNodeTemplate(t *AWSNodeTemplate) field.ErrorList {
-	var errs field.ErrorList
+func ValidateNodeTemplate(t *AWSNodeTemplate) Findings {
+	var errs Findings
 	name := field.NewPath("metadata", "name")
 	switch {
 	case t.Name != "":
-		errs = invalid(name, t.Name, validation.IsDNS1123Subdomain)
+		errs = checkForm(name, t.Name, validation.IsDNS1123Subdomain)
 	case t.GenerateName == "":
-		errs = field.ErrorList{field.Required(name, "a node profile needs a name; set it, such as default")}
+		errs = Findings{required(name, say("a node profile needs a name"), say("set it, such as default"))}
 	}
 	return append(errs, ValidateNodeProfile(&t.Spec, field.NewPath("spec"))...)
 }
 
 // ValidateNodeProfile checks a node profile that stands at path. Selectors may
 // be missing: see DefaultSelectors.
-func ValidateNodeProfile(s *NodeProfile, path *field.Path) field.ErrorList {
+func ValidateNodeProfile(s *NodeProfile, path *field.Path) Findings {
 	errs := validateSelector(s.SubnetSelector, subnetSelector, path.Child("subnetSelector"))
 	errs = append(errs, validateSelector(s.SecurityGroupSelector, securityGroupSelector, path.Child("securityGroupSelector"))...)
 	errs = append(errs, validateSelector(s.AMISelector, amiSelector, path.Child("amiSelector"))...)
@@ -50,20 +50,19 @@ func ValidateNodeProfile(s *NodeProfile, path *field.Path) field.ErrorList {
 // familiesWithInstanceStore have software that joins local disks.
 var familiesWithInstanceStore = []string{FamilyAL2, FamilyAL2023, FamilyBottlerocket}
 
-func validateInstanceStore(s *NodeProfile, path *field.Path) field.ErrorList {
+func validateInstanceStore(s *NodeProfile, path *field.Path) Findings {
 	errs := choice(s.InstanceStorePolicy, []string{InstanceStoreRAID0}, path.Child("instanceStorePolicy"))
 	if s.InstanceStorePolicy != nil && s.AMIFamily != nil && !slices.Contains(familiesWithInstanceStore, *s.AMIFamily) {
-		errs = append(errs, field.Forbidden(path.Child("instanceStorePolicy"),
-			"images of amiFamily "+*s.AMIFamily+" do not join local disks; use "+strings.Join(familiesWithInstanceStore, ", ")+", or remove it"))
+		errs = append(errs, forbidden(path.Child("instanceStorePolicy"), say("images of %s %s do not join local disks", fieldIn(path, "amiFamily"), *s.AMIFamily), say("use %s, or remove it", strings.Join(familiesWithInstanceStore, ", "))))
 	}
 	return errs
 }
 
-func notEmpty(value *string, path *field.Path) field.ErrorList {
+func notEmpty(value *string, path *field.Path) Findings {
 	if value == nil || *value != "" {
 		return nil
 	}
-	return field.ErrorList{field.Required(path, "must not be empty; remove it instead")}
+	return Findings{required(path, say("must not be empty"), say("remove it instead"))}
 }
 
 // instanceProfileName is what IAM takes.
@@ -71,23 +70,23 @@ var instanceProfileName = regexp.MustCompile(`^[A-Za-z0-9_+=,.@-]{1,128}$`)
 
 // validateInstanceProfile refuses what can be no name of an instance profile, above
 // all its ARN.
-func validateInstanceProfile(name *string, path *field.Path) field.ErrorList {
+func validateInstanceProfile(name *string, path *field.Path) Findings {
 	if errs := notEmpty(name, path); errs != nil || name == nil || instanceProfileName.MatchString(*name) {
 		return errs
 	}
-	detail, near := "must be a name of up to 128 letters, digits and _+=,.@-", shortForm(*name)
+	text, near := say("must be a name of up to 128 letters, digits and _+=,.@-"), shortForm(*name)
 	if strings.HasPrefix(*name, "arn:") {
-		detail = "is an ARN, and must be a name"
+		text = say("is an ARN, and must be a name")
 	}
 	if near != *name && instanceProfileName.MatchString(near) {
-		return field.ErrorList{field.Invalid(path, *name, detail+nearestValue(near))}
+		return Findings{invalid(path, *name, text, nearestValue(near))}
 	}
-	return field.ErrorList{field.Invalid(path, *name, detail+"; write it as aws iam list-instance-profiles shows it")}
+	return Findings{invalid(path, *name, text, say("write it as aws iam list-instance-profiles shows it"))}
 }
 
 // validateLaunchTemplate refuses, beside a launch template of the user's own,
 // the fields that a generated one would hold.
-func validateLaunchTemplate(s *NodeProfile, path *field.Path) field.ErrorList {
+func validateLaunchTemplate(s *NodeProfile, path *field.Path) Findings {
 	if s.LaunchTemplate == nil {
 		return nil
 	}
@@ -107,23 +106,20 @@ func validateLaunchTemplate(s *NodeProfile, path *field.Path) field.ErrorList {
 		{"instanceProfile", s.InstanceProfile != nil},
 	} {
 		if f.set {
-			errs = append(errs, field.Forbidden(path.Child(f.name),
-				"the launch template holds this already; remove it, or remove launchTemplate"))
+			errs = append(errs, forbidden(path.Child(f.name), say("the launch template holds this already"), say("remove it, or remove %s", fieldIn(path, "launchTemplate"))))
 		}
 	}
 	return errs
 }
 
-func validateImage(s *NodeProfile, path *field.Path) field.ErrorList {
+func validateImage(s *NodeProfile, path *field.Path) Findings {
 	errs := choice(s.AMIFamily, amiFamilies, path.Child("amiFamily"))
 	if s.AMIFamily != nil && *s.AMIFamily == FamilyCustom && len(s.AMISelector) == 0 {
-		errs = append(errs, field.Required(path.Child("amiSelector"), "amiFamily Custom has no images of its own; name yours by tag, aws::name or aws::ids"))
+		errs = append(errs, required(path.Child("amiSelector"), say("%s Custom has no images of its own", fieldIn(path, "amiFamily")), say("name yours by tag, aws::name or aws::ids")))
 	}
-	errs = append(errs, validateUserData(s, path.Child("userData"))...)
+	errs = append(errs, validateUserData(s, path)...)
 	if s.UserData != nil && len(*s.UserData) > maxUserData {
-		err := field.TooLong(path.Child("userData"), "", maxUserData)
-		err.Detail += "; have it fetch what is large, such as from S3"
-		errs = append(errs, err)
+		errs = append(errs, tooLong(path.Child("userData"), maxUserData, say("have it fetch what is large, such as from S3")))
 	}
 	return errs
 }
@@ -131,25 +127,25 @@ func validateImage(s *NodeProfile, path *field.Path) field.ErrorList {
 // reservedTags are tag keys that tell which machines are ours.
 var reservedTags = []string{LabelProvisioner, TagManagedBy, TagLaunchID}
 
-func validateTags(tags map[string]string, path *field.Path) field.ErrorList {
+func validateTags(tags map[string]string, path *field.Path) Findings {
 	const maxKey, maxValue = 128, 256 // limits of EC2
-	var errs field.ErrorList
+	var errs Findings
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		at := path.Key(key)
 		switch {
 		case key == "":
-			errs = append(errs, field.Required(at, "a tag needs a key; write one, or remove the entry"))
+			errs = append(errs, required(at, say("a tag needs a key"), say("write one, or remove the entry")))
 		case slices.Contains(reservedTags, key), strings.HasPrefix(key, TagClusterPrefix):
-			errs = append(errs, field.Invalid(at, key, "is set by Packhorse to know its own machines and cannot be overridden; remove it"))
+			errs = append(errs, invalid(at, key, say("is set by Packhorse to know its own machines and cannot be overridden"), say("remove it")))
 		case strings.HasPrefix(strings.ToLower(key), "aws:"):
-			errs = append(errs, field.Invalid(at, key, "the prefix aws: is reserved by AWS"+adviseTag(key)))
+			errs = append(errs, invalid(at, key, say("the prefix aws: is reserved by AWS"), adviseTag(key)))
 		case len([]rune(key)) > maxKey:
-			errs = append(errs, field.TooLong(at, "", maxKey))
+			errs = append(errs, tooLong(at, maxKey, none))
 		default:
 			errs = append(errs, checkQuotes(key, at)...)
 		}
 		if len([]rune(tags[key])) > maxValue {
-			errs = append(errs, field.TooLong(at, "", maxValue))
+			errs = append(errs, tooLong(at, maxValue, none))
 		}
 		errs = append(errs, checkQuotes(tags[key], at)...)
 	}
@@ -157,14 +153,14 @@ func validateTags(tags map[string]string, path *field.Path) field.ErrorList {
 }
 
 // adviseTag names the key without the prefix that AWS keeps to itself.
-func adviseTag(key string) string {
+func adviseTag(key string) Message {
 	if own := key[len("aws:"):]; own != "" {
 		return nearestValue(own)
 	}
-	return "; remove it"
+	return say("remove it")
 }
 
-func validateMetadataOptions(m *MetadataOptions, path *field.Path) field.ErrorList {
+func validateMetadataOptions(m *MetadataOptions, path *field.Path) Findings {
 	if m == nil {
 		return nil
 	}

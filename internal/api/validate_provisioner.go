@@ -1,8 +1,6 @@
 package api
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -16,7 +14,7 @@ import (
 
 // ValidateProvisioner checks a Provisioner by every rule of the API. It does
 // not need defaults to be added first.
-func ValidateProvisioner(p *Provisioner) field.ErrorList {
+func ValidateProvisioner(p *Provisioner) Findings {
 	spec := field.NewPath("spec")
 	errs := validateName(p)
 	errs = append(errs, validateLabels(p.Spec.Labels, spec.Child("labels"))...)
@@ -38,39 +36,37 @@ func ValidateProvisioner(p *Provisioner) field.ErrorList {
 }
 
 // validateName checks that the name can be the value of LabelProvisioner.
-func validateName(p *Provisioner) field.ErrorList {
+func validateName(p *Provisioner) Findings {
 	path := field.NewPath("metadata", "name")
 	if p.Name == "" {
 		if p.GenerateName != "" {
 			return nil
 		}
-		return field.ErrorList{field.Required(path, "a Provisioner needs a name; set it, such as default")}
+		return Findings{required(path, say("a Provisioner needs a name"), say("set it, such as default"))}
 	}
-	if errs := invalid(path, p.Name, validation.IsDNS1123Subdomain); errs != nil {
+	if errs := checkForm(path, p.Name, validation.IsDNS1123Subdomain); errs != nil {
 		return errs
 	}
 	if len(p.Name) > validation.LabelValueMaxLength {
-		err := field.TooLong(path, p.Name, validation.LabelValueMaxLength)
-		err.Detail += nearestValue(strings.TrimRight(p.Name[:validation.LabelValueMaxLength], "-."))
-		return field.ErrorList{err}
+		return Findings{tooLong(path, validation.LabelValueMaxLength, nearestValue(strings.TrimRight(p.Name[:validation.LabelValueMaxLength], "-.")))}
 	}
 	return nil
 }
 
 // validateAnnotations checks keys without regard to case, and the size of all together.
-func validateAnnotations(annotations map[string]string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+func validateAnnotations(annotations map[string]string, path *field.Path) Findings {
+	var errs Findings
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		errs = append(errs, invalid(path.Key(key), key, func(k string) []string { return validation.IsQualifiedName(strings.ToLower(k)) })...)
+		errs = append(errs, checkForm(path.Key(key), key, func(k string) []string { return validation.IsQualifiedName(strings.ToLower(k)) })...)
 	}
 	if apivalidation.ValidateAnnotationsSize(annotations) != nil {
-		errs = append(errs, field.TooLong(path, "", apivalidation.TotalAnnotationSizeLimitB))
+		errs = append(errs, tooLong(path, apivalidation.TotalAnnotationSizeLimitB, none))
 	}
 	return errs
 }
 
-func validateLabels(labels map[string]string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+func validateLabels(labels map[string]string, path *field.Path) Findings {
+	var errs Findings
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		at := path.Key(key)
 		syntax := checkLabelKey(key, at)
@@ -85,73 +81,70 @@ func validateLabels(labels map[string]string, path *field.Path) field.ErrorList 
 
 // checkLabelName refuses keys that users may not set, and misspelt well-known
 // ones, which would be labels of the user's own that no machine has.
-func checkLabelName(key string, path *field.Path) field.ErrorList {
+func checkLabelName(key string, path *field.Path) Findings {
 	if reason, restricted := RestrictedLabel(key); restricted {
-		return field.ErrorList{restrictedKey(path, key, reason)}
+		return Findings{restrictedKey(path, key, reason)}
 	}
 	if meant, ok := Misspelt(key, labelsToKnow()); ok {
-		return field.ErrorList{field.Invalid(path, key, fmt.Sprintf("is not a well-known label, but resembles one; did you mean %q?", meant))}
+		return Findings{invalid(path, key, say("is not a well-known label, but resembles one"), say("did you mean %q?", meant))}
 	}
 	return nil
 }
 
 // restrictedKey reports a key that users may not set, with the known label that
 // it resembles.
-func restrictedKey(path *field.Path, key, reason string) *field.Error {
-	hint := "; remove it"
+func restrictedKey(path *field.Path, key, reason string) Finding {
+	hint := say("remove it")
 	if key != LabelProvisioner && key != LabelHostname {
-		if near := didYouMean(key, WellKnownLabels()); near != "" {
+		if near := didYouMean(key, WellKnownLabels()); !near.Empty() {
 			hint = near
 		} else if own := shortForm(key); own != "" {
-			hint = fmt.Sprintf("; remove it, or use a key of your own, such as %q", own)
+			hint = say("remove it, or use a key of your own, such as %q", own)
 		}
 	}
-	return field.Invalid(path, key, fmt.Sprintf("%s %s and cannot be set here%s", key, reason, hint))
+	return invalid(path, key, say("%s %s and cannot be set here", key, reason), hint)
 }
 
-func validatePodOverrides(keys []string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+func validatePodOverrides(keys []string, path *field.Path) Findings {
+	var errs Findings
 	for i, key := range keys {
 		if !WellKnown(NormalizeLabel(key)) {
-			errs = append(errs, field.Invalid(path.Index(i), key,
-				"only well-known labels can be overridden by pods"+cmp.Or(didYouMean(key, WellKnownLabels()), "; remove it")))
+			errs = append(errs, invalid(path.Index(i), key, say("only well-known labels can be overridden by pods"), either(didYouMean(key, WellKnownLabels()), say("remove it"))))
 		}
 	}
 	return errs
 }
 
-func validateLimits(limits *Limits, path *field.Path) field.ErrorList {
+func validateLimits(limits *Limits, path *field.Path) Findings {
 	if limits == nil {
 		return nil
 	}
 	errs := validateQuantities(limits.Resources, path.Child("resources"))
 	for _, name := range slices.Sorted(maps.Keys(limits.Resources)) {
 		if meant, ok := Misspelt(string(name), knownResources); ok {
-			errs = append(errs, field.Invalid(path.Child("resources").Key(string(name)), string(name),
-				fmt.Sprintf("no machine has this resource, so that the limit has no effect; did you mean %q?", meant)))
+			errs = append(errs, invalid(path.Child("resources").Key(string(name)), string(name), say("no machine has this resource, so that the limit has no effect"), say("did you mean %q?", meant)))
 		}
 	}
 	return errs
 }
 
 // validateQuantities refuses negative amounts.
-func validateQuantities(amounts corev1.ResourceList, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+func validateQuantities(amounts corev1.ResourceList, path *field.Path) Findings {
+	var errs Findings
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
 		if q := amounts[name]; q.Sign() < 0 {
-			errs = append(errs, field.Invalid(path.Key(string(name)), q.String(), notNegativeDetail))
+			errs = append(errs, negative(path.Key(string(name)), q.String()))
 		}
 	}
 	return errs
 }
 
-func validateLifetime(spec *ProvisionerSpec, path *field.Path) field.ErrorList {
+func validateLifetime(spec *ProvisionerSpec, path *field.Path) Findings {
 	empty := path.Child("ttlSecondsAfterEmpty")
 	errs := notNegative(spec.TTLSecondsAfterEmpty, empty)
 	errs = append(errs, notNegative(spec.TTLSecondsUntilExpired, path.Child("ttlSecondsUntilExpired"))...)
 	if spec.ConsolidationEnabled() && spec.TTLSecondsAfterEmpty != nil {
-		errs = append(errs, field.Forbidden(empty,
-			"cannot be combined with consolidation.enabled: true, which removes empty nodes too; remove one of the two"))
+		errs = append(errs, forbidden(empty, say("cannot be combined with %s, which removes empty nodes too", fieldAt(path.Child("consolidation", "enabled"))), say("remove one of the two")))
 	}
 	return errs
 }
@@ -162,8 +155,8 @@ func (s *ProvisionerSpec) ConsolidationEnabled() bool {
 	return s.Consolidation != nil && ptr.Deref(s.Consolidation.Enabled, false)
 }
 
-func validateProvider(p *Provisioner, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+func validateProvider(p *Provisioner, path *field.Path) Findings {
+	var errs Findings
 	if p.Spec.Provider != nil {
 		errs = append(errs, validateInline(p)...)
 	}
@@ -173,10 +166,10 @@ func validateProvider(p *Provisioner, path *field.Path) field.ErrorList {
 	}
 	at := path.Child("providerRef")
 	if p.Spec.Provider != nil {
-		errs = append(errs, field.Forbidden(at, "cannot be combined with an inline provider; keep one of the two"))
+		errs = append(errs, forbidden(at, say("cannot be combined with an inline provider"), say("keep one of the two")))
 	}
 	if ref.Name == "" {
-		errs = append(errs, field.Required(at.Child("name"), "the name of the "+NodeTemplateKind+"; set it, or remove providerRef"))
+		errs = append(errs, required(at.Child("name"), say("the name of the %s", NodeTemplateKind), say("set it, or remove %s", fieldIn(path, "providerRef"))))
 	}
 	if ref.Kind != "" {
 		errs = append(errs, choice(&ref.Kind, []string{NodeTemplateKind}, at.Child("kind"))...)
@@ -188,7 +181,7 @@ func validateProvider(p *Provisioner, path *field.Path) field.ErrorList {
 	return errs
 }
 
-func validateInline(p *Provisioner) field.ErrorList {
+func validateInline(p *Provisioner) Findings {
 	profile, _, errs := p.decodeInline()
 	if len(errs) > 0 {
 		return errs

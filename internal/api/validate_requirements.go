@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -19,15 +18,15 @@ var operators = []string{
 // capacityTypes lists the values of LabelCapacityType.
 var capacityTypes = []string{CapacitySpot, CapacityOnDemand}
 
-func validateRequirements(spec *ProvisionerSpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+func validateRequirements(spec *ProvisionerSpec, path *field.Path) Findings {
+	var errs Findings
 	for i := range spec.Requirements {
 		errs = append(errs, validateRequirement(&spec.Requirements[i], path.Child("requirements").Index(i))...)
 	}
 	for i, value := range spec.InstanceTypes {
 		at := path.Child("instanceTypes").Index(i)
 		if value == "" {
-			errs = append(errs, field.Required(at, "the name of an instance type; set it, such as m7g.large, or remove the entry"))
+			errs = append(errs, required(at, say("the name of an instance type"), say("set it, such as m7g.large, or remove the entry")))
 			continue
 		}
 		errs = append(errs, checkLabelValue(value, at)...)
@@ -41,22 +40,22 @@ func validateRequirements(spec *ProvisionerSpec, path *field.Path) field.ErrorLi
 	return validateSatisfiable(spec, path)
 }
 
-func validateRequirement(r *Requirement, path *field.Path) field.ErrorList {
+func validateRequirement(r *Requirement, path *field.Path) Findings {
 	errs := validateRequirementKey(r.Key, path.Child("key"))
 	values := path.Child("values")
 	switch r.Operator {
 	case "":
-		errs = append(errs, field.Required(path.Child("operator"), fmt.Sprintf("one of %q; did you mean %q?", operators, likelyOperator(r.Values))))
+		errs = append(errs, required(path.Child("operator"), say("one of %q", operators), say("did you mean %q?", likelyOperator(r.Values))))
 	case OpIn:
 		if len(r.Values) == 0 {
-			errs = append(errs, field.Required(values, "In needs at least one value; to allow any value use Exists"))
+			errs = append(errs, required(values, say("In needs at least one value"), say("to allow any value use Exists")))
 		}
 		errs = append(errs, validateRequirementValues(r, values)...)
 	case OpNotIn:
 		errs = append(errs, validateRequirementValues(r, values)...)
 	case OpExists, OpDoesNotExist:
 		if len(r.Values) > 0 {
-			errs = append(errs, field.Invalid(values, r.Values, fmt.Sprintf("%s takes no values; remove them, or use In or NotIn", r.Operator)))
+			errs = append(errs, invalid(values, r.Values, say("%s takes no values", r.Operator), say("remove them, or use In or NotIn")))
 		}
 	case OpGt, OpLt, OpGte, OpLte:
 		errs = append(errs, validateBound(r, values)...)
@@ -67,22 +66,22 @@ func validateRequirement(r *Requirement, path *field.Path) field.ErrorList {
 }
 
 // validateMinValues checks how many values are demanded. One value needs no demand.
-func validateMinValues(r *Requirement, path *field.Path) field.ErrorList {
+func validateMinValues(r *Requirement, path *field.Path) Findings {
 	if r.MinValues == nil {
 		return nil
 	}
 	switch count := *r.MinValues; {
 	case count < 1 || count > MaxMinValues:
-		return field.ErrorList{field.Invalid(path, count, fmt.Sprintf("must be from 1 to %d%s", MaxMinValues, nearestValue(strconv.Itoa(int(min(max(count, 1), MaxMinValues))))))}
+		return Findings{invalid(path, count, say("must be from 1 to %d", MaxMinValues), nearestValue(strconv.Itoa(int(min(max(count, 1), MaxMinValues)))))}
 	case r.Operator == OpIn && int(count) > len(r.Values):
-		return field.ErrorList{field.Invalid(path, count, fmt.Sprintf("is more than the %d values that may be had; add values, or lower it", len(r.Values)))}
+		return Findings{invalid(path, count, say("is more than the %d values that may be had", len(r.Values)), say("add values, or lower it"))}
 	}
 	return nil
 }
 
-func validateRequirementKey(key string, path *field.Path) field.ErrorList {
+func validateRequirementKey(key string, path *field.Path) Findings {
 	if key == "" {
-		return field.ErrorList{field.Required(path, "the key of a label; set it, such as "+LabelCapacityType+", or remove the requirement")}
+		return Findings{required(path, say("the key of a label"), say("set it, such as %s, or remove the requirement", LabelCapacityType))}
 	}
 	if errs := checkLabelKey(key, path); errs != nil {
 		return errs
@@ -90,8 +89,8 @@ func validateRequirementKey(key string, path *field.Path) field.ErrorList {
 	return checkLabelName(key, path)
 }
 
-func validateRequirementValues(r *Requirement, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+func validateRequirementValues(r *Requirement, path *field.Path) Findings {
+	var errs Findings
 	for i, value := range r.Values {
 		at := path.Index(i)
 		if syntax := checkLabelValue(value, at); syntax != nil {
@@ -113,19 +112,19 @@ func slipsIn(value string, values, allowed []string) bool {
 }
 
 // validateBound checks the value of Gt, Lt, Gte and Lte.
-func validateBound(r *Requirement, path *field.Path) field.ErrorList {
+func validateBound(r *Requirement, path *field.Path) Findings {
 	if len(r.Values) != 1 {
-		return field.ErrorList{field.Invalid(path, r.Values, fmt.Sprintf("%s takes exactly one value%s", r.Operator, adviseBound(r)))}
+		return Findings{invalid(path, r.Values, say("%s takes exactly one value", r.Operator), adviseBound(r))}
 	}
 	if _, ok := parseBound(r.Values[0]); !ok {
-		return field.ErrorList{field.Invalid(path.Index(0), r.Values[0], fmt.Sprintf("%s takes a whole number that is not negative%s", r.Operator, adviseBound(r)))}
+		return Findings{invalid(path.Index(0), r.Values[0], say("%s takes a whole number that is not negative", r.Operator), adviseBound(r))}
 	}
 	return nil
 }
 
 // adviseBound names the number that was probably meant: of several the one that
 // implies the others.
-func adviseBound(r *Requirement) string {
+func adviseBound(r *Requirement) Message {
 	var bounds []float64
 	for _, value := range r.Values {
 		if n, err := strconv.ParseFloat(value, 64); err == nil && math.Abs(n) < math.MaxInt32 {
@@ -133,7 +132,7 @@ func adviseBound(r *Requirement) string {
 		}
 	}
 	if len(bounds) == 0 || len(bounds) < len(r.Values) {
-		return `; give one in digits, such as "4"`
+		return say(`give one in digits, such as "4"`)
 	}
 	strictest := slices.Max(bounds)
 	if r.Operator == OpLt || r.Operator == OpLte {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -52,13 +51,13 @@ func SplitAlternatives(value string) []string {
 
 // validateSelector refuses keys that no tag can have and values that nothing
 // can match.
-func validateSelector(selector map[string]string, kind selectorKind, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+func validateSelector(selector map[string]string, kind selectorKind, path *field.Path) Findings {
+	var errs Findings
 	for _, key := range slices.Sorted(maps.Keys(selector)) {
 		at, value := path.Key(key), selector[key]
 		switch {
 		case key == "":
-			errs = append(errs, field.Required(at, "a tag needs a key; write one, or remove the entry"))
+			errs = append(errs, required(at, say("a tag needs a key"), say("write one, or remove the entry")))
 		case key == SelectorIDs, key == SelectorIDsLegacy:
 			errs = append(errs, kind.validateIDs(value, at)...)
 		case slices.Contains(kind.special, key):
@@ -72,29 +71,28 @@ func validateSelector(selector map[string]string, kind selectorKind, path *field
 	return append(errs, validateBothIDs(selector, path)...)
 }
 
-func (k selectorKind) validateIDs(value string, path *field.Path) field.ErrorList {
+func (k selectorKind) validateIDs(value string, path *field.Path) Findings {
 	errs := validateAlternatives(value, path)
 	for _, id := range SplitAlternatives(value) {
 		if !k.id.MatchString(id) && len(errs) == 0 {
-			errs = append(errs, field.Invalid(path, value, fmt.Sprintf("%q is not the id of %s; write ids such as %s0123456789abcdef0", id, k.what, k.prefix)))
+			errs = append(errs, invalid(path, value, say("%q is not the id of %s", id, k.what), say("write ids such as %s0123456789abcdef0", k.prefix)))
 		}
 	}
 	return errs
 }
 
 // validateBothIDs refuses two lists of ids with none in common.
-func validateBothIDs(selector map[string]string, path *field.Path) field.ErrorList {
+func validateBothIDs(selector map[string]string, path *field.Path) Findings {
 	ids, legacy := SplitAlternatives(selector[SelectorIDs]), SplitAlternatives(selector[SelectorIDsLegacy])
 	if len(ids) == 0 || len(legacy) == 0 || slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(legacy, id) }) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path.Key(SelectorIDsLegacy), selector[SelectorIDsLegacy],
-		fmt.Sprintf("has no id in common with %s, so that nothing can match; keep one of the two keys", SelectorIDs))}
+	return Findings{invalid(path.Key(SelectorIDsLegacy), selector[SelectorIDsLegacy], say("has no id in common with %s, so that nothing can match", SelectorIDs), say("keep one of the two keys"))}
 }
 
 // validateTagFilter checks a tag's key and value. An empty value and * mean
 // that the tag is there.
-func validateTagFilter(key, value string, path *field.Path) field.ErrorList {
+func validateTagFilter(key, value string, path *field.Path) Findings {
 	if errs := slices.Concat(checkQuotes(key, path), checkQuotes(value, path), checkRendered(key, path), checkRendered(value, path)); len(errs) > 0 {
 		return errs
 	}
@@ -104,12 +102,12 @@ func validateTagFilter(key, value string, path *field.Path) field.ErrorList {
 	return validateAlternatives(value, path)
 }
 
-func validateAlternatives(value string, path *field.Path) field.ErrorList {
+func validateAlternatives(value string, path *field.Path) Findings {
 	if errs := slices.Concat(checkQuotes(value, path), checkRendered(value, path)); len(errs) > 0 {
 		return errs
 	}
 	if len(SplitAlternatives(value)) == 0 {
-		return field.ErrorList{field.Invalid(path, value, "names nothing, so that nothing can match; write what it shall match, or remove the key")}
+		return Findings{invalid(path, value, say("names nothing, so that nothing can match"), say("write what it shall match, or remove the key"))}
 	}
 	return nil
 }

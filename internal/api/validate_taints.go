@@ -20,15 +20,15 @@ type taintID struct {
 
 // validateTaints checks taints and startup taints. The same key and effect may
 // occur once in both lists together, since a node can carry it once.
-func validateTaints(spec *ProvisionerSpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+func validateTaints(spec *ProvisionerSpec, path *field.Path) Findings {
+	var errs Findings
 	first := map[taintID]*field.Path{}
 	check := func(taints []corev1.Taint, path *field.Path) {
 		for i := range taints {
 			at, id := path.Index(i), taintID{taints[i].Key, taints[i].Effect}
 			errs = append(errs, validateTaint(&taints[i], at)...)
 			if before, seen := first[id]; seen {
-				errs = append(errs, duplicateTaint(at, id, before))
+				errs = append(errs, duplicate(at, fmt.Sprintf("%s:%s", id.key, id.effect), say("the same key and effect as %s", fieldAt(before))))
 				continue
 			}
 			first[id] = at
@@ -39,16 +39,10 @@ func validateTaints(spec *ProvisionerSpec, path *field.Path) field.ErrorList {
 	return errs
 }
 
-func duplicateTaint(path *field.Path, id taintID, before *field.Path) *field.Error {
-	err := field.Duplicate(path, fmt.Sprintf("%s:%s", id.key, id.effect))
-	err.Detail = fmt.Sprintf("the same key and effect as %s", before)
-	return err
-}
-
-func validateTaint(taint *corev1.Taint, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+func validateTaint(taint *corev1.Taint, path *field.Path) Findings {
+	var errs Findings
 	if taint.Key == "" {
-		errs = append(errs, field.Required(path.Child("key"), "a taint needs a key; set it, such as dedicated, or remove the taint"))
+		errs = append(errs, required(path.Child("key"), say("a taint needs a key"), say("set it, such as dedicated, or remove the taint")))
 	} else {
 		errs = append(errs, checkLabelKey(taint.Key, path.Child("key"))...)
 	}
@@ -56,7 +50,7 @@ func validateTaint(taint *corev1.Taint, path *field.Path) field.ErrorList {
 	effect := string(taint.Effect)
 	switch {
 	case effect == "":
-		errs = append(errs, field.Required(path.Child("effect"), fmt.Sprintf("one of %q; set it, NoSchedule keeps pods away that do not tolerate the taint", taintEffects)))
+		errs = append(errs, required(path.Child("effect"), say("one of %q", taintEffects), say("set it, NoSchedule keeps pods away that do not tolerate the taint")))
 	case !slices.Contains(taintEffects, effect):
 		errs = append(errs, unsupported(path.Child("effect"), effect, taintEffects))
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -37,27 +36,27 @@ var limitsOfVolumes = map[string]volumeLimits{
 	"standard": {size: span{1, 1024}},
 }
 
-func validateVolumes(mappings []BlockDeviceMapping, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+func validateVolumes(mappings []BlockDeviceMapping, path *field.Path) Findings {
+	var errs Findings
 	devices, root := map[string]bool{}, false
 	for i, m := range mappings {
 		at := path.Index(i)
 		device := ptr.Deref(m.DeviceName, "")
 		switch {
 		case device == "":
-			errs = append(errs, field.Required(at.Child("deviceName"), "the name of the device; set it, such as /dev/xvda"))
+			errs = append(errs, required(at.Child("deviceName"), say("the name of the device"), say("set it, such as /dev/xvda")))
 		case devices[device]:
-			errs = append(errs, field.Duplicate(at.Child("deviceName"), device))
+			errs = append(errs, duplicate(at.Child("deviceName"), device, none))
 		}
 		devices[device] = true
 		if ptr.Deref(m.RootVolume, false) {
 			if root {
-				errs = append(errs, field.Invalid(at.Child("rootVolume"), true, "a machine has one root volume, and an earlier entry is it; remove rootVolume from one of them"))
+				errs = append(errs, invalid(at.Child("rootVolume"), true, say("a machine has one root volume, and an earlier entry is it"), say("remove %s from one of them", fieldIn(at, "rootVolume"))))
 			}
 			root = true
 		}
 		if m.EBS == nil {
-			errs = append(errs, field.Required(at.Child("ebs"), "what the volume is; set its volumeSize, such as 20Gi, or remove the entry"))
+			errs = append(errs, required(at.Child("ebs"), say("what the volume is"), say("set its %s, such as 20Gi, or remove the entry", fieldIn(at, "ebs", "volumeSize"))))
 			continue
 		}
 		errs = append(errs, validateVolume(m.EBS, at.Child("ebs"))...)
@@ -65,31 +64,31 @@ func validateVolumes(mappings []BlockDeviceMapping, path *field.Path) field.Erro
 	return errs
 }
 
-func validateVolume(v *BlockDevice, path *field.Path) field.ErrorList {
+func validateVolume(v *BlockDevice, path *field.Path) Findings {
 	kind := ptr.Deref(v.VolumeType, defaultVolumeType)
 	limits, known := limitsOfVolumes[kind]
 	if !known {
-		return field.ErrorList{unsupported(path.Child("volumeType"), kind, volumeTypes)}
+		return Findings{unsupported(path.Child("volumeType"), kind, volumeTypes)}
 	}
-	var errs field.ErrorList
+	var errs Findings
 	switch {
 	case v.VolumeSize != nil:
 		errs = append(errs, validateVolumeSize(*v.VolumeSize, kind, limits.size, path.Child("volumeSize"))...)
 	case v.SnapshotID == nil:
-		errs = append(errs, field.Required(path.Child("volumeSize"), "a volume needs a size unless it has a snapshotID; set it, such as 20Gi"))
+		errs = append(errs, required(path.Child("volumeSize"), say("a volume needs a size unless it has a %s", fieldIn(path, "snapshotID")), say("set it, such as 20Gi")))
 	}
 	errs = append(errs, notEmpty(v.SnapshotID, path.Child("snapshotID"))...)
-	errs = append(errs, validatePerformance(v.IOPS, kind, limits.iops, path.Child("iops"))...)
-	errs = append(errs, validatePerformance(v.Throughput, kind, limits.throughput, path.Child("throughput"))...)
+	errs = append(errs, validatePerformance(v.IOPS, kind, limits.iops, path, "iops")...)
+	errs = append(errs, validatePerformance(v.Throughput, kind, limits.throughput, path, "throughput")...)
 	if v.IOPS == nil && (kind == "io1" || kind == "io2") {
-		errs = append(errs, field.Required(path.Child("iops"), fmt.Sprintf("%s has no default; set it, from %d to %d", kind, limits.iops.low, limits.iops.high)))
+		errs = append(errs, required(path.Child("iops"), say("%s has no default", kind), say("set it, from %d to %d", limits.iops.low, limits.iops.high)))
 	}
 	return errs
 }
 
 // validateVolumeSize compares in whole GiB, the unit of EBS. What is far less than
 // one was meant in another unit, most likely that one, and no machine comes up with it.
-func validateVolumeSize(size resource.Quantity, kind string, allowed span, path *field.Path) field.ErrorList {
+func validateVolumeSize(size resource.Quantity, kind string, allowed span, path *field.Path) Findings {
 	gib := VolumeGiB(size)
 	const smallest = 1_000_000_000 // 1G, which is rounded up
 	if gib >= allowed.low && gib <= allowed.high && size.Value() >= smallest {
@@ -100,11 +99,9 @@ func validateVolumeSize(size resource.Quantity, kind string, allowed span, path 
 		if what == strconv.FormatInt(meant, 10) {
 			what += " bytes"
 		}
-		return field.ErrorList{field.Invalid(path, size.String(), fmt.Sprintf("%s takes from %dGi to %dGi, and this is %s; did you mean \"%dGi\"?",
-			kind, allowed.low, allowed.high, what, meant))}
+		return Findings{invalid(path, size.String(), say("%s takes from %dGi to %dGi, and this is %s", kind, allowed.low, allowed.high, what), say("did you mean \"%dGi\"?", meant))}
 	}
-	return field.ErrorList{field.Invalid(path, size.String(), fmt.Sprintf("%s takes from %dGi to %dGi; the nearest valid value is %dGi",
-		kind, allowed.low, allowed.high, min(max(gib, allowed.low), allowed.high)))}
+	return Findings{invalid(path, size.String(), say("%s takes from %dGi to %dGi", kind, allowed.low, allowed.high), say("the nearest valid value is %dGi", min(max(gib, allowed.low), allowed.high)))}
 }
 
 // leadingNumber is the number that a quantity begins with; 0 where it has none.
@@ -127,9 +124,10 @@ func VolumeGiB(size resource.Quantity) int64 {
 	return whole
 }
 
-func validatePerformance(value *int64, kind string, allowed span, path *field.Path) field.ErrorList {
+func validatePerformance(value *int64, kind string, allowed span, volume *field.Path, name string) Findings {
+	path := volume.Child(name)
 	if value != nil && allowed == (span{}) {
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("cannot be set on %s volumes; remove it, or set volumeType to gp3", kind))}
+		return Findings{forbidden(path, say("cannot be set on %s volumes", kind), say("remove it, or set %s to gp3", fieldIn(volume, "volumeType")))}
 	}
 	return within(value, allowed.low, allowed.high, path)
 }

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -23,23 +21,20 @@ var knownValues = map[string][]string{
 func warnProvisioner(p *Provisioner) Findings {
 	spec := field.NewPath("spec")
 	var out Findings
-	warn := func(path *field.Path, format string, args ...any) {
-		text, advice := cutAdvice(fmt.Sprintf(format, args...))
-		out = append(out, Finding{Path: path.String(), Text: text, Advice: advice})
-	}
+	warn := func(path *field.Path, text, advice Message) { out = append(out, warning(path, text, advice)) }
 	warnKeys(&p.Spec, spec, warn)
 	warnValues(p.Spec.Requirements, spec.Child("requirements"), warn)
 	warnLimits(p.Spec.Limits, spec.Child("limits"), warn)
 	warnKubelet(p.Spec.KubeletConfiguration, spec.Child("kubeletConfiguration"), warn)
 	warnBudgets(p.Spec.Disruption, spec.Child("disruption", "budgets"), warn)
 	if expiry := p.Spec.TTLSecondsUntilExpired; expiry != nil && *expiry == 0 {
-		warn(spec.Child("ttlSecondsUntilExpired"), "0 replaces every node as soon as it is up; set a time in seconds, such as 2592000 for 30 days, or remove it")
+		warn(spec.Child("ttlSecondsUntilExpired"), say("0 replaces every node as soon as it is up"), say("set a time in seconds, such as 2592000 for 30 days, or remove it"))
 	}
 	if p.Spec.Provider == nil && p.Spec.ProviderRef == nil {
-		warn(spec.Child("providerRef"), "neither providerRef nor provider is set, so that machines are built from the defaults of a node profile; name an %s", NodeTemplateKind)
+		warn(spec.Child("providerRef"), say("neither %s nor %s is set, so that machines are built from the defaults of a node profile", fieldIn(spec, "providerRef"), fieldIn(spec, "provider")), say("name an %s", NodeTemplateKind))
 	}
 	if p.Spec.Provider != nil {
-		warn(providerPath, "an inline node profile is deprecated; move it into an %s and point providerRef to it", NodeTemplateKind)
+		warn(providerPath, say("an inline node profile is deprecated"), say("move it into an %s and point %s to it", NodeTemplateKind, fieldIn(spec, "providerRef")))
 		if inline, err := p.InlineProfile(); err == nil {
 			out = append(out, warnTags(inline.Tags, providerPath.Child("tags"))...)
 		}
@@ -49,21 +44,20 @@ func warnProvisioner(p *Provisioner) Findings {
 	return out
 }
 
-// warner adds one warning: what is doubtful and, after a semicolon, what would be
-// right.
-type warner func(path *field.Path, format string, args ...any)
+// warner adds one warning: what is doubtful, and what would be right.
+type warner func(path *field.Path, text, advice Message)
 
 func warnKeys(spec *ProvisionerSpec, path *field.Path, warn warner) {
 	deprecated := func(key string, at *field.Path) {
 		if successor := NormalizeLabel(key); successor != key {
-			warn(at, "%s is deprecated; use %s", key, successor)
+			warn(at, say("%s is deprecated", key), say("use %s", successor))
 		}
 	}
 	for i, r := range spec.Requirements {
 		at := path.Child("requirements").Index(i).Child("key")
 		deprecated(r.Key, at)
 		if near, ok := Suggest(r.Key, WellKnownLabels()); ok && !strings.Contains(r.Key, "/") && fold(shortForm(near)) == fold(r.Key) {
-			warn(at, "%q is a label of your own, which no machine has by itself; did you mean %q?", r.Key, near)
+			warn(at, say("%q is a label of your own, which no machine has by itself", r.Key), say("did you mean %q?", near))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(spec.Labels)) {
@@ -73,7 +67,7 @@ func warnKeys(spec *ProvisionerSpec, path *field.Path, warn warner) {
 		deprecated(key, path.Child("podOverrides").Index(i))
 	}
 	if len(spec.InstanceTypes) > 0 {
-		warn(path.Child("instanceTypes"), "deprecated; use a requirement %s In [%s]", LabelInstanceType, strings.Join(spec.InstanceTypes, ", "))
+		warn(path.Child("instanceTypes"), say("deprecated"), say("use a requirement %s In [%s]", LabelInstanceType, strings.Join(spec.InstanceTypes, ", ")))
 	}
 }
 
@@ -83,7 +77,7 @@ func warnValues(requirements []Requirement, path *field.Path, warn warner) {
 		for j, value := range r.Values {
 			at := path.Index(i).Child("values").Index(j)
 			if seen[value] {
-				warn(at, "%q is repeated; remove it", value)
+				warn(at, say("%q is repeated", value), say("remove it"))
 			}
 			seen[value] = true
 			known, ok := knownValues[NormalizeLabel(r.Key)]
@@ -91,11 +85,11 @@ func warnValues(requirements []Requirement, path *field.Path, warn warner) {
 				continue // refused
 			}
 			if ok && !slices.Contains(known, value) {
-				warn(at, "no machine has %q, only %s%s", value, strings.Join(known, " and "), didYouMean(value, known))
+				warn(at, say("no machine has %q, only %s", value, strings.Join(known, " and ")), didYouMean(value, known))
 			}
 		}
 		if r.Operator == OpNotIn && len(r.Values) == 0 {
-			warn(path.Index(i).Child("values"), "NotIn without values excludes nothing; add values, or remove the requirement")
+			warn(path.Index(i).Child("values"), say("NotIn without values excludes nothing"), say("add values, or remove the requirement"))
 		}
 	}
 }
@@ -105,7 +99,7 @@ func warnTags(tags map[string]string, path *field.Path) Findings {
 	var out Findings
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		if found := FindTemplate(key + " " + tags[key]); found != "" {
-			out = append(out, Finding{Path: path.Key(key).String(), Value: tags[key], Text: unrendered(found), Advice: RenderFirst})
+			out = append(out, Finding{Path: path.Key(key).String(), Value: tags[key], Text: unrendered(found), Advice: Plain(RenderFirst)})
 		}
 	}
 	return out
@@ -116,16 +110,16 @@ func warnLimits(limits *Limits, path *field.Path, warn warner) {
 		return
 	}
 	if len(limits.Resources) == 0 {
-		warn(path, "empty limits limit nothing; set spec.limits.resources, such as cpu: 100, or remove limits")
+		warn(path, say("empty limits limit nothing"), say("set %s, such as cpu: 100, or remove %s", fieldAt(path.Child("resources")), Field{Path: path.String(), Name: "limits"}))
 	}
 	for _, name := range slices.Sorted(maps.Keys(limits.Resources)) {
 		_, misspelt := Misspelt(string(name), knownResources) // which is an error
 		if !misspelt && !strings.Contains(string(name), "/") && !slices.Contains(knownResources, string(name)) {
-			warn(path.Child("resources").Key(string(name)), "no machine has this resource, so that the limit has no effect%s",
-				cmp.Or(didYouMean(string(name), knownResources), "; remove it, or write a resource of your own with its domain, such as example.com/licence"))
+			warn(path.Child("resources").Key(string(name)), say("no machine has this resource, so that the limit has no effect"),
+				either(didYouMean(string(name), knownResources), say("remove it, or write a resource of your own with its domain, such as example.com/licence")))
 		}
 		if q := limits.Resources[name]; q.IsZero() {
-			warn(path.Child("resources").Key(string(name)), "a limit of 0 freezes the Provisioner: it buys no node with %s; remove it to go on buying", name)
+			warn(path.Child("resources").Key(string(name)), say("a limit of 0 freezes the Provisioner: it buys no node with %s", name), say("remove it to go on buying"))
 		}
 	}
 }
@@ -141,7 +135,7 @@ func warnBudgets(d *Disruption, path *field.Path, warn warner) {
 			if len(b.Reasons) > 0 {
 				what = "for " + strings.Join(b.Reasons, ", ")
 			}
-			warn(path.Index(i).Child("nodes"), "%s without a schedule lets no node go %s, ever; give the budget a schedule and a duration, or allow at least 1", b.Nodes, what)
+			warn(path.Index(i).Child("nodes"), say("%s without a schedule lets no node go %s, ever", b.Nodes, what), say("give the budget a schedule and a duration, or allow at least 1"))
 		}
 	}
 }
@@ -153,13 +147,13 @@ func warnKubelet(k *KubeletConfiguration, path *field.Path, warn warner) {
 		return
 	}
 	if ptr.Deref(k.ContainerRuntime, "") == "dockerd" {
-		warn(path.Child("containerRuntime"), "dockerd is no longer supported by Kubernetes, nodes use containerd; remove it")
+		warn(path.Child("containerRuntime"), say("dockerd is no longer supported by Kubernetes, nodes use containerd"), say("remove it"))
 	}
 	high, low := k.ImageGCHighThresholdPercent, k.ImageGCLowThresholdPercent
 	if high != nil && low == nil && *high <= defaultLow {
-		warn(path.Child("imageGCHighThresholdPercent"), "%d is not above the kubelet's default of imageGCLowThresholdPercent, %d; set both", *high, defaultLow)
+		warn(path.Child("imageGCHighThresholdPercent"), say("%d is not above the kubelet's default of %s, %d", *high, fieldIn(path, "imageGCLowThresholdPercent"), defaultLow), say("set both"))
 	}
 	if low != nil && high == nil && *low >= defaultHigh {
-		warn(path.Child("imageGCLowThresholdPercent"), "%d is not below the kubelet's default of imageGCHighThresholdPercent, %d; set both", *low, defaultHigh)
+		warn(path.Child("imageGCLowThresholdPercent"), say("%d is not below the kubelet's default of %s, %d", *low, fieldIn(path, "imageGCHighThresholdPercent"), defaultHigh), say("set both"))
 	}
 }

@@ -44,7 +44,7 @@ func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolve
 	}
 	profile, errs := profile.DefaultSelectors(c.options.ClusterName, nil)
 	if len(errs) > 0 {
-		return nil, fmt.Errorf("complete node profile: %w", errs.ToAggregate())
+		return nil, fmt.Errorf("complete node profile: %w", errs)
 	}
 	facts, err := c.cluster.get(ctx)
 	if err != nil {

@@ -112,7 +112,7 @@ func (b *Builder) fail(doc *Document, err error) {
 }
 
 func refused(path, text, advice string) error {
-	return api.Finding{Severity: api.Error, Path: path, Text: text, Advice: advice}
+	return api.Finding{Severity: api.Error, Path: path, Text: api.Plain(text), Advice: api.Plain(advice)}
 }
 
 func (b *Builder) addItems(list *Document, items []json.RawMessage) {

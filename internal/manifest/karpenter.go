@@ -28,8 +28,8 @@ func (b *Builder) addKarpenter(doc *Document, asJSON []byte) error {
 	}
 	if class := karpenter.Foreign(object); class != "" {
 		doc.Ignored = append(doc.Ignored, api.Finding{
-			Path: "spec.template.spec.nodeClassRef", Text: "its nodes are those of " + class + ", so that Packhorse does not serve it",
-			Advice: "its own controller goes on doing so",
+			Path: "spec.template.spec.nodeClassRef", Text: api.Say("its nodes are those of %s, so that Packhorse does not serve it", class),
+			Advice: api.Say("its own controller goes on doing so"),
 		})
 	}
 	return b.claimName(doc)

@@ -85,9 +85,9 @@ func into[T any, P interface {
 		*to = append(*to, object)
 		var ignored api.Findings
 		for _, u := range unknown {
-			f := api.Finding{Text: u.Error()}
+			f := api.Finding{Text: api.Plain(u.Error())}
 			if field, ok := errors.AsType[kjson.FieldError](u); ok {
-				f = api.Finding{Path: field.FieldPath(), Text: "unknown field, ignored"}
+				f = api.Finding{Path: field.FieldPath(), Text: api.Say("unknown field, ignored")}
 			}
 			ignored = append(ignored, f)
 		}

@@ -36,7 +36,7 @@ func syntaxError(doc *Document, err error) *Error {
 	} else if quote >= 0 {
 		advice = fmt.Sprintf("write plain quotes in place of the typographic quote %c", []rune(line[quote:])[0])
 	}
-	return &Error{File: doc.File, Document: doc.Index, Line: doc.Line + bad, Err: api.Finding{Severity: api.Error, Text: text, Advice: advice}}
+	return &Error{File: doc.File, Document: doc.Index, Line: doc.Line + bad, Err: api.Finding{Severity: api.Error, Text: api.Plain(text), Advice: api.Plain(advice)}}
 }
 
 // firstBad returns the index of the line that follows the longest beginning which can

@@ -3,7 +3,6 @@ package onboard
 import (
 	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -22,7 +21,7 @@ const (
 func itemsOf(objects []karpenter.Object) []Item {
 	var out []Item
 	for _, o := range objects {
-		item := Item{Kind: o.Kind, Name: o.Name, Resource: provisionerResource, Notes: o.Losses}
+		item := Item{Kind: o.Kind, Name: o.Name, Resource: provisionerResource, Notes: o.Losses.Lines()}
 		typ := reflect.TypeFor[api.ProvisionerSpec]()
 		if o.Kind == api.NodeTemplateKind {
 			item.Resource, typ = profileResource, reflect.TypeFor[api.NodeProfile]()
@@ -35,7 +34,7 @@ func itemsOf(objects []karpenter.Object) []Item {
 		}
 		if refused := o.Problems(); len(refused) > 0 {
 			item.ImportID = ""
-			item.Notes = append(slices.Clone(item.Notes), refused...)
+			item.Notes = append(item.Notes, refused.Lines()...)
 		}
 		out = append(out, item)
 	}

@@ -1,7 +1,6 @@
 package plancheck
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,24 +9,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// Severity says how bad a finding is.
-type Severity int
+// doubtful is about what works, and is probably not what is meant.
+func doubtful(path string, text, advice api.Message) api.Finding {
+	return api.Finding{Path: path, Text: text, Advice: advice}
+}
 
-// The severities.
-const (
-	// Doubtful: it works, and is probably not what is meant.
-	Doubtful Severity = iota
-	// Broken: nothing can be bought, or some of what is asked for.
-	Broken
-)
-
-// Finding is something that a person should know before applying.
-type Finding struct {
-	Severity Severity
-	// Path is the JSON path that it is about, empty for the whole.
-	Path string
-	// Text is one sentence without its full stop; Advice says what to do.
-	Text, Advice string
+// broken is about what lets nothing be bought, or not all that is asked for.
+func broken(path string, text, advice api.Message) api.Finding {
+	return api.Finding{Severity: api.Error, Path: path, Text: text, Advice: advice}
 }
 
 // Subject is a Provisioner with what it may buy.
@@ -53,10 +42,11 @@ type Preview struct {
 }
 
 // Look says what a Provisioner may buy, and what is wrong with it.
-func Look(s Subject) (Preview, []Finding) {
+func Look(s Subject) (Preview, api.Findings) {
 	out := Preview{Selection: Select(s.Market.Types, Claims(s.Provisioner))}
 	if s.Market.Blocked != "" {
-		return out, []Finding{{Broken, "", "nothing can be bought: " + s.Market.Blocked, "Correct the node profile, or what it selects by tags."}}
+		return out, api.Findings{broken("", api.Say("nothing can be bought: %s", s.Market.Blocked),
+			api.Say("correct the node profile, or what it selects by tags"))}
 	}
 	strangers := slices.Concat(ForeignZones(s.Provisioner, s.Region, s.RegionBy), Strangers(s.Provisioner, s.Catalogue, s.Region))
 	if len(out.Types) == 0 {
@@ -75,52 +65,53 @@ func Look(s Subject) (Preview, []Finding) {
 
 // nothing names the requirement that removed the last type. Strangers among its values
 // say why it did.
-func (s Subject) nothing(sel Selection, strangers []Finding) []Finding {
+func (s Subject) nothing(sel Selection, strangers api.Findings) api.Findings {
 	if sel.Last == nil {
-		none := Finding{Broken, "", fmt.Sprintf("no instance type of %s can be bought", s.Region), "Correct the node profile: its zones sell none that runs one of its images."}
-		return append([]Finding{none}, strangers...)
+		none := broken("", api.Say("no instance type of %s can be bought", s.Region),
+			api.Say("correct the node profile: its zones sell none that runs one of its images"))
+		return append(api.Findings{none}, strangers...)
 	}
-	text := sel.Nothing()
-	advice := "Allow more here, or relax what is said before it."
-	var others []Finding
+	text := api.Plain(sel.Nothing())
+	advice := api.Say("allow more here, or relax what is said before it")
+	var others api.Findings
 	var why []string
 	for _, f := range strangers {
 		if f.Path == sel.Last.Path && f.Path != "" {
-			why = append(why, f.Text+". "+f.Advice)
+			why = append(why, f.Text.String()+". "+api.Sentence(f.Advice.String()))
 		} else {
 			others = append(others, f)
 		}
 	}
 	switch {
 	case sel.Last.Path == "":
-		text += ", by default"
-		advice = "Say something about " + sel.Last.Key + " in requirements, so that the default does not apply."
+		text = api.Say("%s, by default", text)
+		advice = api.Say("say something about %s in requirements, so that the default does not apply", sel.Last.Key)
 	case len(why) > 0:
-		advice = strings.ToUpper(why[0][:1]) + strings.Join(why, " ")[1:]
+		advice = api.Plain(strings.Join(why, " "))
 	default:
-		if hint := s.hint(sel.Last.Requirement); hint != "" {
+		if hint := s.hint(sel.Last.Requirement); !hint.Empty() {
 			advice = hint
 		}
 	}
-	return append([]Finding{{Broken, sel.Last.Path, text, advice}}, others...)
+	return append(api.Findings{broken(sel.Last.Path, text, advice)}, others...)
 }
 
 // hint says what was probably meant by a zone or another value that is offered
 // nowhere in the region.
-func (s Subject) hint(r api.Requirement) string {
+func (s Subject) hint(r api.Requirement) (hint api.Message) {
 	if r.Operator != api.OpIn {
-		return ""
+		return hint
 	}
 	known := s.values(api.NormalizeLabel(r.Key))
 	if slices.ContainsFunc(r.Values, func(v string) bool { return slices.Contains(known, v) }) {
-		return ""
+		return hint
 	}
 	for _, v := range r.Values {
 		if meant, ok := api.Suggest(v, known); ok {
-			return fmt.Sprintf("%s has no %q: did you mean %q?", s.Region, v, meant)
+			return api.Say("%s has no %q: did you mean %q?", s.Region, v, meant)
 		}
 	}
-	return ""
+	return hint
 }
 
 // values lists the values of a label in the whole market.

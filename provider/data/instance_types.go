@@ -153,7 +153,7 @@ func claimsOf(ctx context.Context, requirements []requirementModel) ([]plancheck
 		p.Spec.Requirements = append(p.Spec.Requirements, api.Requirement{Key: r.Key.ValueString(), Operator: api.Operator(r.Operator.ValueString()), Values: values})
 	}
 	if errs := api.ValidateProvisioner(p); len(errs) > 0 {
-		return nil, errs.ToAggregate()
+		return nil, errs
 	}
 	return plancheck.Claims(p)[:len(requirements)], nil
 }

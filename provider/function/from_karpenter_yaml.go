@@ -68,7 +68,7 @@ func (f fromKarpenterYAML) Run(ctx context.Context, req function.RunRequest, res
 			resp.Error = function.NewFuncError(fmt.Sprintf("%s %s: %s", object.Kind, object.Name, err))
 			return
 		}
-		for _, loss := range object.Losses {
+		for _, loss := range object.Losses.Lines() {
 			losses = append(losses, fmt.Sprintf("%s %s: %s", object.Kind, object.Name, loss))
 		}
 	}

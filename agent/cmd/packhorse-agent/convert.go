@@ -93,15 +93,13 @@ func convertSet(set *manifest.Set, write converter, out, skipped io.Writer) erro
 
 // lossesOf adds to the losses what nothing reads of the object, which is said with the
 // nearest known field in place of the loss.
-func lossesOf(o *karpenter.Object, ignored api.Findings) []string {
-	out := slices.DeleteFunc(slices.Clone(o.Losses), func(loss string) bool {
-		return slices.ContainsFunc(ignored, func(f api.Finding) bool { return strings.HasPrefix(loss, f.Path+": ") })
+func lossesOf(o *karpenter.Object, ignored api.Findings) api.Findings {
+	out := slices.DeleteFunc(slices.Clone(o.Losses), func(loss api.Finding) bool {
+		return slices.ContainsFunc(ignored, func(f api.Finding) bool { return loss.Path == f.Path })
 	})
-	for _, f := range ignored {
-		out = append(out, f.Error())
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	out = append(out, ignored...)
+	slices.SortFunc(out, func(a, b api.Finding) int { return strings.Compare(a.Error(), b.Error()) })
+	return slices.CompactFunc(out, func(a, b api.Finding) bool { return a.Error() == b.Error() })
 }
 
 func whySkipped(d *manifest.Document) string {
@@ -124,7 +122,7 @@ var converters = map[string]converter{"yaml": asYAML, "hcl": asHCL}
 func above(o *karpenter.Object) string {
 	var text strings.Builder
 	text.WriteString("# From " + o.Origin + ".\n")
-	for _, loss := range o.Losses {
+	for _, loss := range o.Losses.Lines() {
 		text.WriteString("# Lost: " + strings.ReplaceAll(loss, "\n", " ") + "\n")
 	}
 	return text.String()

@@ -78,8 +78,8 @@ func (i *installation) run(out io.Writer) error {
 		i.settings.Tolerations = append(i.settings.Tolerations, toleration(text))
 	}
 	settings := i.settings.Defaulted(version)
-	if errs := settings.Validate(); len(errs) > 0 {
-		return fmt.Errorf("render the installation: %w", errs.ToAggregate())
+	if err := settings.Validate().Aggregate(); err != nil {
+		return fmt.Errorf("render the installation: %w", err)
 	}
 	objects, err := settings.Objects()
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -115,7 +114,7 @@ func findings(d *manifest.Document) api.Findings {
 func strangers(p *api.Provisioner) api.Findings {
 	var out api.Findings
 	for _, f := range plancheck.Strangers(p, offer.Embedded(), "") {
-		out = append(out, api.Finding{Path: p.Source.PathOf(f.Path), Text: f.Text, Advice: strings.ToLower(f.Advice[:1]) + strings.TrimSuffix(f.Advice[1:], ".")})
+		out = append(out, api.Finding{Path: p.Source.PathOf(f.Path), Text: f.Text, Advice: f.Advice})
 	}
 	return out
 }

@@ -74,6 +74,6 @@ func (r *rules) name(document map[string]any) {
 		r.refuse("metadata.name", name, fmt.Sprintf("%q is not the name of an object", name), "use small letters, digits and hyphens")
 	}
 	if namespace, _ := metadata["namespace"].(string); namespace != "" {
-		r.found = append(r.found, api.Finding{Path: "metadata.namespace", Text: "belongs to no namespace, ignored", Advice: "remove it"})
+		r.found = append(r.found, api.Finding{Path: "metadata.namespace", Text: api.Say("belongs to no namespace, ignored"), Advice: api.Say("remove it")})
 	}
 }

@@ -40,14 +40,14 @@ type Object struct {
 	// Origin is what it was made from, such as "NodePool default (karpenter.sh/v1)";
 	// empty for what is taken as it is.
 	Origin string
-	// Losses are what the origin says and the object does not, each "path: why".
-	Losses []string
+	// Losses are what the origin says and the object does not.
+	Losses api.Findings
 	// Unsupported are those of the losses without which nodes would not be what they
 	// are meant to be, so that none may be bought.
-	Unsupported []string `json:",omitempty"`
+	Unsupported api.Findings
 
 	from  api.Source      // what it was made from
-	ours  []string        // losses that are none where the origin is served as it is
+	lost  api.Findings    // those of the losses that are losses also where the origin is served as it is
 	class *api.ClassTerms // what is served of an EC2NodeClass beyond the spec
 }
 
@@ -87,8 +87,8 @@ func Read(text []byte) (objects []Object, skipped []string, err error) {
 	for i := range objects {
 		o := &objects[i]
 		for _, f := range checked[o.from.Kind+" "+o.Name] {
-			if !slices.ContainsFunc(o.Losses, func(loss string) bool { return strings.HasPrefix(loss, f.Path) }) {
-				o.Losses = append(o.Losses, f.Error())
+			if !slices.ContainsFunc(o.Losses, func(loss api.Finding) bool { return strings.HasPrefix(loss.Path, f.Path) }) {
+				o.Losses = append(o.Losses, f)
 			}
 		}
 	}
@@ -206,9 +206,15 @@ func (c *converter) convert(document map[string]any) error {
 		return c.keep(document, kind, name)
 	}
 	problems := object.Problems()
-	object.Losses = slices.Concat(spec.lost(), problems)
+	spec.done()
+	for _, l := range spec.losses {
+		object.Losses = append(object.Losses, l.Finding)
+		if !l.served {
+			object.lost = append(object.lost, l.Finding)
+		}
+	}
+	object.Losses, object.lost = append(object.Losses, problems...), append(object.lost, problems...)
 	object.Unsupported = slices.Concat(spec.unsupported, problems)
-	object.ours = spec.ours
 	c.out = append(c.out, object)
 	return nil
 }
@@ -222,16 +228,16 @@ func (c *converter) keep(document map[string]any, kind, name string) error {
 		var p *api.Provisioner
 		var ignored api.Findings
 		p, ignored, err = api.ProvisionerOf(document)
-		object.Losses = lines(ignored)
+		object.Losses = ignored
 		if err == nil {
 			typed = p.Spec
-			object.Losses = append(object.Losses, lines(p.InlineIgnored())...)
+			object.Losses = append(object.Losses, p.InlineIgnored()...)
 		}
 	} else {
 		var t *api.AWSNodeTemplate
 		var ignored api.Findings
 		t, ignored, err = api.NodeTemplateOf(document)
-		object.Losses = lines(ignored)
+		object.Losses = ignored
 		if err == nil {
 			typed = t.Spec
 		}
@@ -249,7 +255,7 @@ func (c *converter) keep(document map[string]any, kind, name string) error {
 
 // Problems lists what the rules of the API say against the object, by the fields of what it
 // was made from.
-func (o Object) Problems() []string {
+func (o Object) Problems() api.Findings {
 	version := api.ProvisionerGVK.GroupVersion()
 	if o.Kind == api.NodeTemplateKind {
 		version = api.NodeTemplateGVK.GroupVersion()
@@ -258,7 +264,7 @@ func (o Object) Problems() []string {
 		"apiVersion": version.String(), "kind": o.Kind, "metadata": map[string]any{"name": o.Name}, "spec": o.Spec,
 	})
 	if err != nil {
-		return []string{err.Error()}
+		return api.FindingsOf(err)
 	}
 	var found api.Findings
 	if o.Kind == api.ProvisionerKind {
@@ -275,14 +281,5 @@ func (o Object) Problems() []string {
 	for i := range found {
 		found[i].Path = o.from.PathOf(found[i].Path)
 	}
-	return lines(found)
-}
-
-// lines returns each finding as a text.
-func lines(found api.Findings) []string {
-	var out []string
-	for _, f := range found {
-		out = append(out, f.Error())
-	}
-	return out
+	return found
 }

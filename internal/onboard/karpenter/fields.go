@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 // errEnd is how the decoder says that there are no more documents.
@@ -25,11 +27,17 @@ type fields struct {
 
 // outcome is what has come of a whole object so far.
 type outcome struct {
-	losses, unsupported []string
-	// ours are those of the losses that are none where the object is served as it is.
-	ours []string
+	losses      []loss
+	unsupported api.Findings
 	// paths of the object's fields, by those of what is made of them.
 	paths map[string]string
+}
+
+// loss is about a field that the object made from another lacks.
+type loss struct {
+	api.Finding
+	// served tells that nothing is lost where the other object is served as it is.
+	served bool
 }
 
 func newFields(value any) *fields {
@@ -75,14 +83,17 @@ func (f *fields) items(name string) []*fields {
 
 // lose notes that a field has no counterpart.
 func (f *fields) lose(name, why string) {
-	f.losses = append(f.losses, f.path+name+": "+why)
+	f.losses = append(f.losses, loss{Finding: f.finding(name, why)})
+}
+
+func (f *fields) finding(name, why string) api.Finding {
+	return api.Finding{Path: f.path + name, Text: api.Plain(why)}
 }
 
 // leave notes that a Provisioner or an AWSNodeTemplate has no counterpart of a field,
 // which is served all the same.
 func (f *fields) leave(name, why string) {
-	f.lose(name, why)
-	f.ours = append(f.ours, f.losses[len(f.losses)-1])
+	f.losses = append(f.losses, loss{f.finding(name, why), true})
 }
 
 // refuse takes a field without which nodes would not be what they are meant to be.
@@ -90,7 +101,7 @@ func (f *fields) refuse(name, why string) {
 	if hollow(f.take(name)) {
 		return
 	}
-	f.unsupported = append(f.unsupported, f.path+name+": "+why)
+	f.unsupported = append(f.unsupported, f.finding(name, why))
 	f.lose(name, why)
 }
 
@@ -102,12 +113,6 @@ func (f *fields) done() {
 		}
 	}
 	clear(f.left)
-}
-
-// lost ends the taking apart of a whole object.
-func (f *fields) lost() []string {
-	f.done()
-	return f.losses
 }
 
 // hollow reports whether a value says nothing.

@@ -34,7 +34,7 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 			}
 			losses := ""
 			for _, o := range objects {
-				losses += strings.Join(o.Losses, "\n")
+				losses += o.Losses.Error()
 			}
 			if !strings.Contains(losses, c.loss) || c.loss == "" && losses != "" || !strings.Contains(strings.Join(skipped, "\n"), c.skipped) {
 				t.Errorf("losses %q, skipped %q", losses, skipped)

@@ -16,7 +16,7 @@ type rules struct{ found api.Findings }
 
 // refuse notes that a rule is broken.
 func (r *rules) refuse(path string, value any, text, advice string) {
-	r.found = append(r.found, api.Finding{Severity: api.Error, Path: path, Value: value, Text: text, Advice: advice})
+	r.found = append(r.found, api.Finding{Severity: api.Error, Path: path, Value: value, Text: api.Plain(text), Advice: api.Plain(advice)})
 }
 
 // require refuses a field that is missing.

@@ -3,8 +3,6 @@ package karpenter
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
@@ -45,11 +43,7 @@ func Refused(document map[string]any, errs api.Findings) Served {
 	name := nameIn(document)
 	source := &api.Source{APIVersion: version, Kind: kind}
 	for _, f := range errs {
-		text := f.Text
-		if f.Advice != "" {
-			text += "; " + f.Advice
-		}
-		source.Unsupported = append(source.Unsupported, api.Unsupported{Path: f.Path, Text: text})
+		source.Unsupported = append(source.Unsupported, api.Unsupported{Path: f.Path, Text: f.Body()})
 	}
 	out := Served{Kind: kind, Name: name}
 	if kind == NodeClassKind {
@@ -65,16 +59,12 @@ func Refused(document map[string]any, errs api.Findings) Served {
 func (o *Object) served() (Served, error) {
 	out := Served{Kind: o.from.Kind, Name: o.Name}
 	source := &o.from
-	for _, line := range o.Unsupported {
-		path, text, _ := strings.Cut(line, ": ")
-		source.Unsupported = append(source.Unsupported, api.Unsupported{Path: path, Text: text})
+	for _, f := range o.Unsupported {
+		source.Unsupported = append(source.Unsupported, api.Unsupported{Path: f.Path, Text: f.Body()})
 	}
-	for _, line := range o.Losses {
-		if slices.Contains(o.ours, line) {
-			continue
-		}
-		path, text, _ := strings.Cut(line, ": ")
-		out.Losses = append(out.Losses, api.Finding{Path: path, Text: text})
+	for _, loss := range o.lost {
+		loss.Severity = api.Warning
+		out.Losses = append(out.Losses, loss)
 	}
 	spec, err := json.Marshal(o.Spec)
 	if err != nil {

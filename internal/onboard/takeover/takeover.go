@@ -117,7 +117,7 @@ func (p *Preview) objects(documents []map[string]any) (standIns, error) {
 	var out standIns
 	for _, d := range documents {
 		said := karpenter.Check(d)
-		o := Object{Name: nameOf(d), Why: lines(said.Errors()), Warnings: lines(said.Warnings())}
+		o := Object{Name: nameOf(d), Why: said.Errors().Lines(), Warnings: said.Warnings().Lines()}
 		if class := karpenter.Foreign(d); class != "" {
 			o.Why = []string{"spec.template.spec.nodeClassRef: its nodes are those of " + class + ", whose controller goes on serving it"}
 		} else if len(o.Why) == 0 {
@@ -142,7 +142,7 @@ func (p *Preview) objects(documents []map[string]any) (standIns, error) {
 		for _, u := range source.Unsupported {
 			o.Why = append(o.Why, u.Path+": "+u.Text)
 		}
-		for _, line := range lines(s.Losses) {
+		for _, line := range s.Losses.Lines() {
 			if !slices.Contains(o.Why, line) && !slices.Contains(o.Warnings, line) {
 				o.Warnings = append(o.Warnings, line)
 			}
@@ -274,18 +274,6 @@ func (p *Preview) fresh(s *cluster.Snapshot, in decide.Input) {
 	in.Snapshot = &without
 	plan := decide.Decide(in)
 	p.FreshPrice, p.FreshNodes, p.Unplaced = plan.HourlyPrice.Dollars(), len(plan.Machines), len(plan.Unplaced)
-}
-
-func lines(found api.Findings) []string {
-	var out []string
-	for _, f := range found {
-		line := f.Path + ": " + f.Text
-		if f.Advice != "" {
-			line += "; " + f.Advice
-		}
-		out = append(out, line)
-	}
-	return out
 }
 
 func nameOf(document map[string]any) string {

@@ -29,8 +29,8 @@ func (f *PlanCheck) reportDrift(conflicts []lifecycle.Conflict) {
 	for _, c := range conflicts {
 		was, _ := c.Value(f.Before)
 		now, _ := c.Value(f.Spec)
-		root, hcl := f.translator.doc.Attribute(f.translator.codec, f.translator.typ, strings.TrimPrefix(c.Field, ".spec."))
-		f.Diags.Append(lifecycle.AttributeWarning(root, fmt.Sprintf("%s %s: %s: %q has set it to %s; apply makes it %s", f.Title, f.Name, hcl, c.Manager, lifecycle.Spelt(was), lifecycle.Spelt(now)),
+		at := f.translator.place(strings.TrimPrefix(c.Field, "."))
+		f.Diags.Append(lifecycle.AttributeWarning(at.Root, fmt.Sprintf("%s %s: %s: %q has set it to %s; apply makes it %s", f.Title, f.Name, at.Path, c.Manager, lifecycle.Spelt(was), lifecycle.Spelt(now)),
 			"Somebody has changed it in the cluster since it was declared here. To keep their value, write it here, or list the attribute in `lifecycle.ignore_changes`."))
 	}
 }

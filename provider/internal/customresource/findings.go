@@ -1,7 +1,6 @@
 package customresource
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -37,42 +36,40 @@ func (t translator) translate(f api.Finding) diag.Diagnostic {
 	if isSpec && inSpec != "" && t.doc.Undecided(inSpec) {
 		return nil
 	}
-	root, hcl := t.doc.Attribute(t.codec, t.typ, inSpec)
-	if f.Path == "metadata.name" {
-		root, hcl = "name", "name"
-	}
-	summary, detail := t.inHCL(f.Text), ""
-	if hcl != "" {
-		summary = hcl + ": " + summary
-	}
-	if f.Advice != "" {
-		detail = sentence(t.inHCL(f.Advice))
-	}
+	root, summary, detail := t.spell(f)
 	if f.Severity == api.Error {
 		return lifecycle.AttributeError(root, summary, detail)
 	}
 	return lifecycle.AttributeWarning(root, summary, detail)
 }
 
-// inHCL puts the names of JSON fields in a text as the configuration has them.
-func (t translator) inHCL(text string) string {
-	text = strings.ReplaceAll(text, "spec.", "")
-	return fieldName.ReplaceAllStringFunc(text, func(word string) string {
-		if attribute, ok := t.codec.AttributeName(t.typ, word); ok {
-			return attribute
-		}
-		return word
-	})
+// spell says a finding in terms of the configuration: the root attribute that it is
+// about, what is wrong with which attribute, and what would be right.
+func (t translator) spell(f api.Finding) (root, summary, detail string) {
+	at := t.place(f.Path)
+	if f.Path == "metadata.name" {
+		at = wire.Place{Root: "name", Path: "name"}
+	}
+	summary = f.Text.Spell(t.attribute)
+	if at.Path != "" {
+		summary = at.Path + ": " + summary
+	}
+	return at.Root, summary, api.Sentence(f.Advice.Spell(t.attribute))
 }
 
-// fieldName finds words in camel case, outside of quotes.
-var fieldName = regexp.MustCompile(`"[^"]*"|\b[a-z]+(?:[A-Z][A-Za-z0-9]*)+\b`)
-
-// sentence makes what follows a semicolon one of its own.
-func sentence(text string) string {
-	text = strings.ToUpper(text[:1]) + text[1:]
-	if strings.HasSuffix(text, "?") || strings.HasSuffix(text, ".") {
-		return text
+// attribute spells a field of the object as the configuration has it. One that has no
+// attribute stays as it is.
+func (t translator) attribute(f api.Field) string {
+	at := t.place(f.Path)
+	switch {
+	case at.Path == "":
+		return f.String()
+	case f.Name != "":
+		return at.Name
 	}
-	return text + "."
+	return at.Path
+}
+
+func (t translator) place(path string) wire.Place {
+	return t.doc.Attribute(t.codec, t.typ, strings.TrimPrefix(strings.TrimPrefix(path, "spec"), "."))
 }

@@ -23,14 +23,14 @@ func TestTranslate(t *testing.T) {
 		found           api.Finding
 		summary, detail string
 	}{
-		"an attribute":          {api.Finding{Path: "spec.weight", Text: "too heavy", Advice: "try 1"}, "weight: too heavy", "Try 1."},
-		"a question":            {api.Finding{Path: "spec.weight", Text: "is odd", Advice: "did you mean 1?"}, "weight: is odd", "Did you mean 1?"},
-		"names of other fields": {api.Finding{Path: "spec.weight", Text: "excludes maxPods of \"maxPods\" and spec.weight"}, `weight: excludes max_pods of "maxPods" and weight`, ""},
-		"the name":              {api.Finding{Path: "metadata.name", Text: "too long"}, "name: too long", ""},
-		"the whole object":      {api.Finding{Path: "spec", Text: "is empty"}, "is empty", ""},
-		"what is not known yet": {api.Finding{Path: "spec.maxPods", Text: "too many"}, "", ""},
-		"what has no path":      {api.Finding{Text: "cannot be read"}, "cannot be read", ""},
-		"what is no attribute":  {api.Finding{Path: "spec.other", Text: "is odd"}, "is odd", ""},
+		"an attribute":          {api.Finding{Path: "spec.weight", Text: api.Say("too heavy"), Advice: api.Say("try 1")}, "weight: too heavy", "Try 1."},
+		"a question":            {api.Finding{Path: "spec.weight", Text: api.Say("is odd"), Advice: api.Say("did you mean 1?")}, "weight: is odd", "Did you mean 1?"},
+		"names of other fields": {api.Finding{Path: "spec.weight", Text: api.Say("excludes %s of %q and %s, but not %s", api.Field{Path: "spec.maxPods", Name: "maxPods"}, "maxPods", api.Field{Path: "spec.weight"}, api.Field{Path: "spec.other"})}, `weight: excludes max_pods of "maxPods" and weight, but not spec.other`, ""},
+		"the name":              {api.Finding{Path: "metadata.name", Text: api.Say("too long")}, "name: too long", ""},
+		"the whole object":      {api.Finding{Path: "spec", Text: api.Say("is empty")}, "is empty", ""},
+		"what is not known yet": {api.Finding{Path: "spec.maxPods", Text: api.Say("too many")}, "", ""},
+		"what has no path":      {api.Finding{Text: api.Say("cannot be read")}, "cannot be read", ""},
+		"what is no attribute":  {api.Finding{Path: "spec.other", Text: api.Say("is odd")}, "is odd", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

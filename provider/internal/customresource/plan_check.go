@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
@@ -98,7 +99,7 @@ func (r *Resource) reportUnknown(m *wire.Model, diags *diag.Diagnostics, doc *wi
 	}
 	f := r.PlanCheck(m.Name(), diags)
 	for _, field := range doc.Unknown {
-		_, attribute := doc.Attribute(r.kind.Codec(), m.Type(), field)
+		attribute := doc.Attribute(r.kind.Codec(), m.Type(), field).Path
 		f.Miss("the catalogue and the cluster", attribute+" is known only after apply")
 	}
 	f.Report()
@@ -169,25 +170,14 @@ func (r *Resource) tryOut(ctx context.Context, f *PlanCheck, planned *wire.Model
 }
 
 // Report_ reports findings. Detail is added to each.
-func (f *PlanCheck) Report_(findings []plancheck.Finding, detail string) {
+func (f *PlanCheck) Report_(findings api.Findings, detail string) {
 	for _, found := range findings {
-		severity := diag.SeverityWarning
-		if found.Severity == plancheck.Broken || f.Session.Config.PlanChecks == session.ChecksError {
-			severity = diag.SeverityError
-		}
-		advice := strings.TrimSpace(found.Advice + " " + detail)
-		text := fmt.Sprintf("%s %s: %s", f.Title, f.Name, found.Text)
-		root, hcl := "", ""
-		if found.Path != "" {
-			root, hcl = f.translator.doc.Attribute(f.translator.codec, f.translator.typ, strings.TrimPrefix(found.Path, "spec."))
-		}
-		if hcl != "" {
-			text = fmt.Sprintf("%s %s: %s: %s", f.Title, f.Name, hcl, found.Text)
-		}
-		if severity == diag.SeverityError {
-			f.Diags.Append(lifecycle.AttributeError(root, text, advice))
+		root, summary, advice := f.translator.spell(found)
+		summary, advice = fmt.Sprintf("%s %s: %s", f.Title, f.Name, summary), strings.TrimSpace(advice+" "+detail)
+		if found.Severity == api.Error || f.Session.Config.PlanChecks == session.ChecksError {
+			f.Diags.Append(lifecycle.AttributeError(root, summary, advice))
 		} else {
-			f.Diags.Append(lifecycle.AttributeWarning(root, text, advice))
+			f.Diags.Append(lifecycle.AttributeWarning(root, summary, advice))
 		}
 	}
 }

@@ -8,11 +8,20 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
+// Place is where the configuration has a field. The zero value is nowhere, or the whole.
+type Place struct {
+	// Root is the name of the root attribute.
+	Root string
+	// Path is the whole path in HCL, such as requirements[1].values[0].
+	Path string
+	// Name is the last attribute of the path.
+	Name string
+}
+
 // Attribute translates the JSON path of a finding about this document, such as
 // `requirements[1].values[0]` or `limits.resources[cpu]`, to how the user wrote
-// it: the name of the root attribute and the whole path in HCL. A path that
-// leaves the schema is translated as far as it goes.
-func (d *Document) Attribute(c Codec, typ tftypes.Object, jsonPath string) (root, hcl string) {
+// it. A path that leaves the schema is translated as far as it goes.
+func (d *Document) Attribute(c Codec, typ tftypes.Object, jsonPath string) (out Place) {
 	at := ""
 	var current tftypes.Type = typ
 	steps := split(jsonPath)
@@ -21,28 +30,28 @@ func (d *Document) Attribute(c Codec, typ tftypes.Object, jsonPath string) (root
 		case tftypes.Object:
 			name, used := c.match(t, steps, at == "")
 			if used == 0 {
-				return root, hcl
+				return out
 			}
-			if root == "" {
-				root = name
+			if out.Root == "" {
+				out.Root = name
 			}
-			at, hcl = join(at, names(steps[:used])...), join(hcl, name)
+			at, out.Path, out.Name = join(at, names(steps[:used])...), join(out.Path, name), name
 			current, steps = t.AttributeTypes[name], steps[used:]
 		case tftypes.List:
 			i, err := strconv.Atoi(steps[0].name)
 			if err != nil {
-				return root, hcl
+				return out
 			}
-			hcl = index(hcl, d.original(at, i))
+			out.Path = index(out.Path, d.original(at, i))
 			at, current, steps = index(at, i), t.ElementType, steps[1:]
 		case tftypes.Map:
-			hcl = subscript(hcl, strconv.Quote(steps[0].name))
+			out.Path = subscript(out.Path, strconv.Quote(steps[0].name))
 			at, current, steps = subscript(at, steps[0].name), t.ElementType, steps[1:]
 		default:
-			return root, hcl
+			return out
 		}
 	}
-	return root, hcl
+	return out
 }
 
 // Undecided reports whether a finding at the JSON path may be due to something
@@ -140,22 +149,4 @@ func names(steps []step) []string {
 		out[i] = s.name
 	}
 	return out
-}
-
-// AttributeName returns how a JSON field is called that occurs anywhere in the type.
-func (c Codec) AttributeName(typ tftypes.Type, jsonField string) (name string, ok bool) {
-	switch typ := typ.(type) {
-	case tftypes.Object:
-		for attribute, inner := range typ.AttributeTypes {
-			if c.JSONName(attribute) == jsonField {
-				return attribute, true
-			}
-			if name, ok := c.AttributeName(inner, jsonField); ok {
-				return name, true
-			}
-		}
-	case tftypes.List:
-		return c.AttributeName(typ.ElementType, jsonField)
-	}
-	return "", false
 }

@@ -131,7 +131,7 @@ func TestUnknownIsLeftOutAndFindingsKeepTheirPlace(t *testing.T) {
 	if diff := cmp.Diff([]string{"items[0]", "limits.resources[cpu]", "maxPods"}, doc.Unknown); diff != "" {
 		t.Errorf("unknown (-want +got):\n%s", diff)
 	}
-	if _, hcl := doc.Attribute(codec, rootType, "items[0].values[0]"); hcl != "items[1].values[0]" {
+	if hcl := doc.Attribute(codec, rootType, "items[0].values[0]").Path; hcl != "items[1].values[0]" {
 		t.Errorf("the finding is at %s, want items[1].values[0]", hcl)
 	}
 	for path, undecided := range map[string]bool{
@@ -158,8 +158,8 @@ func TestAttribute(t *testing.T) {
 	}
 	for path, want := range tests {
 		t.Run(path, func(t *testing.T) {
-			if root, hcl := doc.Attribute(codec, rootType, path); root != want.root || hcl != want.hcl {
-				t.Errorf("attribute = %q, %q, want %q, %q", root, hcl, want.root, want.hcl)
+			if got := doc.Attribute(codec, rootType, path); got.Root != want.root || got.Path != want.hcl {
+				t.Errorf("attribute = %q, %q, want %q, %q", got.Root, got.Path, want.root, want.hcl)
 			}
 		})
 	}

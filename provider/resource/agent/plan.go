@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -51,12 +50,9 @@ func hasUnknown(ctx context.Context, m types.Map) bool {
 	return !m.IsUnknown() && !value.FullyKnown(ctx, m)
 }
 
-// attributeAt finds the attribute in the path of a finding.
-var attributeAt = regexp.MustCompile(`^[a-z_]+`)
-
 func settingsDiagnostics(s *install.Settings) (diags diag.Diagnostics) {
 	for _, problem := range s.Validate() {
-		diags.AddAttributeError(path.Root(attributeAt.FindString(problem.Field)), problem.Error(), "")
+		diags.AddAttributeError(path.Root(problem.Setting), problem.Err.Error(), "")
 	}
 	return diags
 }

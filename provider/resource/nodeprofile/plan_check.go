@@ -3,12 +3,11 @@ package nodeprofile
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
@@ -58,9 +57,9 @@ func lookForInstanceProfile(ctx context.Context, f *customresource.PlanCheck) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.Report_([]plancheck.Finding{{
-			Severity: plancheck.Doubtful, Path: "spec.instanceProfile", Text: fmt.Sprintf("the account has no instance profile %q", name),
-			Advice: "No machine starts without it. Refer to the resource that makes it, such as packhorse_node_role.example.instance_profile, or correct the name.",
+		f.Report_(api.Findings{{
+			Path: "spec.instanceProfile", Text: api.Say("the account has no instance profile %q", name),
+			Advice: api.Say("no machine starts without it. Refer to the resource that makes it, such as packhorse_node_role.example.instance_profile, or correct the name"),
 		}}, "")
 	case err != nil:
 		f.Skip("the instance profile", err)

@@ -83,7 +83,7 @@ func lookAtMarket(ctx context.Context, f *customresource.PlanCheck, p *api.Provi
 		// What AWS has no tag for yet may get it in the same apply, and the embedded
 		// table may be older than an instance type.
 		if market.Blocked != "" || stock.Note != "" {
-			findings[i].Severity = plancheck.Doubtful
+			findings[i].Severity = api.Warning
 		}
 	}
 	f.Report_(findings, "By the "+stock.Age(time.Now())+".")

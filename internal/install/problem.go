@@ -1,0 +1,30 @@
+package install
+
+import "k8s.io/apimachinery/pkg/util/validation/field"
+
+// Problem is what is wrong with one of the settings.
+type Problem struct {
+	// Setting is the name of the resource's attribute, such as tolerations.
+	Setting string
+	Err     *field.Error
+}
+
+// Problems are in the order of the settings.
+type Problems []Problem
+
+// Aggregate returns all of them as one error, and nil if there are none.
+func (ps Problems) Aggregate() error {
+	var errs field.ErrorList
+	for _, p := range ps {
+		errs = append(errs, p.Err)
+	}
+	return errs.ToAggregate()
+}
+
+func invalid(at *field.Path, value any, detail string) Problem {
+	return Problem{at.Root().String(), field.Invalid(at, value, detail)}
+}
+
+func unsupported[T ~string](at *field.Path, value T, allowed []T) Problem {
+	return Problem{at.Root().String(), field.NotSupported(at, value, allowed)}
+}
