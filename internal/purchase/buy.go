@@ -4,13 +4,11 @@
 package purchase
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
 )
 
 // Purchaser buys machines for pods and puts them there.
@@ -31,109 +29,94 @@ func (s *Purchaser) buy(groups []*assign.PodGroup, tier []*model.Pool) {
 		s.buyRoughly(pools, groups, tier)
 	}
 	for _, c := range s.buying.purchases(groups, tier, s.Remaining()) {
-		for _, m := range c.bought {
+		for _, m := range c.machines {
 			s.Buy(m)
 		}
 	}
 }
 
-// purchases makes a purchase of each region, within what limits leave.
-func (s *buyer) purchases(groups []*assign.PodGroup, tier []*model.Pool, b assign.Remaining) []*purchase {
-	var out []*purchase
-	regions := s.regions(groups, tier, b)
+// purchases buys for each region, within what limits leave.
+func (s *buyer) purchases(groups []*assign.PodGroup, tier []*model.Pool, limits assign.Remaining) []*bought {
+	var out []*bought
+	regions := s.regions(groups, tier, limits)
 	for _, groups := range regions {
-		c := s.newPurchase(groups, tier, b, byBalance)
-		c.regions = len(regions)
-		c = c.best()
-		out, b = append(out, c), c.budget
+		b := best(newRequest(s, groups, tier, limits), len(regions))
+		out, limits = append(out, b), b.limits
 	}
 	return out
 }
 
-// best returns a purchase that no more effort is worth while for. The first is
-// made step by step. Where it costs more than it has to, a second one begins with
-// the best LP solution of machines, or fills machines in another way where none can be looked for.
-func (c *purchase) best() *purchase {
-	if len(c.groups) == 0 || c.s.Uses(assign.Equal) && (equalLoads{c}).buyAll() {
-		return c
+// best returns a purchase that no more effort is worth while for, where the market has so many
+// regions. The first is made step by step. Where it costs more than it has to, a second one
+// begins with the best LP solution of machines, or fills machines in another way where none can
+// be looked for.
+func best(r *request, regions int) *bought {
+	if len(r.asked) == 0 {
+		return nothingBought(r)
 	}
-	guess, least := c.guess()
-	c.run()
-	if c.limited && c.unmet() > 0 {
-		return c.bestUnderLimits(guess)
-	}
-	if float64(c.cost) <= least*(1+closeEnough) {
-		return c
-	}
-	if mixable := c.patternsPay() && c.s.Uses(assign.Patterns); mixable || float64(c.cost) > least*(1+nearEnough) && c.s.Uses(assign.SecondStyle) {
-		other := c.again()
-		if mixable {
-			patternProgram{other}.solve(c, guess.value)
-			c.duals = other.duals
-		} else {
-			other.style = bySize
-		}
-		other.run()
-		if other.better(c) {
-			c = other
+	if r.Uses(assign.Equal) {
+		if b := buyEqual(r); b != nil {
+			return b
 		}
 	}
-	c.search(least, guess)
-	return c
+	guess, least := r.guess()
+	b := nothingBought(r)
+	buyGreedily(r, b, r.order, r.style())
+	switch {
+	case r.limited && b.unmet() > 0:
+		return bestUnderLimits(b, guess)
+	case float64(b.cost) <= least*(1+closeEnough):
+		return b
+	case patternsPay(b, regions) && r.Uses(assign.Patterns):
+		other, duals := buyPatterns(b, guess.value)
+		if buyGreedily(r, other, r.order, r.style()); other.better(b) {
+			b = other
+		}
+		if r.Uses(assign.SearchDuals) {
+			guess = guess.trusting(duals)
+		}
+	case float64(b.cost) > least*(1+nearEnough) && r.Uses(assign.SecondStyle):
+		other := nothingBought(r)
+		if buyGreedily(r, other, r.order, bySize); other.better(b) {
+			b = other
+		}
+	}
+	return search(b, least, guess)
 }
 
 // bestUnderLimits returns the purchase with the fewest loads left over, where limits
 // may not allow all: the smallest first are most, the largest first pack best.
-func (c *purchase) bestUnderLimits(guess duals) *purchase {
-	other := c.again()
-	other.style = byBalance
-	other.sort(false)
-	other.run()
-	if other.unmet() < c.unmet() {
-		c = other
+func bestUnderLimits(b *bought, guess duals) *bought {
+	r := b.of
+	other := nothingBought(r)
+	buyGreedily(r, other, r.inOrder(false), byBalance)
+	if other.unmet() < b.unmet() {
+		b = other
 	}
-	if few := c.fewMachines(); few != nil && few.unmet() < c.unmet() {
-		c = few
+	if few := fewMachines(r); few != nil && few.unmet() < b.unmet() {
+		b = few
 	}
-	worth := 0.0
-	for i, l := range c.groups {
-		worth += float64(guess.value[i] * float64(l.N-c.left[i]))
+	value := 0.0
+	for i, l := range r.asked {
+		value += float64(guess.value[i] * float64(l.N-b.left[i]))
 	}
-	c.search(worth, guess)
-	return c
+	return search(b, value, guess)
 }
 
 // fewMachines returns a purchase of few large machines where the number of nodes is limited;
 // nil where it is not.
-func (c *purchase) fewMachines() *purchase {
-	if !slices.ContainsFunc(c.pools, func(p *model.Pool) bool { return p.Limits[amount.Nodes] > 0 }) {
+func fewMachines(r *request) *bought {
+	if !slices.ContainsFunc(r.pools, func(p *model.Pool) bool { return p.Limits[amount.Nodes] > 0 }) {
 		return nil
 	}
-	out := c.again()
-	for _, k := range c.candidates {
-		out.perNode = max(out.perNode, c.s.Offerings[k].Price)
+	more := int64(0)
+	for _, k := range r.candidates {
+		more = max(more, r.Offerings[k].Price)
 	}
-	out.style = byBalance
-	out.sort(false)
-	out.pricing = price.New(c.s.Supply, c.candidates, out.nodeCost())
-	out.run()
-	out.cost -= out.perNode * int64(len(out.bought))
-	out.perNode, out.pricing = 0, c.pricing
+	out := nothingBought(r.withNodeCost(more))
+	buyGreedily(out.of, out, r.inOrder(false), byBalance)
+	out.of, out.cost = r, out.cost-more*int64(len(out.machines))
 	return out
-}
-
-// better reports whether c leaves less unbought than o, or else costs less, or
-// else needs fewer machines.
-func (c *purchase) better(o *purchase) bool {
-	return cmp.Or(cmp.Compare(c.unmet(), o.unmet()), cmp.Compare(c.cost, o.cost), cmp.Compare(len(c.bought), len(o.bought))) < 0
-}
-
-func (c *purchase) unmet() int64 {
-	n := int64(0)
-	for _, left := range c.left {
-		n += left
-	}
-	return n
 }
 
 // BuyAll fills machines that are planned already and buys others for the pod groups,

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
@@ -19,57 +20,55 @@ type size struct {
 	cost     int64
 }
 
-// equalLoads buys for loads that are all alike.
-type equalLoads struct{ *purchase }
-
-// buyAll buys for a single pod group, at the least cost: the least for n loads is that
-// of one machine and of the loads that it does not hold. It reports false where
-// there are several pod groups, or limits do not allow what is cheapest.
-func (c equalLoads) buyAll() bool {
-	if len(c.groups) != 1 {
-		return false
+// buyEqual buys for a single pod group, at the least cost: the least for n loads is that
+// of one machine and of the loads that it does not hold. It returns nil where there are
+// several pod groups, or limits do not allow what is cheapest.
+func buyEqual(r *request) *bought {
+	if len(r.asked) != 1 {
+		return nil
 	}
-	coming := c.groups[0].Growing()
-	sizes := c.sizes(c.left[0] + coming)
+	l, b := r.asked[0], nothingBought(r)
+	coming := l.Growing()
+	sizes := r.sizes(l, l.N+coming)
 	if len(sizes) == 0 {
-		return false
+		return nil
 	}
 	best := slices.MinFunc(sizes, func(a, b size) int { return cmp.Compare(a.rate(), b.rate()) })
-	many := max(0, (c.left[0]-equalAtMost)/best.holds)
-	last := leastCost(sizes, c.left[0]-many*best.holds, min(coming, c.left[0]), goesOn*best.rate())
-	if !c.affordsAll(best, many, last) {
-		return false
+	many := max(0, (l.N-equalAtMost)/best.holds)
+	last := leastCost(sizes, l.N-many*best.holds, min(coming, l.N), goesOn*best.rate())
+	if !b.affordsAll(best, many, last) {
+		return nil
 	}
 	if many > 0 {
-		c.buyEqual(best, many)
+		b.buyFull(best, many)
 	}
 	for _, s := range last {
-		c.buyEqual(s, 1)
+		b.buyFull(s, 1)
 	}
-	return true
+	return b
 }
 
 // affordsAll reports whether the limits allow many machines of one size and these.
-func (c equalLoads) affordsAll(one size, many int64, sizes []size) bool {
-	left := c.budget.Clone()
-	left.Spend(&c.s.Offerings[one.offering], many)
+func (b *bought) affordsAll(one size, many int64, sizes []size) bool {
+	left := b.limits.Clone()
+	left.Spend(&b.of.Offerings[one.offering], many)
 	for _, s := range sizes {
-		left.Spend(&c.s.Offerings[s.offering], 1)
+		left.Spend(&b.of.Offerings[s.offering], 1)
 	}
 	return left.Kept()
 }
 
 func (s size) rate() float64 { return float64(s.cost) / float64(s.holds) }
 
-// sizes lists the offerings that hold more than every cheaper one, cheapest first. To
-// hold more than the given number of loads is no use.
-func (c equalLoads) sizes(loads int64) []size {
+// sizes lists the offerings that hold more of the pod group than every cheaper one, cheapest
+// first. To hold more than the given number of loads is no use.
+func (r *request) sizes(l *assign.PodGroup, loads int64) []size {
 	var all []size
-	empty := c.s.NewMachine(c.candidates[0])
-	for _, k := range c.candidates {
-		c.s.Reset(empty, k)
-		if n, _ := c.s.Admit(empty, c.groups[0], loads); n > 0 {
-			all = append(all, size{offering: k, holds: n, cost: c.s.Offerings[k].Price + c.nodeCost()})
+	empty := r.NewMachine(r.candidates[0])
+	for _, k := range r.candidates {
+		r.Reset(empty, k)
+		if n, _ := r.Admit(empty, l, loads); n > 0 {
+			all = append(all, size{offering: k, holds: n, cost: r.costOf(empty)})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b size) int { return cmp.Compare(a.cost, b.cost) })
@@ -108,23 +107,19 @@ func leastCost(sizes []size, n, more int64, worth float64) []size {
 	return out
 }
 
-// buyEqual buys so many machines of a size, as full as they get.
-func (c equalLoads) buyEqual(s size, times int64) {
-	m := c.s.NewMachine(s.offering)
-	clear(c.taken)
-	c.take(m, 0, min(s.holds, c.left[0]))
-	if c.groups[0].Growing() > 0 {
-		m.Ahead = s.holds - m.Items[0].N
+// buyFull buys so many machines of a size, as full of the only pod group as they get.
+func (b *bought) buyFull(s size, times int64) {
+	r, l := b.of, b.of.asked[0]
+	m := r.NewMachine(s.offering)
+	n, residual := r.Admit(m, l, min(s.holds, b.left[0]))
+	m.Add(l, n, residual)
+	if l.Growing() > 0 {
+		m.Ahead = s.holds - n
 	} else {
-		c.s.Shrink(m, func(col *model.Offering) bool { return c.budget.Affords(col, times) == times })
+		r.Shrink(m, func(o *model.Offering) bool { return b.limits.Affords(o, times) == times })
 	}
-	for range times {
-		if last := len(c.bought) - 1; last >= 0 && c.bought[last].Offering == m.Offering && c.bought[last].Items[0] == m.Items[0] {
-			m = c.bought[last] // content is shared
-		}
-		c.bought = append(c.bought, m)
+	if last := len(b.machines) - 1; last >= 0 && b.machines[last].Offering == m.Offering && b.machines[last].Items[0] == m.Items[0] {
+		m = b.machines[last] // content is shared
 	}
-	c.budget.Spend(&c.s.Offerings[m.Offering], times)
-	c.left[0] -= times * m.Items[0].N
-	c.cost += times * c.costOf(m)
+	b.buy(m, times)
 }

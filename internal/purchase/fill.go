@@ -5,78 +5,113 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
-// fill returns a machine of the offering that begins with a pod of the seed.
-func (c *purchase) fill(offering, seed int) *assign.Machine {
-	m := c.machineOf(offering)
-	clear(c.taken)
-	if !c.take(m, seed, 1) {
-		c.empty = m
+// style is how a machine is filled.
+type style int
+
+const (
+	bySize    style = iota // the largest that fits
+	byBalance              // what leaves the rest of the machine best proportioned
+)
+
+// style is how machines are filled at first: where limits bind, in the order of the pod groups
+// alone, which puts those first that should have a place.
+func (r *request) style() style {
+	if r.limited {
+		return bySize
+	}
+	return byBalance
+}
+
+// filler fills one machine at a time with loads that are left, by their values.
+type filler struct {
+	*request
+	style  style
+	values *values
+	queue  []int   // pod groups with something left, in the order in which they are bought for
+	left   []int64 // loads of each pod group
+	limits assign.Remaining
+
+	taken    []int64 // loads of each pod group on the machine that is being filled
+	free     []int64 // of that machine, see freeOn
+	balancer balancer
+	spare    *assign.Machine // one that nobody has a use for, to be filled next
+}
+
+func newFiller(r *request, st style, v *values) *filler {
+	return &filler{request: r, style: st, values: v, taken: make([]int64, len(r.asked)), free: make([]int64, len(r.Space.Names))}
+}
+
+// fill returns a machine of the offering that begins with a load of the seed; nil where none
+// may be on it.
+func (f *filler) fill(offering, seed int) *assign.Machine {
+	m := f.machineOf(offering)
+	clear(f.taken)
+	if !f.take(m, seed, 1) {
+		f.spare = m
 		return nil
 	}
-	if c.style == byBalance && c.s.Uses(assign.Balance) {
-		c.balance(m)
+	if f.style == byBalance && f.Uses(assign.Balance) {
+		f.balance(m)
 	}
-	c.fillUp(m)
-	if c.s.Uses(assign.Exchange) {
-		exchanger{c}.improve(m, seed)
+	f.fillUp(m)
+	if f.Uses(assign.Exchange) {
+		f.exchangeAll(m, seed)
 	}
 	return m
 }
 
-// fillUp adds as many pods as fit, of the largest pod groups first.
-func (c *purchase) fillUp(m *assign.Machine) {
-	free := c.freeOn(m)
-	for _, i := range c.order {
-		if !model.Fits(c.needOf(i), free) || !c.take(m, i, c.left[i]) {
+// fillUp adds as many loads as fit, of the first pod groups first.
+func (f *filler) fillUp(m *assign.Machine) {
+	free := f.freeOn(m)
+	for _, i := range f.queue {
+		if !model.Fits(f.asked[i].Need, free) || !f.take(m, i, f.left[i]) {
 			continue
 		}
-		if c.full(m) {
+		if f.full(m) {
 			return
 		}
-		c.freeOn(m)
+		f.freeOn(m)
 	}
 }
 
 // freeOn returns what is left of the machine's room. It holds until it is called again.
-func (c *purchase) freeOn(m *assign.Machine) []int64 {
-	for r, room := range c.s.Offerings[m.Offering].Room {
-		c.spare[r] = room - m.Used[r]
+func (f *filler) freeOn(m *assign.Machine) []int64 {
+	for r, room := range f.Offerings[m.Offering].Room {
+		f.free[r] = room - m.Used[r]
 	}
-	return c.spare
+	return f.free
 }
 
-// needOf returns what a load of a pod group needs.
-func (c *purchase) needOf(group int) []int64 { return c.loadNeeds[group*len(c.spare):][:len(c.spare)] }
-
 // machineOf returns an empty machine of the offering.
-func (c *purchase) machineOf(offering int) *assign.Machine {
-	m := c.empty
-	if c.empty = nil; m == nil {
-		return c.s.NewMachine(offering)
+func (f *filler) machineOf(offering int) *assign.Machine {
+	m := f.spare
+	if f.spare = nil; m == nil {
+		return f.NewMachine(offering)
 	}
-	c.s.Reset(m, offering)
+	f.Reset(m, offering)
 	return m
 }
 
-// take adds pods of a pod group to the machine, as many as fit, at most n.
-func (c *purchase) take(m *assign.Machine, i int, n int64) bool {
-	n = min(n, c.left[i]-c.taken[i])
+// take adds loads of a pod group to the machine, as many as fit, at most n.
+func (f *filler) take(m *assign.Machine, i int, n int64) bool {
+	n = min(n, f.left[i]-f.taken[i])
 	if n <= 0 {
 		return false
 	}
-	k, residual := c.s.Admit(m, c.groups[i], n)
+	l := f.asked[i]
+	k, residual := f.Admit(m, l, n)
 	if k <= 0 {
 		return false
 	}
-	m.Add(c.groups[i], k, residual)
-	c.taken[i] += k
+	m.Add(l, k, residual)
+	f.taken[i] += k
 	return true
 }
 
 // full reports whether not even the least need of every pod group fits any more.
-func (c *purchase) full(m *assign.Machine) bool {
-	for r, room := range c.s.Offerings[m.Offering].Room {
-		if c.least[r] > 0 && c.least[r] > room-m.Used[r] {
+func (f *filler) full(m *assign.Machine) bool {
+	for r, room := range f.Offerings[m.Offering].Room {
+		if least := f.values.least[r]; least > 0 && least > room-m.Used[r] {
 			return true
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
@@ -36,89 +35,88 @@ const (
 // patternsPay reports whether it is worth while to look for an LP solution of machines. As many
 // of its machines as there are pod groups may be parts, in each region, so that with much
 // fewer machines than that no whole ones are left.
-func (c *purchase) patternsPay() bool {
-	return 2*len(c.bought) >= len(c.groups)*c.regions && len(c.groups) <= mostSolved
+func patternsPay(b *bought, regions int) bool {
+	return 2*len(b.machines) >= len(b.of.asked)*regions && len(b.of.asked) <= mostSolved
 }
 
-// patternProgram buys by the linear program over what machines may hold.
-type patternProgram struct{ *purchase }
-
-// solve buys what the cheapest LP solution of parts of machines has of whole ones, and looks
-// for the cheapest LP solution for the rest, as long as there are any. What is left over is
-// for run to buy. It starts from what another purchase has bought.
-func (c patternProgram) solve(other *purchase, guess []float64) {
+// buyPatterns buys by the linear program over what machines may hold: what its cheapest
+// solution has of whole machines, and again for the rest, as long as there are any. What is
+// left over then is left. It starts from what has been bought otherwise and from a guess at the
+// value of loads. The duals are what loads are worth by the first solution.
+func buyPatterns(other *bought, guess []float64) (b *bought, duals []float64) {
+	r := other.of
+	b = nothingBought(r)
 	g := colgen.New(colgen.Program{
-		Loads: c.loads(), Kinds: c.kinds(), Start: patternProgram{other}.patterns(), Guesses: [][]float64{guess},
+		Loads: r.loads(), Kinds: r.kinds(), Start: other.patterns(), Guesses: [][]float64{guess},
 		Slack: solvedGap * float64(other.cost), Target: float64(other.cost),
 	})
 	for times := range maxDives {
-		solution := g.Solve(c.s.trials * operationsPerTrial)
-		c.s.trials = max(0, c.s.trials-solution.Spent/operationsPerTrial)
+		solution := g.Solve(r.trials * operationsPerTrial)
+		r.trials = max(0, r.trials-solution.Spent/operationsPerTrial)
 		if times == 0 {
-			c.duals = solution.Duals
+			duals = solution.Duals
 		}
 		if !solution.Close {
-			c.buyCut(solution)
-			return
+			b.buyCut(solution)
+			break
 		}
-		if !c.buyWhole(solution, nearlyWhole) && !c.buyMost(solution) {
-			return
+		if !b.buyWhole(solution, nearlyWhole) && !b.buyMost(solution) {
+			break
 		}
-		g.Recount(c.left)
+		g.Recount(b.left)
 	}
+	return b, duals
 }
 
 // buyWhole buys the patterns of an LP solution as often as whole machines of them are used,
 // and once more where so much of another is. It reports whether it bought any.
-func (c patternProgram) buyWhole(s colgen.Solution, whole float64) bool {
-	before := len(c.bought)
+func (b *bought) buyWhole(s colgen.Solution, whole float64) bool {
+	before := len(b.machines)
 	for _, i := range byPart(s) {
 		if n := int64(s.Times[i] + 1 - whole); n > 0 {
-			c.buyPattern(s.Patterns[i], n)
+			b.buyPattern(s.Patterns[i], n)
 		}
 	}
-	return len(c.bought) > before
+	return len(b.machines) > before
 }
 
 // buyCut buys the machines of an LP solution that there was no time to make good: whole ones
 // first, then those of the largest parts. Its patterns have more of some loads than
 // there are: of what has run out there is less on whole machines.
-func (c patternProgram) buyCut(s colgen.Solution) {
+func (b *bought) buyCut(s colgen.Solution) {
 	order := byPart(s)
 	for _, i := range order {
-		c.buyReduced(s.Patterns[i], int64(s.Times[i]+wholeEnough))
+		b.buyReduced(s.Patterns[i], int64(s.Times[i]+wholeEnough))
 	}
 	for _, i := range order {
 		if s.Times[i]-math.Floor(s.Times[i]+wholeEnough) >= halfWhole {
-			c.buyPattern(s.Patterns[i], 1)
+			b.buyPattern(s.Patterns[i], 1)
 		}
 	}
 }
 
 // buyReduced buys machines of the pattern, with what is left of its loads.
-func (c patternProgram) buyReduced(p colgen.Pattern, n int64) {
+func (b *bought) buyReduced(p colgen.Pattern, n int64) {
 	for n > 0 {
-		m := c.filledBy(p)
+		m := b.filledBy(p)
 		if len(m.Items) == 0 {
 			return
 		}
-		c.s.Shrink(m, func(col *model.Offering) bool { return c.budget.Affords(col, 1) > 0 })
-		if c.budget.Affords(&c.s.Offerings[m.Offering], 1) == 0 {
+		b.of.Shrink(m, b.affords)
+		if !b.affords(&b.of.Offerings[m.Offering]) {
 			return
 		}
-		before := len(c.bought)
-		c.buy(m, n)
-		n -= int64(len(c.bought) - before)
+		n -= b.buy(m, n)
 	}
 }
 
 // buyMost buys the one machine of which most is used.
-func (c patternProgram) buyMost(s colgen.Solution) bool {
+func (b *bought) buyMost(s colgen.Solution) bool {
 	for _, i := range byPart(s) {
 		if s.Times[i] < halfWhole {
 			return false
 		}
-		if c.buyPattern(s.Patterns[i], 1) {
+		if b.buyPattern(s.Patterns[i], 1) {
 			return true
 		}
 	}
@@ -138,57 +136,59 @@ func byPart(s colgen.Solution) []int {
 
 // buyPattern buys machines of the pattern at most so often, as long as limits allow
 // and everything that is on them is still to be bought for.
-func (c patternProgram) buyPattern(p colgen.Pattern, n int64) bool {
-	n = c.budget.Affords(&c.s.Offerings[c.candidates[p.Kind]], n)
+func (b *bought) buyPattern(p colgen.Pattern, n int64) bool {
+	n = b.limits.Affords(&b.of.Offerings[b.of.candidates[p.Kind]], n)
 	for _, part := range p.Parts {
-		n = min(n, c.left[part.Load]/part.N)
+		n = min(n, b.left[part.Load]/part.N)
 	}
 	if n == 0 {
 		return false
 	}
-	c.buy(c.filledBy(p), n)
+	b.buy(b.filledBy(p), n)
 	return true
 }
 
 // filledBy returns a machine with what is left of a pattern's loads.
-func (c patternProgram) filledBy(p colgen.Pattern) *assign.Machine {
-	m := c.s.NewMachine(c.candidates[p.Kind])
-	clear(c.taken)
+func (b *bought) filledBy(p colgen.Pattern) *assign.Machine {
+	m := b.of.NewMachine(b.of.candidates[p.Kind])
 	for _, part := range p.Parts {
-		c.take(m, part.Load, part.N)
+		l := b.of.asked[part.Load]
+		if n, residual := b.of.Admit(m, l, min(part.N, b.left[part.Load])); n > 0 {
+			m.Add(l, n, residual)
+		}
 	}
 	return m
 }
 
-// loads states what is left to be bought.
-func (c patternProgram) loads() []colgen.Load {
-	out := make([]colgen.Load, len(c.groups))
-	for i, l := range c.groups {
+// loads states what is asked for.
+func (r *request) loads() []colgen.Load {
+	out := make([]colgen.Load, len(r.asked))
+	for i, l := range r.asked {
 		var none topology.NodeCounts
-		out[i] = colgen.Load{Need: l.Need, Count: c.left[i], Most: none.Room(l.Host, c.left[i])}
+		out[i] = colgen.Load{Need: l.Need, Count: l.N, Most: none.Room(l.Host, l.N)}
 	}
 	return out
 }
 
 // kinds states the candidates.
-func (c patternProgram) kinds() []colgen.Kind {
-	masks := make([]model.Bitset, len(c.groups))
-	for i, l := range c.groups {
+func (r *request) kinds() []colgen.Kind {
+	masks := make([]model.Bitset, len(r.asked))
+	for i, l := range r.asked {
 		masks[i] = l.Mask
 	}
-	return c.s.kindsOf(c.candidates, masks, c.nodeCost())
+	return r.kindsOf(r.candidates, masks, r.nodeCost)
 }
 
 // patterns states what was bought.
-func (c patternProgram) patterns() []colgen.Pattern {
-	at := make(map[int]int, len(c.candidates))
-	for j, k := range c.candidates {
+func (b *bought) patterns() []colgen.Pattern {
+	at := make(map[int]int, len(b.of.candidates))
+	for j, k := range b.of.candidates {
 		at[k] = j
 	}
 	var out []colgen.Pattern
-	for i, m := range c.bought {
+	for i, m := range b.machines {
 		j, ok := at[m.Offering]
-		if !ok || i > 0 && m == c.bought[i-1] {
+		if !ok || i > 0 && m == b.machines[i-1] {
 			continue
 		}
 		p := colgen.Pattern{Kind: j}
@@ -199,45 +199,4 @@ func (c patternProgram) patterns() []colgen.Pattern {
 		out = append(out, p)
 	}
 	return out
-}
-
-// duals are what a load of each pod group is worth, and a unit of each resource to it.
-type duals struct {
-	value []float64
-	unit  [][]float64
-}
-
-// guess prices the resources by the relaxation that lets parts of machines be
-// bought, for each offering so that its whole room is worth what it costs. It also
-// returns what all loads are worth by their needs then: nothing that holds them costs
-// less.
-func (c *purchase) guess() (out duals, total float64) {
-	d := price.NewDemand(len(c.s.Space.Names))
-	for i, l := range c.groups {
-		d.Add(l.Need, c.left[i])
-	}
-	found := c.pricing.Price(d)
-	out = duals{value: make([]float64, len(c.groups)), unit: make([][]float64, len(c.groups))}
-	list := make([]price.Ask, len(c.groups))
-	for i, l := range c.groups {
-		list[i] = price.Ask{Need: l.Need, Count: c.left[i], Options: l.Opt, Mask: l.Mask}
-		out.unit[i] = make([]float64, len(found.Dual))
-		if least, ok := found.Least(l.Mask); ok {
-			for r, v := range found.Dual {
-				out.unit[i][r] = float64(least * v)
-			}
-			out.value[i] = price.Value(l.Need, out.unit[i])
-			total += float64(out.value[i] * float64(c.left[i]))
-		}
-	}
-	if len(c.masks) > 1 && c.s.Uses(assign.PriceApart) {
-		if found := price.Apart(c.s.Supply, list, c.candidates, c.nodeCost()); found.Total > total*(1+solvedGap) {
-			for i, group := range found.Of {
-				out.unit[i] = found.Dual[group]
-			}
-			out.value = found.Value
-			return out, found.Total
-		}
-	}
-	return out, total
 }

@@ -22,33 +22,37 @@ const (
 
 // prune leaves of very many candidates those each of which has more room than the
 // smaller ones that the same pod groups allow, or has it at a better price per unit.
-func (c *purchase) prune() {
-	if len(c.candidates) <= pruneAbove || !c.s.Uses(assign.Thin) {
+func (r *request) prune() {
+	if len(r.candidates) <= pruneAbove || !r.Uses(assign.Thin) {
 		return
 	}
-	c.price()
-	kept := map[string][]int{} // by the pod groups that allow them: places in offerings
-	key := make([]byte, (len(c.masks)+7)/8+1)
+	d := price.NewDemand(len(r.Space.Names))
+	for _, l := range r.asked {
+		d.Add(l.Need, l.N)
+	}
+	perUnit := r.pricing.Price(d).PerUnit
+	kept := map[string][]int{} // by the pod groups that allow them: places in candidates
+	key := make([]byte, (len(r.masks)+7)/8+1)
 	var offerings []int
-	for j, k := range c.candidates {
-		c.s.keyOf(k, c.masks, key)
+	for j, k := range r.candidates {
+		r.keyOf(k, r.masks, key)
 		same := kept[string(key)]
-		if !slices.ContainsFunc(same, func(i int) bool { return c.nearly(i, j) }) {
+		if !slices.ContainsFunc(same, func(i int) bool { return perUnit[i] <= perUnit[j]*asGood && r.nearly(r.candidates[i], k) }) {
 			kept[string(key)] = append(same, j)
 			offerings = append(offerings, k)
 		}
 	}
-	c.candidates, c.most, c.pricing = offerings, c.most[:len(offerings)], price.New(c.s.Supply, offerings, c.nodeCost())
+	r.candidates, r.pricing = offerings, price.New(r.Supply, offerings, r.nodeCost)
 }
 
-// nearly reports whether candidate i is as good as j and has nearly as much room.
-func (c *purchase) nearly(i, j int) bool {
-	x, y := &c.s.Offerings[c.candidates[i]], &c.s.Offerings[c.candidates[j]]
-	if x.Pool != y.Pool || c.perUnit[i] > c.perUnit[j]*asGood {
+// nearly reports whether offering i has nearly as much room as j and can be had for the same.
+func (r *request) nearly(i, j int) bool {
+	x, y := &r.Offerings[i], &r.Offerings[j]
+	if x.Pool != y.Pool {
 		return false
 	}
-	for r, room := range y.Room {
-		if float64(x.Room[r]) < float64(nearlyAs*float64(room)) {
+	for k, room := range y.Room {
+		if float64(x.Room[k]) < float64(nearlyAs*float64(room)) {
 			return false
 		}
 	}

@@ -171,7 +171,7 @@ func candidates(p *assign.Problem, without ...assign.Heuristic) []string {
 	p.Without = without
 	s, groups := buying(p, make(assign.Limits, 1))
 	var out []string
-	for _, k := range s.buying.newPurchase(groups, s.Selling, s.Remaining(), byBalance).candidates {
+	for _, k := range newRequest(s.buying, groups, s.Selling, s.Remaining()).candidates {
 		out = append(out, s.Offerings[k].Type.Name)
 	}
 	return out

@@ -58,7 +58,7 @@ func (s *Purchaser) buyRoughly(pools, groups []*assign.PodGroup, tier []*model.P
 		s.buying.trials = s.buying.trials * max(enough, pods) / enough
 	}
 	for _, c := range s.buying.purchases(pools, tier, s.Remaining()) {
-		for _, m := range c.bought {
+		for _, m := range c.machines {
 			if m = s.unpool(m); len(m.Items) > 0 {
 				s.Buy(m)
 			}

@@ -28,75 +28,90 @@ const (
 	trustInDuals = 0.5
 )
 
-// search looks for a cheaper purchase of what has been bought, as long as trials are left and the gap to what is
-// proven is worth it.
-func (c *purchase) search(least float64, guess duals) {
-	enough := least * (1 + searchGap)
-	if !c.s.Uses(assign.Search) || len(c.bought) == 0 || float64(c.cost) <= enough {
-		return
+// search looks for a cheaper purchase of what has been bought, as long as trials are left and
+// the gap to what is proven is worth it. It returns what has been bought where it finds none.
+func search(b *bought, least float64, d duals) *bought {
+	r, enough := b.of, least*(1+searchGap)
+	if !r.Uses(assign.Search) || len(b.machines) == 0 || float64(b.cost) <= enough {
+		return b
 	}
-	p := c.newProblem(guess)
-	search, idle := buy.New(&p.Problem, p.bought()), 0.0
-	for cycle := firstCycle; c.s.searches > 0 && float64(search.Cost()) > enough; cycle += cycle / 2 {
+	p := newSearchProblem(b, d)
+	search, idle := buy.New(&p.Problem, p.state(b)), 0.0
+	for cycle := firstCycle; r.searches > 0 && float64(search.Cost()) > enough; cycle += cycle / 2 {
 		cost := search.Cost()
-		trials := min(cycle, c.s.searches)
-		c.s.searches -= (search.Cycle(trials*stepsPerTrial, cycle*stepsPerTrial, enough) + stepsPerTrial - 1) / stepsPerTrial
+		trials := min(cycle, r.searches)
+		r.searches -= (search.Cycle(trials*stepsPerTrial, cycle*stepsPerTrial, enough) + stepsPerTrial - 1) / stepsPerTrial
 		if idle++; float64(cost-search.Cost()) >= leastGained*float64(cost) {
 			idle = 0
 		}
-		if gap := float64(search.Cost())/least - 1; !c.s.patient && (idle >= mostIdle || idle*idlePerGap > gap) {
+		if gap := float64(search.Cost())/least - 1; !r.patient && (idle >= mostIdle || idle*idlePerGap > gap) {
 			break
 		}
 	}
-	if search.Cost() < c.cost {
-		p.carryOut(search.Best())
+	if search.Cost() < b.cost {
+		return p.carriedOut(b, search.Best())
 	}
+	return b
 }
 
-// searchProblem states a purchase for the search.
+// trusting returns the duals with the values of loads that lie between their own and those of
+// an LP solution over patterns, where there is one.
+func (d duals) trusting(patterns []float64) duals {
+	if patterns == nil {
+		return d
+	}
+	out := duals{value: make([]float64, len(d.value)), unit: d.unit}
+	for i, v := range d.value {
+		out.value[i] = float64((1-trustInDuals)*v) + float64(trustInDuals*patterns[i])
+	}
+	return out
+}
+
+// searchProblem states what has been bought for the search.
 type searchProblem struct {
 	buy.Problem
-	*purchase
-	offerings []int           // of the offerings
+	*request
+	offerings []int           // of the problem's offerings
 	items     []int           // pod groups
 	machine   *assign.Machine // that rules are asked about
 }
 
-func (c *purchase) newProblem(guess duals) *searchProblem {
-	p := &searchProblem{purchase: c, offerings: slices.Clone(c.candidates)}
-	for _, i := range c.sorted {
-		if c.left[i] < c.groups[i].N {
+func newSearchProblem(b *bought, d duals) *searchProblem {
+	r := b.of
+	p := &searchProblem{request: r, offerings: slices.Clone(r.candidates)}
+	for _, i := range r.order {
+		if b.left[i] < r.asked[i].N {
 			p.items = append(p.items, i)
 		}
 	}
-	for _, m := range c.bought {
+	for _, m := range b.machines {
 		if !slices.Contains(p.offerings, m.Offering) {
 			p.offerings = append(p.offerings, m.Offering)
 		}
 	}
 	for _, k := range p.offerings {
-		col := &c.s.Offerings[k]
-		o := buy.Offering{Room: col.Room, Cost: col.Price + c.nodeCost(), Limit: -1}
-		if c.before[col.Pool] != nil {
-			o.Limit, o.Uses = col.Pool, col.Capacity
+		of := &r.Offerings[k]
+		o := buy.Offering{Room: of.Room, Cost: of.Price + r.nodeCost, Limit: -1}
+		if r.limits[of.Pool] != nil {
+			o.Limit, o.Uses = of.Pool, of.Capacity
 		}
-		p.Offerings = append(p.Offerings, o)
+		p.Problem.Offerings = append(p.Problem.Offerings, o)
 	}
-	p.Limits = c.before
-	p.addItems(guess)
-	p.Rules, p.machine = p, c.s.NewMachine(p.offerings[0])
+	p.Limits = r.limits
+	p.addItems(b, d)
+	p.Rules, p.machine = p, r.NewMachine(p.offerings[0])
 	return p
 }
 
 // addItems states the pod groups. Those that may be on the same offerings are of one kind, and
 // so are those that could if there were room for them.
-func (p *searchProblem) addItems(guess duals) {
+func (p *searchProblem) addItems(b *bought, d duals) {
 	var kinds []model.Bitset
 	for _, i := range p.items {
-		l := p.groups[i]
+		l := p.asked[i]
 		on := model.NewBitset(len(p.offerings))
 		for j, k := range p.offerings {
-			if l.Mask.Has(k) || l.Opt.Offerings.Has(k) && !model.Fits(l.Need, p.s.Offerings[k].Room) {
+			if l.Mask.Has(k) || l.Opt.Offerings.Has(k) && !model.Fits(l.Need, p.request.Offerings[k].Room) {
 				on.Add(j)
 			}
 		}
@@ -106,11 +121,7 @@ func (p *searchProblem) addItems(guess duals) {
 			kinds = append(kinds, on)
 			p.Kinds = append(p.Kinds, slices.Collect(on.All))
 		}
-		it := buy.Item{Need: l.Need, Count: l.N - p.left[i], Kind: kind, Worth: guess.value[i], Price: guess.unit[i], Tied: p.tied(l)}
-		if p.duals != nil && p.s.Uses(assign.SearchDuals) {
-			it.Worth = float64((1-trustInDuals)*it.Worth) + float64(trustInDuals*p.duals[i])
-		}
-		p.Items = append(p.Items, it)
+		p.Items = append(p.Items, buy.Item{Need: l.Need, Count: l.N - b.left[i], Kind: kind, Worth: d.value[i], Price: d.unit[i], Tied: p.tied(l)})
 	}
 }
 
@@ -122,29 +133,29 @@ func (p *searchProblem) tied(l *assign.PodGroup) bool {
 }
 
 // Begin empties the machine that is asked about.
-func (p *searchProblem) Begin(offering int) { p.s.Reset(p.machine, p.offerings[offering]) }
+func (p *searchProblem) Begin(offering int) { p.Reset(p.machine, p.offerings[offering]) }
 
 // Admits returns how many loads may join those that are on the machine.
 func (p *searchProblem) Admits(item int, n int64) int64 {
-	n, _ = p.s.Admit(p.machine, p.groups[p.items[item]], n)
+	n, _ = p.Admit(p.machine, p.asked[p.items[item]], n)
 	return n
 }
 
 // Add puts loads on the machine.
 func (p *searchProblem) Add(item int, n int64) {
-	l := p.groups[p.items[item]]
-	_, residual := p.s.Admit(p.machine, l, n)
+	l := p.asked[p.items[item]]
+	_, residual := p.Admit(p.machine, l, n)
 	p.machine.Add(l, n, residual)
 }
 
-// bought states what the purchase has bought.
-func (p *searchProblem) bought() []buy.Machine {
-	at := make([]int, len(p.groups))
+// state states what has been bought.
+func (p *searchProblem) state(b *bought) []buy.Machine {
+	at := make([]int, len(p.asked))
 	for i, group := range p.items {
 		at[group] = i
 	}
-	out := make([]buy.Machine, len(p.purchase.bought))
-	for i, m := range p.purchase.bought {
+	out := make([]buy.Machine, len(b.machines))
+	for i, m := range b.machines {
 		out[i].Offering = slices.Index(p.offerings, m.Offering)
 		for _, it := range m.Items {
 			out[i].Parts = append(out[i].Parts, buy.Part{Item: at[it.Group.Index], N: it.N})
@@ -153,19 +164,19 @@ func (p *searchProblem) bought() []buy.Machine {
 	return out
 }
 
-// carryOut makes the purchase buy these machines.
-func (p *searchProblem) carryOut(machines []buy.Machine) {
-	c := p.purchase
-	c.bought, c.cost, c.budget = nil, 0, c.before.Clone()
+// carriedOut returns the purchase of these machines for the loads that b has bought for.
+func (p *searchProblem) carriedOut(b *bought, machines []buy.Machine) *bought {
+	out := &bought{of: p.request, left: b.left, limits: p.limits.Clone()}
 	for _, of := range machines {
-		m := c.s.NewMachine(p.offerings[of.Offering])
+		m := p.NewMachine(p.offerings[of.Offering])
 		for _, part := range of.Parts {
-			l := c.groups[p.items[part.Item]]
-			_, residual := c.s.Admit(m, l, part.N)
+			l := p.asked[p.items[part.Item]]
+			_, residual := p.Admit(m, l, part.N)
 			m.Add(l, part.N, residual)
 		}
-		c.budget.Spend(&c.s.Offerings[m.Offering], 1)
-		c.cost += c.costOf(m)
-		c.bought = append(c.bought, m)
+		out.limits.Spend(&p.request.Offerings[m.Offering], 1)
+		out.cost += p.costOf(m)
+		out.machines = append(out.machines, m)
 	}
+	return out
 }

@@ -1,0 +1,60 @@
+package purchase
+
+import (
+	"cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+)
+
+// bought is a number of machines for a request, what they cost, and what is left to be bought
+// and of the limits.
+type bought struct {
+	of       *request
+	machines []*assign.Machine // those of equal content may share it
+	cost     int64
+	left     []int64 // loads of each pod group
+	limits   assign.Remaining
+}
+
+// nothingBought is where buying for a request begins.
+func nothingBought(r *request) *bought {
+	return &bought{of: r, left: r.counts(), limits: r.limits.Clone()}
+}
+
+// buy takes the machine as often as the counts and limits allow, at most so often but once,
+// and returns how often that is.
+func (b *bought) buy(m *assign.Machine, times int64) int64 {
+	o := &b.of.Offerings[m.Offering]
+	for _, it := range m.Items {
+		times = min(times, b.left[it.Group.Index]/it.N)
+	}
+	times = max(1, b.limits.Affords(o, times))
+	b.limits.Spend(o, times)
+	for _, it := range m.Items {
+		b.left[it.Group.Index] -= it.N * times
+	}
+	b.cost += times * b.of.costOf(m)
+	for range times {
+		b.machines = append(b.machines, m)
+	}
+	return times
+}
+
+// affords reports whether limits allow one more machine of the offering.
+func (b *bought) affords(o *model.Offering) bool { return b.limits.Affords(o, 1) > 0 }
+
+// better reports whether b leaves less unbought than o, or else costs less, or
+// else needs fewer machines.
+func (b *bought) better(o *bought) bool {
+	return cmp.Or(cmp.Compare(b.unmet(), o.unmet()), cmp.Compare(b.cost, o.cost), cmp.Compare(len(b.machines), len(o.machines))) < 0
+}
+
+// unmet is how many loads are left.
+func (b *bought) unmet() int64 {
+	n := int64(0)
+	for _, left := range b.left {
+		n += left
+	}
+	return n
+}

@@ -1,0 +1,47 @@
+package purchase
+
+import (
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
+)
+
+// duals are what a load of each pod group is worth, and a unit of each resource to it.
+type duals struct {
+	value []float64
+	unit  [][]float64
+}
+
+// guess prices the resources by the relaxation that lets parts of machines be
+// bought, for each offering so that its whole room is worth what it costs. It also
+// returns what all loads are worth by their needs then: nothing that holds them costs
+// less.
+func (r *request) guess() (out duals, total float64) {
+	d := price.NewDemand(len(r.Space.Names))
+	for _, l := range r.asked {
+		d.Add(l.Need, l.N)
+	}
+	found := r.pricing.Price(d)
+	out = duals{value: make([]float64, len(r.asked)), unit: make([][]float64, len(r.asked))}
+	list := make([]price.Ask, len(r.asked))
+	for i, l := range r.asked {
+		list[i] = price.Ask{Need: l.Need, Count: l.N, Options: l.Opt, Mask: l.Mask}
+		out.unit[i] = make([]float64, len(found.Dual))
+		if least, ok := found.Least(l.Mask); ok {
+			for k, v := range found.Dual {
+				out.unit[i][k] = float64(least * v)
+			}
+			out.value[i] = price.Value(l.Need, out.unit[i])
+			total += float64(out.value[i] * float64(l.N))
+		}
+	}
+	if len(r.masks) > 1 && r.Uses(assign.PriceApart) {
+		if found := price.Apart(r.Supply, list, r.candidates, r.nodeCost); found.Total > total*(1+solvedGap) {
+			for i, group := range found.Of {
+				out.unit[i] = found.Dual[group]
+			}
+			out.value = found.Value
+			return out, found.Total
+		}
+	}
+	return out, total
+}

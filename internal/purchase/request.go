@@ -1,0 +1,125 @@
+package purchase
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
+)
+
+// buyer buys machines, as long as there are trials left.
+type buyer struct {
+	*assign.Market
+	trials   int  // machines that may still be filled to make a plan
+	searches int  // the same to search for a cheaper one
+	patient  bool // somebody has said how long to search
+	enlarged bool // trials are in proportion to the pods already
+}
+
+// makingShare is the part of the trials, one in so many, that making a plan takes at
+// most; the others are for a search from there.
+const makingShare = 4
+
+// newBuyer returns a buyer for so many pods with so many trials, 0 for what is usual.
+func newBuyer(m *assign.Market, pods, trials int) *buyer {
+	all := cmp.Or(trials, assign.DefaultTrials(pods))
+	making := max(1, all/makingShare)
+	return &buyer{Market: m, trials: making, searches: all - making, patient: trials > 0}
+}
+
+// request is what is to be bought: loads of pod groups, from Provisioners of one weight,
+// within what limits leave. It does not change.
+type request struct {
+	*buyer
+	asked      []*assign.PodGroup // their Index is the place here
+	pools      []*model.Pool
+	limits     assign.Remaining // what they leave for all of it
+	limited    bool             // limits bind, and nobody else sells what they do not allow
+	order      []int            // pod groups as they are bought for, see inOrder
+	candidates []int            // one of each group of offerings that no pod group tells apart
+	masks      []model.Bitset   // distinct sets of offerings that pod groups allow
+	maskOf     []int            // by pod group
+	nodeCost   int64            // what a machine is taken to cost beyond its price
+	pricing    *price.Pricing   // of the candidates
+}
+
+func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits assign.Remaining) *request {
+	r := &request{buyer: s, pools: pools, limits: limits, nodeCost: int64(s.NodeCost)}
+	var asks []ask
+	for _, l := range groups {
+		if l.N > 0 && slices.ContainsFunc(pools, func(p *model.Pool) bool { return model.AnyIn(l.Mask, p.Offerings) }) {
+			l.Index, l.Choice = len(r.asked), l.Opt.Offerings.Count()
+			r.asked, asks = append(r.asked, l), append(asks, ask{l.Opt, l.Need})
+		}
+	}
+	r.limited = slices.ContainsFunc(pools, func(p *model.Pool) bool { return limits[p.Number] != nil }) && !r.lower()
+	r.order = r.inOrder(r.limited)
+	r.candidates = s.paretoFront(asks, pools, limits)
+	r.pricing = price.New(s.Supply, r.candidates, r.nodeCost)
+	r.groupByMask()
+	r.prune()
+	return r
+}
+
+// lower reports whether pools of a lower weight have something for the pod groups.
+func (r *request) lower() bool {
+	return slices.ContainsFunc(r.Pools, func(p *model.Pool) bool {
+		return p.Weight < r.pools[0].Weight && slices.ContainsFunc(r.asked, func(l *assign.PodGroup) bool { return model.AnyIn(l.Mask, p.Offerings) })
+	})
+}
+
+// inOrder lists the pod groups with important pods first, in case that limits do not allow
+// all; then those that have the least choice, so that what is left at the end fits anywhere;
+// then the largest, which pack best, or the smallest, so that most get a place, but before
+// them those that need devices: the room that they leave is for everybody.
+func (r *request) inOrder(smallest bool) []int {
+	out := make([]int, len(r.asked))
+	for i := range out {
+		out[i] = i
+	}
+	slices.SortStableFunc(out, func(i, j int) int {
+		x, y := r.asked[i], r.asked[j]
+		bySize := cmp.Compare(y.Size, x.Size)
+		if smallest {
+			bySize = cmp.Or(assign.CmpBool(y.Parts[0].Class.AllowDevices, x.Parts[0].Class.AllowDevices), -bySize)
+		}
+		return cmp.Or(cmp.Compare(y.Priority(), x.Priority()), cmp.Compare(x.Choice, y.Choice), bySize)
+	})
+	return out
+}
+
+// groupByMask numbers the sets of offerings that the pod groups' requirements allow.
+func (r *request) groupByMask() {
+	known := map[int]int{}
+	for _, l := range r.asked {
+		at, ok := known[l.Opt.ID]
+		if !ok {
+			at = len(r.masks)
+			known[l.Opt.ID] = at
+			r.masks = append(r.masks, l.Opt.Offerings)
+		}
+		r.maskOf = append(r.maskOf, at)
+	}
+}
+
+// withNodeCost returns the request if each machine costs so much more.
+func (r *request) withNodeCost(more int64) *request {
+	out := *r
+	out.nodeCost += more
+	out.pricing = price.New(r.Supply, r.candidates, out.nodeCost)
+	return &out
+}
+
+// counts returns how many loads of each pod group are asked for.
+func (r *request) counts() []int64 {
+	out := make([]int64, len(r.asked))
+	for i, l := range r.asked {
+		out[i] = l.N
+	}
+	return out
+}
+
+// costOf is the price of a machine with the cost of having it.
+func (r *request) costOf(m *assign.Machine) int64 { return r.Offerings[m.Offering].Price + r.nodeCost }
