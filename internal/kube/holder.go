@@ -20,7 +20,7 @@ func Holder(ctx context.Context, access *rest.Config, lease string) (string, err
 	if err != nil {
 		return "", err
 	}
-	before, err := c.rivals(ctx, LeaseOptions{Name: lease})
+	before, err := heldLeases(ctx, c.client, lease)
 	var answer apierrors.APIStatus
 	if err != nil && !errors.As(err, &answer) {
 		return "", fmt.Errorf("the cluster at %s does not answer; --kubeconfig and --kube-context choose another one: %w", access.Host, err)
@@ -32,7 +32,7 @@ func Holder(ctx context.Context, access *rest.Config, lease string) (string, err
 	var failed error
 	limit := longest(before) + retryPeriod
 	err = wait.PollUntilContextTimeout(ctx, time.Second, limit, true, func(context.Context) (bool, error) {
-		now, err := c.rivals(ctx, LeaseOptions{Name: lease})
+		now, err := heldLeases(ctx, c.client, lease)
 		if err != nil {
 			failed = err
 			return false, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
@@ -50,11 +51,22 @@ type LeaseOptions struct {
 // not start while this one finishes. Losing the lease is ErrLeaseLost, and a leader
 // by a lease of the same name in another namespace ErrRival.
 func (c *Cluster) Lead(ctx context.Context, o LeaseOptions, run func(context.Context)) error {
-	refused := c.refuseRivals(ctx, o)
+	return (&election{o, c.client, cmp.Or(c.fence, fence.New())}).lead(ctx, run)
+}
+
+// election is one run for a lease.
+type election struct {
+	LeaseOptions
+	client kubernetes.Interface
+	fence  *fence.Fence
+}
+
+func (c *election) lead(ctx context.Context, run func(context.Context)) error {
+	refused := c.refuseRivals(ctx)
 	var lost error
 	if refused == nil {
-		lost = c.elect(ctx, o, func(ctx context.Context) {
-			if refused = c.refuseRivals(ctx, o); refused == nil {
+		lost = c.elect(ctx, func(ctx context.Context) {
+			if refused = c.refuseRivals(ctx); refused == nil {
 				run(ctx)
 			}
 		})
@@ -66,38 +78,38 @@ func (c *Cluster) Lead(ctx context.Context, o LeaseOptions, run func(context.Con
 }
 
 // elect runs for the lease; see Lead.
-func (c *Cluster) elect(ctx context.Context, o LeaseOptions, run func(context.Context)) error {
+func (c *election) elect(ctx context.Context, run func(context.Context)) error {
 	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	t := &term{ctx: ctx, stop: stop, run: run, lost: o.Lost}
-	elector, err := leaderelection.NewLeaderElector(c.electionConfig(o, t))
+	t := &term{ctx: ctx, stop: stop, run: run, lost: c.Lost}
+	elector, err := leaderelection.NewLeaderElector(c.config(t))
 	if err != nil {
-		return fmt.Errorf("prepare leader election by lease %s/%s: %w", o.Namespace, o.Name, err)
+		return fmt.Errorf("prepare leader election by lease %s/%s: %w", c.Namespace, c.Name, err)
 	}
 	defer context.AfterFunc(ctx, t.abandon)()
 	elector.Run(electing)
 	t.close()
 	if ctx.Err() == nil && !t.finished {
-		return fmt.Errorf("lead by lease %s/%s: %w", o.Namespace, o.Name, ErrLeaseLost)
+		return fmt.Errorf("lead by lease %s/%s: %w", c.Namespace, c.Name, ErrLeaseLost)
 	}
 	return nil
 }
 
-func (c *Cluster) electionConfig(o LeaseOptions, t *term) leaderelection.LeaderElectionConfig {
+func (c *election) config(t *term) leaderelection.LeaderElectionConfig {
 	scale := 1.0
-	if o.Duration > 0 {
-		scale = float64(o.Duration) / float64(leaseDuration)
+	if c.Duration > 0 {
+		scale = float64(c.Duration) / float64(leaseDuration)
 	}
 	scaled := func(d time.Duration) time.Duration { return time.Duration(scale * float64(d)) }
 	return leaderelection.LeaderElectionConfig{
-		Name: o.Name,
+		Name: c.Name,
 		Lock: &fencedLock{
 			Interface: &resourcelock.LeaseLock{
-				LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
+				LeaseMeta:  metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name},
 				Client:     c.client.CoordinationV1(),
-				LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
+				LockConfig: resourcelock.ResourceLockConfig{Identity: c.Identity},
 			},
-			fence: cmp.Or(c.fence, fence.New()),
+			fence: c.fence,
 			fresh: scaled(renewDeadline),
 			lost:  t.usurped,
 		},
@@ -109,8 +121,8 @@ func (c *Cluster) electionConfig(o LeaseOptions, t *term) leaderelection.LeaderE
 			OnStartedLeading: t.lead,
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(identity string) {
-				if o.Observe != nil {
-					o.Observe(identity)
+				if c.Observe != nil {
+					c.Observe(identity)
 				}
 			},
 		},

@@ -246,7 +246,7 @@ func (p *pools) Standby() string {
 func watchKarpenter(ctx context.Context, c *Cluster, report func(string)) {
 	last := "unknown"
 	_ = wait.PollUntilContextCancel(ctx, retryPeriod, true, func(ctx context.Context) (bool, error) {
-		if held, err := c.rivals(ctx, LeaseOptions{Name: KarpenterLease}); err == nil {
+		if held, err := heldLeases(ctx, c.client, KarpenterLease); err == nil {
 			c.pools.karpenter.look(held, time.Now())
 		}
 		if now := c.pools.karpenter.leads(time.Now()); now != last {

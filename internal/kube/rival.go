@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 )
 
@@ -23,8 +24,8 @@ var ErrRival = errors.New("another installation of the agent leads in this clust
 // It is asked before running for our own lease, so that a leader elsewhere is not
 // disturbed, and again while holding it: of two that run at the same time, at least
 // the one that looks last sees the other.
-func (c *Cluster) refuseRivals(ctx context.Context, o LeaseOptions) error {
-	before, err := c.reachRivals(ctx, o)
+func (c *election) refuseRivals(ctx context.Context) error {
+	before, err := c.reachRivals(ctx)
 	if err != nil || len(before) == 0 {
 		return err
 	}
@@ -32,7 +33,7 @@ func (c *Cluster) refuseRivals(ctx context.Context, o LeaseOptions) error {
 	var blind error // what keeps from looking, which may have timed out as well
 	err = wait.PollUntilContextTimeout(ctx, retryPeriod/4, limit, true, func(context.Context) (bool, error) {
 		var now map[string]coordinationv1.Lease
-		if now, blind = c.rivals(ctx, o); blind != nil { // a last look is not cut short
+		if now, blind = c.rivals(ctx); blind != nil { // a last look is not cut short
 			return false, blind
 		}
 		for namespace, lease := range now {
@@ -50,16 +51,16 @@ func (c *Cluster) refuseRivals(ctx context.Context, o LeaseOptions) error {
 }
 
 // reachRivals is rivals for an API server that may not be there yet.
-func (c *Cluster) reachRivals(ctx context.Context, o LeaseOptions) (map[string]coordinationv1.Lease, error) {
+func (c *election) reachRivals(ctx context.Context) (map[string]coordinationv1.Lease, error) {
 	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 10, Cap: 30 * time.Second}
 	for {
-		held, err := c.rivals(ctx, o)
+		held, err := c.rivals(ctx)
 		var answer apierrors.APIStatus
 		if err == nil || errors.As(err, &answer) && !passing(err) {
 			return held, err
 		}
-		if o.Waiting != nil && ctx.Err() == nil {
-			o.Waiting(err)
+		if c.Waiting != nil && ctx.Err() == nil {
+			c.Waiting(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -70,19 +71,26 @@ func (c *Cluster) reachRivals(ctx context.Context, o LeaseOptions) (map[string]c
 }
 
 // rivals returns the leases of the same name that are held in other namespaces.
-func (c *Cluster) rivals(ctx context.Context, o LeaseOptions) (map[string]coordinationv1.Lease, error) {
+func (c *election) rivals(ctx context.Context) (map[string]coordinationv1.Lease, error) {
+	held, err := heldLeases(ctx, c.client, c.Name)
+	delete(held, c.Namespace)
+	return held, err
+}
+
+// heldLeases returns the leases of a name that somebody holds, by namespace.
+func heldLeases(ctx context.Context, client kubernetes.Interface, name string) (map[string]coordinationv1.Lease, error) {
 	var leases *coordinationv1.LeaseList
 	err := retry(ctx, func(ctx context.Context) (err error) {
 		// The role allows to list leases of this name only.
-		leases, err = c.client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + o.Name})
+		leases, err = client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list the Leases named %s: %w", o.Name, err)
+		return nil, fmt.Errorf("list the Leases named %s: %w", name, err)
 	}
 	held := map[string]coordinationv1.Lease{}
 	for _, lease := range leases.Items {
-		if lease.Namespace != o.Namespace && ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
+		if ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
 			held[lease.Namespace] = lease
 		}
 	}

@@ -5,6 +5,7 @@ package awsresource
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
@@ -41,6 +42,26 @@ func (r *Named) Configure(_ context.Context, req resource.ConfigureRequest, resp
 // ImportState imports by name or identity.
 func (r *Named) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
+}
+
+// Changing begins to create, update or delete something in AWS: it bounds the time and
+// finds the account, which is nil where nothing may be changed because of an error.
+func (r *Named) Changing(ctx context.Context, limit lifecycle.OperationLimit, diags *diag.Diagnostics) (context.Context, context.CancelFunc, *session.Account) {
+	ctx, cancel := lifecycle.WithLimit(r.Session.Mask(ctx), limit, 0, diags)
+	account := r.Account(ctx, diags)
+	if diags.HasError() {
+		return ctx, cancel, nil
+	}
+	return ctx, cancel, account
+}
+
+// Account returns the account, or nil with an error that says that nothing has been changed.
+func (r *Named) Account(ctx context.Context, diags *diag.Diagnostics) *session.Account {
+	account, err := r.Session.Account(ctx)
+	if err != nil {
+		diags.AddError(lifecycle.NoAWS+": "+err.Error(), lifecycle.NothingChanged)
+	}
+	return account
 }
 
 // Refreshing begins to refresh the state of something in AWS: it sets the identity

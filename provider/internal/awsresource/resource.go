@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
 
 // MarkDeclared records that the configuration has declared the resource, so that it does not count as imported any more.
@@ -20,15 +19,6 @@ func Imported(ctx context.Context, private lifecycle.PrivateState, diags *diag.D
 	raw, found := private.GetKey(ctx, lifecycle.DeclaredKey)
 	diags.Append(found...)
 	return len(raw) == 0
-}
-
-// AccountOf returns the account, or nil with an error that says that nothing has been changed.
-func AccountOf(ctx context.Context, s *session.Session, diags *diag.Diagnostics) *session.Account {
-	account, err := s.Account(ctx)
-	if err != nil {
-		diags.AddError(lifecycle.NoAWS+": "+err.Error(), lifecycle.NothingChanged)
-	}
-	return account
 }
 
 // Error is a diagnostic about something in AWS.

@@ -11,13 +11,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
-// operationLimit returns how long an operation may take, such as
+// OperationLimit returns how long an operation may take, such as
 // timeouts.Value.Create.
-type operationLimit func(context.Context, time.Duration) (time.Duration, diag.Diagnostics)
+type OperationLimit func(context.Context, time.Duration) (time.Duration, diag.Diagnostics)
 
 // WithLimit bounds an operation by what the configuration says, or else by the
 // default; 0 is no bound.
-func WithLimit(ctx context.Context, limit operationLimit, otherwise time.Duration, diags *diag.Diagnostics) (context.Context, context.CancelFunc) {
+func WithLimit(ctx context.Context, limit OperationLimit, otherwise time.Duration, diags *diag.Diagnostics) (context.Context, context.CancelFunc) {
 	longest := value.Collect(limit(ctx, otherwise))(diags)
 	if longest == 0 {
 		return context.WithCancel(ctx)

@@ -35,13 +35,11 @@ func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest
 // Create creates the queue, records it, and then the rules that fill it: a queue
 // that was left without some of them is known to the state and replaced.
 func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	ctx = r.Session.Mask(ctx)
 	var m model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Create, 0, &resp.Diagnostics)
+	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Create, &resp.Diagnostics)
 	defer cancel()
-	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	if account == nil {
 		return
 	}
 	err := r.complete(ctx, &m, account)
@@ -69,14 +67,12 @@ func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateReque
 
 // Update brings the queue and its rules from the state to the plan.
 func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	ctx = r.Session.Mask(ctx)
 	var before, m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Update, 0, &resp.Diagnostics)
+	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Update, &resp.Diagnostics)
 	defer cancel()
-	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	if account == nil {
 		return
 	}
 	m.ARN, m.URL = before.ARN, before.URL
@@ -120,13 +116,11 @@ func deleteRules(ctx context.Context, queues session.Queues, m model) error {
 // Delete removes the rules, so that nothing is sent any more, and then the queue
 // with what is on it.
 func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	ctx = r.Session.Mask(ctx)
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Delete, 0, &resp.Diagnostics)
+	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Delete, &resp.Diagnostics)
 	defer cancel()
-	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	if account == nil {
 		return
 	}
 	err := deleteRules(ctx, account.Queues, m)
@@ -140,11 +134,7 @@ func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteReque
 
 // complete settles all that follows from the configuration and the account.
 func (r *interruptionQueue) complete(ctx context.Context, m *model, account *session.Account) error {
-	tags, diags := awsresource.WithDefaultTags(ctx, m.Tags, r.Session.Config.DefaultTags)
-	if diags.HasError() {
-		return errors.New(diags.Errors()[0].Summary())
-	}
-	m.TagsAll = tags
+	m.TagsAll = r.WithDefaultTags(m.Tags)
 	return m.settle(awsresource.PlaceIn(account))
 }
 

@@ -50,7 +50,7 @@ func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyP
 		m.RulePrefix = m.Name
 	}
 	if value.FullyKnown(ctx, m.Tags) {
-		m.TagsAll = value.Collect(awsresource.WithDefaultTags(ctx, m.Tags, r.Session.Config.DefaultTags))(&resp.Diagnostics)
+		m.TagsAll = r.WithDefaultTags(m.Tags)
 	}
 	if !req.State.Raw.IsNull() {
 		r.predict(ctx, req, &m, &resp.Diagnostics)

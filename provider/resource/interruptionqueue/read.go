@@ -7,7 +7,6 @@ import (
 	"io/fs"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -37,7 +36,7 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 		return
 	}
 	if awsresource.Imported(ctx, req.Private, &resp.Diagnostics) {
-		m.Tags, m.TagsAll = awsresource.AdoptTags(ctx, live.Tags, r.Session.Config.DefaultTags, &resp.Diagnostics)
+		m.Tags, m.TagsAll = awsresource.AdoptTags(live.Tags, r.Session.Config.DefaultTags)
 		fed, err := account.Queues.Fed(ctx, policy.InterruptionPatterns())
 		if err != nil {
 			resp.Diagnostics.Append(queueError(m, err))
@@ -47,7 +46,7 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 		resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
 	}
 	m.URL, m.ARN = types.StringValue(url), types.StringValue(arn)
-	m.refresh(ctx, live, &resp.Diagnostics)
+	m.refresh(live)
 	if err := m.refreshRules(ctx, account.Queues); err != nil {
 		resp.Diagnostics.Append(queueError(m, err))
 		return
@@ -56,15 +55,14 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 }
 
 // refresh sets what SQS says about everything that is declared.
-func (m *model) refresh(ctx context.Context, live session.Queue, diags *diag.Diagnostics) {
+func (m *model) refresh(live session.Queue) {
 	m.Policy = jsontypes.NewNormalizedValue(live.Policy)
 	if live.Policy == "" {
 		m.Policy = jsontypes.NewNormalizedNull()
 	}
 	m.Retention, m.Visibility = types.Int64Value(live.Retention), types.Int64Value(live.Visibility)
 	m.KMSKeyID = value.Declared(m.KMSKeyID, live.Key)
-	m.Tags = awsresource.RefreshTags(ctx, m.Tags, live.Tags, diags)
-	m.TagsAll = awsresource.RefreshTags(ctx, m.TagsAll, live.Tags, diags)
+	m.Tags, m.TagsAll = awsresource.RefreshTags(m.Tags, live.Tags), awsresource.RefreshTags(m.TagsAll, live.Tags)
 }
 
 // refreshRules keeps the rules that do what is declared.

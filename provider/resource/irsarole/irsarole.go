@@ -34,13 +34,11 @@ func (r *irsaRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 // Create creates the role, records it, and then gives it its policies: a role
 // that was left half made is known to the state and replaced.
 func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	ctx = r.Session.Mask(ctx)
 	var m model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Create, 0, &resp.Diagnostics)
+	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Create, &resp.Diagnostics)
 	defer cancel()
-	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	if account == nil {
 		return
 	}
 	record := issuerRecord{Derived: issuerIsDerived(ctx, req.Config, &resp.Diagnostics)}
@@ -80,14 +78,12 @@ func (r *irsaRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 
 // Update brings the role from the state to the plan.
 func (r *irsaRole) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	ctx = r.Session.Mask(ctx)
 	var before, m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Update, 0, &resp.Diagnostics)
+	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Update, &resp.Diagnostics)
 	defer cancel()
-	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	if account == nil {
 		return
 	}
 	m.ARN = before.ARN
@@ -127,13 +123,11 @@ func (r *irsaRole) change(ctx context.Context, account *session.Account, before,
 // Delete removes the role, its own policies, associations and annotations, and the
 // OIDC provider if this role has created it.
 func (r *irsaRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	ctx = r.Session.Mask(ctx)
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Delete, 0, &resp.Diagnostics)
+	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Delete, &resp.Diagnostics)
 	defer cancel()
-	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	if account == nil {
 		return
 	}
 	err := r.annotate(ctx, m, model{})
@@ -177,11 +171,7 @@ func (r *irsaRole) complete(ctx context.Context, m *model, account *session.Acco
 	if err := m.settle(awsresource.PlaceIn(account), nodeRoles); err != nil {
 		return err
 	}
-	tags, diags := awsresource.WithDefaultTags(ctx, m.Tags, r.Session.Config.DefaultTags)
-	if diags.HasError() {
-		return errors.New(diags.Errors()[0].Summary())
-	}
-	m.TagsAll = tags
+	m.TagsAll = r.WithDefaultTags(m.Tags)
 	return r.checkAccounts(ctx, *m)
 }
 

@@ -44,7 +44,7 @@ func (l *irsaList) ListResourceConfigSchema(_ context.Context, _ list.ListResour
 func (l *irsaList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	ctx = l.of.Session.Mask(ctx)
 	var diags diag.Diagnostics
-	account := awsresource.AccountOf(ctx, l.of.Session, &diags)
+	account := l.of.Account(ctx, &diags)
 	if diags.HasError() {
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
@@ -109,9 +109,9 @@ func (l *irsaList) result(ctx context.Context, req list.ListRequest, account *se
 	out.Diagnostics.Append(out.Resource.Set(ctx, wire.NewModel(wire.TypeOf(ctx, out.Resource.Schema), name))...)
 	out.Diagnostics.Append(out.Resource.Get(ctx, &m)...)
 	m.ARN = types.StringValue(arn)
-	out.Diagnostics.Append(m.adopt(ctx, live, awsresource.PlaceIn(account), l.of.Session.Config.DefaultTags)...)
+	out.Diagnostics.Append(m.adopt(live, awsresource.PlaceIn(account), l.of.Session.Config.DefaultTags)...)
 	l.of.adoptCluster(ctx, account.Issuers, &m)
-	out.Diagnostics.Append(m.refresh(ctx, live)...)
+	m.refresh(live)
 	if err := m.refreshAssociations(ctx, account.Associations); err != nil {
 		out.Diagnostics.Append(awsresource.RoleError(name, err))
 	}

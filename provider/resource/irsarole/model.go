@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
@@ -132,12 +131,12 @@ func (m *model) accounts() []policy.ServiceAccount {
 	return out
 }
 
-func accountSet(accounts []policy.ServiceAccount) (types.Set, diag.Diagnostics) {
+func accountSet(accounts []policy.ServiceAccount) types.Set {
 	elements := make([]attr.Value, len(accounts))
 	for i, a := range accounts {
 		elements[i] = types.ObjectValueMust(serviceAccountType.AttrTypes, map[string]attr.Value{
 			"namespace": types.StringValue(a.Namespace), "name": types.StringValue(a.Name),
 		})
 	}
-	return types.SetValue(serviceAccountType, elements)
+	return types.SetValueMust(serviceAccountType, elements)
 }

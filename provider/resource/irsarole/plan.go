@@ -38,9 +38,7 @@ func (r *irsaRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	if value.FullyKnown(ctx, m.Tags) {
-		var diags diag.Diagnostics
-		m.TagsAll, diags = awsresource.WithDefaultTags(ctx, m.Tags, r.Session.Config.DefaultTags)
-		resp.Diagnostics.Append(diags...)
+		m.TagsAll = r.WithDefaultTags(m.Tags)
 	}
 	if !req.State.Raw.IsNull() {
 		var state model

@@ -43,7 +43,7 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	recorded, diags := req.Private.GetKey(ctx, lifecycle.IssuerKey)
 	resp.Diagnostics.Append(diags...)
 	if len(recorded) == 0 {
-		resp.Diagnostics.Append(m.adopt(ctx, live, awsresource.PlaceIn(account), r.Session.Config.DefaultTags)...)
+		resp.Diagnostics.Append(m.adopt(live, awsresource.PlaceIn(account), r.Session.Config.DefaultTags)...)
 		r.adoptCluster(ctx, account.Issuers, &m)
 		resp.Diagnostics.Append(issuerRecord{}.save(ctx, resp.Private)...)
 	}
@@ -51,7 +51,7 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	resp.Diagnostics.Append(diags...)
 	r.refreshIssuer(ctx, account.Issuers, record, &m)
 	m.ARN = types.StringValue(arn)
-	resp.Diagnostics.Append(m.refresh(ctx, live)...)
+	m.refresh(live)
 	if err := m.refreshAssociations(ctx, account.Associations); err != nil {
 		resp.Diagnostics.Append(awsresource.RoleError(name, err))
 	}
@@ -62,7 +62,7 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 }
 
 // adopt declares all that an imported role has, so that refresh takes it over.
-func (m *model) adopt(ctx context.Context, live session.Role, where awsresource.Place, defaults map[string]string) diag.Diagnostics {
+func (m *model) adopt(live session.Role, where awsresource.Place, defaults map[string]string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	own, preset := map[string]string{}, map[string]string{}
 	for name, document := range live.Inline {
@@ -75,11 +75,11 @@ func (m *model) adopt(ctx context.Context, live session.Role, where awsresource.
 	m.Identity = types.StringValue(throughOIDC)
 	m.PresetPolicies = awsresource.Documents(preset, true)
 	m.Policies = awsresource.Documents(own, false)
-	m.adoptPreset(ctx, preset, where, &diags)
+	m.adoptPreset(preset, where)
 	if len(live.Attached) > 0 {
-		m.PolicyARNs = value.Collect(types.SetValueFrom(ctx, types.StringType, live.Attached))(&diags)
+		m.PolicyARNs = value.Set(live.Attached)
 	}
-	m.Tags, m.TagsAll = awsresource.AdoptTags(ctx, live.Tags, defaults, &diags)
+	m.Tags, m.TagsAll = awsresource.AdoptTags(live.Tags, defaults)
 	trust, err := policy.ParseTrust(live.Trust)
 	if err != nil {
 		diags.AddWarning(fmt.Sprintf("IAM role %s does not trust ServiceAccounts alone", live.Name),
@@ -108,7 +108,7 @@ func (r *irsaRole) adoptCluster(ctx context.Context, issuers session.Issuers, m 
 
 // adoptPreset recognises the preset agent by its policies, and finds its
 // arguments in them.
-func (m *model) adoptPreset(ctx context.Context, preset map[string]string, where awsresource.Place, diags *diag.Diagnostics) {
+func (m *model) adoptPreset(preset map[string]string, where awsresource.Place) {
 	if len(preset) == 0 {
 		return
 	}
@@ -120,20 +120,19 @@ func (m *model) adoptPreset(ctx context.Context, preset map[string]string, where
 		facts.NodeRoles[i] = where.RoleName(arn)
 	}
 	if len(facts.NodeRoles) > 0 {
-		m.NodeRoles = value.Collect(types.SetValueFrom(ctx, types.StringType, facts.NodeRoles))(diags)
+		m.NodeRoles = value.Set(facts.NodeRoles)
 	}
 }
 
 // refresh sets what IAM says about everything that is declared.
-func (m *model) refresh(ctx context.Context, live session.Role) diag.Diagnostics {
-	var diags diag.Diagnostics
+func (m *model) refresh(live session.Role) {
 	m.Path = types.StringValue(live.Path)
 	m.Description = value.Declared(m.Description, live.Description)
 	m.PermissionsBoundary = value.Declared(m.PermissionsBoundary, live.Boundary)
 	m.MaxSessionDuration = types.Int64Value(int64(live.MaxSession))
 	m.AssumeRolePolicy = jsontypes.NewNormalizedValue(live.Trust)
 	if trust, err := policy.ParseTrust(live.Trust); err == nil {
-		m.ServiceAccounts = value.Collect(accountSet(trust.Accounts))(&diags)
+		m.ServiceAccounts = accountSet(trust.Accounts)
 		m.Identity = identityOf(trust)
 	}
 	if !m.Policies.IsNull() {
@@ -142,11 +141,9 @@ func (m *model) refresh(ctx context.Context, live session.Role) diag.Diagnostics
 	m.PresetPolicies = awsresource.Documents(awsresource.Common(value.Strings(m.PresetPolicies), live.Inline), true)
 	if !m.PolicyARNs.IsNull() {
 		attached := slices.DeleteFunc(value.Elements(m.PolicyARNs), func(arn string) bool { return !slices.Contains(live.Attached, arn) })
-		m.PolicyARNs = value.Collect(types.SetValueFrom(ctx, types.StringType, append([]string{}, attached...)))(&diags)
+		m.PolicyARNs = value.Set(attached)
 	}
-	m.Tags = awsresource.RefreshTags(ctx, m.Tags, live.Tags, &diags)
-	m.TagsAll = awsresource.RefreshTags(ctx, m.TagsAll, live.Tags, &diags)
-	return diags
+	m.Tags, m.TagsAll = awsresource.RefreshTags(m.Tags, live.Tags), awsresource.RefreshTags(m.TagsAll, live.Tags)
 }
 
 // refreshAnnotation finds out whether the ServiceAccounts are still annotated.

@@ -36,13 +36,11 @@ func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 // Create creates the role, records it, and then makes it one for nodes: a role
 // that was left half made is known to the state and replaced.
 func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	ctx = r.Session.Mask(ctx)
 	var m model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Create, 0, &resp.Diagnostics)
+	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Create, &resp.Diagnostics)
 	defer cancel()
-	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	if account == nil {
 		return
 	}
 	if err := r.complete(ctx, &m, account); err != nil {
@@ -66,14 +64,12 @@ func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 
 // Update brings the role from the state to the plan.
 func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	ctx = r.Session.Mask(ctx)
 	var before, m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Update, 0, &resp.Diagnostics)
+	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Update, &resp.Diagnostics)
 	defer cancel()
-	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	if account == nil {
 		return
 	}
 	m.ARN = before.ARN
@@ -173,13 +169,11 @@ func changeEntry(ctx context.Context, entries session.Entries, was, is session.E
 // Delete removes the access entry, the instance profile and the role with its
 // own policies.
 func (r *nodeRole) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	ctx = r.Session.Mask(ctx)
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	ctx, cancel := lifecycle.WithLimit(ctx, m.Timeouts.Delete, 0, &resp.Diagnostics)
+	ctx, cancel, account := r.Changing(ctx, m.Timeouts.Delete, &resp.Diagnostics)
 	defer cancel()
-	account := awsresource.AccountOf(ctx, r.Session, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	if account == nil {
 		return
 	}
 	var err error
@@ -205,11 +199,7 @@ func (r *nodeRole) complete(ctx context.Context, m *model, account *session.Acco
 	if m.entry().Type != "" && m.ClusterName.ValueString() == "" {
 		return errNoEntryCluster
 	}
-	tags, diags := awsresource.WithDefaultTags(ctx, m.Tags, r.Session.Config.DefaultTags)
-	if diags.HasError() {
-		return errors.New(diags.Errors()[0].Summary())
-	}
-	m.TagsAll = tags
+	m.TagsAll = r.WithDefaultTags(m.Tags)
 	return m.settle(awsresource.PlaceIn(account))
 }
 

@@ -43,7 +43,7 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	if value.FullyKnown(ctx, m.Tags) {
-		m.TagsAll = value.Collect(awsresource.WithDefaultTags(ctx, m.Tags, r.Session.Config.DefaultTags))(&resp.Diagnostics)
+		m.TagsAll = r.WithDefaultTags(m.Tags)
 	}
 	if !req.State.Raw.IsNull() {
 		r.predict(ctx, req, &m, &resp.Diagnostics)

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -38,11 +37,11 @@ func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	m.ARN = types.StringValue(arn)
 	if awsresource.Imported(ctx, req.Private, &resp.Diagnostics) {
-		err = r.adopt(ctx, &m, live, account, &resp.Diagnostics)
+		err = r.adopt(ctx, &m, live, account)
 		resp.Diagnostics.Append(awsresource.MarkDeclared(ctx, resp.Private)...)
 	}
 	if err == nil {
-		m.refresh(ctx, live, &resp.Diagnostics)
+		m.refresh(live)
 		err = m.refreshProfile(ctx, account.Profiles)
 	}
 	if err == nil {
@@ -56,7 +55,7 @@ func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 }
 
 // adopt declares all that an imported role has, so that refresh takes it over.
-func (r *nodeRole) adopt(ctx context.Context, m *model, live session.Role, account *session.Account, diags *diag.Diagnostics) error {
+func (r *nodeRole) adopt(ctx context.Context, m *model, live session.Role, account *session.Account) error {
 	needed := policy.NodePolicies(account.Partition, true)
 	network := needed[len(needed)-1]
 	m.CNIPolicy = types.BoolValue(slices.Contains(live.Attached, network))
@@ -66,7 +65,7 @@ func (r *nodeRole) adopt(ctx context.Context, m *model, live session.Role, accou
 		m.PolicyARNs = value.Set(others)
 	}
 	m.Policies = awsresource.Documents(live.Inline, false)
-	m.Tags, m.TagsAll = awsresource.AdoptTags(ctx, live.Tags, r.Session.Config.DefaultTags, diags)
+	m.Tags, m.TagsAll = awsresource.AdoptTags(live.Tags, r.Session.Config.DefaultTags)
 	m.ClusterName = types.StringPointerValue(value.Optional(r.Session.Config.ClusterName))
 	m.AccessEntry = types.StringValue(linuxEntry)
 	if m.ClusterName.IsNull() {
@@ -83,7 +82,7 @@ func (r *nodeRole) adopt(ctx context.Context, m *model, live session.Role, accou
 }
 
 // refresh sets what IAM says about everything of the role that is declared.
-func (m *model) refresh(ctx context.Context, live session.Role, diags *diag.Diagnostics) {
+func (m *model) refresh(live session.Role) {
 	still := func(declared types.Set) types.Set {
 		return value.Set(slices.DeleteFunc(value.Elements(declared), func(arn string) bool { return !slices.Contains(live.Attached, arn) }))
 	}
@@ -98,8 +97,7 @@ func (m *model) refresh(ctx context.Context, live session.Role, diags *diag.Diag
 	if !m.Policies.IsNull() {
 		m.Policies = awsresource.Documents(awsresource.Common(value.Strings(m.Policies), live.Inline), true)
 	}
-	m.Tags = awsresource.RefreshTags(ctx, m.Tags, live.Tags, diags)
-	m.TagsAll = awsresource.RefreshTags(ctx, m.TagsAll, live.Tags, diags)
+	m.Tags, m.TagsAll = awsresource.RefreshTags(m.Tags, live.Tags), awsresource.RefreshTags(m.TagsAll, live.Tags)
 }
 
 // refreshProfile leaves an empty name if the instance profile is gone or gives
