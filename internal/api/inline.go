@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // inlineProvider is the inline node profile with the keys that manifests of
@@ -31,18 +29,18 @@ func (p *Provisioner) InlineProfile() (*NodeProfile, error) {
 }
 
 // InlineIgnored returns the fields of spec.provider that nothing reads.
-func (p *Provisioner) InlineIgnored() finding.List {
+func (p *Provisioner) InlineIgnored() Findings {
 	_, ignored, _ := p.decodeInline()
 	return ignored
 }
 
-func (p *Provisioner) decodeInline() (*NodeProfile, finding.List, finding.List) {
+func (p *Provisioner) decodeInline() (*NodeProfile, Findings, Findings) {
 	if p.Spec.Provider == nil || len(p.Spec.Provider.Raw) == 0 {
 		return &NodeProfile{}, nil, nil
 	}
 	var tree any
 	if err := json.Unmarshal(p.Spec.Provider.Raw, &tree); err != nil {
-		return nil, nil, finding.List{finding.Invalid(providerPath, string(p.Spec.Provider.Raw), finding.Plain(err.Error()), finding.None)}
+		return nil, nil, Findings{invalid(providerPath, string(p.Spec.Provider.Raw), Plain(err.Error()), none)}
 	}
 	var inline inlineProvider
 	warnings, errs := decodeTree(tree, &inline, providerPath)

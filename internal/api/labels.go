@@ -5,7 +5,7 @@ package api
 const (
 	// LabelProvisioner names the Provisioner that owns a node.
 	LabelProvisioner = "karpenter.sh/provisioner-name"
-	// LabelCapacityType is how a machine was bought: CapacitySpot or CapacityOnDemand.
+	// LabelCapacityType is how a machine was bought: CapacitySpot, CapacityOnDemand or CapacityReserved.
 	LabelCapacityType = "karpenter.sh/capacity-type"
 	// LabelInitialized is "true" once a node is up and its startup taints are gone.
 	LabelInitialized = "karpenter.sh/initialized"
@@ -77,7 +77,11 @@ const (
 const (
 	CapacitySpot     = "spot"
 	CapacityOnDemand = "on-demand"
+	CapacityReserved = "reserved" // from a capacity reservation
 )
+
+// ReservationDefault is the value of LabelReservationType for what is no capacity block.
+const ReservationDefault = "default"
 
 // Well-known label keys of nodes.
 const (
@@ -91,7 +95,11 @@ const (
 	LabelZoneID       = "topology.k8s.aws/zone-id"
 
 	// AWSDomain is the domain of the instance-* labels.
-	AWSDomain                        = "karpenter.k8s.aws"
+	AWSDomain = "karpenter.k8s.aws"
+	// LabelReservationID and LabelReservationType are those of the capacity reservation
+	// that a node of CapacityReserved is in.
+	LabelReservationID               = AWSDomain + "/capacity-reservation-id"
+	LabelReservationType             = AWSDomain + "/capacity-reservation-type"
 	LabelInstanceHypervisor          = AWSDomain + "/instance-hypervisor"
 	LabelInstanceEncryptionInTransit = AWSDomain + "/instance-encryption-in-transit-supported"
 	LabelInstanceCategory            = AWSDomain + "/instance-category"

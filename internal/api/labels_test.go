@@ -8,7 +8,7 @@ import (
 
 func TestWellKnownLabels(t *testing.T) {
 	keys := WellKnownLabels()
-	if len(keys) != 29 || !slices.IsSorted(keys) {
+	if len(keys) != 31 || !slices.IsSorted(keys) {
 		t.Errorf("%d labels, sorted: %t", len(keys), slices.IsSorted(keys))
 	}
 	for _, key := range keys {

@@ -108,6 +108,9 @@ type ClassTerms struct {
 	PublicAddress *bool
 	// Role is that of the machines, where no instance profile is known for it.
 	Role string
+	// Reservations are selectors of capacity reservations, any of which may find some. An
+	// on-demand machine of a class with such selectors is launched into no reservation.
+	Reservations []map[string]string
 }
 
 // Keys of selectors of ClassTerms, besides those of a node profile's selectors.
@@ -116,6 +119,10 @@ const (
 	SelectorGroupName = "aws::group-name"
 	// SelectorParameter finds an image by the SSM parameter that holds its id.
 	SelectorParameter = "aws::ssm-parameter"
+	// SelectorReservationOwner and SelectorReservationMatch find capacity reservations by
+	// the account that owns them, and by whether they are open or targeted.
+	SelectorReservationOwner = "aws::owner-id"
+	SelectorReservationMatch = "aws::instance-match-criteria"
 )
 
 // SubnetSelectors are selectors of subnets, any of which may match.
@@ -259,6 +266,19 @@ type AWSNodeTemplateStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Reservations are the capacity reservations of an EC2NodeClass.
+	Reservations []ReservationStatus `json:"-"`
+}
+
+// ReservationStatus is a capacity reservation that an EC2NodeClass selects.
+type ReservationStatus struct {
+	ID, Zone, InstanceType, OwnerID string
+	MatchCriteria                   string      // open or targeted
+	Type                            string      // default or capacity-block
+	State                           string      // active or expiring
+	Interruptible                   bool        // it is given back when its owner wants it
+	End                             metav1.Time // zero: none
+	Left                            int64       // machines that may still be launched into it
 }
 
 // SubnetStatus is a subnet that machines may be launched into.

@@ -6,8 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // Provisioner declares which nodes may be bought for pods that have none, and
@@ -68,21 +66,21 @@ type Unsupported struct {
 }
 
 // findings are errors about the object that the source is.
-func (s *Source) findings() finding.List {
+func (s *Source) findings() Findings {
 	if s == nil {
 		return nil
 	}
-	var out finding.List
+	var out Findings
 	for _, u := range s.Unsupported {
-		out = append(out, finding.Finding{Severity: finding.Error, Path: u.Path, Text: finding.Plain(u.Text)})
+		out = append(out, Finding{Severity: Error, Path: u.Path, Text: Plain(u.Text)})
 	}
 	return out
 }
 
 // own keeps the findings that are about requirements and limits of the object, at its own
 // fields.
-func (s *Source) own(found finding.List) finding.List {
-	var out finding.List
+func (s *Source) own(found Findings) Findings {
+	var out Findings
 	for _, f := range found {
 		path := s.PathOf(f.Path)
 		if written := strings.HasPrefix(f.Path, "spec.requirements[") || strings.HasPrefix(f.Path, "spec.limits.resources["); written && path != f.Path {
@@ -130,7 +128,7 @@ type ProvisionerSpec struct {
 	// Labels are put on every node. A well-known label is a requirement with one value.
 	// +kubebuilder:validation:MaxProperties=100
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="keys must have the syntax of labels",messageExpression="self.filter(k, !k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))[0] + ' is not the key of a label'"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^([^/]*[.])?(kubernetes[.]io|k8s[.]io|karpenter[.]sh|karpenter[.]k8s[.]aws)/') || k.matches('^([^/]*[.])?(node-restriction[.]kubernetes[.]io|kops[.]k8s[.]io|node[.]kubernetes[.]io)/') || k.matches('^(topology[.]kubernetes[.]io/(zone|region)|kubernetes[.]io/(arch|os)|karpenter[.]sh/capacity-type|beta[.]kubernetes[.]io/(arch|os|instance-type)|failure-domain[.]beta[.]kubernetes[.]io/(zone|region)|karpenter[.]k8s[.]aws/instance-(hypervisor|encryption-in-transit-supported|category|generation|family|size|cpu|cpu-manufacturer|memory|network-bandwidth|ebs-bandwidth|pods|local-nvme|gpu-name|gpu-manufacturer|gpu-count|gpu-memory|accelerator-name|accelerator-manufacturer|accelerator-count|ami-id))$'))",message="labels in reserved domains cannot be set",messageExpression="self.filter(k, !(!k.matches('^([^/]*[.])?(kubernetes[.]io|k8s[.]io|karpenter[.]sh|karpenter[.]k8s[.]aws)/') || k.matches('^([^/]*[.])?(node-restriction[.]kubernetes[.]io|kops[.]k8s[.]io|node[.]kubernetes[.]io)/') || k.matches('^(topology[.]kubernetes[.]io/(zone|region)|kubernetes[.]io/(arch|os)|karpenter[.]sh/capacity-type|beta[.]kubernetes[.]io/(arch|os|instance-type)|failure-domain[.]beta[.]kubernetes[.]io/(zone|region)|karpenter[.]k8s[.]aws/instance-(hypervisor|encryption-in-transit-supported|category|generation|family|size|cpu|cpu-manufacturer|memory|network-bandwidth|ebs-bandwidth|pods|local-nvme|gpu-name|gpu-manufacturer|gpu-count|gpu-memory|accelerator-name|accelerator-manufacturer|accelerator-count|ami-id))$')))[0] + ' is in a reserved domain and cannot be set'"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^([^/]*[.])?(kubernetes[.]io|k8s[.]io|karpenter[.]sh|karpenter[.]k8s[.]aws)/') || k.matches('^([^/]*[.])?(node-restriction[.]kubernetes[.]io|kops[.]k8s[.]io|node[.]kubernetes[.]io)/') || k.matches('^(topology[.]kubernetes[.]io/(zone|region)|kubernetes[.]io/(arch|os)|karpenter[.]sh/capacity-type|beta[.]kubernetes[.]io/(arch|os|instance-type)|failure-domain[.]beta[.]kubernetes[.]io/(zone|region)|karpenter[.]k8s[.]aws/capacity-reservation-(id|type)|karpenter[.]k8s[.]aws/instance-(hypervisor|encryption-in-transit-supported|category|generation|family|size|cpu|cpu-manufacturer|memory|network-bandwidth|ebs-bandwidth|pods|local-nvme|gpu-name|gpu-manufacturer|gpu-count|gpu-memory|accelerator-name|accelerator-manufacturer|accelerator-count|ami-id))$'))",message="labels in reserved domains cannot be set",messageExpression="self.filter(k, !(!k.matches('^([^/]*[.])?(kubernetes[.]io|k8s[.]io|karpenter[.]sh|karpenter[.]k8s[.]aws)/') || k.matches('^([^/]*[.])?(node-restriction[.]kubernetes[.]io|kops[.]k8s[.]io|node[.]kubernetes[.]io)/') || k.matches('^(topology[.]kubernetes[.]io/(zone|region)|kubernetes[.]io/(arch|os)|karpenter[.]sh/capacity-type|beta[.]kubernetes[.]io/(arch|os|instance-type)|failure-domain[.]beta[.]kubernetes[.]io/(zone|region)|karpenter[.]k8s[.]aws/capacity-reservation-(id|type)|karpenter[.]k8s[.]aws/instance-(hypervisor|encryption-in-transit-supported|category|generation|family|size|cpu|cpu-manufacturer|memory|network-bandwidth|ebs-bandwidth|pods|local-nvme|gpu-name|gpu-manufacturer|gpu-count|gpu-memory|accelerator-name|accelerator-manufacturer|accelerator-count|ami-id))$')))[0] + ' is in a reserved domain and cannot be set'"
 	// +kubebuilder:validation:XValidation:rule="!('karpenter.sh/capacity-type' in self) || self['karpenter.sh/capacity-type'] in ['spot', 'on-demand']",message="the label karpenter.sh/capacity-type must be spot or on-demand"
 	Labels map[string]string `json:"labels,omitempty"`
 	// Annotations are put on every node.
@@ -160,7 +158,7 @@ type ProvisionerSpec struct {
 	// selector replaces this Provisioner's values.
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MaxLength=316
-	// +kubebuilder:validation:items:Pattern=`^(topology\.kubernetes\.io/(zone|region)|topology\.k8s\.aws/zone-id|topology\.ebs\.csi\.aws\.com/zone|kubernetes\.io/(arch|os)|node\.kubernetes\.io/(instance-type|windows-build)|karpenter\.sh/capacity-type|beta\.kubernetes\.io/(arch|os|instance-type)|failure-domain\.beta\.kubernetes\.io/(zone|region)|karpenter\.k8s\.aws/instance-(hypervisor|encryption-in-transit-supported|category|generation|family|size|cpu|cpu-manufacturer|memory|network-bandwidth|ebs-bandwidth|pods|local-nvme|gpu-name|gpu-manufacturer|gpu-count|gpu-memory|accelerator-name|accelerator-manufacturer|accelerator-count|ami-id))$`
+	// +kubebuilder:validation:items:Pattern=`^(topology\.kubernetes\.io/(zone|region)|topology\.k8s\.aws/zone-id|topology\.ebs\.csi\.aws\.com/zone|kubernetes\.io/(arch|os)|node\.kubernetes\.io/(instance-type|windows-build)|karpenter\.sh/capacity-type|beta\.kubernetes\.io/(arch|os|instance-type)|failure-domain\.beta\.kubernetes\.io/(zone|region)|karpenter\.k8s\.aws/capacity-reservation-(id|type)|karpenter\.k8s\.aws/instance-(hypervisor|encryption-in-transit-supported|category|generation|family|size|cpu|cpu-manufacturer|memory|network-bandwidth|ebs-bandwidth|pods|local-nvme|gpu-name|gpu-manufacturer|gpu-count|gpu-memory|accelerator-name|accelerator-manufacturer|accelerator-count|ami-id))$`
 	// +listType=atomic
 	PodOverrides []string `json:"podOverrides,omitempty"`
 	// KubeletConfiguration holds the kubelet settings of the nodes; what is

@@ -10,19 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // ValidateProvisioner checks a Provisioner by every rule of the API. It does
 // not need defaults to be added first.
-func ValidateProvisioner(p *Provisioner) finding.List {
+func ValidateProvisioner(p *Provisioner) Findings {
 	spec := field.NewPath("spec")
 	errs := validateName(p)
 	errs = append(errs, validateLabels(p.Spec.Labels, spec.Child("labels"))...)
 	errs = append(errs, validateAnnotations(p.Spec.Annotations, spec.Child("annotations"))...)
 	errs = append(errs, validateTaints(&p.Spec, spec)...)
-	errs = append(errs, validateRequirements(&p.Spec, spec)...)
+	errs = append(errs, validateRequirements(p, spec)...)
 	errs = append(errs, validatePodOverrides(p.Spec.PodOverrides, spec.Child("podOverrides"))...)
 	errs = append(errs, validateKubelet(p.Spec.KubeletConfiguration, spec.Child("kubeletConfiguration"))...)
 	errs = append(errs, validateLimits(p.Spec.Limits, spec.Child("limits"))...)
@@ -38,37 +36,37 @@ func ValidateProvisioner(p *Provisioner) finding.List {
 }
 
 // validateName checks that the name can be the value of LabelProvisioner.
-func validateName(p *Provisioner) finding.List {
+func validateName(p *Provisioner) Findings {
 	path := field.NewPath("metadata", "name")
 	if p.Name == "" {
 		if p.GenerateName != "" {
 			return nil
 		}
-		return finding.List{finding.Required(path, finding.Say("a Provisioner needs a name"), finding.Say("set it, such as default"))}
+		return Findings{required(path, say("a Provisioner needs a name"), say("set it, such as default"))}
 	}
 	if errs := checkForm(path, p.Name, validation.IsDNS1123Subdomain); errs != nil {
 		return errs
 	}
 	if len(p.Name) > validation.LabelValueMaxLength {
-		return finding.List{finding.TooLong(path, validation.LabelValueMaxLength, nearestValue(strings.TrimRight(p.Name[:validation.LabelValueMaxLength], "-.")))}
+		return Findings{tooLong(path, validation.LabelValueMaxLength, nearestValue(strings.TrimRight(p.Name[:validation.LabelValueMaxLength], "-.")))}
 	}
 	return nil
 }
 
 // validateAnnotations checks keys without regard to case, and the size of all together.
-func validateAnnotations(annotations map[string]string, path *field.Path) finding.List {
-	var errs finding.List
+func validateAnnotations(annotations map[string]string, path *field.Path) Findings {
+	var errs Findings
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		errs = append(errs, checkForm(path.Key(key), key, func(k string) []string { return validation.IsQualifiedName(strings.ToLower(k)) })...)
 	}
 	if apivalidation.ValidateAnnotationsSize(annotations) != nil {
-		errs = append(errs, finding.TooLong(path, apivalidation.TotalAnnotationSizeLimitB, finding.None))
+		errs = append(errs, tooLong(path, apivalidation.TotalAnnotationSizeLimitB, none))
 	}
 	return errs
 }
 
-func validateLabels(labels map[string]string, path *field.Path) finding.List {
-	var errs finding.List
+func validateLabels(labels map[string]string, path *field.Path) Findings {
+	var errs Findings
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		at := path.Key(key)
 		syntax := checkLabelKey(key, at)
@@ -83,56 +81,56 @@ func validateLabels(labels map[string]string, path *field.Path) finding.List {
 
 // checkLabelName refuses keys that users may not set, and misspelt well-known
 // ones, which would be labels of the user's own that no machine has.
-func checkLabelName(key string, path *field.Path) finding.List {
+func checkLabelName(key string, path *field.Path) Findings {
 	if reason, restricted := RestrictedLabel(key); restricted {
-		return finding.List{restrictedKey(path, key, reason)}
+		return Findings{restrictedKey(path, key, reason)}
 	}
 	if meant, ok := Misspelt(key, labelsToKnow()); ok {
-		return finding.List{finding.Invalid(path, key, finding.Say("is not a well-known label, but resembles one"), finding.Say("did you mean %q?", meant))}
+		return Findings{invalid(path, key, say("is not a well-known label, but resembles one"), say("did you mean %q?", meant))}
 	}
 	return nil
 }
 
 // restrictedKey reports a key that users may not set, with the known label that
 // it resembles.
-func restrictedKey(path *field.Path, key, reason string) finding.Finding {
-	hint := finding.Say("remove it")
+func restrictedKey(path *field.Path, key, reason string) Finding {
+	hint := say("remove it")
 	if key != LabelProvisioner && key != LabelHostname {
 		if near := didYouMean(key, WellKnownLabels()); !near.Empty() {
 			hint = near
 		} else if own := shortForm(key); own != "" {
-			hint = finding.Say("remove it, or use a key of your own, such as %q", own)
+			hint = say("remove it, or use a key of your own, such as %q", own)
 		}
 	}
-	return finding.Invalid(path, key, finding.Say("%s %s and cannot be set here", key, reason), hint)
+	return invalid(path, key, say("%s %s and cannot be set here", key, reason), hint)
 }
 
-func validatePodOverrides(keys []string, path *field.Path) finding.List {
-	var errs finding.List
+func validatePodOverrides(keys []string, path *field.Path) Findings {
+	var errs Findings
 	for i, key := range keys {
 		if !WellKnown(NormalizeLabel(key)) {
-			errs = append(errs, finding.Invalid(path.Index(i), key, finding.Say("only well-known labels can be overridden by pods"), finding.Either(didYouMean(key, WellKnownLabels()), finding.Say("remove it"))))
+			errs = append(errs, invalid(path.Index(i), key, say("only well-known labels can be overridden by pods"), either(didYouMean(key, WellKnownLabels()), say("remove it"))))
 		}
 	}
 	return errs
 }
 
-func validateLimits(limits *Limits, path *field.Path) finding.List {
+func validateLimits(limits *Limits, path *field.Path) Findings {
 	if limits == nil {
 		return nil
 	}
 	errs := validateQuantities(limits.Resources, path.Child("resources"))
 	for _, name := range slices.Sorted(maps.Keys(limits.Resources)) {
 		if meant, ok := Misspelt(string(name), knownResources); ok {
-			errs = append(errs, finding.Invalid(path.Child("resources").Key(string(name)), string(name), finding.Say("no machine has this resource, so that the limit has no effect"), finding.Say("did you mean %q?", meant)))
+			errs = append(errs, invalid(path.Child("resources").Key(string(name)), string(name), say("no machine has this resource, so that the limit has no effect"), say("did you mean %q?", meant)))
 		}
 	}
 	return errs
 }
 
 // validateQuantities refuses negative amounts.
-func validateQuantities(amounts corev1.ResourceList, path *field.Path) finding.List {
-	var errs finding.List
+func validateQuantities(amounts corev1.ResourceList, path *field.Path) Findings {
+	var errs Findings
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
 		if q := amounts[name]; q.Sign() < 0 {
 			errs = append(errs, negative(path.Key(string(name)), q.String()))
@@ -141,12 +139,12 @@ func validateQuantities(amounts corev1.ResourceList, path *field.Path) finding.L
 	return errs
 }
 
-func validateLifetime(spec *ProvisionerSpec, path *field.Path) finding.List {
+func validateLifetime(spec *ProvisionerSpec, path *field.Path) Findings {
 	empty := path.Child("ttlSecondsAfterEmpty")
 	errs := notNegative(spec.TTLSecondsAfterEmpty, empty)
 	errs = append(errs, notNegative(spec.TTLSecondsUntilExpired, path.Child("ttlSecondsUntilExpired"))...)
 	if spec.ConsolidationEnabled() && spec.TTLSecondsAfterEmpty != nil {
-		errs = append(errs, finding.Forbidden(empty, finding.Say("cannot be combined with %s, which removes empty nodes too", finding.At(path.Child("consolidation", "enabled"))), finding.Say("remove one of the two")))
+		errs = append(errs, forbidden(empty, say("cannot be combined with %s, which removes empty nodes too", fieldAt(path.Child("consolidation", "enabled"))), say("remove one of the two")))
 	}
 	return errs
 }
@@ -157,8 +155,8 @@ func (s *ProvisionerSpec) ConsolidationEnabled() bool {
 	return s.Consolidation != nil && ptr.Deref(s.Consolidation.Enabled, false)
 }
 
-func validateProvider(p *Provisioner, path *field.Path) finding.List {
-	var errs finding.List
+func validateProvider(p *Provisioner, path *field.Path) Findings {
+	var errs Findings
 	if p.Spec.Provider != nil {
 		errs = append(errs, validateInline(p)...)
 	}
@@ -168,10 +166,10 @@ func validateProvider(p *Provisioner, path *field.Path) finding.List {
 	}
 	at := path.Child("providerRef")
 	if p.Spec.Provider != nil {
-		errs = append(errs, finding.Forbidden(at, finding.Say("cannot be combined with an inline provider"), finding.Say("keep one of the two")))
+		errs = append(errs, forbidden(at, say("cannot be combined with an inline provider"), say("keep one of the two")))
 	}
 	if ref.Name == "" {
-		errs = append(errs, finding.Required(at.Child("name"), finding.Say("the name of the %s", NodeTemplateKind), finding.Say("set it, or remove %s", finding.In(path, "providerRef"))))
+		errs = append(errs, required(at.Child("name"), say("the name of the %s", NodeTemplateKind), say("set it, or remove %s", fieldIn(path, "providerRef"))))
 	}
 	if ref.Kind != "" {
 		errs = append(errs, choice(&ref.Kind, []string{NodeTemplateKind}, at.Child("kind"))...)
@@ -183,7 +181,7 @@ func validateProvider(p *Provisioner, path *field.Path) finding.List {
 	return errs
 }
 
-func validateInline(p *Provisioner) finding.List {
+func validateInline(p *Provisioner) Findings {
 	profile, _, errs := p.decodeInline()
 	if len(errs) > 0 {
 		return errs

@@ -11,6 +11,7 @@ import (
 // bought, so that requirements on them choose the machine.
 var wellKnown = set(
 	LabelZone, LabelRegion, LabelInstanceType, LabelArch, LabelOS, LabelWindowsBuild, LabelCapacityType, LabelZoneID,
+	LabelReservationID, LabelReservationType,
 	LabelInstanceHypervisor, LabelInstanceEncryptionInTransit, LabelInstanceCategory, LabelInstanceGeneration,
 	LabelInstanceFamily, LabelInstanceSize, LabelInstanceCPU, LabelInstanceCPUManufacturer, LabelInstanceMemory,
 	LabelInstanceNetworkBandwidth, LabelInstanceEBSBandwidth, LabelInstancePods, LabelInstanceLocalNVMe,

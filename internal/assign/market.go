@@ -96,6 +96,9 @@ func (s *Market) SamePriced(offering int) []int {
 // whichever of those that are offered with it is bought.
 func (s *Market) counted(offering int, resource string) int64 {
 	of := &s.Offerings[offering]
+	if id := of.Offer.Reservation; id != "" && resource == offer.ReservationResource(id) {
+		return 1
+	}
 	has := s.Pools[of.Pool].Catalogue.Capacity[resource]
 	if has == nil {
 		return 0

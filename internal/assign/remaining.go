@@ -5,6 +5,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // Remaining returns what is left of the limits of each pool once its nodes and
@@ -34,11 +35,11 @@ func (s *Assignment) Remaining() Remaining {
 // planned are counted, by resource. One that is exceeded already and that no machine
 // adds to is at 0.
 func (s *Assignment) Headroom(p *model.Pool) amount.List {
-	if p.Spec.Spec.Limits == nil {
+	if p.Most == nil {
 		return nil
 	}
-	left := amount.FromResourceList(p.Spec.Spec.Limits.Resources)
-	for name, limit := range left {
+	left := make(amount.List, len(p.Most))
+	for name, limit := range p.Most {
 		left[name] = limit - p.Has[name]
 		planned := int64(0)
 		for _, m := range s.machines {
@@ -107,15 +108,20 @@ func (l Limits) Tighten(s *Assignment) bool {
 	for _, p := range s.Pools {
 		left := s.Headroom(p)
 		for name, v := range left {
-			if _, known := l[p.Number][name]; known || v >= 0 && times < mostTightened {
+			_, known := l[p.Number][name]
+			if known || v >= 0 && times < mostTightened || offer.IsReservation(name) {
 				continue
 			}
-			if l[p.Number] == nil {
-				l[p.Number] = amount.List{}
-			}
-			l[p.Number][name] = amount.FromResourceList(p.Spec.Spec.Limits.Resources)[name]
+			l.set(p, name, p.Most[name])
 			some = some || v < 0
 		}
 	}
-	return some
+	return l.share(s, sharing{all: times >= mostTightened, some: some}) || some
+}
+
+func (l Limits) set(p *model.Pool, name string, most int64) {
+	if l[p.Number] == nil {
+		l[p.Number] = amount.List{}
+	}
+	l[p.Number][name] = most
 }

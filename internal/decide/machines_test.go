@@ -16,7 +16,7 @@ import (
 )
 
 // usual is what a column of a machine table holds where it is left out.
-var usual = map[string]string{"cpu": "1", "memory": "1Gi", "pods": "100", "disk": "100Gi", "zones": "a", "arch": "amd64", "os": "linux", "spot": "-", "price": "-", "sold-out": "-"}
+var usual = map[string]string{"cpu": "1", "memory": "1Gi", "pods": "100", "disk": "100Gi", "zones": "a", "arch": "amd64", "os": "linux", "spot": "-", "price": "-", "sold-out": "-", "reserved": "-"}
 
 // labelColumns are columns that say what label a machine has.
 var labelColumns = map[string]string{
@@ -34,6 +34,7 @@ var cells = regexp.MustCompile(`\s{2,}`)
 //	cpu, memory, pods, disk  capacity
 //	price, spot              dollars per hour on demand and as spot; "-": not sold so
 //	zones                    "a,b"; sold in each at the same price
+//	reserved                 capacity reservations with what is left of them: "a/cr-1=2"
 //	sold-out                 offerings that cannot be had now: "a/spot,b/spot"
 //	arch, os, category, ...  labels
 //	nvidia.com/gpu, ...      other resources
@@ -99,6 +100,30 @@ func machine(t *testing.T, row map[string]string) offer.InstanceType {
 			out.Offerings = append(out.Offerings, o)
 		}
 	}
+	addReserved(t, &out, row)
 	out.Sort()
 	return out
+}
+
+// addReserved adds the offerings of capacity reservations.
+func addReserved(t *testing.T, to *offer.InstanceType, row map[string]string) {
+	t.Helper()
+	if row["reserved"] == "-" {
+		return
+	}
+	price, err := offer.ParsePrice(row["price"])
+	if err != nil {
+		t.Fatalf("machine %s, column price: %v", row["name"], err)
+	}
+	for one := range strings.SplitSeq(row["reserved"], ",") {
+		zone, rest, _ := strings.Cut(one, "/")
+		id, number, _ := strings.Cut(rest, "=")
+		left, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			t.Fatalf("machine %s, column reserved: %v", row["name"], err)
+		}
+		to.Offerings = append(to.Offerings, offer.Offering{
+			Zone: zone, CapacityType: api.CapacityReserved, Reservation: id, Left: left, Price: offer.ReservedPrice(price),
+		})
+	}
 }

@@ -54,6 +54,7 @@ func verify(t reporter, in *Input, p *Plan) {
 	verifyTopology(t, homes)
 	verifyLimits(t, in, p)
 	verifyVariety(t, in, p)
+	verifyReservations(t, in, p)
 }
 
 // verifyVariety: the candidates of a machine that one request asks for have as many values
@@ -65,7 +66,7 @@ func verifyVariety(t reporter, in *Input, p *Plan) {
 		k := slices.IndexFunc(in.Provisioners, func(pr Provisioner) bool { return pr.Spec.Name == m.Provisioner })
 		asked := slices.DeleteFunc(slices.Clone(m.Candidates), func(c offer.Candidate) bool { return c.CapacityType != m.Chosen().CapacityType })
 		for _, r := range in.Provisioners[k].Spec.Spec.Requirements {
-			if r.MinValues == nil {
+			if r.MinValues == nil || m.Chosen().Reservation != "" { // what is reserved is there
 				continue
 			}
 			for what, list := range map[string][]offer.Candidate{"asked for": asked, "needed": m.Needed} {
@@ -235,6 +236,9 @@ func machineHome(t reporter, in *Input, m *Machine, c offer.Candidate) *home {
 	}
 	maps.Copy(h.labels, m.Labels)
 	h.labels[api.LabelZone], h.labels[api.LabelCapacityType], h.labels[api.LabelHostname] = c.Zone, c.CapacityType, m.Name
+	if c.Reservation != "" {
+		h.labels[api.LabelReservationID], h.labels[api.LabelReservationType] = c.Reservation, "default"
+	}
 	for i := range in.Snapshot.DaemonSets {
 		if d := in.Snapshot.DaemonSets[i].Template; admitted(d, h) {
 			h.daemons = append(h.daemons, d)
@@ -419,6 +423,30 @@ func allSpread(homes []*home, of *cluster.Template, s *metav1.LabelSelector) boo
 }
 
 // verifyLimits: whichever candidates are bought, no limit is exceeded by them.
+// verifyReservations: no more machines are bought from a capacity reservation, by all
+// Provisioners together, than are left of it. Each is bought from it or not at all.
+func verifyReservations(t reporter, in *Input, p *Plan) {
+	t.Helper()
+	left := map[string]int64{}
+	for _, pr := range in.Provisioners {
+		for i := range pr.Types {
+			for _, o := range pr.Types[i].Offerings {
+				left[o.Reservation] = o.Left
+			}
+		}
+	}
+	for i := range p.Machines {
+		m := &p.Machines[i]
+		id := m.Chosen().Reservation
+		if id == "" {
+			continue
+		}
+		if left[id]--; left[id] < 0 || len(m.Candidates) != 1 || len(m.Needed) > 1 {
+			t.Errorf("machine %s: %d are left of %s, candidates %v, needed %v", m.Name, left[id], id, m.Candidates, m.Needed)
+		}
+	}
+}
+
 func verifyLimits(t reporter, in *Input, p *Plan) {
 	t.Helper()
 	for _, pr := range in.Provisioners {

@@ -48,6 +48,7 @@ type Machine struct {
 	InstanceType string            `json:"instanceType"`
 	Zone         string            `json:"zone"`
 	CapacityType string            `json:"capacityType"`
+	Reservation  string            `json:"reservation,omitempty"` // id of the capacity reservation
 	HourlyPrice  float64           `json:"hourlyPrice"`
 	Allocatable  map[string]string `json:"allocatable"`
 	Used         map[string]string `json:"used"`
@@ -166,7 +167,7 @@ func machine(m *decide.Machine) Machine {
 	chosen := m.Chosen()
 	out := Machine{
 		Name: m.Name, Provisioner: m.Provisioner,
-		InstanceType: chosen.InstanceType, Zone: chosen.Zone, CapacityType: chosen.CapacityType,
+		InstanceType: chosen.InstanceType, Zone: chosen.Zone, CapacityType: chosen.CapacityType, Reservation: chosen.Reservation,
 		HourlyPrice: chosen.Price.Dollars(),
 		Allocatable: quantities(m.Allocatable), Used: quantities(m.Used),
 		Pods: names(m.Pods), Alternatives: len(m.Candidates) - 1, GivenUp: m.GivenUp,

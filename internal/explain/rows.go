@@ -115,6 +115,9 @@ func why(m *decide.Machine) string {
 			text = fmt.Sprintf("as cheap as any of its %d candidate types", n)
 		}
 	}
+	if id := m.Chosen().Reservation; id != "" {
+		text = "in capacity reservation " + id + ", which is paid for"
+	}
 	if n := len(m.Candidates); n > len(types) {
 		text += fmt.Sprintf(" (%d offerings)", n)
 	}

@@ -137,6 +137,11 @@ func (m *Supply) domainsOf(residual int, c *Offering, key string) []Domain {
 		return one(c.Offer.CapacityType)
 	case api.LabelZoneID:
 		return one(c.Offer.ZoneID)
+	case api.LabelReservationID, api.LabelReservationType:
+		if c.Offer.Reservation == "" {
+			return []Domain{{}}
+		}
+		return one(offeringLabel(key, c.Offer))
 	case api.LabelProvisioner:
 		return one(m.Pools[c.Pool].Spec.Name)
 	}

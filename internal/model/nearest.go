@@ -107,6 +107,13 @@ func offeringLabel(key string, o *offer.Offering) string {
 		return o.Zone
 	case api.LabelZoneID:
 		return o.ZoneID
+	case api.LabelReservationID:
+		return o.Reservation
+	case api.LabelReservationType:
+		if o.Reservation == "" {
+			return ""
+		}
+		return api.ReservationDefault
 	}
 	return o.CapacityType
 }

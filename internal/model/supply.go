@@ -71,9 +71,12 @@ type Pool struct {
 	Weight       int32
 	Requirements match.Requirements
 	Limits       amount.List // those that constrain the solution
-	Has          amount.List // capacity of its nodes, where it has limits
-	Offerings    [2]int      // range of its offerings
-	Mask         Bitset      // the same as a set
+	// Most is all that may be had: the Provisioner's limits, and what is left of the
+	// capacity reservations that it may buy from, by offer.ReservationResource. Nil for no end.
+	Most      amount.List
+	Has       amount.List // capacity of its nodes, where it has limits
+	Offerings [2]int      // range of its offerings
+	Mask      Bitset      // the same as a set
 	// Residual is what its machines' labels must be before any pod is on them.
 	Residual int
 	// MinValues are what must be offered in a launch request.
@@ -94,7 +97,23 @@ func newPool(p *Provisioner, index int, binding amount.List) *Pool {
 		s.Overridable = append(s.Overridable, api.NormalizeLabel(key))
 	}
 	slices.Sort(s.Overridable)
+	s.Most = s.most()
 	return s
+}
+
+func (p *Pool) most() amount.List {
+	var out amount.List
+	if p.Spec.Spec.Limits != nil {
+		out = amount.FromResourceList(p.Spec.Spec.Limits.Resources)
+	}
+	for _, at := range p.Catalogue.Reserved {
+		if out == nil {
+			out = amount.List{}
+		}
+		o := &p.Types[at.Type].Offerings[at.Offering]
+		out[offer.ReservationResource(o.Reservation)] = o.Left
+	}
+	return out
 }
 
 // list lists what the pools sell and the classes can use.
@@ -149,6 +168,9 @@ func (m *Supply) addOfferings(p *Pool, demands []demand) {
 			continue
 		}
 		of := &shapes[at.Type]
+		if o.Reservation != "" {
+			of = m.reserved(of, o)
+		}
 		if of.Number < 0 {
 			of.Number = len(m.Shapes)
 			m.Shapes = append(m.Shapes, of)
@@ -179,6 +201,18 @@ func (m *Supply) newShapes(p *Pool) []Shape {
 		}
 	}
 	return shapes
+}
+
+// reserved returns the shape as an offering of a capacity reservation has it: where what is
+// left of the reservation counts, it is one less with each machine.
+func (m *Supply) reserved(of *Shape, o *offer.Offering) *Shape {
+	out := *of
+	out.Number = -1
+	if at, counts := m.Space.index[offer.ReservationResource(o.Reservation)]; counts {
+		out.Capacity = slices.Clone(of.Capacity)
+		out.Capacity[at] = 1
+	}
+	return &out
 }
 
 // asksForSpecial reports whether the requirements name what only some special
@@ -224,7 +258,11 @@ func typesAllowed(r match.Requirements, of *offer.Index) []bool {
 }
 
 func ofOffering(key string) bool {
-	return key == api.LabelZone || key == api.LabelCapacityType || key == api.LabelZoneID
+	switch key {
+	case api.LabelZone, api.LabelCapacityType, api.LabelZoneID, api.LabelReservationID, api.LabelReservationType:
+		return true
+	}
+	return false
 }
 
 func offeringAllows(r match.Requirements, o *offer.Offering) bool { return offeringTest(r)(o) }
@@ -244,7 +282,16 @@ func offeringTest(r match.Requirements) func(*offer.Offering) bool {
 	zone, byZone := r.Get(api.LabelZone)
 	capacity, byCapacity := r.Get(api.LabelCapacityType)
 	id, byID := r.Get(api.LabelZoneID)
+	reservation, byReservation := r.Get(api.LabelReservationID)
+	kind, byKind := r.Get(api.LabelReservationType)
+	reserved := func(set match.Set, o *offer.Offering, value string) bool {
+		if o.Reservation == "" {
+			return set.HasMissing()
+		}
+		return set.Has(value)
+	}
 	return func(o *offer.Offering) bool {
-		return (!byZone || zone.Has(o.Zone)) && (!byCapacity || capacity.Has(o.CapacityType)) && (!byID || id.Has(o.ZoneID))
+		return (!byZone || zone.Has(o.Zone)) && (!byCapacity || capacity.Has(o.CapacityType)) && (!byID || id.Has(o.ZoneID)) &&
+			(!byReservation || reserved(reservation, o, o.Reservation)) && (!byKind || reserved(kind, o, api.ReservationDefault))
 	}
 }

@@ -13,7 +13,8 @@ import (
 // families, whichever of them is bought in the end. So each offering of such a Provisioner
 // is planned together with others that cost as much or more, and has only the room that all
 // of these have: what is planned for it fits on any of them, and pods may be on it only if
-// they may be on all of them. They are chosen so that little room is lost.
+// they may be on all of them. They are chosen so that little room is lost. What a capacity
+// reservation has is there whatever the choice, so that it is offered alone, as by Karpenter.
 
 // varieties chooses what is offered together.
 type varieties struct {
@@ -122,6 +123,10 @@ func (v *varieties) choose() {
 	}
 	for k := v.pool.Offerings[0]; k < v.pool.Offerings[1]; k++ {
 		o := &v.Offerings[k]
+		if o.Offer.Reservation != "" {
+			o.With = []int{k}
+			continue
+		}
 		if o.With = v.with(k, near[v.keyOf(o)]); o.With == nil {
 			o.With = v.with(k, far[o.Offer.CapacityType])
 		}

@@ -26,9 +26,11 @@ type Index struct {
 	// Ranked are all offerings: the cheaper first, of the same price those that are
 	// not special, of a newer generation, larger, and then by name, zone and capacity type.
 	Ranked []Ranked
-	// Places are the zones and capacity types that offerings are in, of which they say
+	// Places are the zones, capacity types and reservations that offerings are in, of which they say
 	// no more.
 	Places []Offering
+	// Reserved are the offerings of capacity reservations, in the order of the lists.
+	Reserved []Ranked
 
 	labels     map[string]*Values
 	unlabelled *Values
@@ -80,7 +82,11 @@ func NewIndex(types []InstanceType) *Index {
 			x.label(key, values, i, len(types))
 		}
 		for j := range t.Offerings {
-			x.Ranked = append(x.Ranked, Ranked{int32(i), int32(j), x.place(&t.Offerings[j])})
+			at := Ranked{int32(i), int32(j), x.place(&t.Offerings[j])}
+			x.Ranked = append(x.Ranked, at)
+			if t.Offerings[j].Reservation != "" {
+				x.Reserved = append(x.Reserved, at)
+			}
 		}
 	}
 	x.rank(types)
@@ -118,7 +124,7 @@ func (x *Index) label(key string, values []string, i, n int) {
 }
 
 func (x *Index) place(o *Offering) int32 {
-	in := Offering{Zone: o.Zone, ZoneID: o.ZoneID, CapacityType: o.CapacityType}
+	in := Offering{Zone: o.Zone, ZoneID: o.ZoneID, CapacityType: o.CapacityType, Reservation: o.Reservation}
 	at := slices.Index(x.Places, in)
 	if at < 0 {
 		at = len(x.Places)

@@ -26,6 +26,7 @@ type Candidate struct {
 	InstanceType string
 	Zone         string
 	CapacityType string
+	Reservation  string // id of the capacity reservation; empty for none
 	Price        Price
 }
 
@@ -39,6 +40,7 @@ type Instance struct {
 	InstanceType string
 	Zone         string
 	CapacityType string
+	Reservation  string // id of the capacity reservation that it was launched into; empty for none
 	ImageID      string
 	State        InstanceState
 	LaunchedAt   time.Time

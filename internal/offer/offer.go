@@ -5,6 +5,7 @@ package offer
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
@@ -22,7 +23,7 @@ type InstanceType struct {
 	// Overhead is capacity that pods cannot have: kube-reserved, system-reserved
 	// and eviction thresholds.
 	Overhead amount.List
-	// Offerings are sorted by zone, then capacity type.
+	// Offerings are sorted by zone, then capacity type, then reservation.
 	Offerings []Offering
 }
 
@@ -47,8 +48,13 @@ func (t *InstanceType) Label(key string) (string, bool) {
 type Offering struct {
 	Zone         string
 	ZoneID       string // the zone's id, the same in every account; may be empty
-	CapacityType string // api.CapacitySpot or api.CapacityOnDemand
+	CapacityType string // api.CapacitySpot, api.CapacityOnDemand or api.CapacityReserved
 	Price        Price
+	// Reservation is the id of the capacity reservation that an offering of
+	// api.CapacityReserved buys from, and Left how many machines may still be launched
+	// into it. Both are zero for other offerings.
+	Reservation string
+	Left        int64
 	// Unavailable is why it cannot be bought now ("insufficient capacity until
 	// 12:03:20"); empty when it can.
 	Unavailable string
@@ -63,6 +69,25 @@ func (p Price) Dollars() float64 { return float64(p) / 1e6 }
 // Sort puts the offerings into their canonical order.
 func (t *InstanceType) Sort() {
 	slices.SortFunc(t.Offerings, func(a, b Offering) int {
-		return cmp.Or(cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.CapacityType, b.CapacityType))
+		return cmp.Or(cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.CapacityType, b.CapacityType), cmp.Compare(a.Reservation, b.Reservation))
 	})
 }
+
+// ReservedPrice is what a machine in a capacity reservation costs, of which the on-demand
+// price is given. The reservation is paid for whether or not it is used, so that the
+// machine costs next to nothing more. It is above zero and grows with the on-demand price,
+// so that of two reservations a pod gets the smaller machine, and machines of no type are free.
+func ReservedPrice(onDemand Price) Price { return max(1, onDemand/reservedShare) }
+
+// reservedShare is so large that a spot machine never costs as little as a reserved one,
+// and so small that prices of types differ in whole micro-dollars.
+const reservedShare = 10_000
+
+// ReservationResource is the resource of which each machine in a capacity reservation
+// counts as one, and of which as much is left as machines may be launched into it.
+func ReservationResource(id string) string { return reservationPrefix + id }
+
+// IsReservation reports whether a resource is that of a capacity reservation.
+func IsReservation(resource string) bool { return strings.HasPrefix(resource, reservationPrefix) }
+
+const reservationPrefix = "capacity reservation "

@@ -131,7 +131,7 @@ func (r *ranker) candidates(m *assign.Machine, offerings []int) []offer.Candidat
 }
 
 func candidateOf(col *model.Offering) offer.Candidate {
-	return offer.Candidate{InstanceType: col.Type.Name, Zone: col.Offer.Zone, CapacityType: col.Offer.CapacityType, Price: col.Offer.Price}
+	return offer.Candidate{InstanceType: col.Type.Name, Zone: col.Offer.Zone, CapacityType: col.Offer.CapacityType, Reservation: col.Offer.Reservation, Price: col.Offer.Price}
 }
 
 // firstOf returns the first offering that costs as much as the planned one.
@@ -145,9 +145,13 @@ func (r *ranker) firstOf(m *assign.Machine) int {
 
 // able lists the offerings that can take the machine's content, the cheapest first. Spot
 // offerings that cost more than the cheapest on-demand one are left out, unless a choice
-// is demanded.
+// is demanded. A machine in a capacity reservation is launched into that one or not at all:
+// if the reservation is full by then, the next plan says what else to buy.
 func (r *ranker) able(m *assign.Machine, first int, roomy model.Bitset, on signature) []int {
 	out := r.scratch[:0]
+	if r.Offerings[m.Offering].Offer.Reservation != "" {
+		return append(out, m.Offering)
+	}
 	types, count := make([]bool, len(m.Pool.Types)), 0 // by model
 	onDemand, with := int64(math.MaxInt64), r.Offerings[m.Offering].With
 	for _, k := range with {

@@ -11,6 +11,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // diagnosis says why pods have no place.
@@ -243,6 +244,9 @@ func (s diagnosis) limitMiss(c *assign.Class, o *model.Options, p *model.Pool) m
 		least := int64(model.Plenty)
 		for k := range s.fittingOf(c, o, p).All {
 			least = min(least, s.Offerings[k].Capacity[r])
+		}
+		if least > left[r] && offer.IsReservation(name) {
+			return match.Miss{Kind: match.Unavailable, Want: name + ": no more machines may be launched into it"}
 		}
 		if least > left[r] {
 			return match.Miss{

@@ -57,7 +57,7 @@ func (s zoneBalance) zoneChoices(m *assign.Machine) []int {
 	var out []int
 	for _, k := range s.SamePriced(m.Offering) {
 		col := &s.Offerings[k]
-		if k == m.Offering || col.Offer.CapacityType == own.Offer.CapacityType && m.Mask.Has(k) &&
+		if k == m.Offering || col.Offer.CapacityType == own.Offer.CapacityType && own.Offer.Reservation == "" && m.Mask.Has(k) &&
 			model.Fits(m.Used, col.Room) && s.LeavesChoice(m.Residual, col) && sameSignature(s.Market, k, m, on) {
 			out = append(out, k)
 		}

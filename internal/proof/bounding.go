@@ -150,8 +150,7 @@ func (b *bounding) addLimits() {
 	s := b.s
 	for _, p := range s.Pools {
 		for r, name := range s.Space.Names {
-			limit, binds := p.Limits[name]
-			if !binds {
+			if _, binds := p.Limits[name]; !binds {
 				continue
 			}
 			bought := int64(0)
@@ -160,8 +159,8 @@ func (b *bounding) addLimits() {
 					bought += s.Offerings[m.Offering].Capacity[r]
 				}
 			}
-			l := bound.Limit{Pool: p.Number, Resource: r, Most: max(bought, limit-p.Has[name])}
-			if len(p.Limits) == 1 {
+			l := bound.Limit{Pool: p.Number, Resource: r, Most: max(bought, p.Most[name]-p.Has[name])}
+			if len(p.Limits) == 1 && p.Spec.Spec.Limits != nil {
 				l.Least = min(bought, b.leastOf(p, r, l.Most))
 			}
 			b.Limits = append(b.Limits, l)

@@ -48,7 +48,7 @@ func (r *request) prune() {
 // nearly reports whether offering i has nearly as much room as j and can be had for the same.
 func (r *request) nearly(i, j int) bool {
 	x, y := &r.Offerings[i], &r.Offerings[j]
-	if x.Pool != y.Pool {
+	if x.Pool != y.Pool || x.Offer.Reservation != y.Offer.Reservation {
 		return false
 	}
 	for k, room := range y.Room {

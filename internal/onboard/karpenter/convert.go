@@ -14,7 +14,6 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // The kinds of later releases, in any of their versions.
@@ -42,14 +41,15 @@ type Object struct {
 	// empty for what is taken as it is.
 	Origin string
 	// Losses are what the origin says and the object does not.
-	Losses finding.List
+	Losses api.Findings
 	// Unsupported are those of the losses without which nodes would not be what they
 	// are meant to be, so that none may be bought.
-	Unsupported finding.List
+	Unsupported api.Findings
 
-	from  api.Source      // what it was made from
-	lost  finding.List    // those of the losses that are losses also where the origin is served as it is
-	class *api.ClassTerms // what is served of an EC2NodeClass beyond the spec
+	from    api.Source      // what it was made from
+	lost    api.Findings    // those of the losses that are losses also where the origin is served as it is
+	class   *api.ClassTerms // what is served of an EC2NodeClass beyond the spec
+	serving bool            // see converter
 }
 
 // Read converts the YAML or JSON documents of a file, those in Lists included.
@@ -57,7 +57,7 @@ type Object struct {
 // server of a cluster with Karpenter would refuse, the losses say so.
 func Read(text []byte) (objects []Object, skipped []string, err error) {
 	var documents []map[string]any
-	checked := map[string]finding.List{} // by title
+	checked := map[string]api.Findings{} // by title
 	decoder := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(string(text)), 4096)
 	for at := 1; ; at++ {
 		var document map[string]any
@@ -65,8 +65,8 @@ func Read(text []byte) (objects []Object, skipped []string, err error) {
 		if errors.Is(err, errEnd) {
 			break
 		}
-		if template := finding.Template(string(text)); err != nil && template != "" {
-			return nil, nil, fmt.Errorf("read document %d: it holds the template %s, which was not rendered; %s", at, template, finding.RenderFirst)
+		if template := api.FindTemplate(string(text)); err != nil && template != "" {
+			return nil, nil, fmt.Errorf("read document %d: it holds the template %s, which was not rendered; %s", at, template, api.RenderFirst)
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("read document %d: %w", at, err)
@@ -88,7 +88,7 @@ func Read(text []byte) (objects []Object, skipped []string, err error) {
 	for i := range objects {
 		o := &objects[i]
 		for _, f := range checked[o.from.Kind+" "+o.Name] {
-			if !slices.ContainsFunc(o.Losses, func(loss finding.Finding) bool { return strings.HasPrefix(loss.Path, f.Path) }) {
+			if !slices.ContainsFunc(o.Losses, func(loss api.Finding) bool { return strings.HasPrefix(loss.Path, f.Path) }) {
 				o.Losses = append(o.Losses, f)
 			}
 		}
@@ -97,7 +97,7 @@ func Read(text []byte) (objects []Object, skipped []string, err error) {
 }
 
 // findingsOf says what Karpenter's rules say against a document of Karpenter.
-func findingsOf(document map[string]any) finding.List {
+func findingsOf(document map[string]any) api.Findings {
 	if !Known(document) || Foreign(document) != "" {
 		return nil
 	}
@@ -152,6 +152,10 @@ func title(document map[string]any) string {
 // they do not, the role is lost.
 func Convert(documents []map[string]any, profiles map[string]Profile) ([]Object, error) {
 	c := converter{kubelet: map[string]map[string]any{}, profiles: profiles}
+	return c.convertAll(documents)
+}
+
+func (c *converter) convertAll(documents []map[string]any) ([]Object, error) {
 	// Node classes first, whose kubelet settings the pools take.
 	slices.SortStableFunc(documents, func(a, b map[string]any) int { return rank(a) - rank(b) })
 	for _, document := range documents {
@@ -178,6 +182,7 @@ type Profile struct{ Name, Missing string }
 type converter struct {
 	kubelet  map[string]map[string]any // settings by EC2NodeClass
 	profiles map[string]Profile        // by role
+	serving  bool                      // what is made is served, and not given to the user
 	out      []Object
 }
 
@@ -187,7 +192,7 @@ func (c *converter) convert(document map[string]any) error {
 	metadata, _ := document["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
 	_, served, _ := strings.Cut(version, "/")
-	object := Object{Name: name, Origin: fmt.Sprintf("%s %s (%s)", kind, name, version)}
+	object := Object{Name: name, serving: c.serving, Origin: fmt.Sprintf("%s %s (%s)", kind, name, version)}
 	if why := whyNot(document); why != "" {
 		return fmt.Errorf("%s %s", title(document), why)
 	}
@@ -227,7 +232,7 @@ func (c *converter) keep(document map[string]any, kind, name string) error {
 	var err error
 	if kind == api.ProvisionerKind {
 		var p *api.Provisioner
-		var ignored finding.List
+		var ignored api.Findings
 		p, ignored, err = api.ProvisionerOf(document)
 		object.Losses = ignored
 		if err == nil {
@@ -236,7 +241,7 @@ func (c *converter) keep(document map[string]any, kind, name string) error {
 		}
 	} else {
 		var t *api.AWSNodeTemplate
-		var ignored finding.List
+		var ignored api.Findings
 		t, ignored, err = api.NodeTemplateOf(document)
 		object.Losses = ignored
 		if err == nil {
@@ -256,7 +261,7 @@ func (c *converter) keep(document map[string]any, kind, name string) error {
 
 // Problems lists what the rules of the API say against the object, by the fields of what it
 // was made from.
-func (o Object) Problems() finding.List {
+func (o Object) Problems() api.Findings {
 	version := api.ProvisionerGVK.GroupVersion()
 	if o.Kind == api.NodeTemplateKind {
 		version = api.NodeTemplateGVK.GroupVersion()
@@ -265,17 +270,20 @@ func (o Object) Problems() finding.List {
 		"apiVersion": version.String(), "kind": o.Kind, "metadata": map[string]any{"name": o.Name}, "spec": o.Spec,
 	})
 	if err != nil {
-		return finding.Of(err)
+		return api.FindingsOf(err)
 	}
-	var found finding.List
+	var found api.Findings
 	if o.Kind == api.ProvisionerKind {
 		p, _, err := api.DecodeProvisioner(raw)
-		if found = finding.Of(err); err == nil {
-			found = api.CheckProvisioner(p).Errors()
+		if found = api.FindingsOf(err); err == nil {
+			if o.serving {
+				p.Source = &api.Source{} // it may have what a Provisioner of the user's own may not
+			}
+			found = api.ValidateProvisioner(p).Errors()
 		}
 	} else {
 		t, _, err := api.DecodeNodeTemplate(raw)
-		if found = finding.Of(err); err == nil {
+		if found = api.FindingsOf(err); err == nil {
 			found = api.CheckNodeTemplate(t).Errors()
 		}
 	}

@@ -55,9 +55,14 @@ func (c *converter) class(spec *fields, name, version string) (map[string]any, *
 		c.kubelet[name] = settings
 	}
 	for _, unsupported := range []string{
-		"capacityReservationSelectorTerms", "placementGroupSelector", "networkInterfaces", "ipPrefixCount", "connectionTracking", "cpuOptions", "context",
+		"placementGroupSelector", "networkInterfaces", "ipPrefixCount", "connectionTracking", "cpuOptions", "context",
 	} {
 		spec.refuse(unsupported, "is not supported")
+	}
+	if terms.Reservations = reservationTerms(spec); len(terms.Reservations) > 0 {
+		spec.left[reservationField] = true
+		spec.leave(reservationField, "a node profile buys from no capacity reservation")
+		spec.take(reservationField)
 	}
 	if public, ok := spec.left["associatePublicIPAddress"].(bool); ok {
 		terms.PublicAddress = &public

@@ -33,7 +33,7 @@ func (c *converter) pool(spec *fields) map[string]any {
 	metadata.done()
 	put(out, "taints", nodes.take("taints"))
 	put(out, "startupTaints", nodes.take("startupTaints"))
-	put(out, "requirements", undefaulted(requirements(nodes), out["labels"]))
+	put(out, "requirements", c.undefaulted(c.requirements(nodes), out["labels"]))
 	put(out, "kubeletConfiguration", kubeletOfBeta(nodes))
 	maps.Copy(nodes.paths, map[string]string{
 		"spec.labels": "spec.template.metadata.labels", "spec.annotations": "spec.template.metadata.annotations",
@@ -92,13 +92,13 @@ func firstText(texts ...string) string {
 }
 
 // requirements keeps those that a Provisioner can have.
-func requirements(nodes *fields) []any {
+func (c *converter) requirements(nodes *fields) []any {
 	var out []any
 	for _, r := range nodes.items("requirements") {
 		key := api.NormalizeLabel(r.text("key"))
 		requirement := map[string]any{"key": key, "operator": r.take("operator")}
 		values := r.take("values")
-		if key == api.LabelCapacityType {
+		if key == api.LabelCapacityType && !c.serving {
 			values = withoutReserved(r, values)
 		}
 		put(requirement, "values", values)
@@ -135,7 +135,7 @@ func kubeletOfBeta(nodes *fields) any {
 // undefaulted adds what keeps the defaults of a Provisioner away, which a NodePool
 // does not have: it buys any architecture, capacity type and instance category
 // that it does not speak of.
-func undefaulted(said []any, labels any) []any {
+func (c *converter) undefaulted(said []any, labels any) []any {
 	given, _ := labels.(map[string]any)
 	silent := func(keys ...string) bool {
 		return !slices.ContainsFunc(keys, func(key string) bool {
@@ -150,7 +150,11 @@ func undefaulted(said []any, labels any) []any {
 		out = append(out, in(api.LabelArch, "amd64", "arm64"))
 	}
 	if silent(api.LabelCapacityType) {
-		out = append(out, in(api.LabelCapacityType, api.CapacitySpot, api.CapacityOnDemand))
+		types := []any{api.CapacitySpot, api.CapacityOnDemand}
+		if c.serving {
+			types = append(types, api.CapacityReserved)
+		}
+		out = append(out, in(api.LabelCapacityType, types...))
 	}
 	if silent(api.LabelInstanceType, api.LabelInstanceFamily, api.LabelInstanceCategory, api.LabelInstanceGeneration,
 		api.LabelInstanceSize, api.LabelInstanceCPU, api.LabelInstanceMemory) {
@@ -159,19 +163,20 @@ func undefaulted(said []any, labels any) []any {
 	return out
 }
 
-// withoutReserved drops the capacity type of capacity reservations.
+// withoutReserved drops the capacity type of capacity reservations, which a Provisioner
+// does not have.
 func withoutReserved(r *fields, values any) any {
 	list, _ := values.([]any)
-	i := slices.Index(list, any("reserved"))
+	i := slices.Index(list, any(api.CapacityReserved))
 	if i < 0 {
 		return values
 	}
 	if len(list) == 1 {
 		r.left["values"] = list
-		r.refuse("values", "capacity reservations are not bought from, and nothing else is allowed")
+		r.refuse("values", "a Provisioner buys from no capacity reservation, and nothing else is allowed")
 		return values
 	}
-	r.leave("values", "capacity reservations are not bought from") // a class that selects some is not served
+	r.lose("values", "a Provisioner buys from no capacity reservation")
 	return slices.Delete(slices.Clone(list), i, i+1)
 }
 

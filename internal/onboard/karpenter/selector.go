@@ -131,3 +131,27 @@ func onlyOneVaries(terms []map[string]string) bool {
 	}
 	return len(varies) <= 1
 }
+
+const reservationField = "capacityReservationSelectorTerms"
+
+// reservationTerms takes the terms that select capacity reservations.
+func reservationTerms(spec *fields) []map[string]string {
+	var out []map[string]string
+	for _, term := range spec.items(reservationField) {
+		selector := map[string]string{}
+		tags, _ := term.take("tags").(map[string]any)
+		for key, value := range tags {
+			selector[key], _ = value.(string)
+		}
+		for field, key := range map[string]string{
+			"id": api.SelectorIDs, "ownerID": api.SelectorReservationOwner, "instanceMatchCriteria": api.SelectorReservationMatch,
+		} {
+			if text := term.text(field); text != "" {
+				selector[key] = text
+			}
+		}
+		term.done()
+		out = append(out, selector)
+	}
+	return out
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // Served is what stands for a NodePool or an EC2NodeClass: one of Provisioner and
@@ -15,14 +14,15 @@ type Served struct {
 	Provisioner  *api.Provisioner
 	NodeTemplate *api.AWSNodeTemplate
 	// Losses are warnings: what the object says and is not done.
-	Losses finding.List
+	Losses api.Findings
 }
 
 // Serve returns what stands for NodePools and EC2NodeClasses, sorted by kind and name.
 // They must have passed Check, and be Karpenter's: see Foreign. Kubelet settings of a
 // class are those of the pools that use it, so that all objects are to be given at once.
 func Serve(documents []map[string]any) ([]Served, error) {
-	objects, err := Convert(documents, profilesOf(documents))
+	c := converter{kubelet: map[string]map[string]any{}, profiles: profilesOf(documents), serving: true}
+	objects, err := c.convertAll(documents)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func Serve(documents []map[string]any) ([]Served, error) {
 }
 
 // Refused stands for an object that cannot be served because of errors.
-func Refused(document map[string]any, errs finding.List) Served {
+func Refused(document map[string]any, errs api.Findings) Served {
 	version, _ := document["apiVersion"].(string)
 	kind, _ := document["kind"].(string)
 	name := nameIn(document)
@@ -64,7 +64,7 @@ func (o *Object) served() (Served, error) {
 		source.Unsupported = append(source.Unsupported, api.Unsupported{Path: f.Path, Text: f.Body()})
 	}
 	for _, loss := range o.lost {
-		loss.Severity = finding.Warning
+		loss.Severity = api.Warning
 		out.Losses = append(out.Losses, loss)
 	}
 	spec, err := json.Marshal(o.Spec)

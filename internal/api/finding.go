@@ -1,0 +1,134 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Severity says how bad a Finding is.
+type Severity int
+
+const (
+	// Warning marks what is accepted and yet has no effect, is out of date or is
+	// probably not what the author meant.
+	Warning Severity = iota
+	// Error marks what breaks a rule. An object with an error is not acted on.
+	Error
+)
+
+// Finding is what the rules of the API say about one field.
+//
+// +kubebuilder:object:generate=false
+type Finding struct { //nolint:errname // it may be a warning
+	Severity Severity
+	// Path is the JSON path of the field, such as spec.requirements[0].key. It is
+	// empty for the whole object.
+	Path string
+	// Value is the offending value, nil where there is none to show.
+	Value any
+	// Text says what is wrong, without a full stop.
+	Text Message
+	// Advice says what would be right, without a full stop. It may be empty.
+	Advice Message
+}
+
+// Error returns the path, what is wrong and what would be right on one line.
+func (f Finding) Error() string {
+	if f.Path == "" {
+		return f.Body()
+	}
+	return f.Path + ": " + f.Body()
+}
+
+// Body returns what is wrong and what would be right on one line, without the path.
+func (f Finding) Body() string {
+	if f.Advice.Empty() {
+		return f.Text.String()
+	}
+	return f.Text.String() + "; " + f.Advice.String()
+}
+
+// Findings are errors and warnings about one object, in the order of its fields.
+//
+// +kubebuilder:object:generate=false
+type Findings []Finding //nolint:errname // they may be warnings
+
+// Error returns one line for each finding.
+func (fs Findings) Error() string { return strings.Join(fs.Lines(), "\n") }
+
+// Lines returns each finding on a line of its own.
+func (fs Findings) Lines() []string {
+	var out []string
+	for _, f := range fs {
+		out = append(out, f.Error())
+	}
+	return out
+}
+
+// Summary returns all findings on one line, for a condition or an event. Of many
+// it shows the first few and counts the rest.
+func (fs Findings) Summary() string {
+	const most = 8
+	var sentences []string
+	for _, f := range fs[:min(len(fs), most)] {
+		sentences = append(sentences, strings.TrimRight(f.Error(), ".?"))
+	}
+	if more := len(fs) - most; more > 0 {
+		sentences = append(sentences, fmt.Sprintf("And %d more", more))
+	}
+	return strings.Join(sentences, ". ")
+}
+
+// Errors returns the findings that break a rule.
+func (fs Findings) Errors() Findings { return fs.of(Error) }
+
+// Warnings returns the findings that break no rule.
+func (fs Findings) Warnings() Findings { return fs.of(Warning) }
+
+func (fs Findings) of(s Severity) Findings {
+	var out Findings
+	for _, f := range fs {
+		if f.Severity == s {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// FindingsOf returns what an error says about single fields. An error that says
+// nothing about a field is one finding about the whole object.
+func FindingsOf(err error) Findings {
+	var many Findings
+	var one Finding
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &many):
+		return many
+	case errors.As(err, &one):
+		return Findings{one}
+	}
+	return Findings{{Severity: Error, Text: Plain(err.Error())}}
+}
+
+// CheckProvisioner checks a Provisioner by every rule of the API: what it breaks,
+// and what is accepted and yet doubtful. One that stands for an object of another kind
+// is judged by what of that object is not supported, and by its requirements and limits:
+// its other fields are not the user's.
+func CheckProvisioner(p *Provisioner) Findings {
+	if p.Source != nil {
+		return append(p.Source.findings(), p.Source.own(warnProvisioner(p))...)
+	}
+	return append(ValidateProvisioner(p), warnProvisioner(p)...)
+}
+
+// CheckNodeTemplate checks a node profile as CheckProvisioner does a Provisioner.
+func CheckNodeTemplate(t *AWSNodeTemplate) Findings {
+	if t.Source != nil {
+		return t.Source.findings()
+	}
+	return append(ValidateNodeTemplate(t), warnTags(t.Spec.Tags, field.NewPath("spec", "tags"))...)
+}

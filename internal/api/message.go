@@ -1,0 +1,85 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Field names a field of an object in a Message, so that each audience reads it as it
+// writes it: in the JSON of the API, or as an attribute of Terraform.
+//
+// +kubebuilder:object:generate=false
+type Field struct {
+	// Path is the JSON path, such as spec.kubeletConfiguration.maxPods.
+	Path string
+	// Name is the last step of the path where the message names no more, such as maxPods.
+	// It is empty where the message shows the whole path.
+	Name string
+}
+
+// String returns the name or the path, as JSON has it.
+func (f Field) String() string {
+	if f.Name != "" {
+		return f.Name
+	}
+	return f.Path
+}
+
+// Message is what a Finding says. It keeps the fields that it names apart from its words.
+// The zero value says nothing.
+//
+// +kubebuilder:object:generate=false
+type Message struct {
+	format string
+	args   []any
+}
+
+// Say formats a message as fmt.Sprintf does. Arguments may be Fields and Messages, which
+// take the verb %s.
+func Say(format string, args ...any) Message { return Message{format, args} }
+
+// Plain returns a message of words that name no field.
+func Plain(words string) Message {
+	if words == "" {
+		return Message{}
+	}
+	return Message{"%s", []any{words}}
+}
+
+// Empty reports whether the message says nothing.
+func (m Message) Empty() bool { return m.format == "" }
+
+// Equal reports whether two messages read the same.
+func (m Message) Equal(other Message) bool { return m.String() == other.String() }
+
+// String returns the message with the fields as JSON has them.
+func (m Message) String() string { return m.Spell(Field.String) }
+
+// Spell returns the message with each field as the function spells it.
+func (m Message) Spell(spelling func(Field) string) string {
+	args := make([]any, len(m.args))
+	for i, arg := range m.args {
+		switch arg := arg.(type) {
+		case Field:
+			args[i] = spelling(arg)
+		case Message:
+			args[i] = arg.Spell(spelling)
+		default:
+			args[i] = arg
+		}
+	}
+	return fmt.Sprintf(m.format, args...)
+}
+
+// Sentence writes an advice as a sentence of its own: with a capital letter and a full
+// stop, unless it is a question.
+func Sentence(advice string) string {
+	if advice == "" {
+		return ""
+	}
+	advice = strings.ToUpper(advice[:1]) + advice[1:]
+	if strings.HasSuffix(advice, "?") || strings.HasSuffix(advice, ".") {
+		return advice
+	}
+	return advice + "."
+}
