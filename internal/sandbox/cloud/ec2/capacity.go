@@ -107,7 +107,7 @@ func (k *Capacity) claim(spec launchSpec) (*poolClaim, *account.APIError) {
 		}
 		return nil, account.Fail("VcpuLimitExceeded", "You have requested more vCPU capacity than your current vCPU limit of %d allows for the instance bucket that the specified instance type belongs to.", quota)
 	}
-	if left, limited := k.left(p); limited && left <= 0 {
+	if left, limited := k.left(p); limited && left <= 0 && spec.capacityReservation == "" {
 		return nil, account.Fail("InsufficientInstanceCapacity", "We currently do not have sufficient %s capacity in the Availability Zone you requested (%s). Our system will be working on provisioning additional capacity.", p.instanceType, p.zone)
 	}
 	claim := &poolClaim{capacity: k, rule: k.ruleFor(p), pool: p, vcpus: spec.instanceType.VCPUs}

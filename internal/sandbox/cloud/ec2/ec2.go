@@ -29,8 +29,10 @@ type EC2 struct {
 	Machines  map[string]*Machine        // by instance id
 	fleets    map[string]fleetAnswer     // by client token
 	capacity  *Capacity
-	retired   Ledger // of instances that are no longer listed
-	Events    *eventQueue
+	// reservations of capacity by id.
+	reservations map[string]*reservation
+	retired      Ledger // of instances that are no longer listed
+	Events       *eventQueue
 }
 
 // New returns the service with a catalogue of instance types as CSV. SetCluster is
@@ -43,6 +45,7 @@ func New(a *account.Account, i *iam.IAM, e *events.Events, catalogue []byte) (*E
 	c := &EC2{
 		Account: a, iam: i, events: e, Catalogue: parsed, capacity: newCapacity(a.Now), Events: &eventQueue{},
 		templates: map[string]*LaunchTemplate{}, Machines: map[string]*Machine{}, fleets: map[string]fleetAnswer{},
+		reservations: map[string]*reservation{},
 	}
 	a.BeforeEach, a.AfterEach = c.Settle, c.Events.Deliver
 	return c, nil
@@ -79,12 +82,15 @@ func (c *EC2) Service() *account.Service {
 	account.AddOnAnything(s, c, "ec2:DescribeLaunchTemplates", (*EC2).describeLaunchTemplates)
 	account.AddOnAnything(s, c, "ec2:DescribeLaunchTemplateVersions", (*EC2).describeLaunchTemplateVersions)
 	account.AddOnAnything(s, c, "ec2:DescribeInstances", (*EC2).describeInstances)
+	account.AddOnAnything(s, c, "ec2:DescribeCapacityReservations", describeCapacityReservations)
 	account.AddOnAnything(s, c, "ec2:DescribeTags", (*EC2).describeTags)
 	account.Add(s, c, accessesOfCreateLaunchTemplate, (*EC2).createLaunchTemplate)
 	account.Add(s, c, accessesOfDeleteLaunchTemplate, (*EC2).deleteLaunchTemplate)
 	account.Add(s, c, accessesOfCreateFleet, (*EC2).createFleet)
 	account.Add(s, c, accessesOfRunInstances, (*EC2).runInstances)
 	account.Add(s, c, accessesOfTerminateInstances, (*EC2).terminateInstances)
+	account.Add(s, c, accessesOfCreateCapacityReservation, createCapacityReservation)
+	account.Add(s, c, accessesOfCancelCapacityReservation, cancelCapacityReservation)
 	account.Add(s, c, accessesOfCreateTags, (*EC2).createTags)
 	account.Add(s, c, accessesOfDeleteTags, (*EC2).deleteTags)
 	return s

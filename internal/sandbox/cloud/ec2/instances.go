@@ -63,7 +63,7 @@ func (c *EC2) describeInstances(_ *account.Caller, in *ec2.DescribeInstancesInpu
 	out := &ec2.DescribeInstancesOutput{NextToken: next, Reservations: []types.Reservation{}}
 	for _, m := range part {
 		out.Reservations = append(out.Reservations, types.Reservation{
-			ReservationId: &m.reservation, OwnerId: &c.AccountID, Instances: []types.Instance{c.describedInstance(m)},
+			ReservationId: &m.launchedAs, OwnerId: &c.AccountID, Instances: []types.Instance{c.describedInstance(m)},
 		})
 	}
 	return out, nil
@@ -108,7 +108,7 @@ func (c *EC2) machineAttributes(m *Machine) attributes {
 		"instance-id": {m.id}, "instance-type": {m.instanceType.Name}, "instance-state-name": {m.state}, "image-id": {m.image.id},
 		"availability-zone": {m.subnet.zone}, "subnet-id": {m.subnet.id}, "vpc-id": {c.Network.VPC}, "instance-lifecycle": {lifecycle},
 		"private-dns-name": {c.PrivateDNS(m.Address)}, "private-ip-address": {m.Address.String()}, "owner-id": {c.AccountID},
-		"reservation-id": {m.reservation}, "client-token": {m.clientToken}, "architecture": {m.image.arch},
+		"reservation-id": {m.launchedAs}, "client-token": {m.clientToken}, "architecture": {m.image.arch},
 		"instance.group-id": m.groups, "iam-instance-profile.arn": {c.iam.ProfileARN(m.profile)}, "launch-time": {m.launched.UTC().Format(time.RFC3339)},
 	}.withTags(m.tags)
 }
@@ -150,6 +150,13 @@ func (c *EC2) describedInstance(m *Machine) types.Instance {
 		described.InstanceLifecycle = types.InstanceLifecycleTypeSpot
 		described.SpotInstanceRequestId = aws.String("sir-" + m.id[len(m.id)-8:])
 	}
+	if r := m.launchSpec.reservation; r != nil {
+		described.CapacityReservationSpecification = &types.CapacityReservationSpecificationResponse{CapacityReservationPreference: r.CapacityReservationPreference}
+		if r.CapacityReservationTarget != nil {
+			described.CapacityReservationSpecification.CapacityReservationTarget = &types.CapacityReservationTargetResponse{CapacityReservationId: r.CapacityReservationTarget.CapacityReservationId}
+		}
+	}
+	described.CapacityReservationId = account.NilIfEmpty(reservationID(c, m))
 	if m.state == stateTerminated {
 		described.PrivateDnsName, described.StateTransitionReason = aws.String(""), aws.String("User initiated ("+m.ended.UTC().Format("2006-01-02 15:04:05 GMT")+")")
 		return described

@@ -16,6 +16,7 @@ type launchAccess struct {
 	spot        bool
 	templates   []*LaunchTemplate
 	images      []string
+	reserved    []string // ids of capacity reservations
 	subnets     []string
 	groups      []string
 	profiles    []string // instance profile names
@@ -50,6 +51,9 @@ func (l *launchAccess) addTemplate(t *LaunchTemplate) {
 	}
 	l.images = append(l.images, account.Deref(t.Data.ImageId))
 	l.groups = append(l.groups, templateGroups(t.Data)...)
+	if r := t.Data.CapacityReservationSpecification; r != nil && r.CapacityReservationTarget != nil {
+		l.reserved = append(l.reserved, account.Deref(r.CapacityReservationTarget.CapacityReservationId))
+	}
 	if name := profileName(t.Data.IamInstanceProfile); name != "" {
 		l.profiles = append(l.profiles, name)
 	}
@@ -95,6 +99,13 @@ func (l *launchAccess) accesses(c *EC2) []account.Access {
 			tags = s.tags
 		}
 		use(c.ec2ARN("subnet", id), tags)
+	}
+	for _, id := range distinct(l.reserved) {
+		var tags map[string]string
+		if r := c.reservations[id]; r != nil {
+			tags = r.tags
+		}
+		use(c.ec2ARN("capacity-reservation", id), tags)
 	}
 	for _, id := range distinct(l.groups) {
 		var tags map[string]string
@@ -174,6 +185,8 @@ func (c *EC2) specOfTemplate(t *LaunchTemplate) (launchSpec, *account.APIError) 
 		tags:     map[string]string{},
 		metadata: data.MetadataOptions,
 		devices:  data.BlockDeviceMappings,
+
+		reservation: data.CapacityReservationSpecification,
 	}
 	for _, n := range data.NetworkInterfaces {
 		if account.Deref(n.InterfaceType) == "efa" {

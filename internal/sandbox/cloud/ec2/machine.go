@@ -42,13 +42,14 @@ type Instance struct {
 	PriceMicros                       int64            // USD per hour × 10⁶, as it was at the launch
 	Volumes                           map[string]int32 // GiB by device name
 	EFAs                              int32            // Elastic Fabric Adapters
+	CapacityReservation               string           // id of the one that it is in; empty for none
 }
 
 // Machine is an instance from its launch until it is no longer described.
 type Machine struct {
 	launchSpec
 	id          string
-	reservation string
+	launchedAs  string // the id of what EC2 calls a reservation: the machines of a launch
 	Address     netip.Addr
 	state       string
 	launched    time.Time
@@ -73,6 +74,9 @@ type launchSpec struct {
 	devices      []types.LaunchTemplateBlockDeviceMappingRequest
 	efas         int32
 	clientToken  string
+	reservation  *types.LaunchTemplateCapacityReservationSpecificationRequest // as asked for
+	// capacityReservation is the id of the one that the machine is launched into.
+	capacityReservation string
 }
 
 // volumes are the sizes of a machine's disks by device name, in GiB.
@@ -102,13 +106,16 @@ func (c *EC2) view(m *Machine) Instance {
 		ID: m.id, Type: m.instanceType.Name, ImageID: m.image.id, Zone: m.subnet.zone, SubnetID: m.subnet.id,
 		CapacityType: m.capacityType, PrivateIP: m.Address.String(), PrivateDNSName: c.PrivateDNS(m.Address), State: m.state,
 		InstanceProfile: m.profile, UserData: m.userData, Tags: tags, LaunchTime: m.launched, PriceMicros: m.priceMicros,
-		Volumes: m.volumes(), EFAs: m.efas,
+		Volumes: m.volumes(), EFAs: m.efas, CapacityReservation: reservationID(c, m),
 	}
 }
 
 // launch starts one machine, or says why it cannot be had.
 func (c *EC2) launch(spec launchSpec) (*Machine, *account.APIError) {
 	if problem := c.checkPlacement(spec); problem != nil {
+		return nil, problem
+	}
+	if problem := reserve(c, &spec); problem != nil {
 		return nil, problem
 	}
 	claim, problem := c.capacity.claim(spec)
@@ -121,7 +128,7 @@ func (c *EC2) launch(spec launchSpec) (*Machine, *account.APIError) {
 		return nil, account.Fail("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", spec.subnet.id)
 	}
 	m := &Machine{
-		launchSpec: spec, id: c.NewID("i"), reservation: c.NewID("r"), Address: address,
+		launchSpec: spec, id: c.NewID("i"), launchedAs: c.NewID("r"), Address: address,
 		launched: c.Now(), pool: claim, priceMicros: c.priceMicros(spec.instanceType, spec.subnet.zone, spec.capacityType),
 	}
 	if spec.image.windows {

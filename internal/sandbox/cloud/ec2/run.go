@@ -59,9 +59,9 @@ func (c *EC2) runInstances(_ *account.Caller, in *ec2.RunInstancesInput) (*ec2.R
 		}
 		launched = append(launched, m)
 	}
-	out := &ec2.RunInstancesOutput{OwnerId: &c.AccountID, ReservationId: &launched[0].reservation}
+	out := &ec2.RunInstancesOutput{OwnerId: &c.AccountID, ReservationId: &launched[0].launchedAs}
 	for i, m := range launched {
-		m.reservation = launched[0].reservation
+		m.launchedAs = launched[0].launchedAs
 		described := c.describedInstance(m)
 		described.AmiLaunchIndex = aws.Int32(int32(i))
 		out.Instances = append(out.Instances, described)
