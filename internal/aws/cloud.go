@@ -69,15 +69,16 @@ type Cloud struct {
 	listings      *ec2Client
 	reads, writes *ec2Client
 
-	cluster   *clusterFacts
-	network   *network
-	roles     *roles
-	images    *images
-	stock     *stock
-	shortages *shortages
-	learnt    *learnt
-	templates *templates
-	markets   *markets
+	cluster      *clusterFacts
+	network      *network
+	roles        *roles
+	images       *images
+	stock        *stock
+	shortages    *shortages
+	reservations *reservations
+	learnt       *learnt
+	templates    *templates
+	markets      *markets
 }
 
 // LoadConfig returns the configuration that New takes: credentials by the SDK's
@@ -113,21 +114,22 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 	}
 	prices := newPriceList(pricing.NewFromConfig(cfg, pricingRegion(cfg)), cfg.Region)
 	return &Cloud{
-		options:   o,
-		region:    cfg.Region,
-		now:       o.Now,
-		listings:  listings,
-		reads:     reads,
-		writes:    writes,
-		cluster:   cluster,
-		network:   newNetwork(reads, o.Now),
-		roles:     newRoles(cfg, o.Now),
-		images:    newImages(reads, ssm.NewFromConfig(cfg).GetParameters, o.Now),
-		stock:     newStock(reads, prices, cfg.Region, o),
-		shortages: newShortages(o.Now),
-		learnt:    newLearnt(),
-		templates: newTemplates(listings, writes, o),
-		markets:   newMarkets(),
+		options:      o,
+		region:       cfg.Region,
+		now:          o.Now,
+		listings:     listings,
+		reads:        reads,
+		writes:       writes,
+		cluster:      cluster,
+		network:      newNetwork(reads, o.Now),
+		roles:        newRoles(cfg, o.Now),
+		images:       newImages(reads, ssm.NewFromConfig(cfg).GetParameters, o.Now),
+		stock:        newStock(reads, prices, cfg.Region, o),
+		shortages:    newShortages(o.Now),
+		reservations: newReservations(reads, o.Now),
+		learnt:       newLearnt(),
+		templates:    newTemplates(listings, writes, o),
+		markets:      newMarkets(),
 	}, nil
 }
 

@@ -18,6 +18,7 @@ type ec2Client struct {
 	deleteTags           ec2Call[ec2.DeleteTagsInput, ec2.DeleteTagsOutput]
 	deleteLaunchTemplate ec2Call[ec2.DeleteLaunchTemplateInput, ec2.DeleteLaunchTemplateOutput]
 	terminateInstances   ec2Call[ec2.TerminateInstancesInput, ec2.TerminateInstancesOutput]
+	capacityReservations ec2Call[ec2.DescribeCapacityReservationsInput, ec2.DescribeCapacityReservationsOutput]
 	images               ec2Call[ec2.DescribeImagesInput, ec2.DescribeImagesOutput]
 	instances            ec2Call[ec2.DescribeInstancesInput, ec2.DescribeInstancesOutput]
 	instanceTypes        ec2Call[ec2.DescribeInstanceTypesInput, ec2.DescribeInstanceTypesOutput]
@@ -40,6 +41,7 @@ func newEC2(cfg awssdk.Config, options ...func(*ec2.Options)) *ec2Client {
 		deleteTags:           sdk.DeleteTags,
 		deleteLaunchTemplate: sdk.DeleteLaunchTemplate,
 		terminateInstances:   sdk.TerminateInstances,
+		capacityReservations: sdk.DescribeCapacityReservations,
 		images:               sdk.DescribeImages,
 		instances:            sdk.DescribeInstances,
 		instanceTypes:        sdk.DescribeInstanceTypes,
@@ -52,6 +54,10 @@ func newEC2(cfg awssdk.Config, options ...func(*ec2.Options)) *ec2Client {
 }
 
 // The SDK's paginators want methods.
+
+func (c *ec2Client) DescribeCapacityReservations(ctx context.Context, in *ec2.DescribeCapacityReservationsInput, o ...func(*ec2.Options)) (*ec2.DescribeCapacityReservationsOutput, error) {
+	return c.capacityReservations(ctx, in, o...)
+}
 
 func (c *ec2Client) DescribeImages(ctx context.Context, in *ec2.DescribeImagesInput, o ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error) {
 	return c.images(ctx, in, o...)

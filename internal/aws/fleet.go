@@ -26,7 +26,7 @@ type fleetResult struct {
 
 // fleetInstance is a machine that a fleet has bought.
 type fleetInstance struct {
-	id, instanceType, zone, subnetID, capacityType string
+	id, instanceType, zone, subnetID, capacityType, reservation string
 }
 
 // fleetFailure is what a fleet says about one of its overrides.
@@ -149,6 +149,11 @@ func fleetInput(o *Options, l *launch, request *fleetRequest, token string) *ec2
 	} else {
 		in.TargetCapacitySpecification.DefaultTargetCapacityType = types.DefaultTargetCapacityTypeOnDemand
 		in.OnDemandOptions = &types.OnDemandOptionsRequest{AllocationStrategy: types.FleetOnDemandAllocationStrategyLowestPrice}
+		if request.reservation != "" {
+			in.OnDemandOptions.CapacityReservationOptions = &types.CapacityReservationOptionsRequest{
+				UsageStrategy: types.FleetCapacityReservationUsageStrategyUseCapacityReservationsFirst,
+			}
+		}
 	}
 	return in
 }
@@ -182,7 +187,7 @@ func readFleet(out *ec2.CreateFleetOutput, request *fleetRequest) *fleetResult {
 		o, _ := request.find(group.LaunchTemplateAndOverrides)
 		for _, id := range group.InstanceIds {
 			result.instances = append(result.instances, fleetInstance{
-				id: id, instanceType: string(group.InstanceType), zone: o.candidate.Zone, subnetID: o.subnetID, capacityType: request.capacityType,
+				id: id, instanceType: string(group.InstanceType), zone: o.candidate.Zone, subnetID: o.subnetID, capacityType: request.capacityType, reservation: request.reservation,
 			})
 		}
 	}

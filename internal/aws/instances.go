@@ -96,6 +96,11 @@ func instanceOf(i *types.Instance) offer.Instance {
 		Tags:         tags,
 		SubnetID:     awssdk.ToString(i.SubnetId),
 	}
+	// One that was launched into a reservation by name, as long as that lasts. EC2 puts
+	// machines into open reservations by itself, which says nothing about how they were bought.
+	if s := i.CapacityReservationSpecification; i.CapacityReservationId != nil && s != nil && s.CapacityReservationTarget != nil {
+		out.CapacityType, out.Reservation = api.CapacityReserved, *i.CapacityReservationId
+	}
 	if i.Placement != nil {
 		out.Zone = awssdk.ToString(i.Placement.AvailabilityZone)
 	}
@@ -175,7 +180,7 @@ func unknownIDs(launched []fleetInstance, known map[string]offer.Instance) []str
 func (f fleetInstance) instance(c *Cloud, order *offer.Order) offer.Instance {
 	return offer.Instance{
 		ID: f.id, ProviderID: providerID(f.zone, f.id), LaunchID: order.LaunchID, Provisioner: order.Provisioner,
-		InstanceType: f.instanceType, Zone: f.zone, CapacityType: f.capacityType, SubnetID: f.subnetID,
+		InstanceType: f.instanceType, Zone: f.zone, CapacityType: f.capacityType, Reservation: f.reservation, SubnetID: f.subnetID,
 		State: offer.StatePending, LaunchedAt: c.now(),
 	}
 }
@@ -208,7 +213,7 @@ func (c *Cloud) alreadyLaunched(ctx context.Context, l *launch) (*fleetResult, e
 		for _, i := range instances {
 			counted := slices.ContainsFunc(l.found, func(f fleetInstance) bool { return f.id == i.ID })
 			if !counted && len(result.instances) < l.missing() {
-				result.instances = append(result.instances, fleetInstance{i.ID, i.InstanceType, i.Zone, i.SubnetID, i.CapacityType})
+				result.instances = append(result.instances, fleetInstance{i.ID, i.InstanceType, i.Zone, i.SubnetID, i.CapacityType, i.Reservation})
 			}
 		}
 		if l.looked || pause > lookLongest || !sleep(ctx, pause) {

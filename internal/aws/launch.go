@@ -103,10 +103,16 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 	if err != nil || len(request.overrides) == 0 {
 		return err
 	}
+	settle := func(int) {}
+	if request.reservation != "" {
+		settle = l.cloud.reservations.book(request.reservation, l.missing())
+	}
 	result, err := l.cloud.requestFleet(ctx, l, request, round)
 	if err != nil {
+		settle(0)
 		return err
 	}
+	settle(len(result.instances))
 	l.found = append(l.found, result.instances...)
 	for _, i := range result.instances {
 		l.cloud.network.promise(i.subnetID, l.addresses(i.instanceType))
@@ -175,6 +181,7 @@ func (l *launch) addresses(instanceType string) int64 {
 // fleetRequest is one question to EC2.
 type fleetRequest struct {
 	capacityType string
+	reservation  string
 	overrides    []override
 	templates    []string // by order of first use
 }
@@ -197,11 +204,11 @@ func (r *fleetRequest) has(c offer.Candidate) bool {
 	return slices.ContainsFunc(r.overrides, func(o override) bool { return o.candidate == c })
 }
 
-// prepare chooses the candidates of the first one's capacity type, finds a subnet
+// prepare chooses the candidates of the first one's capacity type and reservation, finds a subnet
 // for each and makes their launch templates. Candidates for which there is no
 // subnet or no image are refused.
 func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
-	request := &fleetRequest{capacityType: l.candidates[0].CapacityType}
+	request := &fleetRequest{capacityType: l.candidates[0].CapacityType, reservation: l.candidates[0].Reservation}
 	subnets, err := l.cloud.network.findSubnets(ctx, l.resolved.profile.SubnetSelectors())
 	if err != nil {
 		return nil, err
@@ -212,7 +219,7 @@ func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 	var order []build
 	var hopeless []offer.Candidate
 	for _, candidate := range l.candidates {
-		if candidate.CapacityType != request.capacityType || request.has(candidate) {
+		if candidate.CapacityType != request.capacityType || candidate.Reservation != request.reservation || request.has(candidate) {
 			continue
 		}
 		if len(request.overrides) == maxOverrides || (len(types) == maxTypes && !types[candidate.InstanceType]) {

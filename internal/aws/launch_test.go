@@ -152,7 +152,7 @@ func TestInsufficientCapacityLeadsToAnotherOfferingAtOnce(t *testing.T) {
 			if len(d.Refusals) != 1 || d.Refusals[0].Candidate != tt.candidates[0] || d.Refusals[0].Reason != offer.RefusedCapacity {
 				t.Errorf("refusals = %+v", d.Refusals)
 			}
-			if f.Cloud.shortages.reason("m5.large", testRegion+"a", tt.candidates[0].CapacityType) == "" {
+			if f.Cloud.shortages.reason(offer.Candidate{InstanceType: "m5.large", Zone: testRegion + "a", CapacityType: tt.candidates[0].CapacityType}) == "" {
 				t.Error("the refused offering is not held back")
 			}
 		})
@@ -352,7 +352,7 @@ func TestTemplateDeletedBehindOurBack(t *testing.T) {
 	if got := len(f.templates(t)); got != 1 {
 		t.Errorf("launch templates = %d, want it back", got)
 	}
-	if got := f.Cloud.shortages.reason("m5.large", testRegion+"a", api.CapacityOnDemand); got != "" {
+	if got := f.Cloud.shortages.reason(onDemand("m5.large", "a")); got != "" {
 		t.Errorf("the offering is held back for it: %s", got)
 	}
 }
@@ -446,7 +446,7 @@ func TestErrorsAreSorted(t *testing.T) {
 		if d, err := f.Launch(t.Context(), o); err == nil || !strings.Contains(err.Error(), "Invalid IAM Instance Profile name") || len(d.Refusals) > 0 {
 			t.Errorf("delivery = %+v, %v", d, err)
 		}
-		if why := f.Cloud.shortages.reason("m5.large", testRegion+"a", api.CapacityOnDemand); why != "" {
+		if why := f.Cloud.shortages.reason(onDemand("m5.large", "a")); why != "" {
 			t.Errorf("the offering is held back: %s", why)
 		}
 	})

@@ -78,9 +78,10 @@ func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.Kube
 		if _, ok := room[zone]; !ok {
 			return "no free address in a subnet of " + zone
 		}
-		return c.shortages.reason(instanceType, zone, capacityType)
+		return c.shortages.reason(offer.Candidate{InstanceType: instanceType, Zone: zone, CapacityType: capacityType})
 	}
 	types := catalogue.Types(settings)
+	c.addReserved(types, r, room)
 	if r.profile.LaunchTemplate != nil {
 		return types
 	}
@@ -108,8 +109,12 @@ func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
 	for _, im := range r.images {
 		images = append(images, im.id)
 	}
+	var left []any
+	for _, of := range r.reservations {
+		left = append(left, of.ID, of.InstanceType, of.Zone, of.Left)
+	}
 	key, err := json.Marshal([]any{
-		p.Spec.KubeletConfiguration, r.profile.BlockDeviceMappings, r.profile.JoinsLocalDisks(), r.family, r.zones(), full, images, r.profile.LaunchTemplate, c.shortages.state(), c.learnt.state(),
+		p.Spec.KubeletConfiguration, r.profile.BlockDeviceMappings, r.profile.JoinsLocalDisks(), r.family, r.zones(), full, images, r.profile.LaunchTemplate, left, c.shortages.state(), c.learnt.state(),
 	})
 	if err != nil {
 		return "" // never the same

@@ -73,7 +73,7 @@ func TestQuotasBySharedHardware(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := s.reason(tt.instanceType, "b", tt.capacityType); (got != "") != tt.held {
+			if got := s.reason(offer.Candidate{InstanceType: tt.instanceType, Zone: "b", CapacityType: tt.capacityType}); (got != "") != tt.held {
 				t.Errorf("reason = %q", got)
 			}
 		})
@@ -86,11 +86,11 @@ func TestUnsupportedOfferingsAreHeldBackLonger(t *testing.T) {
 	s.add(offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot}, offer.RefusedUnsupported)
 	before := s.state()
 	k.Advance(shortFor + time.Second)
-	if s.reason("m5.large", "a", api.CapacitySpot) == "" || s.state() != before {
+	if s.reason(offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot}) == "" || s.state() != before {
 		t.Error("it is tried again after three minutes")
 	}
 	k.Advance(unsupportedFor)
-	if got := s.reason("m5.large", "a", api.CapacitySpot); got != "" || s.state() == before {
+	if got := s.reason(offer.Candidate{InstanceType: "m5.large", Zone: "a", CapacityType: api.CapacitySpot}); got != "" || s.state() == before {
 		t.Errorf("it is held back for ever: %q", got)
 	}
 }

@@ -100,6 +100,12 @@ func TestTheAgentsPoliciesSufficeAndAreNeeded(t *testing.T) {
 	if _, err := f.Terminate(t.Context(), ids(list)); err != nil {
 		t.Error(err)
 	}
+	id := f.reserve(t, "m5.large", "a", 1)
+	reserving := order("reserved", 1, inReservation(id, "m5.large", "a"))
+	reserving.Node.Profile = classWith(byID(id))
+	if d := f.launch(t, reserving); len(d.Instances) != 1 || len(reserved(f.market(t, reserving.Node.Profile))) != 1 {
+		t.Fatalf("reserved: delivery = %+v", d)
+	}
 	f.takeOver(t, 1)
 	if m := f.market(t, classOf(func(c *api.ClassTerms) { c.Role = "packhorse-node" })); m.Blocked != "" {
 		t.Errorf("the role of a class: %s", m.Blocked)

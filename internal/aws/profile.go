@@ -20,6 +20,7 @@ const (
 	reasonNoImages          = "NoImages"
 	reasonNoInstanceTypes   = "NoInstanceTypes"
 	reasonNoInstanceProfile = "NoInstanceProfile"
+	reasonReservation       = "UnsupportedCapacityReservation"
 )
 
 // resolved is a node profile with what its selectors found.
@@ -31,6 +32,7 @@ type resolved struct {
 	securityGroups  []api.SecurityGroupStatus
 	images          []image // best first; none with a launch template of the user's own
 	instanceProfile string
+	reservations    []reservation
 	profileless     string // why the role of an EC2NodeClass has none
 
 	// blocked is why nothing can be launched, with the reason of the condition.
@@ -73,6 +75,11 @@ func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolve
 			return nil, err
 		}
 	}
+	if class := profile.Class; class != nil {
+		if r.reservations, err = c.reservations.find(ctx, class.Reservations); err != nil {
+			return nil, err
+		}
+	}
 	r.block()
 	return r, nil
 }
@@ -99,6 +106,11 @@ func (r *resolved) block() {
 		}
 		r.blocked = "no instance profile: neither the node profile nor the agent's settings name one"
 	}
+	for i := range r.reservations {
+		if why := r.reservations[i].unsupported(); why != "" && r.blocked == "" {
+			r.reason, r.blocked = reasonReservation, "spec.capacityReservationSelectorTerms: "+why+", which is not supported; select others"
+		}
+	}
 }
 
 // zones returns the zones that have subnets, sorted.
@@ -114,6 +126,9 @@ func (r *resolved) status() api.AWSNodeTemplateStatus {
 	out := api.AWSNodeTemplateStatus{SecurityGroups: r.securityGroups}
 	for _, s := range r.subnets {
 		out.Subnets = append(out.Subnets, api.SubnetStatus{ID: s.id, Zone: s.zone, FreeAddresses: s.free})
+	}
+	for _, of := range r.reservations {
+		out.Reservations = append(out.Reservations, of.ReservationStatus)
 	}
 	for _, im := range r.images {
 		out.AMIs = append(out.AMIs, api.AMIStatus{ID: im.id, Name: im.name, Requirements: im.requirements})

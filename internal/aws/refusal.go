@@ -25,8 +25,10 @@ var refusalReasons = map[string]offer.RefusalReason{
 	"InsufficientHostCapacity":             offer.RefusedCapacity,
 	"InsufficientReservedInstanceCapacity": offer.RefusedCapacity,
 	"InsufficientCapacity":                 offer.RefusedCapacity,
+	"ReservationCapacityExceeded":          offer.RefusedCapacity,
 	"SpotMaxPriceTooLow":                   offer.RefusedCapacity,
 
+	codeNoReservation:           offer.RefusedUnsupported,
 	"UnfulfillableCapacity":     offer.RefusedUnsupported,
 	"Unsupported":               offer.RefusedUnsupported,
 	"UnsupportedOperation":      offer.RefusedUnsupported,

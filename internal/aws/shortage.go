@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -14,8 +15,9 @@ const (
 	unsupportedFor = 30 * time.Minute
 )
 
-// pool is what EC2 sells out of: an instance type in a zone, spot or on-demand.
-type pool struct{ instanceType, zone, capacityType string }
+// pool is what EC2 sells out of: an instance type in a zone, spot, on-demand or in a
+// capacity reservation.
+type pool struct{ instanceType, zone, capacityType, reservation string }
 
 // shortages remembers which offerings were refused.
 type shortages struct {
@@ -38,7 +40,7 @@ func newShortages(now func() time.Time) *shortages {
 // add remembers a refusal. A quota is one of the capacity type: the offerings of
 // this capacity type that draw on it are held back, whatever the zone.
 func (s *shortages) add(c offer.Candidate, reason offer.RefusalReason) {
-	p := pool{c.InstanceType, c.Zone, c.CapacityType}
+	p := poolOf(c)
 	text, hold := "insufficient capacity", shortFor
 	switch reason {
 	case offer.RefusedQuota:
@@ -64,6 +66,9 @@ func (s *shortages) add(c offer.Candidate, reason offer.RefusalReason) {
 // families have one together, each kind of special hardware its own. All spot
 // and on-demand quotas are separate.
 func quotaPool(instanceType, capacityType string) pool {
+	if capacityType == api.CapacityReserved {
+		capacityType = api.CapacityOnDemand // a reservation counts towards that quota
+	}
 	_, category, _, _ := offer.SplitName(instanceType)
 	switch category {
 	case "a", "c", "d", "h", "i", "im", "is", "m", "r", "t", "z":
@@ -71,18 +76,22 @@ func quotaPool(instanceType, capacityType string) pool {
 	case "g", "gr", "vt":
 		category = "g"
 	}
-	return pool{"quota " + category, "", capacityType}
+	return pool{instanceType: "quota " + category, capacityType: capacityType}
+}
+
+func poolOf(c offer.Candidate) pool {
+	return pool{c.InstanceType, c.Zone, c.CapacityType, c.Reservation}
 }
 
 // reason returns why an offering is held back, or an empty string.
-func (s *shortages) reason(instanceType, zone, capacityType string) string {
+func (s *shortages) reason(c offer.Candidate) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.pools) == 0 {
 		return ""
 	}
 	now := s.now()
-	for _, p := range []pool{{instanceType, zone, capacityType}, quotaPool(instanceType, capacityType)} {
+	for _, p := range []pool{poolOf(c), quotaPool(c.InstanceType, c.CapacityType)} {
 		if short, ok := s.pools[p]; ok && now.Before(short.until) {
 			return short.reason
 		}

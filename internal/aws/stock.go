@@ -295,7 +295,7 @@ func (s *stock) lookAtSpotPrices(ctx context.Context) (spotPrices, error) {
 		for _, h := range page.SpotPriceHistory {
 			name, zone, at := string(h.InstanceType), awssdk.ToString(h.AvailabilityZone), awssdk.ToTime(h.Timestamp)
 			price, err := offer.ParsePrice(awssdk.ToString(h.SpotPrice))
-			key := pool{name, zone, api.CapacitySpot}
+			key := pool{instanceType: name, zone: zone, capacityType: api.CapacitySpot}
 			if err != nil || price == 0 || at.Before(latest[key]) {
 				continue
 			}

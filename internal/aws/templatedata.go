@@ -20,6 +20,8 @@ type build struct {
 	maxPods      int64
 	efas         int64 // interfaces that pods may use as Elastic Fabric Adapters
 	capacityType string
+	reservation  string // the one that they go into
+	unreserved   bool   // they go into none
 }
 
 // templateData is the content of the launch template for a build.
@@ -40,6 +42,7 @@ func (c *Cloud) templateData(order *offer.Order, r *resolved, b build) (*types.R
 			{ResourceType: types.ResourceTypeNetworkInterface, Tags: tags},
 		},
 	}
+	data.CapacityReservationSpecification = reservationSpec(b)
 	if text != "" {
 		data.UserData = awssdk.String(base64.StdEncoding.EncodeToString([]byte(text)))
 	}
@@ -60,6 +63,9 @@ func (c *Cloud) node(order *offer.Order, r *resolved, b build) userdata.Node {
 	}
 	labels[api.LabelCapacityType] = b.capacityType
 	labels[api.LabelProvisioner] = order.Provisioner
+	if b.reservation != "" {
+		labels[api.LabelReservationID], labels[api.LabelReservationType] = b.reservation, api.ReservationDefault
+	}
 	return userdata.Node{
 		Cluster: c.options.ClusterName, Endpoint: r.cluster.endpoint, CA: r.cluster.ca, ServiceCIDR: r.cluster.cidr,
 		Labels: labels, Taints: order.Node.Taints, MaxPods: b.maxPods, Kubelet: order.Node.Kubelet, InstanceStoreRAID: r.profile.JoinsLocalDisks(),
@@ -152,7 +158,8 @@ func int32Of(v *int64) *int32 {
 
 // builds sorts candidates by what they must have in common.
 func (c *Cloud) buildOf(candidate offer.Candidate, h *offer.Hardware, order *offer.Order, r *resolved) (build, error) {
-	b := build{capacityType: candidate.CapacityType, maxPods: order.Node.MaxPods}
+	b := build{capacityType: candidate.CapacityType, reservation: candidate.Reservation, maxPods: order.Node.MaxPods}
+	b.unreserved = candidate.CapacityType == api.CapacityOnDemand && r.profile.Class != nil && len(r.profile.Class.Reservations) > 0
 	if r.profile.LaunchTemplate != nil {
 		return build{}, nil // all the same
 	}

@@ -91,7 +91,7 @@ func (a Agent) launch() []statement {
 	machines := a.ec2("fleet", "instance", "network-interface", "spot-instances-request", "volume")
 	return []statement{
 		allow("UseImagesAndNetworks", create,
-			append(a.shared("image", "snapshot"), a.ec2("security-group", "subnet")...), nil),
+			append(a.shared("image", "snapshot", "capacity-reservation"), a.ec2("security-group", "subnet")...), nil),
 		allow("UseOwnTemplates", create, a.ec2("launch-template"), map[string]condition{
 			"StringEquals": a.owned("aws:ResourceTag/"),
 		}),
@@ -146,6 +146,7 @@ func (a Agent) read() []statement {
 	return []statement{
 		allow("ReadMachinesAndNetworks", values{
 			"ec2:DescribeAvailabilityZones",
+			"ec2:DescribeCapacityReservations",
 			"ec2:DescribeImages",
 			"ec2:DescribeInstanceTypeOfferings",
 			"ec2:DescribeInstanceTypes",

@@ -1,0 +1,238 @@
+package aws
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// reserve creates a targeted capacity reservation and returns its id.
+func (f *fixture) reserve(t *testing.T, instanceType, zone string, machines int32, change ...func(*ec2.CreateCapacityReservationInput)) string {
+	t.Helper()
+	in := &ec2.CreateCapacityReservationInput{
+		InstanceType: &instanceType, AvailabilityZone: awssdk.String(testRegion + zone), InstanceCount: &machines,
+		InstancePlatform: types.CapacityReservationInstancePlatformLinuxUnix, InstanceMatchCriteria: types.InstanceMatchCriteriaTargeted,
+		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeCapacityReservation, Tags: []types.Tag{{Key: awssdk.String("team"), Value: awssdk.String("a")}}}},
+	}
+	for _, c := range change {
+		c(in)
+	}
+	out, err := f.admin.CreateCapacityReservation(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *out.CapacityReservation.CapacityReservationId
+}
+
+func (f *fixture) cancel(t *testing.T, id string) {
+	t.Helper()
+	if _, err := f.admin.CancelCapacityReservation(t.Context(), &ec2.CancelCapacityReservationInput{CapacityReservationId: &id}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func classWith(selectors ...map[string]string) *api.NodeProfile {
+	return &api.NodeProfile{Class: &api.ClassTerms{Reservations: selectors}}
+}
+
+func byID(id string) map[string]string { return map[string]string{api.SelectorIDs: id} }
+
+// reserved lists the offerings of capacity reservations by id.
+func reserved(m offer.Market) map[string]offer.Offering {
+	out := map[string]offer.Offering{}
+	for i := range m.Types {
+		for _, o := range m.Types[i].Offerings {
+			if o.CapacityType == api.CapacityReserved {
+				out[o.Reservation] = o
+			}
+		}
+	}
+	return out
+}
+
+func inReservation(id, instanceType, zone string) offer.Candidate {
+	return offer.Candidate{InstanceType: instanceType, Zone: testRegion + zone, CapacityType: api.CapacityReserved, Reservation: id}
+}
+
+// A class's terms find reservations by id, tag, owner and match, and only such as are active.
+func TestReservationsAreFound(t *testing.T) {
+	f := start(t)
+	targeted := f.reserve(t, "m5.large", "a", 2)
+	open := f.reserve(t, "c5.large", "b", 3, func(in *ec2.CreateCapacityReservationInput) {
+		in.InstanceMatchCriteria, in.TagSpecifications = types.InstanceMatchCriteriaOpen, nil
+	})
+	windows := f.reserve(t, "m5.large", "b", 1, func(in *ec2.CreateCapacityReservationInput) {
+		in.InstancePlatform, in.TagSpecifications = types.CapacityReservationInstancePlatformWindows, nil
+	})
+	f.cancel(t, f.reserve(t, "m5.large", "c", 1))
+	f.reserve(t, "m5.xlarge", "c", 1, func(in *ec2.CreateCapacityReservationInput) {
+		in.EndDateType, in.EndDate = types.EndDateTypeLimited, awssdk.Time(f.clock.Now())
+	})
+	for name, c := range map[string]struct {
+		terms []map[string]string
+		want  []string // of the offerings
+		known int      // in the status
+	}{
+		"id":               {[]map[string]string{byID(targeted)}, []string{targeted}, 1},
+		"unknown id":       {[]map[string]string{byID("cr-0")}, nil, 0},
+		"tag":              {[]map[string]string{{"team": "a"}}, []string{targeted}, 1},
+		"tag with a star":  {[]map[string]string{{"team": "*"}}, []string{targeted}, 1},
+		"open":             {[]map[string]string{{api.SelectorReservationMatch: "open"}}, []string{open}, 1},
+		"owner and tag":    {[]map[string]string{{api.SelectorReservationOwner: "000000000001", "team": "a"}}, nil, 0},
+		"any term, twice":  {[]map[string]string{byID(targeted), {"team": "a"}, byID(open)}, []string{targeted, open}, 2},
+		"another platform": {[]map[string]string{byID(windows)}, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := f.market(t, classWith(c.terms...))
+			if m.Blocked != "" || len(m.Status.Reservations) != c.known {
+				t.Errorf("blocked %q, status %+v", m.Blocked, m.Status.Reservations)
+			}
+			got := reserved(m)
+			for _, id := range c.want {
+				if o := got[id]; o.Unavailable != "" || o.Left == 0 || o.Price <= 0 || o.Price > 100 {
+					t.Errorf("%s: %+v", id, o)
+				}
+			}
+			if len(got) != len(c.want) {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// Machines are launched into the reservation that their offering names, and what is left of
+// it is known at once, and again when a machine is gone.
+func TestReservedLaunch(t *testing.T) {
+	f := start(t)
+	id := f.reserve(t, "m5.large", "a", 2)
+	profile := classWith(byID(id))
+	if got := reserved(f.market(t, profile))[id]; got.Left != 2 {
+		t.Fatalf("%+v", got)
+	}
+	o := order("one", 2, inReservation(id, "m5.large", "a"))
+	o.Node.Profile = profile
+	d := f.launch(t, o)
+	if len(d.Instances) != 2 || len(d.Refusals) > 0 {
+		t.Fatalf("%+v", d)
+	}
+	for _, i := range d.Instances {
+		if i.CapacityType != api.CapacityReserved || i.Reservation != id {
+			t.Errorf("%+v", i)
+		}
+	}
+	for _, m := range f.live() {
+		if m.CapacityReservation != id || m.CapacityType != api.CapacityOnDemand {
+			t.Errorf("%+v", m)
+		}
+	}
+	content := f.templateContent(t)
+	if got := content.CapacityReservationSpecification; got == nil || got.CapacityReservationTarget == nil || *got.CapacityReservationTarget.CapacityReservationId != id {
+		t.Errorf("launch template: %+v", got)
+	}
+	full := reserved(f.market(t, profile))[id]
+	if full.Left != 0 || full.Unavailable != "capacity reservation "+id+" is full" {
+		t.Errorf("%+v", full)
+	}
+	if _, err := f.Terminate(t.Context(), []string{d.Instances[0].ID}); err != nil {
+		t.Fatal(err)
+	}
+	f.clock.Advance(time.Minute)
+	f.account.Instances() // what is due happens
+	f.clock.Advance(time.Minute)
+	if got := reserved(f.market(t, profile))[id]; got.Left != 1 || got.Unavailable != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Somebody else has taken the last place of the reservation: the order is refused, and the
+// reservation is put off like any other offering, which holds nothing else back.
+func TestReservationExceeded(t *testing.T) {
+	f := start(t)
+	id := f.reserve(t, "m5.large", "a", 1)
+	other := f.reserve(t, "m5.large", "a", 1)
+	profile := classWith(byID(id), byID(other))
+	f.market(t, profile)
+	o := order("other", 1, inReservation(id, "m5.large", "a"))
+	o.Node.Profile = profile
+	stranger := f.newCloud(t)
+	if _, err := stranger.Launch(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	o.LaunchID = "one"
+	d := f.launch(t, o)
+	if len(d.Instances) > 0 || len(d.Refusals) != 1 || d.Refusals[0].Reason != offer.RefusedCapacity {
+		t.Fatalf("%+v", d)
+	}
+	m := f.market(t, profile)
+	if got := reserved(m); got[id].Unavailable == "" || got[other].Unavailable != "" {
+		t.Errorf("%+v", got)
+	}
+	at := slices.IndexFunc(m.Types, func(t offer.InstanceType) bool { return t.Name == "m5.large" })
+	for _, sold := range m.Types[at].Offerings {
+		if sold.CapacityType == api.CapacityOnDemand && sold.Unavailable != "" {
+			t.Errorf("%+v", sold)
+		}
+	}
+}
+
+// A class that selects reservations buys on demand beside all of them, so that what is left
+// of an open one is only taken by machines that are planned in it. Other classes leave it
+// to EC2.
+func TestOnDemandBesideReservations(t *testing.T) {
+	for name, c := range map[string]struct {
+		profile *api.NodeProfile
+		in      bool
+	}{"selects some": {classWith(map[string]string{"team": "b"}), false}, "selects none": {&api.NodeProfile{}, true}} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			open := f.reserve(t, "m5.large", "a", 1, func(in *ec2.CreateCapacityReservationInput) {
+				in.InstanceMatchCriteria = types.InstanceMatchCriteriaOpen
+			})
+			o := order("one", 1, onDemand("m5.large", "a"))
+			o.Node.Profile = c.profile
+			d := f.launch(t, o)
+			if got := f.live()[0].CapacityReservation == open; got != c.in {
+				t.Errorf("in the reservation: %t", got)
+			}
+			if i := d.Instances[0]; i.CapacityType != api.CapacityOnDemand || i.Reservation != "" {
+				t.Errorf("%+v", i)
+			}
+		})
+	}
+}
+
+// When its reservation ends, a machine goes on as an ordinary on-demand machine.
+func TestReservationEnds(t *testing.T) {
+	f := start(t)
+	id := f.reserve(t, "m5.large", "a", 1)
+	o := order("one", 1, inReservation(id, "m5.large", "a"))
+	o.Node.Profile = classWith(byID(id))
+	f.launch(t, o)
+	f.cancel(t, id)
+	instances, err := f.Instances(t.Context())
+	if err != nil || len(instances) != 1 || instances[0].CapacityType != api.CapacityOnDemand || instances[0].Reservation != "" {
+		t.Errorf("%+v, %v", instances, err)
+	}
+}
+
+// Capacity blocks and interruptible reservations are not launched into. They are named.
+func TestUnsupportedReservations(t *testing.T) {
+	for want, of := range map[string]types.CapacityReservation{
+		"cr-1 is a capacity block": {CapacityReservationId: awssdk.String("cr-1"), ReservationType: types.CapacityReservationTypeCapacityBlock},
+		"cr-2 is interruptible":    {CapacityReservationId: awssdk.String("cr-2"), Interruptible: awssdk.Bool(true)},
+	} {
+		r := &resolved{profile: &api.NodeProfile{LaunchTemplate: awssdk.String("own")}, subnets: []subnet{{id: "subnet-1"}}}
+		r.reservations = []reservation{reservationOf(&of, time.Time{})}
+		r.block()
+		if r.reason != reasonReservation || r.blocked != "spec.capacityReservationSelectorTerms: "+want+", which is not supported; select others" {
+			t.Errorf("%s: %s", r.reason, r.blocked)
+		}
+	}
+}
