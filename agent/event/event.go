@@ -30,11 +30,13 @@ const (
 	DrainHeldUp     = "DrainHeldUp"     // node and pod: what else a drain waits for, longer than it should
 	Terminated      = "Terminated"      // node: its machine was given back
 	Interrupted     = "Interrupted"     // node: its machine will be taken back
-	InstanceGone    = "InstanceGone"    // node: its machine does not exist any more
-	TagsLost        = "TagsLost"        // node: its instance has lost the tags of the cluster
-	MarksLost       = "MarksLost"       // node: it had lost what tells its Provisioner
-	LaunchFailed    = "LaunchFailed"    // Provisioner: a cloud refused
-	DoubtfulSpec    = "DoubtfulSpec"    // Provisioner and node profile: what has no effect or is probably not meant
+	// node: its machine is an on-demand machine now.
+	ReservationEnded = "ReservationEnded"
+	InstanceGone     = "InstanceGone" // node: its machine does not exist any more
+	TagsLost         = "TagsLost"     // node: its instance has lost the tags of the cluster
+	MarksLost        = "MarksLost"    // node: it had lost what tells its Provisioner
+	LaunchFailed     = "LaunchFailed" // Provisioner: a cloud refused
+	DoubtfulSpec     = "DoubtfulSpec" // Provisioner and node profile: what has no effect or is probably not meant
 )
 
 // RepeatAfter is when an event about what lasts is sent again: well within the hour for

@@ -34,6 +34,7 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	for _, i := range instances {
 		listed[i.ProviderID] = i
 		own, others := c.nodesOf(v, nodes, i)
+		c.unreserve(ctx, v, own, i)
 		switch {
 		case i.LaunchID == "", c.Launching(i.LaunchID): // another program's, or not answered yet
 		case i.State != offer.StatePending && i.State != offer.StateRunning, c.wasGivenBack(i.ID):
@@ -179,6 +180,19 @@ func (c *Inventory) adopt(ctx context.Context, v *view.View, i offer.Instance) b
 	c.Events.Normal(event.Node(i.NodeName), event.Adopted,
 		fmt.Sprintf("the Node object of instance %s was created", i.ID))
 	return true
+}
+
+// unreserve tells the nodes of an instance that its capacity reservation has ended.
+func (c *Inventory) unreserve(ctx context.Context, v *view.View, nodes []*cluster.Node, i offer.Instance) {
+	for _, n := range nodes {
+		change, ended := view.Unreserved(v.ByName[n.Provisioner], n, i)
+		if !ended || n.Deleting || !c.Nodes.Patch(ctx, n.Name, change) {
+			continue
+		}
+		id := n.Labels[api.LabelReservationID]
+		c.Log.Info("lost the capacity reservation of a node", "node", n.Name, "instance", i.ID, "reservation", id)
+		c.Events.Normal(event.Node(n.Name), event.ReservationEnded, fmt.Sprintf("capacity reservation %s has ended, the machine goes on as an on-demand machine", id))
+	}
 }
 
 // close deletes the nodes of an instance that is on its way out or gone: those

@@ -37,7 +37,7 @@ func newPurchase(o *order) *purchase {
 	c := o.Candidates[0]
 	for i, m := range o.machines {
 		name := fmt.Sprintf("%s-%s-%d", o.Provisioner, o.LaunchID, i)
-		node := view.NodeFor(o.by, m, offer.Instance{NodeName: name, InstanceType: c.InstanceType, Zone: c.Zone, CapacityType: c.CapacityType})
+		node := view.NodeFor(o.by, m, offer.Instance{NodeName: name, InstanceType: c.InstanceType, Zone: c.Zone, CapacityType: c.CapacityType, Reservation: c.Reservation})
 		expected := cluster.FromNode(node, nil)
 		expected.Finalizers = nil // there is no object that could be held
 		expected.Created = time.Now()

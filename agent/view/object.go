@@ -90,6 +90,9 @@ func bareNode(p *Provisioner, i offer.Instance) *corev1.Node {
 	node.Labels[api.LabelInstanceType] = i.InstanceType
 	node.Labels[api.LabelZone] = i.Zone
 	node.Labels[api.LabelCapacityType] = i.CapacityType
+	if i.Reservation != "" {
+		node.Labels[api.LabelReservationID], node.Labels[api.LabelReservationType] = i.Reservation, api.ReservationDefault
+	}
 	node.Labels[api.LabelHostname] = i.NodeName
 	return node
 }
@@ -101,7 +104,7 @@ func describeType(node *corev1.Node, t *offer.InstanceType, i offer.Instance) {
 		}
 	}
 	for _, o := range t.Offerings {
-		if o.Zone != i.Zone || o.CapacityType != i.CapacityType {
+		if o.Zone != i.Zone || o.CapacityType != i.CapacityType || o.Reservation != i.Reservation {
 			continue
 		}
 		node.Annotations[api.AnnotationHourlyPrice] = strconv.FormatInt(int64(o.Price), 10)

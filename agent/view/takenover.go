@@ -23,7 +23,7 @@ func TakenOver(p *Provisioner, n *cluster.Node, i *offer.Instance) cluster.NodeC
 	is := *i
 	is.NodeName, is.LaunchID, is.Tags = n.Name, api.LaunchKarpenter, nil
 	if bought := n.Labels[api.LabelCapacityType]; bought != "" {
-		is.CapacityType = bought
+		is.CapacityType, is.Reservation = bought, n.Labels[api.LabelReservationID]
 	}
 	built := AdoptedNode(p, is)
 	built.Annotations[api.AnnotationLaunchReason] = "launched by Karpenter"

@@ -22,7 +22,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
@@ -93,7 +92,7 @@ func (p *pools) take() standIns {
 func (p *pools) standInsFor(found []*unstructured.Unstructured, waits string) standIns {
 	var out standIns
 	var documents []map[string]any
-	ignored := map[string]finding.List{} // by kind and name
+	ignored := map[string]api.Findings{} // by kind and name
 	for _, u := range found {
 		if karpenter.Foreign(u.Object) != "" {
 			continue
@@ -114,7 +113,7 @@ func (p *pools) standInsFor(found []*unstructured.Unstructured, waits string) st
 			s.Losses = append(ignored[u.GetKind()+" "+u.GetName()], s.Losses...)
 			out.add(p, u, s, waits)
 		} else if err != nil {
-			out.add(p, u, karpenter.Refused(u.Object, finding.Of(err)), waits)
+			out.add(p, u, karpenter.Refused(u.Object, api.FindingsOf(err)), waits)
 		}
 	}
 	return out
@@ -297,7 +296,7 @@ func poolStatus(s api.ProvisionerStatus) map[string]any {
 }
 
 // classReasons are the reasons of Ready that are about the EC2NodeClass.
-var classReasons = []string{"NodeProfileNotFound", "NoSubnets", "NoSecurityGroups", "NoImages", "NoInstanceProfile"}
+var classReasons = []string{"NodeProfileNotFound", "NoSubnets", "NoSecurityGroups", "NoImages", "NoInstanceProfile", "UnsupportedCapacityReservation"}
 
 // classStatus is the status of an EC2NodeClass in Karpenter's terms.
 func classStatus(s api.AWSNodeTemplateStatus) map[string]any {
@@ -319,10 +318,10 @@ func classStatus(s api.AWSNodeTemplateStatus) map[string]any {
 		}
 		images = append(images, map[string]any{"id": im.ID, "name": im.Name, "requirements": requirements})
 	}
-	out := map[string]any{"subnets": subnets, "securityGroups": groups, "amis": images}
+	out := map[string]any{"subnets": subnets, "securityGroups": groups, "amis": images, "capacityReservations": reservationStatuses(s.Reservations)}
 	parts := []struct{ kind, reason string }{
 		{"SubnetsReady", "NoSubnets"}, {"SecurityGroupsReady", "NoSecurityGroups"}, {"AMIsReady", "NoImages"},
-		{"InstanceProfileReady", "NoInstanceProfile"}, {"ValidationSucceeded", "ValidationFailed"}, {"Ready", ""},
+		{"InstanceProfileReady", "NoInstanceProfile"}, {"CapacityReservationsReady", "UnsupportedCapacityReservation"}, {"ValidationSucceeded", "ValidationFailed"}, {"Ready", ""},
 	}
 	conditions := []any{}
 	for _, c := range s.Conditions {
@@ -344,6 +343,21 @@ func classStatus(s api.AWSNodeTemplateStatus) map[string]any {
 		}
 	}
 	out["conditions"] = conditions
+	return out
+}
+
+func reservationStatuses(of []api.ReservationStatus) []any {
+	out := []any{}
+	for _, r := range of {
+		one := map[string]any{
+			"id": r.ID, "availabilityZone": r.Zone, "instanceType": r.InstanceType, "ownerID": r.OwnerID,
+			"instanceMatchCriteria": r.MatchCriteria, "reservationType": r.Type, "state": r.State, "interruptible": r.Interruptible,
+		}
+		if !r.End.IsZero() {
+			one["endTime"] = r.End.UTC().Format(time.RFC3339)
+		}
+		out = append(out, one)
+	}
 	return out
 }
 

@@ -193,11 +193,13 @@ func TestNodePoolsAreServed(t *testing.T) {
 	}
 	if err := c.UpdateNodeTemplateStatus(t.Context(), "ec2nodeclass/served", api.AWSNodeTemplateStatus{
 		Subnets: []api.SubnetStatus{{ID: "subnet-1", Zone: "z"}}, Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}},
+		Reservations: []api.ReservationStatus{{ID: "cr-1", Zone: "z", InstanceType: "m5.large", OwnerID: "123456789012", MatchCriteria: "open", Type: "default", State: "active", End: metav1.Now()}},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	wantConditions(t, nodePoolGVR, map[string]string{"Ready": "False", "ValidationSucceeded": "True", "NodeClassReady": "False"})
-	wantConditions(t, nodeClassGVR, map[string]string{"Ready": "True", "SubnetsReady": "True", "AMIsReady": "True", "SecurityGroupsReady": "True", "InstanceProfileReady": "True"})
+	wantConditions(t, nodeClassGVR, map[string]string{"Ready": "True", "SubnetsReady": "True", "AMIsReady": "True", "SecurityGroupsReady": "True", "InstanceProfileReady": "True", "CapacityReservationsReady": "True"})
+	wantReservation(t)
 
 	if err := c.SetProvisionerFinalizer(t.Context(), "served", true); err != nil {
 		t.Fatal(err)
@@ -208,6 +210,31 @@ func TestNodePoolsAreServed(t *testing.T) {
 	ref := c.pools.reference(cluster.ObjectRef{Kind: api.ProvisionerKind, Name: "served"})
 	if ref.Kind != "NodePool" || ref.APIVersion != "karpenter.sh/v1" {
 		t.Errorf("events are about %+v", ref)
+	}
+}
+
+// wantReservation checks the capacity reservation in the status of the EC2NodeClass.
+func wantReservation(t *testing.T) {
+	t.Helper()
+	class, err := adminCustom.Resource(nodeClassGVR).Get(t.Context(), "served", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _, _ := unstructured.NestedSlice(class.Object, "status", "capacityReservations")
+	if len(list) != 1 {
+		t.Fatalf("%v", list)
+	}
+	got := list[0].(map[string]any)
+	for field, want := range map[string]any{
+		"id": "cr-1", "availabilityZone": "z", "instanceType": "m5.large", "ownerID": "123456789012", "instanceMatchCriteria": "open",
+		"reservationType": "default", "state": "active", "interruptible": false,
+	} {
+		if got[field] != want {
+			t.Errorf("%s: %v", field, got[field])
+		}
+	}
+	if got["endTime"] == nil {
+		t.Error("no end")
 	}
 }
 

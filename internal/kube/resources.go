@@ -9,7 +9,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // Provisioners returns those that can be read, as written, and what stands for NodePools,
@@ -53,11 +52,11 @@ func (c *Cluster) Readings() []cluster.Reading {
 type decoded struct {
 	version  string
 	value    any // nil for an object that cannot be read
-	findings finding.List
+	findings api.Findings
 }
 
 // decodeAll decodes the objects of a cache, each version once.
-func decodeAll[T any](m *mirror, decode func([]byte) (*T, finding.List, error)) ([]*T, []cluster.Reading) {
+func decodeAll[T any](m *mirror, decode func([]byte) (*T, api.Findings, error)) ([]*T, []cluster.Reading) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	next := map[string]decoded{}
@@ -81,7 +80,7 @@ func decodeAll[T any](m *mirror, decode func([]byte) (*T, finding.List, error)) 
 	return out, readings
 }
 
-func decodeOne[T any](u *unstructured.Unstructured, decode func([]byte) (*T, finding.List, error)) decoded {
+func decodeOne[T any](u *unstructured.Unstructured, decode func([]byte) (*T, api.Findings, error)) decoded {
 	out := decoded{version: u.GetResourceVersion()}
 	asJSON, err := json.Marshal(u.Object)
 	if err == nil {
@@ -90,6 +89,6 @@ func decodeOne[T any](u *unstructured.Unstructured, decode func([]byte) (*T, fin
 			out.value = value
 		}
 	}
-	out.findings = append(out.findings, finding.Of(err)...)
+	out.findings = append(out.findings, api.FindingsOf(err)...)
 	return out
 }

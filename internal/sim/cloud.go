@@ -63,6 +63,11 @@ func (c *Cloud) Market(ctx context.Context, _ *api.Provisioner, _ *api.NodeProfi
 			}
 			for j := range t.Offerings {
 				o := &t.Offerings[j]
+				if o.Reservation != "" {
+					if o.Left = left(w, o.Reservation); o.Left == 0 {
+						o.Unavailable = "capacity reservation " + o.Reservation + " is full"
+					}
+				}
 				for _, from := range []pool{{t.Name, o.Zone, o.CapacityType}, quotaOf(o.CapacityType)} {
 					if until := w.refusedUntil[from]; time.Now().Before(until) {
 						o.Unavailable = "insufficient capacity until " + until.UTC().Format(time.TimeOnly)
@@ -192,6 +197,9 @@ func (w *world) exhausted(c offer.Candidate) (pool, offer.RefusalReason) {
 	if left, limited := w.pools[quotaOf(c.CapacityType)]; limited && left == 0 {
 		return quotaOf(c.CapacityType), offer.RefusedQuota
 	}
+	if c.Reservation != "" && left(w, c.Reservation) == 0 {
+		return poolOf(c), offer.RefusedCapacity
+	}
 	if left, limited := w.pools[poolOf(c)]; limited && left == 0 {
 		return poolOf(c), offer.RefusedCapacity
 	}
@@ -211,6 +219,7 @@ func (w *world) start(order offer.Order, c offer.Candidate) offer.Instance {
 		InstanceType: c.InstanceType,
 		Zone:         c.Zone,
 		CapacityType: c.CapacityType,
+		Reservation:  c.Reservation,
 		ImageID:      "ami-sim",
 		State:        offer.StatePending,
 		LaunchedAt:   w.now().Time,

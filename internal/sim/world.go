@@ -15,7 +15,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -98,13 +97,14 @@ type world struct {
 	budgets         []Budget
 	provisioners    map[string]*api.Provisioner
 	templates       map[string]*api.AWSNodeTemplate
-	readings        map[string]finding.List // of Provisioners
+	readings        map[string]api.Findings // of Provisioners
 	events          []Event
 	nodeClaims      map[string]cluster.NodeClaim
 	machines        map[string]*machine
 	past            []*machine                  // that are not listed any more
 	deliveries      map[string][]offer.Instance // by launch id
 	pools           map[pool]int
+	ended           map[string]bool // capacity reservations
 	refusedUntil    map[pool]time.Time
 	neverBoots      func(offer.Instance) bool
 	bootsAs         func(offer.Instance) string
@@ -157,13 +157,14 @@ func New(options Options) *World {
 		daemonSets:      map[string]*corev1.PodTemplateSpec{},
 		provisioners:    map[string]*api.Provisioner{},
 		templates:       map[string]*api.AWSNodeTemplate{},
-		readings:        map[string]finding.List{},
+		readings:        map[string]api.Findings{},
 		machines:        map[string]*machine{},
 		nodeClaims:      map[string]cluster.NodeClaim{},
 		deliveries:      map[string][]offer.Instance{},
 		forgotten:       map[string]int{},
 		launchTemplates: map[string]bool{},
 		pools:           map[pool]int{},
+		ended:           map[string]bool{},
 		refusedUntil:    map[pool]time.Time{},
 		shortfalls:      map[string]int64{},
 		learnt:          map[string]amount.List{},

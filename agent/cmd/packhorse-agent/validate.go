@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
@@ -83,7 +82,7 @@ func validated(set *manifest.Set, err error) *validation {
 }
 
 // placed gives findings their places, in the order of the lines.
-func placed(d *manifest.Document, found finding.List) []*manifest.Error {
+func placed(d *manifest.Document, found api.Findings) []*manifest.Error {
 	var out []*manifest.Error
 	for _, f := range found {
 		out = append(out, d.At(f))
@@ -97,7 +96,7 @@ func ours(d *manifest.Document) bool {
 	return d.Kind == api.ProvisionerKind || d.Kind == api.NodeTemplateKind || d.Karpenter != nil
 }
 
-func findings(d *manifest.Document) finding.List {
+func findings(d *manifest.Document) api.Findings {
 	switch {
 	case d.Karpenter != nil && d.Provisioner != nil: // its rules are checked when it is read
 		return slices.Concat(api.CheckProvisioner(d.Provisioner).Warnings(), strangers(d.Provisioner))
@@ -112,10 +111,10 @@ func findings(d *manifest.Document) finding.List {
 }
 
 // strangers are warnings, since AWS may sell machines that are newer than the catalogue.
-func strangers(p *api.Provisioner) finding.List {
-	var out finding.List
+func strangers(p *api.Provisioner) api.Findings {
+	var out api.Findings
 	for _, f := range plancheck.Strangers(p, offer.Embedded(), "") {
-		out = append(out, finding.Finding{Path: p.Source.PathOf(f.Path), Text: f.Text, Advice: f.Advice})
+		out = append(out, api.Finding{Path: p.Source.PathOf(f.Path), Text: f.Text, Advice: f.Advice})
 	}
 	return out
 }

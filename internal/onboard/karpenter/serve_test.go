@@ -2,6 +2,7 @@ package karpenter_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,8 +78,11 @@ func TestServeClass(t *testing.T) {
 			c.Images = or(map[string]string{"aws::name": "mine", "aws::owners": "self"}, map[string]string{"aws::ssm-parameter": "/p"})
 		})},
 		"associatePublicIPAddress": {"instanceProfile: nodes", "instanceProfile: nodes\n  associatePublicIPAddress: false", with(func(c *api.ClassTerms) { c.PublicAddress = &no })},
-		"role":                     {"instanceProfile: nodes", "role: r", with(func(c *api.ClassTerms) { c.Role = "r" })},
-		"role with a profile":      {"instanceProfile: nodes", "role: r\nstatus: {instanceProfile: made}", with(func(c *api.ClassTerms) { c.Role = "r" })},
+		"capacityReservationSelectorTerms": {"instanceProfile: nodes", "instanceProfile: nodes\n  capacityReservationSelectorTerms: [{id: cr-1}, {tags: {a: b}, ownerID: '123456789012', instanceMatchCriteria: open}]", with(func(c *api.ClassTerms) {
+			c.Reservations = or(map[string]string{"aws::ids": "cr-1"}, map[string]string{"a": "b", "aws::owner-id": "123456789012", "aws::instance-match-criteria": "open"})
+		})},
+		"role":                {"instanceProfile: nodes", "role: r", with(func(c *api.ClassTerms) { c.Role = "r" })},
+		"role with a profile": {"instanceProfile: nodes", "role: r\nstatus: {instanceProfile: made}", with(func(c *api.ClassTerms) { c.Role = "r" })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(plainClass, c.old, c.new, 1)
@@ -107,7 +111,6 @@ func TestServeNamesWhatIsNotSupported(t *testing.T) {
 		"spec.kubelet.cpuManagerPolicy":                            plainClass + "  kubelet: {cpuManagerPolicy: static, maxPods: 5}\n",
 		"spec.subnetSelectorTerms with a comma":                    strings.Replace(plainClass, "subnetSelectorTerms: [{tags: {a: b}}]", "subnetSelectorTerms: [{tags: {a: 'b,c'}}]", 1),
 		"spec.placementGroupSelector":                              plainClass + "  placementGroupSelector: {name: near}\n",
-		"spec.capacityReservationSelectorTerms":                    plainClass + "  capacityReservationSelectorTerms: [{id: cr-1}]\n",
 		"spec.networkInterfaces":                                   plainClass + "  networkInterfaces: [{networkCardIndex: 0, deviceIndex: 0, interfaceType: interface}]\n",
 		"spec.ipPrefixCount":                                       plainClass + "  ipPrefixCount: 2\n",
 		"spec.connectionTracking":                                  plainClass + "  connectionTracking: {udpTimeout: 30}\n",
@@ -205,17 +208,23 @@ func TestServeKubelet(t *testing.T) {
 	}
 }
 
-// A capacity reservation is no way to buy: a NodePool that allows others too is served
-// by these, and one that allows nothing else is not served.
+// The capacity type of reservations is served among others, alone, and where a NodePool does
+// not speak of capacity types. A Provisioner that is made of it does not have it.
 func TestServeReserved(t *testing.T) {
-	pool := func(values string) karpenter.Served {
-		return serve(t, strings.Replace(plainPool, "key: kubernetes.io/arch, operator: In, values: [amd64]", "key: karpenter.sh/capacity-type, operator: In, values: ["+values+"]", 1))
-	}
-	both := pool("reserved, on-demand")
-	if got := both.Provisioner.Spec.Requirements[0].Values; len(both.Provisioner.Source.Unsupported) > 0 || !cmp.Equal(got, []string{"on-demand"}) {
-		t.Errorf("values %v, unsupported %+v", got, both.Provisioner.Source.Unsupported)
-	}
-	if got := pool("reserved").Provisioner.Source.Unsupported; len(got) == 0 || !strings.HasPrefix(got[0].Path, "spec.template.spec.requirements[0].values") {
-		t.Errorf("unsupported %+v", got)
+	for values, want := range map[string][]string{
+		"key: karpenter.sh/capacity-type, operator: In, values: [reserved, on-demand]": {"reserved", "on-demand"},
+		"key: karpenter.sh/capacity-type, operator: In, values: [reserved]":            {"reserved"},
+		"key: kubernetes.io/arch, operator: In, values: [amd64]":                       {"spot", "on-demand", "reserved"},
+	} {
+		pool := serve(t, strings.Replace(plainPool, "key: kubernetes.io/arch, operator: In, values: [amd64]", values, 1)).Provisioner
+		i := slices.IndexFunc(pool.Spec.Requirements, func(r api.Requirement) bool { return r.Key == api.LabelCapacityType })
+		if got := pool.Spec.Requirements[i].Values; len(pool.Source.Unsupported) > 0 || !cmp.Equal(got, want) {
+			t.Errorf("%s: values %v, unsupported %+v", values, got, pool.Source.Unsupported)
+		}
+		pool.Source = nil
+		delete(pool.Spec.Labels, "karpenter.sh/nodepool")
+		if errs := api.ValidateProvisioner(pool); len(errs) == 0 {
+			t.Errorf("%s: a Provisioner may have them", values)
+		}
 	}
 }

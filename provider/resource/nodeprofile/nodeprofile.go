@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
@@ -50,10 +49,10 @@ func (Kind) Codec() wire.Codec {
 }
 
 // Check implements [customresource.Kind].
-func (k Kind) Check(name string, spec map[string]any) finding.List {
+func (k Kind) Check(name string, spec map[string]any) api.Findings {
 	template, ignored, err := k.decode(name, spec)
 	if err != nil {
-		return finding.Of(err)
+		return api.FindingsOf(err)
 	}
 	found := slices.Concat(ignored, api.CheckNodeTemplate(template))
 	if len(found.Errors()) == 0 {
@@ -62,7 +61,7 @@ func (k Kind) Check(name string, spec map[string]any) finding.List {
 	return found
 }
 
-func (k Kind) decode(name string, spec map[string]any) (*api.AWSNodeTemplate, finding.List, error) {
+func (k Kind) decode(name string, spec map[string]any) (*api.AWSNodeTemplate, api.Findings, error) {
 	return api.NodeTemplateOf(customresource.ManifestOf(k.Object(), name, spec))
 }
 

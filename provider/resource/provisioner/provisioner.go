@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
@@ -54,10 +53,10 @@ func (Kind) Codec() wire.Codec {
 }
 
 // Check implements [customresource.Kind].
-func (k Kind) Check(name string, spec map[string]any) finding.List {
+func (k Kind) Check(name string, spec map[string]any) api.Findings {
 	p, ignored, err := k.decode(name, spec)
 	if err != nil {
-		return finding.Of(err)
+		return api.FindingsOf(err)
 	}
 	found := slices.Concat(ignored, api.CheckProvisioner(p))
 	if len(found.Errors()) == 0 {
@@ -66,7 +65,7 @@ func (k Kind) Check(name string, spec map[string]any) finding.List {
 	return found
 }
 
-func (k Kind) decode(name string, spec map[string]any) (*api.Provisioner, finding.List, error) {
+func (k Kind) decode(name string, spec map[string]any) (*api.Provisioner, api.Findings, error) {
 	return api.ProvisionerOf(customresource.ManifestOf(k.Object(), name, spec))
 }
 

@@ -1,0 +1,34 @@
+package view
+
+import (
+	"strconv"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Unreserved is the change to a node whose capacity reservation has ended: its machine runs
+// on as an on-demand machine, and is paid for as one. It reports false for all other nodes.
+// A node that is not up yet is left alone, because EC2 may not say of a new instance yet
+// which reservation it is in.
+func Unreserved(p *Provisioner, n *cluster.Node, i offer.Instance) (cluster.NodeChange, bool) {
+	if n.Labels[api.LabelCapacityType] != api.CapacityReserved || i.CapacityType != api.CapacityOnDemand || !n.Initialized {
+		return cluster.NodeChange{}, false
+	}
+	change := cluster.NodeChange{
+		SetLabels:    map[string]string{api.LabelCapacityType: api.CapacityOnDemand},
+		RemoveLabels: []string{api.LabelReservationID, api.LabelReservationType},
+	}
+	if p == nil {
+		return change, true
+	}
+	if t := p.InstanceType(i.InstanceType); t != nil {
+		for _, o := range t.Offerings {
+			if o.Zone == i.Zone && o.CapacityType == api.CapacityOnDemand {
+				change.SetAnnotations = map[string]string{api.AnnotationHourlyPrice: strconv.FormatInt(int64(o.Price), 10)}
+			}
+		}
+	}
+	return change, true
+}
