@@ -51,9 +51,17 @@ func Add[S, In, Out any](s *Service, of S, needs func(S, *In) []Access, act func
 	}
 }
 
-// AddOnAnything registers a call that has no resources.
-func AddOnAnything[S, In, Out any](s *Service, of S, action string, act func(S, *Caller, *In) (*Out, error)) {
-	Add(s, of, func(S, *In) []Access { return []Access{{Action: action, Resource: "*"}} }, act)
+// AddOn registers a call that needs the permission of its own name, such as
+// iam:CreateRole. On returns the resource that it needs it for.
+func AddOn[S, In, Out any](s *Service, of S, on func(action string) func(S, *In) []Access, act func(S, *Caller, *In) (*Out, error)) {
+	Add(s, of, on(s.Name+":"+nameOf[In]()), act)
+}
+
+// AddOnAnything is AddOn for a call that has no resources.
+func AddOnAnything[S, In, Out any](s *Service, of S, act func(S, *Caller, *In) (*Out, error)) {
+	AddOn(s, of, func(action string) func(S, *In) []Access {
+		return func(S, *In) []Access { return []Access{{Action: action, Resource: "*"}} }
+	}, act)
 }
 
 // Change alters a registered call, which is named by its input type.

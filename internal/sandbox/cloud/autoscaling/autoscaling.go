@@ -50,7 +50,7 @@ func (c *AutoScaling) Service() *account.Service {
 		Words:      account.QueryDialect(),
 		Operations: map[string]account.Operation{},
 	}
-	account.AddOnAnything(s, c, "autoscaling:DescribeAutoScalingGroups", (*AutoScaling).describeScalingGroups)
+	account.AddOnAnything(s, c, (*AutoScaling).describeScalingGroups)
 	return s
 }
 

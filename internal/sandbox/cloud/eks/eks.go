@@ -58,17 +58,17 @@ func (c *EKS) Service() *account.Service {
 		Words:      words,
 		Operations: map[string]account.Operation{},
 	}
-	account.AddOnAnything(s, c, "eks:ListClusters", (*EKS).listClusters)
-	account.Add(s, c, onCluster[eks.DescribeClusterInput]("eks:DescribeCluster"), (*EKS).describeCluster)
-	account.Add(s, c, onCluster[eks.ListNodegroupsInput]("eks:ListNodegroups"), (*EKS).listNodegroups)
-	account.Add(s, c, onCluster[eks.DescribeNodegroupInput]("eks:DescribeNodegroup"), (*EKS).describeNodegroup)
-	account.Add(s, c, onCluster[eks.ListAccessEntriesInput]("eks:ListAccessEntries"), (*EKS).listAccessEntries)
-	account.Add(s, c, onCluster[eks.CreateAccessEntryInput]("eks:CreateAccessEntry"), (*EKS).createAccessEntry)
-	account.Add(s, c, onAccessEntry[eks.DescribeAccessEntryInput]("eks:DescribeAccessEntry"), (*EKS).describeAccessEntry)
-	account.Add(s, c, onAccessEntry[eks.UpdateAccessEntryInput]("eks:UpdateAccessEntry"), (*EKS).updateAccessEntry)
-	account.Add(s, c, onAccessEntry[eks.DeleteAccessEntryInput]("eks:DeleteAccessEntry"), (*EKS).deleteAccessEntry)
-	account.Add(s, c, onTagged[eks.TagResourceInput]("eks:TagResource"), (*EKS).tagEKS)
-	account.Add(s, c, onTagged[eks.UntagResourceInput]("eks:UntagResource"), (*EKS).untagEKS)
+	account.AddOnAnything(s, c, (*EKS).listClusters)
+	account.AddOn(s, c, onCluster, (*EKS).describeCluster)
+	account.AddOn(s, c, onCluster, (*EKS).listNodegroups)
+	account.AddOn(s, c, onCluster, (*EKS).describeNodegroup)
+	account.AddOn(s, c, onCluster, (*EKS).listAccessEntries)
+	account.AddOn(s, c, onCluster, (*EKS).createAccessEntry)
+	account.AddOn(s, c, onAccessEntry, (*EKS).describeAccessEntry)
+	account.AddOn(s, c, onAccessEntry, (*EKS).updateAccessEntry)
+	account.AddOn(s, c, onAccessEntry, (*EKS).deleteAccessEntry)
+	account.AddOn(s, c, onTagged, (*EKS).tagEKS)
+	account.AddOn(s, c, onTagged, (*EKS).untagEKS)
 	addPodIdentity(s, c)
 	return s
 }

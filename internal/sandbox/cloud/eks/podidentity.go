@@ -26,13 +26,13 @@ type Association struct {
 }
 
 func addPodIdentity(s *account.Service, c *EKS) {
-	account.Add(s, c, onCluster[eks.ListPodIdentityAssociationsInput]("eks:ListPodIdentityAssociations"), (*EKS).listPodIdentityAssociations)
+	account.AddOn(s, c, onCluster, (*EKS).listPodIdentityAssociations)
 	account.Add(s, c, passingRole[eks.CreatePodIdentityAssociationInput](onCluster[eks.CreatePodIdentityAssociationInput]("eks:CreatePodIdentityAssociation")),
 		(*EKS).createPodIdentityAssociation)
-	account.Add(s, c, onAssociation[eks.DescribePodIdentityAssociationInput]("eks:DescribePodIdentityAssociation"), (*EKS).describePodIdentityAssociation)
+	account.AddOn(s, c, onAssociation, (*EKS).describePodIdentityAssociation)
 	account.Add(s, c, passingRole[eks.UpdatePodIdentityAssociationInput](onAssociation[eks.UpdatePodIdentityAssociationInput]("eks:UpdatePodIdentityAssociation")),
 		(*EKS).updatePodIdentityAssociation)
-	account.Add(s, c, onAssociation[eks.DeletePodIdentityAssociationInput]("eks:DeletePodIdentityAssociation"), (*EKS).deletePodIdentityAssociation)
+	account.AddOn(s, c, onAssociation, (*EKS).deletePodIdentityAssociation)
 }
 
 // passingRole adds the permission to give the role to EKS, if one is given.

@@ -37,15 +37,15 @@ func (c *Events) Service() *account.Service {
 		Operations: map[string]account.Operation{},
 	}
 	account.Add(s, c, accessesOfPutRule, (*Events).putRule)
-	account.Add(s, c, onRule[eventbridge.DescribeRuleInput]("events:DescribeRule"), (*Events).describeRule)
-	account.AddOnAnything(s, c, "events:ListRules", (*Events).listRules)
-	account.Add(s, c, onRule[eventbridge.DeleteRuleInput]("events:DeleteRule"), (*Events).deleteRule)
-	account.Add(s, c, onRule[eventbridge.PutTargetsInput]("events:PutTargets"), (*Events).putTargets)
-	account.Add(s, c, onRule[eventbridge.RemoveTargetsInput]("events:RemoveTargets"), (*Events).removeTargets)
-	account.Add(s, c, onRule[eventbridge.ListTargetsByRuleInput]("events:ListTargetsByRule"), (*Events).listTargetsByRule)
-	account.Add(s, c, onRuleARN[eventbridge.ListTagsForResourceInput]("events:ListTagsForResource"), (*Events).listRuleTags)
-	account.Add(s, c, onRuleARN[eventbridge.TagResourceInput]("events:TagResource"), (*Events).tagRule)
-	account.Add(s, c, onRuleARN[eventbridge.UntagResourceInput]("events:UntagResource"), (*Events).untagRule)
+	account.AddOn(s, c, onRule, (*Events).describeRule)
+	account.AddOnAnything(s, c, (*Events).listRules)
+	account.AddOn(s, c, onRule, (*Events).deleteRule)
+	account.AddOn(s, c, onRule, (*Events).putTargets)
+	account.AddOn(s, c, onRule, (*Events).removeTargets)
+	account.AddOn(s, c, onRule, (*Events).listTargetsByRule)
+	account.AddOn(s, c, onRuleARN, (*Events).listRuleTags)
+	account.AddOn(s, c, onRuleARN, (*Events).tagRule)
+	account.AddOn(s, c, onRuleARN, (*Events).untagRule)
 	return s
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
@@ -58,64 +57,64 @@ func (c *IAM) Service() *account.Service {
 }
 
 func addRoleOperations(s *account.Service, c *IAM) {
-	account.Add(s, c, onRole[iam.CreateRoleInput]("iam:CreateRole"), (*IAM).createRole)
-	account.Add(s, c, onRole[iam.GetRoleInput]("iam:GetRole"), (*IAM).getRole)
-	account.AddOnAnything(s, c, "iam:ListRoles", (*IAM).listRoles)
-	account.Add(s, c, onRole[iam.UpdateRoleInput]("iam:UpdateRole"), (*IAM).updateRole)
-	account.Add(s, c, onRole[iam.UpdateAssumeRolePolicyInput]("iam:UpdateAssumeRolePolicy"), (*IAM).updateAssumeRolePolicy)
-	account.Add(s, c, onRole[iam.DeleteRoleInput]("iam:DeleteRole"), (*IAM).deleteRole)
-	account.Add(s, c, onRole[iam.TagRoleInput]("iam:TagRole"), (*IAM).tagRole)
-	account.Add(s, c, onRole[iam.UntagRoleInput]("iam:UntagRole"), (*IAM).untagRole)
-	account.Add(s, c, onRole[iam.ListRoleTagsInput]("iam:ListRoleTags"), (*IAM).listRoleTags)
+	account.AddOn(s, c, onRole, (*IAM).createRole)
+	account.AddOn(s, c, onRole, (*IAM).getRole)
+	account.AddOnAnything(s, c, (*IAM).listRoles)
+	account.AddOn(s, c, onRole, (*IAM).updateRole)
+	account.AddOn(s, c, onRole, (*IAM).updateAssumeRolePolicy)
+	account.AddOn(s, c, onRole, (*IAM).deleteRole)
+	account.AddOn(s, c, onRole, (*IAM).tagRole)
+	account.AddOn(s, c, onRole, (*IAM).untagRole)
+	account.AddOn(s, c, onRole, (*IAM).listRoleTags)
 }
 
 func addRolePolicyOperations(s *account.Service, c *IAM) {
-	account.Add(s, c, onRole[iam.PutRolePolicyInput]("iam:PutRolePolicy"), (*IAM).putRolePolicy)
-	account.Add(s, c, onRole[iam.GetRolePolicyInput]("iam:GetRolePolicy"), (*IAM).getRolePolicy)
-	account.Add(s, c, onRole[iam.DeleteRolePolicyInput]("iam:DeleteRolePolicy"), (*IAM).deleteRolePolicy)
-	account.Add(s, c, onRole[iam.ListRolePoliciesInput]("iam:ListRolePolicies"), (*IAM).listRolePolicies)
-	account.Add(s, c, onRole[iam.AttachRolePolicyInput]("iam:AttachRolePolicy"), (*IAM).attachRolePolicy)
-	account.Add(s, c, onRole[iam.DetachRolePolicyInput]("iam:DetachRolePolicy"), (*IAM).detachRolePolicy)
-	account.Add(s, c, onRole[iam.ListAttachedRolePoliciesInput]("iam:ListAttachedRolePolicies"), (*IAM).listAttachedRolePolicies)
+	account.AddOn(s, c, onRole, (*IAM).putRolePolicy)
+	account.AddOn(s, c, onRole, (*IAM).getRolePolicy)
+	account.AddOn(s, c, onRole, (*IAM).deleteRolePolicy)
+	account.AddOn(s, c, onRole, (*IAM).listRolePolicies)
+	account.AddOn(s, c, onRole, (*IAM).attachRolePolicy)
+	account.AddOn(s, c, onRole, (*IAM).detachRolePolicy)
+	account.AddOn(s, c, onRole, (*IAM).listAttachedRolePolicies)
 }
 
 func addPolicyOperations(s *account.Service, c *IAM) {
-	account.Add(s, c, onPolicy[iam.CreatePolicyInput]("iam:CreatePolicy"), (*IAM).createPolicy)
-	account.Add(s, c, onPolicy[iam.GetPolicyInput]("iam:GetPolicy"), (*IAM).getPolicy)
-	account.AddOnAnything(s, c, "iam:ListPolicies", (*IAM).listPolicies)
-	account.Add(s, c, onPolicy[iam.DeletePolicyInput]("iam:DeletePolicy"), (*IAM).deletePolicy)
-	account.Add(s, c, onPolicy[iam.GetPolicyVersionInput]("iam:GetPolicyVersion"), (*IAM).getPolicyVersion)
-	account.Add(s, c, onPolicy[iam.CreatePolicyVersionInput]("iam:CreatePolicyVersion"), (*IAM).createPolicyVersion)
-	account.Add(s, c, onPolicy[iam.ListPolicyVersionsInput]("iam:ListPolicyVersions"), (*IAM).listPolicyVersions)
-	account.Add(s, c, onPolicy[iam.DeletePolicyVersionInput]("iam:DeletePolicyVersion"), (*IAM).deletePolicyVersion)
-	account.Add(s, c, onPolicy[iam.SetDefaultPolicyVersionInput]("iam:SetDefaultPolicyVersion"), (*IAM).setDefaultPolicyVersion)
-	account.Add(s, c, onPolicy[iam.ListPolicyTagsInput]("iam:ListPolicyTags"), (*IAM).listPolicyTags)
-	account.Add(s, c, onPolicy[iam.TagPolicyInput]("iam:TagPolicy"), (*IAM).tagPolicy)
-	account.Add(s, c, onPolicy[iam.UntagPolicyInput]("iam:UntagPolicy"), (*IAM).untagPolicy)
+	account.AddOn(s, c, onPolicy, (*IAM).createPolicy)
+	account.AddOn(s, c, onPolicy, (*IAM).getPolicy)
+	account.AddOnAnything(s, c, (*IAM).listPolicies)
+	account.AddOn(s, c, onPolicy, (*IAM).deletePolicy)
+	account.AddOn(s, c, onPolicy, (*IAM).getPolicyVersion)
+	account.AddOn(s, c, onPolicy, (*IAM).createPolicyVersion)
+	account.AddOn(s, c, onPolicy, (*IAM).listPolicyVersions)
+	account.AddOn(s, c, onPolicy, (*IAM).deletePolicyVersion)
+	account.AddOn(s, c, onPolicy, (*IAM).setDefaultPolicyVersion)
+	account.AddOn(s, c, onPolicy, (*IAM).listPolicyTags)
+	account.AddOn(s, c, onPolicy, (*IAM).tagPolicy)
+	account.AddOn(s, c, onPolicy, (*IAM).untagPolicy)
 }
 
 func addProviderOperations(s *account.Service, c *IAM) {
-	account.Add(s, c, onProvider[iam.CreateOpenIDConnectProviderInput]("iam:CreateOpenIDConnectProvider"), (*IAM).createProvider)
-	account.Add(s, c, onProvider[iam.GetOpenIDConnectProviderInput]("iam:GetOpenIDConnectProvider"), (*IAM).getProvider)
-	account.AddOnAnything(s, c, "iam:ListOpenIDConnectProviders", (*IAM).listProviders)
-	account.Add(s, c, onProvider[iam.DeleteOpenIDConnectProviderInput]("iam:DeleteOpenIDConnectProvider"), (*IAM).deleteProvider)
-	account.Add(s, c, onProvider[iam.UpdateOpenIDConnectProviderThumbprintInput]("iam:UpdateOpenIDConnectProviderThumbprint"), (*IAM).updateThumbprint)
-	account.Add(s, c, onProvider[iam.AddClientIDToOpenIDConnectProviderInput]("iam:AddClientIDToOpenIDConnectProvider"), (*IAM).addClientID)
-	account.Add(s, c, onProvider[iam.RemoveClientIDFromOpenIDConnectProviderInput]("iam:RemoveClientIDFromOpenIDConnectProvider"), (*IAM).removeClientID)
-	account.Add(s, c, onProvider[iam.TagOpenIDConnectProviderInput]("iam:TagOpenIDConnectProvider"), (*IAM).tagProvider)
-	account.Add(s, c, onProvider[iam.UntagOpenIDConnectProviderInput]("iam:UntagOpenIDConnectProvider"), (*IAM).untagProvider)
+	account.AddOn(s, c, onProvider, (*IAM).createProvider)
+	account.AddOn(s, c, onProvider, (*IAM).getProvider)
+	account.AddOnAnything(s, c, (*IAM).listProviders)
+	account.AddOn(s, c, onProvider, (*IAM).deleteProvider)
+	account.AddOn(s, c, onProvider, (*IAM).updateThumbprint)
+	account.AddOn(s, c, onProvider, (*IAM).addClientID)
+	account.AddOn(s, c, onProvider, (*IAM).removeClientID)
+	account.AddOn(s, c, onProvider, (*IAM).tagProvider)
+	account.AddOn(s, c, onProvider, (*IAM).untagProvider)
 }
 
 func addProfileOperations(s *account.Service, c *IAM) {
-	account.Add(s, c, onProfile[iam.CreateInstanceProfileInput]("iam:CreateInstanceProfile"), (*IAM).createInstanceProfile)
-	account.Add(s, c, onProfile[iam.GetInstanceProfileInput]("iam:GetInstanceProfile"), (*IAM).getInstanceProfile)
-	account.AddOnAnything(s, c, "iam:ListInstanceProfiles", (*IAM).listInstanceProfiles)
-	account.Add(s, c, onRole[iam.ListInstanceProfilesForRoleInput]("iam:ListInstanceProfilesForRole"), (*IAM).listInstanceProfilesForRole)
+	account.AddOn(s, c, onProfile, (*IAM).createInstanceProfile)
+	account.AddOn(s, c, onProfile, (*IAM).getInstanceProfile)
+	account.AddOnAnything(s, c, (*IAM).listInstanceProfiles)
+	account.AddOn(s, c, onRole, (*IAM).listInstanceProfilesForRole)
 	account.Add(s, c, accessesOfAddRoleToInstanceProfile, (*IAM).addRoleToInstanceProfile)
-	account.Add(s, c, onProfile[iam.RemoveRoleFromInstanceProfileInput]("iam:RemoveRoleFromInstanceProfile"), (*IAM).removeRoleFromInstanceProfile)
-	account.Add(s, c, onProfile[iam.DeleteInstanceProfileInput]("iam:DeleteInstanceProfile"), (*IAM).deleteInstanceProfile)
-	account.Add(s, c, onProfile[iam.TagInstanceProfileInput]("iam:TagInstanceProfile"), (*IAM).tagInstanceProfile)
-	account.Add(s, c, onProfile[iam.UntagInstanceProfileInput]("iam:UntagInstanceProfile"), (*IAM).untagInstanceProfile)
+	account.AddOn(s, c, onProfile, (*IAM).removeRoleFromInstanceProfile)
+	account.AddOn(s, c, onProfile, (*IAM).deleteInstanceProfile)
+	account.AddOn(s, c, onProfile, (*IAM).tagInstanceProfile)
+	account.AddOn(s, c, onProfile, (*IAM).untagInstanceProfile)
 }
 
 // UnheardOf tells whether something that was created then is not known

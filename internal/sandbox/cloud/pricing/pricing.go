@@ -41,7 +41,7 @@ func (c *Pricing) Service() *account.Service {
 		Words:      account.JSONDialect(),
 		Operations: map[string]account.Operation{},
 	}
-	account.AddOnAnything(s, c, "pricing:GetProducts", (*Pricing).getProducts)
+	account.AddOnAnything(s, c, (*Pricing).getProducts)
 	return s
 }
 
