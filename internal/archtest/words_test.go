@@ -23,6 +23,8 @@ var fieldWords = map[string]string{
 	"housed":       "placed",
 	"seller":       "provisioner, or pool",
 	"kinship":      "class key",
+	"bargain":      "rank, or price",
+	"worths":       "values, or dual prices",
 	"footing":      "topology signature",
 	"basin":        "water-filling",
 	"sufferers":    "group",

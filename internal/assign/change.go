@@ -39,7 +39,7 @@ func (s *Assignment) Buy(m *Machine) {
 	}
 }
 
-// Extend puts k more loads of a pod group on machine i, which is bought of an offering that
+// Extend puts k more items of a pod group on machine i, which is bought of an offering that
 // has room for them and ends with the given residual.
 func (s *Assignment) Extend(i, offering int, l *PodGroup, k int64, residual int) {
 	m := s.machines[i].Clone()
@@ -67,7 +67,7 @@ func (s *Assignment) downsize(m *Machine, left Remaining) {
 	left.Spend(&s.Offerings[m.Offering], 1)
 }
 
-// hand gives the pods of k loads of the pod group, or of those that it pools, to the machine.
+// hand gives the pods of k items of the pod group, or of those that it pools, to the machine.
 func (s *Assignment) hand(m *Machine, l *PodGroup, k int64) {
 	l.N -= k
 	if l.Members == nil {
@@ -82,7 +82,7 @@ func (s *Assignment) hand(m *Machine, l *PodGroup, k int64) {
 	}
 }
 
-// give gives the pods of k loads of the parts to the machine.
+// give gives the pods of k items of the parts to the machine.
 func (s *Assignment) give(m *Machine, l *PodGroup, parts []Part, k int64) {
 	for _, p := range parts {
 		m.Pods = append(m.Pods, p.Class.take(k*p.N)...)

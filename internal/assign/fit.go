@@ -8,7 +8,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
-// Fitting returns the offerings of the options that hold a load. Special types are
+// Fitting returns the offerings of the options that hold an item. Special types are
 // left out unless they were asked for or nothing else fits.
 func (s *Market) Fitting(need []int64, host []topology.PerNode, devices bool, o *model.Options) model.Bitset {
 	s.Effort.Spend(len(s.Offerings) / 4)
@@ -47,7 +47,7 @@ func (s *Market) KeepRoomy(offerings model.Bitset, need []int64) {
 	}
 }
 
-// KeepAble removes offerings where a load may not be for other reasons than room.
+// KeepAble removes offerings where an item may not be for other reasons than room.
 func (s *Market) KeepAble(offerings model.Bitset, host []topology.PerNode, o *model.Options) {
 	if len(host) > 0 && len(s.DaemonSets) > 0 {
 		for k := range offerings.All {

@@ -9,34 +9,34 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
-// PodGroup is a number of equal loads that machines are to be bought for, under the
-// same requirements. A load is one pod, or several that must share a node.
+// PodGroup is a number of equal items that machines are to be bought for, under the
+// same requirements. An item is one pod, or several that must share a node.
 type PodGroup struct {
 	Parts  []Part
 	Opt    *model.Options       // with the domain that was chosen, if any
 	At     *topology.Assignment // that domain, or nil
-	N      int64                // loads left to buy for
-	Mask   model.Bitset         // offerings that allow and hold a load
+	N      int64                // items left to buy for
+	Mask   model.Bitset         // offerings that allow and hold an item
 	Lent   []int                // groups counted by domain of which a DaemonSet puts a pod on all of them
 	Index  int                  // within the purchase that is being made
 	Choice int                  // how many offerings its requirements allow
 	// members are the pod groups that this one pools; none where it is one itself.
 	Members []*PodGroup
 
-	// Of one load:
+	// Of one item:
 	Need []int64
 	Host []topology.PerNode
 	Size float64
 }
 
-// Part is the share of one class in a load.
+// Part is the share of one class in an item.
 type Part struct {
 	Class *Class
 	Level Level
 	N     int64
 }
 
-// With returns a pod group for the loads of both.
+// With returns a pod group for the items of both.
 func (l *PodGroup) With(o *PodGroup) *PodGroup {
 	if l.Members == nil {
 		pool := *l
@@ -48,7 +48,7 @@ func (l *PodGroup) With(o *PodGroup) *PodGroup {
 	return l
 }
 
-// Priority is that of the load's most important pod.
+// Priority is that of the item's most important pod.
 func (l *PodGroup) Priority() int32 {
 	highest := l.Parts[0].Class.Template.Priority
 	for _, p := range l.Parts[1:] {
@@ -67,7 +67,7 @@ func (l *PodGroup) AppendKey(key []byte) []byte {
 	return key
 }
 
-// Book reserves the pods of all loads.
+// Book reserves the pods of all items.
 func (l *PodGroup) Book() {
 	for _, p := range l.Parts {
 		p.Class.Booked += l.N * p.N
@@ -81,17 +81,17 @@ func (l *PodGroup) Limit(limited bool) {
 	}
 }
 
-// Equal reports whether the loads of both are of the same pods and in the same domains.
+// Equal reports whether the items of both are of the same pods and in the same domains.
 func (l *PodGroup) Equal(o *PodGroup) bool {
 	return slices.Equal(l.Parts, o.Parts) && (l.At == nil) == (o.At == nil) && (l.At == nil || slices.Equal(l.At.Domains, o.At.Domains))
 }
 
-// only returns the pod group of single pods of one class that are bought for like the loads.
+// only returns the pod group of single pods of one class that are bought for like the items.
 func (l *PodGroup) only(c *Class, level Level) *PodGroup {
 	return &PodGroup{Parts: []Part{{Class: c, Level: level, N: 1}}, Opt: l.Opt, At: l.At, Mask: l.Mask, Need: c.Need, Host: c.PerNode, Size: c.Size}
 }
 
-// Growing returns how many loads of the pod group are pods of owners that grow.
+// Growing returns how many items of the pod group are pods of owners that grow.
 func (l *PodGroup) Growing() int64 {
 	if l.Members != nil {
 		n := int64(0)
@@ -119,7 +119,7 @@ func (s *Market) GroupFor(c *Class, level Level, o *model.Options) (*PodGroup, b
 	return l, !l.Mask.Empty()
 }
 
-// Loosen lets a pool have as many loads on a machine as its members can have together.
+// Loosen lets a pool have as many items on a machine as its members can have together.
 // Those that ask for the most of their company come first.
 func (l *PodGroup) Loosen(index int) {
 	most, none := int64(0), topology.NodeCounts{}

@@ -12,19 +12,19 @@ import (
 type Machine struct {
 	Pool     *model.Pool
 	Offering int // the cheapest that holds the content
-	Items    []Item
+	Items    []Items
 	Used     []int64      // by pods, without DaemonSets
 	Mask     model.Bitset // offerings that the pod groups allow; not all of them hold the content
 	Residual int
 	Host     topology.NodeCounts
-	Ahead    int64 // more loads that it has been bought to have room for
+	Ahead    int64 // more items that it has been bought to have room for
 	// Once assigned: the pods (indices of Problem.Pods), in the order of placed.
 	Pods   []int
 	Placed []Placement
 }
 
-// Item is a number of loads of a pod group.
-type Item struct {
+// Items are a number of items of a pod group.
+type Items struct {
 	Group *PodGroup
 	N     int64
 }
@@ -79,7 +79,7 @@ func (m *Machine) Add(l *PodGroup, n int64, residual int) {
 		}
 	}
 	m.Mask.Keep(l.Mask)
-	m.Items = append(m.Items, Item{Group: l, N: n})
+	m.Items = append(m.Items, Items{Group: l, N: n})
 }
 
 // NewMachine returns an empty machine of an offering.
@@ -134,7 +134,7 @@ func (s *Market) SameDaemons(to, from int) bool {
 }
 
 // Refresh sets what the machine's labels and offerings must be from its content
-// alone: loads that have left no longer count. The machine must not be shared.
+// alone: items that have left no longer count. The machine must not be shared.
 func (s *Market) Refresh(m *Machine) {
 	m.Residual = m.Pool.Residual
 	copy(m.Mask, m.Pool.Mask)
@@ -156,9 +156,9 @@ func (s *Market) Followed(m *Machine, c *Class) bool {
 }
 
 // itemise makes the items say what is placed of a pod group of which pods have left. What
-// remains of loads of several classes is no load any more.
+// remains of items of several classes is no item any more.
 func (m *Machine) itemise(l *PodGroup) {
-	m.Items = slices.DeleteFunc(m.Items, func(it Item) bool { return it.Group == l })
+	m.Items = slices.DeleteFunc(m.Items, func(it Items) bool { return it.Group == l })
 	for i := range m.Placed {
 		p := &m.Placed[i]
 		if p.Group != l {
@@ -168,7 +168,7 @@ func (m *Machine) itemise(l *PodGroup) {
 			p.Group = l.only(p.Class, p.Level)
 		}
 		if p.N > 0 {
-			m.Items = append(m.Items, Item{Group: p.Group, N: p.N})
+			m.Items = append(m.Items, Items{Group: p.Group, N: p.N})
 		}
 	}
 }

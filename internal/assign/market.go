@@ -23,7 +23,7 @@ func (s *Market) Tiers() [][]*model.Pool {
 	return out
 }
 
-// Market is what may be bought for the pods of a problem, and the rules by which loads come
+// Market is what may be bought for the pods of a problem, and the rules by which items come
 // onto machines.
 type Market struct {
 	*model.Supply
@@ -45,16 +45,16 @@ func newMarket(s *model.Supply, p *Problem) *Market {
 // Uses reports whether a heuristic has not been left out.
 func (s *Market) Uses(h Heuristic) bool { return !slices.Contains(s.without, h) }
 
-// BargainOf returns the best of the offerings: of the Provisioners of the highest weight
+// BestRank returns the best of the offerings: of the Provisioners of the highest weight
 // the cheapest, or false where limits allow none.
-func (s *Market) BargainOf(mask model.Bitset, b Remaining) (Bargain, bool) {
-	best, ok := Bargain{}, false
+func (s *Market) BestRank(mask model.Bitset, b Remaining) (Rank, bool) {
+	best, ok := Rank{}, false
 	for _, p := range s.Selling {
 		for k := range mask.Within(p.Offerings) { // cheapest first
 			if b.Affords(&s.Offerings[k], 1) == 0 {
 				continue
 			}
-			if this := (Bargain{p.Weight, s.Offerings[k].Price}); !ok || this.Compare(best) < 0 {
+			if this := (Rank{p.Weight, s.Offerings[k].Price}); !ok || this.Compare(best) < 0 {
 				best, ok = this, true
 			}
 			break
@@ -63,14 +63,14 @@ func (s *Market) BargainOf(mask model.Bitset, b Remaining) (Bargain, bool) {
 	return best, ok
 }
 
-// Bargain is the best that may be bought of a set of offerings.
-type Bargain struct {
+// Rank orders what may be bought: by the weight of the Provisioner, then by the price.
+type Rank struct {
 	Weight int32 // of the Provisioner
 	Price  int64
 }
 
 // Compare puts the higher weight first, then the lower price.
-func (a Bargain) Compare(b Bargain) int {
+func (a Rank) Compare(b Rank) int {
 	return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Price, b.Price))
 }
 
@@ -155,7 +155,7 @@ func (s *Market) Admits(c *Class, at *topology.Assignment, relaxed topology.Rela
 	return s.State.Admits(c.Rules, at, relaxed)
 }
 
-// Uncount takes back what was counted for k loads of a pod group that are not bought for.
+// Uncount takes back what was counted for k items of a pod group that are not bought for.
 func (s *Market) Uncount(l *PodGroup, k int64) {
 	if l.At == nil {
 		return

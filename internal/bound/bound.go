@@ -113,9 +113,9 @@ func Price(p *Problem) int64 {
 		return 0
 	}
 	offerings := rivals(p)
-	worth, total := p.sums(offerings)
+	values, total := p.sums(offerings)
 	if len(p.Classes) <= MostClasses && float64(p.Price) > total*(1+near) {
-		total = max(total, newGeneration(p, offerings).run(worth))
+		total = max(total, newGeneration(p, offerings).run(values))
 	}
 	return int64(math.Ceil(max(0, total)))
 }

@@ -61,9 +61,9 @@ func sortedKeys[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }
 //
 // Worth, over the prices of what classes need together: 2.1 % on families-600, 3.0 % on
 // families-100; whole pods alone proved 0.03 and 0.1 % there with half of the effort.
-func (g *generation) run(worth []float64) float64 {
+func (g *generation) run(values []float64) float64 {
 	g.divided = true
-	g.converge(worth)
+	g.converge(values)
 	g.effort = min(g.effort, g.problem.Operations/wholePart)
 	if g.divided = false; g.effort > 0 && !g.close(float64(g.problem.Price)) {
 		for _, k := range g.kinds {
@@ -84,9 +84,9 @@ func (g *generation) close(cost float64) bool { return cost <= g.bound+g.slack()
 // the least cost, or the operations are used up. Machines are filled not for the program's
 // dual prices, which jump about while patterns are missing, but for a point between them
 // and the prices of the best bound (Wentges 1997).
-func (g *generation) converge(worth []float64) {
+func (g *generation) converge(values []float64) {
 	between, idle, cost := make([]float64, len(g.demand)), 0, math.Inf(1)
-	copy(between, worth)
+	copy(between, values)
 	g.generate(between)
 	for g.effort > 0 && !g.close(float64(g.problem.Price)) && idle < mostIdle {
 		g.optimise()
@@ -167,9 +167,9 @@ func (g *generation) generate(prices []float64) bool {
 func (g *generation) fillMachines(prices []float64, found *bool) float64 {
 	order := g.order[:g.nodes]
 	for i, k := range g.kinds[:g.nodes] {
-		cost, worth := k.cost(prices)
-		value, operations := k.ceiling(prices, cost-worth)
-		order[i], g.ratio[i] = i, (value+worth)/cost
+		cost, earned := k.cost(prices)
+		value, operations := k.ceiling(prices, cost-earned)
+		order[i], g.ratio[i] = i, (value+earned)/cost
 		g.effort -= operations
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(g.ratio[b], g.ratio[a]) })
@@ -180,8 +180,8 @@ func (g *generation) fillMachines(prices []float64, found *bool) float64 {
 			return max(most, g.ratio[at])
 		}
 		k := g.kinds[at]
-		cost, worth := k.cost(prices)
-		most = max(most, (g.fill(k, float64(cost*enough)-worth, found)+worth)/cost)
+		cost, earned := k.cost(prices)
+		most = max(most, (g.fill(k, float64(cost*enough)-earned, found)+earned)/cost)
 	}
 	return most
 }

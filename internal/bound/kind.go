@@ -20,7 +20,7 @@ type kind struct {
 	room  []int64
 
 	packing *lp.Packing
-	worth   []float64 // of the items, by the prices that were looked at last
+	values  []float64 // of the items, by the prices that were looked at last
 }
 
 // item is a class that may be on a machine.
@@ -66,7 +66,7 @@ func newKind(p *Problem, room []int64, items []item, groups []int64) *kind {
 	for r := range k.plain {
 		columns = k.cut(columns, columns[r], k.room[r])
 	}
-	k.rows, k.worth = len(columns), make([]float64, len(k.items))
+	k.rows, k.values = len(columns), make([]float64, len(k.items))
 	for j := range k.items {
 		for _, column := range columns {
 			k.need = append(k.need, column[j])
@@ -136,30 +136,30 @@ const tighter = 1.05
 func (k *kind) ceiling(prices []float64, enough float64) (float64, int) {
 	for j := range k.items {
 		it := &k.items[j]
-		k.worth[j] = prices[it.class]
+		k.values[j] = prices[it.class]
 		for _, r := range it.also {
-			k.worth[j] += prices[r]
+			k.values[j] += prices[r]
 		}
 	}
-	operations := k.packing.Stale(k.worth)
+	operations := k.packing.Stale(k.values)
 	if k.packing.Value >= enough {
-		operations += k.packing.Solve(k.worth)
+		operations += k.packing.Solve(k.values)
 	}
 	return k.packing.Value, operations
 }
 
 // cost returns what a machine costs and takes of limits, and what it is worth with
 // nothing on it.
-func (k *kind) cost(prices []float64) (cost, worth float64) {
+func (k *kind) cost(prices []float64) (cost, earned float64) {
 	cost = k.price
 	for _, e := range k.fixed {
 		if e.N < 0 {
 			cost -= float64(e.N * prices[e.Row])
 		} else {
-			worth += float64(e.N * prices[e.Row])
+			earned += float64(e.N * prices[e.Row])
 		}
 	}
-	return cost, worth
+	return cost, earned
 }
 
 // column states a content in the terms of the program.

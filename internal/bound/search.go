@@ -45,11 +45,11 @@ const (
 	mostSeen = 4
 	// visits that are remembered.
 	visits = 1 << 12
-	// even is the share of its worth below which an item gains nothing.
+	// even is the share of its value below which an item gains nothing.
 	even = 1e-4
 )
 
-// begin states the question for the worths for which the ceiling was asked last.
+// begin states the question for the values for which the ceiling was asked last.
 func (s *search) begin(k *kind) {
 	n := len(k.items)
 	s.k, s.found, s.used = k, false, 0
@@ -58,7 +58,7 @@ func (s *search) begin(k *kind) {
 	for j := range k.items {
 		s.order = append(s.order, j)
 		pays := k.packing.Pays(j)
-		s.gain[j], weight[j] = k.worth[j]-pays, -pays
+		s.gain[j], weight[j] = k.values[j]-pays, -pays
 		if math.Abs(s.gain[j]) > even*pays {
 			weight[j] = math.Abs(s.gain[j])
 		}
@@ -217,7 +217,7 @@ func (s *search) visited(i int, loss float64) bool {
 // branch tries all numbers of an item, the best first.
 func (s *search) branch(i, j int, n int64, loss float64) {
 	gain := s.gain[j]
-	if gain < -even*s.k.worth[j] {
+	if gain < -even*s.k.values[j] {
 		for x := int64(0); x <= n && loss-float64(float64(x)*gain) < s.limit; x++ {
 			s.try(i, j, x, loss-float64(float64(x)*gain))
 		}

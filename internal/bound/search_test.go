@@ -17,7 +17,7 @@ func TestSearchFindsTheBestContent(t *testing.T) {
 				Need:  []int64{rapid.Int64Range(1, 12).Draw(t, "cpu"), rapid.Int64Range(0, 12).Draw(t, "memory")},
 				Count: rapid.Int64Range(1, 4).Draw(t, "pods"),
 			})
-			prices = append(prices, rapid.Float64Range(0, 10).Draw(t, "worth"))
+			prices = append(prices, rapid.Float64Range(0, 10).Draw(t, "value"))
 		}
 		var items []item
 		for i, c := range p.Classes {

@@ -15,9 +15,9 @@ const mostGroups = 40
 
 // sums prices what all pods of a choice need together, as if pods and machines could be
 // divided: what only expensive offerings can serve is worth what it costs there, and the
-// room that it leaves serves others (see lp.Share). It returns the worth of a pod of each
+// room that it leaves serves others (see lp.Share). It returns the value of a pod of each
 // class, and what is proven by that: nodes may be worth all that their room is.
-func (p *Problem) sums(offerings []int) (worth []float64, total float64) {
+func (p *Problem) sums(offerings []int) (values []float64, total float64) {
 	groups := p.grouped()
 	grain := p.grain()
 	program := lp.Share{Machines: make([]lp.Machine, 0, len(offerings))}
@@ -44,10 +44,10 @@ func (p *Problem) sums(offerings []int) (worth []float64, total float64) {
 		program.Machines = append(program.Machines, m)
 	}
 	prices, total := program.Prices()
-	worth = make([]float64, len(p.Classes))
+	values = make([]float64, len(p.Classes))
 	for i, c := range p.Classes {
 		for r, v := range c.Need {
-			worth[i] += float64(float64(v) * prices[groups[i]][r])
+			values[i] += float64(float64(v) * prices[groups[i]][r])
 		}
 	}
 	for _, n := range p.Nodes {
@@ -59,7 +59,7 @@ func (p *Problem) sums(offerings []int) (worth []float64, total float64) {
 			total -= float64(most * float64(max(0, v)))
 		}
 	}
-	return worth, total * safety
+	return values, total * safety
 }
 
 // grouped numbers the groups of the classes.

@@ -26,7 +26,7 @@ type content struct {
 	parts    []Part
 	used     []int64
 	cost     int64
-	worth    float64
+	value    float64
 	on       set // offerings that all of its parts allow
 }
 
@@ -43,11 +43,11 @@ func newContent(width, offerings int) content {
 }
 
 func (c *content) hold() holding {
-	return holding{Machine: Machine{c.offering, slices.Clone(c.parts)}, cost: c.cost, worth: c.worth, on: slices.Clone(c.on)}
+	return holding{Machine: Machine{c.offering, slices.Clone(c.parts)}, cost: c.cost, value: c.value, on: slices.Clone(c.on)}
 }
 
 func (c *content) set(o *content) {
-	c.offering, c.cost, c.worth = o.offering, o.cost, o.worth
+	c.offering, c.cost, c.value = o.offering, o.cost, o.value
 	c.parts = append(c.parts[:0], o.parts...)
 	copy(c.used, o.used)
 	copy(c.on, o.on)
@@ -107,7 +107,7 @@ func (s *Search) recreate(most int64, rest float64) (int64, bool) {
 			break
 		}
 		spent += s.next.cost
-		rest -= s.next.worth
+		rest -= s.next.value
 		if float64(spent)+max(0, rest) >= float64(most) {
 			break
 		}
@@ -138,10 +138,10 @@ func (s *Search) recreate(most int64, rest float64) (int64, bool) {
 // finish looks for the cheapest machine that holds all that is left, below a cost.
 func (s *Search) finish(most int64) bool {
 	c := &s.tried
-	c.parts, c.worth = c.parts[:0], 0
+	c.parts, c.value = c.parts[:0], 0
 	for _, i := range s.pool {
 		c.parts = append(c.parts, Part{i, s.left[i]})
-		c.worth += float64(float64(s.left[i]) * s.items[i].Worth)
+		c.value += float64(float64(s.left[i]) * s.items[i].Value)
 	}
 	s.masked(c.on, c.parts)
 	copy(c.used, s.sum)

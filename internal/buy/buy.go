@@ -1,17 +1,17 @@
-// Package buy searches for a cheaper set of machines for counted loads: what is asked for,
+// Package buy searches for a cheaper set of machines for counted items: what is asked for,
 // what is sold and a purchase in, a purchase out. It knows nothing of pods and nodes. What
 // depends on who else is on a machine, apart from its room, is asked of Rules.
 package buy
 
-// Item is a number of equal loads, each of which needs a place on one machine.
+// Item is a number of equal items, each of which needs a place on one machine.
 type Item struct {
 	Need  []int64
 	Count int64 // at least 1
 	// Kind is the index in Problem.Kinds of the offerings that it may be on.
 	Kind int
-	// Worth of one load: an estimate of what its place costs at least.
-	Worth float64
-	// Price of a unit of each resource to loads like this one.
+	// Value of one item: an estimate of what its place costs at least.
+	Value float64
+	// Price of a unit of each resource to items like this one.
 	Price []float64
 	// Tied says that Rules have to be asked whether it may be on a machine.
 	Tied bool
@@ -41,7 +41,7 @@ type Problem struct {
 	Rules Rules
 }
 
-// Part is a number of loads of an item.
+// Part is a number of items of an item.
 type Part struct {
 	Item int
 	N    int64
@@ -58,8 +58,8 @@ type Machine struct {
 type Rules interface {
 	// Begin starts with an empty machine.
 	Begin(offering int)
-	// Admits returns how many loads of the item may join, at most n.
+	// Admits returns how many items of the item may join, at most n.
 	Admits(item int, n int64) int64
-	// Add puts loads that were admitted on the machine.
+	// Add puts items that were admitted on the machine.
 	Add(item int, n int64)
 }

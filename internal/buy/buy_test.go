@@ -8,7 +8,7 @@ import (
 )
 
 // shop draws items of two resources, offerings of several sizes and two kinds of them, and
-// a purchase of one machine for each load.
+// a purchase of one machine for each item.
 func shop(t *rapid.T) (*Problem, []Machine) {
 	p := &Problem{}
 	for size := range int64(5) {
@@ -24,7 +24,7 @@ func shop(t *rapid.T) (*Problem, []Machine) {
 			Need:  []int64{rapid.Int64Range(1, 6).Draw(t, "cpu"), rapid.Int64Range(0, 30).Draw(t, "memory")},
 			Count: rapid.Int64Range(1, 6).Draw(t, "count"), Kind: rapid.IntRange(0, 1).Draw(t, "kind"), Price: []float64{9, 1},
 		}
-		it.Worth = worth(it.Need, it.Price)
+		it.Value = valueOf(it.Need, it.Price)
 		p.Items = append(p.Items, it)
 		for range it.Count {
 			bought = append(bought, Machine{Offering: 9, Parts: []Part{{i, 1}}})
@@ -62,7 +62,7 @@ func holds(t *rapid.T, p *Problem, machines []Machine) int64 {
 	return cost
 }
 
-// TestPurchasesHoldAll: what is found holds every load, costs what is said, and never more
+// TestPurchasesHoldAll: what is found holds every item, costs what is said, and never more
 // for a longer search.
 func TestPurchasesHoldAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -108,7 +108,7 @@ func TestLimitsHold(t *testing.T) {
 	})
 }
 
-// apart lets at most one load of the first item be on a machine.
+// apart lets at most one item of the first item be on a machine.
 type apart struct{ n int64 }
 
 func (a *apart) Begin(int)                   { a.n = 0 }
@@ -133,12 +133,12 @@ func TestRulesHold(t *testing.T) {
 	})
 }
 
-// TestOneMachineFinishes: loads that fill one machine exactly come to be on it.
+// TestOneMachineFinishes: items that fill one machine exactly come to be on it.
 func TestOneMachineFinishes(t *testing.T) {
 	p := &Problem{Kinds: [][]int{{0, 1}}, Offerings: []Offering{{Room: []int64{4}, Cost: 5, Limit: -1}, {Room: []int64{10}, Cost: 10, Limit: -1}}}
 	var bought []Machine
 	for i, need := range []int64{4, 3, 2, 1} {
-		p.Items = append(p.Items, Item{Need: []int64{need}, Count: 1, Price: []float64{1}, Worth: float64(need)})
+		p.Items = append(p.Items, Item{Need: []int64{need}, Count: 1, Price: []float64{1}, Value: float64(need)})
 		bought = append(bought, Machine{Offering: 0, Parts: []Part{{i, 1}}})
 	}
 	s := New(p, bought)

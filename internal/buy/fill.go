@@ -6,11 +6,11 @@ const (
 	// tries is for how many of the amongBest offerings a machine is filled; one more is
 	// drawn from all.
 	tries, amongBest = 3, 8
-	// seldom is how often, in percent, the first load is not one of the first item.
+	// seldom is how often, in percent, the first item is not one of the first item.
 	seldom = 25
 	// noise is by how much less a content may be worth, in percent, and still be taken.
 	noise = 2
-	// dense is the density from which on a load is put on a machine before others.
+	// dense is the density from which on an item is put on a machine before others.
 	dense = 0.95
 )
 
@@ -32,7 +32,7 @@ func (s *Search) buyNext(most int64) bool {
 		if s.costs[j] >= most+most/4 || !s.affords(j) || !s.fill(j, seed) || s.tried.cost >= most {
 			continue
 		}
-		score := s.tried.worth / float64(s.tried.cost) * (1 + float64(s.random.below(100)*noise)/10_000)
+		score := s.tried.value / float64(s.tried.cost) * (1 + float64(s.random.below(100)*noise)/10_000)
 		if score > best {
 			best = score
 			s.tried, s.next = s.next, s.tried
@@ -41,11 +41,11 @@ func (s *Search) buyNext(most int64) bool {
 	return best > 0
 }
 
-// fill fills a machine that begins with a load of the seed, and replaces it by the cheapest
+// fill fills a machine that begins with an item of the seed, and replaces it by the cheapest
 // that holds the content. It reports false where not even the seed fits.
 func (s *Search) fill(offering, seed int) bool {
 	c := &s.tried
-	c.parts, c.worth, c.offering = c.parts[:0], 0, offering
+	c.parts, c.value, c.offering = c.parts[:0], 0, offering
 	copy(s.rest, s.roomOf(offering))
 	if s.rules != nil {
 		s.rules.Begin(offering)
@@ -75,7 +75,7 @@ func (s *Search) fill(offering, seed int) bool {
 	return true
 }
 
-// take puts at most n loads of an item on the machine, and returns how many.
+// take puts at most n items of an item on the machine, and returns how many.
 func (s *Search) take(c *content, item int, n int64) int64 {
 	if n = s.copies(item, s.rest, min(n, s.left[item]-c.has(item))); n <= 0 {
 		return 0
@@ -91,7 +91,7 @@ func (s *Search) take(c *content, item int, n int64) int64 {
 	for r, v := range s.needOf(item) {
 		s.rest[r] -= v * n
 	}
-	c.worth += float64(float64(n) * it.Worth)
+	c.value += float64(float64(n) * it.Value)
 	for k := range c.parts {
 		if c.parts[k].Item == item {
 			c.parts[k].N += n
@@ -102,7 +102,7 @@ func (s *Search) take(c *content, item int, n int64) int64 {
 	return n
 }
 
-// has returns how many loads of an item there are.
+// has returns how many items of an item there are.
 func (c *content) has(item int) int64 {
 	for k := range c.parts {
 		if c.parts[k].Item == item {
@@ -112,7 +112,7 @@ func (c *content) has(item int) int64 {
 	return 0
 }
 
-// bySize adds loads in the order of the items, as many as fit, of those that are dense
+// bySize adds items in the order of the items, as many as fit, of those that are dense
 // enough, and passes so many of four over.
 func (s *Search) bySize(c *content, over int, least float64) {
 	density := s.density[c.offering*len(s.items):][:len(s.items)]
@@ -125,7 +125,7 @@ func (s *Search) bySize(c *content, over int, least float64) {
 	}
 }
 
-// balance adds loads one after the other: always the one whose needs point most in the
+// balance adds items one after the other: always the one whose needs point most in the
 // direction of what is left of the machine, and that is worth most for them.
 func (s *Search) balance(c *content) {
 	density := s.density[c.offering*len(s.items):][:len(s.items)]
@@ -148,7 +148,7 @@ func (s *Search) balance(c *content) {
 				continue
 			}
 			near[kept] = i
-			if fit := float64(worth(s.needOf(i), s.weight) * density[i]); fit > most {
+			if fit := float64(valueOf(s.needOf(i), s.weight) * density[i]); fit > most {
 				at, most = kept, fit
 			}
 			kept++

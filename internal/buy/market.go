@@ -23,7 +23,7 @@ type market struct {
 	// ranked lists for each kind its offerings, those first whose room can be worth most
 	// for the cost.
 	ranked [][]int
-	// density, by offering and item, is the part of what the room that a load takes could
+	// density, by offering and item, is the part of what the room that an item takes could
 	// be worth to others that it is worth itself.
 	density []float64
 }
@@ -81,10 +81,10 @@ func (k *market) rank(used []int) {
 				}
 			}
 		}
-		ratio[j] = worth(k.roomOf(j), price) / float64(k.costs[j])
+		ratio[j] = valueOf(k.roomOf(j), price) / float64(k.costs[j])
 		for i := range k.items {
 			if it := &k.items[i]; k.kinds[it.Kind].has(j) {
-				k.density[j*len(k.items)+i] = it.Worth / max(worth(k.needOf(i), price), leastWorth)
+				k.density[j*len(k.items)+i] = it.Value / max(valueOf(k.needOf(i), price), leastValue)
 			}
 		}
 	}
@@ -100,10 +100,10 @@ func (k *market) rank(used []int) {
 	}
 }
 
-// leastWorth is more than nothing, and less than any load is worth.
-const leastWorth = 1e-9
+// leastValue is more than nothing, and less than any item is worth.
+const leastValue = 1e-9
 
-func worth(of []int64, price []float64) float64 {
+func valueOf(of []int64, price []float64) float64 {
 	sum := 0.0
 	for r, v := range of {
 		sum += float64(float64(v) * price[r])
@@ -114,7 +114,7 @@ func worth(of []int64, price []float64) float64 {
 func (k *market) roomOf(offering int) []int64 { return k.room[offering*k.width:][:k.width] }
 func (k *market) needOf(item int) []int64     { return k.need[item*k.width:][:k.width] }
 
-// copies returns how many loads of an item the room holds, at most n.
+// copies returns how many items of an item the room holds, at most n.
 func (k *market) copies(item int, room []int64, n int64) int64 {
 	need := k.need[item*k.width:][:len(room)]
 	for r, v := range need {

@@ -12,7 +12,7 @@ import (
 // places cost at least, so that an attempt ends as soon as what is left cannot come out
 // cheaper.
 //
-// Worth, on families-600 from the same start: 11.5 % above the resource bound without the
+// What it is worth, on families-600 from the same start: 11.5 % above the resource bound without the
 // search, 4.2 % after 20 million steps (docs/adr/0009-the-cores-second-edition.md). The
 // constants were swept on four rows and worlds, most by factors of 3 in both directions:
 // the results differ by no more than over random sequences, except that on families-100 a
@@ -53,7 +53,7 @@ type Search struct {
 type holding struct {
 	Machine
 	cost  int64
-	worth float64
+	value float64
 	on    set // offerings that all of its parts allow
 }
 
@@ -65,7 +65,7 @@ type change struct {
 	removed []holding
 }
 
-func (h *holding) waste() float64 { return float64(h.cost) - h.worth }
+func (h *holding) waste() float64 { return float64(h.cost) - h.value }
 
 // sequence is a fixed sequence of numbers that look as if drawn (Lehmer 1951), so that a
 // search is the same each time.
@@ -88,7 +88,7 @@ func New(p *Problem, bought []Machine) *Search {
 		h.cost = s.costs[h.Offering]
 		s.masked(h.on, h.Parts)
 		for _, part := range h.Parts {
-			h.worth += float64(s.items[part.Item].Worth * float64(part.N))
+			h.value += float64(s.items[part.Item].Value * float64(part.N))
 		}
 		s.spend(h.Offering, 1)
 		s.bought, s.total = append(s.bought, h), s.total+h.cost
@@ -180,7 +180,7 @@ func (s *Search) try(more int64) {
 	s.begin()
 	for _, k := range s.out {
 		h := &s.bought[k]
-		cost, rest = cost+h.cost, rest+h.worth
+		cost, rest = cost+h.cost, rest+h.value
 		s.spend(h.Offering, -1)
 		s.collect(h.Parts, &s.market)
 	}

@@ -1,9 +1,9 @@
-// Package colgen finds the cheapest mix of machines for counted loads when parts
+// Package colgen finds the cheapest mix of machines for counted items when parts
 // of machines may be bought: the linear program over patterns, solved by column
 // generation (Gilmore and Gomory 1961, with several kinds of machines and several
 // resources). A pattern is one way to fill a machine of a kind. The program's
 // solution says which patterns to use how often, and its dual a price for each
-// load, from which follows a bound that no integer solution can undercut.
+// item, from which follows a bound that no integer solution can undercut.
 package colgen
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/lp"
 )
 
-// Load is a number of equal loads that all need a place.
-type Load struct {
+// Item is a number of equal items that all need a place.
+type Item struct {
 	Need  []int64 // of each resource, at least one of which is above 0
 	Count int64   // at least 1
 	Most  int64   // of them on one machine; at least 1
@@ -26,7 +26,7 @@ type Load struct {
 type Kind struct {
 	Room  []int64
 	Cost  int64 // above 0
-	Loads []int // indices of the loads that it may hold, each of which fits
+	Items []int // indices of the items that it may hold, each of which fits
 }
 
 // Pattern is one way to fill a machine.
@@ -35,20 +35,20 @@ type Pattern struct {
 	Parts []Part
 }
 
-// Part is a number of equal loads.
+// Part is a number of equal items.
 type Part struct {
-	Load int
+	Item int
 	N    int64
 }
 
 // Program is what is to be solved.
 type Program struct {
-	// Loads each fit some kind.
-	Loads []Load
+	// Items each fit some kind.
+	Items []Item
 	Kinds []Kind
 	// Start are patterns to begin with; there may be none.
 	Start []Pattern
-	// Guesses at what each load is worth; there may be none.
+	// Guesses at what each item is worth; there may be none.
 	Guesses [][]float64
 	// Slack is by how much the solution may cost more than the bound.
 	Slack float64
@@ -64,12 +64,12 @@ type Solution struct {
 	Patterns []Pattern
 	// Times is how often each pattern is used, above 0.
 	Times []float64
-	// Bound on the cost of any set of machines that holds all loads.
+	// Bound on the cost of any set of machines that holds all items.
 	Bound float64
-	// Worth of each load that proves the bound: no content of a machine is worth
-	// more than it costs, and all loads together are worth the bound.
-	Worth []float64
-	// Duals price each load as the patterns that are known do, which prove nothing.
+	// Prices of the items that prove the bound: no content of a machine is worth
+	// more than it costs, and all items together are worth the bound.
+	Prices []float64
+	// Duals price each item as the patterns that are known do, which prove nothing.
 	Duals []float64
 	// Close says that it was solved as far as was asked for: there was time enough.
 	Close bool
@@ -82,7 +82,7 @@ const (
 	tolerance = lp.Tolerance
 	// safety takes off a bound what rounding could have added.
 	safety = 1 - 1e-9
-	// trust is the weight of the best bound's worths, see run.
+	// trust is the weight of the best bound's prices, see run.
 	trust = 0.5
 	// widest is for how many kinds contents are searched for at a time; for more where
 	// these are searched in haste and none has a use.
@@ -107,7 +107,7 @@ type Generation struct {
 	effort   int             // operations left
 
 	bound    float64
-	centre   []float64 // worths that prove it
+	centre   []float64 // prices that prove it
 	order    []int     // kinds, the most promising first
 	ratio    []float64 // by kind: the most that a content can be worth for the cost
 	patience int       // how long contents are searched for
@@ -115,12 +115,12 @@ type Generation struct {
 
 // New prepares to solve the program.
 func New(p Program) *Generation {
-	p.Loads, p.Kinds = slices.Clone(p.Loads), slices.Clone(p.Kinds)
+	p.Items, p.Kinds = slices.Clone(p.Items), slices.Clone(p.Kinds)
 	for k := range p.Kinds {
-		p.Kinds[k].Room = usable(&p.Kinds[k], p.Loads)
+		p.Kinds[k].Room = usable(&p.Kinds[k], p.Items)
 	}
-	g := &Generation{Program: p, master: lp.NewCovering(counts(p.Loads)), filler: newFiller(p.Loads, p.Kinds), known: map[string]bool{},
-		centre: make([]float64, len(p.Loads)), order: make([]int, len(p.Kinds)), ratio: make([]float64, len(p.Kinds)), patience: hasty}
+	g := &Generation{Program: p, master: lp.NewCovering(counts(p.Items)), filler: newFiller(p.Items, p.Kinds), known: map[string]bool{},
+		centre: make([]float64, len(p.Items)), order: make([]int, len(p.Kinds)), ratio: make([]float64, len(p.Kinds)), patience: hasty}
 	g.start()
 	for _, pattern := range p.Start {
 		g.add(pattern)
@@ -131,28 +131,28 @@ func New(p Program) *Generation {
 	return g
 }
 
-// Recount sets how many loads are left. What is known of patterns and worths stays;
+// Recount sets how many items are left. What is known of patterns and prices stays;
 // what can be reached does not.
 func (g *Generation) Recount(left []int64) {
 	g.bound, g.Target = 0, math.Inf(1)
 	for i, n := range left {
-		g.Loads[i].Count = n
+		g.Items[i].Count = n
 		g.bound += float64(g.centre[i] * float64(n))
 	}
 	g.bound *= safety
-	g.master.Demand(counts(g.Loads))
+	g.master.Demand(counts(g.Items))
 	g.start()
 }
 
-func counts(loads []Load) []float64 {
-	out := make([]float64, len(loads))
-	for i := range loads {
-		out[i] = float64(loads[i].Count)
+func counts(items []Item) []float64 {
+	out := make([]float64, len(items))
+	for i := range items {
+		out[i] = float64(items[i].Count)
 	}
 	return out
 }
 
-// start begins with machines that hold one kind of load each.
+// start begins with machines that hold one kind of item each.
 func (g *Generation) start() {
 	alone := g.alone()
 	columns := make([]lp.Column, len(alone))
@@ -169,19 +169,19 @@ func (g *Generation) start() {
 func (g *Generation) columnOf(p Pattern) lp.Column {
 	out := lp.Column{Entries: make([]lp.Entry, len(p.Parts)), Cost: float64(g.Kinds[p.Kind].Cost)}
 	for i, part := range p.Parts {
-		out.Entries[i] = lp.Entry{Row: part.Load, N: float64(part.N)}
+		out.Entries[i] = lp.Entry{Row: part.Item, N: float64(part.N)}
 	}
 	return out
 }
 
-// alone returns for each load the pattern that holds nothing else at the least cost
+// alone returns for each item the pattern that holds nothing else at the least cost
 // each.
 func (g *Generation) alone() []Pattern {
-	out, least := make([]Pattern, len(g.Loads)), make([]float64, len(g.Loads))
+	out, least := make([]Pattern, len(g.Items)), make([]float64, len(g.Items))
 	for k := range g.Kinds {
 		kind := &g.Kinds[k]
-		for _, i := range kind.Loads {
-			l := &g.Loads[i]
+		for _, i := range kind.Items {
+			l := &g.Items[i]
 			n := amount.Copies(l.Need, kind.Room, min(l.Count, l.Most))
 			if each := float64(kind.Cost) / float64(n); n > 0 && (least[i] == 0 || each < least[i]) {
 				out[i], least[i] = Pattern{Kind: k, Parts: []Part{{i, n}}}, each
@@ -195,7 +195,7 @@ func (g *Generation) alone() []Pattern {
 func (g *Generation) Solve(operations int) Solution {
 	g.effort = operations
 	g.run()
-	out := Solution{Bound: g.bound, Worth: slices.Clone(g.centre), Duals: slices.Clone(g.master.Dual), Spent: operations - g.effort, Close: g.effort > 0}
+	out := Solution{Bound: g.bound, Prices: slices.Clone(g.centre), Duals: slices.Clone(g.master.Dual), Spent: operations - g.effort, Close: g.effort > 0}
 	for j, level := range g.master.Used {
 		out.Patterns, out.Times = append(out.Patterns, g.patterns[j]), append(out.Times, level)
 	}
@@ -205,11 +205,11 @@ func (g *Generation) Solve(operations int) Solution {
 // run adds patterns and solves in turns until the solution is close to the bound, no
 // pattern is worth more than it costs, or the operations are used up. Machines are
 // filled not for the program's dual prices, which jump about while patterns are missing, but
-// for a point between them and the worths of the best bound (Wentges 1997). A
+// for a point between them and the prices of the best bound (Wentges 1997). A
 // pattern that is worth more than it costs there is so by the dual prices too;
 // where there is none, the point gives a better bound.
 func (g *Generation) run() {
-	between, idle := make([]float64, len(g.Loads)), 0
+	between, idle := make([]float64, len(g.Items)), 0
 	for g.effort > 0 && g.Target > g.bound+g.Slack {
 		g.optimise()
 		if g.master.Cost() <= g.bound+g.Slack {
@@ -249,11 +249,11 @@ func (g *Generation) optimise() {
 // generate adds for each kind the pattern that is worth most, if it is worth more
 // than it costs, and reports whether there is any. What machines can be worth at
 // most gives a bound.
-func (g *Generation) generate(worth []float64) bool {
+func (g *Generation) generate(prices []float64) bool {
 	f := g.filler
 	for k := range g.Kinds {
 		g.order[k] = k
-		g.ratio[k] = f.ceiling(k, worth) / float64(g.Kinds[k].Cost)
+		g.ratio[k] = f.ceiling(k, prices) / float64(g.Kinds[k].Cost)
 	}
 	slices.SortStableFunc(g.order, func(a, b int) int { return cmp.Compare(g.ratio[b], g.ratio[a]) })
 	most, found := 0.0, false
@@ -262,7 +262,7 @@ func (g *Generation) generate(worth []float64) bool {
 			most = max(most, g.ratio[k])
 			break
 		}
-		most = max(most, f.fill(k, worth, g.patience)/float64(g.Kinds[k].Cost))
+		most = max(most, f.fill(k, prices, g.patience)/float64(g.Kinds[k].Cost))
 		if f.value > 0 && g.add(f.pattern(k)) {
 			found = true
 		}
@@ -270,12 +270,12 @@ func (g *Generation) generate(worth []float64) bool {
 	g.effort -= f.operations
 	f.operations = 0
 	total := 0.0
-	for i, l := range g.Loads {
-		total += float64(worth[i] * float64(l.Count))
+	for i, l := range g.Items {
+		total += float64(prices[i] * float64(l.Count))
 	}
 	if most > 0 && total/most*safety > g.bound {
 		g.bound = total / most * safety
-		for i, w := range worth {
+		for i, w := range prices {
 			g.centre[i] = w / most
 		}
 	}

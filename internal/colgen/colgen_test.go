@@ -14,48 +14,48 @@ const plentyOfTime = 100_000_000
 
 func TestSolve(t *testing.T) {
 	for name, c := range map[string]struct {
-		loads []Load
+		items []Item
 		kinds []Kind
 		want  float64 // cost and bound
 	}{
-		"loads that fill a machine evenly": {
-			loads: []Load{{Need: []int64{2}, Count: 10, Most: 10}},
-			kinds: []Kind{{Room: []int64{4}, Cost: 30, Loads: []int{0}}},
+		"items that fill a machine evenly": {
+			items: []Item{{Need: []int64{2}, Count: 10, Most: 10}},
+			kinds: []Kind{{Room: []int64{4}, Cost: 30, Items: []int{0}}},
 			want:  150,
 		},
 		"part of a machine": {
-			loads: []Load{{Need: []int64{2}, Count: 3, Most: 3}},
-			kinds: []Kind{{Room: []int64{4}, Cost: 30, Loads: []int{0}}},
+			items: []Item{{Need: []int64{2}, Count: 3, Most: 3}},
+			kinds: []Kind{{Room: []int64{4}, Cost: 30, Items: []int{0}}},
 			want:  45,
 		},
-		"room that no whole load can use": {
-			loads: []Load{{Need: []int64{3}, Count: 4, Most: 4}},
-			kinds: []Kind{{Room: []int64{5}, Cost: 10, Loads: []int{0}}},
+		"room that no whole item can use": {
+			items: []Item{{Need: []int64{3}, Count: 4, Most: 4}},
+			kinds: []Kind{{Room: []int64{5}, Cost: 10, Items: []int{0}}},
 			want:  40,
 		},
 		"no more than so many on one machine": {
-			loads: []Load{{Need: []int64{1}, Count: 6, Most: 2}},
-			kinds: []Kind{{Room: []int64{10}, Cost: 10, Loads: []int{0}}},
+			items: []Item{{Need: []int64{1}, Count: 6, Most: 2}},
+			kinds: []Kind{{Room: []int64{10}, Cost: 10, Items: []int{0}}},
 			want:  30,
 		},
-		"loads that complement each other": {
-			loads: []Load{{Need: []int64{3, 1}, Count: 8, Most: 8}, {Need: []int64{1, 3}, Count: 8, Most: 8}},
-			kinds: []Kind{{Room: []int64{4, 4}, Cost: 10, Loads: []int{0, 1}}},
+		"items that complement each other": {
+			items: []Item{{Need: []int64{3, 1}, Count: 8, Most: 8}, {Need: []int64{1, 3}, Count: 8, Most: 8}},
+			kinds: []Kind{{Room: []int64{4, 4}, Cost: 10, Items: []int{0, 1}}},
 			want:  80,
 		},
-		"loads that may not be together": {
-			loads: []Load{{Need: []int64{3, 1}, Count: 8, Most: 8}, {Need: []int64{1, 3}, Count: 8, Most: 8}},
-			kinds: []Kind{{Room: []int64{4, 4}, Cost: 10, Loads: []int{0}}, {Room: []int64{4, 4}, Cost: 10, Loads: []int{1}}},
+		"items that may not be together": {
+			items: []Item{{Need: []int64{3, 1}, Count: 8, Most: 8}, {Need: []int64{1, 3}, Count: 8, Most: 8}},
+			kinds: []Kind{{Room: []int64{4, 4}, Cost: 10, Items: []int{0}}, {Room: []int64{4, 4}, Cost: 10, Items: []int{1}}},
 			want:  160,
 		},
-		"the kind that is cheaper for a load": {
-			loads: []Load{{Need: []int64{1}, Count: 12, Most: 12}},
-			kinds: []Kind{{Room: []int64{4}, Cost: 40, Loads: []int{0}}, {Room: []int64{6}, Cost: 48, Loads: []int{0}}},
+		"the kind that is cheaper for an item": {
+			items: []Item{{Need: []int64{1}, Count: 12, Most: 12}},
+			kinds: []Kind{{Room: []int64{4}, Cost: 40, Items: []int{0}}, {Room: []int64{6}, Cost: 48, Items: []int{0}}},
 			want:  96,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Solve(Program{Loads: c.loads, Kinds: c.kinds, Target: math.Inf(1), Prove: true}, plentyOfTime)
+			got := Solve(Program{Items: c.items, Kinds: c.kinds, Target: math.Inf(1), Prove: true}, plentyOfTime)
 			if cost := costOf(got, c.kinds); math.Abs(cost-c.want) > 1e-3 {
 				t.Errorf("costs %v, want %v", cost, c.want)
 			}
@@ -84,31 +84,31 @@ func programs(t *rapid.T) Program {
 	for k := range kinds {
 		kinds[k] = Kind{Room: rapid.SliceOfN(rapid.Int64Range(4, 12), resources, resources).Draw(t, "room"), Cost: rapid.Int64Range(5, 50).Draw(t, "cost")}
 	}
-	loads := make([]Load, rapid.IntRange(1, 4).Draw(t, "loads"))
-	for i := range loads {
+	items := make([]Item, rapid.IntRange(1, 4).Draw(t, "items"))
+	for i := range items {
 		need := rapid.SliceOfN(rapid.Int64Range(0, 4), resources, resources).Draw(t, "need")
 		need[0] = max(1, need[0])
-		loads[i] = Load{Need: need, Count: rapid.Int64Range(1, 20).Draw(t, "count"), Most: rapid.Int64Range(1, 20).Draw(t, "most")}
+		items[i] = Item{Need: need, Count: rapid.Int64Range(1, 20).Draw(t, "count"), Most: rapid.Int64Range(1, 20).Draw(t, "most")}
 		for k := range kinds {
 			if k == 0 || rapid.Bool().Draw(t, "allowed") {
-				kinds[k].Loads = append(kinds[k].Loads, i)
+				kinds[k].Items = append(kinds[k].Items, i)
 			}
 		}
 	}
-	return Program{Loads: loads, Kinds: kinds, Target: math.Inf(1), Prove: true}
+	return Program{Items: items, Kinds: kinds, Target: math.Inf(1), Prove: true}
 }
 
 // contents calls yield with every content of a machine.
 func contents(p *Program, k *Kind, yield func(n []int64)) {
-	n, rest := make([]int64, len(p.Loads)), slices.Clone(k.Room)
+	n, rest := make([]int64, len(p.Items)), slices.Clone(k.Room)
 	var from func(at int)
 	from = func(at int) {
-		if at == len(k.Loads) {
+		if at == len(k.Items) {
 			yield(n)
 			return
 		}
-		i := k.Loads[at]
-		l := &p.Loads[i]
+		i := k.Items[at]
+		l := &p.Items[i]
 		for n[i] = amount.Copies(l.Need, rest, min(l.Most, l.Count)); ; n[i]-- {
 			for r, v := range l.Need {
 				rest[r] -= n[i] * v
@@ -131,27 +131,27 @@ func TestProof(t *testing.T) {
 		p := programs(t)
 		s := Solve(p, plentyOfTime)
 		total := 0.0
-		for i, l := range p.Loads {
-			total += s.Worth[i] * float64(l.Count)
+		for i, l := range p.Items {
+			total += s.Prices[i] * float64(l.Count)
 		}
 		if total < s.Bound*(1-1e-6) {
-			t.Fatalf("the loads are worth %v, less than the bound of %v", total, s.Bound)
+			t.Fatalf("the items are worth %v, less than the bound of %v", total, s.Bound)
 		}
 		for k := range p.Kinds {
 			contents(&p, &p.Kinds[k], func(n []int64) {
-				worth := 0.0
+				value := 0.0
 				for i, v := range n {
-					worth += s.Worth[i] * float64(v)
+					value += s.Prices[i] * float64(v)
 				}
-				if worth > float64(p.Kinds[k].Cost)*(1+1e-6) {
-					t.Fatalf("content %v of kind %d is worth %v, more than it costs", n, k, worth)
+				if value > float64(p.Kinds[k].Cost)*(1+1e-6) {
+					t.Fatalf("content %v of kind %d is worth %v, more than it costs", n, k, value)
 				}
 			})
 		}
 	})
 }
 
-// TestSolution checks that patterns are contents, that they hold all loads, and
+// TestSolution checks that patterns are contents, that they hold all items, and
 // that with time enough the cost is the bound.
 func TestSolution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -165,19 +165,19 @@ func TestSolution(t *testing.T) {
 }
 
 func holds(t *rapid.T, p *Program, s Solution) {
-	held := make([]float64, len(p.Loads))
+	held := make([]float64, len(p.Items))
 	for j, pattern := range s.Patterns {
 		k := &p.Kinds[pattern.Kind]
 		used := make([]int64, len(k.Room))
 		for _, part := range pattern.Parts {
-			l := &p.Loads[part.Load]
-			if part.N > l.Most || !slices.Contains(k.Loads, part.Load) {
+			l := &p.Items[part.Item]
+			if part.N > l.Most || !slices.Contains(k.Items, part.Item) {
 				t.Fatalf("pattern %v: kind %d may not hold it", pattern, pattern.Kind)
 			}
 			for r, v := range l.Need {
 				used[r] += v * part.N
 			}
-			held[part.Load] += s.Times[j] * float64(part.N)
+			held[part.Item] += s.Times[j] * float64(part.N)
 		}
 		for r, v := range used {
 			if v > k.Room[r] {
@@ -185,9 +185,9 @@ func holds(t *rapid.T, p *Program, s Solution) {
 			}
 		}
 	}
-	for i, l := range p.Loads {
+	for i, l := range p.Items {
 		if held[i] < float64(l.Count)*(1-1e-6) {
-			t.Fatalf("holds %v of %d loads %d", held[i], l.Count, i)
+			t.Fatalf("holds %v of %d items %d", held[i], l.Count, i)
 		}
 	}
 }
@@ -199,13 +199,13 @@ func TestRecount(t *testing.T) {
 		p := programs(t)
 		g := New(p)
 		g.Solve(plentyOfTime)
-		left := make([]int64, len(p.Loads))
+		left := make([]int64, len(p.Items))
 		some := false
 		fresh := p
-		fresh.Loads = slices.Clone(p.Loads)
+		fresh.Items = slices.Clone(p.Items)
 		for i := range left {
-			left[i] = rapid.Int64Range(0, p.Loads[i].Count).Draw(t, "left")
-			fresh.Loads[i].Count = left[i]
+			left[i] = rapid.Int64Range(0, p.Items[i].Count).Draw(t, "left")
+			fresh.Items[i].Count = left[i]
 			some = some || left[i] > 0
 		}
 		g.Recount(left)
@@ -234,20 +234,20 @@ func TestNoTime(t *testing.T) {
 func TestSingle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := programs(t)
-		single := NewSingle(p.Loads)
+		single := NewSingle(p.Items)
 		for range rapid.IntRange(1, 3).Draw(t, "machines") {
-			room := rapid.SliceOfN(rapid.Int64Range(0, 12), len(p.Loads[0].Need), len(p.Loads[0].Need)).Draw(t, "room")
-			worth := rapid.SliceOfN(rapid.Float64Range(0, 10), len(p.Loads), len(p.Loads)).Draw(t, "worth")
-			ceiling := single.Ceiling(room, worth)
-			parts := single.Fill(room, worth)
+			room := rapid.SliceOfN(rapid.Int64Range(0, 12), len(p.Items[0].Need), len(p.Items[0].Need)).Draw(t, "room")
+			value := rapid.SliceOfN(rapid.Float64Range(0, 10), len(p.Items), len(p.Items)).Draw(t, "value")
+			ceiling := single.Ceiling(room, value)
+			parts := single.Fill(room, value)
 			holds := 0.0
 			used := make([]int64, len(room))
 			for _, part := range parts {
-				if l := p.Loads[part.Load]; part.N > min(l.Most, l.Count) {
-					t.Fatalf("%d of load %d, more than there may be", part.N, part.Load)
+				if l := p.Items[part.Item]; part.N > min(l.Most, l.Count) {
+					t.Fatalf("%d of item %d, more than there may be", part.N, part.Item)
 				}
-				holds += worth[part.Load] * float64(part.N)
-				for r, v := range p.Loads[part.Load].Need {
+				holds += value[part.Item] * float64(part.N)
+				for r, v := range p.Items[part.Item].Need {
 					used[r] += v * part.N
 				}
 			}
@@ -256,11 +256,11 @@ func TestSingle(t *testing.T) {
 					t.Fatalf("content %v takes %d of %d", parts, v, room[r])
 				}
 			}
-			k := Kind{Room: room, Loads: p.Kinds[0].Loads}
+			k := Kind{Room: room, Items: p.Kinds[0].Items}
 			contents(&p, &k, func(n []int64) {
 				most := 0.0
 				for i, v := range n {
-					most += worth[i] * float64(v)
+					most += value[i] * float64(v)
 				}
 				if most > ceiling*(1+1e-6) {
 					t.Fatalf("content %v is worth %v, more than %v", n, most, ceiling)

@@ -7,7 +7,7 @@ import (
 
 // filler finds the content of one machine that is worth most.
 type filler struct {
-	loads  []Load
+	items  []Item
 	kinds  []Kind
 	relax  []*relaxation // by kind
 	search search
@@ -16,8 +16,8 @@ type filler struct {
 	operations int     // so far
 }
 
-func newFiller(loads []Load, kinds []Kind) *filler {
-	return &filler{loads: loads, kinds: kinds, relax: make([]*relaxation, len(kinds))}
+func newFiller(items []Item, kinds []Kind) *filler {
+	return &filler{items: items, kinds: kinds, relax: make([]*relaxation, len(kinds))}
 }
 
 // How long contents are searched for, in steps.
@@ -26,34 +26,34 @@ const (
 	longer  = 8 // times, when nothing is found any more
 	longest = 1 << 12
 	proving = 1 << 21
-	// loose loads of each kind are let go of the solution of the relaxation.
+	// loose items of each kind are let go of the solution of the relaxation.
 	loose = 2
 )
 
 // ceiling returns what no content of a machine of the kind is worth more than,
-// loads that may be divided included.
-func (f *filler) ceiling(kind int, worth []float64) float64 {
+// items that may be divided included.
+func (f *filler) ceiling(kind int, prices []float64) float64 {
 	k := &f.kinds[kind]
 	r := f.relax[kind]
 	if r == nil {
-		r = newRelaxation(f.loads, k)
+		r = newRelaxation(f.items, k)
 		f.relax[kind] = r
 	}
 	f.operations += r.Operations()
-	if ceiling := r.Ceiling(worth); ceiling <= float64(k.Cost)*(1+tolerance) {
+	if ceiling := r.Ceiling(prices); ceiling <= float64(k.Cost)*(1+tolerance) {
 		return ceiling // good enough: nothing can be gained with this kind
 	}
-	f.operations += r.Solve(worth)
-	return r.Ceiling(worth)
+	f.operations += r.Solve(prices)
+	return r.Ceiling(prices)
 }
 
 // fill looks for the content of a machine of the kind that is worth most, and more
 // than it costs. It returns what no content is worth more than. The ceiling must
 // have been asked for before.
-func (f *filler) fill(kind int, worth []float64, patience int) float64 {
+func (f *filler) fill(kind int, prices []float64, patience int) float64 {
 	k, r := &f.kinds[kind], f.relax[kind]
 	ceiling := r.Bound
-	f.search.begin(f.loads, k, r, worth, float64(k.Cost)*(1+tolerance))
+	f.search.begin(f.items, k, r, prices, float64(k.Cost)*(1+tolerance))
 	if proven, ok := f.look(r, patience); ok {
 		ceiling = min(ceiling, proven)
 	}
@@ -85,6 +85,6 @@ func (f *filler) look(r *relaxation, patience int) (float64, bool) {
 // pattern returns the content that was found.
 func (f *filler) pattern(kind int) Pattern {
 	p := Pattern{Kind: kind, Parts: f.search.parts()}
-	slices.SortFunc(p.Parts, func(a, b Part) int { return cmp.Compare(a.Load, b.Load) })
+	slices.SortFunc(p.Parts, func(a, b Part) int { return cmp.Compare(a.Item, b.Item) })
 	return p
 }

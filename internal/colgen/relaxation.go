@@ -6,32 +6,32 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/lp"
 )
 
-// relaxation is the question how much one machine can hold when loads may be divided.
+// relaxation is the question how much one machine can hold when items may be divided.
 type relaxation struct {
 	lp.Knapsack
-	used  []int     // resources that some load needs
-	share []float64 // load by load: the share of the room of each of these
+	used  []int     // resources that some item needs
+	share []float64 // item by item: the share of the room of each of these
 }
 
-func newRelaxation(loads []Load, k *Kind) *relaxation {
+func newRelaxation(items []Item, k *Kind) *relaxation {
 	t := &relaxation{}
-	t.reset(loads, k)
+	t.reset(items, k)
 	return t
 }
 
 // reset states the question for another machine.
-func (t *relaxation) reset(loads []Load, k *Kind) {
+func (t *relaxation) reset(items []Item, k *Kind) {
 	t.used = t.used[:0]
 	for r := range k.Room {
-		if slices.ContainsFunc(k.Loads, func(i int) bool { return loads[i].Need[r] > 0 }) {
+		if slices.ContainsFunc(k.Items, func(i int) bool { return items[i].Need[r] > 0 }) {
 			t.used = append(t.used, r)
 		}
 	}
-	t.share = slices.Grow(t.share[:0], len(t.used)*len(k.Loads))
-	for _, i := range k.Loads {
+	t.share = slices.Grow(t.share[:0], len(t.used)*len(k.Items))
+	for _, i := range k.Items {
 		for _, r := range t.used {
-			t.share = append(t.share, float64(loads[i].Need[r])/float64(max(1, k.Room[r])))
+			t.share = append(t.share, float64(items[i].Need[r])/float64(max(1, k.Room[r])))
 		}
 	}
-	t.Reset(len(t.used), k.Loads, t.share)
+	t.Reset(len(t.used), k.Items, t.share)
 }

@@ -9,53 +9,53 @@ import (
 )
 
 // search is a branch-and-bound for the content of one machine that is worth most:
-// a knapsack of several resources. Loads are tried in the order of what they are
-// worth for the price of their needs, of each as many as fit first.
+// a knapsack of several resources. Items are tried in the order of their
+// value for the price of their needs, of each as many as fit first.
 type search struct {
-	width int
-	items []candidate
-	need  []int64   // item by item
-	price []float64 // of a unit of each resource
-	ratio []float64 // by item: the most worth for a unit of each resource from it on
-	rest  []int64   // of the room
-	taken []int64   // of each item
+	width      int
+	candidates []candidate
+	need       []int64   // item by item
+	price      []float64 // of a unit of each resource
+	ratio      []float64 // by item: the highest value for a unit of each resource from it on
+	rest       []int64   // of the room
+	taken      []int64   // of each item
 
-	best  float64 // worth of the best content, or what it has to exceed
+	best  float64 // value of the best content, or what it has to exceed
 	chose []int64 // the best content
 	found bool
 	steps int // that are left
 	used  int // operations
 }
 
-// candidate is a load that may be on the machine.
+// candidate is an item that may be on the machine.
 type candidate struct {
-	load       int
-	worth      float64
+	item       int
+	value      float64
 	most       int64
-	efficiency float64 // worth for the price of its needs
+	efficiency float64 // value for the price of its needs
 }
 
 // begin states the question. Contents that are worth less than the least are of no
 // use.
-func (s *search) begin(loads []Load, k *Kind, r *relaxation, worth []float64, least float64) {
+func (s *search) begin(items []Item, k *Kind, r *relaxation, prices []float64, least float64) {
 	s.width = len(k.Room)
-	s.items = s.items[:0]
-	for j, i := range k.Loads {
-		if w := worth[i]; w > 0 {
-			c := candidate{load: i, worth: w, most: min(loads[i].Most, loads[i].Count), efficiency: math.Inf(1)}
+	s.candidates = s.candidates[:0]
+	for j, i := range k.Items {
+		if w := prices[i]; w > 0 {
+			c := candidate{item: i, value: w, most: min(items[i].Most, items[i].Count), efficiency: math.Inf(1)}
 			if pays := r.Pays(j); pays > 0 {
 				c.efficiency = w / pays
 			}
-			s.items = append(s.items, c)
+			s.candidates = append(s.candidates, c)
 		}
 	}
-	slices.SortFunc(s.items, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.efficiency, a.efficiency), cmp.Compare(b.worth, a.worth), cmp.Compare(a.load, b.load))
+	slices.SortFunc(s.candidates, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.efficiency, a.efficiency), cmp.Compare(b.value, a.value), cmp.Compare(a.item, b.item))
 	})
-	n := len(s.items)
+	n := len(s.candidates)
 	s.need = s.need[:0]
-	for _, c := range s.items {
-		s.need = append(s.need, loads[c.load].Need...)
+	for _, c := range s.candidates {
+		s.need = append(s.need, items[c.item].Need...)
 	}
 	s.rest = append(s.rest[:0], k.Room...)
 	s.taken, s.chose = cleared(s.taken, n), cleared(s.chose, n)
@@ -85,7 +85,7 @@ func (s *search) bounds(n int) {
 		for r := range s.width {
 			ratio := math.Inf(1)
 			if v := s.need[j*s.width+r]; v > 0 {
-				ratio = s.items[j].worth / float64(v)
+				ratio = s.candidates[j].value / float64(v)
 			}
 			if j+1 < n {
 				ratio = max(ratio, s.ratio[(j+1)*s.width+r])
@@ -96,18 +96,18 @@ func (s *search) bounds(n int) {
 }
 
 // base puts the whole part of the relaxation's solution on the machine, less some
-// loads of each kind where there is time to search for better ones.
+// items of each kind where there is time to search for better ones.
 func (s *search) base(r *relaxation, loosen int64) {
 	for row := range r.Rows() {
-		load, times, ok := r.Content(row)
+		item, times, ok := r.Content(row)
 		if !ok {
 			continue
 		}
-		j := slices.IndexFunc(s.items, func(c candidate) bool { return c.load == load })
+		j := slices.IndexFunc(s.candidates, func(c candidate) bool { return c.item == item })
 		if j < 0 {
 			continue
 		}
-		n := min(int64(times+tolerance), s.items[j].most) - loosen
+		n := min(int64(times+tolerance), s.candidates[j].most) - loosen
 		if n = min(n, amount.Copies(s.needOf(j), s.rest, n)); n > 0 {
 			s.take(j, n)
 		}
@@ -138,7 +138,7 @@ func (s *search) run(steps int) {
 	s.steps = steps
 	value := 0.0
 	for j, n := range s.taken {
-		value += float64(float64(n) * s.items[j].worth)
+		value += float64(float64(n) * s.candidates[j].value)
 	}
 	s.from(0, value)
 	s.used += (steps - s.steps) * 8 * (s.width + 1)
@@ -152,19 +152,19 @@ func (s *search) from(j int, value float64) {
 		s.best, s.found = value, true
 		copy(s.chose, s.taken)
 	}
-	for ; j < len(s.items) && s.promises(j, value); j++ {
-		n := amount.Copies(s.needOf(j), s.rest, s.items[j].most-s.taken[j])
+	for ; j < len(s.candidates) && s.promises(j, value); j++ {
+		n := amount.Copies(s.needOf(j), s.rest, s.candidates[j].most-s.taken[j])
 		if n <= 0 {
 			continue
 		}
 		s.take(j, n)
 		for ; n > 0; n-- {
-			gain := float64(float64(n) * s.items[j].worth)
+			gain := float64(float64(n) * s.candidates[j].value)
 			if s.promises(j+1, value+gain) {
 				s.from(j+1, value+gain)
 			}
 			s.take(j, -1)
-			if s.steps == 0 || !s.affords(j+1, value+gain-s.items[j].worth) {
+			if s.steps == 0 || !s.affords(j+1, value+gain-s.candidates[j].value) {
 				s.take(j, 1-n) // even less of it promises even less
 				return
 			}
@@ -175,7 +175,7 @@ func (s *search) from(j int, value float64) {
 // promises reports whether items from j on could make the content worth more than
 // the best.
 func (s *search) promises(j int, value float64) bool {
-	if j == len(s.items) || s.steps == 0 {
+	if j == len(s.candidates) || s.steps == 0 {
 		return value > s.best
 	}
 	s.steps--
@@ -190,14 +190,14 @@ func (s *search) promises(j int, value float64) bool {
 
 // affords is promises by the price of the room that is left.
 func (s *search) affords(j int, value float64) bool {
-	if j == len(s.items) {
+	if j == len(s.candidates) {
 		return value > s.best
 	}
 	pays := 0.0
 	for r, price := range s.price {
 		pays += float64(float64(s.rest[r]) * price)
 	}
-	return value+float64(pays*s.items[j].efficiency) > s.best*(1+tolerance)
+	return value+float64(pays*s.candidates[j].efficiency) > s.best*(1+tolerance)
 }
 
 // parts returns the best content.
@@ -205,7 +205,7 @@ func (s *search) parts() []Part {
 	var out []Part
 	for j, n := range s.chose {
 		if n > 0 {
-			out = append(out, Part{s.items[j].load, n})
+			out = append(out, Part{s.candidates[j].item, n})
 		}
 	}
 	return out

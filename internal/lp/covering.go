@@ -118,11 +118,11 @@ func (c *Covering) Entering() int {
 			continue
 		}
 		col := &c.columns[j]
-		worth := 0.0
+		value := 0.0
 		for _, e := range col.Entries {
-			worth += float64(c.Dual[e.Row] * e.N)
+			value += float64(c.Dual[e.Row] * e.N)
 		}
-		if r := worth / col.Cost; r > most {
+		if r := value / col.Cost; r > most {
 			best, most = j, r
 		}
 	}
@@ -185,14 +185,14 @@ func (c *Covering) direction(enters int) float64 {
 		}
 		return -c.Dual[i]
 	}
-	worth := 0.0
+	value := 0.0
 	for _, e := range c.columns[enters].Entries {
-		worth += float64(c.Dual[e.Row] * e.N)
+		value += float64(c.Dual[e.Row] * e.N)
 		for r := range c.enters {
 			c.enters[r] += float64(c.inverse[r*c.rows+e.Row] * e.N)
 		}
 	}
-	return worth - c.columns[enters].Cost
+	return value - c.columns[enters].Cost
 }
 
 // leaving returns the row that reaches 0 first, of several the one with the

@@ -59,7 +59,7 @@ func TestDuality(t *testing.T) {
 			columns = append(columns, col)
 		}
 		c := solved(demand, columns)
-		covered, worth := make([]float64, len(demand)), 0.0
+		covered, value := make([]float64, len(demand)), 0.0
 		for j, level := range c.Used {
 			for _, e := range c.columns[j].Entries {
 				covered[e.Row] += e.N * level
@@ -72,7 +72,7 @@ func TestDuality(t *testing.T) {
 			if c.Dual[i] < -1e-6 {
 				t.Fatalf("row %d has the price %v", i, c.Dual[i])
 			}
-			worth += c.Dual[i] * d
+			value += c.Dual[i] * d
 		}
 		for _, col := range columns {
 			sum := 0.0
@@ -83,8 +83,8 @@ func TestDuality(t *testing.T) {
 				t.Fatalf("a column of %v is worth %v", col.Cost, sum)
 			}
 		}
-		if math.Abs(worth-c.Cost()) > 1e-5*(1+worth) {
-			t.Fatalf("costs %v and is worth %v", c.Cost(), worth)
+		if math.Abs(value-c.Cost()) > 1e-5*(1+value) {
+			t.Fatalf("costs %v and is worth %v", c.Cost(), value)
 		}
 	})
 }

@@ -35,7 +35,7 @@ func TestDuals(t *testing.T) {
 			value += y[r] * c.demand[r]
 		}
 		if math.Abs(value-c.value) > 1e-9 {
-			t.Errorf("%s: got %v of worth %v, want %v", name, y, value, c.value)
+			t.Errorf("%s: got %v of value %v, want %v", name, y, value, c.value)
 		}
 	}
 }
@@ -54,17 +54,17 @@ func TestDualsAreFeasible(t *testing.T) {
 		y := duals(demand, room, price)
 		tight := false
 		for i := range room {
-			worth := 0.0
+			sum := 0.0
 			for k := range y {
 				if y[k] < 0 {
-					r.Fatalf("negative worth %v", y)
+					r.Fatalf("a negative price %v", y)
 				}
-				worth += y[k] * room[i][k]
+				sum += y[k] * room[i][k]
 			}
-			if worth > price[i]*(1+1e-6) {
-				r.Fatalf("type %d is worth %v, more than its price %v", i, worth, price[i])
+			if sum > price[i]*(1+1e-6) {
+				r.Fatalf("type %d is worth %v, more than its price %v", i, sum, price[i])
 			}
-			tight = tight || worth > price[i]*(1-1e-6)
+			tight = tight || sum > price[i]*(1-1e-6)
 		}
 		if !tight {
 			r.Fatalf("no type is worth its price: %v is not optimal", y)

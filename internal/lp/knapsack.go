@@ -8,10 +8,10 @@ import (
 // Knapsack is the question how much one machine can hold when items may be divided, of each
 // of which there is any number:
 //
-//	maximise   Σ worth[i]·x[i]
+//	maximise   Σ value[i]·x[i]
 //	subject to Σ share[i][r]·x[i] ≤ 1  for each resource r,  x ≥ 0
 //
-// It is solved by the revised simplex method. Only the worths change from one time
+// It is solved by the revised simplex method. Only the values change from one time
 // to the next, so each solution begins with the last one.
 type Knapsack struct {
 	// Price of the whole room of each resource. Ceiling makes it prove the Bound.
@@ -20,7 +20,7 @@ type Knapsack struct {
 	Bound float64
 
 	rows    int
-	items   []int     // places in the worths
+	items   []int     // places in the values
 	share   []float64 // item by item: the share of the room of each resource
 	basis   []int     // by row: a position in items, or surplus(r) for what is left of r
 	x       []float64 // of what is in the basis
@@ -29,7 +29,7 @@ type Knapsack struct {
 }
 
 // NewKnapsack returns the question for items that need these shares of the room of so many
-// resources, item by item. Items are named by their places in the worths.
+// resources, item by item. Items are named by their places in the values.
 func NewKnapsack(rows int, items []int, share []float64) *Knapsack {
 	t := &Knapsack{}
 	t.Reset(rows, items, share)
@@ -72,10 +72,10 @@ func (t *Knapsack) Content(row int) (item int, n float64, ok bool) {
 const maxPivots = 64
 
 // Solve sets the prices of the resources, and returns how many operations it took.
-func (t *Knapsack) Solve(worth []float64) int {
+func (t *Knapsack) Solve(value []float64) int {
 	for pivots := 1; ; pivots++ {
-		t.reprice(worth)
-		enter, ok := t.entering(worth)
+		t.reprice(value)
+		enter, ok := t.entering(value)
 		if !ok || pivots == maxPivots || !t.pivot(enter) {
 			return pivots * (len(t.share) + 3*t.rows*t.rows)
 		}
@@ -83,13 +83,13 @@ func (t *Knapsack) Solve(worth []float64) int {
 }
 
 // reprice sets the prices that the basis implies.
-func (t *Knapsack) reprice(worth []float64) {
+func (t *Knapsack) reprice(value []float64) {
 	clear(t.Price)
 	for i, b := range t.basis {
 		if b < 0 {
 			continue
 		}
-		w := worth[t.items[b]]
+		w := value[t.items[b]]
 		for r := range t.Price {
 			t.Price[r] += float64(w * t.inverse[i*t.rows+r])
 		}
@@ -97,10 +97,10 @@ func (t *Knapsack) reprice(worth []float64) {
 }
 
 // entering returns what the solution gains most from.
-func (t *Knapsack) entering(worth []float64) (int, bool) {
+func (t *Knapsack) entering(value []float64) (int, bool) {
 	best, most, found := 0, 1+Tolerance, false
 	for j, i := range t.items {
-		w := worth[i]
+		w := value[i]
 		if w <= 0 {
 			continue
 		}
@@ -175,7 +175,7 @@ func (t *Knapsack) pivot(enter int) bool {
 // Ceiling returns a proven bound on what a machine can hold, by the prices that
 // are there: raised until they pay for every item, no content is worth more than
 // the price of the whole room.
-func (t *Knapsack) Ceiling(worth []float64) float64 {
+func (t *Knapsack) Ceiling(value []float64) float64 {
 	total := 0.0
 	for r, p := range t.Price {
 		t.Price[r] = max(0, p)
@@ -183,7 +183,7 @@ func (t *Knapsack) Ceiling(worth []float64) float64 {
 	}
 	raise := 0.0
 	for j, i := range t.items {
-		w := worth[i]
+		w := value[i]
 		if w <= 0 {
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // TestKnapsackProves: a ceiling is reached by a solution that fits once it has been solved, and
-// is never below what fits before, however the worths have changed.
+// is never below what fits before, however the values have changed.
 func TestKnapsackProves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := &Knapsack{}
@@ -19,23 +19,23 @@ func TestKnapsackProves(t *testing.T) {
 				share[i] = max(0, rapid.Float64Range(-0.2, 1).Draw(t, "share"))
 			}
 			for j := range items {
-				items[j] = 2*j + 1 // worths between them are not asked about
+				items[j] = 2*j + 1 // values between them are not asked about
 				share[j*rows] = max(0.01, share[j*rows])
 			}
 			k.Reset(rows, items, share)
 			for range rapid.IntRange(1, 4).Draw(t, "times") {
-				worth := make([]float64, 2*n+1)
-				for j := range worth {
-					worth[j] = float64(max(0, rapid.IntRange(-10, 100).Draw(t, "worth"))) / 10
+				value := make([]float64, 2*n+1)
+				for j := range value {
+					value[j] = float64(max(0, rapid.IntRange(-10, 100).Draw(t, "value"))) / 10
 				}
-				stale := k.Ceiling(worth)
-				k.Solve(worth)
-				value, least := checkContent(t, k, share, worth), k.Ceiling(worth)
+				stale := k.Ceiling(value)
+				k.Solve(value)
+				held, least := checkContent(t, k, share, value), k.Ceiling(value)
 				if stale < least*(1-1e-6) {
 					t.Fatalf("%v is proven without a solution, and %v with it", stale, least)
 				}
-				if math.Abs(value-least) > 1e-6*(1+least) {
-					t.Fatalf("the content is worth %v, and %v is proven", value, least)
+				if math.Abs(held-least) > 1e-6*(1+least) {
+					t.Fatalf("the content is worth %v, and %v is proven", held, least)
 				}
 			}
 		}
@@ -43,14 +43,14 @@ func TestKnapsackProves(t *testing.T) {
 }
 
 // checkContent returns what the content is worth, which has to fit.
-func checkContent(t *rapid.T, k *Knapsack, share, worth []float64) float64 {
+func checkContent(t *rapid.T, k *Knapsack, share, value []float64) float64 {
 	used, sum := make([]float64, k.Rows()), 0.0
 	for row := range k.Rows() {
 		item, n, ok := k.Content(row)
 		if !ok {
 			continue
 		}
-		sum += float64(n * worth[item])
+		sum += float64(n * value[item])
 		for r := range used {
 			used[r] += float64(n * share[(item-1)/2*k.Rows()+r])
 		}

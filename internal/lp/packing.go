@@ -7,10 +7,10 @@ import (
 
 // Packing is the question how much one machine can hold when items may be divided:
 //
-//	maximise   Σ worth[j]·x[j]
+//	maximise   Σ value[j]·x[j]
 //	subject to Σ share[j][r]·x[j] ≤ 1  for each resource r,  0 ≤ x[j] ≤ most[j]
 //
-// It is solved by the revised simplex method with bounded variables. Only the worths
+// It is solved by the revised simplex method with bounded variables. Only the values
 // change from one time to the next, so each solution begins with the last one.
 type Packing struct {
 	// Price of the whole room of each resource, at least 0. By these prices Value is
@@ -42,28 +42,28 @@ func NewPacking(rows int, share, most []float64) *Packing {
 	return p
 }
 
-// Stale sets the Value that the prices of the last solution prove for other worths, which
+// Stale sets the Value that the prices of the last solution prove for other values, which
 // takes less than to solve it again. It returns how many operations it took.
-func (p *Packing) Stale(worth []float64) int {
-	p.prove(worth)
+func (p *Packing) Stale(value []float64) int {
+	p.prove(value)
 	return len(p.share)
 }
 
-// Solve sets Price and Value for these worths, and returns how many operations it took.
-func (p *Packing) Solve(worth []float64) int {
+// Solve sets Price and Value for these values, and returns how many operations it took.
+func (p *Packing) Solve(value []float64) int {
 	largest := 0.0
-	for j, w := range worth {
+	for j, w := range value {
 		largest = max(largest, float64(w*p.most[j]))
 	}
-	pivots, most := 1, 2*(len(worth)+p.rows)+mostRounds
+	pivots, most := 1, 2*(len(value)+p.rows)+mostRounds
 	for ; pivots < most; pivots++ {
-		p.reprice(worth)
-		enters, up, ok := p.entering(worth, largest*Tolerance*Tolerance)
+		p.reprice(value)
+		enters, up, ok := p.entering(value, largest*Tolerance*Tolerance)
 		if !ok || !p.pivot(enters, up) {
 			break
 		}
 	}
-	p.prove(worth)
+	p.prove(value)
 	return (pivots + 1) * (len(p.share) + 3*p.rows*p.rows)
 }
 
@@ -89,13 +89,13 @@ func (p *Packing) Pays(j int) float64 {
 
 // prove sets the Value that the prices prove: what an item is worth beyond the price of
 // its needs, as often as it may be there, comes on top of the price of the room.
-func (p *Packing) prove(worth []float64) {
+func (p *Packing) prove(value []float64) {
 	p.Value = 0
 	for r, price := range p.Price {
 		p.Price[r] = max(0, price)
 		p.Value += p.Price[r]
 	}
-	for j, w := range worth {
+	for j, w := range value {
 		if gain := w - p.Pays(j); gain > 0 {
 			p.Value += float64(gain * p.most[j])
 		}
@@ -103,13 +103,13 @@ func (p *Packing) prove(worth []float64) {
 }
 
 // reprice sets the prices that the basis implies.
-func (p *Packing) reprice(worth []float64) {
+func (p *Packing) reprice(value []float64) {
 	clear(p.Price)
 	for i, b := range p.basis {
 		if b < 0 {
 			continue
 		}
-		w := worth[b]
+		w := value[b]
 		for r, v := range p.inverse[i*p.rows : (i+1)*p.rows] {
 			p.Price[r] += float64(w * v)
 		}
@@ -118,8 +118,8 @@ func (p *Packing) reprice(worth []float64) {
 
 // entering returns the item, or the rest of a resource, that the solution gains most
 // from, and whether there is to be more of it or less.
-func (p *Packing) entering(worth []float64, least float64) (at int, up, ok bool) {
-	for j, w := range worth {
+func (p *Packing) entering(value []float64, least float64) (at int, up, ok bool) {
+	for j, w := range value {
 		if p.basic[j] {
 			continue
 		}

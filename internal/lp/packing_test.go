@@ -11,7 +11,7 @@ func TestPacking(t *testing.T) {
 	for name, c := range map[string]struct {
 		rows        int
 		share, most []float64
-		worth       []float64
+		each        []float64
 		value       float64
 	}{
 		"one item, divided":         {1, []float64{0.4}, []float64{10}, []float64{2}, 5},
@@ -22,7 +22,7 @@ func TestPacking(t *testing.T) {
 		"room enough for everybody": {0, nil, []float64{3, 2}, []float64{1, 2}, 7},
 	} {
 		p := NewPacking(c.rows, c.share, c.most)
-		p.Solve(c.worth)
+		p.Solve(c.each)
 		if math.Abs(p.Value-c.value) > 1e-9 {
 			t.Errorf("%s: got %v, want %v", name, p.Value, c.value)
 		}
@@ -30,7 +30,7 @@ func TestPacking(t *testing.T) {
 }
 
 // TestPackingProves: the value is proven by the prices and reached by the solution,
-// however the worths have changed before.
+// however the values have changed before.
 func TestPackingProves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows, items := rapid.IntRange(0, 4).Draw(t, "resources"), rapid.IntRange(1, 12).Draw(t, "items")
@@ -43,11 +43,11 @@ func TestPackingProves(t *testing.T) {
 		}
 		p := NewPacking(rows, share, most)
 		for range rapid.IntRange(1, 4).Draw(t, "times") {
-			worth := make([]float64, items)
-			for j := range worth {
-				worth[j] = rapid.Float64Range(0, 10).Draw(t, "worth")
+			each := make([]float64, items)
+			for j := range each {
+				each[j] = rapid.Float64Range(0, 10).Draw(t, "value")
 			}
-			p.Solve(worth)
+			p.Solve(each)
 			x, used, value := make([]float64, items), make([]float64, rows), 0.0
 			for j := range x {
 				if p.full[j] {
@@ -63,7 +63,7 @@ func TestPackingProves(t *testing.T) {
 				if v < -1e-6 || v > most[j]+1e-6 {
 					t.Fatalf("%v of item %d, of which there are %v", v, j, most[j])
 				}
-				value += v * worth[j]
+				value += v * each[j]
 				for r := range used {
 					used[r] += v * share[j*rows+r]
 				}

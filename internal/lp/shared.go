@@ -40,7 +40,7 @@ const (
 // what the demand is worth at them: no set of machines that serves it costs less. The
 // prices are as high as that allows, or nearly. A demand that no machine serves is worth
 // nothing.
-func (s *Share) Prices() (prices [][]float64, worth float64) {
+func (s *Share) Prices() (prices [][]float64, proven float64) {
 	width := 0
 	if len(s.Demand) > 0 {
 		width = len(s.Demand[0])
@@ -48,7 +48,7 @@ func (s *Share) Prices() (prices [][]float64, worth float64) {
 	rows, number := s.rows(width)
 	best := make([]float64, len(rows))
 	if len(rows) > 0 {
-		best, worth = s.generate(rows, number, width)
+		best, proven = s.generate(rows, number, width)
 	}
 	prices = make([][]float64, len(s.Demand))
 	for g := range prices {
@@ -59,7 +59,7 @@ func (s *Share) Prices() (prices [][]float64, worth float64) {
 			}
 		}
 	}
-	return prices, worth
+	return prices, proven
 }
 
 // row is a demand that some machine serves.
@@ -93,7 +93,7 @@ func (s *Share) rows(width int) (rows []row, number [][]int) {
 
 // generate solves the program with all demands scaled to 1, and returns the duals that
 // prove most.
-func (s *Share) generate(rows []row, number [][]int, width int) (best []float64, worth float64) {
+func (s *Share) generate(rows []row, number [][]int, width int) (best []float64, proven float64) {
 	demand := make([]float64, len(rows))
 	for i := range demand {
 		demand[i] = 1
@@ -114,8 +114,8 @@ func (s *Share) generate(rows []row, number [][]int, width int) (best []float64,
 		for _, w := range c.Dual {
 			total += max(0, w)
 		}
-		if most > 0 && total/most > worth {
-			worth = total / most
+		if most > 0 && total/most > proven {
+			proven = total / most
 			for i, w := range c.Dual {
 				best[i] = max(0, w) / most
 			}
@@ -130,7 +130,7 @@ func (s *Share) generate(rows []row, number [][]int, width int) (best []float64,
 			}
 		}
 	}
-	return best, worth
+	return best, proven
 }
 
 // alone returns for each row the machine that serves it at the least cost if all else

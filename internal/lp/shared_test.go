@@ -45,7 +45,7 @@ func TestPricesProve(t *testing.T) {
 			}
 			s.Machines = append(s.Machines, m)
 		}
-		prices, worth := s.Prices()
+		prices, proven := s.Prices()
 		total := 0.0
 		for g := range prices {
 			for r, p := range prices[g] {
@@ -55,8 +55,8 @@ func TestPricesProve(t *testing.T) {
 				total += p * s.Demand[g][r]
 			}
 		}
-		if math.Abs(total-worth) > 1e-6*(1+worth) {
-			t.Fatalf("the demand is worth %v, not %v", total, worth)
+		if math.Abs(total-proven) > 1e-6*(1+proven) {
+			t.Fatalf("the demand is worth %v, not %v", total, proven)
 		}
 		for _, m := range s.Machines {
 			sum := 0.0

@@ -18,7 +18,7 @@ func (s rendering) layout() *Layout {
 	out := &Layout{Places: places, assignment: s.Assignment, Machines: make([]Machine, 0, len(machines))}
 	r := &ranker{Assignment: s.Assignment, slack: s.slack(), known: map[string]ranking{}}
 	type content struct {
-		items  *assign.Item // which machines share
+		items  *assign.Items // which machines share
 		column int
 	}
 	known := map[content]int{}

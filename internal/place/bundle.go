@@ -16,7 +16,7 @@ import (
 // there are pods to follow for each.
 
 // Bundle places the followers among the classes: on nodes that exist, or else in
-// pod groups of loads that are bought for together. Those that come later may be followed, too.
+// pod groups of items that are bought for together. Those that come later may be followed, too.
 func (s *Placer) Bundle(open, later []*assign.Class) []*assign.PodGroup {
 	var followers []*assign.Class
 	var groups []*assign.PodGroup
@@ -67,7 +67,7 @@ func (s *Placer) tied(a, b *assign.Class, open []*assign.Class) bool {
 // which there is a way.
 func (s *Placer) bundleGroups(together, open []*assign.Class) []*assign.PodGroup {
 	targets, most, ok := s.targets(together, open)
-	if ok && s.loadOnNode(share(together, targets, 1, 0)) {
+	if ok && s.itemOnNode(share(together, targets, 1, 0)) {
 		return nil
 	}
 	for times := int64(1); ok && times <= most; times += max(1, times/2) {
@@ -115,7 +115,7 @@ func (s *Placer) targets(together, open []*assign.Class) (targets []*assign.Clas
 func (s *Placer) split(together, targets []*assign.Class, times int64) []*assign.PodGroup {
 	var groups []*assign.PodGroup
 	for i := range times {
-		l := s.load(share(together, targets, times, i))
+		l := s.item(share(together, targets, times, i))
 		if l == nil {
 			for _, l := range groups {
 				s.Uncount(l, l.N)
@@ -146,8 +146,8 @@ func share(together, targets []*assign.Class, times, i int64) []assign.Part {
 	return parts
 }
 
-// loadOnNode places one load on a node that exists, if there is one for it.
-func (s *Placer) loadOnNode(parts []assign.Part) bool {
+// itemOnNode places one item on a node that exists, if there is one for it.
+func (s *Placer) itemOnNode(parts []assign.Part) bool {
 	for i, n := range s.Existing() {
 		if !s.takes(parts, i) {
 			continue
@@ -194,8 +194,8 @@ func keysOf(parts []assign.Part) []string {
 	return slices.Compact(keys)
 }
 
-// load returns a pod group of one load of the parts, in a domain where all may be.
-func (s *Placer) load(parts []assign.Part) *assign.PodGroup {
+// item returns a pod group of one item of the parts, in a domain where all may be.
+func (s *Placer) item(parts []assign.Part) *assign.PodGroup {
 	l := &assign.PodGroup{Parts: parts, N: 1, Need: make([]int64, len(s.Space.Names))}
 	var h topology.NodeCounts
 	devices := false
@@ -213,19 +213,19 @@ func (s *Placer) load(parts []assign.Part) *assign.PodGroup {
 	if len(keys) == 0 {
 		l.Opt = s.jointOptions(parts, nil)
 		l.Mask = s.Fitting(l.Need, l.Host, devices, l.Opt)
-		if _, ok := s.BargainOf(l.Mask, s.Remaining()); !ok {
+		if _, ok := s.BestRank(l.Mask, s.Remaining()); !ok {
 			l.Limit(!l.Mask.Empty())
 			return nil
 		}
 		return l
 	}
-	return s.loadInDomain(l, keys, devices)
+	return s.itemInDomain(l, keys, devices)
 }
 
-// loadInDomain gives the load the cheapest domain that its parts may enter.
-func (s *Placer) loadInDomain(l *assign.PodGroup, keys []string, devices bool) *assign.PodGroup {
+// itemInDomain gives the item the cheapest domain that its parts may enter.
+func (s *Placer) itemInDomain(l *assign.PodGroup, keys []string, devices bool) *assign.PodGroup {
 	var best *assign.PodGroup
-	var price assign.Bargain
+	var price assign.Rank
 	left := s.Remaining()
 	s.Effort.Begin(l.Parts[0].Class.Account)
 	for _, at := range s.CellsOf(s.jointOptions(l.Parts, nil), keys) {
@@ -239,7 +239,7 @@ func (s *Placer) loadInDomain(l *assign.PodGroup, keys []string, devices bool) *
 		if try.Mask = s.Fitting(l.Need, l.Host, devices, try.Opt); try.Mask.Empty() {
 			continue
 		}
-		p, ok := s.BargainOf(try.Mask, left)
+		p, ok := s.BestRank(try.Mask, left)
 		if !ok {
 			l.Limit(true)
 			continue
@@ -255,7 +255,7 @@ func (s *Placer) loadInDomain(l *assign.PodGroup, keys []string, devices bool) *
 	return best
 }
 
-// enterAll counts the parts of one load in its domain, pod by pod; it takes all
+// enterAll counts the parts of one item in its domain, pod by pod; it takes all
 // back and reports false where one may not enter.
 func (s *Placer) enterAll(l *assign.PodGroup) bool {
 	entered := make([]int64, len(l.Parts))

@@ -15,14 +15,14 @@ import (
 // nodes that are there, by machines that can be bought, or both.
 type domainChoice struct {
 	topology.Assignment
-	nodes   []int
-	next    int // nodes before it have no more room for the class
-	group   *assign.PodGroup
-	bargain assign.Bargain
+	nodes []int
+	next  int // nodes before it have no more room for the class
+	group *assign.PodGroup
+	rank  assign.Rank
 }
 
 // nothing comes after all that can be bought.
-var nothing = assign.Bargain{Weight: math.MinInt32, Price: math.MaxInt64}
+var nothing = assign.Rank{Weight: math.MinInt32, Price: math.MaxInt64}
 
 // plainLast orders the classes so that pods which a spread counts, and to which domains
 // do not matter themselves, come after all others of their priority: they could take
@@ -119,7 +119,7 @@ func (at *domainChoice) compare(o *domainChoice) int {
 	if c := assign.CmpBool(full(at), full(o)); c != 0 || !full(at) {
 		return c
 	}
-	return at.bargain.Compare(o.bargain)
+	return at.rank.Compare(o.rank)
 }
 
 // domainChoices lists where the class may go at a level, sorted by domain.
@@ -132,7 +132,7 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 		if !ok {
 			i = len(out)
 			byDomains[key] = i
-			out = append(out, domainChoice{Assignment: topology.Assignment{Keys: c.Keys, Domains: domains}, bargain: nothing})
+			out = append(out, domainChoice{Assignment: topology.Assignment{Keys: c.Keys, Domains: domains}, rank: nothing})
 		}
 		return &out[i]
 	}
@@ -152,7 +152,7 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 		if !ok {
 			continue
 		}
-		best, ok := s.BargainOf(l.Mask, left)
+		best, ok := s.BestRank(l.Mask, left)
 		if !ok {
 			c.Limited = true
 			if !s.hasRoom(l) {
@@ -161,7 +161,7 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 			best = nothing
 		}
 		to := at(cells[i].Domains)
-		to.group, to.bargain = l, best
+		to.group, to.rank = l, best
 		l.At = &topology.Assignment{Keys: c.Keys, Domains: cells[i].Domains}
 	}
 	slices.SortStableFunc(out, func(a, b domainChoice) int {
@@ -170,7 +170,7 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 	return out
 }
 
-// hasRoom reports whether a planned machine has room for a load.
+// hasRoom reports whether a planned machine has room for an item.
 func (s *Placer) hasRoom(l *assign.PodGroup) bool {
 	return slices.ContainsFunc(s.Machines(), func(m *assign.Machine) bool { k, _ := s.Admit(m, l, 1); return k > 0 })
 }

@@ -22,30 +22,30 @@ func (s *Placer) fillEvenly(open []*assign.Class) {
 	if !s.Uses(assign.EvenNodes) || len(plain) < 2 || plain[0].Template.Priority != plain[len(plain)-1].Template.Priority || !s.exceedsNodes(plain) {
 		return
 	}
-	worth := s.worthOfClasses(plain)
-	options, loads := make([]*model.Options, len(plain)), make([]colgen.Load, len(plain))
+	values := s.valuesOf(plain)
+	options, items := make([]*model.Options, len(plain)), make([]colgen.Item, len(plain))
 	for j, c := range plain {
 		requires, honour := c.RequiresAt(c.Level)
 		options[j] = s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour)
-		loads[j].Need = c.Need
+		items[j].Need = c.Need
 	}
-	single := colgen.NewSingle(loads)
+	single := colgen.NewSingle(items)
 	for i, n := range s.Existing() {
 		for j, c := range plain {
-			loads[j].Count = s.RoomOn(c, options[j], i, c.Open())
-			loads[j].Most = loads[j].Count
+			items[j].Count = s.RoomOn(c, options[j], i, c.Open())
+			items[j].Most = items[j].Count
 		}
-		for _, part := range single.Fill(n.Free, worth) {
-			if k := s.RoomOn(plain[part.Load], options[part.Load], i, part.N); k > 0 {
-				s.Put(plain[part.Load], i, plain[part.Load].Level, k)
+		for _, part := range single.Fill(n.Free, values) {
+			if k := s.RoomOn(plain[part.Item], options[part.Item], i, part.N); k > 0 {
+				s.Put(plain[part.Item], i, plain[part.Item].Level, k)
 			}
 		}
 	}
 }
 
-// worthOfClasses returns what a pod of each class is worth by its needs: the
+// valuesOf returns what a pod of each class is worth by its needs: the
 // resources are priced as if parts of machines could be bought for all.
-func (s *Placer) worthOfClasses(classes []*assign.Class) []float64 {
+func (s *Placer) valuesOf(classes []*assign.Class) []float64 {
 	d := price.NewDemand(len(s.Space.Names))
 	for _, c := range classes {
 		d.Add(c.Need, c.Open())

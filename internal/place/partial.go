@@ -7,7 +7,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
-// bundleSome makes loads of as many pods of a component as go together, one load
+// bundleSome makes items of as many pods of a component as go together, one item
 // after the other, where there is no way for all.
 func (s *Placer) bundleSome(together, open []*assign.Class) []*assign.PodGroup {
 	var groups []*assign.PodGroup
@@ -26,7 +26,7 @@ func (s *Placer) bundleSome(together, open []*assign.Class) []*assign.PodGroup {
 			s.putAll(node, at)
 			a.begin(node)
 		case machine != nil:
-			l := s.load(machine)
+			l := s.item(machine)
 			l.Book()
 			groups = append(groups, l)
 			a.begin(machine)
@@ -44,16 +44,16 @@ func podsIn(parts []assign.Part) int64 {
 	return n
 }
 
-// assembly puts a load together from the followers of a component and the pods that
+// assembly puts an item together from the followers of a component and the pods that
 // they follow.
 type assembly struct {
 	*Placer
 	together, open []*assign.Class
-	begun          map[int]bool // groups that an earlier load began
+	begun          map[int]bool // groups that an earlier item began
 }
 
 func (a *assembly) onMachine(parts []assign.Part) bool {
-	l := a.load(parts)
+	l := a.item(parts)
 	if l == nil {
 		return false
 	}
@@ -80,7 +80,7 @@ func (s *Placer) putAll(parts []assign.Part, i int) {
 	}
 }
 
-// most returns the largest load that is possible: first one pod of each class that
+// most returns the largest item that is possible: first one pod of each class that
 // goes along with those before it, then as many of each as possible.
 func (a *assembly) most(possible func([]assign.Part) bool) []assign.Part {
 	classes := slices.DeleteFunc(slices.Clone(a.together), func(c *assign.Class) bool { return c.Open() == 0 })
@@ -133,8 +133,8 @@ func (a *assembly) with(parts []assign.Part, c *assign.Class, possible func([]as
 	return out
 }
 
-// accompanied reports whether the load has pods of all groups that the class
-// follows. A group may begin with the load if there is none of its pods yet.
+// accompanied reports whether the item has pods of all groups that the class
+// follows. A group may begin with the item if there is none of its pods yet.
 func (a *assembly) accompanied(c *assign.Class, parts []assign.Part) bool {
 	for _, f := range c.Follows() {
 		g := a.State.List[f.Group()]

@@ -26,7 +26,7 @@ func (s *Placer) ServesAt(c *assign.Class, l assign.Level) bool {
 	if !ok {
 		return false
 	}
-	_, ok = s.BargainOf(of.Mask, s.Remaining())
+	_, ok = s.BestRank(of.Mask, s.Remaining())
 	return ok || s.hasRoom(of)
 }
 

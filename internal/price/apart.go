@@ -15,7 +15,7 @@ import (
 // Those that need least are one beyond it, which may be wherever one of them may be.
 const mostGroups = 40
 
-// Ask is a number of pods, or loads, that need the same and may be on some offerings.
+// Ask is a number of pods, or items, that need the same and may be on some offerings.
 type Ask struct {
 	Need    []int64
 	Count   int64

@@ -5,10 +5,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 )
 
-// balanceWindow bounds how many pod groups are compared for each load that is added.
+// balanceWindow bounds how many pod groups are compared for each item that is added.
 const balanceWindow = 48
 
-// balance adds loads one by one: always the one whose needs point most in the
+// balance adds items one by one: always the one whose needs point most in the
 // direction of what is left of the machine, weighted by its size.
 func (f *filler) balance(m *assign.Machine) {
 	b, room := &f.balancer, f.Offerings[m.Offering].Room

@@ -13,7 +13,7 @@ type bought struct {
 	of       *request
 	machines []*assign.Machine // those of equal content may share it
 	cost     int64
-	left     []int64 // loads of each pod group
+	left     []int64 // items of each pod group
 	limits   assign.Remaining
 }
 
@@ -50,7 +50,7 @@ func (b *bought) better(o *bought) bool {
 	return cmp.Or(cmp.Compare(b.unmet(), o.unmet()), cmp.Compare(b.cost, o.cost), cmp.Compare(len(b.machines), len(o.machines))) < 0
 }
 
-// unmet is how many loads are left.
+// unmet is how many items are left.
 func (b *bought) unmet() int64 {
 	n := int64(0)
 	for _, left := range b.left {

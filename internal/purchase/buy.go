@@ -84,7 +84,7 @@ func best(r *request, regions int) *bought {
 	return search(b, least, guess)
 }
 
-// bestUnderLimits returns the purchase with the fewest loads left over, where limits
+// bestUnderLimits returns the purchase with the fewest items left over, where limits
 // may not allow all: the smallest first are most, the largest first pack best.
 func bestUnderLimits(b *bought, guess duals) *bought {
 	r := b.of

@@ -9,19 +9,19 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
-// equalAtMost bounds the loads of which the last are bought for optimally; those
+// equalAtMost bounds the items of which the last are bought for optimally; those
 // before get machines of the best price per unit.
 const equalAtMost = 2048
 
-// size is how many loads of the only pod group a machine of an offering holds.
+// size is how many items of the only pod group a machine of an offering holds.
 type size struct {
 	offering int
 	holds    int64
 	cost     int64
 }
 
-// buyEqual buys for a single pod group, at the least cost: the least for n loads is that
-// of one machine and of the loads that it does not hold. It returns nil where there are
+// buyEqual buys for a single pod group, at the least cost: the least for n items is that
+// of one machine and of the items that it does not hold. It returns nil where there are
 // several pod groups, or limits do not allow what is cheapest.
 func buyEqual(r *request) *bought {
 	if len(r.asked) != 1 {
@@ -61,13 +61,13 @@ func (b *bought) affordsAll(one size, many int64, sizes []size) bool {
 func (s size) rate() float64 { return float64(s.cost) / float64(s.holds) }
 
 // sizes lists the offerings that hold more of the pod group than every cheaper one, cheapest
-// first. To hold more than the given number of loads is no use.
-func (r *request) sizes(l *assign.PodGroup, loads int64) []size {
+// first. To hold more than the given number of items is no use.
+func (r *request) sizes(l *assign.PodGroup, items int64) []size {
 	var all []size
 	empty := r.NewMachine(r.candidates[0])
 	for _, k := range r.candidates {
 		r.Reset(empty, k)
-		if n, _ := r.Admit(empty, l, loads); n > 0 {
+		if n, _ := r.Admit(empty, l, items); n > 0 {
 			all = append(all, size{offering: k, holds: n, cost: r.costOf(empty)})
 		}
 	}
@@ -80,9 +80,9 @@ func (r *request) sizes(l *assign.PodGroup, loads int64) []size {
 	})
 }
 
-// leastCost returns the sizes that hold n loads at the least cost, the largest first.
+// leastCost returns the sizes that hold n items at the least cost, the largest first.
 // Room for more, at most for so many, counts as worth what is given for each.
-func leastCost(sizes []size, n, more int64, worth float64) []size {
+func leastCost(sizes []size, n, more int64, each float64) []size {
 	cost, pick := make([]int64, n+more+1), make([]int, n+more+1)
 	for i := int64(1); i < int64(len(cost)); i++ {
 		cost[i] = math.MaxInt64
@@ -94,7 +94,7 @@ func leastCost(sizes []size, n, more int64, worth float64) []size {
 	}
 	least, at := float64(cost[n]), n
 	for i := int64(1); i <= more; i++ {
-		if total := float64(cost[n+i]) - float64(worth*float64(i)); total < least {
+		if total := float64(cost[n+i]) - float64(each*float64(i)); total < least {
 			least, at = total, n+i
 		}
 	}

@@ -18,9 +18,9 @@ const (
 	tidy = 1e-3
 )
 
-// exchangeAll raises the value of a machine's content: one load leaves for another that
+// exchangeAll raises the value of a machine's content: one item leaves for another that
 // is worth more and fits, and what room then is left is filled again. The seed
-// keeps a load, so that the largest do not remain to the end.
+// keeps an item, so that the largest do not remain to the end.
 func (f *filler) exchangeAll(m *assign.Machine, seed int) {
 	cost := float64(f.costOf(m))
 	changed := false
@@ -46,7 +46,7 @@ func (f *filler) exchangeAll(m *assign.Machine, seed int) {
 	}
 }
 
-// bestExchange returns the item that loses a load and the pod group that gains one, or
+// bestExchange returns the place in the machine's items that loses one and the pod group that gains one, or
 // -1 where no exchange gains at least so much.
 func (f *filler) bestExchange(m *assign.Machine, seed int, gain float64) (out, in int) {
 	out, in = -1, -1
@@ -58,7 +58,7 @@ func (f *filler) bestExchange(m *assign.Machine, seed int, gain float64) (out, i
 		for r, v := range it.Group.Need {
 			f.free[r] = room[r] - m.Used[r] + v
 		}
-		own := f.values.load[it.Group.Index]
+		own := f.values.item[it.Group.Index]
 		for _, o := range w.offered[w.firstWithin(w.scale*price.Value(f.free, f.values.unit)):] {
 			more, comes := o.value-own, f.asked[o.group]
 			if more <= gain {
@@ -73,7 +73,7 @@ func (f *filler) bestExchange(m *assign.Machine, seed int, gain float64) (out, i
 	return out, in
 }
 
-// firstWithin returns the place of the first pod group of which a load is worth no more than
+// firstWithin returns the place of the first pod group of which an item is worth no more than
 // some room: it needs what it is worth.
 func (w *window) firstWithin(value float64) int {
 	value *= 1 + 1e-9
@@ -90,7 +90,7 @@ func (f *filler) joins(m *assign.Machine, l *assign.PodGroup) bool {
 	return ok && (residual == m.Residual || f.LeavesChoice(residual, o))
 }
 
-// yields reports whether a load may leave the machine for another: not for a less
+// yields reports whether an item may leave the machine for another: not for a less
 // important one where a limit may decide who gets a place.
 func (f *filler) yields(leaves, comes *assign.PodGroup, m *assign.Machine) bool {
 	return f.limits[m.Pool.Number] == nil || leaves.Priority() <= comes.Priority()

@@ -22,16 +22,16 @@ func (r *request) style() style {
 	return byBalance
 }
 
-// filler fills one machine at a time with loads that are left, by their values.
+// filler fills one machine at a time with items that are left, by their values.
 type filler struct {
 	*request
 	style  style
 	values *values
 	queue  []int   // pod groups with something left, in the order in which they are bought for
-	left   []int64 // loads of each pod group
+	left   []int64 // items of each pod group
 	limits assign.Remaining
 
-	taken    []int64 // loads of each pod group on the machine that is being filled
+	taken    []int64 // items of each pod group on the machine that is being filled
 	free     []int64 // of that machine, see freeOn
 	balancer balancer
 	spare    *assign.Machine // one that nobody has a use for, to be filled next
@@ -41,7 +41,7 @@ func newFiller(r *request, st style, v *values) *filler {
 	return &filler{request: r, style: st, values: v, taken: make([]int64, len(r.asked)), free: make([]int64, len(r.Space.Names))}
 }
 
-// fill returns a machine of the offering that begins with a load of the seed; nil where none
+// fill returns a machine of the offering that begins with an item of the seed; nil where none
 // may be on it.
 func (f *filler) fill(offering, seed int) *assign.Machine {
 	m := f.machineOf(offering)
@@ -60,7 +60,7 @@ func (f *filler) fill(offering, seed int) *assign.Machine {
 	return m
 }
 
-// fillUp adds as many loads as fit, of the first pod groups first.
+// fillUp adds as many items as fit, of the first pod groups first.
 func (f *filler) fillUp(m *assign.Machine) {
 	free := f.freeOn(m)
 	for _, i := range f.queue {
@@ -92,7 +92,7 @@ func (f *filler) machineOf(offering int) *assign.Machine {
 	return m
 }
 
-// take adds loads of a pod group to the machine, as many as fit, at most n.
+// take adds items of a pod group to the machine, as many as fit, at most n.
 func (f *filler) take(m *assign.Machine, i int, n int64) bool {
 	n = min(n, f.left[i]-f.taken[i])
 	if n <= 0 {

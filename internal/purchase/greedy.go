@@ -38,7 +38,7 @@ func buyGreedily(r *request, b *bought, order []int, st style) {
 	}
 }
 
-// bestFor fills a machine of each promising offering, starting with a load of the
+// bestFor fills a machine of each promising offering, starting with an item of the
 // given pod group, and returns the one that gets the most value for its price.
 func (f *filler) bestFor(seed int, b *bought) *assign.Machine {
 	var best *assign.Machine

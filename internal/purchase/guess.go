@@ -5,7 +5,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
 )
 
-// duals are what a load of each pod group is worth, and a unit of each resource to it.
+// duals are what an item of each pod group is worth, and a unit of each resource to it.
 type duals struct {
 	value []float64
 	unit  [][]float64
@@ -13,7 +13,7 @@ type duals struct {
 
 // guess prices the resources by the relaxation that lets parts of machines be
 // bought, for each offering so that its whole room is worth what it costs. It also
-// returns what all loads are worth by their needs then: nothing that holds them costs
+// returns what all items are worth by their needs then: nothing that holds them costs
 // less.
 func (r *request) guess() (out duals, total float64) {
 	d := price.NewDemand(len(r.Space.Names))

@@ -115,14 +115,14 @@ func distinctMasks(asks []ask) []model.Bitset {
 	return out
 }
 
-// kindsOf states offerings, each of which holds the loads whose masks have it.
+// kindsOf states offerings, each of which holds the items whose masks have it.
 func (s *buyer) kindsOf(offerings []int, masks []model.Bitset, nodeCost int64) []colgen.Kind {
 	out := make([]colgen.Kind, len(offerings))
 	for j, k := range offerings {
 		out[j] = colgen.Kind{Room: s.Offerings[k].Room, Cost: s.Offerings[k].Price + nodeCost}
 		for i, m := range masks {
 			if m.Has(k) {
-				out[j].Loads = append(out[j].Loads, i)
+				out[j].Items = append(out[j].Items, i)
 			}
 		}
 	}

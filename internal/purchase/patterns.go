@@ -42,12 +42,12 @@ func patternsPay(b *bought, regions int) bool {
 // buyPatterns buys by the linear program over what machines may hold: what its cheapest
 // solution has of whole machines, and again for the rest, as long as there are any. What is
 // left over then is left. It starts from what has been bought otherwise and from a guess at the
-// value of loads. The duals are what loads are worth by the first solution.
+// value of items. The duals are what items are worth by the first solution.
 func buyPatterns(other *bought, guess []float64) (b *bought, duals []float64) {
 	r := other.of
 	b = nothingBought(r)
 	g := colgen.New(colgen.Program{
-		Loads: r.loads(), Kinds: r.kinds(), Start: other.patterns(), Guesses: [][]float64{guess},
+		Items: r.items(), Kinds: r.kinds(), Start: other.patterns(), Guesses: [][]float64{guess},
 		Slack: solvedGap * float64(other.cost), Target: float64(other.cost),
 	})
 	for times := range maxDives {
@@ -81,7 +81,7 @@ func (b *bought) buyWhole(s colgen.Solution, whole float64) bool {
 }
 
 // buyCut buys the machines of an LP solution that there was no time to make good: whole ones
-// first, then those of the largest parts. Its patterns have more of some loads than
+// first, then those of the largest parts. Its patterns have more of some items than
 // there are: of what has run out there is less on whole machines.
 func (b *bought) buyCut(s colgen.Solution) {
 	order := byPart(s)
@@ -95,7 +95,7 @@ func (b *bought) buyCut(s colgen.Solution) {
 	}
 }
 
-// buyReduced buys machines of the pattern, with what is left of its loads.
+// buyReduced buys machines of the pattern, with what is left of its items.
 func (b *bought) buyReduced(p colgen.Pattern, n int64) {
 	for n > 0 {
 		m := b.filledBy(p)
@@ -139,7 +139,7 @@ func byPart(s colgen.Solution) []int {
 func (b *bought) buyPattern(p colgen.Pattern, n int64) bool {
 	n = b.limits.Affords(&b.of.Offerings[b.of.candidates[p.Kind]], n)
 	for _, part := range p.Parts {
-		n = min(n, b.left[part.Load]/part.N)
+		n = min(n, b.left[part.Item]/part.N)
 	}
 	if n == 0 {
 		return false
@@ -148,24 +148,24 @@ func (b *bought) buyPattern(p colgen.Pattern, n int64) bool {
 	return true
 }
 
-// filledBy returns a machine with what is left of a pattern's loads.
+// filledBy returns a machine with what is left of a pattern's items.
 func (b *bought) filledBy(p colgen.Pattern) *assign.Machine {
 	m := b.of.NewMachine(b.of.candidates[p.Kind])
 	for _, part := range p.Parts {
-		l := b.of.asked[part.Load]
-		if n, residual := b.of.Admit(m, l, min(part.N, b.left[part.Load])); n > 0 {
+		l := b.of.asked[part.Item]
+		if n, residual := b.of.Admit(m, l, min(part.N, b.left[part.Item])); n > 0 {
 			m.Add(l, n, residual)
 		}
 	}
 	return m
 }
 
-// loads states what is asked for.
-func (r *request) loads() []colgen.Load {
-	out := make([]colgen.Load, len(r.asked))
+// items states what is asked for.
+func (r *request) items() []colgen.Item {
+	out := make([]colgen.Item, len(r.asked))
 	for i, l := range r.asked {
 		var none topology.NodeCounts
-		out[i] = colgen.Load{Need: l.Need, Count: l.N, Most: none.Room(l.Host, l.N)}
+		out[i] = colgen.Item{Need: l.Need, Count: l.N, Most: none.Room(l.Host, l.N)}
 	}
 	return out
 }
@@ -193,9 +193,9 @@ func (b *bought) patterns() []colgen.Pattern {
 		}
 		p := colgen.Pattern{Kind: j}
 		for _, it := range m.Items {
-			p.Parts = append(p.Parts, colgen.Part{Load: it.Group.Index, N: it.N})
+			p.Parts = append(p.Parts, colgen.Part{Item: it.Group.Index, N: it.N})
 		}
-		slices.SortFunc(p.Parts, func(a, b colgen.Part) int { return cmp.Compare(a.Load, b.Load) })
+		slices.SortFunc(p.Parts, func(a, b colgen.Part) int { return cmp.Compare(a.Item, b.Item) })
 		out = append(out, p)
 	}
 	return out

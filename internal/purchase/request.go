@@ -29,7 +29,7 @@ func newBuyer(m *assign.Market, pods, trials int) *buyer {
 	return &buyer{Market: m, trials: making, searches: all - making, patient: trials > 0}
 }
 
-// request is what is to be bought: loads of pod groups, from Provisioners of one weight,
+// request is what is to be bought: items of pod groups, from Provisioners of one weight,
 // within what limits leave. It does not change.
 type request struct {
 	*buyer
@@ -112,7 +112,7 @@ func (r *request) withNodeCost(more int64) *request {
 	return &out
 }
 
-// counts returns how many loads of each pod group are asked for.
+// counts returns how many items of each pod group are asked for.
 func (r *request) counts() []int64 {
 	out := make([]int64, len(r.asked))
 	for i, l := range r.asked {

@@ -70,7 +70,7 @@ func (s *Purchaser) buyRoughly(pools, groups []*assign.PodGroup, tier []*model.P
 	s.Downsize(before)
 }
 
-// unpool returns a machine with the loads of those that a rough one's pools stand for,
+// unpool returns a machine with the items of those that a rough one's pools stand for,
 // as far as they may be together.
 func (s *Purchaser) unpool(of *assign.Machine) *assign.Machine {
 	m := s.NewMachine(of.Offering)
@@ -82,19 +82,19 @@ func (s *Purchaser) unpool(of *assign.Machine) *assign.Machine {
 
 func (s *Purchaser) unpoolItem(m *assign.Machine, l *assign.PodGroup, n int64) {
 	if len(l.Parts) > 1 {
-		s.addLoads(m, l, n)
+		s.addItems(m, l, n)
 		return
 	}
 	for _, of := range l.Members {
 		if n == 0 {
 			return
 		}
-		n -= s.addLoads(m, of, min(n, of.N))
+		n -= s.addItems(m, of, min(n, of.N))
 	}
 }
 
-// addLoads puts at most n loads of the pod group onto the machine, and returns how many.
-func (s *Purchaser) addLoads(m *assign.Machine, l *assign.PodGroup, n int64) int64 {
+// addItems puts at most n items of the pod group onto the machine, and returns how many.
+func (s *Purchaser) addItems(m *assign.Machine, l *assign.PodGroup, n int64) int64 {
 	if n == 0 {
 		return 0
 	}

@@ -54,7 +54,7 @@ func search(b *bought, least float64, d duals) *bought {
 	return b
 }
 
-// trusting returns the duals with the values of loads that lie between their own and those of
+// trusting returns the duals with the values of items that lie between their own and those of
 // an LP solution over patterns, where there is one.
 func (d duals) trusting(patterns []float64) duals {
 	if patterns == nil {
@@ -121,7 +121,7 @@ func (p *searchProblem) addItems(b *bought, d duals) {
 			kinds = append(kinds, on)
 			p.Kinds = append(p.Kinds, slices.Collect(on.All))
 		}
-		p.Items = append(p.Items, buy.Item{Need: l.Need, Count: l.N - b.left[i], Kind: kind, Worth: d.value[i], Price: d.unit[i], Tied: p.tied(l)})
+		p.Items = append(p.Items, buy.Item{Need: l.Need, Count: l.N - b.left[i], Kind: kind, Value: d.value[i], Price: d.unit[i], Tied: p.tied(l)})
 	}
 }
 
@@ -135,13 +135,13 @@ func (p *searchProblem) tied(l *assign.PodGroup) bool {
 // Begin empties the machine that is asked about.
 func (p *searchProblem) Begin(offering int) { p.Reset(p.machine, p.offerings[offering]) }
 
-// Admits returns how many loads may join those that are on the machine.
+// Admits returns how many items may join those that are on the machine.
 func (p *searchProblem) Admits(item int, n int64) int64 {
 	n, _ = p.Admit(p.machine, p.asked[p.items[item]], n)
 	return n
 }
 
-// Add puts loads on the machine.
+// Add puts items on the machine.
 func (p *searchProblem) Add(item int, n int64) {
 	l := p.asked[p.items[item]]
 	_, residual := p.Admit(p.machine, l, n)
@@ -164,7 +164,7 @@ func (p *searchProblem) state(b *bought) []buy.Machine {
 	return out
 }
 
-// carriedOut returns the purchase of these machines for the loads that b has bought for.
+// carriedOut returns the purchase of these machines for the items that b has bought for.
 func (p *searchProblem) carriedOut(b *bought, machines []buy.Machine) *bought {
 	out := &bought{of: p.request, left: b.left, limits: p.limits.Clone()}
 	for _, of := range machines {

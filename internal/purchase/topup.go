@@ -22,7 +22,7 @@ func (s *Purchaser) topUp(l *assign.PodGroup) {
 	}
 }
 
-// enlarge makes planned machines larger for loads that limits leave without one. What is
+// enlarge makes planned machines larger for items that limits leave without one. What is
 // bought for the least price may leave room within a limit that no further machine fits
 // into, for example memory on machines that have no more cores.
 func (s *Purchaser) enlarge(l *assign.PodGroup) {
@@ -38,7 +38,7 @@ func (s *Purchaser) enlarge(l *assign.PodGroup) {
 	}
 }
 
-// enlargeOne moves machine i to the cheapest offering that also holds loads of the pod
+// enlargeOne moves machine i to the cheapest offering that also holds items of the pod
 // group, puts as many of them there as that takes, and reports whether there is one.
 func (s *Purchaser) enlargeOne(i int, l *assign.PodGroup) bool {
 	m := s.Machines()[i]

@@ -9,11 +9,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
 )
 
-// values are what loads are worth and what offerings cost for that, by the prices of resources
+// values are what items are worth and what offerings cost for that, by the prices of resources
 // for what is left to be bought. They are set again for each machine in the same memory.
 type values struct {
 	unit      []float64 // of a unit of each resource
-	load      []float64 // of a load of each pod group
+	item      []float64 // of an item of each pod group
 	scale     []float64 // by pod group: what the cheapest way to have its needs costs for a unit of value
 	perUnit   []float64 // by candidate: its cost for a unit of its room's value
 	byPerUnit []int     // candidates, the best price per unit first
@@ -27,12 +27,12 @@ type values struct {
 func newValues(r *request) *values {
 	width := len(r.Space.Names)
 	return &values{
-		demand: price.NewDemand(width), load: make([]float64, len(r.asked)), scale: make([]float64, len(r.asked)),
+		demand: price.NewDemand(width), item: make([]float64, len(r.asked)), scale: make([]float64, len(r.asked)),
 		most: make([]float64, len(r.candidates)), least: make([]int64, width),
 	}
 }
 
-// set values the loads of the pod groups of which so many are left. A unit of each resource
+// set values the items of the pod groups of which so many are left. A unit of each resource
 // has a price; what that costs depends on which offerings a pod group allows: pods that must
 // be on demand cannot have it at the price of spot.
 func (v *values) set(r *request, groups []int, left []int64) {
@@ -58,7 +58,7 @@ func (v *values) set(r *request, groups []int, left []int64) {
 	for _, i := range groups {
 		v.scale[i] = scales[r.maskOf[i]]
 		need := r.asked[i].Need
-		v.load[i] = float64(v.scale[i] * price.Value(need, v.unit))
+		v.item[i] = float64(v.scale[i] * price.Value(need, v.unit))
 		for k, n := range need {
 			v.least[k] = min(v.least[k], n)
 		}
@@ -70,7 +70,7 @@ func (v *values) set(r *request, groups []int, left []int64) {
 func (v *values) of(m *assign.Machine) float64 {
 	sum := 0.0
 	for _, it := range m.Items {
-		sum += float64(float64(it.N) * v.load[it.Group.Index])
+		sum += float64(float64(it.N) * v.item[it.Group.Index])
 	}
 	return sum
 }
@@ -92,7 +92,7 @@ type window struct {
 // offered is a pod group for exchanges.
 type offered struct {
 	group int
-	value float64 // of a load
+	value float64 // of an item
 }
 
 func (w *window) set(v *values, groups []int) {
@@ -100,7 +100,7 @@ func (w *window) set(v *values, groups []int) {
 	n := min(len(groups), exchangeWindow)
 	for k := range n {
 		i := groups[k*len(groups)/n]
-		w.offered = append(w.offered, offered{i, v.load[i]})
+		w.offered = append(w.offered, offered{i, v.item[i]})
 		w.scale = max(w.scale, v.scale[i])
 	}
 	slices.SortStableFunc(w.offered, func(a, b offered) int { return cmp.Compare(b.value, a.value) })

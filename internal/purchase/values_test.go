@@ -68,7 +68,7 @@ func TestPurchasesAddUp(t *testing.T) {
 		if left := first.unmet(); left > 0 {
 			under := bestUnderLimits(first, guess)
 			if checkBought(t, under); under.unmet() > left || r.limits[0] == nil {
-				t.Fatalf("%d loads are left, and %d at first", under.unmet(), left)
+				t.Fatalf("%d items are left, and %d at first", under.unmet(), left)
 			}
 			return
 		}
@@ -81,7 +81,7 @@ func TestPurchasesAddUp(t *testing.T) {
 		checkBought(t, patterns)
 		last := search(chosen, least, guess.trusting(duals))
 		if checkBought(t, last); last.unmet() > 0 || last.cost > chosen.cost || float64(last.cost) < least*(1-1e-9) {
-			t.Fatalf("%d loads are left and it costs %d after the search, %d before, and %g is proven", last.unmet(), last.cost, chosen.cost, least)
+			t.Fatalf("%d items are left and it costs %d after the search, %d before, and %g is proven", last.unmet(), last.cost, chosen.cost, least)
 		}
 	})
 }
@@ -179,7 +179,7 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// TestGuessProves: what loads are worth by the guess is no more than a full machine costs for
+// TestGuessProves: what items are worth by the guess is no more than a full machine costs for
 // any offering, so that all of them together cost at least what is proven.
 func TestGuessProves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -190,7 +190,7 @@ func TestGuessProves(t *testing.T) {
 			sum += float64(guess.value[i] * float64(l.N))
 		}
 		if math.Abs(sum-total) > 1e-6*total {
-			t.Fatalf("loads are worth %g together, and %g is proven", sum, total)
+			t.Fatalf("items are worth %g together, and %g is proven", sum, total)
 		}
 		v := newValues(r)
 		v.set(r, r.order, r.counts())
@@ -206,7 +206,7 @@ func TestGuessProves(t *testing.T) {
 				value += float64(guess.value[it.Group.Index] * float64(it.N))
 			}
 			if cost := float64(r.costOf(m)); value > cost*(1+1e-6) {
-				t.Fatalf("a machine for %g holds loads worth %g", cost, value)
+				t.Fatalf("a machine for %g holds items worth %g", cost, value)
 			}
 		}
 	})
