@@ -242,6 +242,7 @@ func (a *Agent) watch(ctx context.Context) error {
 // succeedLoop binds the successors of evicted pods where they were planned. It does not wait
 // for the planning loop: kube-scheduler is quick.
 func (a *Agent) succeedLoop(ctx context.Context) error {
+	defer a.succeeding.Wait()
 	for {
 		select {
 		case <-ctx.Done():

@@ -3,6 +3,8 @@ package bind
 import (
 	"context"
 	"errors"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +14,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
-	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -33,11 +34,14 @@ type Successors struct {
 	Metrics *metrics.Metrics
 	Log     hclog.Logger
 
+	binding sync.WaitGroup
+
 	mu sync.Mutex
 	// places are where pods go that are to be evicted, by their UIDs.
 	places map[string]place
-	// landing are successors that are on no node yet as far as is known, by UID.
-	landing map[string]string
+	// came are successors, by UID, with the nodes where they were planned; the node is empty
+	// once it is known where they have landed. Each has come in the place of one pod only.
+	came map[string]string
 }
 
 // place is where a pod goes.
@@ -61,7 +65,7 @@ func (s *Successors) Expect(snapshot *cluster.Snapshot, moves []Move) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.places == nil {
-		s.places, s.landing = map[string]place{}, map[string]string{}
+		s.places, s.came = map[string]place{}, map[string]string{}
 	}
 	for i := range snapshot.Pods {
 		if p := &snapshot.Pods[i]; p.State != cluster.PodTerminating {
@@ -79,23 +83,64 @@ func (s *Successors) Expect(snapshot *cluster.Snapshot, moves []Move) {
 func (s *Successors) Expecting() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.places)+len(s.landing) > 0
+	return len(s.places)+len(s.came) > 0
 }
 
-// Come binds the successors that have come, and counts where others have landed.
+// Come begins to bind the successors that have come, and counts where others have landed.
+//
+// kube-scheduler places pods at the same time, and may have chosen a node for pods that are
+// still on none as far as is known here. A kubelet refuses what its node has no room for, and
+// the pod fails. So a successor is bound only where all pods that are on their way would
+// have room beside it; else it is left to kube-scheduler.
 func (s *Successors) Come(ctx context.Context, snapshot *cluster.Snapshot, now time.Time) {
 	found := s.match(snapshot, now)
-	room := rooms(snapshot, found)
-	found = slices.DeleteFunc(found, func(m Move) bool {
-		free, up := room[m.Node]
-		if !m.Bound || !up || !m.Pod.Template.Requests.Fits(free) {
-			return true
+	if len(found) == 0 {
+		return
+	}
+	room, coming := rooms(snapshot, found), s.coming(snapshot)
+	for _, m := range found {
+		if free, up := room[m.Node]; m.Bound && up && takes(free, m.Pod, coming) {
+			s.binding.Go(func() { s.bind(ctx, m) })
 		}
-		room[m.Node] = free.Minus(m.Pod.Template.Requests)
-		return false
-	})
-	parallel.Each(podsAtOnce, found, func(m Move) { s.bind(ctx, m) })
+	}
 }
+
+// takes reports whether a pod has room together with those that may come.
+func takes(free amount.List, p *cluster.Pod, coming []*cluster.Pod) bool {
+	need := p.Template.Requests
+	for _, other := range coming {
+		if other.UID != p.UID && other.Template.Requests.Fits(free) {
+			need = need.Plus(other.Template.Requests)
+		}
+	}
+	return need.Fits(free)
+}
+
+// coming lists the pods that are on no node yet, and those that are being evicted, in the
+// place of which others will come.
+func (s *Successors) coming(snapshot *cluster.Snapshot) []*cluster.Pod {
+	going := map[string]bool{}
+	for i := range snapshot.Nodes {
+		going[snapshot.Nodes[i].Name] = snapshot.Nodes[i].Deleting
+	}
+	var out []*cluster.Pod
+	for i := range snapshot.Pods {
+		if p := &snapshot.Pods[i]; p.NodeName == "" && p.State != cluster.PodTerminating {
+			out = append(out, p)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range s.places {
+		if !at.left.IsZero() || going[at.Pod.NodeName] {
+			out = append(out, at.Pod)
+		}
+	}
+	return out
+}
+
+// Wait returns when nothing is being bound.
+func (s *Successors) Wait() { s.binding.Wait() }
 
 // match finds the successors, and returns those that are on no node, with their places.
 func (s *Successors) match(snapshot *cluster.Snapshot, now time.Time) []Move {
@@ -105,7 +150,7 @@ func (s *Successors) match(snapshot *cluster.Snapshot, now time.Time) []Move {
 	for i := range snapshot.Pods {
 		p := &snapshot.Pods[i]
 		there[p.UID] = p.State != cluster.PodTerminating
-		if node, waits := s.landing[p.UID]; waits && p.NodeName != "" {
+		if node := s.came[p.UID]; node != "" && p.NodeName != "" {
 			s.landed(p, node)
 		}
 	}
@@ -123,11 +168,7 @@ func (s *Successors) match(snapshot *cluster.Snapshot, now time.Time) []Move {
 		}
 		gone[at.Pod.Owner.UID] = append(gone[at.Pod.Owner.UID], uid)
 	}
-	for uid := range s.landing {
-		if !there[uid] {
-			delete(s.landing, uid)
-		}
-	}
+	maps.DeleteFunc(s.came, func(uid, node string) bool { return !there[uid] || node == "" && len(s.places) == 0 })
 	for _, uids := range gone {
 		slices.Sort(uids)
 	}
@@ -135,7 +176,7 @@ func (s *Successors) match(snapshot *cluster.Snapshot, now time.Time) []Move {
 	for i := range snapshot.Pods {
 		p := &snapshot.Pods[i]
 		k := slices.IndexFunc(gone[p.Owner.UID], func(uid string) bool { return s.places[uid].succeeded(p) })
-		if _, known := s.landing[p.UID]; known || k < 0 {
+		if _, known := s.came[p.UID]; known || k < 0 {
 			continue
 		}
 		uid := gone[p.Owner.UID][k]
@@ -146,7 +187,7 @@ func (s *Successors) match(snapshot *cluster.Snapshot, now time.Time) []Move {
 			s.landed(p, at.Node)
 			continue
 		}
-		s.landing[p.UID] = at.Node
+		s.came[p.UID] = at.Node
 		if p.State == cluster.PodNew && !p.Template.ResourceClaims && !needsDevices(p) {
 			out = append(out, Move{Pod: p, Node: at.Node, Bound: at.Bound})
 		}
@@ -156,12 +197,26 @@ func (s *Successors) match(snapshot *cluster.Snapshot, now time.Time) []Move {
 
 // succeeded reports whether a pod has come in the place of the one that has left.
 func (at place) succeeded(p *cluster.Pod) bool {
-	return p.State != cluster.PodTerminating && p.UID != at.Pod.UID && p.Template == at.Pod.Template && !p.Created.Before(at.left.Add(-clockSkew))
+	if p.State == cluster.PodTerminating || p.UID == at.Pod.UID || p.Created.Before(at.left.Add(-clockSkew)) {
+		return false
+	}
+	return (at.Pod.Owner.Kind != "StatefulSet" || p.Name == at.Pod.Name) && alike(p.Template, at.Pod.Template)
+}
+
+// alike compares templates without their labels: the API server gives a pod the zone and the
+// region of its node as labels once it is bound, so that its successor has others.
+func alike(a, b *cluster.Template) bool {
+	if a == b {
+		return true
+	}
+	x, y := *a, *b
+	x.Labels, y.Labels = nil, nil
+	return reflect.DeepEqual(x, y)
 }
 
 // landed counts where a successor is. The lock is held.
 func (s *Successors) landed(p *cluster.Pod, planned string) {
-	delete(s.landing, p.UID)
+	s.came[p.UID] = ""
 	where := metrics.LandedElsewhere
 	if p.NodeName == planned {
 		where = metrics.LandedAsPlanned
@@ -173,9 +228,6 @@ func (s *Successors) landed(p *cluster.Pod, planned string) {
 // up.
 func rooms(snapshot *cluster.Snapshot, moves []Move) map[string]amount.List {
 	out := map[string]amount.List{}
-	if len(moves) == 0 {
-		return out
-	}
 	for i := range snapshot.Nodes {
 		n := &snapshot.Nodes[i]
 		wanted := slices.ContainsFunc(moves, func(m Move) bool { return m.Node == n.Name })

@@ -61,7 +61,17 @@ func newEvicted(bound bool) *evicted {
 	return e
 }
 
-func (e *evicted) come() { e.Come(context.Background(), &e.snapshot, e.now) }
+// again plans the move of the pod as it is now.
+func (e *evicted) again() {
+	before := *e.old
+	before.State = cluster.PodBound
+	e.Expect(&cluster.Snapshot{Nodes: e.snapshot.Nodes, Pods: []cluster.Pod{before}}, []bind.Move{{Pod: &before, Node: "to", Bound: true}})
+}
+
+func (e *evicted) come() {
+	e.Come(context.Background(), &e.snapshot, e.now)
+	e.Wait()
+}
 
 func (e *evicted) landed(t *testing.T, where string) float64 {
 	var m dto.Metric
@@ -78,8 +88,18 @@ func TestSuccessorsAreBoundWherePlanned(t *testing.T) {
 		change func(*evicted)
 		want   string
 	}{
-		"as planned":                   {func(*evicted) {}, "to"},
-		"its predecessor is gone":      {func(e *evicted) { e.old.UID = "somebody else" }, "to"},
+		"as planned":              {func(*evicted) {}, "to"},
+		"its predecessor is gone": {func(e *evicted) { e.old.UID = "somebody else" }, "to"},
+		"labels of its node are gone": {func(e *evicted) {
+			t := *e.old.Template
+			t.Labels = map[string]string{"app": "web"}
+			e.next.Template = &t
+		}, "to"},
+		"another pod of a StatefulSet": {func(e *evicted) {
+			e.next.Owner.Kind = "StatefulSet"
+			e.old.Owner.Kind = "StatefulSet"
+			e.again()
+		}, ""},
 		"its predecessor stays":        {func(e *evicted) { e.old.State = cluster.PodBound }, ""},
 		"another owner's":              {func(e *evicted) { e.next.Owner.UID = "other" }, ""},
 		"a pod that asks for more":     {func(e *evicted) { e.next.Template = &cluster.Template{Requests: amount.List{amount.CPU: 1200}} }, ""},
@@ -120,6 +140,72 @@ func TestSuccessorsAreCounted(t *testing.T) {
 			if got := e.landed(t, want); got != 1 || e.Expecting() {
 				t.Errorf("on %s: counted %g times, expecting more: %t", node, got, e.Expecting())
 			}
+		}
+	}
+}
+
+// Each successor takes one place only: those of pods of the same owner that go meanwhile are
+// for others.
+func TestSuccessorsTakeOnePlaceEach(t *testing.T) {
+	e := newEvicted(true)
+	room := amount.List{amount.CPU: 2500} // for all that is on its way
+	e.snapshot.Nodes[1].Allocatable = room
+	e.snapshot.Nodes = append(e.snapshot.Nodes, cluster.Node{Name: "second", Ready: true, Initialized: true, Allocatable: room})
+	next, later, last := *e.next, *e.old, *e.next
+	later.PodKey, later.State = cluster.PodKey{Name: "later", UID: "later"}, cluster.PodBound
+	last.PodKey = cluster.PodKey{Name: "last", UID: "last"}
+	e.snapshot.Pods = []cluster.Pod{later, next, *e.old}
+	e.Expect(&e.snapshot, []bind.Move{{Pod: &later, Node: "second", Bound: true}})
+	e.come()
+	e.snapshot.Pods[1].NodeName, e.snapshot.Pods[1].State = "to", cluster.PodBound
+	e.come()
+	e.snapshot.Pods[0].State = cluster.PodTerminating
+	e.come()
+	e.snapshot.Pods = append(e.snapshot.Pods, last)
+	e.come()
+	if got := e.bound.all; got["next"] != "to" || got["last"] != "second" {
+		t.Errorf("bound %v", got)
+	}
+	if planned := e.landed(t, metrics.LandedAsPlanned); planned != 1 {
+		t.Errorf("%g pods have landed as planned, want 1", planned)
+	}
+}
+
+// kube-scheduler may put pods that are on their way on the same node: nothing is bound there
+// unless all of them have room.
+func TestSuccessorsLeaveRoomForOthers(t *testing.T) {
+	evict := func(e *evicted) *cluster.Pod {
+		other := *e.old
+		other.PodKey, other.State = cluster.PodKey{Name: "other", UID: "other"}, cluster.PodBound
+		e.snapshot.Pods = append(e.snapshot.Pods, other)
+		e.Expect(&e.snapshot, []bind.Move{{Pod: &other, Node: "elsewhere", Bound: true}})
+		return &e.snapshot.Pods[len(e.snapshot.Pods)-1]
+	}
+	for name, c := range map[string]struct {
+		others func(*evicted)
+		want   string
+	}{
+		"nobody else": {func(*evicted) {}, "to"},
+		"a pod without a node": {func(e *evicted) {
+			p := *e.next
+			p.UID, p.Owner.UID = "other", "other"
+			e.snapshot.Pods = append(e.snapshot.Pods, p)
+		}, ""},
+		"one that is too large": {func(e *evicted) {
+			p := *e.next
+			p.UID, p.Owner.UID = "other", "other"
+			p.Template = &cluster.Template{Requests: amount.List{amount.CPU: 2000}}
+			e.snapshot.Pods = append(e.snapshot.Pods, p)
+		}, "to"},
+		"a pod that is evicted":    {func(e *evicted) { evict(e).State = cluster.PodTerminating }, ""},
+		"a pod of a draining node": {func(e *evicted) { evict(e) }, ""},
+		"a pod that may go later":  {func(e *evicted) { e.snapshot.Nodes[0].Deleting = false; evict(e) }, "to"},
+	} {
+		e := newEvicted(true)
+		c.others(e)
+		e.come()
+		if got := e.bound.all["next"]; got != c.want {
+			t.Errorf("%s: bound to %q, want %q", name, got, c.want)
 		}
 	}
 }
