@@ -10,6 +10,9 @@ import (
 const (
 	// alone is how many times as much a single replica costs, which is missed while it moves.
 	alone = 10
+	// again is the same for a pod that was moved a short while ago: what saves much for each
+	// hour still pays, and nothing is moved to and fro for little.
+	again = 10
 	// The ecosystem's scales of the deletion cost and of the priority, and the bounds of
 	// their sum.
 	deletionScale, priorityScale = 1 << 27, 1 << 25
@@ -17,12 +20,15 @@ const (
 )
 
 // Weight is how many times more than usual a pod's eviction costs, given how many
-// replicas of its workload run.
-func Weight(p *cluster.Pod, replicas int) float64 {
+// replicas of its workload run, and whether it was moved lately.
+func Weight(p *cluster.Pod, replicas int, moved bool) float64 {
 	w := 1 + float64(p.DeletionCost)/deletionScale + float64(p.Template.Priority)/priorityScale
 	w = math.Max(leastWeight, math.Min(mostWeight, w))
 	if replicas <= 1 {
 		w *= alone
+	}
+	if moved {
+		w *= again
 	}
 	return w
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func weight(deletion, priority int32, replicas int) float64 {
-	return Weight(&cluster.Pod{DeletionCost: deletion, Template: &cluster.Template{Priority: priority}}, replicas)
+	return Weight(&cluster.Pod{DeletionCost: deletion, Template: &cluster.Template{Priority: priority}}, replicas, false)
 }
 
 func TestWeight(t *testing.T) {
@@ -32,6 +32,16 @@ func TestWeight(t *testing.T) {
 	}
 	if got := weight(0, 0, 1); got != alone {
 		t.Errorf("a single replica counts %v, want %d", got, alone)
+	}
+}
+
+// A pod that was moved lately costs more, on top of all else.
+func TestWeightOfMovedPods(t *testing.T) {
+	p := &cluster.Pod{Template: &cluster.Template{}}
+	for replicas, want := range map[int]float64{1: alone * again, 2: again} {
+		if got := Weight(p, replicas, true); got != want {
+			t.Errorf("one of %d counts %v, want %v", replicas, got, want)
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ type Remaining struct {
 	Unused offer.Price
 }
 
-// MovedRest is for how long a pod that was moved is not moved again.
+// MovedRest is for how long a pod that was moved costs more to be moved again.
 const MovedRest = time.Hour
 
 const (
@@ -141,10 +141,6 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 			c.out.HourlyPrice += price
 		}
 		hold := c.caseOf(retire.Finding{Node: n, Reason: retire.Consolidated}).Source(last)
-		if until, why := c.justMoved(n); hold.Why == "" && why != "" {
-			hold = retire.Hold{Blocker: retire.BlockedQuiet, Why: why}
-			c.next(until)
-		}
 		if hold.Why == "" && price == 0 {
 			hold = retire.Hold{Blocker: retire.BlockedProtection, Why: "its price is not known"}
 		}
@@ -157,17 +153,6 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 		}
 	}
 	return out
-}
-
-// justMoved says until when a node stays because of a pod that was moved there.
-func (c *consolidator) justMoved(n *retire.Node) (until time.Time, why string) {
-	for _, p := range n.Pods {
-		at, moved := c.in.Moved[p.UID]
-		if end := at.Add(MovedRest); moved && c.in.Now.Before(end) && end.After(until) {
-			until, why = end, fmt.Sprintf("pod %s was moved less than %s ago", p, api.ShortDuration(MovedRest))
-		}
-	}
-	return until, why
 }
 
 func (c *consolidator) stay(node string, hold retire.Hold) {
@@ -377,11 +362,12 @@ type evictionCosts struct {
 	rates    *consolidate.Rates
 	replicas map[string]int // that run, by the owner's UID
 	pods     map[*cluster.Template]offer.Price
+	moved    map[string]time.Time // as Input.Moved
 	now      time.Time
 }
 
 func (c *consolidator) evictionCosts() *evictionCosts {
-	out := &evictionCosts{replicas: map[string]int{}, pods: map[*cluster.Template]offer.Price{}, now: c.in.Now}
+	out := &evictionCosts{replicas: map[string]int{}, pods: map[*cluster.Template]offer.Price{}, moved: c.in.Moved, now: c.in.Now}
 	out.rates = c.rates()
 	for _, p := range c.onNodes {
 		if p.State == cluster.PodBound && p.Owner.UID != "" {
@@ -414,7 +400,9 @@ func (e *evictionCosts) moves(n *retire.Node) []consolidate.Move {
 			value = e.rates.Value(p.Template.Requests)
 			e.pods[p.Template] = value
 		}
-		out = append(out, consolidate.Move{Pod: p, Cost: offer.Price(float64(value) * factor * consolidate.Weight(p, e.replicas[p.Owner.UID]))})
+		at, moved := e.moved[p.UID]
+		weight := consolidate.Weight(p, e.replicas[p.Owner.UID], moved && e.now.Before(at.Add(MovedRest)))
+		out = append(out, consolidate.Move{Pod: p, Cost: offer.Price(float64(value) * factor * weight)})
 	}
 	return out
 }

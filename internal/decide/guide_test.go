@@ -102,28 +102,31 @@ func TestGuidesMeasureByProvisioner(t *testing.T) {
 	}
 }
 
-// A pod that was moved is not moved again within the hour, and the agent looks again then.
-func TestMovedPodsRest(t *testing.T) {
-	for ago, want := range map[time.Duration]string{59 * time.Minute: "->", time.Hour: "n2 ->"} {
+// A pod that was moved costs ten times as much within the hour: it is not moved again for
+// little, and still where that saves much.
+func TestMovedPodsCostMore(t *testing.T) {
+	for _, c := range []struct {
+		ago  time.Duration
+		cost string
+		want string
+	}{
+		{59 * time.Minute, "1", "->"}, {time.Hour, "1", "n2 ->"}, {time.Minute, "0.1", "n2 ->"},
+	} {
 		w := newWorld(t, []offer.InstanceType{sold("medium", 4, 0.2)})
-		w.provisioner("default", consolidating)
+		w.provisioner("default", strings.Replace(consolidating, "disruption: {", fmt.Sprintf("disruption: {evictionCost: %q, ", c.cost), 1))
 		const half = "requests: {cpu: 500m, memory: 1Gi}"
 		w.node("n1", "medium", "a", func(n *cluster.Node) { n.Provisioner = "" })
-		w.node("n2", "medium", "a", nil).replicas(1, "web", "n1", half).replicas(1, "web", "n2", half)
-		w.older()
+		w.node("n2", "medium", "a", nil).replicas(2, "web", "n1", half).replicas(2, "web", "n2", half)
+		w.in.Moved = map[string]time.Time{}
 		for i := range w.in.Snapshot.Pods {
-			if p := &w.in.Snapshot.Pods[i]; p.NodeName == "n2" {
-				w.in.Moved = map[string]time.Time{p.UID: noon.Add(-ago)}
+			p := &w.in.Snapshot.Pods[i]
+			p.Since = noon.Add(-c.ago)
+			if p.NodeName == "n2" {
+				w.in.Moved[p.UID] = p.Since
 			}
 		}
-		p := w.decide()
-		if got := consolidated(p); got != want {
-			t.Errorf("moved %s ago: got %q, want %q", ago, got, want)
-		}
-		if ago < time.Hour {
-			if next := noon.Add(time.Hour - ago); !p.Consolidation.Next.Equal(next) || !strings.Contains(why(p, "n2"), "was moved less than 1h ago") {
-				t.Errorf("next %s, want %s; %s", p.Consolidation.Next, next, why(p, "n2"))
-			}
+		if got := consolidated(w.decide()); got != c.want {
+			t.Errorf("moved %s ago, at a cost of %s: got %q, want %q", c.ago, c.cost, got, c.want)
 		}
 	}
 }
