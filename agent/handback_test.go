@@ -33,7 +33,7 @@ func (r *rig) giveBack(intercept sim.Intercept) error {
 	if err != nil {
 		r.Fatal(err)
 	}
-	ports := handback.Ports{Claims: p.Cluster, Nodes: p.Cluster, Machines: p.Cloud}
+	ports := handback.Ports{Claims: p.Cluster, Nodes: p.Cluster, Pods: p.Cluster, Machines: p.Cloud}
 	for _, m := range handback.Find(instances, p.Cluster.Snapshot().Nodes, []map[string]any{generalPool}) {
 		if err := ports.Give(r.Context(), m, time.Now()); err != nil {
 			return err
@@ -81,8 +81,18 @@ func TestHandback(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		for _, p := range r.Pods() {
+			if err := r.Connect(nil).Cluster.Steer(t.Context(), cluster.PodKey{Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)}, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := r.giveBack(nil); err != nil {
 			t.Fatal(err)
+		}
+		for _, p := range r.Pods() {
+			if p.Annotations[corev1.PodDeletionCost] != "" || p.Annotations[api.AnnotationSteered] != "" {
+				t.Errorf("pod %s keeps the annotations %v", p.Name, p.Annotations)
+			}
 		}
 		for _, n := range r.Nodes() {
 			if len(n.Spec.Taints) > 0 {

@@ -8,7 +8,8 @@
 //     For a NodeClaim without that, Karpenter would launch another machine.
 //  2. The instance gets the tags by which Karpenter finds its machines. It ends those
 //     that have them and no NodeClaim, so that this comes second.
-//  3. The node gets the NodeClaim as its owner, and loses the agent's marks.
+//  3. The node gets the NodeClaim as its owner. It loses the agent's marks, and its pods lose
+//     those by which their owners end them before others.
 //  4. The instance loses the tags of the agent, which then neither finds nor ends it. Up
 //     to here, the agent would take everything over again.
 package handback
@@ -44,6 +45,14 @@ type Nodes interface {
 	PatchNode(ctx context.Context, name string, change cluster.NodeChange) error
 }
 
+// Pods changes the pods of nodes.
+type Pods interface {
+	// PodsOn returns the pods that are bound to a node.
+	PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
+	// Steer with grade 0 takes the agent's mark off a pod. A pod that is gone is fine.
+	Steer(ctx context.Context, pod cluster.PodKey, grade int) error
+}
+
 // Machines are the cluster's instances.
 type Machines interface {
 	// Instances returns all that the agent knows as its own.
@@ -58,6 +67,7 @@ type Machines interface {
 type Ports struct {
 	Claims   Claims
 	Nodes    Nodes
+	Pods     Pods
 	Machines Machines
 }
 
@@ -106,11 +116,31 @@ func (p Ports) Give(ctx context.Context, m Machine, now time.Time) error {
 		return err
 	}
 	if m.Node != nil {
+		if err := p.unmark(ctx, m.Node.Name); err != nil {
+			return fmt.Errorf("give node %s back: %w", m.Node.Name, err)
+		}
 		if err := p.Nodes.PatchNode(ctx, m.Node.Name, change(claim, uid)); err != nil {
 			return fmt.Errorf("give node %s back: %w", m.Node.Name, err)
 		}
 	}
 	return p.Machines.LetGo(ctx, m.Instance.ID)
+}
+
+// unmark takes the agent's marks off the pods of a node.
+func (p Ports) unmark(ctx context.Context, node string) error {
+	pods, err := p.Pods.PodsOn(ctx, node)
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		if pods[i].Steered == 0 {
+			continue
+		}
+		if err := p.Pods.Steer(ctx, pods[i].PodKey, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // change makes a node of the agent one of Karpenter. What it is judged by here goes, so

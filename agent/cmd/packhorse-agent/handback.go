@@ -44,7 +44,7 @@ Without the second step the machines stay as well, but nobody looks after them:
 Karpenter does not know them. If handback ends with an error, run it again before
 you start Karpenter.
 
-It needs the rights to write NodeClaims, their status and nodes in the cluster, and
+It needs the rights to write NodeClaims, their status, nodes and pods in the cluster, and
 ec2:DescribeInstances, ec2:CreateTags and ec2:DeleteTags in AWS.`,
 		Example: `  packhorse-agent handback --cluster-name prod --dry-run
   packhorse-agent handback --cluster-name prod`,
@@ -96,7 +96,7 @@ func (b *wayBack) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return b.give(ctx, handback.Ports{Claims: kube.ClaimsOf(cluster), Nodes: cluster, Machines: cloud}, machines, out)
+	return b.give(ctx, handback.Ports{Claims: kube.ClaimsOf(cluster), Nodes: cluster, Pods: cluster, Machines: cloud}, machines, out)
 }
 
 func (b *wayBack) find(ctx context.Context, access *rest.Config, cloud *aws.Cloud) ([]handback.Machine, error) {

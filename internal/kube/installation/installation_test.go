@@ -269,3 +269,31 @@ func TestReleaseTakesTheAgentsTaintsOff(t *testing.T) {
 		t.Errorf("finalizers %v, taints: %s", got.Finalizers, diff)
 	}
 }
+
+// The pods of nodes that are given up lose the deletion costs of the agent, and none that
+// somebody else has set.
+func TestReleaseTakesTheAgentsMarksOff(t *testing.T) {
+	pod := func(name string, annotations map[string]string) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Annotations: annotations}}
+		p.Spec.NodeName = "n1"
+		return p
+	}
+	marked := pod("marked", map[string]string{corev1.PodDeletionCost: "-2", api.AnnotationSteered: "-2", "a": "b"})
+	changed := pod("changed", map[string]string{corev1.PodDeletionCost: "7", api.AnnotationSteered: "-2"})
+	others := pod("others", map[string]string{corev1.PodDeletionCost: "-2"})
+	k := keeper(nil, marked, changed, others)
+	if err := k.unmarkPods(t.Context(), []Node{{Name: "n1"}}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]map[string]string{
+		"marked": {"a": "b"}, "changed": {corev1.PodDeletionCost: "7"}, "others": {corev1.PodDeletionCost: "-2"},
+	} {
+		got, err := k.typed.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got.Annotations); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -113,11 +114,14 @@ func leavingOf(provisioners []unstructured.Unstructured, nodes []corev1.Node, na
 
 // Release lets go of all nodes and Provisioners without draining: their
 // finalizers and the nodes' owner references are taken off, so that nothing waits for
-// an agent. The agent must have ended. The nodes' machines go on running, and
-// are returned.
+// an agent, and the marks on nodes and pods, which nobody would change any more. The agent
+// must have ended. The nodes' machines go on running, and are returned.
 func (k *Keeper) Release(ctx context.Context) ([]Node, error) {
 	nodes, err := k.Nodes(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := k.unmarkPods(ctx, nodes); err != nil {
 		return nil, err
 	}
 	for _, n := range nodes {
@@ -153,6 +157,53 @@ func (k *Keeper) releaseNode(ctx context.Context, name string) error {
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("let go of node %s: %w", name, err)
+	}
+	return nil
+}
+
+// unmarkPods takes the agent's deletion costs off the pods of nodes. Those that somebody else
+// has set stay.
+func (k *Keeper) unmarkPods(ctx context.Context, nodes []Node) error {
+	for _, n := range nodes {
+		pods, err := call.Get(ctx, func(ctx context.Context) (*corev1.PodList, error) {
+			on := fields.OneTermEqualSelector("spec.nodeName", n.Name)
+			return k.typed.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: on.String()})
+		})
+		if err != nil {
+			return fmt.Errorf("list the pods of node %s: %w", n.Name, err)
+		}
+		for i := range pods.Items {
+			if err := k.unmarkPod(ctx, &pods.Items[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (k *Keeper) unmarkPod(ctx context.Context, listed *corev1.Pod) error {
+	if _, marked := listed.Annotations[api.AnnotationSteered]; !marked {
+		return nil
+	}
+	err := call.DoIf(ctx, call.Conflicting, func(ctx context.Context) error {
+		p, err := k.typed.CoreV1().Pods(listed.Namespace).Get(ctx, listed.Name, metav1.GetOptions{})
+		if err != nil || p.UID != listed.UID {
+			return err
+		}
+		annotations := map[string]any{}
+		_, remove := cluster.Steering(p.Annotations, 0)
+		for _, name := range remove {
+			annotations[name] = nil
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": p.ResourceVersion, "annotations": annotations}})
+		if err != nil {
+			return err
+		}
+		_, err = k.typed.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: k.manager.Name})
+		return err
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("take the deletion cost off pod %s/%s: %w", listed.Namespace, listed.Name, err)
 	}
 	return nil
 }
