@@ -14,6 +14,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // The conditions of a Provisioner.
@@ -134,7 +135,7 @@ func setQuotaCondition(p *view.Provisioner, reached []string, conditions *[]meta
 const conditionWarnings = "SpecWarnings"
 
 // setWarnings keeps the condition for as long as there are warnings.
-func setWarnings(conditions *[]metav1.Condition, found api.Findings, generation int64) {
+func setWarnings(conditions *[]metav1.Condition, found finding.List, generation int64) {
 	warnings := found.Warnings()
 	if len(warnings) == 0 {
 		meta.RemoveStatusCondition(conditions, conditionWarnings)

@@ -15,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
 
@@ -142,7 +143,7 @@ func TestNodeTemplateStatus(t *testing.T) { // LAUNCH-007
 func TestUnreadableProvisioner(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.served(testProvisioner("default", emptyAfter(10)), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("1500m", "1Gi")})
-		r.Remark("default", api.Findings{{Severity: api.Error, Path: "spec.requirements", Text: api.Plain("must be a list")}})
+		r.Remark("default", finding.List{{Severity: finding.Error, Path: "spec.requirements", Text: finding.Plain("must be a list")}})
 		r.Scale("web", 3)
 		r.never(10*time.Minute, "its nodes change", func() bool { return len(r.ours()) != 1 })
 		ready := meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionReady)
@@ -163,7 +164,7 @@ func TestSpecWarnings(t *testing.T) {
 		r.ApplyTemplate(profile)
 		refer := func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "standard"} }
 		r.Apply(testProvisioner("default", refer, func(s *api.ProvisionerSpec) { s.Limits = &api.Limits{} }))
-		r.Remark("default", api.Findings{{Path: "spec.limits.cpu", Text: api.Plain("unknown field, ignored"), Advice: api.Plain("move it into spec.limits.resources")}})
+		r.Remark("default", finding.List{{Path: "spec.limits.cpu", Text: finding.Plain("unknown field, ignored"), Advice: finding.Plain("move it into spec.limits.resources")}})
 		r.start(Options{}, nil)
 		condition := func() *metav1.Condition {
 			return meta.FindStatusCondition(r.Provisioner("default").Status.Conditions, conditionWarnings)

@@ -16,6 +16,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 )
@@ -52,7 +53,7 @@ type Provisioner struct {
 	Market      offer.Market
 	// Findings are about its text and its spec, and ProfileFindings about those of
 	// its AWSNodeTemplate.
-	Findings, ProfileFindings api.Findings
+	Findings, ProfileFindings finding.List
 	// Blocked is why it buys nothing now, and Reason the condition reason for it.
 	Blocked string
 	Reason  string
@@ -133,7 +134,7 @@ func findRivals(all []*Provisioner) {
 				continue
 			}
 			if plancheck.SamePods(p.Raw, pool.Raw) {
-				p.Findings = append(p.Findings, api.Finding{Path: "spec", Text: api.Plain(text), Advice: api.Plain(advice)})
+				p.Findings = append(p.Findings, finding.Finding{Path: "spec", Text: finding.Plain(text), Advice: finding.Plain(advice)})
 			}
 		}
 	}
@@ -181,7 +182,7 @@ func (p *Provisioner) resolve(texts *texts) {
 	case p.Raw.Spec.Provider != nil:
 		profile, err := p.Raw.InlineProfile()
 		if err != nil {
-			p.Block(ReasonValidation, api.FindingsOf(err).Summary())
+			p.Block(ReasonValidation, finding.Of(err).Summary())
 			return
 		}
 		p.Profile = profile
@@ -233,13 +234,13 @@ func (p *Provisioner) InstanceType(name string) *offer.InstanceType {
 // Provisioners and node profiles.
 type texts struct {
 	templates    map[string]*api.AWSNodeTemplate
-	provisioners map[string]api.Findings // by name
-	profiles     map[string]api.Findings // by name
+	provisioners map[string]finding.List // by name
+	profiles     map[string]finding.List // by name
 	unreadable   []cluster.Reading       // Provisioners
 }
 
 func newTexts(o Texts) texts {
-	out := texts{map[string]*api.AWSNodeTemplate{}, map[string]api.Findings{}, map[string]api.Findings{}, nil}
+	out := texts{map[string]*api.AWSNodeTemplate{}, map[string]finding.List{}, map[string]finding.List{}, nil}
 	for _, t := range o.NodeTemplates() {
 		out.templates[t.Name] = t
 	}

@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // bounds are what a CustomResourceDefinition says of one value that the rules
@@ -60,11 +62,11 @@ var definitions = sync.OnceValue(func() map[string]*bounds {
 // CheckBounds reports what the API server would refuse in a spec because it is
 // too large or has another form. Resource is that of the definition, such as
 // provisioners.karpenter.sh.
-func CheckBounds(resource string, spec map[string]any) Findings {
+func CheckBounds(resource string, spec map[string]any) finding.List {
 	return definitions()[resource].check(spec, field.NewPath("spec"))
 }
 
-func (b *bounds) check(value any, path *field.Path) Findings {
+func (b *bounds) check(value any, path *field.Path) finding.List {
 	if b == nil {
 		return nil
 	}
@@ -91,28 +93,19 @@ func (b *bounds) check(value any, path *field.Path) Findings {
 	return nil
 }
 
-func (b *bounds) checkText(text string, path *field.Path) Findings {
+func (b *bounds) checkText(text string, path *field.Path) finding.List {
 	if size := utf8.RuneCountInString(text); b.MaxLength != nil && size > *b.MaxLength {
-		return Findings{invalid(path, abbreviated(text), say("has %d characters", size), say("shorten it to %d", *b.MaxLength))}
+		return finding.List{finding.Invalid(path, finding.Abbreviated(text), finding.Say("has %d characters", size), finding.Say("shorten it to %d", *b.MaxLength))}
 	}
 	if b.Pattern != nil && !b.Pattern.MatchString(text) {
-		return Findings{invalid(path, text, say("must have the form %s", b.Pattern), none)}
+		return finding.List{finding.Invalid(path, text, finding.Say("must have the form %s", b.Pattern), finding.None)}
 	}
 	return nil
 }
 
-func tooMany(have int, most *int, path *field.Path) Findings {
+func tooMany(have int, most *int, path *field.Path) finding.List {
 	if most == nil || have <= *most {
 		return nil
 	}
-	return Findings{broken(field.ErrorTypeTooMany, path, have, Plain(field.TooMany(nil, have, *most).Detail), none)}
-}
-
-// abbreviated is the beginning of a long text.
-func abbreviated(text string) string {
-	const longest = 60
-	if runes := []rune(text); len(runes) > longest {
-		return string(runes[:longest]) + "…"
-	}
-	return text
+	return finding.List{finding.Broken(field.ErrorTypeTooMany, path, have, finding.Plain(field.TooMany(nil, have, *most).Detail), finding.None)}
 }

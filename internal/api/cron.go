@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // cronField is one of the five fields of a cron expression.
@@ -28,23 +30,23 @@ var cronMacros = []string{"@annually", "@daily", "@hourly", "@midnight", "@month
 // checkCron checks a cron expression: five fields of numbers, names, lists,
 // ranges and steps as in crontab(5), or a macro such as @daily. Times are UTC,
 // so that a time zone is refused. It returns nil for one that can be read.
-func checkCron(expression string, path *field.Path) *Finding {
-	wrong := func(text, advice Message) *Finding {
-		out := invalid(path, expression, text, advice)
+func checkCron(expression string, path *field.Path) *finding.Finding {
+	wrong := func(text, advice finding.Message) *finding.Finding {
+		out := finding.Invalid(path, expression, text, advice)
 		return &out
 	}
 	if strings.HasPrefix(expression, "@") {
 		if slices.Contains(cronMacros, expression) {
 			return nil
 		}
-		return wrong(say("must be one of %s", strings.Join(cronMacros, ", ")), either(didYouMean(expression, cronMacros), say("write one of these, or five fields")))
+		return wrong(finding.Say("must be one of %s", strings.Join(cronMacros, ", ")), finding.Either(didYouMean(expression, cronMacros), finding.Say("write one of these, or five fields")))
 	}
 	if strings.Contains(expression, "TZ=") {
-		return wrong(say("must not name a time zone: schedules are in UTC"), say("remove it, and give the times in UTC"))
+		return wrong(finding.Say("must not name a time zone: schedules are in UTC"), finding.Say("remove it, and give the times in UTC"))
 	}
 	parts := strings.Fields(expression)
 	if len(parts) != len(cronFields) {
-		return wrong(say("must have 5 fields (minute, hour, day of month, month, day of week), not %d", len(parts)), say(`write them all, such as "0 9 * * mon-fri"`))
+		return wrong(finding.Say("must have 5 fields (minute, hour, day of month, month, day of week), not %d", len(parts)), finding.Say(`write them all, such as "0 9 * * mon-fri"`))
 	}
 	for i, part := range parts {
 		for item := range strings.SplitSeq(part, ",") {
@@ -58,15 +60,15 @@ func checkCron(expression string, path *field.Path) *Finding {
 
 // check accepts *, a value, or a range, each with an optional step. Of
 // another item it says what is wrong.
-func (f cronField) check(item string) (text, advice Message) {
+func (f cronField) check(item string) (text, advice finding.Message) {
 	span, step, hasStep := strings.Cut(item, "/")
 	if hasStep {
 		if n, err := strconv.ParseUint(step, 10, 31); err != nil || n == 0 {
-			return say("%s %q: the step must be a number above zero", f.name, item), say("write it such as */15")
+			return finding.Say("%s %q: the step must be a number above zero", f.name, item), finding.Say("write it such as */15")
 		}
 	}
 	if span == "*" || (span == "?" && strings.HasPrefix(f.name, "day")) {
-		return none, none
+		return finding.None, finding.None
 	}
 	from, to, isRange := strings.Cut(span, "-")
 	low, ok := f.value(from)
@@ -74,16 +76,16 @@ func (f cronField) check(item string) (text, advice Message) {
 		return f.outside(item)
 	}
 	if !isRange {
-		return none, none
+		return finding.None, finding.None
 	}
 	high, ok := f.value(to)
 	if !ok {
 		return f.outside(item)
 	}
 	if high < low {
-		return say("%s %q: the range ends before it begins", f.name, item), say("write it as %s,%s", f.span(low, f.high), f.span(f.low, high))
+		return finding.Say("%s %q: the range ends before it begins", f.name, item), finding.Say("write it as %s,%s", f.span(low, f.high), f.span(f.low, high))
 	}
-	return none, none
+	return finding.None, finding.None
 }
 
 // span spells a range, by names where the field has them.
@@ -111,10 +113,10 @@ func (f cronField) value(text string) (int, bool) {
 	return int(n), err == nil && int(n) >= f.low && int(n) <= f.high
 }
 
-func (f cronField) outside(item string) (text, advice Message) {
-	advice = either(didYouMean(item, f.names), say("write it in digits"))
+func (f cronField) outside(item string) (text, advice finding.Message) {
+	advice = finding.Either(didYouMean(item, f.names), finding.Say("write it in digits"))
 	if n, err := strconv.Atoi(item); err == nil {
-		advice = say("the nearest valid value is %d", min(max(n, f.low), f.high))
+		advice = finding.Say("the nearest valid value is %d", min(max(n, f.low), f.high))
 	}
-	return say("%s %q: must be from %d to %d", f.name, item, f.low, f.high), advice
+	return finding.Say("%s %q: must be from %d to %d", f.name, item, f.low, f.high), advice
 }

@@ -7,13 +7,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // DecodeProvisioner reads one YAML or JSON document leniently: unknown fields,
 // explicit nulls, empty lists and a namespace are accepted. What was ignored
 // comes back as warnings. An error is Findings where it is about fields, one for
 // every value of the wrong type.
-func DecodeProvisioner(doc []byte) (*Provisioner, Findings, error) {
+func DecodeProvisioner(doc []byte) (*Provisioner, finding.List, error) {
 	object, err := parse(doc, ProvisionerGVK)
 	if err != nil {
 		return nil, nil, err
@@ -22,7 +24,7 @@ func DecodeProvisioner(doc []byte) (*Provisioner, Findings, error) {
 }
 
 // ProvisionerOf reads an object of JSON values as DecodeProvisioner does a document.
-func ProvisionerOf(object map[string]any) (*Provisioner, Findings, error) {
+func ProvisionerOf(object map[string]any) (*Provisioner, finding.List, error) {
 	p := &Provisioner{}
 	warnings, err := decodeObject(object, ProvisionerGVK, p)
 	if err != nil {
@@ -36,7 +38,7 @@ func ProvisionerOf(object map[string]any) (*Provisioner, Findings, error) {
 }
 
 // DecodeNodeTemplate reads one YAML or JSON document as DecodeProvisioner does.
-func DecodeNodeTemplate(doc []byte) (*AWSNodeTemplate, Findings, error) {
+func DecodeNodeTemplate(doc []byte) (*AWSNodeTemplate, finding.List, error) {
 	object, err := parse(doc, NodeTemplateGVK)
 	if err != nil {
 		return nil, nil, err
@@ -45,7 +47,7 @@ func DecodeNodeTemplate(doc []byte) (*AWSNodeTemplate, Findings, error) {
 }
 
 // NodeTemplateOf reads an object of JSON values as DecodeNodeTemplate does a document.
-func NodeTemplateOf(object map[string]any) (*AWSNodeTemplate, Findings, error) {
+func NodeTemplateOf(object map[string]any) (*AWSNodeTemplate, finding.List, error) {
 	t := &AWSNodeTemplate{}
 	warnings, err := decodeObject(object, NodeTemplateGVK, t)
 	if err != nil {
@@ -58,8 +60,8 @@ func NodeTemplateOf(object map[string]any) (*AWSNodeTemplate, Findings, error) {
 	return t, warnings, nil
 }
 
-func clusterScoped(kind string) Finding {
-	return Finding{Path: "metadata.namespace", Text: say("%ss belong to no namespace, ignored", kind), Advice: say("remove it")}
+func clusterScoped(kind string) finding.Finding {
+	return finding.Finding{Path: "metadata.namespace", Text: finding.Say("%ss belong to no namespace, ignored", kind), Advice: finding.Say("remove it")}
 }
 
 func parse(doc []byte, want schema.GroupVersionKind) (map[string]any, error) {
@@ -86,9 +88,9 @@ func parse(doc []byte, want schema.GroupVersionKind) (map[string]any, error) {
 	return object, nil
 }
 
-func decodeObject(object map[string]any, want schema.GroupVersionKind, into any) (Findings, error) {
+func decodeObject(object map[string]any, want schema.GroupVersionKind, into any) (finding.List, error) {
 	if wrong := checkKind(object, want); wrong != nil {
-		return nil, Findings{*wrong}
+		return nil, finding.List{*wrong}
 	}
 	warnings, errs := decodeTree(object, into, nil)
 	if len(errs) > 0 {
@@ -101,22 +103,22 @@ func decodeObject(object map[string]any, want schema.GroupVersionKind, into any)
 // as DecodeProvisioner does. Fields that the struct does not have are warnings that name
 // the nearest known field, or the related kind that has it. Values of the wrong type are
 // errors, in which case nothing is filled in.
-func Decode(object map[string]any, into any, related ...RelatedKind) Findings {
+func Decode(object map[string]any, into any, related ...RelatedKind) finding.List {
 	warnings, errs := decodeRelated(object, into, nil, related)
 	return append(warnings, errs...)
 }
 
 // checkKind refuses other kinds, and other versions of the kind, by name: their
 // fields differ in meaning, so that reading them would guess.
-func checkKind(object map[string]any, want schema.GroupVersionKind) *Finding {
+func checkKind(object map[string]any, want schema.GroupVersionKind) *finding.Finding {
 	kind, apiVersion := object["kind"], object["apiVersion"]
 	if kind != want.Kind {
-		return &Finding{Severity: Error, Path: "kind", Value: kind, Text: say("%s is not %s", show(kind), want.Kind)}
+		return &finding.Finding{Severity: finding.Error, Path: "kind", Value: kind, Text: finding.Say("%s is not %s", show(kind), want.Kind)}
 	}
 	if served := want.GroupVersion().String(); apiVersion != served {
-		return &Finding{
-			Severity: Error, Path: "apiVersion", Value: apiVersion,
-			Text: say("%s has no kind %s", show(apiVersion), want.Kind), Advice: say("use %s", served),
+		return &finding.Finding{
+			Severity: finding.Error, Path: "apiVersion", Value: apiVersion,
+			Text: finding.Say("%s has no kind %s", show(apiVersion), want.Kind), Advice: finding.Say("use %s", served),
 		}
 	}
 	return nil

@@ -17,16 +17,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // decodeTree fills into from a tree of JSON values that stands at path. Nulls and
 // unknown fields are left out; unknown fields are returned as warnings, values of
 // the wrong type as errors.
-func decodeTree(tree any, into any, path *field.Path) (Findings, Findings) {
+func decodeTree(tree any, into any, path *field.Path) (finding.List, finding.List) {
 	return decodeRelated(tree, into, path, ourKinds)
 }
 
-func decodeRelated(tree any, into any, path *field.Path, related []RelatedKind) (Findings, Findings) {
+func decodeRelated(tree any, into any, path *field.Path, related []RelatedKind) (finding.List, finding.List) {
 	d := treeDecoder{root: reflect.TypeOf(into).Elem(), related: related}
 	clean := d.clean(tree, d.root, path)
 	if len(d.errs) > 0 {
@@ -37,7 +38,7 @@ func decodeRelated(tree any, into any, path *field.Path, related []RelatedKind) 
 		err = json.Unmarshal(asJSON, into)
 	}
 	if err != nil {
-		d.reject(path, tree, Plain(err.Error()), none)
+		d.reject(path, tree, finding.Plain(err.Error()), finding.None)
 	}
 	return d.warnings, d.errs
 }
@@ -46,12 +47,12 @@ func decodeRelated(tree any, into any, path *field.Path, related []RelatedKind) 
 type treeDecoder struct {
 	root     reflect.Type
 	related  []RelatedKind // where a field that root does not have may belong
-	warnings Findings
-	errs     Findings
+	warnings finding.List
+	errs     finding.List
 }
 
-func (d *treeDecoder) reject(path *field.Path, value any, text, advice Message) {
-	d.errs = append(d.errs, mistyped(path, value, text, advice))
+func (d *treeDecoder) reject(path *field.Path, value any, text, advice finding.Message) {
+	d.errs = append(d.errs, finding.Mistyped(path, value, text, advice))
 }
 
 func (d *treeDecoder) clean(value any, t reflect.Type, path *field.Path) any {
@@ -94,9 +95,9 @@ func (d *treeDecoder) cleanStruct(value any, t reflect.Type, path *field.Path) a
 		ft, known := fields[name]
 		switch {
 		case !known:
-			d.warnings = append(d.warnings, Finding{
+			d.warnings = append(d.warnings, finding.Finding{
 				Path: path.Child(name).String(), Value: object[name],
-				Text: say("unknown field, ignored"), Advice: d.adviseField(name, t, path),
+				Text: finding.Say("unknown field, ignored"), Advice: d.adviseField(name, t, path),
 			})
 		case object[name] != nil:
 			out[name] = d.clean(object[name], ft, path.Child(name))
@@ -118,15 +119,15 @@ func (d *treeDecoder) warnEmpty(t reflect.Type, path *field.Path) {
 	if !strings.HasPrefix(at, "spec.") || strings.HasSuffix(at, "]") || slices.Contains(spoken, t) {
 		return
 	}
-	d.warnings = append(d.warnings, warning(path, say("is empty, which has no effect"), say("set %s, or remove it", oneOf(path, sortedKeys(jsonFields(t))))))
+	d.warnings = append(d.warnings, finding.Doubtful(path, finding.Say("is empty, which has no effect"), finding.Say("set %s, or remove it", oneOf(path, sortedKeys(jsonFields(t))))))
 }
 
 // oneOf names the only field, or says that there are several.
-func oneOf(path *field.Path, fields []string) Message {
+func oneOf(path *field.Path, fields []string) finding.Message {
 	if len(fields) == 1 {
-		return say("%s", fieldIn(path, fields[0]))
+		return finding.Say("%s", finding.In(path, fields[0]))
 	}
-	return say("one of its fields, such as %s", fieldIn(path, fields[0]))
+	return finding.Say("one of its fields, such as %s", finding.In(path, fields[0]))
 }
 
 func (d *treeDecoder) cleanMap(value any, t reflect.Type, path *field.Path) any {
@@ -162,7 +163,7 @@ func (d *treeDecoder) cleanSlice(value any, t reflect.Type, path *field.Path) an
 // check tries to decode a leaf into its type.
 func (d *treeDecoder) check(value any, t reflect.Type, path *field.Path) {
 	if t == reflect.TypeFor[resource.Quantity]() && amount.Long(fmt.Sprint(value)) {
-		d.reject(path, value, say("%s: %s", show(value), amount.ErrLong), none)
+		d.reject(path, value, finding.Say("%s: %s", show(value), amount.ErrLong), finding.None)
 		return
 	}
 	asJSON, err := json.Marshal(value)
@@ -171,7 +172,7 @@ func (d *treeDecoder) check(value any, t reflect.Type, path *field.Path) {
 	}
 	if err == nil {
 		if takesIntOrString(t) && isFraction(value) {
-			d.reject(path, value, say("%s is a fraction, and the API server takes whole numbers and strings", show(value)), say("quote it"))
+			d.reject(path, value, finding.Say("%s is a fraction, and the API server takes whole numbers and strings", show(value)), finding.Say("quote it"))
 		}
 		return
 	}
@@ -180,14 +181,14 @@ func (d *treeDecoder) check(value any, t reflect.Type, path *field.Path) {
 		d.mismatch(value, wanted(t), path)
 		return
 	}
-	text, advice := Plain(err.Error()), none
+	text, advice := finding.Plain(err.Error()), finding.None
 	switch t {
 	case reflect.TypeFor[resource.Quantity]():
-		text, advice = say("must be a quantity such as 500m or 2Gi"), adviseQuantity(fmt.Sprint(value))
+		text, advice = finding.Say("must be a quantity such as 500m or 2Gi"), adviseQuantity(fmt.Sprint(value))
 	case reflect.TypeFor[metav1.Duration]():
-		text, advice = say("must be a duration such as 30s or 1h30m"), adviseDuration(fmt.Sprint(value))
+		text, advice = finding.Say("must be a duration such as 30s or 1h30m"), adviseDuration(fmt.Sprint(value))
 	}
-	d.reject(path, value, say("%s: %s", show(value), text), advice)
+	d.reject(path, value, finding.Say("%s: %s", show(value), text), advice)
 }
 
 // takesIntOrString tells whether the CRDs hold values of the type as
@@ -220,32 +221,32 @@ func (d *treeDecoder) checkBudget(value any, path *field.Path) (ok bool) {
 // mismatch reports a value of the wrong type. The usual causes are missing
 // quotes around what YAML reads as a boolean or number, and quotes too many.
 func (d *treeDecoder) mismatch(value any, want string, path *field.Path) {
-	advice := none
+	advice := finding.None
 	switch value := value.(type) {
 	case bool, json.Number, float64, int64:
 		if want == "a string" {
-			advice = say("quote it")
+			advice = finding.Say("quote it")
 		}
 	case string:
 		advice = adviseText(value, want, path)
 	}
-	d.reject(path, value, say("%s, and must be %s", describe(value), want), advice)
+	d.reject(path, value, finding.Say("%s, and must be %s", describe(value), want), advice)
 }
 
 // adviseText says how to write a text where a number or a boolean belongs.
-func adviseText(value, want string, path *field.Path) Message {
+func adviseText(value, want string, path *field.Path) finding.Message {
 	var number json.Number
 	var boolean bool
 	switch {
 	case want == "a whole number" && json.Unmarshal([]byte(value), &number) == nil, want == "a boolean" && json.Unmarshal([]byte(value), &boolean) == nil:
-		return say("remove the quotes")
+		return finding.Say("remove the quotes")
 	case want != "a whole number" || !strings.Contains(path.String(), ".ttlSeconds"):
-		return none
+		return finding.None
 	}
 	if length, ok := parseDuration(value); ok {
-		return say("write it in seconds without a unit: %d", int64(length.Seconds()))
+		return finding.Say("write it in seconds without a unit: %d", int64(length.Seconds()))
 	}
-	return say("write it in seconds without a unit, such as 2592000 for 30 days")
+	return finding.Say("write it in seconds without a unit, such as 2592000 for 30 days")
 }
 
 func wanted(t reflect.Type) string {

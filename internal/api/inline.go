@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // inlineProvider is the inline node profile with the keys that manifests of
@@ -29,18 +31,18 @@ func (p *Provisioner) InlineProfile() (*NodeProfile, error) {
 }
 
 // InlineIgnored returns the fields of spec.provider that nothing reads.
-func (p *Provisioner) InlineIgnored() Findings {
+func (p *Provisioner) InlineIgnored() finding.List {
 	_, ignored, _ := p.decodeInline()
 	return ignored
 }
 
-func (p *Provisioner) decodeInline() (*NodeProfile, Findings, Findings) {
+func (p *Provisioner) decodeInline() (*NodeProfile, finding.List, finding.List) {
 	if p.Spec.Provider == nil || len(p.Spec.Provider.Raw) == 0 {
 		return &NodeProfile{}, nil, nil
 	}
 	var tree any
 	if err := json.Unmarshal(p.Spec.Provider.Raw, &tree); err != nil {
-		return nil, nil, Findings{invalid(providerPath, string(p.Spec.Provider.Raw), Plain(err.Error()), none)}
+		return nil, nil, finding.List{finding.Invalid(providerPath, string(p.Spec.Provider.Raw), finding.Plain(err.Error()), finding.None)}
 	}
 	var inline inlineProvider
 	warnings, errs := decodeTree(tree, &inline, providerPath)

@@ -12,6 +12,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"sigs.k8s.io/yaml"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -66,20 +68,20 @@ func (c *manifestCase) document(t *testing.T) []byte {
 }
 
 // checkManifest reads and validates a document, returning what users are told.
-type checkManifest func(doc []byte) Findings
+type checkManifest func(doc []byte) finding.List
 
-func checkProvisioner(doc []byte) Findings {
+func checkProvisioner(doc []byte) finding.List {
 	p, ignored, err := DecodeProvisioner(doc)
 	if err != nil {
-		return append(ignored, FindingsOf(err)...)
+		return append(ignored, finding.Of(err)...)
 	}
 	return append(ignored, CheckProvisioner(p)...)
 }
 
-func checkNodeTemplate(doc []byte) Findings {
+func checkNodeTemplate(doc []byte) finding.List {
 	template, ignored, err := DecodeNodeTemplate(doc)
 	if err != nil {
-		return append(ignored, FindingsOf(err)...)
+		return append(ignored, finding.Of(err)...)
 	}
 	return append(ignored, CheckNodeTemplate(template)...)
 }

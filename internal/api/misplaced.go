@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // RelatedKind is a kind whose fields are easily put into an object of another kind.
@@ -25,28 +27,28 @@ var ourKinds = []RelatedKind{
 
 // adviseField says what was probably meant by a field that the object of type t at
 // path does not have: one that stands elsewhere, or one whose name is similar.
-func (d *treeDecoder) adviseField(name string, t reflect.Type, path *field.Path) Message {
+func (d *treeDecoder) adviseField(name string, t reflect.Type, path *field.Path) finding.Message {
 	if entries := onlyMap(t); entries != "" {
-		return say("move it into %s", fieldAt(path.Child(entries)))
+		return finding.Say("move it into %s", finding.At(path.Child(entries)))
 	}
 	if at := placesIn(d.root)[name]; at != "" {
-		return say("move it to %s", Field{Path: at})
+		return finding.Say("move it to %s", finding.Field{Path: at})
 	}
 	for _, other := range d.related {
 		if at := placesIn(other.Type)[name]; at != "" && other.Type != d.root {
-			return say("it belongs to %s, at %s", other.Name, at)
+			return finding.Say("it belongs to %s, at %s", other.Name, at)
 		}
 	}
-	if quote := typographicQuote(name); quote != "" {
-		return say("write %s without the typographic quote %s", withoutQuotes(name), quote)
+	if quote := finding.TypographicQuote(name); quote != "" {
+		return finding.Say("write %s without the typographic quote %s", finding.WithoutQuotes(name), quote)
 	}
-	if found := FindTemplate(name); found != "" {
-		return Plain(RenderFirst)
+	if found := finding.Template(name); found != "" {
+		return finding.Plain(finding.RenderFirst)
 	}
 	if near, ok := Suggest(name, sortedKeys(jsonFields(t))); ok {
-		return say("did you mean %s?", fieldIn(path, near))
+		return finding.Say("did you mean %s?", finding.In(path, near))
 	}
-	return say("remove it")
+	return finding.Say("remove it")
 }
 
 // onlyMap returns the field of an object that has nothing but one map. Its

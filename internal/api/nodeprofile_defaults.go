@@ -3,6 +3,8 @@ package api
 import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // Values of MetadataOptions.
@@ -58,14 +60,14 @@ func (v *BlockDevice) Defaulted() *BlockDevice {
 // the tag kubernetes.io/cluster/<cluster>. A profile with a launch template of
 // its own needs no security groups. Without a cluster's name nothing can be
 // defaulted, and a missing selector is an error at path.
-func (s *NodeProfile) DefaultSelectors(cluster string, path *field.Path) (*NodeProfile, Findings) {
-	var errs Findings
+func (s *NodeProfile) DefaultSelectors(cluster string, path *field.Path) (*NodeProfile, finding.List) {
+	var errs finding.List
 	out := s.DeepCopy()
 	fill := func(selector *map[string]string, name string) {
 		switch {
 		case len(*selector) > 0:
 		case cluster == "":
-			errs = append(errs, required(path.Child(name), say("without the cluster's name there is no default of %s<cluster>", TagClusterPrefix), none))
+			errs = append(errs, finding.Required(path.Child(name), finding.Say("without the cluster's name there is no default of %s<cluster>", TagClusterPrefix), finding.None))
 		default:
 			*selector = map[string]string{TagClusterPrefix + cluster: "*"}
 		}

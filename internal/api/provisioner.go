@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // Provisioner declares which nodes may be bought for pods that have none, and
@@ -66,21 +68,21 @@ type Unsupported struct {
 }
 
 // findings are errors about the object that the source is.
-func (s *Source) findings() Findings {
+func (s *Source) findings() finding.List {
 	if s == nil {
 		return nil
 	}
-	var out Findings
+	var out finding.List
 	for _, u := range s.Unsupported {
-		out = append(out, Finding{Severity: Error, Path: u.Path, Text: Plain(u.Text)})
+		out = append(out, finding.Finding{Severity: finding.Error, Path: u.Path, Text: finding.Plain(u.Text)})
 	}
 	return out
 }
 
 // own keeps the findings that are about requirements and limits of the object, at its own
 // fields.
-func (s *Source) own(found Findings) Findings {
-	var out Findings
+func (s *Source) own(found finding.List) finding.List {
+	var out finding.List
 	for _, f := range found {
 		path := s.PathOf(f.Path)
 		if written := strings.HasPrefix(f.Path, "spec.requirements[") || strings.HasPrefix(f.Path, "spec.limits.resources["); written && path != f.Path {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // constraint is the conjunction of all requirements on one key.
@@ -22,7 +24,7 @@ type constraint struct {
 
 // validateSatisfiable reports each key on which requirements, instanceTypes and
 // labels together leave no possibility. The error stands at the last of them.
-func validateSatisfiable(spec *ProvisionerSpec, path *field.Path) Findings {
+func validateSatisfiable(spec *ProvisionerSpec, path *field.Path) finding.List {
 	constraints := map[string]*constraint{}
 	add := func(r Requirement, at *field.Path) {
 		key := NormalizeLabel(r.Key)
@@ -40,7 +42,7 @@ func validateSatisfiable(spec *ProvisionerSpec, path *field.Path) Findings {
 	for _, key := range slices.Sorted(maps.Keys(spec.Labels)) {
 		add(Requirement{Key: key, Operator: OpIn, Values: []string{spec.Labels[key]}}, path.Child("labels").Key(key))
 	}
-	var errs Findings
+	var errs finding.List
 	for _, key := range slices.Sorted(maps.Keys(constraints)) {
 		if c := constraints[key]; !c.satisfiable() {
 			errs = append(errs, c.contradiction(key))
@@ -139,14 +141,14 @@ func (c *constraint) intervalLeavesValue() bool {
 	return false
 }
 
-func (c *constraint) contradiction(key string) Finding {
+func (c *constraint) contradiction(key string) finding.Finding {
 	last := len(c.origins) - 1
 	if last == 0 {
-		return invalid(c.origins[last], key, say("no value can meet this requirement"), say("remove it, or change its values"))
+		return finding.Invalid(c.origins[last], key, finding.Say("no value can meet this requirement"), finding.Say("remove it, or change its values"))
 	}
-	text := say("no value can meet this and %s", fieldAt(c.origins[0]))
+	text := finding.Say("no value can meet this and %s", finding.At(c.origins[0]))
 	for _, origin := range c.origins[1:last] {
-		text = say("%s, %s", text, fieldAt(origin))
+		text = finding.Say("%s, %s", text, finding.At(origin))
 	}
-	return invalid(c.origins[last], key, text, say("change one of them so that a value is left"))
+	return finding.Invalid(c.origins[last], key, text, finding.Say("change one of them so that a value is left"))
 }

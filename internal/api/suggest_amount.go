@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // amountForm is a number with a unit as people write it: "10 cores", "1 day".
@@ -28,7 +29,7 @@ var durationUnits = map[string]time.Duration{
 }
 
 // adviseQuantity says how to write what is no quantity.
-func adviseQuantity(text string) Message {
+func adviseQuantity(text string) finding.Message {
 	if parts := amountForm.FindStringSubmatch(text); parts != nil {
 		if unit, ok := quantityUnits[strings.ToLower(parts[2])]; ok {
 			if _, err := amount.Parse(parts[1] + unit); err == nil {
@@ -36,15 +37,15 @@ func adviseQuantity(text string) Message {
 			}
 		}
 	}
-	return say("write it as a number with an optional unit, such as 2Gi")
+	return finding.Say("write it as a number with an optional unit, such as 2Gi")
 }
 
 // adviseDuration says how to write what is no duration.
-func adviseDuration(text string) Message {
+func adviseDuration(text string) finding.Message {
 	if length, ok := parseDuration(text); ok {
 		return nearestValue(ShortDuration(length))
 	}
-	return say("write it in hours, minutes and seconds, such as 1h30m")
+	return finding.Say("write it in hours, minutes and seconds, such as 1h30m")
 }
 
 // parseDuration reads a duration as Go writes it, or as a number with a unit.

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 func TestAdvice(t *testing.T) {
 	tests := []struct {
-		advise  func(string) Message
+		advise  func(string) finding.Message
 		in, out string
 	}{
 		{adviseQuantity, "10 cores", `"10"`},
@@ -45,7 +47,7 @@ func FuzzAdvisedAmountsAreValid(f *testing.F) {
 	for _, text := range []string{"10 cores", "1 day", "3 nodes", "007 w", "1.", "200 %", "0.0000000001 weeks"} {
 		f.Add(text)
 	}
-	nearest := func(advice Message) (string, bool) {
+	nearest := func(advice finding.Message) (string, bool) {
 		value, ok := strings.CutPrefix(advice.String(), `the nearest valid value is "`)
 		return strings.TrimSuffix(value, `"`), ok
 	}

@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // userDataForm is what a text of user data is written in.
@@ -73,8 +75,8 @@ func firstLine(text string) string {
 
 // validateUserData refuses what the family cannot read, as far as that can be said
 // without the image.
-func validateUserData(s *NodeProfile, profile *field.Path) Findings {
-	path, family := profile.Child("userData"), fieldIn(profile, "amiFamily")
+func validateUserData(s *NodeProfile, profile *field.Path) finding.List {
+	path, family := profile.Child("userData"), finding.In(profile, "amiFamily")
 	if s.UserData == nil || s.AMIFamily == nil || *s.AMIFamily == FamilyCustom {
 		return nil
 	}
@@ -85,35 +87,35 @@ func validateUserData(s *NodeProfile, profile *field.Path) Findings {
 	}
 	form := formOf(text)
 	if form == formUnknown && *s.AMIFamily == FamilyBottlerocket && !tomlLine.MatchString(firstLine(text)) {
-		return Findings{invalid(path, abbreviated(text), say("is not TOML, the only form that %s Bottlerocket reads", family),
-			say("begin it with a table such as [settings.kubernetes], or set the %s that it is for", family))}
+		return finding.List{finding.Invalid(path, finding.Abbreviated(text), finding.Say("is not TOML, the only form that %s Bottlerocket reads", family),
+			finding.Say("begin it with a table such as [settings.kubernetes], or set the %s that it is for", family))}
 	}
 	if form != formUnknown && !slices.Contains(takes, form) {
-		return Findings{invalid(path, abbreviated(text), say("is %s, which %s %s does not read", form, family, *s.AMIFamily),
-			say("write %s, or set the %s that it is for", eitherForm(takes), family))}
+		return finding.List{finding.Invalid(path, finding.Abbreviated(text), finding.Say("is %s, which %s %s does not read", form, family, *s.AMIFamily),
+			finding.Say("write %s, or set the %s that it is for", eitherForm(takes), family))}
 	}
 	if problem, advice := formProblem(form, text); !problem.Empty() {
-		return Findings{invalid(path, abbreviated(text), problem, advice)}
+		return finding.List{finding.Invalid(path, finding.Abbreviated(text), problem, advice)}
 	}
 	return nil
 }
 
 // formProblem says why a text of a form cannot be read.
-func formProblem(form userDataForm, text string) (problem, advice Message) {
+func formProblem(form userDataForm, text string) (problem, advice finding.Message) {
 	switch form {
 	case formMIME:
 		if err := checkArchive(text); err != nil {
-			return say("is a MIME archive that cannot be read: %s", err), say("name the boundary in the Content-Type, and begin each part with it")
+			return finding.Say("is a MIME archive that cannot be read: %s", err), finding.Say("name the boundary in the Content-Type, and begin each part with it")
 		}
 	case formNodeConfig:
 		var document map[string]any
 		for part := range strings.SplitSeq(text, "\n---") {
 			if err := yaml.Unmarshal([]byte(part), &document); err != nil {
-				return say("is a NodeConfig that is no YAML: %s", strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")), say("correct the line")
+				return finding.Say("is a NodeConfig that is no YAML: %s", strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")), finding.Say("correct the line")
 			}
 		}
 	}
-	return none, none
+	return finding.None, finding.None
 }
 
 // checkArchive reads all parts of a MIME archive.

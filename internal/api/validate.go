@@ -8,67 +8,67 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
-// typographicQuotes come into manifests from documents and chats, where they
-// look like quotes and are part of the value.
-const typographicQuotes = "“”„‟‘’‚‛«»"
-
 // unsupported reports a value outside a fixed choice, with the nearest of them.
-func unsupported(path *field.Path, value string, allowed []string) Finding {
+func unsupported(path *field.Path, value string, allowed []string) finding.Finding {
 	quoted := make([]string, len(allowed))
 	for i, a := range allowed {
 		quoted[i] = fmt.Sprintf("%q", a)
 	}
-	text := say("must be one of %s", strings.Join(quoted, ", "))
+	text := finding.Say("must be one of %s", strings.Join(quoted, ", "))
 	if len(quoted) == 1 {
-		text = say("must be %s", quoted[0])
+		text = finding.Say("must be %s", quoted[0])
 	}
-	return broken(field.ErrorTypeNotSupported, path, value, text, didYouMean(value, allowed))
+	return finding.Broken(field.ErrorTypeNotSupported, path, value, text, didYouMean(value, allowed))
 }
 
 // nearestValue is the advice to take the nearest valid value.
-func nearestValue(value string) Message { return say("the nearest valid value is %q", value) }
+func nearestValue(value string) finding.Message {
+	return finding.Say("the nearest valid value is %q", value)
+}
 
 // didYouMean is the advice to take the nearest of the allowed values, if there is one.
-func didYouMean(value string, allowed []string) Message {
+func didYouMean(value string, allowed []string) finding.Message {
 	if len(allowed) == 1 {
 		return nearestValue(allowed[0])
 	}
 	if near, ok := Suggest(value, allowed); ok && near != value {
-		return say("did you mean %q?", near)
+		return finding.Say("did you mean %q?", near)
 	}
-	return none
+	return finding.None
 }
 
 // choice checks an optional value of a fixed choice.
-func choice(value *string, allowed []string, path *field.Path) Findings {
+func choice(value *string, allowed []string, path *field.Path) finding.List {
 	if value == nil || slices.Contains(allowed, *value) {
 		return nil
 	}
-	return Findings{unsupported(path, *value, allowed)}
+	return finding.List{unsupported(path, *value, allowed)}
 }
 
 // checkQuotes reports typographic quotes. Where it does, the other checks of
 // the value have nothing to add.
-func checkQuotes(value string, path *field.Path) Findings {
-	quote := typographicQuote(value)
+func checkQuotes(value string, path *field.Path) finding.List {
+	quote := finding.TypographicQuote(value)
 	if quote == "" {
 		return nil
 	}
-	without := withoutQuotes(value)
+	without := finding.WithoutQuotes(value)
 	if len(validation.IsValidLabelValue(without)) > 0 {
 		without = cleaned(without)
 	}
-	advice := say("use plain quotes or none")
+	advice := finding.Say("use plain quotes or none")
 	if without != "" {
 		advice = nearestValue(without)
 	}
-	return Findings{typographic(path, value, quote, advice)}
+	return finding.List{finding.Typographic(path, value, quote, advice)}
 }
 
 // checkLabelKey checks the syntax of a label, taint or requirement key.
-func checkLabelKey(key string, path *field.Path) Findings {
+func checkLabelKey(key string, path *field.Path) finding.List {
 	if errs := checkQuotes(key, path); errs != nil {
 		return errs
 	}
@@ -76,7 +76,7 @@ func checkLabelKey(key string, path *field.Path) Findings {
 }
 
 // checkLabelValue checks the syntax of a label's value.
-func checkLabelValue(value string, path *field.Path) Findings {
+func checkLabelValue(value string, path *field.Path) finding.List {
 	if errs := checkQuotes(value, path); errs != nil {
 		return errs
 	}
@@ -85,11 +85,11 @@ func checkLabelValue(value string, path *field.Path) Findings {
 
 // checkForm reports what a check of Kubernetes finds, without its regular
 // expressions and with the nearest value that passes the check.
-func checkForm(path *field.Path, value string, check func(string) []string) Findings {
-	var errs Findings
+func checkForm(path *field.Path, value string, check func(string) []string) finding.List {
+	var errs finding.List
 	for _, detail := range check(value) {
 		detail, _, _ = strings.Cut(detail, " (e.g.")
-		advice := say("write it in plain letters, digits and hyphens")
+		advice := finding.Say("write it in plain letters, digits and hyphens")
 		near := cleaned(value)
 		for _, candidate := range []string{near, strings.ToLower(strings.ReplaceAll(near, "_", "-"))} {
 			if candidate != "" && candidate != value && len(check(candidate)) == 0 {
@@ -97,7 +97,7 @@ func checkForm(path *field.Path, value string, check func(string) []string) Find
 				break
 			}
 		}
-		errs = append(errs, invalid(path, value, Plain(detail), advice))
+		errs = append(errs, finding.Invalid(path, value, finding.Plain(detail), advice))
 	}
 	return errs
 }
@@ -115,23 +115,23 @@ func cleaned(value string) string {
 }
 
 // notNegative checks an optional number.
-func notNegative[T int32 | int64](value *T, path *field.Path) Findings {
+func notNegative[T int32 | int64](value *T, path *field.Path) finding.List {
 	if value == nil || *value >= 0 {
 		return nil
 	}
-	return Findings{negative(path, *value)}
+	return finding.List{negative(path, *value)}
 }
 
 // negative is the error of a negative amount.
-func negative(path *field.Path, value any) Finding {
-	return invalid(path, value, say("must not be negative"), say("the nearest valid value is 0"))
+func negative(path *field.Path, value any) finding.Finding {
+	return finding.Invalid(path, value, finding.Say("must not be negative"), finding.Say("the nearest valid value is 0"))
 }
 
 // within checks an optional number against inclusive bounds.
-func within[T int32 | int64](value *T, low, high T, path *field.Path) Findings {
+func within[T int32 | int64](value *T, low, high T, path *field.Path) finding.List {
 	if value == nil || (*value >= low && *value <= high) {
 		return nil
 	}
 	nearest := min(max(*value, low), high)
-	return Findings{invalid(path, *value, say("must be from %d to %d", low, high), say("the nearest valid value is %d", nearest))}
+	return finding.List{finding.Invalid(path, *value, finding.Say("must be from %d to %d", low, high), finding.Say("the nearest valid value is %d", nearest))}
 }

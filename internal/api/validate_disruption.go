@@ -8,13 +8,15 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
-func validateDisruption(d *Disruption, path *field.Path) Findings {
+func validateDisruption(d *Disruption, path *field.Path) finding.List {
 	if d == nil {
 		return nil
 	}
-	var errs Findings
+	var errs finding.List
 	for i := range d.Budgets {
 		errs = append(errs, validateBudget(&d.Budgets[i], path.Child("budgets").Index(i))...)
 	}
@@ -27,7 +29,7 @@ func validateDisruption(d *Disruption, path *field.Path) Findings {
 	return errs
 }
 
-func validateConsolidateAfter(after *string, path *field.Path) Findings {
+func validateConsolidateAfter(after *string, path *field.Path) finding.List {
 	if after == nil || *after == Never {
 		return nil
 	}
@@ -37,12 +39,12 @@ func validateConsolidateAfter(after *string, path *field.Path) Findings {
 		if strings.EqualFold(*after, Never) {
 			advice = nearestValue(Never)
 		}
-		return Findings{invalid(path, *after, say("must be a duration such as 30s or 1h30m, or %s", Never), advice)}
+		return finding.List{finding.Invalid(path, *after, finding.Say("must be a duration such as 30s or 1h30m, or %s", Never), advice)}
 	}
 	return durationNotNegative(&metav1.Duration{Duration: d}, path)
 }
 
-func validateEvictionCost(cost *NumberOrNever, path *field.Path) Findings {
+func validateEvictionCost(cost *NumberOrNever, path *field.Path) finding.List {
 	if cost == nil || *cost == Never {
 		return nil
 	}
@@ -50,13 +52,13 @@ func validateEvictionCost(cost *NumberOrNever, path *field.Path) Findings {
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
 	case err == nil && v < 0:
-		return Findings{invalid(path, text, say("must not be negative: it is what moving a pod costs"), nearestValue("0"))}
+		return finding.List{finding.Invalid(path, text, finding.Say("must not be negative: it is what moving a pod costs"), nearestValue("0"))}
 	case err == nil && evictionCostForm.MatchString(text):
 		return nil
 	case strings.EqualFold(text, Never):
-		return Findings{invalid(path, text, say("must be a number such as 1 or 0.5, or %s", Never), nearestValue(Never))}
+		return finding.List{finding.Invalid(path, text, finding.Say("must be a number such as 1 or 0.5, or %s", Never), nearestValue(Never))}
 	}
-	return Findings{invalid(path, text, say("must be a number such as 1 or 0.5, or %s", Never), say("write it in digits"))}
+	return finding.List{finding.Invalid(path, text, finding.Say("must be a number such as 1 or 0.5, or %s", Never), finding.Say("write it in digits"))}
 }
 
 var evictionCostForm = regexp.MustCompile(`^[0-9]{1,9}([.][0-9]{1,9})?$`)
@@ -64,30 +66,30 @@ var evictionCostForm = regexp.MustCompile(`^[0-9]{1,9}([.][0-9]{1,9})?$`)
 // longestGap between two matches of a schedule is that of 29 February around 2100.
 const longestGap = 8*366 + 1
 
-func validateWindow(w *Window, path *field.Path) Findings {
-	var errs Findings
+func validateWindow(w *Window, path *field.Path) finding.List {
+	var errs finding.List
 	if wrong := checkCron(w.Schedule, path.Child("schedule")); wrong != nil {
 		errs = append(errs, *wrong)
 	} else if s, err := parseSchedule(w.Schedule); err == nil && !s.matchedSince(time.Date(2104, 3, 1, 0, 0, 0, 0, time.UTC), longestGap*24*time.Hour) {
-		errs = append(errs, invalid(path.Child("schedule"), w.Schedule, say("no day matches it, so that the window never opens"), say("correct day of month and month")))
+		errs = append(errs, finding.Invalid(path.Child("schedule"), w.Schedule, finding.Say("no day matches it, so that the window never opens"), finding.Say("correct day of month and month")))
 	}
 	if w.Duration.Duration <= 0 {
-		errs = append(errs, invalid(path.Child("duration"), w.Duration.Duration.String(), say("must be above zero, or the window never opens"), say("set how long it is open, such as 8h")))
+		errs = append(errs, finding.Invalid(path.Child("duration"), w.Duration.Duration.String(), finding.Say("must be above zero, or the window never opens"), finding.Say("set how long it is open, such as 8h")))
 	}
 	if _, err := w.location(); err != nil {
-		errs = append(errs, invalid(path.Child("timeZone"), *w.TimeZone, say("must be a time zone of the IANA database"), say("write it such as Europe/Berlin")))
+		errs = append(errs, finding.Invalid(path.Child("timeZone"), *w.TimeZone, finding.Say("must be a time zone of the IANA database"), finding.Say("write it such as Europe/Berlin")))
 	}
 	return errs
 }
 
-func validateBudget(b *Budget, path *field.Path) Findings {
-	var errs Findings
+func validateBudget(b *Budget, path *field.Path) finding.List {
+	var errs finding.List
 	errs = append(errs, validateBudgetNodes(b.Nodes, path.Child("nodes"))...)
 	switch {
 	case b.Schedule != nil && b.Duration == nil:
-		errs = append(errs, required(path.Child("duration"), say("a schedule needs a duration: how long the budget holds from each match"), say("set it, such as 8h, or remove the schedule")))
+		errs = append(errs, finding.Required(path.Child("duration"), finding.Say("a schedule needs a duration: how long the budget holds from each match"), finding.Say("set it, such as 8h, or remove the schedule")))
 	case b.Schedule == nil && b.Duration != nil:
-		errs = append(errs, required(path.Child("schedule"), say("a duration needs a schedule: when the budget begins to hold"), say("set it, such as @daily, or remove the duration")))
+		errs = append(errs, finding.Required(path.Child("schedule"), finding.Say("a duration needs a schedule: when the budget begins to hold"), finding.Say("set it, such as @daily, or remove the duration")))
 	}
 	if b.Schedule != nil {
 		if wrong := checkCron(*b.Schedule, path.Child("schedule")); wrong != nil {
@@ -95,7 +97,7 @@ func validateBudget(b *Budget, path *field.Path) Findings {
 		}
 	}
 	if b.Duration != nil && b.Duration.Duration <= 0 {
-		errs = append(errs, invalid(path.Child("duration"), b.Duration.Duration.String(), say("must be above zero"), say("set how long the budget holds, such as 8h")))
+		errs = append(errs, finding.Invalid(path.Child("duration"), b.Duration.Duration.String(), finding.Say("must be above zero"), finding.Say("set how long the budget holds, such as 8h")))
 	}
 	for i, reason := range b.Reasons {
 		errs = append(errs, choice(&reason, disruptionReasons, path.Child("reasons").Index(i))...)
@@ -103,14 +105,14 @@ func validateBudget(b *Budget, path *field.Path) Findings {
 	return errs
 }
 
-func validateBudgetNodes(nodes string, path *field.Path) Findings {
+func validateBudgetNodes(nodes string, path *field.Path) finding.List {
 	number, isPercent := strings.CutSuffix(nodes, "%")
 	n, err := strconv.ParseUint(number, 10, 31)
 	switch {
 	case err != nil:
-		return Findings{invalid(path, nodes, say("must be a number of nodes or a percentage"), adviseNodes(nodes))}
+		return finding.List{finding.Invalid(path, nodes, finding.Say("must be a number of nodes or a percentage"), adviseNodes(nodes))}
 	case isPercent && n > 100:
-		return Findings{invalid(path, nodes, say("must be from 0%% to 100%%"), nearestValue("100%"))}
+		return finding.List{finding.Invalid(path, nodes, finding.Say("must be from 0%% to 100%%"), nearestValue("100%"))}
 	}
 	return nil
 }
@@ -118,22 +120,22 @@ func validateBudgetNodes(nodes string, path *field.Path) Findings {
 // nodesForm is a number with an optional percent sign, however written.
 var nodesForm = regexp.MustCompile(`([0-9]{1,9})(?:\.[0-9]*)?\s*(%?)`)
 
-func adviseNodes(nodes string) Message {
+func adviseNodes(nodes string) finding.Message {
 	found := nodesForm.FindStringSubmatch(nodes)
 	switch {
 	case strings.HasPrefix(strings.TrimSpace(nodes), "-"):
 		return nearestValue("0")
 	case found == nil:
-		return say(`write it in digits, such as "3" or "10%%"`)
+		return finding.Say(`write it in digits, such as "3" or "10%%"`)
 	case found[2] == "%" && len(strings.TrimLeft(found[1], "0")) > 2:
 		return nearestValue("100%")
 	}
 	return nearestValue(found[1] + found[2])
 }
 
-func durationNotNegative(d *metav1.Duration, path *field.Path) Findings {
+func durationNotNegative(d *metav1.Duration, path *field.Path) finding.List {
 	if d == nil || d.Duration >= 0 {
 		return nil
 	}
-	return Findings{negative(path, d.Duration.String())}
+	return finding.List{negative(path, d.Duration.String())}
 }

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // amiFamilies lists the values of amiFamily.
@@ -19,21 +21,21 @@ var amiFamilies = []string{
 const maxUserData = 16 << 10
 
 // ValidateNodeTemplate checks a node profile resource by every rule of the API.
-func ValidateNodeTemplate(t *AWSNodeTemplate) Findings {
-	var errs Findings
+func ValidateNodeTemplate(t *AWSNodeTemplate) finding.List {
+	var errs finding.List
 	name := field.NewPath("metadata", "name")
 	switch {
 	case t.Name != "":
 		errs = checkForm(name, t.Name, validation.IsDNS1123Subdomain)
 	case t.GenerateName == "":
-		errs = Findings{required(name, say("a node profile needs a name"), say("set it, such as default"))}
+		errs = finding.List{finding.Required(name, finding.Say("a node profile needs a name"), finding.Say("set it, such as default"))}
 	}
 	return append(errs, ValidateNodeProfile(&t.Spec, field.NewPath("spec"))...)
 }
 
 // ValidateNodeProfile checks a node profile that stands at path. Selectors may
 // be missing: see DefaultSelectors.
-func ValidateNodeProfile(s *NodeProfile, path *field.Path) Findings {
+func ValidateNodeProfile(s *NodeProfile, path *field.Path) finding.List {
 	errs := validateSelector(s.SubnetSelector, subnetSelector, path.Child("subnetSelector"))
 	errs = append(errs, validateSelector(s.SecurityGroupSelector, securityGroupSelector, path.Child("securityGroupSelector"))...)
 	errs = append(errs, validateSelector(s.AMISelector, amiSelector, path.Child("amiSelector"))...)
@@ -50,19 +52,19 @@ func ValidateNodeProfile(s *NodeProfile, path *field.Path) Findings {
 // familiesWithInstanceStore have software that joins local disks.
 var familiesWithInstanceStore = []string{FamilyAL2, FamilyAL2023, FamilyBottlerocket}
 
-func validateInstanceStore(s *NodeProfile, path *field.Path) Findings {
+func validateInstanceStore(s *NodeProfile, path *field.Path) finding.List {
 	errs := choice(s.InstanceStorePolicy, []string{InstanceStoreRAID0}, path.Child("instanceStorePolicy"))
 	if s.InstanceStorePolicy != nil && s.AMIFamily != nil && !slices.Contains(familiesWithInstanceStore, *s.AMIFamily) {
-		errs = append(errs, forbidden(path.Child("instanceStorePolicy"), say("images of %s %s do not join local disks", fieldIn(path, "amiFamily"), *s.AMIFamily), say("use %s, or remove it", strings.Join(familiesWithInstanceStore, ", "))))
+		errs = append(errs, finding.Forbidden(path.Child("instanceStorePolicy"), finding.Say("images of %s %s do not join local disks", finding.In(path, "amiFamily"), *s.AMIFamily), finding.Say("use %s, or remove it", strings.Join(familiesWithInstanceStore, ", "))))
 	}
 	return errs
 }
 
-func notEmpty(value *string, path *field.Path) Findings {
+func notEmpty(value *string, path *field.Path) finding.List {
 	if value == nil || *value != "" {
 		return nil
 	}
-	return Findings{required(path, say("must not be empty"), say("remove it instead"))}
+	return finding.List{finding.Required(path, finding.Say("must not be empty"), finding.Say("remove it instead"))}
 }
 
 // instanceProfileName is what IAM takes.
@@ -70,28 +72,28 @@ var instanceProfileName = regexp.MustCompile(`^[A-Za-z0-9_+=,.@-]{1,128}$`)
 
 // validateInstanceProfile refuses what can be no name of an instance profile, above
 // all its ARN.
-func validateInstanceProfile(name *string, path *field.Path) Findings {
+func validateInstanceProfile(name *string, path *field.Path) finding.List {
 	if errs := notEmpty(name, path); errs != nil || name == nil || instanceProfileName.MatchString(*name) {
 		return errs
 	}
-	text, near := say("must be a name of up to 128 letters, digits and _+=,.@-"), shortForm(*name)
+	text, near := finding.Say("must be a name of up to 128 letters, digits and _+=,.@-"), shortForm(*name)
 	if strings.HasPrefix(*name, "arn:") {
-		text = say("is an ARN, and must be a name")
+		text = finding.Say("is an ARN, and must be a name")
 	}
 	if near != *name && instanceProfileName.MatchString(near) {
-		return Findings{invalid(path, *name, text, nearestValue(near))}
+		return finding.List{finding.Invalid(path, *name, text, nearestValue(near))}
 	}
-	return Findings{invalid(path, *name, text, say("write it as aws iam list-instance-profiles shows it"))}
+	return finding.List{finding.Invalid(path, *name, text, finding.Say("write it as aws iam list-instance-profiles shows it"))}
 }
 
 // validateLaunchTemplate refuses, beside a launch template of the user's own,
 // the fields that a generated one would hold.
-func validateLaunchTemplate(s *NodeProfile, path *field.Path) Findings {
+func validateLaunchTemplate(s *NodeProfile, path *field.Path) finding.List {
 	if s.LaunchTemplate == nil {
 		return nil
 	}
 	at := path.Child("launchTemplate")
-	errs := append(notEmpty(s.LaunchTemplate, at), checkRendered(*s.LaunchTemplate, at)...)
+	errs := append(notEmpty(s.LaunchTemplate, at), finding.Rendered(*s.LaunchTemplate, at)...)
 	for _, f := range []struct {
 		name string
 		set  bool
@@ -106,20 +108,20 @@ func validateLaunchTemplate(s *NodeProfile, path *field.Path) Findings {
 		{"instanceProfile", s.InstanceProfile != nil},
 	} {
 		if f.set {
-			errs = append(errs, forbidden(path.Child(f.name), say("the launch template holds this already"), say("remove it, or remove %s", fieldIn(path, "launchTemplate"))))
+			errs = append(errs, finding.Forbidden(path.Child(f.name), finding.Say("the launch template holds this already"), finding.Say("remove it, or remove %s", finding.In(path, "launchTemplate"))))
 		}
 	}
 	return errs
 }
 
-func validateImage(s *NodeProfile, path *field.Path) Findings {
+func validateImage(s *NodeProfile, path *field.Path) finding.List {
 	errs := choice(s.AMIFamily, amiFamilies, path.Child("amiFamily"))
 	if s.AMIFamily != nil && *s.AMIFamily == FamilyCustom && len(s.AMISelector) == 0 {
-		errs = append(errs, required(path.Child("amiSelector"), say("%s Custom has no images of its own", fieldIn(path, "amiFamily")), say("name yours by tag, aws::name or aws::ids")))
+		errs = append(errs, finding.Required(path.Child("amiSelector"), finding.Say("%s Custom has no images of its own", finding.In(path, "amiFamily")), finding.Say("name yours by tag, aws::name or aws::ids")))
 	}
 	errs = append(errs, validateUserData(s, path)...)
 	if s.UserData != nil && len(*s.UserData) > maxUserData {
-		errs = append(errs, tooLong(path.Child("userData"), maxUserData, say("have it fetch what is large, such as from S3")))
+		errs = append(errs, finding.TooLong(path.Child("userData"), maxUserData, finding.Say("have it fetch what is large, such as from S3")))
 	}
 	return errs
 }
@@ -127,25 +129,25 @@ func validateImage(s *NodeProfile, path *field.Path) Findings {
 // reservedTags are tag keys that tell which machines are ours.
 var reservedTags = []string{LabelProvisioner, TagManagedBy, TagLaunchID}
 
-func validateTags(tags map[string]string, path *field.Path) Findings {
+func validateTags(tags map[string]string, path *field.Path) finding.List {
 	const maxKey, maxValue = 128, 256 // limits of EC2
-	var errs Findings
+	var errs finding.List
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		at := path.Key(key)
 		switch {
 		case key == "":
-			errs = append(errs, required(at, say("a tag needs a key"), say("write one, or remove the entry")))
+			errs = append(errs, finding.Required(at, finding.Say("a tag needs a key"), finding.Say("write one, or remove the entry")))
 		case slices.Contains(reservedTags, key), strings.HasPrefix(key, TagClusterPrefix):
-			errs = append(errs, invalid(at, key, say("is set by Packhorse to know its own machines and cannot be overridden"), say("remove it")))
+			errs = append(errs, finding.Invalid(at, key, finding.Say("is set by Packhorse to know its own machines and cannot be overridden"), finding.Say("remove it")))
 		case strings.HasPrefix(strings.ToLower(key), "aws:"):
-			errs = append(errs, invalid(at, key, say("the prefix aws: is reserved by AWS"), adviseTag(key)))
+			errs = append(errs, finding.Invalid(at, key, finding.Say("the prefix aws: is reserved by AWS"), adviseTag(key)))
 		case len([]rune(key)) > maxKey:
-			errs = append(errs, tooLong(at, maxKey, none))
+			errs = append(errs, finding.TooLong(at, maxKey, finding.None))
 		default:
 			errs = append(errs, checkQuotes(key, at)...)
 		}
 		if len([]rune(tags[key])) > maxValue {
-			errs = append(errs, tooLong(at, maxValue, none))
+			errs = append(errs, finding.TooLong(at, maxValue, finding.None))
 		}
 		errs = append(errs, checkQuotes(tags[key], at)...)
 	}
@@ -153,14 +155,14 @@ func validateTags(tags map[string]string, path *field.Path) Findings {
 }
 
 // adviseTag names the key without the prefix that AWS keeps to itself.
-func adviseTag(key string) Message {
+func adviseTag(key string) finding.Message {
 	if own := key[len("aws:"):]; own != "" {
 		return nearestValue(own)
 	}
-	return say("remove it")
+	return finding.Say("remove it")
 }
 
-func validateMetadataOptions(m *MetadataOptions, path *field.Path) Findings {
+func validateMetadataOptions(m *MetadataOptions, path *field.Path) finding.List {
 	if m == nil {
 		return nil
 	}

@@ -10,11 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // ValidateProvisioner checks a Provisioner by every rule of the API. It does
 // not need defaults to be added first.
-func ValidateProvisioner(p *Provisioner) Findings {
+func ValidateProvisioner(p *Provisioner) finding.List {
 	spec := field.NewPath("spec")
 	errs := validateName(p)
 	errs = append(errs, validateLabels(p.Spec.Labels, spec.Child("labels"))...)
@@ -36,37 +38,37 @@ func ValidateProvisioner(p *Provisioner) Findings {
 }
 
 // validateName checks that the name can be the value of LabelProvisioner.
-func validateName(p *Provisioner) Findings {
+func validateName(p *Provisioner) finding.List {
 	path := field.NewPath("metadata", "name")
 	if p.Name == "" {
 		if p.GenerateName != "" {
 			return nil
 		}
-		return Findings{required(path, say("a Provisioner needs a name"), say("set it, such as default"))}
+		return finding.List{finding.Required(path, finding.Say("a Provisioner needs a name"), finding.Say("set it, such as default"))}
 	}
 	if errs := checkForm(path, p.Name, validation.IsDNS1123Subdomain); errs != nil {
 		return errs
 	}
 	if len(p.Name) > validation.LabelValueMaxLength {
-		return Findings{tooLong(path, validation.LabelValueMaxLength, nearestValue(strings.TrimRight(p.Name[:validation.LabelValueMaxLength], "-.")))}
+		return finding.List{finding.TooLong(path, validation.LabelValueMaxLength, nearestValue(strings.TrimRight(p.Name[:validation.LabelValueMaxLength], "-.")))}
 	}
 	return nil
 }
 
 // validateAnnotations checks keys without regard to case, and the size of all together.
-func validateAnnotations(annotations map[string]string, path *field.Path) Findings {
-	var errs Findings
+func validateAnnotations(annotations map[string]string, path *field.Path) finding.List {
+	var errs finding.List
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		errs = append(errs, checkForm(path.Key(key), key, func(k string) []string { return validation.IsQualifiedName(strings.ToLower(k)) })...)
 	}
 	if apivalidation.ValidateAnnotationsSize(annotations) != nil {
-		errs = append(errs, tooLong(path, apivalidation.TotalAnnotationSizeLimitB, none))
+		errs = append(errs, finding.TooLong(path, apivalidation.TotalAnnotationSizeLimitB, finding.None))
 	}
 	return errs
 }
 
-func validateLabels(labels map[string]string, path *field.Path) Findings {
-	var errs Findings
+func validateLabels(labels map[string]string, path *field.Path) finding.List {
+	var errs finding.List
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		at := path.Key(key)
 		syntax := checkLabelKey(key, at)
@@ -81,56 +83,56 @@ func validateLabels(labels map[string]string, path *field.Path) Findings {
 
 // checkLabelName refuses keys that users may not set, and misspelt well-known
 // ones, which would be labels of the user's own that no machine has.
-func checkLabelName(key string, path *field.Path) Findings {
+func checkLabelName(key string, path *field.Path) finding.List {
 	if reason, restricted := RestrictedLabel(key); restricted {
-		return Findings{restrictedKey(path, key, reason)}
+		return finding.List{restrictedKey(path, key, reason)}
 	}
 	if meant, ok := Misspelt(key, labelsToKnow()); ok {
-		return Findings{invalid(path, key, say("is not a well-known label, but resembles one"), say("did you mean %q?", meant))}
+		return finding.List{finding.Invalid(path, key, finding.Say("is not a well-known label, but resembles one"), finding.Say("did you mean %q?", meant))}
 	}
 	return nil
 }
 
 // restrictedKey reports a key that users may not set, with the known label that
 // it resembles.
-func restrictedKey(path *field.Path, key, reason string) Finding {
-	hint := say("remove it")
+func restrictedKey(path *field.Path, key, reason string) finding.Finding {
+	hint := finding.Say("remove it")
 	if key != LabelProvisioner && key != LabelHostname {
 		if near := didYouMean(key, WellKnownLabels()); !near.Empty() {
 			hint = near
 		} else if own := shortForm(key); own != "" {
-			hint = say("remove it, or use a key of your own, such as %q", own)
+			hint = finding.Say("remove it, or use a key of your own, such as %q", own)
 		}
 	}
-	return invalid(path, key, say("%s %s and cannot be set here", key, reason), hint)
+	return finding.Invalid(path, key, finding.Say("%s %s and cannot be set here", key, reason), hint)
 }
 
-func validatePodOverrides(keys []string, path *field.Path) Findings {
-	var errs Findings
+func validatePodOverrides(keys []string, path *field.Path) finding.List {
+	var errs finding.List
 	for i, key := range keys {
 		if !WellKnown(NormalizeLabel(key)) {
-			errs = append(errs, invalid(path.Index(i), key, say("only well-known labels can be overridden by pods"), either(didYouMean(key, WellKnownLabels()), say("remove it"))))
+			errs = append(errs, finding.Invalid(path.Index(i), key, finding.Say("only well-known labels can be overridden by pods"), finding.Either(didYouMean(key, WellKnownLabels()), finding.Say("remove it"))))
 		}
 	}
 	return errs
 }
 
-func validateLimits(limits *Limits, path *field.Path) Findings {
+func validateLimits(limits *Limits, path *field.Path) finding.List {
 	if limits == nil {
 		return nil
 	}
 	errs := validateQuantities(limits.Resources, path.Child("resources"))
 	for _, name := range slices.Sorted(maps.Keys(limits.Resources)) {
 		if meant, ok := Misspelt(string(name), knownResources); ok {
-			errs = append(errs, invalid(path.Child("resources").Key(string(name)), string(name), say("no machine has this resource, so that the limit has no effect"), say("did you mean %q?", meant)))
+			errs = append(errs, finding.Invalid(path.Child("resources").Key(string(name)), string(name), finding.Say("no machine has this resource, so that the limit has no effect"), finding.Say("did you mean %q?", meant)))
 		}
 	}
 	return errs
 }
 
 // validateQuantities refuses negative amounts.
-func validateQuantities(amounts corev1.ResourceList, path *field.Path) Findings {
-	var errs Findings
+func validateQuantities(amounts corev1.ResourceList, path *field.Path) finding.List {
+	var errs finding.List
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
 		if q := amounts[name]; q.Sign() < 0 {
 			errs = append(errs, negative(path.Key(string(name)), q.String()))
@@ -139,12 +141,12 @@ func validateQuantities(amounts corev1.ResourceList, path *field.Path) Findings 
 	return errs
 }
 
-func validateLifetime(spec *ProvisionerSpec, path *field.Path) Findings {
+func validateLifetime(spec *ProvisionerSpec, path *field.Path) finding.List {
 	empty := path.Child("ttlSecondsAfterEmpty")
 	errs := notNegative(spec.TTLSecondsAfterEmpty, empty)
 	errs = append(errs, notNegative(spec.TTLSecondsUntilExpired, path.Child("ttlSecondsUntilExpired"))...)
 	if spec.ConsolidationEnabled() && spec.TTLSecondsAfterEmpty != nil {
-		errs = append(errs, forbidden(empty, say("cannot be combined with %s, which removes empty nodes too", fieldAt(path.Child("consolidation", "enabled"))), say("remove one of the two")))
+		errs = append(errs, finding.Forbidden(empty, finding.Say("cannot be combined with %s, which removes empty nodes too", finding.At(path.Child("consolidation", "enabled"))), finding.Say("remove one of the two")))
 	}
 	return errs
 }
@@ -155,8 +157,8 @@ func (s *ProvisionerSpec) ConsolidationEnabled() bool {
 	return s.Consolidation != nil && ptr.Deref(s.Consolidation.Enabled, false)
 }
 
-func validateProvider(p *Provisioner, path *field.Path) Findings {
-	var errs Findings
+func validateProvider(p *Provisioner, path *field.Path) finding.List {
+	var errs finding.List
 	if p.Spec.Provider != nil {
 		errs = append(errs, validateInline(p)...)
 	}
@@ -166,10 +168,10 @@ func validateProvider(p *Provisioner, path *field.Path) Findings {
 	}
 	at := path.Child("providerRef")
 	if p.Spec.Provider != nil {
-		errs = append(errs, forbidden(at, say("cannot be combined with an inline provider"), say("keep one of the two")))
+		errs = append(errs, finding.Forbidden(at, finding.Say("cannot be combined with an inline provider"), finding.Say("keep one of the two")))
 	}
 	if ref.Name == "" {
-		errs = append(errs, required(at.Child("name"), say("the name of the %s", NodeTemplateKind), say("set it, or remove %s", fieldIn(path, "providerRef"))))
+		errs = append(errs, finding.Required(at.Child("name"), finding.Say("the name of the %s", NodeTemplateKind), finding.Say("set it, or remove %s", finding.In(path, "providerRef"))))
 	}
 	if ref.Kind != "" {
 		errs = append(errs, choice(&ref.Kind, []string{NodeTemplateKind}, at.Child("kind"))...)
@@ -181,7 +183,7 @@ func validateProvider(p *Provisioner, path *field.Path) Findings {
 	return errs
 }
 
-func validateInline(p *Provisioner) Findings {
+func validateInline(p *Provisioner) finding.List {
 	profile, _, errs := p.decodeInline()
 	if len(errs) > 0 {
 		return errs

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // operators lists the operators of a Requirement.
@@ -29,16 +31,16 @@ func capacityTypesOf(p *Provisioner) []string {
 	return capacityTypes
 }
 
-func validateRequirements(p *Provisioner, path *field.Path) Findings {
+func validateRequirements(p *Provisioner, path *field.Path) finding.List {
 	spec, allowed := &p.Spec, capacityTypesOf(p)
-	var errs Findings
+	var errs finding.List
 	for i := range spec.Requirements {
 		errs = append(errs, validateRequirement(&spec.Requirements[i], allowed, path.Child("requirements").Index(i))...)
 	}
 	for i, value := range spec.InstanceTypes {
 		at := path.Child("instanceTypes").Index(i)
 		if value == "" {
-			errs = append(errs, required(at, say("the name of an instance type"), say("set it, such as m7g.large, or remove the entry")))
+			errs = append(errs, finding.Required(at, finding.Say("the name of an instance type"), finding.Say("set it, such as m7g.large, or remove the entry")))
 			continue
 		}
 		errs = append(errs, checkLabelValue(value, at)...)
@@ -52,22 +54,22 @@ func validateRequirements(p *Provisioner, path *field.Path) Findings {
 	return validateSatisfiable(spec, path)
 }
 
-func validateRequirement(r *Requirement, capacityTypes []string, path *field.Path) Findings {
+func validateRequirement(r *Requirement, capacityTypes []string, path *field.Path) finding.List {
 	errs := validateRequirementKey(r.Key, path.Child("key"))
 	values := path.Child("values")
 	switch r.Operator {
 	case "":
-		errs = append(errs, required(path.Child("operator"), say("one of %q", operators), say("did you mean %q?", likelyOperator(r.Values))))
+		errs = append(errs, finding.Required(path.Child("operator"), finding.Say("one of %q", operators), finding.Say("did you mean %q?", likelyOperator(r.Values))))
 	case OpIn:
 		if len(r.Values) == 0 {
-			errs = append(errs, required(values, say("In needs at least one value"), say("to allow any value use Exists")))
+			errs = append(errs, finding.Required(values, finding.Say("In needs at least one value"), finding.Say("to allow any value use Exists")))
 		}
 		errs = append(errs, validateRequirementValues(r, capacityTypes, values)...)
 	case OpNotIn:
 		errs = append(errs, validateRequirementValues(r, capacityTypes, values)...)
 	case OpExists, OpDoesNotExist:
 		if len(r.Values) > 0 {
-			errs = append(errs, invalid(values, r.Values, say("%s takes no values", r.Operator), say("remove them, or use In or NotIn")))
+			errs = append(errs, finding.Invalid(values, r.Values, finding.Say("%s takes no values", r.Operator), finding.Say("remove them, or use In or NotIn")))
 		}
 	case OpGt, OpLt, OpGte, OpLte:
 		errs = append(errs, validateBound(r, values)...)
@@ -78,22 +80,22 @@ func validateRequirement(r *Requirement, capacityTypes []string, path *field.Pat
 }
 
 // validateMinValues checks how many values are demanded. One value needs no demand.
-func validateMinValues(r *Requirement, path *field.Path) Findings {
+func validateMinValues(r *Requirement, path *field.Path) finding.List {
 	if r.MinValues == nil {
 		return nil
 	}
 	switch count := *r.MinValues; {
 	case count < 1 || count > MaxMinValues:
-		return Findings{invalid(path, count, say("must be from 1 to %d", MaxMinValues), nearestValue(strconv.Itoa(int(min(max(count, 1), MaxMinValues)))))}
+		return finding.List{finding.Invalid(path, count, finding.Say("must be from 1 to %d", MaxMinValues), nearestValue(strconv.Itoa(int(min(max(count, 1), MaxMinValues)))))}
 	case r.Operator == OpIn && int(count) > len(r.Values):
-		return Findings{invalid(path, count, say("is more than the %d values that may be had", len(r.Values)), say("add values, or lower it"))}
+		return finding.List{finding.Invalid(path, count, finding.Say("is more than the %d values that may be had", len(r.Values)), finding.Say("add values, or lower it"))}
 	}
 	return nil
 }
 
-func validateRequirementKey(key string, path *field.Path) Findings {
+func validateRequirementKey(key string, path *field.Path) finding.List {
 	if key == "" {
-		return Findings{required(path, say("the key of a label"), say("set it, such as %s, or remove the requirement", LabelCapacityType))}
+		return finding.List{finding.Required(path, finding.Say("the key of a label"), finding.Say("set it, such as %s, or remove the requirement", LabelCapacityType))}
 	}
 	if errs := checkLabelKey(key, path); errs != nil {
 		return errs
@@ -101,8 +103,8 @@ func validateRequirementKey(key string, path *field.Path) Findings {
 	return checkLabelName(key, path)
 }
 
-func validateRequirementValues(r *Requirement, capacityTypes []string, path *field.Path) Findings {
-	var errs Findings
+func validateRequirementValues(r *Requirement, capacityTypes []string, path *field.Path) finding.List {
+	var errs finding.List
 	for i, value := range r.Values {
 		at := path.Index(i)
 		if syntax := checkLabelValue(value, at); syntax != nil {
@@ -124,19 +126,19 @@ func slipsIn(value string, values, allowed []string) bool {
 }
 
 // validateBound checks the value of Gt, Lt, Gte and Lte.
-func validateBound(r *Requirement, path *field.Path) Findings {
+func validateBound(r *Requirement, path *field.Path) finding.List {
 	if len(r.Values) != 1 {
-		return Findings{invalid(path, r.Values, say("%s takes exactly one value", r.Operator), adviseBound(r))}
+		return finding.List{finding.Invalid(path, r.Values, finding.Say("%s takes exactly one value", r.Operator), adviseBound(r))}
 	}
 	if _, ok := parseBound(r.Values[0]); !ok {
-		return Findings{invalid(path.Index(0), r.Values[0], say("%s takes a whole number that is not negative", r.Operator), adviseBound(r))}
+		return finding.List{finding.Invalid(path.Index(0), r.Values[0], finding.Say("%s takes a whole number that is not negative", r.Operator), adviseBound(r))}
 	}
 	return nil
 }
 
 // adviseBound names the number that was probably meant: of several the one that
 // implies the others.
-func adviseBound(r *Requirement) Message {
+func adviseBound(r *Requirement) finding.Message {
 	var bounds []float64
 	for _, value := range r.Values {
 		if n, err := strconv.ParseFloat(value, 64); err == nil && math.Abs(n) < math.MaxInt32 {
@@ -144,7 +146,7 @@ func adviseBound(r *Requirement) Message {
 		}
 	}
 	if len(bounds) == 0 || len(bounds) < len(r.Values) {
-		return say(`give one in digits, such as "4"`)
+		return finding.Say(`give one in digits, such as "4"`)
 	}
 	strictest := slices.Max(bounds)
 	if r.Operator == OpLt || r.Operator == OpLte {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // Keys of selectors that do not name a tag.
@@ -51,13 +53,13 @@ func SplitAlternatives(value string) []string {
 
 // validateSelector refuses keys that no tag can have and values that nothing
 // can match.
-func validateSelector(selector map[string]string, kind selectorKind, path *field.Path) Findings {
-	var errs Findings
+func validateSelector(selector map[string]string, kind selectorKind, path *field.Path) finding.List {
+	var errs finding.List
 	for _, key := range slices.Sorted(maps.Keys(selector)) {
 		at, value := path.Key(key), selector[key]
 		switch {
 		case key == "":
-			errs = append(errs, required(at, say("a tag needs a key"), say("write one, or remove the entry")))
+			errs = append(errs, finding.Required(at, finding.Say("a tag needs a key"), finding.Say("write one, or remove the entry")))
 		case key == SelectorIDs, key == SelectorIDsLegacy:
 			errs = append(errs, kind.validateIDs(value, at)...)
 		case slices.Contains(kind.special, key):
@@ -71,29 +73,29 @@ func validateSelector(selector map[string]string, kind selectorKind, path *field
 	return append(errs, validateBothIDs(selector, path)...)
 }
 
-func (k selectorKind) validateIDs(value string, path *field.Path) Findings {
+func (k selectorKind) validateIDs(value string, path *field.Path) finding.List {
 	errs := validateAlternatives(value, path)
 	for _, id := range SplitAlternatives(value) {
 		if !k.id.MatchString(id) && len(errs) == 0 {
-			errs = append(errs, invalid(path, value, say("%q is not the id of %s", id, k.what), say("write ids such as %s0123456789abcdef0", k.prefix)))
+			errs = append(errs, finding.Invalid(path, value, finding.Say("%q is not the id of %s", id, k.what), finding.Say("write ids such as %s0123456789abcdef0", k.prefix)))
 		}
 	}
 	return errs
 }
 
 // validateBothIDs refuses two lists of ids with none in common.
-func validateBothIDs(selector map[string]string, path *field.Path) Findings {
+func validateBothIDs(selector map[string]string, path *field.Path) finding.List {
 	ids, legacy := SplitAlternatives(selector[SelectorIDs]), SplitAlternatives(selector[SelectorIDsLegacy])
 	if len(ids) == 0 || len(legacy) == 0 || slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(legacy, id) }) {
 		return nil
 	}
-	return Findings{invalid(path.Key(SelectorIDsLegacy), selector[SelectorIDsLegacy], say("has no id in common with %s, so that nothing can match", SelectorIDs), say("keep one of the two keys"))}
+	return finding.List{finding.Invalid(path.Key(SelectorIDsLegacy), selector[SelectorIDsLegacy], finding.Say("has no id in common with %s, so that nothing can match", SelectorIDs), finding.Say("keep one of the two keys"))}
 }
 
 // validateTagFilter checks a tag's key and value. An empty value and * mean
 // that the tag is there.
-func validateTagFilter(key, value string, path *field.Path) Findings {
-	if errs := slices.Concat(checkQuotes(key, path), checkQuotes(value, path), checkRendered(key, path), checkRendered(value, path)); len(errs) > 0 {
+func validateTagFilter(key, value string, path *field.Path) finding.List {
+	if errs := slices.Concat(checkQuotes(key, path), checkQuotes(value, path), finding.Rendered(key, path), finding.Rendered(value, path)); len(errs) > 0 {
 		return errs
 	}
 	if strings.TrimSpace(value) == "" {
@@ -102,12 +104,12 @@ func validateTagFilter(key, value string, path *field.Path) Findings {
 	return validateAlternatives(value, path)
 }
 
-func validateAlternatives(value string, path *field.Path) Findings {
-	if errs := slices.Concat(checkQuotes(value, path), checkRendered(value, path)); len(errs) > 0 {
+func validateAlternatives(value string, path *field.Path) finding.List {
+	if errs := slices.Concat(checkQuotes(value, path), finding.Rendered(value, path)); len(errs) > 0 {
 		return errs
 	}
 	if len(SplitAlternatives(value)) == 0 {
-		return Findings{invalid(path, value, say("names nothing, so that nothing can match"), say("write what it shall match, or remove the key"))}
+		return finding.List{finding.Invalid(path, value, finding.Say("names nothing, so that nothing can match"), finding.Say("write what it shall match, or remove the key"))}
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // span is a range of whole numbers with both ends; the zero value means "not
@@ -36,27 +38,27 @@ var limitsOfVolumes = map[string]volumeLimits{
 	"standard": {size: span{1, 1024}},
 }
 
-func validateVolumes(mappings []BlockDeviceMapping, path *field.Path) Findings {
-	var errs Findings
+func validateVolumes(mappings []BlockDeviceMapping, path *field.Path) finding.List {
+	var errs finding.List
 	devices, root := map[string]bool{}, false
 	for i, m := range mappings {
 		at := path.Index(i)
 		device := ptr.Deref(m.DeviceName, "")
 		switch {
 		case device == "":
-			errs = append(errs, required(at.Child("deviceName"), say("the name of the device"), say("set it, such as /dev/xvda")))
+			errs = append(errs, finding.Required(at.Child("deviceName"), finding.Say("the name of the device"), finding.Say("set it, such as /dev/xvda")))
 		case devices[device]:
-			errs = append(errs, duplicate(at.Child("deviceName"), device, none))
+			errs = append(errs, finding.Duplicate(at.Child("deviceName"), device, finding.None))
 		}
 		devices[device] = true
 		if ptr.Deref(m.RootVolume, false) {
 			if root {
-				errs = append(errs, invalid(at.Child("rootVolume"), true, say("a machine has one root volume, and an earlier entry is it"), say("remove %s from one of them", fieldIn(at, "rootVolume"))))
+				errs = append(errs, finding.Invalid(at.Child("rootVolume"), true, finding.Say("a machine has one root volume, and an earlier entry is it"), finding.Say("remove %s from one of them", finding.In(at, "rootVolume"))))
 			}
 			root = true
 		}
 		if m.EBS == nil {
-			errs = append(errs, required(at.Child("ebs"), say("what the volume is"), say("set its %s, such as 20Gi, or remove the entry", fieldIn(at, "ebs", "volumeSize"))))
+			errs = append(errs, finding.Required(at.Child("ebs"), finding.Say("what the volume is"), finding.Say("set its %s, such as 20Gi, or remove the entry", finding.In(at, "ebs", "volumeSize"))))
 			continue
 		}
 		errs = append(errs, validateVolume(m.EBS, at.Child("ebs"))...)
@@ -64,31 +66,31 @@ func validateVolumes(mappings []BlockDeviceMapping, path *field.Path) Findings {
 	return errs
 }
 
-func validateVolume(v *BlockDevice, path *field.Path) Findings {
+func validateVolume(v *BlockDevice, path *field.Path) finding.List {
 	kind := ptr.Deref(v.VolumeType, defaultVolumeType)
 	limits, known := limitsOfVolumes[kind]
 	if !known {
-		return Findings{unsupported(path.Child("volumeType"), kind, volumeTypes)}
+		return finding.List{unsupported(path.Child("volumeType"), kind, volumeTypes)}
 	}
-	var errs Findings
+	var errs finding.List
 	switch {
 	case v.VolumeSize != nil:
 		errs = append(errs, validateVolumeSize(*v.VolumeSize, kind, limits.size, path.Child("volumeSize"))...)
 	case v.SnapshotID == nil:
-		errs = append(errs, required(path.Child("volumeSize"), say("a volume needs a size unless it has a %s", fieldIn(path, "snapshotID")), say("set it, such as 20Gi")))
+		errs = append(errs, finding.Required(path.Child("volumeSize"), finding.Say("a volume needs a size unless it has a %s", finding.In(path, "snapshotID")), finding.Say("set it, such as 20Gi")))
 	}
 	errs = append(errs, notEmpty(v.SnapshotID, path.Child("snapshotID"))...)
 	errs = append(errs, validatePerformance(v.IOPS, kind, limits.iops, path, "iops")...)
 	errs = append(errs, validatePerformance(v.Throughput, kind, limits.throughput, path, "throughput")...)
 	if v.IOPS == nil && (kind == "io1" || kind == "io2") {
-		errs = append(errs, required(path.Child("iops"), say("%s has no default", kind), say("set it, from %d to %d", limits.iops.low, limits.iops.high)))
+		errs = append(errs, finding.Required(path.Child("iops"), finding.Say("%s has no default", kind), finding.Say("set it, from %d to %d", limits.iops.low, limits.iops.high)))
 	}
 	return errs
 }
 
 // validateVolumeSize compares in whole GiB, the unit of EBS. What is far less than
 // one was meant in another unit, most likely that one, and no machine comes up with it.
-func validateVolumeSize(size resource.Quantity, kind string, allowed span, path *field.Path) Findings {
+func validateVolumeSize(size resource.Quantity, kind string, allowed span, path *field.Path) finding.List {
 	gib := VolumeGiB(size)
 	const smallest = 1_000_000_000 // 1G, which is rounded up
 	if gib >= allowed.low && gib <= allowed.high && size.Value() >= smallest {
@@ -99,9 +101,9 @@ func validateVolumeSize(size resource.Quantity, kind string, allowed span, path 
 		if what == strconv.FormatInt(meant, 10) {
 			what += " bytes"
 		}
-		return Findings{invalid(path, size.String(), say("%s takes from %dGi to %dGi, and this is %s", kind, allowed.low, allowed.high, what), say("did you mean \"%dGi\"?", meant))}
+		return finding.List{finding.Invalid(path, size.String(), finding.Say("%s takes from %dGi to %dGi, and this is %s", kind, allowed.low, allowed.high, what), finding.Say("did you mean \"%dGi\"?", meant))}
 	}
-	return Findings{invalid(path, size.String(), say("%s takes from %dGi to %dGi", kind, allowed.low, allowed.high), say("the nearest valid value is %dGi", min(max(gib, allowed.low), allowed.high)))}
+	return finding.List{finding.Invalid(path, size.String(), finding.Say("%s takes from %dGi to %dGi", kind, allowed.low, allowed.high), finding.Say("the nearest valid value is %dGi", min(max(gib, allowed.low), allowed.high)))}
 }
 
 // leadingNumber is the number that a quantity begins with; 0 where it has none.
@@ -124,10 +126,10 @@ func VolumeGiB(size resource.Quantity) int64 {
 	return whole
 }
 
-func validatePerformance(value *int64, kind string, allowed span, volume *field.Path, name string) Findings {
+func validatePerformance(value *int64, kind string, allowed span, volume *field.Path, name string) finding.List {
 	path := volume.Child(name)
 	if value != nil && allowed == (span{}) {
-		return Findings{forbidden(path, say("cannot be set on %s volumes", kind), say("remove it, or set %s to gp3", fieldIn(volume, "volumeType")))}
+		return finding.List{finding.Forbidden(path, finding.Say("cannot be set on %s volumes", kind), finding.Say("remove it, or set %s to gp3", finding.In(volume, "volumeType")))}
 	}
 	return within(value, allowed.low, allowed.high, path)
 }

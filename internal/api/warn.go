@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // knownValues are the usual values of labels that are not a fixed choice.
@@ -18,23 +20,25 @@ var knownValues = map[string][]string{
 
 // warnProvisioner returns what is accepted and yet probably not meant or out of
 // date.
-func warnProvisioner(p *Provisioner) Findings {
+func warnProvisioner(p *Provisioner) finding.List {
 	spec := field.NewPath("spec")
-	var out Findings
-	warn := func(path *field.Path, text, advice Message) { out = append(out, warning(path, text, advice)) }
+	var out finding.List
+	warn := func(path *field.Path, text, advice finding.Message) {
+		out = append(out, finding.Doubtful(path, text, advice))
+	}
 	warnKeys(&p.Spec, spec, warn)
 	warnValues(p.Spec.Requirements, spec.Child("requirements"), warn)
 	warnLimits(p.Spec.Limits, spec.Child("limits"), warn)
 	warnKubelet(p.Spec.KubeletConfiguration, spec.Child("kubeletConfiguration"), warn)
 	warnBudgets(p.Spec.Disruption, spec.Child("disruption", "budgets"), warn)
 	if expiry := p.Spec.TTLSecondsUntilExpired; expiry != nil && *expiry == 0 {
-		warn(spec.Child("ttlSecondsUntilExpired"), say("0 replaces every node as soon as it is up"), say("set a time in seconds, such as 2592000 for 30 days, or remove it"))
+		warn(spec.Child("ttlSecondsUntilExpired"), finding.Say("0 replaces every node as soon as it is up"), finding.Say("set a time in seconds, such as 2592000 for 30 days, or remove it"))
 	}
 	if p.Spec.Provider == nil && p.Spec.ProviderRef == nil {
-		warn(spec.Child("providerRef"), say("neither %s nor %s is set, so that machines are built from the defaults of a node profile", fieldIn(spec, "providerRef"), fieldIn(spec, "provider")), say("name an %s", NodeTemplateKind))
+		warn(spec.Child("providerRef"), finding.Say("neither %s nor %s is set, so that machines are built from the defaults of a node profile", finding.In(spec, "providerRef"), finding.In(spec, "provider")), finding.Say("name an %s", NodeTemplateKind))
 	}
 	if p.Spec.Provider != nil {
-		warn(providerPath, say("an inline node profile is deprecated"), say("move it into an %s and point %s to it", NodeTemplateKind, fieldIn(spec, "providerRef")))
+		warn(providerPath, finding.Say("an inline node profile is deprecated"), finding.Say("move it into an %s and point %s to it", NodeTemplateKind, finding.In(spec, "providerRef")))
 		if inline, err := p.InlineProfile(); err == nil {
 			out = append(out, warnTags(inline.Tags, providerPath.Child("tags"))...)
 		}
@@ -45,19 +49,19 @@ func warnProvisioner(p *Provisioner) Findings {
 }
 
 // warner adds one warning: what is doubtful, and what would be right.
-type warner func(path *field.Path, text, advice Message)
+type warner func(path *field.Path, text, advice finding.Message)
 
 func warnKeys(spec *ProvisionerSpec, path *field.Path, warn warner) {
 	deprecated := func(key string, at *field.Path) {
 		if successor := NormalizeLabel(key); successor != key {
-			warn(at, say("%s is deprecated", key), say("use %s", successor))
+			warn(at, finding.Say("%s is deprecated", key), finding.Say("use %s", successor))
 		}
 	}
 	for i, r := range spec.Requirements {
 		at := path.Child("requirements").Index(i).Child("key")
 		deprecated(r.Key, at)
 		if near, ok := Suggest(r.Key, WellKnownLabels()); ok && !strings.Contains(r.Key, "/") && fold(shortForm(near)) == fold(r.Key) {
-			warn(at, say("%q is a label of your own, which no machine has by itself", r.Key), say("did you mean %q?", near))
+			warn(at, finding.Say("%q is a label of your own, which no machine has by itself", r.Key), finding.Say("did you mean %q?", near))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(spec.Labels)) {
@@ -67,7 +71,7 @@ func warnKeys(spec *ProvisionerSpec, path *field.Path, warn warner) {
 		deprecated(key, path.Child("podOverrides").Index(i))
 	}
 	if len(spec.InstanceTypes) > 0 {
-		warn(path.Child("instanceTypes"), say("deprecated"), say("use a requirement %s In [%s]", LabelInstanceType, strings.Join(spec.InstanceTypes, ", ")))
+		warn(path.Child("instanceTypes"), finding.Say("deprecated"), finding.Say("use a requirement %s In [%s]", LabelInstanceType, strings.Join(spec.InstanceTypes, ", ")))
 	}
 }
 
@@ -77,7 +81,7 @@ func warnValues(requirements []Requirement, path *field.Path, warn warner) {
 		for j, value := range r.Values {
 			at := path.Index(i).Child("values").Index(j)
 			if seen[value] {
-				warn(at, say("%q is repeated", value), say("remove it"))
+				warn(at, finding.Say("%q is repeated", value), finding.Say("remove it"))
 			}
 			seen[value] = true
 			known, ok := knownValues[NormalizeLabel(r.Key)]
@@ -85,21 +89,21 @@ func warnValues(requirements []Requirement, path *field.Path, warn warner) {
 				continue // refused, or of a NodePool
 			}
 			if ok && !slices.Contains(known, value) {
-				warn(at, say("no machine has %q, only %s", value, strings.Join(known, " and ")), didYouMean(value, known))
+				warn(at, finding.Say("no machine has %q, only %s", value, strings.Join(known, " and ")), didYouMean(value, known))
 			}
 		}
 		if r.Operator == OpNotIn && len(r.Values) == 0 {
-			warn(path.Index(i).Child("values"), say("NotIn without values excludes nothing"), say("add values, or remove the requirement"))
+			warn(path.Index(i).Child("values"), finding.Say("NotIn without values excludes nothing"), finding.Say("add values, or remove the requirement"))
 		}
 	}
 }
 
 // warnTags tells of templates, which AWS takes for text.
-func warnTags(tags map[string]string, path *field.Path) Findings {
-	var out Findings
+func warnTags(tags map[string]string, path *field.Path) finding.List {
+	var out finding.List
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
-		if found := FindTemplate(key + " " + tags[key]); found != "" {
-			out = append(out, Finding{Path: path.Key(key).String(), Value: tags[key], Text: unrendered(found), Advice: Plain(RenderFirst)})
+		if found := finding.Template(key + " " + tags[key]); found != "" {
+			out = append(out, finding.Finding{Path: path.Key(key).String(), Value: tags[key], Text: finding.Unrendered(found), Advice: finding.Plain(finding.RenderFirst)})
 		}
 	}
 	return out
@@ -110,16 +114,16 @@ func warnLimits(limits *Limits, path *field.Path, warn warner) {
 		return
 	}
 	if len(limits.Resources) == 0 {
-		warn(path, say("empty limits limit nothing"), say("set %s, such as cpu: 100, or remove %s", fieldAt(path.Child("resources")), Field{Path: path.String(), Name: "limits"}))
+		warn(path, finding.Say("empty limits limit nothing"), finding.Say("set %s, such as cpu: 100, or remove %s", finding.At(path.Child("resources")), finding.Field{Path: path.String(), Name: "limits"}))
 	}
 	for _, name := range slices.Sorted(maps.Keys(limits.Resources)) {
 		_, misspelt := Misspelt(string(name), knownResources) // which is an error
 		if !misspelt && !strings.Contains(string(name), "/") && !slices.Contains(knownResources, string(name)) {
-			warn(path.Child("resources").Key(string(name)), say("no machine has this resource, so that the limit has no effect"),
-				either(didYouMean(string(name), knownResources), say("remove it, or write a resource of your own with its domain, such as example.com/licence")))
+			warn(path.Child("resources").Key(string(name)), finding.Say("no machine has this resource, so that the limit has no effect"),
+				finding.Either(didYouMean(string(name), knownResources), finding.Say("remove it, or write a resource of your own with its domain, such as example.com/licence")))
 		}
 		if q := limits.Resources[name]; q.IsZero() {
-			warn(path.Child("resources").Key(string(name)), say("a limit of 0 freezes the Provisioner: it buys no node with %s", name), say("remove it to go on buying"))
+			warn(path.Child("resources").Key(string(name)), finding.Say("a limit of 0 freezes the Provisioner: it buys no node with %s", name), finding.Say("remove it to go on buying"))
 		}
 	}
 }
@@ -135,7 +139,7 @@ func warnBudgets(d *Disruption, path *field.Path, warn warner) {
 			if len(b.Reasons) > 0 {
 				what = "for " + strings.Join(b.Reasons, ", ")
 			}
-			warn(path.Index(i).Child("nodes"), say("%s without a schedule lets no node go %s, ever", b.Nodes, what), say("give the budget a schedule and a duration, or allow at least 1"))
+			warn(path.Index(i).Child("nodes"), finding.Say("%s without a schedule lets no node go %s, ever", b.Nodes, what), finding.Say("give the budget a schedule and a duration, or allow at least 1"))
 		}
 	}
 }
@@ -147,13 +151,13 @@ func warnKubelet(k *KubeletConfiguration, path *field.Path, warn warner) {
 		return
 	}
 	if ptr.Deref(k.ContainerRuntime, "") == "dockerd" {
-		warn(path.Child("containerRuntime"), say("dockerd is no longer supported by Kubernetes, nodes use containerd"), say("remove it"))
+		warn(path.Child("containerRuntime"), finding.Say("dockerd is no longer supported by Kubernetes, nodes use containerd"), finding.Say("remove it"))
 	}
 	high, low := k.ImageGCHighThresholdPercent, k.ImageGCLowThresholdPercent
 	if high != nil && low == nil && *high <= defaultLow {
-		warn(path.Child("imageGCHighThresholdPercent"), say("%d is not above the kubelet's default of %s, %d", *high, fieldIn(path, "imageGCLowThresholdPercent"), defaultLow), say("set both"))
+		warn(path.Child("imageGCHighThresholdPercent"), finding.Say("%d is not above the kubelet's default of %s, %d", *high, finding.In(path, "imageGCLowThresholdPercent"), defaultLow), finding.Say("set both"))
 	}
 	if low != nil && high == nil && *low >= defaultHigh {
-		warn(path.Child("imageGCLowThresholdPercent"), say("%d is not below the kubelet's default of %s, %d", *low, fieldIn(path, "imageGCHighThresholdPercent"), defaultHigh), say("set both"))
+		warn(path.Child("imageGCLowThresholdPercent"), finding.Say("%d is not below the kubelet's default of %s, %d", *low, finding.In(path, "imageGCHighThresholdPercent"), defaultHigh), finding.Say("set both"))
 	}
 }

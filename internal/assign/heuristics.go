@@ -14,7 +14,8 @@ const (
 	// Exchange replaces pods on a filled machine by others that are worth more.
 	Exchange Heuristic = "exchange"
 	// SecondStyle fills machines in another way where the first purchase is not close to
-	// what is proven and patterns cannot be used.
+	// what is proven and patterns cannot be used. Without it mixed selectors on 100 to 900
+	// pods cost 0.2 % more (docs/worlds.md).
 	SecondStyle Heuristic = "second-style"
 	// Patterns solves the linear program over the contents of machines, and rounds it.
 	Patterns Heuristic = "patterns"

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // ErrGone means that the object to be changed does not exist any more.
@@ -71,5 +71,5 @@ type ObjectRef struct {
 // fields that are ignored and, where it cannot be read at all, errors.
 type Reading struct {
 	Object   ObjectRef
-	Findings api.Findings
+	Findings finding.List
 }

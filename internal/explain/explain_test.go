@@ -9,62 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain/explaintest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-func key(name string) cluster.PodKey {
-	return cluster.PodKey{Namespace: "default", Name: name, UID: name}
-}
-
-// snapshot holds the pods of plan: a, b, c and d alike, e to be placed on a node
-// where another runs, f and g without a place.
-func snapshot() *cluster.Snapshot {
-	web := &cluster.Template{
-		Labels:   map[string]string{"pod-template-hash": "5d4"},
-		Requests: amount.List{amount.CPU: 700, amount.Memory: 1 << 30, amount.Pods: 1},
-	}
-	s := &cluster.Snapshot{Nodes: []cluster.Node{{
-		Name:        "ip-10-0-0-1",
-		Labels:      map[string]string{api.LabelInstanceType: "m5.large", api.LabelZone: "eu-west-1a", api.LabelCapacityType: "on-demand"},
-		Allocatable: amount.List{amount.CPU: 2000, amount.Memory: 8 << 30, amount.Pods: 29},
-	}}}
-	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "running"} {
-		pod := cluster.Pod{PodKey: key(name), Template: web, State: cluster.PodPending, Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web-5d4"}}
-		if name == "running" {
-			pod.State, pod.NodeName = cluster.PodBound, "ip-10-0-0-1"
-		}
-		s.Pods = append(s.Pods, pod)
-	}
-	return s
-}
-
-func plan() decide.Plan {
-	m := decide.Machine{
-		Provisioner: "default",
-		Candidates: []offer.Candidate{
-			{InstanceType: "m7g.large", Zone: "eu-west-1a", CapacityType: "spot", Price: 41_000},
-			{InstanceType: "m6g.large", Zone: "eu-west-1a", CapacityType: "spot", Price: 43_000},
-		},
-		Used:        amount.List{amount.CPU: 1500, amount.Memory: 3 << 30, amount.Pods: 2},
-		Allocatable: amount.List{amount.CPU: 2000, amount.Memory: 6 << 30, amount.Pods: 29},
-		RunnerUp:    &offer.Candidate{InstanceType: "m6g.large", CapacityType: "spot", Price: 43_000},
-	}
-	first, second := m, m
-	first.Name, first.Pods = "default-1", []cluster.PodKey{key("a"), key("b")}
-	second.Name, second.Pods = "default-2", []cluster.PodKey{key("c"), key("d")}
-	return decide.Plan{
-		Machines:    []decide.Machine{first, second},
-		Bindings:    []decide.Binding{{Pod: key("e"), Node: "ip-10-0-0-1"}},
-		Unplaced:    []decide.Unplaced{{Pod: key("f"), Reason: "no type is large enough"}, {Pod: key("g"), Reason: "no type is large enough"}},
-		HourlyPrice: 82_000, LowerBound: 80_000,
-	}
-}
-
 func TestText(t *testing.T) {
-	r := Of(plan(), snapshot(), 1500*time.Microsecond)
+	r := Of(explaintest.Plan(), explaintest.Snapshot(), 1500*time.Microsecond)
 	want := `5 of 7 pods placed, 1 of them on existing nodes; 2 machines to buy for $0.0820 per hour, at most 2.50 % above the best possible ($0.0800); decided in 1.5 ms.
 
 count  provisioner  type       zone        bought  $/hour each  pods  CPU  memory  runner-up
@@ -85,7 +37,7 @@ Not placed (2 pods):
 }
 
 func TestMarkdown(t *testing.T) {
-	r := Of(plan(), snapshot(), 2*time.Second)
+	r := Of(explaintest.Plan(), explaintest.Snapshot(), 2*time.Second)
 	r.Warnings = []string{"prices are estimates"}
 	want := `5 of 7 pods placed, 1 of them on existing nodes; 2 machines to buy for $0.0820 per hour, at most 2.50 % above the best possible ($0.0800); decided in 2.00 s.
 
@@ -128,7 +80,7 @@ func TestJSON(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	full := Of(plan(), snapshot(), 0)
+	full := Of(explaintest.Plan(), explaintest.Snapshot(), 0)
 	if got, want := full.Machines[0].Used, map[string]string{"cpu": "1500m", "memory": "3Gi", "pods": "2"}; cmp.Diff(want, got) != "" {
 		t.Errorf("-want +got\n%s", cmp.Diff(want, got))
 	}
@@ -145,7 +97,7 @@ func TestJSON(t *testing.T) {
 
 // Rows that differ only in how full the machines are become one.
 func TestTextFoldsKinds(t *testing.T) {
-	p := plan()
+	p := explaintest.Plan()
 	p.Machines[1].Used = amount.List{amount.CPU: 2000, amount.Memory: 6 << 30}
 	p.Machines[1].RunnerUp = nil
 	p.Machines[1].GivenUp = map[string][]string{"default/d": {"zone spread"}, "default/c": {"zone spread"}}
@@ -153,7 +105,7 @@ func TestTextFoldsKinds(t *testing.T) {
 	third.Name = "default-3"
 	third.Candidates = []offer.Candidate{{InstanceType: "m7g.large", Zone: "eu-west-1b", CapacityType: "spot", Price: 41_000}}
 	p.Machines = append(p.Machines, third)
-	r := Of(p, snapshot(), time.Millisecond)
+	r := Of(p, explaintest.Snapshot(), time.Millisecond)
 	want := `7 of 9 pods placed, 1 of them on existing nodes; 3 machines to buy for $0.0820 per hour, at most 2.50 % above the best possible ($0.0800); decided in 1.0 ms.
 
 count  provisioner  type       zone        bought  $/hour each  pods  CPU           memory        runner-up
@@ -182,11 +134,11 @@ Preferences that are not met:
 
 // The runner-up says how it would be bought where that is not as the machine is.
 func TestRunnerUpOfAnotherCapacityType(t *testing.T) {
-	p := plan()
+	p := explaintest.Plan()
 	for i := range p.Machines {
 		p.Machines[i].RunnerUp = &offer.Candidate{InstanceType: "m7g.xlarge", CapacityType: "on-demand", Price: 82_000}
 	}
-	r := Of(p, snapshot(), 0)
+	r := Of(p, explaintest.Snapshot(), 0)
 	if want := "m7g.xlarge on-demand at 0.0820 (+100.0%)"; !strings.Contains(r.Text(), want) {
 		t.Errorf("the text lacks %q:\n%s", want, r.Text())
 	}
@@ -218,16 +170,16 @@ func TestWhy(t *testing.T) {
 
 // A plan that only moves pods and removes nodes is told as well.
 func TestNodesInText(t *testing.T) {
-	p := plan()
+	p := explaintest.Plan()
 	p.Machines, p.HourlyPrice, p.LowerBound = p.Machines[:1], 41_000, 41_000
-	p.Machines[0].Pods, p.Machines[0].Moving = nil, []decide.Move{{Pod: key("running"), From: "ip-10-0-0-1"}}
-	p.Bindings = []decide.Binding{{Pod: key("b"), Node: "n2", From: "n3"}}
-	p.Unplaced = []decide.Unplaced{{Pod: key("c"), From: "n4", Reason: "there is no Provisioner"}}
+	p.Machines[0].Pods, p.Machines[0].Moving = nil, []decide.Move{{Pod: explaintest.Key("running"), From: "ip-10-0-0-1"}}
+	p.Bindings = []decide.Binding{{Pod: explaintest.Key("b"), Node: "n2", From: "n3"}}
+	p.Unplaced = []decide.Unplaced{{Pod: explaintest.Key("c"), From: "n4", Reason: "there is no Provisioner"}}
 	p.Removals = []decide.Removal{{Node: "ip-10-0-0-1", Reason: decide.Expired, Message: "older than 1h", Replacements: []string{"default-1"}}}
 	p.Kept = []decide.Kept{{Node: "n5", Reason: decide.Drifted, Why: "pods are on their way to it"}}
 	p.Chosen = []decide.Chosen{{Node: "n8", Verdict: decide.Go}, {Node: "n9", Verdict: decide.Wait, Why: "its replacement n2 is not up yet"}, {Node: "n10", Verdict: decide.Stay, Why: "it has work again"}}
 	p.Marks = []decide.Mark{{Node: "n6", Since: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)}, {Node: "n7"}}
-	r := Of(p, snapshot(), time.Millisecond)
+	r := Of(p, explaintest.Snapshot(), time.Millisecond)
 	want := `No pod is waiting for a node; 1 machine to buy for $0.0410 per hour, the best possible; decided in 1.0 ms.
 
 count  provisioner  type       zone        bought  $/hour each  pods  CPU  memory  runner-up

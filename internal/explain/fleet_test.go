@@ -4,36 +4,14 @@ import (
 	"testing"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain/explaintest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-func ran(name, node string, daemon bool, cpu int64) cluster.Pod {
-	return cluster.Pod{
-		PodKey: cluster.PodKey{Namespace: "shop", Name: name}, NodeName: node, State: cluster.PodBound,
-		Template: &cluster.Template{Requests: amount.List{amount.CPU: cpu, amount.Memory: cpu << 20, amount.Pods: 1}, DaemonSet: daemon},
-	}
-}
-
-func live() *cluster.Snapshot {
-	node := func(name, provisioner string) cluster.Node {
-		return cluster.Node{
-			Name: name, Provisioner: provisioner, Labels: map[string]string{api.LabelInstanceType: "m5.large", api.LabelZone: "a"},
-			Allocatable: amount.List{amount.CPU: 2000, amount.Memory: 4000 << 20, amount.Pods: 29},
-		}
-	}
-	s := &cluster.Snapshot{
-		Nodes: []cluster.Node{node("n1", "default"), node("n2", "other"), node("theirs", "")},
-		Pods:  []cluster.Pod{ran("web-1", "n1", false, 500), ran("web-2", "n1", false, 500), ran("logs-1", "n1", true, 100), ran("web-3", "n2", false, 500), ran("x", "theirs", false, 1)},
-	}
-	s.Sort()
-	return s
-}
-
 func TestContents(t *testing.T) {
-	got := Contents(live())
+	got := Contents(explaintest.Live())
 	if len(got) != 2 || got[0].Node != "n1" || got[0].Pods() != 2 || got[0].Held[amount.CPU] != 100 || got[0].Share(amount.CPU) != 0.55 {
 		t.Errorf("%+v", got)
 	}
@@ -47,7 +25,7 @@ func TestContents(t *testing.T) {
 }
 
 func TestPurpose(t *testing.T) {
-	s := live()
+	s := explaintest.Live()
 	key := func(name string) cluster.PodKey { return cluster.PodKey{Namespace: "shop", Name: name} }
 	m := &decide.Machine{
 		Pods: []cluster.PodKey{key("web-1"), key("web-2")}, Moving: []decide.Move{{Pod: key("web-3"), From: "n2"}},

@@ -22,6 +22,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
@@ -92,7 +93,7 @@ func (p *pools) take() standIns {
 func (p *pools) standInsFor(found []*unstructured.Unstructured, waits string) standIns {
 	var out standIns
 	var documents []map[string]any
-	ignored := map[string]api.Findings{} // by kind and name
+	ignored := map[string]finding.List{} // by kind and name
 	for _, u := range found {
 		if karpenter.Foreign(u.Object) != "" {
 			continue
@@ -113,7 +114,7 @@ func (p *pools) standInsFor(found []*unstructured.Unstructured, waits string) st
 			s.Losses = append(ignored[u.GetKind()+" "+u.GetName()], s.Losses...)
 			out.add(p, u, s, waits)
 		} else if err != nil {
-			out.add(p, u, karpenter.Refused(u.Object, api.FindingsOf(err)), waits)
+			out.add(p, u, karpenter.Refused(u.Object, finding.Of(err)), waits)
 		}
 	}
 	return out

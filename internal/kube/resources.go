@@ -9,6 +9,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // Provisioners returns those that can be read, as written, and what stands for NodePools,
@@ -52,11 +53,11 @@ func (c *Cluster) Readings() []cluster.Reading {
 type decoded struct {
 	version  string
 	value    any // nil for an object that cannot be read
-	findings api.Findings
+	findings finding.List
 }
 
 // decodeAll decodes the objects of a cache, each version once.
-func decodeAll[T any](m *mirror, decode func([]byte) (*T, api.Findings, error)) ([]*T, []cluster.Reading) {
+func decodeAll[T any](m *mirror, decode func([]byte) (*T, finding.List, error)) ([]*T, []cluster.Reading) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	next := map[string]decoded{}
@@ -80,7 +81,7 @@ func decodeAll[T any](m *mirror, decode func([]byte) (*T, api.Findings, error)) 
 	return out, readings
 }
 
-func decodeOne[T any](u *unstructured.Unstructured, decode func([]byte) (*T, api.Findings, error)) decoded {
+func decodeOne[T any](u *unstructured.Unstructured, decode func([]byte) (*T, finding.List, error)) decoded {
 	out := decoded{version: u.GetResourceVersion()}
 	asJSON, err := json.Marshal(u.Object)
 	if err == nil {
@@ -89,6 +90,6 @@ func decodeOne[T any](u *unstructured.Unstructured, decode func([]byte) (*T, api
 			out.value = value
 		}
 	}
-	out.findings = append(out.findings, api.FindingsOf(err)...)
+	out.findings = append(out.findings, finding.Of(err)...)
 	return out
 }

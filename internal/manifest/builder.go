@@ -15,6 +15,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // Builder collects files and then builds the Set that they describe together.
@@ -106,13 +107,13 @@ func (b *Builder) add(doc *Document, asJSON []byte) {
 
 // fail notes what is wrong with a document.
 func (b *Builder) fail(doc *Document, err error) {
-	for _, f := range api.FindingsOf(err) {
+	for _, f := range finding.Of(err) {
 		b.problems = append(b.problems, doc.At(f))
 	}
 }
 
 func refused(path, text, advice string) error {
-	return api.Finding{Severity: api.Error, Path: path, Text: api.Plain(text), Advice: api.Plain(advice)}
+	return finding.Finding{Severity: finding.Error, Path: path, Text: finding.Plain(text), Advice: finding.Plain(advice)}
 }
 
 func (b *Builder) addItems(list *Document, items []json.RawMessage) {

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // Document is one YAML or JSON document of a file, or one item of a List.
@@ -27,7 +28,7 @@ type Document struct {
 	// Known tells whether a decision looks at objects of the kind.
 	Known bool
 	// Ignored are the fields that nothing reads.
-	Ignored api.Findings
+	Ignored finding.List
 
 	text   []byte
 	prefix string // path of a List's item
@@ -45,7 +46,7 @@ func (d *Document) Object() string {
 }
 
 // At gives a finding about this document its place: the line of the field.
-func (d *Document) At(f api.Finding) *Error {
+func (d *Document) At(f finding.Finding) *Error {
 	return &Error{File: d.File, Document: d.Index, Line: d.LineOf(f.Path), Object: d.Object(), Err: f}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
@@ -27,9 +28,9 @@ func (b *Builder) addKarpenter(doc *Document, asJSON []byte) error {
 		return errs
 	}
 	if class := karpenter.Foreign(object); class != "" {
-		doc.Ignored = append(doc.Ignored, api.Finding{
-			Path: "spec.template.spec.nodeClassRef", Text: api.Say("its nodes are those of %s, so that Packhorse does not serve it", class),
-			Advice: api.Say("its own controller goes on doing so"),
+		doc.Ignored = append(doc.Ignored, finding.Finding{
+			Path: "spec.template.spec.nodeClassRef", Text: finding.Say("its nodes are those of %s, so that Packhorse does not serve it", class),
+			Advice: finding.Say("its own controller goes on doing so"),
 		})
 	}
 	return b.claimName(doc)
@@ -54,7 +55,7 @@ func (b *Builder) standIns() {
 		doc := of[s.Kind+" "+s.Name]
 		doc.Provisioner, doc.NodeTemplate = s.Provisioner, s.NodeTemplate
 		for _, loss := range s.Losses {
-			reported := func(f api.Finding) bool { return f.Path == loss.Path }
+			reported := func(f finding.Finding) bool { return f.Path == loss.Path }
 			if !slices.ContainsFunc(doc.Ignored, reported) { // an unknown field has no counterpart either
 				doc.Ignored = append(doc.Ignored, loss)
 			}

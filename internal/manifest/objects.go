@@ -17,6 +17,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // objects are the Kubernetes objects read so far, in the order of the files.
@@ -42,7 +43,7 @@ type objects struct {
 // kind says how objects of one kind are read.
 type kind struct {
 	namespaced bool
-	read       func(o *objects, asJSON []byte, name, namespace string) (ignored api.Findings, err error)
+	read       func(o *objects, asJSON []byte, name, namespace string) (ignored finding.List, err error)
 }
 
 // kinds are those that a decision looks at, by kind and group.
@@ -69,8 +70,8 @@ func into[T any, P interface {
 	*T
 	metav1.Object
 }](list func(*objects) *[]*T,
-) func(*objects, []byte, string, string) (api.Findings, error) {
-	return func(o *objects, asJSON []byte, name, namespace string) (api.Findings, error) {
+) func(*objects, []byte, string, string) (finding.List, error) {
+	return func(o *objects, asJSON []byte, name, namespace string) (finding.List, error) {
 		object := new(T)
 		if err := checkQuantities(asJSON, reflect.TypeFor[T]()); err != nil {
 			return nil, err
@@ -83,11 +84,11 @@ func into[T any, P interface {
 		P(object).SetNamespace(namespace)
 		to := list(o)
 		*to = append(*to, object)
-		var ignored api.Findings
+		var ignored finding.List
 		for _, u := range unknown {
-			f := api.Finding{Text: api.Plain(u.Error())}
+			f := finding.Finding{Text: finding.Plain(u.Error())}
 			if field, ok := errors.AsType[kjson.FieldError](u); ok {
-				f = api.Finding{Path: field.FieldPath(), Text: api.Say("unknown field, ignored")}
+				f = finding.Finding{Path: field.FieldPath(), Text: finding.Say("unknown field, ignored")}
 			}
 			ignored = append(ignored, f)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // parserPlace is where the parser says that an error is, which often is where what
@@ -30,13 +30,13 @@ func syntaxError(doc *Document, err error) *Error {
 	line := string(lines[bad])
 	quote := strings.IndexAny(line, "“”„‟‘’‚‛«»")
 	if n, found := firstTemplate(lines); found != "" {
-		bad, text, advice = n, "holds the template "+found+", which was not rendered", api.RenderFirst
+		bad, text, advice = n, "holds the template "+found+", which was not rendered", finding.RenderFirst
 	} else if strings.HasPrefix(line, "\t") || strings.HasPrefix(strings.TrimLeft(line, " "), "\t") {
 		advice = "indent with spaces, not with tabs"
 	} else if quote >= 0 {
 		advice = fmt.Sprintf("write plain quotes in place of the typographic quote %c", []rune(line[quote:])[0])
 	}
-	return &Error{File: doc.File, Document: doc.Index, Line: doc.Line + bad, Err: api.Finding{Severity: api.Error, Text: api.Plain(text), Advice: api.Plain(advice)}}
+	return &Error{File: doc.File, Document: doc.Index, Line: doc.Line + bad, Err: finding.Finding{Severity: finding.Error, Text: finding.Plain(text), Advice: finding.Plain(advice)}}
 }
 
 // firstBad returns the index of the line that follows the longest beginning which can
@@ -57,7 +57,7 @@ func firstBad(lines [][]byte) int {
 func firstTemplate(lines [][]byte) (int, string) {
 	for n, line := range lines {
 		if text := string(bytes.TrimSpace(line)); !strings.HasPrefix(text, "#") && strings.Contains(text, "{{") || strings.Contains(text, "{%") {
-			return n, api.FindTemplate(text)
+			return n, finding.Template(text)
 		}
 	}
 	return 0, ""

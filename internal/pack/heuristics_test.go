@@ -123,6 +123,7 @@ func TestHeuristicsPay(t *testing.T) {
 		assign.EvenNodes:   func(seed uint64) *assign.Problem { return withNodes(mixed(seed), 6) },
 		assign.Balance:     func(seed uint64) *assign.Problem { return drawn(seed, 450, 2, apart) },
 		assign.Exchange:    mixed,
+		assign.SecondStyle: func(seed uint64) *assign.Problem { return drawn(100+seed, 40, 2, byFamily) }, // few machines for many groups
 		assign.Patterns:    families,
 		assign.Search:      families,
 		assign.SearchDuals: families,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -17,13 +18,13 @@ const fewPods = 8
 
 // withoutSubnet reports zones that are asked for and have no subnet. Those of another
 // region are reported as such.
-func (s Subject) withoutSubnet() api.Findings {
+func (s Subject) withoutSubnet() finding.List {
 	region, err := s.Catalogue.Region(s.Region)
 	if err != nil {
 		return nil //nolint:nilerr // a region that is not known is reported elsewhere
 	}
 	sold := s.values(api.LabelZone)
-	var out api.Findings
+	var out finding.List
 	for _, c := range Claims(s.Provisioner) {
 		if api.NormalizeLabel(c.Key) != api.LabelZone || c.Operator != api.OpIn {
 			continue
@@ -32,29 +33,29 @@ func (s Subject) withoutSubnet() api.Findings {
 			if home := regionOf(zone); slices.Contains(sold, zone) || home != "" && home != s.Region {
 				continue
 			}
-			text := api.Say("zone %s has no subnet that the node profile selects", zone)
+			text := finding.Say("zone %s has no subnet that the node profile selects", zone)
 			if zones := slices.Sorted(maps.Keys(region.ZoneIDs)); len(zones) > 0 && !slices.Contains(zones, zone) {
-				text = api.Say("zone %s is none of %s: %s", zone, s.Region, strings.Join(zones, ", "))
+				text = finding.Say("zone %s is none of %s: %s", zone, s.Region, strings.Join(zones, ", "))
 			}
 			out = append(out, broken(c.Path, text,
-				api.Say("remove the zone, or let the node profile select a subnet there. The zones with subnets are %s", strings.Join(sold, ", "))))
+				finding.Say("remove the zone, or let the node profile select a subnet there. The zones with subnets are %s", strings.Join(sold, ", "))))
 		}
 	}
 	return out
 }
 
 // withoutImage reports architectures that are asked for and have no image.
-func (s Subject) withoutImage(p Preview) api.Findings {
+func (s Subject) withoutImage(p Preview) finding.List {
 	have := s.values(api.LabelArch)
-	var out api.Findings
+	var out finding.List
 	for _, c := range Claims(s.Provisioner) {
 		if api.NormalizeLabel(c.Key) != api.LabelArch || c.Operator != api.OpIn {
 			continue
 		}
 		for _, arch := range c.Values {
 			if !slices.Contains(have, arch) {
-				out = append(out, broken(c.Path, api.Say("architecture %s has no image that the node profile selects", arch),
-					api.Say("remove the architecture, or let ami_selector find an image for it. There are machines for %s", strings.Join(p.Architectures, ", "))))
+				out = append(out, broken(c.Path, finding.Say("architecture %s has no image that the node profile selects", arch),
+					finding.Say("remove the architecture, or let ami_selector find an image for it. There are machines for %s", strings.Join(p.Architectures, ", "))))
 			}
 		}
 	}
@@ -62,25 +63,25 @@ func (s Subject) withoutImage(p Preview) api.Findings {
 }
 
 // few reports choices so narrow that a shortage leaves nothing to buy.
-func few(p Preview) api.Findings {
-	var out api.Findings
-	doubt := func(text, advice api.Message) { out = append(out, doubtful("", text, advice)) }
+func few(p Preview) finding.List {
+	var out finding.List
+	doubt := func(text, advice finding.Message) { out = append(out, doubtful("", text, advice)) }
 	if len(p.Types) == 1 {
-		doubt(api.Say("only one instance type can be bought: %s", p.Types[0].Name), api.Say("when it is out of stock, nothing can be bought. Allow several sizes or families"))
+		doubt(finding.Say("only one instance type can be bought: %s", p.Types[0].Name), finding.Say("when it is out of stock, nothing can be bought. Allow several sizes or families"))
 	}
 	if zones := p.Zones(); len(zones) == 1 {
-		doubt(api.Say("machines can be bought in one zone only: %s", zones[0]), api.Say("when the zone fails or runs out of stock, nothing can be bought. Allow several zones"))
+		doubt(finding.Say("machines can be bought in one zone only: %s", zones[0]), finding.Say("when the zone fails or runs out of stock, nothing can be bought. Allow several zones"))
 	}
 	if kinds := p.CapacityTypes(); len(kinds) == 1 && kinds[0] == api.CapacitySpot {
-		doubt(api.Say("only spot capacity can be bought"), api.Say("when there is none, pods stay pending. Allow on-demand too, or have another provisioner with a lower weight that does"))
+		doubt(finding.Say("only spot capacity can be bought"), finding.Say("when there is none, pods stay pending. Allow on-demand too, or have another provisioner with a lower weight that does"))
 	}
 	return out
 }
 
 // Choice reports labels of which the types that may be bought have fewer values than a
 // launch request has to offer.
-func (s Subject) Choice(types []offer.InstanceType) api.Findings {
-	var out api.Findings
+func (s Subject) Choice(types []offer.InstanceType) finding.List {
+	var out finding.List
 	for _, c := range Claims(s.Provisioner) {
 		if c.MinValues == nil {
 			continue
@@ -92,10 +93,10 @@ func (s Subject) Choice(types []offer.InstanceType) api.Findings {
 			}
 		}
 		if want := int(*c.MinValues); len(values) < want {
-			least := api.Field{Path: c.Path + ".minValues", Name: "minValues"}
+			least := finding.Field{Path: c.Path + ".minValues", Name: "minValues"}
 			out = append(out, broken(c.Path,
-				api.Say("%s demands a choice of %d values of %s, and what can be bought has %d", least, want, c.Key, len(values)),
-				api.Say("lower %s, or allow more", least)))
+				finding.Say("%s demands a choice of %d values of %s, and what can be bought has %d", least, want, c.Key, len(values)),
+				finding.Say("lower %s, or allow more", least)))
 		}
 	}
 	return out
@@ -103,32 +104,32 @@ func (s Subject) Choice(types []offer.InstanceType) api.Findings {
 
 // limits reports those that allow not even the smallest machine. 0 is a freeze
 // and meant.
-func (s Subject) limits(p Preview) api.Findings {
+func (s Subject) limits(p Preview) finding.List {
 	if s.Provisioner.Spec.Limits == nil {
 		return nil
 	}
-	var out api.Findings
+	var out finding.List
 	limits := amount.FromResourceList(s.Provisioner.Spec.Limits.Resources)
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
 		smallest := slices.MinFunc(p.Types, func(a, b offer.InstanceType) int { return int(a.Capacity[name] - b.Capacity[name]) })
 		if limit := limits[name]; limit > 0 && limit < smallest.Capacity[name] {
 			has, allowed := amount.Quantity(name, smallest.Capacity[name]), amount.Quantity(name, limit)
 			out = append(out, broken(fmt.Sprintf("spec.limits.resources[%s]", name),
-				api.Say("%s %s is less than the smallest machine has: %s with %s", name, allowed.String(), smallest.Name, has.String()),
-				api.Say("raise the limit, allow smaller machines, or set the limit to 0 if nothing is to be bought")))
+				finding.Say("%s %s is less than the smallest machine has: %s with %s", name, allowed.String(), smallest.Name, has.String()),
+				finding.Say("raise the limit, allow smaller machines, or set the limit to 0 if nothing is to be bought")))
 		}
 	}
 	return out
 }
 
-func pods(p Preview) api.Findings {
+func pods(p Preview) finding.List {
 	small := slices.DeleteFunc(slices.Clone(p.Types), func(t offer.InstanceType) bool { return t.Capacity[amount.Pods] >= fewPods })
 	if len(small) == 0 {
 		return nil
 	}
-	return api.Findings{doubtful("",
-		api.Say("%d of %d instance types take fewer than %d pods: %s", len(small), len(p.Types), fewPods, names(small)),
-		api.Say("the pods of DaemonSets take most of that. Ask for more with karpenter.k8s.aws/instance-pods or larger sizes"))}
+	return finding.List{doubtful("",
+		finding.Say("%d of %d instance types take fewer than %d pods: %s", len(small), len(p.Types), fewPods, names(small)),
+		finding.Say("the pods of DaemonSets take most of that. Ask for more with karpenter.k8s.aws/instance-pods or larger sizes"))}
 }
 
 // names lists the first few types.

@@ -14,12 +14,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 )
 
 // Profile reports a node profile that is missing or not ready.
-func Profile(p *api.Provisioner, templates []*api.AWSNodeTemplate) api.Findings {
+func Profile(p *api.Provisioner, templates []*api.AWSNodeTemplate) finding.List {
 	ref := p.Spec.ProviderRef
 	if ref == nil {
 		return nil
@@ -27,31 +28,31 @@ func Profile(p *api.Provisioner, templates []*api.AWSNodeTemplate) api.Findings 
 	const path = "spec.providerRef.name"
 	i := slices.IndexFunc(templates, func(t *api.AWSNodeTemplate) bool { return t.Name == ref.Name })
 	if i < 0 {
-		return api.Findings{doubtful(path, api.Say("node profile %q does not exist", ref.Name),
-			api.Say("until it does, nothing is bought. Refer to it as packhorse_node_profile.<name>.name, so that it is made first"))}
+		return finding.List{doubtful(path, finding.Say("node profile %q does not exist", ref.Name),
+			finding.Say("until it does, nothing is bought. Refer to it as packhorse_node_profile.<name>.name, so that it is made first"))}
 	}
 	ready := meta.FindStatusCondition(templates[i].Status.Conditions, "Ready")
 	if ready != nil && ready.Status == metav1.ConditionFalse {
-		return api.Findings{doubtful(path, api.Say("node profile %q is not ready: %s", ref.Name, ready.Message),
-			api.Say("until it is, nothing is bought"))}
+		return finding.List{doubtful(path, finding.Say("node profile %q is not ready: %s", ref.Name, ready.Message),
+			finding.Say("until it is, nothing is bought"))}
 	}
 	return nil
 }
 
 // Overlaps reports other Provisioners of the same weight that serve the same pods.
-func Overlaps(p *api.Provisioner, all []*api.Provisioner) api.Findings {
-	var out api.Findings
+func Overlaps(p *api.Provisioner, all []*api.Provisioner) finding.List {
+	var out finding.List
 	for _, other := range all {
 		if other.Name == p.Name || other.Source == nil && weight(other) != weight(p) || !SamePods(p, other) {
 			continue
 		}
 		if other.Source != nil {
-			out = append(out, doubtful("", api.Say("%s serves the same pods", other.Title()),
-				api.Say("as long as Karpenter serves it, both may buy a node for the same pod. Delete the one or the other, or tell them apart by taints or requirements")))
+			out = append(out, doubtful("", finding.Say("%s serves the same pods", other.Title()),
+				finding.Say("as long as Karpenter serves it, both may buy a node for the same pod. Delete the one or the other, or tell them apart by taints or requirements")))
 			continue
 		}
-		out = append(out, doubtful("spec.weight", api.Say("provisioner %s of the same weight %d serves the same pods", other.Name, weight(p)),
-			api.Say("which of them buys is decided by price alone. Give one a higher weight, or tell them apart by taints or requirements")))
+		out = append(out, doubtful("spec.weight", finding.Say("provisioner %s of the same weight %d serves the same pods", other.Name, weight(p)),
+			finding.Say("which of them buys is decided by price alone. Give one a higher weight, or tell them apart by taints or requirements")))
 	}
 	return out
 }
@@ -144,7 +145,7 @@ func drifted(ctx context.Context, c simulate.Cluster) []drift {
 }
 
 // Finding tells of a replacement; nil where nothing is replaced.
-func (r Replacement) Finding() api.Findings {
+func (r Replacement) Finding() finding.List {
 	if len(r.Nodes) == 0 {
 		return nil
 	}
@@ -152,8 +153,8 @@ func (r Replacement) Finding() api.Findings {
 	if r.AtOnce == 0 {
 		pace = "none at once: disruption budgets or protections hold all of them for now"
 	}
-	return api.Findings{doubtful("", api.Say("nodes that will be replaced: %d, %s", len(r.Nodes), pace),
-		api.Say("they no longer are what is described: %s. Set %s to false to keep them", firstNodes(r.Nodes), api.Field{Path: "spec.disruption.drift"}))}
+	return finding.List{doubtful("", finding.Say("nodes that will be replaced: %d, %s", len(r.Nodes), pace),
+		finding.Say("they no longer are what is described: %s. Set %s to false to keep them", firstNodes(r.Nodes), finding.Field{Path: "spec.disruption.drift"}))}
 }
 
 func firstNodes(nodes []string) string {

@@ -6,17 +6,18 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // doubtful is about what works, and is probably not what is meant.
-func doubtful(path string, text, advice api.Message) api.Finding {
-	return api.Finding{Path: path, Text: text, Advice: advice}
+func doubtful(path string, text, advice finding.Message) finding.Finding {
+	return finding.Finding{Path: path, Text: text, Advice: advice}
 }
 
 // broken is about what lets nothing be bought, or not all that is asked for.
-func broken(path string, text, advice api.Message) api.Finding {
-	return api.Finding{Severity: api.Error, Path: path, Text: text, Advice: advice}
+func broken(path string, text, advice finding.Message) finding.Finding {
+	return finding.Finding{Severity: finding.Error, Path: path, Text: text, Advice: advice}
 }
 
 // Subject is a Provisioner with what it may buy.
@@ -42,11 +43,11 @@ type Preview struct {
 }
 
 // Look says what a Provisioner may buy, and what is wrong with it.
-func Look(s Subject) (Preview, api.Findings) {
+func Look(s Subject) (Preview, finding.List) {
 	out := Preview{Selection: Select(s.Market.Types, Claims(s.Provisioner))}
 	if s.Market.Blocked != "" {
-		return out, api.Findings{broken("", api.Say("nothing can be bought: %s", s.Market.Blocked),
-			api.Say("correct the node profile, or what it selects by tags"))}
+		return out, finding.List{broken("", finding.Say("nothing can be bought: %s", s.Market.Blocked),
+			finding.Say("correct the node profile, or what it selects by tags"))}
 	}
 	strangers := slices.Concat(ForeignZones(s.Provisioner, s.Region, s.RegionBy), Strangers(s.Provisioner, s.Catalogue, s.Region))
 	if len(out.Types) == 0 {
@@ -65,40 +66,40 @@ func Look(s Subject) (Preview, api.Findings) {
 
 // nothing names the requirement that removed the last type. Strangers among its values
 // say why it did.
-func (s Subject) nothing(sel Selection, strangers api.Findings) api.Findings {
+func (s Subject) nothing(sel Selection, strangers finding.List) finding.List {
 	if sel.Last == nil {
-		none := broken("", api.Say("no instance type of %s can be bought", s.Region),
-			api.Say("correct the node profile: its zones sell none that runs one of its images"))
-		return append(api.Findings{none}, strangers...)
+		none := broken("", finding.Say("no instance type of %s can be bought", s.Region),
+			finding.Say("correct the node profile: its zones sell none that runs one of its images"))
+		return append(finding.List{none}, strangers...)
 	}
-	text := api.Plain(sel.Nothing())
-	advice := api.Say("allow more here, or relax what is said before it")
-	var others api.Findings
+	text := finding.Plain(sel.Nothing())
+	advice := finding.Say("allow more here, or relax what is said before it")
+	var others finding.List
 	var why []string
 	for _, f := range strangers {
 		if f.Path == sel.Last.Path && f.Path != "" {
-			why = append(why, f.Text.String()+". "+api.Sentence(f.Advice.String()))
+			why = append(why, f.Text.String()+". "+finding.Sentence(f.Advice.String()))
 		} else {
 			others = append(others, f)
 		}
 	}
 	switch {
 	case sel.Last.Path == "":
-		text = api.Say("%s, by default", text)
-		advice = api.Say("say something about %s in requirements, so that the default does not apply", sel.Last.Key)
+		text = finding.Say("%s, by default", text)
+		advice = finding.Say("say something about %s in requirements, so that the default does not apply", sel.Last.Key)
 	case len(why) > 0:
-		advice = api.Plain(strings.Join(why, " "))
+		advice = finding.Plain(strings.Join(why, " "))
 	default:
 		if hint := s.hint(sel.Last.Requirement); !hint.Empty() {
 			advice = hint
 		}
 	}
-	return append(api.Findings{broken(sel.Last.Path, text, advice)}, others...)
+	return append(finding.List{broken(sel.Last.Path, text, advice)}, others...)
 }
 
 // hint says what was probably meant by a zone or another value that is offered
 // nowhere in the region.
-func (s Subject) hint(r api.Requirement) (hint api.Message) {
+func (s Subject) hint(r api.Requirement) (hint finding.Message) {
 	if r.Operator != api.OpIn {
 		return hint
 	}
@@ -108,7 +109,7 @@ func (s Subject) hint(r api.Requirement) (hint api.Message) {
 	}
 	for _, v := range r.Values {
 		if meant, ok := api.Suggest(v, known); ok {
-			return api.Say("%s has no %q: did you mean %q?", s.Region, v, meant)
+			return finding.Say("%s has no %q: did you mean %q?", s.Region, v, meant)
 		}
 	}
 	return hint

@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // Strangers reports values of a Provisioner's requirements that no instance type in
 // the world has, and instance types that exist elsewhere but not in the region. They
 // have no effect beside values that machines have. With region "" any will do.
-func Strangers(p *api.Provisioner, c *offer.Catalogue, region string) api.Findings {
-	var out api.Findings
+func Strangers(p *api.Provisioner, c *offer.Catalogue, region string) finding.List {
+	var out finding.List
 	for _, claim := range Claims(p) {
 		key := api.NormalizeLabel(claim.Key)
 		if claim.Operator != api.OpIn || claim.Path == "" || key == api.LabelArch {
@@ -28,8 +29,8 @@ func Strangers(p *api.Provisioner, c *offer.Catalogue, region string) api.Findin
 			case !slices.Contains(known, value):
 				out = append(out, nowhere(claim, value, known))
 			case key == api.LabelInstanceType && region != "" && !sold(c, region, value):
-				out = append(out, doubtful(claim.Path, api.Say("%s exists, but not in %s", value, region),
-					api.Say("remove it, or replace it with a type that the region sells")))
+				out = append(out, doubtful(claim.Path, finding.Say("%s exists, but not in %s", value, region),
+					finding.Say("remove it, or replace it with a type that the region sells")))
 			}
 		}
 	}
@@ -38,16 +39,16 @@ func Strangers(p *api.Provisioner, c *offer.Catalogue, region string) api.Findin
 
 // ForeignZones reports zones of another region than the one that is looked at, which
 // their names tell. By says how that region is set, such as "with --region".
-func ForeignZones(p *api.Provisioner, region, by string) api.Findings {
-	var out api.Findings
+func ForeignZones(p *api.Provisioner, region, by string) finding.List {
+	var out finding.List
 	for _, claim := range Claims(p) {
 		if claim.Operator != api.OpIn || api.NormalizeLabel(claim.Key) != api.LabelZone {
 			continue
 		}
 		for _, zone := range claim.Values {
 			if home := regionOf(zone); home != "" && home != region {
-				out = append(out, broken(claim.Path, api.Say("zone %s is in %s, not in %s", zone, home, region),
-					api.Say("correct the zone, or set its region %s", by)))
+				out = append(out, broken(claim.Path, finding.Say("zone %s is in %s, not in %s", zone, home, region),
+					finding.Say("correct the zone, or set its region %s", by)))
 			}
 		}
 	}
@@ -68,18 +69,18 @@ func regionOf(zone string) string {
 
 // nowhere is about a value that no instance type has. A type of a size that no type
 // has is a misspelling; AWS may have come to sell other families since.
-func nowhere(claim Claim, value string, known []string) api.Finding {
-	out := doubtful(claim.Path, api.Say("no instance type has %s %q", claim.Key, value), api.Say("remove it, unless it is newer than the catalogue"))
+func nowhere(claim Claim, value string, known []string) finding.Finding {
+	out := doubtful(claim.Path, finding.Say("no instance type has %s %q", claim.Key, value), finding.Say("remove it, unless it is newer than the catalogue"))
 	if api.NormalizeLabel(claim.Key) == api.LabelInstanceType {
-		out.Text = api.Say("the instance type %q does not exist", value)
+		out.Text = finding.Say("the instance type %q does not exist", value)
 	}
 	meant, ok := api.Suggest(value, known)
 	if !ok {
 		return out
 	}
-	out.Advice = api.Say("did you mean %q?", meant)
+	out.Advice = finding.Say("did you mean %q?", meant)
 	if _, size, isType := strings.Cut(value, "."); isType && !slices.ContainsFunc(known, func(k string) bool { return strings.HasSuffix(k, "."+size) }) {
-		out.Severity = api.Error
+		out.Severity = finding.Error
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 )
@@ -21,17 +22,17 @@ func TestStrangers(t *testing.T) {
 	for name, c := range map[string]struct {
 		requirements []api.Requirement
 		region       string
-		want         api.Findings
+		want         finding.List
 	}{
-		"a typo among valid types": {in(api.LabelInstanceType, "m5.large", "m5.xlrge"), "us-east-1", api.Findings{
-			{Severity: api.Error, Path: at, Text: api.Plain(`the instance type "m5.xlrge" does not exist`), Advice: api.Plain(`did you mean "m5.xlarge"?`)},
+		"a typo among valid types": {in(api.LabelInstanceType, "m5.large", "m5.xlrge"), "us-east-1", finding.List{
+			{Severity: finding.Error, Path: at, Text: finding.Plain(`the instance type "m5.xlrge" does not exist`), Advice: finding.Plain(`did you mean "m5.xlarge"?`)},
 		}},
-		"a type of another region": {in(api.LabelInstanceType, "p3.8xlarge"), "us-east-1", api.Findings{
-			{Severity: api.Warning, Path: at, Text: api.Plain("p3.8xlarge exists, but not in us-east-1"), Advice: api.Plain("remove it, or replace it with a type that the region sells")},
+		"a type of another region": {in(api.LabelInstanceType, "p3.8xlarge"), "us-east-1", finding.List{
+			{Severity: finding.Warning, Path: at, Text: finding.Plain("p3.8xlarge exists, but not in us-east-1"), Advice: finding.Plain("remove it, or replace it with a type that the region sells")},
 		}},
 		"a type of some region":        {in(api.LabelInstanceType, "p3.8xlarge"), "", nil},
-		"a type newer than the table":  {in(api.LabelInstanceType, "zz99.metal"), "us-east-1", api.Findings{{Severity: api.Warning, Path: at, Text: api.Plain(`the instance type "zz99.metal" does not exist`), Advice: api.Plain(`did you mean "z1d.metal"?`)}}},
-		"a family with a typo":         {in(api.LabelInstanceFamily, "m5", "r66i"), "us-east-1", api.Findings{{Severity: api.Warning, Path: at, Text: api.Plain(`no instance type has karpenter.k8s.aws/instance-family "r66i"`), Advice: api.Plain(`did you mean "r6i"?`)}}},
+		"a type newer than the table":  {in(api.LabelInstanceType, "zz99.metal"), "us-east-1", finding.List{{Severity: finding.Warning, Path: at, Text: finding.Plain(`the instance type "zz99.metal" does not exist`), Advice: finding.Plain(`did you mean "z1d.metal"?`)}}},
+		"a family with a typo":         {in(api.LabelInstanceFamily, "m5", "r66i"), "us-east-1", finding.List{{Severity: finding.Warning, Path: at, Text: finding.Plain(`no instance type has karpenter.k8s.aws/instance-family "r66i"`), Advice: finding.Plain(`did you mean "r6i"?`)}}},
 		"a label of one's own":         {in("example.com/team", "a"), "us-east-1", nil},
 		"what is excluded":             {[]api.Requirement{{Key: api.LabelInstanceType, Operator: api.OpNotIn, Values: []string{"m5.xlrge"}}}, "us-east-1", nil},
 		"a zone, which is no hardware": {in(api.LabelZone, "us-east-1z"), "us-east-1", nil},
@@ -49,9 +50,9 @@ func TestForeignZones(t *testing.T) {
 	p := &api.Provisioner{Spec: api.ProvisionerSpec{Requirements: []api.Requirement{
 		{Key: api.LabelZone, Operator: api.OpIn, Values: []string{"us-east-1a", "eu-west-1a", "anywhere", "us-east-1-bos-1a"}},
 	}}}
-	want := api.Findings{{
-		Severity: api.Error, Path: "spec.requirements[0]", Text: api.Plain("zone eu-west-1a is in eu-west-1, not in us-east-1"),
-		Advice: api.Plain("correct the zone, or set its region with --region"),
+	want := finding.List{{
+		Severity: finding.Error, Path: "spec.requirements[0]", Text: finding.Plain("zone eu-west-1a is in eu-west-1, not in us-east-1"),
+		Advice: finding.Plain("correct the zone, or set its region with --region"),
 	}}
 	if diff := cmp.Diff(want, plancheck.ForeignZones(p, "us-east-1", "with --region")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -10,12 +10,13 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain/explaintest"
 )
 
 func report() explain.Report {
-	p := plan()
+	p := explaintest.Plan()
 	p.Machines[0].GivenUp = map[string][]string{"default/a": {"zone spread"}}
-	r := explain.Of(p, snapshot(), 1500*time.Microsecond)
+	r := explain.Of(p, explaintest.Snapshot(), 1500*time.Microsecond)
 	r.Warnings = []string{"prices are estimates"}
 	return r
 }
@@ -97,12 +98,12 @@ func TestHTMLSays(t *testing.T) {
 
 // What is told in one form is told in the others, in the same words.
 func TestSameWords(t *testing.T) {
-	p := plan()
+	p := explaintest.Plan()
 	p.Machines[0].GivenUp = map[string][]string{"default/a": {"zone spread"}}
 	p.Removals = []decide.Removal{{Node: "n1", Reason: decide.Drifted, Message: "its node profile has changed since it was launched"}}
 	p.Kept = []decide.Kept{{Node: "n2", Reason: decide.Expired, Why: "pod default/x must not be disrupted"}}
 	p.Chosen = []decide.Chosen{{Node: "n3", Verdict: decide.Wait, Why: "its replacement n4 is not up yet"}}
-	r := explain.Of(p, snapshot(), 0)
+	r := explain.Of(p, explaintest.Snapshot(), 0)
 	r.Warnings = []string{"prices are estimates"}
 	encoded, err := json.Marshal(r)
 	if err != nil {
@@ -124,10 +125,10 @@ func TestSameWords(t *testing.T) {
 
 // What happens to nodes is told below the picture and on the page.
 func TestNodesInPictures(t *testing.T) {
-	p := plan()
+	p := explaintest.Plan()
 	p.Removals = []decide.Removal{{Node: "n1", Reason: decide.Expired, Message: "older than 1h", Replacements: []string{"default-1"}}}
 	p.Kept = []decide.Kept{{Node: "n2", Reason: decide.Empty, Why: "pods are on their way to it"}}
-	r := explain.Of(p, snapshot(), 0)
+	r := explain.Of(p, explaintest.Snapshot(), 0)
 	for format, text := range map[string]string{"svg": SVG(&r), "html": HTML(&r)} {
 		for _, want := range []string{
 			"Nodes to remove", "has expired: older than 1h, as soon as default-1 can take its pods",
@@ -144,7 +145,7 @@ func TestNodesInPictures(t *testing.T) {
 }
 
 func TestNothingToDraw(t *testing.T) {
-	r := explain.Of(decide.Plan{}, snapshot(), 0)
+	r := explain.Of(decide.Plan{}, explaintest.Snapshot(), 0)
 	if strings.Contains(HTML(&r), "Gap") {
 		t.Error("the page of an empty plan shows a gap")
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain/explaintest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -92,7 +93,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 func TestSVG(t *testing.T) {
-	r := explain.Of(plan(), snapshot(), time.Millisecond)
+	r := explain.Of(explaintest.Plan(), explaintest.Snapshot(), time.Millisecond)
 	got := SVG(&r)
 	root := parse(t, got)
 	if root.attr("role") != "img" || root.attr("aria-labelledby") != "title desc" || root.Children[0].attr("id") != "title" || root.Children[1].attr("id") != "desc" {

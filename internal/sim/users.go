@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // edit runs a change by a user.
@@ -35,7 +36,7 @@ func (w Users) Apply(p *api.Provisioner) {
 
 // Remark has the processes read a Provisioner's text with findings. Errors make it
 // unreadable; nil makes it readable again.
-func (w Users) Remark(name string, found api.Findings) {
+func (w Users) Remark(name string, found finding.List) {
 	w.edit(func() { w.readings[name] = found })
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -97,7 +98,7 @@ type world struct {
 	budgets         []Budget
 	provisioners    map[string]*api.Provisioner
 	templates       map[string]*api.AWSNodeTemplate
-	readings        map[string]api.Findings // of Provisioners
+	readings        map[string]finding.List // of Provisioners
 	events          []Event
 	nodeClaims      map[string]cluster.NodeClaim
 	machines        map[string]*machine
@@ -157,7 +158,7 @@ func New(options Options) *World {
 		daemonSets:      map[string]*corev1.PodTemplateSpec{},
 		provisioners:    map[string]*api.Provisioner{},
 		templates:       map[string]*api.AWSNodeTemplate{},
-		readings:        map[string]api.Findings{},
+		readings:        map[string]finding.List{},
 		machines:        map[string]*machine{},
 		nodeClaims:      map[string]cluster.NodeClaim{},
 		deliveries:      map[string][]offer.Instance{},

@@ -13,6 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -81,7 +82,7 @@ func Profile(p *api.Provisioner, templates []*api.AWSNodeTemplate) (profile *api
 	case p.Spec.Provider != nil:
 		inline, err := p.InlineProfile()
 		if err != nil {
-			return nil, api.FindingsOf(err).Summary()
+			return nil, finding.Of(err).Summary()
 		}
 		return inline, ""
 	}

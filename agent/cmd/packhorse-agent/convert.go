@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
@@ -54,7 +55,7 @@ NodePools of other controllers, are skipped and named on the standard error.`,
 // convertSet writes what can be converted, and tells of the rest.
 func convertSet(set *manifest.Set, write converter, out, skipped io.Writer) error {
 	var documents []map[string]any
-	ignored := map[string]api.Findings{}
+	ignored := map[string]finding.List{}
 	for _, d := range set.Documents {
 		if d.Provisioner == nil && d.NodeTemplate == nil || d.Karpenter == nil {
 			if _, err := fmt.Fprintf(skipped, "skipped %s: %s\n", d.Object(), whySkipped(d)); err != nil {
@@ -93,13 +94,13 @@ func convertSet(set *manifest.Set, write converter, out, skipped io.Writer) erro
 
 // lossesOf adds to the losses what nothing reads of the object, which is said with the
 // nearest known field in place of the loss.
-func lossesOf(o *karpenter.Object, ignored api.Findings) api.Findings {
-	out := slices.DeleteFunc(slices.Clone(o.Losses), func(loss api.Finding) bool {
-		return slices.ContainsFunc(ignored, func(f api.Finding) bool { return loss.Path == f.Path })
+func lossesOf(o *karpenter.Object, ignored finding.List) finding.List {
+	out := slices.DeleteFunc(slices.Clone(o.Losses), func(loss finding.Finding) bool {
+		return slices.ContainsFunc(ignored, func(f finding.Finding) bool { return loss.Path == f.Path })
 	})
 	out = append(out, ignored...)
-	slices.SortFunc(out, func(a, b api.Finding) int { return strings.Compare(a.Error(), b.Error()) })
-	return slices.CompactFunc(out, func(a, b api.Finding) bool { return a.Error() == b.Error() })
+	slices.SortFunc(out, func(a, b finding.Finding) int { return strings.Compare(a.Error(), b.Error()) })
+	return slices.CompactFunc(out, func(a, b finding.Finding) bool { return a.Error() == b.Error() })
 }
 
 func whySkipped(d *manifest.Document) string {

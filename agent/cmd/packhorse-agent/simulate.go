@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
@@ -91,7 +91,7 @@ func (s *simulation) run(out io.Writer) error {
 	}
 	for _, p := range set.Provisioners {
 		for _, f := range slices.Concat(plancheck.ForeignZones(p, s.region, "with --region"), plancheck.Strangers(p, catalogue, s.region)) {
-			warnings = append(warnings, fmt.Sprintf("%s: %s: %s. %s", p.Title(), p.Source.PathOf(f.Path), f.Text, api.Sentence(f.Advice.String())))
+			warnings = append(warnings, fmt.Sprintf("%s: %s: %s. %s", p.Title(), p.Source.PathOf(f.Path), f.Text, finding.Sentence(f.Advice.String())))
 		}
 	}
 	in.Prove = true

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
@@ -82,7 +83,7 @@ func validated(set *manifest.Set, err error) *validation {
 }
 
 // placed gives findings their places, in the order of the lines.
-func placed(d *manifest.Document, found api.Findings) []*manifest.Error {
+func placed(d *manifest.Document, found finding.List) []*manifest.Error {
 	var out []*manifest.Error
 	for _, f := range found {
 		out = append(out, d.At(f))
@@ -96,7 +97,7 @@ func ours(d *manifest.Document) bool {
 	return d.Kind == api.ProvisionerKind || d.Kind == api.NodeTemplateKind || d.Karpenter != nil
 }
 
-func findings(d *manifest.Document) api.Findings {
+func findings(d *manifest.Document) finding.List {
 	switch {
 	case d.Karpenter != nil && d.Provisioner != nil: // its rules are checked when it is read
 		return slices.Concat(api.CheckProvisioner(d.Provisioner).Warnings(), strangers(d.Provisioner))
@@ -111,10 +112,10 @@ func findings(d *manifest.Document) api.Findings {
 }
 
 // strangers are warnings, since AWS may sell machines that are newer than the catalogue.
-func strangers(p *api.Provisioner) api.Findings {
-	var out api.Findings
+func strangers(p *api.Provisioner) finding.List {
+	var out finding.List
 	for _, f := range plancheck.Strangers(p, offer.Embedded(), "") {
-		out = append(out, api.Finding{Path: p.Source.PathOf(f.Path), Text: f.Text, Advice: f.Advice})
+		out = append(out, finding.Finding{Path: p.Source.PathOf(f.Path), Text: f.Text, Advice: f.Advice})
 	}
 	return out
 }

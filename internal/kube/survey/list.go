@@ -18,6 +18,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
@@ -143,7 +144,7 @@ func isServed(client kubernetes.Interface, kind schema.GroupResource) bool {
 	return false
 }
 
-func decodeAll[T any](ctx context.Context, custom dynamic.Interface, kind schema.GroupVersionResource, decode func([]byte) (*T, api.Findings, error), s *cluster.Survey) ([]*T, error) {
+func decodeAll[T any](ctx context.Context, custom dynamic.Interface, kind schema.GroupVersionResource, decode func([]byte) (*T, finding.List, error), s *cluster.Survey) ([]*T, error) {
 	objects, err := Objects(ctx, custom, kind)
 	if err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func decodeAll[T any](ctx context.Context, custom dynamic.Interface, kind schema
 		value, _, err := decode(asJSON)
 		if err != nil {
 			ref := cluster.ObjectRef{Kind: u.GetKind(), Name: u.GetName(), UID: string(u.GetUID())}
-			s.Rejected = append(s.Rejected, cluster.Reading{Object: ref, Findings: api.FindingsOf(err)})
+			s.Rejected = append(s.Rejected, cluster.Reading{Object: ref, Findings: finding.Of(err)})
 			continue
 		}
 		out = append(out, value)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // relatedKinds are those among which fields have moved from release to release.
@@ -35,7 +36,7 @@ func Known(document map[string]any) bool {
 // Check says what Karpenter's own rules say against a NodePool or an EC2NodeClass: the
 // errors are those for which the API server refuses it, and the warnings are fields
 // that nothing reads. Objects of v1beta1 are checked for their fields and types only.
-func Check(document map[string]any) api.Findings {
+func Check(document map[string]any) finding.List {
 	apiVersion, _ := document["apiVersion"].(string)
 	_, version, _ := strings.Cut(apiVersion, "/")
 	r := rules{}
@@ -74,6 +75,6 @@ func (r *rules) name(document map[string]any) {
 		r.refuse("metadata.name", name, fmt.Sprintf("%q is not the name of an object", name), "use small letters, digits and hyphens")
 	}
 	if namespace, _ := metadata["namespace"].(string); namespace != "" {
-		r.found = append(r.found, api.Finding{Path: "metadata.namespace", Text: api.Say("belongs to no namespace, ignored"), Advice: api.Say("remove it")})
+		r.found = append(r.found, finding.Finding{Path: "metadata.namespace", Text: finding.Say("belongs to no namespace, ignored"), Advice: finding.Say("remove it")})
 	}
 }

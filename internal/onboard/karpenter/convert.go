@@ -14,6 +14,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // The kinds of later releases, in any of their versions.
@@ -41,13 +42,13 @@ type Object struct {
 	// empty for what is taken as it is.
 	Origin string
 	// Losses are what the origin says and the object does not.
-	Losses api.Findings
+	Losses finding.List
 	// Unsupported are those of the losses without which nodes would not be what they
 	// are meant to be, so that none may be bought.
-	Unsupported api.Findings
+	Unsupported finding.List
 
 	from    api.Source      // what it was made from
-	lost    api.Findings    // those of the losses that are losses also where the origin is served as it is
+	lost    finding.List    // those of the losses that are losses also where the origin is served as it is
 	class   *api.ClassTerms // what is served of an EC2NodeClass beyond the spec
 	serving bool            // see converter
 }
@@ -57,7 +58,7 @@ type Object struct {
 // server of a cluster with Karpenter would refuse, the losses say so.
 func Read(text []byte) (objects []Object, skipped []string, err error) {
 	var documents []map[string]any
-	checked := map[string]api.Findings{} // by title
+	checked := map[string]finding.List{} // by title
 	decoder := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(string(text)), 4096)
 	for at := 1; ; at++ {
 		var document map[string]any
@@ -65,8 +66,8 @@ func Read(text []byte) (objects []Object, skipped []string, err error) {
 		if errors.Is(err, errEnd) {
 			break
 		}
-		if template := api.FindTemplate(string(text)); err != nil && template != "" {
-			return nil, nil, fmt.Errorf("read document %d: it holds the template %s, which was not rendered; %s", at, template, api.RenderFirst)
+		if template := finding.Template(string(text)); err != nil && template != "" {
+			return nil, nil, fmt.Errorf("read document %d: it holds the template %s, which was not rendered; %s", at, template, finding.RenderFirst)
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("read document %d: %w", at, err)
@@ -88,7 +89,7 @@ func Read(text []byte) (objects []Object, skipped []string, err error) {
 	for i := range objects {
 		o := &objects[i]
 		for _, f := range checked[o.from.Kind+" "+o.Name] {
-			if !slices.ContainsFunc(o.Losses, func(loss api.Finding) bool { return strings.HasPrefix(loss.Path, f.Path) }) {
+			if !slices.ContainsFunc(o.Losses, func(loss finding.Finding) bool { return strings.HasPrefix(loss.Path, f.Path) }) {
 				o.Losses = append(o.Losses, f)
 			}
 		}
@@ -97,7 +98,7 @@ func Read(text []byte) (objects []Object, skipped []string, err error) {
 }
 
 // findingsOf says what Karpenter's rules say against a document of Karpenter.
-func findingsOf(document map[string]any) api.Findings {
+func findingsOf(document map[string]any) finding.List {
 	if !Known(document) || Foreign(document) != "" {
 		return nil
 	}
@@ -232,7 +233,7 @@ func (c *converter) keep(document map[string]any, kind, name string) error {
 	var err error
 	if kind == api.ProvisionerKind {
 		var p *api.Provisioner
-		var ignored api.Findings
+		var ignored finding.List
 		p, ignored, err = api.ProvisionerOf(document)
 		object.Losses = ignored
 		if err == nil {
@@ -241,7 +242,7 @@ func (c *converter) keep(document map[string]any, kind, name string) error {
 		}
 	} else {
 		var t *api.AWSNodeTemplate
-		var ignored api.Findings
+		var ignored finding.List
 		t, ignored, err = api.NodeTemplateOf(document)
 		object.Losses = ignored
 		if err == nil {
@@ -261,7 +262,7 @@ func (c *converter) keep(document map[string]any, kind, name string) error {
 
 // Problems lists what the rules of the API say against the object, by the fields of what it
 // was made from.
-func (o Object) Problems() api.Findings {
+func (o Object) Problems() finding.List {
 	version := api.ProvisionerGVK.GroupVersion()
 	if o.Kind == api.NodeTemplateKind {
 		version = api.NodeTemplateGVK.GroupVersion()
@@ -270,12 +271,12 @@ func (o Object) Problems() api.Findings {
 		"apiVersion": version.String(), "kind": o.Kind, "metadata": map[string]any{"name": o.Name}, "spec": o.Spec,
 	})
 	if err != nil {
-		return api.FindingsOf(err)
+		return finding.Of(err)
 	}
-	var found api.Findings
+	var found finding.List
 	if o.Kind == api.ProvisionerKind {
 		p, _, err := api.DecodeProvisioner(raw)
-		if found = api.FindingsOf(err); err == nil {
+		if found = finding.Of(err); err == nil {
 			if o.serving {
 				p.Source = &api.Source{} // it may have what a Provisioner of the user's own may not
 			}
@@ -283,7 +284,7 @@ func (o Object) Problems() api.Findings {
 		}
 	} else {
 		t, _, err := api.DecodeNodeTemplate(raw)
-		if found = api.FindingsOf(err); err == nil {
+		if found = finding.Of(err); err == nil {
 			found = api.CheckNodeTemplate(t).Errors()
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // errEnd is how the decoder says that there are no more documents.
@@ -28,14 +28,14 @@ type fields struct {
 // outcome is what has come of a whole object so far.
 type outcome struct {
 	losses      []loss
-	unsupported api.Findings
+	unsupported finding.List
 	// paths of the object's fields, by those of what is made of them.
 	paths map[string]string
 }
 
 // loss is about a field that the object made from another lacks.
 type loss struct {
-	api.Finding
+	finding.Finding
 	// served tells that nothing is lost where the other object is served as it is.
 	served bool
 }
@@ -86,8 +86,8 @@ func (f *fields) lose(name, why string) {
 	f.losses = append(f.losses, loss{Finding: f.finding(name, why)})
 }
 
-func (f *fields) finding(name, why string) api.Finding {
-	return api.Finding{Path: f.path + name, Text: api.Plain(why)}
+func (f *fields) finding(name, why string) finding.Finding {
+	return finding.Finding{Path: f.path + name, Text: finding.Plain(why)}
 }
 
 // leave notes that a Provisioner or an AWSNodeTemplate has no counterpart of a field,

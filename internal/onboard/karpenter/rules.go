@@ -7,16 +7,17 @@ import (
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // rules collects what the API server's rules say against an object. They are those of
 // the definitions that Karpenter 1.14 publishes, schema and CEL. What those rules let
 // through is let through here too, even where a rule is narrower than its message.
-type rules struct{ found api.Findings }
+type rules struct{ found finding.List }
 
 // refuse notes that a rule is broken.
 func (r *rules) refuse(path string, value any, text, advice string) {
-	r.found = append(r.found, api.Finding{Severity: api.Error, Path: path, Value: value, Text: api.Plain(text), Advice: api.Plain(advice)})
+	r.found = append(r.found, finding.Finding{Severity: finding.Error, Path: path, Value: value, Text: finding.Plain(text), Advice: finding.Plain(advice)})
 }
 
 // require refuses a field that is missing.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // Served is what stands for a NodePool or an EC2NodeClass: one of Provisioner and
@@ -14,7 +15,7 @@ type Served struct {
 	Provisioner  *api.Provisioner
 	NodeTemplate *api.AWSNodeTemplate
 	// Losses are warnings: what the object says and is not done.
-	Losses api.Findings
+	Losses finding.List
 }
 
 // Serve returns what stands for NodePools and EC2NodeClasses, sorted by kind and name.
@@ -38,7 +39,7 @@ func Serve(documents []map[string]any) ([]Served, error) {
 }
 
 // Refused stands for an object that cannot be served because of errors.
-func Refused(document map[string]any, errs api.Findings) Served {
+func Refused(document map[string]any, errs finding.List) Served {
 	version, _ := document["apiVersion"].(string)
 	kind, _ := document["kind"].(string)
 	name := nameIn(document)
@@ -64,7 +65,7 @@ func (o *Object) served() (Served, error) {
 		source.Unsupported = append(source.Unsupported, api.Unsupported{Path: f.Path, Text: f.Body()})
 	}
 	for _, loss := range o.lost {
-		loss.Severity = api.Warning
+		loss.Severity = finding.Warning
 		out.Losses = append(out.Losses, loss)
 	}
 	spec, err := json.Marshal(o.Spec)

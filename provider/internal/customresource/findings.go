@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
@@ -30,14 +30,14 @@ type translator struct {
 }
 
 // translate returns nil for a finding that may be due to what is not known yet.
-func (t translator) translate(f api.Finding) diag.Diagnostic {
+func (t translator) translate(f finding.Finding) diag.Diagnostic {
 	inSpec, isSpec := strings.CutPrefix(f.Path, "spec")
 	inSpec = strings.TrimPrefix(inSpec, ".")
 	if isSpec && inSpec != "" && t.doc.Undecided(inSpec) {
 		return nil
 	}
 	root, summary, detail := t.spell(f)
-	if f.Severity == api.Error {
+	if f.Severity == finding.Error {
 		return lifecycle.AttributeError(root, summary, detail)
 	}
 	return lifecycle.AttributeWarning(root, summary, detail)
@@ -45,7 +45,7 @@ func (t translator) translate(f api.Finding) diag.Diagnostic {
 
 // spell says a finding in terms of the configuration: the root attribute that it is
 // about, what is wrong with which attribute, and what would be right.
-func (t translator) spell(f api.Finding) (root, summary, detail string) {
+func (t translator) spell(f finding.Finding) (root, summary, detail string) {
 	at := t.place(f.Path)
 	if f.Path == "metadata.name" {
 		at = wire.Place{Root: "name", Path: "name"}
@@ -54,12 +54,12 @@ func (t translator) spell(f api.Finding) (root, summary, detail string) {
 	if at.Path != "" {
 		summary = at.Path + ": " + summary
 	}
-	return at.Root, summary, api.Sentence(f.Advice.Spell(t.attribute))
+	return at.Root, summary, finding.Sentence(f.Advice.Spell(t.attribute))
 }
 
 // attribute spells a field of the object as the configuration has it. One that has no
 // attribute stays as it is.
-func (t translator) attribute(f api.Field) string {
+func (t translator) attribute(f finding.Field) string {
 	at := t.place(f.Path)
 	switch {
 	case at.Path == "":

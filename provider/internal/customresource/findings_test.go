@@ -5,7 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
@@ -20,17 +20,17 @@ func TestTranslate(t *testing.T) {
 	}
 	in := translator{codec, typ, doc}
 	tests := map[string]struct {
-		found           api.Finding
+		found           finding.Finding
 		summary, detail string
 	}{
-		"an attribute":          {api.Finding{Path: "spec.weight", Text: api.Say("too heavy"), Advice: api.Say("try 1")}, "weight: too heavy", "Try 1."},
-		"a question":            {api.Finding{Path: "spec.weight", Text: api.Say("is odd"), Advice: api.Say("did you mean 1?")}, "weight: is odd", "Did you mean 1?"},
-		"names of other fields": {api.Finding{Path: "spec.weight", Text: api.Say("excludes %s of %q and %s, but not %s", api.Field{Path: "spec.maxPods", Name: "maxPods"}, "maxPods", api.Field{Path: "spec.weight"}, api.Field{Path: "spec.other"})}, `weight: excludes max_pods of "maxPods" and weight, but not spec.other`, ""},
-		"the name":              {api.Finding{Path: "metadata.name", Text: api.Say("too long")}, "name: too long", ""},
-		"the whole object":      {api.Finding{Path: "spec", Text: api.Say("is empty")}, "is empty", ""},
-		"what is not known yet": {api.Finding{Path: "spec.maxPods", Text: api.Say("too many")}, "", ""},
-		"what has no path":      {api.Finding{Text: api.Say("cannot be read")}, "cannot be read", ""},
-		"what is no attribute":  {api.Finding{Path: "spec.other", Text: api.Say("is odd")}, "is odd", ""},
+		"an attribute":          {finding.Finding{Path: "spec.weight", Text: finding.Say("too heavy"), Advice: finding.Say("try 1")}, "weight: too heavy", "Try 1."},
+		"a question":            {finding.Finding{Path: "spec.weight", Text: finding.Say("is odd"), Advice: finding.Say("did you mean 1?")}, "weight: is odd", "Did you mean 1?"},
+		"names of other fields": {finding.Finding{Path: "spec.weight", Text: finding.Say("excludes %s of %q and %s, but not %s", finding.Field{Path: "spec.maxPods", Name: "maxPods"}, "maxPods", finding.Field{Path: "spec.weight"}, finding.Field{Path: "spec.other"})}, `weight: excludes max_pods of "maxPods" and weight, but not spec.other`, ""},
+		"the name":              {finding.Finding{Path: "metadata.name", Text: finding.Say("too long")}, "name: too long", ""},
+		"the whole object":      {finding.Finding{Path: "spec", Text: finding.Say("is empty")}, "is empty", ""},
+		"what is not known yet": {finding.Finding{Path: "spec.maxPods", Text: finding.Say("too many")}, "", ""},
+		"what has no path":      {finding.Finding{Text: finding.Say("cannot be read")}, "cannot be read", ""},
+		"what is no attribute":  {finding.Finding{Path: "spec.other", Text: finding.Say("is odd")}, "is odd", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
@@ -25,7 +25,7 @@ type Kind interface {
 	Schema(context.Context) schema.Schema
 	Codec() wire.Codec
 	// Check applies the rules of the API to an object of the name.
-	Check(name string, spec map[string]any) api.Findings
+	Check(name string, spec map[string]any) finding.List
 	// Computed returns the computed attributes of an object with the spec.
 	Computed(spec map[string]any) (map[string]attr.Value, error)
 	// Remove deletes the live object and waits until it is gone.

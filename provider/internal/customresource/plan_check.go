@@ -12,9 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
@@ -170,11 +170,11 @@ func (r *Resource) tryOut(ctx context.Context, f *PlanCheck, planned *wire.Model
 }
 
 // Report_ reports findings. Detail is added to each.
-func (f *PlanCheck) Report_(findings api.Findings, detail string) {
+func (f *PlanCheck) Report_(findings finding.List, detail string) {
 	for _, found := range findings {
 		root, summary, advice := f.translator.spell(found)
 		summary, advice = fmt.Sprintf("%s %s: %s", f.Title, f.Name, summary), strings.TrimSpace(advice+" "+detail)
-		if found.Severity == api.Error || f.Session.Config.PlanChecks == session.ChecksError {
+		if found.Severity == finding.Error || f.Session.Config.PlanChecks == session.ChecksError {
 			f.Diags.Append(lifecycle.AttributeError(root, summary, advice))
 		} else {
 			f.Diags.Append(lifecycle.AttributeWarning(root, summary, advice))

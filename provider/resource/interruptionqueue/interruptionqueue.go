@@ -42,7 +42,7 @@ func (r *interruptionQueue) Create(ctx context.Context, req resource.CreateReque
 	if account == nil {
 		return
 	}
-	err := r.complete(ctx, &m, account)
+	err := r.complete(&m, account)
 	if err == nil {
 		var url string
 		url, err = account.Queues.Create(ctx, m.queue())
@@ -76,7 +76,7 @@ func (r *interruptionQueue) Update(ctx context.Context, req resource.UpdateReque
 		return
 	}
 	m.ARN, m.URL = before.ARN, before.URL
-	err := r.complete(ctx, &m, account)
+	err := r.complete(&m, account)
 	if err == nil {
 		err = account.Queues.Update(ctx, m.URL.ValueString(), before.queue(), m.queue())
 	}
@@ -133,7 +133,7 @@ func (r *interruptionQueue) Delete(ctx context.Context, req resource.DeleteReque
 }
 
 // complete settles all that follows from the configuration and the account.
-func (r *interruptionQueue) complete(ctx context.Context, m *model, account *session.Account) error {
+func (r *interruptionQueue) complete(m *model, account *session.Account) error {
 	m.TagsAll = r.WithDefaultTags(m.Tags)
 	return m.settle(awsresource.PlaceIn(account))
 }

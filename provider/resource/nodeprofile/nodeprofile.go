@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
@@ -49,10 +50,10 @@ func (Kind) Codec() wire.Codec {
 }
 
 // Check implements [customresource.Kind].
-func (k Kind) Check(name string, spec map[string]any) api.Findings {
+func (k Kind) Check(name string, spec map[string]any) finding.List {
 	template, ignored, err := k.decode(name, spec)
 	if err != nil {
-		return api.FindingsOf(err)
+		return finding.Of(err)
 	}
 	found := slices.Concat(ignored, api.CheckNodeTemplate(template))
 	if len(found.Errors()) == 0 {
@@ -61,7 +62,7 @@ func (k Kind) Check(name string, spec map[string]any) api.Findings {
 	return found
 }
 
-func (k Kind) decode(name string, spec map[string]any) (*api.AWSNodeTemplate, api.Findings, error) {
+func (k Kind) decode(name string, spec map[string]any) (*api.AWSNodeTemplate, finding.List, error) {
 	return api.NodeTemplateOf(customresource.ManifestOf(k.Object(), name, spec))
 }
 

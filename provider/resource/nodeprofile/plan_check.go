@@ -7,7 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
@@ -57,9 +57,9 @@ func lookForInstanceProfile(ctx context.Context, f *customresource.PlanCheck) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.Report_(api.Findings{{
-			Path: "spec.instanceProfile", Text: api.Say("the account has no instance profile %q", name),
-			Advice: api.Say("no machine starts without it. Refer to the resource that makes it, such as packhorse_node_role.example.instance_profile, or correct the name"),
+		f.Report_(finding.List{{
+			Path: "spec.instanceProfile", Text: finding.Say("the account has no instance profile %q", name),
+			Advice: finding.Say("no machine starts without it. Refer to the resource that makes it, such as packhorse_node_role.example.instance_profile, or correct the name"),
 		}}, "")
 	case err != nil:
 		f.Skip("the instance profile", err)

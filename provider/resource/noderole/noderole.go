@@ -43,7 +43,7 @@ func (r *nodeRole) Create(ctx context.Context, req resource.CreateRequest, resp 
 	if account == nil {
 		return
 	}
-	if err := r.complete(ctx, &m, account); err != nil {
+	if err := r.complete(&m, account); err != nil {
 		resp.Diagnostics.Append(nodeRoleError(m, err))
 		return
 	}
@@ -73,7 +73,7 @@ func (r *nodeRole) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		return
 	}
 	m.ARN = before.ARN
-	if err := r.complete(ctx, &m, account); err != nil {
+	if err := r.complete(&m, account); err != nil {
 		resp.Diagnostics.Append(nodeRoleError(m, err))
 		return
 	}
@@ -192,7 +192,7 @@ func (r *nodeRole) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 }
 
 // complete settles all that follows from the configuration and the account.
-func (r *nodeRole) complete(ctx context.Context, m *model, account *session.Account) error {
+func (r *nodeRole) complete(m *model, account *session.Account) error {
 	if m.ClusterName.IsUnknown() {
 		m.ClusterName = types.StringPointerValue(value.Optional(r.Session.Config.ClusterName))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
@@ -83,7 +84,7 @@ func lookAtMarket(ctx context.Context, f *customresource.PlanCheck, p *api.Provi
 		// What AWS has no tag for yet may get it in the same apply, and the embedded
 		// table may be older than an instance type.
 		if market.Blocked != "" || stock.Note != "" {
-			findings[i].Severity = api.Warning
+			findings[i].Severity = finding.Warning
 		}
 	}
 	f.Report_(findings, "By the "+stock.Age(time.Now())+".")

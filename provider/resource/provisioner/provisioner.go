@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
@@ -53,10 +54,10 @@ func (Kind) Codec() wire.Codec {
 }
 
 // Check implements [customresource.Kind].
-func (k Kind) Check(name string, spec map[string]any) api.Findings {
+func (k Kind) Check(name string, spec map[string]any) finding.List {
 	p, ignored, err := k.decode(name, spec)
 	if err != nil {
-		return api.FindingsOf(err)
+		return finding.Of(err)
 	}
 	found := slices.Concat(ignored, api.CheckProvisioner(p))
 	if len(found.Errors()) == 0 {
@@ -65,7 +66,7 @@ func (k Kind) Check(name string, spec map[string]any) api.Findings {
 	return found
 }
 
-func (k Kind) decode(name string, spec map[string]any) (*api.Provisioner, api.Findings, error) {
+func (k Kind) decode(name string, spec map[string]any) (*api.Provisioner, finding.List, error) {
 	return api.ProvisionerOf(customresource.ManifestOf(k.Object(), name, spec))
 }
 

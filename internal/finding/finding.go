@@ -1,11 +1,11 @@
-package api
+// Package finding is what a rule says about one field: what is wrong and what would be
+// right, as a value that each audience renders in its own terms.
+package finding
 
 import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Severity says how bad a Finding is.
@@ -20,8 +20,6 @@ const (
 )
 
 // Finding is what the rules of the API say about one field.
-//
-// +kubebuilder:object:generate=false
 type Finding struct { //nolint:errname // it may be a warning
 	Severity Severity
 	// Path is the JSON path of the field, such as spec.requirements[0].key. It is
@@ -51,16 +49,14 @@ func (f Finding) Body() string {
 	return f.Text.String() + "; " + f.Advice.String()
 }
 
-// Findings are errors and warnings about one object, in the order of its fields.
-//
-// +kubebuilder:object:generate=false
-type Findings []Finding //nolint:errname // they may be warnings
+// List is errors and warnings about one object, in the order of its fields.
+type List []Finding //nolint:errname // they may be warnings
 
 // Error returns one line for each finding.
-func (fs Findings) Error() string { return strings.Join(fs.Lines(), "\n") }
+func (fs List) Error() string { return strings.Join(fs.Lines(), "\n") }
 
 // Lines returns each finding on a line of its own.
-func (fs Findings) Lines() []string {
+func (fs List) Lines() []string {
 	var out []string
 	for _, f := range fs {
 		out = append(out, f.Error())
@@ -70,7 +66,7 @@ func (fs Findings) Lines() []string {
 
 // Summary returns all findings on one line, for a condition or an event. Of many
 // it shows the first few and counts the rest.
-func (fs Findings) Summary() string {
+func (fs List) Summary() string {
 	const most = 8
 	var sentences []string
 	for _, f := range fs[:min(len(fs), most)] {
@@ -83,13 +79,13 @@ func (fs Findings) Summary() string {
 }
 
 // Errors returns the findings that break a rule.
-func (fs Findings) Errors() Findings { return fs.of(Error) }
+func (fs List) Errors() List { return fs.of(Error) }
 
 // Warnings returns the findings that break no rule.
-func (fs Findings) Warnings() Findings { return fs.of(Warning) }
+func (fs List) Warnings() List { return fs.of(Warning) }
 
-func (fs Findings) of(s Severity) Findings {
-	var out Findings
+func (fs List) of(s Severity) List {
+	var out List
 	for _, f := range fs {
 		if f.Severity == s {
 			out = append(out, f)
@@ -98,10 +94,10 @@ func (fs Findings) of(s Severity) Findings {
 	return out
 }
 
-// FindingsOf returns what an error says about single fields. An error that says
+// Of returns what an error says about single fields. An error that says
 // nothing about a field is one finding about the whole object.
-func FindingsOf(err error) Findings {
-	var many Findings
+func Of(err error) List {
+	var many List
 	var one Finding
 	switch {
 	case err == nil:
@@ -109,26 +105,7 @@ func FindingsOf(err error) Findings {
 	case errors.As(err, &many):
 		return many
 	case errors.As(err, &one):
-		return Findings{one}
+		return List{one}
 	}
-	return Findings{{Severity: Error, Text: Plain(err.Error())}}
-}
-
-// CheckProvisioner checks a Provisioner by every rule of the API: what it breaks,
-// and what is accepted and yet doubtful. One that stands for an object of another kind
-// is judged by what of that object is not supported, and by its requirements and limits:
-// its other fields are not the user's.
-func CheckProvisioner(p *Provisioner) Findings {
-	if p.Source != nil {
-		return append(p.Source.findings(), p.Source.own(warnProvisioner(p))...)
-	}
-	return append(ValidateProvisioner(p), warnProvisioner(p)...)
-}
-
-// CheckNodeTemplate checks a node profile as CheckProvisioner does a Provisioner.
-func CheckNodeTemplate(t *AWSNodeTemplate) Findings {
-	if t.Source != nil {
-		return t.Source.findings()
-	}
-	return append(ValidateNodeTemplate(t), warnTags(t.Spec.Tags, field.NewPath("spec", "tags"))...)
+	return List{{Severity: Error, Text: Plain(err.Error())}}
 }

@@ -1,4 +1,4 @@
-package api
+package finding
 
 import (
 	"strings"

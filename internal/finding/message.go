@@ -1,4 +1,4 @@
-package api
+package finding
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 
 // Field names a field of an object in a Message, so that each audience reads it as it
 // writes it: in the JSON of the API, or as an attribute of Terraform.
-//
-// +kubebuilder:object:generate=false
 type Field struct {
 	// Path is the JSON path, such as spec.kubeletConfiguration.maxPods.
 	Path string
@@ -27,8 +25,6 @@ func (f Field) String() string {
 
 // Message is what a Finding says. It keeps the fields that it names apart from its words.
 // The zero value says nothing.
-//
-// +kubebuilder:object:generate=false
 type Message struct {
 	format string
 	args   []any
