@@ -189,7 +189,7 @@ func TestEverythingIsGenerated(t *testing.T) {
 		note(generate(randomOf(seed)), seen)
 	}
 	for _, want := range []string{
-		"two provisioners", "limits", "max pods", "taints", "startup taints", "capacity types", "weights", "cordoned node", "starting node",
+		"two provisioners", "limits", "max pods", "taints", "startup taints", "capacity types", "weights", "min values", "cordoned node", "starting node",
 		"foreign node", "node without zone", "running pod", "daemon set", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "matchFields",
 		"zone spread", "hostname spread", "min domains", "node taints policy", "node affinity policy", "affinity", "anti-affinity",
 		"host port", "host IP", "init container", "sidecar", "pod-level resources", "GPU", "ephemeral storage", "priority", "toleration",

@@ -83,6 +83,9 @@ func (g generator) provisioner(name string) *api.Provisioner {
 		p.Spec.Requirements = append(p.Spec.Requirements, api.Requirement{Key: key, Operator: api.OpIn, Values: values})
 	}
 	in(api.LabelInstanceType, someOf(g, typeNames...)...)
+	if named := &p.Spec.Requirements[0]; len(named.Values) > 1 && g.chance(25) {
+		named.MinValues = ptr.To(int32(2 + g.IntN(len(named.Values)-1)))
+	}
 	in(api.LabelArch, "amd64", "arm64")
 	if g.chance(30) {
 		in(api.LabelCapacityType, someOf(g, api.CapacityOnDemand, api.CapacitySpot)...)

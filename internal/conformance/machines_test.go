@@ -81,9 +81,18 @@ func bought(in *decide.Input, plan *decide.Plan, pick func(n int) int) ([]*corev
 		if t == nil {
 			return nil, fmt.Errorf("machine %s: no instance type %s", m.Name, c.InstanceType)
 		}
-		out = append(out, nodeOf(m.Name, t, c, m.Labels, m.Taints))
+		node := nodeOf(m.Name, t, c, m.Labels, m.Taints)
+		if len(p.Spec.MinValues()) > 0 { // it may be larger than what was planned with
+			closeTo(node)
+		}
+		out = append(out, node)
 	}
 	return out, nil
+}
+
+// closeTo keeps the pods away that request admission.
+func closeTo(n *corev1.Node) {
+	n.Status.Allocatable[admission], n.Status.Capacity[admission] = resource.Quantity{}, resource.Quantity{}
 }
 
 // first always picks the chosen candidate.
@@ -95,7 +104,9 @@ func anyOf(r *rand.Rand) func(int) int { return r.IntN }
 // onSale returns one Node of each kind that Provisioners may buy: each instance
 // type, zone and capacity type, and each value of a label that is left open. Those
 // that are over a limit now admit nobody: they count as topology domains, which
-// they are as soon as a limit is raised or a machine goes, and take no pods.
+// they are as soon as a limit is raised or a machine goes, and take no pods. So do those of a
+// Provisioner with minValues: whether one of them may be bought depends on how many others
+// hold the pod too, of which the scheduler knows nothing.
 func onSale(in *decide.Input, plan *decide.Plan) ([]*corev1.Node, error) {
 	var out []*corev1.Node
 	for i := range in.Provisioners {
@@ -107,14 +118,14 @@ func onSale(in *decide.Input, plan *decide.Plan) ([]*corev1.Node, error) {
 		left := leftOfLimits(in, plan, p)
 		for k := range p.Types {
 			t := &p.Types[k]
-			over := !t.Capacity.Fits(left.Plus(missingFrom(t.Capacity, left)))
+			over := !t.Capacity.Fits(left.Plus(missingFrom(t.Capacity, left))) || len(p.Spec.MinValues()) > 0
 			for _, o := range t.Offerings {
 				for _, labels := range labelChoices(p.Spec) {
 					name := fmt.Sprintf("sale-%d", len(out))
 					c := offer.Candidate{InstanceType: t.Name, Zone: o.Zone, CapacityType: o.CapacityType}
 					node := nodeOf(name, t, c, labels, p.Spec.Spec.Taints)
 					if over {
-						node.Status.Allocatable[admission], node.Status.Capacity[admission] = resource.Quantity{}, resource.Quantity{}
+						closeTo(node)
 					}
 					if o.Unavailable == "" && allowed.Match(node) {
 						out = append(out, node)

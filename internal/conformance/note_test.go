@@ -19,6 +19,7 @@ func note(s *scenario, seen map[string]bool) {
 		mark("startup taints", len(p.Spec.StartupTaints) > 0)
 		mark("weights", p.Spec.Weight != nil)
 		for _, r := range p.Spec.Requirements {
+			mark("min values", r.MinValues != nil)
 			mark("capacity types", r.Key == api.LabelCapacityType && len(r.Values) == 2)
 		}
 	}
