@@ -14,13 +14,19 @@ import (
 )
 
 // FromManifests takes files for a whole cluster, NodePools for Provisioners. The warnings say what had to be
-// assumed: a Provisioner where there is none, and node profiles that are missing.
+// assumed: a Provisioner where there is none, node profiles that are missing, and capacity
+// reservations that files cannot hold.
 func FromManifests(set *manifest.Set) (*cluster.Survey, []string) {
 	out := &cluster.Survey{Snapshot: set.Snapshot, Provisioners: set.Provisioners, NodeTemplates: slices.Clone(set.NodeTemplates)}
 	warnings := set.Warnings()
 	if len(out.Provisioners) == 0 {
 		out.Provisioners = []*api.Provisioner{{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}
 		warnings = append(warnings, `there is no Provisioner in the files: one named "default" with the defaults of the API is assumed`)
+	}
+	for _, t := range set.NodeTemplates {
+		if t.Spec.Class != nil && len(t.Spec.Class.Reservations) > 0 {
+			warnings = append(warnings, t.Title()+" selects capacity reservations, which no file can hold: the plan is without them, and the agent would use them first")
+		}
 	}
 	for _, p := range out.Provisioners {
 		if errs := api.CheckProvisioner(p).Errors(); len(errs) > 0 {

@@ -72,6 +72,27 @@ func TestInput(t *testing.T) {
 	}
 }
 
+const reserving = `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: reserving}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: reserving}
+      requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [reserved, on-demand]}]
+---
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: reserving}
+spec:
+  instanceProfile: nodes
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {a: b}}]
+  securityGroupSelectorTerms: [{tags: {a: b}}]
+  capacityReservationSelectorTerms: [{id: cr-0123456789abcdef0}]
+`
+
 func TestAssumptions(t *testing.T) {
 	for name, c := range map[string]struct {
 		files []string
@@ -80,6 +101,7 @@ func TestAssumptions(t *testing.T) {
 	}{
 		"no provisioner":  {[]string{bigDisk}, `there is no Provisioner in the files`, false},
 		"missing profile": {[]string{refers}, `AWSNodeTemplate big-disk, which is not among the files`, false},
+		"reservations":    {[]string{reserving}, `EC2NodeClass reserving selects capacity reservations`, false},
 		"invalid":         {[]string{strings.Replace(refers, "maxPods: 7", "maxPods: -7", 1), bigDisk}, `Provisioner refers is invalid`, true},
 	} {
 		t.Run(name, func(t *testing.T) {

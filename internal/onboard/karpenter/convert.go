@@ -152,7 +152,7 @@ func title(document map[string]any) string {
 // Profiles say by role which instance profile an EC2NodeClass of the role gets. Where
 // they do not, the role is lost.
 func Convert(documents []map[string]any, profiles map[string]Profile) ([]Object, error) {
-	c := converter{kubelet: map[string]map[string]any{}, profiles: profiles}
+	c := newConverter(profiles)
 	return c.convertAll(documents)
 }
 
@@ -181,10 +181,15 @@ func rank(document map[string]any) int {
 type Profile struct{ Name, Missing string }
 
 type converter struct {
-	kubelet  map[string]map[string]any // settings by EC2NodeClass
-	profiles map[string]Profile        // by role
-	serving  bool                      // what is made is served, and not given to the user
-	out      []Object
+	kubelet   map[string]map[string]any // settings by EC2NodeClass
+	reserving map[string]bool           // whether an EC2NodeClass selects capacity reservations
+	profiles  map[string]Profile        // by role
+	serving   bool                      // what is made is served, and not given to the user
+	out       []Object
+}
+
+func newConverter(profiles map[string]Profile) *converter {
+	return &converter{kubelet: map[string]map[string]any{}, reserving: map[string]bool{}, profiles: profiles}
 }
 
 func (c *converter) convert(document map[string]any) error {

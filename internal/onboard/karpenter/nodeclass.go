@@ -59,7 +59,8 @@ func (c *converter) class(spec *fields, name, version string) (map[string]any, *
 	} {
 		spec.refuse(unsupported, "is not supported")
 	}
-	if terms.Reservations = reservationTerms(spec); len(terms.Reservations) > 0 {
+	terms.Reservations = reservationTerms(spec)
+	if c.reserving[name] = len(terms.Reservations) > 0; c.reserving[name] {
 		spec.left[reservationField] = true
 		spec.leave(reservationField, "a node profile buys from no capacity reservation")
 		spec.take(reservationField)

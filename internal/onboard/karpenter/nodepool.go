@@ -80,11 +80,25 @@ func (c *converter) classOf(nodes *fields, out map[string]any) {
 		if settings := c.kubelet[name]; out["kubeletConfiguration"] == nil {
 			put(out, "kubeletConfiguration", settings)
 		}
+		if selects, known := c.reserving[name]; c.serving && known && !selects && onlyReserved(out["requirements"]) {
+			nodes.lose("requirements", "only machines in capacity reservations are allowed, and "+NodeClassKind+" "+name+" selects none by "+reservationField+": nothing is bought")
+		}
 	}
 	for _, known := range []string{"group", "kind", "apiVersion"} {
 		class.take(known)
 	}
 	class.done()
+}
+
+// onlyReserved reports whether the requirements allow no other capacity type than that of
+// capacity reservations.
+func onlyReserved(requirements any) bool {
+	list, _ := requirements.([]any)
+	return slices.ContainsFunc(list, func(r any) bool {
+		requirement, _ := r.(map[string]any)
+		values, _ := requirement["values"].([]any)
+		return requirement["key"] == api.LabelCapacityType && requirement["operator"] == "In" && len(values) == 1 && values[0] == api.CapacityReserved
+	})
 }
 
 func firstText(texts ...string) string {

@@ -22,7 +22,8 @@ type Served struct {
 // They must have passed Check, and be Karpenter's: see Foreign. Kubelet settings of a
 // class are those of the pools that use it, so that all objects are to be given at once.
 func Serve(documents []map[string]any) ([]Served, error) {
-	c := converter{kubelet: map[string]map[string]any{}, profiles: profilesOf(documents), serving: true}
+	c := newConverter(profilesOf(documents))
+	c.serving = true
 	objects, err := c.convertAll(documents)
 	if err != nil {
 		return nil, err

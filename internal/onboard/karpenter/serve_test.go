@@ -210,6 +210,44 @@ func TestServeKubelet(t *testing.T) {
 
 // The capacity type of reservations is served among others, alone, and where a NodePool does
 // not speak of capacity types. A Provisioner that is made of it does not have it.
+// A NodePool that may buy from capacity reservations alone buys nothing if its class selects
+// none, which is said.
+func TestServeReservedAlone(t *testing.T) {
+	pool := strings.Replace(plainPool, "key: kubernetes.io/arch, operator: In, values: [amd64]", "key: karpenter.sh/capacity-type, operator: In, values: [reserved]", 1)
+	for name, c := range map[string]struct {
+		pool, class string
+		lost        bool
+	}{
+		"none selected":  {pool, plainClass, true},
+		"some selected":  {pool, plainClass + "  capacityReservationSelectorTerms: [{id: cr-0123456789abcdef0}]\n", false},
+		"others allowed": {plainPool, plainClass, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var documents []map[string]any
+			for _, text := range []string{c.pool, c.class} {
+				var document map[string]any
+				if err := yaml.Unmarshal([]byte(text), &document); err != nil {
+					t.Fatal(err)
+				}
+				documents = append(documents, document)
+			}
+			served, err := karpenter.Serve(documents)
+			if err != nil || len(served) != 2 {
+				t.Fatalf("%v, %v", served, err)
+			}
+			var paths []string
+			for _, s := range served {
+				for _, loss := range s.Losses {
+					paths = append(paths, loss.Path)
+				}
+			}
+			if got := slices.Contains(paths, "spec.template.spec.requirements"); got != c.lost {
+				t.Errorf("losses at %q, want one of the requirements: %t", paths, c.lost)
+			}
+		})
+	}
+}
+
 func TestServeReserved(t *testing.T) {
 	for values, want := range map[string][]string{
 		"key: karpenter.sh/capacity-type, operator: In, values: [reserved, on-demand]": {"reserved", "on-demand"},
