@@ -85,17 +85,27 @@ func (g generator) volumes(p *corev1.Pod) {
 	})
 }
 
-// addVolumes creates the claims with their volumes, and the nodes' attach limits.
+// addVolumes creates the claims with their volumes, and the nodes' attach limits. It returns
+// once the volume controller has bound each claim: a claim that looks bound before its volume
+// is there is lost for a while.
 func (l *lab) addVolumes(ctx context.Context) error {
 	for i, c := range claims {
-		made, err := l.client.CoreV1().PersistentVolumeClaims(c.Namespace).Create(ctx, c, metav1.CreateOptions{})
-		if err != nil {
+		if _, err := l.client.CoreV1().PersistentVolumes().Create(ctx, volumes[i], metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("create volume %s: %w", volumes[i].Name, err)
+		}
+		unbound := c.DeepCopy()
+		unbound.Annotations = nil
+		if _, err := l.client.CoreV1().PersistentVolumeClaims(c.Namespace).Create(ctx, unbound, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("create claim %s/%s: %w", c.Namespace, c.Name, err)
 		}
-		v := volumes[i].DeepCopy()
-		v.Spec.ClaimRef.UID = made.UID
-		if _, err := l.client.CoreV1().PersistentVolumes().Create(ctx, v, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("create volume %s: %w", v.Name, err)
+	}
+	for _, c := range claims {
+		err := l.await(ctx, fmt.Sprintf("the volume of claim %s/%s", c.Namespace, c.Name), func(ctx context.Context) (bool, error) {
+			got, err := l.client.CoreV1().PersistentVolumeClaims(c.Namespace).Get(ctx, c.Name, metav1.GetOptions{})
+			return err == nil && got.Status.Phase == corev1.ClaimBound, err
+		})
+		if err != nil {
+			return err
 		}
 	}
 	for _, n := range csiNodes {
