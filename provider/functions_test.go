@@ -74,7 +74,7 @@ func TestFunctions(t *testing.T) {
 		},
 		"what is lost": {converted(`.losses`), knownvalue.ListExact([]knownvalue.Check{
 			text("AWSNodeTemplate gpu: spec.role: name the role's instance profile in instance_profile, or give the agent a default one"),
-			text("Provisioner batch: spec.template.spec.requirements[0].values: capacity reservations are not bought from"),
+			text("Provisioner batch: spec.template.spec.requirements[0].values: a Provisioner buys from no capacity reservation"),
 		})},
 	}
 	for name, tt := range tests {
