@@ -89,7 +89,7 @@ func prepareTerraform() error {
 	}
 	for name, value := range map[string]string{
 		"TF_ACC": "1", "TF_ACC_TERRAFORM_PATH": path, "TF_CLI_CONFIG_FILE": config, "TF_ACC_PROVIDER_NAMESPACE": "packhorse",
-		"CHECKPOINT_DISABLE": "1", "TF_LOG_SDK": "off", "TF_LOG_PROVIDER": "off", "KUBE_CONFIG_PATH": "", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
+		"CHECKPOINT_DISABLE": "1", "TF_LOG_SDK": "off", "TF_LOG_PROVIDER_PACKHORSE": "off", "KUBE_CONFIG_PATH": "", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
 	} {
 		if err := os.Setenv(name, value); err != nil {
 			return err

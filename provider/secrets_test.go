@@ -81,7 +81,7 @@ func captureLogs(t *testing.T) (path string) {
 		file.Close()
 	})
 	t.Setenv("TF_LOG_SDK", "TRACE")
-	t.Setenv("TF_LOG_PROVIDER", "TRACE")
+	t.Setenv("TF_LOG_PROVIDER_PACKHORSE", "TRACE")
 	return path
 }
 
