@@ -40,6 +40,7 @@ func TestNodePools(t *testing.T) {
 	}
 	s.delete("chosen")
 	s.untilNoNodes("general")
+	s.reserves()
 }
 
 // untilReady waits for the condition Ready of the NodePool.
