@@ -161,5 +161,5 @@ func (r *Report) inUse() []Topic {
 	for i := range r.Consolidation.Held {
 		held.Items = append(held.Items, Item{Text: r.Consolidation.Held[i].Words()})
 	}
-	return []Topic{held, {Heading: "Nodes in use that stay", Items: slices.Concat(r.Consolidation.Waiting(), Items(r.Consolidation.Reasons()))}}
+	return []Topic{held, {Heading: "Nodes in use that stay", Items: slices.Concat(r.Consolidation.Waiting(), items(r.Consolidation.Reasons()))}}
 }

@@ -77,15 +77,6 @@ func (r *Report) Title() string {
 	}
 }
 
-// Says is what the title leaves out.
-func (r *Report) Says() string {
-	text := r.Bound()
-	if n := r.onNodes(); n > 0 {
-		text += fmt.Sprintf(" On existing nodes: %s.", Plural(n, "pod"))
-	}
-	return strings.TrimSpace(text)
-}
-
 // Bound explains the lower bound in one sentence.
 func (r *Report) Bound() string {
 	switch {
@@ -134,8 +125,8 @@ func (r *Report) topics() []Topic {
 	all := slices.Concat(
 		[]Topic{
 			{"Where pods go", r.Where()},
-			{"Not placed (" + Plural(len(r.Unplaced), "pod") + ")", Items(r.Reasons())},
-			{"Preferences that are not met", Items(r.GivenUp())},
+			{"Not placed (" + Plural(len(r.Unplaced), "pod") + ")", items(r.Reasons())},
+			{"Preferences that are not met", items(r.GivenUp())},
 		},
 		r.Retirement(),
 		[]Topic{{"Notes", notes}},
@@ -143,8 +134,8 @@ func (r *Report) topics() []Topic {
 	return slices.DeleteFunc(all, func(t Topic) bool { return len(t.Items) == 0 })
 }
 
-// Items names the pods of each reason.
-func Items(list []Reason) []Item {
+// items names the pods of each reason.
+func items(list []Reason) []Item {
 	out := make([]Item, len(list))
 	for i := range list {
 		out[i] = Item{list[i].Who(), list[i].Text}

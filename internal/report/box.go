@@ -22,14 +22,13 @@ type rectangle struct{ X, Y, Width, Height float64 }
 
 // line is a text at a place.
 type line struct {
-	X, Y        float64
-	Class, Text string
+	X, Y float64
+	Text string
 }
 
 // drawnBox is a box with its upper left corner at the origin: its columns side by
 // side, each filled from the bottom in the same order, and what is free above.
 type drawnBox struct {
-	X, Y  float64 // in the whole picture
 	Side  float64
 	Pile  *rectangle // behind a box that stands for several
 	Loads []drawnLoad
@@ -52,9 +51,6 @@ func (b drawnBox) Size() float64 { return b.Side + pileShift + 1 }
 
 // Top is where that element begins.
 func (drawnBox) Top() float64 { return -pileShift - 0.5 }
-
-// Below is the base line of a text below the box.
-func (b drawnBox) Below() float64 { return b.Side + tiny + 2 }
 
 // SVG is the box as an element of its own.
 func (b drawnBox) SVG() template.HTML { return template.HTML(render("alone", b)) } // escaped by the template

@@ -26,7 +26,7 @@ const galleryHeight = 800.0
 
 // NewGallery draws nodes.
 func NewGallery(nodes []explain.Content) Gallery {
-	l := arrangeWithin(newGallery(boxes(nodes)), gallerySides, galleryHeight)
+	l := arrange(newGallery(boxes(nodes)), gallerySides, galleryHeight)
 	return Gallery{Legend: notColours(l.legend), Samples: l.samples(), Guide: l.guide(), Sections: l.figures()}
 }
 

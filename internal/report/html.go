@@ -1,7 +1,10 @@
+// Package report draws plans and nodes to scale: as a page that needs nothing else,
+// and as boxes for the status page.
 package report
 
 import (
-	_ "embed" // for the style sheet
+	"bytes"
+	"embed"
 	"fmt"
 	"html/template"
 	"strings"
@@ -12,11 +15,36 @@ import (
 //go:embed page.css
 var pageStyle string
 
+//go:embed picture.css
+var pictureStyle string
+
+//go:embed *.html.tmpl
+var templates embed.FS
+
+var parsed = template.Must(template.New("").Funcs(template.FuncMap{"n": decimal}).ParseFS(templates, "*.html.tmpl"))
+
+// render executes a template of ours with data of ours.
+func render(name string, data any) string {
+	var out bytes.Buffer
+	if err := parsed.ExecuteTemplate(&out, name, data); err != nil {
+		panic(fmt.Sprintf("render %s: %v", name, err)) // the template and its data are both ours
+	}
+	return strings.Map(inXML, out.String())
+}
+
+// inXML replaces what no XML document may hold, not even escaped.
+func inXML(r rune) rune {
+	if r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+		return '\uFFFD'
+	}
+	return r
+}
+
 // HTML renders the report as one page that needs nothing else: the picture, the
 // machines with the reason for their type, what the bound means, the pods without
 // a place by reason, and what was assumed.
 func HTML(r *explain.Report) string {
-	l := arrange(newPicture(boxes(r.Fleet)))
+	l := arrange(newPicture(boxes(r.Fleet)), sides, goodHeight)
 	p := page{
 		Report: r, Style: template.CSS(pictureStyle + pageStyle), // our own text
 		Legend: l.legend, Guide: l.guide(), Samples: l.samples(), Sections: l.figures(),

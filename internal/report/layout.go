@@ -4,146 +4,71 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 )
 
 // Measures of the drawing, in CSS pixels.
 const (
-	width      = 960.0
-	margin     = 24.0
-	inner      = width - 2*margin
-	boxGap     = 8.0  // between boxes
-	blockGap   = 28.0 // between kinds
-	lineHeight = 15.0
-	small      = 11.0 // font sizes
-	tiny       = 9.0
-	// goodHeight is the height from which machines are drawn smaller.
-	goodHeight = 1200.0
-	// pileShift is how far the box behind a box that stands for several peeps out.
-	pileShift = 3.0
-	// badgeHeight is for the text below such a box.
-	badgeHeight = 13.0
+	inner       = 912.0
+	boxGap      = 8.0   // between boxes
+	titleHeight = 38.0  // of a section
+	captionArea = 10000 // of a kind: three lines, and the gap to the next
+	tiny        = 9.0   // font size
+	goodHeight  = 1200.0
+	pileShift   = 3.0  // how far the box behind a box that stands for several peeps out
+	badgeHeight = 13.0 // of the text below such a box
 )
 
 // sides are the sizes that the largest box may have.
 var sides = []float64{240, 215, 190, 160, 132, 110, 92, 76, 64, 54, 46, 40}
 
-// layout says where everything of a picture is.
+// layout is a picture with the size of its boxes.
 type layout struct {
 	*picture
 	// unit is the side of a box with the weight 1.
-	unit     float64
-	headings []heading
-	blocks   []block
-	height   float64
+	unit float64
 }
 
-// heading is the title of a section, or what it leaves out.
-type heading struct {
-	y    float64
-	text string
-	note bool
-}
-
-// block is a caption and the boxes of a kind below it.
-type block struct {
-	*fleetKind
-	x, y, width, height float64
-	caption             []string
-	cell                float64 // width of a place for a box
-	perRow              int
-	tops                []float64 // of the rows of boxes, within the block
-}
-
-// arrange lays a picture out with the largest boxes that give a good height.
-func arrange(p *picture) *layout { return arrangeWithin(p, sides, goodHeight) }
-
-func arrangeWithin(p *picture, sides []float64, goodHeight float64) *layout {
-	var l *layout
+// arrange makes the boxes of a picture as large as a good height allows.
+func arrange(p *picture, sides []float64, goodHeight float64) *layout {
+	l := &layout{picture: p}
 	for _, side := range sides {
-		l = &layout{picture: p}
 		if p.largest > 0 {
 			l.unit = side / math.Sqrt(p.largest)
 		}
-		l.place()
-		if l.height <= goodHeight {
+		if l.height() <= goodHeight {
 			break
 		}
 	}
 	return l
 }
 
+// height estimates how long the picture is where it flows at its usual width.
+func (l *layout) height() float64 {
+	height, area := 0.0, 0.0
+	for i := range l.sections {
+		height += titleHeight
+		for j := range l.sections[i].kinds {
+			k := &l.sections[i].kinds[j]
+			area += captionArea
+			for n := range k.boxes {
+				side := l.side(&k.boxes[n]) + boxGap
+				area += side * side
+				if badge(&k.boxes[n]) != "" {
+					area += side * badgeHeight
+				}
+			}
+		}
+	}
+	return height + area/inner
+}
+
 // side of a box.
 func (l *layout) side(b *box) float64 { return l.unit * math.Sqrt(l.weight(b)) }
-
-// place sets the places of headings and blocks, from the top.
-func (l *layout) place() {
-	y := 0.0
-	for i := range l.sections {
-		s := &l.sections[i]
-		y += 20
-		l.headings = append(l.headings, heading{y: y, text: s.title})
-		y += 18
-		x, tallest := 0.0, 0.0
-		for j := range s.kinds {
-			b := l.block(&s.kinds[j])
-			if x > 0 && x+b.width > inner {
-				x, y, tallest = 0, y+tallest+blockGap/2, 0
-			}
-			b.x, b.y = x, y
-			x += b.width + blockGap
-			tallest = max(tallest, b.height)
-			l.blocks = append(l.blocks, b)
-		}
-		y += tallest + 12
-		if s.rest != "" {
-			y += lineHeight
-			l.headings = append(l.headings, heading{y: y, text: s.rest, note: true})
-			y += 8
-		}
-	}
-	l.height = y
-}
-
-// block measures a kind.
-func (l *layout) block(k *fleetKind) block {
-	b := block{fleetKind: k, caption: l.caption(k)}
-	side := 0.0
-	for i := range k.boxes {
-		side = max(side, l.side(&k.boxes[i]))
-		b.cell = max(b.cell, textWidth(badge(&k.boxes[i]), tiny))
-	}
-	b.cell = max(b.cell, side) + pileShift
-	text := 0.0
-	for _, line := range b.caption {
-		text = max(text, textWidth(line, small))
-	}
-	n := float64(len(k.boxes))
-	square := math.Ceil(math.Sqrt(2 * n))
-	beside := math.Floor((text + boxGap) / (b.cell + boxGap))
-	most := math.Floor((inner + boxGap) / (b.cell + boxGap))
-	b.perRow = int(min(max(square, beside, 1), n, max(most, 1)))
-	b.width = min(max(text, float64(b.perRow)*(b.cell+boxGap)-boxGap), inner)
-	b.height = lineHeight*float64(len(b.caption)) + 4
-	for row := range slices.Chunk(k.boxes, b.perRow) {
-		b.tops = append(b.tops, b.height+pileShift)
-		b.height += side + pileShift + boxGap
-		if slices.ContainsFunc(row, func(x box) bool { return badge(&x) != "" }) {
-			b.height += badgeHeight
-		}
-	}
-	b.height -= boxGap
-	return b
-}
-
-// at returns the place of a box of the block.
-func (b *block) at(i int) (x, y float64) {
-	return b.x + float64(i%b.perRow)*(b.cell+boxGap), b.y + b.tops[i/b.perRow]
-}
 
 // caption says what a kind is, in three lines.
 func (l *layout) caption(k *fleetKind) []string {
@@ -230,4 +155,47 @@ func shorten(text string, size, room float64) string {
 		}
 	}
 	return ""
+}
+
+// guide says how to read a box.
+func (p *picture) guide() string {
+	var names []string
+	for _, name := range p.columns {
+		names = append(names, explain.ResourceName(name))
+	}
+	text := "Areas are to scale. In each box, from left to right: " + strings.Join(names, ", ") + "."
+	if p.piles {
+		text += " × 2: that many with the same content."
+	}
+	if p.means {
+		text += " ≈ 9: the mean of that many."
+	}
+	return text
+}
+
+// sample returns the side of a square that stands for a round amount of a
+// resource, and the amount; nothing where the square would be too large.
+func (l *layout) sample(name string) (side float64, text string) {
+	base, least := 1.0, 1.0
+	switch name {
+	case amount.CPU:
+		base, least = 1000, 0.05
+	case amount.Memory, amount.EphemeralStorage:
+		base, least = 1<<30, 0.05
+	}
+	for _, n := range []float64{0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000} {
+		if s := l.unit * math.Sqrt(l.scale[name]*n*base); n >= least && s <= sampleSide {
+			side, text = s, number(n*base, name)
+		}
+	}
+	return side, text
+}
+
+// sampleSide is the largest side of a sample, in pixels.
+const sampleSide = 22
+
+// decimal writes at most two digits after the point.
+func decimal(v float64) string {
+	text := fmt.Sprintf("%.2f", v)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -18,7 +17,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain/explaintest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -92,24 +90,6 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func TestSVG(t *testing.T) {
-	r := explain.Of(explaintest.Plan(), explaintest.Snapshot(), time.Millisecond)
-	got := SVG(&r)
-	root := parse(t, got)
-	if root.attr("role") != "img" || root.attr("aria-labelledby") != "title desc" || root.Children[0].attr("id") != "title" || root.Children[1].attr("id") != "desc" {
-		t.Error("the picture has no name for those who cannot see it")
-	}
-	golden(t, "small.svg", got)
-}
-
-func TestEmptyPicture(t *testing.T) {
-	r := explain.Of(decide.Plan{}, &cluster.Snapshot{}, 0)
-	parse(t, SVG(&r))
-	if !strings.Contains(SVG(&r), "No pod is waiting for a node") {
-		t.Errorf("got\n%s", SVG(&r))
-	}
-}
-
 // shape is a class of pods in a fleet made for a test.
 type shape struct {
 	name        string
@@ -152,7 +132,7 @@ func TestAreasAreToScale(t *testing.T) {
 	machines := [][]int{{3, 0, 0}, {2, 1, 0}, {30, 3, 0}, {1, 2, 1}}
 	sizes := []amount.List{sized(2, 8, 0), sized(2, 16, 0), sized(32, 64, 0), sized(4, 48, 1)}
 	r := made(shapes, machines, func(i int) amount.List { return sizes[i] })
-	root := parse(t, SVG(&r))
+	root := parse(t, HTML(&r))
 
 	classes, perUnit := map[string]shape{}, map[string][]float64{}
 	for i, e := range pictureOf(&r).legend[:len(shapes)] {
@@ -239,19 +219,22 @@ func TestLargeFleets(t *testing.T) {
 			}
 			shapes := []shape{{"web", 500, 1 << 30, 0}, {"cache", 250, 6 << 30, 0}, {"batch", 1000, 1 << 20, 0}}
 			r := made(shapes, machines, func(i int) amount.List { return sized(40+int64(i)%c.kinds, 200, 0) })
-			text := SVG(&r)
+			text := HTML(&r)
 			root := parse(t, text)
-			if h := root.number(t, "height"); h > 2200 {
-				t.Errorf("%v pixels high", h)
-			}
 			boxes := root.all("rect", "room")
 			if len(boxes) > maxBoxes || len(boxes) < min(c.machines, maxKinds) || len(text) > 1<<20 {
 				t.Errorf("%d boxes, %d bytes", len(boxes), len(text))
 			}
+			area := 0.0
 			for _, b := range boxes {
-				if b.number(t, "width") < 15 {
-					t.Errorf("a box of %s pixels", b.attr("width"))
+				side := b.number(t, "width")
+				area += side * side
+				if side < 15 {
+					t.Errorf("a box of %v pixels", side)
 				}
+			}
+			if most := inner * goodHeight; area > most {
+				t.Errorf("the boxes take %v square pixels, want %v at the most", area, most)
 			}
 			if stood := standsFor(pictureOf(&r)); stood != c.machines {
 				t.Errorf("the picture accounts for %d machines of %d", stood, c.machines)
@@ -291,31 +274,20 @@ func TestNothingOverflows(t *testing.T) {
 			machines = append(machines, rapid.SliceOfN(rapid.IntRange(0, 3), len(shapes), len(shapes)).Draw(rt, "pods"))
 		}
 		r := made(shapes, machines, func(i int) amount.List { return sized(40<<(i%3), 80, 0) })
-		root := parse(t, SVG(&r))
-		for _, text := range root.named("text") {
-			size, room := small, width
-			switch classes := text.attr("class"); {
-			case strings.Contains(classes, "title"):
-				size = 19
-			case strings.Contains(classes, "head"):
-				size = 14
-			case strings.Contains(classes, "say"):
-				size = 13
-			case classes == "tiny":
-				size, room = tiny, sides[0]
-			}
-			if end := text.number(t, "x") + textWidth(text.Text, size); end > room {
-				rt.Errorf("%q ends at %v", text.Text, end)
-			}
-		}
-		for _, g := range root.named("g") {
-			boxes := g.all("rect", "room")
+		root := parse(t, HTML(&r))
+		for _, svg := range root.named("svg") {
+			boxes := svg.all("rect", "room")
 			if len(boxes) != 1 {
 				continue
 			}
 			side := boxes[0].number(t, "width")
-			for _, l := range g.all("g", "load") {
-				for _, rect := range l.named("rect") {
+			for _, text := range svg.named("text") {
+				if end := text.number(t, "x") + textWidth(text.Text, tiny); end > side {
+					rt.Errorf("%q ends at %v in a box of %v", text.Text, end, side)
+				}
+			}
+			for _, load := range svg.all("g", "load") {
+				for _, rect := range load.named("rect") {
 					if rect.number(t, "x")+rect.number(t, "width") > side+0.05 || rect.number(t, "y") < -0.05 || rect.number(t, "y")+rect.number(t, "height") > side+0.05 {
 						rt.Errorf("%v is outside of a box of %v", rect.Attrs, side)
 					}
@@ -331,11 +303,10 @@ func TestOddNamesAreEscaped(t *testing.T) {
 	r.Unplaced = []explain.Unplaced{{Pod: odd, Reason: odd}}
 	r.Warnings = []string{odd}
 	r.Machines[0].InstanceType = odd
-	parse(t, SVG(&r))
-	for form, text := range map[string]string{"SVG": SVG(&r), "HTML": HTML(&r)} {
-		if strings.Contains(text, "<script") || !strings.Contains(text, "&lt;script&gt;&amp;") {
-			t.Errorf("%s holds the name as it is", form)
-		}
+	text := HTML(&r)
+	parse(t, text)
+	if strings.Contains(text, "<script") || !strings.Contains(text, "&lt;script&gt;&amp;") {
+		t.Error("the page holds the name as it is")
 	}
 }
 

@@ -60,7 +60,7 @@ standard input.`,
 	flags.StringArrayVar(&s.tables, "pods-csv", nil, "`FILE` with pods as rows: cpu_milli, mem_mib, count, and optionally gpu, gpu_name, node_selector")
 	flags.StringVar(&s.catalogue, "catalogue", "", "`FILE` with instance types and prices, CSV or saved JSON (default: the built-in one)")
 	flags.StringVar(&s.region, "region", cmp.Or(os.Getenv("AWS_REGION"), "us-east-1"), "AWS `REGION` whose types and prices are used")
-	flags.StringVarP(&s.output, "output", "o", "text", "text, json, markdown, svg or html")
+	flags.StringVarP(&s.output, "output", "o", "text", "text, json, markdown or html")
 	flags.DurationVar(&s.budget, "budget", 0, "search time for a cheaper plan (default: the agent's)")
 	return cmd
 }
@@ -71,7 +71,7 @@ func (s *simulation) run(out io.Writer) error {
 	}
 	render, ok := renderers[s.output]
 	if !ok {
-		return fmt.Errorf("output %q is not known: use text, json, markdown, svg or html", s.output)
+		return fmt.Errorf("output %q is not known: use text, json, markdown or html", s.output)
 	}
 	set, err := s.read()
 	if err != nil {
@@ -138,7 +138,6 @@ func (s *simulation) readCatalogue() (*offer.Catalogue, error) {
 var renderers = map[string]func(io.Writer, *explain.Report) error{
 	"text":     written((*explain.Report).Text),
 	"markdown": written((*explain.Report).Markdown),
-	"svg":      written(report.SVG),
 	"html":     written(report.HTML),
 	"json": func(w io.Writer, r *explain.Report) error {
 		e := json.NewEncoder(w)
