@@ -111,27 +111,28 @@ func (t *turn) grades(nodes []*retire.Node) map[string]int {
 
 // uses lists the nodes from which pods may be led away, and the value of all pods on them.
 func (t *turn) uses(nodes []*retire.Node) (out []*use, total offer.Price) {
-	measure := t.measure(nodes)
 	for _, n := range t.staying(nodes) {
 		_, on := n.Provisioner.Spec.ConsolidateAfter()
 		if !on || !n.Provisioner.Spec.ConsolidationEnabled() || !n.Initialized {
 			continue
 		}
-		price := t.priceOf(n)
-		if price == 0 {
-			continue
+		if price := t.priceOf(n); price > 0 {
+			out = append(out, &use{node: n, price: price})
 		}
+	}
+	if len(out) == 0 {
+		return nil, 0 // what resources cost has to be worked out from the whole catalogue
+	}
+	measure := t.measure(nodes)
+	for _, u := range out {
 		asks := amount.List{}
-		for _, p := range n.Pods {
+		for _, p := range u.node.Pods {
 			if !p.Template.DaemonSet && !p.Template.Static {
 				asks = asks.Plus(p.Template.Requests)
 			}
 		}
-		u := &use{
-			node: n, price: price, value: measure.used(n, price, asks),
-			keeps: t.caseOf(retire.Finding{Node: n, Reason: retire.Consolidated}).Vetoed() != "",
-		}
-		out = append(out, u)
+		u.value = measure.used(u.node, u.price, asks)
+		u.keeps = t.caseOf(retire.Finding{Node: u.node, Reason: retire.Consolidated}).Vetoed() != ""
 		total += u.value
 	}
 	return out, total

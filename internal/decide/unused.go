@@ -40,7 +40,7 @@ func (m *measure) used(n *retire.Node, price offer.Price, asks amount.List) offe
 // for their pods, what their unused room costs. Nothing is known to be open where that look
 // has found no cheaper place.
 func (t *turn) estimate(c *Consolidation, nodes []*retire.Node) {
-	if c == nil {
+	if c == nil || len(c.Stays) == 0 {
 		return
 	}
 	byName := make(map[string]*retire.Node, len(nodes))
