@@ -141,10 +141,10 @@ func (p *searchProblem) Admits(item int, n int64) int64 {
 	return n
 }
 
-// Add puts items on the machine.
+// Add puts items on the machine that it admits.
 func (p *searchProblem) Add(item int, n int64) {
 	l := p.asked[p.items[item]]
-	_, residual := p.Admit(p.machine, l, n)
+	residual, _ := p.Merge(p.machine.Residual, l.Opt.Residual[p.machine.Pool.Number])
 	p.machine.Add(l, n, residual)
 }
 

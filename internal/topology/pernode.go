@@ -47,7 +47,8 @@ func (h NodeCounts) Room(of []PerNode, limit int64) int64 {
 	return limit
 }
 
-// Plus returns the state with n pods added. The receiver may be reused.
+// Plus returns the state with n pods added. It takes the receiver's memory: whoever has a
+// copy of the slice must have cloned it.
 func (h NodeCounts) Plus(of []PerNode, n int64) NodeCounts {
 	for _, t := range of {
 		h = h.tally(t, n)
@@ -57,12 +58,8 @@ func (h NodeCounts) Plus(of []PerNode, n int64) NodeCounts {
 
 func (h NodeCounts) tally(t PerNode, n int64) NodeCounts {
 	i, found := h.find(t.Group)
-	switch {
-	case found:
-	case i == len(h):
-		h = append(h, nodeCount{group: t.Group, cap: Unbounded})
-	default: // others may hold what follows
-		h = slices.Insert(slices.Clip(h), i, nodeCount{group: t.Group, cap: Unbounded})
+	if !found {
+		h = slices.Insert(h, i, nodeCount{group: t.Group, cap: Unbounded})
 	}
 	before := h[i].count
 	h[i].count += t.Self * n

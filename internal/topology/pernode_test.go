@@ -1,6 +1,11 @@
 package topology
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
 
 // TestNodeCounts has pods that allow so many of a group on their node, and how many then
 // may join.
@@ -27,4 +32,39 @@ func TestNodeCounts(t *testing.T) {
 			t.Errorf("%s: got room for %d, want %d", name, got, c.want)
 		}
 	}
+}
+
+// TestNodeCountsAddUp checks that counts do not depend on the order in which pods come, and
+// that a clone keeps its own when pods are added to the other.
+func TestNodeCountsAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var pods [][]PerNode
+		total := map[int]int64{}
+		for range rapid.IntRange(1, 6).Draw(t, "pods") {
+			groups := rapid.SliceOfNDistinct(rapid.IntRange(0, 9), 0, 5, rapid.ID[int]).Draw(t, "groups")
+			slices.Sort(groups)
+			var pod []PerNode
+			for _, g := range groups {
+				pod = append(pod, PerNode{Group: g, Self: 1, Cap: Unbounded, Entry: Unbounded})
+				total[g]++
+			}
+			pods = append(pods, pod)
+		}
+		var there NodeCounts
+		for i, pod := range pods {
+			if i == len(pods)/2 {
+				before, had := slices.Clone(there), slices.Clone(there)
+				there.Plus(pod, 1)
+				if there = had; !slices.Equal(before, had) {
+					t.Fatalf("a clone has changed from %v to %v", before, had)
+				}
+			}
+			there = there.Plus(pod, 1)
+		}
+		for g := range 10 {
+			if got, _ := there.Get(g); got != total[g] {
+				t.Fatalf("%d pods of group %d are counted instead of %d", got, g, total[g])
+			}
+		}
+	})
 }
