@@ -5,94 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
+	tfjson "github.com/hashicorp/terraform-json"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
-
-// formatVersion is that of Terraform's output.
-const formatVersion = "1.0"
-
-// document is what Terraform prints.
-type document struct {
-	FormatVersion string                    `json:"format_version"`
-	Schemas       map[string]providerSchema `json:"provider_schemas"`
-}
-
-type providerSchema struct {
-	Provider    schema                    `json:"provider"`
-	Resources   map[string]schema         `json:"resource_schemas,omitempty"`
-	DataSources map[string]schema         `json:"data_source_schemas,omitempty"`
-	Identities  map[string]identitySchema `json:"resource_identity_schemas,omitempty"`
-	Ephemerals  map[string]schema         `json:"ephemeral_resource_schemas,omitempty"`
-	Lists       map[string]schema         `json:"list_resource_schemas,omitempty"`
-	Functions   map[string]signature      `json:"functions,omitempty"`
-}
-
-type schema struct {
-	Version int64 `json:"version"`
-	Block   block `json:"block"`
-}
-
-type block struct {
-	Attributes      map[string]attribute   `json:"attributes,omitempty"`
-	Blocks          map[string]nestedBlock `json:"block_types,omitempty"`
-	Description     string                 `json:"description,omitempty"`
-	DescriptionKind string                 `json:"description_kind,omitempty"`
-	Deprecated      bool                   `json:"deprecated,omitempty"`
-}
-
-type nestedBlock struct {
-	Nesting string `json:"nesting_mode"`
-	Block   block  `json:"block"`
-	Min     int64  `json:"min_items,omitempty"`
-	Max     int64  `json:"max_items,omitempty"`
-}
-
-type attribute struct {
-	Type            json.RawMessage `json:"type,omitempty"`
-	Nested          *nestedType     `json:"nested_type,omitempty"`
-	Description     string          `json:"description,omitempty"`
-	DescriptionKind string          `json:"description_kind,omitempty"`
-	Deprecated      bool            `json:"deprecated,omitempty"`
-	Required        bool            `json:"required,omitempty"`
-	Optional        bool            `json:"optional,omitempty"`
-	Computed        bool            `json:"computed,omitempty"`
-	Sensitive       bool            `json:"sensitive,omitempty"`
-	WriteOnly       bool            `json:"write_only,omitempty"`
-}
-
-type nestedType struct {
-	Attributes map[string]attribute `json:"attributes,omitempty"`
-	Nesting    string               `json:"nesting_mode"`
-}
-
-// signature is a function's.
-type signature struct {
-	Description string          `json:"description,omitempty"`
-	Summary     string          `json:"summary,omitempty"`
-	Returns     json.RawMessage `json:"return_type"`
-	Parameters  []parameter     `json:"parameters,omitempty"`
-	Variadic    *parameter      `json:"variadic_parameter,omitempty"`
-}
-
-type parameter struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Nullable    bool            `json:"is_nullable,omitempty"`
-	Type        json.RawMessage `json:"type"`
-}
-
-type identitySchema struct {
-	Version    int64                        `json:"version"`
-	Attributes map[string]identityAttribute `json:"attributes"`
-}
-
-type identityAttribute struct {
-	Type              json.RawMessage `json:"type"`
-	Description       string          `json:"description,omitempty"`
-	RequiredForImport bool            `json:"required_for_import,omitempty"`
-	OptionalForImport bool            `json:"optional_for_import,omitempty"`
-}
 
 // write writes the schema of the provider under the given name.
 func write(ctx context.Context, w io.Writer, name string, server tfprotov6.ProviderServer) error {
@@ -109,14 +29,14 @@ func write(ctx context.Context, w io.Writer, name string, server tfprotov6.Provi
 	}
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
-	return out.Encode(document{formatVersion, map[string]providerSchema{name: {
-		Provider:    convertSchema(schemas.Provider),
-		Resources:   each(schemas.ResourceSchemas, convertSchema),
-		DataSources: each(schemas.DataSourceSchemas, convertSchema),
-		Identities:  each(identities.IdentitySchemas, convertIdentity),
-		Ephemerals:  each(schemas.EphemeralResourceSchemas, convertSchema),
-		Lists:       each(schemas.ListResourceSchemas, convertSchema),
-		Functions:   each(schemas.Functions, convertFunction),
+	return out.Encode(tfjson.ProviderSchemas{FormatVersion: "1.0", Schemas: map[string]*tfjson.ProviderSchema{name: {
+		ConfigSchema:             convertSchema(schemas.Provider),
+		ResourceSchemas:          each(schemas.ResourceSchemas, convertSchema),
+		DataSourceSchemas:        each(schemas.DataSourceSchemas, convertSchema),
+		ResourceIdentitySchemas:  each(identities.IdentitySchemas, convertIdentity),
+		EphemeralResourceSchemas: each(schemas.EphemeralResourceSchemas, convertSchema),
+		ListResourceSchemas:      each(schemas.ListResourceSchemas, convertSchema),
+		Functions:                each(schemas.Functions, convertFunction),
 	}}})
 }
 
@@ -126,4 +46,83 @@ func each[In, Out any](in map[string]In, convert func(In) Out) map[string]Out {
 		out[name] = convert(value)
 	}
 	return out
+}
+
+func convertSchema(in *tfprotov6.Schema) *tfjson.Schema {
+	return &tfjson.Schema{Version: uint64(in.Version), Block: convertBlock(in.Block)}
+}
+
+func convertBlock(in *tfprotov6.SchemaBlock) *tfjson.SchemaBlock {
+	out := &tfjson.SchemaBlock{
+		Attributes: convertAttributes(in.Attributes), NestedBlocks: map[string]*tfjson.SchemaBlockType{},
+		Description: in.Description, DescriptionKind: kindOf(in.DescriptionKind), Deprecated: in.Deprecated,
+	}
+	for _, nested := range in.BlockTypes {
+		out.NestedBlocks[nested.TypeName] = &tfjson.SchemaBlockType{
+			NestingMode: tfjson.SchemaNestingMode(strings.ToLower(nested.Nesting.String())), Block: convertBlock(nested.Block),
+			MinItems: uint64(nested.MinItems), MaxItems: uint64(nested.MaxItems),
+		}
+	}
+	return out
+}
+
+func convertAttributes(in []*tfprotov6.SchemaAttribute) map[string]*tfjson.SchemaAttribute {
+	out := make(map[string]*tfjson.SchemaAttribute, len(in))
+	for _, a := range in {
+		converted := &tfjson.SchemaAttribute{
+			Description: a.Description, DescriptionKind: kindOf(a.DescriptionKind), Deprecated: a.Deprecated,
+			Required: a.Required, Optional: a.Optional, Computed: a.Computed, Sensitive: a.Sensitive, WriteOnly: a.WriteOnly,
+		}
+		if a.NestedType != nil {
+			converted.AttributeNestedType = &tfjson.SchemaNestedAttributeType{
+				Attributes: convertAttributes(a.NestedType.Attributes), NestingMode: tfjson.SchemaNestingMode(strings.ToLower(a.NestedType.Nesting.String())),
+			}
+		} else {
+			converted.AttributeType = typeOf(a.Type)
+		}
+		out[a.Name] = converted
+	}
+	return out
+}
+
+func convertIdentity(in *tfprotov6.ResourceIdentitySchema) *tfjson.IdentitySchema {
+	out := &tfjson.IdentitySchema{Version: uint64(in.Version), Attributes: map[string]*tfjson.IdentityAttribute{}}
+	for _, a := range in.IdentityAttributes {
+		out.Attributes[a.Name] = &tfjson.IdentityAttribute{
+			IdentityType: typeOf(a.Type), Description: a.Description, RequiredForImport: a.RequiredForImport, OptionalForImport: a.OptionalForImport,
+		}
+	}
+	return out
+}
+
+func convertFunction(in *tfprotov6.Function) *tfjson.FunctionSignature {
+	out := &tfjson.FunctionSignature{Description: in.Description, Summary: in.Summary, ReturnType: typeOf(in.Return.Type)}
+	for _, p := range in.Parameters {
+		out.Parameters = append(out.Parameters, convertParameter(p))
+	}
+	if in.VariadicParameter != nil {
+		out.VariadicParameter = convertParameter(in.VariadicParameter)
+	}
+	return out
+}
+
+func convertParameter(in *tfprotov6.FunctionParameter) *tfjson.FunctionParameter {
+	return &tfjson.FunctionParameter{Name: in.Name, Description: in.Description, IsNullable: in.AllowNullValue, Type: typeOf(in.Type)}
+}
+
+// typeOf translates a type by its JSON, which is that of Terraform for both.
+func typeOf(t tftypes.Type) cty.Type {
+	raw, err := json.Marshal(t)
+	if err != nil {
+		panic("a type that JSON cannot say: " + err.Error())
+	}
+	out, err := ctyjson.UnmarshalType(raw)
+	if err != nil {
+		panic("read " + string(raw) + ": " + err.Error())
+	}
+	return out
+}
+
+func kindOf(k tfprotov6.StringKind) tfjson.SchemaDescriptionKind {
+	return tfjson.SchemaDescriptionKind(strings.ToLower(k.String()))
 }
