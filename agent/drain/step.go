@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -130,7 +130,7 @@ func (s *step) volumesKept() int {
 }
 
 func volumesHeld(n int) string {
-	return fmt.Sprintf("its pods are gone, and %d of their volumes are still attached; they are waited for %s at most", n, api.ShortDuration(DetachPatience))
+	return fmt.Sprintf("its pods are gone, and %d of their volumes are still attached; they are waited for %s at most", n, amount.ShortDuration(DetachPatience))
 }
 
 // WaitsFor reports whether a drain evicts the pod and waits until it is gone.

@@ -15,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -102,7 +103,7 @@ func (r *Reader) Read(ctx context.Context) []*Provisioner {
 	}
 	for _, raw := range r.Texts.Provisioners() {
 		p := &Provisioner{Raw: raw, Spec: raw.Defaulted()}
-		p.Findings = slices.Concat(texts.provisioners[raw.Name], api.CheckProvisioner(raw))
+		p.Findings = slices.Concat(texts.provisioners[raw.Name], validate.Provisioner(raw))
 		p.resolve(&texts)
 		if raw.Source != nil && raw.Source.Waits != "" {
 			p.Block(ReasonKarpenterRuns, raw.Source.Waits)
@@ -173,7 +174,7 @@ func (p *Provisioner) resolve(texts *texts) {
 			return
 		}
 		p.Template, p.TemplateUID = t.Name, t.UID
-		p.ProfileFindings = slices.Concat(read, api.CheckNodeTemplate(t))
+		p.ProfileFindings = slices.Concat(read, validate.NodeTemplate(t))
 		if errs := p.ProfileFindings.Errors(); len(errs) > 0 {
 			p.Block(ReasonValidation, fmt.Sprintf("node profile %q: %s", ref.Name, errs.Summary()))
 			return

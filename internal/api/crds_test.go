@@ -1,8 +1,6 @@
 package api
 
 import (
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,30 +27,4 @@ func TestCRDs(t *testing.T) {
 	if diff := cmp.Diff([]string{"awsnodetemplates.karpenter.k8s.aws", "provisioners.karpenter.sh"}, names); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-}
-
-// TestTheTablesHoldEveryKey keeps the keys in the rules of the CRDs complete,
-// which the API server checks with the same table.
-func TestTheTablesHoldEveryKey(t *testing.T) {
-	want := slices.Sorted(slices.Values(append(WellKnownLabels(), slices.Collect(maps.Keys(aliases))...)))
-	for _, c := range loadManifests(t, "testdata/provisioners.yaml", "karpenter.sh/v1alpha5", ProvisionerKind) {
-		if c.Name != "every well-known key and alias" {
-			continue
-		}
-		p, _, err := DecodeProvisioner(c.document(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var required []string
-		for _, r := range p.Spec.Requirements {
-			required = append(required, r.Key)
-		}
-		for _, keys := range [][]string{required, p.Spec.PodOverrides, slices.Collect(maps.Keys(p.Spec.Labels))} {
-			if diff := cmp.Diff(want, slices.Sorted(slices.Values(keys))); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		}
-		return
-	}
-	t.Fatal("no such case")
 }

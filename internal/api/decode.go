@@ -4,12 +4,23 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/decode"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
+
+// ours are kinds whose fields are easily mixed up. Of types that are required to have a
+// field, or complete themselves, the validation says more where they are empty.
+var ours = decode.Decoder{
+	Related: []decode.Kind{
+		{Type: reflect.TypeFor[Provisioner](), Name: "a " + ProvisionerKind}, {Type: reflect.TypeFor[AWSNodeTemplate](), Name: "an " + NodeTemplateKind},
+	},
+	Quiet: []reflect.Type{reflect.TypeFor[Limits](), reflect.TypeFor[ProviderRef](), reflect.TypeFor[inlineProvider](), reflect.TypeFor[BlockDevice]()},
+}
 
 // DecodeProvisioner reads one YAML or JSON document leniently: unknown fields,
 // explicit nulls, empty lists and a namespace are accepted. What was ignored
@@ -83,7 +94,7 @@ func parse(doc []byte, want schema.GroupVersionKind) (map[string]any, error) {
 	}
 	object, ok := tree.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("parse %s: the document is %s, not an object", want.Kind, describe(tree))
+		return nil, fmt.Errorf("parse %s: the document is %s, not an object", want.Kind, decode.Describe(tree))
 	}
 	return object, nil
 }
@@ -92,20 +103,11 @@ func decodeObject(object map[string]any, want schema.GroupVersionKind, into any)
 	if wrong := checkKind(object, want); wrong != nil {
 		return nil, finding.List{*wrong}
 	}
-	warnings, errs := decodeTree(object, into, nil)
+	warnings, errs := ours.Decode(object, into, nil)
 	if len(errs) > 0 {
 		return warnings, errs
 	}
 	return warnings, nil
-}
-
-// Decode fills into, a pointer to a struct, from an object of JSON values of any kind,
-// as DecodeProvisioner does. Fields that the struct does not have are warnings that name
-// the nearest known field, or the related kind that has it. Values of the wrong type are
-// errors, in which case nothing is filled in.
-func Decode(object map[string]any, into any, related ...RelatedKind) finding.List {
-	warnings, errs := decodeRelated(object, into, nil, related)
-	return append(warnings, errs...)
 }
 
 // checkKind refuses other kinds, and other versions of the kind, by name: their
@@ -113,12 +115,12 @@ func Decode(object map[string]any, into any, related ...RelatedKind) finding.Lis
 func checkKind(object map[string]any, want schema.GroupVersionKind) *finding.Finding {
 	kind, apiVersion := object["kind"], object["apiVersion"]
 	if kind != want.Kind {
-		return &finding.Finding{Severity: finding.Error, Path: "kind", Value: kind, Text: finding.Say("%s is not %s", show(kind), want.Kind)}
+		return &finding.Finding{Severity: finding.Error, Path: "kind", Value: kind, Text: finding.Say("%s is not %s", decode.Show(kind), want.Kind)}
 	}
 	if served := want.GroupVersion().String(); apiVersion != served {
 		return &finding.Finding{
 			Severity: finding.Error, Path: "apiVersion", Value: apiVersion,
-			Text: finding.Say("%s has no kind %s", show(apiVersion), want.Kind), Advice: finding.Say("use %s", served),
+			Text: finding.Say("%s has no kind %s", decode.Show(apiVersion), want.Kind), Advice: finding.Say("use %s", served),
 		}
 	}
 	return nil

@@ -194,16 +194,6 @@ func TestDefaultSelectors(t *testing.T) {
 	}
 }
 
-func TestLimitsOfLength(t *testing.T) {
-	profile := &NodeProfile{
-		UserData: ptr.To(strings.Repeat("x", maxUserData+1)),
-		Tags:     map[string]string{strings.Repeat("k", 129): "", "long": strings.Repeat("v", 257)},
-	}
-	if errs := ValidateNodeProfile(profile, field.NewPath("spec")); len(errs) != 3 {
-		t.Errorf("%d errors, want 3: %v", len(errs), errs)
-	}
-}
-
 func TestVolumeGiB(t *testing.T) {
 	for text, want := range map[string]int64{"4G": 4, "2G": 2, "20Gi": 20, "1": 1, "0": 0, "1025Mi": 2} {
 		var v BlockDevice

@@ -8,6 +8,9 @@ import (
 	_ "time/tzdata" // windows have time zones, and images may have no database of them
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/cron"
 )
 
 // Disruption bounds how nodes are taken away voluntarily.
@@ -107,6 +110,17 @@ func (b *Budget) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// Active reports whether the budget holds at a time: always without a schedule,
+// else from each match of it, in UTC, for the duration. A schedule that cannot be
+// read always holds.
+func (b *Budget) Active(now time.Time) bool {
+	if b.Schedule == nil || b.Duration == nil {
+		return true
+	}
+	s, err := cron.Parse(*b.Schedule)
+	return err != nil || s.MatchedSince(now.UTC(), b.Duration.Duration)
+}
+
 // numberOrString keeps the digits of a number as they are written.
 type numberOrString string
 
@@ -131,14 +145,17 @@ const (
 	ReasonConsolidation = "consolidation"
 )
 
-// disruptionReasons lists the reasons that budgets may name.
-var disruptionReasons = []string{ReasonEmptiness, ReasonExpiry, ReasonDrift, ReasonConsolidation}
-
 // Never is the ConsolidateAfter of nodes that are not consolidated.
 const Never = "Never"
 
 // defaultConsolidateAfter is how long a node is left alone where nobody says.
 const defaultConsolidateAfter = 30 * time.Second
+
+// ConsolidationEnabled reports whether the Provisioner lowers its cost by
+// removing and replacing nodes.
+func (s *ProvisionerSpec) ConsolidationEnabled() bool {
+	return s.Consolidation != nil && ptr.Deref(s.Consolidation.Enabled, false)
+}
 
 // EmptyAfter returns after how long without workload pods a node is removed: where
 // consolidation is enabled, when it may be consolidated. False means that it stays.
@@ -187,15 +204,16 @@ func (s *ProvisionerSpec) WindowOpen(now time.Time) bool {
 }
 
 func (w *Window) open(now time.Time) bool {
-	at, err := w.location()
+	at, err := w.Location()
 	if err != nil {
 		return false
 	}
-	s, err := parseSchedule(w.Schedule)
-	return err == nil && s.matchedSince(now.In(at), w.Duration.Duration)
+	s, err := cron.Parse(w.Schedule)
+	return err == nil && s.MatchedSince(now.In(at), w.Duration.Duration)
 }
 
-func (w *Window) location() (*time.Location, error) {
+// Location is the time zone of the schedule.
+func (w *Window) Location() (*time.Location, error) {
 	if w.TimeZone == nil {
 		return time.UTC, nil
 	}

@@ -16,35 +16,30 @@ type inlineProvider struct {
 	NodeProfile `json:",inline"`
 }
 
-// providerPath is where a Provisioner holds its inline node profile.
-var providerPath = field.NewPath("spec", "provider")
+// ProviderPath is where a Provisioner holds its inline node profile.
+var ProviderPath = field.NewPath("spec", "provider")
 
 // InlineProfile decodes spec.provider. Without one it is the empty profile,
 // which the defaults of the node profile complete. Callers look at
 // spec.providerRef first. Unknown fields are ignored.
 func (p *Provisioner) InlineProfile() (*NodeProfile, error) {
-	profile, _, errs := p.decodeInline()
+	profile, _, errs := p.DecodeInline()
 	if len(errs) > 0 {
 		return nil, errs
 	}
 	return profile, nil
 }
 
-// InlineIgnored returns the fields of spec.provider that nothing reads.
-func (p *Provisioner) InlineIgnored() finding.List {
-	_, ignored, _ := p.decodeInline()
-	return ignored
-}
-
-func (p *Provisioner) decodeInline() (*NodeProfile, finding.List, finding.List) {
+// DecodeInline is InlineProfile, with the fields that nothing reads and all errors.
+func (p *Provisioner) DecodeInline() (profile *NodeProfile, ignored, errs finding.List) {
 	if p.Spec.Provider == nil || len(p.Spec.Provider.Raw) == 0 {
 		return &NodeProfile{}, nil, nil
 	}
 	var tree any
 	if err := json.Unmarshal(p.Spec.Provider.Raw, &tree); err != nil {
-		return nil, nil, finding.List{finding.Invalid(providerPath, string(p.Spec.Provider.Raw), finding.Plain(err.Error()), finding.None)}
+		return nil, nil, finding.List{finding.Invalid(ProviderPath, string(p.Spec.Provider.Raw), finding.Plain(err.Error()), finding.None)}
 	}
 	var inline inlineProvider
-	warnings, errs := decodeTree(tree, &inline, providerPath)
-	return &inline.NodeProfile, warnings, errs
+	ignored, errs = ours.Decode(tree, &inline, ProviderPath)
+	return &inline.NodeProfile, ignored, errs
 }

@@ -89,15 +89,15 @@ func TestSuggest(t *testing.T) {
 		"another domain":      {"kubernetes.io/zone", nodeLabels, LabelZone},
 		"typo in a long name": {"topology.kubernetes.io/zon", nodeLabels, LabelZone},
 		"typo in a short one": {"zonne", nodeLabels, LabelZone},
-		"separator":           {"on_demand", capacityTypes, CapacityOnDemand},
-		"case":                {"SPOT", capacityTypes, CapacitySpot},
+		"separator":           {"on_demand", []string{CapacitySpot, CapacityOnDemand}, CapacityOnDemand},
+		"case":                {"SPOT", []string{CapacitySpot, CapacityOnDemand}, CapacitySpot},
 		"synonym":             {"aarch64", []string{"amd64", "arm64"}, "arm64"},
-		"synonym elsewhere":   {"aarch64", capacityTypes, ""},
+		"synonym elsewhere":   {"aarch64", []string{CapacitySpot, CapacityOnDemand}, ""},
 		"nothing alike":       {"team", nodeLabels, ""},
 		"a domain in common":  {"kubernetes.io/foo", nodeLabels, ""},
 		"nothing":             {"", nodeLabels, ""},
 		"no candidates":       {"zone", nil, ""},
-		"too long for a typo": {strings.Repeat("a", maxSuggestLength+1), []string{strings.Repeat("a", maxSuggestLength)}, ""},
+		"too long for a typo": {strings.Repeat("a", 129), []string{strings.Repeat("a", 128)}, ""},
 	} {
 		if got, ok := Suggest(c.unknown, c.candidates); got != c.want || ok != (c.want != "") {
 			t.Errorf("%s: Suggest(%q) = %q, %t, want %q", name, c.unknown, got, ok, c.want)

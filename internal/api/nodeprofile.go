@@ -1,6 +1,8 @@
 package api
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -311,4 +313,24 @@ type AWSNodeTemplateList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 
 	Items []AWSNodeTemplate `json:"items"`
+}
+
+// Keys of selectors that do not name a tag.
+const (
+	SelectorIDs       = "aws::ids"
+	SelectorIDsLegacy = "aws-ids"
+	SelectorAMIName   = "aws::name"
+	SelectorAMIOwners = "aws::owners"
+)
+
+// SplitAlternatives returns the comma-separated alternatives of a selector's
+// value without surrounding space and empty ones.
+func SplitAlternatives(value string) []string {
+	var out []string
+	for part := range strings.SplitSeq(value, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
 }

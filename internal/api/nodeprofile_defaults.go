@@ -1,6 +1,7 @@
 package api
 
 import (
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -16,6 +17,9 @@ const (
 
 	defaultHopLimit = 2
 )
+
+// DefaultVolumeType is that of volumes that name none.
+const DefaultVolumeType = "gp3"
 
 // Defaulted returns a copy in which every option has a value: the endpoint is
 // enabled, IPv6 disabled, the hop limit 2, and tokens are required. A nil
@@ -45,7 +49,7 @@ func (m *MetadataOptions) Defaulted() *MetadataOptions {
 func (v *BlockDevice) Defaulted() *BlockDevice {
 	out := v.DeepCopy()
 	if out.VolumeType == nil {
-		out.VolumeType = ptr.To(defaultVolumeType)
+		out.VolumeType = ptr.To(DefaultVolumeType)
 	}
 	if out.Encrypted == nil {
 		out.Encrypted = ptr.To(true)
@@ -77,4 +81,15 @@ func (s *NodeProfile) DefaultSelectors(cluster string, path *field.Path) (*NodeP
 		fill(&out.SecurityGroupSelector, "securityGroupSelector")
 	}
 	return out, errs
+}
+
+// VolumeGiB is a volume's size in GiB, the unit of EBS, rounded up.
+func VolumeGiB(size resource.Quantity) int64 {
+	const gib = 1 << 30
+	bytes := size.Value()
+	whole := bytes / gib
+	if bytes%gib > 0 {
+		whole++
+	}
+	return whole
 }

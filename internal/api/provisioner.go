@@ -6,8 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // Provisioner declares which nodes may be bought for pods that have none, and
@@ -65,32 +63,6 @@ type Unsupported struct {
 	Path string
 	// Text says what is wrong, and what to do, without a full stop.
 	Text string
-}
-
-// findings are errors about the object that the source is.
-func (s *Source) findings() finding.List {
-	if s == nil {
-		return nil
-	}
-	var out finding.List
-	for _, u := range s.Unsupported {
-		out = append(out, finding.Finding{Severity: finding.Error, Path: u.Path, Text: finding.Plain(u.Text)})
-	}
-	return out
-}
-
-// own keeps the findings that are about requirements and limits of the object, at its own
-// fields.
-func (s *Source) own(found finding.List) finding.List {
-	var out finding.List
-	for _, f := range found {
-		path := s.PathOf(f.Path)
-		if written := strings.HasPrefix(f.Path, "spec.requirements[") || strings.HasPrefix(f.Path, "spec.limits.resources["); written && path != f.Path {
-			f.Path = path
-			out = append(out, f)
-		}
-	}
-	return out
 }
 
 // Owner returns the API version and the kind of the object that owns the Provisioner's

@@ -1,5 +1,10 @@
 package api
 
+import (
+	"slices"
+	"strconv"
+)
+
 // Requirement constrains one label of the nodes that may be bought.
 //
 // +kubebuilder:validation:XValidation:rule="self.operator != 'In' || (has(self.values) && size(self.values) > 0)",message="In needs at least one value; to allow any value use Exists",messageExpression="self.key + ': In needs at least one value; to allow any value use Exists'"
@@ -54,3 +59,10 @@ const (
 	OpGte          Operator = "Gte"
 	OpLte          Operator = "Lte"
 )
+
+// ParseBound reads what Gt, Lt, Gte and Lte take: a number that is not negative, in plain
+// decimal digits.
+func ParseBound(value string) (int64, bool) {
+	n, err := strconv.ParseInt(value, 10, 64)
+	return n, err == nil && !slices.Contains([]byte(value), '+') && n >= 0
+}

@@ -93,14 +93,3 @@ func TestDefaultedBehaviour(t *testing.T) {
 		t.Errorf("podBinding = %q, disruption -want +got:\n%s", kept.PodBinding, diff)
 	}
 }
-
-func TestDefaultsContradictNothing(t *testing.T) {
-	p := &Provisioner{Spec: ProvisionerSpec{Requirements: []Requirement{
-		{Key: LabelInstanceType, Operator: OpIn, Values: []string{"m5.large", "m5.2xlarge"}},
-		{Key: LabelArch, Operator: OpIn, Values: []string{"arm64", "amd64"}},
-	}}}
-	p.Name = "default"
-	if errs := ValidateProvisioner(p.Defaulted()); len(errs) > 0 {
-		t.Errorf("defaults contradict: %v", errs)
-	}
-}

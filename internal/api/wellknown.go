@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
 )
 
 // wellKnown are the node labels whose values follow from the machine that is
@@ -46,6 +49,20 @@ func WellKnown(key string) bool {
 // WellKnownLabels lists the well-known labels in alphabetical order.
 func WellKnownLabels() []string {
 	return slices.Sorted(maps.Keys(wellKnown))
+}
+
+// KnownLabels are the well-known labels and their aliases.
+var KnownLabels = sync.OnceValue(func() []string {
+	return append(WellKnownLabels(), slices.Sorted(maps.Keys(aliases))...)
+})
+
+// Suggest returns the label, or the other word, of the candidates that was probably meant
+// by an unknown one: the successor of an alias, or what suggest.Name finds.
+func Suggest(unknown string, candidates []string) (string, bool) {
+	if successor, ok := aliases[unknown]; ok && slices.Contains(candidates, successor) {
+		return successor, true
+	}
+	return suggest.Name(unknown, candidates)
 }
 
 // NormalizeLabel returns the successor of a deprecated alias, or the key itself.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
@@ -181,7 +182,7 @@ func TestNodePoolsAreServed(t *testing.T) {
 	if p.Source == nil || p.Source.Waits != "" || p.UID == "" || p.Spec.Labels[api.LabelNodePool] != "served" || *p.Spec.KubeletConfiguration.MaxPods != 42 || p.Spec.ProviderRef.Name != "ec2nodeclass/served" {
 		t.Errorf("stands for the NodePool: %+v", p)
 	}
-	if errs := api.CheckProvisioner(find("static")).Errors(); len(errs) != 1 || errs[0].Path != "spec.replicas" {
+	if errs := validate.Provisioner(find("static")).Errors(); len(errs) != 1 || errs[0].Path != "spec.replicas" {
 		t.Errorf("a fixed number of nodes: %v", errs)
 	}
 	if find("auto") != nil {
@@ -279,8 +280,8 @@ func TestNodePoolsOfV1beta1(t *testing.T) {
 	}
 	c := start()
 	eventually(t, "the NodePool of v1beta1 counts", served(c, "v1beta1"))
-	if p := c.Provisioners()[0]; *p.Spec.KubeletConfiguration.MaxPods != 42 || len(api.CheckProvisioner(p).Errors()) > 0 {
-		t.Errorf("stands for it: %+v %v", p, api.CheckProvisioner(p))
+	if p := c.Provisioners()[0]; *p.Spec.KubeletConfiguration.MaxPods != 42 || len(validate.Provisioner(p).Errors()) > 0 {
+		t.Errorf("stands for it: %+v %v", p, validate.Provisioner(p))
 	}
 	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready", LastTransitionTime: metav1.Now()}
 	if err := c.UpdateProvisionerStatus(t.Context(), "served", api.ProvisionerStatus{Conditions: []metav1.Condition{ready}}); err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
@@ -53,7 +54,7 @@ func (c *Case) Source(last time.Time) Hold {
 		return Hold{BlockedProtection, why}
 	}
 	if quiet := last.Add(after); c.Now.Before(quiet) {
-		return Hold{BlockedQuiet, fmt.Sprintf("pods came or went less than %s ago", api.ShortDuration(after))}
+		return Hold{BlockedQuiet, fmt.Sprintf("pods came or went less than %s ago", amount.ShortDuration(after))}
 	}
 	return Hold{}
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -91,7 +92,7 @@ func doNotDisrupt(c *Case) string {
 		case p.Template.DoNotDisrupt:
 			return fmt.Sprintf("pod %s must not be disrupted", p)
 		case c.Now.Before(until) && p.Template.DoNotDisruptFor > 0:
-			return fmt.Sprintf("pod %s must not be disrupted for %s after it came", p, api.ShortDuration(p.Template.DoNotDisruptFor))
+			return fmt.Sprintf("pod %s must not be disrupted for %s after it came", p, amount.ShortDuration(p.Template.DoNotDisruptFor))
 		}
 	}
 	return ""
@@ -113,7 +114,7 @@ func ownerless(c *Case) string {
 // for an expiry that a user has set or for nodes that nobody needs.
 func young(c *Case) string {
 	if age := c.Now.Sub(c.Node.Created); c.Reason == Drifted && c.Node.InUse() && age < c.Policy.MinLifetime {
-		return fmt.Sprintf("it is younger than %s", api.ShortDuration(c.Policy.MinLifetime))
+		return fmt.Sprintf("it is younger than %s", amount.ShortDuration(c.Policy.MinLifetime))
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -19,7 +20,7 @@ func orphaned(n *Node, _ time.Time, _ *Policy) (Finding, bool) {
 // not. Without devices it may go on with pods that do not need them.
 func DidNotComeUp(n *Node, now time.Time, p *Policy) (Finding, bool) {
 	late := p.StartupTimeout > 0 && !n.Initialized && now.Sub(n.Created) >= p.StartupTimeout
-	after := api.ShortDuration(p.StartupTimeout) + " after it was launched"
+	after := amount.ShortDuration(p.StartupTimeout) + " after it was launched"
 	if !n.Ready {
 		return Finding{n, NeverUp, "not ready " + after}, late
 	}
@@ -36,7 +37,7 @@ func (n *Node) awaits(p *cluster.Pod) bool {
 // unhealthy: it was up, and its kubelet has not been ready for long.
 func unhealthy(n *Node, now time.Time, p *Policy) (Finding, bool) {
 	silent := p.UnhealthyAfter > 0 && n.Initialized && !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= p.UnhealthyAfter
-	return Finding{n, Unhealthy, fmt.Sprintf("not ready for %s", api.ShortDuration(p.UnhealthyAfter))}, silent
+	return Finding{n, Unhealthy, fmt.Sprintf("not ready for %s", amount.ShortDuration(p.UnhealthyAfter))}, silent
 }
 
 // maxUnready is the share of the nodes, in percent and rounded up, beyond which
@@ -66,7 +67,7 @@ func expired(n *Node, now time.Time, _ *Policy) (Finding, bool) {
 		return Finding{}, false
 	}
 	limit := time.Duration(*ttl) * time.Second
-	return Finding{n, Expired, fmt.Sprintf("older than %s", api.ShortDuration(limit))}, now.Sub(n.Created) >= limit
+	return Finding{n, Expired, fmt.Sprintf("older than %s", amount.ShortDuration(limit))}, now.Sub(n.Created) >= limit
 }
 
 // empty: nobody has used it for as long as its Provisioner says.
@@ -79,7 +80,7 @@ func empty(n *Node, now time.Time, _ *Policy) (Finding, bool) {
 	if !marked {
 		since = now
 	}
-	return Finding{n, Empty, fmt.Sprintf("no workload pods for %s", api.ShortDuration(limit))}, now.Sub(since) >= limit
+	return Finding{n, Empty, fmt.Sprintf("no workload pods for %s", amount.ShortDuration(limit))}, now.Sub(since) >= limit
 }
 
 // emptySince reads the emptiness timestamp. One that is no time counts as none.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
@@ -44,7 +45,7 @@ func (c *Cluster) Input(ctx context.Context) decide.Input {
 
 func (c *Cluster) provisioner(ctx context.Context, p *api.Provisioner) decide.Provisioner {
 	spec := p.Defaulted()
-	if errs := api.CheckProvisioner(p).Errors(); len(errs) > 0 {
+	if errs := validate.Provisioner(p).Errors(); len(errs) > 0 {
 		return decide.NewProvisioner(spec, offer.Market{}, errs.Summary())
 	}
 	profile, blocked := Profile(p, c.Survey.NodeTemplates)
@@ -75,7 +76,7 @@ func Profile(p *api.Provisioner, templates []*api.AWSNodeTemplate) (profile *api
 		if i < 0 {
 			return nil, fmt.Sprintf("node profile %q not found", ref.Name)
 		}
-		if errs := api.CheckNodeTemplate(templates[i]).Errors(); len(errs) > 0 {
+		if errs := validate.NodeTemplate(templates[i]).Errors(); len(errs) > 0 {
 			return nil, fmt.Sprintf("node profile %q: %s", ref.Name, errs.Summary())
 		}
 		return &templates[i].Spec, ""

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
@@ -29,7 +30,7 @@ func FromManifests(set *manifest.Set) (*cluster.Survey, []string) {
 		}
 	}
 	for _, p := range out.Provisioners {
-		if errs := api.CheckProvisioner(p).Errors(); len(errs) > 0 {
+		if errs := validate.Provisioner(p).Errors(); len(errs) > 0 {
 			if p.Source == nil { // what of a NodePool is not supported is among the warnings already
 				warnings = append(warnings, fmt.Sprintf("Provisioner %s is invalid and is left out; `packhorse-agent validate` says why", p.Name))
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
@@ -152,7 +153,7 @@ func claimsOf(ctx context.Context, requirements []requirementModel) ([]plancheck
 		}
 		p.Spec.Requirements = append(p.Spec.Requirements, api.Requirement{Key: r.Key.ValueString(), Operator: api.Operator(r.Operator.ValueString()), Values: values})
 	}
-	if errs := api.ValidateProvisioner(p); len(errs) > 0 {
+	if errs := validate.ProvisionerErrors(p); len(errs) > 0 {
 		return nil, errs
 	}
 	return plancheck.Claims(p)[:len(requirements)], nil

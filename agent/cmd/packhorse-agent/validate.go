@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -100,13 +101,13 @@ func ours(d *manifest.Document) bool {
 func findings(d *manifest.Document) finding.List {
 	switch {
 	case d.Karpenter != nil && d.Provisioner != nil: // its rules are checked when it is read
-		return slices.Concat(api.CheckProvisioner(d.Provisioner).Warnings(), strangers(d.Provisioner))
+		return slices.Concat(validate.Provisioner(d.Provisioner).Warnings(), strangers(d.Provisioner))
 	case d.Karpenter != nil:
 		return nil
 	case d.Provisioner != nil:
-		return slices.Concat(api.CheckProvisioner(d.Provisioner), strangers(d.Provisioner))
+		return slices.Concat(validate.Provisioner(d.Provisioner), strangers(d.Provisioner))
 	case d.NodeTemplate != nil:
-		return api.CheckNodeTemplate(d.NodeTemplate)
+		return validate.NodeTemplate(d.NodeTemplate)
 	}
 	return nil // it could not be read, which is a problem of its own
 }

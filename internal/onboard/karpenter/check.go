@@ -9,15 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/decode"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // relatedKinds are those among which fields have moved from release to release.
-var relatedKinds = []api.RelatedKind{
+var relatedKinds = decode.Decoder{Related: []decode.Kind{
 	{Type: reflect.TypeFor[nodePool](), Name: "a " + NodePoolKind},
 	{Type: reflect.TypeFor[nodeClass](), Name: "an " + NodeClassKind},
 	{Type: reflect.TypeFor[api.Provisioner](), Name: "a " + api.ProvisionerKind},
-}
+}}
 
 // Known reports whether a manifest is a NodePool or an EC2NodeClass in a version that
 // can be read.
@@ -44,21 +45,28 @@ func Check(document map[string]any) finding.List {
 	pool := document["kind"] == NodePoolKind
 	switch {
 	case version != "v1" && pool:
-		r.found = append(r.found, api.Decode(document, &nodePoolBeta{}, relatedKinds...)...)
+		r.decode(document, &nodePoolBeta{})
 	case version != "v1":
-		r.found = append(r.found, api.Decode(document, &nodeClass{}, relatedKinds...)...)
+		r.decode(document, &nodeClass{})
 	case pool:
 		var p nodePool
-		if r.found = append(r.found, api.Decode(document, &p, relatedKinds...)...); len(r.found.Errors()) == 0 {
+		if r.decode(document, &p) {
 			r.pool(&p)
 		}
 	default:
 		var c nodeClass
-		if r.found = append(r.found, api.Decode(document, &c, relatedKinds...)...); len(r.found.Errors()) == 0 {
+		if r.decode(document, &c) {
 			r.class(&c)
 		}
 	}
 	return r.found
+}
+
+// decode reads an object as far as it can be read, and reports whether that is all of it.
+func (r *rules) decode(document map[string]any, into any) bool {
+	warnings, errs := relatedKinds.Decode(document, into, nil)
+	r.found = slices.Concat(r.found, warnings, errs)
+	return len(r.found.Errors()) == 0
 }
 
 // name checks what objects of every kind need.

@@ -14,6 +14,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
@@ -243,7 +244,8 @@ func (c *converter) keep(document map[string]any, kind, name string) error {
 		object.Losses = ignored
 		if err == nil {
 			typed = p.Spec
-			object.Losses = append(object.Losses, p.InlineIgnored()...)
+			_, ignored, _ := p.DecodeInline()
+			object.Losses = append(object.Losses, ignored...)
 		}
 	} else {
 		var t *api.AWSNodeTemplate
@@ -285,12 +287,12 @@ func (o Object) Problems() finding.List {
 			if o.serving {
 				p.Source = &api.Source{} // it may have what a Provisioner of the user's own may not
 			}
-			found = api.ValidateProvisioner(p).Errors()
+			found = validate.ProvisionerErrors(p).Errors()
 		}
 	} else {
 		t, _, err := api.DecodeNodeTemplate(raw)
 		if found = finding.Of(err); err == nil {
-			found = api.CheckNodeTemplate(t).Errors()
+			found = validate.NodeTemplate(t).Errors()
 		}
 	}
 	for i := range found {

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
@@ -261,7 +262,7 @@ func TestServeReserved(t *testing.T) {
 		}
 		pool.Source = nil
 		delete(pool.Spec.Labels, "karpenter.sh/nodepool")
-		if errs := api.ValidateProvisioner(pool); len(errs) == 0 {
+		if errs := validate.ProvisionerErrors(pool); len(errs) == 0 {
 			t.Errorf("%s: a Provisioner may have them", values)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
@@ -55,9 +56,9 @@ func (k Kind) Check(name string, spec map[string]any) finding.List {
 	if err != nil {
 		return finding.Of(err)
 	}
-	found := slices.Concat(ignored, api.CheckNodeTemplate(template))
+	found := slices.Concat(ignored, validate.NodeTemplate(template))
 	if len(found.Errors()) == 0 {
-		found = append(found, api.CheckBounds(api.NodeTemplateGVR.GroupResource().String(), spec)...)
+		found = append(found, validate.Bounds(api.NodeTemplateGVR.GroupResource().String(), spec)...)
 	}
 	return found
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/plancheck"
@@ -30,7 +31,7 @@ func (Kind) Settles() []string { return []string{planPreview} }
 // CheckChange judges what the provisioner would buy and which nodes it would replace.
 func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[string]attr.Value {
 	p, _, err := k.decode(f.Name, f.Spec)
-	if err != nil || len(api.ValidateProvisioner(p)) > 0 {
+	if err != nil || len(validate.ProvisionerErrors(p)) > 0 {
 		return nil // the rules of the API have been reported already
 	}
 	live, err := f.Session.Survey(ctx)

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/customresource"
@@ -59,9 +60,9 @@ func (k Kind) Check(name string, spec map[string]any) finding.List {
 	if err != nil {
 		return finding.Of(err)
 	}
-	found := slices.Concat(ignored, api.CheckProvisioner(p))
+	found := slices.Concat(ignored, validate.Provisioner(p))
 	if len(found.Errors()) == 0 {
-		found = append(found, api.CheckBounds(api.ProvisionerGVR.GroupResource().String(), spec)...)
+		found = append(found, validate.Bounds(api.ProvisionerGVR.GroupResource().String(), spec)...)
 	}
 	return found
 }

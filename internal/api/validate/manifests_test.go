@@ -1,8 +1,9 @@
-package api
+package validate
 
 import (
 	"cmp"
 	"flag"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -11,8 +12,11 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
@@ -45,7 +49,7 @@ func loadManifests(t *testing.T, path, apiVersion, kind string) []manifestCase {
 	for i := range cases {
 		cases[i].APIVersion = cmp.Or(cases[i].APIVersion, apiVersion)
 		cases[i].Kind = cmp.Or(cases[i].Kind, kind)
-		if _, inline := cases[i].Spec["provider"]; kind == ProvisionerKind && !inline && !cases[i].Bare && cases[i].Spec["providerRef"] == nil {
+		if _, inline := cases[i].Spec["provider"]; kind == api.ProvisionerKind && !inline && !cases[i].Bare && cases[i].Spec["providerRef"] == nil {
 			if cases[i].Spec == nil {
 				cases[i].Spec = map[string]any{}
 			}
@@ -71,19 +75,19 @@ func (c *manifestCase) document(t *testing.T) []byte {
 type checkManifest func(doc []byte) finding.List
 
 func checkProvisioner(doc []byte) finding.List {
-	p, ignored, err := DecodeProvisioner(doc)
+	p, ignored, err := api.DecodeProvisioner(doc)
 	if err != nil {
 		return append(ignored, finding.Of(err)...)
 	}
-	return append(ignored, CheckProvisioner(p)...)
+	return append(ignored, Provisioner(p)...)
 }
 
 func checkNodeTemplate(doc []byte) finding.List {
-	template, ignored, err := DecodeNodeTemplate(doc)
+	template, ignored, err := api.DecodeNodeTemplate(doc)
 	if err != nil {
 		return append(ignored, finding.Of(err)...)
 	}
-	return append(ignored, CheckNodeTemplate(template)...)
+	return append(ignored, NodeTemplate(template)...)
 }
 
 func TestManifests(t *testing.T) { // DISR-004
@@ -91,12 +95,12 @@ func TestManifests(t *testing.T) { // DISR-004
 		apiVersion, kind string
 		check            checkManifest
 	}{
-		"provisioners":  {"karpenter.sh/v1alpha5", ProvisionerKind, checkProvisioner},
-		"nodetemplates": {"karpenter.k8s.aws/v1alpha1", NodeTemplateKind, checkNodeTemplate},
+		"provisioners":  {"karpenter.sh/v1alpha5", api.ProvisionerKind, checkProvisioner},
+		"nodetemplates": {"karpenter.k8s.aws/v1alpha1", api.NodeTemplateKind, checkNodeTemplate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var golden strings.Builder
-			for _, c := range loadManifests(t, "testdata/"+name+".yaml", kind.apiVersion, kind.kind) {
+			for _, c := range loadManifests(t, "../testdata/"+name+".yaml", kind.apiVersion, kind.kind) {
 				found := kind.check(c.document(t))
 				messages, warnings := found.Errors().Lines(), found.Warnings().Lines()
 				golden.WriteString(transcript(c.Name, messages, warnings))
@@ -108,7 +112,7 @@ func TestManifests(t *testing.T) { // DISR-004
 					t.Errorf("%s: warnings -want +got:\n%s%s", c.Name, diff, strings.Join(warnings, "\n"))
 				}
 			}
-			checkGolden(t, "testdata/"+name+".golden", golden.String())
+			checkGolden(t, "../testdata/"+name+".golden", golden.String())
 		})
 	}
 }
@@ -155,4 +159,51 @@ func paths(messages []string) []string {
 		out[i] = pathPrefix.FindString(m)
 	}
 	return slices.Clip(out)
+}
+
+// TestTheTablesHoldEveryKey keeps the keys in the rules of the CRDs complete,
+// which the API server checks with the same table.
+func TestTheTablesHoldEveryKey(t *testing.T) {
+	want := slices.Sorted(slices.Values(api.KnownLabels()))
+	for _, c := range loadManifests(t, "../testdata/provisioners.yaml", "karpenter.sh/v1alpha5", api.ProvisionerKind) {
+		if c.Name != "every well-known key and alias" {
+			continue
+		}
+		p, _, err := api.DecodeProvisioner(c.document(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var required []string
+		for _, r := range p.Spec.Requirements {
+			required = append(required, r.Key)
+		}
+		for _, keys := range [][]string{required, p.Spec.PodOverrides, slices.Collect(maps.Keys(p.Spec.Labels))} {
+			if diff := gocmp.Diff(want, slices.Sorted(slices.Values(keys))); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		}
+		return
+	}
+	t.Fatal("no such case")
+}
+
+func TestLimitsOfLength(t *testing.T) {
+	profile := &api.NodeProfile{
+		UserData: ptr.To(strings.Repeat("x", maxUserData+1)),
+		Tags:     map[string]string{strings.Repeat("k", 129): "", "long": strings.Repeat("v", 257)},
+	}
+	if errs := nodeProfileErrors(profile, field.NewPath("spec")); len(errs) != 3 {
+		t.Errorf("%d errors, want 3: %v", len(errs), errs)
+	}
+}
+
+func TestDefaultsContradictNothing(t *testing.T) {
+	p := &api.Provisioner{Spec: api.ProvisionerSpec{Requirements: []api.Requirement{
+		{Key: api.LabelInstanceType, Operator: api.OpIn, Values: []string{"m5.large", "m5.2xlarge"}},
+		{Key: api.LabelArch, Operator: api.OpIn, Values: []string{"arm64", "amd64"}},
+	}}}
+	p.Name = "default"
+	if errs := ProvisionerErrors(p.Defaulted()); len(errs) > 0 {
+		t.Errorf("defaults contradict: %v", errs)
+	}
 }

@@ -1,4 +1,4 @@
-package api
+package validate
 
 import (
 	"strconv"
@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
@@ -21,8 +22,6 @@ type volumeLimits struct {
 	iops       span
 	throughput span // MiB/s
 }
-
-const defaultVolumeType = "gp3"
 
 // volumeTypes lists the volume types, the usual ones first.
 var volumeTypes = []string{"gp3", "gp2", "io2", "io1", "st1", "sc1", "standard"}
@@ -38,7 +37,7 @@ var limitsOfVolumes = map[string]volumeLimits{
 	"standard": {size: span{1, 1024}},
 }
 
-func validateVolumes(mappings []BlockDeviceMapping, path *field.Path) finding.List {
+func validateVolumes(mappings []api.BlockDeviceMapping, path *field.Path) finding.List {
 	var errs finding.List
 	devices, root := map[string]bool{}, false
 	for i, m := range mappings {
@@ -66,8 +65,8 @@ func validateVolumes(mappings []BlockDeviceMapping, path *field.Path) finding.Li
 	return errs
 }
 
-func validateVolume(v *BlockDevice, path *field.Path) finding.List {
-	kind := ptr.Deref(v.VolumeType, defaultVolumeType)
+func validateVolume(v *api.BlockDevice, path *field.Path) finding.List {
+	kind := ptr.Deref(v.VolumeType, api.DefaultVolumeType)
 	limits, known := limitsOfVolumes[kind]
 	if !known {
 		return finding.List{unsupported(path.Child("volumeType"), kind, volumeTypes)}
@@ -91,7 +90,7 @@ func validateVolume(v *BlockDevice, path *field.Path) finding.List {
 // validateVolumeSize compares in whole GiB, the unit of EBS. What is far less than
 // one was meant in another unit, most likely that one, and no machine comes up with it.
 func validateVolumeSize(size resource.Quantity, kind string, allowed span, path *field.Path) finding.List {
-	gib := VolumeGiB(size)
+	gib := api.VolumeGiB(size)
 	const smallest = 1_000_000_000 // 1G, which is rounded up
 	if gib >= allowed.low && gib <= allowed.high && size.Value() >= smallest {
 		return nil
@@ -113,17 +112,6 @@ func leadingNumber(quantity string) int64 {
 		return 0
 	}
 	return number
-}
-
-// VolumeGiB is a volume's size in GiB, the unit of EBS, rounded up.
-func VolumeGiB(size resource.Quantity) int64 {
-	const gib = 1 << 30
-	bytes := size.Value()
-	whole := bytes / gib
-	if bytes%gib > 0 {
-		whole++
-	}
-	return whole
 }
 
 func validatePerformance(value *int64, kind string, allowed span, volume *field.Path, name string) finding.List {

@@ -1,4 +1,6 @@
-package api
+// Package decode reads custom resources as people write them, and says of what it cannot
+// read, or leaves out, what was probably meant.
+package decode
 
 import (
 	"encoding/json"
@@ -17,65 +19,78 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
-// decodeTree fills into from a tree of JSON values that stands at path. Nulls and
-// unknown fields are left out; unknown fields are returned as warnings, values of
-// the wrong type as errors.
-func decodeTree(tree any, into any, path *field.Path) (finding.List, finding.List) {
-	return decodeRelated(tree, into, path, ourKinds)
+// Decoder reads objects of JSON values leniently: nulls and unknown fields are left out.
+type Decoder struct {
+	// Related are kinds that may have the fields that an object does not have.
+	Related []Kind
+	// Quiet are types of objects of which nothing is said where they are empty.
+	Quiet []reflect.Type
 }
 
-func decodeRelated(tree any, into any, path *field.Path, related []RelatedKind) (finding.List, finding.List) {
-	d := treeDecoder{root: reflect.TypeOf(into).Elem(), related: related}
-	clean := d.clean(tree, d.root, path)
-	if len(d.errs) > 0 {
-		return d.warnings, d.errs
+// Kind is a kind whose fields are easily put into an object of another kind.
+type Kind struct {
+	// Type of its objects, a struct with a field spec.
+	Type reflect.Type
+	// Name of the kind with its article, such as "an AWSNodeTemplate".
+	Name string
+}
+
+// Decode fills into, a pointer to a struct, from a tree of JSON values that stands at
+// path. Fields that the struct does not have are warnings that name the nearest known
+// field, or the related kind that has it. Values of the wrong type are errors, in which
+// case nothing is filled in.
+func (d Decoder) Decode(tree, into any, path *field.Path) (warnings, errs finding.List) {
+	w := walk{Decoder: d, root: reflect.TypeOf(into).Elem()}
+	clean := w.clean(tree, w.root, path)
+	if len(w.errs) > 0 {
+		return w.warnings, w.errs
 	}
 	asJSON, err := json.Marshal(clean)
 	if err == nil {
 		err = json.Unmarshal(asJSON, into)
 	}
 	if err != nil {
-		d.reject(path, tree, finding.Plain(err.Error()), finding.None)
+		w.reject(path, tree, finding.Plain(err.Error()), finding.None)
 	}
-	return d.warnings, d.errs
+	return w.warnings, w.errs
 }
 
-// treeDecoder walks a tree along a Go type and collects what does not belong.
-type treeDecoder struct {
+// walk goes through a tree along a Go type and collects what does not belong.
+type walk struct {
+	Decoder
 	root     reflect.Type
-	related  []RelatedKind // where a field that root does not have may belong
 	warnings finding.List
 	errs     finding.List
 }
 
-func (d *treeDecoder) reject(path *field.Path, value any, text, advice finding.Message) {
-	d.errs = append(d.errs, finding.Mistyped(path, value, text, advice))
+func (w *walk) reject(path *field.Path, value any, text, advice finding.Message) {
+	w.errs = append(w.errs, finding.Mistyped(path, value, text, advice))
 }
 
-func (d *treeDecoder) clean(value any, t reflect.Type, path *field.Path) any {
+func (w *walk) clean(value any, t reflect.Type, path *field.Path) any {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	if t.PkgPath() != "" && reflect.PointerTo(t).Implements(unmarshaler) { // others have no methods
-		if t == reflect.TypeFor[Budget]() && !d.checkBudget(value, path) {
-			return value
+		if w.checkFields(value, t, path) {
+			w.check(value, t, path)
 		}
-		d.check(value, t, path)
 		return value
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		return d.cleanStruct(value, t, path)
+		return w.cleanStruct(value, t, path)
 	case reflect.Map:
-		return d.cleanMap(value, t, path)
+		return w.cleanMap(value, t, path)
 	case reflect.Slice:
-		return d.cleanSlice(value, t, path)
+		return w.cleanSlice(value, t, path)
 	default:
 		if _, text := value.(string); !text || t.Kind() != reflect.String { // most are, and checking takes microseconds
-			d.check(value, t, path)
+			w.check(value, t, path)
 		}
 		return value
 	}
@@ -83,10 +98,10 @@ func (d *treeDecoder) clean(value any, t reflect.Type, path *field.Path) any {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-func (d *treeDecoder) cleanStruct(value any, t reflect.Type, path *field.Path) any {
+func (w *walk) cleanStruct(value any, t reflect.Type, path *field.Path) any {
 	object, ok := value.(map[string]any)
 	if !ok {
-		d.mismatch(value, "an object", path)
+		w.mismatch(value, "an object", path)
 		return nil
 	}
 	fields := jsonFields(t)
@@ -95,31 +110,28 @@ func (d *treeDecoder) cleanStruct(value any, t reflect.Type, path *field.Path) a
 		ft, known := fields[name]
 		switch {
 		case !known:
-			d.warnings = append(d.warnings, finding.Finding{
+			w.warnings = append(w.warnings, finding.Finding{
 				Path: path.Child(name).String(), Value: object[name],
-				Text: finding.Say("unknown field, ignored"), Advice: d.adviseField(name, t, path),
+				Text: finding.Say("unknown field, ignored"), Advice: w.adviseField(name, t, path),
 			})
 		case object[name] != nil:
-			out[name] = d.clean(object[name], ft, path.Child(name))
+			out[name] = w.clean(object[name], ft, path.Child(name))
 		}
 	}
 	if len(object) == 0 {
-		d.warnEmpty(t, path)
+		w.warnEmpty(t, path)
 	}
 	return out
 }
 
-// spoken are types of objects about which more is said where they are empty.
-var spoken = []reflect.Type{reflect.TypeFor[Limits](), reflect.TypeFor[ProviderRef](), reflect.TypeFor[inlineProvider](), reflect.TypeFor[BlockDevice]()}
-
 // warnEmpty tells of an object below the spec without any field, which often is what
 // remains of a misspelt one.
-func (d *treeDecoder) warnEmpty(t reflect.Type, path *field.Path) {
+func (w *walk) warnEmpty(t reflect.Type, path *field.Path) {
 	at := path.String()
-	if !strings.HasPrefix(at, "spec.") || strings.HasSuffix(at, "]") || slices.Contains(spoken, t) {
+	if !strings.HasPrefix(at, "spec.") || strings.HasSuffix(at, "]") || slices.Contains(w.Quiet, t) {
 		return
 	}
-	d.warnings = append(d.warnings, finding.Doubtful(path, finding.Say("is empty, which has no effect"), finding.Say("set %s, or remove it", oneOf(path, sortedKeys(jsonFields(t))))))
+	w.warnings = append(w.warnings, finding.Doubtful(path, finding.Say("is empty, which has no effect"), finding.Say("set %s, or remove it", oneOf(path, sortedKeys(jsonFields(t))))))
 }
 
 // oneOf names the only field, or says that there are several.
@@ -130,40 +142,40 @@ func oneOf(path *field.Path, fields []string) finding.Message {
 	return finding.Say("one of its fields, such as %s", finding.In(path, fields[0]))
 }
 
-func (d *treeDecoder) cleanMap(value any, t reflect.Type, path *field.Path) any {
+func (w *walk) cleanMap(value any, t reflect.Type, path *field.Path) any {
 	object, ok := value.(map[string]any)
 	if !ok {
-		d.mismatch(value, "an object", path)
+		w.mismatch(value, "an object", path)
 		return nil
 	}
 	out := make(map[string]any, len(object))
 	for _, key := range sortedKeys(object) {
 		if object[key] != nil {
-			out[key] = d.clean(object[key], t.Elem(), path.Key(key))
+			out[key] = w.clean(object[key], t.Elem(), path.Key(key))
 		}
 	}
 	return out
 }
 
-func (d *treeDecoder) cleanSlice(value any, t reflect.Type, path *field.Path) any {
+func (w *walk) cleanSlice(value any, t reflect.Type, path *field.Path) any {
 	list, ok := value.([]any)
 	if !ok {
-		d.mismatch(value, "a list", path)
+		w.mismatch(value, "a list", path)
 		return nil
 	}
 	out := make([]any, 0, len(list))
 	for i, item := range list {
 		if item != nil {
-			out = append(out, d.clean(item, t.Elem(), path.Index(i)))
+			out = append(out, w.clean(item, t.Elem(), path.Index(i)))
 		}
 	}
 	return out
 }
 
 // check tries to decode a leaf into its type.
-func (d *treeDecoder) check(value any, t reflect.Type, path *field.Path) {
+func (w *walk) check(value any, t reflect.Type, path *field.Path) {
 	if t == reflect.TypeFor[resource.Quantity]() && amount.Long(fmt.Sprint(value)) {
-		d.reject(path, value, finding.Say("%s: %s", show(value), amount.ErrLong), finding.None)
+		w.reject(path, value, finding.Say("%s: %s", Show(value), amount.ErrLong), finding.None)
 		return
 	}
 	asJSON, err := json.Marshal(value)
@@ -172,29 +184,29 @@ func (d *treeDecoder) check(value any, t reflect.Type, path *field.Path) {
 	}
 	if err == nil {
 		if takesIntOrString(t) && isFraction(value) {
-			d.reject(path, value, finding.Say("%s is a fraction, and the API server takes whole numbers and strings", show(value)), finding.Say("quote it"))
+			w.reject(path, value, finding.Say("%s is a fraction, and the API server takes whole numbers and strings", Show(value)), finding.Say("quote it"))
 		}
 		return
 	}
 	var mistyped *json.UnmarshalTypeError
 	if errors.As(err, &mistyped) || t.Kind() == reflect.String {
-		d.mismatch(value, wanted(t), path)
+		w.mismatch(value, wanted(t), path)
 		return
 	}
 	text, advice := finding.Plain(err.Error()), finding.None
 	switch t {
 	case reflect.TypeFor[resource.Quantity]():
-		text, advice = finding.Say("must be a quantity such as 500m or 2Gi"), adviseQuantity(fmt.Sprint(value))
+		text, advice = finding.Say("must be a quantity such as 500m or 2Gi"), suggest.Quantity(fmt.Sprint(value))
 	case reflect.TypeFor[metav1.Duration]():
-		text, advice = finding.Say("must be a duration such as 30s or 1h30m"), adviseDuration(fmt.Sprint(value))
+		text, advice = finding.Say("must be a duration such as 30s or 1h30m"), suggest.Duration(fmt.Sprint(value))
 	}
-	d.reject(path, value, finding.Say("%s: %s", show(value), text), advice)
+	w.reject(path, value, finding.Say("%s: %s", Show(value), text), advice)
 }
 
-// takesIntOrString tells whether the CRDs hold values of the type as
+// takesIntOrString tells whether the CRDs hold values of the type, which reads itself, as
 // x-kubernetes-int-or-string.
 func takesIntOrString(t reflect.Type) bool {
-	return t == reflect.TypeFor[resource.Quantity]() || t == reflect.TypeFor[NumberOrNever]()
+	return t == reflect.TypeFor[resource.Quantity]() || t.Kind() == reflect.String && reflect.PointerTo(t).Implements(unmarshaler)
 }
 
 func isFraction(value any) bool {
@@ -206,21 +218,29 @@ func isFraction(value any) bool {
 	return false
 }
 
-// checkBudget finds the field of a budget that cannot be read, which the budget's
-// own way of reading would not name.
-func (d *treeDecoder) checkBudget(value any, path *field.Path) (ok bool) {
-	budget, isObject := value.(map[string]any)
-	if !isObject || budget["duration"] == nil {
+// checkFields checks those fields of an object that reads itself which read themselves,
+// too: its own way of reading would not name them.
+func (w *walk) checkFields(value any, t reflect.Type, path *field.Path) (ok bool) {
+	object, isObject := value.(map[string]any)
+	if !isObject || t.Kind() != reflect.Struct {
 		return true
 	}
-	before := len(d.errs)
-	d.check(budget["duration"], reflect.TypeFor[metav1.Duration](), path.Child("duration"))
-	return len(d.errs) == before
+	before, fields := len(w.errs), jsonFields(t)
+	for _, name := range sortedKeys(fields) {
+		inner := fields[name]
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if object[name] != nil && reflect.PointerTo(inner).Implements(unmarshaler) {
+			w.check(object[name], inner, path.Child(name))
+		}
+	}
+	return len(w.errs) == before
 }
 
 // mismatch reports a value of the wrong type. The usual causes are missing
 // quotes around what YAML reads as a boolean or number, and quotes too many.
-func (d *treeDecoder) mismatch(value any, want string, path *field.Path) {
+func (w *walk) mismatch(value any, want string, path *field.Path) {
 	advice := finding.None
 	switch value := value.(type) {
 	case bool, json.Number, float64, int64:
@@ -230,7 +250,7 @@ func (d *treeDecoder) mismatch(value any, want string, path *field.Path) {
 	case string:
 		advice = adviseText(value, want, path)
 	}
-	d.reject(path, value, finding.Say("%s, and must be %s", describe(value), want), advice)
+	w.reject(path, value, finding.Say("%s, and must be %s", Describe(value), want), advice)
 }
 
 // adviseText says how to write a text where a number or a boolean belongs.
@@ -243,7 +263,7 @@ func adviseText(value, want string, path *field.Path) finding.Message {
 	case want != "a whole number" || !strings.Contains(path.String(), ".ttlSeconds"):
 		return finding.None
 	}
-	if length, ok := parseDuration(value); ok {
+	if length, ok := suggest.ParseDuration(value); ok {
 		return finding.Say("write it in seconds without a unit: %d", int64(length.Seconds()))
 	}
 	return finding.Say("write it in seconds without a unit, such as 2592000 for 30 days")
@@ -260,24 +280,24 @@ func wanted(t reflect.Type) string {
 	}
 }
 
-// describe shows a value with its type: `true is a boolean`.
-func describe(value any) string {
+// Describe shows a value with its type: `true is a boolean`.
+func Describe(value any) string {
 	switch value.(type) {
 	case bool:
-		return show(value) + " is a boolean"
+		return Show(value) + " is a boolean"
 	case json.Number, float64, int64:
-		return show(value) + " is a number"
+		return Show(value) + " is a number"
 	case string:
-		return show(value) + " is a string"
+		return Show(value) + " is a string"
 	case []any:
-		return show(value) + " is a list"
+		return Show(value) + " is a list"
 	default:
-		return show(value) + " is an object"
+		return Show(value) + " is an object"
 	}
 }
 
-// show abbreviates a value for a message.
-func show(value any) string {
+// Show abbreviates a value for a message.
+func Show(value any) string {
 	const longest = 60
 	asJSON, err := json.Marshal(value)
 	if err != nil {

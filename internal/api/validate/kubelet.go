@@ -1,4 +1,4 @@
-package api
+package validate
 
 import (
 	"maps"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
@@ -26,7 +27,7 @@ var reservedResources = []string{"cpu", "ephemeral-storage", "memory", "pid"}
 // containerRuntimes holds dockerd for old manifests; nodes get containerd.
 var containerRuntimes = []string{"containerd", "dockerd"}
 
-func validateKubelet(k *KubeletConfiguration, path *field.Path) finding.List {
+func validateKubelet(k *api.KubeletConfiguration, path *field.Path) finding.List {
 	if k == nil {
 		return nil
 	}
@@ -57,7 +58,7 @@ func validateReserved(reserved corev1.ResourceList, path *field.Path) finding.Li
 	return append(errs, validateQuantities(reserved, path)...)
 }
 
-func validateEviction(k *KubeletConfiguration, path *field.Path) finding.List {
+func validateEviction(k *api.KubeletConfiguration, path *field.Path) finding.List {
 	hard, soft, grace := path.Child("evictionHard"), path.Child("evictionSoft"), path.Child("evictionSoftGracePeriod")
 	errs := validateThresholds(k.EvictionHard, hard)
 	errs = append(errs, validateThresholds(k.EvictionSoft, soft)...)
@@ -127,7 +128,7 @@ func adviseHigh(low int32) finding.Message {
 	return finding.Say("the nearest valid value is %d", low+1)
 }
 
-func validateImageGC(k *KubeletConfiguration, path *field.Path) finding.List {
+func validateImageGC(k *api.KubeletConfiguration, path *field.Path) finding.List {
 	high, low := k.ImageGCHighThresholdPercent, k.ImageGCLowThresholdPercent
 	at := path.Child("imageGCHighThresholdPercent")
 	errs := within(high, 0, 100, at)

@@ -1,4 +1,4 @@
-package api
+package validate
 
 import (
 	"maps"
@@ -8,19 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // knownValues are the usual values of labels that are not a fixed choice.
 var knownValues = map[string][]string{
-	LabelArch:         {"amd64", "arm64"},
-	LabelOS:           {"linux", "windows"},
-	LabelCapacityType: capacityTypes,
+	api.LabelArch:         {"amd64", "arm64"},
+	api.LabelOS:           {"linux", "windows"},
+	api.LabelCapacityType: capacityTypes,
+}
+
+// knownResources are the resources that machines have, and what limits call the number of
+// nodes. Others are of the user's own, such as example.com/licence.
+var knownResources = []string{
+	"cpu", "memory", "ephemeral-storage", "pods", "nodes", "hugepages-2Mi", "hugepages-1Gi",
+	"nvidia.com/gpu", "amd.com/gpu", "habana.ai/gaudi", "aws.amazon.com/neuron", "aws.amazon.com/neuroncore",
+	"vpc.amazonaws.com/pod-eni", "vpc.amazonaws.com/efa",
 }
 
 // warnProvisioner returns what is accepted and yet probably not meant or out of
 // date.
-func warnProvisioner(p *Provisioner) finding.List {
+func warnProvisioner(p *api.Provisioner) finding.List {
 	spec := field.NewPath("spec")
 	var out finding.List
 	warn := func(path *field.Path, text, advice finding.Message) {
@@ -35,14 +45,14 @@ func warnProvisioner(p *Provisioner) finding.List {
 		warn(spec.Child("ttlSecondsUntilExpired"), finding.Say("0 replaces every node as soon as it is up"), finding.Say("set a time in seconds, such as 2592000 for 30 days, or remove it"))
 	}
 	if p.Spec.Provider == nil && p.Spec.ProviderRef == nil {
-		warn(spec.Child("providerRef"), finding.Say("neither %s nor %s is set, so that machines are built from the defaults of a node profile", finding.In(spec, "providerRef"), finding.In(spec, "provider")), finding.Say("name an %s", NodeTemplateKind))
+		warn(spec.Child("providerRef"), finding.Say("neither %s nor %s is set, so that machines are built from the defaults of a node profile", finding.In(spec, "providerRef"), finding.In(spec, "provider")), finding.Say("name an %s", api.NodeTemplateKind))
 	}
 	if p.Spec.Provider != nil {
-		warn(providerPath, finding.Say("an inline node profile is deprecated"), finding.Say("move it into an %s and point %s to it", NodeTemplateKind, finding.In(spec, "providerRef")))
+		warn(api.ProviderPath, finding.Say("an inline node profile is deprecated"), finding.Say("move it into an %s and point %s to it", api.NodeTemplateKind, finding.In(spec, "providerRef")))
 		if inline, err := p.InlineProfile(); err == nil {
-			out = append(out, warnTags(inline.Tags, providerPath.Child("tags"))...)
+			out = append(out, warnTags(inline.Tags, api.ProviderPath.Child("tags"))...)
 		}
-		_, ignored, _ := p.decodeInline() // what does not decode is an error of the validation
+		_, ignored, _ := p.DecodeInline() // what does not decode is an error of the validation
 		out = append(out, ignored...)
 	}
 	return out
@@ -51,16 +61,16 @@ func warnProvisioner(p *Provisioner) finding.List {
 // warner adds one warning: what is doubtful, and what would be right.
 type warner func(path *field.Path, text, advice finding.Message)
 
-func warnKeys(spec *ProvisionerSpec, path *field.Path, warn warner) {
+func warnKeys(spec *api.ProvisionerSpec, path *field.Path, warn warner) {
 	deprecated := func(key string, at *field.Path) {
-		if successor := NormalizeLabel(key); successor != key {
+		if successor := api.NormalizeLabel(key); successor != key {
 			warn(at, finding.Say("%s is deprecated", key), finding.Say("use %s", successor))
 		}
 	}
 	for i, r := range spec.Requirements {
 		at := path.Child("requirements").Index(i).Child("key")
 		deprecated(r.Key, at)
-		if near, ok := Suggest(r.Key, WellKnownLabels()); ok && !strings.Contains(r.Key, "/") && fold(shortForm(near)) == fold(r.Key) {
+		if near, ok := api.Suggest(r.Key, api.WellKnownLabels()); ok && !strings.Contains(r.Key, "/") && suggest.Same(suggest.ShortForm(near), r.Key) {
 			warn(at, finding.Say("%q is a label of your own, which no machine has by itself", r.Key), finding.Say("did you mean %q?", near))
 		}
 	}
@@ -71,11 +81,11 @@ func warnKeys(spec *ProvisionerSpec, path *field.Path, warn warner) {
 		deprecated(key, path.Child("podOverrides").Index(i))
 	}
 	if len(spec.InstanceTypes) > 0 {
-		warn(path.Child("instanceTypes"), finding.Say("deprecated"), finding.Say("use a requirement %s In [%s]", LabelInstanceType, strings.Join(spec.InstanceTypes, ", ")))
+		warn(path.Child("instanceTypes"), finding.Say("deprecated"), finding.Say("use a requirement %s In [%s]", api.LabelInstanceType, strings.Join(spec.InstanceTypes, ", ")))
 	}
 }
 
-func warnValues(requirements []Requirement, path *field.Path, warn warner) {
+func warnValues(requirements []api.Requirement, path *field.Path, warn warner) {
 	for i, r := range requirements {
 		seen := map[string]bool{}
 		for j, value := range r.Values {
@@ -84,15 +94,15 @@ func warnValues(requirements []Requirement, path *field.Path, warn warner) {
 				warn(at, finding.Say("%q is repeated", value), finding.Say("remove it"))
 			}
 			seen[value] = true
-			known, ok := knownValues[NormalizeLabel(r.Key)]
-			if NormalizeLabel(r.Key) == LabelCapacityType && (value == CapacityReserved || r.Operator == OpIn && !slipsIn(value, r.Values, capacityTypes)) {
+			known, ok := knownValues[api.NormalizeLabel(r.Key)]
+			if api.NormalizeLabel(r.Key) == api.LabelCapacityType && (value == api.CapacityReserved || r.Operator == api.OpIn && !slipsIn(value, r.Values, capacityTypes)) {
 				continue // refused, or of a NodePool
 			}
 			if ok && !slices.Contains(known, value) {
 				warn(at, finding.Say("no machine has %q, only %s", value, strings.Join(known, " and ")), didYouMean(value, known))
 			}
 		}
-		if r.Operator == OpNotIn && len(r.Values) == 0 {
+		if r.Operator == api.OpNotIn && len(r.Values) == 0 {
 			warn(path.Index(i).Child("values"), finding.Say("NotIn without values excludes nothing"), finding.Say("add values, or remove the requirement"))
 		}
 	}
@@ -109,7 +119,7 @@ func warnTags(tags map[string]string, path *field.Path) finding.List {
 	return out
 }
 
-func warnLimits(limits *Limits, path *field.Path, warn warner) {
+func warnLimits(limits *api.Limits, path *field.Path, warn warner) {
 	if limits == nil {
 		return
 	}
@@ -117,7 +127,7 @@ func warnLimits(limits *Limits, path *field.Path, warn warner) {
 		warn(path, finding.Say("empty limits limit nothing"), finding.Say("set %s, such as cpu: 100, or remove %s", finding.At(path.Child("resources")), finding.Field{Path: path.String(), Name: "limits"}))
 	}
 	for _, name := range slices.Sorted(maps.Keys(limits.Resources)) {
-		_, misspelt := Misspelt(string(name), knownResources) // which is an error
+		_, misspelt := suggest.Misspelt(string(name), knownResources) // which is an error
 		if !misspelt && !strings.Contains(string(name), "/") && !slices.Contains(knownResources, string(name)) {
 			warn(path.Child("resources").Key(string(name)), finding.Say("no machine has this resource, so that the limit has no effect"),
 				finding.Either(didYouMean(string(name), knownResources), finding.Say("remove it, or write a resource of your own with its domain, such as example.com/licence")))
@@ -129,7 +139,7 @@ func warnLimits(limits *Limits, path *field.Path, warn warner) {
 }
 
 // warnBudgets tells of budgets that let no node go, ever.
-func warnBudgets(d *Disruption, path *field.Path, warn warner) {
+func warnBudgets(d *api.Disruption, path *field.Path, warn warner) {
 	if d == nil {
 		return
 	}
@@ -144,7 +154,7 @@ func warnBudgets(d *Disruption, path *field.Path, warn warner) {
 	}
 }
 
-func warnKubelet(k *KubeletConfiguration, path *field.Path, warn warner) {
+func warnKubelet(k *api.KubeletConfiguration, path *field.Path, warn warner) {
 	// Defaults of the kubelet, which applies them to the threshold that is not given.
 	const defaultHigh, defaultLow = 85, 80
 	if k == nil {

@@ -1,4 +1,4 @@
-package api
+package validate
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
@@ -25,17 +27,12 @@ func unsupported(path *field.Path, value string, allowed []string) finding.Findi
 	return finding.Broken(field.ErrorTypeNotSupported, path, value, text, didYouMean(value, allowed))
 }
 
-// nearestValue is the advice to take the nearest valid value.
-func nearestValue(value string) finding.Message {
-	return finding.Say("the nearest valid value is %q", value)
-}
-
 // didYouMean is the advice to take the nearest of the allowed values, if there is one.
 func didYouMean(value string, allowed []string) finding.Message {
 	if len(allowed) == 1 {
-		return nearestValue(allowed[0])
+		return suggest.Value(allowed[0])
 	}
-	if near, ok := Suggest(value, allowed); ok && near != value {
+	if near, ok := api.Suggest(value, allowed); ok && near != value {
 		return finding.Say("did you mean %q?", near)
 	}
 	return finding.None
@@ -62,7 +59,7 @@ func checkQuotes(value string, path *field.Path) finding.List {
 	}
 	advice := finding.Say("use plain quotes or none")
 	if without != "" {
-		advice = nearestValue(without)
+		advice = suggest.Value(without)
 	}
 	return finding.List{finding.Typographic(path, value, quote, advice)}
 }
@@ -93,7 +90,7 @@ func checkForm(path *field.Path, value string, check func(string) []string) find
 		near := cleaned(value)
 		for _, candidate := range []string{near, strings.ToLower(strings.ReplaceAll(near, "_", "-"))} {
 			if candidate != "" && candidate != value && len(check(candidate)) == 0 {
-				advice = nearestValue(candidate)
+				advice = suggest.Value(candidate)
 				break
 			}
 		}

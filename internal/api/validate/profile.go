@@ -1,4 +1,4 @@
-package api
+package validate
 
 import (
 	"maps"
@@ -9,19 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // amiFamilies lists the values of amiFamily.
 var amiFamilies = []string{
-	FamilyAL2, FamilyAL2023, FamilyBottlerocket, FamilyUbuntu, FamilyWindows2019, FamilyWindows2022, FamilyCustom,
+	api.FamilyAL2, api.FamilyAL2023, api.FamilyBottlerocket, api.FamilyUbuntu, api.FamilyWindows2019, api.FamilyWindows2022, api.FamilyCustom,
 }
 
 // maxUserData is the limit of EC2 on user data before encoding, in bytes.
 const maxUserData = 16 << 10
 
-// ValidateNodeTemplate checks a node profile resource by every rule of the API.
-func ValidateNodeTemplate(t *AWSNodeTemplate) finding.List {
+// nodeTemplateErrors checks a node profile resource by every rule of the API.
+func nodeTemplateErrors(t *api.AWSNodeTemplate) finding.List {
 	var errs finding.List
 	name := field.NewPath("metadata", "name")
 	switch {
@@ -30,12 +32,12 @@ func ValidateNodeTemplate(t *AWSNodeTemplate) finding.List {
 	case t.GenerateName == "":
 		errs = finding.List{finding.Required(name, finding.Say("a node profile needs a name"), finding.Say("set it, such as default"))}
 	}
-	return append(errs, ValidateNodeProfile(&t.Spec, field.NewPath("spec"))...)
+	return append(errs, nodeProfileErrors(&t.Spec, field.NewPath("spec"))...)
 }
 
-// ValidateNodeProfile checks a node profile that stands at path. Selectors may
+// nodeProfileErrors checks a node profile that stands at path. Selectors may
 // be missing: see DefaultSelectors.
-func ValidateNodeProfile(s *NodeProfile, path *field.Path) finding.List {
+func nodeProfileErrors(s *api.NodeProfile, path *field.Path) finding.List {
 	errs := validateSelector(s.SubnetSelector, subnetSelector, path.Child("subnetSelector"))
 	errs = append(errs, validateSelector(s.SecurityGroupSelector, securityGroupSelector, path.Child("securityGroupSelector"))...)
 	errs = append(errs, validateSelector(s.AMISelector, amiSelector, path.Child("amiSelector"))...)
@@ -50,10 +52,10 @@ func ValidateNodeProfile(s *NodeProfile, path *field.Path) finding.List {
 }
 
 // familiesWithInstanceStore have software that joins local disks.
-var familiesWithInstanceStore = []string{FamilyAL2, FamilyAL2023, FamilyBottlerocket}
+var familiesWithInstanceStore = []string{api.FamilyAL2, api.FamilyAL2023, api.FamilyBottlerocket}
 
-func validateInstanceStore(s *NodeProfile, path *field.Path) finding.List {
-	errs := choice(s.InstanceStorePolicy, []string{InstanceStoreRAID0}, path.Child("instanceStorePolicy"))
+func validateInstanceStore(s *api.NodeProfile, path *field.Path) finding.List {
+	errs := choice(s.InstanceStorePolicy, []string{api.InstanceStoreRAID0}, path.Child("instanceStorePolicy"))
 	if s.InstanceStorePolicy != nil && s.AMIFamily != nil && !slices.Contains(familiesWithInstanceStore, *s.AMIFamily) {
 		errs = append(errs, finding.Forbidden(path.Child("instanceStorePolicy"), finding.Say("images of %s %s do not join local disks", finding.In(path, "amiFamily"), *s.AMIFamily), finding.Say("use %s, or remove it", strings.Join(familiesWithInstanceStore, ", "))))
 	}
@@ -76,19 +78,19 @@ func validateInstanceProfile(name *string, path *field.Path) finding.List {
 	if errs := notEmpty(name, path); errs != nil || name == nil || instanceProfileName.MatchString(*name) {
 		return errs
 	}
-	text, near := finding.Say("must be a name of up to 128 letters, digits and _+=,.@-"), shortForm(*name)
+	text, near := finding.Say("must be a name of up to 128 letters, digits and _+=,.@-"), suggest.ShortForm(*name)
 	if strings.HasPrefix(*name, "arn:") {
 		text = finding.Say("is an ARN, and must be a name")
 	}
 	if near != *name && instanceProfileName.MatchString(near) {
-		return finding.List{finding.Invalid(path, *name, text, nearestValue(near))}
+		return finding.List{finding.Invalid(path, *name, text, suggest.Value(near))}
 	}
 	return finding.List{finding.Invalid(path, *name, text, finding.Say("write it as aws iam list-instance-profiles shows it"))}
 }
 
 // validateLaunchTemplate refuses, beside a launch template of the user's own,
 // the fields that a generated one would hold.
-func validateLaunchTemplate(s *NodeProfile, path *field.Path) finding.List {
+func validateLaunchTemplate(s *api.NodeProfile, path *field.Path) finding.List {
 	if s.LaunchTemplate == nil {
 		return nil
 	}
@@ -114,9 +116,9 @@ func validateLaunchTemplate(s *NodeProfile, path *field.Path) finding.List {
 	return errs
 }
 
-func validateImage(s *NodeProfile, path *field.Path) finding.List {
+func validateImage(s *api.NodeProfile, path *field.Path) finding.List {
 	errs := choice(s.AMIFamily, amiFamilies, path.Child("amiFamily"))
-	if s.AMIFamily != nil && *s.AMIFamily == FamilyCustom && len(s.AMISelector) == 0 {
+	if s.AMIFamily != nil && *s.AMIFamily == api.FamilyCustom && len(s.AMISelector) == 0 {
 		errs = append(errs, finding.Required(path.Child("amiSelector"), finding.Say("%s Custom has no images of its own", finding.In(path, "amiFamily")), finding.Say("name yours by tag, aws::name or aws::ids")))
 	}
 	errs = append(errs, validateUserData(s, path)...)
@@ -127,7 +129,7 @@ func validateImage(s *NodeProfile, path *field.Path) finding.List {
 }
 
 // reservedTags are tag keys that tell which machines are ours.
-var reservedTags = []string{LabelProvisioner, TagManagedBy, TagLaunchID}
+var reservedTags = []string{api.LabelProvisioner, api.TagManagedBy, api.TagLaunchID}
 
 func validateTags(tags map[string]string, path *field.Path) finding.List {
 	const maxKey, maxValue = 128, 256 // limits of EC2
@@ -137,7 +139,7 @@ func validateTags(tags map[string]string, path *field.Path) finding.List {
 		switch {
 		case key == "":
 			errs = append(errs, finding.Required(at, finding.Say("a tag needs a key"), finding.Say("write one, or remove the entry")))
-		case slices.Contains(reservedTags, key), strings.HasPrefix(key, TagClusterPrefix):
+		case slices.Contains(reservedTags, key), strings.HasPrefix(key, api.TagClusterPrefix):
 			errs = append(errs, finding.Invalid(at, key, finding.Say("is set by Packhorse to know its own machines and cannot be overridden"), finding.Say("remove it")))
 		case strings.HasPrefix(strings.ToLower(key), "aws:"):
 			errs = append(errs, finding.Invalid(at, key, finding.Say("the prefix aws: is reserved by AWS"), adviseTag(key)))
@@ -157,19 +159,19 @@ func validateTags(tags map[string]string, path *field.Path) finding.List {
 // adviseTag names the key without the prefix that AWS keeps to itself.
 func adviseTag(key string) finding.Message {
 	if own := key[len("aws:"):]; own != "" {
-		return nearestValue(own)
+		return suggest.Value(own)
 	}
 	return finding.Say("remove it")
 }
 
-func validateMetadataOptions(m *MetadataOptions, path *field.Path) finding.List {
+func validateMetadataOptions(m *api.MetadataOptions, path *field.Path) finding.List {
 	if m == nil {
 		return nil
 	}
-	onOff := []string{MetadataEnabled, MetadataDisabled}
+	onOff := []string{api.MetadataEnabled, api.MetadataDisabled}
 	errs := choice(m.HTTPEndpoint, onOff, path.Child("httpEndpoint"))
 	errs = append(errs, choice(m.HTTPProtocolIPv6, onOff, path.Child("httpProtocolIPv6"))...)
 	errs = append(errs, within(m.HTTPPutResponseHopLimit, 1, 64, path.Child("httpPutResponseHopLimit"))...)
-	errs = append(errs, choice(m.HTTPTokens, []string{TokensRequired, TokensOptional}, path.Child("httpTokens"))...)
+	errs = append(errs, choice(m.HTTPTokens, []string{api.TokensRequired, api.TokensOptional}, path.Child("httpTokens"))...)
 	return errs
 }

@@ -1,4 +1,4 @@
-package api
+package validate
 
 import (
 	"maps"
@@ -9,14 +9,15 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
-// ValidateProvisioner checks a Provisioner by every rule of the API. It does
+// ProvisionerErrors checks a Provisioner by every rule of the API. It does
 // not need defaults to be added first.
-func ValidateProvisioner(p *Provisioner) finding.List {
+func ProvisionerErrors(p *api.Provisioner) finding.List {
 	spec := field.NewPath("spec")
 	errs := validateName(p)
 	errs = append(errs, validateLabels(p.Spec.Labels, spec.Child("labels"))...)
@@ -32,13 +33,13 @@ func ValidateProvisioner(p *Provisioner) finding.List {
 	errs = append(errs, validateDisruption(p.Spec.Disruption, spec.Child("disruption"))...)
 	if p.Spec.PodBinding != "" {
 		binding := string(p.Spec.PodBinding)
-		errs = append(errs, choice(&binding, []string{string(BindImmediate), string(BindScheduler)}, spec.Child("podBinding"))...)
+		errs = append(errs, choice(&binding, []string{string(api.BindImmediate), string(api.BindScheduler)}, spec.Child("podBinding"))...)
 	}
 	return errs
 }
 
 // validateName checks that the name can be the value of LabelProvisioner.
-func validateName(p *Provisioner) finding.List {
+func validateName(p *api.Provisioner) finding.List {
 	path := field.NewPath("metadata", "name")
 	if p.Name == "" {
 		if p.GenerateName != "" {
@@ -50,7 +51,7 @@ func validateName(p *Provisioner) finding.List {
 		return errs
 	}
 	if len(p.Name) > validation.LabelValueMaxLength {
-		return finding.List{finding.TooLong(path, validation.LabelValueMaxLength, nearestValue(strings.TrimRight(p.Name[:validation.LabelValueMaxLength], "-.")))}
+		return finding.List{finding.TooLong(path, validation.LabelValueMaxLength, suggest.Value(strings.TrimRight(p.Name[:validation.LabelValueMaxLength], "-.")))}
 	}
 	return nil
 }
@@ -84,11 +85,11 @@ func validateLabels(labels map[string]string, path *field.Path) finding.List {
 // checkLabelName refuses keys that users may not set, and misspelt well-known
 // ones, which would be labels of the user's own that no machine has.
 func checkLabelName(key string, path *field.Path) finding.List {
-	if reason, restricted := RestrictedLabel(key); restricted {
+	if reason, restricted := api.RestrictedLabel(key); restricted {
 		return finding.List{restrictedKey(path, key, reason)}
 	}
-	if meant, ok := Misspelt(key, labelsToKnow()); ok {
-		return finding.List{finding.Invalid(path, key, finding.Say("is not a well-known label, but resembles one"), finding.Say("did you mean %q?", meant))}
+	if meant, ok := suggest.Misspelt(key, api.KnownLabels()); ok {
+		return finding.List{finding.Invalid(path, key, finding.Say("is not a well-known label, but resembles one"), finding.Say("did you mean %q?", api.NormalizeLabel(meant)))}
 	}
 	return nil
 }
@@ -97,10 +98,10 @@ func checkLabelName(key string, path *field.Path) finding.List {
 // it resembles.
 func restrictedKey(path *field.Path, key, reason string) finding.Finding {
 	hint := finding.Say("remove it")
-	if key != LabelProvisioner && key != LabelHostname {
-		if near := didYouMean(key, WellKnownLabels()); !near.Empty() {
+	if key != api.LabelProvisioner && key != api.LabelHostname {
+		if near := didYouMean(key, api.WellKnownLabels()); !near.Empty() {
 			hint = near
-		} else if own := shortForm(key); own != "" {
+		} else if own := suggest.ShortForm(key); own != "" {
 			hint = finding.Say("remove it, or use a key of your own, such as %q", own)
 		}
 	}
@@ -110,20 +111,20 @@ func restrictedKey(path *field.Path, key, reason string) finding.Finding {
 func validatePodOverrides(keys []string, path *field.Path) finding.List {
 	var errs finding.List
 	for i, key := range keys {
-		if !WellKnown(NormalizeLabel(key)) {
-			errs = append(errs, finding.Invalid(path.Index(i), key, finding.Say("only well-known labels can be overridden by pods"), finding.Either(didYouMean(key, WellKnownLabels()), finding.Say("remove it"))))
+		if !api.WellKnown(api.NormalizeLabel(key)) {
+			errs = append(errs, finding.Invalid(path.Index(i), key, finding.Say("only well-known labels can be overridden by pods"), finding.Either(didYouMean(key, api.WellKnownLabels()), finding.Say("remove it"))))
 		}
 	}
 	return errs
 }
 
-func validateLimits(limits *Limits, path *field.Path) finding.List {
+func validateLimits(limits *api.Limits, path *field.Path) finding.List {
 	if limits == nil {
 		return nil
 	}
 	errs := validateQuantities(limits.Resources, path.Child("resources"))
 	for _, name := range slices.Sorted(maps.Keys(limits.Resources)) {
-		if meant, ok := Misspelt(string(name), knownResources); ok {
+		if meant, ok := suggest.Misspelt(string(name), knownResources); ok {
 			errs = append(errs, finding.Invalid(path.Child("resources").Key(string(name)), string(name), finding.Say("no machine has this resource, so that the limit has no effect"), finding.Say("did you mean %q?", meant)))
 		}
 	}
@@ -141,7 +142,7 @@ func validateQuantities(amounts corev1.ResourceList, path *field.Path) finding.L
 	return errs
 }
 
-func validateLifetime(spec *ProvisionerSpec, path *field.Path) finding.List {
+func validateLifetime(spec *api.ProvisionerSpec, path *field.Path) finding.List {
 	empty := path.Child("ttlSecondsAfterEmpty")
 	errs := notNegative(spec.TTLSecondsAfterEmpty, empty)
 	errs = append(errs, notNegative(spec.TTLSecondsUntilExpired, path.Child("ttlSecondsUntilExpired"))...)
@@ -151,13 +152,7 @@ func validateLifetime(spec *ProvisionerSpec, path *field.Path) finding.List {
 	return errs
 }
 
-// ConsolidationEnabled reports whether the Provisioner lowers its cost by
-// removing and replacing nodes.
-func (s *ProvisionerSpec) ConsolidationEnabled() bool {
-	return s.Consolidation != nil && ptr.Deref(s.Consolidation.Enabled, false)
-}
-
-func validateProvider(p *Provisioner, path *field.Path) finding.List {
+func validateProvider(p *api.Provisioner, path *field.Path) finding.List {
 	var errs finding.List
 	if p.Spec.Provider != nil {
 		errs = append(errs, validateInline(p)...)
@@ -171,22 +166,22 @@ func validateProvider(p *Provisioner, path *field.Path) finding.List {
 		errs = append(errs, finding.Forbidden(at, finding.Say("cannot be combined with an inline provider"), finding.Say("keep one of the two")))
 	}
 	if ref.Name == "" {
-		errs = append(errs, finding.Required(at.Child("name"), finding.Say("the name of the %s", NodeTemplateKind), finding.Say("set it, or remove %s", finding.In(path, "providerRef"))))
+		errs = append(errs, finding.Required(at.Child("name"), finding.Say("the name of the %s", api.NodeTemplateKind), finding.Say("set it, or remove %s", finding.In(path, "providerRef"))))
 	}
 	if ref.Kind != "" {
-		errs = append(errs, choice(&ref.Kind, []string{NodeTemplateKind}, at.Child("kind"))...)
+		errs = append(errs, choice(&ref.Kind, []string{api.NodeTemplateKind}, at.Child("kind"))...)
 	}
 	if ref.APIVersion != "" {
-		served := []string{NodeTemplateGVK.GroupVersion().String()}
+		served := []string{api.NodeTemplateGVK.GroupVersion().String()}
 		errs = append(errs, choice(&ref.APIVersion, served, at.Child("apiVersion"))...)
 	}
 	return errs
 }
 
-func validateInline(p *Provisioner) finding.List {
-	profile, _, errs := p.decodeInline()
+func validateInline(p *api.Provisioner) finding.List {
+	profile, _, errs := p.DecodeInline()
 	if len(errs) > 0 {
 		return errs
 	}
-	return ValidateNodeProfile(profile, providerPath)
+	return nodeProfileErrors(profile, api.ProviderPath)
 }

@@ -1,23 +1,26 @@
-package api
+// Package cron reads cron expressions, and says of those that it cannot read what is wrong.
+package cron
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
-// cronField is one of the five fields of a cron expression.
-type cronField struct {
+// part is one of the five fields of a cron expression.
+type part struct {
 	name      string
 	low, high int
 	names     []string // of the values from low on, in lower case
 }
 
-var cronFields = []cronField{
+var fields = []part{
 	{name: "minute", low: 0, high: 59},
 	{name: "hour", low: 0, high: 23},
 	{name: "day of month", low: 1, high: 31},
@@ -25,32 +28,32 @@ var cronFields = []cronField{
 	{name: "day of week", low: 0, high: 7, names: []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
-var cronMacros = []string{"@annually", "@daily", "@hourly", "@midnight", "@monthly", "@weekly", "@yearly"}
+var macros = slices.Sorted(maps.Keys(expressions))
 
-// checkCron checks a cron expression: five fields of numbers, names, lists,
+// Check checks a cron expression: five fields of numbers, names, lists,
 // ranges and steps as in crontab(5), or a macro such as @daily. Times are UTC,
 // so that a time zone is refused. It returns nil for one that can be read.
-func checkCron(expression string, path *field.Path) *finding.Finding {
+func Check(expression string, path *field.Path) *finding.Finding {
 	wrong := func(text, advice finding.Message) *finding.Finding {
 		out := finding.Invalid(path, expression, text, advice)
 		return &out
 	}
 	if strings.HasPrefix(expression, "@") {
-		if slices.Contains(cronMacros, expression) {
+		if slices.Contains(macros, expression) {
 			return nil
 		}
-		return wrong(finding.Say("must be one of %s", strings.Join(cronMacros, ", ")), finding.Either(didYouMean(expression, cronMacros), finding.Say("write one of these, or five fields")))
+		return wrong(finding.Say("must be one of %s", strings.Join(macros, ", ")), finding.Either(didYouMean(expression, macros), finding.Say("write one of these, or five fields")))
 	}
 	if strings.Contains(expression, "TZ=") {
 		return wrong(finding.Say("must not name a time zone: schedules are in UTC"), finding.Say("remove it, and give the times in UTC"))
 	}
 	parts := strings.Fields(expression)
-	if len(parts) != len(cronFields) {
+	if len(parts) != len(fields) {
 		return wrong(finding.Say("must have 5 fields (minute, hour, day of month, month, day of week), not %d", len(parts)), finding.Say(`write them all, such as "0 9 * * mon-fri"`))
 	}
-	for i, part := range parts {
-		for item := range strings.SplitSeq(part, ",") {
-			if text, advice := cronFields[i].check(item); !text.Empty() {
+	for i, text := range parts {
+		for item := range strings.SplitSeq(text, ",") {
+			if text, advice := fields[i].check(item); !text.Empty() {
 				return wrong(text, advice)
 			}
 		}
@@ -60,7 +63,7 @@ func checkCron(expression string, path *field.Path) *finding.Finding {
 
 // check accepts *, a value, or a range, each with an optional step. Of
 // another item it says what is wrong.
-func (f cronField) check(item string) (text, advice finding.Message) {
+func (f part) check(item string) (text, advice finding.Message) {
 	span, step, hasStep := strings.Cut(item, "/")
 	if hasStep {
 		if n, err := strconv.ParseUint(step, 10, 31); err != nil || n == 0 {
@@ -89,7 +92,7 @@ func (f cronField) check(item string) (text, advice finding.Message) {
 }
 
 // span spells a range, by names where the field has them.
-func (f cronField) span(low, high int) string {
+func (f part) span(low, high int) string {
 	word := func(v int) string {
 		if i := v - f.low; i < len(f.names) {
 			return f.names[i]
@@ -105,7 +108,7 @@ func (f cronField) span(low, high int) string {
 	return word(low) + "-" + word(high)
 }
 
-func (f cronField) value(text string) (int, bool) {
+func (f part) value(text string) (int, bool) {
 	if i := slices.Index(f.names, strings.ToLower(text)); i >= 0 {
 		return f.low + i, true
 	}
@@ -113,10 +116,17 @@ func (f cronField) value(text string) (int, bool) {
 	return int(n), err == nil && int(n) >= f.low && int(n) <= f.high
 }
 
-func (f cronField) outside(item string) (text, advice finding.Message) {
+func (f part) outside(item string) (text, advice finding.Message) {
 	advice = finding.Either(didYouMean(item, f.names), finding.Say("write it in digits"))
 	if n, err := strconv.Atoi(item); err == nil {
 		advice = finding.Say("the nearest valid value is %d", min(max(n, f.low), f.high))
 	}
 	return finding.Say("%s %q: must be from %d to %d", f.name, item, f.low, f.high), advice
+}
+
+func didYouMean(text string, allowed []string) finding.Message {
+	if near, ok := suggest.Name(text, allowed); ok {
+		return finding.Say("did you mean %q?", near)
+	}
+	return finding.None
 }

@@ -1,4 +1,4 @@
-package api
+package validate
 
 import (
 	"maps"
@@ -8,15 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
-)
-
-// Keys of selectors that do not name a tag.
-const (
-	SelectorIDs       = "aws::ids"
-	SelectorIDsLegacy = "aws-ids"
-	SelectorAMIName   = "aws::name"
-	SelectorAMIOwners = "aws::owners"
 )
 
 // selectorKind is what a selector finds.
@@ -29,27 +22,15 @@ type selectorKind struct {
 
 var (
 	subnetSelector = selectorKind{
-		"a subnet", "subnet-", regexp.MustCompile(`^subnet-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy},
+		"a subnet", "subnet-", regexp.MustCompile(`^subnet-[0-9a-z]+$`), []string{api.SelectorIDs, api.SelectorIDsLegacy},
 	}
 	securityGroupSelector = selectorKind{
-		"a security group", "sg-", regexp.MustCompile(`^sg-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy},
+		"a security group", "sg-", regexp.MustCompile(`^sg-[0-9a-z]+$`), []string{api.SelectorIDs, api.SelectorIDsLegacy},
 	}
 	amiSelector = selectorKind{
-		"an image", "ami-", regexp.MustCompile(`^ami-[0-9a-z]+$`), []string{SelectorIDs, SelectorIDsLegacy, SelectorAMIName, SelectorAMIOwners},
+		"an image", "ami-", regexp.MustCompile(`^ami-[0-9a-z]+$`), []string{api.SelectorIDs, api.SelectorIDsLegacy, api.SelectorAMIName, api.SelectorAMIOwners},
 	}
 )
-
-// SplitAlternatives returns the comma-separated alternatives of a selector's
-// value without surrounding space and empty ones.
-func SplitAlternatives(value string) []string {
-	var out []string
-	for part := range strings.SplitSeq(value, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			out = append(out, part)
-		}
-	}
-	return out
-}
 
 // validateSelector refuses keys that no tag can have and values that nothing
 // can match.
@@ -60,7 +41,7 @@ func validateSelector(selector map[string]string, kind selectorKind, path *field
 		switch {
 		case key == "":
 			errs = append(errs, finding.Required(at, finding.Say("a tag needs a key"), finding.Say("write one, or remove the entry")))
-		case key == SelectorIDs, key == SelectorIDsLegacy:
+		case key == api.SelectorIDs, key == api.SelectorIDsLegacy:
 			errs = append(errs, kind.validateIDs(value, at)...)
 		case slices.Contains(kind.special, key):
 			errs = append(errs, validateAlternatives(value, at)...)
@@ -75,7 +56,7 @@ func validateSelector(selector map[string]string, kind selectorKind, path *field
 
 func (k selectorKind) validateIDs(value string, path *field.Path) finding.List {
 	errs := validateAlternatives(value, path)
-	for _, id := range SplitAlternatives(value) {
+	for _, id := range api.SplitAlternatives(value) {
 		if !k.id.MatchString(id) && len(errs) == 0 {
 			errs = append(errs, finding.Invalid(path, value, finding.Say("%q is not the id of %s", id, k.what), finding.Say("write ids such as %s0123456789abcdef0", k.prefix)))
 		}
@@ -85,11 +66,11 @@ func (k selectorKind) validateIDs(value string, path *field.Path) finding.List {
 
 // validateBothIDs refuses two lists of ids with none in common.
 func validateBothIDs(selector map[string]string, path *field.Path) finding.List {
-	ids, legacy := SplitAlternatives(selector[SelectorIDs]), SplitAlternatives(selector[SelectorIDsLegacy])
+	ids, legacy := api.SplitAlternatives(selector[api.SelectorIDs]), api.SplitAlternatives(selector[api.SelectorIDsLegacy])
 	if len(ids) == 0 || len(legacy) == 0 || slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(legacy, id) }) {
 		return nil
 	}
-	return finding.List{finding.Invalid(path.Key(SelectorIDsLegacy), selector[SelectorIDsLegacy], finding.Say("has no id in common with %s, so that nothing can match", SelectorIDs), finding.Say("keep one of the two keys"))}
+	return finding.List{finding.Invalid(path.Key(api.SelectorIDsLegacy), selector[api.SelectorIDsLegacy], finding.Say("has no id in common with %s, so that nothing can match", api.SelectorIDs), finding.Say("keep one of the two keys"))}
 }
 
 // validateTagFilter checks a tag's key and value. An empty value and * mean
@@ -108,7 +89,7 @@ func validateAlternatives(value string, path *field.Path) finding.List {
 	if errs := slices.Concat(checkQuotes(value, path), finding.Rendered(value, path)); len(errs) > 0 {
 		return errs
 	}
-	if len(SplitAlternatives(value)) == 0 {
+	if len(api.SplitAlternatives(value)) == 0 {
 		return finding.List{finding.Invalid(path, value, finding.Say("names nothing, so that nothing can match"), finding.Say("write what it shall match, or remove the key"))}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package api
+package validate
 
 import (
 	"encoding/json"
@@ -9,12 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
 // word draws what people put anywhere: right, nearly right and nonsense.
 var word = rapid.OneOf(
-	rapid.SampledFrom(append(WellKnownLabels(), "", "team", "a b", "1", "-1", "9223372036854775807", "spot", "on_demand", "“a”",
-		LabelProvisioner, "beta.kubernetes.io/arch", "memory.available", "5%", "NaN%", "1Gi", "@daily", "0 9 * * *", "aws::ids", "subnet-0a,")),
+	rapid.SampledFrom(append(api.WellKnownLabels(), "", "team", "a b", "1", "-1", "9223372036854775807", "spot", "on_demand", "“a”",
+		api.LabelProvisioner, "beta.kubernetes.io/arch", "memory.available", "5%", "NaN%", "1Gi", "@daily", "0 9 * * *", "aws::ids", "subnet-0a,")),
 	rapid.String(),
 )
 
@@ -29,16 +31,16 @@ var taint = rapid.Custom(func(t *rapid.T) corev1.Taint {
 	}
 })
 
-var requirement = rapid.Custom(func(t *rapid.T) Requirement {
-	return Requirement{
+var requirement = rapid.Custom(func(t *rapid.T) api.Requirement {
+	return api.Requirement{
 		Key:      word.Draw(t, "key"),
-		Operator: Operator(rapid.SampledFrom(append(operators, "", "in")).Draw(t, "operator")),
+		Operator: api.Operator(rapid.SampledFrom(append(operators, "", "in")).Draw(t, "operator")),
 		Values:   words().Draw(t, "values"),
 	}
 })
 
-var provisioner = rapid.Custom(func(t *rapid.T) *Provisioner {
-	p := &Provisioner{Spec: ProvisionerSpec{
+var provisioner = rapid.Custom(func(t *rapid.T) *api.Provisioner {
+	p := &api.Provisioner{Spec: api.ProvisionerSpec{
 		Labels:        wordMap().Draw(t, "labels"),
 		Annotations:   wordMap().Draw(t, "annotations"),
 		Taints:        rapid.SliceOfN(taint, 0, 3).Draw(t, "taints"),
@@ -46,17 +48,17 @@ var provisioner = rapid.Custom(func(t *rapid.T) *Provisioner {
 		Requirements:  rapid.SliceOfN(requirement, 0, 5).Draw(t, "requirements"),
 		InstanceTypes: words().Draw(t, "instanceTypes"),
 		PodOverrides:  words().Draw(t, "podOverrides"),
-		PodBinding:    PodBinding(word.Draw(t, "podBinding")),
+		PodBinding:    api.PodBinding(word.Draw(t, "podBinding")),
 	}}
 	p.Name = word.Draw(t, "name")
 	if rapid.Bool().Draw(t, "kubelet") {
-		p.Spec.KubeletConfiguration = &KubeletConfiguration{
+		p.Spec.KubeletConfiguration = &api.KubeletConfiguration{
 			ClusterDNS: words().Draw(t, "dns"), EvictionHard: wordMap().Draw(t, "hard"), EvictionSoft: wordMap().Draw(t, "soft"),
 			MaxPods: ptr.To(rapid.Int32().Draw(t, "maxPods")),
 		}
 	}
 	if rapid.Bool().Draw(t, "disruption") {
-		p.Spec.Disruption = &Disruption{Budgets: []Budget{{Nodes: word.Draw(t, "nodes"), Schedule: ptr.To(word.Draw(t, "schedule"))}}}
+		p.Spec.Disruption = &api.Disruption{Budgets: []api.Budget{{Nodes: word.Draw(t, "nodes"), Schedule: ptr.To(word.Draw(t, "schedule"))}}}
 	}
 	if rapid.Bool().Draw(t, "provider") {
 		raw, err := json.Marshal(map[string]any{word.Draw(t, "field"): word.Draw(t, "value"), "subnetSelector": wordMap().Draw(t, "selector")})
@@ -75,7 +77,7 @@ func TestAnyProvisioner(t *testing.T) {
 		p := provisioner.Draw(t, "provisioner")
 		before := p.DeepCopy()
 
-		_ = ValidateProvisioner(p)
+		_ = ProvisionerErrors(p)
 		_ = warnProvisioner(p)
 		once := p.Defaulted()
 
@@ -96,13 +98,13 @@ func TestDefaultsKeepValidity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := provisioner.Draw(t, "provisioner")
 		p.Name, p.Spec.PodBinding = "a", ""
-		if len(ValidateProvisioner(p)) > 0 {
-			p.Spec = ProvisionerSpec{Requirements: p.Spec.Requirements}
+		if len(ProvisionerErrors(p)) > 0 {
+			p.Spec = api.ProvisionerSpec{Requirements: p.Spec.Requirements}
 		}
-		if len(ValidateProvisioner(p)) > 0 {
+		if len(ProvisionerErrors(p)) > 0 {
 			return
 		}
-		if errs := ValidateProvisioner(p.Defaulted()); len(errs) > 0 {
+		if errs := ProvisionerErrors(p.Defaulted()); len(errs) > 0 {
 			t.Fatalf("valid until defaulted: %v", errs)
 		}
 	})
@@ -113,20 +115,20 @@ func TestDefaultsKeepValidity(t *testing.T) {
 func TestRequirementsAgreeWithBruteForce(t *testing.T) {
 	universe := []string{"", "0", "1", "2", "3", "4", "5", "6", "a", "b"}
 	rapid.Check(t, func(t *rapid.T) {
-		var spec ProvisionerSpec
+		var spec api.ProvisionerSpec
 		for range rapid.IntRange(1, 4).Draw(t, "count") {
-			r := Requirement{Key: "team", Operator: Operator(rapid.SampledFrom(operators).Draw(t, "operator"))}
+			r := api.Requirement{Key: "team", Operator: api.Operator(rapid.SampledFrom(operators).Draw(t, "operator"))}
 			switch r.Operator {
-			case OpIn, OpNotIn:
+			case api.OpIn, api.OpNotIn:
 				r.Values = rapid.SliceOfN(rapid.SampledFrom(universe), 1, 3).Draw(t, "values")
-			case OpGt, OpLt, OpGte, OpLte:
+			case api.OpGt, api.OpLt, api.OpGte, api.OpLte:
 				r.Values = []string{rapid.SampledFrom([]string{"0", "1", "2", "3", "4"}).Draw(t, "bound")}
 			}
 			spec.Requirements = append(spec.Requirements, r)
 		}
-		p := &Provisioner{Spec: spec}
+		p := &api.Provisioner{Spec: spec}
 		p.Name = "a"
-		accepted := len(ValidateProvisioner(p)) == 0
+		accepted := len(ProvisionerErrors(p)) == 0
 		// Values outside the universe are as good as its largest number or letter.
 		if want := bruteForce(spec.Requirements, append(universe, "z", "100")); accepted != want {
 			t.Fatalf("accepted = %t, want %t: %v", accepted, want, spec.Requirements)
@@ -134,7 +136,7 @@ func TestRequirementsAgreeWithBruteForce(t *testing.T) {
 	})
 }
 
-func bruteForce(requirements []Requirement, universe []string) bool {
+func bruteForce(requirements []api.Requirement, universe []string) bool {
 	fits := func(value *string) bool {
 		for _, r := range requirements {
 			if !meets(value, r) {
@@ -152,7 +154,7 @@ func bruteForce(requirements []Requirement, universe []string) bool {
 }
 
 // meets says whether a label with the value, or without one, meets r.
-func meets(value *string, r Requirement) bool {
+func meets(value *string, r api.Requirement) bool {
 	contains := false
 	for _, v := range r.Values {
 		contains = contains || (value != nil && v == *value)
@@ -160,25 +162,25 @@ func meets(value *string, r Requirement) bool {
 	var n, bound int64
 	isNumber := false
 	if value != nil {
-		n, isNumber = parseBound(*value)
+		n, isNumber = api.ParseBound(*value)
 	}
 	if len(r.Values) == 1 {
-		bound, _ = parseBound(r.Values[0])
+		bound, _ = api.ParseBound(r.Values[0])
 	}
 	switch r.Operator {
-	case OpIn:
+	case api.OpIn:
 		return contains
-	case OpNotIn:
+	case api.OpNotIn:
 		return !contains
-	case OpExists:
+	case api.OpExists:
 		return value != nil
-	case OpDoesNotExist:
+	case api.OpDoesNotExist:
 		return value == nil
-	case OpGt:
+	case api.OpGt:
 		return isNumber && n > bound
-	case OpGte:
+	case api.OpGte:
 		return isNumber && n >= bound
-	case OpLt:
+	case api.OpLt:
 		return isNumber && n < bound
 	default:
 		return isNumber && n <= bound

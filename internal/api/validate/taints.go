@@ -1,4 +1,4 @@
-package api
+package validate
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
@@ -22,7 +23,7 @@ type taintID struct {
 
 // validateTaints checks taints and startup taints. The same key and effect may
 // occur once in both lists together, since a node can carry it once.
-func validateTaints(spec *ProvisionerSpec, path *field.Path) finding.List {
+func validateTaints(spec *api.ProvisionerSpec, path *field.Path) finding.List {
 	var errs finding.List
 	first := map[taintID]*field.Path{}
 	check := func(taints []corev1.Taint, path *field.Path) {

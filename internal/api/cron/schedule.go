@@ -1,4 +1,4 @@
-package api
+package cron
 
 import (
 	"fmt"
@@ -6,48 +6,35 @@ import (
 	"time"
 )
 
-// cronExpressions are what the macros stand for.
-var cronExpressions = map[string]string{
+// expressions are what the macros stand for.
+var expressions = map[string]string{
 	"@annually": "0 0 1 1 *", "@yearly": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
 	"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 }
 
-// schedule is a cron expression: for each field the values that match, as bits.
-type schedule struct {
+// Schedule is a cron expression: for each field the values that match, as bits.
+type Schedule struct {
 	minute, hour, day, month, weekday uint64
 	// Where both days are restricted, either will do.
 	eitherDay bool
 }
 
-// Active reports whether the budget holds at a time: always without a schedule,
-// else from each match of it, in UTC, for the duration. A schedule that cannot be
-// read always holds.
-func (b *Budget) Active(now time.Time) bool {
-	if b.Schedule == nil || b.Duration == nil {
-		return true
+// Parse reads an expression that Check accepts.
+func Parse(expression string) (Schedule, error) {
+	if wrong := Check(expression, nil); wrong != nil {
+		return Schedule{}, *wrong
 	}
-	s, err := parseSchedule(*b.Schedule)
-	if err != nil {
-		return true
-	}
-	return s.matchedSince(now.UTC(), b.Duration.Duration)
-}
-
-func parseSchedule(expression string) (schedule, error) {
-	if wrong := checkCron(expression, nil); wrong != nil {
-		return schedule{}, *wrong
-	}
-	if expanded, ok := cronExpressions[expression]; ok {
+	if expanded, ok := expressions[expression]; ok {
 		expression = expanded
 	}
 	parts := strings.Fields(expression)
 	var bits [5]uint64
-	for i, part := range parts {
-		for item := range strings.SplitSeq(part, ",") {
-			bits[i] |= cronFields[i].bits(item)
+	for i, text := range parts {
+		for item := range strings.SplitSeq(text, ",") {
+			bits[i] |= fields[i].bits(item)
 		}
 	}
-	s := schedule{minute: bits[0], hour: bits[1], day: bits[2], month: bits[3], weekday: bits[4]}
+	s := Schedule{minute: bits[0], hour: bits[1], day: bits[2], month: bits[3], weekday: bits[4]}
 	s.weekday |= s.weekday >> 7 // 7 is Sunday too
 	s.eitherDay = !anyDay(parts[2]) && !anyDay(parts[4])
 	return s, nil
@@ -56,7 +43,7 @@ func parseSchedule(expression string) (schedule, error) {
 func anyDay(part string) bool { return strings.HasPrefix(part, "*") || strings.HasPrefix(part, "?") }
 
 // bits returns the values of an item that check has accepted.
-func (f cronField) bits(item string) uint64 {
+func (f part) bits(item string) uint64 {
 	span, stepText, hasStep := strings.Cut(item, "/")
 	step := 1
 	if hasStep {
@@ -80,9 +67,9 @@ func (f cronField) bits(item string) uint64 {
 	return out
 }
 
-// matchedSince reports whether some minute matched less than d ago. Days and hours
+// MatchedSince reports whether some minute matched less than d ago. Days and hours
 // without a match are passed over as a whole.
-func (s *schedule) matchedSince(now time.Time, d time.Duration) bool {
+func (s *Schedule) MatchedSince(now time.Time, d time.Duration) bool {
 	earliest := now.Add(-d)
 	for t := now.Truncate(time.Minute); t.After(earliest); {
 		switch {
@@ -99,7 +86,7 @@ func (s *schedule) matchedSince(now time.Time, d time.Duration) bool {
 	return false
 }
 
-func (s *schedule) matchesDay(t time.Time) bool {
+func (s *Schedule) matchesDay(t time.Time) bool {
 	if s.month&(1<<t.Month()) == 0 {
 		return false
 	}

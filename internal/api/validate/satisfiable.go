@@ -1,4 +1,4 @@
-package api
+package validate
 
 import (
 	"maps"
@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
@@ -24,10 +25,10 @@ type constraint struct {
 
 // validateSatisfiable reports each key on which requirements, instanceTypes and
 // labels together leave no possibility. The error stands at the last of them.
-func validateSatisfiable(spec *ProvisionerSpec, path *field.Path) finding.List {
+func validateSatisfiable(spec *api.ProvisionerSpec, path *field.Path) finding.List {
 	constraints := map[string]*constraint{}
-	add := func(r Requirement, at *field.Path) {
-		key := NormalizeLabel(r.Key)
+	add := func(r api.Requirement, at *field.Path) {
+		key := api.NormalizeLabel(r.Key)
 		if constraints[key] == nil {
 			constraints[key] = &constraint{excluded: map[string]struct{}{}, high: math.MaxInt64}
 		}
@@ -37,10 +38,10 @@ func validateSatisfiable(spec *ProvisionerSpec, path *field.Path) finding.List {
 		add(r, path.Child("requirements").Index(i))
 	}
 	if len(spec.InstanceTypes) > 0 {
-		add(Requirement{Key: LabelInstanceType, Operator: OpIn, Values: spec.InstanceTypes}, path.Child("instanceTypes"))
+		add(api.Requirement{Key: api.LabelInstanceType, Operator: api.OpIn, Values: spec.InstanceTypes}, path.Child("instanceTypes"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(spec.Labels)) {
-		add(Requirement{Key: key, Operator: OpIn, Values: []string{spec.Labels[key]}}, path.Child("labels").Key(key))
+		add(api.Requirement{Key: key, Operator: api.OpIn, Values: []string{spec.Labels[key]}}, path.Child("labels").Key(key))
 	}
 	var errs finding.List
 	for _, key := range slices.Sorted(maps.Keys(constraints)) {
@@ -51,21 +52,21 @@ func validateSatisfiable(spec *ProvisionerSpec, path *field.Path) finding.List {
 	return errs
 }
 
-func (c *constraint) add(r Requirement, at *field.Path) {
+func (c *constraint) add(r api.Requirement, at *field.Path) {
 	c.origins = append(c.origins, at)
 	switch r.Operator {
-	case OpIn:
+	case api.OpIn:
 		c.exists = true
 		c.intersect(r.Values)
-	case OpNotIn:
+	case api.OpNotIn:
 		for _, v := range r.Values {
 			c.excluded[v] = struct{}{}
 		}
-	case OpExists:
+	case api.OpExists:
 		c.exists = true
-	case OpDoesNotExist:
+	case api.OpDoesNotExist:
 		c.absent = true
-	case OpGt, OpGte, OpLt, OpLte:
+	case api.OpGt, api.OpGte, api.OpLt, api.OpLte:
 		c.exists = true
 		c.bound(r.Operator, r.Values[0])
 	}
@@ -82,21 +83,21 @@ func (c *constraint) intersect(values []string) {
 }
 
 // bound narrows the interval. The value has been checked.
-func (c *constraint) bound(operator Operator, value string) {
-	n, _ := parseBound(value)
+func (c *constraint) bound(operator api.Operator, value string) {
+	n, _ := api.ParseBound(value)
 	c.bounded = true
 	switch operator {
-	case OpGt:
+	case api.OpGt:
 		if n == math.MaxInt64 {
 			c.high = -1 // nothing is greater
 			return
 		}
 		c.low = max(c.low, n+1)
-	case OpGte:
+	case api.OpGte:
 		c.low = max(c.low, n)
-	case OpLt:
+	case api.OpLt:
 		c.high = min(c.high, n-1)
-	case OpLte:
+	case api.OpLte:
 		c.high = min(c.high, n)
 	}
 }
@@ -123,7 +124,7 @@ func (c *constraint) admits(value string) bool {
 	if !c.bounded {
 		return true
 	}
-	n, ok := parseBound(value)
+	n, ok := api.ParseBound(value)
 	return ok && n >= c.low && n <= c.high
 }
 

@@ -1,4 +1,4 @@
-package api
+package validate
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
@@ -41,7 +42,7 @@ func (e *entries) UnmarshalJSON(raw []byte) error {
 // definitions are the bounds of the spec, by the name of the definition.
 var definitions = sync.OnceValue(func() map[string]*bounds {
 	out := map[string]*bounds{}
-	for _, crd := range CRDs() {
+	for _, crd := range api.CRDs() {
 		var definition struct {
 			Spec struct {
 				Versions []struct {
@@ -59,10 +60,10 @@ var definitions = sync.OnceValue(func() map[string]*bounds {
 	return out
 })
 
-// CheckBounds reports what the API server would refuse in a spec because it is
+// Bounds reports what the API server would refuse in a spec because it is
 // too large or has another form. Resource is that of the definition, such as
 // provisioners.karpenter.sh.
-func CheckBounds(resource string, spec map[string]any) finding.List {
+func Bounds(resource string, spec map[string]any) finding.List {
 	return definitions()[resource].check(spec, field.NewPath("spec"))
 }
 

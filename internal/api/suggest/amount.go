@@ -1,4 +1,4 @@
-package api
+package suggest
 
 import (
 	"math"
@@ -28,28 +28,28 @@ var durationUnits = map[string]time.Duration{
 	"d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour, "w": 7 * 24 * time.Hour, "week": 7 * 24 * time.Hour, "weeks": 7 * 24 * time.Hour,
 }
 
-// adviseQuantity says how to write what is no quantity.
-func adviseQuantity(text string) finding.Message {
+// Quantity says how to write what is no quantity.
+func Quantity(text string) finding.Message {
 	if parts := amountForm.FindStringSubmatch(text); parts != nil {
 		if unit, ok := quantityUnits[strings.ToLower(parts[2])]; ok {
 			if _, err := amount.Parse(parts[1] + unit); err == nil {
-				return nearestValue(parts[1] + unit)
+				return Value(parts[1] + unit)
 			}
 		}
 	}
 	return finding.Say("write it as a number with an optional unit, such as 2Gi")
 }
 
-// adviseDuration says how to write what is no duration.
-func adviseDuration(text string) finding.Message {
-	if length, ok := parseDuration(text); ok {
-		return nearestValue(ShortDuration(length))
+// Duration says how to write what is no duration.
+func Duration(text string) finding.Message {
+	if length, ok := ParseDuration(text); ok {
+		return Value(amount.ShortDuration(length))
 	}
 	return finding.Say("write it in hours, minutes and seconds, such as 1h30m")
 }
 
-// parseDuration reads a duration as Go writes it, or as a number with a unit.
-func parseDuration(text string) (time.Duration, bool) {
+// ParseDuration reads a duration as Go writes it, or as a number with a unit.
+func ParseDuration(text string) (time.Duration, bool) {
 	if length, err := time.ParseDuration(text); err == nil {
 		return length, true
 	}
@@ -63,15 +63,7 @@ func parseDuration(text string) (time.Duration, bool) {
 	return time.Duration(meant), ok && err == nil && meant < math.MaxInt64
 }
 
-// ShortDuration writes a duration as people do, without the units that are zero at
-// the end: 24h, not 24h0m0s.
-func ShortDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+// Value is the advice to take the nearest valid value.
+func Value(value string) finding.Message {
+	return finding.Say("the nearest valid value is %q", value)
 }

@@ -1,4 +1,4 @@
-package api
+package decode
 
 import (
 	"reflect"
@@ -7,35 +7,21 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
-// RelatedKind is a kind whose fields are easily put into an object of another kind.
-//
-// +kubebuilder:object:generate=false
-type RelatedKind struct {
-	// Type of its objects, a struct with a field spec.
-	Type reflect.Type
-	// Name of the kind with its article, such as "an AWSNodeTemplate".
-	Name string
-}
-
-// ourKinds are related to each other.
-var ourKinds = []RelatedKind{
-	{reflect.TypeFor[Provisioner](), "a " + ProvisionerKind}, {reflect.TypeFor[AWSNodeTemplate](), "an " + NodeTemplateKind},
-}
-
 // adviseField says what was probably meant by a field that the object of type t at
 // path does not have: one that stands elsewhere, or one whose name is similar.
-func (d *treeDecoder) adviseField(name string, t reflect.Type, path *field.Path) finding.Message {
+func (w *walk) adviseField(name string, t reflect.Type, path *field.Path) finding.Message {
 	if entries := onlyMap(t); entries != "" {
 		return finding.Say("move it into %s", finding.At(path.Child(entries)))
 	}
-	if at := placesIn(d.root)[name]; at != "" {
+	if at := placesIn(w.root)[name]; at != "" {
 		return finding.Say("move it to %s", finding.Field{Path: at})
 	}
-	for _, other := range d.related {
-		if at := placesIn(other.Type)[name]; at != "" && other.Type != d.root {
+	for _, other := range w.Related {
+		if at := placesIn(other.Type)[name]; at != "" && other.Type != w.root {
 			return finding.Say("it belongs to %s, at %s", other.Name, at)
 		}
 	}
@@ -45,7 +31,7 @@ func (d *treeDecoder) adviseField(name string, t reflect.Type, path *field.Path)
 	if found := finding.Template(name); found != "" {
 		return finding.Plain(finding.RenderFirst)
 	}
-	if near, ok := Suggest(name, sortedKeys(jsonFields(t))); ok {
+	if near, ok := suggest.Name(name, sortedKeys(jsonFields(t))); ok {
 		return finding.Say("did you mean %s?", finding.In(path, near))
 	}
 	return finding.Say("remove it")

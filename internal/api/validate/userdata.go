@@ -1,4 +1,4 @@
-package api
+package validate
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
@@ -32,12 +33,12 @@ const (
 // userDataForms are what the families read. A text of no known form is left to the
 // image, but for Bottlerocket, which takes nothing but TOML.
 var userDataForms = map[string][]userDataForm{
-	FamilyAL2:          {formMIME, formShell, formCloudInit},
-	FamilyUbuntu:       {formMIME, formShell, formCloudInit},
-	FamilyAL2023:       {formMIME, formShell, formCloudInit, formNodeConfig},
-	FamilyBottlerocket: {formTOML},
-	FamilyWindows2019:  {formPowerShell},
-	FamilyWindows2022:  {formPowerShell},
+	api.FamilyAL2:          {formMIME, formShell, formCloudInit},
+	api.FamilyUbuntu:       {formMIME, formShell, formCloudInit},
+	api.FamilyAL2023:       {formMIME, formShell, formCloudInit, formNodeConfig},
+	api.FamilyBottlerocket: {formTOML},
+	api.FamilyWindows2019:  {formPowerShell},
+	api.FamilyWindows2022:  {formPowerShell},
 }
 
 // tomlLine is how a line of TOML begins: a table, or a key with its value.
@@ -75,9 +76,9 @@ func firstLine(text string) string {
 
 // validateUserData refuses what the family cannot read, as far as that can be said
 // without the image.
-func validateUserData(s *NodeProfile, profile *field.Path) finding.List {
+func validateUserData(s *api.NodeProfile, profile *field.Path) finding.List {
 	path, family := profile.Child("userData"), finding.In(profile, "amiFamily")
-	if s.UserData == nil || s.AMIFamily == nil || *s.AMIFamily == FamilyCustom {
+	if s.UserData == nil || s.AMIFamily == nil || *s.AMIFamily == api.FamilyCustom {
 		return nil
 	}
 	text := strings.TrimSpace(*s.UserData)
@@ -86,7 +87,7 @@ func validateUserData(s *NodeProfile, profile *field.Path) finding.List {
 		return nil
 	}
 	form := formOf(text)
-	if form == formUnknown && *s.AMIFamily == FamilyBottlerocket && !tomlLine.MatchString(firstLine(text)) {
+	if form == formUnknown && *s.AMIFamily == api.FamilyBottlerocket && !tomlLine.MatchString(firstLine(text)) {
 		return finding.List{finding.Invalid(path, finding.Abbreviated(text), finding.Say("is not TOML, the only form that %s Bottlerocket reads", family),
 			finding.Say("begin it with a table such as [settings.kubernetes], or set the %s that it is for", family))}
 	}

@@ -1,4 +1,4 @@
-package api
+package validate
 
 import (
 	"regexp"
@@ -9,10 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/cron"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/suggest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
-func validateDisruption(d *Disruption, path *field.Path) finding.List {
+// disruptionReasons lists the reasons that budgets may name.
+var disruptionReasons = []string{api.ReasonEmptiness, api.ReasonExpiry, api.ReasonDrift, api.ReasonConsolidation}
+
+func validateDisruption(d *api.Disruption, path *field.Path) finding.List {
 	if d == nil {
 		return nil
 	}
@@ -30,35 +36,35 @@ func validateDisruption(d *Disruption, path *field.Path) finding.List {
 }
 
 func validateConsolidateAfter(after *string, path *field.Path) finding.List {
-	if after == nil || *after == Never {
+	if after == nil || *after == api.Never {
 		return nil
 	}
 	d, err := time.ParseDuration(*after)
 	if err != nil {
-		advice := adviseDuration(*after)
-		if strings.EqualFold(*after, Never) {
-			advice = nearestValue(Never)
+		advice := suggest.Duration(*after)
+		if strings.EqualFold(*after, api.Never) {
+			advice = suggest.Value(api.Never)
 		}
-		return finding.List{finding.Invalid(path, *after, finding.Say("must be a duration such as 30s or 1h30m, or %s", Never), advice)}
+		return finding.List{finding.Invalid(path, *after, finding.Say("must be a duration such as 30s or 1h30m, or %s", api.Never), advice)}
 	}
 	return durationNotNegative(&metav1.Duration{Duration: d}, path)
 }
 
-func validateEvictionCost(cost *NumberOrNever, path *field.Path) finding.List {
-	if cost == nil || *cost == Never {
+func validateEvictionCost(cost *api.NumberOrNever, path *field.Path) finding.List {
+	if cost == nil || *cost == api.Never {
 		return nil
 	}
 	text := string(*cost)
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
 	case err == nil && v < 0:
-		return finding.List{finding.Invalid(path, text, finding.Say("must not be negative: it is what moving a pod costs"), nearestValue("0"))}
+		return finding.List{finding.Invalid(path, text, finding.Say("must not be negative: it is what moving a pod costs"), suggest.Value("0"))}
 	case err == nil && evictionCostForm.MatchString(text):
 		return nil
-	case strings.EqualFold(text, Never):
-		return finding.List{finding.Invalid(path, text, finding.Say("must be a number such as 1 or 0.5, or %s", Never), nearestValue(Never))}
+	case strings.EqualFold(text, api.Never):
+		return finding.List{finding.Invalid(path, text, finding.Say("must be a number such as 1 or 0.5, or %s", api.Never), suggest.Value(api.Never))}
 	}
-	return finding.List{finding.Invalid(path, text, finding.Say("must be a number such as 1 or 0.5, or %s", Never), finding.Say("write it in digits"))}
+	return finding.List{finding.Invalid(path, text, finding.Say("must be a number such as 1 or 0.5, or %s", api.Never), finding.Say("write it in digits"))}
 }
 
 var evictionCostForm = regexp.MustCompile(`^[0-9]{1,9}([.][0-9]{1,9})?$`)
@@ -66,23 +72,23 @@ var evictionCostForm = regexp.MustCompile(`^[0-9]{1,9}([.][0-9]{1,9})?$`)
 // longestGap between two matches of a schedule is that of 29 February around 2100.
 const longestGap = 8*366 + 1
 
-func validateWindow(w *Window, path *field.Path) finding.List {
+func validateWindow(w *api.Window, path *field.Path) finding.List {
 	var errs finding.List
-	if wrong := checkCron(w.Schedule, path.Child("schedule")); wrong != nil {
+	if wrong := cron.Check(w.Schedule, path.Child("schedule")); wrong != nil {
 		errs = append(errs, *wrong)
-	} else if s, err := parseSchedule(w.Schedule); err == nil && !s.matchedSince(time.Date(2104, 3, 1, 0, 0, 0, 0, time.UTC), longestGap*24*time.Hour) {
+	} else if s, err := cron.Parse(w.Schedule); err == nil && !s.MatchedSince(time.Date(2104, 3, 1, 0, 0, 0, 0, time.UTC), longestGap*24*time.Hour) {
 		errs = append(errs, finding.Invalid(path.Child("schedule"), w.Schedule, finding.Say("no day matches it, so that the window never opens"), finding.Say("correct day of month and month")))
 	}
 	if w.Duration.Duration <= 0 {
 		errs = append(errs, finding.Invalid(path.Child("duration"), w.Duration.Duration.String(), finding.Say("must be above zero, or the window never opens"), finding.Say("set how long it is open, such as 8h")))
 	}
-	if _, err := w.location(); err != nil {
+	if _, err := w.Location(); err != nil {
 		errs = append(errs, finding.Invalid(path.Child("timeZone"), *w.TimeZone, finding.Say("must be a time zone of the IANA database"), finding.Say("write it such as Europe/Berlin")))
 	}
 	return errs
 }
 
-func validateBudget(b *Budget, path *field.Path) finding.List {
+func validateBudget(b *api.Budget, path *field.Path) finding.List {
 	var errs finding.List
 	errs = append(errs, validateBudgetNodes(b.Nodes, path.Child("nodes"))...)
 	switch {
@@ -92,7 +98,7 @@ func validateBudget(b *Budget, path *field.Path) finding.List {
 		errs = append(errs, finding.Required(path.Child("schedule"), finding.Say("a duration needs a schedule: when the budget begins to hold"), finding.Say("set it, such as @daily, or remove the duration")))
 	}
 	if b.Schedule != nil {
-		if wrong := checkCron(*b.Schedule, path.Child("schedule")); wrong != nil {
+		if wrong := cron.Check(*b.Schedule, path.Child("schedule")); wrong != nil {
 			errs = append(errs, *wrong)
 		}
 	}
@@ -112,7 +118,7 @@ func validateBudgetNodes(nodes string, path *field.Path) finding.List {
 	case err != nil:
 		return finding.List{finding.Invalid(path, nodes, finding.Say("must be a number of nodes or a percentage"), adviseNodes(nodes))}
 	case isPercent && n > 100:
-		return finding.List{finding.Invalid(path, nodes, finding.Say("must be from 0%% to 100%%"), nearestValue("100%"))}
+		return finding.List{finding.Invalid(path, nodes, finding.Say("must be from 0%% to 100%%"), suggest.Value("100%"))}
 	}
 	return nil
 }
@@ -124,13 +130,13 @@ func adviseNodes(nodes string) finding.Message {
 	found := nodesForm.FindStringSubmatch(nodes)
 	switch {
 	case strings.HasPrefix(strings.TrimSpace(nodes), "-"):
-		return nearestValue("0")
+		return suggest.Value("0")
 	case found == nil:
 		return finding.Say(`write it in digits, such as "3" or "10%%"`)
 	case found[2] == "%" && len(strings.TrimLeft(found[1], "0")) > 2:
-		return nearestValue("100%")
+		return suggest.Value("100%")
 	}
-	return nearestValue(found[1] + found[2])
+	return suggest.Value(found[1] + found[2])
 }
 
 func durationNotNegative(d *metav1.Duration, path *field.Path) finding.List {

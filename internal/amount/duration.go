@@ -1,0 +1,19 @@
+package amount
+
+import (
+	"strings"
+	"time"
+)
+
+// ShortDuration writes a duration as people do, without the units that are zero at
+// the end: 24h, not 24h0m0s.
+func ShortDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

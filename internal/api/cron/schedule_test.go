@@ -1,0 +1,51 @@
+package cron
+
+import (
+	"testing"
+	"time"
+)
+
+// 1 January 2026 is a Thursday.
+func TestMatchedSince(t *testing.T) {
+	at := func(text string) time.Time {
+		out, err := time.Parse("2006-01-02 15:04:05", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		schedule string
+		duration time.Duration
+		now      string
+		want     bool
+	}{
+		"at the match":                   {"0 9 * * *", time.Hour, "2026-01-01 09:00:00", true},
+		"within the duration":            {"0 9 * * *", time.Hour, "2026-01-01 09:59:59", true},
+		"at its end":                     {"0 9 * * *", time.Hour, "2026-01-01 10:00:00", false},
+		"before the match":               {"0 9 * * *", time.Hour, "2026-01-01 08:59:59", false},
+		"over midnight":                  {"0 22 * * *", 8 * time.Hour, "2026-01-02 05:30:00", true},
+		"on a working day":               {"0 9 * * mon-fri", 8 * time.Hour, "2026-01-01 12:00:00", true},
+		"at the weekend":                 {"0 9 * * mon-fri", 8 * time.Hour, "2026-01-03 12:00:00", false},
+		"Sunday is 7 too":                {"0 0 * * 7", 24 * time.Hour, "2026-01-04 12:00:00", true},
+		"a list with steps":              {"*/15,7 * * * *", time.Minute, "2026-01-01 03:07:30", true},
+		"between the steps":              {"*/15 * * * *", time.Minute, "2026-01-01 03:16:00", false},
+		"a step from a value to the end": {"0 20/2 * * *", time.Minute, "2026-01-01 22:00:10", true},
+		"either of two restricted days":  {"0 0 13 * fri", time.Hour, "2026-01-02 00:30:00", true},
+		"both where one is free":         {"0 0 13 * *", time.Hour, "2026-01-02 00:30:00", false},
+		"a month":                        {"@yearly", 48 * time.Hour, "2026-01-02 23:59:00", true},
+		"a month that is over":           {"@yearly", 48 * time.Hour, "2026-02-02 23:59:00", false},
+		"a time that never comes":        {"0 0 31 2 *", 30 * 24 * time.Hour, "2026-03-01 00:00:00", false},
+	} {
+		s, err := Parse(c.schedule)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := s.MatchedSince(at(c.now), c.duration); got != c.want {
+			t.Errorf("%s: %q for %s at %s is %v", name, c.schedule, c.duration, c.now, got)
+		}
+	}
+	if _, err := Parse("when I say so"); err == nil {
+		t.Error("what is no schedule can be read")
+	}
+}

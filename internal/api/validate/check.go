@@ -1,0 +1,52 @@
+package validate
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
+)
+
+// Provisioner checks a Provisioner by every rule of the API: what it breaks,
+// and what is accepted and yet doubtful. One that stands for an object of another kind
+// is judged by what of that object is not supported, and by its requirements and limits:
+// its other fields are not the user's.
+func Provisioner(p *api.Provisioner) finding.List {
+	if p.Source != nil {
+		return append(unsupportedIn(p.Source), ownFields(p.Source, warnProvisioner(p))...)
+	}
+	return append(ProvisionerErrors(p), warnProvisioner(p)...)
+}
+
+// NodeTemplate checks a node profile as Provisioner does a Provisioner.
+func NodeTemplate(t *api.AWSNodeTemplate) finding.List {
+	if t.Source != nil {
+		return unsupportedIn(t.Source)
+	}
+	return append(nodeTemplateErrors(t), warnTags(t.Spec.Tags, field.NewPath("spec", "tags"))...)
+}
+
+// unsupportedIn are errors about the object that the source is.
+func unsupportedIn(s *api.Source) finding.List {
+	var out finding.List
+	for _, u := range s.Unsupported {
+		out = append(out, finding.Finding{Severity: finding.Error, Path: u.Path, Text: finding.Plain(u.Text)})
+	}
+	return out
+}
+
+// ownFields keeps the findings that are about requirements and limits of the object, at its own
+// fields.
+func ownFields(s *api.Source, found finding.List) finding.List {
+	var out finding.List
+	for _, f := range found {
+		path := s.PathOf(f.Path)
+		if written := strings.HasPrefix(f.Path, "spec.requirements[") || strings.HasPrefix(f.Path, "spec.limits.resources["); written && path != f.Path {
+			f.Path = path
+			out = append(out, f)
+		}
+	}
+	return out
+}
