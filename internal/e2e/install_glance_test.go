@@ -34,7 +34,7 @@ func (s *installed) wantGlance() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	text := s.tool("", s.built("packhorse-agent"), "top", "--once", "--url", url)
+	text := s.tool("", s.built("packhorse-agent"), "top", "--url", url)
 	for where, told := range map[string]string{"the page": html.UnescapeString(string(page)), "top": text} {
 		for name := range s.boughtNodes() {
 			if !strings.Contains(told, name) {

@@ -34,9 +34,8 @@ var ranges = map[string]Range{
 	"reserved-enis":              {Least: 0, Most: 15, Whole: true},
 	"vm-memory-overhead-percent": {Least: 1, Most: 50, Off: []float64{0}},
 	"replicas":                   {Least: 1, Most: 100, Whole: true},
-	"budget":                     {Least: 0, Most: 600, Duration: true},    // of simulate
-	"interval":                   {Least: 0.1, Most: 3600, Duration: true}, // of top
-	"timeout":                    {Least: 1, Most: 86400, Duration: true},  // of takeover
+	"budget":                     {Least: 0, Most: 600, Duration: true},   // of simulate
+	"timeout":                    {Least: 1, Most: 86400, Duration: true}, // of takeover
 }
 
 // RangeOf returns the range of a flag that has one.

@@ -8,21 +8,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 )
 
-// Text says the same as the page, for terminals. The width is that of the
-// terminal; zero does not cut anything. Colour is an extra: nothing is said by colour
-// alone.
-type Text struct {
-	Width  int
-	Colour bool
-	// Rows bounds each list; zero means no bound.
-	Rows int
-}
-
-// Render writes a status as text.
-func (t Text) Render(s *Status) string {
-	w := &writer{Text: t}
+// Text says the same as the page, for terminals.
+func (s *Status) Text() string {
+	w := &writer{}
 	sum := s.Summary()
-	w.line(w.paint(bold, sum.Title))
+	w.line(sum.Title)
 	if !s.Leading {
 		w.line("Another replica of the agent leads and knows the status.")
 		return w.String()
@@ -43,71 +33,22 @@ func (t Text) Render(s *Status) string {
 	w.unavailable(s)
 	w.recent(s)
 	w.line("")
-	w.line(w.paint(soft, strings.TrimSpace(fmt.Sprintf("%s as of %s UTC, packhorse-agent %s", s.Cluster, clock(s.At, s.At), s.Version))))
+	w.line(strings.TrimSpace(fmt.Sprintf("%s as of %s UTC, packhorse-agent %s", s.Cluster, clock(s.At, s.At), s.Version)))
 	return w.String()
 }
 
-// The colours of a terminal.
-const (
-	bold = "1"
-	soft = "2"
-	bad  = "31"
-)
+type writer struct{ strings.Builder }
 
-type writer struct {
-	Text
-	strings.Builder
-}
+func (w *writer) line(text string) { w.WriteString(text + "\n") }
 
-func (w *writer) paint(colour, text string) string {
-	if !w.Colour || text == "" {
-		return text
-	}
-	return "\x1b[" + colour + "m" + text + "\x1b[0m"
-}
-
-func (w *writer) line(text string) { w.WriteString(w.cut(text) + "\n") }
-
-// cut shortens a line to the width, without counting what sets colours.
-func (w *writer) cut(text string) string {
-	if w.Width <= 0 {
-		return text
-	}
-	seen, escape := 0, false
-	for i, r := range text {
-		switch {
-		case r == '\x1b':
-			escape = true
-		case escape:
-			escape = r != 'm'
-		default:
-			if seen++; seen > w.Width-1 && i+len(string(r)) < len(text) {
-				return text[:i] + w.reset() + "…"
-			}
-		}
-	}
-	return text
-}
-
-func (w *writer) reset() string {
-	if w.Colour {
-		return "\x1b[0m"
-	}
-	return ""
-}
-
-// list writes a heading and the lines below it, as far as Rows allows.
+// list writes a heading and the lines below it.
 func (w *writer) list(title string, n int, line func(int) string) {
 	if n == 0 {
 		return
 	}
 	w.line("")
-	w.line(w.paint(bold, title))
+	w.line(title)
 	for i := range n {
-		if w.Rows > 0 && i == w.Rows {
-			w.line(w.paint(soft, fmt.Sprintf("  and %d more", n-i)))
-			return
-		}
 		w.line("  " + line(i))
 	}
 }
@@ -118,9 +59,6 @@ func (w *writer) pending(s *Status) {
 		who := explain.Plural(p.Count, "pod")
 		if p.Count == 1 && len(p.Pods) == 1 {
 			who = p.Pods[0]
-		}
-		if p.Stuck {
-			who = w.paint(bad, who)
 		}
 		return who + ": " + p.Why
 	})
@@ -135,7 +73,7 @@ func (w *writer) provisioners(s *Status) {
 		}
 		text := p.Name + ": " + strings.Join(has, ", ")
 		if !p.Ready {
-			text += ". " + w.paint(bad, p.Reason) + ": " + p.Message
+			text += ". " + p.Reason + ": " + p.Message
 		}
 		return text
 	})
@@ -167,7 +105,7 @@ func (w *writer) leaving(s *Status) {
 		when := "now"
 		switch {
 		case l.Blocked:
-			when = w.paint(bad, "held")
+			when = "held"
 		case !l.At.IsZero():
 			when = clock(s.At, l.At)
 		}
@@ -206,10 +144,6 @@ func (w *writer) unavailable(s *Status) {
 func (w *writer) recent(s *Status) {
 	w.list("Recent events", len(s.Recent), func(i int) string {
 		e := &s.Recent[i]
-		reason := e.Reason
-		if e.Warning {
-			reason = w.paint(bad, reason)
-		}
-		return fmt.Sprintf("%s  %s  %s: %s", clock(s.At, e.At), reason, e.Object, e.Message)
+		return fmt.Sprintf("%s  %s  %s: %s", clock(s.At, e.At), e.Reason, e.Object, e.Message)
 	})
 }

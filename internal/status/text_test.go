@@ -8,7 +8,7 @@ import (
 // The text says what the page says.
 func TestText(t *testing.T) {
 	s := busy(t)
-	text := Text{}.Render(s)
+	text := s.Text()
 	want := []string{"2 pods cannot be placed", "34.2% above", "34 of 60 cpu", s.Pending[0].Why, "held  ", "█"}
 	for _, n := range s.Nodes {
 		want = append(want, n.Node, n.Why)
@@ -28,26 +28,10 @@ func TestText(t *testing.T) {
 			t.Errorf("%q is missing", w)
 		}
 	}
-	if strings.Contains(text, "\x1b") {
-		t.Error("it has colours")
-	}
-}
-
-func TestTextFits(t *testing.T) {
-	s := busy(t)
-	text := Text{Width: 60, Rows: 3}.Render(s)
-	for line := range strings.SplitSeq(text, "\n") {
-		if n := len([]rune(line)); n > 60 {
-			t.Errorf("%d characters: %s", n, line)
-		}
-	}
-	if !strings.Contains(text, "and 6 more") {
-		t.Error("it does not say what it leaves out")
-	}
 }
 
 func TestTextOfStandby(t *testing.T) {
-	if got := (Text{}).Render(&Status{}); got != "This replica stands by\nAnother replica of the agent leads and knows the status.\n" {
+	if got := (&Status{}).Text(); got != "This replica stands by\nAnother replica of the agent leads and knows the status.\n" {
 		t.Errorf("%q", got)
 	}
 }

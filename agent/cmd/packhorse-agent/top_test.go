@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -27,8 +25,7 @@ func waitingStatus() *status.Status {
 	}
 }
 
-// Where nobody watches, it prints once, without colours.
-func TestTopPrintsOnce(t *testing.T) {
+func TestTop(t *testing.T) {
 	out, err := execute(t, topCommand(), "--url", statusServer(t, waitingStatus()))
 	if err != nil {
 		t.Fatal(err)
@@ -36,43 +33,6 @@ func TestTopPrintsOnce(t *testing.T) {
 	for _, want := range []string{"2 pods cannot be placed\n", "$1.5000 per hour", "2 pods: nothing is large enough\n", "prod as of 01:46:40 UTC, packhorse-agent 1.2.3\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
-		}
-	}
-	if strings.Contains(out, "\x1b") {
-		t.Errorf("it colours what is no terminal: %q", out)
-	}
-}
-
-// On a terminal it keeps within its size, and colours unless it may not.
-func TestTopRefreshes(t *testing.T) {
-	url := statusServer(t, waitingStatus())
-	for value, coloured := range map[string]bool{"": true, "1": false} {
-		t.Setenv("NO_COLOR", value)
-		ctx, cancel := context.WithCancel(t.Context())
-		looks := 0
-		g := &glimpse{url: url, every: time.Nanosecond, columns: func() (int, int, bool) {
-			if looks++; looks == 3 {
-				cancel()
-			}
-			return 20, 4, true
-		}}
-		var out bytes.Buffer
-		if err := g.run(ctx, &out); err != nil {
-			t.Fatal(err)
-		}
-		text := out.String()
-		if n := strings.Count(text, home); n < 2 {
-			t.Errorf("it was drawn %d times", n)
-		}
-		screen, _, _ := strings.Cut(strings.TrimPrefix(text, home), home)
-		if n := strings.Count(screen, "\n"); n != 3 {
-			t.Errorf("%d lines on a terminal of 4: %q", n, screen)
-		}
-		if !strings.Contains(screen, "…") || strings.Contains(screen, "given a node") {
-			t.Errorf("lines are not cut: %q", screen)
-		}
-		if got := strings.Contains(screen, "\x1b[1m"); got != coloured {
-			t.Errorf("NO_COLOR=%q: coloured %v", value, got)
 		}
 	}
 }
@@ -91,8 +51,5 @@ func TestTopSaysWhatIsWrong(t *testing.T) {
 		if _, err := execute(t, topCommand(), "--url", url); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", url, err, want)
 		}
-	}
-	if _, err := execute(t, topCommand(), "--interval", "0s"); err == nil || !strings.Contains(err.Error(), "--interval is 0s: the nearest sensible value is 100ms") {
-		t.Errorf("%v", err)
 	}
 }
