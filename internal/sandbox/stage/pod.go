@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -153,12 +154,19 @@ func imageName(reference string) string {
 	return name
 }
 
-// freeAddress returns a loopback address with a port that is free now.
+// freeAddress returns a loopback address with a port that is free now. Systems take the ports
+// of outgoing connections from a higher range: one of these could take the port before the
+// container listens on it.
 func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
+	const first, ports, attempts = 20000, 12000, 100
+	var last error
+	for range attempts {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(ports)))
+		if err != nil {
+			last = err
+			continue
+		}
+		return l.Addr().String(), l.Close()
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String(), nil
+	return "", fmt.Errorf("find a free port between %d and %d: %w", first, first+ports, last)
 }
