@@ -113,12 +113,9 @@ type Agent struct {
 	gatherer  *gatherer
 
 	plan func(decide.Input) decide.Plan
-	// succeeding pods of evicted ones are bound where they were planned.
-	succeeding *bind.Successors
 
 	replan  signal // something changed that planning looks at
 	redrain signal // something changed that draining looks at
-	succeed signal // something changed while the successors of evicted pods are waited for
 
 	leading atomic.Bool
 	retry   atomic.Bool // something was left for the next turn
@@ -133,6 +130,7 @@ type Agent struct {
 	history history
 	// consolidation remembers what was last said of nodes in use.
 	consolidation *consolidation.Memory
+	landings      *consolidation.Landings
 	status        statusCache
 }
 
@@ -149,7 +147,6 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 		plan:          options.Decide,
 		replan:        newSignal(),
 		redrain:       newSignal(),
-		succeed:       newSignal(),
 		assumed:       nodes.NewAssumptions(),
 		events:        event.NewRecorder(c),
 		avoided:       newAvoided(),
@@ -177,7 +174,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 		Pods: c, Assumed: a.assumed, Metrics: a.metrics, Log: log, FirstSeen: firstSeen,
 		Stale: a.replan.set, Failed: func() { a.retry.Store(true) },
 	})
-	a.succeeding = &bind.Successors{Pods: c, Assumed: a.assumed, Metrics: a.metrics, Log: log}
+	a.landings = consolidation.NewLandings(&a.metrics.Consolidation)
 	a.disrupter = &disrupt.Disrupter{
 		Cluster: c, Pods: c, Nodes: a.nodes, Buying: a.buyer.Holds, Events: a.events, Metrics: a.metrics, Log: log, Replan: a.replan.set,
 		Retry: func() { a.retry.Store(true) },
@@ -212,7 +209,6 @@ func (a *Agent) Run(ctx context.Context) error {
 	g.Go(func() error {
 		return a.whenSynced(ctx, func(ctx context.Context) error { return a.drainer.Run(ctx, a.options.Interval) })
 	})
-	g.Go(func() error { return a.whenSynced(ctx, a.succeedLoop) })
 	g.Go(func() error { return a.sweepLoop(ctx) })
 	if a.options.Notices != nil {
 		g.Go(func() error { return a.whenSynced(ctx, a.notices.Run) })
@@ -232,23 +228,6 @@ func (a *Agent) watch(ctx context.Context) error {
 		case <-a.cluster.Changed():
 			a.replan.set()
 			a.redrain.set()
-			if a.succeeding.Expecting() {
-				a.succeed.set()
-			}
-		}
-	}
-}
-
-// succeedLoop binds the successors of evicted pods where they were planned. It does not wait
-// for the planning loop: kube-scheduler is quick.
-func (a *Agent) succeedLoop(ctx context.Context) error {
-	defer a.succeeding.Wait()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-a.succeed:
-			a.succeeding.Come(ctx, a.cluster.Snapshot(), time.Now())
 		}
 	}
 }

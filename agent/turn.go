@@ -6,10 +6,9 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
-	"github.com/packhorse-io/terraform-provider-packhorse/agent/bind"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/consolidation"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
@@ -110,7 +109,7 @@ func (a *Agent) provision(ctx context.Context, v *view.View) (summary, *decide.P
 		sum.launched += bought.Launched()
 		sum.bound += bought.Bound + a.bind(ctx, v, &plan)
 		a.history.place(&plan, bought)
-		a.expectSuccessors(v, &plan)
+		a.followMoves(v, &plan)
 		sum.removals += len(plan.Removals)
 		a.disrupt(ctx, v, &plan, bought)
 		sum.unplaced = len(plan.Waiting())
@@ -149,22 +148,20 @@ func (a *Agent) bind(ctx context.Context, v *view.View, plan *decide.Plan) (boun
 	return a.binder.BindAll(ctx, v, a.verify(v), byNode)
 }
 
-// expectSuccessors notes where the pods go that are evicted, or are about to be.
-func (a *Agent) expectSuccessors(v *view.View, plan *decide.Plan) {
+// followMoves counts where the successors of evicted pods land, and notes which come next.
+func (a *Agent) followMoves(v *view.View, plan *decide.Plan) {
 	pods := map[string]*cluster.Pod{}
 	for i := range v.Snapshot.Pods {
 		pods[v.Snapshot.Pods[i].UID] = &v.Snapshot.Pods[i]
 	}
-	var moves []bind.Move
+	var moves []consolidation.Move
 	for _, b := range plan.Bindings {
 		to := v.Nodes[b.Node]
-		if b.From == "" || to == nil || !to.Initialized || pods[b.Pod.UID] == nil {
-			continue
+		if b.From != "" && to != nil && to.Initialized && pods[b.Pod.UID] != nil {
+			moves = append(moves, consolidation.Move{Pod: pods[b.Pod.UID], Node: b.Node})
 		}
-		p := v.ByName[to.Provisioner]
-		moves = append(moves, bind.Move{Pod: pods[b.Pod.UID], Node: b.Node, Bound: p != nil && p.Spec.Spec.PodBinding == api.BindImmediate})
 	}
-	a.succeeding.Expect(v.Snapshot, moves)
+	a.landings.Look(v.Snapshot, moves, v.Now)
 }
 
 // disrupt carries out what a plan says of nodes that are to go.
