@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -53,18 +54,20 @@ type event struct {
 
 // run is what a run of tests has shown: the cells of its row by the names of columns.
 type run struct {
-	passed int
-	failed []string
-	cells  map[string]string
+	passed  int
+	failed  []string
+	running map[string]bool // packages
+	cells   map[string]string
 }
 
 // feature is what a test logs about something that not every version has.
 var feature = regexp.MustCompile(`feature (.+): (yes|no)\n`)
 
 // read reads a run and prints the results of packages and everything about tests that
-// failed. It returns an error if a test or a package failed, or if nothing ran.
+// failed. It returns an error if a test or a package failed, if nothing ran, or if the output
+// ends before a package does.
 func read(in io.Reader, out io.Writer) (run, error) {
-	r := run{cells: map[string]string{}}
+	r := run{cells: map[string]string{}, running: map[string]bool{}}
 	printed := map[string][]string{} // by package and test, until it has passed
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
@@ -81,6 +84,8 @@ func read(in io.Reader, out io.Writer) (run, error) {
 		return r, err
 	case len(r.failed) > 0:
 		return r, fmt.Errorf("failed: %s", strings.Join(r.failed, ", "))
+	case len(r.running) > 0:
+		return r, fmt.Errorf("the run was cut off in %s", strings.Join(slices.Sorted(maps.Keys(r.running)), ", "))
 	case r.passed == 0:
 		return r, errors.New("no test ran")
 	}
@@ -90,6 +95,14 @@ func read(in io.Reader, out io.Writer) (run, error) {
 
 func (r *run) see(e event, printed map[string][]string, out io.Writer) {
 	name := strings.TrimSuffix(e.Package+" "+e.Test, " ")
+	if e.Test == "" {
+		switch e.Action {
+		case "start":
+			r.running[e.Package] = true
+		case "pass", "skip", "fail":
+			delete(r.running, e.Package)
+		}
+	}
 	switch e.Action {
 	case "build-output":
 		_, _ = fmt.Fprint(out, e.Output)

@@ -57,6 +57,10 @@ func TestRecordRefuses(t *testing.T) {
 {"ImportPath":"p","Action":"build-fail"}
 {"Action":"fail","Package":"p"}`, "failed: p"},
 		"nothing": {"", "no test ran"},
+		"cut-off": {`{"Action":"start","Package":"p"}
+{"Action":"start","Package":"q"}
+{"Action":"pass","Package":"q","Test":"TestA"}
+{"Action":"pass","Package":"q"}`, "the run was cut off in p"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +69,7 @@ func TestRecordRefuses(t *testing.T) {
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("error %v, want %s", err, tt.want)
 			}
-			if name != "nothing" && !strings.Contains(printed.String(), "it is wrong") {
+			if strings.Contains(tt.output, "it is wrong") && !strings.Contains(printed.String(), "it is wrong") {
 				t.Errorf("it does not repeat what is wrong:\n%s", printed.String())
 			}
 		})
