@@ -24,10 +24,8 @@ func Unreserved(p *Provisioner, n *cluster.Node, i offer.Instance) (cluster.Node
 		return change, true
 	}
 	if t := p.InstanceType(i.InstanceType); t != nil {
-		for _, o := range t.Offerings {
-			if o.Zone == i.Zone && o.CapacityType == api.CapacityOnDemand {
-				change.SetAnnotations = map[string]string{api.AnnotationHourlyPrice: strconv.FormatInt(int64(o.Price), 10)}
-			}
+		if o := t.OfferingIn(i.Zone, api.CapacityOnDemand); o != nil {
+			change.SetAnnotations = map[string]string{api.AnnotationHourlyPrice: strconv.FormatInt(int64(o.Price), 10)}
 		}
 	}
 	return change, true

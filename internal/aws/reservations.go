@@ -178,10 +178,8 @@ func (c *Cloud) addReserved(all []offer.InstanceType, r *resolved, room map[stri
 		}
 		t := &all[at]
 		o := offer.Offering{Zone: of.Zone, CapacityType: api.CapacityReserved, Reservation: of.ID, Left: of.Left, Price: offer.ReservedPrice(0)}
-		for _, other := range t.Offerings {
-			if other.Zone == of.Zone && other.CapacityType == api.CapacityOnDemand {
-				o.ZoneID, o.Price = other.ZoneID, offer.ReservedPrice(other.Price)
-			}
+		if other := t.OfferingIn(of.Zone, api.CapacityOnDemand); other != nil {
+			o.ZoneID, o.Price = other.ZoneID, offer.ReservedPrice(other.Price)
 		}
 		_, free := room[of.Zone]
 		switch {

@@ -176,10 +176,8 @@ func (t *turn) priceOf(n *retire.Node) offer.Price {
 	if its == nil {
 		return 0
 	}
-	for _, o := range its.Offerings {
-		if o.Zone == n.Labels[api.LabelZone] && o.CapacityType == n.Labels[api.LabelCapacityType] {
-			return o.Price
-		}
+	if o := its.OfferingIn(n.Labels[api.LabelZone], n.Labels[api.LabelCapacityType]); o != nil {
+		return o.Price
 	}
 	return 0
 }

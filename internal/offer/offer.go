@@ -44,6 +44,16 @@ func (t *InstanceType) Label(key string) (string, bool) {
 	return "", false
 }
 
+// OfferingIn returns an offering of a capacity type in a zone; nil for none. Of those of several
+// capacity reservations, which cost the same, it returns the first.
+func (t *InstanceType) OfferingIn(zone, capacityType string) *Offering {
+	i := slices.IndexFunc(t.Offerings, func(o Offering) bool { return o.Zone == zone && o.CapacityType == capacityType })
+	if i < 0 {
+		return nil
+	}
+	return &t.Offerings[i]
+}
+
 // Offering is one way to buy an instance type.
 type Offering struct {
 	Zone         string

@@ -415,10 +415,8 @@ func (w *world) priceOf(m *machine) offer.Price {
 		if t.Name != m.InstanceType {
 			continue
 		}
-		for _, o := range t.Offerings {
-			if o.Zone == m.Zone && o.CapacityType == m.CapacityType {
-				return o.Price
-			}
+		if o := t.OfferingIn(m.Zone, m.CapacityType); o != nil {
+			return o.Price
 		}
 	}
 	return 0

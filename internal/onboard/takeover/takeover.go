@@ -247,10 +247,8 @@ func priceOf(types []offer.InstanceType, node *Node) float64 {
 	if i < 0 {
 		return 0
 	}
-	for _, o := range types[i].Offerings {
-		if o.Zone == node.Zone && o.CapacityType == node.CapacityType {
-			return o.Price.Dollars()
-		}
+	if o := types[i].OfferingIn(node.Zone, node.CapacityType); o != nil {
+		return o.Price.Dollars()
 	}
 	return 0
 }
