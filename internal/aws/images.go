@@ -55,15 +55,9 @@ func (i *images) find(ctx context.Context, profile *api.NodeProfile, family, ver
 			return i.published(ctx, family, version, pinned)
 		})
 	}
-	var out []image
-	for _, selector := range selectors {
-		found, err := i.memo.get(ctx, selectorKey(selector), func(ctx context.Context) ([]image, error) {
-			return i.selected(ctx, selector)
-		})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
+	out, err := anyOf(ctx, i.memo, selectors, i.selected)
+	if err != nil {
+		return nil, err
 	}
 	newestFirst(out)
 	return slices.CompactFunc(out, func(a, b image) bool { return a.id == b.id }), nil

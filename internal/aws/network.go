@@ -63,15 +63,9 @@ func newNetwork(client *ec2Client, now func() time.Time) *network {
 // findSubnets returns the subnets that any of the selectors matches, in the order of their ids, with
 // the addresses that are free by now.
 func (n *network) findSubnets(ctx context.Context, selectors []map[string]string) ([]subnet, error) {
-	var out []subnet
-	for _, selector := range selectors {
-		found, err := n.subnets.get(ctx, selectorKey(selector), func(ctx context.Context) ([]subnet, error) {
-			return n.describeSubnets(ctx, selector)
-		})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
+	out, err := anyOf(ctx, n.subnets, selectors, n.describeSubnets)
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(out, func(a, b subnet) int { return cmp.Compare(a.id, b.id) })
 	out = slices.CompactFunc(out, func(a, b subnet) bool { return a.id == b.id })
@@ -126,33 +120,27 @@ func (n *network) settlePromises(seen []subnet) {
 // findSecurityGroups returns the security groups that any of the selectors matches, in
 // the order of their ids.
 func (n *network) findSecurityGroups(ctx context.Context, selectors []map[string]string) ([]api.SecurityGroupStatus, error) {
-	var out []api.SecurityGroupStatus
-	for _, selector := range selectors {
-		found, err := n.securityGroups(ctx, selector)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
+	out, err := anyOf(ctx, n.groups, selectors, n.describeSecurityGroups)
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(out, func(a, b api.SecurityGroupStatus) int { return cmp.Compare(a.ID, b.ID) })
 	return slices.CompactFunc(out, func(a, b api.SecurityGroupStatus) bool { return a.ID == b.ID }), nil
 }
 
-func (n *network) securityGroups(ctx context.Context, selector map[string]string) ([]api.SecurityGroupStatus, error) {
-	return n.groups.get(ctx, selectorKey(selector), func(ctx context.Context) ([]api.SecurityGroupStatus, error) {
-		var out []api.SecurityGroupStatus
-		in := &ec2.DescribeSecurityGroupsInput{Filters: filters(selector, filterSecurityGroupID)}
-		err := eachPage(ctx, ec2.NewDescribeSecurityGroupsPaginator(n.ec2, in), func(page *ec2.DescribeSecurityGroupsOutput) {
-			for _, g := range page.SecurityGroups {
-				out = append(out, api.SecurityGroupStatus{ID: awssdk.ToString(g.GroupId), Name: awssdk.ToString(g.GroupName)})
-			}
-		})
-		if err != nil {
-			return nil, fmt.Errorf("describe security groups of %s: %w", selectorKey(selector), err)
+func (n *network) describeSecurityGroups(ctx context.Context, selector map[string]string) ([]api.SecurityGroupStatus, error) {
+	var out []api.SecurityGroupStatus
+	in := &ec2.DescribeSecurityGroupsInput{Filters: filters(selector, filterSecurityGroupID)}
+	err := eachPage(ctx, ec2.NewDescribeSecurityGroupsPaginator(n.ec2, in), func(page *ec2.DescribeSecurityGroupsOutput) {
+		for _, g := range page.SecurityGroups {
+			out = append(out, api.SecurityGroupStatus{ID: awssdk.ToString(g.GroupId), Name: awssdk.ToString(g.GroupName)})
 		}
-		slices.SortFunc(out, func(a, b api.SecurityGroupStatus) int { return cmp.Compare(a.ID, b.ID) })
-		return out, nil
 	})
+	if err != nil {
+		return nil, fmt.Errorf("describe security groups of %s: %w", selectorKey(selector), err)
+	}
+	slices.SortFunc(out, func(a, b api.SecurityGroupStatus) int { return cmp.Compare(a.ID, b.ID) })
+	return out, nil
 }
 
 // roomiest returns for each zone the subnet with the most free addresses. A zone

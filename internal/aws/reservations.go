@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -56,15 +57,9 @@ func newReservations(client *ec2Client, now func() time.Time) *reservations {
 // find returns the active reservations that any of the selectors matches, in the order of
 // their ids, with what is left of them by now.
 func (r *reservations) find(ctx context.Context, selectors []map[string]string) ([]reservation, error) {
-	var out []reservation
-	for _, selector := range selectors {
-		found, err := r.found.get(ctx, selectorKey(selector), func(ctx context.Context) ([]reservation, error) {
-			return r.describe(ctx, selector)
-		})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
+	out, err := anyOf(ctx, r.found, selectors, r.describe)
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(out, func(a, b reservation) int { return cmp.Or(cmp.Compare(a.ID, b.ID), b.asked.Compare(a.asked)) })
 	out = slices.CompactFunc(out, func(a, b reservation) bool { return a.ID == b.ID }) // the latest
@@ -99,9 +94,8 @@ func (r *reservations) book(id string, machines int) (settle func(launched int))
 // does not know matches none.
 func (r *reservations) describe(ctx context.Context, selector map[string]string) ([]reservation, error) {
 	in := &ec2.DescribeCapacityReservationsInput{Filters: []types.Filter{filter("state", string(types.CapacityReservationStateActive))}}
-	tags := map[string]string{}
-	for key, value := range selector {
-		switch key {
+	for _, key := range slices.Sorted(maps.Keys(selector)) {
+		switch value := selector[key]; key {
 		case api.SelectorIDs:
 			in.CapacityReservationIds = []string{value}
 		case api.SelectorReservationOwner:
@@ -109,17 +103,9 @@ func (r *reservations) describe(ctx context.Context, selector map[string]string)
 		case api.SelectorReservationMatch:
 			in.Filters = append(in.Filters, filter("instance-match-criteria", value))
 		default:
-			tags[key] = value
+			in.Filters = append(in.Filters, tagFilter(key, []string{value}))
 		}
 	}
-	for key, value := range tags {
-		if value == "*" {
-			in.Filters = append(in.Filters, filter("tag-key", key))
-		} else {
-			in.Filters = append(in.Filters, filter("tag:"+key, value))
-		}
-	}
-	slices.SortFunc(in.Filters, func(a, b types.Filter) int { return cmp.Compare(*a.Name, *b.Name) })
 	asked := r.now()
 	var out []reservation
 	err := eachPage(ctx, ec2.NewDescribeCapacityReservationsPaginator(r.ec2, in), func(page *ec2.DescribeCapacityReservationsOutput) {

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -34,11 +35,7 @@ func filters(selector map[string]string, idFilter string) []types.Filter {
 			out = append(out, filter("group-name", alternatives...))
 		case api.SelectorAMIOwners: // a parameter of its own
 		default:
-			if len(alternatives) == 0 || slices.Contains(alternatives, "*") {
-				out = append(out, filter("tag-key", key))
-			} else {
-				out = append(out, filter("tag:"+key, alternatives...))
-			}
+			out = append(out, tagFilter(key, alternatives))
 		}
 	}
 	return out
@@ -46,6 +43,28 @@ func filters(selector map[string]string, idFilter string) []types.Filter {
 
 func filter(name string, values ...string) types.Filter {
 	return types.Filter{Name: &name, Values: values}
+}
+
+// tagFilter matches a tag that has one of the values; "*", or no value, stands for any.
+func tagFilter(key string, values []string) types.Filter {
+	if len(values) == 0 || slices.Contains(values, "*") {
+		return filter("tag-key", key)
+	}
+	return filter("tag:"+key, values...)
+}
+
+// anyOf collects what each of the selectors finds, from the memo or by asking EC2. What several
+// of them find is there as often.
+func anyOf[T any](ctx context.Context, found *memo[[]T], selectors []map[string]string, ask func(context.Context, map[string]string) ([]T, error)) ([]T, error) {
+	var out []T
+	for _, selector := range selectors {
+		list, err := found.get(ctx, selectorKey(selector), func(ctx context.Context) ([]T, error) { return ask(ctx, selector) })
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	return out, nil
 }
 
 // selectorKeys describes selectors of which any may match.
