@@ -61,6 +61,18 @@ func reservationID(c *EC2, m *Machine) string {
 	return ""
 }
 
+// takes reports whether a machine can be launched into a reservation.
+func takes(c *EC2, r *reservation, spec *launchSpec) bool {
+	return r.active(c.Now()) && r.instanceType == spec.instanceType && r.zone == spec.subnet.zone && available(c, r) > 0
+}
+
+func findReservation(c *EC2, id string) (*reservation, *account.APIError) {
+	if r := c.reservations[id]; r != nil {
+		return r, nil
+	}
+	return nil, account.Fail("InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist", id)
+}
+
 // reserve chooses the reservation that an on-demand machine is launched into: the one that
 // is targeted, or an open one that matches unless none is wanted.
 func reserve(c *EC2, spec *launchSpec) *account.APIError {
@@ -70,13 +82,13 @@ func reserve(c *EC2, spec *launchSpec) *account.APIError {
 		wanted = &types.LaunchTemplateCapacityReservationSpecificationRequest{}
 	}
 	if target := wanted.CapacityReservationTarget; target != nil && target.CapacityReservationId != nil {
-		r := c.reservations[*target.CapacityReservationId]
+		r, missing := findReservation(c, *target.CapacityReservationId)
 		switch {
-		case r == nil:
-			return account.Fail("InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist", *target.CapacityReservationId)
+		case missing != nil:
+			return missing
 		case spec.capacityType != capacityOnDemand:
 			return account.Fail("InvalidParameterCombination", "A Spot Instance cannot be launched into a Capacity Reservation.")
-		case !r.active(c.Now()) || r.instanceType != spec.instanceType || r.zone != spec.subnet.zone || available(c, r) == 0:
+		case !takes(c, r, spec):
 			return account.Fail("ReservationCapacityExceeded", "The requested reservation does not have sufficient compatible and available capacity for this request.")
 		}
 		spec.capacityReservation = r.id
@@ -86,8 +98,7 @@ func reserve(c *EC2, spec *launchSpec) *account.APIError {
 		return nil
 	}
 	for _, id := range account.SortedKeys(c.reservations) {
-		r := c.reservations[id]
-		if r.match == types.InstanceMatchCriteriaOpen && r.active(c.Now()) && r.instanceType == spec.instanceType && r.zone == spec.subnet.zone && available(c, r) > 0 {
+		if r := c.reservations[id]; r.match == types.InstanceMatchCriteriaOpen && takes(c, r, spec) {
 			spec.capacityReservation = id
 			return nil
 		}
@@ -133,25 +144,26 @@ func accessesOfCancelCapacityReservation(c *EC2, in *ec2.CancelCapacityReservati
 }
 
 func cancelCapacityReservation(c *EC2, _ *account.Caller, in *ec2.CancelCapacityReservationInput) (*ec2.CancelCapacityReservationOutput, error) {
-	r := c.reservations[account.Deref(in.CapacityReservationId)]
-	if r == nil {
-		return nil, account.Fail("InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist", account.Deref(in.CapacityReservationId))
+	r, missing := findReservation(c, account.Deref(in.CapacityReservationId))
+	if missing != nil {
+		return nil, missing
 	}
 	r.cancelled = true
 	return &ec2.CancelCapacityReservationOutput{Return: aws.Bool(true)}, nil
 }
 
 func describeCapacityReservations(c *EC2, _ *account.Caller, in *ec2.DescribeCapacityReservationsInput) (*ec2.DescribeCapacityReservationsOutput, error) {
-	for _, id := range in.CapacityReservationIds {
-		if c.reservations[id] == nil {
-			return nil, account.Fail("InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist", id)
-		}
+	ids := slices.Sorted(slices.Values(in.CapacityReservationIds))
+	if len(ids) == 0 {
+		ids = account.SortedKeys(c.reservations)
 	}
 	var candidates []*reservation
-	for _, id := range account.SortedKeys(c.reservations) {
-		if len(in.CapacityReservationIds) == 0 || slices.Contains(in.CapacityReservationIds, id) {
-			candidates = append(candidates, c.reservations[id])
+	for _, id := range slices.Compact(ids) {
+		r, missing := findReservation(c, id)
+		if missing != nil {
+			return nil, missing
 		}
+		candidates = append(candidates, r)
 	}
 	kept, err := selected(candidates, in.Filters, func(r *reservation) attributes {
 		return attributes{
