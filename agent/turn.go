@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/batch"
-	"github.com/packhorse-io/terraform-provider-packhorse/agent/consolidation"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -150,15 +149,10 @@ func (a *Agent) bind(ctx context.Context, v *view.View, plan *decide.Plan) (boun
 
 // followMoves counts where the successors of evicted pods land, and notes which come next.
 func (a *Agent) followMoves(v *view.View, plan *decide.Plan) {
-	pods := map[string]*cluster.Pod{}
-	for i := range v.Snapshot.Pods {
-		pods[v.Snapshot.Pods[i].UID] = &v.Snapshot.Pods[i]
-	}
-	var moves []consolidation.Move
+	moves := map[string]string{}
 	for _, b := range plan.Bindings {
-		to := v.Nodes[b.Node]
-		if b.From != "" && to != nil && to.Initialized && pods[b.Pod.UID] != nil {
-			moves = append(moves, consolidation.Move{Pod: pods[b.Pod.UID], Node: b.Node})
+		if to := v.Nodes[b.Node]; b.From != "" && to != nil && to.Initialized {
+			moves[b.Pod.UID] = b.Node
 		}
 	}
 	a.landings.Look(v.Snapshot, moves, v.Now)

@@ -30,33 +30,32 @@ func NewLandings(m *metrics.Consolidation) *Landings {
 	return &Landings{metrics: m, departures: map[string]departure{}, came: map[string]string{}}
 }
 
-// Move is a pod that is about to be evicted, and the node that the plan has for the pod that
-// comes in its place.
-type Move struct {
-	Pod  *cluster.Pod
-	Node string
-}
-
 type departure struct {
-	Move
-	alive time.Time // when the pod was last seen to stay
-	gone  time.Time // when it was first seen to go; zero before
+	name     string
+	owner    cluster.Owner
+	template *cluster.Template
+	planned  string    // the node for its successor
+	alive    time.Time // when the pod was last seen to stay
+	gone     time.Time // when it was first seen to go; zero before
 }
 
 // Look takes the moves of a plan over in the place of those of earlier ones, but for the pods
-// that have begun to go since, and counts the successors that have landed.
-func (l *Landings) Look(snapshot *cluster.Snapshot, moves []Move, now time.Time) {
-	stay := map[string]bool{}
+// that have begun to go since, and counts the successors that have landed. The moves are the
+// nodes that the plan has for the successors of pods, by the UIDs of these.
+func (l *Landings) Look(snapshot *cluster.Snapshot, moves map[string]string, now time.Time) {
+	if len(moves)+len(l.departures)+len(l.came) == 0 {
+		return
+	}
+	stay := make(map[string]bool, len(snapshot.Pods))
 	for i := range snapshot.Pods {
 		p := &snapshot.Pods[i]
-		stay[p.UID] = p.State != cluster.PodTerminating
-		if stay[p.UID] {
-			delete(l.departures, p.UID)
+		if p.State == cluster.PodTerminating {
+			continue
 		}
-	}
-	for _, m := range moves {
-		if stay[m.Pod.UID] {
-			l.departures[m.Pod.UID] = departure{Move: m, alive: now}
+		stay[p.UID] = true
+		delete(l.departures, p.UID)
+		if node, moved := moves[p.UID]; moved {
+			l.departures[p.UID] = departure{name: p.Name, owner: p.Owner, template: p.Template, planned: node, alive: now}
 		}
 	}
 	gone := l.gone(stay, now)
@@ -82,7 +81,7 @@ func (l *Landings) gone(stay map[string]bool, now time.Time) map[string][]string
 			delete(l.departures, uid)
 			continue
 		}
-		out[at.Pod.Owner.UID] = append(out[at.Pod.Owner.UID], uid)
+		out[at.owner.UID] = append(out[at.owner.UID], uid)
 	}
 	return out
 }
@@ -96,7 +95,7 @@ func (l *Landings) look(p *cluster.Pod, gone map[string][]string) {
 		if k < 0 {
 			return
 		}
-		planned = l.departures[uids[k]].Node
+		planned = l.departures[uids[k]].planned
 		delete(l.departures, uids[k])
 		gone[p.Owner.UID] = slices.Delete(uids, k, k+1)
 		l.came[p.UID] = planned
@@ -117,7 +116,7 @@ func (at departure) succeeded(p *cluster.Pod) bool {
 	if p.State == cluster.PodTerminating || p.Created.Before(at.alive.Add(-clockSkew)) {
 		return false
 	}
-	return (at.Pod.Owner.Kind != "StatefulSet" || p.Name == at.Pod.Name) && alike(p.Template, at.Pod.Template)
+	return (at.owner.Kind != "StatefulSet" || p.Name == at.name) && alike(p.Template, at.template)
 }
 
 // alike compares templates without their labels: the API server gives a pod the zone and the

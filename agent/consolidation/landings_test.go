@@ -30,14 +30,19 @@ func newEviction() *eviction {
 	e.old = &cluster.Pod{PodKey: cluster.PodKey{Name: "old", UID: "old"}, Template: asks, Owner: owner, NodeName: "from", State: cluster.PodBound, Created: e.now.Add(-time.Hour)}
 	e.next = &cluster.Pod{PodKey: cluster.PodKey{Name: "next", UID: "next"}, Template: asks, Owner: owner, State: cluster.PodNew, Created: e.now.Add(time.Second)}
 	e.pods = []*cluster.Pod{e.old}
-	e.look(consolidation.Move{Pod: e.old, Node: "to"})
+	e.look(e.old, "to")
 	e.old.State = cluster.PodTerminating
 	e.pods = append(e.pods, e.next)
 	return e
 }
 
-// look lets five seconds pass and looks at the pods.
-func (e *eviction) look(moves ...consolidation.Move) {
+// look looks at the pods, and lets five seconds pass. A pod is about to be evicted, and its
+// successor has a node in the plan.
+func (e *eviction) look(evicted *cluster.Pod, node string) {
+	e.lookAt(map[string]string{evicted.UID: node})
+}
+
+func (e *eviction) lookAt(moves map[string]string) {
 	snapshot := &cluster.Snapshot{}
 	for _, p := range e.pods {
 		snapshot.Pods = append(snapshot.Pods, *p)
@@ -64,11 +69,11 @@ func TestLandings(t *testing.T) {
 		for _, early := range []bool{false, true} {
 			e := newEviction()
 			if early {
-				e.look()
+				e.lookAt(nil)
 			}
 			e.next.NodeName, e.next.State = node, cluster.PodBound
 			for range 3 {
-				e.look()
+				e.lookAt(nil)
 			}
 			if planned, elsewhere := e.landed(t); planned != want[0] || elsewhere != want[1] {
 				t.Errorf("on %s, seen before %t: %g as planned, %g elsewhere", node, early, planned, elsewhere)
@@ -90,14 +95,21 @@ func TestSuccessors(t *testing.T) {
 			t.Labels = map[string]string{"app": "web"}
 			e.next.Template = &t
 		}, 1},
-		"its predecessor stays":        {func(e *eviction) { e.old.State = cluster.PodBound }, 0},
-		"another owner's":              {func(e *eviction) { e.next.Owner.UID = "other" }, 0},
-		"another pod of a StatefulSet": {func(e *eviction) { e.old.Owner.Kind, e.next.Owner.Kind = "StatefulSet", "StatefulSet" }, 0},
-		"a pod that asks for more":     {func(e *eviction) { e.next.Template = &cluster.Template{Requests: amount.List{amount.CPU: 1200}} }, 0},
-		"a pod from before":            {func(e *eviction) { e.next.Created = e.now.Add(-time.Minute) }, 0},
+		"its predecessor stays": {func(e *eviction) { e.old.State = cluster.PodBound }, 0},
+		"another owner's":       {func(e *eviction) { e.next.Owner.UID = "other" }, 0},
+		"another pod of a StatefulSet": {func(e *eviction) {
+			e.old.Owner.Kind, e.next.Owner.Kind = "StatefulSet", "StatefulSet"
+			e.old.State = cluster.PodBound
+			e.pods, e.next.Created = e.pods[:1], e.now
+			e.look(e.old, "to")
+			e.old.State = cluster.PodTerminating
+			e.pods = append(e.pods, e.next)
+		}, 0},
+		"a pod that asks for more": {func(e *eviction) { e.next.Template = &cluster.Template{Requests: amount.List{amount.CPU: 1200}} }, 0},
+		"a pod from before":        {func(e *eviction) { e.next.Created = e.now.Add(-time.Minute) }, 0},
 		"after more than a minute": {func(e *eviction) {
 			e.pods = nil
-			e.look()
+			e.lookAt(nil)
 			e.now = e.now.Add(time.Minute)
 			e.pods = []*cluster.Pod{e.next}
 		}, 0},
@@ -105,7 +117,7 @@ func TestSuccessors(t *testing.T) {
 		e := newEviction()
 		c.change(e)
 		e.next.NodeName, e.next.State = "to", cluster.PodBound
-		e.look()
+		e.lookAt(nil)
 		if planned, _ := e.landed(t); planned != c.want {
 			t.Errorf("%s: counted %g times, want %g", name, planned, c.want)
 		}
@@ -120,25 +132,25 @@ func TestOneSuccessorEach(t *testing.T) {
 	later.PodKey, later.State = cluster.PodKey{Name: "later", UID: "later"}, cluster.PodBound
 	e.pods = append(e.pods, &later)
 	e.next.NodeName, e.next.State = "to", cluster.PodBound
-	e.look(consolidation.Move{Pod: &later, Node: "second"})
+	e.look(&later, "second")
 	later.State = cluster.PodTerminating
-	e.look()
+	e.lookAt(nil)
 	if planned, elsewhere := e.landed(t); planned != 1 || elsewhere != 0 {
 		t.Errorf("%g as planned, %g elsewhere, want the first alone", planned, elsewhere)
 	}
 	last := *e.next
 	last.PodKey, last.NodeName, last.Created = cluster.PodKey{Name: "last", UID: "last"}, "second", e.now
 	e.pods = append(e.pods, &last)
-	e.look()
+	e.lookAt(nil)
 	if planned, elsewhere := e.landed(t); planned != 2 || elsewhere != 0 {
 		t.Errorf("%g as planned, %g elsewhere, want both as planned", planned, elsewhere)
 	}
 
 	e = newEviction()
 	e.old.State = cluster.PodBound
-	e.look() // the plan has changed
+	e.lookAt(nil) // the plan has changed
 	e.old.State, e.next.NodeName, e.next.State, e.next.Created = cluster.PodTerminating, "to", cluster.PodBound, e.now
-	e.look()
+	e.lookAt(nil)
 	if planned, elsewhere := e.landed(t); planned+elsewhere != 0 {
 		t.Errorf("%g as planned, %g elsewhere, want none of a move that was planned no more", planned, elsewhere)
 	}
