@@ -61,12 +61,12 @@ type election struct {
 	fence  *fence.Fence
 }
 
-func (c *election) lead(ctx context.Context, run func(context.Context)) error {
-	refused := c.refuseRivals(ctx)
+func (e *election) lead(ctx context.Context, run func(context.Context)) error {
+	refused := e.refuseRivals(ctx)
 	var lost error
 	if refused == nil {
-		lost = c.elect(ctx, func(ctx context.Context) {
-			if refused = c.refuseRivals(ctx); refused == nil {
+		lost = e.elect(ctx, func(ctx context.Context) {
+			if refused = e.refuseRivals(ctx); refused == nil {
 				run(ctx)
 			}
 		})
@@ -78,38 +78,38 @@ func (c *election) lead(ctx context.Context, run func(context.Context)) error {
 }
 
 // elect runs for the lease; see Lead.
-func (c *election) elect(ctx context.Context, run func(context.Context)) error {
+func (e *election) elect(ctx context.Context, run func(context.Context)) error {
 	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	t := &term{ctx: ctx, stop: stop, run: run, lost: c.Lost}
-	elector, err := leaderelection.NewLeaderElector(c.config(t))
+	t := &term{ctx: ctx, stop: stop, run: run, lost: e.Lost}
+	elector, err := leaderelection.NewLeaderElector(e.config(t))
 	if err != nil {
-		return fmt.Errorf("prepare leader election by lease %s/%s: %w", c.Namespace, c.Name, err)
+		return fmt.Errorf("prepare leader election by lease %s/%s: %w", e.Namespace, e.Name, err)
 	}
 	defer context.AfterFunc(ctx, t.abandon)()
 	elector.Run(electing)
 	t.close()
 	if ctx.Err() == nil && !t.finished {
-		return fmt.Errorf("lead by lease %s/%s: %w", c.Namespace, c.Name, ErrLeaseLost)
+		return fmt.Errorf("lead by lease %s/%s: %w", e.Namespace, e.Name, ErrLeaseLost)
 	}
 	return nil
 }
 
-func (c *election) config(t *term) leaderelection.LeaderElectionConfig {
+func (e *election) config(t *term) leaderelection.LeaderElectionConfig {
 	scale := 1.0
-	if c.Duration > 0 {
-		scale = float64(c.Duration) / float64(leaseDuration)
+	if e.Duration > 0 {
+		scale = float64(e.Duration) / float64(leaseDuration)
 	}
 	scaled := func(d time.Duration) time.Duration { return time.Duration(scale * float64(d)) }
 	return leaderelection.LeaderElectionConfig{
-		Name: c.Name,
+		Name: e.Name,
 		Lock: &fencedLock{
 			Interface: &resourcelock.LeaseLock{
-				LeaseMeta:  metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name},
-				Client:     c.client.CoordinationV1(),
-				LockConfig: resourcelock.ResourceLockConfig{Identity: c.Identity},
+				LeaseMeta:  metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name},
+				Client:     e.client.CoordinationV1(),
+				LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
 			},
-			fence: c.fence,
+			fence: e.fence,
 			fresh: scaled(renewDeadline),
 			lost:  t.usurped,
 		},
@@ -121,8 +121,8 @@ func (c *election) config(t *term) leaderelection.LeaderElectionConfig {
 			OnStartedLeading: t.lead,
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(identity string) {
-				if c.Observe != nil {
-					c.Observe(identity)
+				if e.Observe != nil {
+					e.Observe(identity)
 				}
 			},
 		},

@@ -24,8 +24,8 @@ var ErrRival = errors.New("another installation of the agent leads in this clust
 // It is asked before running for our own lease, so that a leader elsewhere is not
 // disturbed, and again while holding it: of two that run at the same time, at least
 // the one that looks last sees the other.
-func (c *election) refuseRivals(ctx context.Context) error {
-	before, err := c.reachRivals(ctx)
+func (e *election) refuseRivals(ctx context.Context) error {
+	before, err := e.reachRivals(ctx)
 	if err != nil || len(before) == 0 {
 		return err
 	}
@@ -33,7 +33,7 @@ func (c *election) refuseRivals(ctx context.Context) error {
 	var blind error // what keeps from looking, which may have timed out as well
 	err = wait.PollUntilContextTimeout(ctx, retryPeriod/4, limit, true, func(context.Context) (bool, error) {
 		var now map[string]coordinationv1.Lease
-		if now, blind = c.rivals(ctx); blind != nil { // a last look is not cut short
+		if now, blind = e.rivals(ctx); blind != nil { // a last look is not cut short
 			return false, blind
 		}
 		for namespace, lease := range now {
@@ -51,16 +51,16 @@ func (c *election) refuseRivals(ctx context.Context) error {
 }
 
 // reachRivals is rivals for an API server that may not be there yet.
-func (c *election) reachRivals(ctx context.Context) (map[string]coordinationv1.Lease, error) {
+func (e *election) reachRivals(ctx context.Context) (map[string]coordinationv1.Lease, error) {
 	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 10, Cap: 30 * time.Second}
 	for {
-		held, err := c.rivals(ctx)
+		held, err := e.rivals(ctx)
 		var answer apierrors.APIStatus
 		if err == nil || errors.As(err, &answer) && !passing(err) {
 			return held, err
 		}
-		if c.Waiting != nil && ctx.Err() == nil {
-			c.Waiting(err)
+		if e.Waiting != nil && ctx.Err() == nil {
+			e.Waiting(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -71,9 +71,9 @@ func (c *election) reachRivals(ctx context.Context) (map[string]coordinationv1.L
 }
 
 // rivals returns the leases of the same name that are held in other namespaces.
-func (c *election) rivals(ctx context.Context) (map[string]coordinationv1.Lease, error) {
-	held, err := heldLeases(ctx, c.client, c.Name)
-	delete(held, c.Namespace)
+func (e *election) rivals(ctx context.Context) (map[string]coordinationv1.Lease, error) {
+	held, err := heldLeases(ctx, e.client, e.Name)
+	delete(held, e.Namespace)
 	return held, err
 }
 
