@@ -90,9 +90,7 @@ func bareNode(p *Provisioner, i offer.Instance) *corev1.Node {
 	node.Labels[api.LabelInstanceType] = i.InstanceType
 	node.Labels[api.LabelZone] = i.Zone
 	node.Labels[api.LabelCapacityType] = i.CapacityType
-	if i.Reservation != "" {
-		node.Labels[api.LabelReservationID], node.Labels[api.LabelReservationType] = i.Reservation, api.ReservationDefault
-	}
+	api.SetReservationLabels(node.Labels, i.Reservation)
 	node.Labels[api.LabelHostname] = i.NodeName
 	return node
 }

@@ -122,3 +122,11 @@ const (
 	LabelInstanceAcceleratorCount    = AWSDomain + "/instance-accelerator-count"
 	LabelInstanceAMIID               = AWSDomain + "/instance-ami-id"
 )
+
+// SetReservationLabels adds the labels of a machine in the capacity reservation with that id;
+// an empty id adds none.
+func SetReservationLabels(labels map[string]string, id string) {
+	if id != "" {
+		labels[LabelReservationID], labels[LabelReservationType] = id, ReservationDefault
+	}
+}

@@ -63,9 +63,7 @@ func (c *Cloud) node(order *offer.Order, r *resolved, b build) userdata.Node {
 	}
 	labels[api.LabelCapacityType] = b.capacityType
 	labels[api.LabelProvisioner] = order.Provisioner
-	if b.reservation != "" {
-		labels[api.LabelReservationID], labels[api.LabelReservationType] = b.reservation, api.ReservationDefault
-	}
+	api.SetReservationLabels(labels, b.reservation)
 	return userdata.Node{
 		Cluster: c.options.ClusterName, Endpoint: r.cluster.endpoint, CA: r.cluster.ca, ServiceCIDR: r.cluster.cidr,
 		Labels: labels, Taints: order.Node.Taints, MaxPods: b.maxPods, Kubelet: order.Node.Kubelet, InstanceStoreRAID: r.profile.JoinsLocalDisks(),

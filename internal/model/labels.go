@@ -55,9 +55,7 @@ func (m *Supply) LabelsOf(column, residual int) map[string]string {
 	if col.Offer.ZoneID != "" {
 		out[api.LabelZoneID] = col.Offer.ZoneID
 	}
-	if reservation := col.Offer.Reservation; reservation != "" {
-		out[api.LabelReservationID], out[api.LabelReservationType] = reservation, api.ReservationDefault
-	}
+	api.SetReservationLabels(out, col.Offer.Reservation)
 	m.labelled[id] = out
 	return out
 }
