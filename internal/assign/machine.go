@@ -23,7 +23,7 @@ type Machine struct {
 	Placed []Placement
 }
 
-// Items are a number of items of a pod group.
+// Items are equal items: those of one pod group, and how many of them are on a machine.
 type Items struct {
 	Group *PodGroup
 	N     int64

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,23 @@ func Steering(annotations map[string]string, grade int) (set map[string]string, 
 	default:
 		return map[string]string{corev1.PodDeletionCost: cost, api.AnnotationSteered: cost}, nil
 	}
+}
+
+// SteeringPatch is the merge patch by which Steering changes a pod, if nobody changes the pod
+// before; nil where nothing changes.
+func SteeringPatch(pod *corev1.Pod, grade int) ([]byte, error) {
+	set, remove := Steering(pod.Annotations, grade)
+	if len(set)+len(remove) == 0 {
+		return nil, nil
+	}
+	annotations := map[string]any{}
+	for name, value := range set {
+		annotations[name] = value
+	}
+	for _, name := range remove {
+		annotations[name] = nil
+	}
+	return json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": pod.ResourceVersion, "annotations": annotations}})
 }
 
 // deletionCost reads the annotation as the ReplicaSet controller does: what is no number

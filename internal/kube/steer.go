@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,15 +30,8 @@ func steer(ctx context.Context, pods typed.PodInterface, key cluster.PodKey, gra
 	if err != nil || string(pod.UID) != key.UID || pod.DeletionTimestamp != nil {
 		return err
 	}
-	set, remove := cluster.Steering(pod.Annotations, grade)
-	if len(set)+len(remove) == 0 {
-		return nil
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": pod.ResourceVersion,
-		"annotations":     mapPatch(pod.Annotations, set, remove),
-	}})
-	if err != nil {
+	patch, err := cluster.SteeringPatch(pod, grade)
+	if err != nil || patch == nil {
 		return err
 	}
 	_, err = pods.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})

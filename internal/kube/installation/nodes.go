@@ -190,13 +190,8 @@ func (k *Keeper) unmarkPod(ctx context.Context, listed *corev1.Pod) error {
 		if err != nil || p.UID != listed.UID {
 			return err
 		}
-		annotations := map[string]any{}
-		_, remove := cluster.Steering(p.Annotations, 0)
-		for _, name := range remove {
-			annotations[name] = nil
-		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": p.ResourceVersion, "annotations": annotations}})
-		if err != nil {
+		patch, err := cluster.SteeringPatch(p, 0)
+		if err != nil || patch == nil {
 			return err
 		}
 		_, err = k.typed.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: k.manager.Name})
