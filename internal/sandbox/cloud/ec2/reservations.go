@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -77,10 +78,7 @@ func findReservation(c *EC2, id string) (*reservation, *account.APIError) {
 // is targeted, or an open one that matches unless none is wanted.
 func reserve(c *EC2, spec *launchSpec) *account.APIError {
 	spec.capacityReservation = ""
-	wanted := spec.reservation
-	if wanted == nil {
-		wanted = &types.LaunchTemplateCapacityReservationSpecificationRequest{}
-	}
+	wanted := account.Deref(spec.reservation)
 	if target := wanted.CapacityReservationTarget; target != nil && target.CapacityReservationId != nil {
 		r, missing := findReservation(c, *target.CapacityReservationId)
 		switch {
@@ -124,11 +122,8 @@ func createCapacityReservation(c *EC2, _ *account.Caller, in *ec2.CreateCapacity
 		return nil, account.Fail("MissingParameter", "EndDate is required with EndDateType limited.")
 	}
 	r := &reservation{
-		id: c.NewID("cr"), instanceType: t, zone: *in.AvailabilityZone, total: *in.InstanceCount, match: in.InstanceMatchCriteria, platform: in.InstancePlatform,
-		created: c.Now(), end: account.Deref(in.EndDate), tags: tagsFor(in.TagSpecifications, types.ResourceTypeCapacityReservation),
-	}
-	if r.match == "" {
-		r.match = types.InstanceMatchCriteriaOpen
+		id: c.NewID("cr"), instanceType: t, zone: *in.AvailabilityZone, total: *in.InstanceCount, platform: in.InstancePlatform,
+		match: cmp.Or(in.InstanceMatchCriteria, types.InstanceMatchCriteriaOpen), created: c.Now(), end: account.Deref(in.EndDate), tags: tagsFor(in.TagSpecifications, types.ResourceTypeCapacityReservation),
 	}
 	c.reservations[r.id] = r
 	return &ec2.CreateCapacityReservationOutput{CapacityReservation: new(describedReservation(c, r))}, nil
