@@ -151,6 +151,33 @@ func TestMarksArePutBack(t *testing.T) {
 	}
 }
 
+// A machine that is not listed because its instance has lost its tags gets the marks of its
+// node back too: it would go on uncounted if the node was removed.
+func TestMarksOfAnUntaggedMachineArePutBack(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.servedWithin4()
+		r.Untag(r.Machines()[0].ID, true)
+		r.until("the lost tags are reported", func() bool { return len(r.Events(event.TagsLost)) > 0 })
+		r.EditNode(r.ours()[0].Name, func(n *corev1.Node) {
+			delete(n.Labels, api.LabelProvisioner)
+			n.Finalizers = nil
+		})
+		r.until("the marks are put back", func() bool {
+			n := r.Nodes()[0]
+			return n.Labels[api.LabelProvisioner] == "default" && slices.Contains(n.Finalizers, api.Finalizer)
+		})
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) {
+			s.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(4, resource.DecimalSI)}}
+			s.Labels = map[string]string{"changed": "yes"} // the node has drifted
+		}))
+		r.Scale("web", 30)
+		time.Sleep(time.Hour)
+		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 4 {
+			t.Errorf("%d cores, the limit is 4", peak)
+		}
+	})
+}
+
 // A machine whose Node object was removed by force still counts, and gets another one.
 func TestMachineWithoutItsNodeCounts(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {

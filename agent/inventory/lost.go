@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
@@ -19,7 +20,7 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 	var unlisted []*cluster.Node
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
-		ours := n.Provisioner != "" && n.Annotations[api.AnnotationLaunchID] != "" && n.HeldBy(api.Finalizer)
+		ours := n.Provisioner != "" && n.Annotations[api.AnnotationLaunchID] != ""
 		known, there := listed[n.ProviderID]
 		switch {
 		case !ours || v.Now.Sub(n.Created) < listingLag:
@@ -106,7 +107,8 @@ func (c *Inventory) retag(ctx context.Context, n *cluster.Node, i offer.Instance
 		fmt.Sprintf("instance %s had lost the tags of the cluster, which were put back", i.ID))
 }
 
-// Mend puts back by what nodes are known as the Provisioners'.
+// Mend puts back what marks nodes as the Provisioners', also where their instances cannot be
+// listed because they have lost their tags.
 func (c *Inventory) Mend(ctx context.Context, v *view.View) {
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
@@ -114,18 +116,22 @@ func (c *Inventory) Mend(ctx context.Context, v *view.View) {
 		if !lost || !c.Nodes.Patch(ctx, n.Name, change) {
 			continue
 		}
-		c.Log.Info("restored the label and annotations of a node", "node", n.Name, "provisioner", n.Provisioner)
+		c.Log.Info("restored the marks of a node", "node", n.Name, "provisioner", n.Provisioner)
 		c.Events.Warning(event.Node(n.Name), event.MarksLost,
-			fmt.Sprintf("the node had lost %s, by which it is known as one of Provisioner %s; it was put back", lostMarks(change), n.Provisioner))
+			fmt.Sprintf("put back what marks the node as one of Provisioner %s: %s", n.Provisioner, lostMarks(change)))
 	}
 }
 
 func lostMarks(change cluster.NodeChange) string {
-	switch {
-	case change.SetAnnotations == nil:
-		return "the label " + api.LabelProvisioner
-	case change.SetLabels == nil:
-		return "the annotation " + api.AnnotationLaunchID
+	var lost []string
+	if change.SetLabels != nil {
+		lost = append(lost, "the label "+api.LabelProvisioner)
 	}
-	return "the label " + api.LabelProvisioner + " and the annotation " + api.AnnotationLaunchID
+	if change.SetAnnotations != nil {
+		lost = append(lost, "the annotation "+api.AnnotationLaunchID)
+	}
+	if change.AddFinalizer != "" {
+		lost = append(lost, "the finalizer "+api.Finalizer)
+	}
+	return strings.Join(lost, " and ")
 }

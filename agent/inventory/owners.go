@@ -86,8 +86,14 @@ func (o *owners) Apply(s *cluster.Snapshot) *cluster.Snapshot {
 // missing is what has to be put back on a node that is ours, so that it is known for
 // what it is.
 func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool) {
-	if n.Provisioner == "" || !n.HeldBy(api.Finalizer) {
-		return change, false // who has no finalizer yet is adopted as a whole
+	if n.Provisioner == "" || n.Deleting {
+		return change, false
+	}
+	if !n.HeldBy(api.Finalizer) {
+		if n.Annotations[api.AnnotationLaunchID] == "" {
+			return change, false // it is adopted as a whole
+		}
+		change.AddFinalizer, lost = api.Finalizer, true
 	}
 	if n.Labels[api.LabelProvisioner] != n.Provisioner {
 		change.SetLabels, lost = map[string]string{api.LabelProvisioner: n.Provisioner}, true
