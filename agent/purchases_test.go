@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
@@ -19,14 +20,14 @@ import (
 type shop struct {
 	Cloud
 	provisioner string
-	sell        func() error // before the order is served
+	sell        func(offer.Order) error // before the order is served
 	asked       atomic.Int64
 }
 
 func (s *shop) Launch(ctx context.Context, o offer.Order) (offer.Delivery, error) {
 	if o.Provisioner == s.provisioner {
 		s.asked.Add(1)
-		if err := s.sell(); err != nil {
+		if err := s.sell(o); err != nil {
 			return offer.Delivery{}, err
 		}
 	}
@@ -64,7 +65,7 @@ func TestASlowPurchaseHoldsUpNobody(t *testing.T) {
 		}
 		r.Apply(testProvisioner("slow", limited))
 		r.Apply(testProvisioner("quick"))
-		shop := &shop{provisioner: "slow", sell: func() error { time.Sleep(time.Minute); return nil }}
+		shop := &shop{provisioner: "slow", sell: func(offer.Order) error { time.Sleep(time.Minute); return nil }}
 		shop.with(r)
 		r.Deploy(sim.Workload{Name: "first", Replicas: 1, Spec: on("slow", sim.Requests("500m", "256Mi"))})
 		time.Sleep(5 * time.Second)
@@ -90,7 +91,7 @@ func TestASlowPurchaseHoldsUpNobody(t *testing.T) {
 func TestPermanentErrorsAreNotRetriedInPlace(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.Apply(testProvisioner("broken"))
-		shop := &shop{provisioner: "broken", sell: func() error { return offer.Permanent(errors.New("Invalid IAM instance profile")) }}
+		shop := &shop{provisioner: "broken", sell: func(offer.Order) error { return offer.Permanent(errors.New("Invalid IAM instance profile")) }}
 		shop.with(r)
 		r.Deploy(sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("500m", "1Gi")})
 		time.Sleep(4 * time.Second)
@@ -109,7 +110,7 @@ func TestARefusalOfASlowPurchaseIsPlannedForAgain(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.Apply(testProvisioner("slow"))
 		var once atomic.Bool
-		shop := &shop{provisioner: "slow", sell: func() error {
+		shop := &shop{provisioner: "slow", sell: func(offer.Order) error {
 			if once.CompareAndSwap(false, true) {
 				time.Sleep(time.Minute)
 				return offer.Permanent(errors.New("no"))
@@ -124,6 +125,35 @@ func TestARefusalOfASlowPurchaseIsPlannedForAgain(t *testing.T) {
 		}
 		if len(r.Machines()) != 1 {
 			t.Errorf("%d machines\n%s", len(r.Machines()), r.describe())
+		}
+	})
+}
+
+// TestAFailedPurchaseCountsUntilItIsKnown has an order fail whose machine comes nevertheless,
+// when its pods were replaced by others that would be bought another one: the limit holds.
+func TestAFailedPurchaseCountsUntilItIsKnown(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) {
+			s.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
+		}))
+		shop := &shop{provisioner: "default"}
+		began := time.Now()
+		shop.sell = func(o offer.Order) error {
+			if time.Since(began) > 15*time.Second {
+				return nil
+			}
+			if shop.asked.Load() == 1 {
+				time.AfterFunc(30*time.Second, func() { _, _ = shop.Cloud.Launch(r.Context(), o) })
+			}
+			return errors.New("the connection was reset")
+		}
+		shop.with(r)
+		r.Deploy(sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("500m", "1Gi")})
+		time.Sleep(10 * time.Second)
+		r.DeletePods("web")
+		r.until("the pods run", r.allRun("web", 2))
+		if peak := r.Peak("default")[amount.CPU] / 1000; peak > 2 {
+			t.Errorf("%d cores, the limit is 2", peak)
 		}
 	})
 }

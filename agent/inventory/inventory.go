@@ -18,9 +18,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// listingLag is how long a new instance may be missing in a cloud's listing.
-const listingLag = time.Minute
-
 // Listing says what instances there are.
 type Listing interface {
 	// Claim makes the cloud refuse orders of other processes that are still on their

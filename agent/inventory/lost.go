@@ -23,7 +23,7 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 		ours := n.Provisioner != "" && n.Annotations[api.AnnotationLaunchID] != ""
 		known, there := listed[n.ProviderID]
 		switch {
-		case !ours || v.Now.Sub(n.Created) < listingLag:
+		case !ours || v.Now.Sub(n.Created) < offer.ListingLag:
 		case !there:
 			unlisted = append(unlisted, n)
 		case known.State == offer.StateGone:

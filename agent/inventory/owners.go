@@ -31,7 +31,7 @@ func (o *owners) learn(instances []offer.Instance) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.DeleteFunc(o.machines, func(provider string, i offer.Instance) bool {
-		return !o.noded[provider] && time.Since(i.LaunchedAt) > listingLag
+		return !o.noded[provider] && time.Since(i.LaunchedAt) > offer.ListingLag
 	})
 	clear(o.untagged)
 	for _, i := range instances {

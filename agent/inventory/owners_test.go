@@ -26,7 +26,7 @@ func TestNodesBelongToWhoBoughtThem(t *testing.T) {
 		if c.learn(nil); !ours() {
 			t.Error("the node is not known any more because its machine is not listed yet")
 		}
-		if time.Sleep(2 * listingLag); s.Nodes[0].Provisioner != "" {
+		if time.Sleep(2 * offer.ListingLag); s.Nodes[0].Provisioner != "" {
 			t.Error("the snapshot was changed")
 		}
 		if c.learn(nil); ours() {

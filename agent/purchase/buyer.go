@@ -241,6 +241,9 @@ func (b *Buyer) earliest(o *order) time.Time {
 func (b *Buyer) await(ctx context.Context, p *purchase, patience <-chan struct{}) bool {
 	go func() {
 		p.delivery, p.err = b.order(ctx, p.order)
+		if p.order.doubtful && p.err != nil {
+			b.doubt(p)
+		}
 		close(p.bought)
 		if b.open.isOpen(p) {
 			b.Replan()
@@ -289,11 +292,24 @@ func (b *Buyer) launch(ctx context.Context, o *order) (offer.Delivery, error) {
 			return delivery, nil
 		}
 		errs = err
-		if ctx.Err() != nil || offer.IsPermanent(err) {
+		permanent := offer.IsPermanent(err)
+		o.doubtful = o.doubtful || !permanent
+		if ctx.Err() != nil || permanent {
 			break
 		}
 	}
 	return offer.Delivery{}, fmt.Errorf("launch %d of %s for %s: %w", o.Count, o.Candidates[0].InstanceType, o.Provisioner, errs)
+}
+
+// doubt counts the machines that a failed order may have bought until the cloud would list
+// them. Then they are looked for once more before anything else is bought.
+func (b *Buyer) doubt(p *purchase) {
+	b.open.doubted(p)
+	time.AfterFunc(offer.ListingLag, func() {
+		b.Unsettled()
+		b.open.decided(p)
+		b.Replan()
+	})
 }
 
 // fill creates the Node objects of the machines that were bought and binds their pods.

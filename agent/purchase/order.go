@@ -21,6 +21,7 @@ type order struct {
 	missing  int       // machines that were not delivered
 	since    time.Time // its first pod was seen waiting
 	err      error
+	doubtful bool // machines may have been bought although the order failed
 }
 
 // orders merges identical machines. The result is in the order of the plan.

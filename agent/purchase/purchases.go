@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -17,9 +18,13 @@ import (
 // machines counts as a node in what is planned and in limits, and the pods that it is
 // bought for count as placed there. Losing them at a restart costs nothing: the machines
 // are adopted by their tags.
+//
+// An order that failed may have been served after all. Its machines count for as long as the
+// cloud may not list them yet, and take no pods.
 type purchases struct {
 	mu    sync.Mutex
 	open  []*purchase
+	doubt []*purchase              // failed, and may have bought machines nevertheless
 	slots map[string]chan struct{} // by Provisioner: has room for launchesAtOnce
 }
 
@@ -41,6 +46,11 @@ func newPurchase(o *order) *purchase {
 		expected := cluster.FromNode(node, nil)
 		expected.Finalizers = nil // there is no object that could be held
 		expected.Created = time.Now()
+		for _, c := range o.Candidates { // any of them may come: limits count the largest
+			if t := o.by.InstanceType(c.InstanceType); t != nil {
+				expected.Capacity = expected.Capacity.Max(t.Capacity)
+			}
+		}
 		p.nodes = append(p.nodes, expected)
 	}
 	return p
@@ -63,6 +73,24 @@ func (ps *purchases) leave(these []*purchase) bool {
 	defer ps.mu.Unlock()
 	ps.open = append(ps.open, these...)
 	return slices.ContainsFunc(these, (*purchase).answered)
+}
+
+// doubted counts what a purchase that failed may have bought, until the cloud would list it.
+// It takes no pods.
+func (ps *purchases) doubted(p *purchase) {
+	for i := range p.nodes {
+		p.nodes[i].Deleting = true
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.doubt = append(ps.doubt, p)
+}
+
+// decided ends the doubt about a purchase.
+func (ps *purchases) decided(p *purchase) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.doubt = slices.DeleteFunc(ps.doubt, func(other *purchase) bool { return other == p })
 }
 
 // isOpen reports whether a purchase goes on after its turn.
@@ -128,18 +156,26 @@ func (ps *purchases) buys(provisioner string) bool {
 	return slices.ContainsFunc(ps.open, func(p *purchase) bool { return p.order.Provisioner == provisioner })
 }
 
-// apply returns the snapshot with the machines that are being bought. The argument is not
-// changed.
+// apply returns the snapshot with the machines that are being bought, and those that may
+// have been. The argument is not changed.
 func (ps *purchases) apply(s *cluster.Snapshot) *cluster.Snapshot {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	if len(ps.open) == 0 {
+	if len(ps.open)+len(ps.doubt) == 0 {
 		return s
 	}
 	out := *s
 	out.Nodes = slices.Clone(s.Nodes)
+	there := map[string]int{} // nodes, by launch id
+	for i := range s.Nodes {
+		there[s.Nodes[i].Annotations[api.AnnotationLaunchID]]++
+	}
 	for _, p := range ps.open {
 		out.Nodes = append(out.Nodes, p.nodes...)
+		there[p.order.LaunchID] += len(p.nodes)
+	}
+	for _, p := range ps.doubt {
+		out.Nodes = append(out.Nodes, p.nodes[min(len(p.nodes), there[p.order.LaunchID]):]...)
 	}
 	out.Sort()
 	return &out

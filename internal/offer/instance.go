@@ -52,6 +52,9 @@ type Instance struct {
 	SecurityGroupIDs []string
 }
 
+// ListingLag is how long a new instance may be missing in a cloud's listing.
+const ListingLag = time.Minute
+
 // InstanceState is where an instance is in its life.
 type InstanceState string
 
