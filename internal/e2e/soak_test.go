@@ -49,6 +49,7 @@ type sample struct {
 	pods, nodes                     int
 	memory, goroutines, sockets     float64
 	kubernetesRequests, awsRequests float64
+	series                          map[string]float64 // all that the agent measures
 }
 
 const (
@@ -135,7 +136,8 @@ func (s *soak) fail() {
 }
 
 func (s *soak) sample() {
-	total := totals(s.metrics())
+	series := s.metrics()
+	total := totals(series)
 	pods := 0
 	for i := range soakApps {
 		pods += s.wanted(i)
@@ -143,7 +145,7 @@ func (s *soak) sample() {
 	s.samples = append(s.samples, sample{
 		at: s.length - time.Until(s.end), pods: pods, nodes: len(s.Live()),
 		memory: total["process_resident_memory_bytes"], goroutines: total["go_goroutines"], sockets: sockets(s.t, s.agent.PID()),
-		kubernetesRequests: total["packhorse_kubernetes_requests_total"], awsRequests: total["packhorse_aws_requests_total"],
+		kubernetesRequests: total["packhorse_kubernetes_requests_total"], awsRequests: total["packhorse_aws_requests_total"], series: series,
 	})
 }
 
@@ -200,6 +202,11 @@ func (s *soak) report() {
 	if s.length < flatFrom {
 		return
 	}
+	for _, i := range []int{1, 3} {
+		for _, metric := range []string{"packhorse_aws_requests_total", "packhorse_kubernetes_requests_total", "packhorse_launches_total"} {
+			s.t.Logf("most in quarter %d:\n%s", i+1, largest(s.took(i), metric))
+		}
+	}
 	second, last := s.quarter(1), s.quarter(3)
 	for what, ratio := range map[string]float64{
 		"memory": last.memory / second.memory, "goroutines": last.goroutines / second.goroutines, "connections": last.sockets / second.sockets,
@@ -232,6 +239,16 @@ func (s *soak) quarter(i int) sample {
 	mean.pods /= len(part)
 	mean.nodes /= len(part)
 	return mean
+}
+
+// took is how much each series has grown in a quarter.
+func (s *soak) took(i int) map[string]float64 {
+	part := s.samples[i*len(s.samples)/4 : (i+1)*len(s.samples)/4]
+	out := map[string]float64{}
+	for one, value := range part[len(part)-1].series {
+		out[one] = value - part[0].series[one]
+	}
+	return out
 }
 
 func (s *soak) table() string {
