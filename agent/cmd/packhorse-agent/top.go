@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -77,10 +78,14 @@ func (g *glimpse) reach(ctx context.Context) (string, error) {
 func askAt(ctx context.Context, base string) (*status.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	url := strings.TrimSuffix(base, "/") + "/status.json"
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	where, err := url.Parse(base)
+	if err != nil || where.Host == "" || !strings.HasPrefix(where.Scheme, "http") {
+		return nil, fmt.Errorf("--url %q is no address of a status page, such as http://localhost:%d", base, install.StatusPort)
+	}
+	page := where.JoinPath("status.json").String()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
-		return nil, fmt.Errorf("--url %q: %w", base, err)
+		return nil, err
 	}
 	answer, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -88,12 +93,15 @@ func askAt(ctx context.Context, base string) (*status.Status, error) {
 	}
 	defer func() { _ = answer.Body.Close() }() // it was only read
 	if answer.StatusCode != http.StatusOK {
+		if !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/plain") {
+			return nil, fmt.Errorf("%s answers %q: it is no agent's status page", page, answer.Status)
+		}
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1000))
-		return nil, fmt.Errorf("ask %s: %s: %s", url, answer.Status, strings.TrimSpace(string(text)))
+		return nil, fmt.Errorf("ask %s: %s: %s", page, answer.Status, strings.TrimSpace(string(text)))
 	}
 	s := &status.Status{}
 	if err := json.NewDecoder(answer.Body).Decode(s); err != nil {
-		return nil, fmt.Errorf("read the answer of %s, which is no agent's status: %w", url, err)
+		return nil, fmt.Errorf("read the answer of %s, which is no agent's status: %w", page, err)
 	}
 	return s, nil
 }

@@ -47,6 +47,7 @@ func TestTopSaysWhatIsWrong(t *testing.T) {
 		page.URL:             "which is no agent's status",
 		gone.URL:             "404 Not Found",
 		"::":                 `--url "::"`,
+		"localhost:8082":     `--url "localhost:8082" is no address`,
 	} {
 		if _, err := execute(t, topCommand(), "--url", url); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", url, err, want)
