@@ -26,6 +26,8 @@ type Problem struct {
 	// Busy nodes, by name, take no pods of nodes that go: pods came or went there a short
 	// while ago, or they are not up yet.
 	Busy map[string]bool
+	// Changed is, by name of the node, when a pod was last seen to come there or to leave.
+	Changed map[string]time.Time
 	// Patience is which part of a step's cost its nodes must have wasted before it is due:
 	// at 1 no step costs more than twice of what hindsight would have done.
 	Patience float64
@@ -106,14 +108,18 @@ func Solve(p *Problem) Plan {
 	return Plan{Steps: s.steps, Unpaid: s.unpaid(), Solved: s.solved}
 }
 
-// settle says when a step is due: when its nodes, since they have settled, have wasted
-// patience times its cost. The saving is shared among them by their prices.
+// settle says when a step is due: when its nodes have wasted patience times its cost while
+// the step could have been taken. The saving is shared among them by their prices.
 func (st *Step) settle(p *Problem) {
+	places := make(map[cluster.PodKey]string, len(st.Places))
+	for _, at := range st.Places {
+		places[at.Pod] = at.Node
+	}
 	var price, wasted float64
 	for _, name := range st.Nodes {
 		src := p.source(name)
 		price += float64(src.Price)
-		wasted += float64(src.Price) * max(0, p.Now.Sub(src.Settled).Hours())
+		wasted += float64(src.Price) * p.stable(src, places).Hours()
 	}
 	age := time.Duration(wasted / price * float64(time.Hour))
 	pays := st.PaysBack()
@@ -122,6 +128,42 @@ func (st *Step) settle(p *Problem) {
 		wait := time.Duration(p.Patience*float64(pays)) - age
 		st.Due = p.Now.Add(max(0, wait))
 	}
+}
+
+// stable is for how long what a step makes use of has been as it is, over the pods of a
+// source by their costs. What is stable is expected to stay so as long again. Nothing has come
+// to the source that stays there. Where a machine takes its place, which fits the pods of
+// today, none has left either. And where a pod goes to a node that is a better source than its
+// own, none has come there or left: pods are led away from such a node until it is empty, and
+// to fill it up meanwhile would move a pod for each that leaves.
+func (p *Problem) stable(src *Source, places map[cluster.PodKey]string) time.Duration {
+	var sum, all float64
+	for i := range src.Moves {
+		since, at := src.Settled, places[src.Moves[i].Pod.PodKey]
+		if at == "" {
+			since = later(since, p.Changed[src.Node.Name])
+		} else if p.sooner(at, src) {
+			since = later(since, p.Changed[at])
+		}
+		weight := float64(src.Moves[i].Cost + 1)
+		sum += weight * float64(max(0, p.Now.Sub(since)))
+		all += weight
+	}
+	return time.Duration(sum / all)
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// sooner reports whether a node is a better source than another one: for what it costs, it
+// costs less to move its pods.
+func (p *Problem) sooner(node string, than *Source) bool {
+	other := p.source(node)
+	return other != nil && float64(other.cost())*float64(than.Price) < float64(than.cost())*float64(other.Price)
 }
 
 // PaysBack is after how long a step has saved what it costs; at most a hundred years.

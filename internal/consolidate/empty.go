@@ -28,16 +28,17 @@ type solver struct {
 	steps       []Step
 	refused     map[string]string
 	solved      int
+	// proposed are the rooms of pods whose nodes may go.
+	proposed map[cluster.PodKey]string
 }
 
 func newSolver(p *Problem) *solver {
-	s := &solver{Problem: p, gone: map[string]bool{}, taken: map[string]bool{}, refused: map[string]string{}}
+	s := &solver{Problem: p, gone: map[string]bool{}, taken: map[string]bool{}, refused: map[string]string{}, proposed: map[cluster.PodKey]string{}}
 	for i := range p.Sources {
 		if src := &p.Sources[i]; src.Price > 0 && len(src.Moves) > 0 {
 			s.sources = append(s.sources, src)
 		}
 	}
-	s.rooms = newRooms(p, p.Base.Leaving)
 	slices.SortStableFunc(s.sources, func(a, b *Source) int {
 		return cmp.Or(cmp.Compare(s.worth(b), s.worth(a)), strings.Compare(a.Node.Name, b.Node.Name))
 	})
@@ -50,46 +51,72 @@ func (s *solver) worth(src *Source) float64 {
 	return float64(src.Price) * s.horizon([]*Source{src}).Hours() / float64(1+src.cost())
 }
 
-// empty finds nodes whose pods all fit on nodes that stay, and has a packing confirm it.
+// empty finds nodes whose pods all fit on nodes that stay, and has a packing confirm it. A
+// node is a source before it is a place for others: at first, no pods go to nodes that are
+// better sources than their own. The sources that are left then may go anywhere.
 func (s *solver) empty() {
-	var proposed []*Source
-	for _, src := range s.sources {
-		if !s.taken[src.Node.Name] && s.rehouse(src) {
-			proposed = append(proposed, src)
+	for _, first := range []bool{true, false} {
+		s.makeRooms()
+		var found []*Source
+		for _, src := range s.sources {
+			if !s.taken[src.Node.Name] && !s.gone[src.Node.Name] && s.rehouse(src, first) {
+				found = append(found, src)
+			}
 		}
-	}
-	if len(proposed) > 0 {
-		s.confirm(proposed, maxConfirmations)
+		if len(found) > 0 {
+			s.confirm(found, maxConfirmations)
+		}
 	}
 }
 
-// rehouse finds places for all pods of a source, the largest first, and notes them; or
-// none at all.
-func (s *solver) rehouse(src *Source) bool {
+// makeRooms finds the rooms that the steps so far leave.
+func (s *solver) makeRooms() {
+	s.rooms, s.taken = newRooms(s.Problem, s.Base.Leaving), map[string]bool{}
+	pods := map[cluster.PodKey]*cluster.Template{}
+	for _, src := range s.sources {
+		for i := range src.Moves {
+			pods[src.Moves[i].Pod.PodKey] = src.Moves[i].Pod.Template
+		}
+	}
+	byName := map[string]*room{}
+	for _, m := range s.rooms.list {
+		byName[m.node.Name] = m
+	}
+	for i := range s.steps {
+		for _, at := range s.steps[i].Places {
+			s.taken[at.Node] = true
+			if m := byName[at.Node]; m != nil {
+				m.take(pods[at.Pod], s.rooms.need(pods[at.Pod]))
+			}
+		}
+	}
+}
+
+// rehouse finds rooms for all pods of a source, the dearest first, and notes them; or none at
+// all. At first, those of better sources do not count.
+func (s *solver) rehouse(src *Source, first bool) bool {
 	name := src.Node.Name
 	moves := slices.Clone(src.Moves)
 	slices.SortStableFunc(moves, func(a, b Move) int { return cmp.Compare(b.Cost, a.Cost) })
-	type put struct {
-		at *room
-		t  *cluster.Template
-	}
-	var done []put
+	admits := func(node string) bool { return !s.gone[node] && (!first || !s.sooner(node, src)) }
+	var done []*room
 	s.gone[name] = true
 	for i := range moves {
 		t := moves[i].Pod.Template
-		at := s.rooms.best(t, src.Node.Labels[zoneLabel], s.gone)
+		at := s.rooms.best(t, src.Node.Labels[zoneLabel], admits)
 		if at < 0 {
-			for _, d := range done {
-				d.at.give(d.t, s.rooms.need(d.t))
+			for k, m := range done {
+				m.give(moves[k].Pod.Template, s.rooms.need(moves[k].Pod.Template))
 			}
 			delete(s.gone, name)
 			return false
 		}
 		s.rooms.list[at].take(t, s.rooms.need(t))
-		done = append(done, put{s.rooms.list[at], t})
+		done = append(done, s.rooms.list[at])
 	}
-	for _, d := range done {
-		s.taken[d.at.node.Name] = true
+	for k, m := range done {
+		s.taken[m.node.Name] = true
+		s.proposed[moves[k].Pod.PodKey] = m.node.Name
 	}
 	return true
 }
@@ -209,6 +236,9 @@ func (s *solver) without(these []*Source) (*pack.Layout, []pack.Demand) {
 		p.Leaving[src.Node.Name] = true
 		for _, m := range src.Moves {
 			d := pack.Demand{Pod: m.Pod, From: src.Node.Name}
+			if at := s.proposed[m.Pod.PodKey]; at != "" {
+				d.Nodes = []string{at}
+			}
 			if at, ok := planned[m.Pod.PodKey]; ok {
 				if at.Node == "" {
 					continue // on a machine of its step

@@ -174,19 +174,16 @@ func (r *rooms) admits(k *kind, t *cluster.Template, i int, zone string) bool {
 	return k.may[i] > 0
 }
 
-// best finds the fullest room that takes a pod, or -1.
-func (r *rooms) best(t *cluster.Template, zone string, gone map[string]bool) int {
+// best finds the fullest room that takes a pod, among the nodes that may, or -1.
+func (r *rooms) best(t *cluster.Template, zone string, may func(node string) bool) int {
 	k := r.kind(t)
 	if k.never {
 		return -1
 	}
 	found, least := -1, 0.0
 	for i, m := range r.list {
-		if gone[m.node.Name] {
-			continue
-		}
 		left, ok := m.after(k.need)
-		if ok && (found < 0 || left < least) && r.admits(k, t, i, zone) {
+		if ok && (found < 0 || left < least) && r.admits(k, t, i, zone) && may(m.node.Name) {
 			found, least = i, left
 		}
 	}

@@ -67,6 +67,7 @@ type consolidator struct {
 	now     attempt
 	out     *Consolidation
 	busy    map[string]bool
+	changed map[string]time.Time
 	trials  int
 	// planned are the saving and the source price of the steps that go.
 	saving, price offer.Price
@@ -80,7 +81,7 @@ func (t *turn) consolidate(nodes []*retire.Node, now attempt) ([]Removal, *Conso
 	if t.in.NotConsolidated || !slices.ContainsFunc(nodes, consolidates) {
 		return nil, nil, now
 	}
-	c := &consolidator{turn: t, nodes: map[string]*retire.Node{}, now: now, out: &Consolidation{}, busy: map[string]bool{}}
+	c := &consolidator{turn: t, nodes: map[string]*retire.Node{}, now: now, out: &Consolidation{}, busy: map[string]bool{}, changed: map[string]time.Time{}}
 	for _, n := range nodes {
 		c.nodes[n.Name] = n
 	}
@@ -93,7 +94,7 @@ func (t *turn) consolidate(nodes []*retire.Node, now attempt) ([]Removal, *Conso
 		c.sort()
 		return nil, c.out, now
 	}
-	problem := &consolidate.Problem{Now: t.in.Now, Base: *now.problem, Sources: sources, Busy: c.busy, Patience: patience}
+	problem := &consolidate.Problem{Now: t.in.Now, Base: *now.problem, Sources: sources, Busy: c.busy, Changed: c.changed, Patience: patience}
 	problem.Base.Leaving, problem.Base.Pods = t.leaving, nil
 	for i, place := range now.layout.Places {
 		if place.Node != "" {
@@ -130,6 +131,7 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 		if seen := c.in.Disturbed[n.Name]; seen.After(last) {
 			last = seen
 		}
+		c.changed[n.Name] = last
 		if after, on := n.Provisioner.Spec.ConsolidateAfter(); on && c.in.Now.Before(last.Add(after)) {
 			c.busy[n.Name] = true
 			if n.Provisioner.Spec.ConsolidationEnabled() {

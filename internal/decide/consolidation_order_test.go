@@ -1,0 +1,72 @@
+package decide
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// coarse is a shop where nothing cheaper than a large node can be bought for half of what that
+// holds.
+func coarse() []offer.InstanceType {
+	return []offer.InstanceType{sold("large", 8, 0.4), sold("small", 2, 0.1)}
+}
+
+// A node that costs much and is used little goes before a small one fills the room that its
+// pods need, even if the small one has been as it is for longer.
+func TestBetterSourcesGoFirst(t *testing.T) {
+	w := newWorld(t, coarse()).provisioner("default", consolidating)
+	w.node("emptier", "large", "a", nil).node("full", "small", "a", nil).node("fuller", "large", "a", nil)
+	w.replicas(7, "web", "emptier", halfCore).replicas(3, "web", "full", halfCore).replicas(8, "web", "fuller", halfCore).older()
+	for i := range w.in.Snapshot.Pods {
+		if p := &w.in.Snapshot.Pods[i]; p.NodeName == "emptier" {
+			p.Since = noon.Add(-2 * time.Hour)
+		}
+	}
+	plan := w.decide()
+	verify(t, &w.in, &plan)
+	if got := consolidated(plan); got != "emptier ->" {
+		t.Errorf("got %q: %s", got, why(plan, "emptier"))
+	}
+}
+
+// A step waits until what it makes use of has been as it is for a time: the room on a node that
+// could rather go itself, and the pods for which a machine is bought.
+func TestStepsWaitForWhatChanges(t *testing.T) {
+	const waits = "it has not wasted enough yet to pay for the moves"
+	room := func(w *world) {
+		w.node("better", "large", "a", nil).node("full", "small", "a", nil).replicas(10, "web", "better", halfCore).replicas(3, "web", "full", halfCore)
+	}
+	replaced := func(w *world) {
+		w.node("full", "large", "a", nil).replicas(5, "web", "full", halfCore)
+	}
+	for name, c := range map[string]struct {
+		given   func(*world)
+		types   []offer.InstanceType
+		changed string // the node, ten minutes ago
+		want    string
+	}{
+		"room on a better source":                         {room, coarse(), "", "full ->"},
+		"room on a better source that changes":            {room, coarse(), "better", "->"},
+		"a better source, and pods that leave the source": {room, coarse(), "full", "full ->"},
+		"a cheaper machine":                               {replaced, shop(), "", "full -> medium"},
+		"a cheaper machine for a node that changes":       {replaced, shop(), "full", "->"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.types).provisioner("default", consolidating)
+			c.given(w)
+			w.older()
+			w.in.Disturbed = map[string]time.Time{c.changed: noon.Add(-10 * time.Minute)}
+			plan := w.decide()
+			verify(t, &w.in, &plan)
+			if got := consolidated(plan); got != c.want {
+				t.Errorf("got %q, want %q; %s", got, c.want, why(plan, "full"))
+			}
+			if got := why(plan, "full"); strings.HasPrefix(c.want, "->") && got != waits {
+				t.Errorf("it stays because %q, want %q", got, waits)
+			}
+		})
+	}
+}
