@@ -50,6 +50,9 @@ type deployment struct {
 	spec                    corev1.PodSpec
 	peak                    float64
 	phase, weekend, restart float64
+	// looks is when its autoscaler looks for the first time. Those of a cluster do not look at
+	// the same moment.
+	looks time.Duration
 }
 
 const (
@@ -79,6 +82,7 @@ func (t *Timeline) breathe(seed uint64, size Size, edit func(n int, d *deploymen
 		d := &deployment{
 			name: fmt.Sprintf("web-%02d", n), spec: requests(shapes()), peak: logNormal(r, podsPerBreathing*0.8, 0.7) * size.Scale,
 			phase: r.NormFloat64() * 0.05, weekend: 0.5 + 0.4*r.Float64(), restart: 8 + 10*r.Float64(),
+			looks: autoscaling * time.Duration(n) / deployments,
 		}
 		load := sim.Workload{Name: d.name, Spec: d.spec, Replicas: max(1, int(d.peak))}
 		edit(n, d, &load)
@@ -91,7 +95,7 @@ func (t *Timeline) breathe(seed uint64, size Size, edit func(n int, d *deploymen
 // found right within five minutes.
 func (t *Timeline) follow(r *rand.Rand, d *deployment, load sim.Workload) {
 	has, rollout, before := 0, 0, 0
-	for at := time.Duration(0); at < t.Settles+t.Length; at += autoscaling {
+	for at := d.looks; at < t.Settles+t.Length; at += autoscaling {
 		days := at.Hours() / 24
 		level := 0.6 - 0.4*math.Cos(2*math.Pi*(days+d.phase))
 		if int(days)%7 >= 5 {

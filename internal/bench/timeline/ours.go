@@ -35,8 +35,9 @@ func provisioner(edits ...func(*api.ProvisionerSpec)) *api.Provisioner {
 	return p
 }
 
-// Ours is the agent's own loop, with a cost of evictions; empty: the default.
-func Ours(name, evictionCost string, options agent.Options) Policy {
+// Ours is the agent's own loop, with a cost of evictions; empty: the default. It looks at nodes
+// in use no more often than once in that time.
+func Ours(name, evictionCost string, look time.Duration, options agent.Options) Policy {
 	return Policy{Name: name, Start: func(ctx context.Context, t testing.TB, w *sim.World) func() {
 		consolidates := func(s *api.ProvisionerSpec) {
 			s.Consolidation = &api.Consolidation{Enabled: ptr.To(true)}
@@ -47,7 +48,7 @@ func Ours(name, evictionCost string, options agent.Options) Policy {
 		}
 		w.Apply(provisioner(consolidates))
 		process := w.Connect(nil)
-		options.Decide = oncePer(time.Minute)
+		options.Decide = oncePer(look)
 		options.Metrics = metrics.New()
 		a := agent.New(process.Cluster, process.Cloud, options, hclog.NewNullLogger())
 		done := make(chan struct{})

@@ -102,7 +102,6 @@ type player struct {
 	seed   uint64
 	before sim.Moves
 	spent  float64 // at the last sample
-	kinds  int
 }
 
 func (p *player) play() {

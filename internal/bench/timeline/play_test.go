@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"encoding/xml"
 	"math"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func steady() *Timeline {
 // What is measured is what happened: the price never falls below the bound, the integral is
 // that of the samples where nothing happens between them, and pods are counted.
 func TestPlayMeasures(t *testing.T) {
-	r := Play(t, steady(), 1, Ours("ours", "Never", agent.Options{}))
+	r := Play(t, steady(), 1, Ours("ours", "Never", time.Minute, agent.Options{}))
 	for _, p := range r.Points {
 		if p.Price < p.Bound*(1-1e-9) || p.Fresh < p.Bound*(1-1e-9) || p.Bound <= 0 {
 			t.Errorf("at %s: price %.4f, fresh %.4f, bound %.4f", p.At, p.Price, p.Fresh, p.Bound)
@@ -42,8 +43,8 @@ func TestPlayMeasures(t *testing.T) {
 
 // The same seed gives the same life.
 func TestPlayIsRepeatable(t *testing.T) {
-	a := Play(t, steady(), 1, Ours("ours", "1", agent.Options{}))
-	b := Play(t, steady(), 1, Ours("ours", "1", agent.Options{}))
+	a := Play(t, steady(), 1, Ours("ours", "1", time.Minute, agent.Options{}))
+	b := Play(t, steady(), 1, Ours("ours", "1", time.Minute, agent.Options{}))
 	if a.Moves != b.Moves || math.Abs(a.Spent-b.Spent) > 1e-9 {
 		t.Errorf("%+v, %.6f and then %+v, %.6f", a.Moves, a.Spent, b.Moves, b.Spent)
 	}
@@ -91,6 +92,28 @@ func TestDraw(t *testing.T) {
 					t.Errorf("%s: change %d is before the one before it", name, i)
 				}
 			}
+		}
+	}
+}
+
+// A picture is well-formed, and its lines begin and end where the timeline does.
+func TestChart(t *testing.T) {
+	r := &Result{Timeline: "steady", Spent: 11, Bound: 10, PodDays: 4, ByPodDay: true, Points: []Point{
+		{At: 0, Price: 10, Bound: 5}, {At: time.Hour, Price: 20, Bound: 10, Evictions: 3}, {At: 2 * time.Hour, Price: 5, Bound: 5, Evictions: 4},
+	}}
+	r.Moves = sim.Moves{Evictions: 4}
+	chart := r.Chart()
+	if err := xml.Unmarshal([]byte(chart), new(struct{})); err != nil {
+		t.Fatalf("%v in\n%s", err, chart)
+	}
+	for _, want := range []string{
+		"steady: 1.100 times the bound, 1.00 evictions",
+		`class="price" d="M52.0 146.0L372.0 56.0L692.0 191.0"`,
+		`class="evicted" d="M52.0 360.0L372.0 292.5L692.0 270.0"`,
+		">2 h<", ">20<",
+	} {
+		if !strings.Contains(chart, want) {
+			t.Errorf("%q is missing in\n%s", want, chart)
 		}
 	}
 }

@@ -3,9 +3,11 @@ package timeline
 import (
 	"cmp"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent"
 )
@@ -40,6 +42,18 @@ func without(t *testing.T, label string) (string, agent.Options) {
 	return label, options
 }
 
+// draw writes a picture to the directory TIMELINE_PICTURES.
+func draw(t *testing.T, r *Result) {
+	dir := os.Getenv("TIMELINE_PICTURES")
+	if dir == "" {
+		return
+	}
+	file := filepath.Join(dir, "timeline-"+strings.TrimSuffix(filepath.Base(r.Timeline), ".csv")+".svg")
+	if err := os.WriteFile(file, []byte(r.Chart()), 0o644); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestTimelines plays the timelines that TIMELINES names, or the trace in the file
 // TIMELINE_TRACE, and prints what was measured; see "make timeline".
 func TestTimelines(t *testing.T) {
@@ -69,11 +83,14 @@ func TestTimelines(t *testing.T) {
 		}
 		names, lines[trace] = append(names, trace), line
 	}
+	look := time.Duration(number(t, "TIMELINE_LOOK", 1) * float64(time.Minute))
 	t.Logf("seed %d, scale %g", seed, size.Scale)
 	for _, name := range names {
 		for cost := range strings.FieldsSeq(cmp.Or(os.Getenv("TIMELINE_COSTS"), "1")) {
 			label, options := without(t, "Packhorse, evictionCost "+cost)
-			t.Log(Play(t, lines[name], seed, Ours(label, cost, options)))
+			r := Play(t, lines[name], seed, Ours(label, cost, look, options))
+			t.Log(r)
+			draw(t, r)
 		}
 		if os.Getenv("TIMELINE_AUTOSCALER") != "" {
 			t.Log(Play(t, lines[name], seed, Autoscaler()))
