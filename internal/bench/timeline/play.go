@@ -66,8 +66,7 @@ const (
 	bootTime   = 58 * time.Second // and two for the launch
 	launchTime = 2 * time.Second
 	drainTime  = 30 * time.Second
-	// schedulerTime is how long kube-scheduler takes to see a new pod and to bind it. The
-	// agent sees it after 5 ms in these timelines.
+	// schedulerTime is how long kube-scheduler takes to see a new pod and to bind it.
 	schedulerTime = 20 * time.Millisecond
 )
 
