@@ -29,7 +29,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/terraform-provider-packhorse/platform"
@@ -62,7 +61,7 @@ func run(m *testing.M) (code int, err error) {
 	if err := prepareTerraform(); err != nil {
 		return 1, err
 	}
-	box, err = sandbox.Start(ctx, sandbox.Options{Catalogue: offer.EmbeddedCSV()})
+	box, err = sandbox.Start(ctx, sandbox.Options{})
 	if err != nil {
 		return 1, fmt.Errorf("the tests of the provider need the sandbox, whose control plane `make controlplane` builds: %w", err)
 	}

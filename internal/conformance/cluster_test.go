@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,22 +35,13 @@ type lab struct {
 
 // withLab starts a control plane, runs and stops it.
 func withLab(run func(*lab) int) (code int, err error) {
-	binary, err := plane.FindBinary("")
-	if err != nil {
-		return 0, err
-	}
 	dir, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
-	p, err := plane.Start(ctx, plane.Config{
-		Dir: dir, Binary: binary,
-		Authenticate: func(context.Context, string) (string, []string, error) { return "", nil, errors.New("unknown token") },
-		Progress:     func(string, time.Duration) {},
-		Logger:       hclog.NewNullLogger(),
-	})
+	p, err := plane.Start(ctx, plane.Config{Dir: dir})
 	if err != nil {
 		return 0, err
 	}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/sandboxtest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
 )
 
@@ -70,23 +70,14 @@ func sceneOn(t *testing.T, st *stage.Stage, region string) *scene {
 func newStage(t *testing.T, region string) *stage.Stage {
 	t.Helper()
 	t.Parallel()
-	sb, err := sandbox.Start(t.Context(), sandbox.Options{
-		Catalogue: offer.EmbeddedCSV(), Region: region, BootDelay: 500 * time.Millisecond, Dir: t.TempDir(), AuditUser: agentUser,
-	})
-	if err != nil {
-		t.Fatalf("start the sandbox: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := sb.Stop(); err != nil {
-			t.Errorf("stop the sandbox: %v", err)
+	var st *stage.Stage
+	t.Cleanup(func() { // when it has stopped
+		if st != nil {
+			checkRights(t, st.Sandbox)
+			checkSecrets(t, st.Sandbox)
 		}
-		checkRights(t, sb)
-		checkSecrets(t, sb)
 	})
-	st, err := stage.New(sb)
-	if err != nil {
-		t.Fatal(err)
-	}
+	st = sandboxtest.Stage(t, sandbox.Options{Region: region, BootDelay: 500 * time.Millisecond, AuditUser: agentUser})
 	checkVersion(t, st)
 	return st
 }

@@ -13,11 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/takeover/example"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/sandboxtest"
 )
 
 // TestTakeoverPreview runs the command of the guide on the cluster of the guide, with 300
@@ -25,19 +24,7 @@ import (
 // TestPreviewInDocs of package takeover compares the two.
 func TestTakeoverPreview(t *testing.T) {
 	t.Parallel()
-	sb, err := sandbox.Start(t.Context(), sandbox.Options{Catalogue: offer.EmbeddedCSV(), Region: example.Region, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatalf("start the sandbox: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := sb.Stop(); err != nil {
-			t.Errorf("stop the sandbox: %v", err)
-		}
-	})
-	st, err := stage.New(sb)
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := sandboxtest.Stage(t, sandbox.Options{Region: example.Region})
 	s := &scene{Stage: st, t: t}
 	s.applyWithKubectl("testdata/nodepool-crds.yaml")
 	s.kubectl("", "wait", "--for=condition=Established", "crd/nodepools.karpenter.sh", "crd/ec2nodeclasses.karpenter.k8s.aws", "crd/nodeclaims.karpenter.sh")

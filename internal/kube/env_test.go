@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -48,21 +47,12 @@ func TestMain(m *testing.M) {
 }
 
 func withPlane(run func() int) (code int, err error) {
-	binary, err := plane.FindBinary("")
-	if err != nil {
-		return 0, err
-	}
 	dir, err := os.MkdirTemp("", "kube-test-")
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	p, err := plane.Start(context.Background(), plane.Config{
-		Dir: dir, Binary: binary,
-		Authenticate: func(context.Context, string) (string, []string, error) { return "", nil, errors.New("unknown token") },
-		Progress:     func(string, time.Duration) {},
-		Logger:       hclog.NewNullLogger(),
-	})
+	p, err := plane.Start(context.Background(), plane.Config{Dir: dir})
 	if err != nil {
 		return 0, err
 	}

@@ -37,11 +37,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventqueue"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/inventory"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/sandboxtest"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/terraform-provider-packhorse/platform"
 )
@@ -120,15 +120,7 @@ func (o onlyImports) CheckPlan(_ context.Context, req plancheck.CheckPlanRequest
 
 func startBox(t *testing.T) *sandbox.Sandbox {
 	t.Helper()
-	box, err := sandbox.Start(t.Context(), sandbox.Options{Catalogue: offer.EmbeddedCSV(), Dir: t.TempDir(), ClusterName: "prod"})
-	if err != nil {
-		t.Fatalf("start the sandbox, whose control plane `make controlplane` builds: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := box.Stop(); err != nil {
-			t.Errorf("stop the sandbox: %v", err)
-		}
-	})
+	box := sandboxtest.Start(t, sandbox.Options{ClusterName: "prod"})
 	for _, variable := range append(box.Env(), "TF_ACC=1", "TF_ACC_PROVIDER_NAMESPACE=packhorse", "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+os.DevNull) {
 		name, value, _ := strings.Cut(variable, "=")
 		t.Setenv(name, value)

@@ -26,8 +26,8 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/sandboxtest"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/cmd/terraform-provider-packhorse/platform"
 )
@@ -46,19 +46,12 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	box, err := sandbox.Start(t.Context(), sandbox.Options{Catalogue: offer.EmbeddedCSV(), Dir: t.TempDir()})
-	if err != nil {
-		t.Fatalf("start the sandbox, whose control plane `make controlplane` builds: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := box.Stop(); err != nil {
-			t.Errorf("stop the sandbox: %v", err)
-		}
-	})
+	box := sandboxtest.Start(t, sandbox.Options{})
 	for _, variable := range box.Env() {
 		name, value, _ := strings.Cut(variable, "=")
 		t.Setenv(name, value)
 	}
+	var err error
 	s := &stage{t: t, box: box}
 	if s.kube, err = kubernetes.NewForConfig(box.RESTConfig()); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,16 +8,16 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane"
 )
 
-// Options says how a sandbox is started. The zero value of everything but
-// Catalogue has a default.
+// Options says how a sandbox is started. The zero value of everything has a default.
 type Options struct {
 	Dir          string        // state folder; when empty, a temporary one that Stop removes
 	Keep         bool          // leave a temporary state folder behind
 	ControlPlane string        // path of the control plane binary; see plane.FindBinary for the default
-	Catalogue    []byte        // CSV of instance types with a header row
+	Catalogue    []byte        // CSV of instance types with a header row; default the embedded one
 	ClusterName  string        // default "packhorse-demo"
 	Region       string        // default "eu-west-1"
 	BootDelay    time.Duration // from an instance's launch to its kubelet's first request; default 3s
@@ -47,7 +46,7 @@ const (
 // complete fills in the defaults and finds the control plane binary.
 func (o Options) complete() (Options, error) {
 	if len(o.Catalogue) == 0 {
-		return o, errors.New("the catalogue of instance types is missing")
+		o.Catalogue = offer.EmbeddedCSV()
 	}
 	if o.MemoryOverhead < 0 || o.MemoryOverhead >= 1 {
 		return o, fmt.Errorf("memory overhead %v is not in [0, 1)", o.MemoryOverhead)

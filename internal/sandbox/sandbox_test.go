@@ -32,7 +32,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/kubelet"
 )
@@ -48,7 +47,7 @@ type account struct {
 func start(t *testing.T) *account {
 	t.Helper()
 	box, err := sandbox.Start(t.Context(), sandbox.Options{
-		Catalogue: offer.EmbeddedCSV(), BootDelay: 300 * time.Millisecond, Progress: func(line string) { t.Log(line) },
+		BootDelay: 300 * time.Millisecond, Progress: func(line string) { t.Log(line) },
 	})
 	if err != nil {
 		t.Fatal(err)

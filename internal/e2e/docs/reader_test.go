@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/sandboxtest"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
 )
 
@@ -35,21 +35,7 @@ const patience = 5 * time.Minute
 func newReader(t *testing.T) *reader {
 	t.Helper()
 	t.Parallel()
-	sb, err := sandbox.Start(t.Context(), sandbox.Options{
-		Catalogue: offer.EmbeddedCSV(), ClusterName: "prod", Region: "eu-west-1", BootDelay: 500 * time.Millisecond, Dir: t.TempDir(),
-	})
-	if err != nil {
-		t.Fatalf("start the sandbox: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := sb.Stop(); err != nil {
-			t.Errorf("stop the sandbox: %v", err)
-		}
-	})
-	st, err := stage.New(sb)
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := sandboxtest.Stage(t, sandbox.Options{ClusterName: "prod", Region: "eu-west-1", BootDelay: 500 * time.Millisecond})
 	r := &reader{Stage: st, t: t, tools: t.TempDir()}
 	r.install()
 	return r

@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
 // world is a real control plane with a simulator.
@@ -32,23 +33,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	binary, err := plane.FindBinary("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plane.Start(t.Context(), plane.Config{
-		Dir: t.TempDir(), Binary: binary, Logger: hclog.NewNullLogger(),
-		Progress:     func(string, time.Duration) {},
-		Authenticate: func(context.Context, string) (string, []string, error) { return "", nil, errors.New("no tokens here") },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	p := planetest.Start(t)
 	simulator, err := New(Config{
 		ClusterName: "demo", Region: "eu-west-1", Catalogue: []byte(testCatalogue), BootDelay: 50 * time.Millisecond,
 		Admin: p.RESTConfig(), KubeletLabel: plane.KubeletLabel, KubeletLabelValue: plane.KubeletLabelValue,

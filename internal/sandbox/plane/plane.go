@@ -38,9 +38,9 @@ const (
 // Config describes a control plane.
 type Config struct {
 	Dir          string        // state folder; it must exist
-	Binary       string        // path of the control plane binary
+	Binary       string        // path of the control plane binary; see FindBinary for the default
 	Port         int           // of the API server; 0 means a free one
-	Authenticate Authenticator // of bearer tokens that are not ServiceAccounts'
+	Authenticate Authenticator // of bearer tokens that are not ServiceAccounts'; nil: none is known
 	AuditUser    string        // whose requests AuditLog holds; empty for none
 	Progress     func(step string, took time.Duration)
 	Logger       hclog.Logger
@@ -69,6 +69,18 @@ func Start(ctx context.Context, config Config) (*Plane, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	var err error
+	if config.Binary, err = FindBinary(config.Binary); err != nil {
+		return nil, err
+	}
+	if config.Authenticate == nil {
+		config.Authenticate = func(context.Context, string) (string, []string, error) { return "", nil, errors.New("unknown token") }
+	}
+	if config.Progress == nil {
+		config.Progress = func(string, time.Duration) {}
+	}
+	if config.Logger == nil {
+		config.Logger = hclog.NewNullLogger()
+	}
 	for range attempts {
 		var plane *Plane
 		plane, err = startOnce(ctx, config)

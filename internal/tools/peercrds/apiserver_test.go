@@ -2,15 +2,12 @@ package peercrds
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/karpenter-provider-aws/pkg/apis"
-	"github.com/hashicorp/go-hclog"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,7 +18,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/corpus"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
 const patience = time.Minute
@@ -71,24 +68,7 @@ func resourceOf(document map[string]any) schema.GroupVersionResource {
 // start returns a client of a control plane that has Karpenter's definitions.
 func start(t *testing.T) dynamic.Interface {
 	t.Helper()
-	binary, err := plane.FindBinary(os.Getenv("PACKHORSE_CONTROLPLANE"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plane.Start(t.Context(), plane.Config{
-		Dir: t.TempDir(), Binary: binary,
-		Authenticate: func(context.Context, string) (string, []string, error) { return "", nil, errors.New("unknown token") },
-		Progress:     func(string, time.Duration) {},
-		Logger:       hclog.NewNullLogger(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	p := planetest.Start(t)
 	client := dynamic.NewForConfigOrDie(p.RESTConfig())
 	for _, text := range [][]byte{apis.NodePoolCRD, apis.EC2NodeClassCRD, apis.NodeClaimCRD} {
 		u := &unstructured.Unstructured{}

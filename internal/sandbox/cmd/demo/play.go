@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
@@ -44,7 +43,7 @@ func play(ctx context.Context, s *story, keep bool, boot time.Duration) (err err
 		return fmt.Errorf("make a folder for the demo: %w", err)
 	}
 	sb, err := sandbox.Start(ctx, sandbox.Options{
-		Dir: dir, Catalogue: offer.EmbeddedCSV(), BootDelay: boot,
+		Dir: dir, BootDelay: boot,
 		Progress: func(line string) { s.say("%s", line) },
 	})
 	if err != nil {

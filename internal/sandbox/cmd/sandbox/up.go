@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
 )
 
@@ -65,7 +64,6 @@ whose user data is wrong does not come up: the control endpoint says why.`,
 // logs go to errOut, so that out holds nothing but shell commands.
 func up(ctx context.Context, flags upFlags, out, errOut io.Writer) (err error) {
 	o := flags.options
-	o.Catalogue = offer.EmbeddedCSV()
 	if flags.catalogue != "" {
 		if o.Catalogue, err = os.ReadFile(flags.catalogue); err != nil {
 			return fmt.Errorf("read catalogue: %w", err)

@@ -1,0 +1,35 @@
+// Package sandboxtest starts sandboxes for as long as a test runs.
+package sandboxtest
+
+import (
+	"testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
+)
+
+// Start starts a sandbox in a folder of the test's, and stops it when the test ends.
+func Start(t testing.TB, o sandbox.Options) *sandbox.Sandbox {
+	t.Helper()
+	o.Dir = t.TempDir()
+	box, err := sandbox.Start(t.Context(), o)
+	if err != nil {
+		t.Fatalf("start the sandbox: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := box.Stop(); err != nil {
+			t.Errorf("stop the sandbox: %v", err)
+		}
+	})
+	return box
+}
+
+// Stage starts a sandbox as Start does, with the clients and the tools of its users.
+func Stage(t testing.TB, o sandbox.Options) *stage.Stage {
+	t.Helper()
+	s, err := stage.New(Start(t, o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
