@@ -110,10 +110,13 @@ func (w *world) node(t *testing.T, name string) *corev1.Node {
 	return node
 }
 
-// eventually polls a condition for up to 30 s.
+// patience is how long a condition may take, also on a machine that does much else.
+const patience = 2 * time.Minute
+
+// eventually polls a condition.
 func eventually(t *testing.T, condition func() bool, failure func() string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !condition(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal(failure())
 		}
