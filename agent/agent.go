@@ -137,7 +137,6 @@ type Agent struct {
 // New returns an agent that is not running yet.
 func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	options = options.withDefaults()
-	c, cloud = timedCluster{c}, timedCloud{cloud}
 	a := &Agent{
 		cluster:       c,
 		cloud:         cloud,
@@ -185,7 +184,7 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 		Complete: a.inventory.Complete, Avoid: a.avoided.like, Replan: a.replan.set,
 	}
 	a.reporter = &report.Reporter{Events: a.events, Log: log}
-	a.takeover = takeover.New(takeover.Ports{Source: timedSource(options.Karpenter), Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log})
+	a.takeover = takeover.New(takeover.Ports{Source: options.Karpenter, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log})
 	a.gatherer = &gatherer{cluster: c, history: &a.history, log: log, replan: a.replan}
 	return a
 }

@@ -38,13 +38,11 @@ func (a *Agent) reportStatus(ctx context.Context, v *view.View) {
 	a.reporter.Warnings(v.Provisioners)
 	written := map[string]bool{}
 	for _, p := range v.Provisioners {
-		call, cancel := context.WithTimeout(ctx, clusterTimeout)
-		err := a.cluster.UpdateProvisionerStatus(call, p.Raw.Name, a.provisionerStatus(v, p))
+		err := a.cluster.UpdateProvisionerStatus(ctx, p.Raw.Name, a.provisionerStatus(v, p))
 		if err == nil && p.Template != "" && !written[p.Template] && p.Reason != view.ReasonMarket {
 			written[p.Template] = true
-			err = a.cluster.UpdateNodeTemplateStatus(call, p.Template, profileStatus(p))
+			err = a.cluster.UpdateNodeTemplateStatus(ctx, p.Template, profileStatus(p))
 		}
-		cancel()
 		if err != nil && ctx.Err() == nil {
 			a.log.Warn("could not write a status", "provisioner", p.Raw.Name, "error", err)
 		}

@@ -68,7 +68,8 @@ type Learner interface {
 }
 
 // Cluster is everything that the agent asks of a cluster. What it reads comes from
-// caches that lag a little behind the truth.
+// caches that lag a little behind the truth. A call ends within seconds, whatever the API
+// server does.
 type Cluster interface {
 	disrupt.Cluster
 	view.Texts
@@ -82,7 +83,8 @@ type Cluster interface {
 	Statuses
 }
 
-// Cloud is everything that the agent asks of a cloud.
+// Cloud is everything that the agent asks of a cloud. Each request that a call makes ends
+// within seconds, whatever the cloud does.
 type Cloud interface {
 	view.Market
 	purchase.Machines

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 )
 
-// pulse tells whether the planning loop is alive. A turn may wait for calls, each with its
-// own deadline; making a plan waits for nothing.
+// pulse tells whether the planning loop is alive. A turn may wait for calls, each of which
+// ends; making a plan waits for nothing.
 type pulse struct {
 	turn     atomic.Int64 // unix nanoseconds at which a turn began
 	planning atomic.Int64 // and a plan; 0 while none is being made
@@ -15,8 +17,8 @@ type pulse struct {
 
 const (
 	// turnMost is how long after a turn the next one begins at the latest, beyond the
-	// interval: a few calls to the cloud may each run into their deadlines.
-	turnMost = 3 * cloudTimeout
+	// interval: a few calls to the cloud may each take as long as they can.
+	turnMost = 3 * pace.Answer
 	// planMost is how long a plan may take: what pods may ask for is bounded, so that
 	// the largest clusters take seconds.
 	planMost = 2 * time.Minute

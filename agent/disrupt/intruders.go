@@ -3,7 +3,6 @@ package disrupt
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -11,17 +10,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
-// readTimeout bounds reading a node's pods.
-const readTimeout = 15 * time.Second
-
 // undisturbed reads the pods of a node that is about to go from the API server, without
 // caches, which may lag behind the taint. A pod that came in the meantime, or is
 // protected now, keeps a node that goes for consolidation or because it was empty; other
 // removals are planned again.
 func (d *Disrupter) undisturbed(ctx context.Context, n *cluster.Node, fresh *view.Verifier) bool {
-	call, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	pods, err := d.Cluster.PodsOn(call, n.Name)
+	pods, err := d.Cluster.PodsOn(ctx, n.Name)
 	if err != nil {
 		if ctx.Err() == nil {
 			d.Log.Warn("could not read the pods of a node", "node", n.Name, "error", err)

@@ -14,6 +14,11 @@ func BackOff(work, least time.Duration) time.Duration {
 	return max(least, min(10*work, time.Second))
 }
 
+// Answer is how long a turn waits for the cloud's answer about a market or an order. Single
+// requests end sooner; what takes many, such as the first look at the catalogue of an
+// account that is throttled, goes on without the turn.
+const Answer = 2 * time.Minute
+
 // Sleep waits for d, or returns the context's error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)

@@ -287,7 +287,9 @@ func (b *Buyer) launch(ctx context.Context, o *order) (offer.Delivery, error) {
 				return offer.Delivery{}, err
 			}
 		}
-		delivery, err := b.Machines.Launch(ctx, o.Order)
+		waiting, done := context.WithTimeout(ctx, pace.Answer)
+		delivery, err := b.Machines.Launch(waiting, o.Order)
+		done()
 		if err == nil {
 			return delivery, nil
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/parallel"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
@@ -192,7 +193,9 @@ func (p *Provisioner) resolve(texts *texts) {
 
 // readMarket asks the cloud. A market that cannot be read blocks its Provisioner.
 func (r *Reader) readMarket(ctx context.Context, p *Provisioner) {
-	m, err := r.Market.Market(ctx, p.Spec, p.Profile)
+	waiting, done := context.WithTimeout(ctx, pace.Answer)
+	defer done()
+	m, err := r.Market.Market(waiting, p.Spec, p.Profile)
 	if err != nil {
 		r.Metrics.Failed("Market")
 		p.Block(ReasonMarket, err.Error())

@@ -11,19 +11,20 @@ import (
 )
 
 const (
-	// callTimeout bounds one call of the API server.
+	// callTimeout bounds a call of the API server with its repetitions.
 	callTimeout = 15 * time.Second
-	// attempts bounds how often an action is tried, within about 3 seconds
-	// besides the calls themselves.
+	// attempts bounds how often a call is tried, with about 3 seconds of pauses.
 	attempts = 5
 )
 
-// retry repeats a call that met a conflict, throttling or a passing failure.
-// Every call made through it is safe to repeat.
+// retry repeats a call that met a conflict, throttling or a passing failure, until
+// callTimeout is over. Every call made through it is safe to repeat.
 func retry(ctx context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	backoff := wait.Backoff{Steps: attempts, Duration: 100 * time.Millisecond, Factor: 2.5, Jitter: 0.2}
 	for {
-		err := callOnce(ctx, call)
+		err := call(ctx)
 		if err == nil || !passing(err) || ctx.Err() != nil {
 			return err
 		}

@@ -45,14 +45,14 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-func TestRetryBoundsEachCall(t *testing.T) {
+func TestRetryEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		started := time.Now()
 		err := retry(t.Context(), func(ctx context.Context) error {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		if took := time.Since(started); !errors.Is(err, context.DeadlineExceeded) || took > attempts*callTimeout+10*time.Second {
+		if took := time.Since(started); !errors.Is(err, context.DeadlineExceeded) || took > callTimeout {
 			t.Errorf("got %v after %s", err, took)
 		}
 	})
