@@ -26,6 +26,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 )
 
 // accessPoll is how often a resource that cannot be listed yet is tried again.
@@ -90,7 +91,7 @@ func newCaches(client kubernetes.Interface, custom dynamic.Interface, o Options)
 	c.provisioners = c.customMirror(custom, api.ProvisionerGVR)
 	c.nodeTemplates = c.customMirror(custom, api.NodeTemplateGVR)
 	if o.NodePools {
-		c.pools = c.addPools()
+		c.pools = c.addPools(lease.NewWatch(client, KarpenterLease))
 	}
 	for _, m := range c.all {
 		transform := trim

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 )
 
 // manager names us in fields that we own and events that we write.
@@ -118,6 +119,12 @@ func (c *Cluster) Start(ctx context.Context) error {
 		go watchKarpenter(ctx, c, c.waits)
 	}
 	return nil
+}
+
+// Lead runs for a lease as [lease.Lead] does. Meanwhile the fence is open while it is held.
+func (c *Cluster) Lead(ctx context.Context, o lease.Options, run func(context.Context)) error {
+	o.Fence = cmp.Or(c.fence, fence.New())
+	return lease.Lead(ctx, c.client, o, run)
 }
 
 // UID identifies the cluster for as long as it exists.

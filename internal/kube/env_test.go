@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -23,6 +22,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
 // The tests share one real control plane, as an administrator.
@@ -38,32 +38,12 @@ const patience = 60 * time.Second
 var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 func TestMain(m *testing.M) {
-	code, err := withPlane(m.Run)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func withPlane(run func() int) (code int, err error) {
-	dir, err := os.MkdirTemp("", "kube-test-")
-	if err != nil {
-		return 0, err
-	}
-	defer os.RemoveAll(dir)
-	p, err := plane.Start(context.Background(), plane.Config{Dir: dir})
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, p.Stop()) }()
-	adminConfig = p.RESTConfig()
-	admin = kubernetes.NewForConfigOrDie(adminConfig)
-	adminCustom = dynamic.NewForConfigOrDie(adminConfig)
-	if err := installCRDs(context.Background()); err != nil {
-		return 0, err
-	}
-	return run(), nil
+	os.Exit(planetest.Main(m, func(p *plane.Plane) error {
+		adminConfig = p.RESTConfig()
+		admin = kubernetes.NewForConfigOrDie(adminConfig)
+		adminCustom = dynamic.NewForConfigOrDie(adminConfig)
+		return installCRDs(context.Background())
+	}))
 }
 
 func installCRDs(ctx context.Context) error {
@@ -123,6 +103,18 @@ func eventually(t *testing.T, what string, check func() error) {
 	})
 	if err != nil {
 		t.Fatalf("%s: %v", what, last)
+	}
+}
+
+// within receives or fails.
+func within[T any](t *testing.T, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case got := <-from:
+		return got
+	case <-time.After(patience):
+		t.Fatalf("%s did not happen", what)
+		panic("unreachable")
 	}
 }
 

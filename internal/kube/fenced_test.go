@@ -1,11 +1,9 @@
 package kube
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -71,39 +69,4 @@ func TestNothingPassesAClosedFence(t *testing.T) {
 
 func statusWith(reason string) api.ProvisionerStatus {
 	return api.ProvisionerStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: reason}}}
-}
-
-// A renewal that finds another holder ends the leader at once: it does not wait until
-// it could not renew for so long.
-func TestLeadEndsAtOnceWhenAnotherHolds(t *testing.T) {
-	f := fence.New()
-	c, err := New(adminConfig, Options{Fence: f})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := LeaseOptions{Namespace: "default", Name: "usurped", Identity: "first"} // renews every 2 s, gives up after 10 s
-	holders := make(chan string, 1)
-	o.Lost = func(holder string) { holders <- holder }
-	elected, ended := make(chan error, 1), make(chan time.Time, 1)
-	go func() {
-		_ = c.Lead(t.Context(), o, func(ctx context.Context) {
-			elected <- f.Check()
-			<-ctx.Done()
-			ended <- time.Now()
-		})
-	}()
-	if err := within(t, "the election", elected); err != nil {
-		t.Errorf("the leader may not act: %v", err)
-	}
-	eventually(t, "another takes the lease by force", func() error { return steal(t, o) })
-	taken := time.Now()
-	if holder := within(t, "the word that it is lost", holders); holder != "thief" {
-		t.Errorf("the lease is lost to %q", holder)
-	}
-	if err := f.Check(); err == nil || !strings.Contains(err.Error(), "thief holds the lease") {
-		t.Errorf("the leader may still act: %v", err)
-	}
-	if took := within(t, "the end of the leader's context", ended).Sub(taken); took > 2*retryPeriod {
-		t.Errorf("the leader went on for %s", took)
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,7 +65,7 @@ func NodeClaimOf(document map[string]any) cluster.NodeClaim {
 // that Karpenter, if it came back right then, would end the machine for.
 func (c Claims) ReleaseNodeClaim(ctx context.Context, claim cluster.NodeClaim) error {
 	return retry(ctx, func(ctx context.Context) error {
-		if waits := c.pools.karpenter.leads(time.Now()); waits != "" {
+		if waits := c.pools.Standby(); waits != "" {
 			return fmt.Errorf("release NodeClaim %s: %s", claim.Name, waits)
 		}
 		if err := c.releaseNodeClaim(ctx, claim); err != nil && !apierrors.IsNotFound(err) {

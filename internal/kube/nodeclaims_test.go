@@ -1,16 +1,12 @@
 package kube
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -27,7 +23,12 @@ func TestNodeClaimsAreReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := ClaimsOf(made)
-	c.pools.karpenter.look(nil, time.Now())
+	look := func() {
+		if err := c.pools.karpenter.Look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look()
 	gone := func(name string) func() error {
 		return func() error {
 			u, err := adminCustom.Resource(nodeClaimGVR).Get(t.Context(), name, metav1.GetOptions{})
@@ -52,14 +53,16 @@ func TestNodeClaimsAreReleased(t *testing.T) {
 	if err := c.ReleaseNodeClaim(t.Context(), other); err != nil {
 		t.Errorf("one that is gone: %v", err)
 	}
-	c.pools.karpenter.look(map[string]coordinationv1.Lease{"kube-system": leaseOf("karpenter-1", time.Now())}, time.Now())
+	lead(t)
+	look()
 	if err := c.ReleaseNodeClaim(t.Context(), found[0]); err == nil || !strings.Contains(err.Error(), "karpenter-1") {
 		t.Errorf("while Karpenter leads: %v", err)
 	}
 	if still, err := c.NodeClaims(t.Context()); err != nil || !slices.Equal(still, found) {
 		t.Fatalf("NodeClaims: %+v, %v", still, err)
 	}
-	c.pools.karpenter.look(nil, time.Now())
+	resign(t)
+	look()
 	for _, claim := range slices.Concat(found, found) { // twice: the second time they are gone
 		if err := c.ReleaseNodeClaim(t.Context(), claim); err != nil {
 			t.Error(err)
@@ -95,40 +98,5 @@ func TestNodeClaimsAreMade(t *testing.T) {
 	}
 	if _, err := c.MakeNodeClaim(t.Context(), object, map[string]any{"providerID": "aws:///a/i-2"}); err == nil || !strings.Contains(err.Error(), "it exists for aws:///a/i-1") {
 		t.Errorf("for another machine: %v", err)
-	}
-}
-
-// Somebody holds a Lease only if they renew it.
-func TestHolder(t *testing.T) {
-	const name = "held-by-nobody"
-	if holder, err := Holder(t.Context(), adminConfig, name); err != nil || holder != "" {
-		t.Errorf("without a Lease: %q, %v", holder, err)
-	}
-	lease := leaseOf("karpenter-1", time.Now())
-	lease.Name, lease.Spec.LeaseDurationSeconds = name, ptr.To[int32](1)
-	leases := admin.CoordinationV1().Leases("kube-system")
-	there, err := leases.Create(t.Context(), &lease, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if holder, err := Holder(t.Context(), adminConfig, name); err != nil || holder != "" {
-		t.Errorf("nobody renews it: %q, %v", holder, err)
-	}
-	there.Spec.LeaseDurationSeconds = ptr.To[int32](60)
-	if there, err = leases.Update(t.Context(), there, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	go func() {
-		for ctx.Err() == nil {
-			there.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now()))
-			if renewed, err := leases.Update(ctx, there, metav1.UpdateOptions{}); err == nil {
-				there = renewed
-			}
-		}
-	}()
-	if holder, err := Holder(t.Context(), adminConfig, name); err != nil || holder != "karpenter-1 renews the Lease kube-system/"+name {
-		t.Errorf("somebody renews it: %q, %v", holder, err)
 	}
 }

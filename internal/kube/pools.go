@@ -5,14 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,6 +20,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
@@ -38,7 +36,7 @@ const KarpenterLease = "karpenter-leader-election"
 // EC2NodeClasses. A nil one gives none.
 type pools struct {
 	nodePools, nodeClasses *mirror
-	karpenter              watchman
+	karpenter              *lease.Watch
 
 	mu      sync.Mutex
 	of      string // what the stand-ins were made of
@@ -54,8 +52,11 @@ type standIns struct {
 }
 
 // addPools adds the caches of NodePools and EC2NodeClasses. A cluster may lack either kind.
-func (c *caches) addPools() *pools {
-	return &pools{holding: map[string]bool{}, nodePools: c.poolMirror(karpenter.NodePools), nodeClasses: c.poolMirror(karpenter.NodeClasses)}
+func (c *caches) addPools(leases *lease.Watch) *pools {
+	return &pools{
+		holding: map[string]bool{}, karpenter: leases,
+		nodePools: c.poolMirror(karpenter.NodePools), nodeClasses: c.poolMirror(karpenter.NodeClasses),
+	}
 }
 
 // poolMirror is the cache of a kind that a cluster may lack.
@@ -77,7 +78,7 @@ func (p *pools) take() standIns {
 	slices.SortFunc(found, func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetName(), b.GetName()))
 	})
-	waits := p.karpenter.leads(time.Now())
+	waits := p.Standby()
 	var key strings.Builder
 	key.WriteString(waits)
 	for _, u := range found {
@@ -182,75 +183,30 @@ func (p *pools) hold(name string, present bool) {
 	p.holding[name] = present
 }
 
-// watchman knows whether Karpenter leads. Whether the holder of its Lease lives is known
-// by renewals that are seen, not by clocks.
-type watchman struct {
-	mu     sync.Mutex
-	looked time.Time
-	seen   map[string]sighting // by namespace
-}
-
-// sighting is a Lease that is held, and since when it has been like that.
-type sighting struct {
-	holder  string
-	renewed time.Time
-	expires time.Duration
-	since   time.Time
-}
-
-// blindAfter is for how long the last look at the Leases is believed.
-const blindAfter = 4 * leaseDuration
-
-// leads says by whom Karpenter is led, or that this is not known; nothing if nobody
-// leads it.
-func (w *watchman) leads(now time.Time) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if now.Sub(w.looked) > blindAfter {
-		return "the Leases " + KarpenterLease + " could not be read yet, so that Karpenter may be running"
-	}
-	for _, namespace := range slices.Sorted(maps.Keys(w.seen)) {
-		if s := w.seen[namespace]; now.Sub(s.since) < s.expires {
-			return fmt.Sprintf("Karpenter is running: %s renews the Lease %s/%s", s.holder, namespace, KarpenterLease)
-		}
-	}
-	return ""
-}
-
-// look takes the Leases down as they are now.
-func (w *watchman) look(held map[string]coordinationv1.Lease, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	seen := make(map[string]sighting, len(held))
-	for namespace, lease := range held {
-		s := sighting{
-			holder: ptr.Deref(lease.Spec.HolderIdentity, ""), renewed: ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Time,
-			expires: time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, int32(leaseDuration/time.Second))) * time.Second, since: now,
-		}
-		if was, ok := w.seen[namespace]; ok && was.holder == s.holder && was.renewed.Equal(s.renewed) {
-			s.since = was.since
-		}
-		seen[namespace] = s
-	}
-	w.seen, w.looked = seen, now
-}
-
 // Standby says why no NodePool is served for now; empty if they are, or if none is to be.
 func (p *pools) Standby() string {
 	if p == nil {
 		return ""
 	}
-	return p.karpenter.leads(time.Now())
+	holder, known := p.karpenter.Leads(time.Now())
+	switch {
+	case !known:
+		return "the Leases " + KarpenterLease + " could not be read yet, so that Karpenter may be running"
+	case holder != "":
+		return "Karpenter is running: " + holder
+	}
+	return ""
 }
+
+// lookPeriod is how often Karpenter's Leases are looked at.
+const lookPeriod = 2 * time.Second
 
 // watchKarpenter looks at Karpenter's Leases until ctx ends, and tells each change.
 func watchKarpenter(ctx context.Context, c *Cluster, report func(string)) {
 	last := "unknown"
-	_ = wait.PollUntilContextCancel(ctx, retryPeriod, true, func(ctx context.Context) (bool, error) {
-		if held, err := heldLeases(ctx, c.client, KarpenterLease); err == nil {
-			c.pools.karpenter.look(held, time.Now())
-		}
-		if now := c.pools.karpenter.leads(time.Now()); now != last {
+	_ = wait.PollUntilContextCancel(ctx, lookPeriod, true, func(ctx context.Context) (bool, error) {
+		_ = c.pools.karpenter.Look(ctx) // it is known how long ago that has succeeded
+		if now := c.pools.Standby(); now != last {
 			last = now
 			c.caches.dirty()
 			if report != nil {
@@ -259,107 +215,6 @@ func watchKarpenter(ctx context.Context, c *Cluster, report func(string)) {
 		}
 		return false, nil
 	})
-}
-
-// poolStatus is the status of a NodePool in Karpenter's terms.
-func poolStatus(s api.ProvisionerStatus) map[string]any {
-	conditions := []any{}
-	put := func(kind string, of metav1.Condition, bad bool) {
-		c := map[string]any{
-			"type": kind, "status": "True", "reason": kind, "message": "", "observedGeneration": of.ObservedGeneration,
-			"lastTransitionTime": of.LastTransitionTime.UTC().Format(time.RFC3339),
-		}
-		if bad {
-			c["status"], c["reason"], c["message"] = "False", of.Reason, of.Message
-		}
-		conditions = append(conditions, c)
-	}
-	for _, c := range s.Conditions {
-		if c.Type == "Ready" {
-			bad := c.Status != metav1.ConditionTrue
-			put("Ready", c, bad)
-			put("ValidationSucceeded", c, bad && c.Reason == "ValidationFailed")
-			put("NodeClassReady", c, bad && slices.Contains(classReasons, c.Reason))
-			continue
-		}
-		if c.Type == "ValidationSucceeded" || c.Type == "NodeClassReady" {
-			continue // as it was before
-		}
-		put(c.Type, c, false)
-		last := conditions[len(conditions)-1].(map[string]any)
-		last["status"], last["reason"], last["message"] = string(c.Status), c.Reason, c.Message
-	}
-	resources := map[string]any{"nodes": strconv.FormatInt(s.Nodes, 10)}
-	for name, q := range s.Resources {
-		resources[string(name)] = q.String()
-	}
-	return map[string]any{"resources": resources, "nodes": s.Nodes, "conditions": conditions}
-}
-
-// classReasons are the reasons of Ready that are about the EC2NodeClass.
-var classReasons = []string{"NodeProfileNotFound", "NoSubnets", "NoSecurityGroups", "NoImages", "NoInstanceProfile", "UnsupportedCapacityReservation"}
-
-// classStatus is the status of an EC2NodeClass in Karpenter's terms.
-func classStatus(s api.AWSNodeTemplateStatus) map[string]any {
-	subnets, groups, images := []any{}, []any{}, []any{}
-	for _, n := range s.Subnets {
-		subnets = append(subnets, map[string]any{"id": n.ID, "zone": n.Zone})
-	}
-	for _, g := range s.SecurityGroups {
-		groups = append(groups, map[string]any{"id": g.ID, "name": g.Name})
-	}
-	for _, im := range s.AMIs {
-		requirements := []any{}
-		for _, r := range im.Requirements {
-			values := []any{}
-			for _, v := range r.Values {
-				values = append(values, v)
-			}
-			requirements = append(requirements, map[string]any{"key": r.Key, "operator": string(r.Operator), "values": values})
-		}
-		images = append(images, map[string]any{"id": im.ID, "name": im.Name, "requirements": requirements})
-	}
-	out := map[string]any{"subnets": subnets, "securityGroups": groups, "amis": images, "capacityReservations": reservationStatuses(s.Reservations)}
-	parts := []struct{ kind, reason string }{
-		{"SubnetsReady", "NoSubnets"}, {"SecurityGroupsReady", "NoSecurityGroups"}, {"AMIsReady", "NoImages"},
-		{"InstanceProfileReady", "NoInstanceProfile"}, {"CapacityReservationsReady", "UnsupportedCapacityReservation"}, {"ValidationSucceeded", "ValidationFailed"}, {"Ready", ""},
-	}
-	conditions := []any{}
-	for _, c := range s.Conditions {
-		if c.Type != "Ready" {
-			continue
-		}
-		if c.LastTransitionTime.IsZero() {
-			c.LastTransitionTime = metav1.Now()
-		}
-		for _, part := range parts {
-			condition := map[string]any{
-				"type": part.kind, "status": "True", "reason": part.kind, "message": "",
-				"lastTransitionTime": c.LastTransitionTime.UTC().Format(time.RFC3339),
-			}
-			if c.Status != metav1.ConditionTrue && (part.reason == c.Reason || part.kind == "Ready") {
-				condition["status"], condition["reason"], condition["message"] = "False", c.Reason, c.Message
-			}
-			conditions = append(conditions, condition)
-		}
-	}
-	out["conditions"] = conditions
-	return out
-}
-
-func reservationStatuses(of []api.ReservationStatus) []any {
-	out := []any{}
-	for _, r := range of {
-		one := map[string]any{
-			"id": r.ID, "availabilityZone": r.Zone, "instanceType": r.InstanceType, "ownerID": r.OwnerID,
-			"instanceMatchCriteria": r.MatchCriteria, "reservationType": r.Type, "state": r.State, "interruptible": r.Interruptible,
-		}
-		if !r.End.IsZero() {
-			one["endTime"] = r.End.UTC().Format(time.RFC3339)
-		}
-		out = append(out, one)
-	}
-	return out
 }
 
 // updateForeignStatus writes the fields of a status that differ from those in the cache.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,42 +21,22 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
-func leaseOf(holder string, renewed time.Time) coordinationv1.Lease {
-	return coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{
-		HolderIdentity: &holder, RenewTime: ptr.To(metav1.NewMicroTime(renewed)), LeaseDurationSeconds: ptr.To[int32](15),
+// lead makes Karpenter lead for the next hour.
+func lead(t *testing.T) {
+	t.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: KarpenterLease}, Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: ptr.To("karpenter-1"), RenewTime: ptr.To(metav1.NowMicro()), LeaseDurationSeconds: ptr.To[int32](3600),
 	}}
+	if _, err := admin.CoordinationV1().Leases("kube-system").Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
-// Karpenter is at the wheel for as long as its Lease is renewed, whatever its clock says.
-func TestWatchman(t *testing.T) {
-	start := time.Unix(1_000_000, 0)
-	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
-	held := func(renewed int) map[string]coordinationv1.Lease {
-		return map[string]coordinationv1.Lease{"kube-system": leaseOf("karpenter-1", at(renewed))}
-	}
-	var w watchman
-	if w.leads(start) == "" {
-		t.Error("nobody has looked, and NodePools are served")
-	}
-	for _, step := range []struct {
-		now   int
-		lease map[string]coordinationv1.Lease
-		leads bool
-	}{
-		{0, held(-3600), true}, // renewed an hour ago by its clock, and seen for the first time
-		{2, held(-3598), true},
-		{16, held(-3598), true},
-		{17, held(-3598), false}, // 15 seconds without a renewal
-		{20, held(-3580), true},  // it is back
-		{22, nil, false},         // deleted, or released
-	} {
-		w.look(step.lease, at(step.now))
-		if said := w.leads(at(step.now)); (said != "") != step.leads {
-			t.Errorf("after %d s: %q, want Karpenter at the wheel: %t", step.now, said, step.leads)
-		}
-	}
-	if w.leads(at(22+61)) == "" {
-		t.Error("nobody has looked for a minute, and NodePools are served")
+// resign ends that.
+func resign(t *testing.T) {
+	t.Helper()
+	if err := admin.CoordinationV1().Leases("kube-system").Delete(t.Context(), KarpenterLease, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -330,11 +309,7 @@ func wantConditions(t *testing.T, gvr schema.GroupVersionResource, want map[stri
 func TestNodePoolsWaitForKarpenter(t *testing.T) {
 	definePools(t)
 	createObject(t, nodePoolGVR, strings.ReplaceAll(servedPool, "served", "waiting"))
-	lease := leaseOf("karpenter-1", time.Now())
-	lease.Name, lease.Spec.LeaseDurationSeconds = KarpenterLease, ptr.To[int32](3600)
-	if _, err := admin.CoordinationV1().Leases("kube-system").Create(t.Context(), &lease, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	lead(t)
 	told := make(chan string, 10)
 	c, err := New(adminConfig, Options{NodePools: true, Karpenter: func(waits string) { told <- waits }})
 	if err != nil {
@@ -363,9 +338,7 @@ func TestNodePoolsWaitForKarpenter(t *testing.T) {
 		}
 		return nil
 	})
-	if err := admin.CoordinationV1().Leases("kube-system").Delete(t.Context(), KarpenterLease, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	resign(t)
 	if now := within(t, "the end of Karpenter's Lease", told); now != "" {
 		t.Fatalf("told %q", now)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
 // UpdateProvisionerStatus writes a status where it differs from the one in the
@@ -24,7 +25,7 @@ import (
 // a new one without a time gets the present. A Provisioner that is gone is fine.
 func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, status api.ProvisionerStatus) error {
 	if isPool(c, name) {
-		return updateForeignStatus(ctx, c, c.pools.nodePools, name, poolStatus(status))
+		return updateForeignStatus(ctx, c, c.pools.nodePools, name, karpenter.PoolStatus(status))
 	}
 	var now api.ProvisionerStatus
 	readStatus(c.caches.provisioners, name, &now)
@@ -35,7 +36,7 @@ func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, stat
 // UpdateNodeTemplateStatus does the same for a node profile.
 func (c *Cluster) UpdateNodeTemplateStatus(ctx context.Context, name string, status api.AWSNodeTemplateStatus) error {
 	if class, ok := strings.CutPrefix(name, classPrefix); ok && c.pools != nil {
-		return updateForeignStatus(ctx, c, c.pools.nodeClasses, class, classStatus(status))
+		return updateForeignStatus(ctx, c, c.pools.nodeClasses, class, karpenter.ClassStatus(status))
 	}
 	var now api.AWSNodeTemplateStatus
 	readStatus(c.caches.nodeTemplates, name, &now)

@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func lease(holder string, renewed time.Time) *coordinationv1.Lease {
+func leaseOf(holder string, renewed time.Time) *coordinationv1.Lease {
 	return &coordinationv1.Lease{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "corral", Name: "packhorse-agent"},
@@ -37,7 +37,7 @@ func apiServer(t *testing.T, pod string) *httptest.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/corral/leases/packhorse-agent", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(lease("agent-1_7", time.Now()))
+		_ = json.NewEncoder(w).Encode(leaseOf("agent-1_7", time.Now()))
 	})
 	mux.HandleFunc("POST /api/v1/namespaces/corral/pods/agent-1/portforward", func(w http.ResponseWriter, r *http.Request) {
 		if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardProtocolV1Name}); err != nil {
@@ -115,8 +115,8 @@ func TestNobodyLeads(t *testing.T) {
 	}
 	for name, client := range map[string]*fake.Clientset{
 		"no lease":                    fake.NewClientset(node),
-		"a lease that was given back": fake.NewClientset(node, lease("", time.Now())),
-		"a lease that has run out":    fake.NewClientset(node, lease("agent-1_7", time.Now().Add(-time.Hour))),
+		"a lease that was given back": fake.NewClientset(node, leaseOf("", time.Now())),
+		"a lease that has run out":    fake.NewClientset(node, leaseOf("agent-1_7", time.Now().Add(-time.Hour))),
 	} {
 		_, err := leader(t.Context(), client, "corral")
 		if err == nil || !strings.Contains(err.Error(), "no agent leads in namespace corral") || !strings.Contains(err.Error(), "nobody looks after these nodes:\n  left, default, aws:///eu-west-1a/i-1") {

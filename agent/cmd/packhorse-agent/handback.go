@@ -14,6 +14,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
@@ -71,7 +72,7 @@ func (b *wayBack) run(ctx context.Context, out io.Writer) error {
 	}
 	if !b.dryRun {
 		for _, rival := range []struct{ name, lease string }{{"Karpenter", kube.KarpenterLease}, {"the agent", install.LeaseName}} {
-			holder, err := kube.Holder(ctx, access, rival.lease)
+			holder, err := lease.Holder(ctx, access, rival.lease)
 			if err != nil {
 				return err
 			}

@@ -23,6 +23,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
@@ -221,7 +222,7 @@ func (s *settings) lead(ctx context.Context, cluster *kube.Cluster, a *agent.Age
 		return err
 	}
 	var ran error
-	err = cluster.Lead(ctx, kube.LeaseOptions{
+	err = cluster.Lead(ctx, lease.Options{
 		Namespace: s.namespace, Name: s.leaseName, Identity: identity,
 		Waiting: func(err error) { log.Warn("waited for the API server", "error", err) },
 		Lost: func(holder string) {

@@ -16,6 +16,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/takeover"
@@ -81,7 +82,7 @@ func (h *handover) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	holder, err := kube.Holder(ctx, access, kube.KarpenterLease)
+	holder, err := lease.Holder(ctx, access, kube.KarpenterLease)
 	if err != nil {
 		return err
 	}

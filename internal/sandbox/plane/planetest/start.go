@@ -2,6 +2,10 @@
 package planetest
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
 	"testing"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane"
@@ -20,4 +24,32 @@ func Start(t testing.TB) *plane.Plane {
 		}
 	})
 	return p
+}
+
+// Main runs the tests of a package beside a control plane that they share, and returns the
+// code to exit with. Prepare is called once it is up.
+func Main(m *testing.M, prepare func(*plane.Plane) error) int {
+	code, err := run(m, prepare)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+func run(m *testing.M, prepare func(*plane.Plane) error) (code int, err error) {
+	dir, err := os.MkdirTemp("", "plane-test-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	p, err := plane.Start(context.Background(), plane.Config{Dir: dir})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, p.Stop()) }()
+	if err := prepare(p); err != nil {
+		return 0, err
+	}
+	return m.Run(), nil
 }

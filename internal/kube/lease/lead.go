@@ -1,23 +1,25 @@
-package kube
+package lease
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
-// ErrLeaseLost means that another process may be leading now.
-var ErrLeaseLost = errors.New("the leader election lease was lost")
+// ErrLost means that another process may be leading now.
+var ErrLost = errors.New("the leader election lease was lost")
 
 // The times of leader election: a leader gives up when it could not renew for
 // renewDeadline, well before others may take over after leaseDuration.
@@ -27,8 +29,8 @@ const (
 	retryPeriod   = 2 * time.Second
 )
 
-// LeaseOptions say who leads what.
-type LeaseOptions struct {
+// Options say who leads what.
+type Options struct {
 	Namespace string
 	Name      string
 	// Identity is unique among the processes, such as the pod's name.
@@ -43,25 +45,17 @@ type LeaseOptions struct {
 	// Waiting, if set, is called while the API server does not answer, with more and
 	// more time in between.
 	Waiting func(err error)
+	// Fence is open while the lease is held.
+	Fence *fence.Fence
 }
 
 // Lead waits for the lease and then calls run, once. The context of run ends with
 // ctx and the moment the lease is lost. When ctx ends, the lease is kept until
 // run has returned and is then given back at once, so that the next leader does
-// not start while this one finishes. Losing the lease is ErrLeaseLost, and a leader
+// not start while this one finishes. Losing the lease is ErrLost, and a leader
 // by a lease of the same name in another namespace ErrRival.
-func (c *Cluster) Lead(ctx context.Context, o LeaseOptions, run func(context.Context)) error {
-	return (&election{o, c.client, cmp.Or(c.fence, fence.New())}).lead(ctx, run)
-}
-
-// election is one run for a lease.
-type election struct {
-	LeaseOptions
-	client kubernetes.Interface
-	fence  *fence.Fence
-}
-
-func (e *election) lead(ctx context.Context, run func(context.Context)) error {
+func Lead(ctx context.Context, client kubernetes.Interface, o Options, run func(context.Context)) error {
+	e := &election{o, client}
 	refused := e.refuseRivals(ctx)
 	var lost error
 	if refused == nil {
@@ -77,6 +71,55 @@ func (e *election) lead(ctx context.Context, run func(context.Context)) error {
 	return errors.Join(lost, refused)
 }
 
+// election is one run for a lease.
+type election struct {
+	Options
+	client kubernetes.Interface
+}
+
+// ErrRival means that the agent of another namespace leads.
+var ErrRival = errors.New("another installation of the agent leads in this cluster")
+
+// refuseRivals returns ErrRival if somebody leads by a lease of the same name in
+// another namespace.
+//
+// It is asked before running for our own lease, so that a leader elsewhere is not
+// disturbed, and again while holding it: of two that run at the same time, at least
+// the one that looks last sees the other.
+func (e *election) refuseRivals(ctx context.Context) error {
+	w := NewWatch(e.client, e.Name)
+	w.own = e.Namespace
+	if err := e.reach(ctx, w); err != nil {
+		return err
+	}
+	rival, err := w.await(ctx)
+	if err != nil || rival == (sighting{}) {
+		return err
+	}
+	return fmt.Errorf("%w: %s holds the lease %s. Both would act on the same Provisioners and nodes: remove one of the installations",
+		ErrRival, rival.holder, rival.lease)
+}
+
+// reach takes the first look, at an API server that may not be there yet.
+func (e *election) reach(ctx context.Context, w *Watch) error {
+	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 10, Cap: 30 * time.Second}
+	for {
+		err := w.Look(ctx)
+		var answer apierrors.APIStatus
+		if err == nil || errors.As(err, &answer) && !call.Passing(err) {
+			return err
+		}
+		if e.Waiting != nil && ctx.Err() == nil {
+			e.Waiting(err)
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(backoff.Step()):
+		}
+	}
+}
+
 // elect runs for the lease; see Lead.
 func (e *election) elect(ctx context.Context, run func(context.Context)) error {
 	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -90,7 +133,7 @@ func (e *election) elect(ctx context.Context, run func(context.Context)) error {
 	elector.Run(electing)
 	t.close()
 	if ctx.Err() == nil && !t.finished {
-		return fmt.Errorf("lead by lease %s/%s: %w", e.Namespace, e.Name, ErrLeaseLost)
+		return fmt.Errorf("lead by lease %s/%s: %w", e.Namespace, e.Name, ErrLost)
 	}
 	return nil
 }
@@ -109,7 +152,7 @@ func (e *election) config(t *term) leaderelection.LeaderElectionConfig {
 				Client:     e.client.CoordinationV1(),
 				LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
 			},
-			fence: e.fence,
+			fence: e.Fence,
 			fresh: scaled(renewDeadline),
 			lost:  t.usurped,
 		},

@@ -1,4 +1,4 @@
-package kube
+package lease
 
 import (
 	"context"
@@ -12,9 +12,12 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	clientretry "k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
 )
 
 // candidate runs for the lease and reports what happens.
@@ -25,16 +28,12 @@ type candidate struct {
 	resign  context.CancelFunc
 }
 
-func stand(t *testing.T, o LeaseOptions) *candidate {
+func stand(t *testing.T, o Options) *candidate {
 	t.Helper()
-	c, err := New(adminConfig, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &candidate{elected: make(chan context.Context, 1), finish: make(chan struct{}), result: make(chan error, 1), resign: cancel}
 	go func() {
-		out.result <- c.Lead(ctx, o, func(ctx context.Context) {
+		out.result <- Lead(ctx, admin, o, func(ctx context.Context) {
 			out.elected <- ctx
 			<-ctx.Done()
 			<-out.finish
@@ -43,20 +42,8 @@ func stand(t *testing.T, o LeaseOptions) *candidate {
 	return out
 }
 
-// within receives or fails.
-func within[T any](t *testing.T, what string, from <-chan T) T {
-	t.Helper()
-	select {
-	case got := <-from:
-		return got
-	case <-time.After(patience):
-		t.Fatalf("%s did not happen", what)
-		panic("unreachable")
-	}
-}
-
-func leaseFor(t *testing.T, identity string) LeaseOptions {
-	return LeaseOptions{Namespace: "default", Name: "lease-" + t.Name(), Identity: identity, Duration: 3 * time.Second}
+func leaseFor(t *testing.T, identity string) Options {
+	return Options{Namespace: "default", Name: "lease-" + t.Name(), Identity: identity, Duration: 3 * time.Second, Fence: fence.New()}
 }
 
 func TestLeadHandsOverWhenItIsDone(t *testing.T) {
@@ -100,19 +87,19 @@ func TestLeadStopsWhenTheLeaseIsLost(t *testing.T) {
 	if got := within(t, "the observation", observed); got != "robbed" {
 		t.Errorf("observed %q", got)
 	}
-	eventually(t, "another takes the lease by force", func() error {
-		return steal(t, o)
-	})
+	steal(t, o)
 	within(t, "the end of the leader's context", leading.Done())
 	close(robbed.finish)
-	if err := within(t, "the return", robbed.result); !errors.Is(err, ErrLeaseLost) {
-		t.Errorf("got %v, want ErrLeaseLost", err)
+	if err := within(t, "the return", robbed.result); !errors.Is(err, ErrLost) {
+		t.Errorf("got %v, want ErrLost", err)
 	}
 }
 
-func steal(t *testing.T, o LeaseOptions) error {
+// steal takes a lease by force for somebody else.
+func steal(t *testing.T, o Options) {
+	t.Helper()
 	leases := admin.CoordinationV1().Leases(o.Namespace)
-	return clientretry.RetryOnConflict(clientretry.DefaultBackoff, func() error { // the holder renews it meanwhile
+	err := clientretry.RetryOnConflict(clientretry.DefaultBackoff, func() error { // the holder renews it meanwhile
 		lease, err := leases.Get(t.Context(), o.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -122,6 +109,9 @@ func steal(t *testing.T, o LeaseOptions) error {
 		_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
 		return err
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestLeadGivesUpWaiting(t *testing.T) {
@@ -237,16 +227,13 @@ func TestLeadWaitsForTheAPIServer(t *testing.T) {
 		var d net.Dialer
 		return d.DialContext(ctx, network, address)
 	}
-	c, err := New(cfg, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kubernetes.NewForConfigOrDie(cfg)
 	o := leaseFor(t, "early")
 	o.Name = "early"
 	told, elected := make(chan error, 100), make(chan bool, 1)
 	o.Waiting = func(err error) { told <- err }
 	result := make(chan error, 1)
-	go func() { result <- c.Lead(t.Context(), o, func(context.Context) { elected <- true }) }()
+	go func() { result <- Lead(t.Context(), client, o, func(context.Context) { elected <- true }) }()
 	if err := within(t, "the word that it waits", told); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("told of %v", err)
 	}
@@ -254,5 +241,36 @@ func TestLeadWaitsForTheAPIServer(t *testing.T) {
 	within(t, "the election", elected)
 	if err := within(t, "the return", result); err != nil {
 		t.Errorf("returned %v", err)
+	}
+}
+
+// A renewal that finds another holder ends the leader at once: it does not wait until
+// it could not renew for so long.
+func TestLeadEndsAtOnceWhenAnotherHolds(t *testing.T) {
+	f := fence.New()
+	o := Options{Namespace: "default", Name: "usurped", Identity: "first", Fence: f} // renews every 2 s, gives up after 10 s
+	holders := make(chan string, 1)
+	o.Lost = func(holder string) { holders <- holder }
+	elected, ended := make(chan error, 1), make(chan time.Time, 1)
+	go func() {
+		_ = Lead(t.Context(), admin, o, func(ctx context.Context) {
+			elected <- f.Check()
+			<-ctx.Done()
+			ended <- time.Now()
+		})
+	}()
+	if err := within(t, "the election", elected); err != nil {
+		t.Errorf("the leader may not act: %v", err)
+	}
+	steal(t, o)
+	taken := time.Now()
+	if holder := within(t, "the word that it is lost", holders); holder != "thief" {
+		t.Errorf("the lease is lost to %q", holder)
+	}
+	if err := f.Check(); err == nil || !strings.Contains(err.Error(), "thief holds the lease") {
+		t.Errorf("the leader may still act: %v", err)
+	}
+	if took := within(t, "the end of the leader's context", ended).Sub(taken); took > 2*retryPeriod {
+		t.Errorf("the leader went on for %s", took)
 	}
 }

@@ -1,0 +1,165 @@
+// Package lease is leader election by Leases of the API server: it knows who leads, in
+// whatever namespace, and runs for a Lease of its own.
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
+)
+
+// Watch knows who holds the Leases of a name, in whatever namespaces. Whether a holder
+// lives is known by renewals that are seen, not by clocks. It is safe for concurrent use.
+type Watch struct {
+	client kubernetes.Interface
+	name   string
+	own    string // namespace whose Lease does not count
+
+	mu     sync.Mutex
+	looked time.Time
+	seen   map[string]sighting // by namespace
+}
+
+// sighting is a Lease that is held, and since when it has been as it is.
+type sighting struct {
+	holder, lease string
+	renewed       time.Time
+	lasts         time.Duration // without a renewal
+	since         time.Time
+	lives         bool // it was taken or renewed since the first look
+}
+
+// String says who holds the Lease.
+func (s sighting) String() string { return fmt.Sprintf("%s renews the Lease %s", s.holder, s.lease) }
+
+// NewWatch watches the Leases of a name.
+func NewWatch(client kubernetes.Interface, name string) *Watch {
+	return &Watch{client: client, name: name}
+}
+
+// Look sees the Leases as they are now.
+func (w *Watch) Look(ctx context.Context) error {
+	// The role allows to list leases of this name only.
+	leases, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
+		return w.client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + w.name})
+	})
+	if err != nil {
+		return fmt.Errorf("list the Leases named %s: %w", w.name, err)
+	}
+	w.see(leases.Items, time.Now())
+	return nil
+}
+
+func (w *Watch) see(leases []coordinationv1.Lease, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen := map[string]sighting{}
+	for _, l := range leases {
+		holder := ptr.Deref(l.Spec.HolderIdentity, "")
+		if holder == "" || l.Namespace == w.own {
+			continue
+		}
+		s := sighting{
+			holder: holder, lease: l.Namespace + "/" + w.name, renewed: ptr.Deref(l.Spec.RenewTime, metav1.MicroTime{}).Time,
+			lasts: time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, int32(leaseDuration/time.Second))) * time.Second,
+			since: now, lives: !w.looked.IsZero(),
+		}
+		if was := w.seen[l.Namespace]; was.holder == s.holder && was.renewed.Equal(s.renewed) {
+			s.since, s.lives = was.since, was.lives
+		}
+		seen[l.Namespace] = s
+	}
+	w.seen, w.looked = seen, now
+}
+
+// blindAfter is for how long the last look at the Leases is believed.
+const blindAfter = 4 * leaseDuration
+
+// Leads says who may be leading, as in "karpenter-1 renews the Lease
+// kube-system/karpenter-leader-election"; nothing if nobody does. It reports false where
+// nobody has looked for a minute.
+func (w *Watch) Leads(now time.Time) (string, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now.Sub(w.looked) > blindAfter {
+		return "", false
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(w.seen)) {
+		if s := w.seen[namespace]; now.Sub(s.since) < s.lasts {
+			return s.String(), true
+		}
+	}
+	return "", true
+}
+
+// await looks until a holder is known to live, which is returned, or none does. A Lease
+// that is held costs the time after which it would run out. Each of the two ends in time
+// only if somebody has looked before.
+func (w *Watch) await(ctx context.Context) (sighting, error) {
+	for {
+		if s, known := w.living(time.Now()); known {
+			return s, nil
+		}
+		select {
+		case <-ctx.Done():
+			return sighting{}, ctx.Err()
+		case <-time.After(retryPeriod / 4):
+		}
+		if err := w.Look(ctx); err != nil {
+			return sighting{}, err
+		}
+	}
+}
+
+// living returns a holder that lives, or none, once that is known.
+func (w *Watch) living(now time.Time) (s sighting, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	known = true
+	for _, namespace := range slices.Sorted(maps.Keys(w.seen)) {
+		s := w.seen[namespace]
+		if s.lives {
+			return s, true
+		}
+		known = known && now.Sub(s.since) > s.lasts+retryPeriod
+	}
+	return sighting{}, known
+}
+
+// Holder says who renews a Lease of the name, in whatever namespace, as in "karpenter-1
+// renews the Lease kube-system/karpenter-leader-election"; nothing if nobody does. A
+// Lease that somebody holds is watched until it is renewed, or for as long as it would
+// last.
+func Holder(ctx context.Context, access *rest.Config, name string) (string, error) {
+	client, err := kubernetes.NewForConfig(access)
+	if err != nil {
+		return "", fmt.Errorf("make a client: %w", err)
+	}
+	w := NewWatch(client, name)
+	err = w.Look(ctx)
+	var answer apierrors.APIStatus
+	if err != nil && !errors.As(err, &answer) {
+		return "", fmt.Errorf("the cluster at %s does not answer; --kubeconfig and --kube-context choose another one: %w", access.Host, err)
+	}
+	if err != nil {
+		return "", err
+	}
+	s, err := w.await(ctx)
+	if err != nil || s == (sighting{}) {
+		return "", err
+	}
+	return s.String(), nil
+}

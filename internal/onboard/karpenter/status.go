@@ -1,0 +1,112 @@
+package karpenter
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// PoolStatus is the status of a NodePool in Karpenter's terms.
+func PoolStatus(s api.ProvisionerStatus) map[string]any {
+	conditions := []any{}
+	put := func(kind string, of metav1.Condition, bad bool) {
+		c := map[string]any{
+			"type": kind, "status": "True", "reason": kind, "message": "", "observedGeneration": of.ObservedGeneration,
+			"lastTransitionTime": of.LastTransitionTime.UTC().Format(time.RFC3339),
+		}
+		if bad {
+			c["status"], c["reason"], c["message"] = "False", of.Reason, of.Message
+		}
+		conditions = append(conditions, c)
+	}
+	for _, c := range s.Conditions {
+		if c.Type == "Ready" {
+			bad := c.Status != metav1.ConditionTrue
+			put("Ready", c, bad)
+			put("ValidationSucceeded", c, bad && c.Reason == "ValidationFailed")
+			put("NodeClassReady", c, bad && slices.Contains(classReasons, c.Reason))
+			continue
+		}
+		if c.Type == "ValidationSucceeded" || c.Type == "NodeClassReady" {
+			continue // as it was before
+		}
+		put(c.Type, c, false)
+		last := conditions[len(conditions)-1].(map[string]any)
+		last["status"], last["reason"], last["message"] = string(c.Status), c.Reason, c.Message
+	}
+	resources := map[string]any{"nodes": strconv.FormatInt(s.Nodes, 10)}
+	for name, q := range s.Resources {
+		resources[string(name)] = q.String()
+	}
+	return map[string]any{"resources": resources, "nodes": s.Nodes, "conditions": conditions}
+}
+
+// classReasons are the reasons of Ready that are about the EC2NodeClass.
+var classReasons = []string{"NodeProfileNotFound", "NoSubnets", "NoSecurityGroups", "NoImages", "NoInstanceProfile", "UnsupportedCapacityReservation"}
+
+// ClassStatus is the status of an EC2NodeClass in Karpenter's terms.
+func ClassStatus(s api.AWSNodeTemplateStatus) map[string]any {
+	subnets, groups, images := []any{}, []any{}, []any{}
+	for _, n := range s.Subnets {
+		subnets = append(subnets, map[string]any{"id": n.ID, "zone": n.Zone})
+	}
+	for _, g := range s.SecurityGroups {
+		groups = append(groups, map[string]any{"id": g.ID, "name": g.Name})
+	}
+	for _, im := range s.AMIs {
+		requirements := []any{}
+		for _, r := range im.Requirements {
+			values := []any{}
+			for _, v := range r.Values {
+				values = append(values, v)
+			}
+			requirements = append(requirements, map[string]any{"key": r.Key, "operator": string(r.Operator), "values": values})
+		}
+		images = append(images, map[string]any{"id": im.ID, "name": im.Name, "requirements": requirements})
+	}
+	out := map[string]any{"subnets": subnets, "securityGroups": groups, "amis": images, "capacityReservations": reservationStatuses(s.Reservations)}
+	parts := []struct{ kind, reason string }{
+		{"SubnetsReady", "NoSubnets"}, {"SecurityGroupsReady", "NoSecurityGroups"}, {"AMIsReady", "NoImages"},
+		{"InstanceProfileReady", "NoInstanceProfile"}, {"CapacityReservationsReady", "UnsupportedCapacityReservation"}, {"ValidationSucceeded", "ValidationFailed"}, {"Ready", ""},
+	}
+	conditions := []any{}
+	for _, c := range s.Conditions {
+		if c.Type != "Ready" {
+			continue
+		}
+		if c.LastTransitionTime.IsZero() {
+			c.LastTransitionTime = metav1.Now()
+		}
+		for _, part := range parts {
+			condition := map[string]any{
+				"type": part.kind, "status": "True", "reason": part.kind, "message": "",
+				"lastTransitionTime": c.LastTransitionTime.UTC().Format(time.RFC3339),
+			}
+			if c.Status != metav1.ConditionTrue && (part.reason == c.Reason || part.kind == "Ready") {
+				condition["status"], condition["reason"], condition["message"] = "False", c.Reason, c.Message
+			}
+			conditions = append(conditions, condition)
+		}
+	}
+	out["conditions"] = conditions
+	return out
+}
+
+func reservationStatuses(of []api.ReservationStatus) []any {
+	out := []any{}
+	for _, r := range of {
+		one := map[string]any{
+			"id": r.ID, "availabilityZone": r.Zone, "instanceType": r.InstanceType, "ownerID": r.OwnerID,
+			"instanceMatchCriteria": r.MatchCriteria, "reservationType": r.Type, "state": r.State, "interruptible": r.Interruptible,
+		}
+		if !r.End.IsZero() {
+			one["endTime"] = r.End.UTC().Format(time.RFC3339)
+		}
+		out = append(out, one)
+	}
+	return out
+}
