@@ -19,14 +19,9 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
-
-// classPrefix tells the profiles that stand for EC2NodeClasses from AWSNodeTemplates,
-// whose names have no slash.
-const classPrefix = karpenter.ClassPrefix
 
 // KarpenterLease is the Lease by which the replicas of Karpenter agree who leads, in
 // whatever namespace.
@@ -93,55 +88,30 @@ func (p *pools) take() standIns {
 
 func (p *pools) standInsFor(found []*unstructured.Unstructured, waits string) standIns {
 	var out standIns
-	var documents []map[string]any
-	ignored := map[string]finding.List{} // by kind and name
+	var objects []map[string]any
+	of := map[string]*unstructured.Unstructured{} // by kind and name
 	for _, u := range found {
-		if karpenter.Foreign(u.Object) != "" {
-			continue
-		}
-		said := karpenter.Check(u.Object)
-		ignored[u.GetKind()+" "+u.GetName()] = said.Warnings()
-		if errs := said.Errors(); len(errs) > 0 {
-			out.add(p, u, karpenter.Refused(u.Object, errs), waits)
-			continue
-		}
-		documents = append(documents, u.Object)
+		objects = append(objects, u.Object)
+		of[u.GetKind()+" "+u.GetName()] = u
 	}
-	served, err := karpenter.Serve(documents)
-	for _, u := range found {
-		i := slices.IndexFunc(served, func(s karpenter.Served) bool { return s.Kind == u.GetKind() && s.Name == u.GetName() })
-		if i >= 0 {
-			s := served[i]
-			s.Losses = append(ignored[u.GetKind()+" "+u.GetName()], s.Losses...)
-			out.add(p, u, s, waits)
-		} else if err != nil {
-			out.add(p, u, karpenter.Refused(u.Object, finding.Of(err)), waits)
-		}
+	for _, s := range karpenter.StandIns(objects) {
+		out.add(p, of[s.Kind+" "+s.Name], s, waits)
 	}
 	return out
 }
 
-// add takes over what stands for an object, with the object's identity.
+// add takes over what stands for an object.
 func (out *standIns) add(p *pools, u *unstructured.Unstructured, s karpenter.Served, waits string) {
 	ref := cluster.ObjectRef{Kind: api.ProvisionerKind, Name: u.GetName(), UID: string(u.GetUID())}
-	meta := metav1.ObjectMeta{
-		Name: u.GetName(), UID: u.GetUID(), Generation: u.GetGeneration(), ResourceVersion: u.GetResourceVersion(),
-		CreationTimestamp: u.GetCreationTimestamp(), DeletionTimestamp: u.GetDeletionTimestamp(),
-	}
 	if t := s.NodeTemplate; t != nil {
-		meta.Name = classPrefix + meta.Name
-		ref.Kind, ref.Name = api.NodeTemplateKind, meta.Name
-		t.ObjectMeta = meta
+		ref.Kind, ref.Name = api.NodeTemplateKind, t.Name
 		out.templates = append(out.templates, t)
-	} else if v := s.Provisioner; v != nil {
-		if p.holding[meta.Name] {
-			meta.Finalizers = []string{api.Finalizer}
+	} else {
+		v := s.Provisioner
+		if p.holding[v.Name] {
+			v.Finalizers = []string{api.Finalizer}
 		}
-		v.ObjectMeta = meta
 		v.Status.Conditions = conditionsOf(u)
-		if ref := v.Spec.ProviderRef; ref != nil {
-			ref.Name = classPrefix + ref.Name
-		}
 		if waits != "" {
 			leaveAlone(v)
 			v.Source.Waits = waits
@@ -252,7 +222,7 @@ func (p *pools) reference(ref cluster.ObjectRef) cluster.ObjectRef {
 	if p == nil {
 		return ref
 	}
-	if name, ok := strings.CutPrefix(ref.Name, classPrefix); ok && ref.Kind == api.NodeTemplateKind {
+	if name, ok := strings.CutPrefix(ref.Name, karpenter.ClassPrefix); ok && ref.Kind == api.NodeTemplateKind {
 		ref.Kind, ref.Name, ref.APIVersion = karpenter.NodeClassKind, name, p.nodeClasses.versions.now().GroupVersion().String()
 	} else if ref.Kind == api.ProvisionerKind && p.has(ref.Name) {
 		ref.Kind, ref.APIVersion = karpenter.NodePoolKind, p.nodePools.versions.now().GroupVersion().String()

@@ -35,7 +35,7 @@ func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, stat
 
 // UpdateNodeTemplateStatus does the same for a node profile.
 func (c *Cluster) UpdateNodeTemplateStatus(ctx context.Context, name string, status api.AWSNodeTemplateStatus) error {
-	if class, ok := strings.CutPrefix(name, classPrefix); ok && c.pools != nil {
+	if class, ok := strings.CutPrefix(name, karpenter.ClassPrefix); ok && c.pools != nil {
 		return updateForeignStatus(ctx, c, c.pools.nodeClasses, class, karpenter.ClassStatus(status))
 	}
 	var now api.AWSNodeTemplateStatus

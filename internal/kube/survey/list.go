@@ -102,17 +102,14 @@ func readNodePools(ctx context.Context, client kubernetes.Interface, custom dyna
 			objects = append(objects, u.Object)
 		}
 	}
-	provisioners, profiles, err := karpenter.StandIns(objects)
-	if err != nil {
-		return err
-	}
-	for _, p := range provisioners {
-		if !slices.ContainsFunc(out.Provisioners, func(own *api.Provisioner) bool { return own.Name == p.Name }) {
-			out.Provisioners = append(out.Provisioners, p)
+	for _, s := range karpenter.StandIns(objects) {
+		if s.NodeTemplate != nil {
+			out.NodeTemplates = append(out.NodeTemplates, s.NodeTemplate)
+		} else if !slices.ContainsFunc(out.Provisioners, func(own *api.Provisioner) bool { return own.Name == s.Name }) {
+			out.Provisioners = append(out.Provisioners, s.Provisioner)
 		}
 	}
 	slices.SortFunc(out.Provisioners, func(a, b *api.Provisioner) int { return strings.Compare(a.Name, b.Name) })
-	out.NodeTemplates = append(profiles, out.NodeTemplates...)
 	slices.SortFunc(out.NodeTemplates, func(a, b *api.AWSNodeTemplate) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }

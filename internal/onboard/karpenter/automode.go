@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
@@ -21,10 +23,6 @@ func Foreign(document map[string]any) string {
 	spec, _ := document["spec"].(map[string]any)
 	template, _ := spec["template"].(map[string]any)
 	nodes, _ := template["spec"].(map[string]any)
-	return foreignClass(nodes)
-}
-
-func foreignClass(nodes map[string]any) string {
 	ref, _ := nodes["nodeClassRef"].(map[string]any)
 	kind, _ := ref["kind"].(string)
 	group, _ := ref["group"].(string)
@@ -49,32 +47,27 @@ func ownKey(key string) string {
 
 // translateAutoMode replaces the labels of EKS Auto Mode in a pool of its class. Those
 // without counterpart are lost: our nodes do not have them.
-func translateAutoMode(metadata, nodes *fields) {
-	if labels, ok := metadata.left["labels"].(map[string]any); ok {
-		own := map[string]any{}
-		for _, key := range slices.Sorted(maps.Keys(labels)) {
-			if strings.HasPrefix(ownKey(key), autoModeDomain+"/") {
-				metadata.lose("labels["+key+"]", onlyAutoMode)
-				continue
-			}
-			own[ownKey(key)] = labels[key]
-		}
-		metadata.left["labels"] = own
-	}
-	list, _ := nodes.left["requirements"].([]any)
-	var kept []any
-	for i, item := range list {
-		requirement, _ := item.(map[string]any)
-		key, _ := requirement["key"].(string)
+func translateAutoMode(o *Object, about *poolMetadata, nodes *poolNodes) {
+	labels := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(about.Labels)) {
 		if strings.HasPrefix(ownKey(key), autoModeDomain+"/") {
-			nodes.lose(fmt.Sprintf("requirements[%d].key", i), key+" "+onlyAutoMode)
+			o.lose("spec.template.metadata.labels["+key+"]", onlyAutoMode)
 			continue
 		}
-		own := maps.Clone(requirement)
-		own["key"] = ownKey(key)
-		kept = append(kept, own)
+		labels[ownKey(key)] = about.Labels[key]
 	}
-	nodes.left["requirements"] = kept
+	about.Labels = labels
+	var kept []poolRequirement
+	for i, r := range nodes.Requirements {
+		key := ownKey(ptr.Deref(r.Key, ""))
+		if strings.HasPrefix(key, autoModeDomain+"/") {
+			o.lose(fmt.Sprintf("%s.requirements[%d].key", nodesPath, i), key+" "+onlyAutoMode)
+			continue
+		}
+		r.Key = &key
+		kept = append(kept, r)
+	}
+	nodes.Requirements = kept
 }
 
 const onlyAutoMode = "is a label that only nodes of EKS Auto Mode have"

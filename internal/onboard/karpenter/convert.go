@@ -4,9 +4,12 @@
 package karpenter
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -55,8 +58,9 @@ type Object struct {
 }
 
 // Read converts the YAML or JSON documents of a file, those in Lists included.
-// Documents of other kinds are skipped and named, each with the reason. For what the API
-// server of a cluster with Karpenter would refuse, the losses say so.
+// Documents of other kinds are skipped and named, each with the reason. What breaks a rule
+// of the API server of a cluster with Karpenter is among the losses; a value of the wrong
+// type is an error.
 func Read(text []byte) (objects []Object, skipped []string, err error) {
 	var documents []map[string]any
 	checked := map[string]finding.List{} // by title
@@ -64,7 +68,7 @@ func Read(text []byte) (objects []Object, skipped []string, err error) {
 	for at := 1; ; at++ {
 		var document map[string]any
 		err := decoder.Decode(&document)
-		if errors.Is(err, errEnd) {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if template := finding.Template(string(text)); err != nil && template != "" {
@@ -182,15 +186,15 @@ func rank(document map[string]any) int {
 type Profile struct{ Name, Missing string }
 
 type converter struct {
-	kubelet   map[string]map[string]any // settings by EC2NodeClass
-	reserving map[string]bool           // whether an EC2NodeClass selects capacity reservations
-	profiles  map[string]Profile        // by role
-	serving   bool                      // what is made is served, and not given to the user
+	kubelet   map[string]*kubelet // settings by EC2NodeClass
+	reserving map[string]bool     // whether an EC2NodeClass selects capacity reservations
+	profiles  map[string]Profile  // by role
+	serving   bool                // what is made is served, and not given to the user
 	out       []Object
 }
 
 func newConverter(profiles map[string]Profile) *converter {
-	return &converter{kubelet: map[string]map[string]any{}, reserving: map[string]bool{}, profiles: profiles}
+	return &converter{kubelet: map[string]*kubelet{}, reserving: map[string]bool{}, profiles: profiles}
 }
 
 func (c *converter) convert(document map[string]any) error {
@@ -206,30 +210,71 @@ func (c *converter) convert(document map[string]any) error {
 	if name == "" {
 		return fmt.Errorf("a document of kind %q has no metadata.name", kind)
 	}
-	spec := newFields(document["spec"])
-	object.from = api.Source{APIVersion: version, Kind: kind, Paths: spec.paths}
+	object.from = api.Source{APIVersion: version, Kind: kind, Paths: map[string]string{}}
+	var spec any
 	switch kind {
 	case NodePoolKind:
 		object.Kind = api.ProvisionerKind
-		object.Spec = copied(c.pool(spec))
+		maps.Copy(object.from.Paths, poolPaths)
+		p, settings, err := object.readPool(document, served)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", kind, name, err)
+		}
+		pool := c.pool(&object, p, document)
+		pool.KubeletConfiguration = cmp.Or(settings, pool.KubeletConfiguration)
+		spec = pool
 	case NodeClassKind:
 		object.Kind = api.NodeTemplateKind
-		object.Spec, object.class = c.class(spec, name, served)
+		maps.Copy(object.from.Paths, classPaths)
+		var class nodeClass
+		if err := object.read(document, &class); err != nil {
+			return fmt.Errorf("%s %s: %w", kind, name, err)
+		}
+		spec = c.class(&object, &class, served)
 	default:
 		return c.keep(document, kind, name)
 	}
-	problems := object.Problems()
-	spec.done()
-	for _, l := range spec.losses {
-		object.Losses = append(object.Losses, l.Finding)
-		if !l.served {
-			object.lost = append(object.lost, l.Finding)
-		}
+	var err error
+	if object.Spec, err = plain(spec); err != nil {
+		return fmt.Errorf("%s %s: %w", kind, name, err)
 	}
+	problems := object.Problems()
 	object.Losses, object.lost = append(object.Losses, problems...), append(object.lost, problems...)
-	object.Unsupported = slices.Concat(spec.unsupported, problems)
+	object.Unsupported = append(object.Unsupported, problems...)
 	c.out = append(c.out, object)
 	return nil
+}
+
+// read decodes what the object is made from. What nothing reads is a loss, of which Check
+// tells where the origin is served as it is; without a setting of the kubelet nodes would
+// not be what they are meant to be.
+func (o *Object) read(document map[string]any, into any) error {
+	warnings, errs := relatedKinds.Decode(document, into, nil)
+	for _, f := range warnings {
+		if strings.HasPrefix(f.Path, "spec.kubelet.") {
+			o.refuse(f.Path, "the setting is not supported")
+		} else {
+			o.Losses = append(o.Losses, f)
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	return nil
+}
+
+// readPool reads a NodePool in the form of v1. In v1beta1 it has settings of the kubelet.
+func (o *Object) readPool(document map[string]any, version string) (*nodePool, *kubelet, error) {
+	if version == "v1" {
+		p := &nodePool{}
+		return p, nil, o.read(document, p)
+	}
+	var beta nodePoolBeta
+	if err := o.read(document, &beta); err != nil {
+		return nil, nil, err
+	}
+	p, settings := beta.current(o)
+	return p, settings, nil
 }
 
 // keep takes an object of ours as it is; what the API ignores is a loss.

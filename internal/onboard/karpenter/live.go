@@ -1,76 +1,74 @@
 package karpenter
 
 import (
-	"encoding/json"
-	"fmt"
+	"cmp"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
 // ClassPrefix tells the node profiles that stand for EC2NodeClasses from
 // AWSNodeTemplates, whose names have no slash.
 const ClassPrefix = "ec2nodeclass/"
 
-// StandIns returns what stands for the NodePools and EC2NodeClasses of a cluster, in the
-// order of their names. Those of other controllers are left out. One that cannot be served
-// is there all the same, with the reason in its Source.
-func StandIns(objects []map[string]any) ([]*api.Provisioner, []*api.AWSNodeTemplate, error) {
-	var documents []map[string]any
-	var all []Served
-	identities := map[string]metav1.ObjectMeta{} // by title
+// StandIns returns what stands for the NodePools and EC2NodeClasses of a cluster, with their
+// identities, in the order of their kinds and names. Those of other controllers are left
+// out. One that cannot be served is there all the same, with the reason in its Source; what
+// Check warns of is among the losses.
+func StandIns(objects []map[string]any) []Served {
+	var out []Served
+	var sound []map[string]any
+	said := map[string]finding.List{} // by title
 	for _, object := range objects {
 		if Foreign(object) != "" {
 			continue
 		}
-		identity, err := identityOf(object)
-		if err != nil {
-			return nil, nil, fmt.Errorf("read %s: %w", title(object), err)
+		found := Check(object)
+		said[title(object)] = found.Warnings()
+		if errs := found.Errors(); len(errs) > 0 {
+			out = append(out, Refused(object, errs))
+		} else {
+			sound = append(sound, object)
 		}
-		identities[title(object)] = identity
-		if errs := Check(object).Errors(); len(errs) > 0 {
-			all = append(all, Refused(object, errs))
-			continue
-		}
-		documents = append(documents, object)
 	}
-	served, err := Serve(documents)
+	served, err := Serve(sound)
 	if err != nil {
-		return nil, nil, err
-	}
-	var provisioners []*api.Provisioner
-	var profiles []*api.AWSNodeTemplate
-	for _, s := range slices.Concat(all, served) {
-		identity := identities[s.Kind+" "+s.Name]
-		if s.NodeTemplate != nil {
-			identity.Name = ClassPrefix + identity.Name
-			s.NodeTemplate.ObjectMeta = identity
-			profiles = append(profiles, s.NodeTemplate)
-			continue
+		served = nil
+		for _, object := range sound {
+			served = append(served, Refused(object, finding.Of(err)))
 		}
-		s.Provisioner.ObjectMeta = identity
-		if ref := s.Provisioner.Spec.ProviderRef; ref != nil {
-			ref.Name = ClassPrefix + ref.Name
-		}
-		provisioners = append(provisioners, s.Provisioner)
 	}
-	slices.SortFunc(provisioners, func(a, b *api.Provisioner) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(profiles, func(a, b *api.AWSNodeTemplate) int { return strings.Compare(a.Name, b.Name) })
-	return provisioners, profiles, nil
+	out = append(out, served...)
+	slices.SortFunc(out, func(a, b Served) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
+	for i := range out {
+		s := &out[i]
+		s.Losses = slices.Concat(said[s.Kind+" "+s.Name], s.Losses)
+		s.identify(objects[slices.IndexFunc(objects, func(o map[string]any) bool { return title(o) == s.Kind+" "+s.Name })])
+	}
+	return out
+}
+
+// identify gives the stand-in the identity of the object.
+func (s *Served) identify(object map[string]any) {
+	if s.NodeTemplate != nil {
+		s.NodeTemplate.ObjectMeta = identityOf(object)
+		s.NodeTemplate.Name = ClassPrefix + s.Name
+		return
+	}
+	s.Provisioner.ObjectMeta = identityOf(object)
+	if ref := s.Provisioner.Spec.ProviderRef; ref != nil {
+		ref.Name = ClassPrefix + ref.Name
+	}
 }
 
 // identityOf is what an object has in common with what stands for it.
-func identityOf(object map[string]any) (metav1.ObjectMeta, error) {
-	var all metav1.ObjectMeta
-	raw, err := json.Marshal(object["metadata"])
-	if err == nil {
-		err = json.Unmarshal(raw, &all)
-	}
+func identityOf(object map[string]any) metav1.ObjectMeta {
+	u := unstructured.Unstructured{Object: object}
 	return metav1.ObjectMeta{
-		Name: all.Name, UID: all.UID, Generation: all.Generation, ResourceVersion: all.ResourceVersion,
-		CreationTimestamp: all.CreationTimestamp, DeletionTimestamp: all.DeletionTimestamp,
-	}, err
+		Name: u.GetName(), UID: u.GetUID(), Generation: u.GetGeneration(), ResourceVersion: u.GetResourceVersion(),
+		CreationTimestamp: u.GetCreationTimestamp(), DeletionTimestamp: u.GetDeletionTimestamp(),
+	}
 }

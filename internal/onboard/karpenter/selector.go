@@ -6,94 +6,101 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
-// selector converts selector terms. Any of several terms may match, while all
-// keys of our selectors must: terms are merged where that means the same.
-func selector(spec *fields, name string) map[string]any {
-	return merge(spec.items(name), name, spec)
+// The selectors of an EC2NodeClass are lists of terms of which any may match. They are
+// served as they are, and merged into one selector for a node profile.
+
+func (o *Object) subnets(terms []subnetTerm) (served []map[string]string, merged map[string]string) {
+	const path = "spec.subnetSelectorTerms"
+	for _, t := range terms {
+		served = append(served, o.selector(path, t.Tags, map[string]*string{api.SelectorIDs: t.ID}))
+	}
+	return served, o.merge(path, served)
 }
 
-func merge(terms []*fields, name string, spec *fields) map[string]any {
-	var all []map[string]string
-	for _, term := range terms {
-		all = append(all, termOf(term))
-		term.done()
+func (o *Object) groups(terms []groupTerm) (served []map[string]string, merged map[string]string) {
+	const path = "spec.securityGroupSelectorTerms"
+	for i, t := range terms {
+		served = append(served, o.selector(path, t.Tags, map[string]*string{api.SelectorIDs: t.ID, api.SelectorGroupName: t.Name}))
+		if ptr.Deref(t.Name, "") != "" {
+			o.leave(fmt.Sprintf("%s[%d].name", path, i), "is not the tag Name: select by tags or ids")
+		}
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	merged, ok := alternatives(all)
-	if !ok {
-		spec.leave(name, "any of several terms may match there, and only one selector here: the first term was kept; "+
-			"tag what the others find, or list ids with "+api.SelectorIDs)
-		merged = all[0]
-	}
-	out := map[string]any{}
-	for key, value := range merged {
-		out[key] = value
-	}
-	return out
+	return served, o.merge(path, without(served, api.SelectorGroupName))
 }
 
-// termsOf returns selector terms as selectors of which any may match, without taking
-// them.
-func termsOf(spec *fields, name string) []map[string]string {
-	list, _ := spec.left[name].([]any)
-	var out []map[string]string
-	for _, item := range list {
-		term, _ := item.(map[string]any)
-		selector := map[string]string{}
-		tags, _ := term["tags"].(map[string]any)
-		for key, value := range tags {
-			if selector[key], _ = value.(string); strings.Contains(selector[key], ",") {
-				spec.left[name+" with a comma"] = true
-				spec.refuse(name+" with a comma", fmt.Sprintf("the value %q of the tag %s would mean one of several", selector[key], key))
-			}
+func (o *Object) imageTerms(terms []imageTerm) (served []map[string]string, merged map[string]string) {
+	const path = "spec.amiSelectorTerms"
+	for i, t := range terms {
+		served = append(served, o.selector(path, t.Tags, map[string]*string{
+			api.SelectorIDs: t.ID, api.SelectorAMIName: t.Name, api.SelectorAMIOwners: t.Owner, api.SelectorParameter: t.SSMParameter,
+		}))
+		if ptr.Deref(t.SSMParameter, "") != "" {
+			o.leave(fmt.Sprintf("%s[%d].ssmParameter", path, i), "select the image that it holds by its id")
 		}
-		byName := api.SelectorAMIName
-		if name == "securityGroupSelectorTerms" {
-			byName = api.SelectorGroupName
-		}
-		for field, key := range map[string]string{
-			"id": api.SelectorIDs, "name": byName, "owner": api.SelectorAMIOwners, "ssmParameter": api.SelectorParameter,
-		} {
-			if text, _ := term[field].(string); text != "" {
-				selector[key] = text
-			}
-		}
-		out = append(out, selector)
 	}
-	return out
+	return served, o.merge(path, without(served, api.SelectorParameter))
 }
 
-// termOf returns one term as a selector.
-func termOf(term *fields) map[string]string {
+// reservations returns the terms that select capacity reservations.
+func reservations(terms []reservationTerm) (served []map[string]string) {
+	for _, t := range terms {
+		served = append(served, selectorOf(t.Tags, map[string]*string{
+			api.SelectorIDs: t.ID, api.SelectorReservationOwner: t.OwnerID, api.SelectorReservationMatch: t.InstanceMatchCriteria,
+		}))
+	}
+	return served
+}
+
+// selector is a term as a selector. In a selector a comma separates alternatives.
+func (o *Object) selector(path string, tags map[string]string, others map[string]*string) map[string]string {
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		if strings.Contains(tags[key], ",") {
+			o.refuse(path+" with a comma", fmt.Sprintf("the value %q of the tag %s would mean one of several", tags[key], key))
+		}
+	}
+	return selectorOf(tags, others)
+}
+
+// selectorOf has the tags of a term, and by other keys what else it says.
+func selectorOf(tags map[string]string, others map[string]*string) map[string]string {
 	out := map[string]string{}
-	tags, _ := term.take("tags").(map[string]any)
-	for key, value := range tags {
-		if text, ok := value.(string); ok {
+	maps.Copy(out, tags)
+	for key, value := range others {
+		if text := ptr.Deref(value, ""); text != "" {
 			out[key] = text
 		}
 	}
-	if id := term.text("id"); id != "" {
-		out[api.SelectorIDs] = id
-	}
-	if owner := term.text("owner"); owner != "" {
-		out[api.SelectorAMIOwners] = owner
-	}
-	if parameter := term.text("ssmParameter"); parameter != "" {
-		term.leave("ssmParameter", "select the image that it holds by its id")
-	}
-	if name := term.text("name"); name != "" {
-		if strings.Contains(term.path, "amiSelectorTerms") {
-			out[api.SelectorAMIName] = name
-		} else {
-			term.leave("name", "is not the tag Name: select by tags or ids")
-		}
+	return out
+}
+
+// without returns the selectors without a key.
+func without(selectors []map[string]string, key string) []map[string]string {
+	var out []map[string]string
+	for _, s := range selectors {
+		own := maps.Clone(s)
+		delete(own, key)
+		out = append(out, own)
 	}
 	return out
+}
+
+// merge makes one selector, all keys of which must match, if that can mean the same.
+func (o *Object) merge(path string, terms []map[string]string) map[string]string {
+	if len(terms) == 0 {
+		return nil
+	}
+	merged, ok := alternatives(terms)
+	if !ok {
+		o.leave(path, "any of several terms may match there, and only one selector here: the first term was kept; "+
+			"tag what the others find, or list ids with "+api.SelectorIDs)
+		return terms[0]
+	}
+	return merged
 }
 
 // alternatives joins terms that differ in the value of one key only.
@@ -130,28 +137,4 @@ func onlyOneVaries(terms []map[string]string) bool {
 		}
 	}
 	return len(varies) <= 1
-}
-
-const reservationField = "capacityReservationSelectorTerms"
-
-// reservationTerms takes the terms that select capacity reservations.
-func reservationTerms(spec *fields) []map[string]string {
-	var out []map[string]string
-	for _, term := range spec.items(reservationField) {
-		selector := map[string]string{}
-		tags, _ := term.take("tags").(map[string]any)
-		for key, value := range tags {
-			selector[key], _ = value.(string)
-		}
-		for field, key := range map[string]string{
-			"id": api.SelectorIDs, "ownerID": api.SelectorReservationOwner, "instanceMatchCriteria": api.SelectorReservationMatch,
-		} {
-			if text := term.text(field); text != "" {
-				selector[key] = text
-			}
-		}
-		term.done()
-		out = append(out, selector)
-	}
-	return out
 }

@@ -3,6 +3,7 @@ package karpenter
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // nodePool is a NodePool of v1, with all fields that version 1.14 of Karpenter has.
@@ -115,6 +116,26 @@ type poolDisruptionBeta struct {
 	poolDisruption `json:",inline"`
 
 	ExpireAfter *string `json:"expireAfter,omitempty"`
+}
+
+// current is the NodePool in the form of v1, beside the settings of its kubelets.
+func (p *nodePoolBeta) current(o *Object) (*nodePool, *kubelet) {
+	spec := ptr.Deref(p.Spec, poolSpecBeta{})
+	template := ptr.Deref(spec.Template, poolTemplateBeta{})
+	nodes, disruption := ptr.Deref(template.Spec, poolNodesBeta{}), ptr.Deref(spec.Disruption, poolDisruptionBeta{})
+	if len(nodes.Resources) > 0 {
+		o.lose(nodesPath+".resources", "has no counterpart")
+	}
+	var ref *classRef
+	if r := nodes.NodeClassRef; r != nil {
+		ref = &classRef{Kind: r.Kind, Name: r.Name}
+	}
+	return &nodePool{TypeMeta: p.TypeMeta, ObjectMeta: p.ObjectMeta, Spec: &poolSpec{
+		Template: &poolTemplate{Metadata: template.Metadata, Spec: &poolNodes{
+			Requirements: nodes.Requirements, Taints: nodes.Taints, StartupTaints: nodes.StartupTaints, NodeClassRef: ref, ExpireAfter: disruption.ExpireAfter,
+		}},
+		Disruption: &disruption.poolDisruption, Limits: spec.Limits, Weight: spec.Weight,
+	}}, nodes.Kubelet
 }
 
 // nodeClass is an EC2NodeClass of v1, with all fields that version 1.14 of Karpenter

@@ -1,0 +1,74 @@
+package karpenter
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
+)
+
+// lose notes that a field of the origin has no counterpart.
+func (o *Object) lose(path, why string) {
+	o.leave(path, why)
+	o.lost = append(o.lost, o.Losses[len(o.Losses)-1])
+}
+
+// leave notes that a Provisioner or an AWSNodeTemplate has no counterpart of a field,
+// which is served all the same.
+func (o *Object) leave(path, why string) {
+	o.Losses = append(o.Losses, finding.Finding{Path: path, Text: finding.Plain(why)})
+}
+
+// refuse notes a field without which nodes would not be what they are meant to be.
+func (o *Object) refuse(path, why string) {
+	o.lose(path, why)
+	o.Unsupported = append(o.Unsupported, o.Losses[len(o.Losses)-1])
+}
+
+// seconds converts a duration of Kubernetes; false for "Never".
+func seconds(text string) (int64, bool, error) {
+	if text == never {
+		return 0, false, nil
+	}
+	d, err := time.ParseDuration(text)
+	return int64(d / time.Second), err == nil, err
+}
+
+const never = "Never"
+
+// plain turns a typed value into JSON objects with whole numbers as int64.
+func plain(value any) (map[string]any, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var out map[string]any
+	if err := decoder.Decode(&out); err != nil {
+		return nil, err
+	}
+	normalised, _ := numbers(out).(map[string]any)
+	return normalised, nil
+}
+
+// numbers replaces the decoder's numbers.
+func numbers(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		return v.String()
+	case map[string]any:
+		for key, inner := range v {
+			v[key] = numbers(inner)
+		}
+	case []any:
+		for i, inner := range v {
+			v[i] = numbers(inner)
+		}
+	}
+	return value
+}
