@@ -130,5 +130,5 @@ func (s *Assignment) RoomAlone(c *Class, o *model.Options, i int, limit int64) i
 	if k == 0 || !s.Matches(o, i) {
 		return 0
 	}
-	return n.Counts.Room(c.PerNode, k)
+	return s.State.RoomOn(n.NodeView, c.PerNode, k)
 }

@@ -137,6 +137,9 @@ func (b *builder) sizeClasses() {
 			largest[i] = max(largest[i], v)
 		}
 	}
+	for _, of := range b.slots { // nodes on which the group is not counted have more
+		largest[of.resource] = min(largest[of.resource], of.most)
+	}
 	for _, c := range b.classes {
 		for i, v := range c.Need {
 			if largest[i] > 0 {

@@ -12,7 +12,7 @@ import (
 func (s *Assignment) Put(c *Class, i int, level Level, k int64) {
 	n := s.nodes[i]
 	model.AddTimes(n.Free, c.Need, -k)
-	n.Counts = n.Counts.Plus(c.PerNode, k)
+	s.State.CountOn(n.NodeView, c.PerNode, k)
 	if !n.HostLess() {
 		s.State.Join(c.Rules, k)
 	}
@@ -117,7 +117,7 @@ func (s *Assignment) Withdraw(list []Withdrawal) {
 		n.Counts = slices.Clone(s.Start.Counts[i])
 	}
 	for _, p := range s.onNodes {
-		p.Node.Counts = p.Node.Counts.Plus(p.Class.PerNode, p.N)
+		s.State.CountOn(p.Node.NodeView, p.Class.PerNode, p.N)
 	}
 }
 

@@ -99,6 +99,10 @@ func (c *Class) memberOf(group int) int64 {
 func (b *builder) chargeSlots() {
 	for _, of := range b.slots {
 		for _, n := range b.nodes {
+			if !b.State.CountedOn(n.Node, of.group) {
+				n.Free[of.resource] = of.machines * of.most // a place for each pod
+				continue
+			}
 			count, _ := n.Counts.Get(of.group)
 			n.Free[of.resource] = max(0, of.most-count)
 		}

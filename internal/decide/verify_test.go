@@ -292,7 +292,7 @@ func verifyHome(t reporter, h *home) {
 			}
 		}
 		for _, term := range antiTerms(p) {
-			if term.TopologyKey == api.LabelHostname && met(h.pods, p, &term) > met([]*cluster.Template{p}, p, &term) {
+			if term.TopologyKey == api.LabelHostname && h.labels[api.LabelHostname] != "" && met(h.pods, p, &term) > met([]*cluster.Template{p}, p, &term) {
 				t.Errorf("%s has pods that repel each other", h.name)
 			}
 		}

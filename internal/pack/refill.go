@@ -70,7 +70,7 @@ func (s replayer) squeeze(c *assign.Class, o *model.Options, level assign.Level,
 	} else {
 		return false
 	}
-	to.Counts = to.Counts.Plus(c.PerNodeLate, 1)
+	s.State.CountOn(to.NodeView, c.PerNodeLate, 1)
 	return true
 }
 

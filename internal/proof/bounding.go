@@ -134,15 +134,24 @@ func (b *bounding) addNodes() {
 			case len(s.Existing())*len(b.placed) > heldAtMost:
 				node.Holds[c] = p.n
 			case model.Fits(p.need(), s.Start.Room[i]) && s.Matches(p.opt, i):
-				node.Holds[c] = s.Start.Counts[i].Room(p.class.PerNodeLate, p.n) / p.lump
+				at := &topology.NodeView{Node: n.Node, Counts: s.Start.Counts[i]}
+				node.Holds[c] = s.State.RoomOn(at, p.class.PerNodeLate, p.n) / p.lump
 			}
 		}
 		for g, id := range b.groupIDs {
-			count, _ := s.Start.Counts[i].Get(id)
-			node.Groups = append(node.Groups, max(0, b.Groups[g].Most-count))
+			node.Groups = append(node.Groups, b.mostOn(i, g, id))
 		}
 		b.Nodes = append(b.Nodes, node)
 	}
+}
+
+// mostOn returns how many pods of a group may come onto a node.
+func (b *bounding) mostOn(node, group, id int) int64 {
+	if !b.s.State.CountedOn(b.s.Existing()[node].Node, id) {
+		return topology.Unbounded
+	}
+	count, _ := b.s.Start.Counts[node].Get(id)
+	return max(0, b.Groups[group].Most-count)
 }
 
 // addLimits states the limits that bind: others change nothing.

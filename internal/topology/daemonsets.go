@@ -68,7 +68,7 @@ func (r *Resident) countsOnNode(group int) bool {
 
 // Occupy counts a pod that is there.
 func (s *State) Occupy(n *NodeView, r *Resident) {
-	n.Counts = n.Counts.Plus(r.PerNode, 1)
+	s.CountOn(n, r.PerNode, 1)
 	if !n.HostLess() {
 		for _, p := range r.PerNode {
 			s.List[p.Group].Total += p.Self
@@ -92,7 +92,7 @@ func (s *State) Occupy(n *NodeView, r *Resident) {
 // TakesResident reports whether a node takes a pod that is not placed by us, such as one of a
 // DaemonSet, as far as other pods go.
 func (s *State) TakesResident(n *NodeView, r *Resident) bool {
-	return n.Counts.Room(r.PerNode, 1) > 0 && !s.kept(r, func(key string) (string, bool) { value, ok := n.Labels[key]; return value, ok })
+	return s.RoomOn(n, r.PerNode, 1) > 0 && !s.kept(r, func(key string) (string, bool) { value, ok := n.Labels[key]; return value, ok })
 }
 
 // kept reports whether other pods keep a pod that is not placed by us out of the domains

@@ -35,6 +35,31 @@ func NewState(groups *Groups, supply *model.Supply) *State {
 	return &State{Groups: groups, supply: supply, values: map[string][]string{}}
 }
 
+// RoomOn returns how many pods with such constraints may be added to a node as far as what
+// is counted by node goes, at most limit.
+func (s *State) RoomOn(n *NodeView, of []PerNode, limit int64) int64 {
+	return n.Counts.Room(s.countedOn(n.Node, of), limit)
+}
+
+// CountOn counts k pods on a node; fewer than 0 are taken away.
+func (s *State) CountOn(n *NodeView, of []PerNode, k int64) {
+	n.Counts = n.Counts.Plus(s.countedOn(n.Node, of), k)
+}
+
+func (s *State) countedOn(n *model.Node, of []PerNode) []PerNode {
+	if len(of) == 0 || !n.HostLess() {
+		return of
+	}
+	return slices.DeleteFunc(slices.Clone(of), func(p PerNode) bool { return !s.CountedOn(n, p.Group) })
+}
+
+// CountedOn reports whether a group that is counted by node is counted on this one. Pods that
+// a constraint over the host name finds are not where the node has no such label. Ports and
+// attachments are the node's own, whatever its labels.
+func (s *State) CountedOn(n *model.Node, group int) bool {
+	return s.List[group].finders == nil || !n.HostLess()
+}
+
 // Plan makes the domains of nodes of a plan count for spreads.
 func (s *State) Plan(planned []*NodeView, classes []*Rules) {
 	for _, r := range classes {
@@ -85,7 +110,7 @@ func (s *State) Admits(r *Rules, at *Assignment, relaxed Relaxed) (int64, bool) 
 // Accepts reports whether kube-scheduler would let the next pod of the class onto a node as
 // far as other pods go. Preferences keep no pod away.
 func (s *State) Accepts(r *Rules, to *NodeView, at *Assignment) bool {
-	if to.Counts.Room(r.PerNodeLate, 1) == 0 || !s.Reaches(r, to, true) {
+	if s.RoomOn(to, r.PerNodeLate, 1) == 0 || !s.Reaches(r, to, true) {
 		return false
 	}
 	_, ok := s.Admits(r, at, r.Everything())
@@ -149,7 +174,7 @@ func (s *State) Join(r *Rules, k int64) {
 
 // Place counts k pods of the class on a node: there, and in its domains.
 func (s *State) Place(r *Rules, to *NodeView, at *Assignment, k int64) {
-	to.Counts = to.Counts.Plus(r.PerNodeLate, k)
+	s.CountOn(to, r.PerNodeLate, k)
 	if !to.HostLess() {
 		s.Join(r, k)
 	}

@@ -22,6 +22,8 @@ type scene struct {
 	pod     *cluster.Template
 	there   map[string][]*cluster.Template
 	daemons []*cluster.Template // of DaemonSets
+	// hostless is the node that has no host name label.
+	hostless string
 }
 
 // set returns the state of a scene and the rules of the pod.
@@ -82,6 +84,11 @@ func (of *scene) input() *model.Input {
 		for i := range 3 {
 			in.Snapshot.Claims = append(in.Snapshot.Claims, cluster.Claim{Namespace: "default", Name: fmt.Sprint(name, i), VolumeName: fmt.Sprint("volume-", name, i)})
 			in.Snapshot.Volumes = append(in.Snapshot.Volumes, cluster.Volume{Name: fmt.Sprint("volume-", name, i), Driver: "ebs"})
+		}
+	}
+	for _, n := range in.Snapshot.Nodes {
+		if n.Name == of.hostless {
+			delete(n.Labels, corev1.LabelHostname)
 		}
 	}
 	in.Snapshot.Pods = []cluster.Pod{*in.Pods[0].Pod}
@@ -418,6 +425,30 @@ func TestNodeSpreadThatWantsNodes(t *testing.T) {
 	s.RelateNodeSpreads([]*Rules{r}, nil)
 	if n := NodeCounts(nil).Room(r.PerNode, 9); n != 1 {
 		t.Errorf("room for %d once it is not planned any more, want 1", n)
+	}
+}
+
+// TestNodeWithoutHostName: constraints over the host name count nothing there, but a port is
+// taken.
+func TestNodeWithoutHostName(t *testing.T) {
+	apart := func(t *cluster.Template) {
+		t.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+			{TopologyKey: corev1.LabelHostname, LabelSelector: app},
+		}}}
+	}
+	port := func(t *cluster.Template) { t.HostPorts = []cluster.HostPort{{Protocol: "TCP", Port: 80}} }
+	for name, of := range map[string]struct {
+		pod, there *cluster.Template
+		want       int64
+	}{
+		"apart":             {web(apart), web(apart), 9},
+		"others keep apart": {web(), web(apart), 9},
+		"a port":            {web(port), web(port), 0},
+	} {
+		s, r := (&scene{pod: of.pod, there: there{"a": {of.there}}, hostless: "a"}).set(t)
+		if got := s.RoomOn(s.Nodes[0], r.PerNode, 9); got != of.want {
+			t.Errorf("%s: room for %d, want %d", name, got, of.want)
+		}
 	}
 }
 
