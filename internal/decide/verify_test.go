@@ -51,6 +51,7 @@ func verify(t reporter, in *Input, p *Plan) {
 	for _, h := range homes {
 		verifyHome(t, h)
 	}
+	verifyNodeSpreads(t, homes)
 	verifyTopology(t, homes)
 	verifyLimits(t, in, p)
 	verifyVariety(t, in, p)
@@ -296,13 +297,48 @@ func verifyHome(t reporter, h *home) {
 				t.Errorf("%s has pods that repel each other", h.name)
 			}
 		}
-		for i := range p.Spread {
-			s := &p.Spread[i]
-			if s.TopologyKey == api.LabelHostname && s.WhenUnsatisfiable == corev1.DoNotSchedule && !findsAll(s) && found(spreadOver(h.pods, s.TopologyKey), p, s.LabelSelector) > int(s.MaxSkew) {
-				t.Errorf("%s has more pods of a spread than %d", h.name, s.MaxSkew)
+	}
+}
+
+// verifyNodeSpreads: of the pods that are spread over host names no node has many more than
+// another one that counts.
+func verifyNodeSpreads(t reporter, homes []*home) {
+	t.Helper()
+	for _, h := range homes {
+		for _, p := range h.placed {
+			for i := range p.Spread {
+				s := &p.Spread[i]
+				if s.TopologyKey != api.LabelHostname || s.WhenUnsatisfiable != corev1.DoNotSchedule || findsAll(s) {
+					continue
+				}
+				here := found(spreadOver(h.pods, s.TopologyKey), p, s.LabelSelector)
+				least := here
+				for _, other := range homes {
+					if nodeCounts(p, s, other) {
+						least = min(least, found(spreadOver(other.pods, s.TopologyKey), p, s.LabelSelector))
+					}
+				}
+				if here-least > int(s.MaxSkew) {
+					t.Errorf("%s has a skew of %d, more than %d", h.name, here-least, s.MaxSkew)
+				}
 			}
 		}
 	}
+}
+
+// nodeCounts reports whether a spread of a pod counts a node, by its policies.
+func nodeCounts(p *cluster.Template, s *corev1.TopologySpreadConstraint, h *home) bool {
+	if h.leaving || h.labels[s.TopologyKey] == "" {
+		return false
+	}
+	asks, as := *p, *h
+	if s.NodeAffinityPolicy != nil && *s.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore {
+		asks.NodeSelector, asks.Affinity = nil, nil
+	}
+	if s.NodeTaintsPolicy == nil || *s.NodeTaintsPolicy == corev1.NodeInclusionPolicyIgnore {
+		as.taints = nil
+	}
+	return admitted(&asks, &as)
 }
 
 // findsAll reports whether a spread has the empty selector, for which the scheduler

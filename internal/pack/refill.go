@@ -15,6 +15,7 @@ func (s replayer) refill(sites []*site) bool {
 	helped := false
 	for some := true; some; {
 		some = false
+		s.RelateNodeSpreads() // each pod may let spreads go further
 		for _, c := range s.Classes() {
 			if c.Left > 0 && !c.Missing.Missed() && s.refillClass(c, sites) {
 				some, helped = true, true

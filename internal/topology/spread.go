@@ -215,23 +215,21 @@ func (c *NodeSpread) perNode() []PerNode {
 	return []PerNode{{Group: c.group, Cap: c.maxSkew, Entry: c.maxSkew}}
 }
 
-// RelateNodeSpreads lets spreads over host names go further by what every node has: of
-// pods of DaemonSets, which a node that joins gets at once, and on nodes where these do
-// not run of the plan's. The planned machines count as nodes of which a spread may want so
-// many.
+// RelateNodeSpreads lets spreads over host names go further by what every node has that
+// counts, and every node that may join: of pods of DaemonSets, which it gets at once. Where
+// no node that counts may join, this is what the nodes have by now. The planned machines
+// count as nodes of which a spread may want so many.
 func (s *State) RelateNodeSpreads(classes []*Rules, planned []*model.Node) {
 	for _, r := range classes {
 		of := r.NodeSpreads()
 		for _, c := range of {
-			if s.daemonsIn(c.group) {
-				p, least := find(r.PerNode, c.group), int64(0)
-				if s.nodesThatCount(c.group, planned) >= c.minNodes {
-					least = s.leastOnNodes(c.group)
-				}
-				p.Cap += least - c.least
-				p.Entry += least - c.least
-				c.least = least
+			p, least := find(r.PerNode, c.group), s.leastOnNodes(c.group)
+			if least > 0 && s.nodesThatCount(c.group, planned) < c.minNodes {
+				least = 0
 			}
+			p.Cap += least - c.least
+			p.Entry += least - c.least
+			c.least = least
 		}
 		r.PerNodeLate = slices.Clone(r.PerNode)
 		for _, c := range of {
@@ -252,16 +250,18 @@ func (s *State) leastOnNodes(group int) int64 {
 	least := int64(math.MaxInt64)
 	for k := range s.countingOfferings(g).All {
 		count, _ := s.DaemonCounts(&s.supply.Offerings[k]).Get(group)
-		least = min(least, count)
-	}
-	if least == math.MaxInt64 {
-		return 0
+		if least = min(least, count); least == 0 {
+			return 0 // as nearly always
+		}
 	}
 	for _, n := range slices.Concat(s.Nodes, s.Closed) {
 		if !n.HostLess() && g.Counts(n.Node) {
 			count, _ := n.Counts.Get(group)
 			least = min(least, count)
 		}
+	}
+	if least == math.MaxInt64 {
+		return 0
 	}
 	return least
 }

@@ -428,6 +428,28 @@ func TestNodeSpreadThatWantsNodes(t *testing.T) {
 	}
 }
 
+// TestNodeSpreadWithoutOffers: where no machine counts there may be one more than every node
+// has by now.
+func TestNodeSpreadWithoutOffers(t *testing.T) {
+	onNodes := func(t *cluster.Template) {
+		t.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"a", "b"}},
+			}}},
+		}}}
+	}
+	pod := web(spread(corev1.LabelHostname, 1, hard), onNodes)
+	s, r := (&scene{pod: pod, there: there{"a": {web()}}}).set(t)
+	if got := nodes(s, r); got != "b" {
+		t.Errorf("accepted on %q, want b", got)
+	}
+	s.Place(r, s.Nodes[1], AssignmentOf(r.Keys, s.Nodes[1].Node), 1)
+	s.RelateNodeSpreads([]*Rules{r}, nil)
+	if got := nodes(s, r); got != "a b" {
+		t.Errorf("accepted on %q once each has one, want a b", got)
+	}
+}
+
 // TestNodeWithoutHostName: constraints over the host name count nothing there, but a port is
 // taken.
 func TestNodeWithoutHostName(t *testing.T) {
