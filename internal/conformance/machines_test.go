@@ -82,7 +82,7 @@ func bought(in *decide.Input, plan *decide.Plan, pick func(n int) int) ([]*corev
 			return nil, fmt.Errorf("machine %s: no instance type %s", m.Name, c.InstanceType)
 		}
 		node := nodeOf(m.Name, t, c, m.Labels, m.Taints)
-		if len(p.Spec.MinValues()) > 0 { // it may be larger than what was planned with
+		if len(p.Spec.MinValues()) > 0 || c != m.Chosen() { // it may take what the planned one does not
 			closeTo(node)
 		}
 		out = append(out, node)
