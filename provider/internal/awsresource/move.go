@@ -11,21 +11,21 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 )
 
-// MoveFromAWS moves from a resource type of hashicorp/aws. As with an import the
+// MoveState takes over what a resource of hashicorp/aws has declared. As with an import the
 // name is all that is kept: the refresh that follows reads the rest from AWS.
-func MoveFromAWS(typeName string) resource.StateMover {
-	return resource.StateMover{StateMover: func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
-		if req.SourceTypeName != typeName || !strings.HasSuffix(req.SourceProviderAddress, "/hashicorp/aws") {
+func (r *Named) MoveState(context.Context) []resource.StateMover {
+	return []resource.StateMover{{StateMover: func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
+		if req.SourceTypeName != r.Origin || !strings.HasSuffix(req.SourceProviderAddress, "/hashicorp/aws") {
 			return
 		}
 		var source struct {
 			Name string `json:"name"`
 		}
 		if req.SourceRawState == nil || json.Unmarshal(req.SourceRawState.JSON, &source) != nil || source.Name == "" {
-			resp.Diagnostics.AddError("move from "+typeName+": its state has no name", "Nothing has been changed.")
+			resp.Diagnostics.AddError("move from "+r.Origin+": its state has no name", "Nothing has been changed.")
 			return
 		}
 		resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("name"), source.Name)...)
 		lifecycle.SetName(ctx, resp.TargetIdentity, source.Name, &resp.Diagnostics)
-	}}
+	}}}
 }

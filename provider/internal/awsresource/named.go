@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
@@ -19,6 +20,8 @@ type Named struct {
 	Suffix  string // of the resource's type, such as "_node_role"
 	What    string // describes the name
 	Names   []lifecycle.Naming
+	Shape   func(context.Context) schema.Schema
+	Origin  string // the resource type of hashicorp/aws that it can be moved from
 }
 
 // Namings implements [lifecycle.Claimant].
@@ -27,6 +30,16 @@ func (r *Named) Namings() []lifecycle.Naming { return r.Names }
 // Metadata names the type of the resource.
 func (r *Named) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + r.Suffix
+}
+
+// Schema describes the resource.
+func (r *Named) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = r.Shape(ctx)
+}
+
+// UpgradeState upgrades from older versions.
+func (r *Named) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
+	return lifecycle.StateUpgraders()
 }
 
 // IdentitySchema is that of a name.

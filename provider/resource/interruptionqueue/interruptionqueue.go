@@ -25,11 +25,9 @@ var _ lifecycle.Resource = &interruptionQueue{}
 
 // New returns the resource packhorse_interruption_queue.
 func New() resource.Resource {
-	return &interruptionQueue{awsresource.Named{Suffix: "_interruption_queue", What: "Name of the queue.", Names: []lifecycle.Naming{queueName()}}}
-}
-
-func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = resourceSchema(ctx)
+	return &interruptionQueue{awsresource.Named{
+		Suffix: "_interruption_queue", What: "Name of the queue.", Shape: resourceSchema, Names: []lifecycle.Naming{queueName()}, Origin: "aws_sqs_queue",
+	}}
 }
 
 // Create creates the queue, records it, and then the rules that fill it: a queue
@@ -152,14 +150,4 @@ func queueName() lifecycle.Naming {
 		_, _, _, err := account.Queues.Read(ctx, name)
 		return awsresource.Existing(awsresource.QueueTitle+" "+name, name, err)
 	}}
-}
-
-// UpgradeState upgrades from older versions.
-func (r *interruptionQueue) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
-	return lifecycle.StateUpgraders()
-}
-
-// MoveState takes a queue over that aws_sqs_queue has declared.
-func (r *interruptionQueue) MoveState(context.Context) []resource.StateMover {
-	return []resource.StateMover{awsresource.MoveFromAWS("aws_sqs_queue")}
 }

@@ -24,11 +24,9 @@ var _ lifecycle.Resource = &irsaRole{}
 func New() resource.Resource { return newRole() }
 
 func newRole() *irsaRole {
-	return &irsaRole{awsresource.Named{Suffix: "_irsa_role", What: "Name of the role in IAM.", Names: []lifecycle.Naming{awsresource.RoleName()}}}
-}
-
-func (r *irsaRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = resourceSchema(ctx)
+	return &irsaRole{awsresource.Named{
+		Suffix: "_irsa_role", What: "Name of the role in IAM.", Shape: resourceSchema, Names: []lifecycle.Naming{awsresource.RoleName()}, Origin: "aws_iam_role",
+	}}
 }
 
 // Create creates the role, records it, and then gives it its policies: a role
@@ -234,13 +232,3 @@ func (r *irsaRole) annotate(ctx context.Context, before, now model) error {
 
 // errNoIssuer says that the trust policy has nobody to trust.
 var errNoIssuer = errors.New("no OIDC issuer is known: set `oidc_issuer_url`, or `cluster_name` here or in the provider block")
-
-// UpgradeState upgrades from older versions.
-func (r *irsaRole) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
-	return lifecycle.StateUpgraders()
-}
-
-// MoveState takes a role over that aws_iam_role has declared.
-func (r *irsaRole) MoveState(context.Context) []resource.StateMover {
-	return []resource.StateMover{awsresource.MoveFromAWS("aws_iam_role")}
-}

@@ -26,11 +26,9 @@ var _ lifecycle.Resource = &nodeRole{}
 
 // New returns the resource packhorse_node_role.
 func New() resource.Resource {
-	return &nodeRole{awsresource.Named{Suffix: "_node_role", What: "Name of the role in IAM.", Names: []lifecycle.Naming{awsresource.RoleName(), profileName()}}}
-}
-
-func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = resourceSchema(ctx)
+	return &nodeRole{awsresource.Named{
+		Suffix: "_node_role", What: "Name of the role in IAM.", Shape: resourceSchema, Names: []lifecycle.Naming{awsresource.RoleName(), profileName()}, Origin: "aws_iam_role",
+	}}
 }
 
 // Create creates the role, records it, and then makes it one for nodes: a role
@@ -236,13 +234,3 @@ func profileTaken(live session.Profile) error {
 type takenError string
 
 func (e takenError) Error() string { return string(e) }
-
-// UpgradeState upgrades from older versions.
-func (r *nodeRole) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
-	return lifecycle.StateUpgraders()
-}
-
-// MoveState takes a role over that aws_iam_role has declared.
-func (r *nodeRole) MoveState(context.Context) []resource.StateMover {
-	return []resource.StateMover{awsresource.MoveFromAWS("aws_iam_role")}
-}
