@@ -3,6 +3,7 @@ package aws
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -75,26 +76,13 @@ func TestRoleWithoutProfile(t *testing.T) {
 		must2(admin.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: &name, Path: &path}))(t)
 		must2(admin.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &name, RoleName: &role}))(t)
 	}
-	f.clock.Advance(profilesDue)
+	f.clock.Advance(time.Minute)
 	if m := f.market(t, classOf(func(c *api.ClassTerms) { c.Role = role })); m.Blocked != "" {
 		t.Fatalf("blocked: %s", m.Blocked)
 	}
-	found, err := f.roles.profileOf(t.Context(), role)
-	if err != nil || found.name != "own" {
+	found, err := f.roles.ProfileOf(t.Context(), role)
+	if err != nil || found.Name != "own" {
 		t.Errorf("found %+v, %v: Karpenter deletes its own with the EC2NodeClass", found, err)
-	}
-}
-
-// A pinned release is looked up under its own name in each family.
-func TestPinnedTo(t *testing.T) {
-	for family, want := range map[string]string{
-		api.FamilyAL2:          "/aws/service/eks/optimized-ami/1.33/amazon-linux-2-arm64/amazon-eks-arm64-node-1.33-v1.2/image_id",
-		api.FamilyAL2023:       "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/arm64/standard/amazon-eks-node-al2023-arm64-standard-1.33-v1.2/image_id",
-		api.FamilyBottlerocket: "/aws/service/bottlerocket/aws-k8s-1.33/arm64/1.2/image_id",
-	} {
-		if got := pinnedTo("v1.2", "1.33", parametersOf(family, "1.33"))[1].name; got != want {
-			t.Errorf("%s: %s, want %s", family, got, want)
-		}
 	}
 }
 

@@ -7,18 +7,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/stock"
 )
 
 // Options describe the cluster that machines are bought for, and the
@@ -66,16 +66,16 @@ type Cloud struct {
 	// minute, and are long in a large account. reads and writes are few, and pods
 	// wait for them: they must not wait behind the listings, nor be slowed down to
 	// one in two seconds, which is what an adaptive client comes to.
-	listings      *ec2Client
-	reads, writes *ec2Client
+	listings      *client.EC2
+	reads, writes *client.EC2
 
 	cluster      *clusterFacts
-	network      *network
-	roles        *roles
-	images       *images
-	stock        *stock
+	network      *lookup.Network
+	roles        *lookup.Roles
+	images       *lookup.Images
+	stock        *stock.Stock
 	shortages    *shortages
-	reservations *reservations
+	reservations *lookup.Reservations
 	learnt       *learnt
 	templates    *templates
 	markets      *markets
@@ -101,18 +101,17 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	listings := newEC2(cfg, func(o *ec2.Options) {
+	listings := client.NewEC2(cfg, func(o *ec2.Options) {
 		o.Retryer = retry.NewAdaptiveMode(func(a *retry.AdaptiveModeOptions) {
-			a.StandardOptions = append(a.StandardOptions, boundRetries)
+			a.StandardOptions = append(a.StandardOptions, client.Retries)
 		})
 	})
-	standard := func(o *ec2.Options) { o.Retryer = retry.NewStandard(boundRetries) }
-	reads, writes := newEC2(cfg, standard), newEC2(cfg, standard)
+	standard := func(o *ec2.Options) { o.Retryer = retry.NewStandard(client.Retries) }
+	reads, writes := client.NewEC2(cfg, standard), client.NewEC2(cfg, standard)
 	cluster := newClusterFacts(eks.NewFromConfig(cfg), o)
 	if _, err := cluster.get(ctx); err != nil {
 		return nil, err
 	}
-	prices := newPriceList(pricing.NewFromConfig(cfg, pricingRegion(cfg)), cfg.Region)
 	return &Cloud{
 		options:      o,
 		region:       cfg.Region,
@@ -121,52 +120,14 @@ func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 		reads:        reads,
 		writes:       writes,
 		cluster:      cluster,
-		network:      newNetwork(reads, o.Now),
-		roles:        newRoles(cfg, o.Now),
-		images:       newImages(reads, ssm.NewFromConfig(cfg).GetParameters, o.Now),
-		stock:        newStock(reads, prices, cfg.Region, o),
+		network:      lookup.NewNetwork(reads, o.Now),
+		roles:        lookup.NewRoles(cfg, o.Now),
+		images:       lookup.NewImages(reads, ssm.NewFromConfig(cfg).GetParameters, o.Now),
+		stock:        stock.New(reads, cfg, !o.NoPricing, o.Now),
 		shortages:    newShortages(o.Now),
-		reservations: newReservations(reads, o.Now),
+		reservations: lookup.NewReservations(reads, o.Now),
 		learnt:       newLearnt(),
 		templates:    newTemplates(listings, writes, o),
 		markets:      newMarkets(),
 	}, nil
-}
-
-// Retries of one call end after a few attempts or at the call's deadline,
-// whichever comes first: all pauses together are shorter than that deadline.
-const (
-	maxAttempts  = 8
-	firstBackoff = 200 * time.Millisecond
-	maxBackoff   = 5 * time.Second
-	callTimeout  = 30 * time.Second
-)
-
-func boundRetries(o *retry.StandardOptions) {
-	o.MaxAttempts = maxAttempts
-	o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
-		return backoff(attempt, rand.Float64()), nil
-	})
-}
-
-// backoff is the pause before the next attempt, with jitter from 0 to 1. It begins
-// shorter than the SDK's own second: EC2's buckets refill several times a second.
-func backoff(attempt int, jitter float64) time.Duration {
-	most := min(firstBackoff<<min(max(attempt, 0), maxAttempts), maxBackoff)
-	return most/4 + time.Duration(jitter*float64(most*3/4))
-}
-
-// invoke makes one call of an AWS client within the deadline of calls.
-func invoke[I, O, F any](ctx context.Context, call func(context.Context, *I, ...F) (*O, error), in *I) (*O, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	return call(ctx, in)
-}
-
-// maxPages bounds the pages that are read of one answer.
-const maxPages = 500
-
-// eachPage calls use with each page, which is read within the deadline of calls.
-func eachPage[O, F any](ctx context.Context, p call.Pager[O, F], use func(*O)) error {
-	return call.EachPage(ctx, call.Bounds{Timeout: callTimeout, Pages: maxPages}, p, use)
 }

@@ -10,6 +10,8 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 )
 
 // How long what EKS says about the cluster is believed. The Kubernetes version
@@ -23,7 +25,7 @@ const (
 type clusterFacts struct {
 	client  *eks.Client
 	options Options
-	memo    *memo[*cluster]
+	memo    *client.Memo[*cluster]
 }
 
 // cluster is what a machine needs to know to join.
@@ -35,8 +37,8 @@ type cluster struct {
 	ipv6     bool   // the family of pods and Services
 }
 
-func newClusterFacts(client *eks.Client, o Options) *clusterFacts {
-	return &clusterFacts{client: client, options: o, memo: newMemo[*cluster](o.Now, clusterDue, clusterOutdated)}
+func newClusterFacts(sdk *eks.Client, o Options) *clusterFacts {
+	return &clusterFacts{client: sdk, options: o, memo: client.NewMemo[*cluster](o.Now, clusterDue, clusterOutdated)}
 }
 
 func (f *clusterFacts) get(ctx context.Context) (*cluster, error) {
@@ -45,12 +47,12 @@ func (f *clusterFacts) get(ctx context.Context) (*cluster, error) {
 	if given.endpoint != "" && len(given.ca) > 0 && given.version != "" && given.cidr != "" {
 		return given, nil
 	}
-	return f.memo.get(ctx, "", func(ctx context.Context) (*cluster, error) { return f.ask(ctx, given) })
+	return f.memo.Get(ctx, "", func(ctx context.Context) (*cluster, error) { return f.ask(ctx, given) })
 }
 
 // ask completes what was given by what EKS says.
 func (f *clusterFacts) ask(ctx context.Context, given *cluster) (*cluster, error) {
-	out, err := invoke(ctx, f.client.DescribeCluster, &eks.DescribeClusterInput{Name: &f.options.ClusterName})
+	out, err := client.Invoke(ctx, f.client.DescribeCluster, &eks.DescribeClusterInput{Name: &f.options.ClusterName})
 	if err != nil {
 		return nil, fmt.Errorf("describe cluster %s: %w", f.options.ClusterName, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -78,7 +79,7 @@ func (l *launch) makeTemplates(ctx context.Context, request *fleetRequest, order
 // token, but differently, is answered with what it bought then.
 func (c *Cloud) requestFleet(ctx context.Context, l *launch, request *fleetRequest, round int) (*fleetResult, error) {
 	token := clientToken(l.order.LaunchID, round)
-	out, err := invoke(ctx, c.writes.createFleet, fleetInput(&c.options, l, request, token))
+	out, err := client.Invoke(ctx, c.writes.CreateFleet, fleetInput(&c.options, l, request, token))
 	if err == nil {
 		return l.withoutLostTemplates(readFleet(out, request), request)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -39,7 +40,7 @@ func (c *Cloud) Instances(ctx context.Context) ([]offer.Instance, error) {
 func (c *Cloud) Find(ctx context.Context, ids []string) ([]offer.Instance, error) {
 	var out []offer.Instance
 	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(ids))), idsPerCall) {
-		found, err := c.describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-id", chunk...)}})
+		found, err := c.describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{client.Filter("instance-id", chunk...)}})
 		if err != nil {
 			return nil, fmt.Errorf("find %v: %w", chunk, err)
 		}
@@ -57,15 +58,15 @@ func (c *Cloud) Retag(ctx context.Context, i offer.Instance) error {
 			i.ID, api.TagManagedBy, c.options.ClusterName, api.TagClusterPrefix, c.options.ClusterName, owned, api.LabelProvisioner)
 	}
 	tags[api.LabelProvisioner], tags[api.TagLaunchID] = i.Provisioner, i.LaunchID
-	if _, err := invoke(ctx, c.writes.createTags, &ec2.CreateTagsInput{Resources: []string{i.ID}, Tags: tagList(tags)}); err != nil {
+	if _, err := client.Invoke(ctx, c.writes.CreateTags, &ec2.CreateTagsInput{Resources: []string{i.ID}, Tags: tagList(tags)}); err != nil {
 		return fmt.Errorf("tag %s: %w", i.ID, err)
 	}
 	return nil
 }
 
-func (c *Cloud) describe(ctx context.Context, client *ec2Client, in *ec2.DescribeInstancesInput) ([]offer.Instance, error) {
+func (c *Cloud) describe(ctx context.Context, from *client.EC2, in *ec2.DescribeInstancesInput) ([]offer.Instance, error) {
 	var out []offer.Instance
-	err := eachPage(ctx, ec2.NewDescribeInstancesPaginator(client, in), func(page *ec2.DescribeInstancesOutput) {
+	err := client.EachPage(ctx, ec2.NewDescribeInstancesPaginator(from, in), func(page *ec2.DescribeInstancesOutput) {
 		for _, reservation := range page.Reservations {
 			for i := range reservation.Instances {
 				found := instanceOf(&reservation.Instances[i])
@@ -144,7 +145,7 @@ func (c *Cloud) describeLaunched(ctx context.Context, order *offer.Order, launch
 			pause = min(pause*2, describeLongest)
 		}
 		for chunk := range slices.Chunk(unknownIDs(launched, known), idsPerCall) {
-			found, err := c.describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-id", chunk...)}})
+			found, err := c.describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{client.Filter("instance-id", chunk...)}})
 			if err != nil {
 				continue // asked again; the machines are there either way
 			}
@@ -202,8 +203,8 @@ func sleep(ctx context.Context, pause time.Duration) bool {
 // times; but only once for an order, because the id is the same in all its rounds.
 func (c *Cloud) alreadyLaunched(ctx context.Context, l *launch) (*fleetResult, error) {
 	in := &ec2.DescribeInstancesInput{Filters: append(c.options.ownedFilters(),
-		filter("tag:"+api.TagLaunchID, l.order.LaunchID),
-		filter("instance-state-name", "pending", "running"))}
+		client.Filter("tag:"+api.TagLaunchID, l.order.LaunchID),
+		client.Filter("instance-state-name", "pending", "running"))}
 	result := &fleetResult{again: true}
 	for pause := describePause; len(result.instances) == 0; pause *= 2 {
 		instances, err := c.describe(ctx, c.reads, in)
@@ -242,7 +243,7 @@ func (c *Cloud) Terminate(ctx context.Context, ids []string) ([]string, error) {
 }
 
 func (c *Cloud) terminate(ctx context.Context, ids []string) ([]string, error) {
-	found, err := c.describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-id", ids...)}})
+	found, err := c.describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{client.Filter("instance-id", ids...)}})
 	if err != nil {
 		return nil, fmt.Errorf("terminate %v: %w", ids, err)
 	}
@@ -275,7 +276,7 @@ func (c *Cloud) end(ctx context.Context, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	_, err := invoke(ctx, c.writes.terminateInstances, &ec2.TerminateInstancesInput{InstanceIds: ids})
+	_, err := client.Invoke(ctx, c.writes.TerminateInstances, &ec2.TerminateInstancesInput{InstanceIds: ids})
 	switch {
 	case err == nil:
 		return ids, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -23,9 +24,9 @@ const tagNodePool = api.LabelNodePool
 // NodePool. Those that TakeOver has been asked for are Owned.
 func (c *Cloud) Karpenters(ctx context.Context) ([]offer.Instance, error) {
 	out, err := c.describe(ctx, c.listings, &ec2.DescribeInstancesInput{Filters: []types.Filter{
-		filter("tag-key", tagNodePool),
-		filter("tag:"+api.TagClusterPrefix+c.options.ClusterName, owned),
-		filter("instance-state-name", "pending", "running", "stopping", "stopped"),
+		client.Filter("tag-key", tagNodePool),
+		client.Filter("tag:"+api.TagClusterPrefix+c.options.ClusterName, owned),
+		client.Filter("instance-state-name", "pending", "running", "stopping", "stopped"),
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("look for instances of Karpenter: %w", err)
@@ -43,7 +44,7 @@ func (c *Cloud) TakeOver(ctx context.Context, provisioner string, ids []string) 
 	tags := c.options.ownership()
 	tags[api.LabelProvisioner], tags[api.TagLaunchID] = provisioner, api.LaunchKarpenter
 	return eachChunk(ids, func(chunk []string) error {
-		_, err := invoke(ctx, c.writes.createTags, &ec2.CreateTagsInput{Resources: chunk, Tags: tagList(tags)})
+		_, err := client.Invoke(ctx, c.writes.CreateTags, &ec2.CreateTagsInput{Resources: chunk, Tags: tagList(tags)})
 		if err != nil {
 			return fmt.Errorf("take over %v from Karpenter: tag them: %w", chunk, err)
 		}
@@ -56,7 +57,7 @@ func (c *Cloud) TakeOver(ctx context.Context, provisioner string, ids []string) 
 func (c *Cloud) Disown(ctx context.Context, ids []string) ([]string, error) {
 	key := tagNodePool
 	return eachChunk(ids, func(chunk []string) error {
-		_, err := invoke(ctx, c.writes.deleteTags, &ec2.DeleteTagsInput{Resources: chunk, Tags: []types.Tag{{Key: &key}}})
+		_, err := client.Invoke(ctx, c.writes.DeleteTags, &ec2.DeleteTagsInput{Resources: chunk, Tags: []types.Tag{{Key: &key}}})
 		if err != nil {
 			return fmt.Errorf("take over %v from Karpenter: remove the tag %s: %w", chunk, key, err)
 		}
@@ -98,7 +99,7 @@ func (c *Cloud) GiveBack(ctx context.Context, id, nodePool, nodeClass string) er
 		tagNodePool: nodePool, api.AWSDomain + "/ec2nodeclass": nodeClass, "eks:eks-cluster-name": c.options.ClusterName,
 		"karpenter.sh/managed-by": c.options.ClusterName,
 	})
-	if _, err := invoke(ctx, c.writes.createTags, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags}); err != nil {
+	if _, err := client.Invoke(ctx, c.writes.CreateTags, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags}); err != nil {
 		return fmt.Errorf("give %s back to Karpenter: tag it: %w", id, err)
 	}
 	return nil
@@ -111,7 +112,7 @@ func (c *Cloud) LetGo(ctx context.Context, id string) error {
 	for _, key := range []string{api.TagManagedBy, api.LabelProvisioner, api.TagLaunchID} {
 		tags = append(tags, types.Tag{Key: &key})
 	}
-	if _, err := invoke(ctx, c.writes.deleteTags, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: tags}); err != nil {
+	if _, err := client.Invoke(ctx, c.writes.DeleteTags, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: tags}); err != nil {
 		return fmt.Errorf("give %s back to Karpenter: remove the agent's tags: %w", id, err)
 	}
 	return nil

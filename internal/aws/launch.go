@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -89,7 +90,7 @@ func (c *Cloud) newLaunch(ctx context.Context, order *offer.Order) (*launch, err
 	for i, candidate := range order.Candidates {
 		names[i] = candidate.InstanceType
 	}
-	catalogue, err := c.stock.get(ctx, names...)
+	catalogue, err := c.stock.Get(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 	}
 	settle := func(int) {}
 	if request.reservation != "" {
-		settle = l.cloud.reservations.book(request.reservation, l.missing())
+		settle = l.cloud.reservations.Book(request.reservation, l.missing())
 	}
 	result, err := l.cloud.requestFleet(ctx, l, request, round)
 	if err != nil {
@@ -115,7 +116,7 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 	settle(len(result.instances))
 	l.found = append(l.found, result.instances...)
 	for _, i := range result.instances {
-		l.cloud.network.promise(i.subnetID, l.addresses(i.instanceType))
+		l.cloud.network.Promise(i.subnetID, l.addresses(i.instanceType))
 	}
 	if err := l.misconfigured(result); err != nil {
 		return err
@@ -125,7 +126,7 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 		l.refuse([]offer.Candidate{f.candidate}, f.reason, f.message)
 		refused[f.candidate] = true
 		if f.reason == offer.RefusedAddresses {
-			l.cloud.network.exhaust(f.subnetID)
+			l.cloud.network.Exhaust(f.subnetID)
 		}
 	}
 	// A fleet tries all its overrides before it gives up, so that those it was
@@ -151,9 +152,8 @@ func (l *launch) misconfigured(result *fleetResult) error {
 
 // lookAgain has what selectors find looked up again.
 func (c *Cloud) lookAgain() {
-	c.network.subnets.forget()
-	c.network.groups.forget()
-	c.images.memo.forget()
+	c.network.Forget()
+	c.images.Forget()
 }
 
 // refuse records why candidates cannot be bought, and holds them back for later
@@ -209,11 +209,11 @@ func (r *fleetRequest) has(c offer.Candidate) bool {
 // subnet or no image are refused.
 func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 	request := &fleetRequest{capacityType: l.candidates[0].CapacityType, reservation: l.candidates[0].Reservation}
-	subnets, err := l.cloud.network.findSubnets(ctx, l.resolved.profile.SubnetSelectors())
+	subnets, err := l.cloud.network.Subnets(ctx, l.resolved.profile.SubnetSelectors())
 	if err != nil {
 		return nil, err
 	}
-	room := roomiest(subnets)
+	room := lookup.Roomiest(subnets)
 	types := map[string]bool{}
 	builds := map[build][]int{} // indexes of overrides
 	var order []build
@@ -246,7 +246,7 @@ func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 }
 
 // place finds subnet and build of a candidate, or why it has none.
-func (l *launch) place(c offer.Candidate, room map[string]subnet) (subnetID string, b build, reason offer.RefusalReason, problem string) {
+func (l *launch) place(c offer.Candidate, room map[string]lookup.Subnet) (subnetID string, b build, reason offer.RefusalReason, problem string) {
 	s, ok := room[c.Zone]
 	if !ok {
 		return "", build{}, offer.RefusedAddresses, "no free address in a subnet of " + c.Zone
@@ -259,7 +259,7 @@ func (l *launch) place(c offer.Candidate, room map[string]subnet) (subnetID stri
 	if err != nil {
 		return "", build{}, offer.RefusedUnsupported, err.Error()
 	}
-	return s.id, b, "", ""
+	return s.ID, b, "", ""
 }
 
 // capacityTypeOf spells how an instance was bought.

@@ -322,7 +322,7 @@ func TestClaim(t *testing.T) {
 	f := start(t)
 	next := &fixture{Cloud: f.newCloud(t), account: f.account, clock: f.clock, config: f.config}
 	f.launch(t, order("launch-1", 1, onDemand("m5.large", "a")))
-	f.writes.createLaunchTemplate = func(context.Context, *ec2.CreateLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error) {
+	f.writes.CreateLaunchTemplate = func(context.Context, *ec2.CreateLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error) {
 		return nil, errors.New("another process leads") // as the fence has it
 	}
 	next.launch(t, order("launch-2", 1, onDemand("m5.large", "a")))

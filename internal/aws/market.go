@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -43,11 +44,11 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 	if r.blocked != "" {
 		return market, nil
 	}
-	catalogue, err := c.stock.get(ctx, namedTypes(p)...)
+	catalogue, err := c.stock.Get(ctx, namedTypes(p)...)
 	if err != nil {
 		return offer.Market{}, fmt.Errorf("look at the market of %s: %w", p.Name, err)
 	}
-	market.Estimate = c.stock.estimate()
+	market.Estimate = c.stock.Estimate()
 	known := c.markets.of(p.Name, c.marketKey(p, r), catalogue, func() []offer.InstanceType {
 		return c.types(catalogue, r, p.Spec.KubeletConfiguration)
 	})
@@ -73,7 +74,7 @@ func namedTypes(p *api.Provisioner) []string {
 // types returns the instance types that an image of the profile runs on.
 func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.KubeletConfiguration) []offer.InstanceType {
 	settings := c.settings(r, kubelet)
-	room := roomiest(r.subnets)
+	room := lookup.Roomiest(r.subnets)
 	settings.Unavailable = func(instanceType, zone, capacityType string) string {
 		if _, ok := room[zone]; !ok {
 			return "no free address in a subnet of " + zone
@@ -87,10 +88,10 @@ func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.Kube
 	}
 	key := kubeletKey(kubelet)
 	return slices.DeleteFunc(types, func(t offer.InstanceType) bool {
-		im, ok := imageFor(r.images, t.Labels)
+		im, ok := lookup.ImageFor(r.images, t.Labels)
 		if ok {
-			t.Labels[api.LabelInstanceAMIID] = []string{im.id}
-			c.learnt.correct(&t, im.id, key)
+			t.Labels[api.LabelInstanceAMIID] = []string{im.ID}
+			c.learnt.correct(&t, im.ID, key)
 		}
 		return !ok
 	})
@@ -98,7 +99,7 @@ func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.Kube
 
 // marketKey identifies everything but the catalogue that a market depends on.
 func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
-	room := roomiest(r.subnets)
+	room := lookup.Roomiest(r.subnets)
 	var full []string
 	for _, zone := range r.zones() {
 		if _, ok := room[zone]; !ok {
@@ -107,7 +108,7 @@ func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
 	}
 	var images []string
 	for _, im := range r.images {
-		images = append(images, im.id)
+		images = append(images, im.ID)
 	}
 	var left []any
 	for _, of := range r.reservations {

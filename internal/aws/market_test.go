@@ -1,7 +1,6 @@
 package aws
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -283,7 +282,7 @@ func TestPricesOfThePriceList(t *testing.T) {
 	f := start(t, func(o *Options) { o.NoPricing = false })
 	f.market(t, nil)
 	eventually(t, "a catalogue with listed prices", func() bool {
-		c, err := f.Cloud.stock.get(t.Context())
+		c, err := f.Cloud.stock.Get(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +300,7 @@ func TestEmbeddedPricesStandIn(t *testing.T) {
 	if got := find(t, f.market(t, nil), "m5.large").Offerings[0].Price; got != 107_000 {
 		t.Errorf("price = %d, want that of the embedded table", got)
 	}
-	c, err := f.Cloud.stock.get(t.Context())
+	c, err := f.Cloud.stock.Get(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,32 +308,6 @@ func TestEmbeddedPricesStandIn(t *testing.T) {
 		t.Error("the price is not marked as an estimate")
 	}
 	eventually(t, "the reason", func() bool { return strings.Contains(f.market(t, nil).Estimate, "AccessDenied") })
-	if got := embeddedPrices("mars-north-1")["m5.large"]; got != 96_000 {
-		t.Errorf("price in a region without a table = %d, want that of us-east-1", got)
-	}
-}
-
-func TestReadPrice(t *testing.T) {
-	entry := `{"product":{"attributes":{"instanceType":"m5.large"}},"terms":{"OnDemand":{"A":{"priceDimensions":{"B":{"unit":"%s","pricePerUnit":{"%s":"%s"}}}}}}}`
-	tests := map[string]struct {
-		text string
-		want offer.Price
-	}{
-		"dollars":  {fmt.Sprintf(entry, "Hrs", "USD", "0.1070000000"), 107_000},
-		"yuan":     {fmt.Sprintf(entry, "Hrs", "CNY", "0.5"), 500_000},
-		"per GB":   {fmt.Sprintf(entry, "GB", "USD", "0.1"), 0},
-		"free":     {fmt.Sprintf(entry, "Hrs", "USD", "0"), 0},
-		"no terms": {`{"product":{"attributes":{"instanceType":"m5.large"}}}`, 0},
-		"nonsense": {`[`, 0},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			_, got, ok := readPrice(tt.text)
-			if got != tt.want || ok != (tt.want > 0) {
-				t.Errorf("got %d, %t", got, ok)
-			}
-		})
-	}
 }
 
 func TestMarketOutlivesAnOutage(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -28,11 +29,11 @@ type resolved struct {
 	profile         *api.NodeProfile // with default selectors
 	family          string
 	cluster         *cluster
-	subnets         []subnet
+	subnets         []lookup.Subnet
 	securityGroups  []api.SecurityGroupStatus
-	images          []image // best first; none with a launch template of the user's own
+	images          []lookup.Image // best first; none with a launch template of the user's own
 	instanceProfile string
-	reservations    []reservation
+	reservations    []lookup.Reservation
 	profileless     string // why the role of an EC2NodeClass has none
 
 	// blocked is why nothing can be launched, with the reason of the condition.
@@ -58,25 +59,25 @@ func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolve
 		instanceProfile: ptr.Deref(profile.InstanceProfile, c.options.DefaultInstanceProfile),
 	}
 	if class := profile.Class; class != nil && class.Role != "" && profile.InstanceProfile == nil { // the default one may be of another role
-		found, err := c.roles.profileOf(ctx, class.Role)
+		found, err := c.roles.ProfileOf(ctx, class.Role)
 		if err != nil {
 			return nil, err
 		}
-		r.instanceProfile, r.profileless = found.name, found.missing
+		r.instanceProfile, r.profileless = found.Name, found.Missing
 	}
-	if r.subnets, err = c.network.findSubnets(ctx, profile.SubnetSelectors()); err != nil {
+	if r.subnets, err = c.network.Subnets(ctx, profile.SubnetSelectors()); err != nil {
 		return nil, err
 	}
 	if profile.LaunchTemplate == nil {
-		if r.securityGroups, err = c.network.findSecurityGroups(ctx, profile.SecurityGroupSelectors()); err != nil {
+		if r.securityGroups, err = c.network.SecurityGroups(ctx, profile.SecurityGroupSelectors()); err != nil {
 			return nil, err
 		}
-		if r.images, err = c.images.find(ctx, profile, r.family, facts.version); err != nil {
+		if r.images, err = c.images.Find(ctx, profile, r.family, facts.version); err != nil {
 			return nil, err
 		}
 	}
 	if class := profile.Class; class != nil {
-		if r.reservations, err = c.reservations.find(ctx, class.Reservations); err != nil {
+		if r.reservations, err = c.reservations.Find(ctx, class.Reservations); err != nil {
 			return nil, err
 		}
 	}
@@ -89,12 +90,12 @@ func (r *resolved) block() {
 	own := r.profile.LaunchTemplate != nil
 	switch {
 	case len(r.subnets) == 0:
-		r.reason, r.blocked = reasonNoSubnets, "no subnet matches "+selectorKeys(r.profile.SubnetSelectors())
+		r.reason, r.blocked = reasonNoSubnets, "no subnet matches "+lookup.SelectorKeys(r.profile.SubnetSelectors())
 	case own: // the template says the rest
 	case len(r.securityGroups) == 0:
-		r.reason, r.blocked = reasonNoSecurityGroups, "no security group matches "+selectorKeys(r.profile.SecurityGroupSelectors())
+		r.reason, r.blocked = reasonNoSecurityGroups, "no security group matches "+lookup.SelectorKeys(r.profile.SecurityGroupSelectors())
 	case len(r.images) == 0 && len(r.profile.ImageSelectors()) > 0:
-		r.reason, r.blocked = reasonNoImages, "no image matches "+selectorKeys(r.profile.ImageSelectors())
+		r.reason, r.blocked = reasonNoImages, "no image matches "+lookup.SelectorKeys(r.profile.ImageSelectors())
 	case len(r.images) == 0:
 		r.reason = reasonNoImages
 		r.blocked = fmt.Sprintf("there is no %s image for Kubernetes %s", strings.TrimSpace(r.family+" "+r.profile.ImageVersion()), r.cluster.version)
@@ -107,7 +108,7 @@ func (r *resolved) block() {
 		r.blocked = "no instance profile: neither the node profile nor the agent's settings name one"
 	}
 	for i := range r.reservations {
-		if why := r.reservations[i].unsupported(); why != "" && r.blocked == "" {
+		if why := r.reservations[i].Unsupported(); why != "" && r.blocked == "" {
 			r.reason, r.blocked = reasonReservation, "spec.capacityReservationSelectorTerms: "+why+", which is not supported; select others"
 		}
 	}
@@ -117,7 +118,7 @@ func (r *resolved) block() {
 func (r *resolved) zones() []string {
 	zones := map[string]bool{}
 	for _, s := range r.subnets {
-		zones[s.zone] = true
+		zones[s.Zone] = true
 	}
 	return slices.Sorted(maps.Keys(zones))
 }
@@ -125,13 +126,13 @@ func (r *resolved) zones() []string {
 func (r *resolved) status() api.AWSNodeTemplateStatus {
 	out := api.AWSNodeTemplateStatus{SecurityGroups: r.securityGroups}
 	for _, s := range r.subnets {
-		out.Subnets = append(out.Subnets, api.SubnetStatus{ID: s.id, Zone: s.zone, FreeAddresses: s.free})
+		out.Subnets = append(out.Subnets, api.SubnetStatus{ID: s.ID, Zone: s.Zone, FreeAddresses: s.Free})
 	}
 	for _, of := range r.reservations {
 		out.Reservations = append(out.Reservations, of.ReservationStatus)
 	}
 	for _, im := range r.images {
-		out.AMIs = append(out.AMIs, api.AMIStatus{ID: im.id, Name: im.name, Requirements: im.requirements})
+		out.AMIs = append(out.AMIs, api.AMIStatus{ID: im.ID, Name: im.Name, Requirements: im.Requirements})
 	}
 	return out
 }

@@ -8,28 +8,28 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"pgregory.net/rapid"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/notices"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // receive returns the next notices, which must come without a wait.
-func receive(t *testing.T, q *Queue) []offer.Notice {
+func receive(t *testing.T, q *notices.Queue) []offer.Notice {
 	t.Helper()
-	notices, err := q.Receive(t.Context())
+	received, err := q.Receive(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return notices
+	return received
 }
 
 // openQueue has the account's events on a queue.
-func (f *fixture) openQueue(t *testing.T) *Queue {
+func (f *fixture) openQueue(t *testing.T) *notices.Queue {
 	t.Helper()
 	if err := f.account.OpenInterruptionQueue("prod-interruptions"); err != nil {
 		t.Fatal(err)
 	}
-	return NewQueue(f.config, "prod-interruptions")
+	return notices.New(f.config, "prod-interruptions")
 }
 
 func must(t *testing.T, err error) {
@@ -155,30 +155,14 @@ func TestManyNoticesAreAcknowledgedInBatches(t *testing.T) {
 
 func TestQueueProblemsNameTheQueue(t *testing.T) {
 	f := start(t)
-	q := NewQueue(f.config, "elsewhere")
+	q := notices.New(f.config, "elsewhere")
 	if _, err := q.Receive(t.Context()); err == nil || !strings.Contains(err.Error(), "find queue elsewhere") {
 		t.Errorf("error = %v", err)
 	}
 	must(t, f.account.OpenInterruptionQueue("elsewhere"))
 	must(t, f.account.Enqueue("elsewhere", "{}", 1))
-	notices := receive(t, q)
-	if err := q.Acknowledge(t.Context(), notices[0].Handle, ""); err == nil || !strings.Contains(err.Error(), "1 of 2 remained") {
+	received := receive(t, q)
+	if err := q.Acknowledge(t.Context(), received[0].Handle, ""); err == nil || !strings.Contains(err.Error(), "1 of 2 remained") {
 		t.Errorf("error = %v", err)
 	}
-}
-
-// Whatever is on the queue, reading it gives a notice that can be acted on.
-func TestReadNoticeIsTotal(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.SampledFrom([]string{
-			`"source":"aws.ec2"`, `"source":"aws.health"`, `"source":7`, `"detail-type":"AWS Health Event"`,
-			`"detail-type":"EC2 Instance State-change Notification"`, `"time":"2026-01-01T00:00:00Z"`, `"time":"yesterday"`,
-			`"detail":{"instance-id":"i-1","state":"stopped"}`, `"detail":[]`, `"detail":{"service":"EC2","eventTypeCategory":"scheduledChange","affectedEntities":[{"entityValue":"i-2"},{"entityValue":"i-1"}]}`,
-		})
-		n := readNotice("{" + strings.Join(rapid.SliceOf(text).Draw(t, "fields"), ",") + "}")
-		ends := n.Kind == offer.NoticeMalformed || n.Kind == offer.NoticeUnrelated
-		if ends != (n.Problem != "") || ends != (len(n.InstanceIDs) == 0) || !slices.IsSorted(n.InstanceIDs) {
-			t.Fatalf("%+v", n)
-		}
-	})
 }

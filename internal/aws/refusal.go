@@ -28,11 +28,11 @@ var refusalReasons = map[string]offer.RefusalReason{
 	"ReservationCapacityExceeded":          offer.RefusedCapacity,
 	"SpotMaxPriceTooLow":                   offer.RefusedCapacity,
 
-	codeNoReservation:           offer.RefusedUnsupported,
-	"UnfulfillableCapacity":     offer.RefusedUnsupported,
-	"Unsupported":               offer.RefusedUnsupported,
-	"UnsupportedOperation":      offer.RefusedUnsupported,
-	"InvalidFleetConfiguration": offer.RefusedUnsupported,
+	"InvalidCapacityReservationId.NotFound": offer.RefusedUnsupported,
+	"UnfulfillableCapacity":                 offer.RefusedUnsupported,
+	"Unsupported":                           offer.RefusedUnsupported,
+	"UnsupportedOperation":                  offer.RefusedUnsupported,
+	"InvalidFleetConfiguration":             offer.RefusedUnsupported,
 
 	"VcpuLimitExceeded":              offer.RefusedQuota,
 	"InstanceLimitExceeded":          offer.RefusedQuota,

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -222,17 +223,12 @@ func TestReservationEnds(t *testing.T) {
 	}
 }
 
-// Capacity blocks and interruptible reservations are not launched into. They are named.
+// A profile that selects a reservation that is not supported says so.
 func TestUnsupportedReservations(t *testing.T) {
-	for want, of := range map[string]types.CapacityReservation{
-		"cr-1 is a capacity block": {CapacityReservationId: awssdk.String("cr-1"), ReservationType: types.CapacityReservationTypeCapacityBlock},
-		"cr-2 is interruptible":    {CapacityReservationId: awssdk.String("cr-2"), Interruptible: awssdk.Bool(true)},
-	} {
-		r := &resolved{profile: &api.NodeProfile{LaunchTemplate: awssdk.String("own")}, subnets: []subnet{{id: "subnet-1"}}}
-		r.reservations = []reservation{reservationOf(&of, time.Time{})}
-		r.block()
-		if r.reason != reasonReservation || r.blocked != "spec.capacityReservationSelectorTerms: "+want+", which is not supported; select others" {
-			t.Errorf("%s: %s", r.reason, r.blocked)
-		}
+	r := &resolved{profile: &api.NodeProfile{LaunchTemplate: awssdk.String("own")}, subnets: []lookup.Subnet{{ID: "subnet-1"}}}
+	r.reservations = []lookup.Reservation{{ReservationStatus: api.ReservationStatus{ID: "cr-2", Type: api.ReservationDefault, Interruptible: true}}}
+	r.block()
+	if r.reason != reasonReservation || r.blocked != "spec.capacityReservationSelectorTerms: cr-2 is interruptible, which is not supported; select others" {
+		t.Errorf("%s: %s", r.reason, r.blocked)
 	}
 }

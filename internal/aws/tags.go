@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -67,8 +68,8 @@ func tagMap(tags []types.Tag) map[string]string {
 // ownedFilters find the cluster's own resources.
 func (o *Options) ownedFilters() []types.Filter {
 	return []types.Filter{
-		filter("tag:"+api.TagManagedBy, o.ClusterName),
-		filter("tag:"+api.TagClusterPrefix+o.ClusterName, owned),
+		client.Filter("tag:"+api.TagManagedBy, o.ClusterName),
+		client.Filter("tag:"+api.TagClusterPrefix+o.ClusterName, owned),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/userdata"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -161,11 +162,11 @@ func (c *Cloud) buildOf(candidate offer.Candidate, h *offer.Hardware, order *off
 	if r.profile.LaunchTemplate != nil {
 		return build{}, nil // all the same
 	}
-	im, ok := imageFor(r.images, h.Labels())
+	im, ok := lookup.ImageFor(r.images, h.Labels())
 	if !ok {
 		return build{}, fmt.Errorf("no image of the node profile runs on %s", candidate.InstanceType)
 	}
-	b.imageID = im.id
+	b.imageID = im.ID
 	if c.options.EFA {
 		b.efas = h.EFAs
 	}

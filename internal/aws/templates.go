@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 )
 
 // templatePrefix begins the names of our launch templates.
@@ -29,7 +30,7 @@ const unusedFor = time.Hour
 // templates creates launch templates as they are needed. Their names tell the process
 // and, by a hash, the content.
 type templates struct {
-	listings, writes *ec2Client
+	listings, writes *client.EC2
 	options          Options
 	started          time.Time
 	prefix           string // of the names of this process's templates
@@ -38,7 +39,7 @@ type templates struct {
 	used map[string]time.Time // by name: known to exist, and last used then
 }
 
-func newTemplates(listings, writes *ec2Client, o Options) *templates {
+func newTemplates(listings, writes *client.EC2, o Options) *templates {
 	return &templates{
 		listings: listings, writes: writes, options: o, started: o.Now(), prefix: templatePrefix + rand.Text()[:12] + "/", used: map[string]time.Time{},
 	}
@@ -68,7 +69,7 @@ func (t *templates) ensure(ctx context.Context, data *types.RequestLaunchTemplat
 	if known {
 		return name, nil
 	}
-	_, err = invoke(ctx, t.writes.createLaunchTemplate, &ec2.CreateLaunchTemplateInput{
+	_, err = client.Invoke(ctx, t.writes.CreateLaunchTemplate, &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: &name,
 		LaunchTemplateData: data,
 		TagSpecifications:  []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: tagList(tags)}},
@@ -103,7 +104,7 @@ func (t *templates) sweep(ctx context.Context) error {
 
 // removeOf deletes the launch templates of one Provisioner.
 func (t *templates) removeOf(ctx context.Context, provisioner string) error {
-	only := filter("tag:"+api.LabelProvisioner, provisioner)
+	only := client.Filter("tag:"+api.LabelProvisioner, provisioner)
 	return t.remove(ctx, []types.Filter{only}, func(found *types.LaunchTemplate) bool {
 		t.forget(awssdk.ToString(found.LaunchTemplateName))
 		return true
@@ -121,10 +122,10 @@ func (t *templates) claim(ctx context.Context) error {
 // are unwanted.
 func (t *templates) remove(ctx context.Context, filters []types.Filter, unwanted func(*types.LaunchTemplate) bool) error {
 	in := &ec2.DescribeLaunchTemplatesInput{
-		Filters: slices.Concat(t.options.ownedFilters(), []types.Filter{filter("launch-template-name", templatePrefix+"*")}, filters),
+		Filters: slices.Concat(t.options.ownedFilters(), []types.Filter{client.Filter("launch-template-name", templatePrefix+"*")}, filters),
 	}
 	var names []string
-	err := eachPage(ctx, ec2.NewDescribeLaunchTemplatesPaginator(t.listings, in), func(page *ec2.DescribeLaunchTemplatesOutput) {
+	err := client.EachPage(ctx, ec2.NewDescribeLaunchTemplatesPaginator(t.listings, in), func(page *ec2.DescribeLaunchTemplatesOutput) {
 		for i := range page.LaunchTemplates {
 			if found := &page.LaunchTemplates[i]; unwanted(found) {
 				names = append(names, awssdk.ToString(found.LaunchTemplateName))
@@ -136,7 +137,7 @@ func (t *templates) remove(ctx context.Context, filters []types.Filter, unwanted
 		errs = append(errs, fmt.Errorf("describe launch templates: %w", err))
 	}
 	for _, name := range names {
-		_, err := invoke(ctx, t.writes.deleteLaunchTemplate, &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: &name})
+		_, err := client.Invoke(ctx, t.writes.DeleteLaunchTemplate, &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: &name})
 		if err != nil && !isTemplateGone(errorCode(err)) {
 			errs = append(errs, fmt.Errorf("delete launch template %s: %w", name, err))
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/takeover"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/notices"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
@@ -178,7 +179,7 @@ func (s *settings) work(ctx context.Context, log hclog.Logger) error {
 		return err
 	}
 	if s.queue != "" {
-		s.agent.Notices = aws.NewQueue(cfg, s.queue)
+		s.agent.Notices = notices.New(cfg, s.queue)
 	}
 	s.agent.NotGuided, s.agent.NotSteered = !s.guide, !s.steer
 	s.agent.NodeCost = cmp.Or(offer.Price(s.nodeCost*1e6), decide.NoNodeCost)

@@ -1,4 +1,5 @@
-package aws
+// Package stock knows what an AWS region sells, and at which prices.
+package stock
 
 import (
 	"context"
@@ -10,9 +11,11 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -25,11 +28,11 @@ const (
 	refreshDeadline = 5 * time.Minute
 )
 
-// stock is the catalogue of the region: what EC2 says there is, at the prices
+// Stock is the catalogue of the region: what EC2 says there is, at the prices
 // that are known. The first look waits; later ones happen in the background
 // while the previous catalogue is served.
-type stock struct {
-	ec2       *ec2Client
+type Stock struct {
+	ec2       *client.EC2
 	prices    *priceList // nil: the embedded table only
 	region    string
 	now       func() time.Time
@@ -51,6 +54,9 @@ type inventory struct {
 // spotPrices are by instance type and zone.
 type spotPrices map[string]map[string]offer.Price
 
+// pool is what has a spot price.
+type pool struct{ instanceType, zone string }
+
 // snapshot is one part of the stock and when it was looked at.
 type snapshot[T any] struct {
 	value T
@@ -60,18 +66,20 @@ type snapshot[T any] struct {
 	busy  bool  // a background look is on its way
 }
 
-func newStock(client *ec2Client, prices *priceList, region string, o Options) *stock {
-	s := &stock{ec2: client, prices: prices, region: region, now: o.Now}
-	if o.NoPricing {
-		s.prices = nil
+// New returns the stock of the configuration's region. Without a price list, on-demand
+// prices are those of the embedded table.
+func New(sdk *client.EC2, cfg awssdk.Config, priceList bool, now func() time.Time) *Stock {
+	s := &Stock{ec2: sdk, region: cfg.Region, now: now}
+	if priceList {
+		s.prices = newPriceList(pricing.NewFromConfig(cfg, pricingRegion(cfg)), cfg.Region)
 	}
 	return s
 }
 
-// get returns the catalogue. It is a new one whenever something in it changed. If
+// Get returns the catalogue. It is a new one whenever something in it changed. If
 // the instance types that are asked for are not in it, it is looked at again
 // sooner: they may be new.
-func (s *stock) get(ctx context.Context, instanceTypes ...string) (*offer.Catalogue, error) {
+func (s *Stock) Get(ctx context.Context, instanceTypes ...string) (*offer.Catalogue, error) {
 	if err := s.awaitFirstLook(ctx); err != nil {
 		return nil, err
 	}
@@ -92,8 +100,8 @@ func (s *stock) get(ctx context.Context, instanceTypes ...string) (*offer.Catalo
 	return s.catalogue, nil
 }
 
-// estimate is why on-demand prices are not the published ones; empty if they are.
-func (s *stock) estimate() string {
+// Estimate is why on-demand prices are not the published ones; empty if they are.
+func (s *Stock) Estimate() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -109,7 +117,7 @@ func (s *stock) estimate() string {
 
 // lacksLocked reports whether an instance type is not sold anywhere in the region,
 // as far as is known.
-func (s *stock) lacksLocked(instanceType string) bool {
+func (s *Stock) lacksLocked(instanceType string) bool {
 	return len(s.hardware.value.zones[instanceType]) == 0
 }
 
@@ -121,7 +129,7 @@ type firstLook struct {
 
 // awaitFirstLook waits until the stock is known. The look goes on when a caller
 // gives up: where EC2 throttles, it takes longer than they wait.
-func (s *stock) awaitFirstLook(ctx context.Context) error {
+func (s *Stock) awaitFirstLook(ctx context.Context) error {
 	s.mu.Lock()
 	known, look := !s.hardware.at.IsZero(), s.first
 	if !known && look == nil {
@@ -141,7 +149,7 @@ func (s *stock) awaitFirstLook(ctx context.Context) error {
 	}
 }
 
-func (s *stock) lookFirst(ctx context.Context, look *firstLook) {
+func (s *Stock) lookFirst(ctx context.Context, look *firstLook) {
 	ctx, cancel := context.WithTimeout(ctx, refreshDeadline)
 	defer cancel()
 	defer close(look.done)
@@ -161,10 +169,10 @@ func (s *stock) lookFirst(ctx context.Context, look *firstLook) {
 }
 
 // refreshLocked starts a look in the background if the part is due. A look that
-// fails leaves the part as it was and is tried again after retryInterval.
-func refreshLocked[T any](ctx context.Context, s *stock, part *snapshot[T], due time.Duration, look func(context.Context) (T, error)) {
+// fails leaves the part as it was and is tried again after client.RetryInterval.
+func refreshLocked[T any](ctx context.Context, s *Stock, part *snapshot[T], due time.Duration, look func(context.Context) (T, error)) {
 	now := s.now()
-	if part.busy || (!part.at.IsZero() && now.Sub(part.at) < due) || (!part.tried.IsZero() && now.Sub(part.tried) < retryInterval) {
+	if part.busy || (!part.at.IsZero() && now.Sub(part.at) < due) || (!part.tried.IsZero() && now.Sub(part.tried) < client.RetryInterval) {
 		return
 	}
 	part.busy, part.tried = true, now
@@ -185,7 +193,7 @@ func refreshLocked[T any](ctx context.Context, s *stock, part *snapshot[T], due 
 
 // assemble puts the parts together. A type without a known on-demand price gets
 // that of the embedded table, marked as an estimate.
-func (s *stock) assemble() *offer.Catalogue {
+func (s *Stock) assemble() *offer.Catalogue {
 	fallback := embeddedPrices(s.region)
 	region := &offer.Region{ZoneIDs: s.hardware.value.zoneIDs, Sales: map[string]offer.Sale{}}
 	for _, h := range s.hardware.value.hardware {
@@ -224,7 +232,7 @@ func embeddedPrices(region string) map[string]offer.Price {
 
 const fallbackRegion = "us-east-1"
 
-func (s *stock) lookAtHardware(ctx context.Context) (inventory, error) {
+func (s *Stock) lookAtHardware(ctx context.Context) (inventory, error) {
 	out := inventory{zones: map[string][]string{}, zoneIDs: map[string]string{}}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) { out.hardware, err = s.describeTypes(ctx); return err })
@@ -236,14 +244,14 @@ func (s *stock) lookAtHardware(ctx context.Context) (inventory, error) {
 	return out, nil
 }
 
-func (s *stock) describeTypes(ctx context.Context) ([]offer.Hardware, error) {
+func (s *Stock) describeTypes(ctx context.Context) ([]offer.Hardware, error) {
 	var out []offer.Hardware
 	in := &ec2.DescribeInstanceTypesInput{Filters: []types.Filter{
-		filter("supported-virtualization-type", "hvm"),
-		filter("supported-usage-class", api.CapacityOnDemand, api.CapacitySpot),
-		filter("processor-info.supported-architecture", "x86_64", "arm64"),
+		client.Filter("supported-virtualization-type", "hvm"),
+		client.Filter("supported-usage-class", api.CapacityOnDemand, api.CapacitySpot),
+		client.Filter("processor-info.supported-architecture", "x86_64", "arm64"),
 	}}
-	err := eachPage(ctx, ec2.NewDescribeInstanceTypesPaginator(s.ec2, in), func(page *ec2.DescribeInstanceTypesOutput) {
+	err := client.EachPage(ctx, ec2.NewDescribeInstanceTypesPaginator(s.ec2, in), func(page *ec2.DescribeInstanceTypesOutput) {
 		for i := range page.InstanceTypes {
 			out = append(out, hardwareOf(&page.InstanceTypes[i]))
 		}
@@ -254,9 +262,9 @@ func (s *stock) describeTypes(ctx context.Context) ([]offer.Hardware, error) {
 	return out, nil
 }
 
-func (s *stock) describeOfferings(ctx context.Context, zones map[string][]string) error {
+func (s *Stock) describeOfferings(ctx context.Context, zones map[string][]string) error {
 	in := &ec2.DescribeInstanceTypeOfferingsInput{LocationType: types.LocationTypeAvailabilityZone}
-	err := eachPage(ctx, ec2.NewDescribeInstanceTypeOfferingsPaginator(s.ec2, in), func(page *ec2.DescribeInstanceTypeOfferingsOutput) {
+	err := client.EachPage(ctx, ec2.NewDescribeInstanceTypeOfferingsPaginator(s.ec2, in), func(page *ec2.DescribeInstanceTypeOfferingsOutput) {
 		for _, o := range page.InstanceTypeOfferings {
 			name := string(o.InstanceType)
 			zones[name] = append(zones[name], awssdk.ToString(o.Location))
@@ -271,8 +279,8 @@ func (s *stock) describeOfferings(ctx context.Context, zones map[string][]string
 	return nil
 }
 
-func (s *stock) describeZones(ctx context.Context, ids map[string]string) error {
-	out, err := invoke(ctx, s.ec2.availabilityZones, &ec2.DescribeAvailabilityZonesInput{})
+func (s *Stock) describeZones(ctx context.Context, ids map[string]string) error {
+	out, err := client.Invoke(ctx, s.ec2.AvailabilityZones, &ec2.DescribeAvailabilityZonesInput{})
 	if err != nil {
 		return fmt.Errorf("describe availability zones: %w", err)
 	}
@@ -283,7 +291,7 @@ func (s *stock) describeZones(ctx context.Context, ids map[string]string) error 
 }
 
 // lookAtSpotPrices reads the latest price of each instance type and zone.
-func (s *stock) lookAtSpotPrices(ctx context.Context) (spotPrices, error) {
+func (s *Stock) lookAtSpotPrices(ctx context.Context) (spotPrices, error) {
 	out := spotPrices{}
 	latest := map[pool]time.Time{}
 	now := s.now()
@@ -291,11 +299,11 @@ func (s *stock) lookAtSpotPrices(ctx context.Context) (spotPrices, error) {
 		StartTime:           &now, // only what holds now
 		ProductDescriptions: []string{"Linux/UNIX", "Linux/UNIX (Amazon VPC)"},
 	}
-	err := eachPage(ctx, ec2.NewDescribeSpotPriceHistoryPaginator(s.ec2, in), func(page *ec2.DescribeSpotPriceHistoryOutput) {
+	err := client.EachPage(ctx, ec2.NewDescribeSpotPriceHistoryPaginator(s.ec2, in), func(page *ec2.DescribeSpotPriceHistoryOutput) {
 		for _, h := range page.SpotPriceHistory {
 			name, zone, at := string(h.InstanceType), awssdk.ToString(h.AvailabilityZone), awssdk.ToTime(h.Timestamp)
 			price, err := offer.ParsePrice(awssdk.ToString(h.SpotPrice))
-			key := pool{instanceType: name, zone: zone, capacityType: api.CapacitySpot}
+			key := pool{name, zone}
 			if err != nil || price == 0 || at.Before(latest[key]) {
 				continue
 			}
@@ -310,4 +318,21 @@ func (s *stock) lookAtSpotPrices(ctx context.Context) (spotPrices, error) {
 		return nil, fmt.Errorf("describe spot prices: %w", err)
 	}
 	return out, nil
+}
+
+// ReadPrices waits for the first look at on-demand prices, which otherwise happens in the
+// background. Prices that cannot be read stay estimates.
+func (s *Stock) ReadPrices(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.prices == nil || s.onDemand.busy || !s.onDemand.at.IsZero() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, refreshDeadline)
+	defer cancel()
+	s.onDemand.tried = s.now()
+	if value, err := s.prices.get(ctx); err == nil {
+		s.onDemand.value, s.onDemand.at = value, s.now()
+		s.catalogue = nil
+	}
 }

@@ -1,4 +1,4 @@
-package aws
+package lookup
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -24,34 +25,35 @@ const (
 	imagesOutdated = 6 * time.Hour
 )
 
-// images finds machine images.
-type images struct {
-	ec2  *ec2Client
+// Images finds machine images.
+type Images struct {
+	ec2  *client.EC2
 	ssm  ssmGetParameters
-	memo *memo[[]image]
+	memo *client.Memo[[]Image]
 }
 
-// image is a machine image and the machines that it is for.
-type image struct {
-	id, name     string
+// Image is a machine image and the machines that it is for.
+type Image struct {
+	ID, Name     string
 	created      string // RFC 3339, so that text order is the order in time
-	requirements []api.Requirement
+	Requirements []api.Requirement
 }
 
-// ssmGetParameters is a function for the reason that ec2Client gives.
+// ssmGetParameters is a function for the reason that client.EC2 gives.
 type ssmGetParameters func(context.Context, *ssm.GetParametersInput, ...func(*ssm.Options)) (*ssm.GetParametersOutput, error)
 
-func newImages(reads *ec2Client, parameters ssmGetParameters, now func() time.Time) *images {
-	return &images{ec2: reads, ssm: parameters, memo: newMemo[[]image](now, imagesDue, imagesOutdated)}
+// NewImages asks EC2 and SSM.
+func NewImages(reads *client.EC2, parameters ssmGetParameters, now func() time.Time) *Images {
+	return &Images{ec2: reads, ssm: parameters, memo: client.NewMemo[[]Image](now, imagesDue, imagesOutdated)}
 }
 
-// find returns the images of a profile, best first: an instance type takes the
+// Find returns the images of a profile, best first: an instance type takes the
 // first that is for it.
-func (i *images) find(ctx context.Context, profile *api.NodeProfile, family, version string) ([]image, error) {
+func (i *Images) Find(ctx context.Context, profile *api.NodeProfile, family, version string) ([]Image, error) {
 	selectors := profile.ImageSelectors()
 	if len(selectors) == 0 {
 		pinned := profile.ImageVersion()
-		return i.memo.get(ctx, family+" "+version+" "+pinned, func(ctx context.Context) ([]image, error) {
+		return i.memo.Get(ctx, family+" "+version+" "+pinned, func(ctx context.Context) ([]Image, error) {
 			return i.published(ctx, family, version, pinned)
 		})
 	}
@@ -60,18 +62,18 @@ func (i *images) find(ctx context.Context, profile *api.NodeProfile, family, ver
 		return nil, err
 	}
 	newestFirst(out)
-	return slices.CompactFunc(out, func(a, b image) bool { return a.id == b.id }), nil
+	return slices.CompactFunc(out, func(a, b Image) bool { return a.ID == b.ID }), nil
 }
 
-func newestFirst(list []image) {
-	slices.SortFunc(list, func(a, b image) int {
-		return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(a.id, b.id))
+func newestFirst(list []Image) {
+	slices.SortFunc(list, func(a, b Image) int {
+		return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(a.ID, b.ID))
 	})
 }
 
 // selected finds images by a selector, newest first. Without owners those of the
 // account itself and of Amazon are meant.
-func (i *images) selected(ctx context.Context, selector map[string]string) ([]image, error) {
+func (i *Images) selected(ctx context.Context, selector map[string]string) ([]Image, error) {
 	if name := selector[api.SelectorParameter]; name != "" {
 		values, err := i.parameters(ctx, []parameter{{name: name}})
 		if err != nil {
@@ -83,7 +85,7 @@ func (i *images) selected(ctx context.Context, selector map[string]string) ([]im
 		selector = map[string]string{api.SelectorIDs: values[name]}
 	}
 	in := &ec2.DescribeImagesInput{
-		Filters: append(filters(selector, filterImageID), filter("state", "available")),
+		Filters: append(filters(selector, filterImageID), client.Filter("state", "available")),
 		Owners:  api.SplitAlternatives(selector[api.SelectorAMIOwners]),
 	}
 	if len(in.Owners) == 0 && selector[api.SelectorIDs] == "" && selector[api.SelectorIDsLegacy] == "" {
@@ -93,7 +95,7 @@ func (i *images) selected(ctx context.Context, selector map[string]string) ([]im
 	if err != nil {
 		return nil, fmt.Errorf("describe images of %s: %w", selectorKey(selector), err)
 	}
-	out := make([]image, 0, len(found))
+	out := make([]Image, 0, len(found))
 	for _, im := range found {
 		out = append(out, imageOf(im, requirementsOf(im)))
 	}
@@ -101,20 +103,20 @@ func (i *images) selected(ctx context.Context, selector map[string]string) ([]im
 	return out, nil
 }
 
-func (i *images) describe(ctx context.Context, in *ec2.DescribeImagesInput) ([]types.Image, error) {
+func (i *Images) describe(ctx context.Context, in *ec2.DescribeImagesInput) ([]types.Image, error) {
 	var out []types.Image
-	err := eachPage(ctx, ec2.NewDescribeImagesPaginator(i.ec2, in), func(page *ec2.DescribeImagesOutput) {
+	err := client.EachPage(ctx, ec2.NewDescribeImagesPaginator(i.ec2, in), func(page *ec2.DescribeImagesOutput) {
 		out = append(out, page.Images...)
 	})
 	return out, err
 }
 
-func imageOf(im types.Image, requirements []api.Requirement) image {
-	return image{
-		id:           awssdk.ToString(im.ImageId),
-		name:         awssdk.ToString(im.Name),
+func imageOf(im types.Image, requirements []api.Requirement) Image {
+	return Image{
+		ID:           awssdk.ToString(im.ImageId),
+		Name:         awssdk.ToString(im.Name),
 		created:      awssdk.ToString(im.CreationDate),
-		requirements: requirements,
+		Requirements: requirements,
 	}
 }
 
@@ -137,7 +139,7 @@ func requirementsOf(im types.Image) []api.Requirement {
 
 // published finds the EKS images of a family through the parameters that their
 // publishers keep up to date: the current ones, or those of a pinned release.
-func (i *images) published(ctx context.Context, family, version, release string) ([]image, error) {
+func (i *Images) published(ctx context.Context, family, version, release string) ([]Image, error) {
 	wanted := parametersOf(family, version)
 	if release != "" {
 		wanted = pinnedTo(release, version, wanted)
@@ -157,7 +159,7 @@ func (i *images) published(ctx context.Context, family, version, release string)
 	for _, im := range found {
 		byID[awssdk.ToString(im.ImageId)] = im
 	}
-	var out []image
+	var out []Image
 	for _, p := range wanted {
 		if im, ok := byID[ids[p.name]]; ok {
 			out = append(out, imageOf(im, p.requirements))
@@ -170,14 +172,14 @@ func (i *images) published(ctx context.Context, family, version, release string)
 const maxParameters = 10
 
 // parameters returns the values by name; those that do not exist are left out.
-func (i *images) parameters(ctx context.Context, wanted []parameter) (map[string]string, error) {
+func (i *Images) parameters(ctx context.Context, wanted []parameter) (map[string]string, error) {
 	values := map[string]string{}
 	for chunk := range slices.Chunk(wanted, maxParameters) {
 		names := make([]string, len(chunk))
 		for n, p := range chunk {
 			names[n] = p.name
 		}
-		out, err := invoke(ctx, i.ssm, &ssm.GetParametersInput{Names: slices.Compact(slices.Sorted(slices.Values(names)))})
+		out, err := client.Invoke(ctx, i.ssm, &ssm.GetParametersInput{Names: slices.Compact(slices.Sorted(slices.Values(names)))})
 		if err != nil {
 			return nil, err
 		}
@@ -188,19 +190,19 @@ func (i *images) parameters(ctx context.Context, wanted []parameter) (map[string
 	return values, nil
 }
 
-// imageFor returns the first image that is for the hardware.
-func imageFor(list []image, labels map[string][]string) (image, bool) {
+// ImageFor returns the first image that is for the hardware.
+func ImageFor(list []Image, labels map[string][]string) (Image, bool) {
 	for _, im := range list {
 		if im.suits(labels) {
 			return im, true
 		}
 	}
-	return image{}, false
+	return Image{}, false
 }
 
 // suits reports whether machines with the labels can run the image.
-func (im *image) suits(labels map[string][]string) bool {
-	for _, r := range im.requirements {
+func (im *Image) suits(labels map[string][]string) bool {
+	for _, r := range im.Requirements {
 		values := labels[r.Key]
 		matches := slices.ContainsFunc(values, func(v string) bool { return slices.Contains(r.Values, v) })
 		switch r.Operator {
@@ -216,3 +218,6 @@ func (im *image) suits(labels map[string][]string) bool {
 	}
 	return true
 }
+
+// Forget has all images looked up again.
+func (i *Images) Forget() { i.memo.Forget() }

@@ -1,4 +1,4 @@
-package aws
+package client
 
 import (
 	"context"
@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// memo remembers the answers of a lookup by key. An answer that is due is looked
+// Memo remembers the answers of a lookup by key. An answer that is due is looked
 // up again; while that fails, the old one is served until it is outdated.
-type memo[T any] struct {
+type Memo[T any] struct {
 	now      func() time.Time
 	due      time.Duration
 	outdated time.Duration
@@ -24,17 +24,20 @@ type answer[T any] struct {
 	tried time.Time
 }
 
-// After a lookup that failed, the old answer is served this long before the next.
-const retryInterval = 15 * time.Second
+// RetryInterval is how long after a lookup that failed the old answer is served before the
+// next.
+const RetryInterval = 15 * time.Second
 
 // maxAnswers bounds the keys that are remembered.
 const maxAnswers = 500
 
-func newMemo[T any](now func() time.Time, due, outdated time.Duration) *memo[T] {
-	return &memo[T]{now: now, due: due, outdated: outdated, answers: map[string]*answer[T]{}}
+// NewMemo returns one whose answers are due, and outdated, after these times.
+func NewMemo[T any](now func() time.Time, due, outdated time.Duration) *Memo[T] {
+	return &Memo[T]{now: now, due: due, outdated: outdated, answers: map[string]*answer[T]{}}
 }
 
-func (m *memo[T]) get(ctx context.Context, key string, lookUp func(context.Context) (T, error)) (T, error) {
+// Get returns the answer of a key.
+func (m *Memo[T]) Get(ctx context.Context, key string, lookUp func(context.Context) (T, error)) (T, error) {
 	a := m.answer(key)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -44,7 +47,7 @@ func (m *memo[T]) get(ctx context.Context, key string, lookUp func(context.Conte
 		return a.value, nil
 	}
 	usable := known && now.Sub(a.asked) < m.outdated
-	if usable && now.Sub(a.tried) < retryInterval {
+	if usable && now.Sub(a.tried) < RetryInterval {
 		return a.value, nil
 	}
 	a.tried = now
@@ -58,14 +61,14 @@ func (m *memo[T]) get(ctx context.Context, key string, lookUp func(context.Conte
 	return a.value, nil
 }
 
-// forget has everything looked up again.
-func (m *memo[T]) forget() {
+// Forget has everything looked up again.
+func (m *Memo[T]) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	clear(m.answers)
 }
 
-func (m *memo[T]) answer(key string) *answer[T] {
+func (m *Memo[T]) answer(key string) *answer[T] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.answers[key] == nil {

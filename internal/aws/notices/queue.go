@@ -1,4 +1,5 @@
-package aws
+// Package notices reads what EventBridge has put on a queue about machines.
+package notices
 
 import (
 	"context"
@@ -13,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -33,9 +35,9 @@ type Queue struct {
 	url *string // nil until it is known
 }
 
-// NewQueue returns the queue with the name. Nothing is asked of SQS yet.
-func NewQueue(cfg awssdk.Config, name string) *Queue {
-	return &Queue{name: name, client: sqs.NewFromConfig(cfg, func(o *sqs.Options) { o.Retryer = retry.NewStandard(boundRetries) })}
+// New returns the queue with the name. Nothing is asked of SQS yet.
+func New(cfg awssdk.Config, name string) *Queue {
+	return &Queue{name: name, client: sqs.NewFromConfig(cfg, func(o *sqs.Options) { o.Retryer = retry.NewStandard(client.Retries) })}
 }
 
 // Receive returns what is on the queue; it waits up to 20 seconds for the first
@@ -46,7 +48,7 @@ func (q *Queue) Receive(ctx context.Context) ([]offer.Notice, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := invoke(ctx, q.client.ReceiveMessage, &sqs.ReceiveMessageInput{
+	out, err := client.Invoke(ctx, q.client.ReceiveMessage, &sqs.ReceiveMessageInput{
 		QueueUrl: url, MaxNumberOfMessages: maxBatch, WaitTimeSeconds: longPoll,
 	})
 	if err != nil {
@@ -82,7 +84,7 @@ func (q *Queue) remove(ctx context.Context, url *string, handles []string) error
 	for i, handle := range handles {
 		in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: awssdk.String(strconv.Itoa(i)), ReceiptHandle: &handle})
 	}
-	out, err := invoke(ctx, q.client.DeleteMessageBatch, in)
+	out, err := client.Invoke(ctx, q.client.DeleteMessageBatch, in)
 	if err != nil {
 		return q.problem("delete messages of", err)
 	}
@@ -101,7 +103,7 @@ func (q *Queue) find(ctx context.Context) (*string, error) {
 	if q.url != nil {
 		return q.url, nil
 	}
-	out, err := invoke(ctx, q.client.GetQueueUrl, &sqs.GetQueueUrlInput{QueueName: &q.name})
+	out, err := client.Invoke(ctx, q.client.GetQueueUrl, &sqs.GetQueueUrlInput{QueueName: &q.name})
 	if err != nil {
 		return nil, fmt.Errorf("find queue %s: %w", q.name, err)
 	}

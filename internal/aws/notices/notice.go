@@ -1,4 +1,4 @@
-package aws
+package notices
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package aws
+package stock
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/pricing/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
@@ -19,8 +20,8 @@ type priceList struct {
 	region string
 }
 
-func newPriceList(client *pricing.Client, region string) *priceList {
-	return &priceList{client: client, region: region}
+func newPriceList(sdk *pricing.Client, region string) *priceList {
+	return &priceList{client: sdk, region: region}
 }
 
 // pricingRegion sends calls to the nearest of the few regions that serve prices.
@@ -69,7 +70,7 @@ func (l *priceList) read(ctx context.Context, filters []types.Filter, into map[s
 			term("marketoption", "OnDemand"),
 		),
 	}
-	return eachPage(ctx, pricing.NewGetProductsPaginator(l.client, in), func(page *pricing.GetProductsOutput) {
+	return client.EachPage(ctx, pricing.NewGetProductsPaginator(l.client, in), func(page *pricing.GetProductsOutput) {
 		for _, text := range page.PriceList {
 			if name, price, ok := readPrice(text); ok {
 				into[name] = price

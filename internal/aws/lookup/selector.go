@@ -1,4 +1,4 @@
-package aws
+package lookup
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 )
 
 // idFilter is the name under which EC2 filters a kind of resource by its id.
@@ -28,37 +29,25 @@ func filters(selector map[string]string, idFilter string) []types.Filter {
 		alternatives := api.SplitAlternatives(selector[key])
 		switch key {
 		case api.SelectorIDs, api.SelectorIDsLegacy:
-			out = append(out, filter(idFilter, alternatives...))
+			out = append(out, client.Filter(idFilter, alternatives...))
 		case api.SelectorAMIName:
-			out = append(out, filter("name", alternatives...))
+			out = append(out, client.Filter("name", alternatives...))
 		case api.SelectorGroupName:
-			out = append(out, filter("group-name", alternatives...))
+			out = append(out, client.Filter("group-name", alternatives...))
 		case api.SelectorAMIOwners: // a parameter of its own
 		default:
-			out = append(out, tagFilter(key, alternatives))
+			out = append(out, client.TagFilter(key, alternatives))
 		}
 	}
 	return out
 }
 
-func filter(name string, values ...string) types.Filter {
-	return types.Filter{Name: &name, Values: values}
-}
-
-// tagFilter matches a tag that has one of the values; "*", or no value, stands for any.
-func tagFilter(key string, values []string) types.Filter {
-	if len(values) == 0 || slices.Contains(values, "*") {
-		return filter("tag-key", key)
-	}
-	return filter("tag:"+key, values...)
-}
-
 // anyOf collects what each of the selectors finds, from the memo or by asking EC2. What several
 // of them find is there as often.
-func anyOf[T any](ctx context.Context, found *memo[[]T], selectors []map[string]string, ask func(context.Context, map[string]string) ([]T, error)) ([]T, error) {
+func anyOf[T any](ctx context.Context, found *client.Memo[[]T], selectors []map[string]string, ask func(context.Context, map[string]string) ([]T, error)) ([]T, error) {
 	var out []T
 	for _, selector := range selectors {
-		list, err := found.get(ctx, selectorKey(selector), func(ctx context.Context) ([]T, error) { return ask(ctx, selector) })
+		list, err := found.Get(ctx, selectorKey(selector), func(ctx context.Context) ([]T, error) { return ask(ctx, selector) })
 		if err != nil {
 			return nil, err
 		}
@@ -67,8 +56,8 @@ func anyOf[T any](ctx context.Context, found *memo[[]T], selectors []map[string]
 	return out, nil
 }
 
-// selectorKeys describes selectors of which any may match.
-func selectorKeys(selectors []map[string]string) string {
+// SelectorKeys describes selectors of which any may match.
+func SelectorKeys(selectors []map[string]string) string {
 	keys := make([]string, len(selectors))
 	for i, s := range selectors {
 		keys[i] = selectorKey(s)

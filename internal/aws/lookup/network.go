@@ -1,0 +1,179 @@
+// Package lookup finds in AWS what a node profile names: subnets, security groups, images,
+// instance profiles and capacity reservations.
+package lookup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
+)
+
+// How long what was found in the network is believed. Free addresses change with
+// every pod.
+const (
+	subnetsDue        = time.Minute
+	securityGroupsDue = 5 * time.Minute
+	networkOutdated   = time.Hour
+	exhaustedFor      = 3 * time.Minute
+)
+
+// Network finds subnets and security groups, and keeps account of the addresses
+// that machines on their way will take.
+type Network struct {
+	ec2     *client.EC2
+	now     func() time.Time
+	subnets *client.Memo[[]Subnet]
+	groups  *client.Memo[[]api.SecurityGroupStatus]
+
+	mu        sync.Mutex
+	promised  map[string]promise   // by subnet
+	exhausted map[string]time.Time // by subnet, until when
+}
+
+// Subnet is a place for machines.
+type Subnet struct {
+	ID, Zone, ZoneID string
+	Free             int64 // addresses
+}
+
+// promise is the number of addresses that were given away since the last look.
+type promise struct {
+	addresses int64
+	since     time.Time
+}
+
+// NewNetwork asks EC2 with the client.
+func NewNetwork(sdk *client.EC2, now func() time.Time) *Network {
+	return &Network{
+		ec2: sdk, now: now,
+		subnets:   client.NewMemo[[]Subnet](now, subnetsDue, networkOutdated),
+		groups:    client.NewMemo[[]api.SecurityGroupStatus](now, securityGroupsDue, networkOutdated),
+		promised:  map[string]promise{},
+		exhausted: map[string]time.Time{},
+	}
+}
+
+// Subnets returns the subnets that any of the selectors matches, in the order of their ids, with
+// the addresses that are free by now.
+func (n *Network) Subnets(ctx context.Context, selectors []map[string]string) ([]Subnet, error) {
+	out, err := anyOf(ctx, n.subnets, selectors, n.describeSubnets)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(out, func(a, b Subnet) int { return cmp.Compare(a.ID, b.ID) })
+	out = slices.CompactFunc(out, func(a, b Subnet) bool { return a.ID == b.ID })
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := n.now()
+	for i := range out {
+		s := &out[i]
+		if p, ok := n.promised[s.ID]; ok && now.Sub(p.since) < 2*subnetsDue {
+			s.Free = max(s.Free-p.addresses, 0)
+		}
+		if now.Before(n.exhausted[s.ID]) {
+			s.Free = 0
+		}
+	}
+	return out, nil
+}
+
+func (n *Network) describeSubnets(ctx context.Context, selector map[string]string) ([]Subnet, error) {
+	var out []Subnet
+	in := &ec2.DescribeSubnetsInput{Filters: filters(selector, filterSubnetID)}
+	err := client.EachPage(ctx, ec2.NewDescribeSubnetsPaginator(n.ec2, in), func(page *ec2.DescribeSubnetsOutput) {
+		for _, s := range page.Subnets {
+			out = append(out, Subnet{
+				ID:     awssdk.ToString(s.SubnetId),
+				Zone:   awssdk.ToString(s.AvailabilityZone),
+				ZoneID: awssdk.ToString(s.AvailabilityZoneId),
+				Free:   int64(awssdk.ToInt32(s.AvailableIpAddressCount)),
+			})
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("describe subnets of %s: %w", selectorKey(selector), err)
+	}
+	slices.SortFunc(out, func(a, b Subnet) int { return cmp.Compare(a.ID, b.ID) })
+	n.settlePromises(out)
+	return out, nil
+}
+
+// settlePromises forgets what EC2's own count contains by now. A machine takes
+// its addresses within the time between two looks.
+func (n *Network) settlePromises(seen []Subnet) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, s := range seen {
+		if n.now().Sub(n.promised[s.ID].since) >= subnetsDue {
+			delete(n.promised, s.ID)
+		}
+	}
+}
+
+// SecurityGroups returns the security groups that any of the selectors matches, in
+// the order of their ids.
+func (n *Network) SecurityGroups(ctx context.Context, selectors []map[string]string) ([]api.SecurityGroupStatus, error) {
+	out, err := anyOf(ctx, n.groups, selectors, n.describeSecurityGroups)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(out, func(a, b api.SecurityGroupStatus) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(out, func(a, b api.SecurityGroupStatus) bool { return a.ID == b.ID }), nil
+}
+
+func (n *Network) describeSecurityGroups(ctx context.Context, selector map[string]string) ([]api.SecurityGroupStatus, error) {
+	var out []api.SecurityGroupStatus
+	in := &ec2.DescribeSecurityGroupsInput{Filters: filters(selector, filterSecurityGroupID)}
+	err := client.EachPage(ctx, ec2.NewDescribeSecurityGroupsPaginator(n.ec2, in), func(page *ec2.DescribeSecurityGroupsOutput) {
+		for _, g := range page.SecurityGroups {
+			out = append(out, api.SecurityGroupStatus{ID: awssdk.ToString(g.GroupId), Name: awssdk.ToString(g.GroupName)})
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("describe security groups of %s: %w", selectorKey(selector), err)
+	}
+	slices.SortFunc(out, func(a, b api.SecurityGroupStatus) int { return cmp.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+// Forget has the network looked at again.
+func (n *Network) Forget() {
+	n.subnets.Forget()
+	n.groups.Forget()
+}
+
+// Roomiest returns for each zone the subnet with the most free addresses. A zone
+// whose subnets have none is left out.
+func Roomiest(subnets []Subnet) map[string]Subnet {
+	out := map[string]Subnet{}
+	for _, s := range subnets {
+		if best, ok := out[s.Zone]; s.Free > 0 && (!ok || s.Free > best.Free) {
+			out[s.Zone] = s
+		}
+	}
+	return out
+}
+
+// Promise counts addresses of a subnet as given away.
+func (n *Network) Promise(subnetID string, addresses int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := n.promised[subnetID]
+	n.promised[subnetID] = promise{addresses: p.addresses + addresses, since: n.now()}
+}
+
+// Exhaust remembers that EC2 had no address left in a subnet.
+func (n *Network) Exhaust(subnetID string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.exhausted[subnetID] = n.now().Add(exhaustedFor)
+}

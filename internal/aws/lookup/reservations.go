@@ -1,0 +1,153 @@
+package lookup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
+)
+
+const (
+	reservationsDue      = time.Minute
+	reservationsOutdated = 10 * time.Minute
+	// bookingSettles is how long after a launch EC2 may still count a reservation as if it
+	// had not happened.
+	bookingSettles = 15 * time.Second
+)
+
+// Reservations finds capacity reservations, and keeps account of the machines that were
+// launched into them since EC2 was asked.
+type Reservations struct {
+	ec2   *client.EC2
+	now   func() time.Time
+	found *client.Memo[[]Reservation]
+
+	mu     sync.Mutex
+	booked map[string][]*booking // by reservation
+}
+
+// Reservation is a capacity reservation, as EC2 described it.
+type Reservation struct {
+	api.ReservationStatus
+	Platform types.CapacityReservationInstancePlatform
+	asked    time.Time
+}
+
+// booking is a number of machines that are, or may be, launched into a reservation.
+type booking struct {
+	machines int
+	at       time.Time
+}
+
+// NewReservations asks EC2.
+func NewReservations(sdk *client.EC2, now func() time.Time) *Reservations {
+	return &Reservations{ec2: sdk, now: now, found: client.NewMemo[[]Reservation](now, reservationsDue, reservationsOutdated), booked: map[string][]*booking{}}
+}
+
+// Find returns the active reservations that any of the selectors matches, in the order of
+// their ids, with what is left of them by now.
+func (r *Reservations) Find(ctx context.Context, selectors []map[string]string) ([]Reservation, error) {
+	out, err := anyOf(ctx, r.found, selectors, r.describe)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(out, func(a, b Reservation) int { return cmp.Or(cmp.Compare(a.ID, b.ID), b.asked.Compare(a.asked)) })
+	out = slices.CompactFunc(out, func(a, b Reservation) bool { return a.ID == b.ID }) // the latest
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range out {
+		for _, b := range r.booked[out[i].ID] {
+			if b.at.Add(bookingSettles).After(out[i].asked) {
+				out[i].Left = max(0, out[i].Left-int64(b.machines))
+			}
+		}
+	}
+	return out, nil
+}
+
+// Book counts machines that are about to be launched into a reservation. What it returns
+// is to be called with the number of those that were.
+func (r *Reservations) Book(id string, machines int) (settle func(launched int)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	b := &booking{machines, now}
+	r.booked[id] = append(slices.DeleteFunc(r.booked[id], func(b *booking) bool { return now.Sub(b.at) > reservationsOutdated+bookingSettles }), b)
+	return func(launched int) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		b.machines, b.at = launched, r.now()
+	}
+}
+
+// describe asks EC2 for the active reservations that a selector matches. An id that EC2
+// does not know matches none.
+func (r *Reservations) describe(ctx context.Context, selector map[string]string) ([]Reservation, error) {
+	in := &ec2.DescribeCapacityReservationsInput{Filters: []types.Filter{client.Filter("state", string(types.CapacityReservationStateActive))}}
+	for _, key := range slices.Sorted(maps.Keys(selector)) {
+		switch value := selector[key]; key {
+		case api.SelectorIDs:
+			in.CapacityReservationIds = []string{value}
+		case api.SelectorReservationOwner:
+			in.Filters = append(in.Filters, client.Filter("owner-id", value))
+		case api.SelectorReservationMatch:
+			in.Filters = append(in.Filters, client.Filter("instance-match-criteria", value))
+		default:
+			in.Filters = append(in.Filters, client.TagFilter(key, []string{value}))
+		}
+	}
+	asked := r.now()
+	var out []Reservation
+	err := client.EachPage(ctx, ec2.NewDescribeCapacityReservationsPaginator(r.ec2, in), func(page *ec2.DescribeCapacityReservationsOutput) {
+		for i := range page.CapacityReservations {
+			out = append(out, reservationOf(&page.CapacityReservations[i], asked))
+		}
+	})
+	if call.Code(err) == codeNoReservation {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("describe capacity reservations: %w", err)
+	}
+	return out, nil
+}
+
+const codeNoReservation = "InvalidCapacityReservationId.NotFound"
+
+func reservationOf(of *types.CapacityReservation, asked time.Time) Reservation {
+	out := Reservation{asked: asked, Platform: of.InstancePlatform, ReservationStatus: api.ReservationStatus{
+		ID: awssdk.ToString(of.CapacityReservationId), Zone: awssdk.ToString(of.AvailabilityZone), InstanceType: awssdk.ToString(of.InstanceType),
+		OwnerID: awssdk.ToString(of.OwnerId), MatchCriteria: string(of.InstanceMatchCriteria), Type: string(of.ReservationType), State: string(of.State),
+		Interruptible: awssdk.ToBool(of.Interruptible), Left: int64(awssdk.ToInt32(of.AvailableInstanceCount)),
+	}}
+	if out.Type == "" {
+		out.Type = api.ReservationDefault
+	}
+	if of.EndDate != nil {
+		out.End = metav1.NewTime(*of.EndDate)
+	}
+	return out
+}
+
+// Unsupported says why machines are not launched into a reservation; empty if they are.
+func (r *Reservation) Unsupported() string {
+	switch {
+	case r.Type != api.ReservationDefault:
+		return r.ID + " is a capacity block"
+	case r.Interruptible:
+		return r.ID + " is interruptible"
+	}
+	return ""
+}

@@ -1,0 +1,23 @@
+package lookup
+
+import (
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// Capacity blocks and interruptible reservations are not launched into. They are named.
+func TestUnsupported(t *testing.T) {
+	for want, of := range map[string]types.CapacityReservation{
+		"":                         {CapacityReservationId: awssdk.String("cr-0")},
+		"cr-1 is a capacity block": {CapacityReservationId: awssdk.String("cr-1"), ReservationType: types.CapacityReservationTypeCapacityBlock},
+		"cr-2 is interruptible":    {CapacityReservationId: awssdk.String("cr-2"), Interruptible: awssdk.Bool(true)},
+	} {
+		r := reservationOf(&of, time.Time{})
+		if got := r.Unsupported(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package lookup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
+)
+
+// How long the instance profiles of a role are believed. They hardly ever change, but
+// somebody may be waiting for one that was missing.
+const (
+	profilesDue      = time.Minute
+	profilesOutdated = 24 * time.Hour
+)
+
+// Roles finds the instance profiles of the roles that EC2NodeClasses name.
+type Roles struct {
+	client   *iam.Client
+	profiles *client.Memo[Profile]
+}
+
+// Profile is the instance profile of a role, or why there is none.
+type Profile struct{ Name, Missing string }
+
+// NewRoles asks IAM.
+func NewRoles(cfg awssdk.Config, now func() time.Time) *Roles {
+	return &Roles{iam.NewFromConfig(cfg), client.NewMemo[Profile](now, profilesDue, profilesOutdated)}
+}
+
+// ProfileOf returns the instance profile that machines of a role get. All profiles of a
+// role give the same rights; those that Karpenter or EKS have made, and would delete, are
+// the last choice.
+func (r *Roles) ProfileOf(ctx context.Context, role string) (Profile, error) {
+	found, err := r.profiles.Get(ctx, role, func(ctx context.Context) (Profile, error) { return r.lookUp(ctx, role) })
+	if call.Code(err) == "AccessDenied" {
+		return Profile{Missing: fmt.Sprintf("the agent may not look up the instance profile of the role %s (iam:ListInstanceProfilesForRole)", role)}, nil
+	}
+	return found, err
+}
+
+func (r *Roles) lookUp(ctx context.Context, role string) (Profile, error) {
+	var all []types.InstanceProfile
+	pages := iam.NewListInstanceProfilesForRolePaginator(r.client, &iam.ListInstanceProfilesForRoleInput{RoleName: &role})
+	err := client.EachPage(ctx, pages, func(page *iam.ListInstanceProfilesForRoleOutput) { all = append(all, page.InstanceProfiles...) })
+	if call.IsMissing(err) {
+		return Profile{Missing: "the account has no role " + role}, nil
+	}
+	if err != nil {
+		return Profile{}, fmt.Errorf("list the instance profiles of role %s: %w", role, err)
+	}
+	if len(all) == 0 {
+		return Profile{Missing: fmt.Sprintf("the role %s has no instance profile", role)}, nil
+	}
+	kept := func(p types.InstanceProfile) int {
+		if strings.HasPrefix(awssdk.ToString(p.Path), "/karpenter/") || strings.HasPrefix(awssdk.ToString(p.InstanceProfileName), "eks-") {
+			return 1
+		}
+		return 0
+	}
+	best := slices.MinFunc(all, func(a, b types.InstanceProfile) int {
+		return cmp.Or(cmp.Compare(kept(a), kept(b)), cmp.Compare(*a.InstanceProfileName, *b.InstanceProfileName))
+	})
+	return Profile{Name: *best.InstanceProfileName}, nil
+}

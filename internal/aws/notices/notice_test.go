@@ -1,0 +1,27 @@
+package notices
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// Whatever is on the queue, reading it gives a notice that can be acted on.
+func TestReadNoticeIsTotal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.SampledFrom([]string{
+			`"source":"aws.ec2"`, `"source":"aws.health"`, `"source":7`, `"detail-type":"AWS Health Event"`,
+			`"detail-type":"EC2 Instance State-change Notification"`, `"time":"2026-01-01T00:00:00Z"`, `"time":"yesterday"`,
+			`"detail":{"instance-id":"i-1","state":"stopped"}`, `"detail":[]`, `"detail":{"service":"EC2","eventTypeCategory":"scheduledChange","affectedEntities":[{"entityValue":"i-2"},{"entityValue":"i-1"}]}`,
+		})
+		n := readNotice("{" + strings.Join(rapid.SliceOf(text).Draw(t, "fields"), ",") + "}")
+		ends := n.Kind == offer.NoticeMalformed || n.Kind == offer.NoticeUnrelated
+		if ends != (n.Problem != "") || ends != (len(n.InstanceIDs) == 0) || !slices.IsSorted(n.InstanceIDs) {
+			t.Fatalf("%+v", n)
+		}
+	})
+}

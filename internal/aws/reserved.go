@@ -1,0 +1,62 @@
+package aws
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/lookup"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+// addReserved adds the offerings of capacity reservations to the types.
+func (c *Cloud) addReserved(all []offer.InstanceType, r *resolved, room map[string]lookup.Subnet) {
+	platform := types.CapacityReservationInstancePlatformLinuxUnix
+	if windows(r.family) {
+		platform = types.CapacityReservationInstancePlatformWindows
+	}
+	for i := range r.reservations {
+		of := &r.reservations[i]
+		at, known := slices.BinarySearchFunc(all, of.InstanceType, func(t offer.InstanceType, name string) int { return cmp.Compare(t.Name, name) })
+		if !known || of.Platform != platform || !slices.Contains(r.zones(), of.Zone) {
+			continue
+		}
+		t := &all[at]
+		o := offer.Offering{Zone: of.Zone, CapacityType: api.CapacityReserved, Reservation: of.ID, Left: of.Left, Price: offer.ReservedPrice(0)}
+		if other := t.OfferingIn(of.Zone, api.CapacityOnDemand); other != nil {
+			o.ZoneID, o.Price = other.ZoneID, offer.ReservedPrice(other.Price)
+		}
+		_, free := room[of.Zone]
+		switch {
+		case !free:
+			o.Unavailable = "no free address in a subnet of " + of.Zone
+		case of.Left == 0:
+			o.Unavailable = "capacity reservation " + of.ID + " is full"
+		default:
+			o.Unavailable = c.shortages.reason(offer.Candidate{InstanceType: t.Name, Zone: of.Zone, CapacityType: api.CapacityReserved, Reservation: of.ID})
+		}
+		t.Offerings = append(t.Offerings, o)
+		t.Sort()
+	}
+}
+
+func windows(family string) bool {
+	return family == api.FamilyWindows2019 || family == api.FamilyWindows2022
+}
+
+// reservationSpec says which capacity reservation a launch template's machines go into:
+// the one of their offering, none where the class selects reservations and the offering is
+// of none, and otherwise whatever EC2 does without a word.
+func reservationSpec(b build) *types.LaunchTemplateCapacityReservationSpecificationRequest {
+	switch {
+	case b.reservation != "":
+		return &types.LaunchTemplateCapacityReservationSpecificationRequest{
+			CapacityReservationTarget: &types.CapacityReservationTarget{CapacityReservationId: &b.reservation},
+		}
+	case b.unreserved:
+		return &types.LaunchTemplateCapacityReservationSpecificationRequest{CapacityReservationPreference: types.CapacityReservationPreferenceNone}
+	}
+	return nil
+}
