@@ -193,7 +193,7 @@ func (g *Generation) alone() []Pattern {
 
 // Solve goes on from what is known.
 func (g *Generation) Solve(operations int) Solution {
-	g.effort = operations
+	g.effort, g.patience = operations, hasty
 	g.run()
 	out := Solution{Bound: g.bound, Prices: slices.Clone(g.centre), Duals: slices.Clone(g.master.Dual), Spent: operations - g.effort, Close: g.effort > 0}
 	for j, level := range g.master.Used {

@@ -2,6 +2,7 @@ package colgen
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -271,4 +272,33 @@ func TestSingle(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestEffortIsBounded: what is solved again and again for what is left takes no more operations
+// than it may, but for the contents that are looked for when these are used up.
+func TestEffortIsBounded(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 0))
+	p := Program{Kinds: make([]Kind, 4), Target: math.Inf(1)}
+	for i := range 60 {
+		p.Items = append(p.Items, Item{Need: []int64{900 + random.Int64N(200), 900 + random.Int64N(200), 900 + random.Int64N(200)}, Count: 1000, Most: 1000})
+		for k := range p.Kinds {
+			p.Kinds[k].Items = append(p.Kinds[k].Items, i)
+		}
+	}
+	for k := range p.Kinds {
+		room := 31_000 + int64(k)
+		p.Kinds[k].Room, p.Kinds[k].Cost = []int64{room, room, room}, room
+	}
+	const operations, overspent = 50_000_000, 10_000_000
+	g := New(p)
+	for times := range 8 {
+		if spent := g.Solve(operations).Spent; spent > operations+overspent {
+			t.Fatalf("%d operations are spent at time %d, of %d", spent, times, operations)
+		}
+		left := make([]int64, len(p.Items))
+		for i := range left {
+			left[i] = 1000 - 100*int64(times+1) + random.Int64N(50)
+		}
+		g.Recount(left)
+	}
 }
