@@ -230,50 +230,6 @@ func TestNoTime(t *testing.T) {
 	})
 }
 
-// TestSingle checks that what is found for one machine fits, and that nothing is
-// worth more than the ceiling.
-func TestSingle(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := programs(t)
-		single := NewSingle(p.Items)
-		for range rapid.IntRange(1, 3).Draw(t, "machines") {
-			room := rapid.SliceOfN(rapid.Int64Range(0, 12), len(p.Items[0].Need), len(p.Items[0].Need)).Draw(t, "room")
-			value := rapid.SliceOfN(rapid.Float64Range(0, 10), len(p.Items), len(p.Items)).Draw(t, "value")
-			ceiling := single.Ceiling(room, value)
-			parts := single.Fill(room, value)
-			holds := 0.0
-			used := make([]int64, len(room))
-			for _, part := range parts {
-				if l := p.Items[part.Item]; part.N > min(l.Most, l.Count) {
-					t.Fatalf("%d of item %d, more than there may be", part.N, part.Item)
-				}
-				holds += value[part.Item] * float64(part.N)
-				for r, v := range p.Items[part.Item].Need {
-					used[r] += v * part.N
-				}
-			}
-			for r, v := range used {
-				if v > room[r] {
-					t.Fatalf("content %v takes %d of %d", parts, v, room[r])
-				}
-			}
-			k := Kind{Room: room, Items: p.Kinds[0].Items}
-			contents(&p, &k, func(n []int64) {
-				most := 0.0
-				for i, v := range n {
-					most += value[i] * float64(v)
-				}
-				if most > ceiling*(1+1e-6) {
-					t.Fatalf("content %v is worth %v, more than %v", n, most, ceiling)
-				}
-			})
-			if ceiling > 0.1 && holds == 0 {
-				t.Fatalf("found nothing where something may be worth %v", ceiling)
-			}
-		}
-	})
-}
-
 // TestEffortIsBounded: what is solved again and again for what is left takes no more operations
 // than it may, but for the contents that are looked for when these are used up.
 func TestEffortIsBounded(t *testing.T) {

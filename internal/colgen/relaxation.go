@@ -8,30 +8,23 @@ import (
 
 // relaxation is the question how much one machine can hold when items may be divided.
 type relaxation struct {
-	lp.Knapsack
+	*lp.Knapsack
 	used  []int     // resources that some item needs
 	share []float64 // item by item: the share of the room of each of these
 }
 
 func newRelaxation(items []Item, k *Kind) *relaxation {
 	t := &relaxation{}
-	t.reset(items, k)
-	return t
-}
-
-// reset states the question for another machine.
-func (t *relaxation) reset(items []Item, k *Kind) {
-	t.used = t.used[:0]
 	for r := range k.Room {
 		if slices.ContainsFunc(k.Items, func(i int) bool { return items[i].Need[r] > 0 }) {
 			t.used = append(t.used, r)
 		}
 	}
-	t.share = slices.Grow(t.share[:0], len(t.used)*len(k.Items))
 	for _, i := range k.Items {
 		for _, r := range t.used {
 			t.share = append(t.share, float64(items[i].Need[r])/float64(max(1, k.Room[r])))
 		}
 	}
-	t.Reset(len(t.used), k.Items, t.share)
+	t.Knapsack = lp.NewKnapsack(len(t.used), k.Items, t.share)
+	return t
 }

@@ -2,7 +2,6 @@ package lp
 
 import (
 	"math"
-	"slices"
 )
 
 // Knapsack is the question how much one machine can hold when items may be divided, of each
@@ -31,25 +30,14 @@ type Knapsack struct {
 // NewKnapsack returns the question for items that need these shares of the room of so many
 // resources, item by item. Items are named by their places in the values.
 func NewKnapsack(rows int, items []int, share []float64) *Knapsack {
-	t := &Knapsack{}
-	t.Reset(rows, items, share)
-	return t
-}
-
-// Reset states the question for another machine, in the same memory.
-func (t *Knapsack) Reset(rows int, items []int, share []float64) {
-	t.rows, t.items, t.share, t.Bound = rows, items, share, 0
-	t.basis, t.x, t.Price, t.enters = cleared(t.basis, rows), cleared(t.x, rows), cleared(t.Price, rows), cleared(t.enters, rows)
-	t.inverse = cleared(t.inverse, rows*rows)
+	t := &Knapsack{
+		Price: make([]float64, rows), rows: rows, items: items, share: share, basis: make([]int, rows), x: make([]float64, rows),
+		inverse: make([]float64, rows*rows), enters: make([]float64, rows),
+	}
 	for r := range rows {
 		t.basis[r], t.x[r], t.inverse[r*rows+r] = surplus(r), 1, 1
 	}
-}
-
-func cleared[T any](v []T, n int) []T {
-	v = slices.Grow(v[:0], n)[:n]
-	clear(v)
-	return v
+	return t
 }
 
 // Operations is about how many operations it takes to ask for the Ceiling once.

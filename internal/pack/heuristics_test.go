@@ -143,6 +143,35 @@ func TestHeuristicsPay(t *testing.T) {
 	}
 }
 
+// TestNodesAreFilledWithPodsOfFewKinds: a node with much memory gets those that need much of it,
+// though there are only some of each kind, and those of one kind must be apart.
+func TestNodesAreFilledWithPodsOfFewKinds(t *testing.T) {
+	p := withNodes(drawn(0, 1, 1, nil), 1)
+	p.Pods = nil
+	p.Snapshot.Nodes[0].Allocatable = amount.List{amount.CPU: 64_000, amount.Memory: 512 << 30, amount.Pods: 500}
+	for kind, k := range []struct{ n, cpu, gib int64 }{{40, 250, 16}, {64, 2000, 1}, {40, 1000, 1}, {30, 400, 8}, {30, 500, 9}} {
+		of := &cluster.Template{
+			Namespace: "default", Labels: map[string]string{"app": fmt.Sprint("app-", kind)},
+			Requests: amount.List{amount.CPU: k.cpu, amount.Memory: k.gib << 30, amount.Pods: 1},
+		}
+		if kind == 0 {
+			apart(nil, of)
+		}
+		for range k.n {
+			p.Pods = append(p.Pods, assign.Demand{Pod: &cluster.Pod{PodKey: cluster.PodKey{Namespace: "default", Name: fmt.Sprintf("pod-%05d", len(p.Pods))}, Template: of}})
+		}
+	}
+	cpu, memory := int64(0), int64(0)
+	for i, at := range Solve(p).Places {
+		if at.Node == "node-00" {
+			cpu, memory = cpu+p.Pods[i].Pod.Template.Requests[amount.CPU], memory+p.Pods[i].Pod.Template.Requests[amount.Memory]
+		}
+	}
+	if cpu < 60_000 || memory < 480<<30 {
+		t.Errorf("%d of 64 cores and %d of 512 GiB are used", cpu/1000, memory>>30)
+	}
+}
+
 // TestEqualBuysAhead: where more of the same pods are likely to come, room for them is bought.
 func TestEqualBuysAhead(t *testing.T) {
 	ahead := func(without ...assign.Heuristic) int {

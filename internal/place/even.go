@@ -3,61 +3,137 @@ package place
 import (
 	"slices"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/colgen"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/lp"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
 )
 
 // fillEvenly fills nodes that exist with pods of the classes so that no resource is
 // left over for want of another: where there are more pods than the nodes can hold,
-// what they hold is not bought for. The rest of the room is left to fill.
+// what they hold is not bought for. The rest of the room is left to fill, and so is what
+// classes that domains matter to are worth having there.
 func (s *Placer) fillEvenly(open []*assign.Class) {
-	var plain []*assign.Class
+	var classes []*assign.Class
 	for _, c := range open {
-		if c.Open() > 0 && len(c.Keys)+len(c.Follows())+len(c.Nodes) == 0 {
-			plain = append(plain, c)
+		if c.Open() > 0 && len(c.Nodes) == 0 {
+			classes = append(classes, c)
 		}
 	}
-	if !s.Uses(assign.EvenNodes) || len(plain) < 2 || plain[0].Template.Priority != plain[len(plain)-1].Template.Priority || !s.exceedsNodes(plain) {
+	if !s.Uses(assign.EvenNodes) || len(classes) < 2 || classes[0].Template.Priority != classes[len(classes)-1].Template.Priority || !s.exceedsNodes(classes) {
 		return
 	}
-	values := s.valuesOf(plain)
-	options, items := make([]*model.Options, len(plain)), make([]colgen.Item, len(plain))
-	for j, c := range plain {
+	e := evenly{Placer: s, classes: classes}
+	for _, c := range classes {
 		requires, honour := c.RequiresAt(c.Level)
-		options[j] = s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour)
-		items[j].Need = c.Need
+		e.options = append(e.options, s.OptionsFor(requires, c.Template.Tolerations, c.Tolerates, honour))
+		e.left = append(e.left, c.Open())
 	}
-	single := colgen.NewSingle(items)
+	e.worth = e.values()
 	for i, n := range s.Existing() {
-		for j, c := range plain {
-			items[j].Count = s.RoomOn(c, options[j], i, c.Open())
-			items[j].Most = items[j].Count
-		}
-		for _, part := range single.Fill(n.Free, values) {
-			if k := s.RoomOn(plain[part.Item], options[part.Item], i, part.N); k > 0 {
-				s.Put(plain[part.Item], i, plain[part.Item].Level, k)
-			}
+		e.free = append(e.free[:0], n.Free...)
+		for e.ask(i); len(e.fits) > 0 && e.fill(i); e.ask(i) {
 		}
 	}
 }
 
-// valuesOf returns what a pod of each class is worth by its needs: the
-// resources are priced as if parts of machines could be bought for all.
-func (s *Placer) valuesOf(classes []*assign.Class) []float64 {
-	d := price.NewDemand(len(s.Space.Names))
-	for _, c := range classes {
+// evenly fills one node after the other with pods of classes.
+type evenly struct {
+	*Placer
+	classes []*assign.Class
+	options []*model.Options // of each class
+	worth   []float64        // of a pod of each class
+	left    []int64          // pods of each class that have no room on a node yet
+	free    []int64          // what is left of the node
+
+	fits  []int // the classes of which a pod fits, and of each:
+	share []float64
+	most  []float64
+	value []float64
+}
+
+// ask states what may be on the node.
+func (e *evenly) ask(node int) {
+	e.fits, e.share, e.most, e.value = e.fits[:0], e.share[:0], e.most[:0], e.value[:0]
+	for j, c := range e.classes {
+		n := amount.Copies(c.Need, e.free, e.left[j])
+		if n > 0 {
+			n = e.roomOn(node, j, n)
+		}
+		if n == 0 {
+			continue
+		}
+		e.fits, e.most, e.value = append(e.fits, j), append(e.most, float64(n)), append(e.value, e.worth[j])
+		for r, need := range c.Need {
+			e.share = append(e.share, float64(need)/float64(max(1, e.free[r])))
+		}
+	}
+}
+
+// roomOn returns how many pods of a class the node can take, at most n.
+func (e *evenly) roomOn(node, class int, n int64) int64 {
+	if c := e.classes[class]; byDomain(c) {
+		return e.RoomAlone(c, e.options[class], node, n)
+	}
+	return e.RoomOn(e.classes[class], e.options[class], node, n)
+}
+
+// byDomain reports whether domains decide where the pods of the class may be. They are placed
+// in an order of their own.
+func byDomain(c *assign.Class) bool { return len(c.Keys)+len(c.Follows()) > 0 }
+
+// fill gives room on the node to the whole pods of the content that would be worth most there if
+// pods could be divided, and reports whether there are any.
+func (e *evenly) fill(node int) bool {
+	p := lp.NewPacking(len(e.free), e.share, e.most)
+	p.Solve(e.value)
+	filled := false
+	for at, j := range e.fits {
+		c, n := e.classes[j], int64(p.Content(at)+lp.Tolerance)
+		if n == 0 {
+			continue
+		}
+		if !byDomain(c) {
+			if n = e.roomOn(node, j, n); n > 0 {
+				e.Put(c, node, c.Level, n)
+			}
+		}
+		e.left[j] -= n
+		model.AddTimes(e.free, c.Need, -n)
+		filled = filled || n > 0
+	}
+	return filled
+}
+
+// preferLarge is by what share the pods that are worth most are worth more than their needs:
+// the small ones fill up what is bought. Between 0.01 and 1 it makes no difference of more than
+// 0.2 % in nine worlds; 0 costs up to 2.7 %.
+const preferLarge = 0.05
+
+// values returns what a pod of each class is worth by its needs, at the lowest price that it can
+// be bought for: the resources are priced as if parts of machines could be bought for all.
+func (e *evenly) values() []float64 {
+	d := price.NewDemand(len(e.Space.Names))
+	for _, c := range e.classes {
 		d.Add(c.Need, c.Open())
 	}
-	offerings := make([]int, len(s.Offerings))
+	offerings := make([]int, len(e.Offerings))
 	for k := range offerings {
 		offerings[k] = k
 	}
-	y := price.New(s.Supply, offerings, int64(s.NodeCost)).Duals(d)
-	out := make([]float64, len(classes))
-	for i, c := range classes {
-		out[i] = price.Value(c.Need, y)
+	prices := price.New(e.Supply, offerings, int64(e.NodeCost)).Price(d)
+	out := make([]float64, len(e.classes))
+	for i, c := range e.classes {
+		out[i] = price.Value(c.Need, prices.Dual)
+		if least, ok := prices.Least(e.Fitting(c.Need, c.PerNode, c.AllowDevices, e.options[i])); ok {
+			out[i] *= least
+		}
+	}
+	if largest := slices.Max(out); largest > 0 {
+		for i, v := range out {
+			out[i] += float64(v * float64(preferLarge*v/largest))
+		}
 	}
 	return out
 }
