@@ -10,6 +10,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
 )
@@ -152,6 +153,28 @@ func TestConsolidationWithoutReplacement(t *testing.T) { // CONS-012
 		r.until("the replacement is gone", func() bool { return len(r.Machines()) == 1 })
 		if !r.allRun("web", 2)() {
 			t.Error("the pods were moved")
+		}
+	})
+}
+
+// A machine that takes longer to buy than a turn waits for it replaces the node nevertheless,
+// and is bought once. Nodes in use are looked at rarely, as in a cluster where a look takes long.
+func TestConsolidationWaitsForSlowPurchases(t *testing.T) {
+	inBubble(t, sim.Options{LaunchTime: 20 * time.Second}, func(r *rig) {
+		var looked time.Time
+		r.onLarge(Options{Decide: func(in decide.Input) decide.Plan {
+			if in.NotConsolidated = in.NotConsolidated || in.Now.Before(looked.Add(5*time.Minute)); !in.NotConsolidated {
+				looked = in.Now
+			}
+			return decide.Decide(in)
+		}}, nil)
+		before := len(r.Launches())
+		node := r.marked()
+		r.until("the node is gone", r.gone(node))
+		r.until("the workload runs", r.allRun("web", 2))
+		r.never(10*time.Minute, "another machine", func() bool { return len(r.Launches()) != before+1 })
+		if !r.agrees() || len(r.Machines()) != 1 {
+			t.Error(r.describe())
 		}
 	})
 }

@@ -83,7 +83,7 @@ func (a *Agent) input(v *view.View) decide.Input {
 		Deferred:        a.history.deferred.of(v.Expected, v.Now),
 		Disturbed:       a.consolidation.Disturbed(),
 		Moved:           a.consolidation.Moved(),
-		NotConsolidated: !a.consolidation.Due(v.Cached, v.Now),
+		NotConsolidated: !a.consolidation.Due(v.Cached, v.Now) || a.disrupter.Postponed(),
 		Settings:        a.options.settings(),
 		Provisioners:    v.Markets(),
 	}

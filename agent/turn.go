@@ -98,6 +98,10 @@ func (a *Agent) provision(ctx context.Context, v *view.View) (summary, *decide.P
 		settled.EachMachine(a.history.placeOn)
 		sum.launched, sum.bound = settled.Launched(), settled.Bound
 		v = a.observe(ctx)
+		if a.disrupter.Postponed() {
+			a.disrupter.Resume(ctx, a.verify(v), settled.Node)
+			v = a.observe(ctx)
+		}
 	}
 	sum.pending = len(v.Snapshot.Pending())
 	for {

@@ -43,7 +43,7 @@ type Pods interface {
 	Steer(ctx context.Context, pod cluster.PodKey, grade int) error
 }
 
-// Disrupter takes nodes away. All fields are to be set.
+// Disrupter takes nodes away. All exported fields are to be set.
 type Disrupter struct {
 	Cluster Cluster
 	Pods    Pods
@@ -57,6 +57,8 @@ type Disrupter struct {
 	Replan func()
 	// Retry is called when something is left for a little later.
 	Retry func()
+
+	postponed postponed
 }
 
 // Mark sets and removes emptiness timestamps.
@@ -96,7 +98,8 @@ func wholeSeconds(t time.Time) time.Time { return t.Add(time.Second - 1).Truncat
 // Remove carries out a plan's removals. What must go is deleted at once. What goes
 // voluntarily is tainted and annotated first: once its replacements are up, and
 // if its reason still holds then, Release deletes it. The last argument returns the node
-// that a machine of the plan has become.
+// that a machine of the plan has become, or is expected to become: what waits for machines
+// that are still being bought is postponed.
 func (d *Disrupter) Remove(ctx context.Context, fresh *view.Verifier, removals []decide.Removal, bought func(machine string) (node string, ok bool)) {
 	pods := fresh.Snapshot.PodsByNode()
 	parallel.Each(nodesAtOnce, removals, func(r decide.Removal) {
@@ -127,12 +130,8 @@ func (d *Disrupter) removeNow(ctx context.Context, n *cluster.Node, r *decide.Re
 	d.Events.Normal(event.Node(n.Name), event.Disrupting, r.Message)
 }
 
-// disrupt marks a node as going. Nothing happens unless all of its replacements
-// were bought.
+// disrupt marks a node as going. Nothing happens before all of its replacements are bought.
 func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Removal, bought func(machine string) (node string, ok bool)) {
-	if slices.ContainsFunc(r.Starting, d.Buying) {
-		return // its replacement is being bought
-	}
 	replacements := slices.Clone(r.Starting)
 	for _, machine := range r.Replacements {
 		name, ok := bought(machine)
@@ -141,6 +140,10 @@ func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Remo
 			return
 		}
 		replacements = append(replacements, name)
+	}
+	if slices.ContainsFunc(replacements, d.Buying) {
+		d.postponed.add(r, replacements)
+		return
 	}
 	change := cluster.NodeChange{
 		SetAnnotations: map[string]string{

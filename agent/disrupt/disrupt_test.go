@@ -127,3 +127,35 @@ func TestRemoveWaitsForReplacements(t *testing.T) {
 		}
 	}
 }
+
+// A removal whose machines are still being bought is carried out once all of them have been,
+// and dropped where one of them has not.
+func TestRemoveIsPostponed(t *testing.T) {
+	for name, c := range map[string]struct {
+		became map[string]string
+		buying map[string]bool
+		waits  bool
+		want   []string
+	}{
+		"nothing is bought yet": {buying: map[string]bool{"m1": true, "m2": true}, waits: true},
+		"one is bought":         {became: map[string]string{"m1": "b"}, buying: map[string]bool{"m2": true}, waits: true},
+		"both are bought":       {became: map[string]string{"m1": "b", "m2": "c"}, want: []string{"mark"}},
+		"one was not bought":    {became: map[string]string{"m1": "b"}},
+	} {
+		s := marked("")
+		s.Pods = nil
+		w := &world{snapshot: s}
+		d := w.disrupter(true)
+		removal := decide.Removal{Node: "a", Reason: decide.Consolidated, Voluntary: true, Replacements: []string{"default-1", "default-2"}}
+		expected := map[string]string{"default-1": "m1", "default-2": "m2"}
+		d.Remove(t.Context(), verifier(s), []decide.Removal{removal}, func(machine string) (string, bool) { return expected[machine], true })
+		if !d.Postponed() || len(w.did) > 0 {
+			t.Errorf("%s: it is not postponed: %v", name, w.did)
+		}
+		d.Buying = func(node string) bool { return c.buying[node] }
+		d.Resume(t.Context(), verifier(s), func(expected string) (string, bool) { node, ok := c.became[expected]; return node, ok })
+		if diff := cmp.Diff(c.want, w.did); diff != "" || d.Postponed() != c.waits {
+			t.Errorf("%s: waits %t, -want +got\n%s", name, d.Postponed(), diff)
+		}
+	}
+}

@@ -96,7 +96,7 @@ type Outcome struct {
 
 	mu    sync.Mutex
 	nodes []Delivered
-	names map[string]string // of the nodes, by the machines of the plan
+	names map[string]string // of the nodes, by the machines of the plan and by their expected names
 	open  []*purchase       // that the cloud has not answered yet
 }
 
@@ -104,6 +104,7 @@ type Outcome struct {
 type Delivered struct {
 	order    *order
 	machine  *decide.Machine
+	expected string // name of the node while it was being bought
 	instance offer.Instance
 	price    offer.Price
 	why      string // it was bought
@@ -114,10 +115,21 @@ func newOutcome() *Outcome { return &Outcome{names: map[string]string{}} }
 // Launched returns how many machines became nodes.
 func (o *Outcome) Launched() int { return len(o.nodes) }
 
-// Node returns the name of the node that a machine of the plan became.
+// Node returns the name of the node that a machine of the plan became, or that a machine which
+// an earlier turn began to buy became: that one is asked for by the name that was expected of
+// its node. While a machine is being bought, the expected name is returned.
 func (o *Outcome) Node(machine string) (string, bool) {
-	name, ok := o.names[machine]
-	return name, ok
+	if name, ok := o.names[machine]; ok {
+		return name, true
+	}
+	for _, p := range o.open {
+		for i, m := range p.order.machines {
+			if m.Name == machine {
+				return p.nodes[i].Name, true
+			}
+		}
+	}
+	return "", false
 }
 
 // EachMachine calls use with each machine that was bought, or is being bought, and the
@@ -143,7 +155,7 @@ func (o *Outcome) deliver(d Delivered, bound int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.nodes = append(o.nodes, d)
-	o.names[d.machine.Name] = d.instance.NodeName
+	o.names[d.machine.Name], o.names[d.expected] = d.instance.NodeName, d.instance.NodeName
 	o.Bound += bound
 }
 
@@ -328,7 +340,7 @@ func (b *Buyer) fill(ctx context.Context, v *view.View, p *purchase, out *Outcom
 	var all []Delivered
 	for i, instance := range delivery.Instances[:min(len(delivery.Instances), len(o.machines))] {
 		why := explain.Purpose(o.machines[i], v.Expected, instance.InstanceType)
-		all = append(all, Delivered{order: o, machine: o.machines[i], instance: instance, why: why})
+		all = append(all, Delivered{order: o, machine: o.machines[i], expected: p.nodes[i].Name, instance: instance, why: why})
 	}
 	fresh := b.Verify(v) // buying takes seconds
 	parallel.Each(nodesAtOnce, all, func(d Delivered) { b.makeNode(ctx, fresh, d, out) })
