@@ -74,8 +74,8 @@ func (a Rank) Compare(b Rank) int {
 	return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Price, b.Price))
 }
 
-// SamePriced lists the offerings of the same type and price. They are next to each other,
-// because offerings are sorted by price and type.
+// SamePriced lists the offerings of the same type, price and label choice. They are near each
+// other, because offerings are sorted by price and type.
 func (s *Market) SamePriced(offering int) []int {
 	own := &s.Offerings[offering]
 	same := func(k int) bool {
@@ -87,7 +87,9 @@ func (s *Market) SamePriced(offering int) []int {
 	}
 	var out []int
 	for k := first; same(k); k++ {
-		out = append(out, k)
+		if s.Offerings[k].LabelChoiceIndex == own.LabelChoiceIndex {
+			out = append(out, k)
+		}
 	}
 	return out
 }

@@ -51,9 +51,9 @@ func (m *Supply) CellsOf(o *Options, keys []string) []Cell {
 		return known
 	}
 	seen := map[string][]Domain{}
-	type place struct{ provisioner, place int }
+	type place struct{ provisioner, place, labels int }
 	places := map[place]bool{}
-	// Labels that no type has are the same on all machines of a Provisioner.
+	// Labels that no type has are the same on all machines of a Provisioner and label choice.
 	byPlace := !slices.ContainsFunc(keys, func(key string) bool {
 		return !ofOffering(key) && key != api.LabelProvisioner && m.originOf(key).some
 	})
@@ -62,7 +62,7 @@ func (m *Supply) CellsOf(o *Options, keys []string) []Cell {
 			return nil
 		}
 		c := &m.Offerings[k]
-		if in := (place{c.Pool, c.Place}); byPlace && places[in] {
+		if in := (place{c.Pool, c.Place, c.LabelChoiceIndex}); byPlace && places[in] {
 			continue
 		} else if byPlace {
 			places[in] = true
@@ -146,6 +146,7 @@ func (m *Supply) domainsOf(residual int, c *Offering, key string) []Domain {
 		return one(m.Pools[c.Pool].Spec.Name)
 	}
 	set, asked := m.residuals[residual].Get(key)
+	set = c.limited(key, set)
 	values, choice := c.Type.Labels[key]
 	switch {
 	case choice && asked:

@@ -67,7 +67,7 @@ func (m *Supply) LabelsOf(column, residual int) map[string]string {
 func (m *Supply) ChosenLabels(column, residual int) map[string]string {
 	out := map[string]string{}
 	for _, q := range m.residuals[residual] {
-		set := q.Set
+		set := m.Offerings[column].limited(q.Key, q.Set)
 		if values, ok := m.Offerings[column].Type.Labels[q.Key]; ok {
 			for _, v := range values {
 				if set.Has(v) {

@@ -74,8 +74,8 @@ func New(in *Input, e *Effort) *Model {
 	f.classify()
 	m.Classes, m.Refusals = f.classes, f.refusals
 	m.measure()
-	m.list(m.Classes)
 	m.addDaemons(in.Snapshot.DaemonSets)
+	m.list(m.Classes)
 	m.addNodes(in.Snapshot.Nodes, in.Leaving)
 	e.Others()
 	m.chargeDaemons()

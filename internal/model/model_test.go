@@ -235,3 +235,42 @@ func TestOnlyWhatSomePodCanUseIsOffered(t *testing.T) {
 		})
 	}
 }
+
+// TestLabelChoices: a Provisioner that leaves a label open sells machines apart on which
+// different DaemonSets run, and those that they do not tell apart as one.
+func TestLabelChoices(t *testing.T) {
+	p := pool("default")
+	p.Types = p.Types[1:]
+	p.Spec.Spec.Requirements = []api.Requirement{{Key: "tier", Operator: api.OpIn, Values: []string{"bronze", "gold", "silver"}}}
+	in := input(p)
+	on := &cluster.Template{NodeSelector: map[string]string{"tier": "gold"}, Requests: amount.List{amount.CPU: 500}}
+	in.Snapshot.DaemonSets = []cluster.DaemonSet{{Template: on}}
+	in.Pods = append(in.Pods, pod("pod", &cluster.Template{Requests: amount.List{amount.CPU: 1}}))
+	m := read(in)
+	asking := func(values ...string) string {
+		o := m.OptionsFor(match.Requirements{{Key: "tier", Set: match.Only(values...)}}, nil, "", false)
+		var out []string
+		for k := range o.Offerings.All {
+			if m.LeavesChoice(o.Residual[0], &m.Offerings[k]) && m.Offerings[k].Offer.Zone == "a" {
+				out = append(out, fmt.Sprint(m.LabelsOf(k, o.Residual[0])["tier"], " ", m.Offerings[k].Room[m.Space.index[amount.CPU]]))
+			}
+		}
+		return strings.Join(out, ", ")
+	}
+	for _, of := range []struct {
+		tiers []string
+		want  string
+	}{
+		{[]string{"bronze", "gold", "silver"}, "bronze 2000, gold 1500"},
+		{[]string{"silver"}, "silver 2000"},
+		{[]string{"gold"}, "gold 1500"},
+	} {
+		if got := asking(of.tiers...); got != of.want {
+			t.Errorf("for %v: %s, want %s", of.tiers, got, of.want)
+		}
+	}
+	silver := m.intern(match.Requirements{{Key: "tier", Set: match.Only("silver")}})
+	if !m.LeavesChoice(silver, &m.Offerings[0]) || m.LeavesChoice(silver, &m.Offerings[1]) {
+		t.Errorf("silver is to be left by %v and not by %v", m.Offerings[0].LabelChoice, m.Offerings[1].LabelChoice)
+	}
+}

@@ -76,14 +76,14 @@ func (m *Supply) combined(d demand, honour bool, p *Pool) (match.Requirements, m
 func (m *Supply) choose(o *Options, p *Pool, combined match.Requirements) {
 	o.Residual[p.Number] = m.intern(m.residualOf(combined))
 	asked := askedOf(o.Requires, combined, p)
-	if len(asked) == 0 {
+	if len(asked) == 0 { // what the pool itself requires each of its label choices can meet
 		o.Offerings.Join(p.Mask)
 		return
 	}
 	m.Effort.Spend((p.Offerings[1] - p.Offerings[0] + len(asked)*len(p.Types)) / 8)
 	types, places := typesAllowed(asked, p.Catalogue), placesAllowed(asked, p.Catalogue)
 	for i := p.Offerings[0]; i < p.Offerings[1]; i++ {
-		if c := &m.Offerings[i]; types[c.TypeIndex] && places[c.Place] {
+		if c := &m.Offerings[i]; types[c.TypeIndex] && places[c.Place] && c.allows(combined) {
 			o.Offerings.Add(i)
 		}
 	}
@@ -134,7 +134,7 @@ func (m *Supply) intern(r match.Requirements) int {
 		id = len(m.residuals)
 		m.residualIDs[key] = id
 		m.residuals = append(m.residuals, r)
-		m.Choices = append(m.Choices, slices.ContainsFunc(r, func(q match.Requirement) bool { return m.originOf(q.Key).some }))
+		m.Choices = append(m.Choices, slices.ContainsFunc(r, func(q match.Requirement) bool { return m.originOf(q.Key).some || m.limits(q.Key) }))
 	}
 	return id
 }
@@ -158,10 +158,14 @@ func (m *Supply) Merge(a, b int) (int, bool) {
 	return merged, merged >= 0
 }
 
-// LeavesChoice reports whether the type can have labels that meet the residual.
+// LeavesChoice reports whether machines of the offering can have labels that meet the
+// residual.
 func (m *Supply) LeavesChoice(residual int, c *Offering) bool {
 	if !m.Choices[residual] {
 		return true
+	}
+	if !c.allows(m.residuals[residual]) {
+		return false
 	}
 	for _, q := range m.residuals[residual] {
 		if values, ok := c.Type.Labels[q.Key]; ok && !q.Set.HasAny(values) {

@@ -27,7 +27,7 @@ type Supply struct {
 	origins     map[string]origin // of labels that were asked for
 	options     map[string]*Options
 	residuals   []match.Requirements
-	Choices     []bool // by residual: it is about labels that some types have
+	Choices     []bool // by residual: it is about labels that some types have, or label choices limit
 	residualIDs map[string]int
 	merged      map[[2]int]int
 	cells       map[cellKey][]Cell
@@ -43,6 +43,10 @@ type Offering struct {
 	Offer *offer.Offering
 	Price int64
 	Place int // index of offer.Index.Places
+	// LabelChoice is what labels that the Provisioner leaves open are limited to on its
+	// machines; LabelChoiceIndex numbers those of a pool.
+	LabelChoice      match.Requirements
+	LabelChoiceIndex int
 	// Where the Provisioner has minValues: what is offered with it, this one first, and the
 	// shape with all its room, of which Shape has only what all of these have. Nil where
 	// there is not enough choice, so that nothing has room.
@@ -157,8 +161,8 @@ func (m *Supply) addOfferings(p *Pool, demands []demand) {
 	if len(wanted) == 0 {
 		return
 	}
-	shapes := m.newShapes(p)
-	m.Offerings = slices.Grow(m.Offerings, len(p.Catalogue.Ranked))
+	shapes, choices := m.newShapes(p), m.labelChoicesOf(p)
+	m.Offerings = slices.Grow(m.Offerings, len(p.Catalogue.Ranked)*len(choices))
 	for _, at := range p.Catalogue.Ranked {
 		if !types[at.Type] || !places[at.Place] || !wanted.has(at) {
 			continue
@@ -175,7 +179,9 @@ func (m *Supply) addOfferings(p *Pool, demands []demand) {
 			of.Number = len(m.Shapes)
 			m.Shapes = append(m.Shapes, of)
 		}
-		m.Offerings = append(m.Offerings, Offering{Shape: of, Offer: o, Price: int64(o.Price), Place: int(at.Place)})
+		for i, labels := range choices {
+			m.Offerings = append(m.Offerings, Offering{Shape: of, Offer: o, Price: int64(o.Price), Place: int(at.Place), LabelChoice: labels, LabelChoiceIndex: i})
+		}
 	}
 }
 

@@ -117,7 +117,7 @@ func (v *varieties) choose() {
 	near, far := map[string][]int{}, map[string][]int{}
 	for k := v.pool.Offerings[0]; k < v.pool.Offerings[1]; k++ {
 		o := &v.Offerings[k]
-		far[o.Offer.CapacityType] = append(far[o.Offer.CapacityType], k)
+		far[v.wideKeyOf(o)] = append(far[v.wideKeyOf(o)], k)
 		key := v.keyOf(o)
 		near[key] = append(near[key], k)
 	}
@@ -128,7 +128,7 @@ func (v *varieties) choose() {
 			continue
 		}
 		if o.With = v.with(k, near[v.keyOf(o)]); o.With == nil {
-			o.With = v.with(k, far[o.Offer.CapacityType])
+			o.With = v.with(k, far[v.wideKeyOf(o)])
 		}
 	}
 	for k := v.pool.Offerings[0]; k < v.pool.Offerings[1]; k++ {
@@ -137,9 +137,14 @@ func (v *varieties) choose() {
 	}
 }
 
+// wideKeyOf tells offerings apart that no request can ask for together.
+func (v *varieties) wideKeyOf(o *Offering) string {
+	return o.Offer.CapacityType + strconv.Itoa(o.LabelChoiceIndex)
+}
+
 // keyOf tells offerings apart that are not mixed.
 func (v *varieties) keyOf(o *Offering) string {
-	key := binary.AppendVarint(nil, int64(o.Place))
+	key := binary.AppendVarint(binary.AppendVarint(nil, int64(o.Place)), int64(o.LabelChoiceIndex))
 	if o.Special {
 		key = append(key, 'x')
 	}

@@ -167,7 +167,7 @@ func (r *ranker) able(m *assign.Machine, first int, roomy model.Bitset, on signa
 		if !needed && (count == maxCandidateTypes && !types[col.TypeIndex] || col.Offer.CapacityType == api.CapacitySpot && col.Price > onDemand) {
 			continue
 		}
-		if !needed && (!r.LeavesChoice(m.Residual, col) || !within(m.Pool, col, planned, slack) || !sameSignature(r.Market, k, m, on)) {
+		if !needed && (col.LabelChoiceIndex != planned.LabelChoiceIndex || !r.LeavesChoice(m.Residual, col) || !within(m.Pool, col, planned, slack) || !sameSignature(r.Market, k, m, on)) {
 			continue
 		}
 		if !types[col.TypeIndex] {
