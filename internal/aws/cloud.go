@@ -25,12 +25,8 @@ import (
 // installation's settings. Only ClusterName is required.
 type Options struct {
 	ClusterName string
-	// ClusterEndpoint, CABundle (PEM), KubernetesVersion ("1.33") and ServiceCIDR
-	// are asked of EKS where one of them is empty.
-	ClusterEndpoint   string
-	CABundle          []byte
-	KubernetesVersion string
-	ServiceCIDR       string
+	// ClusterEndpoint is the URL of the API server for machines; that of EKS if empty.
+	ClusterEndpoint string
 
 	// DefaultInstanceProfile is given to machines whose node profile names none.
 	DefaultInstanceProfile string
@@ -89,8 +85,7 @@ func LoadConfig(ctx context.Context, region string) (awssdk.Config, error) {
 	return connect.Load(ctx, connect.Settings{Region: region})
 }
 
-// New returns the cloud of the configuration's region. It asks EKS for those
-// facts about the cluster that the options leave out.
+// New returns the cloud of the configuration's region. It asks EKS about the cluster.
 func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 	if o.ClusterName == "" {
 		return nil, errors.New("set up AWS: the cluster's name is missing")

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -42,43 +43,32 @@ func newClusterFacts(sdk *eks.Client, o Options) *clusterFacts {
 }
 
 func (f *clusterFacts) get(ctx context.Context) (*cluster, error) {
-	o := f.options
-	given := &cluster{endpoint: o.ClusterEndpoint, ca: o.CABundle, version: o.KubernetesVersion, cidr: o.ServiceCIDR, ipv6: isIPv6(o.ServiceCIDR)}
-	if given.endpoint != "" && len(given.ca) > 0 && given.version != "" && given.cidr != "" {
-		return given, nil
-	}
-	return f.memo.Get(ctx, "", func(ctx context.Context) (*cluster, error) { return f.ask(ctx, given) })
+	return f.memo.Get(ctx, "", f.ask)
 }
 
-// ask completes what was given by what EKS says.
-func (f *clusterFacts) ask(ctx context.Context, given *cluster) (*cluster, error) {
-	out, err := client.Invoke(ctx, f.client.DescribeCluster, &eks.DescribeClusterInput{Name: &f.options.ClusterName})
+func (f *clusterFacts) ask(ctx context.Context) (*cluster, error) {
+	name := f.options.ClusterName
+	out, err := client.Invoke(ctx, f.client.DescribeCluster, &eks.DescribeClusterInput{Name: &name})
 	if err != nil {
-		return nil, fmt.Errorf("describe cluster %s: %w", f.options.ClusterName, err)
+		return nil, fmt.Errorf("describe cluster %s: %w", name, err)
 	}
-	c := *given
-	if c.endpoint == "" {
-		c.endpoint = awssdk.ToString(out.Cluster.Endpoint)
-	}
-	if c.version == "" {
-		c.version = awssdk.ToString(out.Cluster.Version)
-	}
-	if network := out.Cluster.KubernetesNetworkConfig; c.cidr == "" && network != nil {
+	c := &cluster{endpoint: cmp.Or(f.options.ClusterEndpoint, awssdk.ToString(out.Cluster.Endpoint)), version: awssdk.ToString(out.Cluster.Version)}
+	if network := out.Cluster.KubernetesNetworkConfig; network != nil {
 		c.cidr = awssdk.ToString(network.ServiceIpv4Cidr)
 		if network.IpFamily == types.IpFamilyIpv6 {
 			c.cidr = awssdk.ToString(network.ServiceIpv6Cidr)
 		}
 		c.ipv6 = isIPv6(c.cidr)
 	}
-	if authority := out.Cluster.CertificateAuthority; len(c.ca) == 0 && authority != nil {
+	if authority := out.Cluster.CertificateAuthority; authority != nil {
 		if c.ca, err = base64.StdEncoding.DecodeString(awssdk.ToString(authority.Data)); err != nil {
-			return nil, fmt.Errorf("describe cluster %s: decode its certificate authority: %w", f.options.ClusterName, err)
+			return nil, fmt.Errorf("describe cluster %s: decode its certificate authority: %w", name, err)
 		}
 	}
 	if c.endpoint == "" || c.version == "" {
-		return nil, fmt.Errorf("describe cluster %s: it has no endpoint yet", f.options.ClusterName)
+		return nil, fmt.Errorf("describe cluster %s: it has no endpoint yet", name)
 	}
-	return &c, nil
+	return c, nil
 }
 
 // isIPv6 reports whether a range of addresses is one of IPv6.

@@ -336,16 +336,13 @@ func TestClusterFacts(t *testing.T) {
 	if facts.endpoint != "https://127.0.0.1:6443" || facts.version != "1.33" || string(facts.ca) != "PEM" || facts.cidr != "10.100.0.0/16" {
 		t.Errorf("facts = %+v", facts)
 	}
-	before := f.calls("DescribeCluster", "")
-	given := f.newCloud(t, func(o *Options) {
-		o.ClusterEndpoint, o.CABundle, o.KubernetesVersion, o.ServiceCIDR = "https://x", []byte("CA"), "1.29", "10.0.0.0/16"
-	})
-	m := (&fixture{Cloud: given}).market(t, nil)
-	if f.calls("DescribeCluster", "") != before {
-		t.Error("EKS was asked for what the options say")
+	f.account.SetCluster(cloud.Cluster{Name: "prod", Version: "1.29", Endpoint: "https://127.0.0.1:6443", CA: []byte("PEM"), ServiceCIDR: "10.100.0.0/16"})
+	given := f.newCloud(t, func(o *Options) { o.ClusterEndpoint = "https://x" })
+	if facts, err := given.cluster.get(t.Context()); err != nil || facts.endpoint != "https://x" {
+		t.Errorf("facts = %+v, %v, want the endpoint of the options", facts, err)
 	}
-	if !strings.Contains(m.Blocked, "there is no AL2 image for Kubernetes 1.29") {
-		t.Errorf("blocked = %q, want the default family of an early version", m.Blocked)
+	if name := imageName(t, (&fixture{Cloud: given}).market(t, nil), "m6g.large"); !strings.Contains(name, "amazon-eks-arm64-node-1.29") {
+		t.Errorf("image %s, want AL2, the default family of an early version", name)
 	}
 	if _, err := New(t.Context(), f.config, Options{ClusterName: "other"}); err == nil {
 		t.Error("a cluster that does not exist is no error")

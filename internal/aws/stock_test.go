@@ -83,13 +83,13 @@ func TestWindowsMachinesCostTheirLicence(t *testing.T) {
 	}
 }
 
-// In a network from which little can be reached, an agent that is told the rest
-// asks EC2 alone.
-func TestIsolatedNetworksNeedOnlyEC2(t *testing.T) {
+// Without the price list, for networks from which it cannot be reached, nothing is asked of
+// the Pricing API.
+func TestNoPricing(t *testing.T) {
 	f := start(t)
 	before := len(f.account.Calls())
 	f.Cloud = f.newCloud(t, func(o *Options) {
-		o.NoPricing, o.ClusterEndpoint, o.CABundle, o.KubernetesVersion, o.ServiceCIDR = true, "https://x", []byte("CA"), "1.33", "10.0.0.0/16"
+		o.NoPricing = true
 	})
 	profile := &api.NodeProfile{AMIFamily: new(api.FamilyAL2023), AMISelector: anyImage}
 	o := order("launch-1", 1, onDemand("m5.large", "a"))
@@ -100,7 +100,7 @@ func TestIsolatedNetworksNeedOnlyEC2(t *testing.T) {
 		f.clock.Advance(13 * time.Hour)
 	}
 	for _, c := range f.account.Calls()[before:] {
-		if c.Service != "ec2" {
+		if c.Service == "pricing" {
 			t.Errorf("%s %s was called", c.Service, c.Action)
 		}
 	}

@@ -37,8 +37,6 @@ type Options struct {
 	Identity string
 	// Duration is how long a leader that died is waited for; 15 seconds by default.
 	Duration time.Duration
-	// Observe, if set, is called with each new leader's identity.
-	Observe func(leader string)
 	// Lost, if set, is called as soon as a renewal finds that another holds the lease
 	// of this leader. The context of run has ended by then.
 	Lost func(holder string)
@@ -163,11 +161,6 @@ func (e *election) config(t *term) leaderelection.LeaderElectionConfig {
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: t.lead,
 			OnStoppedLeading: func() {},
-			OnNewLeader: func(identity string) {
-				if e.Observe != nil {
-					e.Observe(identity)
-				}
-			},
 		},
 	}
 }

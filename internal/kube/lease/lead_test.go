@@ -80,13 +80,8 @@ func TestLeadHandsOverWhenItIsDone(t *testing.T) {
 func TestLeadStopsWhenTheLeaseIsLost(t *testing.T) {
 	o := leaseFor(t, "robbed")
 	o.Name = "lost"
-	observed := make(chan string, 10)
-	o.Observe = func(leader string) { observed <- leader }
 	robbed := stand(t, o)
 	leading := within(t, "the election", robbed.elected)
-	if got := within(t, "the observation", observed); got != "robbed" {
-		t.Errorf("observed %q", got)
-	}
 	steal(t, o)
 	within(t, "the end of the leader's context", leading.Done())
 	close(robbed.finish)
