@@ -28,7 +28,7 @@ var roots = map[string]layer{
 	"internal/decide": decision, "internal/explain": decision,
 	"internal/kube": adapter, "internal/aws": adapter, "internal/sim": adapter,
 	"agent": shell, "provider": shell,
-	"internal/policy": support, "internal/install": support, "internal/manifest": support, "internal/simulate": support, "internal/plancheck": support,
+	"internal/policy": support, "internal/asset": support, "internal/install": support, "internal/manifest": support, "internal/simulate": support, "internal/plancheck": support,
 	"internal/onboard": support, "internal/terraform": support, "internal/status": support, "internal/report": support, "internal/fence": support,
 	"internal/sandbox": sandbox,
 	"internal/parity":  tests, "internal/e2e": tests, "internal/conformance": tests, "internal/archtest": tests,

@@ -33,6 +33,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	packhorseaws "github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventqueue"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/inventory"
@@ -238,15 +239,15 @@ func addQueues(t *testing.T, cfg aws.Config) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := queues.Create(t.Context(), eventqueue.Queue{Name: name, Policy: document, Retention: 300, Visibility: 30}); err != nil {
+		if _, err := queues.Create(t.Context(), asset.Queue{Name: name, Policy: document, Retention: 300, Visibility: 30}); err != nil {
 			t.Fatal(err)
 		}
 		for _, event := range policy.InterruptionEvents() {
-			rule := eventqueue.Rule{Name: event.RuleName(name), Description: event.Tells + ".", Pattern: event.Pattern(), Queue: arn}
+			rule := asset.Rule{Name: event.RuleName(name), Description: event.Tells + ".", Pattern: event.Pattern(), Queue: arn}
 			if name != "prod" {
 				rule.Name = name + "Rule" + event.Key
 			}
-			if _, err := queues.PutRule(t.Context(), eventqueue.Rule{}, rule); err != nil {
+			if _, err := queues.PutRule(t.Context(), asset.Rule{}, rule); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
@@ -23,19 +24,6 @@ const (
 	codeExists          = "QueueNameExists"
 	codeDeletedRecently = "QueueDeletedRecently"
 )
-
-// Queue is the declared state of a queue.
-type Queue struct {
-	Name   string
-	Policy string
-	// Retention is for how many seconds a message is kept, Visibility for how
-	// many it is hidden from others while it is worked on.
-	Retention, Visibility int64
-	// Key is the id, alias or ARN of the KMS key that messages are encrypted
-	// with, empty for a key that SQS manages.
-	Key  string
-	Tags map[string]string
-}
 
 // Queues keeps queues and rules in one account and region.
 type Queues struct {
@@ -51,14 +39,14 @@ func NewQueues(queues *sqs.Client, events *eventbridge.Client) *Queues {
 // Create creates the queue and returns its URL. One of the name that is there
 // already is reported as fs.ErrExist. SQS keeps a name for a minute after the
 // queue was deleted.
-func (q *Queues) Create(ctx context.Context, queue Queue) (url string, err error) {
+func (q *Queues) Create(ctx context.Context, queue asset.Queue) (url string, err error) {
 	if _, err := q.url(ctx, queue.Name); err == nil {
 		return "", fmt.Errorf("create queue %q: %w", queue.Name, fs.ErrExist)
 	}
 	var out *sqs.CreateQueueOutput
 	deletedRecently := func(err error) bool { return call.Code(err) == codeDeletedRecently }
 	err = call.Eventually(ctx, deletedRecently, func(ctx context.Context) (err error) {
-		out, err = q.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(queue.Name), Attributes: queue.attributes(), Tags: queue.Tags})
+		out, err = q.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(queue.Name), Attributes: attributesOf(queue), Tags: queue.Tags})
 		return err
 	})
 	if call.Code(err) == codeExists {
@@ -70,7 +58,7 @@ func (q *Queues) Create(ctx context.Context, queue Queue) (url string, err error
 	return aws.ToString(out.QueueUrl), nil
 }
 
-func (q Queue) attributes() map[string]string {
+func attributesOf(q asset.Queue) map[string]string {
 	out := map[string]string{
 		string(types.QueueAttributeNamePolicy):                 q.Policy,
 		string(types.QueueAttributeNameMessageRetentionPeriod): strconv.FormatInt(q.Retention, 10),
@@ -86,27 +74,27 @@ func (q Queue) attributes() map[string]string {
 
 // Read returns the queue as SQS has it, its URL and its ARN. One that is not
 // there is reported as fs.ErrNotExist.
-func (q *Queues) Read(ctx context.Context, name string) (live Queue, url, arn string, err error) {
+func (q *Queues) Read(ctx context.Context, name string) (live asset.Queue, url, arn string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	if url, err = q.url(ctx, name); err != nil {
-		return Queue{}, "", "", err
+		return asset.Queue{}, "", "", err
 	}
 	attributes, err := q.sqs.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: aws.String(url), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
 	})
 	if err != nil {
-		return Queue{}, "", "", missing(name, err)
+		return asset.Queue{}, "", "", missing(name, err)
 	}
 	if len(attributes.Attributes) == 0 {
-		return Queue{}, "", "", fmt.Errorf("read queue %q: SQS has answered without any attribute", name)
+		return asset.Queue{}, "", "", fmt.Errorf("read queue %q: SQS has answered without any attribute", name)
 	}
 	tags, err := q.sqs.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: aws.String(url)})
 	if err != nil {
-		return Queue{}, "", "", missing(name, err)
+		return asset.Queue{}, "", "", missing(name, err)
 	}
 	got := attributes.Attributes
-	live = Queue{
+	live = asset.Queue{
 		Name: name, Policy: got[string(types.QueueAttributeNamePolicy)], Key: got[string(types.QueueAttributeNameKmsMasterKeyId)],
 		Retention:  whole(got[string(types.QueueAttributeNameMessageRetentionPeriod)]),
 		Visibility: whole(got[string(types.QueueAttributeNameVisibilityTimeout)]),
@@ -141,8 +129,8 @@ func missing(name string, err error) error {
 
 // Update brings a queue from what was declared before to what is declared now.
 // Tags that are in neither are left alone.
-func (q *Queues) Update(ctx context.Context, url string, before, now Queue) error {
-	was, is := before.attributes(), now.attributes()
+func (q *Queues) Update(ctx context.Context, url string, before, now asset.Queue) error {
+	was, is := attributesOf(before), attributesOf(now)
 	if before.Key != "" && now.Key == "" {
 		is[string(types.QueueAttributeNameKmsMasterKeyId)] = ""
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
@@ -20,21 +21,10 @@ const codeNoRule = "ResourceNotFound"
 // targetID is the id of a rule's one target.
 const targetID = "packhorse-interruption-queue"
 
-// Rule is the declared state of a rule that puts events on a queue.
-type Rule struct {
-	Name        string
-	Description string
-	// Pattern says which events, as JSON.
-	Pattern string
-	// Queue is the ARN of the queue.
-	Queue string
-	Tags  map[string]string
-}
-
 // PutRule brings a rule from what was declared before, which is nothing for a
 // new one, to what is declared now, and returns its ARN. A rule that was there
 // without being declared is taken over.
-func (q *Queues) PutRule(ctx context.Context, before, now Rule) (arn string, err error) {
+func (q *Queues) PutRule(ctx context.Context, before, now asset.Rule) (arn string, err error) {
 	known, _, err := q.rule(ctx, now.Name)
 	if err != nil {
 		return "", err
@@ -62,7 +52,7 @@ func (q *Queues) PutRule(ctx context.Context, before, now Rule) (arn string, err
 }
 
 // aim makes the queue the rule's target.
-func (q *Queues) aim(ctx context.Context, rule Rule) error {
+func (q *Queues) aim(ctx context.Context, rule asset.Rule) error {
 	var out *eventbridge.PutTargetsOutput
 	err := call.Eventually(ctx, nil, func(ctx context.Context) (err error) {
 		out, err = q.events.PutTargets(ctx, &eventbridge.PutTargetsInput{
@@ -79,7 +69,7 @@ func (q *Queues) aim(ctx context.Context, rule Rule) error {
 // ReadRule returns the ARN of a rule that does what is declared, empty if there
 // is none or it does something else: it is off, takes other events, or does not
 // put them on the queue.
-func (q *Queues) ReadRule(ctx context.Context, rule Rule) (arn string, err error) {
+func (q *Queues) ReadRule(ctx context.Context, rule asset.Rule) (arn string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	arn, live, err := q.rule(ctx, rule.Name)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
@@ -23,16 +24,6 @@ const (
 	codeNoEntries = "InvalidRequest"
 )
 
-// Entry is the declared state of an access entry.
-type Entry struct {
-	Cluster string
-	// Principal is the ARN of the role whose machines are admitted.
-	Principal string
-	// Type is what the machines are: EC2_LINUX or EC2_WINDOWS.
-	Type string
-	Tags map[string]string
-}
-
 // Entries keeps access entries of clusters.
 type Entries struct{ client *eks.Client }
 
@@ -42,7 +33,7 @@ func NewEntries(client *eks.Client) *Entries { return &Entries{client} }
 // Create creates the entry. One for the principal that is there already is
 // reported as fs.ErrExist. EKS learns of a new role with a delay and says until
 // then that the principal is invalid.
-func (e *Entries) Create(ctx context.Context, entry Entry) error {
+func (e *Entries) Create(ctx context.Context, entry asset.Entry) error {
 	unknownRole := func(err error) bool { return call.Code(err) == codeInvalid && call.Says(err, "principal") }
 	err := call.Eventually(ctx, unknownRole, func(ctx context.Context) error {
 		_, err := e.client.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
@@ -58,27 +49,27 @@ func (e *Entries) Create(ctx context.Context, entry Entry) error {
 
 // Read returns the entry as EKS has it. One that is not there, or not even its
 // cluster, is reported as fs.ErrNotExist.
-func (e *Entries) Read(ctx context.Context, cluster, principal string) (Entry, error) {
+func (e *Entries) Read(ctx context.Context, cluster, principal string) (asset.Entry, error) {
 	live, _, err := e.read(ctx, cluster, principal)
 	return live, err
 }
 
-func (e *Entries) read(ctx context.Context, cluster, principal string) (live Entry, arn string, err error) {
+func (e *Entries) read(ctx context.Context, cluster, principal string) (live asset.Entry, arn string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := e.client.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(principal)})
 	if call.Code(err) == codeMissing {
-		return Entry{}, "", fmt.Errorf("read the access entry of %s in cluster %q: %w", principal, cluster, fs.ErrNotExist)
+		return asset.Entry{}, "", fmt.Errorf("read the access entry of %s in cluster %q: %w", principal, cluster, fs.ErrNotExist)
 	}
 	if err != nil {
-		return Entry{}, "", fmt.Errorf("read the access entry of %s in cluster %q: %w", principal, cluster, err)
+		return asset.Entry{}, "", fmt.Errorf("read the access entry of %s in cluster %q: %w", principal, cluster, err)
 	}
-	return Entry{cluster, principal, aws.ToString(out.AccessEntry.Type), out.AccessEntry.Tags}, aws.ToString(out.AccessEntry.AccessEntryArn), nil
+	return asset.Entry{Cluster: cluster, Principal: principal, Type: aws.ToString(out.AccessEntry.Type), Tags: out.AccessEntry.Tags}, aws.ToString(out.AccessEntry.AccessEntryArn), nil
 }
 
 // Update brings the tags of an entry from what was declared before to what is
 // declared now. Its other parts cannot change.
-func (e *Entries) Update(ctx context.Context, before, now Entry) error {
+func (e *Entries) Update(ctx context.Context, before, now asset.Entry) error {
 	if maps.Equal(before.Tags, now.Tags) {
 		return nil
 	}
@@ -116,7 +107,7 @@ const maxPages = 100
 
 // List returns the entries of a cluster that have one of the types, in the order of
 // their principals; none if it knows its principals by the aws-auth ConfigMap alone.
-func (e *Entries) List(ctx context.Context, cluster string, kinds ...string) ([]Entry, error) {
+func (e *Entries) List(ctx context.Context, cluster string, kinds ...string) ([]asset.Entry, error) {
 	var principals []string
 	pages := eks.NewListAccessEntriesPaginator(e.client, &eks.ListAccessEntriesInput{ClusterName: aws.String(cluster)})
 	err := call.EachPage(ctx, call.Bounds{Timeout: call.ReadTimeout, Pages: maxPages}, pages, func(page *eks.ListAccessEntriesOutput) {
@@ -129,7 +120,7 @@ func (e *Entries) List(ctx context.Context, cluster string, kinds ...string) ([]
 		return nil, fmt.Errorf("list the access entries of cluster %q: %w", cluster, err)
 	}
 	slices.Sort(principals)
-	var out []Entry
+	var out []asset.Entry
 	for _, principal := range principals {
 		entry, err := e.Read(ctx, cluster, principal)
 		if errors.Is(err, fs.ErrNotExist) {

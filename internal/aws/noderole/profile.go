@@ -13,17 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
-
-// Profile is the declared state of an instance profile.
-type Profile struct {
-	Name string
-	Path string
-	// Role is the name of the role that it gives to machines, empty for none.
-	Role string
-	Tags map[string]string
-}
 
 // Profiles keeps instance profiles in one account.
 type Profiles struct{ client *iam.Client }
@@ -33,7 +25,7 @@ func NewProfiles(client *iam.Client) *Profiles { return &Profiles{client} }
 
 // Create creates the profile with its role and returns its ARN. One of the name
 // that is there already is reported as fs.ErrExist.
-func (p *Profiles) Create(ctx context.Context, profile Profile) (arn string, err error) {
+func (p *Profiles) Create(ctx context.Context, profile asset.Profile) (arn string, err error) {
 	var out *iam.CreateInstanceProfileOutput
 	err = call.Eventually(ctx, nil, func(ctx context.Context) (err error) {
 		out, err = p.client.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{
@@ -51,7 +43,7 @@ func (p *Profiles) Create(ctx context.Context, profile Profile) (arn string, err
 }
 
 // add gives the profile its role, which IAM may not know everywhere yet.
-func (p *Profiles) add(ctx context.Context, profile Profile) error {
+func (p *Profiles) add(ctx context.Context, profile asset.Profile) error {
 	err := call.Eventually(ctx, call.IsMissing, func(ctx context.Context) error {
 		_, err := p.client.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{
 			InstanceProfileName: aws.String(profile.Name), RoleName: aws.String(profile.Role),
@@ -63,17 +55,17 @@ func (p *Profiles) add(ctx context.Context, profile Profile) error {
 
 // Read returns the profile as IAM has it, and its ARN. One that is not there is
 // reported as fs.ErrNotExist.
-func (p *Profiles) Read(ctx context.Context, name string) (live Profile, arn string, err error) {
+func (p *Profiles) Read(ctx context.Context, name string) (live asset.Profile, arn string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := p.client.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
 	if call.IsMissing(err) {
-		return Profile{}, "", fmt.Errorf("read instance profile %q: %w", name, fs.ErrNotExist)
+		return asset.Profile{}, "", fmt.Errorf("read instance profile %q: %w", name, fs.ErrNotExist)
 	}
 	if err != nil {
-		return Profile{}, "", fmt.Errorf("read instance profile %q: %w", name, err)
+		return asset.Profile{}, "", fmt.Errorf("read instance profile %q: %w", name, err)
 	}
-	live = Profile{Name: name, Path: aws.ToString(out.InstanceProfile.Path), Tags: call.TagMap(out.InstanceProfile.Tags)}
+	live = asset.Profile{Name: name, Path: aws.ToString(out.InstanceProfile.Path), Tags: call.TagMap(out.InstanceProfile.Tags)}
 	for _, role := range out.InstanceProfile.Roles {
 		live.Role = aws.ToString(role.RoleName)
 	}
@@ -104,7 +96,7 @@ func (p *Profiles) Holding(ctx context.Context, role string) ([]string, error) {
 }
 
 // Update brings a profile from what was declared before to what is declared now.
-func (p *Profiles) Update(ctx context.Context, before, now Profile) error {
+func (p *Profiles) Update(ctx context.Context, before, now asset.Profile) error {
 	if before.Role != now.Role {
 		if before.Role != "" {
 			if err := p.remove(ctx, before); err != nil {
@@ -118,7 +110,7 @@ func (p *Profiles) Update(ctx context.Context, before, now Profile) error {
 	return call.Explain(fmt.Sprintf("tag instance profile %q", now.Name), p.retag(ctx, before, now))
 }
 
-func (p *Profiles) retag(ctx context.Context, before, now Profile) error {
+func (p *Profiles) retag(ctx context.Context, before, now asset.Profile) error {
 	if !maps.Equal(before.Tags, now.Tags) && len(now.Tags) > 0 {
 		err := call.Eventually(ctx, nil, func(ctx context.Context) error {
 			_, err := p.client.TagInstanceProfile(ctx, &iam.TagInstanceProfileInput{InstanceProfileName: aws.String(now.Name), Tags: call.TagList(now.Tags)})
@@ -140,7 +132,7 @@ func (p *Profiles) retag(ctx context.Context, before, now Profile) error {
 
 // Delete takes the role out of the profile and deletes the profile. What is gone
 // already is fine.
-func (p *Profiles) Delete(ctx context.Context, profile Profile) error {
+func (p *Profiles) Delete(ctx context.Context, profile asset.Profile) error {
 	if profile.Role != "" {
 		if err := p.remove(ctx, profile); err != nil {
 			return err
@@ -154,7 +146,7 @@ func (p *Profiles) Delete(ctx context.Context, profile Profile) error {
 	return call.Explain(fmt.Sprintf("delete instance profile %q", profile.Name), err)
 }
 
-func (p *Profiles) remove(ctx context.Context, profile Profile) error {
+func (p *Profiles) remove(ctx context.Context, profile asset.Profile) error {
 	err := call.Eventually(ctx, nil, func(ctx context.Context) error {
 		_, err := p.client.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{
 			InstanceProfileName: aws.String(profile.Name), RoleName: aws.String(profile.Role),

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 // EKS's error codes that mean something here.
@@ -18,15 +18,6 @@ const (
 	codeMissing = "ResourceNotFound"
 	codeInvalid = "InvalidParameter"
 )
-
-// Association is the declared state of an EKS pod identity association: the pods
-// of the ServiceAccount get the role.
-type Association struct {
-	Cluster string
-	Account policy.ServiceAccount
-	Role    string // ARN
-	Tags    map[string]string
-}
 
 // Associations keeps pod identity associations of clusters.
 type Associations struct{ client *eks.Client }
@@ -37,7 +28,7 @@ func NewAssociations(client *eks.Client) *Associations { return &Associations{cl
 // Find returns the id of the association that gives the pods of the
 // ServiceAccount the role; it is empty if there is none, or not even the cluster,
 // or if they get another role.
-func (a *Associations) Find(ctx context.Context, wanted Association) (id string, err error) {
+func (a *Associations) Find(ctx context.Context, wanted asset.Association) (id string, err error) {
 	live, err := a.of(ctx, wanted)
 	if err != nil || live == nil || aws.ToString(live.RoleArn) != wanted.Role {
 		return "", err
@@ -48,7 +39,7 @@ func (a *Associations) Find(ctx context.Context, wanted Association) (id string,
 // Ensure makes the association and returns its id. One that is there with the
 // role is brought to the wanted tags; those in before that are not wanted any more
 // go. Pods that get another role keep it: that is an error.
-func (a *Associations) Ensure(ctx context.Context, before map[string]string, wanted Association) (id string, err error) {
+func (a *Associations) Ensure(ctx context.Context, before map[string]string, wanted asset.Association) (id string, err error) {
 	live, err := a.of(ctx, wanted)
 	switch {
 	case err != nil:
@@ -63,7 +54,7 @@ func (a *Associations) Ensure(ctx context.Context, before map[string]string, wan
 }
 
 // create waits for EKS to learn of a new role and its trust policy.
-func (a *Associations) create(ctx context.Context, wanted Association) (id string, err error) {
+func (a *Associations) create(ctx context.Context, wanted asset.Association) (id string, err error) {
 	unknownRole := func(err error) bool {
 		return call.Code(err) == codeInvalid && (call.Says(err, "Role provided") || call.Says(err, "Trust policy"))
 	}
@@ -98,7 +89,7 @@ func (a *Associations) retag(ctx context.Context, live *types.PodIdentityAssocia
 
 // Delete deletes the association unless the pods get another role meanwhile. One
 // that is gone already is fine.
-func (a *Associations) Delete(ctx context.Context, association Association) error {
+func (a *Associations) Delete(ctx context.Context, association asset.Association) error {
 	id, err := a.Find(ctx, association)
 	if err != nil || id == "" {
 		return err
@@ -117,7 +108,7 @@ func (a *Associations) Delete(ctx context.Context, association Association) erro
 
 // of returns the association of a ServiceAccount, of which there is at most one,
 // whichever role it gives; nil if there is none, or not even the cluster.
-func (a *Associations) of(ctx context.Context, wanted Association) (*types.PodIdentityAssociation, error) {
+func (a *Associations) of(ctx context.Context, wanted asset.Association) (*types.PodIdentityAssociation, error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	cluster := aws.String(wanted.Cluster)
@@ -140,9 +131,4 @@ func (a *Associations) of(ctx context.Context, wanted Association) (*types.PodId
 		return nil, fmt.Errorf("read %s: %w", wanted, err)
 	}
 	return out.Association, nil
-}
-
-// String names the association in errors.
-func (a Association) String() string {
-	return fmt.Sprintf("the pod identity association of ServiceAccount %s/%s in cluster %q", a.Account.Namespace, a.Account.Name, a.Cluster)
 }

@@ -8,13 +8,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
 // Delete removes the role and the policies that are declared, and nothing else:
 // a role that somebody else has given policies or an instance profile stays,
 // and the error names them. A role that is gone already is fine.
-func (r *Roles) Delete(ctx context.Context, role Role) error {
+func (r *Roles) Delete(ctx context.Context, role asset.Role) error {
 	if err := r.removePolicies(ctx, role); err != nil {
 		return fmt.Errorf("delete role %q: %w", role.Name, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
@@ -19,8 +20,8 @@ const maxPages = 500
 
 // List returns all roles of the account in the order of their names. Only name,
 // path and trust policy are filled in.
-func (r *Roles) List(ctx context.Context) ([]Role, error) {
-	var out []Role
+func (r *Roles) List(ctx context.Context) ([]asset.Role, error) {
+	var out []asset.Role
 	pages := iam.NewListRolesPaginator(r.client, &iam.ListRolesInput{})
 	for page := 0; pages.HasMorePages(); page++ {
 		if page == maxPages {
@@ -32,24 +33,24 @@ func (r *Roles) List(ctx context.Context) ([]Role, error) {
 		}
 		out = append(out, found...)
 	}
-	slices.SortFunc(out, func(a, b Role) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b asset.Role) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
 
-func (r *Roles) page(ctx context.Context, pages *iam.ListRolesPaginator) ([]Role, error) {
+func (r *Roles) page(ctx context.Context, pages *iam.ListRolesPaginator) ([]asset.Role, error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	page, err := pages.NextPage(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list roles: %w", err)
 	}
-	var out []Role
+	var out []asset.Role
 	for _, role := range page.Roles {
 		trust, err := url.QueryUnescape(aws.ToString(role.AssumeRolePolicyDocument))
 		if err != nil {
 			return nil, fmt.Errorf("list roles: trust policy of %s: %w", aws.ToString(role.RoleName), err)
 		}
-		out = append(out, Role{Name: aws.ToString(role.RoleName), Path: aws.ToString(role.Path), Trust: trust})
+		out = append(out, asset.Role{Name: aws.ToString(role.RoleName), Path: aws.ToString(role.Path), Trust: trust})
 	}
 	return out, nil
 }

@@ -13,25 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
-
-// Role is the declared state of a role.
-type Role struct {
-	Name        string
-	Path        string
-	Description string
-	// Boundary is the ARN of the permissions boundary, empty without one.
-	Boundary string
-	// MaxSession is the longest session in seconds.
-	MaxSession int32
-	Trust      string
-	// Inline maps the names of inline policies to their JSON.
-	Inline map[string]string
-	// Attached are the ARNs of managed policies.
-	Attached []string
-	Tags     map[string]string
-}
 
 // Roles keeps roles in one account.
 type Roles struct{ client *iam.Client }
@@ -41,7 +25,7 @@ func NewRoles(client *iam.Client) *Roles { return &Roles{client} }
 
 // Create creates the role itself, without policies, and returns its ARN. A role
 // of the name that is there already is reported as fs.ErrExist.
-func (r *Roles) Create(ctx context.Context, role Role) (arn string, err error) {
+func (r *Roles) Create(ctx context.Context, role asset.Role) (arn string, err error) {
 	in := &iam.CreateRoleInput{
 		RoleName:                 aws.String(role.Name),
 		Path:                     aws.String(role.Path),
@@ -72,17 +56,17 @@ func (r *Roles) Create(ctx context.Context, role Role) (arn string, err error) {
 
 // Read returns the role as IAM has it, with all of its policies, and its ARN. One
 // that is not there is reported as fs.ErrNotExist.
-func (r *Roles) Read(ctx context.Context, name string) (live Role, arn string, err error) {
+func (r *Roles) Read(ctx context.Context, name string) (live asset.Role, arn string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
 	out, err := r.client.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
 	if call.Code(err) == call.Missing {
-		return Role{}, "", fmt.Errorf("read role %q: %w", name, fs.ErrNotExist)
+		return asset.Role{}, "", fmt.Errorf("read role %q: %w", name, fs.ErrNotExist)
 	}
 	if err != nil {
-		return Role{}, "", fmt.Errorf("read role %q: %w", name, err)
+		return asset.Role{}, "", fmt.Errorf("read role %q: %w", name, err)
 	}
-	live = Role{
+	live = asset.Role{
 		Name:        name,
 		Path:        aws.ToString(out.Role.Path),
 		Description: aws.ToString(out.Role.Description),
@@ -93,10 +77,10 @@ func (r *Roles) Read(ctx context.Context, name string) (live Role, arn string, e
 		live.Boundary = aws.ToString(out.Role.PermissionsBoundary.PermissionsBoundaryArn)
 	}
 	if live.Trust, err = url.PathUnescape(aws.ToString(out.Role.AssumeRolePolicyDocument)); err != nil {
-		return Role{}, "", fmt.Errorf("read role %q: decode its trust policy: %w", name, err)
+		return asset.Role{}, "", fmt.Errorf("read role %q: decode its trust policy: %w", name, err)
 	}
 	if live.Inline, err = r.inline(ctx, name); err != nil {
-		return Role{}, "", err
+		return asset.Role{}, "", err
 	}
 	live.Attached, err = r.attached(ctx, name)
 	return live, aws.ToString(out.Role.Arn), err

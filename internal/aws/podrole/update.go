@@ -9,13 +9,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
 // Update brings a role from what was declared before to what is declared now.
 // Policies and tags that are in neither are left alone.
-func (r *Roles) Update(ctx context.Context, before, now Role) error {
-	for _, step := range []func(context.Context, Role, Role) error{
+func (r *Roles) Update(ctx context.Context, before, now asset.Role) error {
+	for _, step := range []func(context.Context, asset.Role, asset.Role) error{
 		r.updateTrust, r.updateSettings, r.updateBoundary, r.updateTags, r.updatePolicies,
 	} {
 		if err := step(ctx, before, now); err != nil {
@@ -25,7 +26,7 @@ func (r *Roles) Update(ctx context.Context, before, now Role) error {
 	return nil
 }
 
-func (r *Roles) updateTrust(ctx context.Context, before, now Role) error {
+func (r *Roles) updateTrust(ctx context.Context, before, now asset.Role) error {
 	if before.Trust == now.Trust {
 		return nil
 	}
@@ -38,7 +39,7 @@ func (r *Roles) updateTrust(ctx context.Context, before, now Role) error {
 	return call.Explain("set its trust policy", err)
 }
 
-func (r *Roles) updateSettings(ctx context.Context, before, now Role) error {
+func (r *Roles) updateSettings(ctx context.Context, before, now asset.Role) error {
 	if before.Description == now.Description && before.MaxSession == now.MaxSession {
 		return nil
 	}
@@ -51,7 +52,7 @@ func (r *Roles) updateSettings(ctx context.Context, before, now Role) error {
 	return call.Explain("set its description and longest session", err)
 }
 
-func (r *Roles) updateBoundary(ctx context.Context, before, now Role) error {
+func (r *Roles) updateBoundary(ctx context.Context, before, now asset.Role) error {
 	if before.Boundary == now.Boundary {
 		return nil
 	}
@@ -68,7 +69,7 @@ func (r *Roles) updateBoundary(ctx context.Context, before, now Role) error {
 	return call.Explain("set its permissions boundary", err)
 }
 
-func (r *Roles) updateTags(ctx context.Context, before, now Role) error {
+func (r *Roles) updateTags(ctx context.Context, before, now asset.Role) error {
 	set := maps.Clone(now.Tags)
 	maps.DeleteFunc(set, func(key, value string) bool { old, ok := before.Tags[key]; return ok && old == value })
 	if len(set) > 0 {
@@ -94,7 +95,7 @@ func (r *Roles) updateTags(ctx context.Context, before, now Role) error {
 // updatePolicies puts and attaches the policies that are declared now, and
 // removes those that were declared before. A role that was created a moment ago
 // may not be known everywhere yet, which is waited for.
-func (r *Roles) updatePolicies(ctx context.Context, before, now Role) error {
+func (r *Roles) updatePolicies(ctx context.Context, before, now asset.Role) error {
 	for _, name := range slices.Sorted(maps.Keys(now.Inline)) {
 		if before.Inline[name] == now.Inline[name] {
 			continue
@@ -118,13 +119,13 @@ func (r *Roles) updatePolicies(ctx context.Context, before, now Role) error {
 			return call.Explain("attach "+arn, err)
 		}
 	}
-	removed := Role{Name: now.Name, Attached: missing(before.Attached, now.Attached), Inline: maps.Clone(before.Inline)}
+	removed := asset.Role{Name: now.Name, Attached: missing(before.Attached, now.Attached), Inline: maps.Clone(before.Inline)}
 	maps.DeleteFunc(removed.Inline, func(name, _ string) bool { _, kept := now.Inline[name]; return kept })
 	return r.removePolicies(ctx, removed)
 }
 
 // removePolicies removes the policies; those that are gone already are fine.
-func (r *Roles) removePolicies(ctx context.Context, role Role) error {
+func (r *Roles) removePolicies(ctx context.Context, role asset.Role) error {
 	for _, name := range slices.Sorted(maps.Keys(role.Inline)) {
 		err := call.Eventually(ctx, nil, func(ctx context.Context) error {
 			_, err := r.client.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: aws.String(role.Name), PolicyName: aws.String(name)})

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 )
@@ -109,36 +110,19 @@ type Account struct {
 	Queues       Queues
 }
 
-// Role is the declared state of an IAM role.
-type Role struct {
-	Name        string
-	Path        string
-	Description string
-	// Boundary is the ARN of the permissions boundary, empty without one.
-	Boundary string
-	// MaxSession is the longest session in seconds.
-	MaxSession int32
-	Trust      string
-	// Inline maps the names of inline policies to their JSON.
-	Inline map[string]string
-	// Attached are the ARNs of managed policies.
-	Attached []string
-	Tags     map[string]string
-}
-
 // Roles keeps IAM roles. A role that is not there is fs.ErrNotExist, one that is
 // there already fs.ErrExist.
 type Roles interface {
 	// Create creates the role itself; Update from no policies adds them.
-	Create(context.Context, Role) (arn string, err error)
-	Read(ctx context.Context, name string) (role Role, arn string, err error)
+	Create(context.Context, asset.Role) (arn string, err error)
+	Read(ctx context.Context, name string) (role asset.Role, arn string, err error)
 	// ARN finds a role, which may just have been made, by its name.
 	ARN(ctx context.Context, name string) (arn string, err error)
-	Update(ctx context.Context, before, now Role) error
-	Delete(context.Context, Role) error
+	Update(ctx context.Context, before, now asset.Role) error
+	Delete(context.Context, asset.Role) error
 	// List returns the account's roles, of which only name, path and trust are
 	// filled in, in the order of their names.
-	List(context.Context) ([]Role, error)
+	List(context.Context) ([]asset.Role, error)
 }
 
 // Issuers are the OIDC issuers of clusters, and what IAM knows of them.

@@ -7,9 +7,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
@@ -50,8 +50,8 @@ func (m *model) settle(p awsresource.Place) error {
 }
 
 // queue is the declared state of the queue.
-func (m *model) queue() session.Queue {
-	return session.Queue{
+func (m *model) queue() asset.Queue {
+	return asset.Queue{
 		Name:       m.Name.ValueString(),
 		Policy:     m.Policy.ValueString(),
 		Retention:  m.Retention.ValueInt64(),
@@ -62,8 +62,8 @@ func (m *model) queue() session.Queue {
 }
 
 // rule is the declared state of the rule for events of a kind.
-func (m *model) rule(event policy.InterruptionEvent) session.Rule {
-	return session.Rule{
+func (m *model) rule(event policy.InterruptionEvent) asset.Rule {
+	return asset.Rule{
 		Name:        event.RuleName(m.RulePrefix.ValueString()),
 		Description: event.Tells + ".",
 		Pattern:     event.Pattern(),

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
@@ -55,7 +56,7 @@ func (r *interruptionQueue) Read(ctx context.Context, req resource.ReadRequest, 
 }
 
 // refresh sets what SQS says about everything that is declared.
-func (m *model) refresh(live session.Queue) {
+func (m *model) refresh(live asset.Queue) {
 	m.Policy = jsontypes.NewNormalizedValue(live.Policy)
 	if live.Policy == "" {
 		m.Policy = jsontypes.NewNormalizedNull()

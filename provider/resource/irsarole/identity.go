@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
@@ -44,13 +45,13 @@ func identityOf(trust policy.Trust) types.String {
 }
 
 // associations are the pod identity associations that are to be, by ServiceAccount.
-func (m *model) associations() map[string]session.Association {
-	out := map[string]session.Association{}
+func (m *model) associations() map[string]asset.Association {
+	out := map[string]asset.Association{}
 	if !m.usesPodIdentity() {
 		return out
 	}
 	for _, account := range m.accounts() {
-		out[account.Namespace+"/"+account.Name] = session.Association{
+		out[account.Namespace+"/"+account.Name] = asset.Association{
 			Cluster: m.ClusterName.ValueString(), Account: account, Role: m.ARN.ValueString(), Tags: value.Strings(m.TagsAll),
 		}
 	}
@@ -74,7 +75,7 @@ func (m *model) associate(ctx context.Context, associations session.Associations
 	return dissociate(ctx, associations, was)
 }
 
-func dissociate(ctx context.Context, associations session.Associations, gone map[string]session.Association) error {
+func dissociate(ctx context.Context, associations session.Associations, gone map[string]asset.Association) error {
 	for _, association := range gone {
 		if err := associations.Delete(ctx, association); err != nil {
 			return err

@@ -9,9 +9,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
@@ -98,10 +98,10 @@ func (m *model) presetPolicies(p awsresource.Place, nodeRoles []string) (types.M
 }
 
 // role is the declared state of the role. All of the model is known.
-func (m *model) role() session.Role {
+func (m *model) role() asset.Role {
 	inline := value.Strings(m.Policies)
 	maps.Copy(inline, value.Strings(m.PresetPolicies))
-	return session.Role{
+	return asset.Role{
 		Name:        m.Name.ValueString(),
 		Path:        m.Path.ValueString(),
 		Description: m.Description.ValueString(),
@@ -115,7 +115,7 @@ func (m *model) role() session.Role {
 }
 
 // bareRole is the role without its policies, as it is created.
-func (m *model) bareRole() session.Role {
+func (m *model) bareRole() asset.Role {
 	bare := m.role()
 	bare.Inline, bare.Attached = nil, nil
 	return bare

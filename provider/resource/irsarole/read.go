@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
@@ -62,7 +63,7 @@ func (r *irsaRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 }
 
 // adopt declares all that an imported role has, so that refresh takes it over.
-func (m *model) adopt(live session.Role, where awsresource.Place, defaults map[string]string) diag.Diagnostics {
+func (m *model) adopt(live asset.Role, where awsresource.Place, defaults map[string]string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	own, preset := map[string]string{}, map[string]string{}
 	for name, document := range live.Inline {
@@ -125,7 +126,7 @@ func (m *model) adoptPreset(preset map[string]string, where awsresource.Place) {
 }
 
 // refresh sets what IAM says about everything that is declared.
-func (m *model) refresh(live session.Role) {
+func (m *model) refresh(live asset.Role) {
 	m.Path = types.StringValue(live.Path)
 	m.Description = value.Declared(m.Description, live.Description)
 	m.PermissionsBoundary = value.Declared(m.PermissionsBoundary, live.Boundary)

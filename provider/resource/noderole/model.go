@@ -8,9 +8,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/resource/irsarole"
 )
@@ -54,8 +54,8 @@ func (m *model) settle(p awsresource.Place) error {
 }
 
 // role is the declared state of the role. All of the model is known.
-func (m *model) role() session.Role {
-	return session.Role{
+func (m *model) role() asset.Role {
+	return asset.Role{
 		Name:        m.Name.ValueString(),
 		Path:        m.Path.ValueString(),
 		Description: m.Description.ValueString(),
@@ -69,16 +69,16 @@ func (m *model) role() session.Role {
 }
 
 // profile is the declared state of the instance profile.
-func (m *model) profile() session.Profile {
-	return session.Profile{
+func (m *model) profile() asset.Profile {
+	return asset.Profile{
 		Name: m.InstanceProfile.ValueString(), Path: m.Path.ValueString(), Role: m.Name.ValueString(), Tags: value.Strings(m.TagsAll),
 	}
 }
 
 // entry is the declared state of the access entry; its type is empty if there is
 // to be none.
-func (m *model) entry() session.Entry {
-	entry := session.Entry{Cluster: m.ClusterName.ValueString(), Principal: m.ARN.ValueString(), Tags: value.Strings(m.TagsAll)}
+func (m *model) entry() asset.Entry {
+	entry := asset.Entry{Cluster: m.ClusterName.ValueString(), Principal: m.ARN.ValueString(), Tags: value.Strings(m.TagsAll)}
 	if m.AccessEntry.ValueString() != noEntry {
 		entry.Type = m.AccessEntry.ValueString()
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
@@ -114,7 +115,7 @@ func (r *nodeRole) change(ctx context.Context, account *session.Account, before,
 
 // changeProfile creates the instance profile, updates it, or puts one of another
 // name in its place. It returns the ARN of a new one.
-func changeProfile(ctx context.Context, profiles session.Profiles, was, is session.Profile) (arn string, err error) {
+func changeProfile(ctx context.Context, profiles session.Profiles, was, is asset.Profile) (arn string, err error) {
 	if was.Name == is.Name {
 		return "", profiles.Update(ctx, was, is)
 	}
@@ -130,7 +131,7 @@ func changeProfile(ctx context.Context, profiles session.Profiles, was, is sessi
 
 // fillProfile gives the role to a profile that is there already, unless it
 // gives machines another one.
-func fillProfile(ctx context.Context, profiles session.Profiles, wanted session.Profile) (arn string, err error) {
+func fillProfile(ctx context.Context, profiles session.Profiles, wanted asset.Profile) (arn string, err error) {
 	live, arn, err := profiles.Read(ctx, wanted.Name)
 	switch {
 	case err != nil:
@@ -142,7 +143,7 @@ func fillProfile(ctx context.Context, profiles session.Profiles, wanted session.
 }
 
 // changeEntry creates the access entry, updates it, or replaces it.
-func changeEntry(ctx context.Context, entries session.Entries, was, is session.Entry) error {
+func changeEntry(ctx context.Context, entries session.Entries, was, is asset.Entry) error {
 	if was.Type == is.Type && was.Cluster == is.Cluster {
 		if is.Type == "" {
 			return nil
@@ -226,7 +227,7 @@ func profileName() lifecycle.Naming {
 }
 
 // profileTaken says that a profile gives machines a role of others.
-func profileTaken(live session.Profile) error {
+func profileTaken(live asset.Profile) error {
 	return takenError(fmt.Sprintf("instance profile %s exists already and gives machines the role %s: name another one with `instance_profile`, or delete it", live.Name, live.Role))
 }
 

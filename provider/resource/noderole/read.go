@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
@@ -55,7 +56,7 @@ func (r *nodeRole) Read(ctx context.Context, req resource.ReadRequest, resp *res
 }
 
 // adopt declares all that an imported role has, so that refresh takes it over.
-func (r *nodeRole) adopt(ctx context.Context, m *model, live session.Role, account *session.Account) error {
+func (r *nodeRole) adopt(ctx context.Context, m *model, live asset.Role, account *session.Account) error {
 	needed := policy.NodePolicies(account.Partition, true)
 	network := needed[len(needed)-1]
 	m.CNIPolicy = types.BoolValue(slices.Contains(live.Attached, network))
@@ -82,7 +83,7 @@ func (r *nodeRole) adopt(ctx context.Context, m *model, live session.Role, accou
 }
 
 // refresh sets what IAM says about everything of the role that is declared.
-func (m *model) refresh(live session.Role) {
+func (m *model) refresh(live asset.Role) {
 	still := func(declared types.Set) types.Set {
 		return value.Set(slices.DeleteFunc(value.Elements(declared), func(arn string) bool { return !slices.Contains(live.Attached, arn) }))
 	}
