@@ -25,8 +25,9 @@ type Item struct {
 // Kind is a kind of machine that can be bought as often as one likes.
 type Kind struct {
 	Room  []int64
-	Cost  int64 // above 0
-	Items []int // indices of the items that it may hold, each of which fits
+	Cost  int64   // above 0
+	Items []int   // indices of the items that it may hold, each of which fits
+	Uses  []int64 // of each limit; nothing where there are none
 }
 
 // Pattern is one way to fill a machine.
@@ -46,6 +47,10 @@ type Program struct {
 	// Items each fit some kind.
 	Items []Item
 	Kinds []Kind
+	// Limits are how much all machines may use up together. Where there are any, items
+	// may be left over, for as much each as Leave says. That counts as cost.
+	Limits []int64
+	Leave  float64
 	// Start are patterns to begin with; there may be none.
 	Start []Pattern
 	// Guesses at what each item is worth; there may be none.
@@ -64,7 +69,8 @@ type Solution struct {
 	Patterns []Pattern
 	// Times is how often each pattern is used, above 0.
 	Times []float64
-	// Bound on the cost of any set of machines that holds all items.
+	// Bound on the cost of any set of machines that holds all items, or leaves some over
+	// where there are limits.
 	Bound float64
 	// Prices of the items that prove the bound: no content of a machine is worth
 	// more than it costs, and all items together are worth the bound.
@@ -82,8 +88,10 @@ const (
 	tolerance = lp.Tolerance
 	// safety takes off a bound what rounding could have added.
 	safety = 1 - 1e-9
-	// trust is the weight of the best bound's prices, see run.
-	trust = 0.5
+	// trustInBound is the weight of the best bound's prices, see run. Where there are limits it
+	// is 0: a price of a limit that is far from the dual hides contents that would be of use.
+	// Worlds 1901000051 and 1901000063 cost 361 and 483 $/h with 0.5, and 354 and 479 with 0.
+	trustInBound = 0.5
 	// widest is for how many kinds contents are searched for at a time; for more where
 	// these are searched in haste and none has a use.
 	widest = 24
@@ -106,8 +114,9 @@ type Generation struct {
 	known    map[string]bool // patterns in the master
 	effort   int             // operations left
 
+	scale    []float64 // by limit: what its row is stated in
 	bound    float64
-	centre   []float64 // prices that prove it
+	centre   []float64 // prices of the rows that prove it
 	order    []int     // kinds, the most promising first
 	ratio    []float64 // by kind: the most that a content can be worth for the cost
 	patience int       // how long contents are searched for
@@ -119,43 +128,74 @@ func New(p Program) *Generation {
 	for k := range p.Kinds {
 		p.Kinds[k].Room = usable(&p.Kinds[k], p.Items)
 	}
-	g := &Generation{Program: p, master: lp.NewCovering(counts(p.Items)), filler: newFiller(p.Items, p.Kinds), known: map[string]bool{},
-		centre: make([]float64, len(p.Items)), order: make([]int, len(p.Kinds)), ratio: make([]float64, len(p.Kinds)), patience: hasty}
+	g := &Generation{Program: p, filler: newFiller(p.Items, p.Kinds), known: map[string]bool{}, centre: make([]float64, len(p.Items)+len(p.Limits)),
+		order: make([]int, len(p.Kinds)), ratio: make([]float64, len(p.Kinds)), patience: hasty}
+	for _, l := range p.Limits {
+		g.scale = append(g.scale, float64(max(1, l)))
+	}
+	g.master = lp.NewCovering(g.demand())
 	g.start()
 	for _, pattern := range p.Start {
 		g.add(pattern)
 	}
 	for _, guess := range p.Guesses {
-		g.generate(guess)
+		g.generate(append(slices.Clone(guess), make([]float64, len(p.Limits))...))
 	}
 	return g
 }
 
-// Recount sets how many items are left. What is known of patterns and prices stays;
-// what can be reached does not.
-func (g *Generation) Recount(left []int64) {
+// Recount sets how many items, and how much of the limits, are left. What is known of
+// patterns and prices stays; what can be reached does not.
+func (g *Generation) Recount(left, limits []int64) {
 	g.bound, g.Target = 0, math.Inf(1)
 	for i, n := range left {
 		g.Items[i].Count = n
-		g.bound += float64(g.centre[i] * float64(n))
 	}
-	g.bound *= safety
-	g.master.Demand(counts(g.Items))
+	copy(g.Limits, limits)
+	g.bound = g.worth(g.centre)
+	g.master.Demand(g.demand())
 	g.start()
 }
 
-func counts(items []Item) []float64 {
-	out := make([]float64, len(items))
-	for i := range items {
-		out[i] = float64(items[i].Count)
+// demand states the rows: how many of each item are to be covered, and how much of each limit
+// may be used up, as a demand below 0.
+func (g *Generation) demand() []float64 {
+	var out []float64
+	for i := range g.Items {
+		out = append(out, float64(g.Items[i].Count))
+	}
+	for l, most := range g.Limits {
+		out = append(out, -float64(most)/g.scale[l])
 	}
 	return out
 }
 
-// start begins with machines that hold one kind of item each.
+// worth is what the rows are worth at these prices, less what rounding may have added.
+func (g *Generation) worth(prices []float64) float64 {
+	items, limits := 0.0, 0.0
+	for row, d := range g.demand() {
+		if d > 0 {
+			items += float64(prices[row] * d)
+		} else {
+			limits -= float64(prices[row] * d)
+		}
+	}
+	return items*safety - limits/safety
+}
+
+// start begins with machines that hold one kind of item each, or leaves all items over
+// where limits may not allow these.
 func (g *Generation) start() {
 	alone := g.alone()
-	columns := make([]lp.Column, len(alone))
+	if len(g.Limits) > 0 {
+		for i, p := range alone {
+			if len(p.Parts) > 0 {
+				g.add(p)
+				alone[i] = Pattern{Kind: leftOver, Parts: []Part{{i, 1}}}
+			}
+		}
+	}
+	columns := make([]lp.Column, len(g.Items)+len(g.Limits))
 	for i, p := range alone {
 		if len(p.Parts) > 0 {
 			columns[i] = g.columnOf(p)
@@ -165,11 +205,24 @@ func (g *Generation) start() {
 	g.master.Start(columns)
 }
 
+// leftOver stands for no machine.
+const leftOver = -1
+
 // columnOf states a pattern in the master's terms.
 func (g *Generation) columnOf(p Pattern) lp.Column {
-	out := lp.Column{Entries: make([]lp.Entry, len(p.Parts)), Cost: float64(g.Kinds[p.Kind].Cost)}
+	out := lp.Column{Entries: make([]lp.Entry, len(p.Parts)), Cost: g.Leave}
 	for i, part := range p.Parts {
 		out.Entries[i] = lp.Entry{Row: part.Item, N: float64(part.N)}
+	}
+	if p.Kind == leftOver {
+		return out
+	}
+	kind := &g.Kinds[p.Kind]
+	out.Cost = float64(kind.Cost)
+	for l, n := range kind.Uses {
+		if n > 0 {
+			out.Entries = append(out.Entries, lp.Entry{Row: len(g.Items) + l, N: -float64(n) / g.scale[l]})
+		}
 	}
 	return out
 }
@@ -195,9 +248,12 @@ func (g *Generation) alone() []Pattern {
 func (g *Generation) Solve(operations int) Solution {
 	g.effort, g.patience = operations, hasty
 	g.run()
-	out := Solution{Bound: g.bound, Prices: slices.Clone(g.centre), Duals: slices.Clone(g.master.Dual), Spent: operations - g.effort, Close: g.effort > 0}
+	n := len(g.Items)
+	out := Solution{Bound: g.bound, Prices: slices.Clone(g.centre[:n]), Duals: slices.Clone(g.master.Dual[:n]), Spent: operations - g.effort, Close: g.effort > 0}
 	for j, level := range g.master.Used {
-		out.Patterns, out.Times = append(out.Patterns, g.patterns[j]), append(out.Times, level)
+		if g.patterns[j].Kind != leftOver {
+			out.Patterns, out.Times = append(out.Patterns, g.patterns[j]), append(out.Times, level)
+		}
 	}
 	return out
 }
@@ -209,7 +265,10 @@ func (g *Generation) Solve(operations int) Solution {
 // pattern that is worth more than it costs there is so by the dual prices too;
 // where there is none, the point gives a better bound.
 func (g *Generation) run() {
-	between, idle := make([]float64, len(g.Items)), 0
+	between, idle, trust := make([]float64, g.master.Rows()), 0, trustInBound
+	if len(g.Limits) > 0 {
+		trust = 0
+	}
 	for g.effort > 0 && g.Target > g.bound+g.Slack {
 		g.optimise()
 		if g.master.Cost() <= g.bound+g.Slack {
@@ -247,13 +306,15 @@ func (g *Generation) optimise() {
 }
 
 // generate adds for each kind the pattern that is worth most, if it is worth more
-// than it costs, and reports whether there is any. What machines can be worth at
-// most gives a bound.
+// than it costs, and reports whether there is any. The prices are those of the items, and
+// after them those of the limits, which are part of what a machine costs. What machines can
+// be worth at most gives a bound.
 func (g *Generation) generate(prices []float64) bool {
 	f := g.filler
+	f.charge(prices[len(g.Items):], g.scale)
 	for k := range g.Kinds {
 		g.order[k] = k
-		g.ratio[k] = f.ceiling(k, prices) / float64(g.Kinds[k].Cost)
+		g.ratio[k] = f.ceiling(k, prices) / f.cost[k]
 	}
 	slices.SortStableFunc(g.order, func(a, b int) int { return cmp.Compare(g.ratio[b], g.ratio[a]) })
 	most, found := 0.0, false
@@ -262,24 +323,33 @@ func (g *Generation) generate(prices []float64) bool {
 			most = max(most, g.ratio[k])
 			break
 		}
-		most = max(most, f.fill(k, prices, g.patience)/float64(g.Kinds[k].Cost))
+		most = max(most, f.fill(k, prices, g.patience)/f.cost[k])
 		if f.value > 0 && g.add(f.pattern(k)) {
 			found = true
 		}
 	}
 	g.effort -= f.operations
 	f.operations = 0
-	total := 0.0
-	for i, l := range g.Items {
-		total += float64(prices[i] * float64(l.Count))
-	}
-	if most > 0 && total/most*safety > g.bound {
-		g.bound = total / most * safety
-		for i, w := range prices {
-			g.centre[i] = w / most
-		}
-	}
+	g.prove(prices, most)
 	return found
+}
+
+// prove takes over the bound that the prices give where no content of a machine is worth more
+// than so many times its cost, if it is a better one.
+func (g *Generation) prove(prices []float64, most float64) {
+	if len(g.Limits) > 0 {
+		most = max(most, slices.Max(prices[:len(g.Items)])/g.Leave)
+	}
+	if most == 0 {
+		return
+	}
+	proven := slices.Clone(prices)
+	for i := range g.Items {
+		proven[i] /= most
+	}
+	if bound := g.worth(proven); bound > g.bound {
+		g.bound, g.centre = bound, proven
+	}
 }
 
 // add makes a pattern known, unless it is already.

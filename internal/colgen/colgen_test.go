@@ -15,9 +15,11 @@ const plentyOfTime = 100_000_000
 
 func TestSolve(t *testing.T) {
 	for name, c := range map[string]struct {
-		items []Item
-		kinds []Kind
-		want  float64 // cost and bound
+		items  []Item
+		kinds  []Kind
+		limits []int64
+		leave  float64
+		want   float64 // cost, of what is left over too, and bound
 	}{
 		"items that fill a machine evenly": {
 			items: []Item{{Need: []int64{2}, Count: 10, Most: 10}},
@@ -54,10 +56,31 @@ func TestSolve(t *testing.T) {
 			kinds: []Kind{{Room: []int64{4}, Cost: 40, Items: []int{0}}, {Room: []int64{6}, Cost: 48, Items: []int{0}}},
 			want:  96,
 		},
+		"a limit on the cheaper kind": {
+			items:  []Item{{Need: []int64{1}, Count: 16, Most: 16}},
+			kinds:  []Kind{{Room: []int64{4}, Cost: 10, Items: []int{0}, Uses: []int64{4}}, {Room: []int64{4}, Cost: 20, Items: []int{0}}},
+			limits: []int64{8}, leave: 100,
+			want: 60,
+		},
+		"a limit goes to the items that gain most from it": {
+			items: []Item{{Need: []int64{1}, Count: 8, Most: 8}, {Need: []int64{1}, Count: 8, Most: 8}},
+			kinds: []Kind{
+				{Room: []int64{4}, Cost: 10, Items: []int{0, 1}, Uses: []int64{4}},
+				{Room: []int64{4}, Cost: 20, Items: []int{0}}, {Room: []int64{4}, Cost: 50, Items: []int{1}},
+			},
+			limits: []int64{8}, leave: 100,
+			want: 60,
+		},
+		"a limit that does not allow all": {
+			items:  []Item{{Need: []int64{1}, Count: 16, Most: 16}},
+			kinds:  []Kind{{Room: []int64{4}, Cost: 10, Items: []int{0}, Uses: []int64{4}}},
+			limits: []int64{8}, leave: 30,
+			want: 20 + 8*30,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Solve(Program{Items: c.items, Kinds: c.kinds, Target: math.Inf(1), Prove: true}, plentyOfTime)
-			if cost := costOf(got, c.kinds); math.Abs(cost-c.want) > 1e-3 {
+			got := Solve(Program{Items: c.items, Kinds: c.kinds, Limits: c.limits, Leave: c.leave, Target: math.Inf(1), Prove: c.limits == nil}, plentyOfTime)
+			if cost := costOf(got, c.kinds) + c.leave*leftOf(got, c.items); math.Abs(cost-c.want) > 1e-3 {
 				t.Errorf("costs %v, want %v", cost, c.want)
 			}
 			if math.Abs(got.Bound-c.want) > 1e-3 {
@@ -68,6 +91,23 @@ func TestSolve(t *testing.T) {
 			}
 		})
 	}
+}
+
+// leftOf returns how many items have no place.
+func leftOf(s Solution, items []Item) float64 {
+	left := 0.0
+	for i := range items {
+		open := float64(items[i].Count)
+		for j, p := range s.Patterns {
+			for _, part := range p.Parts {
+				if part.Item == i {
+					open -= s.Times[j] * float64(part.N)
+				}
+			}
+		}
+		left += max(0, open)
+	}
+	return left
 }
 
 func costOf(s Solution, kinds []Kind) float64 {
@@ -209,7 +249,7 @@ func TestRecount(t *testing.T) {
 			fresh.Items[i].Count = left[i]
 			some = some || left[i] > 0
 		}
-		g.Recount(left)
+		g.Recount(left, nil)
 		got := g.Solve(plentyOfTime)
 		holds(t, &fresh, got)
 		if cost := costOf(got, p.Kinds); cost < got.Bound*(1-1e-6) || some && got.Bound <= 0 {
@@ -255,6 +295,6 @@ func TestEffortIsBounded(t *testing.T) {
 		for i := range left {
 			left[i] = 1000 - 100*int64(times+1) + random.Int64N(50)
 		}
-		g.Recount(left)
+		g.Recount(left, nil)
 	}
 }

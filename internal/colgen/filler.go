@@ -9,6 +9,7 @@ import (
 type filler struct {
 	items  []Item
 	kinds  []Kind
+	cost   []float64     // by kind, what it uses up of limits included
 	relax  []*relaxation // by kind
 	search search
 
@@ -17,7 +18,17 @@ type filler struct {
 }
 
 func newFiller(items []Item, kinds []Kind) *filler {
-	return &filler{items: items, kinds: kinds, relax: make([]*relaxation, len(kinds))}
+	return &filler{items: items, kinds: kinds, cost: make([]float64, len(kinds)), relax: make([]*relaxation, len(kinds))}
+}
+
+// charge sets what the kinds cost at these prices of the limits' rows.
+func (f *filler) charge(prices, scale []float64) {
+	for k := range f.kinds {
+		f.cost[k] = float64(f.kinds[k].Cost)
+		for l, n := range f.kinds[k].Uses {
+			f.cost[k] += float64(prices[l] * (float64(n) / scale[l]))
+		}
+	}
 }
 
 // How long contents are searched for, in steps.
@@ -40,7 +51,7 @@ func (f *filler) ceiling(kind int, prices []float64) float64 {
 		f.relax[kind] = r
 	}
 	f.operations += r.Operations()
-	if ceiling := r.Ceiling(prices); ceiling <= float64(k.Cost)*(1+tolerance) {
+	if ceiling := r.Ceiling(prices); ceiling <= f.cost[kind]*(1+tolerance) {
 		return ceiling // good enough: nothing can be gained with this kind
 	}
 	f.operations += r.Solve(prices)
@@ -53,7 +64,7 @@ func (f *filler) ceiling(kind int, prices []float64) float64 {
 func (f *filler) fill(kind int, prices []float64, patience int) float64 {
 	k, r := &f.kinds[kind], f.relax[kind]
 	ceiling := r.Bound
-	f.search.begin(f.items, k, r, prices, float64(k.Cost)*(1+tolerance))
+	f.search.begin(f.items, k, r, prices, f.cost[kind]*(1+tolerance))
 	if proven, ok := f.look(r, patience); ok {
 		ceiling = min(ceiling, proven)
 	}

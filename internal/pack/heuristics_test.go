@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -169,6 +170,26 @@ func TestNodesAreFilledWithPodsOfFewKinds(t *testing.T) {
 	}
 	if cpu < 60_000 || memory < 480<<30 {
 		t.Errorf("%d of 64 cores and %d of 512 GiB are used", cpu/1000, memory>>30)
+	}
+}
+
+// TestLimitsGoWhereTheySaveMost: a cheap Provisioner with a limit on cores serves the pods that
+// cost most for each core elsewhere. The linear program over patterns knows what a core of the
+// limit is worth; without it six problems cost 1.4 % more, and 0.9 % if it did not know limits.
+func TestLimitsGoWhereTheySaveMost(t *testing.T) {
+	with, without := int64(0), int64(0)
+	for seed := range uint64(6) {
+		p := drawn(seed+1, 20, 20, byFamily)
+		cheap := assign.Provisioner{Spec: &api.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "cheap"}}, Types: catalogue()}
+		cheap.Spec.Spec.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("150")}}
+		for i := range cheap.Types {
+			cheap.Types[i].Offerings[0].Price /= 3
+		}
+		p.Provisioners = append(p.Provisioners, cheap)
+		with, without = with+spend(t, p), without+spend(t, p, assign.Patterns)
+	}
+	if float64(with) > 0.988*float64(without) {
+		t.Errorf("the plans cost %d with the program and %d without", with, without)
 	}
 }
 

@@ -46,9 +46,11 @@ func patternsPay(b *bought, regions int) bool {
 func buyPatterns(other *bought, guess []float64) (b *bought, duals []float64) {
 	r := other.of
 	b = nothingBought(r)
+	rows := r.limitRows()
+	known := float64(other.cost) + float64(r.leave()*float64(other.unmet()))
 	g := colgen.New(colgen.Program{
-		Items: r.items(), Kinds: r.kinds(), Start: other.patterns(), Guesses: [][]float64{guess},
-		Slack: solvedGap * float64(other.cost), Target: float64(other.cost),
+		Items: r.items(), Kinds: r.kinds(rows), Limits: rows.left(b.limits), Leave: r.leave(), Start: other.patterns(), Guesses: [][]float64{guess},
+		Slack: solvedGap * known, Target: known,
 	})
 	for times := range maxDives {
 		solution := g.Solve(r.trials * operationsPerTrial)
@@ -63,7 +65,7 @@ func buyPatterns(other *bought, guess []float64) (b *bought, duals []float64) {
 		if !b.buyWhole(solution, nearlyWhole) && !b.buyMost(solution) {
 			break
 		}
-		g.Recount(b.left)
+		g.Recount(b.left, rows.left(b.limits))
 	}
 	return b, duals
 }
@@ -170,13 +172,59 @@ func (r *request) items() []colgen.Item {
 	return out
 }
 
-// kinds states the candidates.
-func (r *request) kinds() []colgen.Kind {
+// kinds states the candidates, and what they use up of limits.
+func (r *request) kinds(limits limitRows) []colgen.Kind {
 	masks := make([]model.Bitset, len(r.asked))
 	for i, l := range r.asked {
 		masks[i] = l.Mask
 	}
-	return r.kindsOf(r.candidates, masks, r.nodeCost)
+	out := r.kindsOf(r.candidates, masks, r.nodeCost)
+	for j, k := range r.candidates {
+		for _, row := range limits {
+			n := int64(0)
+			if o := &r.Offerings[k]; o.Pool == row.pool {
+				n = o.Capacity[row.resource]
+			}
+			out[j].Uses = append(out[j].Uses, n)
+		}
+	}
+	return out
+}
+
+// limitRows are the limits of a linear program.
+type limitRows []struct{ pool, resource int }
+
+// limitRows lists the limits that candidates use up.
+func (r *request) limitRows() limitRows {
+	var out limitRows
+	for _, p := range r.pools {
+		for resource, left := range r.limits[p.Number] {
+			uses := func(k int) bool { return r.Offerings[k].Pool == p.Number && r.Offerings[k].Capacity[resource] > 0 }
+			if left < model.Plenty/2 && slices.ContainsFunc(r.candidates, uses) {
+				out = append(out, struct{ pool, resource int }{p.Number, resource})
+			}
+		}
+	}
+	return out
+}
+
+// left returns what of the limits is left.
+func (l limitRows) left(of assign.Remaining) []int64 {
+	out := make([]int64, len(l))
+	for i, row := range l {
+		out[i] = max(0, of[row.pool][row.resource])
+	}
+	return out
+}
+
+// leave is what it is taken to cost to leave an item over: more than any machine, so that
+// limits leave as few as they can.
+func (r *request) leave() float64 {
+	most := int64(0)
+	for _, k := range r.candidates {
+		most = max(most, r.Offerings[k].Price+r.nodeCost)
+	}
+	return float64(most)
 }
 
 // patterns states what was bought.
