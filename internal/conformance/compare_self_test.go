@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // plainScenario has two pods that need a machine each.
@@ -199,5 +201,38 @@ func TestEverythingIsGenerated(t *testing.T) {
 		if !seen[want] {
 			t.Errorf("no scenario has %s", want)
 		}
+	}
+}
+
+// TestOrderIsFound has two pods that their spread lets in before all others only.
+func TestOrderIsFound(t *testing.T) {
+	ctx := t.Context()
+	if err := shared.clear(ctx); err != nil {
+		t.Fatal(err)
+	}
+	large := catalogue["m5.large"]
+	node := nodeOf("node-0", &large, offer.Candidate{InstanceType: large.Name, Zone: zones[0], CapacityType: api.CapacityOnDemand}, nil, nil)
+	if err := shared.addNodes(ctx, []*corev1.Node{node}); err != nil {
+		t.Fatal(err)
+	}
+	var pods []*corev1.Pod
+	home := map[string]string{}
+	for i := range 8 {
+		p := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "alpha", Name: fmt.Sprint("pod-", i), Labels: map[string]string{"app": "a"}},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}},
+		}
+		spread := corev1.TopologySpreadConstraint{
+			MaxSkew: 8, TopologyKey: api.LabelZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels},
+		}
+		if i >= 6 {
+			spread.MaxSkew, spread.MinDomains = 2, ptr.To[int32](2) // one pod of all others at most is there
+		}
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{spread}
+		pods, home[keyOf(p)] = append(pods, p), node.Name
+	}
+	refused, err := shared.placeAll(ctx, pods, home, randomOf(1))
+	if err != nil || len(refused) > 0 {
+		t.Errorf("refused %v, error %v", refused, err)
 	}
 }

@@ -62,20 +62,26 @@ func requesting(pod *corev1.Pod, name corev1.ResourceName) *corev1.Pod {
 const orders = 5
 
 // placeAll creates the pods with tickets for the nodes that home names, and returns
-// why the scheduler refuses those that it refuses.
+// why the scheduler refuses those that it refuses. Another order begins with those that
+// were refused before: others whom their constraints do not hold were in their way.
 func (l *lab) placeAll(ctx context.Context, pods []*corev1.Pod, home map[string]string, r *rand.Rand) (map[string]string, error) {
 	pods = byTurns(pods, home)
 	var refused map[string]string
+	refusals := map[string]int{}
 	for try := range orders {
 		if try > 0 {
 			if err := l.remove(ctx, pods...); err != nil {
 				return nil, err
 			}
 			r.Shuffle(len(pods), func(i, k int) { pods[i], pods[k] = pods[k], pods[i] })
+			slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return refusals[keyOf(b)] - refusals[keyOf(a)] })
 		}
 		again, err := l.placeInOrder(ctx, pods, home)
 		if err != nil || len(again) == 0 {
 			return nil, err
+		}
+		for pod := range again {
+			refusals[pod]++
 		}
 		if refused == nil || len(again) < len(refused) {
 			refused = again
