@@ -52,9 +52,10 @@ type Binder struct {
 // New returns a Binder.
 func New(p Ports) *Binder { return &Binder{Ports: p, slots: make(chan struct{}, podsAtOnce)} }
 
-// BindAll binds pods to nodes that exist. Only pods on nodes of ours that are not up yet
-// are bound; a pod that fits a node that is up is left to kube-scheduler, and so are the
-// pods of a Provisioner that says so. It returns how many are bound now.
+// BindAll binds pods to nodes that exist. Only pods on nodes of ours that are not ready yet
+// are bound: kube-scheduler places pods on a node from then on, initialized or not, and two
+// that bind to one node can give the same room away twice. The pods of a Provisioner that says
+// so are left to kube-scheduler, too. It returns how many are bound now.
 func (b *Binder) BindAll(ctx context.Context, v *view.View, fresh *view.Verifier, byNode map[string][]cluster.PodKey) int {
 	var names []string
 	for node := range byNode {
@@ -70,7 +71,7 @@ func (b *Binder) BindAll(ctx context.Context, v *view.View, fresh *view.Verifier
 // binds reports whether the agent binds pods to the node itself.
 func (b *Binder) binds(v *view.View, fresh *view.Verifier, name string) bool {
 	n := v.Nodes[name]
-	if n == nil || n.Provisioner == "" || n.Initialized || !fresh.Node(name) || b.Assumed.Uncreated(name) {
+	if n == nil || n.Provisioner == "" || n.Initialized || !fresh.Node(name) || fresh.Nodes[name].Ready || b.Assumed.Uncreated(name) {
 		return false
 	}
 	p := v.ByName[n.Provisioner]

@@ -43,6 +43,7 @@ func TestBindsOnlyWhatTheSchedulerDoesNot(t *testing.T) {
 	}{
 		"a starting node":                {func(*cluster.Snapshot, *api.Provisioner) {}, 1},
 		"a node that is up":              {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Nodes[0].Initialized = true }, 0},
+		"a node that is ready":           {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Nodes[0].Ready = true }, 0},
 		"a node of others":               {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Nodes[0].Provisioner = "" }, 0},
 		"the scheduler is to bind":       {func(_ *cluster.Snapshot, p *api.Provisioner) { p.Spec.PodBinding = api.BindScheduler }, 0},
 		"a pod that is only presumed":    {func(s *cluster.Snapshot, _ *api.Provisioner) { s.Pods[0].PresumedUnschedulable = true }, 0},

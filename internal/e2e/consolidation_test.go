@@ -97,7 +97,7 @@ func (s *scene) noneOverfull(provisioner string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	free := map[string]amount.List{}
+	free, on := map[string]amount.List{}, map[string]string{}
 	for _, n := range s.nodesOf(provisioner) {
 		free[n.Name] = amount.FromResourceList(n.Status.Allocatable)
 	}
@@ -105,11 +105,12 @@ func (s *scene) noneOverfull(provisioner string) {
 		p := &pods.Items[i]
 		if room, ours := free[p.Spec.NodeName]; ours && p.DeletionTimestamp == nil {
 			free[p.Spec.NodeName] = room.Minus(amount.FromResourceList(p.Spec.Containers[0].Resources.Requests))
+			on[p.Spec.NodeName] += fmt.Sprintf("\n%s, made at %s, conditions %v", p.Name, p.CreationTimestamp, p.Status.Conditions)
 		}
 	}
 	for name, left := range free {
 		if left[amount.CPU] < 0 || left[amount.Memory] < 0 {
-			s.t.Errorf("node %s has more pods than room: %v are left", name, left)
+			s.t.Errorf("node %s has more pods than room: %v are left, with%s", name, left, on[name])
 		}
 	}
 }
