@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
@@ -22,7 +23,7 @@ type NodeRole struct {
 	// Entry is the type of the access entry: EC2_LINUX or EC2_WINDOWS.
 	Entry string
 	// Profiles are the instance profiles that hold the role, in order.
-	Profiles []Profile
+	Profiles []asset.Profile
 }
 
 // nodeRoleItems writes the roles of machines. Those that EKS keeps for managed node
@@ -32,7 +33,7 @@ func nodeRoleItems(roles []NodeRole, groups []offer.Group) []Item {
 	for i := range roles {
 		role := &roles[i]
 		ofGroup := slices.ContainsFunc(groups, func(g offer.Group) bool { return g.Role == role.ARN })
-		if ofGroup && !slices.ContainsFunc(role.Profiles, func(p Profile) bool { return p.keeper() != eksKeeper }) {
+		if ofGroup && !slices.ContainsFunc(role.Profiles, func(p asset.Profile) bool { return keeperOf(p) != eksKeeper }) {
 			continue
 		}
 		out = append(out, nodeRoleItem(role))
@@ -78,14 +79,14 @@ func nodeRoleItem(role *NodeRole) Item {
 
 // profile is the instance profile that an import takes: the one of the role's own
 // name, or else the first.
-func (r *NodeRole) profile() (Profile, bool) {
+func (r *NodeRole) profile() (asset.Profile, bool) {
 	for _, p := range r.Profiles {
 		if p.Name == r.Name {
 			return p, true
 		}
 	}
 	if len(r.Profiles) == 0 {
-		return Profile{}, false
+		return asset.Profile{}, false
 	}
 	return r.Profiles[0], true
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
@@ -42,20 +43,15 @@ type Account interface {
 	NodeRoles(ctx context.Context, cluster string) ([]NodeRole, error)
 	// ProfilesOf returns the instance profiles that hold a role, in order. A role that
 	// is not there is reported as fs.ErrNotExist.
-	ProfilesOf(ctx context.Context, role string) ([]Profile, error)
+	ProfilesOf(ctx context.Context, role string) ([]asset.Profile, error)
 	// Queues returns the queues that rules put interruptions of machines on.
 	Queues(context.Context) ([]Queue, error)
 }
 
-// Role is an IAM role.
+// Role is an IAM role that exists.
 type Role struct {
-	Name, ARN, Path, Description string
-	Boundary                     string // ARN of the permissions boundary
-	MaxSession                   int32  // seconds
-	Trust                        string
-	Inline                       map[string]string
-	Attached                     []string
-	Tags                         map[string]string
+	asset.Role
+	ARN string
 }
 
 // Scope says which cluster is taken over.

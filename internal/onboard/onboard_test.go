@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
@@ -72,25 +73,25 @@ func (account) NodeRoles(context.Context, string) ([]onboard.NodeRole, error) {
 		return nil, err
 	}
 	role := func(name string, attached ...string) onboard.Role {
-		return onboard.Role{Name: name, ARN: "arn:aws:iam::123456789012:role/" + name, Path: "/", MaxSession: 3600, Trust: trust, Attached: attached}
+		return onboard.Role{ARN: "arn:aws:iam::123456789012:role/" + name, Role: asset.Role{Name: name, Path: "/", MaxSession: 3600, Trust: trust, Attached: attached}}
 	}
 	ours := role("prod-node", append(policy.NodePolicies("aws", false), "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")...)
 	ours.Tags = map[string]string{"team": "a"}
 	ours.Inline = map[string]string{"read": `{"Version":"2012-10-17","Statement":[]}`}
 	old := role("old-node", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy")
 	return []onboard.NodeRole{
-		{Role: ours, Entry: "EC2_LINUX", Profiles: []onboard.Profile{{Name: "machines", Path: "/"}}},
+		{Role: ours, Entry: "EC2_LINUX", Profiles: []asset.Profile{{Name: "machines", Path: "/"}}},
 		{Role: old, Entry: "EC2_WINDOWS"},
-		{Role: role("nodes", policy.NodePolicies("aws", true)...), Entry: "EC2_LINUX", Profiles: []onboard.Profile{{Name: "eks-1a2b", Path: "/"}}},
+		{Role: role("nodes", policy.NodePolicies("aws", true)...), Entry: "EC2_LINUX", Profiles: []asset.Profile{{Name: "eks-1a2b", Path: "/"}}},
 	}, nil
 }
 
 // ProfilesOf has one profile of the account's own beside that of a node group.
-func (account) ProfilesOf(_ context.Context, role string) ([]onboard.Profile, error) {
+func (account) ProfilesOf(_ context.Context, role string) ([]asset.Profile, error) {
 	if role != "nodes" {
 		return nil, fs.ErrNotExist
 	}
-	return []onboard.Profile{{Name: "eks-1a2b", Path: "/"}, {Name: "machines", Path: "/"}}, nil
+	return []asset.Profile{{Name: "eks-1a2b", Path: "/"}, {Name: "machines", Path: "/"}}, nil
 }
 
 // Queues are one that can be imported, one that a role reads and whose rules have
@@ -102,7 +103,7 @@ func (account) Queues(context.Context) ([]onboard.Queue, error) {
 		if err != nil {
 			panic(err)
 		}
-		return onboard.Queue{Name: name, ARN: arn, Policy: document, Retention: 300, Visibility: 30, Rules: rules}
+		return onboard.Queue{ARN: arn, Rules: rules, Queue: asset.Queue{Name: name, Policy: document, Retention: 300, Visibility: 30}}
 	}
 	ours := queue("prod")
 	for _, event := range policy.InterruptionEvents() {
@@ -130,7 +131,7 @@ func (account) Role(_ context.Context, name string) (onboard.Role, error) {
 	host := strings.TrimPrefix(issuer, "https://")
 	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Federated":"arn:aws:iam::123456789012:oidc-provider/` + host +
 		`"},"Action":"sts:AssumeRoleWithWebIdentity","Condition":{"StringEquals":{"` + host + `:aud":"sts.amazonaws.com","` + host + `:sub":"system:serviceaccount:reports:writer"}}}]}`
-	role := onboard.Role{Name: name, ARN: "arn:aws:iam::123456789012:role/" + name, Path: "/", MaxSession: 3600, Trust: trust}
+	role := onboard.Role{ARN: "arn:aws:iam::123456789012:role/" + name, Role: asset.Role{Name: name, Path: "/", MaxSession: 3600, Trust: trust}}
 	switch name {
 	case "reports":
 		role.Inline = map[string]string{"write": `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["s3:PutObject"],"Resource":"arn:aws:s3:::reports/${aws:PrincipalTag/team}/*"}]}`}

@@ -7,14 +7,9 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
-
-// Profile is an instance profile.
-type Profile struct {
-	Name, Path string
-	Tags       map[string]string
-}
 
 // Those who keep instance profiles for themselves, and delete them with what they
 // were made for.
@@ -26,8 +21,8 @@ const (
 // nodeClassTag is on the instance profiles that Karpenter makes for an EC2NodeClass.
 const nodeClassTag = "karpenter.k8s.aws/ec2nodeclass"
 
-// keeper is who keeps the profile, empty for the account's own.
-func (p Profile) keeper() string {
+// keeperOf is who keeps the profile, empty for the account's own.
+func keeperOf(p asset.Profile) string {
 	if strings.HasPrefix(p.Name, "eks-") {
 		return eksKeeper
 	}
@@ -62,10 +57,10 @@ func profilesOfRoles(ctx context.Context, documents []map[string]any, account Ac
 // profileFor chooses the instance profile that machines of a role get. Those that others
 // keep are not chosen: Karpenter deletes its own with the EC2NodeClass, while our
 // machines still need it.
-func profileFor(role string, profiles []Profile) karpenter.Profile {
+func profileFor(role string, profiles []asset.Profile) karpenter.Profile {
 	var free, kept []string
 	for _, p := range profiles {
-		if keeper := p.keeper(); keeper != "" {
+		if keeper := keeperOf(p); keeper != "" {
 			kept = append(kept, fmt.Sprintf("%s, which %s keeps", p.Name, keeper))
 		} else {
 			free = append(free, p.Name)

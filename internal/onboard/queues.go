@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
@@ -17,13 +18,8 @@ const (
 
 // Queue is an SQS queue on which rules put interruptions of machines.
 type Queue struct {
-	Name, ARN string
-	Policy    string
-	// Retention is how long a message is kept, Visibility how long it is hidden
-	// while somebody works on it, in seconds.
-	Retention, Visibility int64
-	Key                   string // KMS key of the user's own
-	Tags                  map[string]string
+	asset.Queue
+	ARN string
 	// Rules are the names of the rules, in order.
 	Rules []string
 }

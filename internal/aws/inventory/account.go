@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eksauth"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventqueue"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/noderole"
@@ -65,7 +66,7 @@ func (a *Account) Roles(ctx context.Context) ([]onboard.Role, error) {
 	all, err := a.roles.List(ctx)
 	out := make([]onboard.Role, len(all))
 	for i, r := range all {
-		out[i] = onboard.Role{Name: r.Name, Trust: r.Trust}
+		out[i] = onboard.Role{Role: r}
 	}
 	return out, err
 }
@@ -73,10 +74,7 @@ func (a *Account) Roles(ctx context.Context) ([]onboard.Role, error) {
 // Role returns a whole role.
 func (a *Account) Role(ctx context.Context, name string) (onboard.Role, error) {
 	r, arn, err := a.roles.Read(ctx, name)
-	return onboard.Role{
-		Name: r.Name, ARN: arn, Path: r.Path, Description: r.Description, Boundary: r.Boundary, MaxSession: r.MaxSession,
-		Trust: r.Trust, Inline: r.Inline, Attached: r.Attached, Tags: r.Tags,
-	}, err
+	return onboard.Role{Role: r, ARN: arn}, err
 }
 
 // NodeRoles returns the roles by which the cluster admits machines.
@@ -104,18 +102,18 @@ func (a *Account) NodeRoles(ctx context.Context, cluster string) ([]onboard.Node
 }
 
 // ProfilesOf returns the instance profiles that hold a role.
-func (a *Account) ProfilesOf(ctx context.Context, role string) ([]onboard.Profile, error) {
+func (a *Account) ProfilesOf(ctx context.Context, role string) ([]asset.Profile, error) {
 	names, err := a.profiles.Holding(ctx, role)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]onboard.Profile, len(names))
+	out := make([]asset.Profile, len(names))
 	for i, name := range names {
 		live, _, err := a.profiles.Read(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		out[i] = onboard.Profile{Name: name, Path: live.Path, Tags: live.Tags}
+		out[i] = live
 	}
 	return out, nil
 }
@@ -135,10 +133,7 @@ func (a *Account) Queues(ctx context.Context) ([]onboard.Queue, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, onboard.Queue{
-			Name: live.Name, ARN: arn, Policy: live.Policy, Retention: live.Retention, Visibility: live.Visibility, Key: live.Key, Tags: live.Tags,
-			Rules: fed[target],
-		})
+		out = append(out, onboard.Queue{Queue: live, ARN: arn, Rules: fed[target]})
 	}
 	return out, nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
 )
@@ -40,9 +40,9 @@ func TestProfilesOfARole(t *testing.T) {
 	if _, err := client.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: role, AssumeRolePolicyDocument: &trust}); err != nil {
 		t.Fatal(err)
 	}
-	var want []onboard.Profile
+	var want []asset.Profile
 	for n := range 101 {
-		profile := onboard.Profile{Name: fmt.Sprintf("prod_%03d", n), Path: "/", Tags: map[string]string{"karpenter.k8s.aws/ec2nodeclass": "default"}}
+		profile := asset.Profile{Name: fmt.Sprintf("prod_%03d", n), Path: "/", Role: *role, Tags: map[string]string{"karpenter.k8s.aws/ec2nodeclass": "default"}}
 		want = append(want, profile)
 		if _, err := client.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{
 			InstanceProfileName: &profile.Name, Tags: []types.Tag{{Key: aws.String("karpenter.k8s.aws/ec2nodeclass"), Value: aws.String("default")}},

@@ -11,26 +11,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
-// Node is a node that the agent has bought.
-type Node struct{ Name, Instance, Provisioner string }
-
-// Object is a custom resource of the installation's definitions.
-type Object struct {
-	Kind, Name string
-	// Leaving says that it is being deleted.
-	Leaving bool
+// Holdings are what depends on the installation.
+func (k *Keeper) Holdings(ctx context.Context) (out install.Holdings, err error) {
+	if out.Objects, err = k.customObjects(ctx); err == nil {
+		out.Nodes, err = k.boughtNodes(ctx)
+	}
+	return out, err
 }
 
-// Nodes lists the nodes that agents have bought, in the order of their names.
-func (k *Keeper) Nodes(ctx context.Context) ([]Node, error) {
+// boughtNodes lists the nodes that agents have bought, in the order of their names.
+func (k *Keeper) boughtNodes(ctx context.Context) ([]install.Node, error) {
 	nodes, err := k.nodes(ctx)
-	out := make([]Node, 0, len(nodes))
+	out := make([]install.Node, 0, len(nodes))
 	for i := range nodes {
 		n := &nodes[i]
-		out = append(out, Node{n.Name, n.Spec.ProviderID, n.Labels[api.LabelProvisioner]})
+		out = append(out, install.Node{Name: n.Name, Instance: n.Spec.ProviderID, Provisioner: n.Labels[api.LabelProvisioner]})
 	}
 	return out, err
 }
@@ -45,9 +44,9 @@ func (k *Keeper) nodes(ctx context.Context) ([]corev1.Node, error) {
 	return nodes.Items, nil
 }
 
-// Objects lists the Provisioners and then the node profiles, whoever has declared
+// customObjects lists the Provisioners and then the node profiles, whoever has declared
 // them.
-func (k *Keeper) Objects(ctx context.Context) (out []Object, err error) {
+func (k *Keeper) customObjects(ctx context.Context) (out []install.Object, err error) {
 	for _, kind := range []struct {
 		name     string
 		resource schema.GroupVersionResource
@@ -57,7 +56,7 @@ func (k *Keeper) Objects(ctx context.Context) (out []Object, err error) {
 			return nil, err
 		}
 		for i := range all {
-			out = append(out, Object{kind.name, all[i].GetName(), all[i].GetDeletionTimestamp() != nil})
+			out = append(out, install.Object{Kind: kind.name, Name: all[i].GetName(), Leaving: all[i].GetDeletionTimestamp() != nil})
 		}
 	}
 	return out, nil

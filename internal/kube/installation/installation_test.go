@@ -184,31 +184,31 @@ func TestStatus(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		live []runtime.Object
-		want Status
+		want install.Status
 	}{
-		"all is well":        {[]runtime.Object{deployment(up), pod, lease("one_7", -time.Second)}, Status{Leader: "one", ImageDigest: "sha256:12"}},
-		"nobody leads":       {[]runtime.Object{deployment(up), pod}, Status{Waiting: "no replica leads"}},
-		"the leader is dead": {[]runtime.Object{deployment(up), pod, lease("one_7", -time.Hour)}, Status{Waiting: "no replica leads"}},
-		"another one leads":  {[]runtime.Object{deployment(up), pod, lease("old_1", -time.Second)}, Status{Waiting: "no replica leads"}},
+		"all is well":        {[]runtime.Object{deployment(up), pod, lease("one_7", -time.Second)}, install.Status{Leader: "one", ImageDigest: "sha256:12"}},
+		"nobody leads":       {[]runtime.Object{deployment(up), pod}, install.Status{Waiting: "no replica leads"}},
+		"the leader is dead": {[]runtime.Object{deployment(up), pod, lease("one_7", -time.Hour)}, install.Status{Waiting: "no replica leads"}},
+		"another one leads":  {[]runtime.Object{deployment(up), pod, lease("old_1", -time.Second)}, install.Status{Waiting: "no replica leads"}},
 		"not looked at": {
-			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 1})}, Status{Waiting: "the Deployment is yet to be looked at by its controller"},
+			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 1})}, install.Status{Waiting: "the Deployment is yet to be looked at by its controller"},
 		},
 		"an image that is not there": {
 			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 1, AvailableReplicas: 2}), pod, stuck, lease("one_7", 0)},
-			Status{Leader: "one", ImageDigest: "sha256:12", Waiting: "1 of 2 replicas are new", Troubles: []string{"pod two: ImagePullBackOff: no such tag"}},
+			install.Status{Leader: "one", ImageDigest: "sha256:12", Waiting: "1 of 2 replicas are new", Troubles: []string{"pod two: ImagePullBackOff: no such tag"}},
 		},
 		"a container that ends again and again": {
 			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 1}), crashing},
-			Status{Waiting: "1 of 2 replicas are new", Troubles: []string{"pod three: restarted 334 times; CrashLoopBackOff: back-off 5m0s; " +
+			install.Status{Waiting: "1 of 2 replicas are new", Troubles: []string{"pod three: restarted 334 times; CrashLoopBackOff: back-off 5m0s; " +
 				"ended with exit code 1, its last line: no region: set AWS_REGION"}},
 		},
 		"a container that has just ended": {
 			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2}), ended},
-			Status{Waiting: "0 of 2 replicas are available", Troubles: []string{"pod four: ended with exit code 137 (OOMKilled)"}},
+			install.Status{Waiting: "0 of 2 replicas are available", Troubles: []string{"pod four: ended with exit code 137 (OOMKilled)"}},
 		},
 		"an old replica": {
 			[]runtime.Object{deployment(appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 2, AvailableReplicas: 3}), pod, lease("one_7", 0)},
-			Status{Leader: "one", ImageDigest: "sha256:12", Waiting: "1 old replicas are there still"},
+			install.Status{Leader: "one", ImageDigest: "sha256:12", Waiting: "1 old replicas are there still"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestReleaseTakesTheAgentsMarksOff(t *testing.T) {
 	changed := pod("changed", map[string]string{corev1.PodDeletionCost: "7", api.AnnotationSteered: "-2"})
 	others := pod("others", map[string]string{corev1.PodDeletionCost: "-2"})
 	k := keeper(nil, marked, changed, others)
-	if err := k.unmarkPods(t.Context(), []Node{{Name: "n1"}}); err != nil {
+	if err := k.unmarkPods(t.Context(), []install.Node{{Name: "n1"}}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]map[string]string{

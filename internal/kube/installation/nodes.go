@@ -3,7 +3,6 @@ package installation
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,19 +16,17 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/apply"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
 
-// ErrNoAgent says that nobody is there to drain nodes and give their machines back.
-var ErrNoAgent = errors.New("no agent is running that could drain them")
-
 // Drain deletes the named Provisioners, so that they buy nothing any more, and waits
 // until the agent has drained their nodes and given the machines back. The same is
 // waited for where a Provisioner is being deleted already or is gone. Other
 // Provisioners and their nodes are left alone. Nodes need an agent: without one
-// nothing is deleted, which is ErrNoAgent.
+// nothing is deleted, which is install.ErrNoAgent.
 func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remaining []string)) error {
 	provisioners, err := k.list(ctx, api.ProvisionerGVR)
 	if err != nil {
@@ -50,7 +47,7 @@ func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remain
 		return err
 	}
 	if !alive && leaving.nodes > 0 {
-		return fmt.Errorf("it has %d nodes and %w", leaving.nodes, ErrNoAgent)
+		return fmt.Errorf("it has %d nodes and %w", leaving.nodes, install.ErrNoAgent)
 	}
 	for i := range provisioners {
 		p := &provisioners[i]
@@ -116,8 +113,8 @@ func leavingOf(provisioners []unstructured.Unstructured, nodes []corev1.Node, na
 // finalizers and the nodes' owner references are taken off, so that nothing waits for
 // an agent, and the marks on nodes and pods, which nobody would change any more. The agent
 // must have ended. The nodes' machines go on running, and are returned.
-func (k *Keeper) Release(ctx context.Context) ([]Node, error) {
-	nodes, err := k.Nodes(ctx)
+func (k *Keeper) Release(ctx context.Context) ([]install.Node, error) {
+	nodes, err := k.boughtNodes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +160,7 @@ func (k *Keeper) releaseNode(ctx context.Context, name string) error {
 
 // unmarkPods takes the agent's deletion costs off the pods of nodes. Those that somebody else
 // has set stay.
-func (k *Keeper) unmarkPods(ctx context.Context, nodes []Node) error {
+func (k *Keeper) unmarkPods(ctx context.Context, nodes []install.Node) error {
 	for _, n := range nodes {
 		pods, err := call.Get(ctx, func(ctx context.Context) (*corev1.PodList, error) {
 			on := fields.OneTermEqualSelector("spec.nodeName", n.Name)

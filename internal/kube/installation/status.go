@@ -19,22 +19,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
-// Status is how an installation is doing.
-type Status struct {
-	// Leader is the name of the pod that leads, empty if none does.
-	Leader string
-	// ImageDigest is that of the leader's image, such as sha256:…, empty if the
-	// node does not say.
-	ImageDigest string
-	// Definitions maps the names of the custom resources' definitions to the
-	// versions in which objects may be stored.
-	Definitions map[string][]string
-	// Waiting says what is missing until it is complete, empty if nothing is.
-	Waiting string
-	// Troubles are what the pods say that are not up.
-	Troubles []string
-}
-
 // ending says why a wait has come to an end before what was waited for.
 func ending(ctx context.Context) string {
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -47,8 +31,8 @@ func ending(ctx context.Context) string {
 var errNone = errors.New("it does not exist")
 
 // Status looks at a Deployment of the agent, its pods and the Lease.
-func (k *Keeper) Status(ctx context.Context, namespace, name string, now time.Time) (Status, error) {
-	var s Status
+func (k *Keeper) Status(ctx context.Context, namespace, name string, now time.Time) (install.Status, error) {
+	var s install.Status
 	d, err := call.Get(ctx, func(ctx context.Context) (*appsv1.Deployment, error) {
 		return k.typed.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
 	})
@@ -180,7 +164,7 @@ func endOf(t *corev1.ContainerStateTerminated) string {
 	return text
 }
 
-func (k *Keeper) readDefinitions(ctx context.Context, s *Status) error {
+func (k *Keeper) readDefinitions(ctx context.Context, s *install.Status) error {
 	settings := install.Settings{}.Defaulted("")
 	objects, err := settings.Objects()
 	if err != nil {
@@ -205,10 +189,10 @@ func (k *Keeper) readDefinitions(ctx context.Context, s *Status) error {
 // Await returns once every replica is of the declared kind and one of them leads. It
 // tells progress whenever it has changed. When the context ends first the error
 // says what is missing, and what the pods say.
-func (k *Keeper) Await(ctx context.Context, namespace, name string, progress func(string)) (Status, error) {
+func (k *Keeper) Await(ctx context.Context, namespace, name string, progress func(string)) (install.Status, error) {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
-	var last Status
+	var last install.Status
 	for {
 		s, err := k.Status(ctx, namespace, name, time.Now())
 		switch {

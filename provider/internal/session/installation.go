@@ -2,13 +2,12 @@ package session
 
 import (
 	"context"
-	"errors"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-)
 
-// ErrNoAgent says that nobody is there to drain nodes.
-var ErrNoAgent = errors.New("no agent is running that could drain them")
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
+)
 
 // Installation keeps the agent's own objects in the cluster.
 type Installation interface {
@@ -23,8 +22,8 @@ type Installation interface {
 	Apply(ctx context.Context, objects []*unstructured.Unstructured, force bool) error
 	// Await returns once all replicas are up and one leads, or with an error that
 	// says what is missing when the context ends.
-	Await(ctx context.Context, namespace, name string, progress func(string)) (AgentStatus, error)
-	Status(ctx context.Context, namespace, name string) (AgentStatus, error)
+	Await(ctx context.Context, namespace, name string, progress func(string)) (install.Status, error)
+	Status(ctx context.Context, namespace, name string, now time.Time) (install.Status, error)
 	// Remove deletes the objects, the last first, and waits. A namespace in which
 	// others have something is kept, and what that is returned.
 	Remove(ctx context.Context, objects []*unstructured.Unstructured) (kept []string, err error)
@@ -32,39 +31,11 @@ type Installation interface {
 	RemoveLease(ctx context.Context, namespace string) error
 
 	// Holdings are what depends on the installation, whoever has declared it.
-	Holdings(context.Context) (Holdings, error)
+	Holdings(context.Context) (install.Holdings, error)
 	// Drain deletes the named Provisioners and waits until their nodes and machines
 	// are gone, and those of Provisioners that are being deleted or gone already.
-	// It takes an agent: ErrNoAgent.
+	// It takes an agent: install.ErrNoAgent.
 	Drain(ctx context.Context, provisioners []string, progress func(remaining []string)) error
 	// Release lets go of all nodes without draining, and returns them.
-	Release(context.Context) ([]AgentNode, error)
+	Release(context.Context) ([]install.Node, error)
 }
-
-// AgentStatus is how an installation is doing.
-type AgentStatus struct {
-	Leader      string
-	ImageDigest string
-	// Definitions maps the names of definitions to the versions in which objects
-	// may be stored.
-	Definitions map[string][]string
-	Waiting     string
-	Troubles    []string
-}
-
-// Holdings are the custom resources of the installation's definitions and the nodes
-// that agents have bought for them.
-type Holdings struct {
-	Objects []AgentObject
-	Nodes   []AgentNode
-}
-
-// AgentObject is a Provisioner or a node profile. Leaving says that it is being
-// deleted.
-type AgentObject struct {
-	Kind, Name string
-	Leaving    bool
-}
-
-// AgentNode is a node that an agent has bought.
-type AgentNode struct{ Name, Instance, Provisioner string }

@@ -110,7 +110,7 @@ func (r *agentResource) Create(ctx context.Context, req resource.CreateRequest, 
 	setAgentIdentity(ctx, resp.Identity, m.Namespace.ValueString(), m.Name.ValueString(), &resp.Diagnostics)
 	resp.Diagnostics.Append(lifecycle.ClusterRecord{UID: cluster.UID()}.Save(ctx, resp.Private)...)
 	if err := cluster.Installation().Apply(ctx, objects, m.ForceConflicts.ValueBool()); err != nil {
-		m.report(session.AgentStatus{})
+		m.report(install.Status{})
 		resp.Diagnostics.Append(agentError(&m, err))
 	} else {
 		r.await(ctx, &m, cluster.Installation(), &resp.Diagnostics)

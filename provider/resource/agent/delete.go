@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
@@ -51,7 +52,7 @@ func uninstall(ctx context.Context, m *model, objects []*unstructured.Unstructur
 	if err != nil {
 		return err
 	}
-	leave := map[string]func(context.Context, *model, session.Installation, session.Holdings, *diag.Diagnostics){
+	leave := map[string]func(context.Context, *model, session.Installation, install.Holdings, *diag.Diagnostics){
 		refuseNodes: refuse, drainNodes: drain, orphanNodes: orphan,
 	}[m.onDestroy()]
 	if leave(ctx, m, keeper, held, diags); diags.HasError() {
@@ -131,7 +132,7 @@ func splitDefinitions(objects []*unstructured.Unstructured) (definitions, others
 }
 
 // refuse ends a destroy while there are nodes.
-func refuse(_ context.Context, m *model, _ session.Installation, held session.Holdings, diags *diag.Diagnostics) {
+func refuse(_ context.Context, m *model, _ session.Installation, held install.Holdings, diags *diag.Diagnostics) {
 	if nodes := held.Nodes; len(nodes) > 0 {
 		diags.AddError(fmt.Sprintf("%s: there are %d nodes, and on_destroy is %q", m.title(), len(nodes), refuseNodes),
 			"Nothing has been deleted. Remove the nodes first by destroying their provisioners, or set `on_destroy` to `drain` or `orphan` and apply.\n\n"+listNodes(nodes))
@@ -140,13 +141,13 @@ func refuse(_ context.Context, m *model, _ session.Installation, held session.Ho
 
 // drain lets the agent remove the nodes. Provisioners of others are not deleted
 // unless keep_crds says so, and those that have nodes need an agent.
-func drain(ctx context.Context, m *model, keeper session.Installation, held session.Holdings, diags *diag.Diagnostics) {
+func drain(ctx context.Context, m *model, keeper session.Installation, held install.Holdings, diags *diag.Diagnostics) {
 	staying := provisionerNames(standing(held.Objects))
 	var leaving []string
 	if m.deletesObjects() {
 		staying, leaving = nil, staying
 	}
-	needed := slices.DeleteFunc(slices.Clone(held.Nodes), func(n session.AgentNode) bool { return !slices.Contains(staying, n.Provisioner) })
+	needed := slices.DeleteFunc(slices.Clone(held.Nodes), func(n install.Node) bool { return !slices.Contains(staying, n.Provisioner) })
 	if len(needed) > 0 {
 		diags.AddError(fmt.Sprintf("%s: %d nodes belong to provisioners that this destroy does not delete", m.title(), len(needed)),
 			"Nothing has been deleted. Without an agent nobody would look after these nodes. Delete their provisioners where they are declared "+
@@ -158,7 +159,7 @@ func drain(ctx context.Context, m *model, keeper session.Installation, held sess
 		tflog.Info(ctx, "waited for nodes to drain", map[string]any{"remaining": len(remaining), "nodes": strings.Join(remaining, ",")})
 	})
 	switch {
-	case errors.Is(err, session.ErrNoAgent):
+	case errors.Is(err, install.ErrNoAgent):
 		diags.AddError(m.title()+": "+err.Error(), "No agent has renewed its Lease in time. Nothing has been deleted: see why it is down (kubectl describe pods and logs in its namespace), "+
 			"or set `on_destroy = \"orphan\"` and apply, to give the nodes up and terminate their machines yourself.\n\n"+listNodes(held.Nodes))
 	case err != nil:
@@ -167,7 +168,7 @@ func drain(ctx context.Context, m *model, keeper session.Installation, held sess
 }
 
 // orphan ends the agent and lets go of the nodes.
-func orphan(ctx context.Context, m *model, keeper session.Installation, _ session.Holdings, diags *diag.Diagnostics) {
+func orphan(ctx context.Context, m *model, keeper session.Installation, _ install.Holdings, diags *diag.Diagnostics) {
 	var deployment unstructured.Unstructured
 	deployment.SetAPIVersion("apps/v1")
 	deployment.SetKind("Deployment")

@@ -18,7 +18,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/kubevalue"
-	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
 
@@ -229,7 +228,7 @@ func tolerationList(tolerations []corev1.Toleration) types.List {
 }
 
 // report takes over how the agent does.
-func (m *model) report(s session.AgentStatus) {
+func (m *model) report(s install.Status) {
 	m.Leader, m.ImageDigest = types.StringValue(s.Leader), types.StringValue(s.ImageDigest)
 	stored := map[string]string{}
 	for name, versions := range s.Definitions {

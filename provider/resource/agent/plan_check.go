@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/lifecycle"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
 )
@@ -102,7 +103,7 @@ func (m *model) fateOfObjects() string {
 }
 
 // listHoldings names objects and nodes, below a text.
-func listHoldings(held session.Holdings) (out string) {
+func listHoldings(held install.Holdings) (out string) {
 	if len(held.Objects) > 0 {
 		out = "\n\n" + listObjects(held.Objects)
 	}
@@ -113,7 +114,7 @@ func listHoldings(held session.Holdings) (out string) {
 }
 
 // listObjects names all objects, by kind.
-func listObjects(objects []session.AgentObject) string {
+func listObjects(objects []install.Object) string {
 	var lines []string
 	for _, kind := range kindsOf(objects) {
 		lines = append(lines, "  "+kind.title+" "+strings.Join(kind.names, ", "))
@@ -122,7 +123,7 @@ func listObjects(objects []session.AgentObject) string {
 }
 
 // countKinds is how many objects there are of each kind.
-func countKinds(objects []session.AgentObject) string {
+func countKinds(objects []install.Object) string {
 	var counts []string
 	for _, kind := range kindsOf(objects) {
 		counts = append(counts, fmt.Sprintf("%d of the kind %s", len(kind.names), kind.title))
@@ -140,7 +141,7 @@ type namedKind struct {
 }
 
 // kindsOf groups objects, which are in the order of their kinds.
-func kindsOf(objects []session.AgentObject) (out []namedKind) {
+func kindsOf(objects []install.Object) (out []namedKind) {
 	for _, o := range objects {
 		if len(out) == 0 || out[len(out)-1].title != o.Kind {
 			out = append(out, namedKind{title: o.Kind})
@@ -152,7 +153,7 @@ func kindsOf(objects []session.AgentObject) (out []namedKind) {
 }
 
 // standing are the objects that nobody is deleting.
-func standing(objects []session.AgentObject) (out []session.AgentObject) {
+func standing(objects []install.Object) (out []install.Object) {
 	for _, o := range objects {
 		if !o.Leaving {
 			out = append(out, o)
@@ -161,7 +162,7 @@ func standing(objects []session.AgentObject) (out []session.AgentObject) {
 	return out
 }
 
-func provisionerNames(objects []session.AgentObject) (out []string) {
+func provisionerNames(objects []install.Object) (out []string) {
 	for _, o := range objects {
 		if o.Kind == api.ProvisionerKind {
 			out = append(out, o.Name)
@@ -171,7 +172,7 @@ func provisionerNames(objects []session.AgentObject) (out []string) {
 }
 
 // listNodes names nodes, the first ten if there are many.
-func listNodes(nodes []session.AgentNode) string {
+func listNodes(nodes []install.Node) string {
 	const shown = 10
 	var lines []string
 	for i, n := range nodes {

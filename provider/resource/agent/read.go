@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -88,7 +89,7 @@ func (r *agentResource) refresh(ctx context.Context, m *model, keeper session.In
 	if has(live, "Deployment") {
 		return false, r.status(ctx, m, keeper, diags)
 	}
-	m.report(session.AgentStatus{})
+	m.report(install.Status{})
 	return false, nil
 }
 
@@ -113,7 +114,7 @@ func revisionOf(m *model, declared, live []*unstructured.Unstructured, diags *di
 
 // status takes over how the agent does, and warns if it is not well.
 func (r *agentResource) status(ctx context.Context, m *model, keeper session.Installation, diags *diag.Diagnostics) error {
-	status, err := keeper.Status(ctx, m.Namespace.ValueString(), m.Name.ValueString())
+	status, err := keeper.Status(ctx, m.Namespace.ValueString(), m.Name.ValueString(), time.Now())
 	if err != nil {
 		return err
 	}

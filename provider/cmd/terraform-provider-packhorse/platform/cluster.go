@@ -20,6 +20,7 @@ import (
 	nouns "github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/apply"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/installation"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
@@ -125,3 +126,8 @@ func (c *cluster) Teardown() session.Teardown {
 }
 
 func (c *cluster) Accounts() session.Annotation { return apply.NewRoleAnnotation(c.typed, c.manager) }
+
+// Installation keeps the agent's own objects.
+func (c *cluster) Installation() session.Installation {
+	return installation.NewKeeper(c.objects, c.typed, c.manager, c.roster)
+}

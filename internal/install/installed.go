@@ -1,0 +1,39 @@
+package install
+
+import "errors"
+
+// ErrNoAgent says that nobody is there to drain nodes and give their machines back.
+var ErrNoAgent = errors.New("no agent is running that could drain them")
+
+// Status is how an installation is doing.
+type Status struct {
+	// Leader is the name of the pod that leads, empty if none does.
+	Leader string
+	// ImageDigest is that of the leader's image, such as sha256:…, empty if the
+	// node does not say.
+	ImageDigest string
+	// Definitions maps the names of the custom resources' definitions to the
+	// versions in which objects may be stored.
+	Definitions map[string][]string
+	// Waiting says what is missing until it is complete, empty if nothing is.
+	Waiting string
+	// Troubles are what the pods say that are not up.
+	Troubles []string
+}
+
+// Holdings are the custom resources of the installation's definitions, whoever has declared
+// them, and the nodes that agents have bought for them.
+type Holdings struct {
+	Objects []Object // Provisioners and then node profiles
+	Nodes   []Node   // in the order of their names
+}
+
+// Object is a Provisioner or a node profile.
+type Object struct {
+	Kind, Name string
+	// Leaving says that it is being deleted.
+	Leaving bool
+}
+
+// Node is a node that an agent has bought.
+type Node struct{ Name, Instance, Provisioner string }
