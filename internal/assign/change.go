@@ -141,7 +141,7 @@ func (s *Assignment) withdrawFromMachine(old *Machine, w Withdrawal) *Machine {
 	p.N -= w.N
 	model.AddTimes(out.Used, p.Class.Need, -w.N)
 	out.itemise(p.Group)
-	out.Host = s.State.DaemonCounts(&s.Offerings[out.Offering])
+	out.Host = s.State.DaemonCounts(out.Offering)
 	for _, p := range out.Placed {
 		out.Host = out.Host.Plus(p.Class.PerNode, p.N)
 	}

@@ -51,7 +51,7 @@ func (s *Market) KeepRoomy(offerings model.Bitset, need []int64) {
 func (s *Market) KeepAble(offerings model.Bitset, host []topology.PerNode, o *model.Options) {
 	if len(host) > 0 && len(s.DaemonSets) > 0 {
 		for k := range offerings.All {
-			if s.State.DaemonCounts(&s.Offerings[k]).Room(host, 1) <= 0 {
+			if s.State.DaemonCounts(k).Room(host, 1) <= 0 {
 				offerings.Drop(k)
 			}
 		}

@@ -94,7 +94,7 @@ func (s *Market) Reset(m *Machine, offering int) {
 	c := &s.Offerings[offering]
 	p := s.Pools[c.Pool]
 	m.Pool, m.Offering, m.Residual, m.Items, m.Ahead = p, offering, p.Residual, m.Items[:0], 0
-	m.Host = append(m.Host[:0], s.State.DaemonCounts(c)...)
+	m.Host = append(m.Host[:0], s.State.DaemonCounts(offering)...)
 	clear(m.Used)
 	copy(m.Mask, p.Mask)
 }
@@ -129,7 +129,7 @@ func (s *Market) Shrink(m *Machine, within func(*model.Offering) bool) {
 // constraints with DaemonSet pods go.
 func (s *Market) SameDaemons(to, from int) bool {
 	social := func(i int) bool { return s.State.Daemons[i].Matters() }
-	a, b := s.Offerings[to].DaemonSets, s.Offerings[from].DaemonSets
+	a, b := s.State.DaemonsOn(to), s.State.DaemonsOn(from)
 	return slices.Equal(a, b) || !slices.ContainsFunc(a, social) && !slices.ContainsFunc(b, social)
 }
 

@@ -28,7 +28,7 @@ func signatureOf(s *assign.Market, m *assign.Machine) signature {
 			}
 		}
 	}
-	for _, i := range s.Offerings[m.Offering].DaemonSets {
+	for _, i := range s.State.DaemonsOn(m.Offering) {
 		add(s.State.Daemons[i].Members)
 		add(s.State.Daemons[i].Repels)
 	}

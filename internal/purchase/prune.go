@@ -56,5 +56,5 @@ func (r *request) nearly(i, j int) bool {
 			return false
 		}
 	}
-	return slices.Equal(x.DaemonSets, y.DaemonSets)
+	return slices.Equal(r.State.DaemonsOn(i), r.State.DaemonsOn(j))
 }

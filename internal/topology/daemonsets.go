@@ -115,25 +115,48 @@ func (s *State) kept(r *Resident, label func(key string) (string, bool)) bool {
 // because pods that run already keep them out of the domains of these. It is called before
 // anything is placed.
 func (s *State) KeepDaemonsOff() {
-	s.keptOff = make([]model.Bitset, len(s.Daemons))
+	off, some := make([]model.Bitset, len(s.Daemons)), false
 	for i, d := range s.Daemons {
-		s.keptOff[i] = model.NewBitset(len(s.supply.Offerings))
+		off[i] = model.NewBitset(len(s.supply.Offerings))
 		if !d.CountedByDomain() {
 			continue
 		}
 		for k := range s.supply.DaemonSets[i].On.All {
 			residual := s.supply.Pools[s.supply.Offerings[k].Pool].Residual
 			if s.kept(d, func(key string) (string, bool) { value, ok := s.supply.LabelsOf(k, residual)[key]; return value, ok }) {
-				s.keptOff[i].Add(k)
+				off[i].Add(k)
+				some = true
 			}
 		}
 	}
+	if s.keptOff = nil; some {
+		s.keptOff = off
+	}
+}
+
+// DaemonsOn lists the DaemonSets that will have a pod on a node of the offering, as places in
+// Daemons.
+func (s *State) DaemonsOn(offering int) []int {
+	all := s.supply.Offerings[offering].DaemonSets
+	if s.keptOff == nil {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(i int) bool { return s.keptOff[i].Has(offering) })
+}
+
+// runsOn returns the offerings on whose nodes a DaemonSet will have a pod.
+func (s *State) runsOn(daemon int) model.Bitset {
+	on := s.supply.DaemonSets[daemon].On.Clone()
+	if s.keptOff != nil {
+		on.Remove(s.keptOff[daemon])
+	}
+	return on
 }
 
 // DaemonCounts returns what the DaemonSets of an offering mean to others on a node.
-func (s *State) DaemonCounts(o *model.Offering) NodeCounts {
+func (s *State) DaemonCounts(offering int) NodeCounts {
 	var h NodeCounts
-	for _, i := range o.DaemonSets {
+	for _, i := range s.DaemonsOn(offering) {
 		h = h.Plus(s.Daemons[i].PerNode, 1)
 	}
 	return h
@@ -149,16 +172,12 @@ func (s *State) MindDaemons(of model.Bitset, r *Rules) (lent []int) {
 	}
 	for i := range s.Daemons {
 		if s.repelEachOther(r, s.Daemons[i]) {
-			on := s.supply.DaemonSets[i].On.Clone()
-			if s.keptOff != nil {
-				on.Remove(s.keptOff[i])
-			}
-			of.Remove(on)
+			of.Remove(s.runsOn(i))
 		}
 	}
 	for _, c := range r.Affinities() {
 		in := func(i int) bool {
-			return slices.Contains(s.Daemons[i].Members, c.group) && s.supply.DaemonSets[i].On.Meets(of)
+			return slices.Contains(s.Daemons[i].Members, c.group) && s.runsOn(i).Meets(of)
 		}
 		if on, some := s.runningOn(in); c.required() && some {
 			of.Keep(on)
@@ -175,7 +194,7 @@ func (s *State) runningOn(which func(int) bool) (on model.Bitset, some bool) {
 	for i := range s.Daemons {
 		if which(i) {
 			some = true
-			on.Join(s.supply.DaemonSets[i].On)
+			on.Join(s.runsOn(i))
 		}
 	}
 	return on, some

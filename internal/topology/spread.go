@@ -249,7 +249,7 @@ func (s *State) leastOnNodes(group int) int64 {
 	g := s.List[group]
 	least := int64(math.MaxInt64)
 	for k := range s.countingOfferings(g).All {
-		count, _ := s.DaemonCounts(&s.supply.Offerings[k]).Get(group)
+		count, _ := s.DaemonCounts(k).Get(group)
 		if least = min(least, count); least == 0 {
 			return 0 // as nearly always
 		}

@@ -397,6 +397,12 @@ func TestDaemonSetsThatAreKeptOff(t *testing.T) {
 	if got := strings.Join(in, " "); got != "a" {
 		t.Errorf("bought in %q, want only in a", got)
 	}
+	for k := range s.supply.Offerings {
+		want := s.supply.Offerings[k].Offer.Zone != "a"
+		if got := len(s.DaemonsOn(k)) == 1; got != want {
+			t.Errorf("in zone %s there is a pod of the DaemonSet: %v, want %v", s.supply.Offerings[k].Offer.Zone, got, want)
+		}
+	}
 }
 
 // TestNodeSpreadGoesByDaemonSets: of a pod that every node has there may be one more.
