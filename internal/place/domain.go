@@ -8,6 +8,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/price"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/topology"
 )
 
@@ -19,6 +20,7 @@ type domainChoice struct {
 	next  int // nodes before it have no more room for the class
 	group *assign.PodGroup
 	rank  assign.Rank
+	total float64 // what all pods of a class cost there that have to be together
 }
 
 // nothing comes after all that can be bought.
@@ -113,8 +115,16 @@ func (s *Placer) bestDomain(c *assign.Class, spots []domainChoice, relaxed topol
 }
 
 // compare tells which domain choice a pod goes to first: where nodes may have room, and then
-// where the best is sold.
+// where the best is sold. Pods that have to be together go where nodes have room for all, or
+// else where all of them cost least.
 func (at *domainChoice) compare(o *domainChoice) int {
+	switch {
+	case at.total == o.total:
+	case at.total > 0 && o.total > 0 && at.rank.Weight != o.rank.Weight:
+		return at.rank.Compare(o.rank)
+	default:
+		return cmp.Compare(at.total, o.total)
+	}
 	full := func(at *domainChoice) bool { return at.next == len(at.nodes) }
 	if c := assign.CmpBool(full(at), full(o)); c != 0 || !full(at) {
 		return c
@@ -164,10 +174,38 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 		to.group, to.rank = l, best
 		l.At = &topology.Assignment{Keys: c.Keys, Domains: cells[i].Domains}
 	}
+	if c.Together() {
+		s.priceAll(c, o, out)
+	}
 	slices.SortStableFunc(out, func(a, b domainChoice) int {
 		return slices.CompareFunc(a.Domains, b.Domains, func(x, y model.Domain) int { return strings.Compare(x.Value, y.Value) })
 	})
 	return out
+}
+
+// priceAll sets what the pods of the class cost in each of the choices for which its nodes have
+// no room, at the lowest price that what they need is sold for there.
+func (s *Placer) priceAll(c *assign.Class, o *model.Options, choices []domainChoice) {
+	d := price.NewDemand(len(s.Space.Names))
+	d.Add(c.Need, c.Open())
+	prices := s.pricesOf(d)
+	each := price.Value(c.Need, prices.Dual)
+	for i := range choices {
+		at, open := &choices[i], c.Open()
+		for _, n := range at.nodes {
+			open -= s.RoomAlone(c, o, n, open)
+		}
+		if at.total = float64(float64(open) * each); open == 0 {
+			continue
+		}
+		least, sold := math.Inf(1), false
+		if at.group != nil {
+			least, sold = prices.Least(at.group.Mask)
+		}
+		if at.total *= least; !sold {
+			at.total = math.Inf(1)
+		}
+	}
 }
 
 // hasRoom reports whether a planned machine has room for an item.

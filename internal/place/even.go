@@ -112,17 +112,13 @@ func (e *evenly) fill(node int) bool {
 const preferLarge = 0.05
 
 // values returns what a pod of each class is worth by its needs, at the lowest price that it can
-// be bought for: the resources are priced as if parts of machines could be bought for all.
+// be bought for.
 func (e *evenly) values() []float64 {
 	d := price.NewDemand(len(e.Space.Names))
 	for _, c := range e.classes {
 		d.Add(c.Need, c.Open())
 	}
-	offerings := make([]int, len(e.Offerings))
-	for k := range offerings {
-		offerings[k] = k
-	}
-	prices := price.New(e.Supply, offerings, int64(e.NodeCost)).Price(d)
+	prices := e.pricesOf(d)
 	out := make([]float64, len(e.classes))
 	for i, c := range e.classes {
 		out[i] = price.Value(c.Need, prices.Dual)
@@ -136,6 +132,15 @@ func (e *evenly) values() []float64 {
 		}
 	}
 	return out
+}
+
+// pricesOf prices the resources as if parts of machines could be bought for a demand.
+func (s *Placer) pricesOf(d *price.Demand) price.Prices {
+	offerings := make([]int, len(s.Offerings))
+	for k := range offerings {
+		offerings[k] = k
+	}
+	return price.New(s.Supply, offerings, int64(s.NodeCost)).Price(d)
 }
 
 // exceedsNodes reports whether the classes need more of something than all nodes

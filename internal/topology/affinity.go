@@ -69,6 +69,12 @@ type Affinity struct{ rule }
 // Affinities lists those of the class, preferred ones too.
 func (r *Rules) Affinities() []*Affinity { return r.affinities }
 
+// Together reports whether all pods of the class have to be in one domain, because it has a
+// required affinity to pods of its own.
+func (r *Rules) Together() bool {
+	return slices.ContainsFunc(r.affinities, func(c *Affinity) bool { return c.required() && c.self })
+}
+
 // Group returns the group of pods that it asks for.
 func (c *Affinity) Group() int { return c.group }
 
