@@ -70,14 +70,11 @@ func sceneOn(t *testing.T, st *stage.Stage, region string) *scene {
 func newStage(t *testing.T, region string) *stage.Stage {
 	t.Helper()
 	t.Parallel()
-	var st *stage.Stage
-	t.Cleanup(func() { // when it has stopped
-		if st != nil {
-			checkRights(t, st.Sandbox)
-			checkSecrets(t, st.Sandbox)
-		}
+	o := sandbox.Options{Region: region, BootDelay: 500 * time.Millisecond, AuditUser: agentUser}
+	st := sandboxtest.Stage(t, o, func(box *sandbox.Sandbox) {
+		checkRights(t, box)
+		checkSecrets(t, box)
 	})
-	st = sandboxtest.Stage(t, sandbox.Options{Region: region, BootDelay: 500 * time.Millisecond, AuditUser: agentUser})
 	checkVersion(t, st)
 	return st
 }

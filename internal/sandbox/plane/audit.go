@@ -80,7 +80,8 @@ func auditFlags(s state) []string {
 func ReadAudit(dir string) ([]AuditEvent, error) {
 	file, err := os.Open(state(dir).log("audit"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		_, err = os.Stat(dir) // nothing was noted yet, unless the folder has been removed
+		return nil, err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the audit log: %w", err)

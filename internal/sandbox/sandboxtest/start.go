@@ -8,8 +8,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/stage"
 )
 
-// Start starts a sandbox in a folder of the test's, and stops it when the test ends.
-func Start(t testing.TB, o sandbox.Options) *sandbox.Sandbox {
+// Start starts a sandbox in a folder of the test's, and stops it when the test ends. What is
+// to be done then comes after that, while the folder is still there.
+func Start(t testing.TB, o sandbox.Options, stopped ...func(*sandbox.Sandbox)) *sandbox.Sandbox {
 	t.Helper()
 	o.Dir = t.TempDir()
 	box, err := sandbox.Start(t.Context(), o)
@@ -20,14 +21,17 @@ func Start(t testing.TB, o sandbox.Options) *sandbox.Sandbox {
 		if err := box.Stop(); err != nil {
 			t.Errorf("stop the sandbox: %v", err)
 		}
+		for _, then := range stopped {
+			then(box)
+		}
 	})
 	return box
 }
 
 // Stage starts a sandbox as Start does, with the clients and the tools of its users.
-func Stage(t testing.TB, o sandbox.Options) *stage.Stage {
+func Stage(t testing.TB, o sandbox.Options, stopped ...func(*sandbox.Sandbox)) *stage.Stage {
 	t.Helper()
-	s, err := stage.New(Start(t, o))
+	s, err := stage.New(Start(t, o, stopped...))
 	if err != nil {
 		t.Fatal(err)
 	}
