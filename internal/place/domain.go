@@ -54,6 +54,9 @@ func (s *Placer) plainLast(open []*assign.Class) []*assign.Class {
 // already, then where it is cheapest.
 func (s *Placer) placeByDomain(c *assign.Class, o *model.Options, l assign.Level) []*assign.PodGroup {
 	spots := s.domainChoices(c, o, l)
+	if c.Together() {
+		s.priceAll(c, o, spots)
+	}
 	if s.Uses(assign.WaterFilling) {
 		s.waterFill(c, spots, l.Relaxed)
 	}
@@ -173,9 +176,6 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 		to := at(cells[i].Domains)
 		to.group, to.rank = l, best
 		l.At = &topology.Assignment{Keys: c.Keys, Domains: cells[i].Domains}
-	}
-	if c.Together() {
-		s.priceAll(c, o, out)
 	}
 	slices.SortStableFunc(out, func(a, b domainChoice) int {
 		return slices.CompareFunc(a.Domains, b.Domains, func(x, y model.Domain) int { return strings.Compare(x.Value, y.Value) })
