@@ -20,6 +20,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
 func TestKindsMayComeLater(t *testing.T) {
@@ -126,14 +127,14 @@ func TestSnapshotFollowsTheCluster(t *testing.T) {
 		}
 		return nil
 	})
-	within(t, "a pod that waits", c.Unbound())
+	planetest.Within(t, "a pod that waits", c.Unbound())
 	drain()
 	emptyNode(t, c, "snapshot-a")
 	if err := c.Bind(t.Context(), keyOf(pod), "snapshot-a"); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "a change", c.Changed())
-	within(t, "a pod that has got a node", c.Unbound())
+	planetest.Within(t, "a change", c.Changed())
+	planetest.Within(t, "a pod that has got a node", c.Unbound())
 	eventually(t, "the pod is bound", func() error {
 		if p, _ := find(); p.State != cluster.PodBound || p.NodeName != "snapshot-a" {
 			return fmt.Errorf("it is %q", p.State)

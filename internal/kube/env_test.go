@@ -32,9 +32,6 @@ var (
 	adminCustom dynamic.Interface
 )
 
-// patience bounds every wait in the tests.
-const patience = 60 * time.Second
-
 var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 func TestMain(m *testing.M) {
@@ -57,7 +54,7 @@ func installCRDs(ctx context.Context) error {
 		}
 	}
 	for _, gvr := range []schema.GroupVersionResource{api.ProvisionerGVR, api.NodeTemplateGVR} {
-		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, planetest.Patience, true, func(ctx context.Context) (bool, error) {
 			_, err := adminCustom.Resource(gvr).List(ctx, metav1.ListOptions{})
 			return err == nil, nil
 		})
@@ -97,24 +94,12 @@ func unsynced(t *testing.T) *Cluster {
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, planetest.Patience, true, func(context.Context) (bool, error) {
 		last = check()
 		return last == nil, nil
 	})
 	if err != nil {
 		t.Fatalf("%s: %v", what, last)
-	}
-}
-
-// within receives or fails.
-func within[T any](t *testing.T, what string, from <-chan T) T {
-	t.Helper()
-	select {
-	case got := <-from:
-		return got
-	case <-time.After(patience):
-		t.Fatalf("%s did not happen", what)
-		panic("unreachable")
 	}
 }
 

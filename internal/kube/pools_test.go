@@ -19,6 +19,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
 // lead makes Karpenter lead for the next hour.
@@ -140,7 +141,7 @@ func TestNodePoolsAreServed(t *testing.T) {
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if waits := within(t, "a look at Karpenter's Lease", told); waits != "" {
+	if waits := planetest.Within(t, "a look at Karpenter's Lease", told); waits != "" {
 		t.Fatalf("NodePools wait: %s", waits)
 	}
 	find := func(name string) *api.Provisioner {
@@ -241,7 +242,7 @@ func TestNodePoolsOfV1beta1(t *testing.T) {
 		if err := c.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		within(t, "a look at Karpenter's Lease", told)
+		planetest.Within(t, "a look at Karpenter's Lease", told)
 		return c
 	}
 	served := func(c *Cluster, version string) func() error {
@@ -318,7 +319,7 @@ func TestNodePoolsWaitForKarpenter(t *testing.T) {
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if waits := within(t, "a look at Karpenter's Lease", told); !strings.Contains(waits, "karpenter-1 renews the Lease kube-system/karpenter-leader-election") {
+	if waits := planetest.Within(t, "a look at Karpenter's Lease", told); !strings.Contains(waits, "karpenter-1 renews the Lease kube-system/karpenter-leader-election") {
 		t.Fatalf("told %q", waits)
 	}
 	if said := c.Standby(); !strings.Contains(said, "karpenter-1 renews the Lease") {
@@ -339,7 +340,7 @@ func TestNodePoolsWaitForKarpenter(t *testing.T) {
 		return nil
 	})
 	resign(t)
-	if now := within(t, "the end of Karpenter's Lease", told); now != "" {
+	if now := planetest.Within(t, "the end of Karpenter's Lease", told); now != "" {
 		t.Fatalf("told %q", now)
 	}
 	if got := waits(); got != "" {

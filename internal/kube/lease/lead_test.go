@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
 // candidate runs for the lease and reports what happens.
@@ -50,29 +51,29 @@ func TestLeadHandsOverWhenItIsDone(t *testing.T) {
 	o := leaseFor(t, "first")
 	o.Name = "hand-over"
 	first := stand(t, o)
-	leading := within(t, "the first election", first.elected)
+	leading := planetest.Within(t, "the first election", first.elected)
 	o.Identity = "second"
 	second := stand(t, o)
 
 	first.resign()
-	within(t, "the end of the first one's context", leading.Done())
+	planetest.Within(t, "the end of the first one's context", leading.Done())
 	select {
 	case <-second.elected:
 		t.Fatal("the second leads while the first still finishes")
 	case <-time.After(2 * o.Duration): // the lease would have run out by now
 	}
 	close(first.finish)
-	if err := within(t, "the first one's return", first.result); err != nil {
+	if err := planetest.Within(t, "the first one's return", first.result); err != nil {
 		t.Errorf("resigning is no error, got %v", err)
 	}
 	given := time.Now()
-	within(t, "the second election", second.elected)
+	planetest.Within(t, "the second election", second.elected)
 	if took := time.Since(given); took > o.Duration {
 		t.Errorf("the second waited %s for a lease that was given back", took)
 	}
 	second.resign()
 	close(second.finish)
-	if err := within(t, "the second one's return", second.result); err != nil {
+	if err := planetest.Within(t, "the second one's return", second.result); err != nil {
 		t.Errorf("the second one returned %v", err)
 	}
 }
@@ -81,11 +82,11 @@ func TestLeadStopsWhenTheLeaseIsLost(t *testing.T) {
 	o := leaseFor(t, "robbed")
 	o.Name = "lost"
 	robbed := stand(t, o)
-	leading := within(t, "the election", robbed.elected)
+	leading := planetest.Within(t, "the election", robbed.elected)
 	steal(t, o)
-	within(t, "the end of the leader's context", leading.Done())
+	planetest.Within(t, "the end of the leader's context", leading.Done())
 	close(robbed.finish)
-	if err := within(t, "the return", robbed.result); !errors.Is(err, ErrLost) {
+	if err := planetest.Within(t, "the return", robbed.result); !errors.Is(err, ErrLost) {
 		t.Errorf("got %v, want ErrLost", err)
 	}
 }
@@ -113,16 +114,16 @@ func TestLeadGivesUpWaiting(t *testing.T) {
 	o := leaseFor(t, "holder")
 	o.Name = "given-up"
 	holder := stand(t, o)
-	within(t, "the election", holder.elected)
+	planetest.Within(t, "the election", holder.elected)
 	o.Identity = "waiting"
 	waiting := stand(t, o)
 	waiting.resign()
-	if err := within(t, "the return", waiting.result); err != nil {
+	if err := planetest.Within(t, "the return", waiting.result); err != nil {
 		t.Errorf("got %v, want nothing", err)
 	}
 	holder.resign()
 	close(holder.finish)
-	if err := within(t, "the holder's return", holder.result); err != nil {
+	if err := planetest.Within(t, "the holder's return", holder.result); err != nil {
 		t.Errorf("the holder returned %v", err)
 	}
 }
@@ -134,11 +135,11 @@ func TestLeadRefusesARival(t *testing.T) {
 	o := leaseFor(t, "incumbent")
 	o.Name = "rival"
 	incumbent := stand(t, o)
-	leading := within(t, "the election", incumbent.elected)
+	leading := planetest.Within(t, "the election", incumbent.elected)
 	other := o
 	other.Namespace, other.Identity = namespace(t), "challenger"
 	challenger := stand(t, other)
-	err := within(t, "the refusal", challenger.result)
+	err := planetest.Within(t, "the refusal", challenger.result)
 	if !errors.Is(err, ErrRival) || !strings.Contains(err.Error(), "incumbent holds the lease default/rival") {
 		t.Errorf("the challenger returned %v", err)
 	}
@@ -147,7 +148,7 @@ func TestLeadRefusesARival(t *testing.T) {
 	}
 	incumbent.end(t)
 	challenger = stand(t, other)
-	within(t, "the challenger's election", challenger.elected)
+	planetest.Within(t, "the challenger's election", challenger.elected)
 	challenger.end(t)
 }
 
@@ -164,7 +165,7 @@ func TestLeadOutlivesADeadRival(t *testing.T) {
 		t.Fatal(err)
 	}
 	heir := stand(t, o)
-	within(t, "the election", heir.elected)
+	planetest.Within(t, "the election", heir.elected)
 	heir.end(t)
 }
 
@@ -186,7 +187,7 @@ func TestLeadersStartAtTheSameTime(t *testing.T) {
 				if !errors.Is(err, ErrRival) {
 					t.Errorf("got %v, want ErrRival", err)
 				}
-			case <-time.After(patience):
+			case <-time.After(planetest.Patience):
 				t.Fatal("neither led nor refused")
 			}
 		}
@@ -206,7 +207,7 @@ func (c *candidate) end(t *testing.T) {
 	t.Helper()
 	c.resign()
 	close(c.finish)
-	if err := within(t, "the end of the term", c.result); err != nil {
+	if err := planetest.Within(t, "the end of the term", c.result); err != nil {
 		t.Errorf("the leader returned %v", err)
 	}
 }
@@ -229,12 +230,12 @@ func TestLeadWaitsForTheAPIServer(t *testing.T) {
 	o.Waiting = func(err error) { told <- err }
 	result := make(chan error, 1)
 	go func() { result <- Lead(t.Context(), client, o, func(context.Context) { elected <- true }) }()
-	if err := within(t, "the word that it waits", told); !errors.Is(err, syscall.ECONNREFUSED) {
+	if err := planetest.Within(t, "the word that it waits", told); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("told of %v", err)
 	}
 	up.Store(true)
-	within(t, "the election", elected)
-	if err := within(t, "the return", result); err != nil {
+	planetest.Within(t, "the election", elected)
+	if err := planetest.Within(t, "the return", result); err != nil {
 		t.Errorf("returned %v", err)
 	}
 }
@@ -254,18 +255,18 @@ func TestLeadEndsAtOnceWhenAnotherHolds(t *testing.T) {
 			ended <- time.Now()
 		})
 	}()
-	if err := within(t, "the election", elected); err != nil {
+	if err := planetest.Within(t, "the election", elected); err != nil {
 		t.Errorf("the leader may not act: %v", err)
 	}
 	steal(t, o)
 	taken := time.Now()
-	if holder := within(t, "the word that it is lost", holders); holder != "thief" {
+	if holder := planetest.Within(t, "the word that it is lost", holders); holder != "thief" {
 		t.Errorf("the lease is lost to %q", holder)
 	}
 	if err := f.Check(); err == nil || !strings.Contains(err.Error(), "thief holds the lease") {
 		t.Errorf("the leader may still act: %v", err)
 	}
-	if took := within(t, "the end of the leader's context", ended).Sub(taken); took > 2*retryPeriod {
+	if took := planetest.Within(t, "the end of the leader's context", ended).Sub(taken); took > 2*retryPeriod {
 		t.Errorf("the leader went on for %s", took)
 	}
 }

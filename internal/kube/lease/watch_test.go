@@ -24,9 +24,6 @@ var (
 	admin       kubernetes.Interface
 )
 
-// patience bounds every wait in the tests.
-const patience = 60 * time.Second
-
 func TestMain(m *testing.M) {
 	os.Exit(planetest.Main(m, func(p *plane.Plane) error {
 		adminConfig = p.RESTConfig()
@@ -43,18 +40,6 @@ func namespace(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return ns.Name
-}
-
-// within receives or fails.
-func within[T any](t *testing.T, what string, from <-chan T) T {
-	t.Helper()
-	select {
-	case got := <-from:
-		return got
-	case <-time.After(patience):
-		t.Fatalf("%s did not happen", what)
-		panic("unreachable")
-	}
 }
 
 func leaseOf(holder string, renewed time.Time) coordinationv1.Lease {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane"
 )
@@ -52,4 +53,19 @@ func run(m *testing.M, prepare func(*plane.Plane) error) (code int, err error) {
 		return 0, err
 	}
 	return m.Run(), nil
+}
+
+// Patience bounds what a test waits for.
+const Patience = time.Minute
+
+// Within receives, or fails where nothing comes in time.
+func Within[T any](t testing.TB, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case got := <-from:
+		return got
+	case <-time.After(Patience):
+		t.Fatalf("%s did not happen", what)
+		panic("unreachable")
+	}
 }
