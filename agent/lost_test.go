@@ -9,7 +9,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
@@ -43,9 +42,7 @@ func (r *rig) uids(workload string) (out []types.UID) {
 
 // servedWithin4 runs three pods on the only node that a limit of 4 cores allows.
 func (r *rig) servedWithin4() *running {
-	a := r.served(testProvisioner("default", func(s *api.ProvisionerSpec) {
-		s.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(4, resource.DecimalSI)}}
-	}), sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("900m", "500Mi")})
+	a := r.served(testProvisioner("default", limitCPU("4")), sim.Workload{Name: "web", Replicas: 3, Spec: sim.Requests("900m", "500Mi")})
 	time.Sleep(2 * time.Minute) // the machine is listed by now
 	return a
 }
@@ -166,8 +163,7 @@ func TestMarksOfAnUntaggedMachineArePutBack(t *testing.T) {
 			n := r.Nodes()[0]
 			return n.Labels[api.LabelProvisioner] == "default" && slices.Contains(n.Finalizers, api.Finalizer)
 		})
-		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) {
-			s.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(4, resource.DecimalSI)}}
+		r.Apply(testProvisioner("default", limitCPU("4"), func(s *api.ProvisionerSpec) {
 			s.Labels = map[string]string{"changed": "yes"} // the node has drifted
 		}))
 		r.Scale("web", 30)

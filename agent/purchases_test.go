@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -60,10 +59,7 @@ func on(provisioner string, spec corev1.PodSpec) corev1.PodSpec {
 // there cause no other purchase, and the limit holds.
 func TestASlowPurchaseHoldsUpNobody(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
-		limited := func(s *api.ProvisionerSpec) {
-			s.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
-		}
-		r.Apply(testProvisioner("slow", limited))
+		r.Apply(testProvisioner("slow", limitCPU("2")))
 		r.Apply(testProvisioner("quick"))
 		shop := &shop{provisioner: "slow", sell: func(offer.Order) error { time.Sleep(time.Minute); return nil }}
 		shop.with(r)
@@ -133,9 +129,7 @@ func TestARefusalOfASlowPurchaseIsPlannedForAgain(t *testing.T) {
 // when its pods were replaced by others that would be bought another one: the limit holds.
 func TestAFailedPurchaseCountsUntilItIsKnown(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
-		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) {
-			s.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
-		}))
+		r.Apply(testProvisioner("default", limitCPU("2")))
 		shop := &shop{provisioner: "default"}
 		began := time.Now()
 		shop.sell = func(o offer.Order) error {
