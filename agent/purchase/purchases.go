@@ -78,11 +78,11 @@ func (ps *purchases) leave(these []*purchase) bool {
 // doubted counts what a purchase that failed may have bought, until the cloud would list it.
 // It takes no pods.
 func (ps *purchases) doubted(p *purchase) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
 	for i := range p.nodes {
 		p.nodes[i].Deleting = true
 	}
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
 	ps.doubt = append(ps.doubt, p)
 }
 
