@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -53,6 +54,13 @@ func Requests(cpu, memory string) corev1.PodSpec {
 		Name:      "main",
 		Resources: corev1.ResourceRequirements{Requests: resources(cpu, memory)},
 	}}}
+}
+
+func resources(cpu, memory string) corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse(cpu),
+		corev1.ResourceMemory: resource.MustParse(memory),
+	}
 }
 
 func (w controllers) reconcileWorkloads() {

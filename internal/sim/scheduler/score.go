@@ -1,11 +1,10 @@
-package sim
+package scheduler
 
 import (
 	"math"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 
@@ -28,11 +27,9 @@ type candidate struct {
 	crowd, score float64
 }
 
-// prefer returns the node that kube-scheduler's default profile scores highest: the least
-// allocated one, with CPU and memory in balance, few soft taints and few pods of the same
-// workload. Of equal ones it is the first.
-func (w *world) prefer(p *corev1.Pod, needs amount.List, among []candidate) int {
-	w.crowds(p, among)
+// prefer returns the candidate with the highest score; of equal ones the first.
+func (s *Scheduler) prefer(p *corev1.Pod, needs amount.List, among []candidate) int {
+	s.crowds(p, among)
 	mostTaints, least, most := 0, math.Inf(1), 0.0
 	for i := range among {
 		c := &among[i]
@@ -96,12 +93,12 @@ func tolerated(p *corev1.Pod, t *corev1.Taint) bool {
 
 // crowds says how many pods of the same workload are near, by the scheduler's default
 // constraints: on the node and in its zone.
-func (w *world) crowds(p *corev1.Pod, among []candidate) {
+func (s *Scheduler) crowds(p *corev1.Pod, among []candidate) {
 	owner := metav1.GetControllerOf(p)
 	if owner == nil {
 		return
 	}
-	byNode, byZone := w.spreadOf(func(o *corev1.Pod) bool {
+	byNode, byZone := s.spreadOf(func(o *corev1.Pod) bool {
 		of := metav1.GetControllerOf(o)
 		return of != nil && of.UID == owner.UID
 	})
@@ -118,47 +115,13 @@ func (w *world) crowds(p *corev1.Pod, among []candidate) {
 }
 
 // spreadOf counts pods by the node that they are on, and by its zone.
-func (w *world) spreadOf(which func(*corev1.Pod) bool) (byNode, byZone map[string]int) {
+func (s *Scheduler) spreadOf(which func(*corev1.Pod) bool) (byNode, byZone map[string]int) {
 	byNode, byZone = map[string]int{}, map[string]int{}
-	for _, o := range w.pods {
-		if n := w.nodes[o.Spec.NodeName]; n != nil && o.DeletionTimestamp == nil && which(o) {
+	for _, o := range s.pods {
+		if n := s.nodes[o.Spec.NodeName]; n != nil && o.DeletionTimestamp == nil && which(o) {
 			byNode[n.Name]++
 			byZone[n.Labels[corev1.LabelTopologyZone]]++
 		}
 	}
 	return byNode, byZone
-}
-
-// spreads leaves out the candidates on which a pod would violate its own spread
-// constraints.
-func (w *world) spreads(p *corev1.Pod, among []candidate) []candidate {
-	for i := range p.Spec.TopologySpreadConstraints {
-		c := &p.Spec.TopologySpreadConstraints[i]
-		if c.WhenUnsatisfiable != corev1.DoNotSchedule {
-			continue
-		}
-		selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
-		if err != nil {
-			return nil
-		}
-		byNode, byZone := w.spreadOf(func(o *corev1.Pod) bool { return selector.Matches(labels.Set(o.Labels)) })
-		count, domain := byNode, func(n *corev1.Node) string { return n.Name }
-		if c.TopologyKey == corev1.LabelTopologyZone {
-			count, domain = byZone, func(n *corev1.Node) string { return n.Labels[corev1.LabelTopologyZone] }
-		}
-		least := math.MaxInt
-		for _, n := range w.nodes {
-			if mayCount(n, p) {
-				least = min(least, count[domain(n)])
-			}
-		}
-		var left []candidate
-		for _, at := range among {
-			if count[domain(at.node)]+1-least <= int(c.MaxSkew) {
-				left = append(left, at)
-			}
-		}
-		among = left
-	}
-	return among
 }
