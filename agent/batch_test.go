@@ -15,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
 
 // nobodyKnows lets no owner tell how many pods it wants.
@@ -143,7 +144,7 @@ func limitCPU(cores string) func(*api.ProvisionerSpec) {
 func (r *rig) cores() int64 {
 	var sum int64
 	sizes := map[string]int64{}
-	for _, it := range sim.Catalogue() {
+	for _, it := range stock.Catalogue() {
 		sizes[it.Name] = it.Capacity[string(corev1.ResourceCPU)] / 1000
 	}
 	for _, m := range r.Machines() {
@@ -179,7 +180,7 @@ func TestBurstAgainstLimit(t *testing.T) {
 func TestInsufficientCapacity(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.Apply(testProvisioner("default"))
-		for _, it := range sim.Catalogue() {
+		for _, it := range stock.Catalogue() {
 			for _, o := range it.Offerings {
 				if it.Name != "r5.xlarge" {
 					r.Capacity(it.Name, o.Zone, o.CapacityType, 0)
@@ -205,7 +206,7 @@ func TestInsufficientCapacity(t *testing.T) {
 func TestPartialDelivery(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"c5.large", "m5.large"} }))
-		for _, zone := range sim.Zones {
+		for _, zone := range stock.Zones {
 			r.Capacity("c5.large", zone, api.CapacityOnDemand, 1)
 		}
 		r.start(Options{}, nil)

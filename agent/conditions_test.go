@@ -17,6 +17,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
 
 func TestReadyCondition(t *testing.T) {
@@ -132,7 +133,7 @@ func TestNodeTemplateStatus(t *testing.T) { // LAUNCH-007
 		r.ApplyTemplate(profile)
 		r.Apply(testProvisioner("default", func(s *api.ProvisionerSpec) { s.ProviderRef = &api.ProviderRef{Name: "standard"} }))
 		r.start(Options{}, nil)
-		r.until("the profile says what it found", func() bool { return len(r.NodeTemplate("standard").Status.Subnets) == len(sim.Zones) })
+		r.until("the profile says what it found", func() bool { return len(r.NodeTemplate("standard").Status.Subnets) == len(stock.Zones) })
 		if !meta.IsStatusConditionTrue(r.NodeTemplate("standard").Status.Conditions, conditionReady) {
 			t.Errorf("conditions %v, want it ready", r.NodeTemplate("standard").Status.Conditions)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
 
 func consolidates(edits ...func(*api.Disruption)) func(*api.ProvisionerSpec) {
@@ -184,7 +185,7 @@ func TestConsolidationWithoutCapacity(t *testing.T) { // DISR-038
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.onLarge(Options{}, nil)
 		old := r.ours()[0].Name
-		for _, zone := range sim.Zones {
+		for _, zone := range stock.Zones {
 			for _, capacity := range []string{api.CapacityOnDemand, api.CapacitySpot} {
 				r.Capacity("c5.large", zone, capacity, 0)
 				r.Capacity("c5.xlarge", zone, capacity, 0)

@@ -15,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
 
 // scenario is everything that is drawn from a seed.
@@ -218,7 +219,7 @@ func capacityStep(d drawer, _ *scenario) step {
 	seed := d.Uint64()
 	return step{name: fmt.Sprintf("%d%% of the offerings have %d machines left", share, left), do: func(s *simulation) {
 		draw := drawer{rand.New(rand.NewPCG(seed, 0))}
-		for _, t := range sim.Catalogue() {
+		for _, t := range stock.Catalogue() {
 			for _, o := range t.Offerings {
 				if draw.chance(share) {
 					s.Capacity(t.Name, o.Zone, o.CapacityType, left)

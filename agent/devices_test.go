@@ -14,13 +14,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
 
 const gpu = "nvidia.com/gpu"
 
 // withGPUs is the catalogue with a type that has one GPU, and another that costs more.
 func withGPUs() []offer.InstanceType {
-	types := sim.Catalogue()
+	types := stock.Catalogue()
 	for _, name := range []string{"g4dn.xlarge", "g5.xlarge"} {
 		t := types[slices.IndexFunc(types, func(t offer.InstanceType) bool { return t.Name == "m5.xlarge" })]
 		t.Labels = map[string][]string{

@@ -12,6 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
 
 // served starts an agent and waits until the workload runs on initialized nodes.
@@ -111,7 +112,7 @@ func TestExpiryReplacesFirst(t *testing.T) {
 func TestExpiryKeepsWithoutReplacement(t *testing.T) { // DEPROV-032
 	inBubble(t, sim.Options{}, func(r *rig) {
 		r.served(testProvisioner("default", expireAfter(300)), sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("700m", "1Gi")})
-		for _, it := range sim.Catalogue() {
+		for _, it := range stock.Catalogue() {
 			for _, o := range it.Offerings {
 				r.Capacity(it.Name, o.Zone, o.CapacityType, 0)
 			}

@@ -10,12 +10,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
 
 // withReservation is the catalogue of a world with room for so many c5.large in the
 // capacity reservation cr-1.
 func withReservation(left int64) sim.Options {
-	types := sim.Catalogue()
+	types := stock.Catalogue()
 	at := slices.IndexFunc(types, func(t offer.InstanceType) bool { return t.Name == "c5.large" })
 	t := &types[at]
 	t.Offerings = append(t.Offerings, offer.Offering{

@@ -15,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
 
@@ -136,7 +137,7 @@ func (r *rig) writeStatus(s *status.Status) {
 // What is not available is listed with who would buy it, and a bound stays for a while.
 func TestStatusOfShortage(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
-		for _, zone := range sim.Zones {
+		for _, zone := range stock.Zones {
 			r.Capacity("c5.large", zone, "on-demand", 0)
 		}
 		a := r.served(testProvisioner("default"), sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("700m", "1Gi")})

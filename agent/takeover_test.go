@@ -20,6 +20,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
 
 // karpenterLeaves has a cluster in which Karpenter has just stopped: machines of the
@@ -42,7 +43,7 @@ func (r *rig) karpenterLeaves(machines int, source api.Source) map[string]bool {
 
 var aNodePool = api.Source{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind}
 
-var karpenterBuys = offer.Candidate{InstanceType: "m5.xlarge", Zone: sim.Zones[0], CapacityType: api.CapacityOnDemand}
+var karpenterBuys = offer.Candidate{InstanceType: "m5.xlarge", Zone: stock.Zones[0], CapacityType: api.CapacityOnDemand}
 
 func (r *rig) allPods() map[string]bool {
 	out := map[string]bool{}

@@ -14,7 +14,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
 
 // seller is a Provisioner that sells the simulated catalogue.
@@ -24,7 +24,7 @@ func seller(edits ...func(*api.ProvisionerSpec)) *view.Provisioner {
 	for _, edit := range edits {
 		edit(&raw.Spec)
 	}
-	return &view.Provisioner{Raw: raw, Spec: raw.Defaulted(), Market: offer.Market{Types: sim.Catalogue(), ProfileHash: "profile"}}
+	return &view.Provisioner{Raw: raw, Spec: raw.Defaulted(), Market: offer.Market{Types: stock.Catalogue(), ProfileHash: "profile"}}
 }
 
 func limitCPU(cores string) func(*api.ProvisionerSpec) {

@@ -37,8 +37,8 @@ func (a *audit) bought(w *world, provisioner string) {
 		if m.Provisioner != provisioner || m.State == offer.StateGone || m.State == offer.StateStopping {
 			continue
 		}
-		if i := slices.IndexFunc(w.options.Types, func(t offer.InstanceType) bool { return t.Name == m.InstanceType }); i >= 0 {
-			sum = sum.Plus(w.options.Types[i].Capacity)
+		if t := w.stock.Type(m.InstanceType); t != nil {
+			sum = sum.Plus(t.Capacity)
 		}
 	}
 	a.peak[provisioner] = a.peak[provisioner].Max(sum)

@@ -11,13 +11,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
-
-// refusalTime is how long an offering counts as unavailable after a refusal.
-const refusalTime = 3 * time.Minute
 
 // goneVisible is how long a machine that is gone is still listed.
 const goneVisible = time.Hour
@@ -41,46 +37,25 @@ type machine struct {
 	untagged, forgotten bool
 }
 
-// pool is where the capacity of one offering comes from.
-type pool struct{ instanceType, zone, capacityType string }
-
-// quotaOf is what all offerings of a capacity type draw on together.
-func quotaOf(capacityType string) pool { return pool{capacityType: capacityType} }
-
-func poolOf(c offer.Candidate) pool { return pool{c.InstanceType, c.Zone, c.CapacityType} }
-
 // Market sells the whole catalogue to everybody.
 func (c *Cloud) Market(ctx context.Context, _ *api.Provisioner, _ *api.NodeProfile) (offer.Market, error) {
 	var m offer.Market
 	err := c.do(ctx, "Market", func(w *world) error {
-		m.ProfileHash = "profile"
-		m.Types, m.Index = slices.Clone(w.options.Types), w.index()
-		for i := range m.Types {
-			t := &m.Types[i]
-			t.Offerings = slices.Clone(t.Offerings)
-			if shown, ok := w.learnt[t.Name]; ok {
-				t.Overhead = t.Capacity.Minus(shown)
-			}
-			for j := range t.Offerings {
-				o := &t.Offerings[j]
-				if o.Reservation != "" {
-					if o.Left = left(w, o.Reservation); o.Left == 0 {
-						o.Unavailable = "capacity reservation " + o.Reservation + " is full"
-					}
-				}
-				for _, from := range []pool{{t.Name, o.Zone, o.CapacityType}, quotaOf(o.CapacityType)} {
-					if until := w.refusedUntil[from]; time.Now().Before(until) {
-						o.Unavailable = "insufficient capacity until " + until.UTC().Format(time.TimeOnly)
-					}
-				}
-			}
-		}
-		for i, zone := range Zones {
-			m.Status.Subnets = append(m.Status.Subnets, api.SubnetStatus{ID: fmt.Sprintf("subnet-%d", i), Zone: zone, FreeAddresses: 250})
-		}
+		m = w.stock.Market(w.inReservations(), time.Now())
 		return nil
 	})
 	return m, err
+}
+
+// inReservations counts the machines in each capacity reservation.
+func (w *world) inReservations() map[string]int64 {
+	in := map[string]int64{}
+	for _, m := range w.machines {
+		if m.Reservation != "" && m.State != offer.StateGone {
+			in[m.Reservation]++
+		}
+	}
+	return in
 }
 
 // Claim refuses the orders of other processes from now on, as EC2 does by the launch
@@ -150,8 +125,11 @@ func (w *world) deliver(order offer.Order) offer.Delivery {
 	w.launches = append(w.launches, order)
 	rest := order
 	rest.Count -= len(left)
-	out := w.serve(rest)
-	out.Instances = append(left, out.Instances...)
+	sold, refusals := w.stock.Serve(rest, w.inReservations(), time.Now())
+	out := offer.Delivery{Instances: left, Refusals: refusals}
+	for _, c := range sold {
+		out.Instances = append(out.Instances, w.start(order, c))
+	}
 	w.deliveries[order.LaunchID] = out.Instances
 	return out
 }
@@ -165,45 +143,6 @@ func (c *Cloud) wait(ctx context.Context) error {
 	case <-timer.C:
 		return nil
 	}
-}
-
-func (w *world) serve(order offer.Order) offer.Delivery {
-	var out offer.Delivery
-	refused := map[pool]bool{}
-	for range order.Count {
-		for _, candidate := range order.Candidates {
-			if from, why := w.exhausted(candidate); why != "" {
-				if !refused[from] {
-					refused[from] = true
-					w.refusedUntil[from] = time.Now().Add(refusalTime)
-					out.Refusals = append(out.Refusals, offer.Refusal{Candidate: candidate, Reason: why, Message: "nothing is left"})
-				}
-				continue
-			}
-			for _, from := range []pool{poolOf(candidate), quotaOf(candidate.CapacityType)} {
-				if left, limited := w.pools[from]; limited {
-					w.pools[from] = left - 1
-				}
-			}
-			out.Instances = append(out.Instances, w.start(order, candidate))
-			break
-		}
-	}
-	return out
-}
-
-// exhausted returns what keeps a candidate from being sold, and why.
-func (w *world) exhausted(c offer.Candidate) (pool, offer.RefusalReason) {
-	if left, limited := w.pools[quotaOf(c.CapacityType)]; limited && left == 0 {
-		return quotaOf(c.CapacityType), offer.RefusedQuota
-	}
-	if c.Reservation != "" && left(w, c.Reservation) == 0 {
-		return poolOf(c), offer.RefusedCapacity
-	}
-	if left, limited := w.pools[poolOf(c)]; limited && left == 0 {
-		return poolOf(c), offer.RefusedCapacity
-	}
-	return pool{}, ""
 }
 
 // start makes a machine, whose kubelet comes up after the boot time.
@@ -350,34 +289,14 @@ func (c *Cloud) Learn(o offer.Observed) {
 	}
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
-	if !maps.Equal(c.world.learnt[o.InstanceType], o.Allocatable) {
-		c.world.learnt[o.InstanceType], c.world.indexed = o.Allocatable, nil
-	}
-}
-
-// index is that of what is sold.
-func (w *world) index() *offer.Index {
-	if w.indexed == nil {
-		types := slices.Clone(w.options.Types)
-		for i := range types {
-			if shown, ok := w.learnt[types[i].Name]; ok {
-				types[i].Overhead = types[i].Capacity.Minus(shown)
-			}
-		}
-		w.indexed = offer.NewIndex(types)
-	}
-	return w.indexed
+	c.world.stock.Learn(o)
 }
 
 // Learnt lists the memory of the types that were learnt, sorted.
 func (c *Cloud) Learnt() []offer.Learnt {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
-	var out []offer.Learnt
-	for _, name := range slices.Sorted(maps.Keys(c.world.learnt)) {
-		out = append(out, offer.Learnt{InstanceType: name, Memory: c.world.learnt[name][amount.Memory]})
-	}
-	return out
+	return c.world.stock.Learnt()
 }
 
 // Forget removes the launch templates of a Provisioner.
@@ -406,18 +325,4 @@ func (w *world) hasMachines(provisioner string) bool {
 		}
 	}
 	return false
-}
-
-// priceOf is what a machine costs an hour.
-func (w *world) priceOf(m *machine) offer.Price {
-	for i := range w.options.Types {
-		t := &w.options.Types[i]
-		if t.Name != m.InstanceType {
-			continue
-		}
-		if o := t.OfferingIn(m.Zone, m.CapacityType); o != nil {
-			return o.Price
-		}
-	}
-	return 0
 }

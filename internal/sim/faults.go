@@ -3,21 +3,34 @@ package sim
 import (
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // Capacity limits how many more machines an offering can serve.
 func (w Faults) Capacity(instanceType, zone, capacityType string, machines int) {
-	w.edit(func() { w.pools[pool{instanceType, zone, capacityType}] = machines })
+	w.edit(func() { w.stock.Limit(instanceType, zone, capacityType, machines) })
 }
 
 // Quota limits how many more machines of a capacity type the account may have.
 func (w Faults) Quota(capacityType string, machines int) {
-	w.edit(func() { w.pools[quotaOf(capacityType)] = machines })
+	w.edit(func() { w.stock.Quota(capacityType, machines) })
 }
 
 // UnlimitedCapacity lifts all limits of Capacity and Quota.
-func (w Faults) UnlimitedCapacity() { w.edit(func() { clear(w.pools) }) }
+func (w Faults) UnlimitedCapacity() { w.edit(w.stock.Unlimited) }
+
+// EndReservation ends a capacity reservation. Its machines go on as on-demand machines.
+func (w Faults) EndReservation(id string) {
+	w.edit(func() {
+		w.stock.EndReservation(id)
+		for _, m := range w.machines {
+			if m.Reservation == id {
+				m.CapacityType, m.Reservation = api.CapacityOnDemand, ""
+			}
+		}
+	})
+}
 
 // NeverBoots makes machines launched from now on never come up if the function
 // says so; nil lets all come up.

@@ -151,10 +151,7 @@ func (w kubelets) registered(m *machine) *corev1.Node {
 
 // describe reports what the machine is.
 func (w kubelets) describe(n *corev1.Node, m *machine) {
-	for _, t := range w.options.Types {
-		if t.Name != m.InstanceType {
-			continue
-		}
+	if t := w.stock.Type(m.InstanceType); t != nil {
 		n.Status.Capacity = t.Capacity.ResourceList()
 		n.Status.Allocatable = t.Allocatable().Minus(amount.List{amount.Memory: w.shortfalls[t.Name]}).ResourceList()
 		if m.bare {

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
 // Moves is what became of pods that were evicted.
@@ -133,4 +135,9 @@ func (w *world) costs(m *machine) float64 {
 		end = end.Add(w.options.Skew)
 	}
 	return w.priceOf(m).Dollars() * end.Sub(m.LaunchedAt).Hours()
+}
+
+// priceOf is what a machine costs an hour.
+func (w *world) priceOf(m *machine) offer.Price {
+	return w.stock.Price(m.InstanceType, m.Zone, m.CapacityType)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
 
 // inBubble runs a test in virtual time.
@@ -169,7 +170,7 @@ func TestLaunchDrawsFromPools(t *testing.T) {
 		if available() {
 			t.Error("a refused offering is still on the market")
 		}
-		time.Sleep(refusalTime)
+		time.Sleep(stock.RefusalTime)
 		if !available() {
 			t.Error("the offering does not come back")
 		}

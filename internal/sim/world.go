@@ -12,16 +12,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
 
 // Options shape a World. The zero value of each duration means its default.
 type Options struct {
-	// Types is what the cloud sells; nil means Catalogue().
+	// Types is what the cloud sells; nil means stock.Catalogue().
 	Types []offer.InstanceType
 	// Lag is how far the clients' caches are behind the truth: 5 ms.
 	Lag time.Duration
@@ -63,7 +63,7 @@ func (o Options) withDefaults() Options {
 	fill(&o.LaunchTime, time.Second)
 	fill(&o.StopTime, 2*time.Second)
 	if o.Types == nil {
-		o.Types = Catalogue()
+		o.Types = stock.Catalogue()
 	}
 	return o
 }
@@ -104,9 +104,7 @@ type world struct {
 	machines        map[string]*machine
 	past            []*machine                  // that are not listed any more
 	deliveries      map[string][]offer.Instance // by launch id
-	pools           map[pool]int
-	ended           map[string]bool // capacity reservations
-	refusedUntil    map[pool]time.Time
+	stock           *stock.Stock
 	neverBoots      func(offer.Instance) bool
 	bootsAs         func(offer.Instance) string
 	pluginsAfter    func(offer.Instance) time.Duration
@@ -118,9 +116,7 @@ type world struct {
 	forgotten       map[string]int  // by Provisioner
 	clients         []*client
 	queue           []*queued
-	shortfalls      map[string]int64       // by instance type: bytes of memory that its kubelets lack
-	learnt          map[string]amount.List // by instance type: what its kubelets have shown
-	indexed         *offer.Index           // of what is sold; nil: it has changed
+	shortfalls      map[string]int64 // by instance type: bytes of memory that its kubelets lack
 	leader          *lease
 	claims          claims
 
@@ -150,8 +146,9 @@ type Event struct {
 
 // New returns an empty World.
 func New(options Options) *World {
+	options = options.withDefaults()
 	w := &world{
-		options:         options.withDefaults(),
+		options:         options,
 		nodes:           map[string]*corev1.Node{},
 		pods:            map[types.UID]*corev1.Pod{},
 		workloads:       map[string]*Workload{},
@@ -164,11 +161,8 @@ func New(options Options) *World {
 		deliveries:      map[string][]offer.Instance{},
 		forgotten:       map[string]int{},
 		launchTemplates: map[string]bool{},
-		pools:           map[pool]int{},
-		ended:           map[string]bool{},
-		refusedUntil:    map[pool]time.Time{},
+		stock:           stock.New(options.Types),
 		shortfalls:      map[string]int64{},
-		learnt:          map[string]amount.List{},
 		interned:        cluster.NewTemplates(),
 		asked:           map[types.UID]*cluster.Template{},
 		audit:           newAudit(),
