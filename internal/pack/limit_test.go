@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -96,6 +97,30 @@ func TestLimitOfAHigherWeight(t *testing.T) {
 	}
 	if cores != 16 {
 		t.Errorf("pods use %d of the 16 cores that are to be used first", cores)
+	}
+}
+
+// TestMachinesThatUseALimitBest: under a limit on cores, the machines that hold most pods for the
+// cores that they count are bought, and not those that hold them for the least price.
+func TestMachinesThatUseALimitBest(t *testing.T) {
+	p := assigntest.LimitedTo(33, assigntest.PodsOf{N: 64, CPU: 1000})
+	var types []offer.InstanceType
+	for _, cores := range []int64{8, 32, 64} { // of which the system takes one
+		types = append(types, offer.InstanceType{
+			Name: fmt.Sprint("cores-", cores), Capacity: amount.List{amount.CPU: cores * 1000, amount.Memory: cores << 32, amount.Pods: 110},
+			Overhead:  amount.List{amount.CPU: 1000},
+			Offerings: []offer.Offering{{Zone: "one", CapacityType: api.CapacityOnDemand, Price: offer.Price(100 * cores * (cores + 40))}},
+		})
+	}
+	p.Provisioners[0].Types = types
+	placed := 0
+	for _, place := range Solve(p).Places {
+		if place.Placed() {
+			placed++
+		}
+	}
+	if placed != 31 {
+		t.Errorf("%d pods have a place within 33 cores, want 31", placed)
 	}
 }
 

@@ -33,7 +33,7 @@ func Solve(p *assign.Problem) *Layout {
 	}
 	binding, e := make(assign.Limits, len(p.Provisioners)), model.NewEffort(p.Pods, len(p.Snapshot.Nodes))
 	for {
-		s := reordered(p, binding, e)
+		s := bestVariant(p, binding, e)
 		if !binding.Tighten(s.Assignment) {
 			return rendering{s.Assignment}.layout()
 		}
@@ -41,15 +41,28 @@ func Solve(p *assign.Problem) *Layout {
 	}
 }
 
-// reordered places all pods, again in another order where some are crowded out.
-func reordered(p *assign.Problem, binding assign.Limits, e *model.Effort) *solver {
-	s := solved(p, binding, e, nil)
+// variant is a way to place all pods. Which one serves most is known only at the end.
+type variant struct {
+	urgent   map[int]bool // classes that go before others of their priority, by their first pods
+	patterns bool         // where limits leave pods over, machines are chosen by patterns, too
+}
+
+// bestVariant places all pods in the ways that may serve more of them.
+func bestVariant(p *assign.Problem, binding assign.Limits, e *model.Effort) *solver {
+	var v variant
+	s := solved(p, binding, e, v)
+	if s.Uses(assign.Patterns) && s.leavesOver() {
+		// Patterns place more pods within limits, but do not know that those of some domains
+		// lose their places where too many of another domain are left over.
+		if again := solved(p, binding, e, variant{patterns: true}); again.serves(s) {
+			s, v.patterns = again, true
+		}
+	}
 	for range maxReorders {
-		urgent := s.crowdedOut()
-		if len(urgent) == 0 {
+		if v.urgent = s.crowdedOut(); len(v.urgent) == 0 {
 			break
 		}
-		again := solved(p, binding, e, urgent)
+		again := solved(p, binding, e, v)
 		if !again.serves(s) {
 			break
 		}
@@ -61,15 +74,18 @@ func reordered(p *assign.Problem, binding assign.Limits, e *model.Effort) *solve
 // maxReorders bounds how often all is placed again in another order.
 const maxReorders = 3
 
-// solved places all pods, those of the urgent classes before others of their priority.
-func solved(p *assign.Problem, binding assign.Limits, e *model.Effort, urgent map[int]bool) *solver {
-	s := newSolver(p, binding, e)
-	s.Hurry(urgent)
-	s.placing.SettleReserved()
+// leavesOver reports whether a limit leaves pods without a place.
+func (s *solver) leavesOver() bool {
+	return slices.ContainsFunc(s.Classes(), func(c *assign.Class) bool { return c.Left > 0 && c.Limited })
+}
+
+// solved places all pods.
+func solved(p *assign.Problem, binding assign.Limits, e *model.Effort, v variant) *solver {
+	s := begun(p, binding, e, v)
 	s.rounds(s.Classes(), nil)
 	if s.unjust() {
 		// The limits do not allow all: the important ones first.
-		if again := byPriority(p, binding, e, urgent); again != nil {
+		if again := byPriority(p, binding, e, v); again != nil {
 			s = again
 		}
 	}
@@ -78,16 +94,25 @@ func solved(p *assign.Problem, binding assign.Limits, e *model.Effort, urgent ma
 	return s
 }
 
+// begun returns a solver that has placed nothing but what is reserved.
+func begun(p *assign.Problem, binding assign.Limits, e *model.Effort, v variant) *solver {
+	s := newSolver(p, binding, e)
+	if v.patterns {
+		s.purchasing.UsePatternsUnderLimits()
+	}
+	s.Hurry(v.urgent)
+	s.placing.SettleReserved()
+	return s
+}
+
 // byPriority solves the problem one priority after the other; nil where all pods
 // have the same.
-func byPriority(p *assign.Problem, binding assign.Limits, e *model.Effort, urgent map[int]bool) *solver {
-	s := newSolver(p, binding, e)
-	s.Hurry(urgent)
+func byPriority(p *assign.Problem, binding assign.Limits, e *model.Effort, v variant) *solver {
+	s := begun(p, binding, e, v)
 	all := s.Classes()
 	if len(all) == 0 || all[0].Template.Priority == all[len(all)-1].Template.Priority {
 		return nil
 	}
-	s.placing.SettleReserved()
 	for len(all) > 0 {
 		end := slices.IndexFunc(all, func(c *assign.Class) bool { return c.Template.Priority != all[0].Template.Priority })
 		if end < 0 {

@@ -2,6 +2,7 @@ package purchase
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/assign"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
@@ -57,4 +58,72 @@ func (b *bought) unmet() int64 {
 		n += left
 	}
 	return n
+}
+
+// leavesLess reports whether b leaves fewer items over than o: of the highest priority in
+// which they differ.
+func (b *bought) leavesLess(o *bought) bool {
+	more, priority := int64(0), int32(0)
+	for _, i := range b.of.order {
+		p := b.of.asked[i].Priority()
+		if p != priority && more != 0 {
+			break
+		}
+		priority = p
+		more += b.left[i] - o.left[i]
+	}
+	return more < 0
+}
+
+// enlarge moves machines to larger offerings that also hold items which limits leave without
+// a machine. What is bought for the least price may leave room within a limit that no further
+// machine fits into, for example memory on machines that have no more cores.
+func (b *bought) enlarge() {
+	for _, i := range b.of.order {
+		for at := 0; at < len(b.machines) && b.left[i] > 0; at++ {
+			for b.left[i] > 0 && b.enlargeOne(at, b.of.asked[i]) {
+			}
+		}
+	}
+}
+
+// enlargeOne moves a machine to the cheapest offering that also holds items of the pod group,
+// puts as many of them there as that takes, and reports whether there is one.
+func (b *bought) enlargeOne(at int, l *assign.PodGroup) bool {
+	r, m := b.of, b.machines[at].Clone()
+	before := m.Offering
+	b.limits.Spend(&r.Offerings[before], -1)
+	n, residual := b.largerFor(m, l)
+	b.limits.Spend(&r.Offerings[m.Offering], 1)
+	if n == 0 {
+		return false
+	}
+	m.Add(l, n, residual)
+	b.left[l.Index] -= n
+	b.cost += r.Offerings[m.Offering].Price - r.Offerings[before].Price
+	b.machines[at] = m
+	return true
+}
+
+// largerFor moves a machine that is not counted towards limits to the cheapest offering that
+// also takes items of the pod group, and returns how many it takes; 0 where there is none.
+func (b *bought) largerFor(m *assign.Machine, l *assign.PodGroup) (n int64, residual int) {
+	r, before := b.of, m.Offering
+	if !m.Mask.Meets(l.Mask) || len(l.Parts) == 1 && !r.Followed(m, l.Parts[0].Class) {
+		return 0, 0
+	}
+	need := slices.Clone(m.Used)
+	model.AddTimes(need, l.Need, 1)
+	for k := range l.Mask.Within(m.Pool.Offerings) { // sorted by price
+		o := &r.Offerings[k]
+		if !m.Mask.Has(k) || !model.Fits(need, o.Room) || !b.affords(o) || !r.LeavesChoice(m.Residual, o) || !r.SameDaemons(k, before) {
+			continue
+		}
+		m.Offering = k
+		if n, residual = r.Admit(m, l, b.left[l.Index]); n > 0 {
+			return n, residual
+		}
+	}
+	m.Offering = before
+	return 0, 0
 }

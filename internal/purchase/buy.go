@@ -22,6 +22,10 @@ func New(a *assign.Assignment, trials int) *Purchaser {
 	return &Purchaser{Assignment: a, buying: newBuyer(a.Market, len(a.Problem.Pods), trials)}
 }
 
+// UsePatternsUnderLimits makes it look for machines by the program over patterns also where
+// limits leave items over, and buy them where that leaves fewer.
+func (s *Purchaser) UsePatternsUnderLimits() { s.buying.patterns = true }
+
 // buy makes purchases and carries them out: roughly at first where there are many pod groups.
 func (s *Purchaser) buy(groups []*assign.PodGroup, tier []*model.Pool) {
 	groups = pooled(groups)
@@ -51,7 +55,7 @@ func (s *buyer) purchases(groups []*assign.PodGroup, tier []*model.Pool, limits 
 // begins with the best LP solution of machines, or fills machines in another way where none can
 // be looked for.
 func best(r *request, regions int) *bought {
-	if len(r.asked) == 0 {
+	if len(r.candidates) == 0 {
 		return nothingBought(r)
 	}
 	if r.Uses(assign.Equal) {
@@ -84,23 +88,36 @@ func best(r *request, regions int) *bought {
 	return search(b, least, guess)
 }
 
-// bestUnderLimits returns the purchase with the fewest items left over, where limits
-// may not allow all: the smallest first are most, the largest first pack best.
+// bestUnderLimits returns the purchase that leaves the fewest items over, important ones
+// first, where limits may not allow all. b has bought the smallest first, which are most. The
+// largest first pack best, few machines leave most of a limit on nodes, and the program over
+// patterns knows what each machine uses up of each limit.
 func bestUnderLimits(b *bought, guess duals) *bought {
 	r := b.of
-	other := nothingBought(r)
-	buyGreedily(r, other, r.inOrder(false), byBalance)
-	if other.unmet() < b.unmet() {
-		b = other
+	largest := nothingBought(r)
+	buyGreedily(r, largest, r.inOrder(false), byBalance)
+	ways := []*bought{b, largest, fewMachines(r)}
+	if r.patterns && patternsPay(b, 1) {
+		patterns, _ := buyPatterns(largest, guess.value)
+		buyGreedily(r, patterns, r.order, r.style())
+		ways = append(ways, patterns)
 	}
-	if few := fewMachines(r); few != nil && few.unmet() < b.unmet() {
-		b = few
+	b = nil
+	for _, other := range ways {
+		if other == nil {
+			continue
+		}
+		if other.enlarge(); b == nil || other.leavesLess(b) {
+			b = other
+		}
 	}
 	value := 0.0
 	for i, l := range r.asked {
 		value += float64(guess.value[i] * float64(l.N-b.left[i]))
 	}
-	return search(b, value, guess)
+	b = search(b, value, guess)
+	b.enlarge() // the search may leave more of the limits
+	return b
 }
 
 // fewMachines returns a purchase of few large machines where the number of nodes is limited;
@@ -127,9 +144,6 @@ func (s *Purchaser) BuyAll(groups []*assign.PodGroup) {
 	}
 	for _, tier := range s.Tiers() {
 		s.buy(groups, tier)
-	}
-	for _, l := range groups {
-		s.enlarge(l)
 	}
 	for _, l := range groups {
 		for _, p := range l.Parts {

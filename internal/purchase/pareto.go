@@ -17,7 +17,8 @@ type ask struct {
 
 // paretoFront lists what to buy for the asks: of the offerings that exactly the same
 // asks allow, those of which no cheaper one has as much room. Where a limit
-// counts capacity, a more expensive one may be needed: then of each shape the cheapest.
+// counts capacity, a more expensive one may be needed: then of each shape the cheapest that
+// the limit allows.
 func (s *buyer) paretoFront(asks []ask, pools []*model.Pool, b assign.Remaining) []int {
 	masks, needed := distinctMasks(asks), s.needed(asks)
 	alike := s.Uses(assign.Dominated) && !slices.Contains(s.Choices, true) // labels do not tell offerings of the same asks apart
@@ -28,7 +29,7 @@ func (s *buyer) paretoFront(asks []ask, pools []*model.Pool, b assign.Remaining)
 		clear(known)
 		var r *front
 		for k := p.Offerings[0]; k < p.Offerings[1]; k++ { // cheapest first
-			if !s.keyOf(k, masks, key) {
+			if b.Affords(&s.Offerings[k], 1) == 0 || !s.keyOf(k, masks, key) {
 				continue
 			}
 			if r == nil || r.key != string(key) { // mostly it is the same

@@ -90,21 +90,21 @@ func TestLargerMachinesUnderALimit(t *testing.T) {
 	p.Provisioners[0].Types = types
 	p.Pods[0].Pod.Template.Requests[amount.Memory] = 5 << 30
 	s, groups := buying(p, assign.Limits{{amount.CPU: 5000}})
-	l := groups[0]
-	for range 2 {
-		m := s.NewMachine(0)
-		_, residual := s.Admit(m, l, 1)
-		m.Add(l, 1, residual)
-		s.Buy(m)
-	}
-	s.enlarge(l)
+	r := newRequest(s.buying, groups, s.Pools, s.Remaining())
+	b := nothingBought(r)
+	m := s.NewMachine(0)
+	_, residual := s.Admit(m, groups[0], 1)
+	m.Add(groups[0], 1, residual)
+	b.buy(m, 2)
+	b.enlarge()
 	var got []string
-	for _, m := range s.Machines() {
-		got = append(got, fmt.Sprint(len(m.Pods), " on ", s.Offerings[m.Offering].Type.Name))
+	for _, m := range b.machines {
+		got = append(got, fmt.Sprint(m.Items[0].N, " on ", s.Offerings[m.Offering].Type.Name))
 	}
-	if want := []string{"2 on memory-16", "1 on memory-8"}; l.N != 0 || !reflect.DeepEqual(got, want) {
-		t.Errorf("%d left, planned %v, want %v", l.N, got, want)
+	if want := []string{"2 on memory-16", "1 on memory-8"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("planned %v, want %v", got, want)
 	}
+	checkBought(t, b)
 }
 
 // wasteful draws a problem of a few kinds of pods that seldom fill a machine.

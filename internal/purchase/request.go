@@ -15,6 +15,7 @@ type buyer struct {
 	trials   int  // machines that may still be filled to make a plan
 	searches int  // the same to search for a cheaper one
 	patient  bool // somebody has said how long to search
+	patterns bool // use patterns where limits leave items over
 	enlarged bool // trials are in proportion to the pods already
 }
 

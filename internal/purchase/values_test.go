@@ -31,7 +31,7 @@ func drawnRequest(t *rapid.T) *request {
 }
 
 // checkBought finds machines that hold too much, and what does not add up.
-func checkBought(t *rapid.T, b *bought) {
+func checkBought(t rapid.TB, b *bought) {
 	t.Helper()
 	r, cost := b.of, int64(0)
 	left, limits := r.counts(), r.limits.Clone()
