@@ -67,7 +67,7 @@ func TextMap(description string) schema.MapAttribute {
 func Quantity(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional:            true,
-		CustomType:          kubevalue.QuantityType{},
+		CustomType:          kubevalue.Type{},
 		MarkdownDescription: description,
 		Validators:          []validator.String{kubevalue.UnsignedZero{}},
 		PlanModifiers:       []planmodifier.String{kubevalue.KeepSpelling{}},
@@ -78,7 +78,7 @@ func Quantity(description string) schema.StringAttribute {
 func QuantityMap(description string) schema.MapAttribute {
 	return schema.MapAttribute{
 		Optional:            true,
-		ElementType:         kubevalue.QuantityType{},
+		ElementType:         kubevalue.Type{},
 		MarkdownDescription: description,
 		Validators:          []validator.Map{kubevalue.UnsignedZero{}},
 		PlanModifiers:       []planmodifier.Map{kubevalue.KeepSpelling{}},
@@ -89,7 +89,7 @@ func QuantityMap(description string) schema.MapAttribute {
 func Duration(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional:            true,
-		CustomType:          kubevalue.DurationType{},
+		CustomType:          kubevalue.Type{},
 		MarkdownDescription: description,
 		Validators:          []validator.String{kubevalue.UnsignedZero{}},
 		PlanModifiers:       []planmodifier.String{kubevalue.KeepSpelling{}},
@@ -107,7 +107,7 @@ func RequiredDuration(description string) schema.StringAttribute {
 func DurationMap(description string) schema.MapAttribute {
 	return schema.MapAttribute{
 		Optional:            true,
-		ElementType:         kubevalue.DurationType{},
+		ElementType:         kubevalue.Type{},
 		MarkdownDescription: description,
 		Validators:          []validator.Map{kubevalue.UnsignedZero{}},
 		PlanModifiers:       []planmodifier.Map{kubevalue.KeepSpelling{}},

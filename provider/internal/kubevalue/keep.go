@@ -31,8 +31,7 @@ func (KeepSpelling) PlanModifyString(_ context.Context, req planmodifier.StringR
 	if req.StateValue.IsNull() || req.ConfigValue.IsNull() || req.PlanValue.IsUnknown() {
 		return
 	}
-	a, b := req.StateValue.ValueString(), req.PlanValue.ValueString()
-	if sameQuantity(a, b) || sameDuration(a, b) {
+	if same(req.StateValue.ValueString(), req.PlanValue.ValueString()) {
 		resp.PlanValue = req.StateValue
 	}
 }

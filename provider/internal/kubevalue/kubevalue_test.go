@@ -6,35 +6,30 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/kubevalue"
 )
 
-func quantity(s string) kubevalue.Quantity {
-	return kubevalue.Quantity{StringValue: types.StringValue(s)}
-}
-
-func duration(s string) kubevalue.Duration {
-	return kubevalue.Duration{StringValue: types.StringValue(s)}
-}
+func value(s string) kubevalue.Value { return kubevalue.Value{StringValue: types.StringValue(s)} }
 
 func TestSemanticEquality(t *testing.T) {
 	tests := map[string]struct {
-		a, b basetypes.StringValuableWithSemanticEquals
+		a, b string
 		want bool
 	}{
-		"milli and decimal":     {quantity("500m"), quantity("0.5"), true},
-		"kilo and thousand":     {quantity("1k"), quantity("1000"), true},
-		"kibi is not kilo":      {quantity("1Ki"), quantity("1k"), false},
-		"what is no quantity":   {quantity("many"), quantity("few"), false},
-		"seconds and minutes":   {duration("90s"), duration("1m30s"), true},
-		"different durations":   {duration("90s"), duration("91s"), false},
-		"quantity and duration": {quantity("1m"), duration("1m"), false},
+		"milli and decimal":         {"500m", "0.5", true},
+		"kilo and thousand":         {"1k", "1000", true},
+		"kibi is not kilo":          {"1Ki", "1k", false},
+		"what is no quantity":       {"many", "few", false},
+		"seconds and minutes":       {"90s", "1m30s", true},
+		"different durations":       {"90s", "91s", false},
+		"a quantity and a duration": {"90", "90s", false},
+		"valid as both, and equal":  {"0.5m", "0.50m", true},
+		"valid as both, and not":    {"5m", "50m", false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, diags := tt.a.StringSemanticEquals(t.Context(), tt.b)
+			got, diags := value(tt.a).StringSemanticEquals(t.Context(), value(tt.b))
 			if got != tt.want || diags.HasError() {
 				t.Errorf("%s and %s: equal = %v (%v), want %v", tt.a, tt.b, got, diags, tt.want)
 			}
@@ -44,12 +39,12 @@ func TestSemanticEquality(t *testing.T) {
 
 func TestKeepSpellingOfMaps(t *testing.T) {
 	amounts := func(cpu, memory string) types.Map {
-		return types.MapValueMust(kubevalue.QuantityType{}, map[string]attr.Value{"cpu": quantity(cpu), "memory": quantity(memory)})
+		return types.MapValueMust(kubevalue.Type{}, map[string]attr.Value{"cpu": value(cpu), "memory": value(memory)})
 	}
 	tests := map[string]struct{ state, config, want types.Map }{
 		"same meaning":      {amounts("1000", "1Gi"), amounts("1k", "1024Mi"), amounts("1000", "1Gi")},
 		"one entry differs": {amounts("1000", "1Gi"), amounts("1k", "2Gi"), amounts("1k", "2Gi")},
-		"no state":          {types.MapNull(kubevalue.QuantityType{}), amounts("1k", "2Gi"), amounts("1k", "2Gi")},
+		"no state":          {types.MapNull(kubevalue.Type{}), amounts("1k", "2Gi"), amounts("1k", "2Gi")},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -23,36 +23,36 @@ import (
 
 // model is the state of packhorse_agent.
 type model struct {
-	Namespace         types.String       `tfsdk:"namespace"`
-	Name              types.String       `tfsdk:"name"`
-	ClusterName       types.String       `tfsdk:"cluster_name"`
-	Region            types.String       `tfsdk:"region"`
-	RoleARN           types.String       `tfsdk:"role_arn"`
-	Queue             types.String       `tfsdk:"interruption_queue"`
-	InstanceProfile   types.String       `tfsdk:"default_instance_profile"`
-	Endpoints         types.Map          `tfsdk:"endpoints"`
-	Options           types.Map          `tfsdk:"options"`
-	NodePools         types.Bool         `tfsdk:"node_pools"`
-	Image             types.String       `tfsdk:"image"`
-	PullSecrets       types.List         `tfsdk:"image_pull_secrets"`
-	Replicas          types.Int64        `tfsdk:"replicas"`
-	CPURequest        kubevalue.Quantity `tfsdk:"cpu_request"`
-	Memory            kubevalue.Quantity `tfsdk:"memory"`
-	PriorityClassName types.String       `tfsdk:"priority_class_name"`
-	NodeSelector      types.Map          `tfsdk:"node_selector"`
-	Tolerations       types.List         `tfsdk:"tolerations"`
-	Environment       types.Map          `tfsdk:"environment"`
-	CreateNamespace   types.Bool         `tfsdk:"create_namespace"`
-	InstallCRDs       types.Bool         `tfsdk:"install_crds"`
-	NetworkPolicy     types.Bool         `tfsdk:"network_policy"`
-	OnDestroy         types.String       `tfsdk:"on_destroy"`
-	KeepCRDs          types.Bool         `tfsdk:"keep_crds"`
-	ForceConflicts    types.Bool         `tfsdk:"force_conflicts"`
-	Timeouts          timeouts.Value     `tfsdk:"timeouts"`
-	Revision          types.String       `tfsdk:"revision"`
-	Leader            types.String       `tfsdk:"leader"`
-	ImageDigest       types.String       `tfsdk:"image_digest"`
-	CRDVersions       types.Map          `tfsdk:"crd_versions"`
+	Namespace         types.String    `tfsdk:"namespace"`
+	Name              types.String    `tfsdk:"name"`
+	ClusterName       types.String    `tfsdk:"cluster_name"`
+	Region            types.String    `tfsdk:"region"`
+	RoleARN           types.String    `tfsdk:"role_arn"`
+	Queue             types.String    `tfsdk:"interruption_queue"`
+	InstanceProfile   types.String    `tfsdk:"default_instance_profile"`
+	Endpoints         types.Map       `tfsdk:"endpoints"`
+	Options           types.Map       `tfsdk:"options"`
+	NodePools         types.Bool      `tfsdk:"node_pools"`
+	Image             types.String    `tfsdk:"image"`
+	PullSecrets       types.List      `tfsdk:"image_pull_secrets"`
+	Replicas          types.Int64     `tfsdk:"replicas"`
+	CPURequest        kubevalue.Value `tfsdk:"cpu_request"`
+	Memory            kubevalue.Value `tfsdk:"memory"`
+	PriorityClassName types.String    `tfsdk:"priority_class_name"`
+	NodeSelector      types.Map       `tfsdk:"node_selector"`
+	Tolerations       types.List      `tfsdk:"tolerations"`
+	Environment       types.Map       `tfsdk:"environment"`
+	CreateNamespace   types.Bool      `tfsdk:"create_namespace"`
+	InstallCRDs       types.Bool      `tfsdk:"install_crds"`
+	NetworkPolicy     types.Bool      `tfsdk:"network_policy"`
+	OnDestroy         types.String    `tfsdk:"on_destroy"`
+	KeepCRDs          types.Bool      `tfsdk:"keep_crds"`
+	ForceConflicts    types.Bool      `tfsdk:"force_conflicts"`
+	Timeouts          timeouts.Value  `tfsdk:"timeouts"`
+	Revision          types.String    `tfsdk:"revision"`
+	Leader            types.String    `tfsdk:"leader"`
+	ImageDigest       types.String    `tfsdk:"image_digest"`
+	CRDVersions       types.Map       `tfsdk:"crd_versions"`
 }
 
 // settings are what the model says, and defaults for the rest.
@@ -180,8 +180,8 @@ func (m *model) complete() {
 }
 
 // sameAmount keeps the spelling of an amount that is the same.
-func sameAmount(before kubevalue.Quantity, live string) kubevalue.Quantity {
-	now := kubevalue.Quantity{StringValue: types.StringValue(live)}
+func sameAmount(before kubevalue.Value, live string) kubevalue.Value {
+	now := kubevalue.Value{StringValue: types.StringValue(live)}
 	if same, diags := before.StringSemanticEquals(context.Background(), now); same && !diags.HasError() && !before.IsNull() {
 		return before
 	}

@@ -84,7 +84,7 @@ func agentTimeouts(ctx context.Context) map[string]schema.Block {
 func agentPodAttributes() attribute.Level {
 	amount := func(description, value string) schema.StringAttribute {
 		return schema.StringAttribute{
-			Optional: true, Computed: true, CustomType: kubevalue.QuantityType{}, Default: stringdefault.StaticString(value),
+			Optional: true, Computed: true, CustomType: kubevalue.Type{}, Default: stringdefault.StaticString(value),
 			PlanModifiers:       []planmodifier.String{kubevalue.KeepSpelling{}},
 			MarkdownDescription: description + " `" + value + "` by default.",
 		}
