@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -50,7 +50,7 @@ func defineNodePools(t *testing.T) {
 			}
 		})
 	}
-	for _, kind := range []schema.GroupResource{karpenter.NodePools, karpenter.NodeClasses} {
+	for _, kind := range []schema.GroupResource{kinds.NodePools, kinds.NodeClasses} {
 		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 			_, err := objects.Resource(kind.WithVersion("v1")).List(ctx, metav1.ListOptions{})
 			if apierrors.IsNotFound(err) {
@@ -70,8 +70,8 @@ func TestNodePoolsOfTheCluster(t *testing.T) {
 	defineNodePools(t)
 	class := `{instanceProfile: nodes, amiSelectorTerms: [{alias: al2023@latest}], subnetSelectorTerms: [{tags: {karpenter.sh/discovery: ` + box.ClusterName +
 		`}}], securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: ` + box.ClusterName + `}}]}`
-	apply(t, "kubectl", karpenter.NodeClasses.WithVersion("v1"), karpenter.NodeClassKind, "live", class)
-	apply(t, "kubectl", karpenter.NodePools.WithVersion("v1"), karpenter.NodePoolKind, "live", `{template: {spec: {
+	apply(t, "kubectl", kinds.NodeClasses.WithVersion("v1"), kinds.NodeClassKind, "live", class)
+	apply(t, "kubectl", kinds.NodePools.WithVersion("v1"), kinds.NodePoolKind, "live", `{template: {spec: {
   nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: live},
   requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [m5.2xlarge]}]}}}`)
 	resource.Test(t, resource.TestCase{

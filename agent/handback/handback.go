@@ -30,6 +30,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // Claims makes NodeClaims.
@@ -151,7 +152,7 @@ func change(claim karpenter.Claim, uid string) cluster.NodeChange {
 	version, _ := claim.Object["apiVersion"].(string)
 	return cluster.NodeChange{
 		SetLabels: map[string]string{
-			karpenter.LabelRegistered: "true", karpenter.NodeClasses.Group + "/ec2nodeclass": claim.NodeClass,
+			karpenter.LabelRegistered: "true", kinds.NodeClasses.Group + "/ec2nodeclass": claim.NodeClass,
 		},
 		RemoveLabels: []string{api.LabelProvisioner},
 		RemoveAnnotations: []string{
@@ -162,7 +163,7 @@ func change(claim karpenter.Claim, uid string) cluster.NodeChange {
 		RemoveTaints: []corev1.Taint{drain.Taint},
 		Guide:        new(int),
 		Owner: &metav1.OwnerReference{
-			APIVersion: version, Kind: karpenter.NodeClaimKind, Name: name, UID: types.UID(uid), BlockOwnerDeletion: ptr.To(true),
+			APIVersion: version, Kind: kinds.NodeClaimKind, Name: name, UID: types.UID(uid), BlockOwnerDeletion: ptr.To(true),
 		},
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // TestNodePools serves a NodePool as it is: not while Karpenter's Lease is held, and
@@ -34,7 +34,7 @@ func TestNodePools(t *testing.T) {
 	s.untilRunning("chosen", 4)
 	s.untilReady("True", "Ready", "")
 	for _, n := range s.nodesOf("general") {
-		if n.Labels[api.LabelNodePool] != "general" || n.Labels["team"] != "a" || n.OwnerReferences[0].Kind != karpenter.NodePoolKind {
+		if n.Labels[api.LabelNodePool] != "general" || n.Labels["team"] != "a" || n.OwnerReferences[0].Kind != kinds.NodePoolKind {
 			t.Errorf("node %s has the labels %v and the owner %+v", n.Name, n.Labels, n.OwnerReferences)
 		}
 	}
@@ -47,7 +47,7 @@ func TestNodePools(t *testing.T) {
 func (s *scene) untilReady(status, reason, message string) {
 	s.t.Helper()
 	s.until("the NodePool is Ready="+status, func(ctx context.Context) (bool, string, error) {
-		u, err := s.Dynamic.Resource(karpenter.NodePools.WithVersion("v1")).Get(ctx, "general", metav1.GetOptions{})
+		u, err := s.Dynamic.Resource(kinds.NodePools.WithVersion("v1")).Get(ctx, "general", metav1.GetOptions{})
 		if err != nil {
 			return false, "", err
 		}

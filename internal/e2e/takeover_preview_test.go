@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/takeover/example"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/sandboxtest"
@@ -62,7 +62,7 @@ func (s *scene) populate() {
 		g.Go(func() error { return s.createNode(ctx, n) })
 	}
 	for kind, objects := range map[schema.GroupResource][]map[string]any{
-		karpenter.NodeClasses: whole.NodeClasses, karpenter.NodePools: whole.NodePools, karpenter.NodeClaims: whole.NodeClaims,
+		kinds.NodeClasses: whole.NodeClasses, kinds.NodePools: whole.NodePools, kinds.NodeClaims: whole.NodeClaims,
 	} {
 		for _, object := range objects {
 			g.Go(func() error { return s.createCustom(ctx, kind.WithVersion("v1"), object) })

@@ -20,6 +20,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 	modelled "github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2"
 )
 
@@ -215,7 +216,7 @@ func (s *scene) checkKarpenters() {
 		s.t.Fatal(err)
 	}
 	for _, n := range nodes.Items {
-		if len(n.OwnerReferences) != 1 || n.OwnerReferences[0].Kind != karpenter.NodeClaimKind || n.Labels[karpenter.LabelRegistered] != "true" || n.Labels[api.LabelProvisioner] != "" {
+		if len(n.OwnerReferences) != 1 || n.OwnerReferences[0].Kind != kinds.NodeClaimKind || n.Labels[karpenter.LabelRegistered] != "true" || n.Labels[api.LabelProvisioner] != "" {
 			s.t.Errorf("node %s: %v %v", n.Name, n.OwnerReferences, n.Labels)
 		}
 	}
@@ -224,7 +225,7 @@ func (s *scene) checkKarpenters() {
 // nodeClaims returns the ids of the instances that have one.
 func (s *scene) nodeClaims(ctx context.Context) (out []string) {
 	s.t.Helper()
-	list, err := s.Dynamic.Resource(karpenter.NodeClaims.WithVersion("v1")).List(ctx, metav1.ListOptions{})
+	list, err := s.Dynamic.Resource(kinds.NodeClaims.WithVersion("v1")).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -264,7 +265,7 @@ func (s *scene) untilTakenOver(machines int) {
 			}
 		}
 		for _, n := range nodes {
-			if len(n.OwnerReferences) != 1 || n.OwnerReferences[0].Kind != karpenter.NodePoolKind {
+			if len(n.OwnerReferences) != 1 || n.OwnerReferences[0].Kind != kinds.NodePoolKind {
 				left++
 			}
 		}

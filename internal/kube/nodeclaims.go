@@ -14,7 +14,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // Claims are the NodeClaims of a cluster, by which Karpenter keeps account of its
@@ -26,7 +26,7 @@ type Claims struct {
 
 // ClaimsOf returns the NodeClaims of a cluster that serves NodePools.
 func ClaimsOf(c *Cluster) Claims {
-	return Claims{c, &versioned{client: c.dynamic, resource: karpenter.NodeClaims}}
+	return Claims{c, &versioned{client: c.dynamic, resource: kinds.NodeClaims}}
 }
 
 // NodeClaims returns the NodeClaims. It asks the API server: they are needed while nodes are
@@ -110,7 +110,7 @@ func (c Claims) releaseNodeClaim(ctx context.Context, claim cluster.NodeClaim) e
 // that is there for the same machine gets the status, should that be missing.
 func (c Claims) MakeNodeClaim(ctx context.Context, object, status map[string]any) (string, error) {
 	want := &unstructured.Unstructured{Object: object}
-	resource := c.dynamic.Resource(karpenter.NodeClaims.WithVersion(want.GroupVersionKind().Version))
+	resource := c.dynamic.Resource(kinds.NodeClaims.WithVersion(want.GroupVersionKind().Version))
 	uid := ""
 	err := retry(ctx, func(ctx context.Context) error {
 		there, err := resource.Create(ctx, want, metav1.CreateOptions{FieldManager: manager})

@@ -21,6 +21,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // KarpenterLease is the Lease by which the replicas of Karpenter agree who leads, in
@@ -50,7 +51,7 @@ type standIns struct {
 func (c *caches) addPools(leases *lease.Watch) *pools {
 	return &pools{
 		holding: map[string]bool{}, karpenter: leases,
-		nodePools: c.poolMirror(karpenter.NodePools), nodeClasses: c.poolMirror(karpenter.NodeClasses),
+		nodePools: c.poolMirror(kinds.NodePools), nodeClasses: c.poolMirror(kinds.NodeClasses),
 	}
 }
 
@@ -223,9 +224,9 @@ func (p *pools) reference(ref cluster.ObjectRef) cluster.ObjectRef {
 		return ref
 	}
 	if name, ok := strings.CutPrefix(ref.Name, karpenter.ClassPrefix); ok && ref.Kind == api.NodeTemplateKind {
-		ref.Kind, ref.Name, ref.APIVersion = karpenter.NodeClassKind, name, p.nodeClasses.versions.now().GroupVersion().String()
+		ref.Kind, ref.Name, ref.APIVersion = kinds.NodeClassKind, name, p.nodeClasses.versions.now().GroupVersion().String()
 	} else if ref.Kind == api.ProvisionerKind && p.has(ref.Name) {
-		ref.Kind, ref.APIVersion = karpenter.NodePoolKind, p.nodePools.versions.now().GroupVersion().String()
+		ref.Kind, ref.APIVersion = kinds.NodePoolKind, p.nodePools.versions.now().GroupVersion().String()
 	}
 	return ref
 }
@@ -233,6 +234,6 @@ func (p *pools) reference(ref cluster.ObjectRef) cluster.ObjectRef {
 // sayTaken tells of NodePools that have the name of a Provisioner, by which nodes know
 // their owner: such a NodePool is not served.
 func sayTaken(c *Cluster, p *api.Provisioner) {
-	ref := cluster.ObjectRef{Kind: karpenter.NodePoolKind, Name: p.Name, UID: string(p.UID), APIVersion: c.pools.nodePools.versions.now().GroupVersion().String()}
+	ref := cluster.ObjectRef{Kind: kinds.NodePoolKind, Name: p.Name, UID: string(p.UID), APIVersion: c.pools.nodePools.versions.now().GroupVersion().String()}
 	c.Event(ref, corev1.EventTypeWarning, "DoubtfulSpec", "is not served, because a Provisioner has the same name: rename one of the two")
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
@@ -42,13 +42,13 @@ func resign(t *testing.T) {
 }
 
 var (
-	nodePoolGVR  = karpenter.NodePools.WithVersion("v1")
-	nodeClassGVR = karpenter.NodeClasses.WithVersion("v1")
-	nodeClaimGVR = karpenter.NodeClaims.WithVersion("v1")
+	nodePoolGVR  = kinds.NodePools.WithVersion("v1")
+	nodeClassGVR = kinds.NodeClasses.WithVersion("v1")
+	nodeClaimGVR = kinds.NodeClaims.WithVersion("v1")
 )
 
 // poolKinds are the kinds of Karpenter, with their resources.
-var poolKinds = map[string]schema.GroupResource{"NodePool": karpenter.NodePools, "EC2NodeClass": karpenter.NodeClasses, "NodeClaim": karpenter.NodeClaims}
+var poolKinds = map[string]schema.GroupResource{"NodePool": kinds.NodePools, "EC2NodeClass": kinds.NodeClasses, "NodeClaim": kinds.NodeClaims}
 
 // definePools installs the kinds of Karpenter without its rules.
 func definePools(t *testing.T) {
@@ -230,9 +230,9 @@ func TestNodePoolsOfV1beta1(t *testing.T) {
 	}
 	old := strings.NewReplacer("karpenter.sh/v1", "karpenter.sh/v1beta1", "karpenter.k8s.aws/v1", "karpenter.k8s.aws/v1beta1",
 		`"group":"karpenter.k8s.aws"`, `"apiVersion":"karpenter.k8s.aws/v1beta1"`, `"kubelet":{"maxPods":42},`, "", `"alias":"al2023@latest"`, `"id":"ami-1"`)
-	createObject(t, beta(karpenter.NodeClasses), strings.Replace(old.Replace(servedClass), `"spec":{`, `"spec":{"amiFamily":"AL2023",`, 1))
-	createObject(t, beta(karpenter.NodePools), strings.Replace(old.Replace(servedPool), `"requirements":`, `"kubelet":{"maxPods":42},"requirements":`, 1))
-	createObject(t, beta(karpenter.NodeClaims), old.Replace(aNodeClaim))
+	createObject(t, beta(kinds.NodeClasses), strings.Replace(old.Replace(servedClass), `"spec":{`, `"spec":{"amiFamily":"AL2023",`, 1))
+	createObject(t, beta(kinds.NodePools), strings.Replace(old.Replace(servedPool), `"requirements":`, `"kubelet":{"maxPods":42},"requirements":`, 1))
+	createObject(t, beta(kinds.NodeClaims), old.Replace(aNodeClaim))
 	start := func() *Cluster {
 		told := make(chan string, 10)
 		c, err := New(adminConfig, Options{NodePools: true, Karpenter: func(waits string) { told <- waits }})
@@ -267,11 +267,11 @@ func TestNodePoolsOfV1beta1(t *testing.T) {
 	if err := c.UpdateProvisionerStatus(t.Context(), "served", api.ProvisionerStatus{Conditions: []metav1.Condition{ready}}); err != nil {
 		t.Fatal(err)
 	}
-	wantConditions(t, beta(karpenter.NodePools), map[string]string{"Ready": "True"})
+	wantConditions(t, beta(kinds.NodePools), map[string]string{"Ready": "True"})
 	if err := c.UpdateNodeTemplateStatus(t.Context(), "ec2nodeclass/served", api.AWSNodeTemplateStatus{Conditions: []metav1.Condition{ready}}); err != nil {
 		t.Fatal(err)
 	}
-	wantConditions(t, beta(karpenter.NodeClasses), map[string]string{"Ready": "True"})
+	wantConditions(t, beta(kinds.NodeClasses), map[string]string{"Ready": "True"})
 	claims := ClaimsOf(c)
 	found, err := claims.NodeClaims(t.Context())
 	if err != nil || len(found) != 1 || found[0].Pool != "served" {

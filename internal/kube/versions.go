@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // versioned is a kind of Karpenter in the newest version that the cluster serves, which
@@ -30,14 +30,14 @@ func (v *versioned) now() schema.GroupVersionResource {
 	if found := v.version.Load(); found != nil {
 		return v.resource.WithVersion(*found)
 	}
-	return v.resource.WithVersion(karpenter.Versions[0])
+	return v.resource.WithVersion(kinds.Versions[0])
 }
 
 // use is the access to the resource in the version that was listed last.
 func (v *versioned) use() dynamic.ResourceInterface { return v.client.Resource(v.now()) }
 
 func (v *versioned) list(ctx context.Context, o metav1.ListOptions) (found *unstructured.UnstructuredList, err error) {
-	for _, version := range karpenter.Versions {
+	for _, version := range kinds.Versions {
 		found, err = v.client.Resource(v.resource.WithVersion(version)).List(ctx, o)
 		if err == nil {
 			v.version.Store(&version)

@@ -9,6 +9,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/check"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // addKarpenter takes a NodePool or an EC2NodeClass. What stands for it is known only
@@ -17,12 +19,12 @@ func (b *Builder) addKarpenter(doc *Document, asJSON []byte) error {
 	var object map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(asJSON))
 	decoder.UseNumber()
-	if err := decoder.Decode(&object); err != nil || !karpenter.Known(object) {
+	if err := decoder.Decode(&object); err != nil || !kinds.Known(object) {
 		return nil //nolint:nilerr // what is no JSON object has no kind, which is reported
 	}
 	doc.Karpenter, doc.Namespace = object, ""
 	doc.Known = karpenter.Foreign(object) == ""
-	found := karpenter.Check(object)
+	found := check.Object(object)
 	doc.Ignored = found.Warnings()
 	if errs := found.Errors(); len(errs) > 0 {
 		return errs
@@ -74,15 +76,15 @@ func (b *Builder) standIns() {
 // adviseVersion says which version of Karpenter's kinds can be read.
 func adviseVersion(doc *Document) string {
 	switch doc.Kind {
-	case karpenter.NodePoolKind, karpenter.NodeClassKind:
+	case kinds.NodePoolKind, kinds.NodeClassKind:
 		if doc.Karpenter != nil {
 			return " (another controller's)"
 		}
-		group := karpenter.NodePools.Group
-		if doc.Kind == karpenter.NodeClassKind {
-			group = karpenter.NodeClasses.Group
+		group := kinds.NodePools.Group
+		if doc.Kind == kinds.NodeClassKind {
+			group = kinds.NodeClasses.Group
 		}
-		return " (its apiVersion is none of " + group + "/" + strings.Join(karpenter.Versions, " and "+group+"/") + ")"
+		return " (its apiVersion is none of " + group + "/" + strings.Join(kinds.Versions, " and "+group+"/") + ")"
 	}
 	return ""
 }

@@ -46,8 +46,8 @@ type kind struct {
 	read       func(o *objects, asJSON []byte, name, namespace string) (ignored finding.List, err error)
 }
 
-// kinds are those that a decision looks at, by kind and group.
-var kinds = map[string]kind{
+// readers are the kinds that a decision looks at, by kind and group.
+var readers = map[string]kind{
 	"Pod":                             {true, into(func(o *objects) *[]*corev1.Pod { return &o.pods })},
 	"Node":                            {false, into(func(o *objects) *[]*corev1.Node { return &o.nodes })},
 	"Namespace":                       {false, into(func(o *objects) *[]*corev1.Namespace { return &o.namespaces })},
@@ -133,7 +133,7 @@ func (b *Builder) addObject(doc *Document, h *header, asJSON []byte) error {
 	case api.NodeTemplateKind:
 		return b.addNodeTemplate(doc, asJSON)
 	}
-	k, known := kinds[gk.String()]
+	k, known := readers[gk.String()]
 	if doc.Known = known; !known {
 		return b.addKarpenter(doc, asJSON)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 )
 
@@ -77,7 +77,7 @@ func free(taken map[string]bool, prefix, name, separator string) string {
 }
 
 // profileKinds say what an item's node profile is now, where that is another kind.
-var profileKinds = map[string]string{api.ProvisionerKind: api.NodeTemplateKind, karpenter.NodePoolKind: karpenter.NodeClassKind}
+var profileKinds = map[string]string{api.ProvisionerKind: api.NodeTemplateKind, kinds.NodePoolKind: kinds.NodeClassKind}
 
 // link finds the node profile that a provisioner refers to. What is imported refers
 // only to what is imported, since suggestions are commented out.

@@ -15,6 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/terraform"
 )
@@ -151,9 +152,9 @@ func readObjects(ctx context.Context, cluster Cluster) ([]map[string]any, error)
 		}
 		documents = append(documents, found...)
 	}
-	for _, resource := range []schema.GroupResource{karpenter.NodeClasses, karpenter.NodePools} {
+	for _, resource := range []schema.GroupResource{kinds.NodeClasses, kinds.NodePools} {
 		seen := map[string]bool{} // the API server serves each object in every version
-		for _, version := range karpenter.Versions {
+		for _, version := range kinds.Versions {
 			found, err := cluster.Objects(ctx, resource.WithVersion(version))
 			if err != nil {
 				return nil, err

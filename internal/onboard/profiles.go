@@ -9,6 +9,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // Those who keep instance profiles for themselves, and delete them with what they
@@ -38,7 +39,7 @@ func profilesOfRoles(ctx context.Context, documents []map[string]any, account Ac
 	for _, document := range documents {
 		spec, _ := document["spec"].(map[string]any)
 		role, _ := spec["role"].(string)
-		if _, seen := out[role]; seen || role == "" || document["kind"] != karpenter.NodeClassKind {
+		if _, seen := out[role]; seen || role == "" || document["kind"] != kinds.NodeClassKind {
 			continue
 		}
 		profiles, err := account.ProfilesOf(ctx, role)

@@ -11,7 +11,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/manifest"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // FromManifests takes files for a whole cluster, NodePools for Provisioners. The warnings say what had to be
@@ -43,7 +43,7 @@ func FromManifests(set *manifest.Set) (*cluster.Survey, []string) {
 		out.NodeTemplates = append(out.NodeTemplates, &api.AWSNodeTemplate{ObjectMeta: metav1.ObjectMeta{Name: ref.Name}})
 		class := api.NodeTemplateKind
 		if p.Source != nil {
-			class = karpenter.NodeClassKind
+			class = kinds.NodeClassKind
 		}
 		warnings = append(warnings, fmt.Sprintf("%s uses %s %s, which is not among the files: the defaults of a node profile are assumed", p.Title(), class, ref.Name))
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // wayBack holds the flags of `handback`.
@@ -105,7 +105,7 @@ func (b *wayBack) find(ctx context.Context, access *rest.Config, cloud *aws.Clou
 	if err != nil {
 		return nil, err
 	}
-	pools, err := readKind(ctx, objects, karpenter.NodePools)
+	pools, err := readKind(ctx, objects, kinds.NodePools)
 	if err != nil {
 		return nil, err
 	}

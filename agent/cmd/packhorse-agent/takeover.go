@@ -18,7 +18,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/takeover"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 )
@@ -115,7 +115,7 @@ func (h *handover) preview(ctx context.Context, access *rest.Config, holder stri
 	if holder != "" {
 		in.Karpenter = "Karpenter is running: " + holder
 	}
-	for _, kind := range []schema.GroupResource{karpenter.NodePools, karpenter.NodeClasses} {
+	for _, kind := range []schema.GroupResource{kinds.NodePools, kinds.NodeClasses} {
 		found, err := readKind(ctx, objects, kind)
 		if err != nil {
 			return nil, err
@@ -152,7 +152,7 @@ func (h *handover) preview(ctx context.Context, access *rest.Config, holder stri
 
 // readKind reads the objects of a kind in the newest version that the cluster serves.
 func readKind(ctx context.Context, c *survey.Cluster, kind schema.GroupResource) ([]map[string]any, error) {
-	for _, version := range karpenter.Versions {
+	for _, version := range kinds.Versions {
 		found, err := c.Objects(ctx, kind.WithVersion(version))
 		if err != nil || len(found) > 0 {
 			return found, err
@@ -162,7 +162,7 @@ func readKind(ctx context.Context, c *survey.Cluster, kind schema.GroupResource)
 }
 
 func nodeClaims(ctx context.Context, c *survey.Cluster) ([]cluster.NodeClaim, error) {
-	found, err := readKind(ctx, c, karpenter.NodeClaims)
+	found, err := readKind(ctx, c, kinds.NodeClaims)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 const (
@@ -86,7 +87,7 @@ func readCustom(ctx context.Context, client kubernetes.Interface, custom dynamic
 // sees none, and Hidden says so. A NodePool that has the name of a Provisioner is not served.
 func readNodePools(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, out *cluster.Survey) error {
 	var objects []map[string]any
-	for _, kind := range []schema.GroupResource{karpenter.NodeClasses, karpenter.NodePools} {
+	for _, kind := range []schema.GroupResource{kinds.NodeClasses, kinds.NodePools} {
 		found, err := newest(ctx, custom, kind)
 		if apierrors.IsForbidden(err) {
 			// The API server forbids also what it does not know.
@@ -117,7 +118,7 @@ func readNodePools(ctx context.Context, client kubernetes.Interface, custom dyna
 // newest lists the objects of a kind of Karpenter in the newest version that the cluster
 // serves.
 func newest(ctx context.Context, custom dynamic.Interface, kind schema.GroupResource) ([]*unstructured.Unstructured, error) {
-	for _, version := range karpenter.Versions {
+	for _, version := range kinds.Versions {
 		found, err := Objects(ctx, custom, kind.WithVersion(version))
 		if err != nil || len(found) > 0 {
 			return found, err
@@ -129,7 +130,7 @@ func newest(ctx context.Context, custom dynamic.Interface, kind schema.GroupReso
 // isServed reports whether the cluster knows a kind of Karpenter, as far as that may be
 // asked.
 func isServed(client kubernetes.Interface, kind schema.GroupResource) bool {
-	for _, version := range karpenter.Versions {
+	for _, version := range kinds.Versions {
 		known, err := client.Discovery().ServerResourcesForGroupVersion(kind.WithVersion(version).GroupVersion().String())
 		if apierrors.IsNotFound(err) {
 			continue

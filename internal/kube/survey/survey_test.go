@@ -18,18 +18,18 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 var (
-	nodePools   = karpenter.NodePools.WithVersion("v1")
-	nodeClasses = karpenter.NodeClasses.WithVersion("v1")
+	nodePools   = kinds.NodePools.WithVersion("v1")
+	nodeClasses = kinds.NodeClasses.WithVersion("v1")
 )
 
 // lists are the kinds that the fake cluster knows.
 var lists = map[schema.GroupVersionResource]string{
 	api.ProvisionerGVR: "ProvisionerList", api.NodeTemplateGVR: "AWSNodeTemplateList", nodePools: "NodePoolList", nodeClasses: "EC2NodeClassList",
-	karpenter.NodePools.WithVersion("v1beta1"): "NodePoolList", karpenter.NodeClasses.WithVersion("v1beta1"): "EC2NodeClassList",
+	kinds.NodePools.WithVersion("v1beta1"): "NodePoolList", kinds.NodeClasses.WithVersion("v1beta1"): "EC2NodeClassList",
 }
 
 func custom(apiVersion, kind, name string, spec map[string]any) *unstructured.Unstructured {

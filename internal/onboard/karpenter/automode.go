@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // autoModeDomain is the domain of the labels by which EKS Auto Mode knows what
@@ -29,7 +30,7 @@ func Foreign(document map[string]any) string {
 	if version, ok := ref["apiVersion"].(string); ok && group == "" {
 		group, _, _ = strings.Cut(version, "/")
 	}
-	if (group == "" || group == NodeClasses.Group) && (kind == "" || kind == NodeClassKind) {
+	if (group == "" || group == kinds.NodeClasses.Group) && (kind == "" || kind == kinds.NodeClassKind) {
 		return ""
 	}
 	return fmt.Sprintf("%s %v of %s", kind, ref["name"], group)
@@ -47,7 +48,7 @@ func ownKey(key string) string {
 
 // translateAutoMode replaces the labels of EKS Auto Mode in a pool of its class. Those
 // without counterpart are lost: our nodes do not have them.
-func translateAutoMode(o *Object, about *poolMetadata, nodes *poolNodes) {
+func translateAutoMode(o *Object, about *kinds.PoolMetadata, nodes *kinds.PoolNodes) {
 	labels := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(about.Labels)) {
 		if strings.HasPrefix(ownKey(key), autoModeDomain+"/") {
@@ -57,7 +58,7 @@ func translateAutoMode(o *Object, about *poolMetadata, nodes *poolNodes) {
 		labels[ownKey(key)] = about.Labels[key]
 	}
 	about.Labels = labels
-	var kept []poolRequirement
+	var kept []kinds.PoolRequirement
 	for i, r := range nodes.Requirements {
 		key := ownKey(ptr.Deref(r.Key, ""))
 		if strings.HasPrefix(key, autoModeDomain+"/") {

@@ -13,28 +13,14 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
-)
-
-// The kinds of later releases, in any of their versions.
-const (
-	NodePoolKind  = "NodePool"
-	NodeClassKind = "EC2NodeClass"
-)
-
-// Versions that NodePools and EC2NodeClasses are served in, the newest first.
-var Versions = []string{"v1", "v1beta1"}
-
-// Resources of the later kinds, without a version.
-var (
-	NodePools   = schema.GroupResource{Group: api.ProvisionerGroup, Resource: "nodepools"}
-	NodeClasses = schema.GroupResource{Group: api.NodeTemplateGroup, Resource: "ec2nodeclasses"}
-	NodeClaims  = schema.GroupResource{Group: api.ProvisionerGroup, Resource: "nodeclaims"}
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/check"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // Object is a Provisioner or node profile, as the JSON of its spec.
@@ -104,10 +90,10 @@ func Read(text []byte) (objects []Object, skipped []string, err error) {
 
 // findingsOf says what Karpenter's rules say against a document of Karpenter.
 func findingsOf(document map[string]any) finding.List {
-	if !Known(document) || Foreign(document) != "" {
+	if !kinds.Known(document) || Foreign(document) != "" {
 		return nil
 	}
-	return Check(document)
+	return check.Object(document)
 }
 
 // itemsOf takes a List apart. A document without content gives nothing.
@@ -134,10 +120,10 @@ func whyNot(document map[string]any) string {
 	switch {
 	case kind == "":
 		return "has no kind"
-	case kind == api.ProvisionerKind, kind == api.NodeTemplateKind, Known(document):
+	case kind == api.ProvisionerKind, kind == api.NodeTemplateKind, kinds.Known(document):
 		return ""
-	case kind == NodePoolKind, kind == NodeClassKind:
-		return fmt.Sprintf("cannot be read in the version %v: the versions are %s", document["apiVersion"], strings.Join(Versions, " and "))
+	case kind == kinds.NodePoolKind, kind == kinds.NodeClassKind:
+		return fmt.Sprintf("cannot be read in the version %v: the versions are %s", document["apiVersion"], strings.Join(kinds.Versions, " and "))
 	}
 	return "is skipped: the kinds are Provisioner, AWSNodeTemplate, NodePool and EC2NodeClass"
 }
@@ -176,7 +162,7 @@ func (c *converter) convertAll(documents []map[string]any) ([]Object, error) {
 }
 
 func rank(document map[string]any) int {
-	if document["kind"] == NodeClassKind {
+	if document["kind"] == kinds.NodeClassKind {
 		return 0
 	}
 	return 1
@@ -186,15 +172,15 @@ func rank(document map[string]any) int {
 type Profile struct{ Name, Missing string }
 
 type converter struct {
-	kubelet   map[string]*kubelet // settings by EC2NodeClass
-	reserving map[string]bool     // whether an EC2NodeClass selects capacity reservations
-	profiles  map[string]Profile  // by role
-	serving   bool                // what is made is served, and not given to the user
+	kubelet   map[string]*kinds.Kubelet // settings by EC2NodeClass
+	reserving map[string]bool           // whether an EC2NodeClass selects capacity reservations
+	profiles  map[string]Profile        // by role
+	serving   bool                      // what is made is served, and not given to the user
 	out       []Object
 }
 
 func newConverter(profiles map[string]Profile) *converter {
-	return &converter{kubelet: map[string]*kubelet{}, reserving: map[string]bool{}, profiles: profiles}
+	return &converter{kubelet: map[string]*kinds.Kubelet{}, reserving: map[string]bool{}, profiles: profiles}
 }
 
 func (c *converter) convert(document map[string]any) error {
@@ -213,7 +199,7 @@ func (c *converter) convert(document map[string]any) error {
 	object.from = api.Source{APIVersion: version, Kind: kind, Paths: map[string]string{}}
 	var spec any
 	switch kind {
-	case NodePoolKind:
+	case kinds.NodePoolKind:
 		object.Kind = api.ProvisionerKind
 		maps.Copy(object.from.Paths, poolPaths)
 		p, settings, err := object.readPool(document, served)
@@ -223,10 +209,10 @@ func (c *converter) convert(document map[string]any) error {
 		pool := c.pool(&object, p, document)
 		pool.KubeletConfiguration = cmp.Or(settings, pool.KubeletConfiguration)
 		spec = pool
-	case NodeClassKind:
+	case kinds.NodeClassKind:
 		object.Kind = api.NodeTemplateKind
 		maps.Copy(object.from.Paths, classPaths)
-		var class nodeClass
+		var class kinds.NodeClass
 		if err := object.read(document, &class); err != nil {
 			return fmt.Errorf("%s %s: %w", kind, name, err)
 		}
@@ -245,11 +231,11 @@ func (c *converter) convert(document map[string]any) error {
 	return nil
 }
 
-// read decodes what the object is made from. What nothing reads is a loss, of which Check
+// read decodes what the object is made from. What nothing reads is a loss, of which package check
 // tells where the origin is served as it is; without a setting of the kubelet nodes would
 // not be what they are meant to be.
 func (o *Object) read(document map[string]any, into any) error {
-	warnings, errs := relatedKinds.Decode(document, into, nil)
+	warnings, errs := kinds.Decoder.Decode(document, into, nil)
 	for _, f := range warnings {
 		if strings.HasPrefix(f.Path, "spec.kubelet.") {
 			o.refuse(f.Path, "the setting is not supported")
@@ -264,17 +250,37 @@ func (o *Object) read(document map[string]any, into any) error {
 }
 
 // readPool reads a NodePool in the form of v1. In v1beta1 it has settings of the kubelet.
-func (o *Object) readPool(document map[string]any, version string) (*nodePool, *kubelet, error) {
+func (o *Object) readPool(document map[string]any, version string) (*kinds.NodePool, *kinds.Kubelet, error) {
 	if version == "v1" {
-		p := &nodePool{}
+		p := &kinds.NodePool{}
 		return p, nil, o.read(document, p)
 	}
-	var beta nodePoolBeta
+	var beta kinds.NodePoolBeta
 	if err := o.read(document, &beta); err != nil {
 		return nil, nil, err
 	}
-	p, settings := beta.current(o)
+	p, settings := o.current(&beta)
 	return p, settings, nil
+}
+
+// current returns a NodePool of v1beta1 in the form of v1, beside the settings of its kubelets.
+func (o *Object) current(p *kinds.NodePoolBeta) (*kinds.NodePool, *kinds.Kubelet) {
+	spec := ptr.Deref(p.Spec, kinds.PoolSpecBeta{})
+	template := ptr.Deref(spec.Template, kinds.PoolTemplateBeta{})
+	nodes, disruption := ptr.Deref(template.Spec, kinds.PoolNodesBeta{}), ptr.Deref(spec.Disruption, kinds.PoolDisruptionBeta{})
+	if len(nodes.Resources) > 0 {
+		o.lose(nodesPath+".resources", "has no counterpart")
+	}
+	var ref *kinds.ClassRef
+	if r := nodes.NodeClassRef; r != nil {
+		ref = &kinds.ClassRef{Kind: r.Kind, Name: r.Name}
+	}
+	return &kinds.NodePool{TypeMeta: p.TypeMeta, ObjectMeta: p.ObjectMeta, Spec: &kinds.PoolSpec{
+		Template: &kinds.PoolTemplate{Metadata: template.Metadata, Spec: &kinds.PoolNodes{
+			Requirements: nodes.Requirements, Taints: nodes.Taints, StartupTaints: nodes.StartupTaints, NodeClassRef: ref, ExpireAfter: disruption.ExpireAfter,
+		}},
+		Disruption: &disruption.PoolDisruption, Limits: spec.Limits, Weight: spec.Weight,
+	}}, nodes.Kubelet
 }
 
 // keep takes an object of ours as it is; what the API ignores is a loss.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 const fieldsPage = "../../../docs/karpenter-fields.md"
@@ -20,7 +22,7 @@ func TestFieldsPageNamesEveryField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, typ := range []reflect.Type{reflect.TypeFor[poolSpec](), reflect.TypeFor[classSpec]()} {
+	for _, typ := range []reflect.Type{reflect.TypeFor[kinds.PoolSpec](), reflect.TypeFor[kinds.ClassSpec]()} {
 		for _, path := range pathsOf(typ, "spec") {
 			if !strings.Contains(string(text), "`"+path+"`") {
 				t.Errorf("the page does not name %s of %s", path, typ.Name())
@@ -58,7 +60,7 @@ func TestFieldsPageNamesTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	var sources []string
-	for _, folder := range []string{".", "../../kube", "../../aws", "../../aws/lookup", "../../decide", "../../../agent"} {
+	for _, folder := range []string{".", "check", "../../kube", "../../aws", "../../aws/lookup", "../../decide", "../../../agent"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)

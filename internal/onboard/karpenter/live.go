@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/check"
 )
 
 // ClassPrefix tells the node profiles that stand for EC2NodeClasses from
@@ -17,7 +18,7 @@ const ClassPrefix = "ec2nodeclass/"
 // StandIns returns what stands for the NodePools and EC2NodeClasses of a cluster, with their
 // identities, in the order of their kinds and names. Those of other controllers are left
 // out. One that cannot be served is there all the same, with the reason in its Source; what
-// Check warns of is among the losses.
+// package check warns of is among the losses.
 func StandIns(objects []map[string]any) []Served {
 	var out []Served
 	var sound []map[string]any
@@ -26,7 +27,7 @@ func StandIns(objects []map[string]any) []Served {
 		if Foreign(object) != "" {
 			continue
 		}
-		found := Check(object)
+		found := check.Object(object)
 		said[title(object)] = found.Warnings()
 		if errs := found.Errors(); len(errs) > 0 {
 			out = append(out, Refused(object, errs))

@@ -14,10 +14,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
-
-// NodeClaimKind is what Karpenter keeps account of its machines by.
-const NodeClaimKind = "NodeClaim"
 
 // LabelRegistered is what Karpenter labels nodes with that it knows.
 const LabelRegistered = "karpenter.sh/registered"
@@ -38,7 +36,7 @@ type Claim struct {
 // It has no hash of the NodePool or the EC2NodeClass: Karpenter takes a machine whose
 // hash it does not know for one that has not drifted.
 func ClaimFor(pool map[string]any, i offer.Instance, n *cluster.Node, now time.Time) (Claim, error) {
-	var p nodePool
+	var p kinds.NodePool
 	text, err := json.Marshal(pool)
 	if err == nil {
 		err = json.Unmarshal(text, &p)
@@ -61,16 +59,16 @@ func ClaimFor(pool map[string]any, i offer.Instance, n *cluster.Node, now time.T
 			spec[field] = value
 		}
 	}
-	labels := map[string]any{api.LabelNodePool: p.Name, NodeClasses.Group + "/ec2nodeclass": class}
+	labels := map[string]any{api.LabelNodePool: p.Name, kinds.NodeClasses.Group + "/ec2nodeclass": class}
 	for key, value := range claimLabels(template, i, n) {
 		labels[key] = value
 	}
 	object := map[string]any{
-		"apiVersion": pool["apiVersion"], "kind": NodeClaimKind, "spec": spec,
+		"apiVersion": pool["apiVersion"], "kind": kinds.NodeClaimKind, "spec": spec,
 		"metadata": map[string]any{
 			"name": p.Name + "-" + strings.TrimPrefix(i.ID, "i-"), "labels": labels, "finalizers": []any{api.Finalizer},
 			"ownerReferences": []any{map[string]any{
-				"apiVersion": pool["apiVersion"], "kind": NodePoolKind, "name": p.Name, "uid": string(p.UID), "blockOwnerDeletion": true,
+				"apiVersion": pool["apiVersion"], "kind": kinds.NodePoolKind, "name": p.Name, "uid": string(p.UID), "blockOwnerDeletion": true,
 			}},
 		},
 	}
@@ -82,7 +80,7 @@ func in(key, value string) any {
 }
 
 // claimLabels are those that Karpenter compares with the requirements of the NodePool.
-func claimLabels(t *poolTemplate, i offer.Instance, n *cluster.Node) map[string]string {
+func claimLabels(t *kinds.PoolTemplate, i offer.Instance, n *cluster.Node) map[string]string {
 	out := map[string]string{}
 	if t.Metadata != nil {
 		maps.Copy(out, t.Metadata.Labels)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // aliases are the image families that an alias such as al2023@latest begins with.
@@ -30,14 +31,14 @@ const reservationField = "capacityReservationSelectorTerms"
 
 // class converts an EC2NodeClass into the spec of a node profile. Beyond it are the terms
 // that only a class can have.
-func (c *converter) class(o *Object, class *nodeClass, version string) profileSpec {
-	s := ptr.Deref(class.Spec, classSpec{})
+func (c *converter) class(o *Object, class *kinds.NodeClass, version string) profileSpec {
+	s := ptr.Deref(class.Spec, kinds.ClassSpec{})
 	terms := &api.ClassTerms{PublicAddress: s.AssociatePublicIPAddress}
 	o.class = terms
 	out := profileSpec{
 		InstanceProfile: ptr.Deref(s.InstanceProfile, ""), UserData: s.UserData, Tags: s.Tags,
 		DetailedMonitoring: s.DetailedMonitoring, InstanceStorePolicy: s.InstanceStorePolicy,
-		MetadataOptions: ptr.Deref(s.MetadataOptions, metadata{}),
+		MetadataOptions: ptr.Deref(s.MetadataOptions, kinds.Metadata{}),
 	}
 	terms.Subnets, out.SubnetSelector = o.subnets(s.SubnetSelectorTerms)
 	terms.SecurityGroups, out.SecurityGroupSelector = o.groups(s.SecurityGroupSelectorTerms)
@@ -57,9 +58,9 @@ func (c *converter) class(o *Object, class *nodeClass, version string) profileSp
 		name  string
 		there bool
 	}{
-		{"placementGroupSelector", ptr.Deref(s.PlacementGroupSelector, placementGroup{}) != placementGroup{}}, {"networkInterfaces", len(s.NetworkInterfaces) > 0},
-		{"ipPrefixCount", s.IPPrefixCount != nil}, {"connectionTracking", ptr.Deref(s.ConnectionTracking, connectionTracking{}) != connectionTracking{}},
-		{"cpuOptions", ptr.Deref(s.CPUOptions, cpuOptions{}) != cpuOptions{}}, {"context", ptr.Deref(s.Context, "") != ""},
+		{"placementGroupSelector", ptr.Deref(s.PlacementGroupSelector, kinds.PlacementGroup{}) != kinds.PlacementGroup{}}, {"networkInterfaces", len(s.NetworkInterfaces) > 0},
+		{"ipPrefixCount", s.IPPrefixCount != nil}, {"connectionTracking", ptr.Deref(s.ConnectionTracking, kinds.ConnectionTracking{}) != kinds.ConnectionTracking{}},
+		{"cpuOptions", ptr.Deref(s.CPUOptions, kinds.CPUOptions{}) != kinds.CPUOptions{}}, {"context", ptr.Deref(s.Context, "") != ""},
 	} {
 		if field.there {
 			o.refuse("spec."+field.name, "is not supported")
@@ -85,8 +86,8 @@ func (o *Object) loseRole(why string) {
 	o.leave("spec.role", advice)
 }
 
-func (o *Object) volumes(mappings []volume) []volume {
-	var out []volume
+func (o *Object) volumes(mappings []kinds.Volume) []kinds.Volume {
+	var out []kinds.Volume
 	for i, m := range mappings {
 		if m.EBS != nil && m.EBS.VolumeInitializationRate != nil {
 			disk := *m.EBS
@@ -99,7 +100,7 @@ func (o *Object) volumes(mappings []volume) []volume {
 }
 
 // images converts the image family and the terms that select images.
-func (o *Object) images(s *classSpec, beyond *api.ClassTerms, out *profileSpec) {
+func (o *Object) images(s *kinds.ClassSpec, beyond *api.ClassTerms, out *profileSpec) {
 	family, terms := ptr.Deref(s.AMIFamily, ""), s.AMISelectorTerms
 	if len(terms) == 1 && ptr.Deref(terms[0].Alias, "") != "" {
 		alias := *terms[0].Alias

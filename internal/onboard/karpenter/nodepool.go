@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // defaultExpiry is the lifetime of nodes where a NodePool does not say: 720 hours
@@ -16,9 +17,6 @@ const defaultExpiry = "720h"
 
 // The consolidation policy under which only empty nodes are removed.
 const whenEmpty = "WhenEmpty"
-
-// labelNodePool is the label of a NodePool's nodes, which only it can have.
-const labelNodePool = "karpenter.sh/nodepool"
 
 // nodesPath is where a NodePool says what its nodes are.
 const nodesPath = "spec.template.spec"
@@ -35,10 +33,10 @@ var poolPaths = map[string]string{
 
 // pool converts a NodePool into the spec of a Provisioner. The document says how its
 // limits are spelled.
-func (c *converter) pool(o *Object, p *nodePool, document map[string]any) provisionerSpec {
-	spec := ptr.Deref(p.Spec, poolSpec{})
-	template := ptr.Deref(spec.Template, poolTemplate{})
-	about, nodes := ptr.Deref(template.Metadata, poolMetadata{}), ptr.Deref(template.Spec, poolNodes{})
+func (c *converter) pool(o *Object, p *kinds.NodePool, document map[string]any) provisionerSpec {
+	spec := ptr.Deref(p.Spec, kinds.PoolSpec{})
+	template := ptr.Deref(spec.Template, kinds.PoolTemplate{})
+	about, nodes := ptr.Deref(template.Metadata, kinds.PoolMetadata{}), ptr.Deref(template.Spec, kinds.PoolNodes{})
 	class := Foreign(document)
 	if class != "" {
 		translateAutoMode(o, &about, &nodes)
@@ -59,7 +57,7 @@ func (c *converter) pool(o *Object, p *nodePool, document map[string]any) provis
 		out.TTLSecondsUntilExpired = &ttl
 	}
 	if spec.Disruption == nil {
-		spec.Disruption = &poolDisruption{}
+		spec.Disruption = &kinds.PoolDisruption{}
 	}
 	disrupt(o, spec.Disruption, &out)
 	out.Disruption.TerminationGracePeriod = nodes.TerminationGracePeriod
@@ -79,21 +77,21 @@ func (c *converter) classOf(o *Object, name string, out *provisionerSpec) {
 	out.ProviderRef = map[string]string{"name": name}
 	out.KubeletConfiguration = c.kubelet[name]
 	if selects, known := c.reserving[name]; c.serving && known && !selects && onlyReserved(out.Requirements) {
-		o.lose(nodesPath+".requirements", "only machines in capacity reservations are allowed, and "+NodeClassKind+" "+name+" selects none by "+reservationField+": nothing is bought")
+		o.lose(nodesPath+".requirements", "only machines in capacity reservations are allowed, and "+kinds.NodeClassKind+" "+name+" selects none by "+reservationField+": nothing is bought")
 	}
 }
 
 // onlyReserved reports whether the requirements allow no other capacity type than that of
 // capacity reservations.
-func onlyReserved(requirements []poolRequirement) bool {
-	return slices.ContainsFunc(requirements, func(r poolRequirement) bool {
+func onlyReserved(requirements []kinds.PoolRequirement) bool {
+	return slices.ContainsFunc(requirements, func(r kinds.PoolRequirement) bool {
 		return ptr.Deref(r.Key, "") == api.LabelCapacityType && ptr.Deref(r.Operator, "") == "In" && slices.Equal(r.Values, []string{api.CapacityReserved})
 	})
 }
 
 // requirements keeps those that a Provisioner can have.
-func (c *converter) requirements(o *Object, said []poolRequirement) []poolRequirement {
-	var out []poolRequirement
+func (c *converter) requirements(o *Object, said []kinds.PoolRequirement) []kinds.PoolRequirement {
+	var out []kinds.PoolRequirement
 	for i, r := range said {
 		path := fmt.Sprintf("%s.requirements[%d]", nodesPath, i)
 		key := api.NormalizeLabel(ptr.Deref(r.Key, ""))
@@ -103,8 +101,8 @@ func (c *converter) requirements(o *Object, said []poolRequirement) []poolRequir
 		}
 		why, restricted := api.RestrictedLabel(key)
 		switch {
-		case key == labelNodePool:
-			o.lose(path+".key", "nodes carry the label "+api.LabelProvisioner+" instead of "+labelNodePool)
+		case key == api.LabelNodePool:
+			o.lose(path+".key", "nodes carry the label "+api.LabelProvisioner+" instead of "+api.LabelNodePool)
 		case restricted:
 			o.refuse(path+".key", fmt.Sprintf("the label %s %s", key, why))
 		default:
@@ -118,16 +116,16 @@ func (c *converter) requirements(o *Object, said []poolRequirement) []poolRequir
 // undefaulted adds what keeps the defaults of a Provisioner away, which a NodePool
 // does not have: it buys any architecture, capacity type and instance category
 // that it does not speak of.
-func (c *converter) undefaulted(said []poolRequirement, labels map[string]string) []poolRequirement {
+func (c *converter) undefaulted(said []kinds.PoolRequirement, labels map[string]string) []kinds.PoolRequirement {
 	silent := func(keys ...string) bool {
 		return !slices.ContainsFunc(keys, func(key string) bool {
 			_, labelled := labels[key]
-			return labelled || slices.ContainsFunc(said, func(r poolRequirement) bool { return *r.Key == key })
+			return labelled || slices.ContainsFunc(said, func(r kinds.PoolRequirement) bool { return *r.Key == key })
 		})
 	}
 	out := said
 	require := func(key, operator string, values ...string) {
-		out = append(out, poolRequirement{Key: &key, Operator: &operator, Values: values})
+		out = append(out, kinds.PoolRequirement{Key: &key, Operator: &operator, Values: values})
 	}
 	if silent(api.LabelArch) {
 		require(api.LabelArch, "In", "amd64", "arm64")
@@ -167,7 +165,7 @@ var reasonNames = map[string]string{
 }
 
 // disrupt converts when nodes go.
-func disrupt(o *Object, in *poolDisruption, out *provisionerSpec) {
+func disrupt(o *Object, in *kinds.PoolDisruption, out *provisionerSpec) {
 	after := ptr.Deref(in.ConsolidateAfter, "")
 	switch ttl, on, err := seconds(cmp.Or(after, "0s")); {
 	case err != nil:

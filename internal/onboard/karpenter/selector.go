@@ -9,12 +9,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // The selectors of an EC2NodeClass are lists of terms of which any may match. They are
 // served as they are, and merged into one selector for a node profile.
 
-func (o *Object) subnets(terms []subnetTerm) (served []map[string]string, merged map[string]string) {
+func (o *Object) subnets(terms []kinds.SubnetTerm) (served []map[string]string, merged map[string]string) {
 	const path = "spec.subnetSelectorTerms"
 	for _, t := range terms {
 		served = append(served, o.selector(path, t.Tags, map[string]*string{api.SelectorIDs: t.ID}))
@@ -22,7 +23,7 @@ func (o *Object) subnets(terms []subnetTerm) (served []map[string]string, merged
 	return served, o.merge(path, served)
 }
 
-func (o *Object) groups(terms []groupTerm) (served []map[string]string, merged map[string]string) {
+func (o *Object) groups(terms []kinds.GroupTerm) (served []map[string]string, merged map[string]string) {
 	const path = "spec.securityGroupSelectorTerms"
 	for i, t := range terms {
 		served = append(served, o.selector(path, t.Tags, map[string]*string{api.SelectorIDs: t.ID, api.SelectorGroupName: t.Name}))
@@ -33,7 +34,7 @@ func (o *Object) groups(terms []groupTerm) (served []map[string]string, merged m
 	return served, o.merge(path, without(served, api.SelectorGroupName))
 }
 
-func (o *Object) imageTerms(terms []imageTerm) (served []map[string]string, merged map[string]string) {
+func (o *Object) imageTerms(terms []kinds.ImageTerm) (served []map[string]string, merged map[string]string) {
 	const path = "spec.amiSelectorTerms"
 	for i, t := range terms {
 		served = append(served, o.selector(path, t.Tags, map[string]*string{
@@ -47,7 +48,7 @@ func (o *Object) imageTerms(terms []imageTerm) (served []map[string]string, merg
 }
 
 // reservations returns the terms that select capacity reservations.
-func reservations(terms []reservationTerm) (served []map[string]string) {
+func reservations(terms []kinds.ReservationTerm) (served []map[string]string) {
 	for _, t := range terms {
 		served = append(served, selectorOf(t.Tags, map[string]*string{
 			api.SelectorIDs: t.ID, api.SelectorReservationOwner: t.OwnerID, api.SelectorReservationMatch: t.InstanceMatchCriteria,

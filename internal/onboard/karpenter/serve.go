@@ -6,6 +6,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // Served is what stands for a NodePool or an EC2NodeClass: one of Provisioner and
@@ -19,7 +20,7 @@ type Served struct {
 }
 
 // Serve returns what stands for NodePools and EC2NodeClasses, sorted by kind and name.
-// They must have passed Check, and be Karpenter's: see Foreign. Kubelet settings of a
+// They must have passed check.Object, and be Karpenter's: see Foreign. Kubelet settings of a
 // class are those of the pools that use it, so that all objects are to be given at once.
 func Serve(documents []map[string]any) ([]Served, error) {
 	c := newConverter(profilesOf(documents))
@@ -49,7 +50,7 @@ func Refused(document map[string]any, errs finding.List) Served {
 		source.Unsupported = append(source.Unsupported, api.Unsupported{Path: f.Path, Text: f.Body()})
 	}
 	out := Served{Kind: kind, Name: name}
-	if kind == NodeClassKind {
+	if kind == kinds.NodeClassKind {
 		out.NodeTemplate = &api.AWSNodeTemplate{Source: source}
 		out.NodeTemplate.Name = name
 		return out
@@ -81,7 +82,7 @@ func (o *Object) served() (Served, error) {
 		if p.Spec.Labels == nil {
 			p.Spec.Labels = map[string]string{}
 		}
-		p.Spec.Labels[labelNodePool] = o.Name // selectors and affinities name the pool by it
+		p.Spec.Labels[api.LabelNodePool] = o.Name // selectors and affinities name the pool by it
 		return out, err
 	}
 	t := &api.AWSNodeTemplate{Source: source}
@@ -100,7 +101,7 @@ func profilesOf(documents []map[string]any) map[string]Profile {
 		spec, _ := document["spec"].(map[string]any)
 		status, _ := document["status"].(map[string]any)
 		role, _ := spec["role"].(string)
-		if name, _ := status["instanceProfile"].(string); role != "" && name != "" && document["kind"] == NodeClassKind {
+		if name, _ := status["instanceProfile"].(string); role != "" && name != "" && document["kind"] == kinds.NodeClassKind {
 			out[role] = Profile{Name: name}
 		}
 	}

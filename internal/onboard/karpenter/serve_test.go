@@ -12,6 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/validate"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/check"
 )
 
 const plainClass = `
@@ -42,7 +43,7 @@ func serve(t *testing.T, text string) karpenter.Served {
 	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
 		t.Fatal(err)
 	}
-	if errs := karpenter.Check(document).Errors(); len(errs) > 0 {
+	if errs := check.Object(document).Errors(); len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	served, err := karpenter.Serve([]map[string]any{document})

@@ -1,27 +1,29 @@
 package karpenter
 
+import "github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
+
 // provisionerSpec is the spec of a Provisioner that a NodePool becomes. What the two spell
 // alike is written as the NodePool has it: 1000 stays 1000, and 8h does not become 8h0m0s.
 type provisionerSpec struct {
-	Labels                 map[string]string `json:"labels,omitempty"`
-	Annotations            map[string]string `json:"annotations,omitempty"`
-	Taints                 []poolTaint       `json:"taints,omitempty"`
-	StartupTaints          []poolTaint       `json:"startupTaints,omitempty"`
-	Requirements           []poolRequirement `json:"requirements,omitempty"`
-	KubeletConfiguration   *kubelet          `json:"kubeletConfiguration,omitempty"`
-	Limits                 map[string]any    `json:"limits,omitempty"`
-	Consolidation          map[string]bool   `json:"consolidation,omitempty"`
-	TTLSecondsAfterEmpty   *int64            `json:"ttlSecondsAfterEmpty,omitempty"`
-	TTLSecondsUntilExpired *int64            `json:"ttlSecondsUntilExpired,omitempty"`
-	Weight                 *int32            `json:"weight,omitempty"`
-	ProviderRef            map[string]string `json:"providerRef,omitempty"`
-	Disruption             disruption        `json:"disruption,omitzero"`
+	Labels                 map[string]string       `json:"labels,omitempty"`
+	Annotations            map[string]string       `json:"annotations,omitempty"`
+	Taints                 []kinds.PoolTaint       `json:"taints,omitempty"`
+	StartupTaints          []kinds.PoolTaint       `json:"startupTaints,omitempty"`
+	Requirements           []kinds.PoolRequirement `json:"requirements,omitempty"`
+	KubeletConfiguration   *kinds.Kubelet          `json:"kubeletConfiguration,omitempty"`
+	Limits                 map[string]any          `json:"limits,omitempty"`
+	Consolidation          map[string]bool         `json:"consolidation,omitempty"`
+	TTLSecondsAfterEmpty   *int64                  `json:"ttlSecondsAfterEmpty,omitempty"`
+	TTLSecondsUntilExpired *int64                  `json:"ttlSecondsUntilExpired,omitempty"`
+	Weight                 *int32                  `json:"weight,omitempty"`
+	ProviderRef            map[string]string       `json:"providerRef,omitempty"`
+	Disruption             disruption              `json:"disruption,omitzero"`
 }
 
 type disruption struct {
-	ConsolidateAfter       string       `json:"consolidateAfter,omitempty"`
-	Budgets                []poolBudget `json:"budgets,omitempty"`
-	TerminationGracePeriod *string      `json:"terminationGracePeriod,omitempty"`
+	ConsolidateAfter       string             `json:"consolidateAfter,omitempty"`
+	Budgets                []kinds.PoolBudget `json:"budgets,omitempty"`
+	TerminationGracePeriod *string            `json:"terminationGracePeriod,omitempty"`
 }
 
 // profileSpec is the spec of a node profile that an EC2NodeClass becomes.
@@ -33,8 +35,8 @@ type profileSpec struct {
 	AMISelector           map[string]string `json:"amiSelector,omitempty"`
 	UserData              *string           `json:"userData,omitempty"`
 	Tags                  map[string]string `json:"tags,omitempty"`
-	MetadataOptions       metadata          `json:"metadataOptions,omitzero"`
-	BlockDeviceMappings   []volume          `json:"blockDeviceMappings,omitempty"`
+	MetadataOptions       kinds.Metadata    `json:"metadataOptions,omitzero"`
+	BlockDeviceMappings   []kinds.Volume    `json:"blockDeviceMappings,omitempty"`
 	InstanceStorePolicy   *string           `json:"instanceStorePolicy,omitempty"`
 	DetailedMonitoring    *bool             `json:"detailedMonitoring,omitempty"`
 }

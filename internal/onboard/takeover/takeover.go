@@ -14,6 +14,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/check"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/simulate"
 )
 
@@ -116,7 +118,7 @@ func (p *Preview) objects(documents []map[string]any) (standIns, error) {
 	var sound []map[string]any
 	var out standIns
 	for _, d := range documents {
-		said := karpenter.Check(d)
+		said := check.Object(d)
 		o := Object{Name: nameOf(d), Why: said.Errors().Lines(), Warnings: said.Warnings().Lines()}
 		if class := karpenter.Foreign(d); class != "" {
 			o.Why = []string{"spec.template.spec.nodeClassRef: its nodes are those of " + class + ", whose controller goes on serving it"}
@@ -155,7 +157,7 @@ func (p *Preview) objects(documents []map[string]any) (standIns, error) {
 
 // add lists an object, of which nothing is known but what its text says.
 func (p *Preview) add(document map[string]any, o Object) {
-	if document["kind"] == karpenter.NodeClassKind {
+	if document["kind"] == kinds.NodeClassKind {
 		p.NodeClasses = append(p.NodeClasses, Class{o})
 		slices.SortFunc(p.NodeClasses, func(a, b Class) int { return cmp.Compare(a.Name, b.Name) })
 		return
@@ -165,7 +167,7 @@ func (p *Preview) add(document map[string]any, o Object) {
 }
 
 func (p *Preview) find(kind, name string) *Object {
-	if kind == karpenter.NodeClassKind {
+	if kind == kinds.NodeClassKind {
 		i := slices.IndexFunc(p.NodeClasses, func(c Class) bool { return c.Name == name })
 		return &p.NodeClasses[i].Object
 	}

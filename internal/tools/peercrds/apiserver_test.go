@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/corpus"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/check/corpus"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/plane/planetest"
 )
 
@@ -59,10 +59,10 @@ func names(err error, path string) bool {
 }
 
 func resourceOf(document map[string]any) schema.GroupVersionResource {
-	if document["kind"] == karpenter.NodePoolKind {
-		return karpenter.NodePools.WithVersion("v1")
+	if document["kind"] == kinds.NodePoolKind {
+		return kinds.NodePools.WithVersion("v1")
 	}
-	return karpenter.NodeClasses.WithVersion("v1")
+	return kinds.NodeClasses.WithVersion("v1")
 }
 
 // start returns a client of a control plane that has Karpenter's definitions.
@@ -79,7 +79,7 @@ func start(t *testing.T) dynamic.Interface {
 			t.Fatal(err)
 		}
 	}
-	for _, gvr := range []schema.GroupVersionResource{karpenter.NodePools.WithVersion("v1"), karpenter.NodeClasses.WithVersion("v1"), karpenter.NodeClaims.WithVersion("v1")} {
+	for _, gvr := range []schema.GroupVersionResource{kinds.NodePools.WithVersion("v1"), kinds.NodeClasses.WithVersion("v1"), kinds.NodeClaims.WithVersion("v1")} {
 		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 			_, err := client.Resource(gvr).List(ctx, metav1.ListOptions{})
 			return err == nil, nil

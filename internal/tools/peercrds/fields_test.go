@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/karpenter-provider-aws/pkg/apis"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // TestFieldsPage checks that the documentation says of every field of Karpenter's
@@ -19,11 +19,11 @@ func TestFieldsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pools, classes, ok := strings.Cut(string(text), "\n## "+karpenter.NodeClassKind+"\n")
+	pools, classes, ok := strings.Cut(string(text), "\n## "+kinds.NodeClassKind+"\n")
 	if !ok {
 		t.Fatal("the page has no part for EC2NodeClasses")
 	}
-	of := map[string]string{karpenter.NodePoolKind: pools, karpenter.NodeClassKind: classes}
+	of := map[string]string{kinds.NodePoolKind: pools, kinds.NodeClassKind: classes}
 	seen := 0
 	for _, crd := range apis.CRDs {
 		part, known := of[crd.Spec.Names.Kind]

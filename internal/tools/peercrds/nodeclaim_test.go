@@ -14,6 +14,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 const poolOfTheWayBack = `
@@ -43,7 +44,7 @@ func TestNodeClaims(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(poolOfTheWayBack), &pool.Object); err != nil {
 		t.Fatal(err)
 	}
-	pool, err := client.Resource(karpenter.NodePools.WithVersion("v1")).Create(t.Context(), pool, metav1.CreateOptions{})
+	pool, err := client.Resource(kinds.NodePools.WithVersion("v1")).Create(t.Context(), pool, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestNodeClaims(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			resource := client.Resource(karpenter.NodeClaims.WithVersion("v1"))
+			resource := client.Resource(kinds.NodeClaims.WithVersion("v1"))
 			there, err := resource.Create(t.Context(), &unstructured.Unstructured{Object: claim.Object}, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 			if err != nil {
 				t.Fatal(err)

@@ -1,4 +1,4 @@
-package karpenter
+package check
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 const (
@@ -28,7 +29,7 @@ var aliasFamilies = map[string]string{
 var reservedTags = []string{"eks:eks-cluster-name", "karpenter.sh/nodepool", "karpenter.sh/nodeclaim", "karpenter.k8s.aws/ec2nodeclass"}
 
 // class checks an EC2NodeClass of v1.
-func (r *rules) class(c *nodeClass) {
+func (r *rules) class(c *kinds.NodeClass) {
 	if c.Spec == nil {
 		return // the definition does not ask for it
 	}
@@ -72,7 +73,7 @@ func (r *rules) terms(path string, there bool, length int) {
 	r.most(path, length, maxTerms)
 }
 
-func (r *rules) subnets(path string, terms []subnetTerm) {
+func (r *rules) subnets(path string, terms []kinds.SubnetTerm) {
 	r.terms(path, terms != nil, len(terms))
 	both := len(terms) > 0 // the rule asks whether all terms break it
 	for i, t := range terms {
@@ -89,7 +90,7 @@ func (r *rules) subnets(path string, terms []subnetTerm) {
 	}
 }
 
-func (r *rules) groups(path string, terms []groupTerm) {
+func (r *rules) groups(path string, terms []kinds.GroupTerm) {
 	r.terms(path, terms != nil, len(terms))
 	ids, names := len(terms) > 0, len(terms) > 0
 	for i, t := range terms {
@@ -107,7 +108,7 @@ func (r *rules) groups(path string, terms []groupTerm) {
 	}
 }
 
-func (r *rules) images(path string, terms []imageTerm) {
+func (r *rules) images(path string, terms []kinds.ImageTerm) {
 	r.terms(path, terms != nil, len(terms))
 	for i, t := range terms {
 		at := fmt.Sprintf("%s[%d]", path, i)
@@ -147,7 +148,7 @@ func (r *rules) alias(path, alias string) {
 }
 
 // family checks that the family is there, and goes with the alias.
-func (r *rules) family(s *classSpec) {
+func (r *rules) family(s *kinds.ClassSpec) {
 	r.choose("spec.amiFamily", s.AMIFamily, "AL2", "AL2023", "Bottlerocket", "Custom", "Windows2019", "Windows2022", "Windows2025")
 	aliased := false
 	for _, t := range s.AMISelectorTerms {
@@ -174,7 +175,7 @@ func (r *rules) termTags(path string, tags map[string]string) {
 	}
 }
 
-func (r *rules) reservations(path string, terms []reservationTerm) {
+func (r *rules) reservations(path string, terms []kinds.ReservationTerm) {
 	r.most(path, len(terms), maxTerms)
 	mixed := len(terms) > 0
 	for i, t := range terms {
@@ -193,7 +194,7 @@ func (r *rules) reservations(path string, terms []reservationTerm) {
 	}
 }
 
-func (r *rules) placement(path string, p *placementGroup) {
+func (r *rules) placement(path string, p *kinds.PlacementGroup) {
 	r.in(placementID, path+".id", p.ID)
 	if p.Name != nil && *p.Name == "" {
 		r.refuse(path+".name", "", "must not be empty", "")
@@ -204,7 +205,7 @@ func (r *rules) placement(path string, p *placementGroup) {
 }
 
 // identity checks what the nodes are to AWS.
-func (r *rules) identity(s *classSpec) {
+func (r *rules) identity(s *kinds.ClassSpec) {
 	if s.Role != nil && *s.Role == "" {
 		r.refuse("spec.role", "", "must not be empty", "")
 	}
@@ -216,7 +217,7 @@ func (r *rules) identity(s *classSpec) {
 	}
 }
 
-func (r *rules) interfaces(path string, list []networkInterface) {
+func (r *rules) interfaces(path string, list []kinds.NetworkInterface) {
 	r.most(path, len(list), maxInterfaces)
 	type place struct{ card, device int32 }
 	seen, efa := map[place]bool{}, map[int32]bool{}
@@ -251,7 +252,7 @@ func (r *rules) interfaces(path string, list []networkInterface) {
 	}
 }
 
-func (r *rules) tracking(path string, t *connectionTracking) {
+func (r *rules) tracking(path string, t *kinds.ConnectionTracking) {
 	if t == nil {
 		return
 	}
@@ -274,7 +275,7 @@ func (r *rules) tags(path string, tags map[string]string) {
 	}
 }
 
-func (r *rules) volumes(path string, list []volume) {
+func (r *rules) volumes(path string, list []kinds.Volume) {
 	r.most(path, len(list), maxVolumes)
 	roots := 0
 	for i, v := range list {

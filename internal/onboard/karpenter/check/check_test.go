@@ -1,14 +1,14 @@
-package karpenter_test
+package check_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/corpus"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/check"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/check/corpus"
 )
 
-// TestCorpus checks that Check refuses what the API server refuses, at the same field,
+// TestCorpus checks that Object refuses what the API server refuses, at the same field,
 // and nothing else. TestAPIServer of the module peercrds asks the API server.
 func TestCorpus(t *testing.T) {
 	cases, err := corpus.Cases()
@@ -17,7 +17,7 @@ func TestCorpus(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			found := karpenter.Check(c.Document).Errors()
+			found := check.Object(c.Document).Errors()
 			switch {
 			case c.Refused == "" && len(found) > 0:
 				t.Errorf("refused, although the API server takes it: %v", found)

@@ -1,60 +1,39 @@
-package karpenter
+// Package check holds NodePools and EC2NodeClasses against Karpenter's own rules: those of
+// their definitions.
+package check
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/decode"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
-// relatedKinds are those among which fields have moved from release to release.
-var relatedKinds = decode.Decoder{Related: []decode.Kind{
-	{Type: reflect.TypeFor[nodePool](), Name: "a " + NodePoolKind},
-	{Type: reflect.TypeFor[nodeClass](), Name: "an " + NodeClassKind},
-	{Type: reflect.TypeFor[api.Provisioner](), Name: "a " + api.ProvisionerKind},
-}}
-
-// Known reports whether a manifest is a NodePool or an EC2NodeClass in a version that
-// can be read.
-func Known(document map[string]any) bool {
-	apiVersion, _ := document["apiVersion"].(string)
-	group, version, _ := strings.Cut(apiVersion, "/")
-	switch document["kind"] {
-	case NodePoolKind:
-		return group == NodePools.Group && slices.Contains(Versions, version)
-	case NodeClassKind:
-		return group == NodeClasses.Group && slices.Contains(Versions, version)
-	}
-	return false
-}
-
-// Check says what Karpenter's own rules say against a NodePool or an EC2NodeClass: the
+// Object says what Karpenter's own rules say against a NodePool or an EC2NodeClass: the
 // errors are those for which the API server refuses it, and the warnings are fields
 // that nothing reads. Objects of v1beta1 are checked for their fields and types only.
-func Check(document map[string]any) finding.List {
+func Object(document map[string]any) finding.List {
 	apiVersion, _ := document["apiVersion"].(string)
 	_, version, _ := strings.Cut(apiVersion, "/")
 	r := rules{}
 	r.name(document)
-	pool := document["kind"] == NodePoolKind
+	pool := document["kind"] == kinds.NodePoolKind
 	switch {
 	case version != "v1" && pool:
-		r.decode(document, &nodePoolBeta{})
+		r.decode(document, &kinds.NodePoolBeta{})
 	case version != "v1":
-		r.decode(document, &nodeClass{})
+		r.decode(document, &kinds.NodeClass{})
 	case pool:
-		var p nodePool
+		var p kinds.NodePool
 		if r.decode(document, &p) {
 			r.pool(&p)
 		}
 	default:
-		var c nodeClass
+		var c kinds.NodeClass
 		if r.decode(document, &c) {
 			r.class(&c)
 		}
@@ -64,7 +43,7 @@ func Check(document map[string]any) finding.List {
 
 // decode reads an object as far as it can be read, and reports whether that is all of it.
 func (r *rules) decode(document map[string]any, into any) bool {
-	warnings, errs := relatedKinds.Decode(document, into, nil)
+	warnings, errs := kinds.Decoder.Decode(document, into, nil)
 	r.found = slices.Concat(r.found, warnings, errs)
 	return len(r.found.Errors()) == 0
 }

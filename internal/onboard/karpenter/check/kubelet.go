@@ -1,4 +1,4 @@
-package karpenter
+package check
 
 import (
 	"maps"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // What can be reserved, and the signals on which the kubelet evicts.
@@ -17,7 +18,7 @@ var (
 	}
 )
 
-func (r *rules) kubelet(path string, k *kubelet) {
+func (r *rules) kubelet(path string, k *kinds.Kubelet) {
 	number(r, path+"maxPods", k.MaxPods, 0, math.MaxInt32)
 	number(r, path+"podsPerCore", k.PodsPerCore, 0, math.MaxInt32)
 	number(r, path+"imageGCHighThresholdPercent", k.ImageGCHighThresholdPercent, 0, 100)

@@ -1,4 +1,4 @@
-package karpenter
+package check
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 const (
@@ -33,7 +34,7 @@ var awsLabels = []string{
 }
 
 // pool checks a NodePool of v1.
-func (r *rules) pool(p *nodePool) {
+func (r *rules) pool(p *kinds.NodePool) {
 	if !r.require("spec", p.Spec != nil, "") || !r.require("spec.template", p.Spec.Template != nil, "") {
 		return
 	}
@@ -54,7 +55,7 @@ func (r *rules) pool(p *nodePool) {
 }
 
 // static checks what a NodePool with a fixed number of nodes cannot have.
-func (r *rules) static(spec *poolSpec) {
+func (r *rules) static(spec *kinds.PoolSpec) {
 	if spec.Replicas == nil {
 		return
 	}
@@ -85,7 +86,7 @@ func (r *rules) labels(path string, labels map[string]string) {
 func (r *rules) domain(path, key string) {
 	domain, name, _ := strings.Cut(key, "/")
 	switch {
-	case key == labelNodePool:
+	case key == api.LabelNodePool:
 		r.refuse(path, key, "the label is set by the controller on every node", "remove it")
 	case key == api.LabelHostname:
 		r.refuse(path, key, "the label is different on every node", "remove it")
@@ -101,7 +102,7 @@ func (r *rules) domain(path, key string) {
 	}
 }
 
-func (r *rules) nodes(spec *poolNodes) {
+func (r *rules) nodes(spec *kinds.PoolNodes) {
 	const path = "spec.template.spec."
 	if r.require(path+"nodeClassRef", spec.NodeClassRef != nil, "name an EC2NodeClass") {
 		r.classRef(path+"nodeClassRef.", spec.NodeClassRef)
@@ -114,11 +115,11 @@ func (r *rules) nodes(spec *poolNodes) {
 	r.in(grace, path+"terminationGracePeriod", spec.TerminationGracePeriod)
 }
 
-func (r *rules) classRef(path string, ref *classRef) {
+func (r *rules) classRef(path string, ref *kinds.ClassRef) {
 	for _, part := range []struct {
 		name, usual string
 		value       *string
-	}{{"group", NodeClasses.Group, ref.Group}, {"kind", NodeClassKind, ref.Kind}, {"name", "default", ref.Name}} {
+	}{{"group", kinds.NodeClasses.Group, ref.Group}, {"kind", kinds.NodeClassKind, ref.Kind}, {"name", "default", ref.Name}} {
 		if r.require(path+part.name, part.value != nil, "such as "+part.usual) && *part.value == "" {
 			r.refuse(path+part.name, "", "must not be empty", "such as "+part.usual)
 		}
@@ -126,14 +127,14 @@ func (r *rules) classRef(path string, ref *classRef) {
 	r.in(withoutSlashes, path+"group", ref.Group)
 }
 
-func (r *rules) requirements(path string, list []poolRequirement) {
+func (r *rules) requirements(path string, list []kinds.PoolRequirement) {
 	r.most(path, len(list), maxRequirements)
 	for i := range list {
 		r.requirement(fmt.Sprintf("%s[%d].", path, i), &list[i])
 	}
 }
 
-func (r *rules) requirement(path string, q *poolRequirement) {
+func (r *rules) requirement(path string, q *kinds.PoolRequirement) {
 	if r.require(path+"key", q.Key != nil, "") {
 		r.in(qualifiedName, path+"key", q.Key)
 		if len(*q.Key) > maxKey {
@@ -163,7 +164,7 @@ func (r *rules) requirement(path string, q *poolRequirement) {
 	}
 }
 
-func (r *rules) taints(path string, list []poolTaint) {
+func (r *rules) taints(path string, list []kinds.PoolTaint) {
 	for i, t := range list {
 		at := fmt.Sprintf("%s[%d].", path, i)
 		if r.require(at+"key", t.Key != nil, "") {
@@ -176,7 +177,7 @@ func (r *rules) taints(path string, list []poolTaint) {
 	}
 }
 
-func (r *rules) disruption(d *poolDisruption) {
+func (r *rules) disruption(d *kinds.PoolDisruption) {
 	const path = "spec.disruption."
 	r.choose(path+"consolidationPolicy", d.ConsolidationPolicy, "WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
 	r.require(path+"consolidateAfter", d.ConsolidateAfter != nil, "a disruption that is given must give it, such as 0s, 5m or Never")

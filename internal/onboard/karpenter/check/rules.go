@@ -1,4 +1,4 @@
-package karpenter
+package check
 
 import (
 	"fmt"
