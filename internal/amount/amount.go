@@ -40,9 +40,9 @@ func FromResourceList(in corev1.ResourceList) List {
 	return out
 }
 
-// most is the largest amount that is distinguished from larger ones: no machine has as much, and
+// Most is the largest amount that is distinguished from larger ones: no machine has as much, and
 // sums of what many pods ask for do not overflow.
-const most = 1 << 53
+const Most = 1 << 53
 
 // FromQuantity converts one Quantity, rounding up to the resource's unit. There is no
 // less than nothing, and beyond 2^53 units all amounts are alike.
@@ -50,12 +50,12 @@ func FromQuantity(name string, q resource.Quantity) int64 {
 	switch {
 	case q.Sign() <= 0:
 		return 0
-	case q.AsApproximateFloat64() > 2*most: // to compare figures with large exponents takes long
-		return most
-	case q.CmpInt64(most) >= 0:
-		return most
+	case q.AsApproximateFloat64() > 2*Most: // to compare figures with large exponents takes long
+		return Most
+	case q.CmpInt64(Most) >= 0:
+		return Most
 	case name == CPU:
-		return min(most, q.MilliValue())
+		return min(Most, q.MilliValue())
 	}
 	return q.Value()
 }

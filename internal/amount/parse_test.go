@@ -30,7 +30,7 @@ func TestParse(t *testing.T) {
 func TestFromHugeQuantity(t *testing.T) {
 	huge := resource.MustParse("9E99999999")
 	for _, name := range []string{CPU, Memory, Pods} {
-		if got := FromQuantity(name, huge); got != most {
+		if got := FromQuantity(name, huge); got != Most {
 			t.Errorf("%s: %d", name, got)
 		}
 	}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
@@ -109,6 +110,8 @@ func (p *Pool) most() amount.List {
 	var out amount.List
 	if p.Spec.Spec.Limits != nil {
 		out = amount.FromResourceList(p.Spec.Spec.Limits.Resources)
+		// No cluster has as much, but machines that might be bought instead could add up to it.
+		maps.DeleteFunc(out, func(_ string, limit int64) bool { return limit == amount.Most })
 	}
 	for _, at := range p.Catalogue.Reserved {
 		if out == nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
@@ -72,6 +73,28 @@ func TestLimitsThatDoNotBindChangeNothing(t *testing.T) {
 			t.Fatalf("a limit of %d cores changed the plan from %d to %d machines", cores, len(free.Machines), len(got.Machines))
 		}
 	})
+}
+
+// TestLimitsBeyondAllAmountsAreNone: a limit that no cluster reaches rules out no machine that may
+// be bought instead of a planned one, even if as many of those would have as much together.
+func TestLimitsBeyondAllAmountsAreNone(t *testing.T) {
+	p := func() *assign.Problem {
+		p := assigntest.LimitedTo(0, assigntest.PodsOf{N: 300, CPU: 1000})
+		p.Provisioners[0].Types = nil
+		for i, bytes := range []int64{1 << 32, 1 << 45} {
+			p.Provisioners[0].Types = append(p.Provisioners[0].Types, offer.InstanceType{
+				Name: fmt.Sprint("type-", i), Capacity: amount.List{amount.CPU: 1000, amount.Memory: bytes, amount.Pods: 110},
+				Offerings: []offer.Offering{{Zone: "one", CapacityType: api.CapacityOnDemand, Price: offer.Price(1000 + i)}},
+			})
+		}
+		return p
+	}
+	limited := p()
+	limited.Provisioners[0].Spec.Spec.Limits = &api.Limits{Resources: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Ei")}}
+	got, want := Solve(limited), Solve(p())
+	if len(want.Machines) != 300 || len(want.Machines[0].Candidates) != 2 || !reflect.DeepEqual(got.Machines, want.Machines) {
+		t.Errorf("%d machines with %d types to choose from, want 300 with 2", len(got.Machines), len(got.Machines[0].Candidates))
+	}
 }
 
 // TestLimitOfAHigherWeight: what a limit of a Provisioner that is tried first does not
