@@ -14,13 +14,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 )
 
-// maybeLong finds texts that may be quantities which would take seconds to read.
-var maybeLong = regexp.MustCompile(`[0-9.][eE][+-]?[0-9]{4}|[0-9.]{100}`)
+// suspicious finds texts that may be quantities which are negative, or would take seconds to read.
+var suspicious = regexp.MustCompile(`[0-9.][eE][+-]?[0-9]{4}|[0-9.]{100}|[":\s]-[0-9.]`)
 
 // checkQuantities refuses quantities that nobody means, before they are read into the
-// type, which would take long.
+// type: those that are negative, as the API server does, and those that take long to read.
 func checkQuantities(asJSON []byte, t reflect.Type) error {
-	if !maybeLong.Match(asJSON) {
+	if !suspicious.Match(asJSON) {
 		return nil
 	}
 	var tree any
@@ -39,8 +39,12 @@ func checkTree(value any, t reflect.Type, path string) error {
 		t = t.Elem()
 	}
 	if t == reflect.TypeFor[resource.Quantity]() {
-		if text := fmt.Sprint(value); amount.Long(text) {
+		text := fmt.Sprint(value)
+		switch {
+		case amount.Long(text):
 			return refused(path, fmt.Sprintf("Invalid value: %q: %s", shortened(text), amount.ErrLong), "")
+		case strings.HasPrefix(text, "-"):
+			return refused(path, fmt.Sprintf("Invalid value: %q: must be greater than or equal to 0", text), "")
 		}
 		return nil
 	}

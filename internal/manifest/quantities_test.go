@@ -5,14 +5,24 @@ import (
 	"testing"
 )
 
-// TestLongQuantities: a quantity that would take seconds and more to read is refused
-// with its place; texts of the same form elsewhere are fine.
-func TestLongQuantities(t *testing.T) {
+// TestRefusedQuantities: a quantity that is negative, or that would take seconds and more to
+// read, is refused with its place; texts of the same form elsewhere are fine.
+func TestRefusedQuantities(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{
 			"a request of a Deployment",
 			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec:\n      containers:\n      - name: a\n        resources:\n          requests:\n            cpu: \"1e-9999999\"\n",
 			`in.yaml:11: document 1: Deployment default/web: spec.template.spec.containers[0].resources.requests[cpu]: Invalid value: "1e-9999999": must have at most 100 digits, and an exponent below 1000; write it with a suffix, such as 9Ei`,
+		},
+		{
+			"a negative request of a Pod",
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: a\n    resources:\n      requests: {memory: -1Gi}\n",
+			`in.yaml:8: document 1: Pod default/a: spec.containers[0].resources.requests[memory]: Invalid value: "-1Gi": must be greater than or equal to 0`,
+		},
+		{
+			"a negative number in the overhead of a workload",
+			"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec:\n  template:\n    spec:\n      overhead:\n        cpu: -1\n",
+			`in.yaml:8: document 1: StatefulSet default/db: spec.template.spec.overhead[cpu]: Invalid value: "-1": must be greater than or equal to 0`,
 		},
 		{
 			"the capacity of a Node",
@@ -37,5 +47,5 @@ func TestLongQuantities(t *testing.T) {
 			}
 		})
 	}
-	parse(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {commit: \"12e45678\", key: \""+strings.Repeat("1", 200)+"\"}}\nspec: {containers: [{name: a, resources: {requests: {cpu: 100m}}}]}\n")
+	parse(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {commit: \"12e45678\", shift: \"-1\", key: \""+strings.Repeat("1", 200)+"\"}}\nspec: {containers: [{name: a, resources: {requests: {cpu: 100m}}}]}\n")
 }
