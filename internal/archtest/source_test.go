@@ -22,7 +22,7 @@ const (
 // tooManyLines are packages that are yet to be split, with how many lines they may have
 // until then.
 var tooManyLines = map[string]int{
-	"internal/sandbox/cloud/ec2": 3760,
+	"internal/sandbox/cloud/ec2": 3720,
 	"internal/sim":               2975,
 }
 
@@ -44,8 +44,7 @@ func TestPackagesAreSmall(t *testing.T) {
 // tooManyMethods are types that are yet to be split, with how many methods they may
 // have until then.
 var tooManyMethods = map[string]int{
-	"internal/sandbox/cloud/ec2.EC2": 86,
-	"internal/sandbox/cloud/iam.IAM": 63,
+	"internal/sandbox/cloud/ec2.EC2": 84,
 }
 
 // TestTypesAreSmall holds that a reader can hold a type in mind: splitting a file is not

@@ -30,6 +30,7 @@ func (f *fixture) as(t *testing.T, roleARN string) *clients {
 
 func TestSignatures(t *testing.T) {
 	f := start(t)
+	must2(f.sqs.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("events")}))(t)
 	key, secret := f.cloud.AdminCredentials()
 	cases := map[string]struct {
 		clients                 *clients
@@ -42,19 +43,19 @@ func TestSignatures(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := tc.clients.ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
+			_, err := tc.clients.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{})
 			wantCode(t, err, tc.ec2)
 			_, err = tc.clients.sts.GetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{})
 			wantCode(t, err, tc.sts)
-			_, err = tc.clients.ssm.GetParametersByPath(t.Context(), &ssm.GetParametersByPathInput{Path: aws.String("/")})
+			_, err = tc.clients.ssm.GetParameters(t.Context(), &ssm.GetParametersInput{Names: []string{"/none"}})
 			wantCode(t, err, tc.ssm)
 			_, err = tc.clients.eks.DescribeAccessEntry(t.Context(), &eks.DescribeAccessEntryInput{ClusterName: aws.String("prod"), PrincipalArn: aws.String("arn:aws:iam::123456789012:role/packhorse-node")})
 			wantCode(t, err, tc.eks)
-			_, err = tc.clients.sqs.ListQueues(t.Context(), &sqs.ListQueuesInput{})
+			_, err = tc.clients.sqs.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("events")})
 			wantCode(t, err, tc.sqs)
 		})
 	}
-	response := must2(http.Post(f.url, "application/x-www-form-urlencoded", strings.NewReader("Action=DescribeVpcs&Version=2016-11-15")))(t)
+	response := must2(http.Post(f.url, "application/x-www-form-urlencoded", strings.NewReader("Action=DescribeSecurityGroups&Version=2016-11-15")))(t)
 	response.Body.Close()
 	if response.StatusCode != http.StatusForbidden {
 		t.Errorf("an unsigned request got %s", response.Status)
@@ -73,11 +74,11 @@ func TestSessionsEnd(t *testing.T) {
 	behaviour.SessionLifetime = time.Nanosecond
 	f.cloud.SetBehaviour(behaviour)
 	session = f.as(t, role)
-	_, err := session.ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
+	_, err := session.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{})
 	wantCode(t, err, "RequestExpired")
 	_, err = session.iam.ListRoles(t.Context(), &iam.ListRolesInput{})
 	wantCode(t, err, "ExpiredToken")
-	_, err = session.eks.ListClusters(t.Context(), &eks.ListClustersInput{})
+	_, err = session.eks.DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("prod")})
 	wantCode(t, err, "ExpiredTokenException")
 }
 

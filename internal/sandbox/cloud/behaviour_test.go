@@ -75,7 +75,7 @@ func TestDrainedPoolsComeBack(t *testing.T) {
 func TestPoliciesCountLate(t *testing.T) {
 	f, ctx := start(t), t.Context()
 	arn := f.role(t, "late", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"123456789012"},"Action":"sts:AssumeRole"}]}`,
-		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"ec2:DescribeVpcs","Resource":"*"}]}`)
+		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"ec2:DescribeSecurityGroups","Resource":"*"}]}`)
 	late := f.as(t, arn)
 	f.change(func(b *account.Behaviour) { b.IAMLag = 5 * time.Second })
 	f.clock.Advance(5 * time.Second)

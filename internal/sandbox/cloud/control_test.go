@@ -23,10 +23,10 @@ import (
 func TestFaults(t *testing.T) {
 	f, ctx := start(t), t.Context()
 	describe := func() string {
-		_, err := f.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{})
+		_, err := f.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{})
 		return codeOf(err)
 	}
-	remove := f.cloud.Inject(account.Fault{Service: "ec2", Action: "DescribeVpcs", Code: "RequestLimitExceeded", Times: 2})
+	remove := f.cloud.Inject(account.Fault{Service: "ec2", Action: "DescribeSecurityGroups", Code: "RequestLimitExceeded", Times: 2})
 	if got := []string{describe(), describe(), describe()}; !cmp.Equal(got, []string{"RequestLimitExceeded", "RequestLimitExceeded", ""}) {
 		t.Errorf("a fault for two calls gave %v", got)
 	}
@@ -41,7 +41,7 @@ func TestFaults(t *testing.T) {
 	if got := describe(); got != "" {
 		t.Errorf("a lifted fault gave %q", got)
 	}
-	f.cloud.Inject(account.Fault{Action: "DescribeVpcs", Code: "Unavailable", Rate: 0.5})
+	f.cloud.Inject(account.Fault{Action: "DescribeSecurityGroups", Code: "Unavailable", Rate: 0.5})
 	struck := 0
 	for range 40 {
 		if describe() != "" {
@@ -63,9 +63,9 @@ func TestThrottle(t *testing.T) {
 	f := start(t)
 	now := time.Now()
 	f.cloud.Wall = func() time.Time { return now }
-	f.cloud.SetThrottle("ec2", "DescribeVpcs", 1, 2)
+	f.cloud.SetThrottle("ec2", "DescribeSecurityGroups", 1, 2)
 	describe := func() string {
-		_, err := f.ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
+		_, err := f.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{})
 		return codeOf(err)
 	}
 	got := []string{describe(), describe(), describe()}
@@ -74,7 +74,7 @@ func TestThrottle(t *testing.T) {
 	if diff := cmp.Diff([]string{"", "", "RequestLimitExceeded", "", "RequestLimitExceeded"}, got); diff != "" {
 		t.Errorf("answers (-want +got):\n%s", diff)
 	}
-	f.cloud.SetThrottle("ec2", "DescribeVpcs", 0, 0)
+	f.cloud.SetThrottle("ec2", "DescribeSecurityGroups", 0, 0)
 	if got := describe(); got != "" {
 		t.Errorf("without a limit: %s", got)
 	}
@@ -130,7 +130,7 @@ func TestControlPort(t *testing.T) {
 		"/quota":     `{"capacityType":"on-demand","vcpus":2}`,
 		"/subnets":   `{"subnet":"` + f.subnetIn(t, "a") + `","free":1}`,
 		"/behaviour": `{"pendingDelay":"1h"}`,
-		"/throttle":  `{"service":"ec2","action":"DescribeVpcs","rate":1,"burst":1}`,
+		"/throttle":  `{"service":"ec2","action":"DescribeSecurityGroups","rate":1,"burst":1}`,
 	} {
 		if status := ask(t, "POST", server.URL+route, body, &answer); status != http.StatusOK {
 			t.Errorf("POST %s: %d %v", route, status, answer)

@@ -1,7 +1,6 @@
 package cloud
 
 import (
-	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -76,44 +75,21 @@ func TestRoleLife(t *testing.T) {
 	}
 }
 
-func TestManagedPolicyLife(t *testing.T) {
+func TestAttachedPolicies(t *testing.T) {
 	f, ctx := start(t), t.Context()
 	f.role(t, "agent", trustAccount, "")
-	arn := must2(f.iam.CreatePolicy(ctx, &iam.CreatePolicyInput{PolicyName: aws.String("agent-1"), PolicyDocument: aws.String(allowAll)}))(t).Policy.Arn
-	_, err := f.iam.CreatePolicy(ctx, &iam.CreatePolicyInput{PolicyName: aws.String("agent-1"), PolicyDocument: aws.String(allowAll)})
-	wantCode(t, err, "EntityAlreadyExists")
+	arn := aws.String("arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")
 	must2(f.iam.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: aws.String("agent"), PolicyArn: arn}))(t)
 	attached := must2(f.iam.ListAttachedRolePolicies(ctx, &iam.ListAttachedRolePoliciesInput{RoleName: aws.String("agent")}))(t).AttachedPolicies
-	if len(attached) != 1 || *attached[0].PolicyName != "agent-1" {
+	if len(attached) != 1 || *attached[0].PolicyName != "AmazonSSMManagedInstanceCore" {
 		t.Errorf("attached = %+v", attached)
 	}
-	_, err = f.iam.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: aws.String("agent")})
+	_, err := f.iam.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: aws.String("agent")})
 	wantCode(t, err, "DeleteConflict")
-	_, err = f.iam.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: arn})
-	wantCode(t, err, "DeleteConflict")
-
-	for i := range 4 {
-		must2(f.iam.CreatePolicyVersion(ctx, &iam.CreatePolicyVersionInput{PolicyArn: arn, PolicyDocument: aws.String(allowAll), SetAsDefault: i == 3}))(t)
-	}
-	_, err = f.iam.CreatePolicyVersion(ctx, &iam.CreatePolicyVersionInput{PolicyArn: arn, PolicyDocument: aws.String(allowAll)})
-	wantCode(t, err, "LimitExceeded")
-	if p := must2(f.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: arn}))(t).Policy; *p.DefaultVersionId != "v5" || *p.AttachmentCount != 1 {
-		t.Errorf("policy = default %s, %d attachments", *p.DefaultVersionId, *p.AttachmentCount)
-	}
-	_, err = f.iam.DeletePolicyVersion(ctx, &iam.DeletePolicyVersionInput{PolicyArn: arn, VersionId: aws.String("v5")})
-	wantCode(t, err, "DeleteConflict")
-	versions := must2(f.iam.ListPolicyVersions(ctx, &iam.ListPolicyVersionsInput{PolicyArn: arn}))(t).Versions
-	for _, v := range versions[1:] {
-		must2(f.iam.DeletePolicyVersion(ctx, &iam.DeletePolicyVersionInput{PolicyArn: arn, VersionId: v.VersionId}))(t)
-	}
-	v := must2(f.iam.GetPolicyVersion(ctx, &iam.GetPolicyVersionInput{PolicyArn: arn, VersionId: aws.String("v5")}))(t).PolicyVersion
-	if text, _ := url.QueryUnescape(*v.Document); text != allowAll || !v.IsDefaultVersion {
-		t.Errorf("version = %+v", v)
-	}
-	must2(f.iam.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: aws.String("agent"), PolicyArn: arn}))(t)
-	must2(f.iam.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: arn}))(t)
-	_, err = f.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: arn})
+	_, err = f.iam.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: aws.String("agent"), PolicyArn: aws.String("arn:aws:iam::aws:policy/None")})
 	wantCode(t, err, "NoSuchEntity")
+	must2(f.iam.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: aws.String("agent"), PolicyArn: arn}))(t)
+	must2(f.iam.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: aws.String("agent")}))(t)
 }
 
 func TestIAMLimits(t *testing.T) {
@@ -123,18 +99,9 @@ func TestIAMLimits(t *testing.T) {
 		const frame = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"arn:aws:s3:::"}]}`
 		return aws.String(strings.Replace(frame, `:::"`, ":::"+strings.Repeat("x", characters-len(frame))+"\" \n ", 1))
 	}
-	_, err := f.iam.CreatePolicy(ctx, &iam.CreatePolicyInput{PolicyName: aws.String("fits"), PolicyDocument: sized(6144)})
-	wantCode(t, err, "")
-	_, err = f.iam.CreatePolicy(ctx, &iam.CreatePolicyInput{PolicyName: aws.String("large"), PolicyDocument: sized(6145)})
-	wantCode(t, err, "LimitExceeded")
-	_, err = f.iam.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: aws.String("agent"), PolicyName: aws.String("a"), PolicyDocument: sized(10_000)})
+	_, err := f.iam.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: aws.String("agent"), PolicyName: aws.String("a"), PolicyDocument: sized(10_000)})
 	wantCode(t, err, "")
 	_, err = f.iam.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: aws.String("agent"), PolicyName: aws.String("b"), PolicyDocument: sized(241)})
-	wantCode(t, err, "LimitExceeded")
-	for i := range 11 {
-		arn := must2(f.iam.CreatePolicy(ctx, &iam.CreatePolicyInput{PolicyName: aws.String(fmt.Sprint("p", i)), PolicyDocument: aws.String(allowAll)}))(t).Policy.Arn
-		_, err = f.iam.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: aws.String("agent"), PolicyArn: arn})
-	}
 	wantCode(t, err, "LimitExceeded")
 	for name, document := range map[string]string{"no JSON": "x", "no resource": `{"Statement":[{"Effect":"Allow","Action":"*"}]}`, "bad effect": `{"Statement":[{"Effect":"Maybe","Action":"*","Resource":"*"}]}`} {
 		_, err = f.iam.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: aws.String("agent"), PolicyName: aws.String("c"), PolicyDocument: &document})
@@ -151,6 +118,7 @@ func TestOpenIDConnectProviders(t *testing.T) {
 	thumbprint := strings.Repeat("ab", 20)
 	arn := must2(f.iam.CreateOpenIDConnectProvider(ctx, &iam.CreateOpenIDConnectProviderInput{
 		Url: aws.String("https://oidc.example.com/id/1"), ClientIDList: []string{"sts.amazonaws.com"}, ThumbprintList: []string{thumbprint},
+		Tags: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}},
 	}))(t).OpenIDConnectProviderArn
 	if *arn != "arn:aws:iam::123456789012:oidc-provider/oidc.example.com/id/1" {
 		t.Errorf("ARN = %s", *arn)
@@ -159,10 +127,8 @@ func TestOpenIDConnectProviders(t *testing.T) {
 	wantCode(t, err, "EntityAlreadyExists")
 	_, err = f.iam.CreateOpenIDConnectProvider(ctx, &iam.CreateOpenIDConnectProviderInput{Url: aws.String("http://insecure")})
 	wantCode(t, err, "ValidationError")
-	must2(f.iam.TagOpenIDConnectProvider(ctx, &iam.TagOpenIDConnectProviderInput{OpenIDConnectProviderArn: arn, Tags: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}}}))(t)
-	must2(f.iam.UpdateOpenIDConnectProviderThumbprint(ctx, &iam.UpdateOpenIDConnectProviderThumbprintInput{OpenIDConnectProviderArn: arn, ThumbprintList: []string{}}))(t)
 	got := must2(f.iam.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: arn}))(t)
-	if *got.Url != "oidc.example.com/id/1" || len(got.ThumbprintList) != 0 || len(got.Tags) != 1 || got.ClientIDList[0] != "sts.amazonaws.com" {
+	if *got.Url != "oidc.example.com/id/1" || len(got.ThumbprintList) != 1 || len(got.Tags) != 1 || got.ClientIDList[0] != "sts.amazonaws.com" {
 		t.Errorf("provider = %+v", got)
 	}
 	if list := must2(f.iam.ListOpenIDConnectProviders(ctx, &iam.ListOpenIDConnectProvidersInput{}))(t).OpenIDConnectProviderList; len(list) != 1 {

@@ -33,9 +33,6 @@ func TestDescribeCluster(t *testing.T) {
 	if !asError(err, &missing) {
 		t.Errorf("unknown cluster: %v", err)
 	}
-	if list := must2(f.eks.ListClusters(t.Context(), &eks.ListClustersInput{MaxResults: aws.Int32(10)}))(t).Clusters; !slices.Equal(list, []string{"prod"}) {
-		t.Errorf("clusters = %v", list)
-	}
 	if list := must2(f.eks.ListNodegroups(t.Context(), &eks.ListNodegroupsInput{ClusterName: aws.String("prod")}))(t).Nodegroups; len(list) != 0 {
 		t.Errorf("node groups = %v", list)
 	}
@@ -140,13 +137,6 @@ func TestImageParameters(t *testing.T) {
 	several := must2(f.ssm.GetParameters(t.Context(), &ssm.GetParametersInput{Names: []string{"/aws/service/eks/optimized-ami/1.33/amazon-linux-2/recommended/image_id", "/none"}}))(t)
 	if len(several.Parameters) != 1 || !slices.Equal(several.InvalidParameters, []string{"/none"}) {
 		t.Errorf("several = %+v", several)
-	}
-	count := 0
-	for pages := ssm.NewGetParametersByPathPaginator(f.ssm, &ssm.GetParametersByPathInput{Path: aws.String("/aws/service/bottlerocket"), Recursive: aws.Bool(true)}); pages.HasMorePages(); {
-		count += len(must2(pages.NextPage(t.Context()))(t).Parameters)
-	}
-	if count != 24 { // three versions, two variants, two architectures, id and version
-		t.Errorf("got %d parameters below the path, want 24", count)
 	}
 }
 

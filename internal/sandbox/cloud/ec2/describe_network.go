@@ -41,26 +41,6 @@ func (c *EC2) describeAvailabilityZones(_ *account.Caller, in *ec2.DescribeAvail
 	return out, nil
 }
 
-func (c *EC2) describeVpcs(_ *account.Caller, in *ec2.DescribeVpcsInput) (*ec2.DescribeVpcsOutput, error) {
-	for _, id := range in.VpcIds {
-		if id != c.Network.VPC {
-			return nil, account.Fail("InvalidVpcID.NotFound", "The vpc ID '%s' does not exist", id)
-		}
-	}
-	kept, err := selected([]*Network{c.Network}, in.Filters, func(n *Network) attributes {
-		return attributes{"vpc-id": {n.VPC}, "cidr": {n.cidr.String()}, "state": {"available"}, "is-default": {"false"}, "owner-id": {c.AccountID}}.withTags(n.tags)
-	})
-	if err != nil {
-		return nil, err
-	}
-	out := &ec2.DescribeVpcsOutput{Vpcs: []types.Vpc{}}
-	for _, n := range kept {
-		out.Vpcs = append(out.Vpcs, types.Vpc{VpcId: &n.VPC, CidrBlock: aws.String(n.cidr.String()), OwnerId: &c.AccountID,
-			State: types.VpcStateAvailable, IsDefault: aws.Bool(false), InstanceTenancy: types.TenancyDefault, Tags: ec2Tags(n.tags)})
-	}
-	return out, nil
-}
-
 func (c *EC2) describeSubnets(_ *account.Caller, in *ec2.DescribeSubnetsInput) (*ec2.DescribeSubnetsOutput, error) {
 	for _, id := range in.SubnetIds {
 		if c.Network.Subnets[id] == nil {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/policy"
@@ -138,25 +137,4 @@ func (c *EC2) deleteTags(_ *account.Caller, in *ec2.DeleteTagsInput) (*ec2.Delet
 		}
 	}
 	return &ec2.DeleteTagsOutput{}, nil
-}
-
-func (c *EC2) describeTags(_ *account.Caller, in *ec2.DescribeTagsInput) (*ec2.DescribeTagsOutput, error) {
-	var all []types.TagDescription
-	resources := c.taggables()
-	for _, id := range account.SortedKeys(resources) {
-		for _, tag := range ec2Tags(resources[id].tags) {
-			all = append(all, types.TagDescription{ResourceId: &id, ResourceType: types.ResourceType(resources[id].kind), Key: tag.Key, Value: tag.Value})
-		}
-	}
-	kept, err := selected(all, in.Filters, func(d types.TagDescription) attributes {
-		return attributes{"resource-id": {*d.ResourceId}, "resource-type": {string(d.ResourceType)}, "key": {*d.Key}, "value": {*d.Value}, "tag:" + *d.Key: {*d.Value}}
-	})
-	if err != nil {
-		return nil, err
-	}
-	part, next, err := account.Page(kept, in.NextToken, in.MaxResults, 1000)
-	if err != nil {
-		return nil, err
-	}
-	return &ec2.DescribeTagsOutput{Tags: part, NextToken: next}, nil
 }

@@ -58,7 +58,6 @@ func (c *EKS) Service() *account.Service {
 		Words:      words,
 		Operations: map[string]account.Operation{},
 	}
-	account.AddOnAnything(s, c, (*EKS).listClusters)
 	account.AddOn(s, c, onCluster, (*EKS).describeCluster)
 	account.AddOn(s, c, onCluster, (*EKS).listNodegroups)
 	account.AddOn(s, c, onCluster, (*EKS).describeNodegroup)
@@ -75,7 +74,6 @@ func (c *EKS) Service() *account.Service {
 
 // eksPaths are the REST paths; a segment in braces is a label.
 var eksPaths = []struct{ method, path, name string }{
-	{http.MethodGet, "/clusters", "ListClusters"},
 	{http.MethodGet, "/clusters/{name}", "DescribeCluster"},
 	{http.MethodGet, "/clusters/{clusterName}/node-groups", "ListNodegroups"},
 	{http.MethodGet, "/clusters/{clusterName}/node-groups/{nodegroupName}", "DescribeNodegroup"},
@@ -168,10 +166,6 @@ func (c *EKS) checkCluster(name *string) error {
 		return account.Fail("ResourceNotFoundException", "No cluster found for name: %s.", account.Deref(name)).With(http.StatusNotFound)
 	}
 	return nil
-}
-
-func (c *EKS) listClusters(*account.Caller, *eks.ListClustersInput) (*eks.ListClustersOutput, error) {
-	return &eks.ListClustersOutput{Clusters: []string{c.Cluster.Name}}, nil
 }
 
 func (c *EKS) describeCluster(_ *account.Caller, in *eks.DescribeClusterInput) (*eks.DescribeClusterOutput, error) {

@@ -1,7 +1,6 @@
 package iam
 
 import (
-	"slices"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
@@ -36,20 +35,9 @@ type inlinePolicy struct {
 	made     time.Time
 }
 
+// managedPolicy is a policy of AWS.
 type managedPolicy struct {
-	name, path, id, arn string
-	description         string
-	created, updated    time.Time
-	tags                map[string]string
-	versions            []policyVersion
-	defaultVersion      string
-	nextVersion         int
-}
-
-type policyVersion struct {
-	id       string
-	created  time.Time
-	text     string
+	name     string
 	document policy.Document
 }
 
@@ -83,7 +71,7 @@ func newDirectory(c *IAM) *Directory {
 		Profiles:  map[string]*instanceProfile{},
 	}
 	for _, known := range awsManagedPolicies() {
-		d.addAWSPolicy(c, known.name, known.document)
+		d.addAWSPolicy(known.name, known.document)
 	}
 	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
 	document, err := policy.Parse(trust, policy.Trust)
@@ -122,16 +110,12 @@ func awsManagedPolicies() []struct{ name, document string } {
 	}
 }
 
-func (d *Directory) addAWSPolicy(c *IAM, name, text string) {
+func (d *Directory) addAWSPolicy(name, text string) {
 	document, err := policy.Parse(text, policy.Identity)
 	if err != nil {
 		panic("the built-in policy " + name + " does not parse: " + err.Error())
 	}
-	arn := awsPolicyARN(name)
-	d.policies[arn] = &managedPolicy{
-		name: name, path: "/", arn: arn, id: "ANPA" + c.NewToken(17), created: c.Now(), updated: c.Now(), tags: map[string]string{},
-		versions: []policyVersion{{id: "v1", created: c.Now(), text: text, document: document}}, defaultVersion: "v1", nextVersion: 2,
-	}
+	d.policies[awsPolicyARN(name)] = &managedPolicy{name, document}
 }
 
 // RoleARN returns the ARN of a role of the account.
@@ -163,30 +147,10 @@ func (c *IAM) Documents(roleName string) []policy.Document {
 	}
 	for _, arn := range r.attached {
 		if p := c.Directory.policies[arn]; p != nil {
-			documents = append(documents, p.version(p.defaultVersion).document)
+			documents = append(documents, p.document)
 		}
 	}
 	return documents
-}
-
-// version returns nil if the policy has no such version.
-func (p *managedPolicy) version(id string) *policyVersion {
-	i := slices.IndexFunc(p.versions, func(v policyVersion) bool { return v.id == id })
-	if i < 0 {
-		return nil
-	}
-	return &p.versions[i]
-}
-
-// attachments counts the roles that a policy is attached to.
-func (d *Directory) attachments(arn string) int {
-	count := 0
-	for _, r := range d.Roles {
-		if slices.Contains(r.attached, arn) {
-			count++
-		}
-	}
-	return count
 }
 
 // ArnOf returns the ARN of the role of a name, if there is one.

@@ -32,11 +32,8 @@ func New(a *account.Account) *IAM {
 // Limits of IAM, from the IAM and STS quotas. Sizes are in characters, without
 // white space.
 const (
-	maxManagedPolicySize = 6_144
-	maxInlinePolicySize  = 10_240 // of all inline policies of a role together
-	maxTrustPolicySize   = 2_048
-	maxAttachedPolicies  = 10
-	maxPolicyVersions    = 5
+	maxInlinePolicySize = 10_240 // of all inline policies of a role together
+	maxTrustPolicySize  = 2_048
 )
 
 // Service returns the calls that it answers.
@@ -50,7 +47,6 @@ func (c *IAM) Service() *account.Service {
 	}
 	addRoleOperations(s, c)
 	addRolePolicyOperations(s, c)
-	addPolicyOperations(s, c)
 	addProviderOperations(s, c)
 	addProfileOperations(s, c)
 	return s
@@ -78,37 +74,16 @@ func addRolePolicyOperations(s *account.Service, c *IAM) {
 	account.AddOn(s, c, onRole, (*IAM).listAttachedRolePolicies)
 }
 
-func addPolicyOperations(s *account.Service, c *IAM) {
-	account.AddOn(s, c, onPolicy, (*IAM).createPolicy)
-	account.AddOn(s, c, onPolicy, (*IAM).getPolicy)
-	account.AddOnAnything(s, c, (*IAM).listPolicies)
-	account.AddOn(s, c, onPolicy, (*IAM).deletePolicy)
-	account.AddOn(s, c, onPolicy, (*IAM).getPolicyVersion)
-	account.AddOn(s, c, onPolicy, (*IAM).createPolicyVersion)
-	account.AddOn(s, c, onPolicy, (*IAM).listPolicyVersions)
-	account.AddOn(s, c, onPolicy, (*IAM).deletePolicyVersion)
-	account.AddOn(s, c, onPolicy, (*IAM).setDefaultPolicyVersion)
-	account.AddOn(s, c, onPolicy, (*IAM).listPolicyTags)
-	account.AddOn(s, c, onPolicy, (*IAM).tagPolicy)
-	account.AddOn(s, c, onPolicy, (*IAM).untagPolicy)
-}
-
 func addProviderOperations(s *account.Service, c *IAM) {
 	account.AddOn(s, c, onProvider, (*IAM).createProvider)
 	account.AddOn(s, c, onProvider, (*IAM).getProvider)
 	account.AddOnAnything(s, c, (*IAM).listProviders)
 	account.AddOn(s, c, onProvider, (*IAM).deleteProvider)
-	account.AddOn(s, c, onProvider, (*IAM).updateThumbprint)
-	account.AddOn(s, c, onProvider, (*IAM).addClientID)
-	account.AddOn(s, c, onProvider, (*IAM).removeClientID)
-	account.AddOn(s, c, onProvider, (*IAM).tagProvider)
-	account.AddOn(s, c, onProvider, (*IAM).untagProvider)
 }
 
 func addProfileOperations(s *account.Service, c *IAM) {
 	account.AddOn(s, c, onProfile, (*IAM).createInstanceProfile)
 	account.AddOn(s, c, onProfile, (*IAM).getInstanceProfile)
-	account.AddOnAnything(s, c, (*IAM).listInstanceProfiles)
 	account.AddOn(s, c, onRole, (*IAM).listInstanceProfilesForRole)
 	account.Add(s, c, accessesOfAddRoleToInstanceProfile, (*IAM).addRoleToInstanceProfile)
 	account.AddOn(s, c, onProfile, (*IAM).removeRoleFromInstanceProfile)
@@ -146,22 +121,6 @@ func onRole[In any](action string) func(*IAM, *In) []account.Access {
 			keys["iam:PolicyARN"] = []string{attached}
 		}
 		return []account.Access{{Action: action, Resource: resource, Context: keys}}
-	}
-}
-
-// onPolicy is the permission for a call about the policy named by PolicyArn,
-// or by PolicyName if it is yet to be made.
-func onPolicy[In any](action string) func(*IAM, *In) []account.Access {
-	return func(c *IAM, input *In) []account.Access {
-		resource := account.TextMember(input, "PolicyArn")
-		if resource == "" {
-			resource = c.IAMARN("policy" + pathOf(account.TextMember(input, "Path")) + account.TextMember(input, "PolicyName"))
-		}
-		var tags map[string]string
-		if p := c.Directory.policies[resource]; p != nil {
-			tags = p.tags
-		}
-		return []account.Access{{Action: action, Resource: resource, Context: account.Merge(account.RequestTags(tagsMember(input)), account.ResourceTags("iam", tags))}}
 	}
 }
 

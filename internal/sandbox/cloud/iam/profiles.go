@@ -19,11 +19,11 @@ func (c *IAM) findProfile(name *string) (*instanceProfile, error) {
 }
 
 // profilesWith returns the instance profiles that hold a role, by name.
-func (c *IAM) profilesWith(roleName string) []*instanceProfile {
+func (d *Directory) profilesWith(roleName string) []*instanceProfile {
 	var found []*instanceProfile
-	for _, name := range account.SortedKeys(c.Directory.Profiles) {
-		if slices.Contains(c.Directory.Profiles[name].Roles, roleName) {
-			found = append(found, c.Directory.Profiles[name])
+	for _, name := range account.SortedKeys(d.Profiles) {
+		if slices.Contains(d.Profiles[name].Roles, roleName) {
+			found = append(found, d.Profiles[name])
 		}
 	}
 	return found
@@ -68,22 +68,13 @@ func (c *IAM) getInstanceProfile(_ *account.Caller, in *iam.GetInstanceProfileIn
 	return &iam.GetInstanceProfileOutput{InstanceProfile: c.describedProfile(p)}, nil
 }
 
-func (c *IAM) listInstanceProfiles(_ *account.Caller, in *iam.ListInstanceProfilesInput) (*iam.ListInstanceProfilesOutput, error) {
-	list := []types.InstanceProfile{}
-	for _, name := range account.SortedKeys(c.Directory.Profiles) {
-		list = append(list, *c.describedProfile(c.Directory.Profiles[name]))
-	}
-	part, truncated, next, err := pageIAM(list, in.Marker, in.MaxItems)
-	return &iam.ListInstanceProfilesOutput{InstanceProfiles: part, IsTruncated: truncated, Marker: next}, err
-}
-
 func (c *IAM) listInstanceProfilesForRole(_ *account.Caller, in *iam.ListInstanceProfilesForRoleInput) (*iam.ListInstanceProfilesForRoleOutput, error) {
 	r, err := c.findRole(in.RoleName)
 	if err != nil {
 		return nil, err
 	}
 	list := []types.InstanceProfile{}
-	for _, p := range c.profilesWith(r.Name) {
+	for _, p := range c.Directory.profilesWith(r.Name) {
 		list = append(list, *c.describedProfile(p))
 	}
 	part, truncated, next, err := pageIAM(list, in.Marker, in.MaxItems)

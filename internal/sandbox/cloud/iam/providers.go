@@ -2,7 +2,6 @@ package iam
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,14 +22,6 @@ const (
 // ProviderARN returns the ARN of the OIDC provider for an issuer's URL.
 func (c *IAM) ProviderARN(issuer string) string {
 	return c.IAMARN("oidc-provider/" + strings.TrimPrefix(issuer, "https://"))
-}
-
-func (c *IAM) findProvider(arn *string) (*oidcProvider, error) {
-	p := c.Directory.Providers[account.Deref(arn)]
-	if p == nil {
-		return nil, noSuchEntity("OpenIDConnect Provider not found for arn %s", account.Deref(arn))
-	}
-	return p, nil
 }
 
 func checkThumbprints(list []string) error {
@@ -71,9 +62,9 @@ func (c *IAM) createProvider(_ *account.Caller, in *iam.CreateOpenIDConnectProvi
 }
 
 func (c *IAM) getProvider(_ *account.Caller, in *iam.GetOpenIDConnectProviderInput) (*iam.GetOpenIDConnectProviderOutput, error) {
-	p, err := c.findProvider(in.OpenIDConnectProviderArn)
-	if err != nil {
-		return nil, err
+	p := c.Directory.Providers[account.Deref(in.OpenIDConnectProviderArn)]
+	if p == nil {
+		return nil, noSuchEntity("OpenIDConnect Provider not found for arn %s", account.Deref(in.OpenIDConnectProviderArn))
 	}
 	return &iam.GetOpenIDConnectProviderOutput{
 		Url: &p.url, ClientIDList: p.ClientIDs, ThumbprintList: p.thumbprints, CreateDate: &p.created, Tags: iamTags(p.tags),
@@ -92,52 +83,4 @@ func (c *IAM) listProviders(*account.Caller, *iam.ListOpenIDConnectProvidersInpu
 func (c *IAM) deleteProvider(_ *account.Caller, in *iam.DeleteOpenIDConnectProviderInput) (*iam.DeleteOpenIDConnectProviderOutput, error) {
 	delete(c.Directory.Providers, account.Deref(in.OpenIDConnectProviderArn))
 	return &iam.DeleteOpenIDConnectProviderOutput{}, nil
-}
-
-func (c *IAM) updateThumbprint(_ *account.Caller, in *iam.UpdateOpenIDConnectProviderThumbprintInput) (*iam.UpdateOpenIDConnectProviderThumbprintOutput, error) {
-	p, err := c.findProvider(in.OpenIDConnectProviderArn)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkThumbprints(in.ThumbprintList); err != nil {
-		return nil, err
-	}
-	p.thumbprints = in.ThumbprintList
-	return &iam.UpdateOpenIDConnectProviderThumbprintOutput{}, nil
-}
-
-func (c *IAM) addClientID(_ *account.Caller, in *iam.AddClientIDToOpenIDConnectProviderInput) (*iam.AddClientIDToOpenIDConnectProviderOutput, error) {
-	p, err := c.findProvider(in.OpenIDConnectProviderArn)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.Contains(p.ClientIDs, account.Deref(in.ClientID)) {
-		p.ClientIDs = append(p.ClientIDs, account.Deref(in.ClientID))
-	}
-	return &iam.AddClientIDToOpenIDConnectProviderOutput{}, nil
-}
-
-func (c *IAM) removeClientID(_ *account.Caller, in *iam.RemoveClientIDFromOpenIDConnectProviderInput) (*iam.RemoveClientIDFromOpenIDConnectProviderOutput, error) {
-	p, err := c.findProvider(in.OpenIDConnectProviderArn)
-	if err != nil {
-		return nil, err
-	}
-	p.ClientIDs = slices.DeleteFunc(p.ClientIDs, func(id string) bool { return id == account.Deref(in.ClientID) })
-	return &iam.RemoveClientIDFromOpenIDConnectProviderOutput{}, nil
-}
-
-func (c *IAM) tagProvider(_ *account.Caller, in *iam.TagOpenIDConnectProviderInput) (*iam.TagOpenIDConnectProviderOutput, error) {
-	p, err := c.findProvider(in.OpenIDConnectProviderArn)
-	if err != nil {
-		return nil, err
-	}
-	return &iam.TagOpenIDConnectProviderOutput{}, account.Retag(p.tags, TagsOfIAM(in.Tags), nil)
-}
-
-func (c *IAM) untagProvider(_ *account.Caller, in *iam.UntagOpenIDConnectProviderInput) (*iam.UntagOpenIDConnectProviderOutput, error) {
-	p, err := c.findProvider(in.OpenIDConnectProviderArn)
-	if err != nil {
-		return nil, err
-	}
-	return &iam.UntagOpenIDConnectProviderOutput{}, account.Retag(p.tags, nil, in.TagKeys)
 }

@@ -142,7 +142,7 @@ func (c *IAM) deleteRole(_ *account.Caller, in *iam.DeleteRoleInput) (*iam.Delet
 		return nil, conflict("DeleteConflict", "Cannot delete entity, must detach all policies first.")
 	case len(r.inline) > 0:
 		return nil, conflict("DeleteConflict", "Cannot delete entity, must delete policies first.")
-	case len(c.profilesWith(r.Name)) > 0:
+	case len(c.Directory.profilesWith(r.Name)) > 0:
 		return nil, conflict("DeleteConflict", "Cannot delete entity, must remove roles from instance profile first.")
 	}
 	delete(c.Directory.Roles, r.Name)
@@ -241,17 +241,14 @@ func (c *IAM) attachRolePolicy(_ *account.Caller, in *iam.AttachRolePolicyInput)
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.findPolicy(in.PolicyArn)
-	if err != nil {
-		return nil, err
+	arn := account.Deref(in.PolicyArn)
+	if c.Directory.policies[arn] == nil {
+		return nil, noSuchEntity("Policy %s does not exist or is not attachable.", arn)
 	}
-	if slices.Contains(r.attached, p.arn) {
+	if slices.Contains(r.attached, arn) {
 		return &iam.AttachRolePolicyOutput{}, nil
 	}
-	if len(r.attached) >= maxAttachedPolicies {
-		return nil, conflict("LimitExceeded", "Cannot exceed quota for PoliciesPerRole: %d", maxAttachedPolicies)
-	}
-	r.attached = append(r.attached, p.arn)
+	r.attached = append(r.attached, arn)
 	slices.Sort(r.attached)
 	return &iam.AttachRolePolicyOutput{}, nil
 }

@@ -34,7 +34,6 @@ func (c *SQS) Service() *account.Service {
 	}
 	account.Add(s, c, accessesOfCreateQueue, (*SQS).createQueue)
 	account.Add(s, c, accessesOfGetQueueURL, (*SQS).getQueueURL)
-	account.AddOnAnything(s, c, (*SQS).listQueues)
 	account.AddOn(s, c, onQueue, (*SQS).deleteQueue)
 	account.AddOn(s, c, onQueue, (*SQS).getQueueAttributes)
 	account.AddOn(s, c, onQueue, (*SQS).setQueueAttributes)
@@ -121,16 +120,6 @@ func (c *SQS) getQueueURL(caller *account.Caller, in *sqs.GetQueueUrlInput) (*sq
 		return nil, err
 	}
 	return &sqs.GetQueueUrlOutput{QueueUrl: aws.String(c.queueURL(caller, *in.QueueName))}, nil
-}
-
-func (c *SQS) listQueues(caller *account.Caller, in *sqs.ListQueuesInput) (*sqs.ListQueuesOutput, error) {
-	urls := []string{}
-	for _, name := range account.SortedKeys(c.Queues) {
-		if strings.HasPrefix(name, account.Deref(in.QueueNamePrefix)) {
-			urls = append(urls, c.queueURL(caller, name))
-		}
-	}
-	return &sqs.ListQueuesOutput{QueueUrls: urls}, nil
 }
 
 func (c *SQS) deleteQueue(_ *account.Caller, in *sqs.DeleteQueueInput) (*sqs.DeleteQueueOutput, error) {

@@ -2,7 +2,6 @@
 package ssm
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -34,7 +33,6 @@ func (c *SSM) Service() *account.Service {
 	}
 	account.Add(s, c, accessesOfGetParameter, (*SSM).getParameter)
 	account.Add(s, c, accessesOfGetParameters, (*SSM).getParameters)
-	account.Add(s, c, accessesOfGetParametersByPath, (*SSM).getParametersByPath)
 	return s
 }
 
@@ -53,10 +51,6 @@ func accessesOfGetParameters(c *SSM, in *ssm.GetParametersInput) []account.Acces
 		needed = append(needed, account.Access{Action: "ssm:GetParameters", Resource: c.parameterARN(name)})
 	}
 	return needed
-}
-
-func accessesOfGetParametersByPath(c *SSM, in *ssm.GetParametersByPathInput) []account.Access {
-	return []account.Access{{Action: "ssm:GetParametersByPath", Resource: c.parameterARN(account.Deref(in.Path))}}
 }
 
 func (c *SSM) parameter(name, value string) *types.Parameter {
@@ -89,24 +83,6 @@ func (c *SSM) getParameters(_ *account.Caller, in *ssm.GetParametersInput) (*ssm
 		} else {
 			out.InvalidParameters = append(out.InvalidParameters, name)
 		}
-	}
-	return out, nil
-}
-
-func (c *SSM) getParametersByPath(_ *account.Caller, in *ssm.GetParametersByPathInput) (*ssm.GetParametersByPathOutput, error) {
-	prefix := strings.TrimSuffix(account.Deref(in.Path), "/") + "/"
-	known := c.ec2.PublicParameters()
-	names := slices.DeleteFunc(account.SortedKeys(known), func(name string) bool {
-		rest, below := strings.CutPrefix(name, prefix)
-		return !below || (!account.Deref(in.Recursive) && strings.Contains(rest, "/"))
-	})
-	part, next, err := account.Page(names, in.NextToken, in.MaxResults, 10)
-	if err != nil {
-		return nil, account.Fail("InvalidNextToken", "The specified token isn't valid.")
-	}
-	out := &ssm.GetParametersByPathOutput{Parameters: []types.Parameter{}, NextToken: next}
-	for _, name := range part {
-		out.Parameters = append(out.Parameters, *c.parameter(name, known[name]))
 	}
 	return out, nil
 }

@@ -38,9 +38,6 @@ var ec2RequestNames = map[string]string{
 	"DescribeSpotPriceHistoryInput.ProductDescriptions":                               "ProductDescription",
 	"DescribeSubnetsInput.Filters":                                                    "Filter",
 	"DescribeSubnetsInput.SubnetIds":                                                  "SubnetId",
-	"DescribeTagsInput.Filters":                                                       "Filter",
-	"DescribeVpcsInput.Filters":                                                       "Filter",
-	"DescribeVpcsInput.VpcIds":                                                        "VpcId",
 	"Filter.Values":                                                                   "Value",
 	"FleetCapacityReservationTargetRequest.CapacityReservationIds":                    "CapacityReservationId",
 	"FleetCapacityReservationTargetRequest.CapacityReservationResourceGroupArns":      "CapacityReservationResourceGroupArn",
@@ -108,8 +105,6 @@ var ec2ResponseNames = map[string]string{
 	"DescribeSecurityGroupsOutput.SecurityGroups":                              "securityGroupInfo",
 	"DescribeSpotPriceHistoryOutput.SpotPriceHistory":                          "spotPriceHistorySet",
 	"DescribeSubnetsOutput.Subnets":                                            "subnetSet",
-	"DescribeTagsOutput.Tags":                                                  "tagSet",
-	"DescribeVpcsOutput.Vpcs":                                                  "vpcSet",
 	"EbsInfo.EbsCards":                                                         "ebsCardSet",
 	"FleetLaunchTemplateOverrides.BlockDeviceMappings":                         "blockDeviceMappingSet",
 	"GpuDeviceInfo.Workloads":                                                  "workloadSet",
@@ -177,8 +172,6 @@ var ec2ResponseNames = map[string]string{
 	"Subnet.Tags":                                                              "tagSet",
 	"TerminateInstancesOutput.TerminatingInstances":                            "instancesSet",
 	"ValidationWarning.Errors":                                                 "errorSet",
-	"Vpc.Tags":                                                                 "tagSet",
-	"VpcEncryptionControl.Tags":                                                "tagSet",
 }
 
 // ec2ItemNames maps Type.Field to the XML element around the items of a list, where it is not item.

@@ -4,7 +4,7 @@
 // EC2, IAM and STS, JSON in and out for the others.
 package wire
 
-//go:generate go run ./wiregen -o ec2names.go DescribeInstanceTypes DescribeInstanceTypeOfferings DescribeAvailabilityZones DescribeVpcs DescribeSubnets DescribeSecurityGroups DescribeImages DescribeSpotPriceHistory CreateLaunchTemplate DescribeLaunchTemplates DescribeLaunchTemplateVersions DeleteLaunchTemplate CreateFleet RunInstances DescribeInstances TerminateInstances CreateTags DeleteTags DescribeTags CreateCapacityReservation CancelCapacityReservation DescribeCapacityReservations
+//go:generate go run ./wiregen -o ec2names.go DescribeInstanceTypes DescribeInstanceTypeOfferings DescribeAvailabilityZones DescribeSubnets DescribeSecurityGroups DescribeImages DescribeSpotPriceHistory CreateLaunchTemplate DescribeLaunchTemplates DescribeLaunchTemplateVersions DeleteLaunchTemplate CreateFleet RunInstances DescribeInstances TerminateInstances CreateTags DeleteTags CreateCapacityReservation CancelCapacityReservation DescribeCapacityReservations
 
 import (
 	"reflect"
