@@ -1,7 +1,6 @@
 package ec2
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -24,7 +23,6 @@ type Image struct {
 	rootSizeGiB int32
 	tags        map[string]string
 	parameter   string // SSM parameter that names it; empty for an image that is not the newest
-	release     string
 }
 
 // The accounts that publish EKS images.
@@ -78,9 +76,6 @@ func imagesOfRelease(version string, released time.Time, newest bool) []*Image {
 		im.id = account.FixedID("ami", im.name)
 		im.created = released
 		im.tags = map[string]string{}
-		if im.release == "" {
-			im.release = version + ".0-" + date
-		}
 		if !newest {
 			im.parameter = ""
 		}
@@ -132,7 +127,7 @@ func (r release) bottlerocket() []*Image {
 			version := "1." + r.created.Format("06") + "." + strconv.Itoa(int(r.created.Month()))
 			images = append(images, &Image{
 				name: fmt.Sprintf("bottlerocket-aws-k8s-%s%s-%s-v%s-%s", r.version, variant, arch, version, r.label), description: "bottlerocket",
-				owner: ownerBottlerocket, ownerAlias: "amazon", arch: arch, rootDevice: "/dev/xvda", rootSizeGiB: 2, release: version,
+				owner: ownerBottlerocket, ownerAlias: "amazon", arch: arch, rootDevice: "/dev/xvda", rootSizeGiB: 2,
 				parameter: fmt.Sprintf("/aws/service/bottlerocket/aws-k8s-%s%s/%s/latest/image_id", r.version, variant, arch),
 			})
 		}
@@ -179,34 +174,13 @@ func (c *EC2) imageByID(id string) *Image {
 	return nil
 }
 
-// PublicParameters returns the SSM parameters that name the newest images, and
-// next to each, where AWS has them, the whole recommendation and its parts.
+// PublicParameters returns the SSM parameters that name the newest images.
 func (c *EC2) PublicParameters() map[string]string {
 	parameters := map[string]string{}
 	for _, im := range c.images {
-		if im.parameter == "" {
-			continue
-		}
-		parameters[im.parameter] = im.id
-		base, found := strings.CutSuffix(im.parameter, "/image_id")
-		if !found {
-			continue
-		}
-		switch {
-		case strings.HasSuffix(base, "/recommended"):
-			parameters[base+"/image_name"] = im.name
-			parameters[base+"/release_version"] = im.release
-			parameters[base] = recommendation(im)
-		case strings.HasSuffix(base, "/latest"):
-			parameters[base+"/image_version"] = im.release
+		if im.parameter != "" {
+			parameters[im.parameter] = im.id
 		}
 	}
 	return parameters
-}
-
-func recommendation(im *Image) string {
-	text, _ := json.Marshal(map[string]string{ // strings always marshal
-		"schema_version": "2", "image_id": im.id, "image_name": im.name, "release_version": im.release,
-	})
-	return string(text)
 }
