@@ -109,8 +109,8 @@ func line(out *strings.Builder, cells []string) {
 
 const introduction = `# Benchmark
 
-Packhorse's decision core side by side with the scheduler of its peer, Karpenter,
-taken unchanged from its published Go module. This page is written by
+This page compares Packhorse's decision core with the scheduler of its peer, Karpenter,
+which is taken unchanged from its published Go module. The page is written by
 ` + "`make bench`" + `.
 
 - Machine: %s (%s)
@@ -121,51 +121,55 @@ taken unchanged from its published Go module. This page is written by
 - Processes per case: %d; medians
 
 Both plan the same pods for the same catalogue in the same process, one after the
-other and in turns first: the same instance types with the same capacity, overhead,
-zones and on-demand prices, one pool without limits. The pods are drawn with fixed
-seeds. The real types and prices are those of us-east-1 in the built-in catalogue;
-"c/m/r" are virtual machines of these categories newer than generation 2.
+other, and take turns in going first. The instance types have the same capacity,
+overhead, zones and on-demand prices, and there is one pool without limits. The pods
+are drawn with fixed seeds. Real types and prices are those of us-east-1 in the
+built-in catalogue; "c/m/r" are virtual machines of these categories that are newer
+than generation 2.
 
-Measured is the decision from the state in memory to the plan: for us one call
-of the core, for the peer building its topology and scheduler and solving. Reading
-pods and the catalogue is not part of it for either: that includes our index of the
-catalogue (offer.NewIndex, 5 ms for all of EC2), which the agent makes when prices or
-stock change, and the requirements that the peer keeps with each instance type. Time
-is processor time of all threads, with the garbage collector's, because other work on
-the machine does not change it; "speed" is the peer's time by ours. Short decisions
-are repeated within a process; the first, from a process that has its catalogue and
-has decided nothing yet, is listed apart. Peak memory is that of the process during the
-first decision, input and code included.
+The measurement covers the decision, from the state in memory to the plan. For
+Packhorse, this is one call of the core. For the peer, it is building its topology and
+its scheduler, and solving. Neither includes reading pods and the catalogue, nor what
+is kept with the catalogue: Packhorse's index (offer.NewIndex, 5 ms for all of EC2),
+which the agent makes when prices or stock change, and the requirements that the peer
+keeps with each instance type.
 
-The bound is the better one of two: the one that our plan carries and proves, and
+Times are processor times of all threads, including the garbage collector, because
+other work on the machine does not change them. "Speed" is the peer's time divided by
+ours. Short decisions are repeated within a process. The first decision of a process
+that has read its catalogue is listed separately. Peak memory is that of the process
+during the first decision, including input and code.
+
+The bound is the higher of two bounds: the one that our plan carries and proves, and
 the optimum of a linear program over the sums of all requests, from a general solver
-that shares no code with the core. No plan can cost less than either. Where only
-our own plan is measured, the peer is marked with a dash; † marks a result of the
-peer that was taken over from an earlier measurement of the same case.
+that shares no code with the core. No plan can cost less than either. A dash marks
+cases in which only our own plan is measured; † marks a result of the peer from an
+earlier measurement of the same case.
 
 A checker that shares no code with either planner verifies every plan from scratch:
-each pod placed once, capacity with DaemonSets, selectors, taints, spread, affinity
-and anti-affinity, and that what is bought is on offer at that price.
+that each pod is placed once, that capacity with DaemonSets, selectors, taints, spread,
+affinity and anti-affinity hold, and that each machine is on offer at its price.
 
 `
 
 const caveats = `
 What the bars do not show:
 
-- What the plans for the peer's own diverse mix cost above the bound is in part the
-  bound. It knows that a fifth of the pods need a machine each, but lets parts of pods
-  fill these up. The best mix for whole pods of such sizes that column generation found
-  with 3 billion operations, fifty times the effort of a plan, costs 1.5 % more, though
-  it knows no other constraints; that there is none in between is not proven. The rest
-  is the plan: the search ends when it no longer pays. By default it takes at most a
-  quarter of a second under 1,000 pods and a second beyond; with ` + "`--budget`" + ` it goes on
-  while the plan is more than half a percent above the bound.
+- The plans for the peer's own diverse mix are above the bound in part because the bound
+  is low. It knows that a fifth of the pods need a machine each, but fills these machines
+  with parts of pods. The best mix for whole pods of such sizes that column generation
+  found with 3 billion operations, fifty times the effort of a plan, costs 1.5 % more
+  than the bound, although it knows no other constraints. It is not proven that there is
+  no better one. The rest of the gap is the plan's: the search ends when it no longer
+  pays. By default it takes at most a quarter of a second under 1,000 pods and a second
+  beyond; with ` + "`--budget`" + ` it goes on while the plan is more than half a percent above
+  the bound.
 - Small plans are farther from the bound than large ones (see the first of the growth
-  cases): the last machines are parts that nothing fills, which a bound that lets parts
-  of machines be bought does not see. They also take longer per pod, since effort that
-  large plans do not need goes into those last machines.
-- A first decision is slower than later ones by page faults and cold caches, and by more
-  on a machine with other work.
+  cases): their last machines are not full, and the bound does not see this, because it
+  may buy parts of machines. They also take longer per pod, because the search spends
+  effort on these last machines that large plans do not need.
+- A first decision is slower than later ones because of page faults and cold caches, and
+  even more so on a machine with other work.
 `
 
 const repeatIt = `
