@@ -12,38 +12,38 @@ import (
 
 const pageHead = `# Benchmark of the provider
 
-The same %d Provisioners, declared through Packhorse and through other providers
-with the real Terraform, against the same API server. This page is written by
+This page compares %d Provisioners that are declared through Packhorse and through other
+providers, with the real Terraform and the same API server. The page is written by
 ` + "`make bench-provider`" + `.
 
 - Machine: %s, %d cores (%s/%s), %s
 - Terraform: %s
 - Runs: %d of each, in turns; medians
 
-"plan" is the first, with nothing there; "apply" carries that plan out; "plan again"
-refreshes all of it and finds no change; "destroy" plans and carries out the removal.
-Processor time is that of Terraform and the provider: compare it where other work on the
-machine has slowed the commands down, as times then are chance. A proxy in front of the
-API server counts the requests, those for discovery among them, and delays them by the
-distance: 0 is an API server on the machine that Terraform runs on, 20 ms one in a
-region near by.
+"plan" is the first plan, with nothing there; "apply" carries it out; "plan again"
+refreshes everything and finds no change; "destroy" plans and carries out the removal.
+Processor time is that of Terraform and the provider. It is the better figure to compare,
+because other work on the machine slows the commands down by chance. A proxy in front of
+the API server counts all requests, including those for discovery, and delays them by the
+distance: 0 stands for an API server on Terraform's machine, and 20 ms for one in a
+nearby region.
 
-"Looking ahead" is ` + "`plan_checks = \"warn\"`" + `, the default: the API server judges each
-object that changes by a dry run, and the catalogue, the cluster's nodes and other
-Provisioners are looked at. The others here do nothing of the kind; without it
-(` + "`plan_checks = \"off\"`" + `) Packhorse does what they do. Its destroy waits until each object
-is gone, theirs does not.
+"Looking ahead" is ` + "`plan_checks = \"warn\"`" + `, the default: the API server checks each object
+that changes in a dry run, and the provider checks it against the catalogue, the
+cluster's nodes and other Provisioners. The other providers do nothing like this. Without
+it (` + "`plan_checks = \"off\"`" + `), Packhorse does the same as they do. Its destroy waits until each
+object is gone; theirs does not.
 
-A first plan asks the API server nothing. Its processor time is for the most part
-Terraform's own: some four fifths with Packhorse, whose typed attributes are walked,
-compared and shown one by one, and some two thirds with kubectl_manifest, whose
-resource is one text, parsed for references. The refresh of a later plan takes no
-request for each resource, and applying one instead of four or five.
+A first plan makes no request to the API server. Most of its processor time is
+Terraform's own: about four fifths with Packhorse, because Terraform walks, compares and
+shows each typed attribute, and about two thirds with kubectl_manifest, whose resource is
+one text that is parsed for references. With Packhorse, the refresh of a later plan makes
+no request per resource, and the apply makes one instead of four or five.
 
-` + "`kubernetes_manifest`" + ` of hashicorp/kubernetes is not among them: it came with
-version 2, whose Go module cannot be had (it has no ` + "`/v2`" + ` in its path), and the newest
-that can be, 1.13.4, has no resource for custom resources. alekc/kubectl is at its
-newest version that is a Go module; gavinbunney/kubectl is the provider that it comes from.
+` + "`kubernetes_manifest`" + ` of hashicorp/kubernetes is not included. It came with version 2, whose
+Go module cannot be downloaded (it has no ` + "`/v2`" + ` in its path), and the newest version that
+can be, 1.13.4, has no resource for custom resources. alekc/kubectl is the newest version
+that is a Go module; gavinbunney/kubectl is the provider that it was forked from.
 
 `
 
