@@ -148,6 +148,16 @@ spec: {containers: [{name: c, resources: {requests: {cpu: 3}}}]}`} {
 	}
 }
 
+// TestDeletedDaemonSets: one that is being deleted puts no pods on new nodes.
+func TestDeletedDaemonSets(t *testing.T) {
+	ds := read[appsv1.DaemonSet](t, `
+metadata: {namespace: kube-system, name: agent, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [foregroundDeletion]}
+spec: {template: {spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}}}`)
+	if got := FromDaemonSets([]*appsv1.DaemonSet{ds}, nil); len(got) != 0 {
+		t.Errorf("got %v, want none", got)
+	}
+}
+
 func TestFromDisruptionBudget(t *testing.T) {
 	for name, c := range map[string]struct {
 		budget string

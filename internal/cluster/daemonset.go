@@ -9,7 +9,8 @@ import (
 )
 
 // FromDaemonSets converts DaemonSets. Where pods of one are bound, the requests of
-// the newest count instead of the template's: admission may have changed them.
+// the newest count instead of the template's: admission may have changed them. Those that
+// are being deleted are left out: they put no pods on new nodes.
 func FromDaemonSets(sets []*appsv1.DaemonSet, pods []Pod) []DaemonSet {
 	type name struct{ namespace, name string }
 	newest := map[name]*Pod{}
@@ -25,6 +26,9 @@ func FromDaemonSets(sets []*appsv1.DaemonSet, pods []Pod) []DaemonSet {
 	}
 	out := make([]DaemonSet, 0, len(sets))
 	for _, ds := range sets {
+		if ds.DeletionTimestamp != nil {
+			continue
+		}
 		out = append(out, fromDaemonSet(ds, newest[name{ds.Namespace, ds.Name}]))
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,6 +29,7 @@ type workload struct {
 	template  *corev1.PodTemplateSpec
 	first     int // ordinal of the first pod to create
 	count     int
+	deleted   bool // it creates nothing any more
 	// These labels, where set, get each pod's ordinal and name.
 	ordinalLabel, nameLabel string
 	claims                  []corev1.PersistentVolumeClaim // one per pod of each
@@ -40,6 +42,9 @@ func (o *objects) workloads() []workload {
 	owned, delegated := o.ownedPods(), o.delegated()
 	var out []workload
 	add := func(w workload) {
+		if w.deleted {
+			return
+		}
 		w.count -= owned[w.namespace+"/"+w.owner.Kind+"/"+w.owner.Name]
 		if w.count > 0 {
 			out = append(out, w)
@@ -68,7 +73,7 @@ func (o *objects) workloads() []workload {
 	}
 	for _, c := range o.cronJobs {
 		if suspended := c.Spec.Suspend != nil && *c.Spec.Suspend; !suspended && !delegated[c.Namespace+"/CronJob/"+c.Name] {
-			run := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
+			run := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, DeletionTimestamp: c.DeletionTimestamp}}
 			w := job(run, &c.Spec.JobTemplate.Spec)
 			w.object = "CronJob " + c.Namespace + "/" + c.Name
 			add(w)
@@ -84,6 +89,7 @@ func newWorkload(o metav1.Object, kind schema.GroupVersionKind, template *corev1
 		owner:     *metav1.NewControllerRef(o, kind),
 		template:  template,
 		count:     1,
+		deleted:   o.GetDeletionTimestamp() != nil,
 	}
 	if replicas != nil {
 		w.count = int(*replicas)
@@ -102,7 +108,7 @@ func replicaSetOf(d *appsv1.Deployment) workload {
 		template.Labels = map[string]string{}
 	}
 	template.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
-	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name + "-" + hash}}
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name + "-" + hash, DeletionTimestamp: d.DeletionTimestamp}}
 	w := newWorkload(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), template, d.Spec.Replicas)
 	w.object = "Deployment " + d.Namespace + "/" + d.Name
 	return w
@@ -125,7 +131,7 @@ func job(j *batchv1.Job, spec *batchv1.JobSpec) workload {
 	if spec.Completions != nil {
 		w.count = min(w.count, int(*spec.Completions-j.Status.Succeeded))
 	}
-	if spec.Suspend != nil && *spec.Suspend {
+	if spec.Suspend != nil && *spec.Suspend || ended(j) {
 		w.count = 0
 	}
 	if spec.CompletionMode != nil && *spec.CompletionMode == batchv1.IndexedCompletion {
@@ -136,6 +142,18 @@ func job(j *batchv1.Job, spec *batchv1.JobSpec) workload {
 	}
 	w.template.Labels[batchv1.JobNameLabel] = j.Name
 	return w
+}
+
+// ended reports whether a Job creates no more pods: it has finished, or is about to.
+func ended(j *batchv1.Job) bool {
+	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+		switch c.Type {
+		case batchv1.JobComplete, batchv1.JobFailed, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget:
+			return c.Status == corev1.ConditionTrue
+		default:
+			return false
+		}
+	})
 }
 
 // ownedPods counts the pods that have not finished by namespace/kind/name of

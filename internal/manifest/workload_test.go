@@ -94,6 +94,27 @@ kind: Job
 metadata: {name: sum}
 spec:
   suspend: true` + podTemplate, nil},
+		"a Job that has finished": {`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: sum}
+spec:
+  parallelism: 3` + podTemplate + `
+status: {succeeded: 3, conditions: [{type: SuccessCriteriaMet, status: "True"}, {type: Complete, status: "True"}]}
+`, nil},
+		"a Job that has failed": {`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: sum}
+spec:
+  completions: 1` + podTemplate + `
+status: {failed: 1, conditions: [{type: Suspended, status: "False"}, {type: Failed, status: "True"}]}
+`, nil},
+		"a Deployment that is being deleted": {`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [foregroundDeletion]}
+spec:` + podTemplate, nil},
 		"CronJob": {`
 apiVersion: batch/v1
 kind: CronJob
