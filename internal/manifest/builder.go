@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -70,14 +72,29 @@ func (b *Builder) Build() (*Set, error) {
 
 // toJSON converts a document. A syntax error gets its line in the file.
 func toJSON(doc *Document) ([]byte, error) {
-	if text := bytes.TrimSpace(doc.text); text[0] == '{' && json.Valid(text) {
+	text := bytes.TrimSpace(doc.source.text)
+	if text[0] == '{' && json.Valid(text) {
 		return text, nil
 	}
-	asJSON, err := yaml.YAMLToJSONStrict(doc.text)
-	if err == nil {
-		return asJSON, nil
+	asJSON, err := yaml.YAMLToJSONStrict(doc.source.text)
+	switch {
+	case err != nil:
+		return nil, syntaxError(doc, err)
+	case text[0] == '{' && followed(text):
+		return nil, doc.At(finding.Finding{
+			Severity: finding.Error, Text: finding.Plain("holds more than one object"),
+			Advice: finding.Plain("separate objects with a line of three dashes"),
+		})
 	}
-	return nil, syntaxError(doc, err)
+	return asJSON, nil
+}
+
+// followed reports whether something follows an object in braces, which the parser would
+// leave unread.
+func followed(text []byte) bool {
+	decoder := yamlv3.NewDecoder(bytes.NewReader(text))
+	var node yamlv3.Node
+	return decoder.Decode(&node) == nil && !errors.Is(decoder.Decode(&node), io.EOF)
 }
 
 // header is what all objects and lists have.
@@ -95,7 +112,7 @@ func (b *Builder) add(doc *Document, asJSON []byte) {
 		return
 	}
 	if strings.HasSuffix(h.Kind, "List") && h.Items != nil {
-		b.addItems(doc, h.Items)
+		b.addItems(doc, &h)
 		return
 	}
 	b.documents = append(b.documents, doc)
@@ -116,11 +133,30 @@ func refused(path, text, advice string) error {
 	return finding.Finding{Severity: finding.Error, Path: path, Text: finding.Plain(text), Advice: finding.Plain(advice)}
 }
 
-func (b *Builder) addItems(list *Document, items []json.RawMessage) {
-	for i, item := range items {
+func (b *Builder) addItems(list *Document, h *header) {
+	for i, item := range h.Items {
 		b.add(&Document{
 			File: list.File, Index: list.Index, Line: list.Line,
-			text: list.text, prefix: fmt.Sprintf("%sitems[%d].", list.prefix, i),
-		}, item)
+			source: list.source, prefix: fmt.Sprintf("%sitems[%d].", list.prefix, i),
+		}, withKind(item, h))
 	}
+}
+
+// withKind adds the kind to an item of a list such as a PodList, in whose items the API
+// server leaves it out.
+func withKind(item []byte, list *header) []byte {
+	kind := strings.TrimSuffix(list.Kind, "List")
+	var members map[string]json.RawMessage
+	if kind == "" || json.Unmarshal(item, &members) != nil || members == nil || members["kind"] != nil {
+		return item
+	}
+	members["kind"], _ = json.Marshal(kind) // texts always encode
+	if members["apiVersion"] == nil {
+		members["apiVersion"], _ = json.Marshal(list.APIVersion)
+	}
+	out, err := json.Marshal(members)
+	if err != nil {
+		return item
+	}
+	return out
 }

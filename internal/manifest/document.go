@@ -2,8 +2,12 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -30,8 +34,26 @@ type Document struct {
 	// Ignored are the fields that nothing reads.
 	Ignored finding.List
 
-	text   []byte
+	source *source
 	prefix string // path of a List's item
+}
+
+// source is the text of a document, which the items of a List share.
+type source struct {
+	text []byte
+	root func() *yaml.Node // what the text holds; nil where it is no YAML
+}
+
+// newSource parses the text once, when a line is asked for: a List may have thousands of
+// findings.
+func newSource(text []byte) *source {
+	return &source{text: text, root: sync.OnceValue(func() *yaml.Node {
+		var root yaml.Node
+		if yaml.Unmarshal(text, &root) != nil || len(root.Content) == 0 {
+			return nil
+		}
+		return root.Content[0]
+	})}
 }
 
 // Object returns kind and name: "Pod shop/web".
@@ -53,11 +75,10 @@ func (d *Document) At(f finding.Finding) *Error {
 // LineOf returns the line of a field in the file, such as spec.taints[0].key or
 // spec.labels[example.com/team]; the nearest parent's where the field is absent.
 func (d *Document) LineOf(path string) int {
-	var root yaml.Node
-	if yaml.Unmarshal(d.text, &root) != nil || len(root.Content) == 0 {
+	node, line := d.source.root(), 1
+	if node == nil {
 		return d.Line
 	}
-	node, line := root.Content[0], 1
 	for i, step := range append(steps(d.prefix), steps(path)...) {
 		next, at := descend(node, step)
 		if next == nil {
@@ -115,8 +136,13 @@ func split(file string, data []byte) []*Document {
 	var out []*Document
 	start, line, first := 0, 1, 1
 	end := func(at int) {
-		if text := data[start:at]; hasContent(text) {
-			out = append(out, &Document{File: file, Index: len(out) + 1, Line: first, text: text})
+		text := data[start:at]
+		if !hasContent(text) {
+			return
+		}
+		for _, value := range values(text) {
+			out = append(out, &Document{File: file, Index: len(out) + 1, Line: first, source: newSource(value)})
+			first += bytes.Count(value, []byte("\n"))
 		}
 	}
 	for at := 0; at < len(data); line++ {
@@ -134,18 +160,46 @@ func split(file string, data []byte) []*Document {
 	return out
 }
 
-// separator reports whether a line ends a document: three dashes in the first
+// values cuts a document where it is several JSON objects one after the other, as
+// `kubectl get -o json` and jq print them.
+func values(text []byte) [][]byte {
+	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) || json.Valid(text) {
+		return [][]byte{text}
+	}
+	var out [][]byte
+	start, decoder := int64(0), json.NewDecoder(bytes.NewReader(text))
+	for {
+		var value json.RawMessage
+		err := decoder.Decode(&value)
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil || value[0] != '{' {
+			return [][]byte{text} // YAML in braces, or an error of syntax
+		}
+		end := decoder.InputOffset()
+		out = append(out, text[start:end])
+		start = end
+	}
+}
+
+// separator reports whether a line ends a document: three dashes or dots in the first
 // column, followed by nothing or a comment.
 func separator(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("---"))
+	if !ok {
+		rest, ok = bytes.CutPrefix(line, []byte("..."))
+	}
 	rest = bytes.TrimSpace(rest)
 	return ok && (len(rest) == 0 || rest[0] == '#')
 }
 
+// hasContent reports whether a text has more than comments and directives, such as %YAML 1.2.
 func hasContent(text []byte) bool {
 	for line := range bytes.Lines(text) {
+		directive := line[0] == '%'
 		line = bytes.TrimSpace(line)
-		if len(line) > 0 && line[0] != '#' {
+		if len(line) > 0 && line[0] != '#' && !directive {
 			return true
 		}
 	}

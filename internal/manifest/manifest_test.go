@@ -100,7 +100,7 @@ func TestParse(t *testing.T) {
 	if diff := cmp.Diff([]string{"default", "spare", "profile"}, names); diff != "" {
 		t.Errorf("configuration: -want +got\n%s", diff)
 	}
-	want := []string{"default/new new", "default/plain pending", "shop/job-4 bound on n1"}
+	want := []string{"default/new new", "default/plain pending", "shop/job-5 bound on n1"}
 	if diff := cmp.Diff(want, podLines(set.Snapshot.Pods)); diff != "" {
 		t.Errorf("pods: -want +got\n%s", diff)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -137,7 +138,7 @@ func (b *Builder) addObject(doc *Document, h *header, asJSON []byte) error {
 	if doc.Known = known; !known {
 		return b.addKarpenter(doc, asJSON)
 	}
-	if err := complete(doc, k.namespaced, h.GenerateName); err != nil {
+	if err := b.complete(doc, k.namespaced, h.GenerateName); err != nil {
 		return err
 	}
 	if err := b.claimName(doc); err != nil {
@@ -175,12 +176,9 @@ func (b *Builder) addNodeTemplate(doc *Document, asJSON []byte) error {
 }
 
 // complete does what the API server does to names.
-func complete(doc *Document, namespaced bool, generateName string) error {
-	switch {
-	case doc.Name == "" && generateName == "":
+func (b *Builder) complete(doc *Document, namespaced bool, generateName string) error {
+	if doc.Name == "" && generateName == "" {
 		return refused("metadata.name", "is missing", "")
-	case doc.Name == "":
-		doc.Name = fmt.Sprintf("%s%d", generateName, doc.Index)
 	}
 	switch {
 	case !namespaced:
@@ -188,7 +186,20 @@ func complete(doc *Document, namespaced bool, generateName string) error {
 	case doc.Namespace == "":
 		doc.Namespace = metav1.NamespaceDefault
 	}
+	if doc.Name == "" {
+		b.generateName(doc, generateName)
+	}
 	return nil
+}
+
+// generateName gives a document a name that no other has so far.
+func (b *Builder) generateName(doc *Document, prefix string) {
+	for n := len(b.documents); ; n++ {
+		doc.Name = prefix + strconv.Itoa(n)
+		if b.seen[doc.Object()] == nil {
+			return
+		}
+	}
 }
 
 // claimName refuses a second object of the same kind and name.

@@ -2,8 +2,12 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -17,20 +21,19 @@ var parserPlace = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml:
 
 // syntaxError says on which line a document ceases to be YAML, and the likely cause.
 func syntaxError(doc *Document, err error) *Error {
-	lines := bytes.SplitAfter(doc.text, []byte("\n"))
-	bad := firstBad(lines)
-	if _, first := yaml.YAMLToJSONStrict(bytes.Join(lines[:bad+1], nil)); first != nil {
-		err = first
-	}
+	lines := bytes.SplitAfter(doc.source.text, []byte("\n"))
+	bad, where, err := firstBad(lines, err)
 	what, _, _ := strings.Cut(parserPlace.ReplaceAllString(err.Error(), ""), "\n")
 	if what == "found unexpected end of stream" {
 		what = "a quote that is opened here is not closed"
 	}
-	text, advice := "is no YAML from here on: "+what, ""
+	text, advice := where+what, ""
 	line := string(lines[bad])
 	quote := strings.IndexAny(line, "“”„‟‘’‚‛«»")
 	if n, found := firstTemplate(lines); found != "" {
 		bad, text, advice = n, "holds the template "+found+", which was not rendered", finding.RenderFirst
+	} else if cutOff(doc.source.text) {
+		bad, text, advice = lastLine(lines), "ends in the middle of a JSON object", "the file may be cut off: save it again"
 	} else if strings.HasPrefix(line, "\t") || strings.HasPrefix(strings.TrimLeft(line, " "), "\t") {
 		advice = "indent with spaces, not with tabs"
 	} else if quote >= 0 {
@@ -40,23 +43,51 @@ func syntaxError(doc *Document, err error) *Error {
 }
 
 // firstBad returns the index of the line that follows the longest beginning which can
-// be read. Beginnings may end within quotes or brackets that are closed later, so that
-// the search goes backwards.
-func firstBad(lines [][]byte) int {
-	const most = 500 // parses of a beginning; a longer document gets its first line
-	for n := len(lines) - 1; n > 0 && len(lines)-n <= most; n-- {
-		if _, err := yaml.YAMLToJSONStrict(bytes.Join(lines[:n], nil)); err == nil {
-			return n
+// be read, and what is wrong from there on. Beginnings may end within quotes or brackets that
+// are closed later, so that the search goes backwards. Where it would take seconds, the line
+// and the error are those of the parser.
+func firstBad(lines [][]byte, err error) (line int, where string, first error) {
+	const (
+		most      = 500     // parses of a beginning
+		mostBytes = 8 << 20 // in all of them, which take about a second
+	)
+	text, size := bytes.Join(lines, nil), 0
+	end := len(text)
+	for n := len(lines) - 1; n > 0 && len(lines)-n <= most && size <= mostBytes; n-- {
+		through := end // the end of line n
+		end -= len(lines[n])
+		if _, bad := yaml.YAMLToJSONStrict(text[:end]); bad == nil {
+			_, first := yaml.YAMLToJSONStrict(text[:through])
+			return n, "is no YAML from here on: ", first
 		}
+		size += end
 	}
-	return 0
+	if place := parserPlace.FindStringSubmatch(err.Error()); place != nil {
+		line, _ = strconv.Atoi(place[1]) // the first where the parser names none
+	}
+	return min(max(line-1, 0), lastLine(lines)), "is no YAML near this line: ", err
+}
+
+// lastLine returns the index of the last line that is not blank.
+func lastLine(lines [][]byte) int {
+	n := len(lines) - 1
+	for n > 0 && len(bytes.TrimSpace(lines[n])) == 0 {
+		n--
+	}
+	return n
+}
+
+// cutOff reports whether a text is JSON but for its end, which is missing.
+func cutOff(text []byte) bool {
+	var value json.RawMessage
+	return errors.Is(json.NewDecoder(bytes.NewReader(text)).Decode(&value), io.ErrUnexpectedEOF) && bytes.TrimSpace(text)[0] == '{'
 }
 
 // firstTemplate finds a placeholder of a template outside of comments. Those of shells
 // are YAML, and occur in scripts.
 func firstTemplate(lines [][]byte) (int, string) {
 	for n, line := range lines {
-		if text := string(bytes.TrimSpace(line)); !strings.HasPrefix(text, "#") && strings.Contains(text, "{{") || strings.Contains(text, "{%") {
+		if text := string(bytes.TrimSpace(line)); !strings.HasPrefix(text, "#") && (strings.Contains(text, "{{") || strings.Contains(text, "{%")) {
 			return n, finding.Template(text)
 		}
 	}

@@ -1,0 +1,87 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const aPod, bPod = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}`, `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b"}}`
+
+// TestNothingIsLeftUnread: each object of a file is read, however the objects are separated,
+// or the file is refused.
+func TestNothingIsLeftUnread(t *testing.T) {
+	const yamlA, yamlB = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "apiVersion: v1\nkind: Pod\nmetadata: {name: b}\n"
+	for name, text := range map[string]string{
+		"JSON objects in a row":       aPod + bPod,
+		"JSON objects, one a line":    aPod + "\n" + bPod + "\n",
+		"three dots":                  yamlA + "...\n" + yamlB,
+		"three dots and three dashes": yamlA + "... # end\n---\n" + yamlB,
+		"directives":                  "%YAML 1.2\n---\n" + yamlA + "...\n%YAML 1.2\n---\n" + yamlB,
+		"JSON and YAML":               aPod + "\n---\n" + yamlB,
+		"Windows line endings":        strings.ReplaceAll(yamlA+"---\n"+yamlB, "\n", "\r\n"),
+		"a PodList of the API server": `{"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}`,
+		"a List in a List":            `{"kind": "List", "apiVersion": "v1", "items": [{"kind": "PodList", "apiVersion": "v1", "items": [` + aPod + `,` + bPod + `]}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff([]string{"default/a pending", "default/b pending"}, podLines(parse(t, text).Snapshot.Pods)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"a second object in braces": {"{kind: Pod}\n{kind: Pod}\n", "in.yaml:1: document 1: holds more than one object; separate objects with a line of three dashes"},
+		"JSON that is cut off":      {"{\n\"kind\": \"List\",\n\"items\": [\n" + aPod + ",\n{\"kind\":\n", "in.yaml:5: document 1: ends in the middle of a JSON object; the file may be cut off: save it again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Parse("in.yaml", []byte(c.text)); err == nil || err.Error() != c.want {
+				t.Errorf("error is\n%v\nand not\n%s", err, c.want)
+			}
+		})
+	}
+}
+
+// TestGeneratedNamesDiffer: objects with the same generateName are different objects, in one
+// List as in several files.
+func TestGeneratedNamesDiffer(t *testing.T) {
+	const pod = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "x-"}}`
+	b := NewBuilder()
+	b.Add("one.json", []byte(pod))
+	b.Add("two.json", []byte(pod))
+	b.Add("three.json", []byte(`{"apiVersion": "v1", "kind": "List", "items": [`+pod+`,`+pod+`]}`))
+	set, err := b.Build()
+	if err != nil || len(set.Snapshot.Pods) != 4 {
+		t.Errorf("got %v and %v, want four pods", podLines(set.Snapshot.Pods), err)
+	}
+}
+
+// TestLargeFiles: a List of thousands of objects that each have a finding, and one that is
+// broken in the middle, are parsed a few times and not once for each finding or line, which
+// took minutes.
+func TestLargeFiles(t *testing.T) {
+	const count, broken = 1000, 500
+	var longAnnotations strings.Builder
+	for i := range 93 {
+		fmt.Fprintf(&longAnnotations, "      a%d: b\n", i)
+	}
+	item := func(i int) string {
+		return fmt.Sprintf("- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: p%d\n%s  spec:\n    brandNew: 1\n", i, "    annotations:\n"+longAnnotations.String())
+	}
+	var list strings.Builder
+	list.WriteString("apiVersion: v1\nkind: List\nitems:\n")
+	for i := range count {
+		list.WriteString(item(i))
+	}
+	warnings := parse(t, list.String()).Warnings()
+	want := fmt.Sprintf("in.yaml:%d: document 1: Pod default/p%d: spec.brandNew: unknown field, ignored", 3+100*count, count-1)
+	if len(warnings) != count || warnings[count-1] != want {
+		t.Errorf("%d warnings, want %d, the last\n%s", len(warnings), count, want)
+	}
+
+	_, err := Parse("in.yaml", []byte(strings.Replace(list.String(), item(broken), "- a: [\n", 1)))
+	if want := fmt.Sprintf("in.yaml:%d: document 1: is no YAML near this line", 3+100*broken+1); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error is %v, want %s", err, want)
+	}
+}
