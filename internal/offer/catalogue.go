@@ -75,6 +75,10 @@ func NewCatalogue(source string, at time.Time, hardware []Hardware, regions map[
 // or a catalogue saved by WriteJSON. Errors name line and column.
 func ReadCatalogue(r io.Reader) (*Catalogue, error) {
 	in := bufio.NewReader(r)
+	const mark = "\ufeff" // which Excel and PowerShell write in front
+	if start, _ := in.Peek(len(mark)); string(start) == mark {
+		_, _ = in.Discard(len(mark)) // it is in the buffer
+	}
 	first, err := firstByte(in)
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("read catalogue: it is empty")

@@ -150,6 +150,19 @@ func TestReadCatalogueOfFewColumns(t *testing.T) {
 	}
 }
 
+// TestByteOrderMark: a catalogue that Excel or PowerShell has saved begins with one.
+func TestByteOrderMark(t *testing.T) {
+	for _, text := range []string{
+		"name,family,category,generation,size,vcpus,memory_mib,arch,usd_us_east_1,zones_us_east_1\r\nm5.large,m5,m,5,large,2,8192,x86_64,0.096,ab\r\n",
+		`{"source": "mine", "hardware": [{"name": "m5.large", "vcpus": 2, "memoryMiB": 8192}]}`,
+	} {
+		c, err := ReadCatalogue(strings.NewReader("\ufeff" + text))
+		if err != nil || len(c.Hardware) != 1 || c.Hardware[0].Name != "m5.large" {
+			t.Errorf("got %+v, %v", c, err)
+		}
+	}
+}
+
 func TestCatalogueSurvivesJSON(t *testing.T) {
 	saved := NewCatalogue("EC2", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Embedded().Hardware, Embedded().Regions)
 	var buf bytes.Buffer
