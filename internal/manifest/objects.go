@@ -81,6 +81,9 @@ func into[T any, P interface {
 		if err != nil {
 			return nil, explain(err)
 		}
+		if broken := brokenRules(object); len(broken) > 0 {
+			return nil, broken
+		}
 		P(object).SetName(name)
 		P(object).SetNamespace(namespace)
 		to := list(o)

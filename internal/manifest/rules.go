@@ -1,0 +1,180 @@
+package manifest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
+)
+
+// The API server refuses objects by hundreds of rules. Checked are those on fields that decide
+// which pods there are and where they go: a plan for pods that can never be created misleads.
+
+// brokenRules lists what the API server would refuse of a pod or workload.
+func brokenRules(object any) finding.List {
+	spec := field.NewPath("spec")
+	template := spec.Child("template", "spec")
+	switch o := object.(type) {
+	case *corev1.Pod:
+		return podRules(&o.Spec, spec)
+	case *appsv1.DaemonSet:
+		return podRules(&o.Spec.Template.Spec, template)
+	case *appsv1.Deployment:
+		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), podRules(&o.Spec.Template.Spec, template)...)
+	case *appsv1.ReplicaSet:
+		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), podRules(&o.Spec.Template.Spec, template)...)
+	case *appsv1.StatefulSet:
+		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), podRules(&o.Spec.Template.Spec, template)...)
+	case *corev1.ReplicationController:
+		out := countRule(o.Spec.Replicas, spec.Child("replicas"))
+		if o.Spec.Template == nil {
+			return out
+		}
+		return append(out, podRules(&o.Spec.Template.Spec, template)...)
+	case *batchv1.Job:
+		return jobRules(&o.Spec, spec)
+	case *batchv1.CronJob:
+		return jobRules(&o.Spec.JobTemplate.Spec, spec.Child("jobTemplate", "spec"))
+	}
+	return nil
+}
+
+func jobRules(j *batchv1.JobSpec, path *field.Path) finding.List {
+	return slices.Concat(
+		countRule(j.Parallelism, path.Child("parallelism")),
+		countRule(j.Completions, path.Child("completions")),
+		podRules(&j.Template.Spec, path.Child("template", "spec")),
+	)
+}
+
+func countRule(n *int32, path *field.Path) finding.List {
+	if n == nil || *n >= 0 {
+		return nil
+	}
+	return finding.List{finding.Invalid(path, *n, finding.Say("must be greater than or equal to 0"), finding.None)}
+}
+
+func podRules(spec *corev1.PodSpec, path *field.Path) finding.List {
+	var out finding.List
+	for i := range spec.InitContainers {
+		out = append(out, resourceRules(&spec.InitContainers[i].Resources, path.Child("initContainers").Index(i).Child("resources"))...)
+	}
+	for i := range spec.Containers {
+		out = append(out, resourceRules(&spec.Containers[i].Resources, path.Child("containers").Index(i).Child("resources"))...)
+	}
+	if spec.Resources != nil {
+		out = append(out, resourceRules(spec.Resources, path.Child("resources"))...)
+	}
+	for i := range spec.Tolerations {
+		out = append(out, tolerationRules(&spec.Tolerations[i], path.Child("tolerations").Index(i))...)
+	}
+	for i := range spec.TopologySpreadConstraints {
+		out = append(out, spreadRules(&spec.TopologySpreadConstraints[i], path.Child("topologySpreadConstraints").Index(i))...)
+	}
+	return append(out, affinityRules(spec.Affinity, path.Child("affinity"))...)
+}
+
+// resourceRules: nothing is asked for beyond its limit, and of what cannot be shared exactly
+// the limit, devices in whole numbers. That devices need a limit is left out, because a draft
+// without one is planned as it is meant.
+func resourceRules(r *corev1.ResourceRequirements, path *field.Path) finding.List {
+	var out finding.List
+	for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
+		request, at := r.Requests[name], path.Child("requests").Key(string(name))
+		limit, limited := r.Limits[name]
+		switch {
+		case extended(name) && request.MilliValue()%1000 != 0:
+			out = append(out, finding.Invalid(at, request.String(), finding.Say("must be an integer"), finding.None))
+		case !shared(name) && limited && request.Cmp(limit) != 0:
+			out = append(out, finding.Invalid(at, request.String(), finding.Say("must be equal to the limit of %s", limit.String()), finding.None))
+		case limited && request.Cmp(limit) > 0:
+			out = append(out, finding.Invalid(at, request.String(), finding.Say("must be less than or equal to the limit of %s", limit.String()), finding.None))
+		}
+	}
+	return out
+}
+
+// extended reports whether a resource is a device of a plugin's, which comes in whole ones.
+func extended(name corev1.ResourceName) bool {
+	domain, _, qualified := strings.Cut(string(name), "/")
+	return qualified && !strings.HasSuffix(domain, "kubernetes.io")
+}
+
+// shared reports whether more may be allowed of a resource than is set aside for a pod.
+func shared(name corev1.ResourceName) bool {
+	return !extended(name) && !strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}
+
+func tolerationRules(t *corev1.Toleration, path *field.Path) finding.List {
+	var out finding.List
+	switch t.Operator {
+	case "", corev1.TolerationOpEqual, corev1.TolerationOpLt, corev1.TolerationOpGt:
+		if t.Key == "" {
+			out = append(out, finding.Invalid(path.Child("operator"), t.Operator, finding.Say("must be Exists where there is no key"), finding.None))
+		}
+	case corev1.TolerationOpExists:
+		if t.Value != "" {
+			out = append(out, finding.Invalid(path.Child("value"), t.Value, finding.Say("must be empty where the operator is Exists"), finding.Say("remove it, or use the operator Equal")))
+		}
+	default:
+		out = append(out, oneOf(path.Child("operator"), t.Operator, corev1.TolerationOpEqual, corev1.TolerationOpExists)...)
+	}
+	if t.Effect != "" {
+		out = append(out, oneOf(path.Child("effect"), t.Effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)...)
+	}
+	return out
+}
+
+func spreadRules(c *corev1.TopologySpreadConstraint, path *field.Path) finding.List {
+	var out finding.List
+	if c.MaxSkew <= 0 {
+		out = append(out, finding.Invalid(path.Child("maxSkew"), c.MaxSkew, finding.Say("must be greater than zero"), finding.None))
+	}
+	if c.TopologyKey == "" {
+		out = append(out, finding.Required(path.Child("topologyKey"), finding.Say("can not be empty"), finding.None))
+	}
+	out = append(out, oneOf(path.Child("whenUnsatisfiable"), c.WhenUnsatisfiable, corev1.DoNotSchedule, corev1.ScheduleAnyway)...)
+	switch {
+	case c.MinDomains == nil:
+	case *c.MinDomains <= 0:
+		out = append(out, finding.Invalid(path.Child("minDomains"), *c.MinDomains, finding.Say("must be greater than zero"), finding.None))
+	case c.WhenUnsatisfiable == corev1.ScheduleAnyway:
+		out = append(out, finding.Invalid(path.Child("minDomains"), *c.MinDomains, finding.Say("can only be used with whenUnsatisfiable DoNotSchedule"), finding.None))
+	}
+	return slices.Concat(out,
+		policyRule(c.NodeAffinityPolicy, path.Child("nodeAffinityPolicy")),
+		policyRule(c.NodeTaintsPolicy, path.Child("nodeTaintsPolicy")),
+		selectorRules(c.LabelSelector, path.Child("labelSelector")))
+}
+
+func policyRule(p *corev1.NodeInclusionPolicy, path *field.Path) finding.List {
+	if p == nil {
+		return nil
+	}
+	return oneOf(path, *p, corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore)
+}
+
+// oneOf refuses a value that is none of the allowed ones.
+func oneOf[T ~string](path *field.Path, value T, allowed ...T) finding.List {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return finding.List{finding.Broken(field.ErrorTypeNotSupported, path, string(value), finding.Plain(""), finding.Say("choose %s", spell(allowed)))}
+}
+
+func spell[T ~string](values []T) string {
+	var out []string
+	for _, v := range values {
+		out = append(out, string(v))
+	}
+	if last := len(out) - 1; last > 0 {
+		return strings.Join(out[:last], ", ") + " or " + out[last]
+	}
+	return out[0]
+}
