@@ -84,9 +84,7 @@ type Machine struct {
 func Find(instances []offer.Instance, nodes []cluster.Node, nodePools []map[string]any) []Machine {
 	pools := map[string]map[string]any{}
 	for _, p := range nodePools {
-		metadata, _ := p["metadata"].(map[string]any)
-		name, _ := metadata["name"].(string)
-		pools[name] = p
+		pools[kinds.NameOf(p)] = p
 	}
 	var out []Machine
 	for _, i := range instances {
@@ -147,8 +145,7 @@ func (p Ports) unmark(ctx context.Context, node string) error {
 // change makes a node of the agent one of Karpenter. What it is judged by here goes, so
 // that nothing old is found should the agent take it over once more.
 func change(claim karpenter.Claim, uid string) cluster.NodeChange {
-	metadata, _ := claim.Object["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
+	name := kinds.NameOf(claim.Object)
 	version, _ := claim.Object["apiVersion"].(string)
 	return cluster.NodeChange{
 		SetLabels: map[string]string{

@@ -1,9 +1,7 @@
 package onboard
 
 import (
-	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -94,7 +92,7 @@ func (r *NodeRole) profile() (asset.Profile, bool) {
 // changes says what the resource would change.
 func (r *NodeRole) changes() []string {
 	var out []string
-	if wanted, err := policy.NodeTrust(partitionOf(r.ARN)); err != nil || !sameJSON(wanted, r.Trust) {
+	if wanted, err := policy.NodeTrust(partitionOf(r.ARN)); err != nil || !policy.SameJSON(wanted, r.Trust) {
 		out = append(out, "the resource would have the role trust EC2 alone")
 	}
 	for _, arn := range policy.NodePolicies(partitionOf(r.ARN), false) {
@@ -118,9 +116,4 @@ func partitionOf(arn string) string {
 		return "aws"
 	}
 	return parts[1]
-}
-
-func sameJSON(a, b string) bool {
-	var x, y any
-	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }

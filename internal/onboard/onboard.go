@@ -160,12 +160,10 @@ func readObjects(ctx context.Context, cluster Cluster) ([]map[string]any, error)
 				return nil, err
 			}
 			for _, object := range found {
-				metadata, _ := object["metadata"].(map[string]any)
-				name, _ := metadata["name"].(string)
-				if !seen[name] {
+				if name := kinds.NameOf(object); !seen[name] {
 					documents = append(documents, object)
+					seen[name] = true
 				}
-				seen[name] = true
 			}
 		}
 	}

@@ -6,6 +6,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"unicode"
 )
 
@@ -85,4 +86,13 @@ func Size(policy string) int {
 		}
 	}
 	return n
+}
+
+// SameJSON reports whether two documents say the same. Texts that are no JSON must be equal.
+func SameJSON(a, b string) bool {
+	var x, y any
+	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
+		return a == b
+	}
+	return reflect.DeepEqual(x, y)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
@@ -75,7 +76,7 @@ func (f fromKarpenterYAML) Run(ctx context.Context, req function.RunRequest, res
 	resp.Error = resp.Result.Set(ctx, types.ObjectValueMust(f.types(), map[string]attr.Value{
 		"provisioners":  types.MapValueMust(types.ObjectType{AttrTypes: f.provisioner.Types}, provisioners),
 		"node_profiles": types.MapValueMust(types.ObjectType{AttrTypes: f.nodeProfile.Types}, profiles),
-		"losses":        texts(losses),
+		"losses":        value.List(losses),
 	}))
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/big"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -91,13 +90,4 @@ func (policySize) Run(ctx context.Context, req function.RunRequest, resp *functi
 		return
 	}
 	resp.Error = resp.Result.Set(ctx, int64(policy.Size(text)))
-}
-
-// texts is a list of strings as a value.
-func texts(values []string) attr.Value {
-	out := make([]attr.Value, len(values))
-	for i, v := range values {
-		out[i] = types.StringValue(v)
-	}
-	return types.ListValueMust(types.StringType, out)
 }

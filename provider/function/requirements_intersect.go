@@ -13,6 +13,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/wire"
 )
 
@@ -129,7 +130,7 @@ func spell(together map[string]match.Set) []attr.Value {
 	for _, key := range keys {
 		for _, r := range together[key].Spell(key) {
 			out = append(out, types.ObjectValueMust(requirementType.AttrTypes, map[string]attr.Value{
-				"key": types.StringValue(r.Key), "operator": types.StringValue(string(r.Operator)), "values": texts(r.Values),
+				"key": types.StringValue(r.Key), "operator": types.StringValue(string(r.Operator)), "values": value.List(r.Values),
 			}))
 		}
 	}

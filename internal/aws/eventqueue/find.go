@@ -2,9 +2,7 @@ package eventqueue
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
 // maxPages bounds the pages of rules that are read, a hundred to a page. A bus may
@@ -30,7 +29,7 @@ func (q *Queues) Fed(ctx context.Context, patterns []string) (map[string][]strin
 			return nil, err
 		}
 		for _, rule := range page.Rules {
-			if !slices.ContainsFunc(patterns, func(p string) bool { return sameJSON(p, aws.ToString(rule.EventPattern)) }) {
+			if !slices.ContainsFunc(patterns, func(p string) bool { return policy.SameJSON(p, aws.ToString(rule.EventPattern)) }) {
 				continue
 			}
 			if err := q.addTargets(ctx, aws.ToString(rule.Name), out); err != nil {
@@ -72,9 +71,4 @@ func (q *Queues) addTargets(ctx context.Context, rule string, rules map[string][
 		rules[arn] = append(rules[arn], rule)
 	}
 	return nil
-}
-
-func sameJSON(a, b string) bool {
-	var x, y any
-	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }

@@ -131,9 +131,7 @@ func whyNot(document map[string]any) string {
 // title is the kind and the name of a document.
 func title(document map[string]any) string {
 	kind, _ := document["kind"].(string)
-	metadata, _ := document["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
-	return strings.TrimSpace(kind + " " + name)
+	return strings.TrimSpace(kind + " " + kinds.NameOf(document))
 }
 
 // Convert converts manifests in their JSON form. Kubelet settings of an
@@ -186,8 +184,7 @@ func newConverter(profiles map[string]Profile) *converter {
 func (c *converter) convert(document map[string]any) error {
 	kind, _ := document["kind"].(string)
 	version, _ := document["apiVersion"].(string)
-	metadata, _ := document["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
+	name := kinds.NameOf(document)
 	_, served, _ := strings.Cut(version, "/")
 	object := Object{Name: name, serving: c.serving, Origin: fmt.Sprintf("%s %s (%s)", kind, name, version)}
 	if why := whyNot(document); why != "" {

@@ -42,7 +42,7 @@ func ClaimFor(pool map[string]any, i offer.Instance, n *cluster.Node, now time.T
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil || p.Spec == nil || p.Spec.Template == nil || p.Spec.Template.Spec == nil || p.Spec.Template.Spec.NodeClassRef == nil {
-		return Claim{}, fmt.Errorf("make a NodeClaim for %s: its NodePool %s cannot be read", i.ID, nameIn(pool))
+		return Claim{}, fmt.Errorf("make a NodeClaim for %s: its NodePool %s cannot be read", i.ID, kinds.NameOf(pool))
 	}
 	template := p.Spec.Template
 	class := ptr.Deref(template.Spec.NodeClassRef.Name, "")
@@ -135,10 +135,4 @@ func templateSpec(pool map[string]any) map[string]any {
 		at, _ = at[key].(map[string]any)
 	}
 	return at
-}
-
-func nameIn(document map[string]any) string {
-	metadata, _ := document["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
-	return name
 }

@@ -44,7 +44,7 @@ func Serve(documents []map[string]any) ([]Served, error) {
 func Refused(document map[string]any, errs finding.List) Served {
 	version, _ := document["apiVersion"].(string)
 	kind, _ := document["kind"].(string)
-	name := nameIn(document)
+	name := kinds.NameOf(document)
 	source := &api.Source{APIVersion: version, Kind: kind}
 	for _, f := range errs {
 		source.Unsupported = append(source.Unsupported, api.Unsupported{Path: f.Path, Text: f.Body()})

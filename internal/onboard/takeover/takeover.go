@@ -119,7 +119,7 @@ func (p *Preview) objects(documents []map[string]any) (standIns, error) {
 	var out standIns
 	for _, d := range documents {
 		said := check.Object(d)
-		o := Object{Name: nameOf(d), Why: said.Errors().Lines(), Warnings: said.Warnings().Lines()}
+		o := Object{Name: kinds.NameOf(d), Why: said.Errors().Lines(), Warnings: said.Warnings().Lines()}
 		if class := karpenter.Foreign(d); class != "" {
 			o.Why = []string{"spec.template.spec.nodeClassRef: its nodes are those of " + class + ", whose controller goes on serving it"}
 		} else if len(o.Why) == 0 {
@@ -274,12 +274,6 @@ func (p *Preview) fresh(s *cluster.Snapshot, in decide.Input) {
 	in.Snapshot = &without
 	plan := decide.Decide(in)
 	p.FreshPrice, p.FreshNodes, p.Unplaced = plan.HourlyPrice.Dollars(), len(plan.Machines), len(plan.Unplaced)
-}
-
-func nameOf(document map[string]any) string {
-	metadata, _ := document["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
-	return name
 }
 
 func classOf(document map[string]any) string {

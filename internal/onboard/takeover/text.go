@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/explain"
 )
 
 // Text is the preview for people.
@@ -29,7 +31,7 @@ func (p *Preview) listPools(b *strings.Builder) {
 	fmt.Fprintf(b, "NodePools: %d of %d will be served as they are\n", served, len(p.NodePools))
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for _, o := range p.NodePools {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t$%.4f/h\n", o.Name, verdict(o.Served), counted(o.Nodes, "node"), o.Price)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t$%.4f/h\n", o.Name, verdict(o.Served), explain.Plural(o.Nodes, "node"), o.Price)
 	}
 	_ = w.Flush() // it writes into memory
 	for _, o := range p.NodePools {
@@ -82,7 +84,7 @@ func (p *Preview) listNodes(b *strings.Builder) {
 		if n.Why != "" {
 			fate += ": " + n.Why
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.Name, n.NodePool, n.InstanceType, n.Zone, n.CapacityType, counted(n.Pods, "pod"), price(n.Price), fate)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.Name, n.NodePool, n.InstanceType, n.Zone, n.CapacityType, explain.Plural(n.Pods, "pod"), price(n.Price), fate)
 	}
 	_ = w.Flush() // it writes into memory
 	b.WriteByte('\n')
@@ -90,9 +92,9 @@ func (p *Preview) listNodes(b *strings.Builder) {
 
 func (p *Preview) sum(b *strings.Builder) {
 	fmt.Fprintf(b, "Price now: $%.4f/h\n", p.Price)
-	fmt.Fprintf(b, "Price of a fresh plan: $%.4f/h on %s", p.FreshPrice, counted(p.FreshNodes, "node"))
+	fmt.Fprintf(b, "Price of a fresh plan: $%.4f/h on %s", p.FreshPrice, explain.Plural(p.FreshNodes, "node"))
 	if p.Unplaced > 0 {
-		fmt.Fprintf(b, ", without %s that nothing could be bought for", counted(p.Unplaced, "pod"))
+		fmt.Fprintf(b, ", without %s that nothing could be bought for", explain.Plural(p.Unplaced, "pod"))
 	}
 	b.WriteString("\nThe takeover itself changes no price. Consolidation, where a NodePool allows it, moves towards the second one later.\n")
 }
@@ -109,11 +111,4 @@ func price(dollars float64) string {
 		return "no price"
 	}
 	return fmt.Sprintf("$%.4f/h", dollars)
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

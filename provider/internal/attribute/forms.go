@@ -63,8 +63,9 @@ func TextMap(description string) schema.MapAttribute {
 	return schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description}
 }
 
-// Quantity is a quantity such as 500m or 2Gi; other spellings of the same amount are no change.
-func Quantity(description string) schema.StringAttribute {
+// Measure is a quantity such as 500m or 2Gi, or a duration such as 1h30m; other spellings of
+// the same are no change.
+func Measure(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional:            true,
 		CustomType:          kubevalue.Type{},
@@ -74,8 +75,8 @@ func Quantity(description string) schema.StringAttribute {
 	}
 }
 
-// QuantityMap is a map of quantities.
-func QuantityMap(description string) schema.MapAttribute {
+// MeasureMap is a map of quantities or durations.
+func MeasureMap(description string) schema.MapAttribute {
 	return schema.MapAttribute{
 		Optional:            true,
 		ElementType:         kubevalue.Type{},
@@ -85,33 +86,11 @@ func QuantityMap(description string) schema.MapAttribute {
 	}
 }
 
-// Duration is a duration such as 1h30m; other spellings of the same length are no change.
-func Duration(description string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Optional:            true,
-		CustomType:          kubevalue.Type{},
-		MarkdownDescription: description,
-		Validators:          []validator.String{kubevalue.UnsignedZero{}},
-		PlanModifiers:       []planmodifier.String{kubevalue.KeepSpelling{}},
-	}
-}
-
-// RequiredDuration is a duration that the configuration must set.
-func RequiredDuration(description string) schema.StringAttribute {
-	out := Duration(description)
+// RequiredMeasure is a quantity or a duration that the configuration must set.
+func RequiredMeasure(description string) schema.StringAttribute {
+	out := Measure(description)
 	out.Required, out.Optional = true, false
 	return out
-}
-
-// DurationMap is a map of durations.
-func DurationMap(description string) schema.MapAttribute {
-	return schema.MapAttribute{
-		Optional:            true,
-		ElementType:         kubevalue.Type{},
-		MarkdownDescription: description,
-		Validators:          []validator.Map{kubevalue.UnsignedZero{}},
-		PlanModifiers:       []planmodifier.Map{kubevalue.KeepSpelling{}},
-	}
 }
 
 // Object is a nested object.

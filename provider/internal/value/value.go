@@ -3,8 +3,6 @@ package value
 
 import (
 	"context"
-	"encoding/json"
-	"reflect"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -69,15 +67,6 @@ func Elements(s types.Set) []string {
 func FullyKnown(ctx context.Context, v attr.Value) bool {
 	raw, err := v.ToTerraformValue(ctx)
 	return err == nil && raw.IsFullyKnown()
-}
-
-// SameJSON reports whether two documents hold the same; texts that are no JSON must be equal.
-func SameJSON(a, b string) bool {
-	var x, y any
-	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
-		return a == b
-	}
-	return reflect.DeepEqual(x, y)
 }
 
 // Optional returns nil for an empty string.

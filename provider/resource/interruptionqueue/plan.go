@@ -74,7 +74,7 @@ func (r *interruptionQueue) predict(ctx context.Context, req resource.ModifyPlan
 	}
 	var state model
 	diags.Append(req.State.Get(ctx, &state)...)
-	if value.SameJSON(m.Policy.ValueString(), state.Policy.ValueString()) {
+	if policy.SameJSON(m.Policy.ValueString(), state.Policy.ValueString()) {
 		m.Policy = state.Policy
 	}
 }

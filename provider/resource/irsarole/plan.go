@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
@@ -81,7 +82,7 @@ func (r *irsaRole) predict(ctx context.Context, config, state model, m *model, d
 		diags.Append(awsresource.RoleError(m.Name.ValueString(), err))
 		return
 	}
-	if value.SameJSON(m.AssumeRolePolicy.ValueString(), state.AssumeRolePolicy.ValueString()) {
+	if policy.SameJSON(m.AssumeRolePolicy.ValueString(), state.AssumeRolePolicy.ValueString()) {
 		m.AssumeRolePolicy = state.AssumeRolePolicy
 	}
 	m.predictAssociations(&state)
@@ -96,7 +97,7 @@ func sameDocuments(a, b types.Map) bool {
 		return false
 	}
 	for name := range x {
-		if !value.SameJSON(x[name], y[name]) {
+		if !policy.SameJSON(x[name], y[name]) {
 			return false
 		}
 	}

@@ -75,7 +75,7 @@ func metadataAttributes() attribute.Level {
 
 func volumeAttributes() attribute.Level {
 	return attribute.Level{
-		"volume_size":           attribute.Quantity("Size of the volume, such as `100Gi`. Required unless `snapshot_id` is set."),
+		"volume_size":           attribute.Measure("Size of the volume, such as `100Gi`. Required unless `snapshot_id` is set."),
 		"volume_type":           attribute.Text("`gp3`, the default, `gp2`, `io1`, `io2`, `sc1`, `st1` or `standard`."),
 		"iops":                  attribute.Number("Operations per second, for `gp3`, `io1` and `io2`."),
 		"throughput":            attribute.Number("Throughput in MiB per second, for `gp3`."),

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/awsresource"
 	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/value"
 )
@@ -70,7 +71,7 @@ func (r *nodeRole) predict(ctx context.Context, req resource.ModifyPlanRequest, 
 	}
 	var state model
 	diags.Append(req.State.Get(ctx, &state)...)
-	if value.SameJSON(m.AssumeRolePolicy.ValueString(), state.AssumeRolePolicy.ValueString()) {
+	if policy.SameJSON(m.AssumeRolePolicy.ValueString(), state.AssumeRolePolicy.ValueString()) {
 		m.AssumeRolePolicy = state.AssumeRolePolicy
 	}
 }

@@ -37,7 +37,7 @@ func (Kind) Schema(ctx context.Context) schema.Schema {
 			"pod_overrides": attribute.Texts("Well-known label keys for which a pod's own selector replaces the provisioner's values. By " +
 				"default the two are intersected."),
 			"kubelet_configuration": attribute.Object("Settings of the kubelets. By default they are derived from the instance type.", kubeletAttributes()),
-			"limits": attribute.QuantityMap("Maximum total of all nodes, by resource: `{ cpu = \"1000\", nodes = \"50\" }`. Each node counts as one of `nodes`. With `0` " +
+			"limits": attribute.MeasureMap("Maximum total of all nodes, by resource: `{ cpu = \"1000\", nodes = \"50\" }`. Each node counts as one of `nodes`. With `0` " +
 				"the agent buys no more nodes."),
 			"consolidation": attribute.Object("Removing and replacing nodes to lower the cost. It excludes `ttl_seconds_after_empty`.", attribute.Level{
 				"enabled": attribute.RequiredFlag("Whether nodes are consolidated: removed once they have been empty for `disruption.consolidate_after`, and emptied or replaced where their pods fit on fewer or cheaper nodes and the moves pay."),
@@ -95,14 +95,14 @@ func kubeletAttributes() attribute.Level {
 	return attribute.Level{
 		"cluster_dns":       attribute.Texts("Addresses of the cluster's DNS servers."),
 		"container_runtime": attribute.Text("Container runtime. `containerd` is the only one that Kubernetes still supports."),
-		"system_reserved": attribute.QuantityMap("Resources reserved for the operating system: `cpu`, `memory`, " +
+		"system_reserved": attribute.MeasureMap("Resources reserved for the operating system: `cpu`, `memory`, " +
 			"`ephemeral-storage`, `pid`."),
-		"kube_reserved": attribute.QuantityMap("Resources reserved for Kubernetes components: `cpu`, `memory`, " +
+		"kube_reserved": attribute.MeasureMap("Resources reserved for Kubernetes components: `cpu`, `memory`, " +
 			"`ephemeral-storage`, `pid`."),
 		"eviction_hard": attribute.TextMap("Thresholds at which pods are evicted immediately, by signal: `{ " +
 			"\"memory.available\" = \"5%\" }`."),
 		"eviction_soft":                   attribute.TextMap("Thresholds at which pods are evicted after a grace period, by signal. Each needs its `eviction_soft_grace_period`."),
-		"eviction_soft_grace_period":      attribute.DurationMap("Grace periods of `eviction_soft`, by signal: `{ \"memory.available\" = \"1m\" }`."),
+		"eviction_soft_grace_period":      attribute.MeasureMap("Grace periods of `eviction_soft`, by signal: `{ \"memory.available\" = \"1m\" }`."),
 		"eviction_max_pod_grace_period":   attribute.Number("Maximum grace period of pods at a soft eviction, in seconds."),
 		"image_gc_high_threshold_percent": attribute.Number("Disk usage in percent above which unused images are always removed."),
 		"image_gc_low_threshold_percent":  attribute.Number("Disk usage in percent down to which unused images are removed."),
@@ -119,17 +119,17 @@ func disruptionAttributes() attribute.Level {
 			"nodes": attribute.RequiredText("A number of nodes such as `3`, or a percentage such as `10%`."),
 			"schedule": attribute.Text("Cron expression in UTC for the times at which the budget begins to apply, such as `0 9 * * " +
 				"mon-fri`. Without it, the budget always applies."),
-			"duration": attribute.Duration("How long the budget applies from each match of the schedule, such as `8h`."),
+			"duration": attribute.Measure("How long the budget applies from each match of the schedule, such as `8h`."),
 			"reasons":  attribute.Texts("Reasons to which the budget applies. All reasons by default."),
 		}),
-		"consolidate_after": attribute.Duration("How long a node is left alone after a pod has come or gone before it is consolidated, such as `5m`, or `Never`. `30s` by default."),
+		"consolidate_after": attribute.Measure("How long a node is left alone after a pod has come or gone before it is consolidated, such as `5m`, or `Never`. `30s` by default."),
 		"eviction_cost":     attribute.Text("What moving a pod costs, in hours of the price of its own resources, such as `0.5`: consolidation weighs it against what it saves. `1` by default. `Never` moves no pods."),
 		"windows": attribute.Objects("When nodes may be taken away voluntarily. Outside of all windows they are not. At any time by default.", attribute.Level{
 			"schedule":  attribute.RequiredText("Cron expression at whose matches the window opens, such as `0 22 * * *`."),
 			"time_zone": attribute.Text("Time zone of the schedule, such as `Europe/Berlin`. UTC by default."),
-			"duration":  attribute.RequiredDuration("How long the window is open from each match of the schedule, such as `8h`."),
+			"duration":  attribute.RequiredMeasure("How long the window is open from each match of the schedule, such as `8h`."),
 		}),
-		"termination_grace_period": attribute.Duration("How long a drain waits for evictions. After that, the remaining pods are deleted " +
+		"termination_grace_period": attribute.Measure("How long a drain waits for evictions. After that, the remaining pods are deleted " +
 			"regardless of PodDisruptionBudgets, each with its own grace period. Without it, a PodDisruptionBudget can block a " +
 			"drain indefinitely."),
 		"drift": attribute.Flag("Whether to replace nodes that no longer match the provisioner or node profile. On by default."),

@@ -47,6 +47,13 @@ func Known(document map[string]any) bool {
 	return false
 }
 
+// NameOf returns the name of an object, or "".
+func NameOf(document map[string]any) string {
+	metadata, _ := document["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	return name
+}
+
 // Decoder reads both kinds, and names the kind where a field belongs to another one: fields
 // have moved among them from release to release.
 var Decoder = decode.Decoder{Related: []decode.Kind{
