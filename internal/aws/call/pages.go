@@ -14,6 +14,10 @@ type Bounds struct {
 	Pages int
 }
 
+// Lists are the bounds of lists in an account: IAM allows it at most 5,000 roles, a hundred
+// to a page, unless more are asked for.
+var Lists = Bounds{Timeout: ReadTimeout, Pages: 500}
+
 // Pager is a paginator of the SDK.
 type Pager[O, F any] interface {
 	HasMorePages() bool

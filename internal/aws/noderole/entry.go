@@ -102,15 +102,12 @@ func (e *Entries) Delete(ctx context.Context, cluster, principal string) error {
 	return call.Explain(fmt.Sprintf("delete the access entry of %s in cluster %q", principal, cluster), err)
 }
 
-// maxPages bounds the pages of entries that are read, a hundred to a page.
-const maxPages = 100
-
 // List returns the entries of a cluster that have one of the types, in the order of
 // their principals; none if it knows its principals by the aws-auth ConfigMap alone.
 func (e *Entries) List(ctx context.Context, cluster string, kinds ...string) ([]asset.Entry, error) {
 	var principals []string
 	pages := eks.NewListAccessEntriesPaginator(e.client, &eks.ListAccessEntriesInput{ClusterName: aws.String(cluster)})
-	err := call.EachPage(ctx, call.Bounds{Timeout: call.ReadTimeout, Pages: maxPages}, pages, func(page *eks.ListAccessEntriesOutput) {
+	err := call.EachPage(ctx, call.Lists, pages, func(page *eks.ListAccessEntriesOutput) {
 		principals = append(principals, page.AccessEntries...)
 	})
 	if call.Code(err) == codeNoEntries {

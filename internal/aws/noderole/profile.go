@@ -75,21 +75,18 @@ func (p *Profiles) Read(ctx context.Context, name string) (live asset.Profile, a
 // Holding returns the names of the profiles that hold a role, in order. A role that is
 // not there is reported as fs.ErrNotExist.
 func (p *Profiles) Holding(ctx context.Context, role string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
-	defer cancel()
 	var names []string
 	pages := iam.NewListInstanceProfilesForRolePaginator(p.client, &iam.ListInstanceProfilesForRoleInput{RoleName: aws.String(role)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if call.IsMissing(err) {
-			return nil, fmt.Errorf("list the instance profiles of role %q: %w", role, fs.ErrNotExist)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("list the instance profiles of role %q: %w", role, err)
-		}
+	err := call.EachPage(ctx, call.Lists, pages, func(page *iam.ListInstanceProfilesForRoleOutput) {
 		for _, profile := range page.InstanceProfiles {
 			names = append(names, aws.ToString(profile.InstanceProfileName))
 		}
+	})
+	if call.IsMissing(err) {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the instance profiles of role %q: %w", role, err)
 	}
 	slices.Sort(names)
 	return names, nil
