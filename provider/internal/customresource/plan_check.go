@@ -169,8 +169,8 @@ func (r *Resource) tryOut(ctx context.Context, f *PlanCheck, planned *wire.Model
 	}
 }
 
-// Report_ reports findings. Detail is added to each.
-func (f *PlanCheck) Report_(findings finding.List, detail string) {
+// ReportFindings adds findings to the diagnostics of the plan, each with the detail.
+func (f *PlanCheck) ReportFindings(findings finding.List, detail string) {
 	for _, found := range findings {
 		root, summary, advice := f.translator.spell(found)
 		summary, advice = fmt.Sprintf("%s %s: %s", f.Title, f.Name, summary), strings.TrimSpace(advice+" "+detail)

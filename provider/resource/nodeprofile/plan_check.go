@@ -40,7 +40,7 @@ func (Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[st
 		f.Skip("nodes that were built from it", err)
 		return nil
 	}
-	f.Report_(f.Replaced(ctx, live, stock).Finding(), "")
+	f.ReportFindings(f.Replaced(ctx, live, stock).Finding(), "")
 	return nil
 }
 
@@ -57,7 +57,7 @@ func lookForInstanceProfile(ctx context.Context, f *customresource.PlanCheck) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.Report_(finding.List{{
+		f.ReportFindings(finding.List{{
 			Path: "spec.instanceProfile", Text: finding.Say("the account has no instance profile %q", name),
 			Advice: finding.Say("no machine starts without it. Refer to the resource that makes it, such as packhorse_node_role.example.instance_profile, or correct the name"),
 		}}, "")

@@ -44,8 +44,8 @@ func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[
 		for _, hidden := range live.Hidden {
 			f.Miss("NodePools that serve the same pods", hidden)
 		}
-		f.Report_(plancheck.Profile(p, templates), "")
-		f.Report_(plancheck.Overlaps(p, f.Session.Drafts.Provisioners(live.Provisioners, f.Session.Drafts.All())), "")
+		f.ReportFindings(plancheck.Profile(p, templates), "")
+		f.ReportFindings(plancheck.Overlaps(p, f.Session.Drafts.Provisioners(live.Provisioners, f.Session.Drafts.All())), "")
 	}
 	stock, err := f.Session.Stock(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (k Kind) CheckChange(ctx context.Context, f *customresource.PlanCheck) map[
 	}
 	seen, sure := lookAtMarket(ctx, f, p, templates, stock)
 	replacement := f.Replaced(ctx, live, stock)
-	f.Report_(replacement.Finding(), "")
+	f.ReportFindings(replacement.Finding(), "")
 	f.Session.Drafts.SetReplaced(f.Name, len(replacement.Nodes))
 	if !sure {
 		return nil
@@ -88,7 +88,7 @@ func lookAtMarket(ctx context.Context, f *customresource.PlanCheck, p *api.Provi
 			findings[i].Severity = finding.Warning
 		}
 	}
-	f.Report_(findings, "By the "+stock.Age(time.Now())+".")
+	f.ReportFindings(findings, "By the "+stock.Age(time.Now())+".")
 	sure = market.Blocked == "" && missing == "" && (stock.Note == "" || f.Session.Config.ClusterName == "")
 	return seen, sure
 }
