@@ -71,6 +71,13 @@ const (
 	// AnnotationSteered, on a pod, repeats the deletion cost that the agent has given it: as
 	// long as both are equal, the cost is the agent's.
 	AnnotationSteered = "packhorse.io/deletion-cost"
+	// AnnotationSurge, on a Deployment or among the annotations of a Provisioner's nodes, asks
+	// with "true" that one more replica is up before a pod is moved. On a Deployment,
+	// "false" excludes it from what a Provisioner asks for.
+	AnnotationSurge = "packhorse.io/surge"
+	// AnnotationSurging, on a node, lists the Deployments that have been scaled up for pods of
+	// the node, until they have been scaled back.
+	AnnotationSurging = "packhorse.io/surging"
 )
 
 // Values of LabelCapacityType.

@@ -22,6 +22,7 @@ type Snapshot struct {
 	Volumes           []Volume
 	StorageClasses    []StorageClass
 	DisruptionBudgets []DisruptionBudget
+	Deployments       []Deployment
 }
 
 // PodKey identifies a pod.
@@ -60,6 +61,10 @@ type Pod struct {
 	// ours; 0 where there is none. CostSet: somebody else has set its deletion cost.
 	Steered int
 	CostSet bool
+	// Covered: one more replica is up before the pod goes voluntarily, so that nobody misses it.
+	Covered bool
+	// Held is why a pod that is to go in this way cannot do so for now; empty: it can.
+	Held string
 	// StopBy is when the grace period ends in which it may stop; zero while nobody
 	// has asked it to.
 	StopBy time.Time

@@ -11,6 +11,10 @@ import (
 // MostGuide is the highest grade by which pods are led away from a node.
 const MostGuide = 3
 
+// GradeSurge is the grade of pods that go because another one has come in their place: their
+// owner ends them before all that are only to be ended sooner.
+const GradeSurge = 1000
+
 // guideTaint begins the keys of the soft taints by which pods are led away from nodes that
 // should become empty. kube-scheduler prefers nodes with fewer of them, and never leaves a
 // pod without a node because of them.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -34,6 +35,17 @@ func (s *Snapshot) Node(name string) *Node {
 		return nil
 	}
 	return &s.Nodes[i]
+}
+
+// Deployment returns the Deployment of that name in a sorted snapshot; nil if there is none.
+func (s *Snapshot) Deployment(namespace, name string) *Deployment {
+	i, ok := slices.BinarySearchFunc(s.Deployments, name, func(d Deployment, name string) int {
+		return cmp.Or(cmp.Compare(d.Namespace, namespace), cmp.Compare(d.Name, name))
+	})
+	if !ok {
+		return nil
+	}
+	return &s.Deployments[i]
 }
 
 // HeldBy reports whether the node has that finalizer, so that its deletion waits.

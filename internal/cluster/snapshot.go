@@ -24,6 +24,9 @@ func (s *Snapshot) Sort() {
 	})
 	slices.SortFunc(s.Volumes, func(a, b Volume) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.StorageClasses, func(a, b StorageClass) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Deployments, func(a, b Deployment) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	slices.SortFunc(s.DisruptionBudgets, func(a, b DisruptionBudget) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})

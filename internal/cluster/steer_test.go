@@ -24,6 +24,7 @@ func TestSteering(t *testing.T) {
 		"changed":                  {annotations{cost: "-2", mark: "-2"}, 3, annotations{cost: "-3", mark: "-3"}},
 		"kept":                     {annotations{cost: "-2", mark: "-2"}, 2, annotations{cost: "-2", mark: "-2"}},
 		"taken off":                {annotations{cost: "-2", mark: "-2", "a": "b"}, 0, annotations{"a": "b"}},
+		"for surge":                {annotations{cost: "-2", mark: "-2"}, GradeSurge, annotations{cost: "-1000", mark: "-1000"}},
 		"none":                     {nil, 0, annotations{}},
 		"somebody else's":          {annotations{cost: "7"}, 2, annotations{cost: "7"}},
 		"somebody else's, off":     {annotations{cost: "7"}, 0, annotations{cost: "7"}},

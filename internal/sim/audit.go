@@ -10,7 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/replicas"
 )
 
 // audit notes what a test cannot see afterwards.
@@ -18,6 +20,7 @@ type audit struct {
 	peak    map[string]amount.List // by Provisioner: the most capacity that its machines had together
 	cut     []string               // pods that an agent ended although they ran and could have been asked to stop
 	usurped []string               // calls of processes that had lost the lease
+	missed  []string               // what made fewer pods of a Deployment ready than are wanted, which had asked for surge
 }
 
 func newAudit() audit { return audit{peak: map[string]amount.List{}} }
@@ -82,6 +85,36 @@ func (a *audit) cutOff(w *world, p *corev1.Pod) {
 		return
 	}
 	a.cut = append(a.cut, fmt.Sprintf("%s on %s", p.Name, p.Spec.NodeName))
+}
+
+// scaled notes that an agent scales a Deployment below what users want.
+func (a *audit) scaled(w *world, name string, replicas int) {
+	if wished := w.scales[name].wished; replicas < wished {
+		a.missed = append(a.missed, fmt.Sprintf("%s was scaled to %d, and users want %d", name, replicas, wished))
+	}
+}
+
+// letGo notes the pods that surge should have moved before an agent deletes a node voluntarily.
+func (a *audit) letGo(w *world, n *corev1.Node) {
+	m := w.kubelets().machineOf(n.Name)
+	p := w.provisioners[n.Labels[api.LabelProvisioner]]
+	if n.Annotations[api.AnnotationDisruption] == "" || n.DeletionTimestamp != nil || m == nil || m.State != offer.StateRunning || m.node != m.NodeName || m.noticed || m.silent || p == nil || p.DeletionTimestamp != nil {
+		return // it is not voluntary, or the machine has another Node object too
+	}
+	for _, pod := range w.pods {
+		load := w.workloads[pod.Labels["app"]]
+		if load != nil && load.surges() && pod.Spec.NodeName == n.Name && replicas.Active(pod) && replicas.Ready(pod) {
+			a.missed = append(a.missed, fmt.Sprintf("node %s was let go with %s", n.Name, pod.Name))
+		}
+	}
+}
+
+// Missed lists what agents did that made fewer pods of Deployments ready than are wanted, where
+// they had asked for surge.
+func (w Records) Missed() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.audit.missed)
 }
 
 // Peak returns the most capacity that the machines of a Provisioner have had

@@ -33,6 +33,8 @@ type machine struct {
 	silent bool   // its kubelet runs but does not answer
 	goneAt time.Time
 	used   bool // a workload's pod was placed on its node
+	// noticed: the cloud has said that something will happen to it.
+	noticed bool
 	// untagged: it has lost the tags by which it is listed. forgotten: all of them.
 	untagged, forgotten bool
 }

@@ -173,6 +173,9 @@ func patch(n *corev1.Node, change cluster.NodeChange) {
 // DeleteNode asks for a node's deletion.
 func (c *Cluster) DeleteNode(ctx context.Context, name string) error {
 	return c.do(ctx, "DeleteNode", func(w *world) error {
+		if n := w.nodes[name]; n != nil {
+			w.audit.letGo(w, n)
+		}
 		w.deleteNode(name)
 		return nil
 	})
@@ -265,10 +268,12 @@ func (c *Cluster) Evict(ctx context.Context, pod cluster.PodKey) error {
 		if p == nil {
 			return nil
 		}
-		if b, ok := w.controllers().forbids(p); ok {
-			return &cluster.BlockedError{Budget: metav1.NamespaceDefault + "/" + b.Name}
+		for _, b := range w.budgets {
+			if b.Forbids(p, w.pods) {
+				return &cluster.BlockedError{Budget: metav1.NamespaceDefault + "/" + b.Name}
+			}
 		}
-		w.moves.evicts(p)
+		w.moves.Evicts(p)
 		w.controllers().stop(p)
 		return nil
 	})

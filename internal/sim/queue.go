@@ -81,6 +81,11 @@ func (w Faults) Notify(n offer.Notice, copies int) {
 }
 
 func (w *world) notify(n offer.Notice, copies int) {
+	for _, id := range n.InstanceIDs {
+		if m := w.machines[id]; m != nil {
+			m.noticed = true
+		}
+	}
 	for range copies {
 		n.Handle = fmt.Sprintf("handle-%d", w.next())
 		w.queue = append(w.queue, &queued{Notice: n})

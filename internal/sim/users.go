@@ -10,6 +10,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/replicas"
 )
 
 // edit runs a change by a user.
@@ -71,14 +72,24 @@ func (w *world) collectProvisioner(p *api.Provisioner) {
 }
 
 // Deploy creates a workload or replaces it.
-func (w Users) Deploy(load Workload) { w.edit(func() { w.workloads[load.Name] = &load }) }
+func (w Users) Deploy(load Workload) { w.edit(func() { w.put(&load, false) }) }
 
 // Scale changes the number of a workload's pods.
 func (w Users) Scale(name string, replicas int) {
 	w.edit(func() {
 		load := *w.workloads[name]
 		load.Replicas = replicas
-		w.workloads[name] = &load
+		w.put(&load, false)
+	})
+}
+
+// SetUnready says whether pods of a workload that start now become ready. Those that have
+// not become ready do so when it ends.
+func (w Users) SetUnready(name string, unready bool) {
+	w.edit(func() {
+		load := *w.workloads[name]
+		load.Unready = unready
+		w.put(&load, false)
 	})
 }
 
@@ -86,7 +97,7 @@ func (w Users) Scale(name string, replicas int) {
 func (w Users) Undeploy(name string) {
 	w.edit(func() {
 		delete(w.workloads, name)
-		for _, p := range w.controllers().podsOf(name) {
+		for _, p := range replicas.Of(w.pods, name) {
 			w.controllers().stop(p)
 		}
 	})
@@ -104,7 +115,7 @@ func (w Users) Leave(which func(*corev1.Pod) bool) {
 			}
 			fewer := *load
 			fewer.Replicas--
-			w.workloads[load.Name] = &fewer
+			w.put(&fewer, false)
 			w.controllers().stop(p)
 		}
 	})
@@ -142,7 +153,7 @@ func (w Users) Release(workload string) {
 		load.Finalizers = nil
 		w.workloads[workload] = &load
 		for uid, p := range w.pods {
-			if !w.controllers().belongs(p, workload) {
+			if !replicas.Belongs(p, workload) {
 				continue
 			}
 			if p.Finalizers = nil; p.Annotations[stopped] != "" {
@@ -155,7 +166,7 @@ func (w Users) Release(workload string) {
 // DeletePods deletes all pods of a workload, which makes it create new ones.
 func (w Users) DeletePods(workload string) {
 	w.edit(func() {
-		for _, p := range w.controllers().podsOf(workload) {
+		for _, p := range replicas.Of(w.pods, workload) {
 			w.controllers().stop(p)
 		}
 	})

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/replicas"
 )
 
 // Workload keeps a number of equal pods up, as a ReplicaSet does.
@@ -31,8 +32,13 @@ type Workload struct {
 	Finalizers []string
 	// Annotations are those of its pods.
 	Annotations map[string]string
-	// Revision: pods of another one are replaced step by step, as a Deployment does.
+	// Revision: it is a Deployment, which replaces pods of another one step by step.
 	Revision string
+	// Surge is the Deployment's annotation. Autoscaled: an autoscaler scales it.
+	Surge      string
+	Autoscaled bool
+	// Unready: pods that start do not become ready as long as it says so.
+	Unready bool
 	// Job: its pods end by themselves after so long, and are not made again.
 	Job time.Duration
 	// Lifetime says after how long the n-th pod ends and is replaced; nil: none does. A pod
@@ -40,13 +46,8 @@ type Workload struct {
 	Lifetime func(n int) time.Duration
 }
 
-// Budget is a disruption budget: at least MinAvailable of the pods that the labels
-// select keep running.
-type Budget struct {
-	Name         string
-	Selector     map[string]string
-	MinAvailable int
-}
+// Budget is a disruption budget.
+type Budget = replicas.Budget
 
 // Requests returns a pod spec with one container that requests the amounts.
 func Requests(cpu, memory string) corev1.PodSpec {
@@ -64,7 +65,7 @@ func resources(cpu, memory string) corev1.ResourceList {
 }
 
 func (w controllers) reconcileWorkloads() {
-	all := w.byWorkload()
+	all := replicas.ByWorkload(w.pods)
 	for _, name := range slices.Sorted(maps.Keys(w.workloads)) {
 		load := w.workloads[name]
 		if load.Stateful {
@@ -72,7 +73,7 @@ func (w controllers) reconcileWorkloads() {
 			continue
 		}
 		pods := all[name]
-		w.order(pods)
+		replicas.Order(pods)
 		if w.rollOut(load, pods) {
 			continue
 		}
@@ -97,7 +98,7 @@ func (w controllers) reconcileStateful(load *Workload) {
 			w.addPod(load, name)
 		}
 	}
-	for _, p := range w.podsOf(load.Name) {
+	for _, p := range replicas.Of(w.pods, load.Name) {
 		ordinal, err := strconv.Atoi(strings.TrimPrefix(p.Name, load.Name+"-"))
 		if err == nil && ordinal >= load.Replicas {
 			w.stop(p)
@@ -138,7 +139,7 @@ func (w controllers) rollOut(load *Workload, pods []*corev1.Pod) bool {
 }
 
 // revision is the label of a pod's revision.
-const revision = "revision"
+const revision = appsv1.DefaultDeploymentUniqueLabelKey
 
 // kind is the kind of its owner.
 func (l *Workload) kind() string {
@@ -167,69 +168,6 @@ func (w controllers) atOnce(missing int) int {
 	return missing
 }
 
-// podsOf returns the pods of a workload that have not failed and are not being deleted, in
-// the order in which a ReplicaSet keeps them: those that run first, then those with the
-// highest deletion cost, those with the fewest others on their node, and the oldest.
-func (w controllers) podsOf(name string) []*corev1.Pod {
-	var out []*corev1.Pod
-	for _, p := range w.pods {
-		if w.belongs(p, name) && active(p) {
-			out = append(out, p)
-		}
-	}
-	w.order(out)
-	return out
-}
-
-// byWorkload returns the same of all workloads, not ordered.
-func (w controllers) byWorkload() map[string][]*corev1.Pod {
-	out := map[string][]*corev1.Pod{}
-	for _, p := range w.pods {
-		if name := p.Labels["app"]; name != "" && active(p) && w.belongs(p, name) {
-			out[name] = append(out[name], p)
-		}
-	}
-	return out
-}
-
-func active(p *corev1.Pod) bool {
-	return p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed
-}
-
-func (w controllers) order(pods []*corev1.Pod) {
-	if len(pods) < 2 {
-		return
-	}
-	together := map[string]int{}
-	for _, p := range pods {
-		together[p.Spec.NodeName]++
-	}
-	bound := func(p *corev1.Pod) int {
-		if p.Spec.NodeName != "" {
-			return 0
-		}
-		return 1
-	}
-	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
-		return cmp.Or(cmp.Compare(bound(a), bound(b)), cmp.Compare(deletionCost(b), deletionCost(a)),
-			cmp.Compare(together[a.Spec.NodeName], together[b.Spec.NodeName]), cmp.Compare(a.UID, b.UID))
-	})
-}
-
-// belongs reports whether the pod is the workload's.
-func (w controllers) belongs(p *corev1.Pod, name string) bool {
-	o := metav1.GetControllerOf(p)
-	return o != nil && (o.Name == name || p.Labels["app"] == name && o.Kind != "DaemonSet")
-}
-
-func deletionCost(p *corev1.Pod) int {
-	cost, err := strconv.Atoi(p.Annotations[corev1.PodDeletionCost])
-	if err != nil {
-		return 0
-	}
-	return cost
-}
-
 // addPod makes a pod, under a name of its own where none is given.
 func (w controllers) addPod(load *Workload, name string) {
 	uid := w.uid()
@@ -252,7 +190,7 @@ func (w controllers) addPod(load *Workload, name string) {
 		p.Labels[revision] = load.Revision
 	}
 	w.pods[uid] = p
-	w.moves.succeeds(p)
+	w.moves.Succeeds(p)
 	w.changed()
 }
 
@@ -267,7 +205,7 @@ func daemonSet(name string, template *corev1.PodTemplateSpec) *appsv1.DaemonSet 
 func (w controllers) reconcileDaemonSets() {
 	for name, template := range w.daemonSets {
 		has := map[string]bool{}
-		for _, p := range w.podsOf(name) {
+		for _, p := range replicas.Of(w.pods, name) {
 			has[p.Spec.NodeName] = true
 		}
 		for node, n := range w.nodes {
@@ -295,7 +233,7 @@ func (w controllers) bind(p *corev1.Pod, node string) {
 		w.run(p)
 	}
 	w.audit.placed(w.world, p)
-	w.moves.lands(p)
+	w.moves.Lands(p)
 	w.changed()
 }
 
@@ -306,11 +244,19 @@ func (w controllers) run(p *corev1.Pod) {
 	}
 	if p.Status.Phase != corev1.PodRunning {
 		p.Status.Phase = corev1.PodRunning
-		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: w.now()})
+		w.serve(p)
 		w.endLater(p)
 	}
 	if p.DeletionTimestamp != nil {
 		w.stopLater(p)
+	}
+}
+
+// serve makes a pod that runs ready, unless its workload says otherwise.
+func (w controllers) serve(p *corev1.Pod) {
+	load := w.workloads[p.Labels["app"]]
+	if p.Status.Phase == corev1.PodRunning && !replicas.Ready(p) && (load == nil || !load.Unready) {
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: w.now()})
 	}
 }
 
@@ -329,7 +275,7 @@ func (w controllers) endLater(p *corev1.Pod) {
 			})
 		})
 	case load.Lifetime != nil:
-		time.AfterFunc(w.moves.lifetime(p, load), func() {
+		time.AfterFunc(w.moves.Lifetime(p, load.Lifetime), func() {
 			w.edit(func() {
 				if w.pods[p.UID] == p {
 					w.stop(p)
@@ -381,39 +327,6 @@ func (w controllers) removePod(p *corev1.Pod) {
 
 // stopped marks pods that are there for the sake of their finalizers only.
 const stopped = "sim/stopped"
-
-// disruptionsAllowed is how many more of the pods may be evicted now.
-func (w controllers) disruptionsAllowed(b Budget) int {
-	running := 0
-	for _, p := range w.pods {
-		if selects(b, p) && p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
-			running++
-		}
-	}
-	return max(running-b.MinAvailable, 0)
-}
-
-// forbids returns the budget that keeps the pod. One that does not run is free to go.
-func (w controllers) forbids(p *corev1.Pod) (Budget, bool) {
-	if p.Status.Phase != corev1.PodRunning {
-		return Budget{}, false
-	}
-	for _, b := range w.budgets {
-		if selects(b, p) && w.disruptionsAllowed(b) == 0 {
-			return b, true
-		}
-	}
-	return Budget{}, false
-}
-
-func selects(b Budget, p *corev1.Pod) bool {
-	for key, value := range b.Selector {
-		if p.Labels[key] != value {
-			return false
-		}
-	}
-	return true
-}
 
 // controllers make and stop pods.
 type controllers struct{ *world }

@@ -16,6 +16,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/moves"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
 
@@ -94,6 +95,7 @@ type world struct {
 	nodes           map[string]*corev1.Node
 	pods            map[types.UID]*corev1.Pod
 	workloads       map[string]*Workload
+	scales          map[string]scale // by workload
 	daemonSets      map[string]*corev1.PodTemplateSpec
 	budgets         []Budget
 	provisioners    map[string]*api.Provisioner
@@ -109,7 +111,7 @@ type world struct {
 	bootsAs         func(offer.Instance) string
 	pluginsAfter    func(offer.Instance) time.Duration
 	audit           audit
-	moves           moves
+	moves           *moves.Record
 	launches        []offer.Order
 	sweeps          int
 	launchTemplates map[string]bool // by Provisioner
@@ -152,6 +154,7 @@ func New(options Options) *World {
 		nodes:           map[string]*corev1.Node{},
 		pods:            map[types.UID]*corev1.Pod{},
 		workloads:       map[string]*Workload{},
+		scales:          map[string]scale{},
 		daemonSets:      map[string]*corev1.PodTemplateSpec{},
 		provisioners:    map[string]*api.Provisioner{},
 		templates:       map[string]*api.AWSNodeTemplate{},
@@ -166,7 +169,7 @@ func New(options Options) *World {
 		interned:        cluster.NewTemplates(),
 		asked:           map[types.UID]*cluster.Template{},
 		audit:           newAudit(),
-		moves:           newMoves(),
+		moves:           moves.New(),
 	}
 	w.published = w.state()
 	return &World{Users{w}, Faults{w}, Records{w}}
@@ -257,9 +260,10 @@ func (w *world) state() published {
 		s.DisruptionBudgets = append(s.DisruptionBudgets, cluster.DisruptionBudget{
 			Namespace: metav1.NamespaceDefault, Name: b.Name,
 			Selector:           &metav1.LabelSelector{MatchLabels: b.Selector},
-			DisruptionsAllowed: int32(w.controllers().disruptionsAllowed(b)),
+			DisruptionsAllowed: int32(b.Allows(w.pods)),
 		})
 	}
+	s.Deployments = w.controllers().deployments()
 	s.Sort()
 	out := published{snapshot: s}
 	for _, name := range slices.Sorted(maps.Keys(w.provisioners)) {

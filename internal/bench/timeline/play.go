@@ -13,6 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/moves"
 )
 
 // Policy keeps the nodes of a cluster.
@@ -43,7 +44,7 @@ type Result struct {
 	// PodDays is how long pods were alive; Stayed is how many were at the end.
 	PodDays float64
 	Stayed  int
-	sim.Moves
+	moves.Moves
 	// ByPodDay: evictions are counted for each pod and day, else for each pod that stays.
 	ByPodDay bool
 	// Waiting is how many pods had no node at the end.
@@ -99,7 +100,7 @@ type player struct {
 	out    *Result
 	began  time.Time
 	seed   uint64
-	before sim.Moves
+	before moves.Moves
 	spent  float64 // at the last sample
 }
 
@@ -177,7 +178,7 @@ func (p *player) integrate() {
 	}
 	p.out.Stayed = points[len(points)-1].Pods
 	m := p.w.Moves()
-	p.out.Moves = sim.Moves{Evictions: m.Evictions - p.before.Evictions, Again: m.Again - p.before.Again, Back: m.Back - p.before.Back}
+	p.out.Moves = moves.Moves{Evictions: m.Evictions - p.before.Evictions, Again: m.Again - p.before.Again, Back: m.Back - p.before.Back}
 }
 
 // withoutNodes is the cluster without nodes, with the pods that are alive waiting.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/agent"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/moves"
 )
 
 // steady is five pods for six hours; then one leaves.
@@ -101,7 +102,7 @@ func TestChart(t *testing.T) {
 	r := &Result{Timeline: "steady", Spent: 11, Bound: 10, PodDays: 4, ByPodDay: true, Points: []Point{
 		{At: 0, Price: 10, Bound: 5}, {At: time.Hour, Price: 20, Bound: 10, Evictions: 3}, {At: 2 * time.Hour, Price: 5, Bound: 5, Evictions: 4},
 	}}
-	r.Moves = sim.Moves{Evictions: 4}
+	r.Moves = moves.Moves{Evictions: 4}
 	chart := r.Chart()
 	if err := xml.Unmarshal([]byte(chart), new(struct{})); err != nil {
 		t.Fatalf("%v in\n%s", err, chart)

@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+)
+
+// Deployment is what is known of one to make one more replica before a pod is moved.
+type Deployment struct {
+	Namespace, Name, UID string
+	// Version is that of the object which was read: a change is refused once there is another.
+	Version string
+	// Surge is the annotation that asks for it, as written; empty where there is none.
+	Surge string
+	// Replicas is how many are wanted. Scaled: it was the agent that has set this number last.
+	Replicas int
+	Scaled   bool
+	// Settled: its controller has made as many pods as are wanted, all of them of the current template.
+	Settled bool
+	// Available is how many of them serve.
+	Available int
+	// Recreate: pods of two templates must not run at the same time.
+	Recreate bool
+	// Autoscaled: an autoscaler decides how many replicas there are.
+	Autoscaled bool
+}
+
+// FromDeployment converts a Deployment. The manager is the name under which the agent writes. Whether
+// something scales it is not known from the object.
+func FromDeployment(d *appsv1.Deployment, manager string) Deployment {
+	replicas := ptr.Deref(d.Spec.Replicas, 1)
+	return Deployment{
+		Namespace: d.Namespace, Name: d.Name, UID: string(d.UID), Version: d.ResourceVersion,
+		Surge:    d.Annotations[api.AnnotationSurge],
+		Replicas: int(replicas),
+		Scaled:   scaledBy(d, manager),
+		Settled: d.Status.ObservedGeneration >= d.Generation && d.DeletionTimestamp == nil &&
+			d.Status.Replicas == replicas && d.Status.UpdatedReplicas == replicas,
+		Available: int(d.Status.AvailableReplicas),
+		Recreate:  d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType,
+	}
+}
+
+// SetAutoscaled marks the Deployments of a sorted snapshot that is being made which autoscalers scale.
+func (s *Snapshot) SetAutoscaled(by []*autoscalingv2.HorizontalPodAutoscaler) {
+	for _, a := range by {
+		if d := s.Deployment(a.Namespace, a.Spec.ScaleTargetRef.Name); d != nil && a.Spec.ScaleTargetRef.Kind == "Deployment" {
+			d.Autoscaled = true
+		}
+	}
+}
+
+// scaledBy reports whether the manager was the last to change the number of replicas: the API server
+// takes a field from its earlier managers when another one changes it.
+func scaledBy(o metav1.Object, manager string) bool {
+	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
+		return f.Manager == manager && f.Subresource == "scale" && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.String(), `"f:replicas"`)
+	})
+}
+
+// Deployment names the Deployment that the pod's ReplicaSet belongs to, which follows from how its
+// controller names ReplicaSets; empty where there is none.
+func (p *Pod) Deployment() string {
+	hash := p.Template.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+	if p.Owner.Kind != "ReplicaSet" || hash == "" {
+		return ""
+	}
+	name, ok := strings.CutSuffix(p.Owner.Name, "-"+hash)
+	if !ok {
+		return ""
+	}
+	return name
+}
