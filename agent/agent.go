@@ -21,6 +21,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/report"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/surge"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/takeover"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -107,6 +108,7 @@ type Agent struct {
 	inventory *inventory.Inventory
 	binder    *bind.Binder
 	disrupter *disrupt.Disrupter
+	surger    *surge.Surger
 	notices   *notice.Watcher
 	reporter  *report.Reporter
 	takeover  *takeover.Takeover // nil: there is nothing to take over
@@ -174,8 +176,9 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 		Stale: a.replan.set, Failed: func() { a.retry.Store(true) },
 	})
 	a.landings = consolidation.NewLandings(&a.metrics.Consolidation)
+	a.surger = surge.New(surge.Ports{Cluster: c, Nodes: a.nodes, Events: a.events, Metrics: a.metrics, Log: log, Retry: func() { a.retry.Store(true) }})
 	a.disrupter = &disrupt.Disrupter{
-		Cluster: c, Pods: c, Nodes: a.nodes, Buying: a.buyer.Holds, Events: a.events, Metrics: a.metrics, Log: log, Replan: a.replan.set,
+		Cluster: c, Pods: c, Nodes: a.nodes, Buying: a.buyer.Holds, Surges: a.surger, Events: a.events, Metrics: a.metrics, Log: log, Replan: a.replan.set,
 		Retry: func() { a.retry.Store(true) },
 	}
 	a.notices = &notice.Watcher{

@@ -22,6 +22,9 @@ func (s *simulation) settle() {
 	for _, r := range s.replicas {
 		r.killAt(doom{})
 	}
+	for _, w := range s.scenario.workloads {
+		s.SetUnready(w.Name, false)
+	}
 	s.NeverBoots(nil)
 	s.BootsAs(nil)
 	s.UnlimitedCapacity()
@@ -66,6 +69,12 @@ func (s *simulation) wrong() string {
 		if p.Labels["app"] != "" && !isRunning(p) && !s.hopeless(p) {
 			return fmt.Sprintf("pod %s does not run", p.Name)
 		}
+	}
+	if wrong := s.Misscaled(); len(wrong) > 0 {
+		return wrong[0]
+	}
+	if left := s.traces(); left != "" {
+		return left + " has a trace of surge"
 	}
 	machines := map[string]offer.Instance{}
 	for _, m := range s.Machines() {
@@ -138,6 +147,9 @@ func (s *simulation) left() string {
 func (s *simulation) checkHistory() {
 	if calls := s.Usurped(); len(calls) > 0 {
 		s.failf("a process without the lease acted: %v", calls)
+	}
+	if missed := s.Missed(); len(missed) > 0 {
+		s.failf("surge has not kept its promise: %v", missed)
 	}
 	for _, p := range s.scenario.provisioners {
 		if peak := s.Peak(p.name)[amount.CPU] / 1000; p.limit > 0 && peak > p.limit {

@@ -63,7 +63,7 @@ func (sc *scenario) String() string {
 			p.name, p.limit, ptr.Deref(p.empty, -1), ptr.Deref(p.expire, -1), p.grace, p.binding, p.spot)
 	}
 	for _, w := range sc.workloads {
-		fmt.Fprintf(&b, "workload %s: %d to %d, at least %d, %v\n", w.Name, w.Replicas, w.final, w.minAvailable, w.Spec.NodeSelector)
+		fmt.Fprintf(&b, "workload %s: %d to %d, at least %d, surge %q, autoscaled %t, %v\n", w.Name, w.Replicas, w.final, w.minAvailable, w.Surge, w.Autoscaled, w.Spec.NodeSelector)
 	}
 	for _, s := range sc.steps {
 		b.WriteString(s.String() + "\n")
@@ -173,13 +173,16 @@ func drawWorkload(d drawer, sc *scenario, name string) drawnWorkload {
 		w.minAvailable = d.between(1, w.final-1)
 	}
 	w.Stateful = d.chance(25)
+	if !w.Stateful && d.chance(50) {
+		w.Revision, w.Surge, w.Autoscaled = "1", "true", d.chance(20)
+	}
 	return w
 }
 
 // drawStep draws one of the things that happen.
 func drawStep(d drawer, sc *scenario) step {
 	kinds := []func(drawer, *scenario) step{
-		scaleStep, scaleStep, scaleStep, deletePodsStep, deleteNodeStep, terminateStep, capacityStep, killStep, killAtStep,
+		scaleStep, scaleStep, scaleStep, deletePodsStep, unreadyStep, deleteNodeStep, terminateStep, capacityStep, killStep, killAtStep,
 		killAtStep, stopAtStep, stopAtStep, loseLeaseStep, troubleStep, troubleStep, dudsStep, misnamedStep, driftStep, kubeletStep,
 		interruptStep, noticeStep, untagStep, unmarkStep,
 	}
@@ -189,6 +192,15 @@ func drawStep(d drawer, sc *scenario) step {
 func scaleStep(d drawer, sc *scenario) step {
 	name, n := sc.workloads[d.IntN(len(sc.workloads))].Name, d.between(0, 15)
 	return step{name: fmt.Sprintf("scale %s to %d", name, n), do: func(s *simulation) { s.Scale(name, n) }}
+}
+
+// unreadyStep keeps pods that start from becoming ready for a while.
+func unreadyStep(d drawer, sc *scenario) step {
+	name, lasts := sc.workloads[d.IntN(len(sc.workloads))].Name, d.duration(time.Second, 20*time.Minute)
+	return step{name: fmt.Sprintf("pods of %s do not become ready for %s", name, lasts), do: func(s *simulation) {
+		s.SetUnready(name, true)
+		time.AfterFunc(lasts, func() { s.SetUnready(name, false) })
+	}}
 }
 
 func deletePodsStep(d drawer, sc *scenario) step {
@@ -247,7 +259,7 @@ func stopAtStep(d drawer, sc *scenario) step {
 }
 
 func drawDoom(d drawer) doom {
-	calls := []string{"", "Launch", "CreateNode", "Bind", "PatchNode", "DeleteNode", "Evict", "DeletePod", "Claim", "Terminate", "Instances", "Receive", "Acknowledge", "SetProvisionerFinalizer", "UpdateProvisionerStatus", "Forget"}
+	calls := []string{"", "Launch", "CreateNode", "Bind", "PatchNode", "DeleteNode", "Evict", "DeletePod", "Claim", "Steer", "ScaleDeployment", "ScaleDeployment", "Terminate", "Instances", "Receive", "Acknowledge", "SetProvisionerFinalizer", "UpdateProvisionerStatus", "Forget"}
 	return doom{call: calls[d.IntN(len(calls))], when: []sim.When{sim.Before, sim.Sent, sim.After}[d.IntN(3)], n: d.between(1, 6)}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/inventory"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/purchase"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/surge"
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/view"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -79,6 +80,7 @@ type Cluster interface {
 	bind.Pods
 	drain.Pods
 	disrupt.Pods
+	surge.Cluster
 	event.Sink
 	Statuses
 }

@@ -176,4 +176,5 @@ func (a *Agent) disrupt(ctx context.Context, v *view.View, plan *decide.Plan, bo
 	if len(plan.Chosen) > 0 {
 		a.disrupter.Release(ctx, a.verify(v), plan.Chosen)
 	}
+	a.surger.Tend(ctx, a.assumed.Apply(a.cluster.Snapshot()))
 }

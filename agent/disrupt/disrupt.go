@@ -43,6 +43,15 @@ type Pods interface {
 	Steer(ctx context.Context, pod cluster.PodKey, grade int) error
 }
 
+// Surges moves pods so that no fewer of them are ready meanwhile. The arguments are a snapshot, with what
+// surge does to its pods, and a node of it with its pods.
+type Surges interface {
+	// Obstacle returns why the node cannot go; empty where nothing is known of it.
+	Obstacle(s *cluster.Snapshot, pods []*cluster.Pod) string
+	// Clear reports whether all pods that are moved so have left the node. If not, it begins to move them.
+	Clear(ctx context.Context, s *cluster.Snapshot, n *cluster.Node, pods []*cluster.Pod) bool
+}
+
 // Disrupter takes nodes away. All exported fields are to be set.
 type Disrupter struct {
 	Cluster Cluster
@@ -53,6 +62,8 @@ type Disrupter struct {
 	Log     hclog.Logger
 	// Buying reports whether a node is a machine that is still being bought.
 	Buying func(node string) bool
+	// Surges moves the pods that must be ready elsewhere before they go.
+	Surges Surges
 	// Replan is called when what a plan was made from does not hold any more.
 	Replan func()
 	// Retry is called when something is left for a little later.
@@ -170,21 +181,26 @@ func (d *Disrupter) disrupt(ctx context.Context, n *cluster.Node, r *decide.Remo
 // have places that are up, and keeps those that should stay after all. The mark
 // must be in the caches, so that pods that were bound before it are seen too.
 func (d *Disrupter) Release(ctx context.Context, fresh *view.Verifier, chosen []decide.Chosen) {
-	came := fresh.Newcomers()
+	came, pods := fresh.Newcomers(), fresh.Snapshot.PodsByNode()
 	seen := d.Cluster.Snapshot()
 	parallel.Each(nodesAtOnce, chosen, func(c decide.Chosen) {
 		n := seen.Node(c.Node)
 		if n == nil || n.Deleting || n.Annotations[api.AnnotationDisruption] == "" {
 			return
 		}
+		held := d.Surges.Obstacle(fresh.Snapshot, pods[n.Name])
 		switch {
 		case c.Verdict == decide.Stay:
 			d.keep(ctx, n, c.Why)
+		case held != "":
+			d.keep(ctx, n, held)
 		case c.Verdict == decide.Wait:
 			d.Log.Debug("postponed a removal", "node", n.Name, "reason", c.Why)
 		case !fresh.Node(n.Name) || came[n.Name]:
 			d.Replan()
+		case fresh.Nodes[n.Name].Annotations[api.AnnotationSurging] != "": // pods are being moved
 		case !d.undisturbed(ctx, n, fresh):
+		case !d.Surges.Clear(ctx, fresh.Snapshot, fresh.Nodes[n.Name], pods[n.Name]):
 		case d.delete(ctx, n):
 			if n.Annotations[api.AnnotationDisruption] == api.ReasonConsolidation {
 				d.Metrics.Consolidation.Nodes.WithLabelValues(n.Provisioner, "gone").Inc()

@@ -24,6 +24,8 @@ type world struct {
 	snapshot *cluster.Snapshot
 	pods     []cluster.Pod // on the node, as the API server knows them
 	unread   error
+	obstacle string // to the pods' surge
+	surging  bool
 	did      []string
 }
 
@@ -48,6 +50,12 @@ func (w *world) DeleteNode(context.Context, string) error {
 	return nil
 }
 
+func (w *world) Obstacle(*cluster.Snapshot, []*cluster.Pod) string { return w.obstacle }
+
+func (w *world) Clear(context.Context, *cluster.Snapshot, *cluster.Node, []*cluster.Pod) bool {
+	return !w.surging
+}
+
 func (w *world) Event(cluster.ObjectRef, string, string, string) {}
 
 func (w *world) disrupter(buying bool) *disrupt.Disrupter {
@@ -55,6 +63,7 @@ func (w *world) disrupter(buying bool) *disrupt.Disrupter {
 	return &disrupt.Disrupter{
 		Cluster: w, Events: event.NewRecorder(w), Metrics: metrics.New(), Log: hclog.NewNullLogger(),
 		Nodes:  &nodes.Writer{API: w, Assumed: nodes.NewAssumptions(), Log: hclog.NewNullLogger(), Deleted: func() {}, Failed: func() {}},
+		Surges: w,
 		Buying: func(string) bool { return buying },
 		Replan: note("plan again"), Retry: note("retry"),
 	}
@@ -83,11 +92,13 @@ func TestRelease(t *testing.T) {
 	protected := pod("web", "a")
 	protected.Template = &cluster.Template{DoNotDisrupt: true}
 	for name, c := range map[string]struct {
-		reason  string
-		verdict decide.Verdict
-		pods    []cluster.Pod
-		unread  error
-		want    []string
+		reason   string
+		obstacle string
+		surging  bool
+		verdict  decide.Verdict
+		pods     []cluster.Pod
+		unread   error
+		want     []string
 	}{
 		"its pods have places":                 {reason: api.ReasonConsolidation, pods: []cluster.Pod{pod("web", "a")}, want: []string{"delete"}},
 		"its replacements are not up yet":      {reason: api.ReasonConsolidation, verdict: decide.Wait},
@@ -95,9 +106,11 @@ func TestRelease(t *testing.T) {
 		"a pod has come":                       {reason: api.ReasonConsolidation, pods: []cluster.Pod{pod("new", "a")}, want: []string{"keep", "plan again"}},
 		"a pod has come to a drifted node":     {reason: api.ReasonDrift, pods: []cluster.Pod{pod("new", "a")}, want: []string{"plan again"}},
 		"a pod must not be disrupted any more": {reason: api.ReasonConsolidation, pods: []cluster.Pod{protected}, want: []string{"keep", "plan again"}},
+		"its pods are moved by surge":          {reason: api.ReasonConsolidation, surging: true},
+		"its pods cannot be moved by surge":    {reason: api.ReasonConsolidation, verdict: decide.Wait, obstacle: "pod web was not moved", want: []string{"keep"}},
 		"its pods cannot be read":              {reason: api.ReasonConsolidation, unread: errors.New("away"), want: []string{"retry"}},
 	} {
-		w := &world{snapshot: marked(c.reason), pods: c.pods, unread: c.unread}
+		w := &world{snapshot: marked(c.reason), pods: c.pods, unread: c.unread, obstacle: c.obstacle, surging: c.surging}
 		w.disrupter(false).Release(t.Context(), verifier(w.snapshot), []decide.Chosen{{Node: "a", Verdict: c.verdict}})
 		if diff := cmp.Diff(c.want, w.did); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)

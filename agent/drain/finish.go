@@ -21,6 +21,8 @@ func (d *Drainer) finish(ctx context.Context, drained []*cluster.Node) int {
 		switch id := n.InstanceID(); {
 		case !gone[id]:
 			d.memory.held.note(n.Name, holdUp{cause: HeldByMachine, text: d.unconfirmed(id)})
+		case n.Annotations[api.AnnotationSurging] != "":
+			d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "Deployments that were scaled up for its pods are scaled back first"})
 		case d.letNodeGo(ctx, n):
 			went.Add(1)
 		default: // it is tried again in the next pass

@@ -25,6 +25,8 @@ const (
 	Disrupting      = "Disrupting"      // node: it will be taken away, and why
 	Kept            = "Kept"            // node: it is not taken away, and why
 	NotConsolidated = "NotConsolidated" // node: why it stays while it is in use
+	Surging         = "Surging"         // Deployment: it has one more pod for each that is moved
+	SurgeFailed     = "SurgeFailed"     // Deployment: why its pods are not moved in this way
 	Draining        = "Draining"        // node: its pods are being evicted
 	EvictionBlocked = "EvictionBlocked" // node and pod: a disruption budget forbids an eviction
 	DrainHeldUp     = "DrainHeldUp"     // node and pod: what else a drain waits for, longer than it should
@@ -51,6 +53,11 @@ func Node(name string) cluster.ObjectRef {
 // Pod is a pod.
 func Pod(k cluster.PodKey) cluster.ObjectRef {
 	return cluster.ObjectRef{Kind: "Pod", Namespace: k.Namespace, Name: k.Name, UID: k.UID}
+}
+
+// Deployment is a Deployment.
+func Deployment(d *cluster.Deployment) cluster.ObjectRef {
+	return cluster.ObjectRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: d.Namespace, Name: d.Name, UID: d.UID}
 }
 
 // Provisioner is a Provisioner.

@@ -25,6 +25,7 @@ type Metrics struct {
 	Nodes            *prometheus.GaugeVec
 	Price            *prometheus.GaugeVec
 	Unavailable      *prometheus.GaugeVec
+	Surges           *prometheus.CounterVec
 	Launches         *prometheus.CounterVec
 	Refusals         *prometheus.CounterVec
 	CloudErrors      *prometheus.CounterVec
@@ -71,6 +72,7 @@ func New() *Metrics {
 	m.Nodes = m.gauges("nodes", "Nodes by state: starting, ready, unready or draining.", "provisioner", "state")
 	m.Price = m.gauges("hourly_price_dollars", "Price of the nodes per hour.", "provisioner")
 	m.Unavailable = m.gauges("offerings_unavailable", "Offerings that cannot be bought now: without capacity, or avoided after a failure.", "provisioner")
+	m.Surges = m.counters("surges_total", "Deployments that were scaled up to move their pods off a node, by what came of it: the pods have moved (moved), they could not be moved (failed), or the node did not go or they left it in another way (undone).", "provisioner", "outcome")
 	m.Launches = m.counters("launches_total", "Machines launched, for pending pods (pods) or to replace nodes (replacement).", "provisioner", "reason", "instance_type", "zone", "capacity_type")
 	m.Refusals = m.counters("refusals_total", "Offerings that the cloud refused, by class of error.", "provisioner", "reason")
 	m.CloudErrors = m.counters("cloud_errors_total", "Calls to the cloud that failed, after all retries.", "call")

@@ -10,6 +10,8 @@ import (
 const (
 	// alone is how many times as much a single replica costs, which is missed while it moves.
 	alone = 10
+	// covered is the same for a pod that goes when another one is ready in its place.
+	covered = 0.1
 	// again is the same for a pod that was moved a short while ago: what saves much for each
 	// hour still pays, and nothing is moved to and fro for little.
 	again = 10
@@ -24,7 +26,10 @@ const (
 func Weight(p *cluster.Pod, replicas int, moved bool) float64 {
 	w := 1 + float64(p.DeletionCost)/deletionScale + float64(p.Template.Priority)/priorityScale
 	w = math.Max(leastWeight, math.Min(mostWeight, w))
-	if replicas <= 1 {
+	switch {
+	case p.Covered:
+		w *= covered
+	case replicas <= 1:
 		w *= alone
 	}
 	if moved {

@@ -45,6 +45,15 @@ func TestWeightOfMovedPods(t *testing.T) {
 	}
 }
 
+// A pod that nobody misses while it moves costs a tenth, also where it is the only one.
+func TestWeightOfCoveredPods(t *testing.T) {
+	for _, replicas := range []int{1, 5} {
+		if got := Weight(&cluster.Pod{Covered: true, Template: &cluster.Template{}}, replicas, false); got != covered {
+			t.Errorf("one of %d counts %v, want %v", replicas, got, covered)
+		}
+	}
+}
+
 // The rates price no machine above what it costs, and together they are what the best
 // machines for the demand cost.
 func TestRates(t *testing.T) {

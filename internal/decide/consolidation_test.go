@@ -165,6 +165,12 @@ func TestConsolidation(t *testing.T) {
 		"CONS-075: two budgets, which the Eviction API refuses": {given: func(w *world) {
 			w.node("n2", "large", "a", nil).replicas(3, "web", "n2", half).budget("one", "app: web", 5).budget("two", "app: web", 5)
 		}, want: "->", holds: "pod default/web-0 is under PodDisruptionBudgets one and two, so that it cannot be evicted"},
+		"a budget that allows nothing, and surge, which evicts nothing": {given: all(func(w *world) {
+			w.node("n2", "large", "a", nil).replicas(3, "web", "n2", half).budget("pdb", "app: web", 0)
+		}, change("n2", func(p *cluster.Pod) { p.Covered = true })), want: "n2 -> small"},
+		"a pod that surge cannot move now": {given: all(func(w *world) {
+			w.node("n2", "large", "a", nil).replicas(3, "web", "n2", half)
+		}, change("n2", func(p *cluster.Pod) { p.Covered, p.Held = true, "was not moved" })), want: "->", holds: "pod default/web-0 was not moved"},
 		"DISR-032: pods that are not ready may go anyway": {given: all(func(w *world) {
 			w.node("n2", "large", "a", nil).replicas(3, "web", "n2", half).budget("one", "app: web", 0)
 			w.in.Snapshot.DisruptionBudgets[0].UnreadyAnyway = true

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
@@ -68,6 +69,9 @@ func (t *turn) steer(nodes []*retire.Node) (guides []Guide, steers []Steer) {
 		}
 	}
 	for _, p := range t.onNodes {
+		if p.Steered == cluster.GradeSurge && t.surging(p.NodeName) {
+			continue
+		}
 		grade := grades[p.NodeName]
 		if t.in.Settings.NotSteered || p.CostSet || p.Owner.Kind != "ReplicaSet" {
 			grade = 0
@@ -77,6 +81,12 @@ func (t *turn) steer(nodes []*retire.Node) (guides []Guide, steers []Steer) {
 		}
 	}
 	return guides, steers
+}
+
+// surging reports whether pods of a node are being moved by surge, whose marks they have.
+func (t *turn) surging(node string) bool {
+	n := t.node(node)
+	return n != nil && n.Annotations[api.AnnotationSurging] != ""
 }
 
 // grades are the nodes that should become empty sooner than others, the emptiest with the

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
@@ -169,6 +170,10 @@ func TestSteers(t *testing.T) {
 			w.in.Snapshot.Nodes[1].Provisioner = ""
 			each(func(p *cluster.Pod) { p.Steered = 1 })(w)
 		}, want: "web-0=0 web-1=0 web-2=0 web-3=0"},
+		"pods that are being moved": {given: func(w *world) {
+			each(func(p *cluster.Pod) { p.Steered = cluster.GradeSurge })(w)
+			w.in.Snapshot.Nodes[0].Annotations = map[string]string{api.AnnotationSurging: "[]"}
+		}, want: "web-3=1"},
 		"pods that are going":       {given: each(func(p *cluster.Pod) { p.State = cluster.PodTerminating }), want: ""},
 		"nobody looks at the nodes": {given: func(w *world) { w.in.NotConsolidated = true }, want: ""},
 	} {

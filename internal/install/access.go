@@ -46,6 +46,11 @@ func clusterRules() []rbacv1.PolicyRule {
 		{APIGroups: core, Resources: []string{"pods"}, Verbs: []string{"delete"}},
 		// Pods that their owners should end first get a deletion cost.
 		{APIGroups: core, Resources: []string{"pods"}, Verbs: []string{"patch"}},
+		// Deployments that ask for it get one more replica before a pod of theirs is moved,
+		// unless an autoscaler scales them.
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: watch},
+		{APIGroups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers"}, Verbs: watch},
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale"}, Verbs: []string{"update"}},
 		// Volumes that wait for their first consumer get the name of its node.
 		{APIGroups: core, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"patch"}},
 		{APIGroups: core, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -37,6 +38,7 @@ const accessPoll = 2 * time.Second
 type caches struct {
 	pods, nodes, csiNodes, daemonSets, namespaces *mirror
 	claims, volumes, storageClasses, budgets      *mirror
+	deployments, autoscalers                      *mirror
 	provisioners, nodeTemplates                   *mirror
 	pools                                         *pools // nil unless NodePools are served
 	all                                           []*mirror
@@ -86,6 +88,8 @@ func newCaches(client kubernetes.Interface, custom dynamic.Interface, o Options)
 	c.volumes = c.mirror(corev1.SchemeGroupVersion.WithResource("persistentvolumes"), shared.Core().V1().PersistentVolumes().Informer())
 	c.storageClasses = c.mirror(storagev1.SchemeGroupVersion.WithResource("storageclasses"), shared.Storage().V1().StorageClasses().Informer())
 	c.budgets = c.mirror(policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"), shared.Policy().V1().PodDisruptionBudgets().Informer())
+	c.deployments = c.mirror(appsv1.SchemeGroupVersion.WithResource("deployments"), shared.Apps().V1().Deployments().Informer())
+	c.autoscalers = c.mirror(autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers"), shared.Autoscaling().V2().HorizontalPodAutoscalers().Informer())
 	c.pods.changes, c.nodes.changes = newChanges(), newChanges()
 	c.csiNodes.changes = c.nodes.changes // it is a part of the node, and has its name
 	c.provisioners = c.customMirror(custom, api.ProvisionerGVR)

@@ -6,11 +6,17 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 // trim drops what nobody here reads before an object enters a cache: that is most
 // of it, and a large cluster has many.
 func trim(object any) (any, error) {
+	if d, ok := object.(*appsv1.Deployment); ok {
+		names := metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name, UID: d.UID, ResourceVersion: d.ResourceVersion}
+		return &deployment{names, cluster.FromDeployment(d, manager)}, nil
+	}
 	if m, ok := object.(metav1.Object); ok {
 		m.SetManagedFields(nil)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -59,7 +60,9 @@ func (v *view) take() *cluster.Snapshot {
 	s.Volumes = convertAll(v.caches.volumes, cluster.FromVolume)
 	s.StorageClasses = convertAll(v.caches.storageClasses, cluster.FromStorageClass)
 	s.DisruptionBudgets = convertAll(v.caches.budgets, cluster.FromDisruptionBudget)
+	s.Deployments = convertAll(v.caches.deployments, func(d *deployment) cluster.Deployment { return d.converted })
 	s.Sort()
+	s.SetAutoscaled(list[*autoscalingv2.HorizontalPodAutoscaler](v.caches.autoscalers))
 	s.Pods, s.Nodes = pods, v.nodes.take() // which are in order
 	v.snapshot, v.generation = s, generation
 	return s

@@ -20,13 +20,14 @@ func TestBlockers(t *testing.T) {
 		last    time.Time
 		want    Blocker
 	}{
-		"nothing":                     {},
-		"consolidation is off":        {change: func(n *Node) { n.Provisioner.Spec.Consolidation = nil }, want: BlockedOff},
-		"a protected pod":             {change: func(n *Node) { n.Pods[0].Template.DoNotDisrupt = true }, want: BlockedProtection},
-		"a budget of pods":            {budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}}, want: BlockedPDB},
-		"it is not up":                {change: func(n *Node) { n.Initialized = false }, want: BlockedQuiet},
-		"pods are on their way to it": {change: func(n *Node) { n.Nominated = true }, want: BlockedQuiet},
-		"a pod came a moment ago":     {last: noon.Add(-time.Second), want: BlockedQuiet},
+		"nothing":                      {},
+		"consolidation is off":         {change: func(n *Node) { n.Provisioner.Spec.Consolidation = nil }, want: BlockedOff},
+		"a protected pod":              {change: func(n *Node) { n.Pods[0].Template.DoNotDisrupt = true }, want: BlockedProtection},
+		"a pod that surge cannot move": {change: func(n *Node) { n.Pods[0].Covered, n.Pods[0].Held = true, "was not moved" }, want: BlockedProtection},
+		"a budget of pods":             {budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}}, want: BlockedPDB},
+		"it is not up":                 {change: func(n *Node) { n.Initialized = false }, want: BlockedQuiet},
+		"pods are on their way to it":  {change: func(n *Node) { n.Nominated = true }, want: BlockedQuiet},
+		"a pod came a moment ago":      {last: noon.Add(-time.Second), want: BlockedQuiet},
 		"no window is open": {change: func(n *Node) {
 			n.Provisioner.Spec.Disruption = &api.Disruption{Windows: []api.Window{{Schedule: "0 0 * * *", Duration: metav1.Duration{Duration: time.Hour}}}}
 		}, want: BlockedBudget},

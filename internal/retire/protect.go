@@ -26,9 +26,9 @@ type Case struct {
 type protection func(c *Case) string
 
 var (
-	protections = []protection{blocked, notUp, closed, nominated, annotated, doNotDisrupt, ownerless, young, twoBudgets, blockedByBudget}
+	protections = []protection{blocked, notUp, closed, nominated, annotated, doNotDisrupt, ownerless, young, twoBudgets, blockedByBudget, heldBySurge}
 	lasting     = []protection{annotated, doNotDisrupt}
-	passing     = []protection{blocked, blockedByBudget}
+	passing     = []protection{blocked, blockedByBudget, heldBySurge}
 )
 
 // Protected returns what holds a node back from going voluntarily, or an empty
@@ -147,7 +147,7 @@ func (c *Case) over(p *cluster.Pod) []*cluster.DisruptionBudget {
 // refuses to evict it, whatever they allow.
 func twoBudgets(c *Case) string {
 	for _, p := range c.Node.Pods {
-		if !workload(p) {
+		if !workload(p) || p.Covered { // which is not evicted
 			continue
 		}
 		if over := c.over(p); len(over) > 1 {
@@ -159,13 +159,24 @@ func twoBudgets(c *Case) string {
 
 func blockedByBudget(c *Case) string {
 	for _, p := range c.Node.Pods {
-		if !workload(p) {
+		if !workload(p) || p.Covered {
 			continue
 		}
 		for _, b := range c.over(p) {
 			if b.DisruptionsAllowed <= 0 && (p.Ready || !b.UnreadyAnyway) {
 				return fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction of pod %s now", b.Namespace, b.Name, p)
 			}
+		}
+	}
+	return ""
+}
+
+// heldBySurge holds while a pod cannot be moved without fewer of its replicas being ready meanwhile, as
+// it is to be.
+func heldBySurge(c *Case) string {
+	for _, p := range c.Node.Pods {
+		if workload(p) && p.Held != "" {
+			return fmt.Sprintf("pod %s %s", p, p.Held)
 		}
 	}
 	return ""

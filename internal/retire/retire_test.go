@@ -63,7 +63,16 @@ func TestProtected(t *testing.T) {
 			want:    "PodDisruptionBudget d/b allows no eviction of pod d/web now",
 		},
 		"budget with room": {budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}, DisruptionsAllowed: 1}}, want: ""},
-		"budget elsewhere": {budgets: []cluster.DisruptionBudget{{Namespace: "e", Name: "b", Selector: &metav1.LabelSelector{}}}, want: ""},
+		"budget, but the pod is not evicted": {
+			change:  func(n *Node) { n.Pods[0].Covered = true },
+			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}},
+		},
+		"two budgets, but the pod is not evicted": {
+			change:  func(n *Node) { n.Pods[0].Covered = true },
+			budgets: []cluster.DisruptionBudget{{Namespace: "d", Name: "b", Selector: &metav1.LabelSelector{}}, {Namespace: "d", Name: "c", Selector: &metav1.LabelSelector{}}},
+		},
+		"surge cannot move it now": {change: func(n *Node) { n.Pods[0].Covered, n.Pods[0].Held = true, "was not moved" }, want: "pod d/web was not moved"},
+		"budget elsewhere":         {budgets: []cluster.DisruptionBudget{{Namespace: "e", Name: "b", Selector: &metav1.LabelSelector{}}}, want: ""},
 	} {
 		n := up("n", provisioner(nil), web())
 		if c.change != nil {

@@ -1,0 +1,123 @@
+package surge
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+func (s *Surger) carryOut(ctx context.Context, n *cluster.Node, now *state, do action) error {
+	r, d := now.record, now.deployment
+	switch do {
+	case grow:
+		return s.grow(ctx, n, r, d)
+	case finish:
+		r.Back, r.Since = true, now.now.UTC()
+		all := records(n)
+		for i := range all {
+			if all[i].UID == r.UID {
+				all[i] = *r
+			}
+		}
+		if !s.write(ctx, n, all) {
+			return nil
+		}
+		return s.shrink(ctx, n, r, d)
+	case shrink:
+		return s.shrink(ctx, n, r, d)
+	case undo:
+		return s.undo(ctx, r, d)
+	case forget:
+		return s.steer(ctx, r, 0)
+	}
+	return nil
+}
+
+// grow makes one more pod for each that leaves. The marks come first: from then on the ReplicaSet
+// controller ends those that leave before others.
+func (s *Surger) grow(ctx context.Context, n *cluster.Node, r *Record, d *cluster.Deployment) error {
+	if err := s.steer(ctx, r, cluster.GradeSurge); err != nil {
+		return err
+	}
+	if err := s.Cluster.ScaleDeployment(ctx, d, r.more()); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.grown[d.UID] = d.Version
+	s.mu.Unlock()
+	s.Log.Info("scaled a deployment up to move its pods", "deployment", r.String(), "node", n.Name, "replicas", r.more())
+	s.Events.Normal(event.Deployment(d), event.Surging,
+		fmt.Sprintf("scaled from %d to %d until pods in the place of those on node %s are ready", r.Replicas, r.more(), n.Name))
+	return nil
+}
+
+func (s *Surger) shrink(ctx context.Context, n *cluster.Node, r *Record, d *cluster.Deployment) error {
+	if err := s.Cluster.ScaleDeployment(ctx, d, r.Replicas); err != nil {
+		return err
+	}
+	s.Log.Info("scaled a deployment back", "deployment", r.String(), "node", n.Name, "replicas", r.Replicas)
+	return nil
+}
+
+// undo takes back what is still there of what was begun. First of all it makes sure that what is known
+// of the Deployment is not old: what is forgotten is never taken back. Without the marks, the
+// ReplicaSet controller ends the youngest pods, and before those all that are not ready.
+func (s *Surger) undo(ctx context.Context, r *Record, d *cluster.Deployment) error {
+	if err := s.Cluster.ScaleDeployment(ctx, d, d.Replicas); err != nil {
+		return err
+	}
+	if err := s.steer(ctx, r, 0); err != nil {
+		return err
+	}
+	if d.Scaled && d.Replicas == r.more() {
+		return s.Cluster.ScaleDeployment(ctx, d, r.Replicas)
+	}
+	return nil
+}
+
+// steer marks the pods that leave, or takes the marks off.
+func (s *Surger) steer(ctx context.Context, r *Record, grade int) error {
+	for _, p := range r.Pods {
+		if err := s.Cluster.Steer(ctx, cluster.PodKey{Namespace: r.Namespace, Name: p.Name, UID: p.UID}, grade); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conclude says what has come of a record that is done with.
+func (s *Surger) conclude(n *cluster.Node, r *Record, last step) {
+	outcome := "undone"
+	switch {
+	case last.moved:
+		outcome = "moved"
+		s.pauses.Succeeded(r.UID)
+	case last.failed != "":
+		outcome = "failed"
+		s.pauses.Failed(r.UID)
+	}
+	s.mu.Lock()
+	s.failed[r.UID] = "was not moved because its Deployment " + last.failed
+	if last.failed == "" {
+		delete(s.failed, r.UID)
+	}
+	s.mu.Unlock()
+	s.Metrics.Surges.WithLabelValues(n.Provisioner, outcome).Inc()
+	if last.failed == "" {
+		s.Log.Info("ended a surge", "deployment", r.String(), "node", n.Name, "outcome", outcome)
+		return
+	}
+	s.Log.Warn("gave up a surge", "deployment", r.String(), "node", n.Name, "reason", last.failed)
+	ref := event.Deployment(&cluster.Deployment{Namespace: r.Namespace, Name: r.Deployment, UID: r.UID})
+	s.Events.Warning(ref, event.SurgeFailed, fmt.Sprintf("its pods on node %s are not moved: it %s", n.Name, last.failed))
+}
+
+// hasGrown reports whether this process has scaled the Deployment up, and what is known of it is not from before.
+func (s *Surger) hasGrown(d *cluster.Deployment) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, ok := s.grown[d.UID]
+	return ok && before != d.Version
+}

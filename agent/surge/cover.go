@@ -1,0 +1,135 @@
+package surge
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// coverage finds the pods that surge moves.
+type coverage struct {
+	snapshot *cluster.Snapshot
+	asked    map[string]bool // Provisioners that ask for it for all pods of their nodes
+	records  []Record
+	others   []int // by record: pods of the Deployment besides those that leave
+	failed   func(uid string) string
+}
+
+// cover returns the snapshot with the pods marked that surge moves. Those in whose place others have
+// been made already count as terminating: they need no other place. The argument is not changed.
+func cover(s *cluster.Snapshot, provisioners []*api.Provisioner, failed func(uid string) string) *cluster.Snapshot {
+	c := &coverage{snapshot: s, asked: map[string]bool{}, failed: failed}
+	for _, p := range provisioners {
+		if p.Spec.Annotations[api.AnnotationSurge] == "true" {
+			c.asked[p.Name] = true
+		}
+	}
+	for i := range s.Nodes {
+		c.records = append(c.records, records(&s.Nodes[i])...)
+	}
+	wanted := slices.ContainsFunc(s.Deployments, func(d cluster.Deployment) bool { return d.Surge == "true" })
+	if !wanted && len(c.asked)+len(c.records) == 0 {
+		return s
+	}
+	c.count()
+	out := *s
+	out.Pods = slices.Clone(s.Pods)
+	for i := range out.Pods {
+		if p := &out.Pods[i]; p.State == cluster.PodBound {
+			c.mark(p)
+		}
+	}
+	return &out
+}
+
+// count counts the pods in the place of those that leave.
+func (c *coverage) count() {
+	c.others = make([]int, len(c.records))
+	if len(c.records) == 0 {
+		return
+	}
+	for i := range c.snapshot.Pods {
+		p := &c.snapshot.Pods[i]
+		name := p.Deployment()
+		if name == "" || p.State == cluster.PodTerminating {
+			continue
+		}
+		for k := range c.records {
+			if r := &c.records[k]; r.Namespace == p.Namespace && r.Deployment == name && !r.has(p.UID) {
+				c.others[k]++
+			}
+		}
+	}
+}
+
+func (c *coverage) mark(p *cluster.Pod) {
+	name := p.Deployment()
+	if name == "" {
+		return
+	}
+	d := c.snapshot.Deployment(p.Namespace, name)
+	if d == nil {
+		return
+	}
+	for k := range c.records {
+		r := &c.records[k]
+		switch {
+		case !r.of(d):
+		case r.has(p.UID) && c.others[k] >= r.Replicas:
+			p.State = cluster.PodTerminating
+			return
+		default:
+			p.Covered = c.covers(p, d)
+			return
+		}
+	}
+	if p.Covered = c.covers(p, d); p.Covered {
+		p.Held = c.held(d)
+	}
+}
+
+// covers reports whether surge can move a pod, and is asked for.
+func (c *coverage) covers(p *cluster.Pod, d *cluster.Deployment) bool {
+	n := c.snapshot.Node(p.NodeName)
+	if n == nil || n.Provisioner == "" {
+		return false
+	}
+	asked := d.Surge == "true" || d.Surge == "" && c.asked[n.Provisioner]
+	return asked && !d.Autoscaled && !d.Recreate && !p.CostSet && !c.exclusive(p)
+}
+
+// exclusive reports whether a pod has a volume that no pod of another node can have at the same time.
+func (c *coverage) exclusive(p *cluster.Pod) bool {
+	for _, ref := range p.Template.Claims {
+		if ref.Ephemeral {
+			continue // each pod has its own
+		}
+		i, ok := slices.BinarySearchFunc(c.snapshot.Claims, ref.Name, func(claim cluster.Claim, name string) int {
+			return cmp.Or(cmp.Compare(claim.Namespace, p.Namespace), cmp.Compare(claim.Name, name))
+		})
+		if !ok {
+			return true
+		}
+		modes := c.snapshot.Claims[i].AccessModes
+		if !slices.Contains(modes, corev1.ReadWriteMany) && !slices.Contains(modes, corev1.ReadOnlyMany) {
+			return true
+		}
+	}
+	return false
+}
+
+// held is why pods of a Deployment cannot be moved now.
+func (c *coverage) held(d *cluster.Deployment) string {
+	if why := c.failed(d.UID); why != "" {
+		return why
+	}
+	if !d.Settled || d.Available < d.Replicas {
+		return fmt.Sprintf("can only be moved once all %d pods of Deployment %s are ready", d.Replicas, d.Name)
+	}
+	return ""
+}

@@ -1,0 +1,94 @@
+package surge
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// one is a cluster with one node and one pod of a Deployment that has asked for surge.
+func one() *cluster.Snapshot {
+	return &cluster.Snapshot{
+		Nodes: []cluster.Node{{Name: "a", Provisioner: "default"}},
+		Pods: []cluster.Pod{{
+			PodKey: cluster.PodKey{Namespace: "d", Name: "web-1", UID: "1"}, NodeName: "a", State: cluster.PodBound, Ready: true,
+			Owner:    cluster.Owner{Kind: "ReplicaSet", Name: "web-abc"},
+			Template: &cluster.Template{Labels: map[string]string{"pod-template-hash": "abc"}},
+		}},
+		Deployments: []cluster.Deployment{{Namespace: "d", Name: "web", UID: "u", Surge: "true", Replicas: 1, Available: 1, Settled: true}},
+	}
+}
+
+// Surge moves the pods of Deployments that ask for it, or whose nodes' Provisioner does, where one more
+// pod can run beside the others.
+func TestCover(t *testing.T) {
+	claim := func(mode corev1.PersistentVolumeAccessMode) func(*cluster.Snapshot) {
+		return func(s *cluster.Snapshot) {
+			s.Pods[0].Template.Claims = []cluster.ClaimRef{{Name: "data"}}
+			s.Claims = []cluster.Claim{{Namespace: "d", Name: "data", AccessModes: []corev1.PersistentVolumeAccessMode{mode}}}
+		}
+	}
+	for name, c := range map[string]struct {
+		change      func(*cluster.Snapshot)
+		provisioner bool // asks for it
+		failed      string
+		covered     bool
+		held        bool
+	}{
+		"it asks for it":                   {covered: true},
+		"it does not ask":                  {change: func(s *cluster.Snapshot) { s.Deployments[0].Surge = "" }},
+		"its Provisioner asks":             {change: func(s *cluster.Snapshot) { s.Deployments[0].Surge = "" }, provisioner: true, covered: true},
+		"only its Provisioner asks":        {change: func(s *cluster.Snapshot) { s.Deployments[0].Surge = "false" }, provisioner: true},
+		"an autoscaler scales it":          {change: func(s *cluster.Snapshot) { s.Deployments[0].Autoscaled = true }},
+		"it must not run twice":            {change: func(s *cluster.Snapshot) { s.Deployments[0].Recreate = true }},
+		"somebody has set a deletion cost": {change: func(s *cluster.Snapshot) { s.Pods[0].CostSet = true }},
+		"the node is not ours":             {change: func(s *cluster.Snapshot) { s.Nodes[0].Provisioner = "" }},
+		"the ReplicaSet is nobody's":       {change: func(s *cluster.Snapshot) { s.Pods[0].Owner.Name = "web" }},
+		"a StatefulSet":                    {change: func(s *cluster.Snapshot) { s.Pods[0].Owner.Kind = "StatefulSet" }},
+		"a volume of its own":              {change: claim(corev1.ReadWriteOnce)},
+		"a volume that is shared":          {change: claim(corev1.ReadWriteMany), covered: true},
+		"a volume that comes with the pod": {change: func(s *cluster.Snapshot) {
+			s.Pods[0].Template.Claims = []cluster.ClaimRef{{Name: "x", Ephemeral: true}}
+		}, covered: true},
+		"a pod is not ready":                {change: func(s *cluster.Snapshot) { s.Deployments[0].Available = 0 }, covered: true, held: true},
+		"it is rolled out":                  {change: func(s *cluster.Snapshot) { s.Deployments[0].Settled = false }, covered: true, held: true},
+		"it could not be moved a while ago": {failed: "was not moved", covered: true, held: true},
+	} {
+		s := one()
+		if c.change != nil {
+			c.change(s)
+		}
+		p := &api.Provisioner{}
+		if p.Name = "default"; c.provisioner {
+			p.Spec.Annotations = map[string]string{api.AnnotationSurge: "true"}
+		}
+		got := cover(s, []*api.Provisioner{p}, func(string) string { return c.failed }).Pods[0]
+		if got.Covered != c.covered || (got.Held != "") != c.held || got.State != cluster.PodBound {
+			t.Errorf("%s: covered %t, held %q, %s", name, got.Covered, got.Held, got.State)
+		}
+		if s.Pods[0].Covered {
+			t.Errorf("%s: the argument has changed", name)
+		}
+	}
+}
+
+// A pod needs no other place once another has been made in its place.
+func TestCoverCountsPodsInTheirPlace(t *testing.T) {
+	s := one()
+	r := []Record{{Namespace: "d", Deployment: "web", UID: "u", Replicas: 1, Pods: []Pod{{"web-1", "1"}}, Since: noon}}
+	s.Nodes[0].Annotations = change(r).SetAnnotations
+	s.Deployments[0].Settled = false
+	none := func(string) string { return "" }
+	if got := cover(s, nil, none).Pods[0]; !got.Covered || got.Held != "" || got.State != cluster.PodBound {
+		t.Errorf("before: %+v", got)
+	}
+	second := s.Pods[0]
+	second.Name, second.UID, second.NodeName, second.State = "web-2", "2", "", cluster.PodNew
+	s.Pods = append(s.Pods, second)
+	if got := cover(s, nil, none).Pods; got[0].State != cluster.PodTerminating || got[1].State != cluster.PodNew {
+		t.Errorf("after: %+v", got)
+	}
+}

@@ -1,0 +1,86 @@
+package surge
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+const (
+	// patience is how long the pods in the place of those that leave may take until they are up. It
+	// is what a Deployment allows a rollout by default.
+	patience = 10 * time.Minute
+	// ending is how long the ReplicaSet controller may take to end the pods that leave.
+	ending = time.Minute
+)
+
+// action is what is to be done next about a record.
+type action int
+
+const (
+	wait   action = iota
+	grow          // mark the pods that leave, and make as many more
+	finish        // note that pods in their places are up, and scale back
+	shrink        // scale back, as was noted
+	undo          // take the marks off, scale back unless somebody else has scaled, and forget it
+	forget        // there is nothing to take back
+)
+
+// step is what is to be done next. Failed says why the pods could not be moved, where that is so; it
+// completes a sentence that begins with the name of the Deployment.
+type step struct {
+	do     action
+	failed string
+	moved  bool
+}
+
+// state is what the next step follows from.
+type state struct {
+	record     *Record
+	deployment *cluster.Deployment // nil: it is gone
+	left       int                 // pods that are to leave and do not yet
+	going      bool                // the node is to go voluntarily
+	grown      bool                // it has been scaled up, and what is known of it is not older
+	now        time.Time
+}
+
+// next says what is to be done about a record.
+func next(s *state) step {
+	r, d := s.record, s.deployment
+	if d == nil {
+		return step{do: forget}
+	}
+	ours := d.Scaled && d.Replicas == r.more()
+	switch {
+	case !ours && d.Replicas != r.Replicas:
+		return step{do: undo, failed: fmt.Sprintf("was scaled to %d by somebody else meanwhile", d.Replicas)}
+	case r.Back:
+		return s.nextBack(ours)
+	case s.left == 0 || !s.going:
+		return step{do: undo}
+	case s.now.Sub(r.Since) >= patience:
+		return step{do: undo, failed: "had no more pods ready after " + amount.ShortDuration(patience)}
+	case ours && d.Settled && d.Available >= r.more():
+		return step{do: finish}
+	case ours:
+		return step{}
+	case s.grown:
+		return step{do: undo, failed: "was scaled back by somebody else meanwhile"}
+	}
+	return step{do: grow}
+}
+
+// nextBack is next once pods in the place of those that leave are up.
+func (s *state) nextBack(ours bool) step {
+	switch {
+	case ours:
+		return step{do: shrink}
+	case s.left == 0:
+		return step{do: undo, moved: true}
+	case s.now.Sub(s.record.Since) < ending:
+		return step{}
+	}
+	return step{do: undo, failed: "ended other pods than those that were to leave"}
+}

@@ -1,0 +1,224 @@
+// Package surge moves pods of Deployments without a moment in which fewer of them are ready than are
+// wanted: it makes one more for each pod that is to leave a node, waits until they are ready, and has
+// the ReplicaSet controller end those that leave.
+package surge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/metrics"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/nodes"
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// Cluster is what surge changes besides nodes.
+type Cluster interface {
+	// ScaleDeployment sets how many replicas a Deployment wants. It is cluster.ErrStale if the
+	// Deployment has changed since it was read, or is gone. To set what it has already finds out
+	// whether what was read is still so.
+	ScaleDeployment(ctx context.Context, d *cluster.Deployment, replicas int) error
+	// Steer makes the owner of a pod, when it shrinks, end the pod before others, as
+	// disrupt.Pods does.
+	Steer(ctx context.Context, pod cluster.PodKey, grade int) error
+}
+
+// Ports are what a Surger works with. All are to be set.
+type Ports struct {
+	Cluster Cluster
+	Nodes   *nodes.Writer
+	Events  *event.Recorder
+	Metrics *metrics.Metrics
+	Log     hclog.Logger
+	// Retry is called when something is left for a little later.
+	Retry func()
+}
+
+// Surger moves pods. Only the planning loop changes anything through it; Cover, Obstacle and Clear may be
+// called at the same time. What it remembers only keeps it from trying in vain: all that was begun is found
+// in annotations of nodes.
+type Surger struct {
+	Ports
+	pauses *pace.Retries
+
+	mu     sync.Mutex
+	failed map[string]string // by UID of the Deployment: why its pods could not be moved the last time
+	grown  map[string]string // by UID of the Deployment: its version before it was scaled up
+	begun  map[string]bool   // by UID of the Deployment: some node has a record of it, or is about to get one
+}
+
+// After a failure the next try is 10 minutes later, then twice as long each time, up to 6 hours.
+const (
+	firstPause   = 10 * time.Minute
+	longestPause = 6 * time.Hour
+)
+
+// New returns a Surger.
+func New(p Ports) *Surger {
+	return &Surger{Ports: p, pauses: pace.NewRetries(firstPause, longestPause), failed: map[string]string{}, grown: map[string]string{}, begun: map[string]bool{}}
+}
+
+// Cover returns the snapshot with what surge does to its pods; see cluster.Pod.Covered. The argument is
+// not changed.
+func (s *Surger) Cover(in *cluster.Snapshot, provisioners []*api.Provisioner) *cluster.Snapshot {
+	return cover(in, provisioners, s.paused)
+}
+
+// paused says why pods of a Deployment are not moved for some time; empty if they may be.
+func (s *Surger) paused(uid string) string {
+	if s.pauses.Due(uid) {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed[uid]
+}
+
+// Obstacle returns why a node cannot go because pods that surge moves could not be moved; empty where
+// that is not so.
+func (s *Surger) Obstacle(in *cluster.Snapshot, pods []*cluster.Pod) string {
+	for _, p := range pods {
+		if !p.Covered || p.State != cluster.PodBound {
+			continue
+		}
+		if d := in.Deployment(p.Namespace, p.Deployment()); d != nil && s.paused(d.UID) != "" {
+			return fmt.Sprintf("pod %s %s", p, s.paused(d.UID))
+		}
+	}
+	return ""
+}
+
+// Clear reports whether all pods of a node that surge moves have left it. If not, it begins to move them:
+// those of a Deployment that leave another node first have to arrive.
+func (s *Surger) Clear(ctx context.Context, in *cluster.Snapshot, n *cluster.Node, pods []*cluster.Pod) bool {
+	if n.Annotations[api.AnnotationSurging] != "" {
+		return false
+	}
+	left := true
+	var begun []Record
+	for _, p := range pods {
+		if !p.Covered || p.State != cluster.PodBound {
+			continue
+		}
+		left = false
+		d := in.Deployment(p.Namespace, p.Deployment())
+		if d == nil || p.Held != "" {
+			continue
+		}
+		i := slices.IndexFunc(begun, func(r Record) bool { return r.of(d) })
+		if i < 0 && !s.begins(in, d) {
+			continue
+		}
+		if i < 0 {
+			i = len(begun)
+			begun = append(begun, Record{
+				Namespace: d.Namespace, Deployment: d.Name, UID: d.UID, Replicas: d.Replicas, Since: time.Now().UTC(),
+			})
+		}
+		begun[i].Pods = append(begun[i].Pods, Pod{p.Name, p.UID})
+	}
+	if len(begun) > 0 {
+		c := change(begun)
+		c.AddFinalizer = api.Finalizer // without it, the node could go with its records
+		s.Nodes.Patch(ctx, n.Name, c)
+	}
+	return left
+}
+
+// begins reports whether pods of a Deployment leave no node yet, and keeps those of other nodes from
+// beginning to: nodes are looked at at the same time.
+func (s *Surger) begins(in *cluster.Snapshot, d *cluster.Deployment) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.begun[d.UID] || underWay(in, d) {
+		return false
+	}
+	s.begun[d.UID] = true
+	return true
+}
+
+// prune forgets what has no record.
+func (s *Surger) prune(in *cluster.Snapshot) {
+	recorded := map[string]bool{}
+	for i := range in.Nodes {
+		for _, r := range records(&in.Nodes[i]) {
+			recorded[r.UID] = true
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun = recorded
+	maps.DeleteFunc(s.grown, func(uid string, _ string) bool { return !recorded[uid] })
+}
+
+// underWay reports whether pods of a Deployment leave some node.
+func underWay(in *cluster.Snapshot, d *cluster.Deployment) bool {
+	return slices.ContainsFunc(in.Nodes, func(n cluster.Node) bool {
+		return slices.ContainsFunc(records(&n), func(r Record) bool { return r.of(d) })
+	})
+}
+
+// Tend takes all that was begun a step further, or back where its node does not go any more. The pods
+// of the snapshot are as they are: it is not that of Cover.
+func (s *Surger) Tend(ctx context.Context, in *cluster.Snapshot) {
+	s.prune(in)
+	for _, n := range in.Nodes {
+		for _, r := range records(&n) {
+			if ctx.Err() == nil && s.tend(ctx, in, &n, &r) {
+				s.write(ctx, &n, slices.DeleteFunc(records(&n), func(o Record) bool { return o.UID == r.UID }))
+			}
+		}
+	}
+}
+
+// write makes these the records of a node, also in the copy that was passed. It reports whether it did.
+func (s *Surger) write(ctx context.Context, n *cluster.Node, all []Record) bool {
+	c := change(all)
+	if !s.Nodes.Patch(ctx, n.Name, c) {
+		return false // which has asked for another try
+	}
+	annotations := maps.Clone(n.Annotations)
+	maps.Copy(annotations, c.SetAnnotations)
+	for _, key := range c.RemoveAnnotations {
+		delete(annotations, key)
+	}
+	n.Annotations = annotations
+	return true
+}
+
+// tend takes one record a step further, and reports whether it is done with.
+func (s *Surger) tend(ctx context.Context, in *cluster.Snapshot, n *cluster.Node, r *Record) (done bool) {
+	now := &state{record: r, now: time.Now(), going: n.Annotations[api.AnnotationDisruption] != "" && !n.Deleting}
+	if d := in.Deployment(r.Namespace, r.Deployment); d != nil && r.of(d) {
+		now.deployment, now.grown = d, s.hasGrown(d)
+	}
+	for i := range in.Pods {
+		if p := &in.Pods[i]; p.NodeName == n.Name && p.State == cluster.PodBound && r.has(p.UID) {
+			now.left++
+		}
+	}
+	next := next(now)
+	err := s.carryOut(ctx, n, now, next.do)
+	switch {
+	case errors.Is(err, cluster.ErrStale):
+		s.Retry() // the caches will tell
+	case err != nil && ctx.Err() == nil:
+		s.Metrics.Failed("ScaleDeployment")
+		s.Log.Warn("could not move pods by surge", "deployment", r.String(), "node", n.Name, "error", err)
+		s.Retry()
+	case err == nil && (next.do == undo || next.do == forget):
+		s.conclude(n, r, next)
+		return true
+	}
+	return false
+}

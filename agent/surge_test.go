@@ -1,0 +1,301 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim"
+)
+
+// surging is a Deployment that asks for surge.
+func surging(name string, replicas int) sim.Workload {
+	return sim.Workload{Name: name, Replicas: replicas, Spec: sim.Requests("900m", "1Gi"), Revision: "1", Surge: "true"}
+}
+
+func isReady(p *corev1.Pod) bool {
+	if !isRunning(p) {
+		return false
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// readyUntil waits for a condition. Until then, so many pods of the workload are ready at any time.
+func (r *rig) readyUntil(workload string, replicas int, what string, condition func() bool) {
+	r.Helper()
+	r.until(what, func() bool {
+		if n := r.count(workload, isReady); n < replicas {
+			r.Fatalf("until %s: %d pods of %s are ready, want %d\n%s", what, n, workload, replicas, r.describe())
+		}
+		return condition()
+	})
+}
+
+// onOldNode runs a workload on a large node, which is to go for the sake of the edits.
+func (r *rig) onOldNode(load sim.Workload, edits ...func(*api.ProvisionerSpec)) (node string) {
+	r.Helper()
+	large := func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"m5.4xlarge"} }
+	r.Apply(testProvisioner("default", large))
+	r.start(Options{}, nil)
+	r.Deploy(load)
+	r.until("the workload runs", r.allRun(load.Name, load.Replicas))
+	r.until("all nodes are up", r.allUp)
+	r.Apply(testProvisioner("default", edits...))
+	return r.ours()[0].Name
+}
+
+// moved reports whether a node is gone, its pods run elsewhere and nothing of surge is left behind.
+func (r *rig) moved(node string, load sim.Workload) func() bool {
+	return func() bool {
+		return r.node(node) == nil && r.allRun(load.Name, load.Replicas)() && len(r.Misscaled()) == 0 && r.traces() == ""
+	}
+}
+
+// traces names what surge has left on a node or pod.
+func (r *rig) traces() string {
+	for _, n := range r.Nodes() {
+		if n.Annotations[api.AnnotationSurging] != "" {
+			return "node " + n.Name
+		}
+	}
+	for _, p := range r.Pods() {
+		if p.Annotations[corev1.PodDeletionCost] == "-1000" && p.DeletionTimestamp == nil {
+			return "pod " + p.Name
+		}
+	}
+	return ""
+}
+
+var cheaper = consolidates(func(d *api.Disruption) { d.Drift = ptr.To(false) })
+
+// Pods of a Deployment that asks for it leave their node without a moment in which fewer of them
+// are ready, also where a PodDisruptionBudget lets none go.
+func TestSurge(t *testing.T) {
+	for name, c := range map[string]struct {
+		load   sim.Workload
+		budget int
+		edit   func(*api.ProvisionerSpec)
+	}{
+		"a single replica, for consolidation": {load: surging("web", 1), edit: cheaper},
+		"a single replica that must be there": {load: surging("web", 1), budget: 1, edit: cheaper},
+		"all of several must be there":        {load: surging("web", 3), budget: 3, edit: cheaper},
+		"for drift":                           {load: surging("web", 2), budget: 2, edit: func(s *api.ProvisionerSpec) { s.Labels = map[string]string{"team": "b"} }},
+		"for expiry":                          {load: surging("web", 2), budget: 2, edit: expireAfter(600)},
+		"for a Provisioner that asks for it": {load: sim.Workload{Name: "web", Replicas: 1, Spec: sim.Requests("900m", "1Gi"), Revision: "1"}, edit: func(s *api.ProvisionerSpec) {
+			cheaper(s)
+			s.Annotations = map[string]string{api.AnnotationSurge: "true"}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				if c.budget > 0 {
+					r.Protect(sim.Budget{Name: "web", Selector: map[string]string{"app": "web"}, MinAvailable: c.budget})
+				}
+				node := r.onOldNode(c.load, c.edit)
+				r.readyUntil("web", c.load.Replicas, "the pods have moved", r.moved(node, c.load))
+				if got := r.Moves().Evictions; got > 0 {
+					t.Errorf("%d pods were evicted", got)
+				}
+				if len(r.Missed()) > 0 {
+					t.Error(r.Missed())
+				}
+			})
+		})
+	}
+}
+
+// Pods of one Deployment that leave several nodes at the same time do so one node after the other.
+func TestSurgeOnSeveralNodes(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		small := func(s *api.ProvisionerSpec) {
+			s.InstanceTypes = []string{"m5.large"}
+			s.Disruption = &api.Disruption{Budgets: []api.Budget{{Nodes: "100%"}}}
+		}
+		load := surging("web", 6)
+		r.Protect(sim.Budget{Name: "web", Selector: map[string]string{"app": "web"}, MinAvailable: 6})
+		r.served(testProvisioner("default", small), load)
+		old := r.ours()
+		if len(old) < 3 {
+			t.Fatalf("%d nodes", len(old))
+		}
+		time.Sleep(10 * time.Minute) // so that they may go for drift
+		r.Apply(testProvisioner("default", small, func(s *api.ProvisionerSpec) { s.Labels = map[string]string{"team": "b"} }))
+		r.readyUntil("web", 6, "the pods have moved", func() bool {
+			for _, n := range old {
+				if r.node(n.Name) != nil {
+					return false
+				}
+			}
+			return len(r.Misscaled()) == 0 && r.traces() == ""
+		})
+		if failed := r.Events(event.SurgeFailed); len(failed) > 0 || len(r.Missed()) > 0 || r.Moves().Evictions > 0 {
+			t.Errorf("failures %v, missed %v, %d evictions", failed, r.Missed(), r.Moves().Evictions)
+		}
+	})
+}
+
+// What an autoscaler scales, or what does not ask for it, moves as without surge.
+func TestNotSurged(t *testing.T) {
+	for name, change := range map[string]func(*sim.Workload){
+		"it does not ask":                  func(w *sim.Workload) { w.Surge = "" },
+		"an autoscaler scales it":          func(w *sim.Workload) { w.Autoscaled = true },
+		"somebody has set a deletion cost": func(w *sim.Workload) { w.Annotations = map[string]string{corev1.PodDeletionCost: "5"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				load := surging("web", 1)
+				change(&load)
+				node := r.onOldNode(load, cheaper)
+				r.until("the pod has moved", r.moved(node, load))
+				if r.Moves().Evictions != 1 || len(r.Events(event.Surging)) > 0 {
+					t.Errorf("%d evictions, events %v", r.Moves().Evictions, r.Events(event.Surging))
+				}
+			})
+		})
+	}
+}
+
+// Where no further pod becomes ready, that one goes again and the node stays. It is tried again later.
+func TestSurgeIsUndone(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		load := surging("web", 1)
+		node := r.onOldNode(load, cheaper)
+		first := r.Pods()[0].Name
+		r.SetUnready("web", true)
+		r.readyUntil("web", 1, "it is given up", func() bool { return len(r.Events(event.SurgeFailed)) > 0 })
+		r.readyUntil("web", 1, "the node is kept", func() bool {
+			n := r.node(node)
+			return n.Annotations[api.AnnotationDisruption] == "" && len(n.Spec.Taints) == 0 && r.count("web", anyPod) == 1 && len(r.Misscaled()) == 0 && r.traces() == ""
+		})
+		if got := r.Pods()[0].Name; got != first {
+			t.Errorf("pod %s is left, want %s", got, first)
+		}
+		r.never(8*time.Minute, "it is tried again at once", func() bool { return r.count("web", anyPod) > 1 })
+		r.SetUnready("web", false)
+		r.readyUntil("web", 1, "the pod has moved", r.moved(node, load))
+	})
+}
+
+// Whoever scales a Deployment while its pods move has the last word.
+func TestUsersScaleDuringSurge(t *testing.T) {
+	for name, replicas := range map[string]int{"up": 5, "back": 2, "down": 1, "to nothing": 0} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, sim.Options{}, func(r *rig) {
+				load := surging("web", 2)
+				node := r.onOldNode(load, cheaper)
+				r.SetUnready("web", true)
+				r.until("there are more pods", func() bool { return r.count("web", anyPod) == 4 })
+				r.Scale("web", replicas)
+				r.SetUnready("web", false)
+				wanted := func() bool {
+					return r.count("web", anyPod) == replicas && len(r.Misscaled()) == 0 && r.traces() == ""
+				}
+				r.until("there are as many as users want", wanted)
+				r.never(5*time.Minute, "users are overruled", func() bool { return len(r.Misscaled()) > 0 && r.traces() == "" })
+				if replicas > 0 {
+					r.until("the pods have moved later", func() bool { return r.node(node) == nil && wanted() })
+				}
+				if len(r.Missed()) > 0 {
+					t.Error(r.Missed())
+				}
+			})
+		})
+	}
+}
+
+// What an agent has begun is finished or taken back by the next one, wherever it was killed.
+func TestCrashDuringSurge(t *testing.T) {
+	for _, call := range []string{"Steer", "ScaleDeployment", "PatchNode", "DeleteNode"} {
+		for _, when := range []sim.When{sim.Before, sim.After} {
+			for n := 1; n <= 4; n++ {
+				t.Run(fmt.Sprintf("%s call %d of %s", when, n, call), func(t *testing.T) {
+					inBubble(t, sim.Options{}, func(r *rig) { r.crashDuringSurge(call, when, n) })
+				})
+			}
+		}
+	}
+}
+
+func (r *rig) crashDuringSurge(call string, when sim.When, n int) {
+	load := surging("web", 2)
+	r.Protect(sim.Budget{Name: "web", Selector: map[string]string{"app": "web"}, MinAvailable: 2})
+	large := func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"m5.4xlarge"} }
+	r.Apply(testProvisioner("default", large))
+	first := r.start(Options{}, nil)
+	r.Deploy(load)
+	r.until("the workload runs", r.allRun("web", 2))
+	r.until("all nodes are up", r.allUp)
+	first.end()
+	node := r.ours()[0].Name
+	r.Apply(testProvisioner("default", cheaper))
+	doomed := r.killAt(call, when, n)
+	moved := r.moved(node, load)
+	r.readyUntil("web", 2, "the agent is dead or has done its work", func() bool { return doomed.dead() || moved() })
+	r.start(Options{}, nil)
+	r.readyUntil("web", 2, "the pods have moved", moved)
+	if len(r.Missed()) > 0 {
+		r.Error(r.Missed())
+	}
+}
+
+// A node that is not to go any more keeps its pods.
+func TestSurgeIsCalledOff(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		load := surging("web", 1)
+		node := r.onOldNode(load, cheaper)
+		first := r.Pods()[0].Name
+		r.SetUnready("web", true)
+		r.until("there are more pods", func() bool { return r.count("web", anyPod) == 2 })
+		r.Apply(testProvisioner("default"))
+		r.readyUntil("web", 1, "all is as before", func() bool {
+			return r.node(node).Annotations[api.AnnotationDisruption] == "" && r.count("web", anyPod) == 1 && len(r.Misscaled()) == 0 && r.traces() == ""
+		})
+		if got := r.Pods()[0].Name; got != first {
+			t.Errorf("pod %s is left, want %s", got, first)
+		}
+	})
+}
+
+// A node that is deleted while its pods are moved is let go only once their Deployment has been
+// scaled back: what was begun is noted on the node.
+func TestNodeIsKeptForItsRecords(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		load := surging("web", 1)
+		large := func(s *api.ProvisionerSpec) { s.InstanceTypes = []string{"m5.4xlarge"} }
+		r.Apply(testProvisioner("default", large))
+		refuse := false
+		r.start(Options{}, func(call string, when sim.When) error {
+			if refuse && call == "ScaleDeployment" && when == sim.Before {
+				return errors.New("the API server is away")
+			}
+			return nil
+		})
+		r.Deploy(load)
+		r.until("the workload runs", r.allRun("web", 1))
+		r.until("all nodes are up", r.allUp)
+		node := r.ours()[0].Name
+		r.SetUnready("web", true)
+		r.Apply(testProvisioner("default", cheaper))
+		r.until("there are more pods", func() bool { return r.count("web", anyPod) == 2 })
+		refuse = true
+		r.DeleteNode(node)
+		r.until("the pod is evicted", func() bool { return r.onNode("web", node) == 0 })
+		r.never(5*time.Minute, "the node goes with its record", func() bool { return r.node(node) == nil })
+		refuse = false
+		r.until("the node is gone", r.gone(node))
+		if wrong := r.Misscaled(); len(wrong) > 0 {
+			t.Error(wrong)
+		}
+	})
+}

@@ -1,0 +1,40 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+// deployment is what the cache of Deployments holds: what one is converted to, in the place of the API
+// server's object with its pod template.
+type deployment struct {
+	metav1.ObjectMeta // its names and its version only
+	converted         cluster.Deployment
+}
+
+// ScaleDeployment sets how many replicas a Deployment wants. The API server refuses it where the
+// Deployment has changed since it was read, which is cluster.ErrStale: what somebody else has set is not
+// overwritten. The call is not repeated, for it may have had its effect.
+func (c *Cluster) ScaleDeployment(ctx context.Context, d *cluster.Deployment, replicas int) error {
+	err := callOnce(ctx, func(ctx context.Context) error {
+		scale := &autoscalingv1.Scale{
+			ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name, ResourceVersion: d.Version},
+			Spec:       autoscalingv1.ScaleSpec{Replicas: int32(replicas)},
+		}
+		_, err := c.client.AppsV1().Deployments(d.Namespace).UpdateScale(ctx, d.Name, scale, metav1.UpdateOptions{FieldManager: manager})
+		return err
+	})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		err = cluster.ErrStale
+	}
+	if err != nil {
+		return fmt.Errorf("scale Deployment %s/%s to %d: %w", d.Namespace, d.Name, replicas, err)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+)
+
+func newDeployment(t *testing.T, namespace, name string, replicas int32) {
+	t.Helper()
+	labels := map[string]string{"app": name}
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{api.AnnotationSurge: "true"}},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To(replicas), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "main", Image: "pause"}}},
+			},
+		},
+	}
+	if _, err := admin.AppsV1().Deployments(namespace).Create(t.Context(), d, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// seen waits until the caches show a Deployment as it should be.
+func seen(t *testing.T, c *Cluster, namespace, name string, as func(*cluster.Deployment) bool) cluster.Deployment {
+	t.Helper()
+	var got cluster.Deployment
+	eventually(t, "the Deployment is in the caches", func() error {
+		d := c.Snapshot().Deployment(namespace, name)
+		if d == nil || !as(d) {
+			return fmt.Errorf("it is %+v", d)
+		}
+		got = *d
+		return nil
+	})
+	return got
+}
+
+// A Deployment is scaled only as it was read, and it is known who has scaled it last.
+func TestScaleDeployment(t *testing.T) {
+	c, ns := connect(t), namespace(t)
+	newDeployment(t, ns, "web", 2)
+	first := seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 2 })
+	if first.Surge != "true" || first.Scaled || first.Recreate || first.Autoscaled {
+		t.Errorf("it is read as %+v", first)
+	}
+	scale := func(d *cluster.Deployment, replicas int, want error) {
+		t.Helper()
+		if err := c.ScaleDeployment(t.Context(), d, replicas); !errors.Is(err, want) {
+			t.Errorf("scaled to %d: %v, want %v", replicas, err, want)
+		}
+	}
+	// Its controller may write its status at any time, which makes another version of it.
+	eventually(t, "it is scaled", func() error {
+		first = seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 2 })
+		return c.ScaleDeployment(t.Context(), &first, 3)
+	})
+	seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 3 && d.Scaled })
+	scale(&first, 4, cluster.ErrStale)
+	scale(&first, 3, cluster.ErrStale)
+	user := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}, Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
+	if _, err := admin.AppsV1().Deployments(ns).UpdateScale(t.Context(), "web", user, metav1.UpdateOptions{FieldManager: "kubectl"}); err != nil {
+		t.Fatal(err)
+	}
+	seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 5 && !d.Scaled })
+	eventually(t, "a number that it has is set again", func() error {
+		now := seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 5 })
+		return c.ScaleDeployment(t.Context(), &now, 5)
+	})
+	if seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Replicas == 5 }).Scaled {
+		t.Error("the agent counts as the one who has scaled it to what it was")
+	}
+	if err := admin.AppsV1().Deployments(ns).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	scale(&first, 2, cluster.ErrStale)
+}
+
+// An autoscaler's Deployment is known as such.
+func TestAutoscaledDeployment(t *testing.T) {
+	c, ns := connect(t), namespace(t)
+	newDeployment(t, ns, "web", 1)
+	newDeployment(t, ns, "other", 1)
+	hpa := &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "any"},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}, MaxReplicas: 3,
+		},
+	}
+	if _, err := admin.AutoscalingV2().HorizontalPodAutoscalers(ns).Create(t.Context(), hpa, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	seen(t, c, ns, "web", func(d *cluster.Deployment) bool { return d.Autoscaled })
+	seen(t, c, ns, "other", func(d *cluster.Deployment) bool { return !d.Autoscaled })
+}
