@@ -107,15 +107,17 @@ const (
 
 // Price returns a price, in micro-dollars per hour, below which no machines hold all pods
 // that the nodes have no room for; 0 where nothing is proven. Prices are whole numbers, so
-// that what is proven may be rounded up.
-func Price(p *Problem) int64 {
+// that what is proven may be rounded up. It also returns how many operations that took.
+func Price(p *Problem) (price int64, spent int) {
 	if len(p.Classes) == 0 {
-		return 0
+		return 0, 0
 	}
 	offerings := rivals(p)
 	values, total := p.sums(offerings)
 	if len(p.Classes) <= MostClasses && float64(p.Price) > total*(1+near) {
-		total = max(total, newGeneration(p, offerings).run(values))
+		g := newGeneration(p, offerings)
+		total = max(total, g.run(values))
+		spent = p.Operations - g.effort
 	}
-	return int64(math.Ceil(max(0, total)))
+	return int64(math.Ceil(max(0, total))), spent
 }

@@ -56,23 +56,47 @@ func sortedKeys[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }
 
 // run solves the program first as if pods could be divided, so that one machine may hold
 // half of one, and then with whole ones, beginning with the prices that the first program
-// comes to. It returns the bound. Contents with parts of pods are found in no time, and
-// their program comes to its end where that over whole ones would take too long.
+// comes to. It returns the bound. Patterns with whole pods have to be searched for, and
+// their program does not come to its end where there are many classes.
 //
 // Worth, over the prices of what classes need together: 2.1 % on families-600, 3.0 % on
 // families-100; whole pods alone proved 0.03 and 0.1 % there with half of the effort.
 func (g *generation) run(values []float64) float64 {
 	g.divided = true
-	g.converge(values)
-	g.effort = min(g.effort, g.problem.Operations/wholePart)
-	if g.divided = false; g.effort > 0 && !g.close(float64(g.problem.Price)) {
-		for _, k := range g.kinds {
-			k.relax(k.rows)
-		}
-		g.begin()
-		g.converge(slices.Clone(g.centre))
+	prices := make([]float64, len(g.demand))
+	copy(prices, values)
+	g.generate(prices)
+	unused := 0
+	if prices = g.dividedPrices(); prices != nil {
+		g.generate(prices)
+		unused = max(0, g.effort-g.problem.Operations/wholePart)
 	}
+	g.effort -= unused
+	if g.divided = false; g.effort > 0 && !g.close(float64(g.problem.Price)) {
+		g.converge()
+	}
+	g.effort += unused
 	return g.bound
+}
+
+// dividedPrices returns prices that prove nearly the most where pods may be divided, with cuts
+// if that does not take too long, or without; nothing where both does.
+func (g *generation) dividedPrices() []float64 {
+	for _, cuts := range []bool{true, false} {
+		program := &lp.Divided{Demand: g.demand, Alone: g.alone, Price: float64(g.problem.Price), Start: g.centre}
+		for _, k := range g.kinds {
+			rows := k.plain
+			if cuts {
+				rows = k.rows
+			}
+			program.Kinds = append(program.Kinds, k.divided(rows))
+		}
+		prices, spent := program.Prices(near/2, g.effort)
+		if g.effort -= spent; prices != nil {
+			return prices
+		}
+	}
+	return nil
 }
 
 // slack is how far below the price or the least cost a bound is near enough.
@@ -84,9 +108,8 @@ func (g *generation) close(cost float64) bool { return cost <= g.bound+g.slack()
 // the least cost, or the operations are used up. Machines are filled not for the program's
 // dual prices, which jump about while patterns are missing, but for a point between them
 // and the prices of the best bound (Wentges 1997).
-func (g *generation) converge(values []float64) {
-	between, idle, cost := make([]float64, len(g.demand)), 0, math.Inf(1)
-	copy(between, values)
+func (g *generation) converge() {
+	between, idle, cost := slices.Clone(g.centre), 0, math.Inf(1)
 	g.generate(between)
 	for g.effort > 0 && !g.close(float64(g.problem.Price)) && idle < mostIdle {
 		g.optimise()
@@ -103,8 +126,7 @@ func (g *generation) converge(values []float64) {
 				between[i] = max(0, w)
 			}
 			if !g.generate(between) {
-				if g.patience *= longer; g.divided || g.patience > longest {
-					g.patience = hasty
+				if g.patience *= longer; g.patience > longest {
 					return
 				}
 			}
@@ -203,9 +225,6 @@ func (g *generation) fill(k *kind, least float64, found *bool) float64 {
 		return 0
 	}
 	if g.divided {
-		if k.packing.Value > least && g.add(k.column(k.packing.Content)) {
-			*found = true
-		}
 		return k.packing.Value
 	}
 	g.search.begin(k)

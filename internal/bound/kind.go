@@ -19,6 +19,7 @@ type kind struct {
 	need  []int64 // item by item
 	room  []int64
 
+	share   []float64 // of the room, item by item
 	packing *lp.Packing
 	values  []float64 // of the items, by the prices that were looked at last
 }
@@ -72,20 +73,26 @@ func newKind(p *Problem, room []int64, items []item, groups []int64) *kind {
 			k.need = append(k.need, column[j])
 		}
 	}
-	k.relax(k.plain)
+	k.share = make([]float64, 0, len(k.need))
+	most := make([]float64, len(k.items))
+	for j := range k.items {
+		most[j] = float64(k.items[j].most)
+		for r, v := range k.need[j*k.rows:][:k.rows] {
+			k.share = append(k.share, float64(v)/float64(k.room[r]))
+		}
+	}
+	k.packing = lp.NewPacking(k.rows, k.share, most)
 	return k
 }
 
-// relax states how much there can be on the kind when pods are divided, by so many rows.
-func (k *kind) relax(rows int) {
-	share, most := make([]float64, 0, rows*len(k.items)), make([]float64, len(k.items))
-	for j := range k.items {
-		most[j] = float64(k.items[j].most)
-		for r, v := range k.need[j*k.rows:][:rows] {
-			share = append(share, float64(v)/float64(k.room[r]))
-		}
+// divided states the kind for the program over divided pods, with so many of its rows.
+func (k *kind) divided(rows int) lp.DividedKind {
+	out := lp.DividedKind{Cost: k.price, Count: k.count, Fixed: k.fixed, Rows: rows}
+	for j, it := range k.items {
+		out.Items = append(out.Items, lp.DividedItem{Rows: append([]int{it.class}, it.also...), Most: float64(it.most)})
+		out.Share = append(out.Share, k.share[j*k.rows:][:rows]...)
 	}
-	k.packing = lp.NewPacking(rows, share, most)
+	return out
 }
 
 // restrict adds a row, unless all items together do not need as much as there is. Pods

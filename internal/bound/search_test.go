@@ -25,7 +25,6 @@ func TestSearchFindsTheBestContent(t *testing.T) {
 		}
 		room := []int64{rapid.Int64Range(0, 30).Draw(t, "room"), rapid.Int64Range(0, 30).Draw(t, "room")}
 		k := newKind(p, room, items, nil)
-		k.relax(k.rows)
 		best := bestContent(p, room, prices, 0)
 		value, _ := k.ceiling(prices, 0)
 		if value < best-1e-9 {

@@ -27,8 +27,8 @@ type bounding struct {
 }
 
 const (
-	// boundOperations limits the effort for the bound, about a second, which is longer where
-	// a budget is. families-600 takes most of it; with a quarter it proves 2 % less.
+	// boundOperations limits the effort for the bound, one to three seconds of processor
+	// time on a busy machine, which is longer where a budget is.
 	boundOperations = 1_600_000_000
 	// heldAtMost bounds nodes times classes: beyond it nothing is proven.
 	heldAtMost = 4_000_000

@@ -25,14 +25,14 @@ func (s Prover) LowerBound() offer.Price {
 	}
 	b := s.newBounding(classes, nil)
 	zones := b.alternatives()
-	b.Operations /= min(2, max(1, len(zones)))
-	out := bound.Price(&b.Problem)
+	out, spent := bound.Price(&b.Problem)
 	if float64(out) < s.Price() && len(zones) > 1 {
 		least := int64(math.MaxInt64)
 		for _, only := range zones {
 			of := s.newBounding(classes, only)
-			of.Operations /= 2 * len(zones)
-			least = min(least, bound.Price(&of.Problem))
+			of.Operations = min(b.Operations/2, max(0, b.Operations-spent)) / len(zones)
+			price, _ := bound.Price(&of.Problem)
+			least = min(least, price)
 		}
 		out = max(out, least)
 	}
