@@ -14,7 +14,9 @@ import "math"
 // corrector (1992): there are tens of thousands of items, but all that ties the kinds to
 // each other is the rows, so that each step solves equations of as many unknowns as there
 // are rows (see kindStep). Some thirty steps do, whatever the program is. The simplex method
-// took ten times as long where there are 250 rows, and ended without any use.
+// took 5,300 million operations for the 263 rows of world 1905000086, and what it had found by
+// 800 million proved nothing yet. The 289 rows of 1905000050 take 37 steps here, which are
+// 1,200 million, and prove 12 % more than the sums of resources.
 type Divided struct {
 	Demand []float64 // none is 0; below 0 for a limit
 	Alone  []Column  // by row, of one entry or none: what covers it without any kind
@@ -117,7 +119,7 @@ const begin = 0.1
 
 // start begins with all rows covered by what covers each alone, a few machines of each kind
 // that are not full, and half of the prices that are known to be feasible. That is inside of
-// both programs, or nearly, and takes half as many steps as to begin far outside.
+// both programs, or nearly, and takes 27 steps in world 1905000034 instead of 41 from ones.
 func (n *interior) start() {
 	m := float64(len(n.Demand))
 	for i := range n.Demand {
