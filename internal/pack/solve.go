@@ -33,9 +33,12 @@ func Solve(p *assign.Problem) *Layout {
 	}
 	binding, e := make(assign.Limits, len(p.Provisioners)), model.NewEffort(p.Pods, len(p.Snapshot.Nodes))
 	for {
-		s := bestVariant(p, binding, e)
+		s := solved(p, binding, e, variant{})
 		if !binding.Tighten(s.Assignment) {
-			return rendering{s.Assignment}.layout()
+			s = bestVariant(s, p, binding, e)
+			if !binding.Tighten(s.Assignment) {
+				return rendering{s.Assignment}.layout()
+			}
 		}
 		e.Again()
 	}
@@ -47,10 +50,9 @@ type variant struct {
 	patterns bool         // where limits leave pods over, machines are chosen by patterns, too
 }
 
-// bestVariant places all pods in the ways that may serve more of them.
-func bestVariant(p *assign.Problem, binding assign.Limits, e *model.Effort) *solver {
+// bestVariant places all pods in other ways that may serve more of them than s does.
+func bestVariant(s *solver, p *assign.Problem, binding assign.Limits, e *model.Effort) *solver {
 	var v variant
-	s := solved(p, binding, e, v)
 	if s.Uses(assign.Patterns) && s.leavesOver() {
 		// Patterns place more pods within limits, but do not know that those of some domains
 		// lose their places where too many of another domain are left over.

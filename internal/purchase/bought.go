@@ -80,9 +80,14 @@ func (b *bought) leavesLess(o *bought) bool {
 // machine fits into, for example memory on machines that have no more cores.
 func (b *bought) enlarge() {
 	for _, i := range b.of.order {
+		var fixed *assign.Machine // the last that cannot be larger: others share its content
 		for at := 0; at < len(b.machines) && b.left[i] > 0; at++ {
+			if b.machines[at] == fixed {
+				continue
+			}
 			for b.left[i] > 0 && b.enlargeOne(at, b.of.asked[i]) {
 			}
+			fixed = b.machines[at]
 		}
 	}
 }
