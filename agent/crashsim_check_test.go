@@ -160,10 +160,19 @@ func (s *simulation) checkHistory() {
 		s.failf("pods were ended without asking: %v", cut)
 	}
 	for _, m := range s.Unused() {
-		if !s.excused(m.LaunchedAt.Add(-s.scenario.world.Skew)) {
+		if !s.leftToScheduler(m.Provisioner) && !s.excused(m.LaunchedAt.Add(-s.scenario.world.Skew)) {
 			s.failf("machine %s (%s) was bought at %s and never used", m.ID, m.NodeName, m.LaunchedAt.Format(time.TimeOnly))
 		}
 	}
+}
+
+// leftToScheduler reports whether the agent binds no pods to nodes of the Provisioner, while
+// there are others: kube-scheduler may then put all of a node's pods on nodes of another one,
+// and leave the node unused.
+func (s *simulation) leftToScheduler(provisioner string) bool {
+	return len(s.scenario.provisioners) > 1 && slices.ContainsFunc(s.scenario.provisioners, func(p drawnProvisioner) bool {
+		return p.name == provisioner && p.binding == api.BindScheduler
+	})
 }
 
 // excused reports whether something happened while a machine was bought or
