@@ -28,7 +28,7 @@ func TestProviderReachesTheCluster(t *testing.T) {
 		},
 		"by a host and a client certificate": {block: host + certificate + "}\n}\n"},
 		"with endpoints in the block": {
-			block: fmt.Sprintf("provider \"packhorse\" {\n cluster_name = %q\n region = %q\n endpoints = { eks = %q, sts = %q }\n}\n",
+			block: fmt.Sprintf("provider \"packhorse\" {\n cluster_name = %q\n region = %q\n plan_checks = \"off\"\n endpoints = { eks = %q, sts = %q }\n}\n",
 				box.ClusterName, box.Region, box.AWSEndpoint, box.AWSEndpoint),
 			env: map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ENDPOINT_URL_STS": "http://127.0.0.1:1", "AWS_REGION": ""},
 		},
