@@ -31,7 +31,10 @@ type runner struct {
 }
 
 func newBuilder(p *Problem, binding Limits, e *model.Effort) *builder {
-	known := model.New(&model.Input{Snapshot: p.Snapshot, Provisioners: p.Provisioners, Pods: p.Pods, Leaving: p.Leaving, Key: topology.NewKey(p.Snapshot).Append, Binding: binding}, e)
+	known := model.New(&model.Input{
+		Snapshot: p.Snapshot, Provisioners: p.Provisioners, Pods: p.Pods, Leaving: p.Leaving, Shut: p.Shut,
+		Key: topology.NewKey(p.Snapshot).Append, Binding: binding,
+	}, e)
 	b := &builder{
 		Assignment: &Assignment{Problem: p, refusals: known.Refusals, Market: newMarket(&known.Supply, p)},
 		volumes:    known.Volumes, uses: map[*cluster.Template]*runner{},

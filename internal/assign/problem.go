@@ -18,6 +18,8 @@ type Problem struct {
 	Pods []Demand
 	// Leaving nodes, by name, are no room for anything.
 	Leaving map[string]bool
+	// Shut nodes, by name, take no pods, and those that they have count.
+	Shut map[string]bool
 	// NodeCost is the cost of a machine beyond its price.
 	NodeCost offer.Price
 	// Trials bounds how many machines are filled in search of a cheaper plan; 0

@@ -137,7 +137,7 @@ func (l *lab) addNodes(ctx context.Context, nodes []*corev1.Node) error {
 		n = n.DeepCopy()
 		for _, list := range []corev1.ResourceList{n.Status.Allocatable, n.Status.Capacity} {
 			list[ticketFor(n.Name)] = tickets
-			if _, closed := list[admission]; !closed && !n.Spec.Unschedulable {
+			if _, closed := list[admission]; !closed {
 				list[admission] = tickets
 			}
 		}

@@ -30,8 +30,7 @@ func ticketFor(node string) corev1.ResourceName {
 func withTicket(pod *corev1.Pod, node string) *corev1.Pod { return requesting(pod, ticketFor(node)) }
 
 // admission is an extended resource that every node has except those that are over
-// a limit, and cordoned ones, to which pods that tolerate everything would go and make
-// room for others that are spread. A pod that requests it goes to none of those. A taint would say the same,
+// a limit. A pod that requests it goes to none of those. A taint would say the same,
 // but spread constraints with the node taints policy Honor would not count the node,
 // and the scheduler has to see it as a domain.
 const admission corev1.ResourceName = "ticket.example.com/admission"

@@ -203,13 +203,7 @@ func (s *solver) commit(st Step) {
 func (s *solver) without(these []*Source) (*pack.Layout, []pack.Demand) {
 	p := s.Base
 	p.Trials = confirmTrials
-	snapshot := *p.Snapshot
-	snapshot.Nodes = slices.Clone(snapshot.Nodes)
-	for i := range snapshot.Nodes {
-		n := &snapshot.Nodes[i]
-		n.Unschedulable = n.Unschedulable || s.Busy[n.Name]
-	}
-	p.Snapshot = &snapshot
+	p.Shut = s.Busy
 	p.Leaving = map[string]bool{}
 	for name := range s.Base.Leaving {
 		p.Leaving[name] = true

@@ -61,7 +61,7 @@ func newRooms(p *Problem, going map[string]bool) *rooms {
 		room := &room{node: n, all: r.vector(n.Allocatable), like: map[*cluster.Template]int{}}
 		room.free = slices.Clone(room.all)
 		byName[n.Name] = room
-		if !going[n.Name] && !n.Deleting && !n.Unschedulable && n.Ready && n.Initialized && !p.Busy[n.Name] {
+		if !going[n.Name] && !n.Deleting && n.Ready && n.Initialized && !p.Busy[n.Name] {
 			r.list = append(r.list, room)
 		}
 	}
@@ -166,7 +166,7 @@ func (r *rooms) admits(k *kind, t *cluster.Template, i int, zone string) bool {
 	}
 	if k.may[i] == 0 {
 		k.may[i] = -1
-		_, bad := match.Untolerated(match.Lasting(m.node.Taints, nil, true), t.Tolerations, false)
+		_, bad := match.Untolerated(match.Lasting(m.node, nil), t.Tolerations, false)
 		if !bad && slices.ContainsFunc(k.places, func(q match.Requirements) bool { return match.Meets(q, m.node) }) {
 			k.may[i] = 1
 		}

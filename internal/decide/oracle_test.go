@@ -56,9 +56,6 @@ func newOracle(t reporter, in *Input, which func(*cluster.Pod) bool) *oracle {
 	for i := range in.Snapshot.Nodes {
 		n := &in.Snapshot.Nodes[i]
 		h := &host{home: home{name: n.Name, labels: n.Labels, taints: lasting(in, n), room: n.Allocatable}, capacity: n.Capacity, provisioner: n.Provisioner}
-		if n.Unschedulable {
-			h.room = nil
-		}
 		running := map[string]bool{}
 		for k := range in.Snapshot.Pods {
 			if p := &in.Snapshot.Pods[k]; p.NodeName == n.Name {

@@ -208,7 +208,7 @@ func lasting(in *Input, n *cluster.Node) []corev1.Taint {
 			startup = p.Spec.Spec.StartupTaints
 		}
 	}
-	return match.Lasting(n.Taints, startup, n.Initialized)
+	return match.Lasting(n, startup)
 }
 
 func machineHome(t reporter, in *Input, m *Machine, c offer.Candidate) *home {

@@ -49,12 +49,19 @@ func TestLastingTaints(t *testing.T) {
 		{Key: "startup", Effect: corev1.TaintEffectNoSchedule},
 		{Key: "own", Effect: corev1.TaintEffectNoSchedule},
 	}
-	startup := taints[1:2]
-	if diff := cmp.Diff(taints[2:], Lasting(taints, startup, false)); diff != "" {
-		t.Errorf("not up yet: -want +got\n%s", diff)
-	}
-	if diff := cmp.Diff(taints[1:], Lasting(taints, startup, true)); diff != "" {
-		t.Errorf("a startup taint that came back stays: -want +got\n%s", diff)
+	cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+	for name, c := range map[string]struct {
+		node cluster.Node
+		want []corev1.Taint
+	}{
+		"not up yet":                           {cluster.Node{Taints: taints}, taints[2:]},
+		"a startup taint that came back stays": {cluster.Node{Taints: taints, Initialized: true}, taints[1:]},
+		"a cordon is a taint":                  {cluster.Node{Unschedulable: true}, []corev1.Taint{cordon}},
+		"a cordon with its taint":              {cluster.Node{Unschedulable: true, Taints: []corev1.Taint{cordon}}, []corev1.Taint{cordon}},
+	} {
+		if diff := cmp.Diff(c.want, Lasting(&c.node, taints[1:2])); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
 // Untolerated returns the first taint that keeps a pod away. PreferNoSchedule
@@ -47,16 +49,23 @@ var passing = []string{
 	"node.cloudprovider.kubernetes.io/uninitialized",
 }
 
+// cordon is the taint of a node that is cordoned. kube-scheduler lets pods that tolerate it
+// onto the node, whether or not the node's controller has added it yet.
+var cordon = corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+
 // Lasting returns the taints of a node that will stay: those that pass by
 // themselves are left out, and so are the startup taints of a node that has not
-// been up yet.
-func Lasting(taints, startup []corev1.Taint, initialized bool) []corev1.Taint {
+// been up yet. A cordon counts as its taint.
+func Lasting(n *cluster.Node, startup []corev1.Taint) []corev1.Taint {
 	var out []corev1.Taint
-	for _, t := range taints {
+	if n.Unschedulable && !slices.ContainsFunc(n.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&cordon) }) {
+		out = append(out, cordon)
+	}
+	for _, t := range n.Taints {
 		if slices.Contains(passing, t.Key) {
 			continue
 		}
-		if !initialized && slices.ContainsFunc(startup, func(s corev1.Taint) bool { return s.Key == t.Key && s.Effect == t.Effect }) {
+		if !n.Initialized && slices.ContainsFunc(startup, func(s corev1.Taint) bool { return s.Key == t.Key && s.Effect == t.Effect }) {
 			continue
 		}
 		out = append(out, t)

@@ -21,6 +21,8 @@ type Input struct {
 	Pods []Pod
 	// Leaving nodes, by name, are no room for anything.
 	Leaving map[string]bool
+	// Shut nodes, by name, take no pods, and those that they have count.
+	Shut map[string]bool
 	// Key adds what tells a template apart from those of other classes. The constraints
 	// decide what that is.
 	Key func(b []byte, t *cluster.Template, needs match.Needs) []byte
@@ -76,7 +78,7 @@ func New(in *Input, e *Effort) *Model {
 	m.measure()
 	m.addDaemons(in.Snapshot.DaemonSets)
 	m.list(m.Classes)
-	m.addNodes(in.Snapshot.Nodes, in.Leaving)
+	m.addNodes(in)
 	e.Others()
 	m.chargeDaemons()
 	m.vary(m.Classes)

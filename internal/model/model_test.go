@@ -151,12 +151,13 @@ func TestCells(t *testing.T) {
 
 func TestNodes(t *testing.T) {
 	in := input(pool("default"))
-	in.Leaving = map[string]bool{"going": true}
+	in.Leaving, in.Shut = map[string]bool{"going": true}, map[string]bool{"shut": true}
 	in.Snapshot.Nodes = []cluster.Node{
 		{Name: "b-new", Provisioner: "default"},
 		{Name: "a-new", Provisioner: "default"},
 		{Name: "z-up", Provisioner: "default", Initialized: true, Ready: true},
 		{Name: "going", Provisioner: "default", Initialized: true, Ready: true},
+		{Name: "shut", Provisioner: "default", Initialized: true, Ready: true},
 		{Name: "cordoned", Provisioner: "default", Initialized: true, Ready: true, Unschedulable: true},
 		{Name: "foreign-dead"},
 	}
@@ -167,10 +168,10 @@ func TestNodes(t *testing.T) {
 		}
 		return out
 	}
-	if got, want := names(m.Nodes), []string{"z-up", "a-new", "b-new"}; !slices.Equal(got, want) {
+	if got, want := names(m.Nodes), []string{"cordoned", "z-up", "a-new", "b-new"}; !slices.Equal(got, want) {
 		t.Errorf("usable nodes %q, want %q", got, want)
 	}
-	if got, want := names(m.Closed), []string{"cordoned", "foreign-dead"}; !slices.Equal(got, want) {
+	if got, want := names(m.Closed), []string{"shut", "foreign-dead"}; !slices.Equal(got, want) {
 		t.Errorf("other nodes %q, want %q", got, want)
 	}
 }

@@ -18,24 +18,22 @@ type Node struct {
 
 // usable reports whether a node is room for pods. A foreign node that is not
 // ready may be dead; ours are replaced when they do not come up.
-func usable(n *cluster.Node) bool {
-	return !n.Unschedulable && (n.Ready || n.Provisioner != "")
-}
+func usable(n *cluster.Node) bool { return n.Ready || n.Provisioner != "" }
 
 // addNodes lists the usable nodes in the order in which they are filled: those
 // that have been up before those that have not, then by name; and the others that
 // stay, of which only the pods matter.
-func (m *Supply) addNodes(all []cluster.Node, leaving map[string]bool) {
+func (m *Supply) addNodes(in *Input) {
 	startup := map[string][]corev1.Taint{}
 	for _, p := range m.Pools {
 		startup[p.Spec.Name] = p.Spec.Spec.StartupTaints
 	}
-	for i := range all {
-		n := &all[i]
+	for i := range in.Snapshot.Nodes {
+		n := &in.Snapshot.Nodes[i]
 		switch {
-		case leaving[n.Name] || n.Deleting:
-		case usable(n):
-			m.Nodes = append(m.Nodes, &Node{n, match.Lasting(n.Taints, startup[n.Provisioner], n.Initialized)})
+		case in.Leaving[n.Name] || n.Deleting:
+		case usable(n) && !in.Shut[n.Name]:
+			m.Nodes = append(m.Nodes, &Node{n, match.Lasting(n, startup[n.Provisioner])})
 		default:
 			m.Closed = append(m.Closed, &Node{n, n.Taints})
 		}

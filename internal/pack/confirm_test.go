@@ -148,7 +148,9 @@ func TestSpreadBesideADaemonSetThatIsKeptOff(t *testing.T) {
 			Name: "node", Ready: true, Unschedulable: true, Labels: map[string]string{api.LabelHostname: "node"}, Allocatable: amount.List{amount.Pods: 10},
 		}}
 		p.Snapshot.Pods = []cluster.Pod{{PodKey: cluster.PodKey{Namespace: "default", Name: "there"}, Template: c.there, NodeName: "node", State: cluster.PodBound}}
-		p.Snapshot.DaemonSets = []cluster.DaemonSet{{Name: "agent", Namespace: "default", Template: template(func(*cluster.Template) {})}}
+		p.Snapshot.DaemonSets = []cluster.DaemonSet{{Name: "agent", Namespace: "default", Template: template(func(t *cluster.Template) {
+			t.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}} // as each has
+		})}}
 		if got := Solve(p).Places[0]; got.Placed() != c.want {
 			t.Errorf("%s: the pod has a place: %v, want %v (%s)", name, got.Placed(), c.want, got.Reason)
 		}
