@@ -64,6 +64,7 @@ spec:
   priority: 7
   priorityClassName: system-node-critical
   hostNetwork: true
+  os: {name: windows}
   nodeSelector: {disk: fast}
   affinity: {}
   tolerations: [{key: gpu, operator: Exists}]
@@ -100,7 +101,7 @@ status:
 			Namespace:    "shop",
 			Labels:       map[string]string{"app": "web"},
 			Requests:     map[string]int64{"pods": 1},
-			NodeSelector: map[string]string{"disk": "fast"},
+			NodeSelector: map[string]string{"disk": "fast", "kubernetes.io/os": "windows"},
 			Tolerations:  []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}},
 			Spread:       []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: corev1.DoNotSchedule}},
 			HostPorts: []HostPort{

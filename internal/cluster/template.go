@@ -21,7 +21,7 @@ func newTemplate(pod *corev1.Pod) *Template {
 		Namespace:       pod.Namespace,
 		Labels:          nonEmptyMap(pod.Labels),
 		Requests:        requests(pod),
-		NodeSelector:    nonEmptyMap(pod.Spec.NodeSelector),
+		NodeSelector:    nodeSelector(&pod.Spec),
 		Affinity:        nonEmptyAffinity(pod.Spec.Affinity),
 		Tolerations:     nonEmpty(pod.Spec.Tolerations),
 		Spread:          nonEmpty(pod.Spec.TopologySpreadConstraints),
@@ -55,6 +55,23 @@ func (t *Template) clone() *Template {
 	out.HostPorts = slices.Clone(t.HostPorts)
 	out.Claims = slices.Clone(t.Claims)
 	return &out
+}
+
+// nodeSelector adds the operating system that the pod names. kube-scheduler does not look at
+// it, but the kubelet of a node with another one refuses the pod
+// (https://kubernetes.io/docs/concepts/workloads/pods/#pod-os). Linux is left out, because
+// nodes that are written by hand may lack the label.
+func nodeSelector(spec *corev1.PodSpec) map[string]string {
+	if spec.OS == nil || spec.OS.Name == corev1.Linux {
+		return nonEmptyMap(spec.NodeSelector)
+	}
+	out := map[string]string{corev1.LabelOSStable: string(spec.OS.Name)}
+	for key, value := range spec.NodeSelector {
+		if key != corev1.LabelOSStable {
+			out[key] = value
+		}
+	}
+	return out
 }
 
 func priority(spec *corev1.PodSpec) int32 {
