@@ -1,18 +1,20 @@
 package offer
 
 import (
-	"bufio"
 	"bytes"
 	_ "embed" // the instance type table
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/decode"
 )
 
 // Catalogue lists instance types and what each region asks for them.
@@ -72,28 +74,60 @@ func NewCatalogue(source string, at time.Time, hardware []Hardware, regions map[
 }
 
 // ReadCatalogue reads either a table in CSV with the columns of the embedded one
-// or a catalogue saved by WriteJSON. Errors name line and column.
+// or a catalogue saved by WriteJSON. Errors name line and column, and leave it to the
+// caller to name the file.
 func ReadCatalogue(r io.Reader) (*Catalogue, error) {
-	in := bufio.NewReader(r)
-	const mark = "\ufeff" // which Excel and PowerShell write in front
-	if start, _ := in.Peek(len(mark)); string(start) == mark {
-		_, _ = in.Discard(len(mark)) // it is in the buffer
-	}
-	first, err := firstByte(in)
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("read catalogue: it is empty")
+	data, err := io.ReadAll(r)
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
+		err = of.Err // without the name
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read catalogue: %w", err)
+		return nil, err
 	}
-	if first != '{' {
-		return readCSV(in)
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // which Excel and PowerShell write in front
+	switch text := bytes.TrimSpace(data); {
+	case len(text) == 0:
+		return nil, errors.New("the catalogue is empty; " + forms)
+	case text[0] == '{':
+		return readJSON(text)
 	}
+	return readCSV(bytes.NewReader(data))
+}
+
+// forms is what a catalogue may be.
+const forms = "save one with `packhorse-agent catalogue`, or write a table with at least the columns name, vcpus, memory_mib and arch"
+
+// readJSON refuses fields that it does not know: what they say would be left out.
+func readJSON(text []byte) (*Catalogue, error) {
 	var c Catalogue
-	if err := json.NewDecoder(in).Decode(&c); err != nil {
-		return nil, fmt.Errorf("read catalogue as JSON: %w", err)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(&c)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, errors.New("the JSON ends in the middle of an object; the file may be cut off: save it again")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the JSON is not what `packhorse-agent catalogue` saves: %s", problemsOf(text, err))
+	}
+	if rest := bytes.TrimSpace(text[decoder.InputOffset():]); len(rest) > 0 {
+		return nil, fmt.Errorf("%s follows the catalogue, which is one JSON object; remove it", decode.Show(string(rest)))
 	}
 	return checked(NewCatalogue(c.Source, c.At, c.Hardware, c.Regions))
+}
+
+// problemsOf says which fields of a catalogue are not as they should be: those that the
+// decoder of custom resources finds, which names values and places, or else the given one.
+func problemsOf(text []byte, known error) string {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var tree any
+	if decoder.Decode(&tree) == nil {
+		warnings, errs := decode.Decoder{Foreign: true}.Decode(tree, &Catalogue{}, nil)
+		if found := slices.Concat(errs, warnings); len(found) > 0 {
+			return found.Summary()
+		}
+	}
+	return known.Error()
 }
 
 // WriteJSON saves the catalogue for ReadCatalogue.
@@ -145,29 +179,45 @@ func (c *Catalogue) labels() []map[string][]string {
 	return c.labelCache
 }
 
-func firstByte(in *bufio.Reader) (byte, error) {
-	for {
-		b, err := in.ReadByte()
-		if err != nil {
-			return 0, err
-		}
-		if !bytes.ContainsRune([]byte(" \t\r\n"), rune(b)) {
-			return b, in.UnreadByte()
-		}
-	}
-}
+// most bounds amounts of hardware, against mistyped ones.
+const most = 1 << 40
 
 func checked(c *Catalogue) (*Catalogue, error) {
+	if len(c.Hardware) == 0 {
+		return nil, errors.New("the catalogue has no instance types; " + forms)
+	}
 	for i := range c.Hardware {
 		h := &c.Hardware[i]
 		switch {
 		case h.Name == "":
-			return nil, errors.New("read catalogue: an instance type has no name")
+			return nil, errors.New("an instance type has no name")
 		case i > 0 && h.Name == c.Hardware[i-1].Name:
-			return nil, fmt.Errorf("read catalogue: instance type %s is there twice", h.Name)
-		case h.VCPUs <= 0 || h.MemoryMiB <= 0:
-			return nil, fmt.Errorf("read catalogue: instance type %s: vCPUs and memory must be positive", h.Name)
+			return nil, fmt.Errorf("instance type %s is there twice; remove one of the two", h.Name)
+		case min(h.VCPUs, h.MemoryMiB) <= 0 || max(h.VCPUs, h.MemoryMiB) > most:
+			return nil, fmt.Errorf("instance type %s has %d vCPUs and %d MiB of memory: both must be above 0 and at most %d", h.Name, h.VCPUs, h.MemoryMiB, most)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Regions)) {
+		if err := c.Regions[name].check(); err != nil {
+			return nil, fmt.Errorf("region %q: %w", name, err)
 		}
 	}
 	return c, nil
+}
+
+func (r *Region) check() error {
+	if r == nil {
+		return errors.New("null is no region; write {}, or remove it")
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Sales)) {
+		sale := r.Sales[name]
+		lowest := sale.OnDemand
+		for _, price := range sale.Spot {
+			lowest = min(lowest, price)
+		}
+		if lowest < 0 {
+			return fmt.Errorf("instance type %s has the price %d: it must not be negative", name, lowest)
+		}
+	}
+	return nil
 }

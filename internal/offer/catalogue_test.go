@@ -103,8 +103,8 @@ func TestUnknownRegionListsTheKnownOnes(t *testing.T) {
 func TestReadCatalogueErrors(t *testing.T) {
 	const header = "name,vcpus,memory_mib,arch,bare_metal,usd_us_east_1,zones_us_east_1,spot_savings_pct_us_east_1\n"
 	tests := map[string]struct{ in, want string }{
-		"empty":             {"", "it is empty"},
-		"only blank":        {" \n\t", "it is empty"},
+		"empty":             {"", "the catalogue is empty; save one with"},
+		"only blank":        {" \n\t", "the catalogue is empty"},
 		"missing column":    {"name,vcpus,arch\n", `line 1: there is no column "memory_mib"`},
 		"bad number":        {header + "m5.large,two,8192,x86_64,,,,\n", `line 2, column vcpus: "two" is not a whole number`},
 		"negative":          {header + "m5.large,2,-1,x86_64,,,,\n", `line 2, column memory_mib: "-1" is not a whole number`},
@@ -116,8 +116,20 @@ func TestReadCatalogueErrors(t *testing.T) {
 		"no arch":           {header + "m5.large,2,1,,,,,\n", `line 2, column arch`},
 		"fields missing":    {header + "m5.large,2\n", "record on line 2: wrong number of fields"},
 		"twice":             {header + "a.b,1,1,x86_64,,,,\na.b,1,1,x86_64,,,,\n", "instance type a.b is there twice"},
-		"broken JSON":       {`{"hardware": 7}`, "read catalogue as JSON"},
-		"JSON without size": {`{"hardware": [{"name": "a.b"}]}`, "instance type a.b: vCPUs and memory must be positive"},
+		"broken JSON":       {`{"hardware": 7}`, "hardware: 7 is a number, and must be a list"},
+		"more than one":     {`{"hardware": [{"name": "a.b", "vcpus": 1, "memoryMiB": 1}]} {"hardware": []}`, `"{\"hardware\": []}" follows the catalogue, which is one JSON object; remove it`},
+		"JSON cut off":      {`{"hardware": [{"name": "a.b"`, "the file may be cut off: save it again"},
+		"an unknown field":  {`{"hardwares": []}`, "hardwares: unknown field, ignored; did you mean hardware"},
+		"no types":          {`{"regions": {}}`, "the catalogue has no instance types"},
+		"a region of null":  {`{"hardware": [{"name": "a.b", "vcpus": 1, "memoryMiB": 1}], "regions": {"r": null}}`, `region "r": null is no region`},
+		"negative price":    {`{"hardware": [{"name": "a.b", "vcpus": 1, "memoryMiB": 1}], "regions": {"r": {"sales": {"a.b": {"spot": {"ra": -5}}}}}}`, `region "r": instance type a.b has the price -5`},
+		"huge in JSON":      {`{"hardware": [{"name": "a.b", "vcpus": 9000000000000000000, "memoryMiB": 1}]}`, "at most 1099511627776"},
+		"huge":              {header + "a.b,9000000000000000000,1,x86_64,,,,\n", `column vcpus: "9000000000000000000" is not a whole number`},
+		"a column twice":    {"name,vcpus,arch,vcpus\n", `line 1: column 4 has the name "vcpus", as column 2 has`},
+		"blank lines":       {"\n\n" + header + "a.b,x,1,x86_64,,,,\n", "line 4, column vcpus"},
+		"bad arch":          {header + "a.b,1,1,aarch64,,,,\n", `line 2, column arch: "aarch64" is not an architecture: they are amd64, arm64`},
+		"bad zones":         {header + "a.b,1,1,x86_64,,1,\"a,b\",\n", `column zones_us_east_1: "a,b" is not the letters of the zones, such as abc`},
+		"JSON without size": {`{"hardware": [{"name": "a.b"}]}`, "instance type a.b has 0 vCPUs and 0 MiB of memory: both must be above 0"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,9 @@ import (
 // Columns that a table must have; all others may be missing.
 var requiredColumns = []string{"name", "vcpus", "memory_mib", "arch"}
 
+// architectures are EC2's names of them, and how Kubernetes calls the first of x86.
+var architectures = []string{"amd64", "arm64", "arm64_mac", "i386", "x86_64", "x86_64_mac"}
+
 // Prefixes of the columns that exist once per region, written with underscores.
 const (
 	pricePrefix   = "usd_"
@@ -28,7 +31,7 @@ func readCSV(r io.Reader) (*Catalogue, error) {
 	in.ReuseRecord = true
 	header, err := in.Read()
 	if err != nil {
-		return nil, fmt.Errorf("read catalogue: %w", err)
+		return nil, err
 	}
 	t, err := newTable(header)
 	if err != nil {
@@ -41,7 +44,7 @@ func readCSV(r io.Reader) (*Catalogue, error) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read catalogue: %w", err)
+			return nil, err
 		}
 		line, _ := in.FieldPos(0)
 		row := &row{table: t, fields: record, line: line}
@@ -76,6 +79,9 @@ func newTable(header []string) (*table, error) {
 	var savings []string
 	for i, column := range header {
 		column = strings.TrimSpace(column)
+		if first, twice := t.columns[column]; twice {
+			return nil, fmt.Errorf("line 1: column %d has the name %q, as column %d has; rename one of the two", i+1, column, first+1)
+		}
 		t.columns[column] = i
 		if suffix, ok := strings.CutPrefix(column, pricePrefix); ok {
 			name := strings.ReplaceAll(suffix, "_", "-")
@@ -88,7 +94,7 @@ func newTable(header []string) (*table, error) {
 	}
 	for _, column := range requiredColumns {
 		if _, ok := t.columns[column]; !ok {
-			return nil, fmt.Errorf("read catalogue: line 1: there is no column %q", column)
+			return nil, fmt.Errorf("line 1: there is no column %q; %s", column, forms)
 		}
 	}
 	slices.Sort(savings)
@@ -120,7 +126,7 @@ func (r *row) text(column string) string {
 
 func (r *row) fail(column, value, want string) {
 	if r.err == nil {
-		r.err = fmt.Errorf("read catalogue: line %d, column %s: %q is not %s", r.line, column, value, want)
+		r.err = fmt.Errorf("line %d, column %s: %q is not %s", r.line, column, value, want)
 	}
 }
 
@@ -130,7 +136,7 @@ func (r *row) number(column string) int64 {
 		return 0
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n < 0 {
+	if err != nil || n < 0 || n > most {
 		r.fail(column, s, "a whole number")
 	}
 	return n
@@ -211,8 +217,10 @@ func (r *row) usageClasses() string {
 
 func (r *row) arch() string {
 	s := r.text("arch")
-	if s == "" {
-		r.fail("arch", s, "an architecture")
+	for name := range strings.SplitSeq(s, "/") {
+		if !slices.Contains(architectures, name) {
+			r.fail("arch", s, "an architecture: they are "+strings.Join(architectures, ", "))
+		}
 	}
 	return KubernetesArch(strings.Split(s, "/")...)
 }
@@ -243,6 +251,9 @@ func (r *row) sales(h *Hardware) {
 		}
 		region := r.regions[name]
 		for _, letter := range letters {
+			if letter < 'a' || letter > 'z' {
+				r.fail(zonesPrefix+suffix, letters, "the letters of the zones, such as abc")
+			}
 			zone := name + string(letter)
 			region.ZoneIDs[zone] = ""
 			sale.Zones = append(sale.Zones, zone)

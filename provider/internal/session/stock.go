@@ -78,11 +78,11 @@ func offline(catalogue *offer.Catalogue, region, note string) (*Stock, error) {
 func readCatalogue(path string) (*offer.Catalogue, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open `catalogue_file`: %w", err)
+		return nil, fmt.Errorf("`catalogue_file`: %w", err)
 	}
 	catalogue, err := offer.ReadCatalogue(file)
 	if err := errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("read `catalogue_file` %s: %w", path, err)
+		return nil, fmt.Errorf("`catalogue_file` %s: %w", path, err)
 	}
 	if catalogue.At.IsZero() {
 		if info, err := os.Stat(path); err == nil {
