@@ -30,7 +30,7 @@ func TestAgentValidation(t *testing.T) {
  options = { "node-pools" = "false" }`, `node_pools is true, and options["node-pools"] is "false"`},
 		"a queue's URL":         {`interruption_queue = "https://sqs.eu-west-1.amazonaws.com/1/q"`, `must be the name of an SQS queue, not its URL or ARN`},
 		"a role's name":         {`role_arn = "agent"`, `role_arn: Invalid value: "agent": must be the ARN of an IAM role`},
-		"an amount":             {`memory = "none"`, `memory: Invalid value: "none": must be a quantity above 0`},
+		"an amount":             {`memory = "none"`, `memory: Invalid value: "none": must be a quantity from 64Mi to 1Ti, such as 512Mi`},
 		"a toleration":          {`tolerations = [{ key = "a", effect = "Never" }]`, `tolerations[0].effect: Unsupported value: "Never"`},
 		"what to do with nodes": {`on_destroy = "delete"`, `value must be one of: ["refuse" "drain" "orphan"], got: "delete"`},
 		"no replica":            {`replicas = 0`, `Attribute replicas value must be between 1 and 100, got: 0`},

@@ -38,6 +38,14 @@ var ranges = map[string]Range{
 	"timeout":                    {Least: 1, Most: 86400, Duration: true}, // of takeover
 }
 
+// What agents may request. With 100 nodes an agent uses 116 MiB and a sixth of a core
+// (docs/operations.md): values outside lack a unit or have the wrong one, such as 512 or 512m
+// for memory and 500 for CPU.
+const (
+	leastCPU, mostCPU       = "1m", "64"
+	leastMemory, mostMemory = "64Mi", "1Ti"
+)
+
 // RangeOf returns the range of a flag that has one.
 func RangeOf(flag string) (Range, bool) {
 	r, ok := ranges[flag]

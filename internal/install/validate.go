@@ -1,12 +1,14 @@
 package install
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -64,9 +66,14 @@ func (s *Settings) checkPod() (errs Problems) {
 	if wrong := Nonsense("replicas", strconv.Itoa(int(*s.Replicas))); wrong != "" {
 		errs = append(errs, invalid(field.NewPath("replicas"), *s.Replicas, wrong+"; one leads, the others stand by"))
 	}
-	for _, quantity := range []struct{ at, value string }{{"cpu_request", s.CPURequest}, {"memory", s.Memory}} {
-		if q, err := amount.Parse(quantity.value); err != nil || q.Sign() <= 0 {
-			errs = append(errs, invalid(field.NewPath(quantity.at), quantity.value, "must be a quantity above 0, such as 500m or 512Mi"))
+	for _, quantity := range []struct{ at, value, least, most, usual string }{
+		{"cpu_request", s.CPURequest, leastCPU, mostCPU, DefaultCPURequest},
+		{"memory", s.Memory, leastMemory, mostMemory, DefaultMemory},
+	} {
+		q, err := amount.Parse(quantity.value)
+		if err != nil || q.Cmp(resource.MustParse(quantity.least)) < 0 || q.Cmp(resource.MustParse(quantity.most)) > 0 {
+			errs = append(errs, invalid(field.NewPath(quantity.at), quantity.value,
+				fmt.Sprintf("must be a quantity from %s to %s, such as %s", quantity.least, quantity.most, quantity.usual)))
 		}
 	}
 	for _, name := range sortedKeys(s.Environment) {
@@ -104,6 +111,14 @@ func checkTolerations(at *field.Path, tolerations []corev1.Toleration) (errs Pro
 			errs = append(errs, invalid(at.Index(i).Child("key"), t.Key, "may be empty with the operator Exists only, which tolerates every taint"))
 		case t.Operator == corev1.TolerationOpExists && t.Value != "":
 			errs = append(errs, invalid(at.Index(i).Child("value"), t.Value, "must be empty with the operator Exists"))
+		}
+		for _, problem := range validation.IsQualifiedName(t.Key) {
+			if t.Key != "" {
+				errs = append(errs, invalid(at.Index(i).Child("key"), t.Key, problem))
+			}
+		}
+		for _, problem := range validation.IsValidLabelValue(t.Value) {
+			errs = append(errs, invalid(at.Index(i).Child("value"), t.Value, problem))
 		}
 		if !slices.Contains(effects, t.Effect) {
 			errs = append(errs, unsupported(at.Index(i).Child("effect"), t.Effect, effects[1:]))
