@@ -33,6 +33,13 @@ type Finding struct { //nolint:errname // it may be a warning
 	Advice Message
 }
 
+// Moved returns the finding as one about the object that stands behind another one: the
+// function gives the path there of a path here.
+func (f Finding) Moved(to func(path string) string) Finding {
+	f.Path, f.Text, f.Advice = to(f.Path), f.Text.moved(to), f.Advice.moved(to)
+	return f
+}
+
 // Error returns the path, what is wrong and what would be right on one line.
 func (f Finding) Error() string {
 	if f.Path == "" {

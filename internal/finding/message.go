@@ -67,6 +67,23 @@ func (m Message) Spell(spelling func(Field) string) string {
 	return fmt.Sprintf(m.format, args...)
 }
 
+// moved returns the message with the paths of its fields as the function gives them.
+func (m Message) moved(to func(path string) string) Message {
+	args := make([]any, len(m.args))
+	for i, arg := range m.args {
+		switch arg := arg.(type) {
+		case Field:
+			arg.Path = to(arg.Path)
+			args[i] = arg
+		case Message:
+			args[i] = arg.moved(to)
+		default:
+			args[i] = arg
+		}
+	}
+	return Message{m.format, args}
+}
+
 // Sentence writes an advice as a sentence of its own: with a capital letter and a full
 // stop, unless it is a question.
 func Sentence(advice string) string {

@@ -116,7 +116,8 @@ func findings(d *manifest.Document) finding.List {
 func strangers(p *api.Provisioner) finding.List {
 	var out finding.List
 	for _, f := range plancheck.Strangers(p, offer.Embedded(), "") {
-		out = append(out, finding.Finding{Path: p.Source.PathOf(f.Path), Text: f.Text, Advice: f.Advice})
+		f.Severity = finding.Warning
+		out = append(out, f.Moved(p.Source.PathOf))
 	}
 	return out
 }

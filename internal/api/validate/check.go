@@ -42,10 +42,9 @@ func unsupportedIn(s *api.Source) finding.List {
 func ownFields(s *api.Source, found finding.List) finding.List {
 	var out finding.List
 	for _, f := range found {
-		path := s.PathOf(f.Path)
-		if written := strings.HasPrefix(f.Path, "spec.requirements[") || strings.HasPrefix(f.Path, "spec.limits.resources["); written && path != f.Path {
-			f.Path = path
-			out = append(out, f)
+		own := f.Moved(s.PathOf)
+		if written := strings.HasPrefix(f.Path, "spec.requirements[") || strings.HasPrefix(f.Path, "spec.limits.resources["); written && own.Path != f.Path {
+			out = append(out, own)
 		}
 	}
 	return out

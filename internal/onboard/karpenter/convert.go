@@ -344,7 +344,7 @@ func (o Object) Problems() finding.List {
 		}
 	}
 	for i := range found {
-		found[i].Path = o.from.PathOf(found[i].Path)
+		found[i] = found[i].Moved(o.from.PathOf)
 	}
 	return found
 }
