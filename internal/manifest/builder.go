@@ -108,7 +108,10 @@ func (b *Builder) add(doc *Document, asJSON []byte) {
 	var h header
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(asJSON, &h); err != nil {
 		b.documents = append(b.documents, doc)
-		b.fail(doc, explain(err))
+		if _, wrong := explain(asJSON, &header{}, []error{err}); wrong != nil {
+			err = wrong
+		}
+		b.fail(doc, err)
 		return
 	}
 	if strings.HasSuffix(h.Kind, "List") && h.Items != nil {
@@ -116,7 +119,7 @@ func (b *Builder) add(doc *Document, asJSON []byte) {
 		return
 	}
 	b.documents = append(b.documents, doc)
-	doc.Kind, doc.Namespace, doc.Name = h.Kind, h.Namespace, h.Name
+	doc.apiVersion, doc.Kind, doc.Namespace, doc.Name = h.APIVersion, h.Kind, h.Namespace, h.Name
 	if err := b.addObject(doc, &h, asJSON); err != nil {
 		b.fail(doc, err)
 	}

@@ -34,8 +34,9 @@ type Document struct {
 	// Ignored are the fields that nothing reads.
 	Ignored finding.List
 
-	source *source
-	prefix string // path of a List's item
+	apiVersion string
+	source     *source
+	prefix     string // path of a List's item
 }
 
 // source is the text of a document, which the items of a List share.
@@ -59,8 +60,8 @@ func newSource(text []byte) *source {
 // Object returns kind and name: "Pod shop/web".
 func (d *Document) Object() string {
 	switch {
-	case d.Kind == "":
-		return ""
+	case d.Kind == "" || d.Name == "":
+		return d.Kind
 	case d.Namespace != "":
 		return d.Kind + " " + d.Namespace + "/" + d.Name
 	}

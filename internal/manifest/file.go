@@ -2,10 +2,12 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
 // File is one of the files that a Set was read from.
@@ -58,12 +60,20 @@ func list(documents []*Document) string {
 	return out
 }
 
+// kindNames are those of all kinds that are looked at.
+func kindNames() []string {
+	return append(slices.Sorted(maps.Keys(served)), api.ProvisionerKind, api.NodeTemplateKind, kinds.NodePoolKind, kinds.NodeClassKind)
+}
+
 // adviseKind says what to do about a kind that is nearly one of ours.
 func adviseKind(d *Document) string {
 	if advice := adviseVersion(d); advice != "" {
 		return advice
 	}
-	if near, ok := api.Suggest(d.Kind, []string{api.ProvisionerKind, api.NodeTemplateKind}); ok && near != d.Kind {
+	if of := served[d.Kind]; of != "" && of != d.apiVersion {
+		return " (of " + d.apiVersion + ", not of " + of + ")"
+	}
+	if near, ok := api.Suggest(d.Kind, kindNames()); ok && near != d.Kind {
 		return " (did you mean " + near + "?)"
 	}
 	return ""

@@ -105,6 +105,9 @@ func (b *Builder) AddPodsCSVFile(path string) {
 
 func readAll(path string) ([]byte, error) {
 	if path != "-" {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return nil, &Error{File: path, Err: errors.New("is a directory; name its files")}
+		}
 		return os.ReadFile(path)
 	}
 	data, err := io.ReadAll(os.Stdin)

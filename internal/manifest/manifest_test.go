@@ -76,7 +76,7 @@ items:
   metadata: {name: done}
   status: {phase: Succeeded}
 ---
-{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"capacity": {"cpu": "2"}}}
+{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"capacity": {"cpu": "2", "pods": 5}}}
 ---
 apiVersion: storage.k8s.io/v1
 kind: CSINode
@@ -191,15 +191,51 @@ spec: {containers: []}
 	}
 }
 
+// TestPriorityClassesOfNoFile: that a class is in no file is said once, with the object that
+// names it first.
+func TestPriorityClassesOfNoFile(t *testing.T) {
+	set := parse(t, `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  template:
+    spec:
+      priorityClassName: high
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  priorityClassName: high
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: known}
+spec: {priorityClassName: lower, priority: 7}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: log}
+spec: {template: {spec: {priorityClassName: low}}}
+`)
+	want := []string{
+		"in.yaml:13: document 2: Pod default/a: spec.priorityClassName: no file has the PriorityClass high, which 2 objects name, so that its value counts as 0; add the file that declares it",
+		"in.yaml:23: document 4: DaemonSet default/log: spec.template.spec.priorityClassName: no file has the PriorityClass low, so that its value counts as 0; add the file that declares it",
+	}
+	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 func TestProblemsHaveTheirPlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
 		want []string
 	}{
 		"syntax": {
-			"kind: Pod\nmetadata: {name: a}\n---\n\nkind: [\n",
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\n\nkind: [\n",
 			[]string{
-				"in.yaml:5: document 2: is no YAML from here on: did not find expected node content",
+				"in.yaml:6: document 2: is no YAML from here on: did not find expected node content",
 			},
 		},
 		"wrong types in a Provisioner, each with its line": {
@@ -211,11 +247,28 @@ func TestProblemsHaveTheirPlace(t *testing.T) {
 		},
 		"a wrong type in a Pod": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  priority: high\n",
-			[]string{"in.yaml:5: document 1: Pod default/a: spec.priority: must be a whole number, not a string"},
+			[]string{`in.yaml:5: document 1: Pod default/a: spec.priority: "high" is a string, and must be a whole number`},
+		},
+		"several wrong types in a Pod, each with its line": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  priority: 99999999999\n  containers:\n  - name: a\n  - name: b\n    resources:\n      requests:\n        cpu: 1 core\n        memory: []\n  nodeSelector:\n    fast: true\n",
+			[]string{
+				`in.yaml:11: document 1: Pod default/a: spec.containers[1].resources.requests[cpu]: "1 core": must be a quantity such as 500m or 2Gi; the nearest valid value is "1"`,
+				`in.yaml:12: document 1: Pod default/a: spec.containers[1].resources.requests[memory]: []: must be a quantity such as 500m or 2Gi; write it as a number with an optional unit, such as 2Gi`,
+				"in.yaml:14: document 1: Pod default/a: spec.nodeSelector[fast]: true is a boolean, and must be a string; quote it",
+				"in.yaml:5: document 1: Pod default/a: spec.priority: 99999999999 is a number, and must be from -2147483648 to 2147483647",
+			},
+		},
+		"a field twice in JSON": {
+			`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"priority": 1, "priority": 2}}`,
+			[]string{"in.yaml:1: document 1: Pod default/a: spec.priority: is there twice; remove one of the two"},
+		},
+		"no object": {
+			"metadata: a\nkind: Pod\n",
+			[]string{`in.yaml:1: document 1: metadata: "a" is a string, and must be an object`},
 		},
 		"a wrong item of a list": {
 			"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: a}}\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: b}\n  spec: {priority: high}\n",
-			[]string{"in.yaml:8: document 1: Pod default/b: spec.priority: must be a whole number, not a string"},
+			[]string{`in.yaml:8: document 1: Pod default/b: spec.priority: "high" is a string, and must be a whole number`},
 		},
 		"the same object twice": {
 			"kind: Pod\napiVersion: v1\nmetadata: {name: a}\n---\nkind: Pod\napiVersion: v1\nmetadata:\n  namespace: default\n  name: a\n",
@@ -225,9 +278,33 @@ func TestProblemsHaveTheirPlace(t *testing.T) {
 			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: 2000000000\n",
 			[]string{"in.yaml:5: document 1: Deployment default/a: spec.replicas: 2000000000 pods are to be created, at most 1000000 are read"},
 		},
+		"a name that was not rendered": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: \"${NAME}\"}\n",
+			[]string{`in.yaml:3: document 1: Pod default/${NAME}: metadata.name: "${NAME}" holds the template ${NAME}, which was not rendered; render the file first, for example with helm template, kustomize build or envsubst`},
+		},
+		"a name with a space": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a b}\n",
+			[]string{`in.yaml:3: document 1: Pod default/a b: metadata.name: Invalid value: "a b": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`},
+		},
 		"no name": {
 			"kind: Pod\napiVersion: v1\n",
-			[]string{"in.yaml:1: document 1: Pod : metadata.name: is missing"},
+			[]string{"in.yaml:1: document 1: Pod: metadata.name: is missing"},
+		},
+		"a version that was": {
+			"kind: Deployment\nmetadata: {name: a}\napiVersion: extensions/v1beta1\n",
+			[]string{`in.yaml:3: document 1: Deployment a: apiVersion: Invalid value: "extensions/v1beta1": API servers do not serve a Deployment in this version; write apps/v1`},
+		},
+		"a version that may come": {
+			"apiVersion: apps/v7\nkind: Deployment\nmetadata: {name: a}\n",
+			[]string{`in.yaml:1: document 1: Deployment a: apiVersion: Invalid value: "apps/v7": API servers do not serve a Deployment in this version; write apps/v1`},
+		},
+		"another group's version": {
+			"apiVersion: v1\nkind: CronJob\nmetadata: {name: a}\n",
+			[]string{`in.yaml:1: document 1: CronJob a: apiVersion: Invalid value: "v1": API servers do not serve a CronJob in this version; write batch/v1`},
+		},
+		"no version": {
+			"kind: Pod\nmetadata: {name: a}\n",
+			[]string{"in.yaml:1: document 1: Pod a: apiVersion: Required value; write v1"},
 		},
 		"no kind": {
 			"a: b\n",
@@ -276,12 +353,27 @@ kind: Provisioner
 metadata: {name: p, namespace: x}
 spec:
   userData: x
+---
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: j}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: bare}
+status:
+  capacity: {cpu: 4}
+---
+apiVersion: v1
+kind: Deploymnt
+metadata: {name: d}
 `)
 	want := []string{
-		"in.yaml:11: document 2: Pod default/a: spec.containers[0].imagee: unknown field, ignored",
+		"in.yaml:11: document 2: Pod default/a: spec.containers[0].imagee: unknown field, ignored; did you mean image?",
 		"in.yaml:17: document 3: Provisioner p: spec.userData: unknown field, ignored; it belongs to an AWSNodeTemplate, at spec.userData",
 		"in.yaml:15: document 3: Provisioner p: metadata.namespace: Provisioners belong to no namespace, ignored; remove it",
-		"in.yaml: not looked at: Service web",
+		"in.yaml:27: document 5: Node bare: status.capacity: allows no pods, so that none fits on the node; give their number, such as pods: 110",
+		"in.yaml: not looked at: Service web, Job j (of batch.volcano.sh/v1alpha1, not of batch/v1), Deploymnt d (did you mean Deployment?)",
 	}
 	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,9 +16,12 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api/decode"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
@@ -77,53 +81,52 @@ func into[T any, P interface {
 		if err := checkQuantities(asJSON, reflect.TypeFor[T]()); err != nil {
 			return nil, err
 		}
-		unknown, err := kjson.UnmarshalStrict(asJSON, object)
-		if err != nil {
-			return nil, explain(err)
+		strict, err := kjson.UnmarshalStrict(asJSON, object)
+		var ignored finding.List
+		if err != nil || len(strict) > 0 { // reading once more to say why takes several times as long
+			if ignored, err = explain(asJSON, new(T), append(strict, err)); err != nil {
+				return nil, err
+			}
 		}
 		if broken := brokenRules(object); len(broken) > 0 {
 			return nil, broken
 		}
+		ignored = append(ignored, doubts(object)...)
 		P(object).SetName(name)
 		P(object).SetNamespace(namespace)
 		to := list(o)
 		*to = append(*to, object)
-		var ignored finding.List
-		for _, u := range unknown {
-			f := finding.Finding{Text: finding.Plain(u.Error())}
-			if field, ok := errors.AsType[kjson.FieldError](u); ok {
-				f = finding.Finding{Path: field.FieldPath(), Text: finding.Say("unknown field, ignored")}
-			}
-			ignored = append(ignored, f)
-		}
 		return ignored, nil
 	}
 }
 
-// explain says what cannot be decoded.
-func explain(err error) error {
-	var mistyped *json.UnmarshalTypeError
-	if !errors.As(err, &mistyped) {
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-	}
-	return refused(mistyped.Field, "must be "+wanted(mistyped.Type)+", not a "+mistyped.Value, "")
-}
+// plain reads objects of Kubernetes.
+var plain = decode.Decoder{Foreign: true}
 
-// wanted is a Go type in the words of a manifest.
-func wanted(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.String:
-		return "a string"
-	case reflect.Slice:
-		return "a list"
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	case reflect.Int, reflect.Int32, reflect.Int64:
-		return "a whole number"
+// explain says why an object could not be read into a pointer to a struct, and which fields
+// were left out, of problems that name no value and no place in a list. A field that is there
+// twice is a problem; the trees that the decoder reads have each field once.
+func explain(asJSON []byte, into any, problems []error) (ignored finding.List, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(asJSON))
+	decoder.UseNumber()
+	var tree any
+	if err := decoder.Decode(&tree); err != nil {
+		return nil, err
 	}
-	return t.String()
+	ignored, errs := plain.Decode(tree, into, nil)
+	for _, p := range problems {
+		of, ok := errors.AsType[kjson.FieldError](p)
+		if ok && strings.HasPrefix(p.Error(), "duplicate field") {
+			errs = append(errs, finding.Finding{Severity: finding.Error, Path: of.FieldPath(), Text: finding.Say("is there twice"), Advice: finding.Say("remove one of the two")})
+		}
+		if p != nil && !ok && len(errs) == 0 {
+			return nil, p
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return ignored, nil
 }
 
 // addObject reads one object; doc has its kind, name and namespace as written.
@@ -138,7 +141,11 @@ func (b *Builder) addObject(doc *Document, h *header, asJSON []byte) error {
 		return b.addNodeTemplate(doc, asJSON)
 	}
 	k, known := readers[gk.String()]
-	if doc.Known = known; !known {
+	doc.Known = known
+	if err := checkVersion(h.TypeMeta); err != nil {
+		return err
+	}
+	if !known {
 		return b.addKarpenter(doc, asJSON)
 	}
 	if err := b.complete(doc, k.namespaced, h.GenerateName); err != nil {
@@ -188,6 +195,11 @@ func (b *Builder) complete(doc *Document, namespaced bool, generateName string) 
 		doc.Namespace = ""
 	case doc.Namespace == "":
 		doc.Namespace = metav1.NamespaceDefault
+	}
+	for _, problem := range validation.IsDNS1123Subdomain(doc.Name) {
+		if doc.Name != "" {
+			return finding.Invalid(field.NewPath("metadata", "name"), doc.Name, finding.Plain(problem), finding.None)
+		}
 	}
 	if doc.Name == "" {
 		b.generateName(doc, generateName)

@@ -8,8 +8,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
@@ -38,9 +41,30 @@ func brokenRules(object any) finding.List {
 		}
 		return append(out, podRules(&o.Spec.Template.Spec, template)...)
 	case *batchv1.Job:
-		return jobRules(&o.Spec, spec)
+		status := field.NewPath("status")
+		return slices.Concat(
+			jobRules(&o.Spec, spec),
+			indexesRule(o.Status.CompletedIndexes, status.Child("completedIndexes")),
+			indexesRule(ptr.Deref(o.Status.FailedIndexes, ""), status.Child("failedIndexes")),
+		)
 	case *batchv1.CronJob:
 		return jobRules(&o.Spec.JobTemplate.Spec, spec.Child("jobTemplate", "spec"))
+	}
+	return nil
+}
+
+// doubts are about what breaks no rule and is hardly meant.
+func doubts(object any) finding.List {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return nil
+	}
+	room, at := node.Status.Allocatable, field.NewPath("status", "allocatable")
+	if room == nil {
+		room, at = node.Status.Capacity, field.NewPath("status", "capacity")
+	}
+	if room.Pods().IsZero() {
+		return finding.List{finding.Doubtful(at, finding.Say("allows no pods, so that none fits on the node"), finding.Say("give their number, such as pods: 110"))}
 	}
 	return nil
 }
@@ -51,6 +75,13 @@ func jobRules(j *batchv1.JobSpec, path *field.Path) finding.List {
 		countRule(j.Completions, path.Child("completions")),
 		podRules(&j.Template.Spec, path.Child("template", "spec")),
 	)
+}
+
+func indexesRule(text string, path *field.Path) finding.List {
+	if _, ok := parseIndexes(text); ok {
+		return nil
+	}
+	return finding.List{finding.Invalid(path, text, finding.Say("must be a list of indexes and ranges of them"), finding.Say("write it like 1,3-5,7"))}
 }
 
 func countRule(n *int32, path *field.Path) finding.List {
@@ -71,6 +102,10 @@ func podRules(spec *corev1.PodSpec, path *field.Path) finding.List {
 	if spec.Resources != nil {
 		out = append(out, resourceRules(spec.Resources, path.Child("resources"))...)
 	}
+	out = append(out, labelRules(spec.NodeSelector, path.Child("nodeSelector"))...)
+	if spec.OS != nil {
+		out = append(out, oneOf(path.Child("os", "name"), spec.OS.Name, corev1.Linux, corev1.Windows)...)
+	}
 	for i := range spec.Tolerations {
 		out = append(out, tolerationRules(&spec.Tolerations[i], path.Child("tolerations").Index(i))...)
 	}
@@ -85,10 +120,17 @@ func podRules(spec *corev1.PodSpec, path *field.Path) finding.List {
 // without one is planned as it is meant.
 func resourceRules(r *corev1.ResourceRequirements, path *field.Path) finding.List {
 	var out finding.List
+	for _, name := range slices.Sorted(maps.Keys(r.Limits)) {
+		if _, requested := r.Requests[name]; !requested && !known(name) {
+			out = append(out, unknownResource(name, path.Child("limits").Key(string(name))))
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
 		request, at := r.Requests[name], path.Child("requests").Key(string(name))
 		limit, limited := r.Limits[name]
 		switch {
+		case !known(name):
+			out = append(out, unknownResource(name, at))
 		case extended(name) && request.MilliValue()%1000 != 0:
 			out = append(out, finding.Invalid(at, request.String(), finding.Say("must be an integer"), finding.None))
 		case !shared(name) && limited && request.Cmp(limit) != 0:
@@ -98,6 +140,22 @@ func resourceRules(r *corev1.ResourceRequirements, path *field.Path) finding.Lis
 		}
 	}
 	return out
+}
+
+// standard are the resources that containers may have whose names have no domain, besides huge
+// pages.
+var standard = []string{string(corev1.ResourceCPU), string(corev1.ResourceMemory), string(corev1.ResourceEphemeralStorage)}
+
+func known(name corev1.ResourceName) bool {
+	return strings.Contains(string(name), "/") || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) || slices.Contains(standard, string(name))
+}
+
+func unknownResource(name corev1.ResourceName, at *field.Path) finding.Finding {
+	advice := finding.Say("give its domain too, such as %s", gpuResource)
+	if near, ok := api.Suggest(string(name), append([]string{gpuResource}, standard...)); ok {
+		advice = finding.Say("did you mean %s?", near)
+	}
+	return finding.Invalid(at, string(name), finding.Say("must be a standard resource type or fully qualified"), advice)
 }
 
 // extended reports whether a resource is a device of a plugin's, which comes in whole ones.
@@ -111,8 +169,34 @@ func shared(name corev1.ResourceName) bool {
 	return !extended(name) && !strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
+// labelRules: nodes may have the labels.
+func labelRules(labels map[string]string, path *field.Path) finding.List {
+	var out finding.List
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		out = slices.Concat(out,
+			labelRule(path, key, validation.IsQualifiedName(key)),
+			labelRule(path.Key(key), labels[key], validation.IsValidLabelValue(labels[key])))
+	}
+	return out
+}
+
+// labelRule reports the problems that a key or a value of a label has.
+func labelRule(path *field.Path, text string, problems []string) finding.List {
+	var out finding.List
+	for _, p := range problems {
+		out = append(out, finding.Invalid(path, text, finding.Plain(p), finding.None))
+	}
+	return out
+}
+
 func tolerationRules(t *corev1.Toleration, path *field.Path) finding.List {
 	var out finding.List
+	if t.Key != "" {
+		out = labelRule(path.Child("key"), t.Key, validation.IsQualifiedName(t.Key))
+	}
+	if t.Operator != corev1.TolerationOpExists {
+		out = append(out, labelRule(path.Child("value"), t.Value, validation.IsValidLabelValue(t.Value))...)
+	}
 	switch t.Operator {
 	case "", corev1.TolerationOpEqual, corev1.TolerationOpLt, corev1.TolerationOpGt:
 		if t.Key == "" {

@@ -32,6 +32,14 @@ func TestRulesOfTheAPIServer(t *testing.T) {
 			pod("tolerations: [{key: k, operator: Exists, value: v}]"),
 			`spec.tolerations[0].value: Invalid value: "v": must be empty where the operator is Exists; remove it, or use the operator Equal`,
 		},
+		"a toleration's key": {
+			pod("tolerations: [{key: a b, operator: Exists}]"),
+			`spec.tolerations[0].key: Invalid value: "a b": name part must consist of alphanumeric characters`,
+		},
+		"a toleration's value": {
+			pod("tolerations: [{key: a, value: b=c}]"),
+			`spec.tolerations[0].value: Invalid value: "b=c": a valid label must be`,
+		},
 		"a toleration without a key": {
 			pod("tolerations: [{value: v}]"),
 			`spec.tolerations[0].operator: Invalid value: "": must be Exists where there is no key`,
@@ -63,6 +71,30 @@ func TestRulesOfTheAPIServer(t *testing.T) {
 		"a selector that compares": {
 			pod("affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {matchExpressions: [{key: k, operator: Gt, values: [\"1\"]}]}}]}}"),
 			`labelSelector.matchExpressions[0].operator: Unsupported value: "Gt"; choose In, NotIn, Exists or DoesNotExist`,
+		},
+		"a misspelt resource": {
+			pod("containers: [{name: a, resources: {requests: {memroy: 1Gi}}}]"),
+			`spec.containers[0].resources.requests[memroy]: Invalid value: "memroy": must be a standard resource type or fully qualified; did you mean memory?`,
+		},
+		"a device without its domain": {
+			pod("containers: [{name: a, resources: {limits: {gpu: 1}}}]"),
+			`spec.containers[0].resources.limits[gpu]: Invalid value: "gpu": must be a standard resource type or fully qualified; did you mean nvidia.com/gpu?`,
+		},
+		"another device without its domain": {
+			pod("containers: [{name: a, resources: {limits: {tpu-v5: 1}}}]"),
+			`must be a standard resource type or fully qualified; give its domain too, such as nvidia.com/gpu`,
+		},
+		"a node selector": {
+			pod("nodeSelector: {disk: very fast}"),
+			`spec.nodeSelector[disk]: Invalid value: "very fast": a valid label must be an empty string or consist of alphanumeric characters`,
+		},
+		"an operating system": {
+			pod("os: {name: Windows}"),
+			`spec.os.name: Unsupported value: "Windows"; choose linux or windows`,
+		},
+		"indexes of a Job": {
+			"apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nstatus:\n  failedIndexes: \"5-3\"\n",
+			`status.failedIndexes: Invalid value: "5-3": must be a list of indexes and ranges of them; write it like 1,3-5,7`,
 		},
 		"fewer replicas than none": {
 			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: -2\n",

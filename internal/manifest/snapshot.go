@@ -5,7 +5,6 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -16,7 +15,7 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	s := &cluster.Snapshot{}
 	classes := priorities(b.objects.priorityClasses)
 	for _, pod := range b.objects.pods {
-		setPriority(&pod.Spec, classes)
+		classes.set(&pod.Spec, "Pod "+pod.Namespace+"/"+pod.Name, "spec")
 		if untouched(pod) {
 			markUnschedulable(pod)
 		}
@@ -27,10 +26,10 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	for _, w := range b.objects.workloads() {
 		if w.count > maxPods {
 			doc := b.seen[w.object]
-			b.fail(doc, refused("spec.replicas", fmt.Sprintf("%d pods are to be created, at most %d are read", w.count, maxPods), ""))
+			b.fail(doc, refused(w.counted, fmt.Sprintf("%d pods are to be created, at most %d are read", w.count, maxPods), ""))
 			continue
 		}
-		setPriority(&w.template.Spec, classes)
+		classes.set(&w.template.Spec, w.object, w.spec)
 		s.Pods = append(s.Pods, w.pods(b.templates)...)
 		s.Claims = append(s.Claims, w.missingClaims(b.objects.claims)...)
 	}
@@ -39,8 +38,9 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	b.objects.addStorage(s)
 	b.objects.addNamespaces(s)
 	for _, ds := range b.objects.daemonSets {
-		setPriority(&ds.Spec.Template.Spec, classes)
+		classes.set(&ds.Spec.Template.Spec, "DaemonSet "+ds.Namespace+"/"+ds.Name, "spec.template.spec")
 	}
+	b.warnOfClasses(classes.missing)
 	s.DaemonSets = cluster.FromDaemonSets(b.objects.daemonSets, s.Pods)
 	for _, budget := range b.objects.budgets {
 		s.DisruptionBudgets = append(s.DisruptionBudgets, cluster.FromDisruptionBudget(budget))
@@ -62,39 +62,6 @@ func markUnschedulable(pod *corev1.Pod) {
 	pod.Status.Conditions = []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
 	}}
-}
-
-// classPriorities are those of a set of PriorityClasses.
-type classPriorities struct {
-	byName   map[string]int32
-	fallback int32
-}
-
-// priorities starts with the two classes that every cluster has.
-func priorities(classes []*schedulingv1.PriorityClass) classPriorities {
-	out := classPriorities{byName: map[string]int32{
-		"system-cluster-critical": 2_000_000_000,
-		"system-node-critical":    2_000_001_000,
-	}}
-	for _, c := range classes {
-		out.byName[c.Name] = c.Value
-		if c.GlobalDefault {
-			out.fallback = c.Value
-		}
-	}
-	return out
-}
-
-// setPriority does what the API server does at a pod's creation.
-func setPriority(spec *corev1.PodSpec, classes classPriorities) {
-	if spec.Priority != nil {
-		return
-	}
-	value := classes.fallback
-	if spec.PriorityClassName != "" {
-		value = classes.byName[spec.PriorityClassName]
-	}
-	spec.Priority = &value
 }
 
 // addNodes converts nodes. One that is written by hand, without conditions, is

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
@@ -37,80 +38,102 @@ func (b *Builder) AddPodsCSV(file string, data []byte) {
 	if b.tables > 1 {
 		prefix = fmt.Sprintf("pods%d", b.tables)
 	}
-	r := csv.NewReader(bytes.NewReader(data))
+	fail := func(line int, err error) {
+		b.problems = append(b.problems, &Error{File: file, Line: line, Err: err})
+	}
+	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff")))) // which Excel and PowerShell write in front
 	r.TrimLeadingSpace, r.Comment = true, '#'
 	head, err := r.Read()
+	if errors.Is(err, io.EOF) {
+		fail(0, errors.New("the table is empty; "+tableForm))
+		return
+	}
 	if err != nil {
-		b.problems = append(b.problems, &Error{File: file, Line: 1, Err: fmt.Errorf("read the columns: %w", err)})
+		fail(0, fmt.Errorf("%w; %s", err, tableForm))
 		return
 	}
 	index, err := columnIndex(head)
 	if err != nil {
-		b.problems = append(b.problems, &Error{File: file, Line: 1, Err: err})
+		fail(1, err)
 		return
 	}
 	for row := 1; ; row++ {
 		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
+			if row == 1 {
+				fail(0, errors.New("the table has columns and no rows; each row is a count of equal pods"))
+			}
 			return
 		}
 		if err != nil {
-			b.problems = append(b.problems, &Error{File: file, Err: err})
+			fail(0, err)
 			return
 		}
 		line, _ := r.FieldPos(0)
-		if err := b.addRow(prefix+"-"+strconv.Itoa(row), index, record); err != nil {
-			b.problems = append(b.problems, &Error{File: file, Line: line, Err: err})
+		for _, err := range b.addRow(prefix+"-"+strconv.Itoa(row), index, record) {
+			fail(line, err)
 		}
 	}
 }
+
+// tableForm says what a table has.
+var tableForm = "its first line names columns, with commas between them: " + strings.Join(columns[:requiredColumns], ", ") +
+	" and optionally " + strings.Join(columns[requiredColumns:], ", ")
 
 // columnIndex maps the names of columns to their positions.
 func columnIndex(head []string) (map[string]int, error) {
 	index := map[string]int{}
 	for i, name := range head {
-		name = strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))
+		name = strings.TrimSpace(name)
 		if !slices.Contains(columns, name) {
-			return nil, fmt.Errorf("%s: unknown column; the columns are %s", name, strings.Join(columns, ", "))
+			return nil, fmt.Errorf("%q is no column of a table of pods; %s", name, tableForm)
+		}
+		if _, twice := index[name]; twice {
+			return nil, fmt.Errorf("the column %s is there twice; remove one of the two", name)
 		}
 		index[name] = i
 	}
 	for _, name := range columns[:requiredColumns] {
 		if _, ok := index[name]; !ok {
-			return nil, fmt.Errorf("%s: the column is missing", name)
+			return nil, fmt.Errorf("the column %s is missing; %s", name, tableForm)
 		}
 	}
 	return index, nil
 }
 
-func (b *Builder) addRow(name string, index map[string]int, record []string) error {
+// addRow adds the pods of a row, or returns what is wrong with its cells.
+func (b *Builder) addRow(name string, index map[string]int, record []string) []error {
+	var wrong []error
 	cell := func(column string) string {
 		if i, ok := index[column]; ok {
 			return strings.TrimSpace(record[i])
 		}
 		return ""
 	}
-	number := func(column string, most int64) (int64, error) {
+	number := func(column string, most int64) int64 {
 		text := cell(column)
-		if text == "" {
-			return 0, nil
+		if text == "" && !slices.Contains(columns[:requiredColumns], column) {
+			return 0
 		}
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 || n > most {
-			return 0, fmt.Errorf("%s: %q is not a whole number from 0 to %d", column, text, most)
+			wrong = append(wrong, fmt.Errorf("%s: %q is not a whole number from 0 to %d", column, text, most))
 		}
-		return n, nil
+		return n
 	}
-	cpu, cpuErr := number("cpu_milli", 1<<40)
-	memory, memoryErr := number("mem_mib", 1<<40)
-	gpus, gpuErr := number("gpu", 1<<40)
-	count, countErr := number("count", maxPods)
-	selector, selectorErr := parseSelector(cell("node_selector"))
-	if err := errors.Join(cpuErr, memoryErr, gpuErr, countErr, selectorErr); err != nil {
-		return err
+	cpu, memory, gpus, count := number("cpu_milli", 1<<40), number("mem_mib", 1<<40), number("gpu", 1<<40), number("count", maxPods)
+	selector, err := parseSelector(cell("node_selector"))
+	if err != nil {
+		wrong = append(wrong, err)
+	}
+	if len(wrong) > 0 {
+		return wrong
 	}
 	if gpu := cell("gpu_name"); gpu != "" {
 		selector[api.LabelInstanceGPUName] = gpu
+		if bad := labelRules(selector, field.NewPath("gpu_name")); len(bad) > 0 {
+			return []error{bad[0]}
+		}
 	}
 	requests := amount.List{amount.CPU: cpu, amount.Memory: memory * mebibyte, gpuResource: gpus}
 	b.addEqualPods(name, requests.ResourceList(), selector, int(count))
@@ -125,10 +148,17 @@ func parseSelector(text string) (map[string]string, error) {
 			continue
 		}
 		key, value, ok := strings.Cut(term, "=")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		if !ok || key == "" {
 			return nil, fmt.Errorf("node_selector: %q is not of the form key=value", term)
 		}
-		out[strings.TrimSpace(key)] = strings.TrimSpace(value)
+		if first, twice := out[key]; twice {
+			return nil, fmt.Errorf("node_selector: %s is there twice, as %q and %q; remove one of the two", key, first, value)
+		}
+		out[key] = value
+	}
+	if bad := labelRules(out, field.NewPath("node_selector")); len(bad) > 0 {
+		return nil, bad[0]
 	}
 	return out, nil
 }
@@ -140,7 +170,7 @@ func (b *Builder) addEqualPods(name string, requests corev1.ResourceList, select
 	markUnschedulable(pod)
 	converted, _ := b.templates.Pod(pod)
 	b.rows = slices.Grow(b.rows, count)
-	for _, n := range podNames(name, 0, count) {
+	for _, n := range podNames(name, indexes(nil).without(0, count)) {
 		converted.Name = n
 		b.rows = append(b.rows, converted)
 	}

@@ -50,13 +50,19 @@ func TestTable(t *testing.T) {
 
 func TestTableProblems(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":              {"", "pods.csv:1: read the columns: EOF"},
-		"missing column":     {"cpu_milli,count\n", "pods.csv:1: mem_mib: the column is missing"},
-		"unknown column":     {"cpu,mem_mib,count\n", "pods.csv:1: cpu: unknown column; the columns are cpu_milli, mem_mib, count, gpu, gpu_name, node_selector"},
+		"empty":              {"", "pods.csv: the table is empty; " + tableForm},
+		"missing column":     {"cpu_milli,count\n", "pods.csv:1: the column mem_mib is missing; its first line names columns, with commas between them: cpu_milli, mem_mib, count and optionally gpu, gpu_name, node_selector"},
+		"unknown column":     {"cpu,mem_mib,count\n", `pods.csv:1: "cpu" is no column of a table of pods; ` + tableForm},
 		"not a number":       {"cpu_milli,mem_mib,count\n1,1,1\n0.5,1,1\n", `pods.csv:3: cpu_milli: "0.5" is not a whole number from 0 to 1099511627776`},
 		"negative":           {"cpu_milli,mem_mib,count\n1,1,-1\n", `pods.csv:2: count: "-1" is not a whole number from 0 to 1000000`},
 		"too many":           {"cpu_milli,mem_mib,count\n1,1,99999999999\n", `pods.csv:2: count: "99999999999" is not a whole number from 0 to 1000000`},
 		"malformed selector": {"cpu_milli,mem_mib,count,node_selector\n1,1,1,fast\n", `pods.csv:2: node_selector: "fast" is not of the form key=value`},
+		"semicolons":         {"cpu_milli;mem_mib;count\n1;1;1\n", `pods.csv:1: "cpu_milli;mem_mib;count" is no column of a table of pods; ` + tableForm},
+		"a column twice":     {"cpu_milli,mem_mib,count,count\n1,1,1,2\n", "pods.csv:1: the column count is there twice; remove one of the two"},
+		"no rows":            {"cpu_milli,mem_mib,count\n", "pods.csv: the table has columns and no rows; each row is a count of equal pods"},
+		"an empty cell":      {"cpu_milli,mem_mib,count\n1,1,\n", `pods.csv:2: count: "" is not a whole number from 0 to 1000000`},
+		"two problems":       {"cpu_milli,mem_mib,count\n1m,1,x\n", "pods.csv:2: cpu_milli: \"1m\" is not a whole number from 0 to 1099511627776\npods.csv:2: count: \"x\" is not a whole number from 0 to 1000000"},
+		"selector twice":     {"cpu_milli,mem_mib,count,node_selector\n1,1,1,a=b;a=c\n", `pods.csv:2: node_selector: a is there twice, as "b" and "c"; remove one of the two`},
 		"ragged":             {"cpu_milli,mem_mib,count\n1,1\n", "pods.csv: record on line 2: wrong number of fields"},
 	} {
 		_, err := table(c.text)

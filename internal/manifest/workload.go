@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -27,9 +28,12 @@ type workload struct {
 	namespace string
 	owner     metav1.OwnerReference
 	template  *corev1.PodTemplateSpec
-	first     int // ordinal of the first pod to create
+	spec      string // the path of the pods' spec in the object
+	counted   string // the field that says how many pods it has
 	count     int
-	deleted   bool // it creates nothing any more
+	first     int     // ordinal of its first pod
+	settled   indexes // ordinals that need no pod any more, or have one
+	deleted   bool    // it creates nothing any more
 	// These labels, where set, get each pod's ordinal and name.
 	ordinalLabel, nameLabel string
 	claims                  []corev1.PersistentVolumeClaim // one per pod of each
@@ -42,18 +46,19 @@ func (o *objects) workloads() []workload {
 	owned, delegated := o.ownedPods(), o.delegated()
 	var out []workload
 	add := func(w workload) {
-		if w.deleted {
-			return
+		if pods := owned[w.namespace+"/"+w.owner.Kind+"/"+w.owner.Name]; w.ordinalLabel != "" {
+			w.skip(pods)
+		} else {
+			w.count -= len(pods)
 		}
-		w.count -= owned[w.namespace+"/"+w.owner.Kind+"/"+w.owner.Name]
-		if w.count > 0 {
+		if w.count > 0 && !w.deleted {
 			out = append(out, w)
 		}
 	}
 	for _, d := range o.deployments {
 		if key := d.Namespace + "/Deployment/" + d.Name; !delegated[key] {
 			w := replicaSetOf(d)
-			w.count -= owned[key]
+			w.count -= len(owned[key])
 			add(w)
 		}
 	}
@@ -66,7 +71,7 @@ func (o *objects) workloads() []workload {
 		}
 	}
 	for _, s := range o.statefulSets {
-		add(statefulSet(s, owned))
+		add(statefulSet(s))
 	}
 	for _, j := range o.jobs {
 		add(job(j, &j.Spec))
@@ -75,7 +80,8 @@ func (o *objects) workloads() []workload {
 		if suspended := c.Spec.Suspend != nil && *c.Spec.Suspend; !suspended && !delegated[c.Namespace+"/CronJob/"+c.Name] {
 			run := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, DeletionTimestamp: c.DeletionTimestamp}}
 			w := job(run, &c.Spec.JobTemplate.Spec)
-			w.object = "CronJob " + c.Namespace + "/" + c.Name
+			w.object, w.spec = "CronJob "+c.Namespace+"/"+c.Name, "spec.jobTemplate.spec.template.spec"
+			w.counted = "spec.jobTemplate.spec.parallelism"
 			add(w)
 		}
 	}
@@ -88,6 +94,8 @@ func newWorkload(o metav1.Object, kind schema.GroupVersionKind, template *corev1
 		namespace: o.GetNamespace(),
 		owner:     *metav1.NewControllerRef(o, kind),
 		template:  template,
+		spec:      "spec.template.spec",
+		counted:   "spec.replicas",
 		count:     1,
 		deleted:   o.GetDeletionTimestamp() != nil,
 	}
@@ -114,12 +122,11 @@ func replicaSetOf(d *appsv1.Deployment) workload {
 	return w
 }
 
-func statefulSet(s *appsv1.StatefulSet, owned map[string]int) workload {
+func statefulSet(s *appsv1.StatefulSet) workload {
 	w := newWorkload(s, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), &s.Spec.Template, s.Spec.Replicas)
 	if s.Spec.Ordinals != nil {
 		w.first = int(s.Spec.Ordinals.Start)
 	}
-	w.first += owned[s.Namespace+"/StatefulSet/"+s.Name]
 	w.ordinalLabel, w.nameLabel = appsv1.PodIndexLabel, appsv1.StatefulSetPodNameLabel
 	w.claims = s.Spec.VolumeClaimTemplates
 	return w
@@ -128,14 +135,20 @@ func statefulSet(s *appsv1.StatefulSet, owned map[string]int) workload {
 // job returns the pods that a Job runs at the same time.
 func job(j *batchv1.Job, spec *batchv1.JobSpec) workload {
 	w := newWorkload(j, batchv1.SchemeGroupVersion.WithKind("Job"), spec.Template.DeepCopy(), spec.Parallelism)
+	w.counted = "spec.parallelism"
+	succeeded, failed := int(j.Status.Succeeded), 0
+	if spec.CompletionMode != nil && *spec.CompletionMode == batchv1.IndexedCompletion {
+		w.ordinalLabel = batchv1.JobCompletionIndexAnnotation
+		completed, _ := parseIndexes(j.Status.CompletedIndexes) // its form has been checked
+		givenUp, _ := parseIndexes(ptr.Deref(j.Status.FailedIndexes, ""))
+		w.settled = slices.Concat(completed, givenUp)
+		succeeded, failed = max(succeeded, completed.count()), givenUp.count()
+	}
 	if spec.Completions != nil {
-		w.count = min(w.count, int(*spec.Completions-j.Status.Succeeded))
+		w.count = min(w.count, int(*spec.Completions)-succeeded-failed)
 	}
 	if spec.Suspend != nil && *spec.Suspend || ended(j) {
 		w.count = 0
-	}
-	if spec.CompletionMode != nil && *spec.CompletionMode == batchv1.IndexedCompletion {
-		w.ordinalLabel = batchv1.JobCompletionIndexAnnotation
 	}
 	if w.template.Labels == nil {
 		w.template.Labels = map[string]string{}
@@ -156,15 +169,15 @@ func ended(j *batchv1.Job) bool {
 	})
 }
 
-// ownedPods counts the pods that have not finished by namespace/kind/name of
+// ownedPods lists the pods that have not finished by namespace/kind/name of
 // their controller. Those of a ReplicaSet count for the Deployment whose name it
 // has before the hash, as the ReplicaSet itself may not be among the objects.
-func (o *objects) ownedPods() map[string]int {
+func (o *objects) ownedPods() map[string][]*corev1.Pod {
 	sets := map[string]bool{}
 	for _, r := range o.replicaSets {
 		sets[r.Namespace+"/"+r.Name] = true
 	}
-	out := map[string]int{}
+	out := map[string][]*corev1.Pod{}
 	for _, pod := range o.pods {
 		owner := metav1.GetControllerOfNoCopy(pod)
 		if owner == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
@@ -174,7 +187,8 @@ func (o *objects) ownedPods() map[string]int {
 		if at := strings.LastIndexByte(name, '-'); kind == "ReplicaSet" && at > 0 && !sets[pod.Namespace+"/"+name] {
 			kind, name = "Deployment", name[:at]
 		}
-		out[pod.Namespace+"/"+kind+"/"+name]++
+		key := pod.Namespace + "/" + kind + "/" + name
+		out[key] = append(out[key], pod)
 	}
 	return out
 }
@@ -199,17 +213,18 @@ func (o *objects) delegated() map[string]bool {
 // pods converts the pods to create. They share one template unless something in
 // it is a pod's own.
 func (w *workload) pods(templates *cluster.Templates) []cluster.Pod {
-	names := podNames(w.owner.Name, w.first, w.count)
+	ordinals := w.ordinals()
+	names := podNames(w.owner.Name, ordinals)
 	out := make([]cluster.Pod, 0, w.count)
 	if w.individual() {
 		for i, name := range names {
-			if pod, ok := templates.Pod(w.pod(name, w.first+i)); ok {
+			if pod, ok := templates.Pod(w.pod(name, ordinals[i])); ok {
 				out = append(out, pod)
 			}
 		}
 		return out
 	}
-	pod, _ := templates.Pod(w.pod(names[0], w.first))
+	pod, _ := templates.Pod(w.pod(names[0], ordinals[0]))
 	for _, name := range names {
 		pod.Name = name
 		out = append(out, pod)
@@ -263,7 +278,7 @@ func (w *workload) missingClaims(have []*corev1.PersistentVolumeClaim) []cluster
 		known[c.Namespace+"/"+c.Name] = true
 	}
 	var out []cluster.Claim
-	for _, name := range podNames(w.owner.Name, w.first, w.count) {
+	for _, name := range podNames(w.owner.Name, w.ordinals()) {
 		for i := range w.claims {
 			claim := w.claims[i].DeepCopy()
 			claim.Namespace, claim.Name = w.namespace, claim.Name+"-"+name
@@ -275,19 +290,19 @@ func (w *workload) missingClaims(have []*corev1.PersistentVolumeClaim) []cluster
 	return out
 }
 
-// podNames returns prefix-first … prefix-(first+count-1). All names are parts of
+// podNames returns prefix-ordinal for each ordinal. All names are parts of
 // one string, so that a hundred thousand cost a few allocations.
-func podNames(prefix string, first, count int) []string {
+func podNames(prefix string, ordinals []int) []string {
 	var all strings.Builder
-	ends := make([]int, count)
-	for i := range count {
+	ends := make([]int, len(ordinals))
+	for i, n := range ordinals {
 		all.WriteString(prefix)
 		all.WriteByte('-')
-		all.WriteString(strconv.Itoa(first + i))
+		all.WriteString(strconv.Itoa(n))
 		ends[i] = all.Len()
 	}
 	text, start := all.String(), 0
-	names := make([]string, count)
+	names := make([]string, len(ordinals))
 	for i, end := range ends {
 		names[i], start = text[start:end], end
 	}

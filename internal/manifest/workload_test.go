@@ -222,6 +222,35 @@ spec: {nodeName: n1}
 	}
 }
 
+// TestStatefulSetFillsItsGaps: the pods that are missing are created, whatever their ordinals;
+// one beyond the replicas is about to go.
+func TestStatefulSetFillsItsGaps(t *testing.T) {
+	pods := parse(t, `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 3`+podTemplate+`
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: db-1, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, uid: u, controller: true}]}
+spec: {nodeName: n1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: db-7, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, uid: u, controller: true}]}
+spec: {nodeName: n1}
+`).Snapshot.Pods
+	want := []string{
+		"default/db-0 pending of StatefulSet db", "default/db-1 bound on n1 of StatefulSet db",
+		"default/db-2 pending of StatefulSet db", "default/db-7 bound on n1 of StatefulSet db",
+	}
+	if diff := cmp.Diff(want, podLines(pods)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 func TestEphemeralClaimsBelongToThePod(t *testing.T) {
 	pods := parse(t, `
 apiVersion: apps/v1
@@ -253,6 +282,44 @@ spec: {parallelism: 2, completions: 2, completionMode: Indexed, template: {spec:
 	want := map[string]string{"batch.kubernetes.io/job-completion-index": "1", "batch.kubernetes.io/job-name": "sum"}
 	if diff := cmp.Diff(want, pods[1].Template.Labels); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestIndexesThatNeedNoPod: an indexed Job creates no pod for an index that has completed, has
+// failed for good or has a pod.
+func TestIndexesThatNeedNoPod(t *testing.T) {
+	const job = `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: sum}
+spec: {parallelism: 4, completions: 9, completionMode: Indexed, backoffLimitPerIndex: 1, template: {spec: {containers: []}}}
+status: {completedIndexes: "0,3-4", failedIndexes: "2"}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: sum-6-x
+  annotations: {batch.kubernetes.io/job-completion-index: "6"}
+  ownerReferences: [{apiVersion: batch/v1, kind: Job, name: sum, uid: u, controller: true}]
+spec: {nodeName: n1}
+`
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"as many as may run":  {job, []string{"1 pending", "5 pending", "6-x bound on n1", "7 pending"}},
+		"as many as are left": {strings.Replace(job, "parallelism: 4", "parallelism: 100", 1), []string{"1 pending", "5 pending", "6-x bound on n1", "7 pending", "8 pending"}},
+		"the rest has failed": {strings.Replace(job, `failedIndexes: "2"`, `failedIndexes: "1-2,5,7-8"`, 1), []string{"6-x bound on n1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var want []string
+			for _, line := range c.want {
+				want = append(want, "default/sum-"+line+" of Job sum")
+			}
+			if diff := cmp.Diff(want, podLines(parse(t, c.text).Snapshot.Pods)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
 	}
 }
 

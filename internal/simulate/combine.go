@@ -22,7 +22,7 @@ func FromManifests(set *manifest.Set) (*cluster.Survey, []string) {
 	warnings := set.Warnings()
 	if len(out.Provisioners) == 0 {
 		out.Provisioners = []*api.Provisioner{{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}
-		warnings = append(warnings, `there is no Provisioner in the files: one named "default" with the defaults of the API is assumed`)
+		warnings = append(warnings, `there is no Provisioner in the files: one named "default" with the defaults of the API is assumed, which buys on demand, for amd64, and of the categories c, m and r, so that nothing has a GPU; add a file with your own`)
 	}
 	for _, t := range set.NodeTemplates {
 		if t.Spec.Class != nil && len(t.Spec.Class.Reservations) > 0 {

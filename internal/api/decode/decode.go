@@ -29,6 +29,9 @@ type Decoder struct {
 	Related []Kind
 	// Quiet are types of objects of which nothing is said where they are empty.
 	Quiet []reflect.Type
+	// Foreign says that the objects are of an API of others: there, empty objects may mean
+	// something, and unknown fields may be newer than what is known.
+	Foreign bool
 }
 
 // Kind is a kind whose fields are easily put into an object of another kind.
@@ -128,7 +131,7 @@ func (w *walk) cleanStruct(value any, t reflect.Type, path *field.Path) any {
 // remains of a misspelt one.
 func (w *walk) warnEmpty(t reflect.Type, path *field.Path) {
 	at := path.String()
-	if !strings.HasPrefix(at, "spec.") || strings.HasSuffix(at, "]") || slices.Contains(w.Quiet, t) {
+	if w.Foreign || !strings.HasPrefix(at, "spec.") || strings.HasSuffix(at, "]") || slices.Contains(w.Quiet, t) {
 		return
 	}
 	w.warnings = append(w.warnings, finding.Doubtful(path, finding.Say("is empty, which has no effect"), finding.Say("set %s, or remove it", oneOf(path, sortedKeys(jsonFields(t))))))
@@ -190,7 +193,7 @@ func (w *walk) check(value any, t reflect.Type, path *field.Path) {
 	}
 	var mistyped *json.UnmarshalTypeError
 	if errors.As(err, &mistyped) || t.Kind() == reflect.String {
-		w.mismatch(value, wanted(t), path)
+		w.mismatch(value, wantedOf(value, t), path)
 		return
 	}
 	text, advice := finding.Plain(err.Error()), finding.None
@@ -269,6 +272,15 @@ func adviseText(value, want string, path *field.Path) finding.Message {
 	return finding.Say("write it in seconds without a unit, such as 2592000 for 30 days")
 }
 
+// wantedOf names the bounds of a type for numbers that are beyond them.
+func wantedOf(value any, t reflect.Type) string {
+	number, isNumber := value.(json.Number)
+	if t.Kind() == reflect.Int32 && isNumber && !isFraction(value) && len(number) > len("1e9") {
+		return fmt.Sprintf("from %d to %d", math.MinInt32, math.MaxInt32)
+	}
+	return wanted(t)
+}
+
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -326,7 +338,7 @@ func jsonFields(t reflect.Type) map[string]reflect.Type {
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
-		case name == "-":
+		case name == "-", !f.IsExported() && !f.Anonymous:
 		case f.Anonymous && name == "":
 			maps.Copy(out, jsonFields(f.Type))
 		default:

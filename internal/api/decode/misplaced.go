@@ -34,6 +34,9 @@ func (w *walk) adviseField(name string, t reflect.Type, path *field.Path) findin
 	if near, ok := suggest.Name(name, sortedKeys(jsonFields(t))); ok {
 		return finding.Say("did you mean %s?", finding.In(path, near))
 	}
+	if w.Foreign {
+		return finding.None
+	}
 	return finding.Say("remove it")
 }
 
