@@ -17,6 +17,9 @@ func RESTConfig(kubeconfig, context string) (*rest.Config, error) {
 	rules.ExplicitPath = kubeconfig
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: context}
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) && kubeconfig != "" {
+		return nil, fmt.Errorf("find the cluster: the kubeconfig %s names no cluster; save it again, for example with aws eks update-kubeconfig", kubeconfig)
+	}
 	if clientcmd.IsEmptyConfig(err) { // its own words advise to set a variable that is not for people
 		return nil, errors.New("find the cluster: there is no kubeconfig: name one with --kubeconfig or $KUBECONFIG")
 	}

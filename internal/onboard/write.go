@@ -101,7 +101,7 @@ func comment(notes []string) string {
 // there already are left alone: that is an error, and nothing is written.
 func Write(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder %s: %w", dir, err)
+		return fmt.Errorf("make the folder: %w", err)
 	}
 	for name := range files {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {

@@ -54,6 +54,11 @@ NodePools of other controllers, are skipped and named on the standard error.`,
 
 // convertSet writes what can be converted, and tells of the rest.
 func convertSet(set *manifest.Set, write converter, out, skipped io.Writer) error {
+	for _, f := range set.Files {
+		if len(f.Documents) == 0 {
+			return f.Nothing(func(*manifest.Document) bool { return false }, "NodePools or EC2NodeClasses")
+		}
+	}
 	var documents []map[string]any
 	ignored := map[string]finding.List{}
 	for _, d := range set.Documents {

@@ -43,6 +43,7 @@ func TestRunRefuses(t *testing.T) {
 		"an unknown level":     {args: []string{"--cluster-name", "x", "--log-level", "loud"}, want: `--log-level "loud"`},
 		"an unknown format":    {args: []string{"--cluster-name", "x", "--log-format", "xml"}, want: `--log-format "xml"`},
 		"no such kubeconfig":   {args: []string{"--cluster-name", "x", "--kubeconfig", "absent"}, want: "find the cluster"},
+		"an empty kubeconfig":  {args: []string{"--cluster-name", "x", "--kubeconfig", file(t, "config", "")}, want: "names no cluster; save it again"},
 		"a bad variable":       {env: map[string]string{"PACKHORSE_BATCH_MAX": "long"}, want: "read PACKHORSE_BATCH_MAX"},
 		"an argument too many": {args: []string{"now"}, want: "unknown command"},
 	}

@@ -111,7 +111,7 @@ func toleration(text string) corev1.Toleration {
 // they are to be applied, and says which.
 func writeObjects(folder string, objects []*unstructured.Unstructured, out io.Writer) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("make the folder: %w", err)
+		return fmt.Errorf("--out: %w", err)
 	}
 	for n, object := range objects {
 		text, err := install.YAML([]*unstructured.Unstructured{object})

@@ -160,17 +160,22 @@ spec:
 }
 
 func TestSimulateRefuses(t *testing.T) {
-	good := file(t, "provisioner.yaml", simpleProvisioner)
+	folder := t.TempDir()
+	good, bare := file(t, "provisioner.yaml", simpleProvisioner), file(t, "bare.csv", "\n")
 	for name, c := range map[string]struct {
 		args []string
 		want string
 	}{
-		"nothing":        {nil, "name files with -f"},
-		"a wrong output": {[]string{"-f", good, "-o", "xml"}, `output "xml" is not known`},
-		"a wrong region": {[]string{"-f", good, "--region", "moon-1"}, "packhorse-agent catalogue --region moon-1 > catalogue.json"},
-		"an empty file":  {[]string{"-f", good, "-f", file(t, "empty.yaml", "# nothing\n")}, "the file is empty"},
-		"nothing to see": {[]string{"-f", good, "-f", file(t, "map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")}, "only ConfigMap a"},
-		"a missing file": {[]string{"-f", "nowhere.yaml"}, "nowhere.yaml"},
+		"nothing":                      {nil, "name files with -f"},
+		"a wrong output":               {[]string{"-f", good, "-o", "xml"}, `output "xml" is not known`},
+		"a wrong region":               {[]string{"-f", good, "--region", "moon-1"}, "packhorse-agent catalogue --region moon-1 > catalogue.json"},
+		"an empty file":                {[]string{"-f", good, "-f", file(t, "empty.yaml", "# nothing\n")}, "the file is empty"},
+		"nothing to see":               {[]string{"-f", good, "-f", file(t, "map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")}, "only ConfigMap a"},
+		"a missing file":               {[]string{"-f", "nowhere.yaml"}, "nowhere.yaml"},
+		"a folder":                     {[]string{"-f", folder}, "is a directory; name its files"},
+		"no catalogue":                 {[]string{"-f", good, "--catalogue", "nowhere.csv"}, "--catalogue: open nowhere.csv: no such file"},
+		"a bare catalogue":             {[]string{"-f", good, "--catalogue", bare}, "--catalogue: " + bare + ": the catalogue is empty; save one"},
+		"a catalogue that is a folder": {[]string{"-f", good, "--catalogue", folder}, "--catalogue: " + folder + ": is a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := execute(t, simulateCommand(), c.args...); err == nil || !strings.Contains(err.Error(), c.want) {

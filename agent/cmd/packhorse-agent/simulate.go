@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -91,7 +90,8 @@ func (s *simulation) run(out io.Writer) error {
 	}
 	for _, p := range set.Provisioners {
 		for _, f := range slices.Concat(plancheck.ForeignZones(p, s.region, "with --region"), plancheck.Strangers(p, catalogue, s.region)) {
-			warnings = append(warnings, fmt.Sprintf("%s: %s: %s. %s", p.Title(), p.Source.PathOf(f.Path), f.Text, finding.Sentence(f.Advice.String())))
+			f = f.Moved(p.Source.PathOf)
+			warnings = append(warnings, fmt.Sprintf("%s: %s: %s. %s", p.Title(), f.Path, f.Text, finding.Sentence(f.Advice.String())))
 		}
 	}
 	in.Prove = true
@@ -120,16 +120,16 @@ func (s *simulation) read() (*manifest.Set, error) {
 
 func (s *simulation) readCatalogue() (*offer.Catalogue, error) {
 	if s.catalogue == "" {
-		return offer.ReadCatalogue(bytes.NewReader(offer.EmbeddedCSV()))
+		return offer.Embedded(), nil
 	}
 	f, err := os.Open(s.catalogue)
 	if err != nil {
-		return nil, fmt.Errorf("open the catalogue: %w", err)
+		return nil, fmt.Errorf("--catalogue: %w", err)
 	}
 	defer func() { _ = f.Close() }()
 	catalogue, err := offer.ReadCatalogue(f)
 	if err != nil {
-		return nil, fmt.Errorf("read the catalogue %s: %w", s.catalogue, err)
+		return nil, fmt.Errorf("--catalogue: %s: %w", s.catalogue, err)
 	}
 	return catalogue, nil
 }
