@@ -122,7 +122,7 @@ func TestPermissionsByTags(t *testing.T) {
 	}
 	_, err = agent.ec2.CreateFleet(t.Context(), in)
 	wantCode(t, err, "UnauthorizedOperation") // the launch template tags the interface on its own, without the cluster's tag
-	f.cloud.TemplateByName("nodes").Data.TagSpecifications = nil
+	f.cloud.Templates.ByName("nodes").Data.TagSpecifications = nil
 	mine := must2(agent.ec2.CreateFleet(t.Context(), in))(t)
 
 	in.TagSpecifications, in.ClientToken = nil, nil // the client filled the token in

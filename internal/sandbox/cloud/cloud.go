@@ -95,7 +95,7 @@ func New(config Config) (*Cloud, error) {
 	}
 	c.EC2, c.EKS = machines, eks.New(a, c.IAM, machines, c.AutoScaling)
 	a.Serve(c.EC2.Service(), c.IAM.Service(), c.STS.Service(), c.EKS.Service(), c.SQS.Service(), c.Events.Service(),
-		c.AutoScaling.Service(), ssm.New(a, machines).Service(), pricing.New(a, machines).Service())
+		c.AutoScaling.Service(), ssm.New(a, machines.Images).Service(), pricing.New(a, machines.Catalogue).Service())
 	c.setCluster(config.Cluster)
 	return c, nil
 }

@@ -2,7 +2,6 @@ package cloud
 
 import (
 	"net/http"
-	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
 	ec2model "github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2"
@@ -93,51 +91,4 @@ func TestUnknownRequests(t *testing.T) {
 	}
 	_, err := f.ec2.DescribeVolumes(t.Context(), &ec2.DescribeVolumesInput{})
 	wantCode(t, err, "InvalidAction")
-}
-
-func TestZoneIDs(t *testing.T) {
-	for zone, want := range map[string]string{
-		"eu-west-1a": "euw1-az1", "us-east-1f": "use1-az6", "ap-southeast-2b": "apse2-az2", "ap-northeast-1c": "apne1-az3", "eu-central-1a": "euc1-az1",
-	} {
-		if got := ec2model.ZoneID(zone); got != want {
-			t.Errorf("zoneID(%s) = %s, want %s", zone, got, want)
-		}
-	}
-}
-
-// TestSubnetAddresses takes and gives back addresses at random: none is ever
-// given twice, none is outside or reserved, and the count of free ones is
-// right.
-func TestSubnetAddresses(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := &ec2model.Network{Subnets: map[string]*ec2model.Subnet{}}
-		n.AddSubnet("base", "eu-west-1a", "10.0.0.0/28", nil, false)
-		var s *ec2model.Subnet
-		for _, s = range n.Subnets {
-		}
-		var held []netip.Addr
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			if len(held) > 0 && rapid.Bool().Draw(t, "release") {
-				i := rapid.IntRange(0, len(held)-1).Draw(t, "which")
-				s.Release(held[i])
-				held = append(held[:i], held[i+1:]...)
-			} else if address, ok := s.Take(); ok {
-				last := address.As4()[3]
-				if last < 4 || last > 14 {
-					t.Fatalf("address %s is reserved", address)
-				}
-				for _, other := range held {
-					if other == address {
-						t.Fatalf("address %s was given twice", address)
-					}
-				}
-				held = append(held, address)
-			} else if len(held) != 11 {
-				t.Fatalf("no address left with %d of 11 taken", len(held))
-			}
-			if s.Free() != 11-len(held) {
-				t.Fatalf("free = %d with %d of 11 taken", s.Free(), len(held))
-			}
-		}
-	})
 }

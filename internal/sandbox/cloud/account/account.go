@@ -123,11 +123,3 @@ func (c *Account) AdminCredentials() (accessKeyID, secret string) {
 	defer c.Mu.Unlock()
 	return c.Admin.AccessKeyID, c.Admin.Secret
 }
-
-// ZonesOf returns the names of the availability zones that a region has here, sorted.
-func ZonesOf(region string) []string {
-	return []string{region + "a", region + "b", region + "c"}
-}
-
-// Zones returns the names of the region's availability zones.
-func (c *Account) Zones() []string { return ZonesOf(c.Region) }

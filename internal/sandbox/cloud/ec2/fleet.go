@@ -10,6 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/catalogue"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/network"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/resource"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/template"
 )
 
 // Limits of a fleet request, from the EC2 quotas for EC2 Fleet.
@@ -18,6 +22,14 @@ const (
 	maxFleetOverrides = 300
 	maxFleetCapacity  = 10_000
 )
+
+// fleets serves requests for fleets: it ranks what they accept, and launches the first that
+// can be had.
+type fleets struct {
+	*EC2
+
+	answered map[string]fleetAnswer // by client token
+}
 
 // fleetAnswer is remembered under the request's client token.
 type fleetAnswer struct {
@@ -31,18 +43,18 @@ func Fleets(c *EC2) map[string]*ec2.CreateFleetInput {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	out := map[string]*ec2.CreateFleetInput{}
-	for token, answered := range c.fleets {
+	for token, answered := range c.fleets.answered {
 		out[token] = answered.input
 	}
 	return out
 }
 
-func accessesOfCreateFleet(c *EC2, in *ec2.CreateFleetInput) []account.Access {
-	launch := &launchAccess{spot: fleetCapacityType(in) == capacitySpot, actions: []string{"ec2:CreateFleet", "ec2:RunInstances"}, tagCreator: "CreateFleet"}
+func accessesOfCreateFleet(c *fleets, in *ec2.CreateFleetInput) []account.Access {
+	launch := &launchAccess{spot: fleetCapacityType(in) == catalogue.Spot, actions: []string{"ec2:CreateFleet", "ec2:RunInstances"}, tagCreator: "CreateFleet"}
 	for _, s := range in.TagSpecifications {
 		launch.addTags(s.ResourceType, s.Tags)
 	}
-	needed := []account.Access{{Action: "ec2:CreateFleet", Resource: c.ec2ARN("fleet", "*"), Context: account.RequestTags(launch.tags[types.ResourceTypeFleet])}}
+	needed := []account.Access{{Action: "ec2:CreateFleet", Resource: resource.ARN(c.Account, "fleet", "*"), Context: account.RequestTags(launch.tags[types.ResourceTypeFleet])}}
 	for _, config := range in.LaunchTemplateConfigs {
 		t, err := c.templateOf(config.LaunchTemplateSpecification)
 		if err != nil {
@@ -55,29 +67,29 @@ func accessesOfCreateFleet(c *EC2, in *ec2.CreateFleetInput) []account.Access {
 			}
 		}
 	}
-	return append(needed, launch.accesses(c)...)
+	return append(needed, launch.accesses(c.EC2)...)
 }
 
-func (c *EC2) templateOf(s *types.FleetLaunchTemplateSpecificationRequest) (*LaunchTemplate, error) {
+func (c *fleets) templateOf(s *types.FleetLaunchTemplateSpecificationRequest) (*template.Template, error) {
 	if s == nil {
 		return nil, account.Fail("MissingParameter", "The request must contain the parameter LaunchTemplateSpecification")
 	}
-	t, err := c.findTemplate(account.Deref(s.LaunchTemplateId), account.Deref(s.LaunchTemplateName))
+	t, err := c.Templates.Find(account.Deref(s.LaunchTemplateId), account.Deref(s.LaunchTemplateName))
 	if err != nil {
 		return nil, err
 	}
 	if s.Version == nil {
 		return nil, account.Fail("MissingParameter", "The request must contain the parameter LaunchTemplateSpecification.Version")
 	}
-	return t, t.checkVersion(*s.Version)
+	return t, t.CheckVersion(*s.Version)
 }
 
-func (c *EC2) createFleet(caller *account.Caller, in *ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
+func (c *fleets) createFleet(caller *account.Caller, in *ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
 	if err := checkFleet(in); err != nil {
 		return nil, err
 	}
 	token := account.Deref(in.ClientToken)
-	if answered, again := c.fleets[token]; again && token != "" {
+	if answered, again := c.answered[token]; again && token != "" {
 		if !reflect.DeepEqual(answered.input, in) {
 			return nil, account.Fail("IdempotentParameterMismatch", "Client token already used before, but with different parameters.")
 		}
@@ -96,7 +108,7 @@ func (c *EC2) createFleet(caller *account.Caller, in *ec2.CreateFleetInput) (*ec
 		c.Machines[id].tags["aws:ec2:fleet-id"] = *out.FleetId
 	}
 	if token != "" {
-		c.fleets[token] = fleetAnswer{input: in, output: out}
+		c.answered[token] = fleetAnswer{input: in, output: out}
 	}
 	return out, nil
 }
@@ -146,7 +158,7 @@ func checkFleetDetails(in *ec2.CreateFleetInput) error {
 		if !slices.Contains(allowed, s.ResourceType) {
 			return account.Fail("InvalidParameterValue", "'%s' is not a valid taggable resource type for this operation.", s.ResourceType)
 		}
-		if _, err := readTags(s.Tags); err != nil {
+		if _, err := resource.ReadTags(s.Tags); err != nil {
 			return err
 		}
 	}
@@ -164,12 +176,12 @@ func checkFleetDetails(in *ec2.CreateFleetInput) error {
 func fleetCapacityType(in *ec2.CreateFleetInput) string {
 	target := in.TargetCapacitySpecification
 	if target == nil {
-		return capacityOnDemand
+		return catalogue.OnDemand
 	}
 	if target.DefaultTargetCapacityType == types.DefaultTargetCapacityTypeSpot || account.Deref(target.SpotTargetCapacity) > 0 {
-		return capacitySpot
+		return catalogue.Spot
 	}
-	return capacityOnDemand
+	return catalogue.OnDemand
 }
 
 // candidate is one override of one launch template.
@@ -177,14 +189,14 @@ type candidate struct {
 	spec     launchSpec
 	problem  *account.APIError // why it cannot be launched at all
 	override *types.FleetLaunchTemplateOverrides
-	template *LaunchTemplate
+	template *template.Template
 	version  string
 	priority float64 // lower is preferred
 	maxPrice string
 }
 
-func (c *EC2) fleetCandidates(in *ec2.CreateFleetInput) ([]*candidate, error) {
-	requestTags := tagsFor(in.TagSpecifications, types.ResourceTypeInstance)
+func (c *fleets) fleetCandidates(in *ec2.CreateFleetInput) ([]*candidate, error) {
+	requestTags := resource.TagsFor(in.TagSpecifications, types.ResourceTypeInstance)
 	var all []*candidate
 	for _, config := range in.LaunchTemplateConfigs {
 		t, err := c.templateOf(config.LaunchTemplateSpecification)
@@ -209,7 +221,7 @@ func (c *EC2) fleetCandidates(in *ec2.CreateFleetInput) ([]*candidate, error) {
 	return all, nil
 }
 
-func (c *EC2) candidateOf(spec launchSpec, problem *account.APIError, t *LaunchTemplate, o types.FleetLaunchTemplateOverridesRequest) *candidate {
+func (c *fleets) candidateOf(spec launchSpec, problem *account.APIError, t *template.Template, o types.FleetLaunchTemplateOverridesRequest) *candidate {
 	typeName := string(o.InstanceType)
 	if typeName == "" {
 		typeName = string(t.Data.InstanceType)
@@ -219,10 +231,10 @@ func (c *EC2) candidateOf(spec launchSpec, problem *account.APIError, t *LaunchT
 		subnetID = account.Deref(t.Data.NetworkInterfaces[0].SubnetId)
 	}
 	if id := account.Deref(o.ImageId); id != "" {
-		spec.image = c.imageByID(id)
+		spec.image = c.Images.ByID(id)
 		problem = c.checkSpec(spec, id)
 	}
-	spec.instanceType, spec.subnet = c.Catalogue.types[typeName], c.Network.Subnets[subnetID]
+	spec.instanceType, spec.subnet = c.Catalogue.ByName(typeName), c.Network.Subnets[subnetID]
 	switch {
 	case problem != nil:
 	case spec.instanceType == nil:
@@ -244,15 +256,15 @@ func (c *EC2) candidateOf(spec launchSpec, problem *account.APIError, t *LaunchT
 	}
 }
 
-func zoneOf(s *Subnet, o types.FleetLaunchTemplateOverridesRequest) *string {
+func zoneOf(s *network.Subnet, o types.FleetLaunchTemplateOverridesRequest) *string {
 	if s == nil {
 		return o.AvailabilityZone
 	}
-	return &s.zone
+	return &s.Zone
 }
 
 // fill launches the candidates in their order until the target is reached.
-func (c *EC2) fill(caller *account.Caller, in *ec2.CreateFleetInput, candidates []*candidate) *ec2.CreateFleetOutput {
+func (c *fleets) fill(caller *account.Caller, in *ec2.CreateFleetInput, candidates []*candidate) *ec2.CreateFleetOutput {
 	out := &ec2.CreateFleetOutput{Instances: []types.CreateFleetInstance{}, Errors: []types.CreateFleetError{}}
 	left := float64(*in.TargetCapacitySpecification.TotalTargetCapacity)
 	for _, candidate := range candidates {
@@ -290,16 +302,16 @@ func (c *EC2) fill(caller *account.Caller, in *ec2.CreateFleetInput, candidates 
 // than a minimum.
 func minimumMissed(in *ec2.CreateFleetInput, left float64) bool {
 	minimum := int32(0)
-	if o := in.OnDemandOptions; o != nil && fleetCapacityType(in) == capacityOnDemand {
+	if o := in.OnDemandOptions; o != nil && fleetCapacityType(in) == catalogue.OnDemand {
 		minimum = account.Deref(o.MinTargetCapacity)
 	}
-	if o := in.SpotOptions; o != nil && fleetCapacityType(in) == capacitySpot {
+	if o := in.SpotOptions; o != nil && fleetCapacityType(in) == catalogue.Spot {
 		minimum = account.Deref(o.MinTargetCapacity)
 	}
 	return float64(*in.TargetCapacitySpecification.TotalTargetCapacity)-left < float64(minimum)
 }
 
-func (c *EC2) launchMany(candidate *candidate, left, weight float64) ([]string, *account.APIError) {
+func (c *fleets) launchMany(candidate *candidate, left, weight float64) ([]string, *account.APIError) {
 	if problem := c.checkCandidate(candidate); problem != nil {
 		return nil, problem
 	}
@@ -317,18 +329,18 @@ func (c *EC2) launchMany(candidate *candidate, left, weight float64) ([]string, 
 	return ids, nil
 }
 
-func (c *EC2) checkCandidate(candidate *candidate) *account.APIError {
+func (c *fleets) checkCandidate(candidate *candidate) *account.APIError {
 	if candidate.problem != nil {
 		return candidate.problem
 	}
-	if candidate.spec.capacityType == capacitySpot && candidate.maxPrice != "" {
+	if candidate.spec.capacityType == catalogue.Spot && candidate.maxPrice != "" {
 		var offered float64
 		if _, err := fmt.Sscan(candidate.maxPrice, &offered); err != nil {
 			return account.Fail("InvalidParameterValue", "Invalid value '%s' for MaxPrice.", candidate.maxPrice)
 		}
 		price := c.priceOf(candidate)
 		if offered*1e6 < float64(price) {
-			return account.Fail("SpotMaxPriceTooLow", "Your Spot request price of %s is lower than the minimum required Spot request fulfillment price of %s.", candidate.maxPrice, Dollars(price))
+			return account.Fail("SpotMaxPriceTooLow", "Your Spot request price of %s is lower than the minimum required Spot request fulfillment price of %s.", candidate.maxPrice, catalogue.Dollars(price))
 		}
 	}
 	return nil
@@ -336,7 +348,7 @@ func (c *EC2) checkCandidate(candidate *candidate) *account.APIError {
 
 func (candidate *candidate) describe() *types.LaunchTemplateAndOverridesResponse {
 	return &types.LaunchTemplateAndOverridesResponse{
-		LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecification{LaunchTemplateId: &candidate.template.id, Version: &candidate.version},
+		LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecification{LaunchTemplateId: &candidate.template.ID, Version: &candidate.version},
 		Overrides:                   candidate.override,
 	}
 }
@@ -356,8 +368,19 @@ func (candidate *candidate) failure(problem *account.APIError) types.CreateFleet
 }
 
 func lifecycleOf(spec launchSpec) types.InstanceLifecycle {
-	if spec.capacityType == capacitySpot {
+	if spec.capacityType == catalogue.Spot {
 		return types.InstanceLifecycleSpot
 	}
 	return types.InstanceLifecycleOnDemand
+}
+
+// offeringFault adds up what the faults in force do to one purchase.
+func (c *fleets) offeringFault(spec launchSpec) account.Strike {
+	if spec.instanceType == nil || spec.subnet == nil {
+		return account.Strike{}
+	}
+	return c.Strikes(func(f *account.Fault) bool {
+		return f.OfOffering() && account.Wildcard(f.InstanceType, spec.instanceType.Name) &&
+			account.Wildcard(f.Zone, spec.subnet.Zone) && account.Wildcard(f.CapacityType, spec.capacityType)
+	})
 }

@@ -11,6 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/catalogue"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/image"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/network"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/resource"
 )
 
 var instanceIDForm = regexp.MustCompile(`^i-([0-9a-f]{8}|[0-9a-f]{17})$`)
@@ -45,14 +49,14 @@ func (c *EC2) describeInstances(_ *account.Caller, in *ec2.DescribeInstancesInpu
 	if in.MaxResults != nil && (*in.MaxResults < 5 || *in.MaxResults > 1000) {
 		return nil, account.Fail("InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value between 5 and 1000.", *in.MaxResults)
 	}
-	if _, err := matchesFilters(in.Filters, c.machineAttributes(blankMachine())); err != nil {
+	if _, err := resource.Matches(in.Filters, c.machineAttributes(blankMachine())); err != nil {
 		return nil, err
 	}
 	visible, err := c.visibleMachines(in.InstanceIds)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := selected(visible, in.Filters, c.machineAttributes)
+	kept, err := resource.Selected(visible, in.Filters, c.machineAttributes)
 	if err != nil {
 		return nil, err
 	}
@@ -96,21 +100,21 @@ func (c *EC2) visibleMachines(ids []string) ([]*Machine, error) {
 // blankMachine has the attributes of any machine, so that an unknown filter is
 // an error even if there is none.
 func blankMachine() *Machine {
-	return &Machine{launchSpec: launchSpec{instanceType: &InstanceType{}, subnet: &Subnet{}, image: &Image{}}}
+	return &Machine{launchSpec: launchSpec{instanceType: &catalogue.Type{}, subnet: &network.Subnet{}, image: &image.Image{}}}
 }
 
-func (c *EC2) machineAttributes(m *Machine) attributes {
+func (c *EC2) machineAttributes(m *Machine) resource.Attributes {
 	lifecycle := ""
-	if m.capacityType == capacitySpot {
-		lifecycle = capacitySpot
+	if m.capacityType == catalogue.Spot {
+		lifecycle = catalogue.Spot
 	}
-	return attributes{
-		"instance-id": {m.id}, "instance-type": {m.instanceType.Name}, "instance-state-name": {m.state}, "image-id": {m.image.id},
-		"availability-zone": {m.subnet.zone}, "subnet-id": {m.subnet.id}, "vpc-id": {c.Network.VPC}, "instance-lifecycle": {lifecycle},
+	return resource.Attributes{
+		"instance-id": {m.id}, "instance-type": {m.instanceType.Name}, "instance-state-name": {m.state}, "image-id": {m.image.ID},
+		"availability-zone": {m.subnet.Zone}, "subnet-id": {m.subnet.ID}, "vpc-id": {c.Network.VPC}, "instance-lifecycle": {lifecycle},
 		"private-dns-name": {c.PrivateDNS(m.Address)}, "private-ip-address": {m.Address.String()}, "owner-id": {c.AccountID},
-		"reservation-id": {m.launchedAs}, "client-token": {m.clientToken}, "architecture": {m.image.arch},
+		"reservation-id": {m.launchedAs}, "client-token": {m.clientToken}, "architecture": {m.image.Arch},
 		"instance.group-id": m.groups, "iam-instance-profile.arn": {c.iam.ProfileARN(m.profile)}, "launch-time": {m.launched.UTC().Format(time.RFC3339)},
-	}.withTags(m.tags)
+	}.WithTags(m.tags)
 }
 
 // stateCode returns the number that goes with the name of a state.
@@ -137,16 +141,16 @@ func instanceState(name string) *types.InstanceState {
 
 func (c *EC2) describedInstance(m *Machine) types.Instance {
 	described := types.Instance{
-		InstanceId: &m.id, InstanceType: types.InstanceType(m.instanceType.Name), ImageId: &m.image.id, State: instanceState(m.state),
-		LaunchTime: &m.launched, Placement: &types.Placement{AvailabilityZone: &m.subnet.zone, AvailabilityZoneId: aws.String(ZoneID(m.subnet.zone)), Tenancy: types.TenancyDefault},
-		Architecture: types.ArchitectureValues(m.image.arch), AmiLaunchIndex: aws.Int32(0), ClientToken: account.NilIfEmpty(m.clientToken),
+		InstanceId: &m.id, InstanceType: types.InstanceType(m.instanceType.Name), ImageId: &m.image.ID, State: instanceState(m.state),
+		LaunchTime: &m.launched, Placement: &types.Placement{AvailabilityZone: &m.subnet.Zone, AvailabilityZoneId: aws.String(account.ZoneID(m.subnet.Zone)), Tenancy: types.TenancyDefault},
+		Architecture: types.ArchitectureValues(m.image.Arch), AmiLaunchIndex: aws.Int32(0), ClientToken: account.NilIfEmpty(m.clientToken),
 		EbsOptimized: aws.Bool(true), EnaSupport: aws.Bool(true), Hypervisor: types.HypervisorTypeXen, VirtualizationType: types.VirtualizationTypeHvm,
-		RootDeviceName: &m.image.rootDevice, RootDeviceType: types.DeviceTypeEbs, PlatformDetails: aws.String("Linux/UNIX"), Tags: ec2Tags(m.tags),
+		RootDeviceName: &m.image.RootDevice, RootDeviceType: types.DeviceTypeEbs, PlatformDetails: aws.String("Linux/UNIX"), Tags: resource.Tags(m.tags),
 	}
-	if m.image.windows {
+	if m.image.Windows {
 		described.Platform, described.PlatformDetails = types.PlatformValuesWindows, aws.String("Windows")
 	}
-	if m.capacityType == capacitySpot {
+	if m.capacityType == catalogue.Spot {
 		described.InstanceLifecycle = types.InstanceLifecycleTypeSpot
 		described.SpotInstanceRequestId = aws.String("sir-" + m.id[len(m.id)-8:])
 	}
@@ -179,12 +183,12 @@ func (c *EC2) describedInstance(m *Machine) types.Instance {
 func (c *EC2) addNetwork(described *types.Instance, m *Machine) {
 	address := m.Address.String()
 	described.PrivateIpAddress, described.PrivateDnsName = &address, aws.String(c.PrivateDNS(m.Address))
-	described.SubnetId, described.VpcId = &m.subnet.id, &c.Network.VPC
+	described.SubnetId, described.VpcId = &m.subnet.ID, &c.Network.VPC
 	for _, id := range m.groups {
-		described.SecurityGroups = append(described.SecurityGroups, types.GroupIdentifier{GroupId: &id, GroupName: &c.Network.groups[id].name})
+		described.SecurityGroups = append(described.SecurityGroups, types.GroupIdentifier{GroupId: &id, GroupName: &c.Network.Groups[id].Name})
 	}
 	described.NetworkInterfaces = []types.InstanceNetworkInterface{{
-		NetworkInterfaceId: aws.String("eni-" + m.id[2:]), PrivateIpAddress: &address, SubnetId: &m.subnet.id, VpcId: &c.Network.VPC,
+		NetworkInterfaceId: aws.String("eni-" + m.id[2:]), PrivateIpAddress: &address, SubnetId: &m.subnet.ID, VpcId: &c.Network.VPC,
 		Status: types.NetworkInterfaceStatusInUse, Groups: described.SecurityGroups,
 	}}
 	for _, d := range m.devices {
@@ -201,7 +205,7 @@ func accessesOfTerminateInstances(c *EC2, in *ec2.TerminateInstancesInput) []acc
 		if m := c.Machines[id]; m != nil {
 			tags = m.tags
 		}
-		needed = append(needed, account.Access{Action: "ec2:TerminateInstances", Resource: c.ec2ARN("instance", id), Context: account.ResourceTags("ec2", tags)})
+		needed = append(needed, account.Access{Action: "ec2:TerminateInstances", Resource: resource.ARN(c.Account, "instance", id), Context: account.ResourceTags("ec2", tags)})
 	}
 	return needed
 }

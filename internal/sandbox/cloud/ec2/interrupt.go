@@ -4,6 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/catalogue"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/resource"
 )
 
 // The names under which EventBridge tells of machines.
@@ -27,7 +31,7 @@ func (c *EC2) enter(m *Machine, state string) {
 func (c *EC2) instanceARNs(machines ...*Machine) []string {
 	arns := make([]string, len(machines))
 	for i, m := range machines {
-		arns[i] = c.ec2ARN("instance", m.id)
+		arns[i] = resource.ARN(c.Account, "instance", m.id)
 	}
 	return arns
 }
@@ -37,7 +41,7 @@ func (c *EC2) instanceARNs(machines ...*Machine) []string {
 func (c *EC2) InterruptSpot(id string) error {
 	return c.announce([]string{id}, func(found []*Machine) error {
 		m := found[0]
-		if m.capacityType != capacitySpot {
+		if m.capacityType != catalogue.Spot {
 			return fmt.Errorf("interrupt %s: it is not a spot instance", id)
 		}
 		c.events.Publish(SourceEC2, spotInterruption, c.instanceARNs(m), map[string]any{"instance-id": id, "instance-action": "terminate"})
@@ -52,7 +56,7 @@ func (c *EC2) InterruptReservation(id string) error {
 	return c.announce([]string{id}, func(found []*Machine) error {
 		m := found[0]
 		c.events.Publish(SourceEC2, reservationInterruption, c.instanceARNs(m), map[string]any{
-			"instance-id": id, "instance-action": "terminate", "azId": ZoneID(m.subnet.zone),
+			"instance-id": id, "instance-action": "terminate", "azId": account.ZoneID(m.subnet.Zone),
 			"instance-termination-time": c.Now().Add(c.Behaves.SpotWarning).UTC().Format(time.RFC3339),
 		})
 		c.reclaimAfter(m, c.Behaves.SpotWarning)

@@ -8,13 +8,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/resource"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/template"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/policy"
 )
 
 // launchAccess describes a launch to the policies of its caller.
 type launchAccess struct {
 	spot        bool
-	templates   []*LaunchTemplate
+	templates   []*template.Template
 	images      []string
 	reserved    []string // ids of capacity reservations
 	subnets     []string
@@ -44,7 +46,7 @@ func (l *launchAccess) addTags(kind types.ResourceType, list []types.Tag) {
 }
 
 // addTemplate adds what a launch template contributes.
-func (l *launchAccess) addTemplate(t *LaunchTemplate) {
+func (l *launchAccess) addTemplate(t *template.Template) {
 	l.templates = append(l.templates, t)
 	for _, s := range t.Data.TagSpecifications {
 		l.addTags(s.ResourceType, s.Tags)
@@ -88,7 +90,7 @@ func (l *launchAccess) accesses(c *EC2) []account.Access {
 		needed = append(needed, l.on(resource, account.ResourceTags("ec2", tags))...)
 	}
 	for _, t := range l.templates {
-		use(c.ec2ARN("launch-template", t.id), t.tags)
+		use(resource.ARN(c.Account, "launch-template", t.ID), t.Tags)
 	}
 	for _, id := range distinct(l.images) {
 		use("arn:aws:ec2:"+c.Region+"::image/"+id, nil)
@@ -96,23 +98,23 @@ func (l *launchAccess) accesses(c *EC2) []account.Access {
 	for _, id := range distinct(l.subnets) {
 		var tags map[string]string
 		if s := c.Network.Subnets[id]; s != nil {
-			tags = s.tags
+			tags = s.Tags
 		}
-		use(c.ec2ARN("subnet", id), tags)
+		use(resource.ARN(c.Account, "subnet", id), tags)
 	}
 	for _, id := range distinct(l.reserved) {
 		var tags map[string]string
 		if r := c.reservations[id]; r != nil {
 			tags = r.tags
 		}
-		use(c.ec2ARN("capacity-reservation", id), tags)
+		use(resource.ARN(c.Account, "capacity-reservation", id), tags)
 	}
 	for _, id := range distinct(l.groups) {
 		var tags map[string]string
-		if g := c.Network.groups[id]; g != nil {
-			tags = g.tags
+		if g := c.Network.Groups[id]; g != nil {
+			tags = g.Tags
 		}
-		use(c.ec2ARN("security-group", id), tags)
+		use(resource.ARN(c.Account, "security-group", id), tags)
 	}
 	needed = append(needed, l.accessesToMake(c)...)
 	for _, name := range distinct(l.profiles) {
@@ -139,10 +141,10 @@ func (l *launchAccess) accessesToMake(c *EC2) []account.Access {
 		if !own && kind != types.ResourceTypeVolume {
 			tags = l.tags[types.ResourceTypeInstance]
 		}
-		needed = append(needed, l.on(c.ec2ARN(string(kind), "*"), account.RequestTags(tags))...)
+		needed = append(needed, l.on(resource.ARN(c.Account, string(kind), "*"), account.RequestTags(tags))...)
 	}
 	for _, kind := range l.taggedKinds {
-		needed = append(needed, taggingOnCreate(l.tagCreator, c.ec2ARN(string(kind), "*"), l.tags[kind])...)
+		needed = append(needed, resource.TaggingOnCreate(l.tagCreator, resource.ARN(c.Account, string(kind), "*"), l.tags[kind])...)
 	}
 	return needed
 }
@@ -171,14 +173,14 @@ func distinct(list []string) []string {
 
 // specOfTemplate turns a launch template into what it launches, without a type
 // and a subnet.
-func (c *EC2) specOfTemplate(t *LaunchTemplate) (launchSpec, *account.APIError) {
+func (c *EC2) specOfTemplate(t *template.Template) (launchSpec, *account.APIError) {
 	data := t.Data
-	userData, err := decodeUserData(account.Deref(data.UserData))
+	userData, err := template.DecodeUserData(account.Deref(data.UserData))
 	if err != nil {
 		return launchSpec{}, account.Fail("InvalidUserData.Malformed", "%s", err)
 	}
 	spec := launchSpec{
-		image:    c.imageByID(account.Deref(data.ImageId)),
+		image:    c.Images.ByID(account.Deref(data.ImageId)),
 		groups:   templateGroups(data),
 		profile:  profileName(data.IamInstanceProfile),
 		userData: userData,
@@ -195,18 +197,10 @@ func (c *EC2) specOfTemplate(t *LaunchTemplate) (launchSpec, *account.APIError) 
 	}
 	for _, s := range data.TagSpecifications {
 		if s.ResourceType == types.ResourceTypeInstance {
-			maps.Copy(spec.tags, tagMap(s.Tags))
+			maps.Copy(spec.tags, resource.TagMap(s.Tags))
 		}
 	}
 	return spec, c.checkSpec(spec, account.Deref(data.ImageId))
-}
-
-func tagMap(list []types.Tag) map[string]string {
-	tags := map[string]string{}
-	for _, tag := range list {
-		tags[account.Deref(tag.Key)] = account.Deref(tag.Value)
-	}
-	return tags
 }
 
 // checkSpec makes sure that what a launch refers to exists.
@@ -218,7 +212,7 @@ func (c *EC2) checkSpec(spec launchSpec, imageID string) *account.APIError {
 		return account.Fail("InvalidAMIID.NotFound", "The image id '[%s]' does not exist", imageID)
 	}
 	for _, id := range spec.groups {
-		if c.Network.groups[id] == nil {
+		if c.Network.Groups[id] == nil {
 			return account.Fail("InvalidGroup.NotFound", "The security group '%s' does not exist in VPC '%s'", id, c.Network.VPC)
 		}
 	}

@@ -11,12 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
-)
-
-// The ways in which capacity is bought.
-const (
-	capacitySpot     = "spot"
-	capacityOnDemand = "on-demand"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/capacity"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/catalogue"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/image"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/network"
 )
 
 // The states of an instance, as EC2 names them.
@@ -56,15 +54,15 @@ type Machine struct {
 	ended       time.Time // when it began to shut down
 	nextStep    time.Time // when it changes its state by itself; zero if it does not
 	reclaim     time.Time // when EC2 takes it back; zero if it does not
-	pool        *poolClaim
+	pool        *capacity.Claim
 	priceMicros int64 // per hour
 }
 
 // launchSpec is everything that decides how a machine is launched.
 type launchSpec struct {
-	instanceType *InstanceType
-	subnet       *Subnet
-	image        *Image
+	instanceType *catalogue.Type
+	subnet       *network.Subnet
+	image        *image.Image
 	capacityType string
 	profile      string // name of the instance profile
 	groups       []string
@@ -79,9 +77,14 @@ type launchSpec struct {
 	capacityReservation string
 }
 
+// pool is where the machine comes from.
+func (spec *launchSpec) pool() capacity.Pool {
+	return capacity.Pool{InstanceType: spec.instanceType.Name, Zone: spec.subnet.Zone, CapacityType: spec.capacityType}
+}
+
 // volumes are the sizes of a machine's disks by device name, in GiB.
 func (m *Machine) volumes() map[string]int32 {
-	sizes := map[string]int32{m.image.rootDevice: m.image.rootSizeGiB}
+	sizes := map[string]int32{m.image.RootDevice: m.image.RootSizeGiB}
 	for _, d := range m.devices {
 		if d.Ebs != nil && d.Ebs.VolumeSize != nil {
 			sizes[account.Deref(d.DeviceName)] = *d.Ebs.VolumeSize
@@ -103,7 +106,7 @@ func (c *EC2) view(m *Machine) Instance {
 	tags := make(map[string]string, len(m.tags))
 	maps.Copy(tags, m.tags)
 	return Instance{
-		ID: m.id, Type: m.instanceType.Name, ImageID: m.image.id, Zone: m.subnet.zone, SubnetID: m.subnet.id,
+		ID: m.id, Type: m.instanceType.Name, ImageID: m.image.ID, Zone: m.subnet.Zone, SubnetID: m.subnet.ID,
 		CapacityType: m.capacityType, PrivateIP: m.Address.String(), PrivateDNSName: c.PrivateDNS(m.Address), State: m.state,
 		InstanceProfile: m.profile, UserData: m.userData, Tags: tags, LaunchTime: m.launched, PriceMicros: m.priceMicros,
 		Volumes: m.volumes(), EFAs: m.efas, CapacityReservation: reservationID(c, m),
@@ -118,27 +121,27 @@ func (c *EC2) launch(spec launchSpec) (*Machine, *account.APIError) {
 	if problem := reserve(c, &spec); problem != nil {
 		return nil, problem
 	}
-	claim, problem := c.capacity.claim(spec)
+	claim, problem := c.Capacity.Claim(spec.pool(), spec.instanceType.VCPUs, spec.capacityReservation != "")
 	if problem != nil {
 		return nil, problem
 	}
 	address, ok := spec.subnet.Take()
 	if !ok {
-		claim.release()
-		return nil, account.Fail("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", spec.subnet.id)
+		claim.Release()
+		return nil, account.Fail("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", spec.subnet.ID)
 	}
 	m := &Machine{
 		launchSpec: spec, id: c.NewID("i"), launchedAs: c.NewID("r"), Address: address,
-		launched: c.Now(), pool: claim, priceMicros: c.priceMicros(spec.instanceType, spec.subnet.zone, spec.capacityType),
+		launched: c.Now(), pool: claim, priceMicros: c.Catalogue.PriceMicros(spec.instanceType, spec.subnet.Zone, spec.capacityType),
 	}
-	if spec.image.windows {
-		m.priceMicros += WindowsSurcharge(spec.instanceType)
+	if spec.image.Windows {
+		m.priceMicros += catalogue.WindowsSurcharge(spec.instanceType)
 	}
 	c.Machines[m.id] = m
 	c.enter(m, statePending)
 	c.stepAfter(m, c.Behaves.PendingDelay)
 	c.Events.add(Event{Kind: Launched, Instance: c.view(m)})
-	c.Log.Info("launched an instance", "id", m.id, "instance_type", m.instanceType.Name, "zone", m.subnet.zone, "capacity_type", m.capacityType)
+	c.Log.Info("launched an instance", "id", m.id, "instance_type", m.instanceType.Name, "zone", m.subnet.Zone, "capacity_type", m.capacityType)
 	return m, nil
 }
 
@@ -147,14 +150,14 @@ func (c *EC2) launch(spec launchSpec) (*Machine, *account.APIError) {
 func (c *EC2) checkPlacement(spec launchSpec) *account.APIError {
 	t := spec.instanceType
 	switch {
-	case !t.offeredIn(spec.subnet.zone):
-		return account.Fail("Unsupported", "Your requested instance type (%s) is not supported in your requested Availability Zone (%s). Please retry your request by not specifying an Availability Zone or choosing %s.", t.Name, spec.subnet.zone, strings.Join(t.zones, ", "))
-	case !t.supports(spec.capacityType):
+	case !t.OfferedIn(spec.subnet.Zone):
+		return account.Fail("Unsupported", "Your requested instance type (%s) is not supported in your requested Availability Zone (%s). Please retry your request by not specifying an Availability Zone or choosing %s.", t.Name, spec.subnet.Zone, strings.Join(t.Zones, ", "))
+	case !t.Supports(spec.capacityType):
 		return account.Fail("Unsupported", "The requested configuration is currently not supported: %s is not available as %s.", t.Name, spec.capacityType)
-	case spec.efas > t.efaInterfaces:
-		return account.Fail("InvalidParameterCombination", "%d EFA interfaces were requested, but instance type %s supports %d.", spec.efas, t.Name, t.efaInterfaces)
-	case !slices.Contains(t.arches, spec.image.arch):
-		return account.Fail("InvalidParameterValue", "The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. Specify an instance type and an AMI that have matching architectures, and try again.", strings.Join(t.arches, ","), spec.image.arch)
+	case spec.efas > t.EFAInterfaces:
+		return account.Fail("InvalidParameterCombination", "%d EFA interfaces were requested, but instance type %s supports %d.", spec.efas, t.Name, t.EFAInterfaces)
+	case !slices.Contains(t.Arches, spec.image.Arch):
+		return account.Fail("InvalidParameterValue", "The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. Specify an instance type and an AMI that have matching architectures, and try again.", strings.Join(t.Arches, ","), spec.image.Arch)
 	}
 	return nil
 }
@@ -226,7 +229,7 @@ func (c *EC2) step(m *Machine) {
 	case stateShuttingDown:
 		c.enter(m, stateTerminated)
 		m.subnet.Release(m.Address)
-		m.pool.release()
+		m.pool.Release()
 		c.stepAfter(m, c.Behaves.TerminatedVisible)
 		c.Events.add(Event{Kind: Terminated, Instance: c.view(m)})
 		c.Log.Info("terminated an instance", "id", m.id)

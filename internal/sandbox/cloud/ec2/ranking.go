@@ -8,6 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/catalogue"
 )
 
 // ordering is by what a fleet ranks its candidates, in this order. Ties are
@@ -19,7 +21,7 @@ type ordering struct {
 
 // orderOf returns the ordering of the fleet's allocation strategy.
 func orderOf(in *ec2.CreateFleetInput) ordering {
-	if fleetCapacityType(in) == capacityOnDemand {
+	if fleetCapacityType(in) == catalogue.OnDemand {
 		prioritized := in.OnDemandOptions != nil && in.OnDemandOptions.AllocationStrategy == types.FleetOnDemandAllocationStrategyPrioritized
 		return ordering{priority: prioritized}
 	}
@@ -46,7 +48,7 @@ func priorityOf(o types.FleetLaunchTemplateOverridesRequest) float64 {
 
 // rank sorts candidates by the ordering, for a fleet of target machines. Those
 // that cannot be launched keep their place behind the others.
-func (c *EC2) rank(candidates []*candidate, by ordering, target int) {
+func (c *fleets) rank(candidates []*candidate, by ordering, target int) {
 	slices.SortStableFunc(candidates, func(a, b *candidate) int {
 		if aBroken, bBroken := a.problem != nil, b.problem != nil; aBroken || bBroken {
 			return compareBools(aBroken, bBroken)
@@ -61,17 +63,17 @@ func (c *EC2) rank(candidates []*candidate, by ordering, target int) {
 		return cmp.Or(order,
 			cmp.Compare(c.priceOf(a), c.priceOf(b)),
 			strings.Compare(a.spec.instanceType.Name, b.spec.instanceType.Name),
-			strings.Compare(a.spec.subnet.zone, b.spec.subnet.zone))
+			strings.Compare(a.spec.subnet.Zone, b.spec.subnet.Zone))
 	})
 }
 
-func (c *EC2) priceOf(candidate *candidate) int64 {
-	return c.priceMicros(candidate.spec.instanceType, candidate.spec.subnet.zone, candidate.spec.capacityType)
+func (c *fleets) priceOf(candidate *candidate) int64 {
+	return c.Catalogue.PriceMicros(candidate.spec.instanceType, candidate.spec.subnet.Zone, candidate.spec.capacityType)
 }
 
 // isShort tells whether the candidate's pool has fewer than target machines.
-func (c *EC2) isShort(candidate *candidate, target int) bool {
-	left, limited := c.capacity.left(candidate.spec.pool())
+func (c *fleets) isShort(candidate *candidate, target int) bool {
+	left, limited := c.Capacity.Left(candidate.spec.pool())
 	return limited && left < target
 }
 

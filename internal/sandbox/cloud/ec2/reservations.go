@@ -10,13 +10,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/catalogue"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/resource"
 )
 
 // reservation is a capacity reservation: machines of a type in a zone that are kept for the
 // account.
 type reservation struct {
 	id           string
-	instanceType *InstanceType
+	instanceType *catalogue.Type
 	zone         string
 	total        int32
 	match        types.InstanceMatchCriteria
@@ -64,7 +66,7 @@ func reservationID(c *EC2, m *Machine) string {
 
 // takes reports whether a machine can be launched into a reservation.
 func takes(c *EC2, r *reservation, spec *launchSpec) bool {
-	return r.active(c.Now()) && r.instanceType == spec.instanceType && r.zone == spec.subnet.zone && available(c, r) > 0
+	return r.active(c.Now()) && r.instanceType == spec.instanceType && r.zone == spec.subnet.Zone && available(c, r) > 0
 }
 
 func findReservation(c *EC2, id string) (*reservation, *account.APIError) {
@@ -84,7 +86,7 @@ func reserve(c *EC2, spec *launchSpec) *account.APIError {
 		switch {
 		case missing != nil:
 			return missing
-		case spec.capacityType != capacityOnDemand:
+		case spec.capacityType != catalogue.OnDemand:
 			return account.Fail("InvalidParameterCombination", "A Spot Instance cannot be launched into a Capacity Reservation.")
 		case !takes(c, r, spec):
 			return account.Fail("ReservationCapacityExceeded", "The requested reservation does not have sufficient compatible and available capacity for this request.")
@@ -92,7 +94,7 @@ func reserve(c *EC2, spec *launchSpec) *account.APIError {
 		spec.capacityReservation = r.id
 		return nil
 	}
-	if spec.capacityType != capacityOnDemand || wanted.CapacityReservationPreference == types.CapacityReservationPreferenceNone {
+	if spec.capacityType != catalogue.OnDemand || wanted.CapacityReservationPreference == types.CapacityReservationPreferenceNone {
 		return nil
 	}
 	for _, id := range account.SortedKeys(c.reservations) {
@@ -105,16 +107,16 @@ func reserve(c *EC2, spec *launchSpec) *account.APIError {
 }
 
 func accessesOfCreateCapacityReservation(c *EC2, in *ec2.CreateCapacityReservationInput) []account.Access {
-	tags := tagsFor(in.TagSpecifications, types.ResourceTypeCapacityReservation)
-	return []account.Access{{Action: "ec2:CreateCapacityReservation", Resource: c.ec2ARN("capacity-reservation", "*"), Context: account.RequestTags(tags)}}
+	tags := resource.TagsFor(in.TagSpecifications, types.ResourceTypeCapacityReservation)
+	return []account.Access{{Action: "ec2:CreateCapacityReservation", Resource: resource.ARN(c.Account, "capacity-reservation", "*"), Context: account.RequestTags(tags)}}
 }
 
 func createCapacityReservation(c *EC2, _ *account.Caller, in *ec2.CreateCapacityReservationInput) (*ec2.CreateCapacityReservationOutput, error) {
-	t := c.Catalogue.types[account.Deref(in.InstanceType)]
+	t := c.Catalogue.ByName(account.Deref(in.InstanceType))
 	switch zone := account.Deref(in.AvailabilityZone); {
 	case t == nil:
 		return nil, account.Fail("InvalidParameterValue", "Invalid value '%s' for InstanceType.", account.Deref(in.InstanceType))
-	case !t.offeredIn(zone):
+	case !t.OfferedIn(zone):
 		return nil, account.Fail("Unsupported", "Your requested instance type (%s) is not supported in your requested Availability Zone (%s).", t.Name, zone)
 	case account.Deref(in.InstanceCount) < 1:
 		return nil, account.Fail("InvalidParameterValue", "InstanceCount must be at least 1.")
@@ -123,7 +125,7 @@ func createCapacityReservation(c *EC2, _ *account.Caller, in *ec2.CreateCapacity
 	}
 	r := &reservation{
 		id: c.NewID("cr"), instanceType: t, zone: *in.AvailabilityZone, total: *in.InstanceCount, platform: in.InstancePlatform,
-		match: cmp.Or(in.InstanceMatchCriteria, types.InstanceMatchCriteriaOpen), created: c.Now(), end: account.Deref(in.EndDate), tags: tagsFor(in.TagSpecifications, types.ResourceTypeCapacityReservation),
+		match: cmp.Or(in.InstanceMatchCriteria, types.InstanceMatchCriteriaOpen), created: c.Now(), end: account.Deref(in.EndDate), tags: resource.TagsFor(in.TagSpecifications, types.ResourceTypeCapacityReservation),
 	}
 	c.reservations[r.id] = r
 	return &ec2.CreateCapacityReservationOutput{CapacityReservation: new(describedReservation(c, r))}, nil
@@ -135,7 +137,7 @@ func accessesOfCancelCapacityReservation(c *EC2, in *ec2.CancelCapacityReservati
 	if r := c.reservations[id]; r != nil {
 		tags = r.tags
 	}
-	return []account.Access{{Action: "ec2:CancelCapacityReservation", Resource: c.ec2ARN("capacity-reservation", id), Context: account.ResourceTags("ec2", tags)}}
+	return []account.Access{{Action: "ec2:CancelCapacityReservation", Resource: resource.ARN(c.Account, "capacity-reservation", id), Context: account.ResourceTags("ec2", tags)}}
 }
 
 func cancelCapacityReservation(c *EC2, _ *account.Caller, in *ec2.CancelCapacityReservationInput) (*ec2.CancelCapacityReservationOutput, error) {
@@ -160,11 +162,11 @@ func describeCapacityReservations(c *EC2, _ *account.Caller, in *ec2.DescribeCap
 		}
 		candidates = append(candidates, r)
 	}
-	kept, err := selected(candidates, in.Filters, func(r *reservation) attributes {
-		return attributes{
+	kept, err := resource.Selected(candidates, in.Filters, func(r *reservation) resource.Attributes {
+		return resource.Attributes{
 			"instance-type": {r.instanceType.Name}, "availability-zone": {r.zone}, "owner-id": {c.AccountID},
 			"state": {string(r.state(c.Now()))}, "instance-match-criteria": {string(r.match)},
-		}.withTags(r.tags)
+		}.WithTags(r.tags)
 	})
 	if err != nil {
 		return nil, err
@@ -183,10 +185,10 @@ func describeCapacityReservations(c *EC2, _ *account.Caller, in *ec2.DescribeCap
 func describedReservation(c *EC2, r *reservation) types.CapacityReservation {
 	out := types.CapacityReservation{
 		CapacityReservationId: &r.id, InstanceType: &r.instanceType.Name, AvailabilityZone: &r.zone, OwnerId: &c.AccountID,
-		CapacityReservationArn: aws.String(c.ec2ARN("capacity-reservation", r.id)),
+		CapacityReservationArn: aws.String(resource.ARN(c.Account, "capacity-reservation", r.id)),
 		TotalInstanceCount:     &r.total, AvailableInstanceCount: aws.Int32(0), InstanceMatchCriteria: r.match,
 		State: r.state(c.Now()), ReservationType: types.CapacityReservationTypeDefault, InstancePlatform: r.platform,
-		CreateDate: &r.created, EndDateType: types.EndDateTypeUnlimited, Tenancy: types.CapacityReservationTenancyDefault, Tags: ec2Tags(r.tags),
+		CreateDate: &r.created, EndDateType: types.EndDateTypeUnlimited, Tenancy: types.CapacityReservationTenancyDefault, Tags: resource.Tags(r.tags),
 	}
 	if r.active(c.Now()) {
 		out.AvailableInstanceCount = aws.Int32(available(c, r))

@@ -8,6 +8,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/catalogue"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/resource"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/template"
 )
 
 func accessesOfRunInstances(c *EC2, in *ec2.RunInstancesInput) []account.Access {
@@ -16,7 +19,7 @@ func accessesOfRunInstances(c *EC2, in *ec2.RunInstancesInput) []account.Access 
 		launch.addTags(s.ResourceType, s.Tags)
 	}
 	if spec := in.LaunchTemplate; spec != nil {
-		if t, err := c.findTemplate(account.Deref(spec.LaunchTemplateId), account.Deref(spec.LaunchTemplateName)); err == nil {
+		if t, err := c.Templates.Find(account.Deref(spec.LaunchTemplateId), account.Deref(spec.LaunchTemplateName)); err == nil {
 			launch.addTemplate(t)
 		}
 	}
@@ -74,27 +77,27 @@ func (c *EC2) runInstances(_ *account.Caller, in *ec2.RunInstancesInput) (*ec2.R
 func (c *EC2) specOfRun(in *ec2.RunInstancesInput) (launchSpec, error) {
 	data := types.RequestLaunchTemplateData{}
 	if named := in.LaunchTemplate; named != nil {
-		t, err := c.findTemplate(account.Deref(named.LaunchTemplateId), account.Deref(named.LaunchTemplateName))
+		t, err := c.Templates.Find(account.Deref(named.LaunchTemplateId), account.Deref(named.LaunchTemplateName))
 		if err != nil {
 			return launchSpec{}, err
 		}
-		if err := t.checkVersion(account.Deref(named.Version)); err != nil {
+		if err := t.CheckVersion(account.Deref(named.Version)); err != nil {
 			return launchSpec{}, err
 		}
 		data = *t.Data
 	}
 	overrideWithRequest(&data, in)
-	spec, problem := c.specOfTemplate(&LaunchTemplate{Data: &data})
+	spec, problem := c.specOfTemplate(&template.Template{Data: &data})
 	if problem != nil {
 		return launchSpec{}, problem
 	}
-	maps.Copy(spec.tags, tagsFor(in.TagSpecifications, types.ResourceTypeInstance))
+	maps.Copy(spec.tags, resource.TagsFor(in.TagSpecifications, types.ResourceTypeInstance))
 	spec.clientToken = account.Deref(in.ClientToken)
-	spec.capacityType = capacityOnDemand
+	spec.capacityType = catalogue.OnDemand
 	if o := in.InstanceMarketOptions; o != nil && o.MarketType == types.MarketTypeSpot {
-		spec.capacityType = capacitySpot
+		spec.capacityType = catalogue.Spot
 	}
-	spec.instanceType = c.Catalogue.types[string(data.InstanceType)]
+	spec.instanceType = c.Catalogue.ByName(string(data.InstanceType))
 	if spec.instanceType == nil {
 		return launchSpec{}, account.Fail("InvalidParameterValue", "Invalid value '%s' for InstanceType.", data.InstanceType)
 	}

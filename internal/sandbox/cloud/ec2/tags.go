@@ -7,8 +7,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/resource"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/policy"
 )
+
+// tagging changes the tags of what there is.
+type tagging struct{ *EC2 }
 
 // taggable is a resource that can be tagged after it was made. Volumes and
 // interfaces are not modelled on their own.
@@ -18,25 +22,25 @@ type taggable struct {
 }
 
 // taggables returns all resources that can be tagged, by id.
-func (c *EC2) taggables() map[string]taggable {
-	all := map[string]taggable{c.Network.VPC: {"vpc", c.Network.VPC, c.Network.tags}}
+func (c tagging) taggables() map[string]taggable {
+	all := map[string]taggable{c.Network.VPC: {"vpc", c.Network.VPC, c.Network.Tags}}
 	for id, m := range c.Machines {
 		all[id] = taggable{"instance", id, m.tags}
 	}
-	for id, t := range c.templates {
-		all[id] = taggable{"launch-template", id, t.tags}
+	for id, tags := range c.Templates.Tags() {
+		all[id] = taggable{"launch-template", id, tags}
 	}
 	for id, s := range c.Network.Subnets {
-		all[id] = taggable{"subnet", id, s.tags}
+		all[id] = taggable{"subnet", id, s.Tags}
 	}
-	for id, g := range c.Network.groups {
-		all[id] = taggable{"security-group", id, g.tags}
+	for id, g := range c.Network.Groups {
+		all[id] = taggable{"security-group", id, g.Tags}
 	}
 	return all
 }
 
 // findTaggables looks resources up by id; all must exist.
-func (c *EC2) findTaggables(ids []string) ([]taggable, error) {
+func (c tagging) findTaggables(ids []string) ([]taggable, error) {
 	if len(ids) == 0 {
 		return nil, account.Fail("MissingParameter", "The request must contain the parameter resourceIdSet")
 	}
@@ -68,17 +72,17 @@ func unknownResource(prefix, id string) *account.APIError {
 }
 
 // accessesToTags is the permission to change tags of each resource.
-func (c *EC2) accessesToTags(action string, ids []string, request policy.ContextKeys) []account.Access {
+func (c tagging) accessesToTags(action string, ids []string, request policy.ContextKeys) []account.Access {
 	all := c.taggables()
 	var needed []account.Access
 	for _, id := range ids {
-		resource := all[id]
-		needed = append(needed, account.Access{Action: action, Resource: c.ec2ARN(resource.kind, id), Context: account.Merge(request, account.ResourceTags("ec2", resource.tags))})
+		r := all[id]
+		needed = append(needed, account.Access{Action: action, Resource: resource.ARN(c.Account, r.kind, id), Context: account.Merge(request, account.ResourceTags("ec2", r.tags))})
 	}
 	return needed
 }
 
-func accessesOfCreateTags(c *EC2, in *ec2.CreateTagsInput) []account.Access {
+func accessesOfCreateTags(c tagging, in *ec2.CreateTagsInput) []account.Access {
 	wanted := map[string]string{}
 	for _, tag := range in.Tags {
 		wanted[account.Deref(tag.Key)] = account.Deref(tag.Value)
@@ -86,11 +90,11 @@ func accessesOfCreateTags(c *EC2, in *ec2.CreateTagsInput) []account.Access {
 	return c.accessesToTags("ec2:CreateTags", in.Resources, account.RequestTags(wanted))
 }
 
-func (c *EC2) createTags(_ *account.Caller, in *ec2.CreateTagsInput) (*ec2.CreateTagsOutput, error) {
+func (c tagging) createTags(_ *account.Caller, in *ec2.CreateTagsInput) (*ec2.CreateTagsOutput, error) {
 	if len(in.Tags) == 0 {
 		return nil, account.Fail("MissingParameter", "The request must contain the parameter tagSet")
 	}
-	tags, err := readTags(in.Tags)
+	tags, err := resource.ReadTags(in.Tags)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +115,7 @@ func (c *EC2) createTags(_ *account.Caller, in *ec2.CreateTagsInput) (*ec2.Creat
 	return &ec2.CreateTagsOutput{}, nil
 }
 
-func accessesOfDeleteTags(c *EC2, in *ec2.DeleteTagsInput) []account.Access {
+func accessesOfDeleteTags(c tagging, in *ec2.DeleteTagsInput) []account.Access {
 	var keys []string
 	for _, tag := range in.Tags {
 		keys = append(keys, account.Deref(tag.Key))
@@ -121,7 +125,7 @@ func accessesOfDeleteTags(c *EC2, in *ec2.DeleteTagsInput) []account.Access {
 
 // deleteTags removes the given tags; one with a value only if it has that
 // value, and all of them if none is given.
-func (c *EC2) deleteTags(_ *account.Caller, in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, error) {
+func (c tagging) deleteTags(_ *account.Caller, in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, error) {
 	resources, err := c.findTaggables(in.Resources)
 	if err != nil {
 		return nil, err

@@ -12,19 +12,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/catalogue"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/wire"
 )
 
 // Pricing is the service with the prices of instance types.
 type Pricing struct {
 	*account.Account
-	ec2    *ec2.EC2
+	types  *catalogue.Catalogue
 	prices priceLists
 }
 
 // New returns the service.
-func New(a *account.Account, e *ec2.EC2) *Pricing { return &Pricing{Account: a, ec2: e} }
+func New(a *account.Account, types *catalogue.Catalogue) *Pricing {
+	return &Pricing{Account: a, types: types}
+}
 
 // Codes that the price list uses for every on-demand price per hour.
 const (
@@ -61,11 +63,11 @@ func (c *Pricing) products() []product {
 	if c.prices.ec2 != nil {
 		return c.prices.ec2
 	}
-	for _, t := range c.ec2.Catalogue.Sorted {
+	for _, t := range c.types.Sorted {
 		for _, system := range []string{"Linux", "Windows"} {
 			micros := t.OnDemandMicros
 			if system == "Windows" {
-				micros += ec2.WindowsSurcharge(t)
+				micros += catalogue.WindowsSurcharge(t)
 			}
 			c.prices.ec2 = append(c.prices.ec2, product{
 				attributes: c.productAttributes(t, system), micros: micros,
@@ -76,7 +78,7 @@ func (c *Pricing) products() []product {
 	return c.prices.ec2
 }
 
-func (c *Pricing) productAttributes(t *ec2.InstanceType, system string) map[string]string {
+func (c *Pricing) productAttributes(t *catalogue.Type, system string) map[string]string {
 	currentGeneration, operation := "No", "RunInstances"
 	if t.CurrentGeneration {
 		currentGeneration = "Yes"
@@ -181,7 +183,7 @@ func (p product) priceList(published string) (string, error) {
 			"sku": p.sku, "offerTermCode": onDemandTerm, "effectiveDate": published, "termAttributes": map[string]string{},
 			"priceDimensions": map[string]any{rate: map[string]any{
 				"rateCode": rate, "unit": "Hrs", "beginRange": "0", "endRange": "Inf", "appliesTo": []string{},
-				"description":  fmt.Sprintf("$%s per On Demand %s %s Instance Hour", ec2.Dollars(p.micros), p.attributes["operatingSystem"], p.attributes["instanceType"]),
+				"description":  fmt.Sprintf("$%s per On Demand %s %s Instance Hour", catalogue.Dollars(p.micros), p.attributes["operatingSystem"], p.attributes["instanceType"]),
 				"pricePerUnit": map[string]string{"USD": strconv.FormatFloat(float64(p.micros)/1e6, 'f', 10, 64)},
 			}},
 		}}},

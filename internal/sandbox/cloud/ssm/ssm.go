@@ -9,18 +9,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/image"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/wire"
 )
 
 // SSM is the service with the parameters that name images.
 type SSM struct {
 	*account.Account
-	ec2 *ec2.EC2
+	images *image.Images
 }
 
 // New returns the service.
-func New(a *account.Account, e *ec2.EC2) *SSM { return &SSM{a, e} }
+func New(a *account.Account, images *image.Images) *SSM { return &SSM{a, images} }
 
 // Service returns the calls that it answers.
 func (c *SSM) Service() *account.Service {
@@ -64,7 +64,7 @@ func (c *SSM) getParameter(_ *account.Caller, in *ssm.GetParameterInput) (*ssm.G
 	if name == "" {
 		return nil, account.Fail("ValidationException", "1 validation error detected: Value null at 'name' failed to satisfy constraint: Member must not be null")
 	}
-	value, ok := c.ec2.PublicParameters()[name]
+	value, ok := c.images.PublicParameters()[name]
 	if !ok {
 		return nil, account.Fail("ParameterNotFound", "Parameter %s not found.", name)
 	}
@@ -75,7 +75,7 @@ func (c *SSM) getParameters(_ *account.Caller, in *ssm.GetParametersInput) (*ssm
 	if len(in.Names) < 1 || len(in.Names) > 10 {
 		return nil, account.Fail("ValidationException", "1 validation error detected: Value at 'names' failed to satisfy constraint: Member must have length between 1 and 10")
 	}
-	known := c.ec2.PublicParameters()
+	known := c.images.PublicParameters()
 	out := &ssm.GetParametersOutput{Parameters: []types.Parameter{}, InvalidParameters: []string{}}
 	for _, name := range in.Names {
 		if value, ok := known[name]; ok {

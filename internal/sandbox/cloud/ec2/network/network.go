@@ -1,55 +1,56 @@
-package ec2
+// Package network is the account's VPC with its subnets and security groups.
+package network
 
 import (
 	"fmt"
 	"net/netip"
-	"strings"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
 )
 
 // Network is the account's one VPC.
 type Network struct {
+	*account.Account
+
 	VPC     string
-	cidr    netip.Prefix
-	tags    map[string]string
-	Subnets map[string]*Subnet
-	groups  map[string]*securityGroup
+	Tags    map[string]string
+	Subnets map[string]*Subnet // by id
+	Groups  map[string]*Group  // by id
 }
 
 // Subnet is a subnet of the VPC with the addresses that instances have.
 type Subnet struct {
-	id     string
-	zone   string
+	ID     string
+	Zone   string
 	cidr   netip.Prefix
 	Public bool
-	tags   map[string]string
+	Tags   map[string]string
 	next   netip.Addr          // where the search for a free address goes on
 	used   map[netip.Addr]bool // by instances
 	held   int                 // taken away by tests
 }
 
-type securityGroup struct {
-	id, name, description string
-	tags                  map[string]string
+// Group is a security group.
+type Group struct {
+	id, Name, description string
+	Tags                  map[string]string
 }
 
 // reservedAddresses is how many addresses of a subnet AWS keeps: the first
 // four and the last.
 const reservedAddresses = 5
 
-// newNetwork makes the VPC with a private and a public subnet in each zone. The
-// addresses that are in use in the previous network are kept.
-func newNetwork(region, owner, cluster string, previous *Network) *Network {
-	base := region + owner
-	n := &Network{
-		VPC:     account.FixedID("vpc", base),
-		cidr:    netip.MustParsePrefix("10.0.0.0/16"),
-		tags:    map[string]string{"Name": cluster},
-		Subnets: map[string]*Subnet{},
-		groups:  map[string]*securityGroup{},
-	}
-	for i, zone := range account.ZonesOf(region) {
+// New returns a network that is empty until Build.
+func New(a *account.Account) *Network { return &Network{Account: a, Subnets: map[string]*Subnet{}} }
+
+// Build makes the VPC of a cluster, with a private and a public subnet in each zone. The
+// addresses that are in use are kept.
+func (n *Network) Build(cluster string) {
+	base := n.Region + n.AccountID
+	previous := n.Subnets
+	n.VPC, n.Tags = account.FixedID("vpc", base), map[string]string{"Name": cluster}
+	n.Subnets, n.Groups = map[string]*Subnet{}, map[string]*Group{}
+	for i, zone := range n.Zones() {
 		n.AddSubnet(base, zone, fmt.Sprintf("10.0.%d.0/19", 32*(i+1)), map[string]string{
 			"Name":                             cluster + "-private-" + zone,
 			"kubernetes.io/cluster/" + cluster: "shared",
@@ -73,32 +74,25 @@ func newNetwork(region, owner, cluster string, previous *Network) *Network {
 		"kubernetes.io/cluster/" + cluster: "owned",
 		"aws:eks:cluster-name":             cluster,
 	})
-	if previous != nil {
-		n.keepAddresses(previous)
+	for id, s := range n.Subnets {
+		if old := previous[id]; old != nil {
+			s.used, s.next, s.held = old.used, old.next, old.held
+		}
 	}
-	return n
 }
 
 // AddSubnet adds an empty subnet with a range of IPv4 addresses. Its id follows from base
 // and the range. AddSubnet panics if cidr is not a range in CIDR notation.
 func (n *Network) AddSubnet(base, zone, cidr string, tags map[string]string, public bool) {
 	prefix := netip.MustParsePrefix(cidr)
-	s := &Subnet{id: account.FixedID("subnet", base+cidr), zone: zone, cidr: prefix, Public: public, tags: tags, used: map[netip.Addr]bool{}}
+	s := &Subnet{ID: account.FixedID("subnet", base+cidr), Zone: zone, cidr: prefix, Public: public, Tags: tags, used: map[netip.Addr]bool{}}
 	s.next = s.first()
-	n.Subnets[s.id] = s
+	n.Subnets[s.ID] = s
 }
 
 func (n *Network) addGroup(base, name, description string, tags map[string]string) {
-	g := &securityGroup{id: account.FixedID("sg", base+name), name: name, description: description, tags: tags}
-	n.groups[g.id] = g
-}
-
-func (n *Network) keepAddresses(previous *Network) {
-	for id, s := range n.Subnets {
-		if old := previous.Subnets[id]; old != nil {
-			s.used, s.next, s.held = old.used, old.next, old.held
-		}
-	}
+	g := &Group{id: account.FixedID("sg", base+name), Name: name, description: description, Tags: tags}
+	n.Groups[g.id] = g
 }
 
 // first returns the first address that AWS gives to instances.
@@ -136,39 +130,14 @@ func (s *Subnet) Take() (netip.Addr, bool) {
 func (s *Subnet) Release(address netip.Addr) { delete(s.used, address) }
 
 // SetFreeAddresses leaves a subnet with that many free addresses.
-func (c *EC2) SetFreeAddresses(subnetID string, free int) error {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	s := c.Network.Subnets[subnetID]
+func (n *Network) SetFreeAddresses(subnetID string, free int) error {
+	n.Mu.Lock()
+	defer n.Mu.Unlock()
+	s := n.Subnets[subnetID]
 	if s == nil {
 		return fmt.Errorf("set free addresses of %s: no such subnet", subnetID)
 	}
 	s.held = 0
 	s.held = max(0, s.Free()-free)
 	return nil
-}
-
-// ZoneID returns the id of a zone: eu-west-1a is euw1-az1.
-func ZoneID(zone string) string {
-	region, letter := zone[:len(zone)-1], zone[len(zone)-1]
-	parts := strings.Split(region, "-")
-	var short strings.Builder
-	for i, part := range parts {
-		switch {
-		case i == 0, i == len(parts)-1:
-			short.WriteString(part)
-		default:
-			short.WriteString(shortDirection(part))
-		}
-	}
-	return fmt.Sprintf("%s-az%d", short.String(), letter-'a'+1)
-}
-
-func shortDirection(word string) string {
-	for _, first := range []string{"north", "south"} {
-		if rest, found := strings.CutPrefix(word, first); found && rest != "" {
-			return first[:1] + rest[:1]
-		}
-	}
-	return word[:1]
 }

@@ -1,4 +1,4 @@
-package ec2
+package image
 
 import (
 	"fmt"
@@ -11,16 +11,16 @@ import (
 
 // Image is a public machine image for EKS nodes.
 type Image struct {
-	id          string
+	ID          string
 	name        string
 	description string
 	owner       string // account id
 	ownerAlias  string // empty for accounts outside Amazon
-	arch        string // "x86_64" or "arm64"
-	windows     bool
+	Arch        string // "x86_64" or "arm64"
+	Windows     bool
 	created     time.Time
-	rootDevice  string
-	rootSizeGiB int32
+	RootDevice  string
+	RootSizeGiB int32
 	tags        map[string]string
 	parameter   string // SSM parameter that names it; empty for an image that is not the newest
 }
@@ -73,7 +73,7 @@ func imagesOfRelease(version string, released time.Time, newest bool) []*Image {
 	images = append(images, r.ubuntu()...)
 	images = append(images, r.windows()...)
 	for _, im := range images {
-		im.id = account.FixedID("ami", im.name)
+		im.ID = account.FixedID("ami", im.name)
 		im.created = released
 		im.tags = map[string]string{}
 		if !newest {
@@ -99,7 +99,7 @@ func (r release) amazonLinux2() []*Image {
 	} {
 		images = append(images, &Image{
 			name: fmt.Sprintf("%s-%s-v%s", v.name, r.version, r.label), description: "EKS Kubernetes Worker AMI with AmazonLinux2 image",
-			owner: ownerEKS, ownerAlias: "amazon", arch: v.arch, rootDevice: "/dev/xvda", rootSizeGiB: 20,
+			owner: ownerEKS, ownerAlias: "amazon", Arch: v.arch, RootDevice: "/dev/xvda", RootSizeGiB: 20,
 			parameter: fmt.Sprintf("/aws/service/eks/optimized-ami/%s/%s/recommended/image_id", r.version, v.parameter),
 		})
 	}
@@ -113,7 +113,7 @@ func (r release) amazonLinux2023() []*Image {
 	} {
 		images = append(images, &Image{
 			name: fmt.Sprintf("amazon-eks-node-al2023-%s-%s-%s-v%s", v.arch, v.variant, r.version, r.label), description: "EKS-optimized Kubernetes node based on Amazon Linux 2023",
-			owner: ownerEKS, ownerAlias: "amazon", arch: v.arch, rootDevice: "/dev/xvda", rootSizeGiB: 20,
+			owner: ownerEKS, ownerAlias: "amazon", Arch: v.arch, RootDevice: "/dev/xvda", RootSizeGiB: 20,
 			parameter: fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/%s/recommended/image_id", r.version, v.arch, v.variant),
 		})
 	}
@@ -127,7 +127,7 @@ func (r release) bottlerocket() []*Image {
 			version := "1." + r.created.Format("06") + "." + strconv.Itoa(int(r.created.Month()))
 			images = append(images, &Image{
 				name: fmt.Sprintf("bottlerocket-aws-k8s-%s%s-%s-v%s-%s", r.version, variant, arch, version, r.label), description: "bottlerocket",
-				owner: ownerBottlerocket, ownerAlias: "amazon", arch: arch, rootDevice: "/dev/xvda", rootSizeGiB: 2,
+				owner: ownerBottlerocket, ownerAlias: "amazon", Arch: arch, RootDevice: "/dev/xvda", RootSizeGiB: 2,
 				parameter: fmt.Sprintf("/aws/service/bottlerocket/aws-k8s-%s%s/%s/latest/image_id", r.version, variant, arch),
 			})
 		}
@@ -141,7 +141,7 @@ func (r release) ubuntu() []*Image {
 		for _, arch := range []struct{ ec2, ubuntu string }{{"x86_64", "amd64"}, {"arm64", "arm64"}} {
 			images = append(images, &Image{
 				name:        fmt.Sprintf("ubuntu-eks/k8s_%s/images/hvm-ssd/ubuntu-%s-%s-%s-server-%s", r.version, series.name, series.number, arch.ubuntu, r.label),
-				description: "Canonical, Ubuntu EKS Node OS", owner: ownerCanonical, arch: arch.ec2, rootDevice: "/dev/sda1", rootSizeGiB: 20,
+				description: "Canonical, Ubuntu EKS Node OS", owner: ownerCanonical, Arch: arch.ec2, RootDevice: "/dev/sda1", RootSizeGiB: 20,
 				parameter: fmt.Sprintf("/aws/service/canonical/ubuntu/eks/%s/%s/stable/current/%s/hvm/%s/ami-id", series.number, r.version, arch.ubuntu, series.volume),
 			})
 		}
@@ -156,31 +156,10 @@ func (r release) windows() []*Image {
 			name := fmt.Sprintf("Windows_Server-%s-English-%s-EKS_Optimized-%s", year, edition, r.version)
 			images = append(images, &Image{
 				name: name + "-" + r.created.Format("2006.01.02"), description: "Microsoft Windows Server " + year + " " + edition + " for EKS",
-				owner: ownerMicrosoft, ownerAlias: "amazon", arch: "x86_64", windows: true, rootDevice: "/dev/sda1", rootSizeGiB: 50,
+				owner: ownerMicrosoft, ownerAlias: "amazon", Arch: "x86_64", Windows: true, RootDevice: "/dev/sda1", RootSizeGiB: 50,
 				parameter: "/aws/service/ami-windows-latest/" + name + "/image_id",
 			})
 		}
 	}
 	return images
-}
-
-// imageByID returns nil if there is no such image.
-func (c *EC2) imageByID(id string) *Image {
-	for _, im := range c.images {
-		if im.id == id {
-			return im
-		}
-	}
-	return nil
-}
-
-// PublicParameters returns the SSM parameters that name the newest images.
-func (c *EC2) PublicParameters() map[string]string {
-	parameters := map[string]string{}
-	for _, im := range c.images {
-		if im.parameter != "" {
-			parameters[im.parameter] = im.id
-		}
-	}
-	return parameters
 }

@@ -1,4 +1,5 @@
-package ec2
+// Package catalogue is the instance types that EC2 sells in a region, and what they cost.
+package catalogue
 
 import (
 	"bytes"
@@ -15,10 +16,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
 )
 
-// InstanceType is a row of the catalogue.
-type InstanceType struct {
+// Type is a row of the catalogue.
+type Type struct {
 	Name                string
-	arches              []string // as EC2 names them: "x86_64", "arm64", …
+	Arches              []string // as EC2 names them: "x86_64", "arm64", …
 	cpuManufacturer     string
 	hypervisor          string // empty for bare metal
 	VCPUs               int32
@@ -34,10 +35,10 @@ type InstanceType struct {
 	enis                int32 // of all network cards
 	enisOfFirstCard     int32
 	ipv4PerENI          int32
-	efaInterfaces       int32
+	EFAInterfaces       int32
 	encryptionInTransit bool
 	usageClasses        []string // "on-demand", "spot", …
-	zones               []string // names of the zones where it is offered
+	Zones               []string // names of the zones where it is offered
 	OnDemandMicros      int64    // USD per hour × 10⁶
 	spotSavings         float64  // share of the on-demand price, 0 to 1
 }
@@ -53,15 +54,25 @@ type device struct {
 // defaultSpotSavings is taken for types of which no saving is known.
 const defaultSpotSavings = 0.6
 
+// The ways in which capacity is bought, as usage classes name them.
+const (
+	Spot     = "spot"
+	OnDemand = "on-demand"
+)
+
 // Catalogue holds the instance types that are offered in the region.
 type Catalogue struct {
-	types  map[string]*InstanceType
-	Sorted []*InstanceType // by name
+	*account.Account
+
+	types  map[string]*Type
+	Sorted []*Type // by name
 }
 
-func parseCatalogue(text []byte, region string) (*Catalogue, error) {
+// New reads a catalogue from CSV with a header row. Without text it is empty.
+func New(a *account.Account, text []byte) (*Catalogue, error) {
+	c := &Catalogue{Account: a, types: map[string]*Type{}}
 	if len(text) == 0 {
-		return &Catalogue{types: map[string]*InstanceType{}}, nil
+		return c, nil
 	}
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
@@ -70,24 +81,33 @@ func parseCatalogue(text []byte, region string) (*Catalogue, error) {
 	if len(rows) == 0 {
 		return nil, errors.New("no header row")
 	}
-	c := &Catalogue{types: map[string]*InstanceType{}}
 	for line, values := range rows[1:] {
 		r := row{header: rows[0], values: values}
-		t := r.instanceType(region)
+		t := r.instanceType(a.Region)
 		if r.err != nil {
 			return nil, fmt.Errorf("line %d (%s): %w", line+2, t.Name, r.err)
 		}
 		if t.Name == "" {
 			return nil, fmt.Errorf("line %d: no name", line+2)
 		}
-		if len(t.zones) == 0 || t.OnDemandMicros == 0 {
+		if len(t.Zones) == 0 || t.OnDemandMicros == 0 {
 			continue // not offered in this region
 		}
 		c.types[t.Name] = t
 		c.Sorted = append(c.Sorted, t)
 	}
-	slices.SortFunc(c.Sorted, func(a, b *InstanceType) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(c.Sorted, func(a, b *Type) int { return strings.Compare(a.Name, b.Name) })
 	return c, nil
+}
+
+// ByName returns nil if there is no such type.
+func (c *Catalogue) ByName(name string) *Type { return c.types[name] }
+
+// AddTo registers the calls that the catalogue answers.
+func (c *Catalogue) AddTo(s *account.Service) {
+	account.AddOnAnything(s, c, (*Catalogue).describeInstanceTypes)
+	account.AddOnAnything(s, c, (*Catalogue).describeInstanceTypeOfferings)
+	account.AddOnAnything(s, c, (*Catalogue).describeSpotPriceHistory)
 }
 
 // row reads the cells of one line by the names of their columns and keeps the
@@ -98,14 +118,14 @@ type row struct {
 	err    error
 }
 
-func (r *row) instanceType(region string) *InstanceType {
+func (r *row) instanceType(region string) *Type {
 	suffix := strings.ReplaceAll(region, "-", "_")
 	if !slices.Contains(r.header, "usd_"+suffix) {
 		suffix = "us_east_1" // a region without figures of its own
 	}
-	return &InstanceType{
+	return &Type{
 		Name:                r.text("name"),
-		arches:              strings.Split(r.text("arch"), "/"),
+		Arches:              strings.Split(r.text("arch"), "/"),
 		cpuManufacturer:     r.text("cpu_manufacturer"),
 		hypervisor:          r.text("hypervisor"),
 		VCPUs:               int32(r.integer("vcpus")),
@@ -121,10 +141,10 @@ func (r *row) instanceType(region string) *InstanceType {
 		enis:                int32(r.integer("eni_max")),
 		enisOfFirstCard:     int32(r.integer("eni_max_default_card")),
 		ipv4PerENI:          int32(r.integer("ipv4_per_eni")),
-		efaInterfaces:       int32(r.integer("efa_max")),
+		EFAInterfaces:       int32(r.integer("efa_max")),
 		encryptionInTransit: r.boolean("encryption_in_transit"),
 		usageClasses:        strings.Split(r.text("usage_classes"), "/"),
-		zones:               offeredZones(region, r.text("zones_"+suffix)),
+		Zones:               offeredZones(region, r.text("zones_"+suffix)),
 		OnDemandMicros:      int64(math.Round(r.decimal("usd_"+suffix) * 1e6)),
 		spotSavings:         r.decimal("spot_savings_pct_us_east_1") / 100,
 	}
@@ -182,16 +202,18 @@ func (r *row) keep(err error) {
 	}
 }
 
-func (t *InstanceType) supports(usageClass string) bool {
+// Supports reports whether the type can be bought in that way: Spot or OnDemand.
+func (t *Type) Supports(usageClass string) bool {
 	return slices.Contains(t.usageClasses, usageClass)
 }
 
-func (t *InstanceType) offeredIn(zone string) bool { return slices.Contains(t.zones, zone) }
+// OfferedIn reports whether a zone has the type.
+func (t *Type) OfferedIn(zone string) bool { return slices.Contains(t.Zones, zone) }
 
 // spotMicros returns what an hour of a spot machine costs, in millionths of a
 // dollar. Prices differ a little from zone to zone, and move from hour to hour by
 // at most the volatility, a share of the price.
-func (t *InstanceType) spotMicros(zone string, at time.Time, volatility float64) int64 {
+func (t *Type) spotMicros(zone string, at time.Time, volatility float64) int64 {
 	savings := t.spotSavings
 	if savings <= 0 {
 		savings = defaultSpotSavings
@@ -211,10 +233,10 @@ func unit(text string) float64 {
 	return float64(h.Sum32()%1000) / 1000
 }
 
-// priceMicros returns what an hour of a machine costs now, in millionths of a
+// PriceMicros returns what an hour of a machine costs now, in millionths of a
 // dollar.
-func (c *EC2) priceMicros(t *InstanceType, zone, capacityType string) int64 {
-	if capacityType != capacitySpot {
+func (c *Catalogue) PriceMicros(t *Type, zone, capacityType string) int64 {
+	if capacityType != Spot {
 		return t.OnDemandMicros
 	}
 	return t.spotMicros(zone, c.Now(), c.Behaves.SpotVolatility)

@@ -1,4 +1,4 @@
-package ec2
+package resource
 
 import (
 	"strings"
@@ -9,11 +9,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/policy"
 )
 
-// attributes are what the filters of an EC2 call can look at, by filter name.
-type attributes map[string][]string
+// Attributes are what the filters of an EC2 call can look at, by filter name.
+type Attributes map[string][]string
 
-// withTags adds the attributes that tags have: "tag:<key>" and "tag-key".
-func (a attributes) withTags(tags map[string]string) attributes {
+// WithTags adds the attributes that tags have: "tag:<key>" and "tag-key".
+func (a Attributes) WithTags(tags map[string]string) Attributes {
 	a["tag-key"] = account.SortedKeys(tags)
 	for key, value := range tags {
 		a["tag:"+key] = []string{value}
@@ -21,10 +21,10 @@ func (a attributes) withTags(tags map[string]string) attributes {
 	return a
 }
 
-// matchesFilters tells whether all filters hold; the values of one are
+// Matches tells whether all filters hold. The values of one are
 // alternatives and may have wildcards. A filter that the call does not know is
 // an error.
-func matchesFilters(filters []types.Filter, have attributes) (bool, error) {
+func Matches(filters []types.Filter, have Attributes) (bool, error) {
 	matches := true
 	for _, filter := range filters {
 		name := account.Deref(filter.Name)
@@ -50,11 +50,11 @@ func anyMatches(patterns, values []string) bool {
 	return false
 }
 
-// selected returns the items that pass the filters.
-func selected[T any](items []T, filters []types.Filter, describe func(T) attributes) ([]T, error) {
+// Selected returns the items that pass the filters.
+func Selected[T any](items []T, filters []types.Filter, describe func(T) Attributes) ([]T, error) {
 	var kept []T
 	for _, item := range items {
-		ok, err := matchesFilters(filters, describe(item))
+		ok, err := Matches(filters, describe(item))
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package ec2
+package catalogue
 
 import (
 	"strconv"
@@ -8,9 +8,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/resource"
 )
 
-func (c *EC2) describeInstanceTypes(_ *account.Caller, in *ec2.DescribeInstanceTypesInput) (*ec2.DescribeInstanceTypesOutput, error) {
+func (c *Catalogue) describeInstanceTypes(_ *account.Caller, in *ec2.DescribeInstanceTypesInput) (*ec2.DescribeInstanceTypesOutput, error) {
 	if len(in.InstanceTypes) > 100 {
 		return nil, account.Fail("InvalidParameterValue", "The maximum number of instance types that can be specified is 100")
 	}
@@ -20,18 +21,18 @@ func (c *EC2) describeInstanceTypes(_ *account.Caller, in *ec2.DescribeInstanceT
 	if in.MaxResults != nil && (*in.MaxResults < 5 || *in.MaxResults > 100) {
 		return nil, account.Fail("InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value between 5 and 100.", *in.MaxResults)
 	}
-	candidates := c.Catalogue.Sorted
+	candidates := c.Sorted
 	if len(in.InstanceTypes) > 0 {
 		candidates = nil
 		for _, name := range in.InstanceTypes {
-			t, ok := c.Catalogue.types[string(name)]
+			t, ok := c.types[string(name)]
 			if !ok {
 				return nil, account.Fail("InvalidInstanceType", "The following supplied instance types do not exist: [%s]", name)
 			}
 			candidates = append(candidates, t)
 		}
 	}
-	kept, err := selected(candidates, in.Filters, typeAttributes)
+	kept, err := resource.Selected(candidates, in.Filters, typeAttributes)
 	if err != nil {
 		return nil, err
 	}
@@ -46,23 +47,23 @@ func (c *EC2) describeInstanceTypes(_ *account.Caller, in *ec2.DescribeInstanceT
 	return out, nil
 }
 
-func typeAttributes(t *InstanceType) attributes {
-	return attributes{
+func typeAttributes(t *Type) resource.Attributes {
+	return resource.Attributes{
 		"instance-type":                                {t.Name},
 		"supported-usage-class":                        t.usageClasses,
 		"supported-virtualization-type":                {"hvm"},
 		"supported-root-device-type":                   {"ebs"},
-		"processor-info.supported-architecture":        t.arches,
+		"processor-info.supported-architecture":        t.Arches,
 		"processor-info.manufacturer":                  {manufacturerName(t.cpuManufacturer)},
-		"current-generation":                           boolText(t.CurrentGeneration),
-		"bare-metal":                                   boolText(t.bareMetal),
-		"burstable-performance-supported":              boolText(t.burstable),
+		"current-generation":                           resource.Bool(t.CurrentGeneration),
+		"bare-metal":                                   resource.Bool(t.bareMetal),
+		"burstable-performance-supported":              resource.Bool(t.burstable),
 		"hypervisor":                                   {t.hypervisor},
-		"instance-storage-supported":                   boolText(t.localNVMeGB > 0),
+		"instance-storage-supported":                   resource.Bool(t.localNVMeGB > 0),
 		"vcpu-info.default-vcpus":                      {strconv.Itoa(int(t.VCPUs))},
 		"memory-info.size-in-mib":                      {strconv.FormatInt(t.MemoryMiB, 10)},
-		"network-info.efa-supported":                   boolText(t.efaInterfaces > 0),
-		"network-info.encryption-in-transit-supported": boolText(t.encryptionInTransit),
+		"network-info.efa-supported":                   resource.Bool(t.EFAInterfaces > 0),
+		"network-info.encryption-in-transit-supported": resource.Bool(t.encryptionInTransit),
 	}
 }
 
@@ -80,7 +81,7 @@ func manufacturerName(short string) string {
 	return short
 }
 
-func typeInfo(t *InstanceType) types.InstanceTypeInfo {
+func typeInfo(t *Type) types.InstanceTypeInfo {
 	info := types.InstanceTypeInfo{
 		InstanceType:                  types.InstanceType(t.Name),
 		BareMetal:                     aws.Bool(t.bareMetal),
@@ -101,7 +102,7 @@ func typeInfo(t *InstanceType) types.InstanceTypeInfo {
 			EbsOptimizedInfo:    &types.EbsOptimizedInfo{MaximumBandwidthInMbps: aws.Int32(t.ebsMbps), BaselineBandwidthInMbps: aws.Int32(t.ebsMbps)},
 		},
 	}
-	for _, arch := range t.arches {
+	for _, arch := range t.Arches {
 		info.ProcessorInfo.SupportedArchitectures = append(info.ProcessorInfo.SupportedArchitectures, types.ArchitectureType(arch))
 	}
 	for _, class := range t.usageClasses {
@@ -120,7 +121,7 @@ func typeInfo(t *InstanceType) types.InstanceTypeInfo {
 
 // addDevices fills in GPUs and accelerators; Inferentia and Trainium appear
 // both as Neuron devices and, Inferentia only, as inference accelerators.
-func addDevices(info *types.InstanceTypeInfo, t *InstanceType) {
+func addDevices(info *types.InstanceTypeInfo, t *Type) {
 	if t.gpu.count > 0 {
 		info.GpuInfo = &types.GpuInfo{
 			TotalGpuMemoryInMiB: aws.Int32(t.gpu.count * t.gpu.memoryMiB),
@@ -147,10 +148,10 @@ func addDevices(info *types.InstanceTypeInfo, t *InstanceType) {
 
 func isTrainium(name string) bool { return len(name) >= 8 && name[:8] == "Trainium" }
 
-func networkInfo(t *InstanceType) *types.NetworkInfo {
+func networkInfo(t *Type) *types.NetworkInfo {
 	info := &types.NetworkInfo{
 		DefaultNetworkCardIndex:      aws.Int32(0),
-		EfaSupported:                 aws.Bool(t.efaInterfaces > 0),
+		EfaSupported:                 aws.Bool(t.EFAInterfaces > 0),
 		EnaSupport:                   types.EnaSupportRequired,
 		EncryptionInTransitSupported: aws.Bool(t.encryptionInTransit),
 		Ipv4AddressesPerInterface:    aws.Int32(t.ipv4PerENI),
@@ -159,8 +160,8 @@ func networkInfo(t *InstanceType) *types.NetworkInfo {
 		MaximumNetworkInterfaces:     aws.Int32(t.enis),
 		NetworkPerformance:           aws.String(gigabits(t.networkMbps)),
 	}
-	if t.efaInterfaces > 0 {
-		info.EfaInfo = &types.EfaInfo{MaximumEfaInterfaces: aws.Int32(t.efaInterfaces)}
+	if t.EFAInterfaces > 0 {
+		info.EfaInfo = &types.EfaInfo{MaximumEfaInterfaces: aws.Int32(t.EFAInterfaces)}
 	}
 	info.NetworkCards = networkCards(t)
 	info.MaximumNetworkCards = aws.Int32(int32(len(info.NetworkCards)))
@@ -168,7 +169,7 @@ func networkInfo(t *InstanceType) *types.NetworkInfo {
 }
 
 // networkCards spreads the interfaces over as many equal cards as they fill.
-func networkCards(t *InstanceType) []types.NetworkCardInfo {
+func networkCards(t *Type) []types.NetworkCardInfo {
 	count := int32(1)
 	if t.enisOfFirstCard > 0 {
 		count = max(1, t.enis/t.enisOfFirstCard)
@@ -191,7 +192,7 @@ func gigabits(mbps int32) string {
 	return strconv.FormatFloat(float64(mbps)/1000, 'f', -1, 64) + " Gigabit"
 }
 
-func (c *EC2) describeInstanceTypeOfferings(_ *account.Caller, in *ec2.DescribeInstanceTypeOfferingsInput) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
+func (c *Catalogue) describeInstanceTypeOfferings(_ *account.Caller, in *ec2.DescribeInstanceTypeOfferingsInput) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
 	places, err := c.offeringPlaces(in.LocationType)
 	if err != nil {
 		return nil, err
@@ -201,13 +202,13 @@ func (c *EC2) describeInstanceTypeOfferings(_ *account.Caller, in *ec2.DescribeI
 		locationType = types.LocationTypeRegion
 	}
 	var offerings []types.InstanceTypeOffering
-	for _, t := range c.Catalogue.Sorted {
+	for _, t := range c.Sorted {
 		for _, place := range places(t) {
 			offerings = append(offerings, types.InstanceTypeOffering{InstanceType: types.InstanceType(t.Name), Location: &place, LocationType: locationType})
 		}
 	}
-	kept, err := selected(offerings, in.Filters, func(o types.InstanceTypeOffering) attributes {
-		return attributes{"instance-type": {string(o.InstanceType)}, "location": {*o.Location}}
+	kept, err := resource.Selected(offerings, in.Filters, func(o types.InstanceTypeOffering) resource.Attributes {
+		return resource.Attributes{"instance-type": {string(o.InstanceType)}, "location": {*o.Location}}
 	})
 	if err != nil {
 		return nil, err
@@ -219,17 +220,17 @@ func (c *EC2) describeInstanceTypeOfferings(_ *account.Caller, in *ec2.DescribeI
 	return &ec2.DescribeInstanceTypeOfferingsOutput{InstanceTypeOfferings: part, NextToken: next}, nil
 }
 
-func (c *EC2) offeringPlaces(by types.LocationType) (func(*InstanceType) []string, error) {
+func (c *Catalogue) offeringPlaces(by types.LocationType) (func(*Type) []string, error) {
 	switch by {
 	case "", types.LocationTypeRegion:
-		return func(*InstanceType) []string { return []string{c.Region} }, nil
+		return func(*Type) []string { return []string{c.Region} }, nil
 	case types.LocationTypeAvailabilityZone:
-		return func(t *InstanceType) []string { return t.zones }, nil
+		return func(t *Type) []string { return t.Zones }, nil
 	case types.LocationTypeAvailabilityZoneId:
-		return func(t *InstanceType) []string {
-			ids := make([]string, len(t.zones))
-			for i, zone := range t.zones {
-				ids[i] = ZoneID(zone)
+		return func(t *Type) []string {
+			ids := make([]string, len(t.Zones))
+			for i, zone := range t.Zones {
+				ids[i] = account.ZoneID(zone)
 			}
 			return ids
 		}, nil

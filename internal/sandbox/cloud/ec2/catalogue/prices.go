@@ -1,4 +1,4 @@
-package ec2
+package catalogue
 
 import (
 	"slices"
@@ -10,20 +10,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/account"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud/ec2/resource"
 )
 
 // spotHistory is how far back spot prices are listed.
 const spotHistory = 90 * 24 * time.Hour
 
-func (c *EC2) describeSpotPriceHistory(_ *account.Caller, in *ec2.DescribeSpotPriceHistoryInput) (*ec2.DescribeSpotPriceHistoryOutput, error) {
+func (c *Catalogue) describeSpotPriceHistory(_ *account.Caller, in *ec2.DescribeSpotPriceHistoryInput) (*ec2.DescribeSpotPriceHistoryOutput, error) {
 	moments, err := c.priceChanges(in.StartTime, in.EndTime)
 	if err != nil {
 		return nil, err
 	}
 	var history []types.SpotPrice
-	for _, t := range c.Catalogue.Sorted {
+	for _, t := range c.Sorted {
 		wanted := len(in.InstanceTypes) == 0 || slices.Contains(in.InstanceTypes, types.InstanceType(t.Name))
-		if !wanted || !t.supports(capacitySpot) {
+		if !wanted || !t.Supports(Spot) {
 			continue
 		}
 		for _, since := range moments {
@@ -31,8 +32,8 @@ func (c *EC2) describeSpotPriceHistory(_ *account.Caller, in *ec2.DescribeSpotPr
 		}
 	}
 	products := in.ProductDescriptions
-	kept, err := selected(history, in.Filters, func(p types.SpotPrice) attributes {
-		return attributes{
+	kept, err := resource.Selected(history, in.Filters, func(p types.SpotPrice) resource.Attributes {
+		return resource.Attributes{
 			"availability-zone":   {*p.AvailabilityZone},
 			"instance-type":       {string(p.InstanceType)},
 			"product-description": {string(p.ProductDescription)},
@@ -57,7 +58,7 @@ func (c *EC2) describeSpotPriceHistory(_ *account.Caller, in *ec2.DescribeSpotPr
 // priceChanges returns when the prices that hold between two times began to hold,
 // the latest first: every full hour if prices move, else two hours ago. Without
 // times it is about now.
-func (c *EC2) priceChanges(start, end *time.Time) ([]time.Time, error) {
+func (c *Catalogue) priceChanges(start, end *time.Time) ([]time.Time, error) {
 	now := c.Now()
 	from, to := now, now
 	if end != nil && end.Before(now) {
@@ -84,9 +85,9 @@ func (c *EC2) priceChanges(start, end *time.Time) ([]time.Time, error) {
 	}
 }
 
-func (c *EC2) spotPrices(t *InstanceType, since time.Time) []types.SpotPrice {
+func (c *Catalogue) spotPrices(t *Type, since time.Time) []types.SpotPrice {
 	var prices []types.SpotPrice
-	for _, zone := range t.zones {
+	for _, zone := range t.Zones {
 		for _, product := range []types.RIProductDescription{types.RIProductDescriptionLinuxUnix, types.RIProductDescriptionWindows} {
 			micros := t.spotMicros(zone, since, c.Behaves.SpotVolatility)
 			if product == types.RIProductDescriptionWindows {
@@ -105,7 +106,7 @@ func (c *EC2) spotPrices(t *InstanceType, since time.Time) []types.SpotPrice {
 }
 
 // WindowsSurcharge is the licence's part of an hour: 0.046 $ per vCPU.
-func WindowsSurcharge(t *InstanceType) int64 { return int64(t.VCPUs) * 46_000 }
+func WindowsSurcharge(t *Type) int64 { return int64(t.VCPUs) * 46_000 }
 
 // Dollars writes micro-dollars with the six decimals that AWS uses.
 func Dollars(micros int64) string {
