@@ -6,9 +6,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
@@ -146,7 +143,7 @@ func (a *Assumptions) applyEdits(s *cluster.Snapshot, now time.Time) {
 		differs := e.deleted && !n.Deleting
 		n.Deleting = n.Deleting || e.deleted
 		for _, c := range e.changes {
-			differs = edit(n, c) || differs
+			differs = c.ApplyTo(n) || differs
 		}
 		open[n.Name] = differs
 	}
@@ -166,58 +163,4 @@ func (a *Assumptions) applyNodes(s *cluster.Snapshot, now time.Time) {
 		s.Nodes = append(s.Nodes, n.node)
 	}
 	s.Sort()
-}
-
-// edit applies a change to a node whose maps and slices are shared, and reports
-// whether it made a difference.
-func edit(n *cluster.Node, c cluster.NodeChange) bool {
-	labels := editMap(&n.Labels, c.SetLabels, c.RemoveLabels)
-	annotations := editMap(&n.Annotations, c.SetAnnotations, c.RemoveAnnotations)
-	taints := editTaints(&n.Taints, c)
-	guide := c.Guide != nil && n.Guide != *c.Guide
-	if guide {
-		n.Guide = *c.Guide
-	}
-	cordon := c.Cordon != nil && n.Unschedulable != *c.Cordon
-	if cordon {
-		n.Unschedulable = *c.Cordon
-	}
-	n.Initialized = n.Labels[api.LabelInitialized] == "true"
-	if name := c.SetLabels[api.LabelProvisioner]; name != "" {
-		n.Provisioner = name
-	}
-	return labels || annotations || taints || guide || cordon
-}
-
-func editMap(m *map[string]string, set map[string]string, remove []string) bool {
-	edited := maps.Clone(*m)
-	if edited == nil {
-		edited = map[string]string{}
-	}
-	maps.Copy(edited, set)
-	for _, key := range remove {
-		delete(edited, key)
-	}
-	if maps.Equal(edited, *m) {
-		return false
-	}
-	*m = edited
-	return true
-}
-
-func editTaints(taints *[]corev1.Taint, c cluster.NodeChange) bool {
-	same := func(t corev1.Taint) func(corev1.Taint) bool {
-		return func(o corev1.Taint) bool { return o.MatchTaint(&t) }
-	}
-	edited := slices.DeleteFunc(slices.Clone(*taints), func(t corev1.Taint) bool {
-		return slices.ContainsFunc(c.RemoveTaints, same(t))
-	})
-	differs := len(edited) != len(*taints)
-	for _, t := range c.AddTaints {
-		if !slices.ContainsFunc(edited, same(t)) {
-			edited, differs = append(edited, t), true
-		}
-	}
-	*taints = edited
-	return differs
 }

@@ -1,12 +1,17 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
@@ -56,6 +61,72 @@ type NodeChange struct {
 	Cordon *bool
 	// Owner takes the place of all owner references; nil leaves them.
 	Owner *metav1.OwnerReference
+}
+
+// Apply makes the change in a Node object.
+func (c *NodeChange) Apply(n *corev1.Node) {
+	n.Labels = changedMap(n.Labels, c.SetLabels, c.RemoveLabels)
+	n.Annotations = changedMap(n.Annotations, c.SetAnnotations, c.RemoveAnnotations)
+	n.Spec.Taints = c.taints(n.Spec.Taints)
+	if c.Guide != nil {
+		n.Spec.Taints = WithGuide(n.Spec.Taints, *c.Guide)
+	}
+	if c.AddFinalizer != "" && !slices.Contains(n.Finalizers, c.AddFinalizer) {
+		n.Finalizers = append(slices.Clip(n.Finalizers), c.AddFinalizer)
+	}
+	if c.RemoveFinalizer != "" {
+		n.Finalizers = slices.DeleteFunc(slices.Clone(n.Finalizers), func(f string) bool { return f == c.RemoveFinalizer })
+	}
+	if c.Cordon != nil {
+		n.Spec.Unschedulable = *c.Cordon
+	}
+	if c.Owner != nil {
+		n.OwnerReferences = []metav1.OwnerReference{*c.Owner}
+	}
+}
+
+// ApplyTo makes the change in a node of a snapshot, and reports whether it made a difference. It
+// leaves the maps and slices alone that the node shares with others.
+func (c *NodeChange) ApplyTo(n *Node) (differs bool) {
+	before := *n
+	n.Labels = changedMap(n.Labels, c.SetLabels, c.RemoveLabels)
+	n.Annotations = changedMap(n.Annotations, c.SetAnnotations, c.RemoveAnnotations)
+	n.Taints = c.taints(n.Taints)
+	n.Guide = ptr.Deref(c.Guide, n.Guide)
+	n.Unschedulable = ptr.Deref(c.Cordon, n.Unschedulable)
+	n.Initialized = n.Labels[api.LabelInitialized] == "true"
+	n.Provisioner = cmp.Or(c.SetLabels[api.LabelProvisioner], n.Provisioner)
+	return n.Guide != before.Guide || n.Unschedulable != before.Unschedulable || !maps.Equal(n.Labels, before.Labels) ||
+		!maps.Equal(n.Annotations, before.Annotations) || !slices.Equal(n.Taints, before.Taints)
+}
+
+func changedMap(have, set map[string]string, remove []string) map[string]string {
+	if len(set) == 0 && len(remove) == 0 {
+		return have
+	}
+	out := map[string]string{}
+	maps.Copy(out, have)
+	maps.Copy(out, set)
+	for _, key := range remove {
+		delete(out, key)
+	}
+	return out
+}
+
+func (c *NodeChange) taints(have []corev1.Taint) []corev1.Taint {
+	out := slices.DeleteFunc(slices.Clone(have), func(t corev1.Taint) bool {
+		return slices.ContainsFunc(c.RemoveTaints, func(r corev1.Taint) bool { return r.MatchTaint(&t) })
+	})
+	for _, add := range c.AddTaints {
+		i := slices.IndexFunc(out, func(t corev1.Taint) bool { return t.MatchTaint(&add) })
+		switch {
+		case i < 0:
+			out = append(out, add)
+		case out[i].Value != add.Value:
+			out[i] = add
+		}
+	}
+	return out
 }
 
 // ObjectRef names an object that an event is about.

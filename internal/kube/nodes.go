@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
@@ -51,7 +52,7 @@ func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node) error {
 			owners = append(owners, o)
 		}
 	}
-	return c.patchNode(ctx, node.Name, map[string]any{
+	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{
 			"resourceVersion": there.ResourceVersion,
 			"labels":          node.Labels,
@@ -61,6 +62,10 @@ func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node) error {
 		},
 		"spec": map[string]any{"providerID": node.Spec.ProviderID},
 	})
+	if err != nil {
+		return err
+	}
+	return c.patchNode(ctx, node.Name, patch)
 }
 
 // PatchNode changes a Node object as it is now. A node that is gone is
@@ -69,7 +74,8 @@ func (c *Cluster) PatchNode(ctx context.Context, name string, change cluster.Nod
 	return retry(ctx, func(ctx context.Context) error {
 		node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err == nil {
-			if patch := nodePatch(node, change); patch != nil {
+			var patch []byte
+			if patch, err = nodePatch(node, change); err == nil && patch != nil {
 				err = c.patchNode(ctx, name, patch)
 			}
 		}
@@ -100,90 +106,31 @@ func (c *Cluster) DeleteNode(ctx context.Context, name string) error {
 	})
 }
 
-func (c *Cluster) patchNode(ctx context.Context, name string, patch map[string]any) error {
-	data, err := json.Marshal(patch)
-	if err != nil {
-		return err
-	}
-	_, err = c.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: manager})
+func (c *Cluster) patchNode(ctx context.Context, name string, patch []byte) error {
+	_, err := c.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
 	return err
 }
 
 // nodePatch returns the merge patch that makes a change, or nil where the node is
 // as wanted. Lists are replaced as a whole, hence the resource version: a change
 // by somebody else in the meantime is a conflict.
-func nodePatch(node *corev1.Node, change cluster.NodeChange) map[string]any {
-	metadata, spec := map[string]any{}, map[string]any{}
-	if m := mapPatch(node.Labels, change.SetLabels, change.RemoveLabels); len(m) > 0 {
-		metadata["labels"] = m
+func nodePatch(node *corev1.Node, change cluster.NodeChange) ([]byte, error) {
+	wanted := node.DeepCopy()
+	change.Apply(wanted)
+	if equality.Semantic.DeepEqual(node, wanted) {
+		return nil, nil
 	}
-	if m := mapPatch(node.Annotations, change.SetAnnotations, change.RemoveAnnotations); len(m) > 0 {
-		metadata["annotations"] = m
+	versionless := node.DeepCopy()
+	versionless.ResourceVersion = ""
+	from, err := json.Marshal(versionless)
+	if err != nil {
+		return nil, err
 	}
-	if finalizers := changedFinalizers(node.Finalizers, change); !slices.Equal(finalizers, node.Finalizers) {
-		metadata["finalizers"] = finalizers
+	to, err := json.Marshal(wanted)
+	if err != nil {
+		return nil, err
 	}
-	if taints := changedTaints(node.Spec.Taints, change); !sameTaints(taints, node.Spec.Taints) {
-		spec["taints"] = taints
-	}
-	if change.Cordon != nil && *change.Cordon != node.Spec.Unschedulable {
-		spec["unschedulable"] = *change.Cordon
-	}
-	if o := change.Owner; o != nil && !reflect.DeepEqual(node.OwnerReferences, []metav1.OwnerReference{*o}) {
-		metadata["ownerReferences"] = []metav1.OwnerReference{*o}
-	}
-	if len(metadata) == 0 && len(spec) == 0 {
-		return nil
-	}
-	metadata["resourceVersion"] = node.ResourceVersion
-	return map[string]any{"metadata": metadata, "spec": spec}
-}
-
-// mapPatch holds the values to set and, as nulls, the keys to remove.
-func mapPatch(have, set map[string]string, remove []string) map[string]any {
-	out := map[string]any{}
-	for key, value := range set {
-		if now, ok := have[key]; !ok || now != value {
-			out[key] = value
-		}
-	}
-	for _, key := range remove {
-		if _, ok := have[key]; ok {
-			out[key] = nil
-		}
-	}
-	return out
-}
-
-func changedFinalizers(have []string, change cluster.NodeChange) []string {
-	out := slices.Clone(have)
-	if change.AddFinalizer != "" {
-		out = union(out, change.AddFinalizer)
-	}
-	return slices.DeleteFunc(out, func(f string) bool { return f == change.RemoveFinalizer && f != "" })
-}
-
-func changedTaints(have []corev1.Taint, change cluster.NodeChange) []corev1.Taint {
-	out := slices.DeleteFunc(slices.Clone(have), func(t corev1.Taint) bool {
-		return slices.ContainsFunc(change.RemoveTaints, func(r corev1.Taint) bool { return r.MatchTaint(&t) })
-	})
-	for _, add := range change.AddTaints {
-		i := slices.IndexFunc(out, func(t corev1.Taint) bool { return t.MatchTaint(&add) })
-		switch {
-		case i < 0:
-			out = append(out, add)
-		case out[i].Value != add.Value:
-			out[i] = add
-		}
-	}
-	if change.Guide != nil {
-		out = cluster.WithGuide(out, *change.Guide)
-	}
-	return out
-}
-
-func sameTaints(a, b []corev1.Taint) bool {
-	return slices.EqualFunc(a, b, func(x, y corev1.Taint) bool { return x.MatchTaint(&y) && x.Value == y.Value })
+	return jsonmergepatch.CreateThreeWayJSONMergePatch(from, to, from)
 }
 
 // union appends what is not there yet.
