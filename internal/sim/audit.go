@@ -12,6 +12,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/election"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/replicas"
 )
 
@@ -27,8 +28,8 @@ func newAudit() audit { return audit{peak: map[string]amount.List{}} }
 
 // acted notes a change by a process whose lease another one may have taken, unless
 // it was on its way when the process was stopped: nothing can call it back.
-func (a *audit) acted(w *world, held *lease, call string, late bool) {
-	if held != nil && w.leader != held && !late && !slices.Contains(reads, call) {
+func (a *audit) acted(w *world, held *election.Term, call string, late bool) {
+	if held != nil && !w.election.Leads(held) && !late && !slices.Contains(reads, call) {
 		a.usurped = append(a.usurped, call)
 	}
 }
@@ -89,7 +90,7 @@ func (a *audit) cutOff(w *world, p *corev1.Pod) {
 
 // scaled notes that an agent scales a Deployment below what users want.
 func (a *audit) scaled(w *world, name string, replicas int) {
-	if wished := w.scales[name].wished; replicas < wished {
+	if wished := w.scales[name].Wished; replicas < wished {
 		a.missed = append(a.missed, fmt.Sprintf("%s was scaled to %d, and users want %d", name, replicas, wished))
 	}
 }
@@ -103,7 +104,7 @@ func (a *audit) letGo(w *world, n *corev1.Node) {
 	}
 	for _, pod := range w.pods {
 		load := w.workloads[pod.Labels["app"]]
-		if load != nil && load.surges() && pod.Spec.NodeName == n.Name && replicas.Active(pod) && replicas.Ready(pod) {
+		if load != nil && load.Surges() && pod.Spec.NodeName == n.Name && replicas.Active(pod) && replicas.Ready(pod) {
 			a.missed = append(a.missed, fmt.Sprintf("node %s was let go with %s", n.Name, pod.Name))
 		}
 	}

@@ -65,7 +65,7 @@ func (w *world) inReservations() map[string]int64 {
 // so that a claim that comes late stops the leader for one order.
 func (c *Cloud) Claim(ctx context.Context) error {
 	return c.do(ctx, "Claim", func(w *world) error {
-		w.claims = claims{holder: c.client}
+		w.claims.Claim(c.Process)
 		return nil
 	})
 }
@@ -78,7 +78,7 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 	}
 	var delivery offer.Delivery
 	err := c.do(ctx, "Launch", func(w *world) error {
-		if !w.claims.admit(c.client, begun) {
+		if !w.claims.Admit(c.Process, begun) {
 			return fmt.Errorf("launch %s: another process has claimed the launches", order.LaunchID)
 		}
 		delivery = w.deliver(order)
@@ -88,27 +88,6 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 		return offer.Delivery{}, err
 	}
 	return delivery, nil
-}
-
-// claims says whose orders are served.
-type claims struct {
-	holder    *client               // who has claimed last; nil: nobody
-	refusedAt map[*client]time.Time // when an order of another process was refused since
-}
-
-// admit reports whether an order that a process began at that time is served.
-func (c *claims) admit(process *client, begun time.Time) bool {
-	if c.holder == nil || c.holder == process {
-		return true
-	}
-	if at, refused := c.refusedAt[process]; refused && begun.After(at) {
-		return true
-	}
-	if c.refusedAt == nil {
-		c.refusedAt = map[*client]time.Time{}
-	}
-	c.refusedAt[process] = time.Now()
-	return false
 }
 
 // deliver serves an order once. What is left of an earlier order with its id counts
@@ -286,7 +265,7 @@ func (w *world) stopMachine(m *machine) {
 
 // Learn notes what the kubelets of a type have.
 func (c *Cloud) Learn(o offer.Observed) {
-	if c.dead.Load() {
+	if c.Dead() {
 		return
 	}
 	c.world.mu.Lock()

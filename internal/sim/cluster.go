@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -53,11 +52,11 @@ func (c *Cluster) Wanted(ctx context.Context, _ string, owner cluster.Owner) (cl
 	err := c.do(ctx, "Wanted", func(w *world) error {
 		load := w.workloads[owner.Name]
 		for _, l := range w.workloads {
-			if l.owner() == owner.Name {
+			if l.Owner() == owner.Name {
 				load = l
 			}
 		}
-		if load == nil || owner.Kind != load.kind() {
+		if load == nil || owner.Kind != load.Kind() {
 			return fmt.Errorf("%s %s is not known", owner.Kind, owner.Name)
 		}
 		if load.Stateful {
@@ -132,42 +131,11 @@ func (c *Cluster) PatchNode(ctx context.Context, name string, change cluster.Nod
 		if n == nil {
 			return fmt.Errorf("patch node %s: %w", name, cluster.ErrGone)
 		}
-		patch(n, change)
+		change.Apply(n)
 		w.collect(n)
 		w.changed()
 		return nil
 	})
-}
-
-func patch(n *corev1.Node, change cluster.NodeChange) {
-	for key, value := range change.SetLabels {
-		metav1.SetMetaDataLabel(&n.ObjectMeta, key, value)
-	}
-	for key, value := range change.SetAnnotations {
-		metav1.SetMetaDataAnnotation(&n.ObjectMeta, key, value)
-	}
-	maps.DeleteFunc(n.Labels, func(key, _ string) bool { return slices.Contains(change.RemoveLabels, key) })
-	maps.DeleteFunc(n.Annotations, func(key, _ string) bool { return slices.Contains(change.RemoveAnnotations, key) })
-	for _, t := range change.RemoveTaints {
-		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(o corev1.Taint) bool { return o.MatchTaint(&t) })
-	}
-	for _, t := range change.AddTaints {
-		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(o corev1.Taint) bool { return o.MatchTaint(&t) })
-		n.Spec.Taints = append(n.Spec.Taints, t)
-	}
-	if change.Guide != nil {
-		n.Spec.Taints = cluster.WithGuide(n.Spec.Taints, *change.Guide)
-	}
-	if f := change.AddFinalizer; f != "" && !slices.Contains(n.Finalizers, f) {
-		n.Finalizers = append(n.Finalizers, f)
-	}
-	n.Finalizers = slices.DeleteFunc(n.Finalizers, func(f string) bool { return f == change.RemoveFinalizer })
-	if change.Cordon != nil {
-		n.Spec.Unschedulable = *change.Cordon
-	}
-	if change.Owner != nil {
-		n.OwnerReferences = []metav1.OwnerReference{*change.Owner}
-	}
 }
 
 // DeleteNode asks for a node's deletion.
@@ -297,7 +265,7 @@ func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey, grace time.
 
 // Event records an event.
 func (c *Cluster) Event(ref cluster.ObjectRef, eventType, reason, message string) {
-	if c.dead.Load() {
+	if c.Dead() {
 		return
 	}
 	c.world.mu.Lock()

@@ -94,16 +94,20 @@ func (w *world) claimed(providerID string) bool {
 func (w Records) NodeClaims() []cluster.NodeClaim {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.SortedFunc(maps.Values(w.nodeClaims), func(a, b cluster.NodeClaim) int { return strings.Compare(a.Name, b.Name) })
+	return w.sortedClaims()
 }
 
 // NodeClaims returns them, sorted by name.
 func (c *Cluster) NodeClaims(ctx context.Context) (out []cluster.NodeClaim, err error) {
 	err = c.do(ctx, "NodeClaims", func(w *world) error {
-		out = slices.SortedFunc(maps.Values(w.nodeClaims), func(a, b cluster.NodeClaim) int { return strings.Compare(a.Name, b.Name) })
+		out = w.sortedClaims()
 		return nil
 	})
 	return out, err
+}
+
+func (w *world) sortedClaims() []cluster.NodeClaim {
+	return slices.SortedFunc(maps.Values(w.nodeClaims), func(a, b cluster.NodeClaim) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // ReleaseNodeClaim removes a NodeClaim. What has no other owner goes with it, as by the

@@ -1,18 +1,14 @@
 package sim
 
 import (
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/amount"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/kubelet"
 )
 
 // kubelets run the pods of machines.
@@ -141,50 +137,17 @@ func (w kubelets) machineOf(node string) *machine {
 }
 
 func (w kubelets) registered(m *machine) *corev1.Node {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: m.node, UID: w.uid(), CreationTimestamp: w.now(), Labels: map[string]string{},
-	}}
-	maps.Copy(n.Labels, m.spec.Labels)
-	n.Spec.Taints = slices.Clone(m.spec.Taints)
-	return n
+	return kubelet.Register(m.node, m.spec, w.uid(), w.now())
 }
 
-// describe reports what the machine is.
 func (w kubelets) describe(n *corev1.Node, m *machine) {
-	if t := w.stock.Type(m.InstanceType); t != nil {
-		n.Status.Capacity = t.Capacity.ResourceList()
-		n.Status.Allocatable = t.Allocatable().Minus(amount.List{amount.Memory: w.shortfalls[t.Name]}).ResourceList()
-		if m.bare {
-			withoutDevices(n)
-		}
-		for _, key := range []string{api.LabelArch, api.LabelOS, api.LabelRegion} {
-			if value, ok := t.Label(key); ok {
-				n.Labels[key] = value
-			}
-		}
-	}
-	n.Labels[api.LabelInstanceType] = m.InstanceType
-	n.Labels[api.LabelZone] = m.Zone
-	n.Labels[api.LabelHostname] = m.node
-}
-
-// withoutDevices reports none of the extended resources, as a kubelet does until their
-// device plugins have registered.
-func withoutDevices(n *corev1.Node) {
-	for _, list := range []corev1.ResourceList{n.Status.Capacity, n.Status.Allocatable} {
-		for name := range list {
-			if strings.Contains(string(name), "/") {
-				list[name] = resource.Quantity{}
-			}
-		}
-	}
+	kubelet.Describe(n, kubelet.Machine{
+		Type: w.stock.Type(m.InstanceType), Name: m.InstanceType, Zone: m.Zone, Shortfall: w.shortfalls[m.InstanceType], Bare: m.bare,
+	})
 }
 
 func (w kubelets) setReady(n *corev1.Node, status corev1.ConditionStatus, reason string) {
-	n.Status.Conditions = slices.DeleteFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
-	n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
-		Type: corev1.NodeReady, Status: status, Reason: reason, LastTransitionTime: w.now(),
-	})
+	kubelet.SetReady(n, status, reason, w.now())
 }
 
 // hasKubelet reports whether somebody runs the pods of the node: nodes that no

@@ -2,8 +2,6 @@ package sim
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
@@ -12,20 +10,12 @@ import (
 const (
 	// interruptionTime is between the notice and the end of a spot machine.
 	interruptionTime = 2 * time.Minute
-	// hiddenTime is how long a received notice is hidden.
-	hiddenTime = 30 * time.Second
 	// receiveTime is how long a process waits for a notice.
 	receiveTime = 20 * time.Second
 )
 
 // Queue is a process's connection to the queue of notices.
 type Queue struct{ *client }
-
-// queued is a notice that was not acknowledged yet.
-type queued struct {
-	offer.Notice
-	hiddenUntil time.Time
-}
 
 // Receive returns the notices that are not hidden, and hides them for a while.
 func (q *Queue) Receive(ctx context.Context) ([]offer.Notice, error) {
@@ -46,19 +36,14 @@ func (q *Queue) Receive(ctx context.Context) ([]offer.Notice, error) {
 
 func (q *Queue) take(ctx context.Context) ([]offer.Notice, error) {
 	q.world.mu.Lock()
-	waiting := slices.ContainsFunc(q.world.queue, func(n *queued) bool { return !time.Now().Before(n.hiddenUntil) })
+	ready := q.world.queue.Ready(time.Now())
 	q.world.mu.Unlock()
-	if !waiting {
+	if !ready {
 		return nil, ctx.Err()
 	}
 	var out []offer.Notice
 	err := q.do(ctx, "Receive", func(w *world) error {
-		for _, n := range w.queue {
-			if !time.Now().Before(n.hiddenUntil) {
-				n.hiddenUntil = time.Now().Add(hiddenTime)
-				out = append(out, n.Notice)
-			}
-		}
+		out = w.queue.Receive(time.Now())
 		return nil
 	})
 	if err != nil {
@@ -70,7 +55,7 @@ func (q *Queue) take(ctx context.Context) ([]offer.Notice, error) {
 // Acknowledge removes notices.
 func (q *Queue) Acknowledge(ctx context.Context, handles ...string) error {
 	return q.do(ctx, "Acknowledge", func(w *world) error {
-		w.queue = slices.DeleteFunc(w.queue, func(n *queued) bool { return slices.Contains(handles, n.Handle) })
+		w.queue.Acknowledge(handles...)
 		return nil
 	})
 }
@@ -86,10 +71,7 @@ func (w *world) notify(n offer.Notice, copies int) {
 			m.noticed = true
 		}
 	}
-	for range copies {
-		n.Handle = fmt.Sprintf("handle-%d", w.next())
-		w.queue = append(w.queue, &queued{Notice: n})
-	}
+	w.queue.Send(n, copies)
 }
 
 // Interrupt takes a spot machine back: the notice comes first, as often as is said,
@@ -105,5 +87,5 @@ func (w Faults) Interrupt(id string, notices int) {
 func (w Records) Notices() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.queue)
+	return w.queue.Len()
 }

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/process"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
 
@@ -23,8 +25,8 @@ func inBubble(t *testing.T, test func(t *testing.T, w *World)) {
 
 func node(name string, cores string, edits ...func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
-	n.Status.Capacity = resources(cores, "64Gi")
-	n.Status.Capacity[corev1.ResourcePods] = resources("110", "0")[corev1.ResourceCPU]
+	n.Status.Capacity = Requests(cores, "64Gi").Containers[0].Resources.Requests
+	n.Status.Capacity[corev1.ResourcePods] = resource.MustParse("110")
 	n.Status.Allocatable = n.Status.Capacity
 	for _, e := range edits {
 		e(n)
@@ -270,10 +272,10 @@ func TestIntercepts(t *testing.T) {
 		if _, err := p.Cloud.Launch(t.Context(), order("one", 1, small)); !errors.Is(err, lost) || len(w.Machines()) != 1 {
 			t.Errorf("a lost answer: %v with %d machines, want the effect without the answer", err, len(w.Machines()))
 		}
-		if err := p.Cluster.CreateNode(t.Context(), node("a", "1")); !errors.Is(err, ErrDead) || len(w.Nodes()) != 0 {
+		if err := p.Cluster.CreateNode(t.Context(), node("a", "1")); !errors.Is(err, process.ErrDead) || len(w.Nodes()) != 0 {
 			t.Errorf("a call of a dying process: %v with %d nodes", err, len(w.Nodes()))
 		}
-		if _, err := p.Cloud.Instances(t.Context()); !errors.Is(err, ErrDead) {
+		if _, err := p.Cloud.Instances(t.Context()); !errors.Is(err, process.ErrDead) {
 			t.Errorf("a call of a dead process: %v", err)
 		}
 	})

@@ -1,203 +1,41 @@
 package sim
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/replicas"
 )
 
-// Workload keeps a number of equal pods up, as a ReplicaSet does.
-type Workload struct {
-	Name     string
-	Replicas int
-	Doubtful bool              // something may keep its pods from being made
-	Labels   map[string]string // besides app=Name
-	Spec     corev1.PodSpec
-	// Stateful: it is a StatefulSet, whose pods have names of their own, so that a
-	// successor comes only when its predecessor is gone.
-	Stateful bool
-	// Finalizers hold its pods when they are deleted; see Release.
-	Finalizers []string
-	// Annotations are those of its pods.
-	Annotations map[string]string
-	// Revision: it is a Deployment, which replaces pods of another one step by step.
-	Revision string
-	// Surge is the Deployment's annotation. Autoscaled: an autoscaler scales it.
-	Surge      string
-	Autoscaled bool
-	// Unready: pods that start do not become ready as long as it says so.
-	Unready bool
-	// Job: its pods end by themselves after so long, and are not made again.
-	Job time.Duration
-	// Lifetime says after how long the n-th pod ends and is replaced; nil: none does. A pod
-	// in the place of one that was evicted has the rest of its time.
-	Lifetime func(n int) time.Duration
-}
+// Workload keeps a number of equal pods up. Release takes its Finalizers off its pods.
+type Workload = replicas.Workload
 
 // Budget is a disruption budget.
 type Budget = replicas.Budget
 
 // Requests returns a pod spec with one container that requests the amounts.
-func Requests(cpu, memory string) corev1.PodSpec {
-	return corev1.PodSpec{Containers: []corev1.Container{{
-		Name:      "main",
-		Resources: corev1.ResourceRequirements{Requests: resources(cpu, memory)},
-	}}}
-}
+func Requests(cpu, memory string) corev1.PodSpec { return replicas.Requests(cpu, memory) }
 
-func resources(cpu, memory string) corev1.ResourceList {
-	return corev1.ResourceList{
-		corev1.ResourceCPU:    resource.MustParse(cpu),
-		corev1.ResourceMemory: resource.MustParse(memory),
-	}
-}
-
+// reconcileWorkloads makes and stops pods as their workloads want it.
 func (w controllers) reconcileWorkloads() {
-	all := replicas.ByWorkload(w.pods)
+	active := replicas.ByWorkload(w.pods)
 	for _, name := range slices.Sorted(maps.Keys(w.workloads)) {
 		load := w.workloads[name]
-		if load.Stateful {
-			w.reconcileStateful(load)
-			continue
+		change := load.Change(active[name], w.pods, w.options.ControllerPods)
+		for _, name := range change.Make {
+			p := load.Pod(w.uid(), name, w.now())
+			w.pods[p.UID] = p
+			w.moves.Succeeds(p)
+			w.changed()
 		}
-		pods := all[name]
-		replicas.Order(pods)
-		if w.rollOut(load, pods) {
-			continue
-		}
-		for range w.atOnce(load.Replicas - len(pods)) {
-			w.addPod(load, "")
-		}
-		for _, p := range pods[min(load.Replicas, len(pods)):] {
+		for _, p := range change.Stop {
 			w.stop(p)
 		}
-	}
-}
-
-// reconcileStateful makes the pods of a StatefulSet that are missing, and stops those
-// that are too many.
-func (w controllers) reconcileStateful(load *Workload) {
-	there := map[string]bool{}
-	for _, p := range w.pods {
-		there[p.Name] = true
-	}
-	for i := range load.Replicas {
-		if name := fmt.Sprintf("%s-%d", load.Name, i); !there[name] {
-			w.addPod(load, name)
-		}
-	}
-	for _, p := range replicas.Of(w.pods, load.Name) {
-		ordinal, err := strconv.Atoi(strings.TrimPrefix(p.Name, load.Name+"-"))
-		if err == nil && ordinal >= load.Replicas {
-			w.stop(p)
-		}
-	}
-}
-
-// rollOut replaces pods of other revisions: a quarter more may be there than are wanted,
-// and a quarter fewer may run. It reports whether there were any.
-func (w controllers) rollOut(load *Workload, pods []*corev1.Pod) bool {
-	var old []*corev1.Pod
-	running := 0
-	for _, p := range pods {
-		if p.Labels[revision] != load.Revision {
-			old = append(old, p)
-		}
-		if p.Status.Phase == corev1.PodRunning {
-			running++
-		}
-	}
-	if len(old) == 0 {
-		return false
-	}
-	surge, missing := (load.Replicas+3)/4, load.Replicas/4
-	for range min(load.Replicas-(len(pods)-len(old)), load.Replicas+surge-len(pods)) {
-		w.addPod(load, "")
-	}
-	for _, p := range slices.Backward(old) {
-		if p.Status.Phase == corev1.PodRunning {
-			if running <= load.Replicas-missing {
-				break
-			}
-			running--
-		}
-		w.stop(p)
-	}
-	return true
-}
-
-// revision is the label of a pod's revision.
-const revision = appsv1.DefaultDeploymentUniqueLabelKey
-
-// kind is the kind of its owner.
-func (l *Workload) kind() string {
-	switch {
-	case l.Stateful:
-		return "StatefulSet"
-	case l.Job > 0:
-		return "Job"
-	}
-	return "ReplicaSet"
-}
-
-// owner is the object that its pods belong to.
-func (l *Workload) owner() string {
-	if l.Revision != "" {
-		return l.Name + "-" + l.Revision
-	}
-	return l.Name
-}
-
-// atOnce is how many of the pods that a workload lacks it makes this time.
-func (w controllers) atOnce(missing int) int {
-	if most := w.options.ControllerPods; most > 0 {
-		return min(missing, most)
-	}
-	return missing
-}
-
-// addPod makes a pod, under a name of its own where none is given.
-func (w controllers) addPod(load *Workload, name string) {
-	uid := w.uid()
-	if name == "" {
-		name = fmt.Sprintf("%s-%s", load.Name, uid)
-	}
-	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: metav1.NamespaceDefault, Name: name, UID: uid, Finalizers: load.Finalizers,
-			Labels: map[string]string{"app": load.Name}, Annotations: maps.Clone(load.Annotations), CreationTimestamp: w.now(),
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "apps/v1", Kind: load.kind(), Name: load.owner(), UID: types.UID("workload/" + load.owner()), Controller: ptr.To(true),
-			}},
-		},
-		Spec:   *load.Spec.DeepCopy(),
-		Status: corev1.PodStatus{Phase: corev1.PodPending},
-	}
-	maps.Copy(p.Labels, load.Labels)
-	if load.Revision != "" {
-		p.Labels[revision] = load.Revision
-	}
-	w.pods[uid] = p
-	w.moves.Succeeds(p)
-	w.changed()
-}
-
-func daemonSet(name string, template *corev1.PodTemplateSpec) *appsv1.DaemonSet {
-	return &appsv1.DaemonSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name, UID: "daemonset"},
-		Spec:       appsv1.DaemonSetSpec{Template: *template},
 	}
 }
 
@@ -213,13 +51,7 @@ func (w controllers) reconcileDaemonSets() {
 				continue
 			}
 			uid := w.uid()
-			p := &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{
-					Namespace: metav1.NamespaceDefault, Name: fmt.Sprintf("%s-%s", name, uid), UID: uid,
-					OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(daemonSet(name, template), appsv1.SchemeGroupVersion.WithKind("DaemonSet"))},
-				},
-				Spec: *template.Spec.DeepCopy(),
-			}
+			p := replicas.DaemonPod(replicas.DaemonSet(name, template), uid)
 			w.pods[uid] = p
 			w.bind(p, node)
 		}

@@ -16,7 +16,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/election"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/moves"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/notices"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/replicas"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/sim/stock"
 )
 
@@ -95,7 +98,7 @@ type world struct {
 	nodes           map[string]*corev1.Node
 	pods            map[types.UID]*corev1.Pod
 	workloads       map[string]*Workload
-	scales          map[string]scale // by workload
+	scales          map[string]replicas.Scale // by workload
 	daemonSets      map[string]*corev1.PodTemplateSpec
 	budgets         []Budget
 	provisioners    map[string]*api.Provisioner
@@ -117,10 +120,10 @@ type world struct {
 	launchTemplates map[string]bool // by Provisioner
 	forgotten       map[string]int  // by Provisioner
 	clients         []*client
-	queue           []*queued
+	queue           notices.Queue
 	shortfalls      map[string]int64 // by instance type: bytes of memory that its kubelets lack
-	leader          *lease
-	claims          claims
+	election        election.Election
+	claims          election.Claims
 
 	interned   *cluster.Templates
 	asked      map[types.UID]*cluster.Template
@@ -154,7 +157,7 @@ func New(options Options) *World {
 		nodes:           map[string]*corev1.Node{},
 		pods:            map[types.UID]*corev1.Pod{},
 		workloads:       map[string]*Workload{},
-		scales:          map[string]scale{},
+		scales:          map[string]replicas.Scale{},
 		daemonSets:      map[string]*corev1.PodTemplateSpec{},
 		provisioners:    map[string]*api.Provisioner{},
 		templates:       map[string]*api.AWSNodeTemplate{},
@@ -253,7 +256,7 @@ func (w *world) state() published {
 	}
 	var sets []*appsv1.DaemonSet
 	for name, template := range w.daemonSets {
-		sets = append(sets, daemonSet(name, template))
+		sets = append(sets, replicas.DaemonSet(name, template))
 	}
 	s.DaemonSets = cluster.FromDaemonSets(sets, s.Pods)
 	for _, b := range w.budgets {

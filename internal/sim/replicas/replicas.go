@@ -1,4 +1,5 @@
-// Package replicas says which pods a ReplicaSet keeps, and how many of them disruption budgets let go.
+// Package replicas says which pods the controllers of workloads make and stop, and how many of them
+// disruption budgets let go.
 package replicas
 
 import (
