@@ -1,0 +1,125 @@
+package handback_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/agent/handback"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+)
+
+var pool = map[string]any{
+	"apiVersion": "karpenter.sh/v1", "kind": api.NodePoolKind, "metadata": map[string]any{"name": "general"},
+	"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+		"nodeClassRef": map[string]any{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+	}}},
+}
+
+// world carries every step out and notes it, but for the one that fails.
+type world struct {
+	steps []string
+	fails string
+	node  cluster.NodeChange
+	pods  []cluster.Pod
+}
+
+func (w *world) step(name string) error {
+	if name == w.fails {
+		return errors.New("it failed")
+	}
+	w.steps = append(w.steps, name)
+	return nil
+}
+
+func (w *world) MakeNodeClaim(context.Context, map[string]any, map[string]any) (string, error) {
+	return "claim-uid", w.step("claim")
+}
+
+func (w *world) PatchNode(_ context.Context, _ string, change cluster.NodeChange) error {
+	w.node = change
+	return w.step("node")
+}
+
+func (w *world) PodsOn(context.Context, string) ([]cluster.Pod, error) { return w.pods, nil }
+
+func (w *world) Steer(_ context.Context, pod cluster.PodKey, grade int) error {
+	return w.step(fmt.Sprintf("pod %s %d", pod.Name, grade))
+}
+
+func (w *world) Instances(context.Context) ([]offer.Instance, error) { return nil, nil }
+
+func (w *world) GiveBack(_ context.Context, _, nodePool, nodeClass string) error {
+	return w.step("tags of " + nodePool + " and " + nodeClass)
+}
+
+func (w *world) LetGo(context.Context, string) error { return w.step("own tags") }
+
+func give(w *world, n *cluster.Node) error {
+	i := offer.Instance{ID: "i-1", ProviderID: "aws:///z1/i-1", Provisioner: "general", State: offer.StateRunning}
+	return handback.Ports{Claims: w, Nodes: w, Pods: w, Machines: w}.Give(context.Background(), handback.Machine{Instance: i, Node: n, Pool: pool}, time.Unix(0, 0))
+}
+
+// The steps come in the order in which at least one controller knows the machine at any moment,
+// and a step that fails keeps the later ones from being taken.
+func TestGive(t *testing.T) {
+	order := []string{"claim", "tags of general and default", "pod steered 0", "node", "own tags"}
+	for n, fails := range append(slices.Clone(order), "") {
+		w := &world{fails: fails, pods: []cluster.Pod{
+			{PodKey: cluster.PodKey{Name: "plain"}}, {PodKey: cluster.PodKey{Name: "steered"}, Steered: 1},
+		}}
+		err := give(w, &cluster.Node{Name: "node"})
+		if (err != nil) != (fails != "") || !slices.Equal(w.steps, order[:n]) {
+			t.Errorf("where %q fails: took %q (%v), want %q", fails, w.steps, err, order[:n])
+		}
+	}
+}
+
+// The node gets the NodeClaim as its only owner, and loses what the agent would know it by.
+func TestGivenNode(t *testing.T) {
+	w := &world{}
+	if err := give(w, &cluster.Node{Name: "node"}); err != nil {
+		t.Fatal(err)
+	}
+	if o := w.node.Owner; o == nil || o.Kind != "NodeClaim" || o.UID != "claim-uid" || o.Name != "general-1" {
+		t.Errorf("the owner is %+v", o)
+	}
+	if !slices.Contains(w.node.RemoveLabels, api.LabelProvisioner) || !slices.Contains(w.node.RemoveAnnotations, api.AnnotationLaunchID) {
+		t.Error("the node keeps the marks of the agent")
+	}
+}
+
+// A machine whose node has not registered has no node to change.
+func TestGiveWithoutNode(t *testing.T) {
+	w := &world{}
+	if err := give(w, nil); err != nil || slices.Contains(w.steps, "node") {
+		t.Errorf("took %q (%v)", w.steps, err)
+	}
+}
+
+// Only running machines of NodePools are given back.
+func TestFind(t *testing.T) {
+	instance := func(id, provisioner string, state offer.InstanceState) offer.Instance {
+		return offer.Instance{ID: id, ProviderID: "aws:///z1/" + id, Provisioner: provisioner, State: state}
+	}
+	found := handback.Find([]offer.Instance{
+		instance("i-1", "general", offer.StateRunning), instance("i-2", "general", offer.StatePending),
+		instance("i-3", "general", offer.StateGone), instance("i-4", "a-provisioner", offer.StateRunning),
+	}, []cluster.Node{{Name: "other", ProviderID: "aws:///z1/i-9"}, {Name: "first", ProviderID: "aws:///z1/i-1"}}, []map[string]any{pool})
+	var got []string
+	for _, m := range found {
+		node := "none"
+		if m.Node != nil {
+			node = m.Node.Name
+		}
+		got = append(got, m.Instance.ID+" "+node)
+	}
+	if want := []string{"i-1 first", "i-2 none"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+}
