@@ -23,21 +23,15 @@ func retry(ctx context.Context, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	backoff := wait.Backoff{Steps: attempts, Duration: 100 * time.Millisecond, Factor: 2.5, Jitter: 0.2}
-	for {
-		err := call(ctx)
-		if err == nil || !passing(err) || ctx.Err() != nil {
-			return err
-		}
-		pause := backoff.Step()
-		if backoff.Steps == 0 {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(pause):
-		}
+	var last error
+	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
+		last = call(ctx)
+		return last == nil || !passing(last), nil
+	})
+	if last != nil {
+		return last
 	}
+	return err
 }
 
 func callOnce(ctx context.Context, call func(context.Context) error) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -38,14 +39,22 @@ func NewCluster(access *rest.Config) (*Cluster, error) {
 // cluster does not serve the kind.
 func (c *Cluster) Objects(ctx context.Context, kind schema.GroupVersionResource) ([]map[string]any, error) {
 	found, err := Objects(ctx, c.custom, kind)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]map[string]any, len(found))
-	for i, object := range found {
+	return documents(found), err
+}
+
+// Newest returns the custom resources of a kind of Karpenter in the newest version that the
+// cluster serves, sorted by name.
+func (c *Cluster) Newest(ctx context.Context, kind schema.GroupResource) ([]map[string]any, error) {
+	found, err := newest(ctx, c.custom, kind)
+	return documents(found), err
+}
+
+func documents(objects []*unstructured.Unstructured) []map[string]any {
+	out := make([]map[string]any, len(objects))
+	for i, object := range objects {
 		out[i] = object.Object
 	}
-	return out, nil
+	return out
 }
 
 // Survey reads the whole cluster; see Take.

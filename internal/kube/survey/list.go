@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
@@ -24,40 +25,23 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
-const (
-	pageSize = 500
-	// maxPages bounds the pages of one kind.
-	maxPages = 2000
-)
-
 // each calls use with every object of a kind, page by page.
 func each[L runtime.Object, T any](ctx context.Context, o metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error), use func(*T)) error {
-	o.Limit = pageSize
-	for range maxPages {
-		page, err := call.Get(ctx, func(ctx context.Context) (L, error) { return list(ctx, o) })
-		if err != nil {
-			return fmt.Errorf("list objects of type %T: %w", *new(T), err)
+	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return call.Get(ctx, func(ctx context.Context) (L, error) { return list(ctx, o) })
+	})
+	err := pages.EachListItem(ctx, o, func(object runtime.Object) error {
+		item, ok := object.(any).(*T)
+		if !ok {
+			return fmt.Errorf("the list holds %T", object)
 		}
-		err = meta.EachListItem(page, func(object runtime.Object) error {
-			item, ok := object.(any).(*T)
-			if !ok {
-				return fmt.Errorf("a list of %T holds %T", *new(T), object)
-			}
-			use(item)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		listed, err := meta.ListAccessor(page)
-		if err != nil {
-			return err
-		}
-		if o.Continue = listed.GetContinue(); o.Continue == "" {
-			return nil
-		}
+		use(item)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("list objects of type %T: %w", *new(T), err)
 	}
-	return fmt.Errorf("list objects of type %T: more than %d pages", *new(T), maxPages)
+	return nil
 }
 
 // Objects lists the custom resources of a kind; none where the cluster does not
