@@ -52,7 +52,7 @@ NodePools of other controllers, are skipped and named on the standard error.`,
 	return cmd
 }
 
-// convertSet writes what can be converted, and tells of the rest.
+// convertSet writes what can be converted, and names the rest.
 func convertSet(set *manifest.Set, write converter, out, skipped io.Writer) error {
 	for _, f := range set.Files {
 		if len(f.Documents) == 0 {
@@ -97,8 +97,8 @@ func convertSet(set *manifest.Set, write converter, out, skipped io.Writer) erro
 	return nil
 }
 
-// lossesOf adds to the losses what nothing reads of the object, which is said with the
-// nearest known field in place of the loss.
+// lossesOf adds to the losses the unknown fields of the object. A field that is both gets the text
+// that names the nearest known field.
 func lossesOf(o *karpenter.Object, ignored finding.List) finding.List {
 	out := slices.DeleteFunc(slices.Clone(o.Losses), func(loss finding.Finding) bool {
 		return slices.ContainsFunc(ignored, func(f finding.Finding) bool { return loss.Path == f.Path })

@@ -19,30 +19,31 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
-// wayBack holds the flags of `handback`.
-type wayBack struct {
-	dryRun              bool
-	cluster, region     string
-	kubeconfig, context string
+// handbackOptions holds the flags of `handback`.
+type handbackOptions struct {
+	dryRun          bool
+	cluster, region string
+	access          clusterAccess
 }
 
 func handbackCommand() *cobra.Command {
-	b := &wayBack{}
+	b := &handbackOptions{}
 	cmd := &cobra.Command{
 		Use:   "handback --cluster-name NAME",
-		Short: "Give the machines of NodePools back to Karpenter, before that is started again",
+		Short: "Give the machines of NodePools back to Karpenter, before you start it again",
 		Long: `handback makes a NodeClaim for each machine of a NodePool, and puts Karpenter's
-tags on its instance, so that Karpenter goes on with what is there: no pod
-restarts. Machines of Provisioners stay with Packhorse.
+tags on its instance, so that Karpenter manages the machines that are there. No pod
+is restarted. Machines of Provisioners stay with Packhorse.
 
-Neither of the two may run meanwhile, and handback refuses while a Lease says so:
+Neither Karpenter nor the agent may run meanwhile. handback refuses to work while
+one of them renews its Lease:
 
   1. stop the agent, or set its option node-pools to false
   2. packhorse-agent handback --cluster-name NAME
   3. kubectl -n kube-system scale deployment karpenter --replicas=2
 
-Without the second step the machines stay as well, but nobody looks after them:
-Karpenter does not know them. If handback ends with an error, run it again before
+If you leave out the second step, the machines keep running, but nobody manages
+them, because Karpenter does not know them. If handback ends with an error, run it again before
 you start Karpenter.
 
 It needs the rights to write NodeClaims, their status, nodes and pods in the cluster, and
@@ -57,16 +58,15 @@ ec2:DescribeInstances, ec2:CreateTags and ec2:DeleteTags in AWS.`,
 	flags.BoolVar(&b.dryRun, "dry-run", false, "list the machines, and change nothing")
 	flags.StringVar(&b.cluster, "cluster-name", "", "`NAME` of the EKS cluster (required)")
 	flags.StringVar(&b.region, "region", "", "AWS `REGION` (default: the environment's)")
-	flags.StringVar(&b.kubeconfig, "kubeconfig", "", "`FILE` to reach the cluster by (default: $KUBECONFIG)")
-	flags.StringVar(&b.context, "kube-context", "", "`NAME` of a context in the kubeconfig (default: its current one)")
+	b.access.addFlags(flags, "$KUBECONFIG")
 	return cmd
 }
 
-func (b *wayBack) run(ctx context.Context, out io.Writer) error {
+func (b *handbackOptions) run(ctx context.Context, out io.Writer) error {
 	if b.cluster == "" {
 		return errors.New("--cluster-name is required")
 	}
-	access, err := kube.RESTConfig(b.kubeconfig, b.context)
+	access, err := b.access.config()
 	if err != nil {
 		return err
 	}
@@ -100,12 +100,12 @@ func (b *wayBack) run(ctx context.Context, out io.Writer) error {
 	return b.give(ctx, handback.Ports{Claims: kube.ClaimsOf(cluster), Nodes: cluster, Pods: cluster, Machines: cloud}, machines, out)
 }
 
-func (b *wayBack) find(ctx context.Context, access *rest.Config, cloud *aws.Cloud) ([]handback.Machine, error) {
+func (b *handbackOptions) find(ctx context.Context, access *rest.Config, cloud *aws.Cloud) ([]handback.Machine, error) {
 	objects, err := survey.NewCluster(access)
 	if err != nil {
 		return nil, err
 	}
-	pools, err := readKind(ctx, objects, kinds.NodePools)
+	pools, err := objects.Newest(ctx, kinds.NodePools)
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +120,8 @@ func (b *wayBack) find(ctx context.Context, access *rest.Config, cloud *aws.Clou
 	return handback.Find(instances, whole.Snapshot.Nodes, pools), nil
 }
 
-// give gives the machines back one by one, and stops at the first that cannot be.
-func (b *wayBack) give(ctx context.Context, ports handback.Ports, machines []handback.Machine, out io.Writer) error {
+// give gives the machines back one by one, and stops at the first error.
+func (b *handbackOptions) give(ctx context.Context, ports handback.Ports, machines []handback.Machine, out io.Writer) error {
 	for n, m := range machines {
 		node := "no node yet"
 		if m.Node != nil {

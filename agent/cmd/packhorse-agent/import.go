@@ -13,21 +13,20 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/inventory"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/survey"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
 )
 
-// adoption holds the flags of `import`.
-type adoption struct {
-	out                 string
-	only                []string
-	cluster, region     string
-	kubeconfig, context string
+// importOptions holds the flags of `import`.
+type importOptions struct {
+	out             string
+	only            []string
+	cluster, region string
+	access          clusterAccess
 }
 
 func importCommand() *cobra.Command {
-	a := &adoption{}
+	a := &importOptions{}
 	cmd := &cobra.Command{
 		Use:   "import --cluster-name NAME --out DIR",
 		Short: "Write a running cluster's node provisioning as Terraform configuration with import blocks",
@@ -37,7 +36,7 @@ ServiceAccounts and of nodes, and interruption queues with import blocks, so tha
 "terraform plan" shows imports and no change; NodePools and EC2NodeClasses
 (converted), managed node groups, groups of the Cluster Autoscaler and what an
 import would change as suggestions that are commented out. All that has no
-counterpart is named. It only reads, and overwrites no file.`,
+counterpart is named. import only reads, and overwrites no file.`,
 		Example: `  packhorse-agent import --cluster-name prod --out prod
   cd prod && terraform init && terraform plan
   packhorse-agent import --cluster-name prod --out roles --only irsa_role,node_role`,
@@ -50,12 +49,11 @@ counterpart is named. It only reads, and overwrites no file.`,
 	flags.StringSliceVar(&a.only, "only", nil, "`TYPE` of resource to write, such as provisioner or node_profile; may be repeated (default: all)")
 	flags.StringVar(&a.cluster, "cluster-name", "", "`NAME` of the EKS cluster (required)")
 	flags.StringVar(&a.region, "region", "", "AWS `REGION` (default: the environment's)")
-	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "`FILE` to reach the cluster by (default: $KUBECONFIG)")
-	flags.StringVar(&a.context, "kube-context", "", "`NAME` of a context in the kubeconfig (default: its current one)")
+	a.access.addFlags(flags, "$KUBECONFIG")
 	return cmd
 }
 
-func (a *adoption) run(ctx context.Context, out io.Writer) error {
+func (a *importOptions) run(ctx context.Context, out io.Writer) error {
 	if a.out == "" || a.cluster == "" {
 		return errors.New("--out and --cluster-name are required")
 	}
@@ -66,7 +64,7 @@ func (a *adoption) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	access, err := kube.RESTConfig(a.kubeconfig, a.context)
+	access, err := a.access.config()
 	if err != nil {
 		return err
 	}
@@ -92,7 +90,7 @@ func (a *adoption) run(ctx context.Context, out io.Writer) error {
 }
 
 // summarise tells what was found and where it is written.
-func (a *adoption) summarise(out io.Writer, items []onboard.Item, files []string) error {
+func (a *importOptions) summarise(out io.Writer, items []onboard.Item, files []string) error {
 	imports, notes := 0, 0
 	for _, item := range items {
 		if item.ImportID != "" {

@@ -1,5 +1,5 @@
-// Command packhorse-agent gives a cluster the nodes that it needs, and answers
-// offline what it would do.
+// Command packhorse-agent gives a cluster the nodes that it needs, and says offline what it
+// would do.
 package main
 
 import (
@@ -33,12 +33,12 @@ func main() {
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "packhorse-agent",
-		Short: "Buys the nodes that pending pods need, and takes away those that nobody needs",
+		Short: "Buy the nodes that pending pods need, and remove nodes that are not needed",
 		Long: `packhorse-agent watches a cluster for pods that kube-scheduler has marked
-unschedulable, decides which machines to buy for them, launches these, creates
-their nodes and binds the pods. It takes nodes away that are empty or expired.
-What it may buy is said by Provisioners (karpenter.sh/v1alpha5) and node
-profiles (karpenter.k8s.aws/v1alpha1 AWSNodeTemplate).`,
+unschedulable, chooses machines for them, launches the machines, creates their
+nodes and binds the pods. It removes nodes that are no longer needed.
+Provisioners (karpenter.sh/v1alpha5) and node profiles (karpenter.k8s.aws/v1alpha1
+AWSNodeTemplate) say what it may buy.`,
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,

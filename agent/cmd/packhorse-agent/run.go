@@ -35,7 +35,7 @@ const gcPercent = 50
 
 // settings are the flags of `run`.
 type settings struct {
-	kubeconfig, context           string
+	access                        clusterAccess
 	namespace, leaseName          string
 	leaderElect                   bool
 	region, queue                 string
@@ -57,11 +57,11 @@ func runCommand() *cobra.Command {
 		Use:   "run",
 		Short: "Run the agent",
 		Long: `run watches a cluster and gives it the nodes that it needs, until it is
-stopped. Several replicas may run: one acts at a time.
+stopped. Several replicas may run; one of them acts at a time.
 
 Each flag can also be given as an environment variable: --cluster-name as
 PACKHORSE_CLUSTER_NAME, and so on. AWS credentials, region and endpoints come
-from where the AWS SDK finds them: in a cluster from IRSA or EKS Pod Identity.`,
+from the sources of the AWS SDK; in a cluster, these are IRSA and EKS Pod Identity.`,
 		Example: `  packhorse-agent run --cluster-name prod
   packhorse-agent run --cluster-name dev --kubeconfig ~/.kube/config --leader-elect=false --log-level debug`,
 		Args:    cobra.NoArgs,
@@ -80,8 +80,7 @@ func (s *settings) flags(cmd *cobra.Command) {
 	f.StringVar(&s.cloud.ClusterName, "cluster-name", "", "`NAME` of the EKS cluster (required)")
 	f.StringVar(&s.cloud.ClusterEndpoint, "cluster-endpoint", "", "`URL` of the API server for nodes (default: from EKS)")
 	f.StringVar(&s.region, "region", "", "AWS `REGION` (default: the environment's)")
-	f.StringVar(&s.kubeconfig, "kubeconfig", "", "`FILE` to reach the cluster by (default: $KUBECONFIG, or the pod's ServiceAccount)")
-	f.StringVar(&s.context, "kube-context", "", "`NAME` of a context in the kubeconfig (default: its current one)")
+	s.access.addFlags(f, "$KUBECONFIG, or the pod's ServiceAccount")
 
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "act only while holding a lease, so that several replicas may run")
 	f.StringVar(&s.namespace, "namespace", install.DefaultNamespace, "`NAMESPACE` of the lease")
@@ -98,10 +97,10 @@ func (s *settings) flags(cmd *cobra.Command) {
 		"replaces it; -1s for none")
 	f.BoolVar(&s.agent.EvictOwnerless, "evict-ownerless-pods", false, "allow the voluntary disruption of nodes with pods that "+
 		"no controller would replace")
-	f.BoolVar(&s.guide, "guide-arrivals", true, "lead new pods away from nodes that should become empty, by soft taints, where "+
-		"a Provisioner consolidates")
-	f.BoolVar(&s.steer, "steer-departures", true, "mark the pods on such nodes with a deletion cost, so that their owners end them "+
-		"first where they shrink")
+	f.BoolVar(&s.guide, "guide-arrivals", true, "where a Provisioner consolidates, keep new pods off nodes that should become empty, "+
+		"with PreferNoSchedule taints")
+	f.BoolVar(&s.steer, "steer-departures", true, "give the pods on such nodes a deletion cost, so that their owners remove them first "+
+		"when they scale down")
 	f.Float64Var(&s.nodeCost, "node-cost", decide.DefaultNodeCost.Dollars(), "cost of one more node beyond its price, in "+
 		"`DOLLARS` per hour; a higher value prefers fewer, larger nodes")
 	f.BoolVar(&s.nodePools, "node-pools", false, "serve Karpenter's NodePools and EC2NodeClasses too, while Karpenter itself does not run")
@@ -244,7 +243,7 @@ func identity() (string, error) {
 }
 
 func (s *settings) connect(fenced *fence.Fence, log hclog.Logger) (*kube.Cluster, error) {
-	cfg, err := kube.RESTConfig(s.kubeconfig, s.context)
+	cfg, err := s.access.config()
 	if err != nil {
 		return nil, err
 	}

@@ -36,9 +36,9 @@ func simulateCommand() *cobra.Command {
 	s := &simulation{}
 	cmd := &cobra.Command{
 		Use:   "simulate -f FILE [FILE ...]",
-		Short: "Say what would be bought for the pods in some files, at what price, and why not",
+		Short: "Show which machines would be bought for the pods in files, at what price, and which pods have no place",
 		Long: `simulate makes the same decision as the agent, from files and in milliseconds.
-It needs no cluster and no AWS account, and touches nothing.
+It needs no cluster and no AWS account, and changes nothing.
 
 Files may hold any mix of Provisioner, AWSNodeTemplate, NodePool, EC2NodeClass,
 Node, Pod, PersistentVolume(Claim), StorageClass and workloads (Deployment, StatefulSet,

@@ -26,24 +26,24 @@ import (
 // takeoverPoll is how often `takeover` looks how far the agent has come.
 const takeoverPoll = 2 * time.Second
 
-// handover holds the flags of `takeover`.
-type handover struct {
-	dryRun              bool
-	output, region      string
-	catalogue           string
-	kubeconfig, context string
-	timeout             time.Duration
+// takeoverOptions holds the flags of `takeover`.
+type takeoverOptions struct {
+	dryRun         bool
+	output, region string
+	catalogue      string
+	access         clusterAccess
+	timeout        time.Duration
 }
 
 func takeoverCommand() *cobra.Command {
-	h := &handover{}
+	h := &takeoverOptions{}
 	cmd := &cobra.Command{
 		Use:   "takeover --dry-run",
-		Short: "Say what taking a cluster over from Karpenter would do, or wait until it is done",
+		Short: "Show what taking a cluster over from Karpenter would do, or wait until it is done",
 		Long: `takeover --dry-run reads a cluster that Karpenter runs in, and touches nothing.
-It lists each NodePool, each EC2NodeClass and each node: what will be served as it
-is, what will not and for which field, the price of the nodes now, and the price
-of the nodes that would be bought for the same pods now. It needs no AWS account:
+It lists each NodePool, each EC2NodeClass and each node: which of them the agent will
+serve, which not and because of which field, the price of the nodes, and the price
+of the nodes that the agent would buy for the same pods now. It needs no AWS account:
 prices are those of the built-in catalogue, or of --catalogue.
 
 The agent itself takes over, when it runs with --node-pools:
@@ -55,7 +55,7 @@ The agent itself takes over, when it runs with --node-pools:
 
 Without --dry-run it changes nothing either. It refuses while Karpenter runs, and
 otherwise waits until the agent has taken over every node of the NodePools that are
-served, and tells how far it has come. packhorse-agent handback is the way back.`,
+served, and reports the progress. packhorse-agent handback reverses a takeover.`,
 		Example: `  packhorse-agent takeover --dry-run
   packhorse-agent takeover --dry-run -o json | jq '.nodes[] | select(.takenOver | not)'
   packhorse-agent takeover --timeout 5m`,
@@ -68,17 +68,16 @@ served, and tells how far it has come. packhorse-agent handback is the way back.
 	flags.StringVarP(&h.output, "output", "o", "text", "form of the list: text or json")
 	flags.StringVar(&h.region, "region", os.Getenv("AWS_REGION"), "AWS `REGION` whose prices are used (default: that of the nodes)")
 	flags.StringVar(&h.catalogue, "catalogue", "", "`FILE` with instance types and prices, CSV or saved JSON (default: the built-in one)")
-	flags.StringVar(&h.kubeconfig, "kubeconfig", "", "`FILE` to reach the cluster by (default: $KUBECONFIG)")
-	flags.StringVar(&h.context, "kube-context", "", "`NAME` of a context in the kubeconfig (default: its current one)")
+	h.access.addFlags(flags, "$KUBECONFIG")
 	flags.DurationVar(&h.timeout, "timeout", 10*time.Minute, "how long to wait without --dry-run")
 	return cmd
 }
 
-func (h *handover) run(ctx context.Context, out io.Writer) error {
+func (h *takeoverOptions) run(ctx context.Context, out io.Writer) error {
 	if h.output != "text" && h.output != "json" {
 		return fmt.Errorf("--output %q is neither text nor json", h.output)
 	}
-	access, err := kube.RESTConfig(h.kubeconfig, h.context)
+	access, err := h.access.config()
 	if err != nil {
 		return err
 	}
@@ -106,7 +105,7 @@ func (h *handover) run(ctx context.Context, out io.Writer) error {
 }
 
 // preview reads the cluster, and says what would become of it.
-func (h *handover) preview(ctx context.Context, access *rest.Config, holder string) (*takeover.Preview, error) {
+func (h *takeoverOptions) preview(ctx context.Context, access *rest.Config, holder string) (*takeover.Preview, error) {
 	objects, err := survey.NewCluster(access)
 	if err != nil {
 		return nil, err
@@ -116,7 +115,7 @@ func (h *handover) preview(ctx context.Context, access *rest.Config, holder stri
 		in.Karpenter = "Karpenter is running: " + holder
 	}
 	for _, kind := range []schema.GroupResource{kinds.NodePools, kinds.NodeClasses} {
-		found, err := readKind(ctx, objects, kind)
+		found, err := objects.Newest(ctx, kind)
 		if err != nil {
 			return nil, err
 		}
@@ -150,19 +149,8 @@ func (h *handover) preview(ctx context.Context, access *rest.Config, holder stri
 	return &preview, err
 }
 
-// readKind reads the objects of a kind in the newest version that the cluster serves.
-func readKind(ctx context.Context, c *survey.Cluster, kind schema.GroupResource) ([]map[string]any, error) {
-	for _, version := range kinds.Versions {
-		found, err := c.Objects(ctx, kind.WithVersion(version))
-		if err != nil || len(found) > 0 {
-			return found, err
-		}
-	}
-	return nil, nil
-}
-
 func nodeClaims(ctx context.Context, c *survey.Cluster) ([]cluster.NodeClaim, error) {
-	found, err := readKind(ctx, c, kinds.NodeClaims)
+	found, err := c.Newest(ctx, kinds.NodeClaims)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +162,7 @@ func nodeClaims(ctx context.Context, c *survey.Cluster) ([]cluster.NodeClaim, er
 }
 
 // wait returns once nothing is left of Karpenter's machines that the agent will take over.
-func (h *handover) wait(ctx context.Context, access *rest.Config, out io.Writer) error {
+func (h *takeoverOptions) wait(ctx context.Context, access *rest.Config, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 	last := ""

@@ -13,27 +13,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/install"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/status"
 )
 
-// glimpse holds the flags of `top`.
-type glimpse struct {
-	url                            string
-	kubeconfig, context, namespace string
+// topOptions holds the flags of `top`.
+type topOptions struct {
+	url, namespace string
+	access         clusterAccess
 }
 
 func topCommand() *cobra.Command {
-	g := &glimpse{}
+	g := &topOptions{}
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Show the state of the cluster in the terminal, as the agent's status page does",
 		Long: `top asks a running agent for its status and prints what the nodes cost and how
-full they are, which pods wait and why, which nodes go and when.
+full they are, which pods wait and why, and which nodes will be removed and when.
 
-The agent serves its status on localhost of its pod. top finds the one that leads
-and forwards the port through the API server, as kubectl port-forward does; it
-needs the right to read the lease and to forward ports in the agent's namespace.`,
+The agent serves its status on localhost of its pod. top finds the leader and
+forwards the port through the API server, as kubectl port-forward does. It needs
+the right to read the lease and to forward ports in the agent's namespace.`,
 		Example: `  packhorse-agent top
   watch packhorse-agent top
   packhorse-agent top --url http://localhost:8082`,
@@ -43,12 +42,11 @@ needs the right to read the lease and to forward ports in the agent's namespace.
 	}
 	cmd.Flags().StringVar(&g.url, "url", "", "`URL` of the agent's status page (default: found in the cluster)")
 	cmd.Flags().StringVar(&g.namespace, "namespace", install.DefaultNamespace, "`NAMESPACE` of the agent")
-	cmd.Flags().StringVar(&g.kubeconfig, "kubeconfig", "", "`FILE` to reach the cluster by (default: $KUBECONFIG)")
-	cmd.Flags().StringVar(&g.context, "kube-context", "", "`NAME` of a context in the kubeconfig (default: its current one)")
+	g.access.addFlags(cmd.Flags(), "$KUBECONFIG")
 	return cmd
 }
 
-func (g *glimpse) run(ctx context.Context, out io.Writer) error {
+func (g *topOptions) run(ctx context.Context, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx) // ends what is forwarded
 	defer cancel()
 	base, err := g.reach(ctx)
@@ -64,11 +62,11 @@ func (g *glimpse) run(ctx context.Context, out io.Writer) error {
 }
 
 // reach returns the URL of the agent.
-func (g *glimpse) reach(ctx context.Context) (string, error) {
+func (g *topOptions) reach(ctx context.Context) (string, error) {
 	if g.url != "" {
 		return g.url, nil
 	}
-	access, err := kube.RESTConfig(g.kubeconfig, g.context)
+	access, err := g.access.config()
 	if err != nil {
 		return "", fmt.Errorf("%w; or name the status page by --url", err)
 	}
