@@ -13,8 +13,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// avoided are the offerings that are not bought for a while because of what became
-// of a machine. Losing them at a restart costs a repeated attempt, nothing else.
+// avoided are the offerings that the agent does not buy for a while, because machines
+// bought from them have failed. They are lost at a restart, which costs another attempt.
 type avoided struct {
 	mu        sync.Mutex
 	offerings map[offering]avoidance
@@ -24,13 +24,13 @@ type avoided struct {
 // device is an extended resource of the machines of a Provisioner.
 type device struct{ provisioner, resource string }
 
-// failures are machines in a row whose devices did not come. The first is replaced. When
-// the replacement fails as well, another machine would not help: nothing that has the
-// resource is bought for a while, which doubles each time.
+// failures are successive machines on which no device plugin registered the resource. The
+// first machine is replaced. If its replacement fails as well, another machine would not help:
+// no machine with the resource is bought for a while, which doubles with each failure.
 type failures struct {
-	rounds int
-	at     time.Time // of the last
-	until  time.Time // nothing is bought
+	count int
+	last  time.Time
+	until time.Time // no machine with the resource is bought before
 }
 
 type offering struct{ instanceType, zone, capacityType string }
@@ -44,16 +44,17 @@ func newAvoided() *avoided {
 	return &avoided{offerings: map[offering]avoidance{}, devices: map[device]failures{}}
 }
 
-// like keeps the offering of a node's machine from being bought for avoidTime.
-func (a *avoided) like(n *cluster.Node, reason string) {
+// addOffering avoids the offering of a node's machine for avoidTime.
+func (a *avoided) addOffering(n *cluster.Node, reason string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	o := offering{n.Labels[api.LabelInstanceType], n.Labels[api.LabelZone], n.Labels[api.LabelCapacityType]}
 	a.offerings[o] = avoidance{until: time.Now().Add(avoidTime), reason: reason}
 }
 
-// duds avoids what did not come up in time, and the machines whose devices do not come.
-func (a *avoided) duds(v *view.View) {
+// addFailed avoids the offerings of machines that did not become ready in time, and the resources
+// that no device plugin has registered.
+func (a *avoided) addFailed(v *view.View) {
 	pods := v.Snapshot.PodsByNode()
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
@@ -61,16 +62,16 @@ func (a *avoided) duds(v *view.View) {
 			continue
 		}
 		if n.Initialized {
-			a.came(n)
+			a.clearFailures(n)
 			continue
 		}
 		message, late := decide.Late(n, pods[n.Name], v.Now, v.Timeout)
 		if !late {
 			continue
 		}
-		a.like(n, "node "+n.Name+": "+message)
+		a.addOffering(n, "node "+n.Name+": "+message)
 		if n.Ready {
-			a.missed(n, wanted(v.Snapshot, n.Awaited), v.Now)
+			a.addFailures(n, wanted(v.Snapshot, n.Awaited), v.Now)
 		}
 	}
 }
@@ -83,38 +84,39 @@ func wanted(s *cluster.Snapshot, resources []string) []string {
 	})
 }
 
-// missed counts a machine whose devices have not come, unless it was bought before the
-// last such machine was known.
-func (a *avoided) missed(n *cluster.Node, resources []string, now time.Time) {
+// addFailures counts a machine that lacks resources. A machine that was bought before the last
+// failure does not count: it tells nothing new.
+func (a *avoided) addFailures(n *cluster.Node, resources []string, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, name := range resources {
 		key := device{n.Provisioner, name}
 		f := a.devices[key]
-		if f.rounds > 0 && !n.Created.After(f.at) {
+		if f.count > 0 && !n.Created.After(f.last) {
 			continue
 		}
-		f.rounds, f.at = f.rounds+1, now
-		if f.rounds > 1 {
-			f.until = now.Add(min(leastDevicePause<<min(f.rounds-2, 10), mostDevicePause))
+		f.count, f.last = f.count+1, now
+		if f.count > 1 {
+			f.until = now.Add(min(leastDevicePause<<min(f.count-2, 10), mostDevicePause))
 		}
 		a.devices[key] = f
 	}
 }
 
-// came forgets failures once a machine that was bought after them has its devices.
-func (a *avoided) came(n *cluster.Node) {
+// clearFailures forgets the failures of a resource once a machine that was bought after them has it.
+func (a *avoided) clearFailures(n *cluster.Node) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for key, f := range a.devices {
-		if key.provisioner == n.Provisioner && n.Allocatable[key.resource] > 0 && n.Created.After(f.at) {
+		if key.provisioner == n.Provisioner && n.Allocatable[key.resource] > 0 && n.Created.After(f.last) {
 			delete(a.devices, key)
 		}
 	}
 }
 
-// without says why nothing that has the type's devices is bought; empty where it is.
-func (a *avoided) without(t *offer.InstanceType, provisioner string, now time.Time) string {
+// missingDevice says why no machine of the type is bought because of its devices. It is empty if
+// machines may be bought.
+func (a *avoided) missingDevice(t *offer.InstanceType, provisioner string, now time.Time) string {
 	for _, name := range t.Capacity.Names() {
 		if f := a.devices[device{provisioner, name}]; t.Capacity[name] > 0 && now.Before(f.until) {
 			return fmt.Sprintf("no device plugin has registered %s on machines bought one after the other, avoided until %s", name, f.until.UTC().Format(time.TimeOnly))
@@ -139,14 +141,14 @@ func (a *avoided) apply(types []offer.InstanceType, provisioner string) []offer.
 	types = slices.Clone(types)
 	for i := range types {
 		types[i].Offerings = slices.Clone(types[i].Offerings)
-		without := a.without(&types[i], provisioner, now)
+		missing := a.missingDevice(&types[i], provisioner, now)
 		for j := range types[i].Offerings {
 			o := &types[i].Offerings[j]
 			why, ok := a.offerings[offering{types[i].Name, o.Zone, o.CapacityType}]
 			switch {
 			case o.Unavailable != "":
-			case without != "":
-				o.Unavailable = without
+			case missing != "":
+				o.Unavailable = missing
 			case ok:
 				o.Unavailable = fmt.Sprintf("%s, avoided until %s", why.reason, why.until.UTC().Format(time.TimeOnly))
 			}

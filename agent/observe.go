@@ -26,7 +26,7 @@ func (a *Agent) observe(ctx context.Context) *view.View {
 	v.Provisioners = a.provisioners(ctx)
 	v.Snapshot = v.Promised(v.Snapshot)
 	v.Expected = a.history.batch.Expect(v.Snapshot, v.Now)
-	a.avoided.duds(v)
+	a.avoided.addFailed(v)
 	for _, p := range v.Provisioners {
 		p.Market.Types = a.avoided.apply(p.Market.Types, p.Raw.Name)
 	}

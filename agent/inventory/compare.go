@@ -12,10 +12,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// Compare compares the cloud's instances with the cluster's nodes, on start, every
-// interval, and whenever something may have been bought that has no Node object. A
-// young instance without one gets it, an old one is given back, and a node whose
-// instance is gone is let go.
+// Compare compares the cloud's instances with the cluster's nodes: when the agent starts, after each
+// interval, and whenever an order may have left an instance without a Node object. A young instance
+// without a Node object gets one, an old one is terminated. A node whose instance is gone is deleted.
 func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 	// The snapshot of v is older than the listing: a node that is missing in it
 	// was let go after its instance was.
@@ -45,16 +44,16 @@ func (c *Inventory) Compare(ctx context.Context, v *view.View) {
 			nodeless = append(nodeless, i.ID)
 		}
 	}
-	c.giveBack(ctx, surplus)
+	c.terminate(ctx, surplus)
 	c.Metrics.Ownerless.WithLabelValues("instance").Set(float64(c.countOwnerless(v, nodes, instances)))
 	c.learn(instances)
 	c.settled(c.letGo(ctx, v, listed), nodeless)
 	c.Redrain()
 }
 
-// Returned deletes the nodes that came back after their machines were given back: a
-// kubelet registers until its machine stops. It reports whether there are other
-// nodes that nobody holds and that were not compared with the instances yet.
+// Returned deletes nodes that registered again after the agent had terminated their instances, which
+// kubelets do until the instance stops. It reports whether there are other nodes without the finalizer
+// that have not been compared with the instances yet.
 func (c *Inventory) Returned(ctx context.Context, v *view.View) bool {
 	unknown := false
 	for i := range v.Snapshot.Nodes {
@@ -112,21 +111,20 @@ func (c *Inventory) instances(ctx context.Context) ([]offer.Instance, error) {
 	return c.Listing.Instances(ctx)
 }
 
-// tooOld reports whether an instance without a Node object is to be given back: it
-// had its time to come up, or its Provisioner is gone.
+// tooOld reports whether an instance without a Node object is to be terminated: its startup timeout
+// has passed, or its Provisioner is gone.
 func (c *Inventory) tooOld(v *view.View, i offer.Instance, misnamed bool) bool {
 	p := v.ByName[i.Provisioner]
 	if p == nil || p.Raw.DeletionTimestamp != nil {
 		return true
 	}
-	// Where its kubelet has registered under another name, pods may run, which a drain
-	// ends in order.
+	// If its kubelet has registered under another name, pods may run there: the node is drained.
 	return !misnamed && v.Now.Sub(i.LaunchedAt) >= c.StartupTimeout
 }
 
-// countOwnerless counts the instances that run and that nothing looks after: their
-// Provisioner is gone, or they have had no Node object for longer than machines may
-// take to come up. An agent gives them back unless something keeps it from that.
+// countOwnerless counts the running instances that belong to nobody: their Provisioner is gone, or
+// they have had no Node object for longer than the startup timeout. The agent terminates them unless
+// something prevents it.
 func (c *Inventory) countOwnerless(v *view.View, nodes map[string][]*cluster.Node, instances []offer.Instance) int {
 	count := 0
 	for _, i := range instances {
@@ -144,9 +142,9 @@ func (c *Inventory) countOwnerless(v *view.View, nodes map[string][]*cluster.Nod
 	return count
 }
 
-// adoptAll gives an instance its Node object, and takes over what its kubelet has
-// registered under other names, so that this goes with the machine. It reports
-// whether that was possible.
+// adoptAll gives an instance its Node object. It also takes over the nodes that its kubelet has
+// registered under other names, so that they are drained with the instance. It reports whether all of
+// that succeeded.
 func (c *Inventory) adoptAll(ctx context.Context, v *view.View, i offer.Instance, own, others []*cluster.Node) bool {
 	settled := func(n *cluster.Node) bool { return n.Deleting || n.HeldBy(api.Finalizer) }
 	done := true
@@ -195,9 +193,8 @@ func (c *Inventory) unreserve(ctx context.Context, v *view.View, nodes []*cluste
 	}
 }
 
-// close deletes the nodes of an instance that is on its way out or gone: those
-// that were let go and came back, because a kubelet registers until its machine
-// stops, and those that somebody else ends.
+// close deletes the nodes of an instance that is being terminated or gone: nodes that registered
+// again after they were deleted, and nodes of instances that somebody else has terminated.
 func (c *Inventory) close(ctx context.Context, nodes []*cluster.Node, i offer.Instance) {
 	for _, n := range nodes {
 		if n.Deleting || !c.Nodes.Delete(ctx, n.Name) {
@@ -208,8 +205,8 @@ func (c *Inventory) close(ctx context.Context, nodes []*cluster.Node, i offer.In
 	}
 }
 
-// giveBack terminates instances that will never be nodes.
-func (c *Inventory) giveBack(ctx context.Context, ids []string) {
+// terminate terminates instances that will never be nodes.
+func (c *Inventory) terminate(ctx context.Context, ids []string) {
 	if len(ids) == 0 {
 		return
 	}

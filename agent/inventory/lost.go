@@ -12,9 +12,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// letGo deletes the nodes whose instance is gone, and returns all such nodes. An
-// instance that is not listed any more may have lost its tags: it is asked for by its
-// id before it counts as gone.
+// letGo deletes the nodes whose instance is gone, and returns their names. An instance that the
+// cloud no longer lists may only have lost its tags, so the agent looks it up by its id first.
 func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]offer.Instance) map[string]bool {
 	missing := map[string]bool{}
 	var unlisted []*cluster.Node
@@ -44,8 +43,8 @@ func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]o
 	return missing
 }
 
-// untraceable returns those of the nodes whose instances the cloud does not know by
-// their ids either. The others have lost their tags, which are put back.
+// untraceable returns the nodes whose instances the cloud does not know by their ids either. It
+// puts back the tags of the other instances.
 func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*cluster.Node {
 	if len(nodes) == 0 {
 		return nil
@@ -54,7 +53,7 @@ func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*c
 	for i, n := range nodes {
 		ids[i] = n.InstanceID()
 	}
-	found, err := c.find(ctx, ids)
+	found, err := c.Listing.Find(ctx, ids)
 	if err != nil {
 		if ctx.Err() == nil {
 			c.Metrics.Failed("Find")
@@ -80,12 +79,8 @@ func (c *Inventory) untraceable(ctx context.Context, nodes []*cluster.Node) []*c
 	return gone
 }
 
-func (c *Inventory) find(ctx context.Context, ids []string) ([]offer.Instance, error) {
-	return c.Listing.Find(ctx, ids)
-}
-
-// retag puts the tags of a node's instance back. Where that is not possible, it says
-// so: the machine goes on, but cannot be given back.
+// retag puts the tags of a node's instance back. If that fails, it reports an event: the machine
+// keeps running, but the agent cannot terminate it.
 func (c *Inventory) retag(ctx context.Context, n *cluster.Node, i offer.Instance) {
 	c.untag(i.ID)
 	if !c.retags.Due(i.ID) {
@@ -107,8 +102,8 @@ func (c *Inventory) retag(ctx context.Context, n *cluster.Node, i offer.Instance
 		fmt.Sprintf("instance %s had lost the tags of the cluster, which were put back", i.ID))
 }
 
-// Mend puts back what marks nodes as the Provisioners', also where their instances cannot be
-// listed because they have lost their tags.
+// Mend puts back the labels, annotations and finalizers that mark nodes as those of Provisioners.
+// It does not need the list of instances, which lacks those that have lost their tags.
 func (c *Inventory) Mend(ctx context.Context, v *view.View) {
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]

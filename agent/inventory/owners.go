@@ -11,9 +11,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// owners knows whose the machines are, by the tags that the instances had when they
-// were last listed. Labels say so too, but whoever runs on a node may change those of
-// its Node object.
+// owners knows to which Provisioner each machine belongs, by the tags of its instance when it was
+// last listed. The labels of the Node object say so too, but programs on the node may change them.
 type owners struct {
 	mu       sync.Mutex
 	machines map[string]offer.Instance // by provider id
@@ -25,8 +24,8 @@ func newOwners() *owners {
 	return &owners{machines: map[string]offer.Instance{}, untagged: map[string]bool{}}
 }
 
-// learn takes over what the cloud has listed. What is not listed is known for
-// as long as it has a node, or may be too young to be listed.
+// learn notes the instances that the cloud has listed. An instance that is not listed stays known as
+// long as it has a node, or may be too young to be listed.
 func (o *owners) learn(instances []offer.Instance) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -64,8 +63,8 @@ func (o *owners) Untagged(id string) bool {
 	return o.untagged[id]
 }
 
-// Apply gives each node the Provisioner of its machine. The argument is not changed,
-// nor are the labels in the result: they show what is to be put back.
+// Apply sets the Provisioner of each node to that of its machine. It does not change the argument,
+// nor the labels in the result, which show what is to be put back.
 func (o *owners) Apply(s *cluster.Snapshot) *cluster.Snapshot {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -83,8 +82,7 @@ func (o *owners) Apply(s *cluster.Snapshot) *cluster.Snapshot {
 	return &out
 }
 
-// missing is what has to be put back on a node that is ours, so that it is known for
-// what it is.
+// missing returns what has to be put back on a node of a Provisioner, so that it is recognized.
 func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool) {
 	if n.Provisioner == "" || n.Deleting {
 		return change, false
@@ -106,8 +104,8 @@ func (o *owners) missing(n *cluster.Node) (change cluster.NodeChange, lost bool)
 	return change, lost
 }
 
-// lostNode reports whether a machine has lost its Node object since the last call,
-// though nobody has given it back: it counts, and has to get another one.
+// lostNode reports whether the Node object of a machine has gone since the last call although the
+// machine was not terminated. The machine still counts, and needs another Node object.
 func (o *owners) lostNode(s *cluster.Snapshot, givenBack func(id string) bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// TakenOver is the change that makes a node of Karpenter one of a Provisioner, as if it
-// were built from that now. What it has stays as it is, because selectors of pods go by
-// it: only what is missing is added. The instance is nil where it is not known any more.
+// TakenOver returns the change that makes a node of Karpenter a node of a Provisioner, as if the
+// agent had built it now. It adds what is missing and keeps labels and annotations that are there,
+// because pods may select nodes by them. The instance is nil if the cloud no longer lists it.
 func TakenOver(p *Provisioner, n *cluster.Node, i *offer.Instance) cluster.NodeChange {
 	if i == nil {
 		i = &offer.Instance{
@@ -27,9 +27,9 @@ func TakenOver(p *Provisioner, n *cluster.Node, i *offer.Instance) cluster.NodeC
 	}
 	built := AdoptedNode(p, is)
 	built.Annotations[api.AnnotationLaunchReason] = "launched by Karpenter"
-	forgive(p, built)
+	dropDrift(p, built)
 	change := cluster.NodeChange{
-		SetLabels: besides(n.Labels, built.Labels), SetAnnotations: besides(n.Annotations, built.Annotations),
+		SetLabels: compatible(n.Labels, built.Labels), SetAnnotations: compatible(n.Annotations, built.Annotations),
 		RemoveTaints: karpentersTaints(n), Owner: &built.OwnerReferences[0],
 	}
 	change.SetAnnotations[api.AnnotationProvisionerHash] = p.Raw.Hash()
@@ -40,10 +40,10 @@ func TakenOver(p *Provisioner, n *cluster.Node, i *offer.Instance) cluster.NodeC
 	return change
 }
 
-// forgive drops the marks by which the node would drift at once, because its image,
-// subnet or security groups are not those that are selected now. Karpenter has left it
-// as it is; it goes when it expires.
-func forgive(p *Provisioner, node *corev1.Node) {
+// dropDrift removes the image, subnet and security groups from a node's description if the node
+// profile does not select them now. With them, the node would drift at once; without them, it stays
+// until it expires, as it would have with Karpenter.
+func dropDrift(p *Provisioner, node *corev1.Node) {
 	status := &p.Market.Status
 	image, subnet := node.Labels[api.LabelInstanceAMIID], node.Annotations[api.AnnotationSubnet]
 	if !slices.ContainsFunc(status.AMIs, func(a api.AMIStatus) bool { return a.ID == image }) {
@@ -62,9 +62,9 @@ func forgive(p *Provisioner, node *corev1.Node) {
 	}
 }
 
-// karpentersTaints are the taints of a node that only Karpenter would take off: that of a
-// node that it does not know yet, and, as long as the node is not being deleted, that of
-// one that it was about to take away, which v1beta1 has under another name.
+// karpentersTaints are the taints of a node that only Karpenter would remove: the taint of a node
+// that has not registered yet and, unless the node is being deleted, the taint of a node that
+// Karpenter was about to remove, which has another name in v1beta1.
 func karpentersTaints(n *cluster.Node) []corev1.Taint {
 	var out []corev1.Taint
 	for _, t := range n.Taints {
@@ -76,9 +76,9 @@ func karpentersTaints(n *cluster.Node) []corev1.Taint {
 	return out
 }
 
-// besides returns what is wanted and not there with another value. An empty value says
-// nothing. What is there as wanted is part of it: a cache may show what is gone.
-func besides(have, want map[string]string) map[string]string {
+// compatible returns the wanted values that do not contradict those that are there. Empty values are
+// left out. Values that are there as wanted are included, because the cache may be out of date.
+func compatible(have, want map[string]string) map[string]string {
 	out := map[string]string{}
 	for key, value := range want {
 		if is, there := have[key]; (!there || is == value) && value != "" {
