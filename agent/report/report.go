@@ -11,7 +11,6 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/event"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
-	"github.com/packhorse-io/terraform-provider-packhorse/internal/retire"
 )
 
 // Reporter remembers what it has reported. Only the planning loop uses it. Losing it at
@@ -76,18 +75,18 @@ func (r *Reporter) Kept(plan *decide.Plan) {
 	r.kept = kept
 }
 
-// InUse says to nodes in use why they stay, once for each change of the reason. That pods
-// came or went a short while ago is no news: it passes, and then the old reason holds again
-// or another one does. Nor is it news which saving does not pay yet.
+// InUse sends an event to each node in use when the reason changes for which it stays. It sends none
+// because pods came or went a short while ago, which passes by itself, nor for each saving that does
+// not pay yet.
 func (r *Reporter) InUse(c *decide.Consolidation) {
 	said := map[string]string{}
-	say := func(node string, blocker retire.Blocker, why string) {
+	say := func(node string, blocker decide.Blocker, why string) {
 		reason := why
 		switch blocker {
-		case retire.BlockedQuiet:
+		case decide.BlockedQuiet:
 			said[node] = r.inUse[node]
 			return
-		case retire.BlockedUnpaid:
+		case decide.BlockedUnpaid:
 			reason = string(blocker)
 		}
 		if r.inUse[node] != reason {

@@ -144,6 +144,22 @@ func TestLayersKeepTheirDistance(t *testing.T) {
 	}
 }
 
+// TestAgentAsksDecide holds that the agent asks decide, and none of the packages behind it.
+func TestAgentAsksDecide(t *testing.T) {
+	doors := []string{"internal/decide", "internal/explain"}
+	for _, p := range ours(t) {
+		if rootOf(p.short()) != "agent" {
+			continue
+		}
+		for _, path := range p.Imports {
+			target := strings.TrimPrefix(path, module+"/")
+			if within(path, module) && layerOf(target) == decision && !slices.Contains(doors, target) {
+				t.Errorf("%s imports %s: of the decisions, the agent knows %s only", p.short(), target, strings.Join(doors, " and "))
+			}
+		}
+	}
+}
+
 // distanceProblem says why a package of the layer own in the folder root may not
 // depend on target, or "".
 func distanceProblem(own layer, root, target string) string {

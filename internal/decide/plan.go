@@ -117,6 +117,15 @@ const (
 	Unhealthy    = retire.Unhealthy
 )
 
+// Blocker is what keeps a node from being consolidated.
+type Blocker = retire.Blocker
+
+// Those blockers that are not reported each time; retire.Blocker says what they mean.
+const (
+	BlockedQuiet  = retire.BlockedQuiet
+	BlockedUnpaid = retire.BlockedUnpaid
+)
+
 // Removal is a node that should go.
 type Removal struct {
 	Node      string
