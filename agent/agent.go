@@ -29,32 +29,32 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// Options are the knobs of an agent. The zero value of each means its default.
+// Options configure an agent. The zero value of each means its default.
 type Options struct {
-	// BatchIdle is how long no further pod may come up before a batch is planned: 100 ms.
+	// BatchIdle is how long no new pod may arrive before the agent plans a batch: 100 ms.
 	BatchIdle time.Duration
-	// BatchMax bounds the wait while more keep coming: 10 s.
+	// BatchMax is the longest time that a batch waits while new pods keep arriving: 10 s.
 	BatchMax time.Duration
-	// StartupTimeout is how long a machine may take to come up: 15 min.
+	// StartupTimeout is how long a machine may take to become a ready node: 15 min.
 	StartupTimeout time.Duration
-	// UnhealthyAfter is how long a node that has been up may be not ready before it is
-	// replaced: 10 min; negative means for ever.
+	// UnhealthyAfter is how long an initialized node may be unready before it is replaced: 10 min.
+	// Negative means that unready nodes are kept.
 	UnhealthyAfter time.Duration
-	// MinLifetime is how long a node in use stays at least before it is replaced for
-	// drift: 5 min; negative means not at all.
+	// MinLifetime is the least age of a node in use at which drift replaces it: 5 min. Negative
+	// means none.
 	MinLifetime time.Duration
-	// EvictOwnerless lets nodes go voluntarily although pods without a controller run
-	// there.
+	// EvictOwnerless allows the voluntary disruption of nodes with pods that no controller would
+	// replace.
 	EvictOwnerless bool
-	// NotGuided: new pods are not led away from nodes that should become empty.
+	// NotGuided: new pods are not kept off nodes that should become empty.
 	NotGuided bool
-	// NotSteered: pods on nodes that should become empty are not marked to be ended first
-	// where their owners shrink.
+	// NotSteered: pods on nodes that should become empty get no deletion cost, by which their
+	// owners would remove them first when they scale down.
 	NotSteered bool
-	// Notices is where the cloud says what happens to machines; nil for nowhere.
+	// Notices are the notices of the cloud about machines, such as interruptions. Nil: none.
 	Notices notice.Notices
-	// Karpenter is where the machines and NodeClaims of Karpenter are, which are taken over
-	// with the NodePools that are served; the zero value for nowhere.
+	// Karpenter has the machines and NodeClaims of Karpenter, which the agent takes over with the
+	// NodePools that it serves. The zero value has none.
 	Karpenter takeover.Source
 	// Interval is the longest time between two turns, and between two comparisons
 	// of the nodes with the cloud's instances: 1 min.
@@ -65,9 +65,7 @@ type Options struct {
 	PackingBudget time.Duration
 	// Metrics is where the agent counts what it does: metrics.New().
 	Metrics *metrics.Metrics
-	// Decide makes the plans: decide.Decide. Whoever wants to see what is decided,
-	// or to keep it from being carried out, puts a function of their own around it. A
-	// request for the status may call it while the planning loop does.
+	// Decide makes the plans: decide.Decide. Tests wrap it to see decisions or to change them.
 	Decide func(decide.Input) decide.Plan
 }
 
@@ -116,21 +114,20 @@ type Agent struct {
 
 	plan func(decide.Input) decide.Plan
 
-	replan  signal // something changed that planning looks at
-	redrain signal // something changed that draining looks at
+	replan  signal // something that planning depends on has changed
+	redrain signal // something that draining depends on has changed
 
 	leading atomic.Bool
-	retry   atomic.Bool // something was left for the next turn
+	retry   atomic.Bool // an action has failed, which the next turn repeats
 	pulse   pulse
 
-	// thought is how long the last turn took besides its calls. Only the planning
-	// loop uses it.
+	// thought is how long the last turn took without its calls. Only the planning loop uses it.
 	thought time.Duration
 
 	assumed *nodes.Assumptions
 	avoided *avoided
 	history history
-	// consolidation remembers what was last said of nodes in use.
+	// consolidation remembers what was last reported about nodes in use.
 	consolidation *consolidation.Memory
 	landings      *consolidation.Landings
 	status        statusCache
@@ -192,11 +189,11 @@ func New(c Cluster, cloud Cloud, options Options, log hclog.Logger) *Agent {
 	return a
 }
 
-// Metrics are the agent's own.
+// Metrics returns the metrics of the agent.
 func (a *Agent) Metrics() *metrics.Metrics { return a.metrics }
 
-// Run works until the context ends, and then stops acting at once. Only one
-// agent of a cluster may run at a time: see leader election.
+// Run runs the agent until the context ends, and then stops acting at once. Only one agent may run
+// in a cluster at a time, which leader election ensures.
 func (a *Agent) Run(ctx context.Context) error {
 	a.pulse.turns()
 	a.inventory.Lead()
@@ -221,7 +218,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch passes changes of the cluster on to both loops.
+// watch wakes both loops when the cluster changes.
 func (a *Agent) watch(ctx context.Context) error {
 	for {
 		select {
@@ -234,7 +231,7 @@ func (a *Agent) watch(ctx context.Context) error {
 	}
 }
 
-// sweepLoop removes what no machine uses any more, on start and every interval.
+// sweepLoop removes cloud resources that no machine uses, at the start and after each interval.
 func (a *Agent) sweepLoop(ctx context.Context) error {
 	for {
 		a.sweep(ctx)
@@ -263,7 +260,7 @@ func (s signal) set() {
 	}
 }
 
-// clear takes the bit back: what it stands for is about to be read.
+// clear resets the bit. The caller reads what has changed after it.
 func (s signal) clear() {
 	select {
 	case <-s:

@@ -16,7 +16,7 @@ import (
 // copies them.
 const leastPollPause = 10 * time.Millisecond
 
-// gatherer gathers batches.
+// gatherer collects the pods of batches.
 type gatherer struct {
 	cluster Cluster
 	history *history
@@ -24,9 +24,8 @@ type gatherer struct {
 	replan  signal
 }
 
-// gather waits until all pods have come up that are to be planned for together, by the
-// rules of package batch. It polls the caches whenever pods came, and asks the owners
-// of the pods how many they want.
+// gather waits until the batch is complete, by the rules of package batch. It polls the caches
+// whenever pods have arrived, and asks the owners of the pods how many they want.
 func (g *gatherer) gather(ctx context.Context, open batch.Open) error {
 	asking, closed := context.WithTimeout(ctx, open.Max)
 	defer closed()
@@ -50,7 +49,7 @@ func (g *gatherer) gather(ctx context.Context, open batch.Open) error {
 	}
 }
 
-// step takes an event of the batch over.
+// step applies an event to the batch.
 func (g *gatherer) step(e batch.Event) (next batch.Next) {
 	g.history.batch, next = batch.Step(g.history.batch, e, time.Now())
 	return next
@@ -62,8 +61,8 @@ func (g *gatherer) poll(now time.Time) batch.Poll {
 	return batch.NewPoll(s, g.history.arrivals(s, now), g.history.placed)
 }
 
-// awaitPods returns when it is time to poll again: when pods came, but after the least
-// time, or at the given time. What owners answer until then may close the batch.
+// awaitPods returns when it is time to poll again: at the given time, or when pods have arrived, but
+// not before the least pause. Answers of owners may close the batch meanwhile.
 func (g *gatherer) awaitPods(ctx context.Context, least time.Duration, wake time.Time, answers <-chan []batch.Answer) (closed bool, err error) {
 	paused, timeout := time.NewTimer(least), time.NewTimer(time.Until(wake))
 	defer paused.Stop()
@@ -91,8 +90,8 @@ func (g *gatherer) awaitPods(ctx context.Context, least time.Duration, wake time
 	}
 }
 
-// askOwners asks the owners of pods how many they want. An answer that fails, or does
-// not come in time, leaves the batch to the idle time.
+// askOwners asks the owners of pods how many pods they want. If an answer fails or is late, the idle
+// time decides when the batch closes.
 func (g *gatherer) askOwners(ctx context.Context, pods []*cluster.Pod, answers chan<- []batch.Answer) {
 	out := make([]batch.Answer, len(pods))
 	var all sync.WaitGroup
@@ -112,8 +111,8 @@ func (g *gatherer) askOwners(ctx context.Context, pods []*cluster.Pod, answers c
 	}
 }
 
-// arrivals notes when pods were first seen waiting for a node, and returns those
-// that are new, or that were only presumed unschedulable before.
+// arrivals notes when pods were first seen waiting for a node. It returns new pods, and pods that were
+// only presumed unschedulable before.
 func (h *history) arrivals(s *cluster.Snapshot, now time.Time) (arrived []*cluster.Pod) {
 	for i := range s.Pods {
 		p := &s.Pods[i]

@@ -9,14 +9,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
-// history is what the planning loop remembers between turns. Losing it at a
-// restart costs a repeated event or a repeated attempt, nothing else. Only the
-// planning loop uses it.
+// history is what the planning loop remembers between turns. A restart loses it, which costs a
+// repeated event or attempt. Only the planning loop uses it.
 type history struct {
-	firstSeen  map[string]time.Time      // by UID: a pod was first seen waiting for a node
-	presumed   map[string]bool           // by UID: it was presumed unschedulable then
-	planned    map[string]decide.Binding // by UID: where a waiting or moving pod was placed
-	learnt     map[string]bool           // by node: what its kubelet reported was passed on
+	firstSeen  map[string]time.Time      // by pod UID: when the pod was first seen waiting for a node
+	presumed   map[string]bool           // by pod UID: whether it was presumed unschedulable then
+	planned    map[string]decide.Binding // by pod UID: where a plan has placed a waiting or moving pod
+	learnt     map[string]bool           // by node: whether its resources were passed on to the cloud
 	batch      batch.State
 	successors successors
 	deferred   deferrals
@@ -32,9 +31,8 @@ func newHistory() history {
 	}
 }
 
-// prune forgets pods that do not wait any more, neither for a node nor for their
-// start, and nodes that are gone. It returns since when the pods have waited that
-// run now.
+// prune forgets nodes that are gone, and pods that wait neither for a node nor for their start. For
+// the pods that have started, it returns since when they had waited.
 func (h *history) prune(s *cluster.Snapshot, forget func(uid string)) (started []time.Time) {
 	waiting := map[string]bool{}
 	for i := range s.Pods {
@@ -66,8 +64,8 @@ func (h *history) prune(s *cluster.Snapshot, forget func(uid string)) (started [
 	return started
 }
 
-// place notes where a plan put the pods that wait or will have to move, so that
-// the next plan leaves them there.
+// place notes where a plan has placed pods that wait or have to move, so that the next plan leaves
+// them there.
 func (h *history) place(plan *decide.Plan, bought *purchase.Outcome) {
 	clear(h.planned)
 	for _, b := range plan.Bindings {
@@ -76,7 +74,7 @@ func (h *history) place(plan *decide.Plan, bought *purchase.Outcome) {
 	bought.EachMachine(h.placeOn)
 }
 
-// placeOn notes that the pods of a machine will be on a node.
+// placeOn notes the node of the pods of a machine that was bought.
 func (h *history) placeOn(m *decide.Machine, node string) {
 	for _, pod := range m.Pods {
 		h.planned[pod.UID] = decide.Binding{Pod: pod, Node: node}
@@ -86,8 +84,8 @@ func (h *history) placeOn(m *decide.Machine, node string) {
 	}
 }
 
-// placements returns the noted places of the pods that still wait, or still run
-// where they have to leave, in the order of the snapshot.
+// placements returns the noted places of pods that still wait, or that still run on the node that they
+// have to leave, in the order of the snapshot.
 func (h *history) placements(s *cluster.Snapshot) []decide.Binding {
 	var out []decide.Binding
 	for i := range s.Pods {

@@ -13,7 +13,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// passingTaints stand for a node that is not ready for work yet.
+// passingTaints are the taints of a node that is not ready for pods yet.
 var passingTaints = []string{
 	corev1.TaintNodeNotReady,
 	corev1.TaintNodeUnreachable,
@@ -21,7 +21,7 @@ var passingTaints = []string{
 	"node.cloudprovider.kubernetes.io/uninitialized",
 }
 
-// markInitialized labels the nodes that have come up.
+// markInitialized labels nodes that have become ready for pods.
 func (a *Agent) markInitialized(ctx context.Context, v *view.View) {
 	var up []*cluster.Node
 	for i := range v.Snapshot.Nodes {
@@ -43,8 +43,8 @@ func (a *Agent) markInitialized(ctx context.Context, v *view.View) {
 	})
 }
 
-// isUp reports whether the kubelet is ready, has reported its resources, device
-// plugins included, and whoever removes startup taints has done so.
+// isUp reports whether the kubelet is ready and has reported its resources, including those of device
+// plugins, and the startup taints have been removed.
 func isUp(n *cluster.Node, p *view.Provisioner) bool {
 	if !n.Ready || len(n.Capacity) == 0 || len(n.Allocatable) == 0 {
 		return false

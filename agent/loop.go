@@ -8,11 +8,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/agent/pace"
 )
 
-// syncPoll is how often the loop looks whether the caches are filled.
+// syncPoll is how often the loop checks whether the caches are filled.
 const syncPoll = 50 * time.Millisecond
 
-// loop takes a turn for each batch of changes, when the next time-based event is
-// due, and after the interval at the latest.
+// loop takes a turn for each batch of changes, when the next turn is due, and after the interval at
+// the latest.
 func (a *Agent) loop(ctx context.Context) error {
 	for {
 		next := a.turn(ctx)
@@ -35,8 +35,8 @@ func (a *Agent) whenSynced(ctx context.Context, loop func(context.Context) error
 	return loop(ctx)
 }
 
-// await returns when the next turn is due: at the given time, or when the batch
-// is complete that the next change opens.
+// await returns when the next turn is due: at the given time, or when the next change has opened a
+// batch and the batch has closed.
 func (a *Agent) await(ctx context.Context, next time.Time) error {
 	timer := time.NewTimer(time.Until(next))
 	defer timer.Stop()

@@ -12,8 +12,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/decide"
 )
 
-// turn plans the whole cluster once and carries the plan out. It returns when the
-// next turn is due if nothing changes.
+// turn plans the whole cluster once and carries out the plan. It returns when the next turn is due
+// if nothing changes.
 func (a *Agent) turn(ctx context.Context) time.Time {
 	began := time.Now()
 	a.pulse.turns()
@@ -68,8 +68,7 @@ func (a *Agent) decide(v *view.View) decide.Plan {
 	return withoutExpected(plan)
 }
 
-// withoutExpected drops what a plan says of expected replicas, but for the machines that
-// are bought for them.
+// withoutExpected removes expected replicas from a plan. The machines that are bought for them stay.
 func withoutExpected(plan decide.Plan) decide.Plan {
 	plan.Bindings = slices.DeleteFunc(plan.Bindings, func(b decide.Binding) bool { return batch.IsExpected(b.Pod) })
 	plan.Unplaced = slices.DeleteFunc(plan.Unplaced, func(u decide.Unplaced) bool { return batch.IsExpected(u.Pod) })
@@ -90,8 +89,8 @@ func (s summary) log(a *Agent, took time.Duration) {
 		"removals", s.removals, "rounds", s.rounds, "seconds", took.Seconds())
 }
 
-// provision decides and acts, and does so again at once while a cloud refuses
-// offerings or the plan has become stale. It returns the last plan.
+// provision decides and acts. It repeats that at once if the cloud refuses offerings or the plan is
+// stale. It returns the last plan.
 func (a *Agent) provision(ctx context.Context, v *view.View) (summary, *decide.Plan) {
 	sum := summary{}
 	if settled := a.buyer.Settle(ctx, v); settled != nil {
@@ -127,7 +126,7 @@ func (a *Agent) provision(ctx context.Context, v *view.View) (summary, *decide.P
 	}
 }
 
-// buy buys the machines of a plan, unless it is not known what was bought before.
+// buy buys the machines of a plan, provided that all earlier purchases are known.
 func (a *Agent) buy(ctx context.Context, v *view.View, plan *decide.Plan) *purchase.Outcome {
 	if !a.inventory.Complete() {
 		return &purchase.Outcome{}
@@ -151,7 +150,7 @@ func (a *Agent) bind(ctx context.Context, v *view.View, plan *decide.Plan) (boun
 	return a.binder.BindAll(ctx, v, a.verify(v), byNode)
 }
 
-// followMoves counts where the successors of evicted pods land, and notes which come next.
+// followMoves counts where the successors of evicted pods were placed, and notes the next evictions.
 func (a *Agent) followMoves(v *view.View, plan *decide.Plan) {
 	moves := map[string]string{}
 	for _, b := range plan.Bindings {
@@ -162,7 +161,7 @@ func (a *Agent) followMoves(v *view.View, plan *decide.Plan) {
 	a.landings.Look(v.Snapshot, moves, v.Now)
 }
 
-// disrupt carries out what a plan says of nodes that are to go.
+// disrupt carries out the removals of a plan.
 func (a *Agent) disrupt(ctx context.Context, v *view.View, plan *decide.Plan, bought *purchase.Outcome) {
 	a.disrupter.Mark(ctx, plan.Marks)
 	if a.consolidation.Guides(v.Now) && len(plan.Guides)+len(plan.Steers) > 0 {

@@ -1,13 +1,13 @@
-// Package batch decides when the pods that wait for a node are planned for: one
-// purchase for all pods of a scale-up costs less than several for parts of it.
+// Package batch decides when the agent plans for the pods that wait for a node: one purchase for all
+// pods of a scale-up costs less than several purchases for parts of it.
 //
-// Each owner of pods, such as a ReplicaSet, has one deadline. It has passed when the
-// owner has as many pods as it wants, or certainly will have. Where that is not known,
-// it is the idle time after the owner's last pod. The batch closes when all deadlines
-// have passed and the scheduler has tried all pods, and at a limit in any case.
+// Each owner of pods, such as a ReplicaSet, has one deadline. It passes when the owner has, or
+// certainly will have, as many pods as it wants. If that is not known, it passes at the idle time after
+// the owner's last pod. The batch closes when all deadlines have passed and the scheduler has tried all
+// pods, and at a limit in any case.
 //
-// The package has no clock, goroutines or calls: its caller passes on what it sees and
-// what owners answer, and the time.
+// The package has no clock, goroutines or calls. Its caller passes the time, the state of the cluster
+// and the answers of owners.
 package batch
 
 import (
@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// bindEvery is how long pods wait to be bound to machines that are bought already
-	// and are starting, so that not each of a large scale-up makes for a turn.
+	// bindEvery is how long pods wait to be bound to machines that are already bought and starting,
+	// so that a large scale-up does not take one turn for each pod.
 	bindEvery = time.Second
 	// ownersAsked is how many owners of one batch are asked how many pods they want.
 	ownersAsked = 16
 )
 
-// State is what is known of owners, and of the batch that is open. The zero value
-// knows nothing. It is not changed: Step returns another one.
+// State is what is known about owners, and the open batch. The zero value knows nothing. Step does not
+// change a State, but returns another one.
 type State struct {
 	demands map[string]demand // by UID of the owner, also between batches
 	open    opened
@@ -117,8 +117,8 @@ func NewPoll(s *cluster.Snapshot, arrived []*cluster.Pod, placed func(uid string
 	return p
 }
 
-// Step takes an event over and returns what follows. A step of a batch that is not
-// open closes at once.
+// Step applies an event and returns the next state, and what the caller does next. If no batch is
+// open, it says that the batch is closed.
 func Step(s State, e Event, now time.Time) (State, Next) {
 	if _, opens := e.(Open); !opens && s.open.owners == nil {
 		return s, Next{Close: true}
@@ -182,15 +182,14 @@ func (e Answer) apply(s *State, now time.Time) []*cluster.Pod {
 	return nil
 }
 
-// enough reports whether an owner has as many pods as it wants. Where machines are to
-// be bought, those that it will certainly make count.
+// enough reports whether an owner has as many pods as it wants. If machines have to be bought, pods
+// that it will certainly create count as well.
 func (s *State) enough(uid string, o arrived) bool {
 	d := s.demands[uid]
 	return o.phase == answered && (o.have >= d.wanted || d.certain && s.open.needsCapacity)
 }
 
-// limit returns when the batch closes in any case: sooner where there is nothing to do
-// but to bind the pods that came.
+// limit returns when the batch closes in any case. It closes sooner if the pods only have to be bound.
 func (s *State) limit() time.Time {
 	b := &s.open
 	if len(b.owners) > 0 && !b.needsCapacity {
@@ -201,9 +200,9 @@ func (s *State) limit() time.Time {
 
 // ready returns when all deadlines will have passed if nothing happens before.
 //
-// It takes the scheduler a while to try the pods of a large scale-up, and buying for the
-// first of them apart from the rest costs more. Those that are presumed unschedulable
-// are waited for only while there is nothing to do but to bind them.
+// The scheduler takes a while to try the pods of a large scale-up, and buying for the first of them
+// alone costs more. The batch waits for pods that are presumed unschedulable only if they just have to
+// be bound.
 func (s *State) ready() time.Time {
 	b := &s.open
 	var last time.Time
@@ -228,8 +227,8 @@ func (s *State) ready() time.Time {
 	return last
 }
 
-// nextSteps returns until when the next steps of owners are waited for that grow step by
-// step. Pods of others are not kept waiting.
+// nextSteps returns until when the batch waits for the next steps of owners that grow in steps. It does
+// not keep pods of other owners waiting.
 func (s *State) nextSteps() (until time.Time) {
 	b := &s.open
 	for uid, o := range b.owners {

@@ -12,15 +12,14 @@ import (
 
 // demand is how many pods an owner wants to have.
 //
-// A controller makes the pods of a large scale-up one after the other, which takes
-// seconds or even minutes. Once the scheduler has found no node for the first of them,
-// machines for all are bought: the replicas that are expected count as more of those
-// that exist. They exist in what is decided on and in the machines that are bought for
-// them; nothing is bound to a node, and no event is about them.
+// A controller creates the pods of a large scale-up one after the other, which takes seconds or even
+// minutes. Once the scheduler has found no node for the first of them, the agent buys machines for all:
+// it adds expected replicas like the pods that exist. Only the decision and the machines know them;
+// they are bound to no node, and no event is about them.
 //
-// An owner that a HorizontalPodAutoscaler scales up in fast steps is bought for every
-// second step or so: machines for few pods cost more for each of them, because more of
-// a small machine goes to the kubelet and the system.
+// For an owner that a HorizontalPodAutoscaler scales up in fast steps, the agent buys about every
+// second step. Machines for few pods cost more per pod, because the kubelet and the system take a
+// larger part of a small machine.
 type demand struct {
 	wanted  int
 	certain bool          // nothing is known that may keep it from making them
@@ -29,7 +28,7 @@ type demand struct {
 	every   time.Duration // between its last two steps to more; 0 where there was one
 }
 
-// expected returns how many pods the owner will certainly have; 0 where that is not known.
+// expected returns how many pods the owner will certainly have. It is 0 if that is not known.
 func (d demand) expected(now time.Time) int {
 	if !d.certain || now.After(d.until) {
 		return 0
@@ -37,8 +36,8 @@ func (d demand) expected(now time.Time) int {
 	return d.wanted
 }
 
-// learn takes over what an owner has answered, which holds for the given time. Steps
-// that are further apart have nothing to do with each other.
+// learn notes an owner's answer, which holds for the given time. Steps that are further apart are
+// unrelated.
 func (s *State) learn(a Answer, valid time.Duration, now time.Time) {
 	s.forget(now, valid)
 	uid := a.Pod.Owner.UID
@@ -77,9 +76,9 @@ const expectedPrefix = "expected/"
 // IsExpected reports whether a pod is a replica that its owner has not made yet.
 func IsExpected(p cluster.PodKey) bool { return strings.HasPrefix(p.UID, expectedPrefix) }
 
-// Expect returns the snapshot with the expected replicas of the owners that have pods
-// waiting for a node. None are expected of an owner whose pods wait for something else
-// too, such as a scheduling gate. The argument is not changed.
+// Expect returns the snapshot with the expected replicas of owners whose pods wait for a node. An owner
+// whose pods also wait for something else, such as a scheduling gate, gets none. Expect does not change
+// its argument.
 func (s State) Expect(snapshot *cluster.Snapshot, now time.Time) *cluster.Snapshot {
 	if len(s.demands) == 0 {
 		return snapshot

@@ -6,12 +6,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// Presume counts pods among those that wait for a node although the scheduler has not
-// tried them yet, where it has found no node for one that asks for just the same: it
-// will find none for them either. Trying a large scale-up takes the scheduler seconds,
-// in which the machines can be bought. Pods that have a place in the last plan are
-// presumed unschedulable until the scheduler has tried them, so that nobody else gets
-// their place. The argument is not changed.
+// Presume marks pods as unschedulable that the scheduler has not tried yet, if it has found no node
+// for a pod with the same template: it will find none for them either. The scheduler takes seconds to
+// try the pods of a large scale-up, in which the agent can buy machines. Pods that have a place in the
+// last plan stay presumed unschedulable until the scheduler has tried them, so that no other pod gets
+// their place. Presume does not change its argument.
 func Presume(s *cluster.Snapshot, placed func(uid string) bool) *cluster.Snapshot {
 	refused := map[*cluster.Template]bool{}
 	for i := range s.Pods {

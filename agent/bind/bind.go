@@ -52,10 +52,10 @@ type Binder struct {
 // New returns a Binder.
 func New(p Ports) *Binder { return &Binder{Ports: p, slots: make(chan struct{}, podsAtOnce)} }
 
-// BindAll binds pods to nodes that exist. Only pods on nodes of ours that are not ready yet
-// are bound: kube-scheduler places pods on a node from then on, initialized or not, and two
-// that bind to one node can give the same room away twice. The pods of a Provisioner that says
-// so are left to kube-scheduler, too. It returns how many are bound now.
+// BindAll binds pods to existing nodes of Provisioners that are not ready yet. From then on,
+// kube-scheduler places pods on a node, and two programs that bind to one node can give away the same
+// room twice. A Provisioner can leave its pods to kube-scheduler altogether. BindAll returns how many
+// pods it has bound.
 func (b *Binder) BindAll(ctx context.Context, v *view.View, fresh *view.Verifier, byNode map[string][]cluster.PodKey) int {
 	var names []string
 	for node := range byNode {
@@ -78,7 +78,7 @@ func (b *Binder) binds(v *view.View, fresh *view.Verifier, name string) bool {
 	return p != nil && p.Spec.Spec.PodBinding == api.BindImmediate
 }
 
-// Bind binds the pods that still wait, and returns how many are bound now.
+// Bind binds the pods that still wait, and returns how many it has bound.
 func (b *Binder) Bind(ctx context.Context, fresh *view.Verifier, node string, pods []cluster.PodKey) int {
 	var bound atomic.Int64
 	parallel.Each(podsAtOnce, pods, func(pod cluster.PodKey) {
@@ -89,9 +89,9 @@ func (b *Binder) Bind(ctx context.Context, fresh *view.Verifier, node string, po
 	return int(bound.Load())
 }
 
-// bindable reports whether the scheduler has found no node for the pod, so that it
-// will not bind it itself, and the pod can be bound at all. A kubelet refuses pods that
-// need devices until the device plugin has registered: the scheduler waits for that.
+// bindable reports whether the agent may bind the pod: the scheduler has found no node for it, so that
+// it does not bind the pod itself, and the pod needs no devices. A kubelet rejects pods that need
+// devices until the device plugin has registered, for which the scheduler waits.
 func bindable(p *cluster.Pod) bool {
 	return p.State == cluster.PodPending && !p.PresumedUnschedulable && !p.Template.ResourceClaims && !needsDevices(p)
 }

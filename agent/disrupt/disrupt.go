@@ -1,4 +1,4 @@
-// Package disrupt takes nodes away as a plan says: at once where they must go, and
+// Package disrupt removes nodes as a plan says: at once where they must go, and
 // voluntarily once their pods have places that are up.
 package disrupt
 
@@ -52,7 +52,7 @@ type Surges interface {
 	Clear(ctx context.Context, s *cluster.Snapshot, n *cluster.Node, pods []*cluster.Pod) bool
 }
 
-// Disrupter takes nodes away. All exported fields are to be set.
+// Disrupter removes nodes. All exported fields are to be set.
 type Disrupter struct {
 	Cluster Cluster
 	Pods    Pods

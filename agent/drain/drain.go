@@ -1,5 +1,5 @@
-// Package drain empties the nodes that are being deleted, gives their machines back and
-// lets the Node objects go. docs/operations.md says what a drain waits for.
+// Package drain drains nodes that are being deleted, terminates their machines and removes the
+// finalizer from their Node objects. docs/operations.md says what a drain waits for.
 package drain
 
 import (
@@ -24,7 +24,7 @@ import (
 
 const (
 	pollEvery = time.Second
-	// leastPause is the least time between two passes: in it, changes are gathered.
+	// leastPause is the least time between two passes, so that one pass handles several changes.
 	leastPause = 100 * time.Millisecond
 	// ExcludeFromBalancers keeps load balancers from sending new connections.
 	ExcludeFromBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"
@@ -33,7 +33,7 @@ const (
 	podsAtOnce  = 16 // of one node
 )
 
-// Taint keeps pods away from a node that is going.
+// Taint keeps new pods off a node that is being drained.
 var Taint = corev1.Taint{Key: api.TaintDisruption, Effect: corev1.TaintEffectNoSchedule}
 
 // Cluster is what a drain reads.
@@ -53,23 +53,23 @@ type Pods interface {
 	DeletePod(ctx context.Context, pod cluster.PodKey, grace time.Duration) error
 }
 
-// Machines gives machines back.
+// Machines terminates instances.
 type Machines interface {
-	// Terminate returns the ids that are now going or were gone already.
+	// Terminate returns the ids of the instances that are being terminated or already gone.
 	Terminate(ctx context.Context, ids []string) (gone []string, err error)
 }
 
-// Inventory is what is known of the cloud's instances.
+// Inventory knows the cloud's instances.
 type Inventory interface {
-	// Known returns the snapshot with what the agent knows better than the caches.
+	// Known returns the snapshot, corrected by what the agent knows better than its caches.
 	Known(seen *cluster.Snapshot) *cluster.Snapshot
-	// InstanceGone reports whether the cloud has no instance for a node any more.
+	// InstanceGone reports whether the instance of a node no longer exists.
 	InstanceGone(node string) bool
-	// Untagged reports whether an instance has lost the tags of the cluster, without
-	// which it is not terminated.
+	// Untagged reports whether an instance has lost the tags of the cluster. The agent does not
+	// terminate instances without them.
 	Untagged(id string) bool
-	// Terminated notes that an instance was asked to terminate. Unless the cloud has
-	// confirmed that it is going, it may still be there.
+	// Terminated notes that the agent has terminated an instance, and whether the cloud has
+	// confirmed it.
 	Terminated(id string, confirmed bool)
 }
 
@@ -83,9 +83,9 @@ type Ports struct {
 	Events    *event.Recorder
 	Metrics   *metrics.Metrics
 	Log       hclog.Logger
-	// Wake has a token when something changed that draining looks at.
+	// Wake has a token when something that draining depends on has changed.
 	Wake <-chan struct{}
-	// Drained is called when a Node object was let go.
+	// Drained is called when the finalizer was removed from a Node object.
 	Drained func(n *cluster.Node)
 }
 
@@ -93,7 +93,7 @@ type Ports struct {
 type Drainer struct {
 	Ports
 	memory       memory
-	terminations *pace.Retries // by instance id: those that went wrong
+	terminations *pace.Retries // failed terminations, by instance id
 }
 
 // New returns a Drainer.
@@ -101,8 +101,8 @@ func New(p Ports) *Drainer {
 	return &Drainer{Ports: p, memory: newMemory(), terminations: pace.NewRetries(time.Second, time.Minute)}
 }
 
-// Run drains until the context ends: when something changes, every second while nodes
-// are being drained, and every interval.
+// Run drains nodes until the context ends: when something changes, each second while nodes are being
+// drained, and after each interval.
 func (d *Drainer) Run(ctx context.Context, interval time.Duration) error {
 	for {
 		idle := interval
@@ -128,8 +128,7 @@ func (d *Drainer) Run(ctx context.Context, interval time.Duration) error {
 // HeldUp says what holds up each node that is being drained, by its name.
 func (d *Drainer) HeldUp() map[string]string { return d.memory.held.words() }
 
-// pass takes each node that is being deleted one step further, and returns
-// how many of them are left.
+// pass takes one step with each node that is being deleted, and returns how many of them are left.
 func (d *Drainer) pass(ctx context.Context) int {
 	began := time.Now()
 	defer func() { d.Metrics.DrainPassSeconds.Observe(time.Since(began).Seconds()) }()
@@ -162,13 +161,13 @@ func (d *Drainer) pass(ctx context.Context) int {
 			empty = append(empty, n)
 		}
 	})
-	left := len(leaving) - d.finish(ctx, d.withoutCompany(ctx, s, empty))
+	left := len(leaving) - d.finish(ctx, d.onlyNode(ctx, s, empty))
 	d.reportHeldUp(s)
 	return left
 }
 
-// reportHeldUp sends events to the nodes and pods about what holds up drains. Evictions that a budget
-// forbids have events of their own.
+// reportHeldUp sends events to nodes and pods about drains that take longer than they should. An
+// eviction that a disruption budget forbids has its own event.
 func (d *Drainer) reportHeldUp(s *cluster.Snapshot) {
 	d.memory.noteRefusals()
 	for _, h := range d.memory.held.endPass(time.Now()) {
@@ -184,7 +183,7 @@ func (d *Drainer) reportHeldUp(s *cluster.Snapshot) {
 	d.exportHeldUp(s)
 }
 
-// exportHeldUp sets the gauge of the drains that are held up.
+// exportHeldUp sets the gauge of drains that take longer than they should.
 func (d *Drainer) exportHeldUp(s *cluster.Snapshot) {
 	d.Metrics.DrainsHeldUp.Reset()
 	for _, c := range d.memory.held.causes() {
@@ -194,9 +193,9 @@ func (d *Drainer) exportHeldUp(s *cluster.Snapshot) {
 	}
 }
 
-// withoutCompany leaves out the drained nodes whose machine has another Node
-// object, under the name that its kubelet chose, until that is drained too.
-func (d *Drainer) withoutCompany(ctx context.Context, s *cluster.Snapshot, drained []*cluster.Node) []*cluster.Node {
+// onlyNode returns the drained nodes whose machine has no other Node object. A machine whose kubelet
+// has registered under another name has two, and both are drained before it is terminated.
+func (d *Drainer) onlyNode(ctx context.Context, s *cluster.Snapshot, drained []*cluster.Node) []*cluster.Node {
 	machines, itself := map[string]bool{}, map[string]bool{}
 	for _, d := range drained {
 		machines[d.ProviderID], itself[d.Name] = true, true
@@ -221,9 +220,9 @@ func (d *Drainer) withoutCompany(ctx context.Context, s *cluster.Snapshot, drain
 	})
 }
 
-// drain takes one node a step further and reports whether its machine may be
-// given back. Until the caches show that it is shut, they may not show all of the
-// pods either that the scheduler has bound to it.
+// drain takes one step with a node and reports whether its machine may be terminated. Shut says that
+// the caches show the node as closed: before that, they may lack pods that the scheduler has bound to
+// it.
 func (d *Drainer) drain(ctx context.Context, s *step, shut bool) bool {
 	n := s.node
 	if !closed(n) && !d.closeNode(ctx, n) {
@@ -232,11 +231,10 @@ func (d *Drainer) drain(ctx context.Context, s *step, shut bool) bool {
 	}
 	gone := d.Inventory.InstanceGone(n.Name)
 	if !gone && !shut && !hadKubelet(n, s.pods) {
-		return false // its kubelet may have come up since; the caches show it once they show the taint
+		return false // its kubelet may have started since; the caches show that once they show the taint
 	}
 	if gone || !hadKubelet(n, s.pods) {
-		// Nothing runs there that could be stopped in order: the pods are ended so
-		// that their controllers can replace them.
+		// No kubelet can stop the pods. They are deleted so that their controllers can replace them.
 		return d.deletePods(ctx, s.pods, 0)
 	}
 	next := s.next()
@@ -259,7 +257,7 @@ func (d *Drainer) drain(ctx context.Context, s *step, shut bool) bool {
 	return true
 }
 
-// closed reports whether new pods and connections are kept away from the node.
+// closed reports whether the node takes no new pods and connections.
 func closed(n *cluster.Node) bool {
 	tainted := slices.ContainsFunc(n.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&Taint) })
 	return tainted && n.Unschedulable && n.Labels[ExcludeFromBalancers] != ""
@@ -289,8 +287,8 @@ func (d *Drainer) closeNode(ctx context.Context, n *cluster.Node) bool {
 	return done
 }
 
-// hadKubelet reports whether a kubelet has ever taken the node over. One that
-// fell silent before the node was initialized is known by the pods it started.
+// hadKubelet reports whether a kubelet has ever run on the node. A kubelet that fell silent before the
+// node was initialized is known by the pods that it has started.
 func hadKubelet(n *cluster.Node, pods []*cluster.Pod) bool {
 	return n.Ready || n.Initialized || slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Running })
 }
@@ -300,7 +298,7 @@ func (d *Drainer) drainLimits() map[string]time.Duration {
 	out := map[string]time.Duration{}
 	for _, p := range d.Cluster.Provisioners() {
 		if d := p.Spec.Disruption; d != nil && d.TerminationGracePeriod != nil {
-			out[p.Name] = max(d.TerminationGracePeriod.Duration, 1) // 0 stands for none
+			out[p.Name] = max(d.TerminationGracePeriod.Duration, 1) // 0 means no limit
 		}
 	}
 	return out

@@ -12,8 +12,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// finish gives the machines of drained nodes back and, once the cloud confirms
-// that they are going, lets the Node objects go. It returns how many went.
+// finish terminates the machines of drained nodes. Once the cloud has confirmed a termination, it
+// removes the finalizer from the Node object. It returns for how many nodes it did so.
 func (d *Drainer) finish(ctx context.Context, drained []*cluster.Node) int {
 	gone := d.terminate(ctx, drained)
 	var went atomic.Int64
@@ -25,14 +25,14 @@ func (d *Drainer) finish(ctx context.Context, drained []*cluster.Node) int {
 			d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "Deployments that were scaled up for its pods are scaled back first"})
 		case d.letNodeGo(ctx, n):
 			went.Add(1)
-		default: // it is tried again in the next pass
+		default: // the next pass tries again
 			d.memory.held.note(n.Name, holdUp{cause: HeldByNode, text: "the finalizer " + api.Finalizer + " could not be removed from the node"})
 		}
 	})
 	return int(went.Load())
 }
 
-// terminate returns the instances that are going.
+// terminate terminates the machines of nodes, and returns those instances that are being terminated.
 func (d *Drainer) terminate(ctx context.Context, drained []*cluster.Node) map[string]bool {
 	gone := map[string]bool{"": true} // a node without a provider id has no machine
 	var ids []string
@@ -66,7 +66,7 @@ func (d *Drainer) terminate(ctx context.Context, drained []*cluster.Node) map[st
 	return gone
 }
 
-// unconfirmed says why a machine without pods is still there.
+// unconfirmed says why a machine without pods has not been terminated.
 func (d *Drainer) unconfirmed(id string) string {
 	if d.Inventory.Untagged(id) {
 		return "its pods are gone, but instance " + id + " has lost the tags of the cluster, without which it is not terminated: put them back, or terminate it"

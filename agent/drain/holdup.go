@@ -12,14 +12,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// holdUp is what a drain waits for that takes longer than it should.
+// holdUp is something that a drain waits for longer than it should.
 type holdUp struct {
 	cause Cause
 	text  string
-	pod   cluster.PodKey // empty where it is not about one
+	pod   cluster.PodKey // empty if it is not about a pod
 }
 
-// Cause is the kind of a holdUp, as a label of metrics.
+// Cause is the kind of a holdUp. It is a label of metrics.
 type Cause string
 
 // The causes.
@@ -30,23 +30,23 @@ const (
 	HeldByPod       Cause = "pod-not-stopping"
 	HeldByKubelet   Cause = "kubelet-silent"
 	HeldByVolume    Cause = "volume-attached"
-	HeldByMachine   Cause = "machine" // is not given back yet
+	HeldByMachine   Cause = "machine" // is not terminated yet
 	HeldByNode      Cause = "node"    // cannot be changed, or is held by other programs
 )
 
-// ReportAfter is how long something may hold up a drain before an event says so.
-// What passes by itself within seconds would only be noise.
+// ReportAfter is how long something may hold up a drain before the agent sends an event about it.
+// Much of it passes within seconds.
 const ReportAfter = 15 * time.Second
 
-// holdUps are what holds up drains. The draining loop notes what it finds in a pass,
-// and ends it; others may ask for what was found last.
+// holdUps collects what holds up drains. The draining loop adds what it finds and ends the pass. Other
+// loops may read what the last pass found.
 type holdUps struct {
 	mu    sync.Mutex
 	found []*standing // in this pass
 	known []*standing // in the last one that has ended, sorted
 }
 
-// standing is a holdUp of a node for as long as it lasts.
+// standing is a holdUp of a node, and since when it has lasted.
 type standing struct {
 	holdUp
 	node     string
@@ -64,8 +64,8 @@ func (h *holdUps) note(node string, one holdUp) {
 	h.found = append(h.found, &standing{holdUp: one, node: node})
 }
 
-// endPass ends a pass. It forgets what does not hold up anything any more and returns
-// what is to be reported now: everything that lasts, again before its event is forgotten.
+// endPass ends a pass. It forgets what no longer holds up a drain, and returns what is to be reported
+// now. What lasts is reported again before the API server forgets its event.
 func (h *holdUps) endPass(now time.Time) []standing {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,7 +86,7 @@ func (h *holdUps) endPass(now time.Time) []standing {
 	return report
 }
 
-// words say what holds up each node that is being drained.
+// words returns what holds up each node that is being drained, by its name.
 func (h *holdUps) words() map[string]string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -116,7 +116,7 @@ type nodeCause struct {
 	cause Cause
 }
 
-// causes returns what holds up which nodes, each once.
+// causes returns the causes for each node, each once.
 func (h *holdUps) causes() []nodeCause {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,35 +13,32 @@ import (
 )
 
 const (
-	// kubeletPatience is how long a kubelet must have been silent, counted from when it
-	// fell silent, until it is not expected any more to stop pods that were deleted.
+	// kubeletPatience is how long a kubelet must have been silent until the agent no longer expects
+	// it to stop deleted pods.
 	kubeletPatience = 5 * time.Minute
-	// stuckAfter is how long after the end of its grace period a pod on a kubelet that
-	// answers is reported, and stuckPatience how much longer it is waited for.
+	// stuckAfter is how long after the end of its grace period a pod is reported whose kubelet
+	// answers, and stuckPatience is how much longer the drain waits for it.
 	stuckAfter    = 5 * time.Minute
 	stuckPatience = 10 * time.Minute
-	// DetachPatience is how long a drained node's volumes are waited for.
+	// DetachPatience is how long a drain waits for the volumes of a node without pods.
 	DetachPatience = 2 * time.Minute
 )
 
-// step is a node that is being drained, as it is seen at one moment. What it says
-// follows from that alone.
+// step is a node that is being drained, as seen at one moment. Its methods depend on nothing else.
 type step struct {
 	node  *cluster.Node
 	pods  []*cluster.Pod // that are on the node
-	limit time.Duration  // how long a drain may wait for evictions; 0 means for ever
+	limit time.Duration  // how long a drain may wait for evictions; 0 means no limit
 	now   time.Time
 }
 
-// overdue reports whether pods are deleted and not evicted any more, because the
-// Provisioner's terminationGracePeriod has passed since the node's deletion, whichever
-// agent leads.
+// overdue reports whether pods are deleted instead of evicted, because the Provisioner's
+// terminationGracePeriod has passed since the node was deleted.
 func (s *step) overdue() bool {
 	return s.limit > 0 && !s.node.DeletedAt.IsZero() && s.now.Sub(s.node.DeletedAt) >= s.limit
 }
 
-// next returns the pods that the drain waits for now: critical ones when the others
-// are gone.
+// next returns the pods that the drain waits for now: critical pods only when all others are gone.
 func (s *step) next() []*cluster.Pod {
 	var ordinary, critical []*cluster.Pod
 	for _, p := range s.pods {
@@ -59,9 +56,8 @@ func (s *step) next() []*cluster.Pod {
 	return ordinary
 }
 
-// endsWithMachine reports whether a pod that was deleted is not waited for any
-// more. While the kubelet answers, that is long after the end of the pod's own grace
-// period, and never before.
+// endsWithMachine reports whether the drain no longer waits for a deleted pod. If the kubelet answers,
+// that is long after the end of the pod's grace period, never before it.
 func (s *step) endsWithMachine(p *cluster.Pod) bool {
 	if p.State != cluster.PodTerminating {
 		return false
@@ -73,7 +69,7 @@ func (s *step) endsWithMachine(p *cluster.Pod) bool {
 	return s.silentFor() >= kubeletPatience || s.late(p) >= patience
 }
 
-// silentFor returns for how long nothing has been heard of the kubelet.
+// silentFor returns for how long the kubelet has been silent.
 func (s *step) silentFor() time.Duration {
 	if s.node.SilentSince.IsZero() {
 		return 0
@@ -81,10 +77,10 @@ func (s *step) silentFor() time.Duration {
 	return s.now.Sub(s.node.SilentSince)
 }
 
-// late returns how long ago the pod's grace period has ended; less than 0 before.
+// late returns how long ago the pod's grace period ended. It is negative before that.
 func (s *step) late(p *cluster.Pod) time.Duration { return s.now.Sub(p.StopBy) }
 
-// held says what is taking longer than it should.
+// held returns what takes longer than it should.
 func (s *step) held() []holdUp {
 	var out []holdUp
 	for _, p := range s.pods {
@@ -118,9 +114,8 @@ func (s *step) heldBy(p *cluster.Pod) holdUp {
 
 func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) + " UTC" }
 
-// volumesKept is how many volumes stay attached because their pods stay until the
-// machine goes. Those of pods that have left are to be detached, so that their
-// successors can have them at once.
+// volumesKept is how many volumes stay attached because their pods stay until the machine is
+// terminated. The drain waits until the others are detached, so that successors can use them at once.
 func (s *step) volumesKept() int {
 	kept := 0
 	for _, p := range s.pods {
@@ -133,9 +128,8 @@ func volumesHeld(n int) string {
 	return fmt.Sprintf("its pods are gone, and %d of their volumes are still attached; they are waited for %s at most", n, amount.ShortDuration(DetachPatience))
 }
 
-// WaitsFor reports whether a drain evicts the pod and waits until it is gone.
-// DaemonSet and static pods would come back, and pods that tolerate the taints of
-// a drain are meant to stay until the machine goes.
+// WaitsFor reports whether a drain evicts the pod and waits until it is gone. It does not if the pod
+// would come back, as DaemonSet and static pods do, or if it tolerates the taints of a drain.
 func WaitsFor(p *cluster.Pod) bool {
 	if p.Template.DaemonSet || p.Template.Static {
 		return false

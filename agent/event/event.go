@@ -19,29 +19,29 @@ const (
 	Nominated       = "Nominated"       // pod: the node it will run on
 	Launched        = "Launched"        // node: what was bought, and at what price
 	Adopted         = "Adopted"         // node: its object was made from the instance
-	TakenOver       = "TakenOver"       // node: Karpenter has launched it, and the agent looks after it now
-	Initialized     = "Initialized"     // node: it is up
-	NeverRegistered = "NeverRegistered" // node: its machine did not come up
-	Disrupting      = "Disrupting"      // node: it will be taken away, and why
-	Kept            = "Kept"            // node: it is not taken away, and why
+	TakenOver       = "TakenOver"       // node: Karpenter has launched it, and the agent manages it now
+	Initialized     = "Initialized"     // node: it is ready
+	NeverRegistered = "NeverRegistered" // node: its machine did not become ready in time
+	Disrupting      = "Disrupting"      // node: it will be removed, and why
+	Kept            = "Kept"            // node: it is not removed, and why
 	NotConsolidated = "NotConsolidated" // node: why it stays while it is in use
 	Surging         = "Surging"         // Deployment: it has one more pod for each that is moved
 	SurgeFailed     = "SurgeFailed"     // Deployment: why its pods are not moved in this way
 	Draining        = "Draining"        // node: its pods are being evicted
 	EvictionBlocked = "EvictionBlocked" // node and pod: a disruption budget forbids an eviction
 	DrainHeldUp     = "DrainHeldUp"     // node and pod: what else a drain waits for, longer than it should
-	Terminated      = "Terminated"      // node: its machine was given back
-	Interrupted     = "Interrupted"     // node: its machine will be taken back
+	Terminated      = "Terminated"      // node: its machine was terminated
+	Interrupted     = "Interrupted"     // node: the cloud will take its machine back
 	// node: its machine is an on-demand machine now.
 	ReservationEnded = "ReservationEnded"
 	InstanceGone     = "InstanceGone" // node: its machine does not exist any more
 	TagsLost         = "TagsLost"     // node: its instance has lost the tags of the cluster
 	MarksLost        = "MarksLost"    // node: it had lost what tells its Provisioner
-	LaunchFailed     = "LaunchFailed" // Provisioner: a cloud refused
+	LaunchFailed     = "LaunchFailed" // Provisioner: the cloud refused an order
 	DoubtfulSpec     = "DoubtfulSpec" // Provisioner and node profile: what has no effect or is probably not meant
 )
 
-// RepeatAfter is when an event about what lasts is sent again: well within the hour for
+// RepeatAfter is when an event about something that lasts is sent again: well within the hour for
 // which an API server keeps events.
 const RepeatAfter = 40 * time.Minute
 
@@ -71,9 +71,8 @@ type Sink interface {
 	Event(ref cluster.ObjectRef, eventType, reason, message string)
 }
 
-// Recorder passes events on, and keeps the last of those that are not about single
-// pods, or nodes that stay in use. A restart forgets them; the API server keeps events for an hour. It is safe for
-// concurrent use.
+// Recorder sends events, and keeps the last of them for the status page. It does not keep events about
+// single pods, and about nodes that stay in use. It is safe for concurrent use.
 type Recorder struct {
 	sink Sink
 
@@ -87,12 +86,12 @@ const recentEvents = 50
 // NewRecorder returns one that passes events on to the sink.
 func NewRecorder(sink Sink) *Recorder { return &Recorder{sink: sink} }
 
-// Normal records that something happened that was meant to.
+// Normal records an event of the type Normal.
 func (r *Recorder) Normal(ref cluster.ObjectRef, reason, message string) {
 	r.record(ref, corev1.EventTypeNormal, reason, message)
 }
 
-// Warning records that something happened that was not meant to.
+// Warning records an event of the type Warning.
 func (r *Recorder) Warning(ref cluster.ObjectRef, reason, message string) {
 	r.record(ref, corev1.EventTypeWarning, reason, message)
 }

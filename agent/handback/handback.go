@@ -1,8 +1,7 @@
-// Package handback gives the machines of NodePools back to Karpenter, so that it goes on
-// with them when it is started again. Nothing is drained or restarted for it. Neither the
-// agent nor Karpenter may run meanwhile.
+// Package handback gives the machines of NodePools back to Karpenter, which manages them when it is
+// started again. It drains and restarts nothing. Neither the agent nor Karpenter may run meanwhile.
 //
-// For each machine there are four steps, in this order, and each can be repeated.
+// Each machine goes through four steps, in this order, and each step can be repeated.
 //
 //  1. A NodeClaim is made for it, with a status that says that the machine was launched.
 //     For a NodeClaim without that, Karpenter would launch another machine.
@@ -79,8 +78,8 @@ type Machine struct {
 	Pool     map[string]any
 }
 
-// Find returns the machines of NodePools, in the order of their ids. Those of Provisioners
-// are the agent's for ever.
+// Find returns the running machines of NodePools, in the order of the instances. Machines of
+// Provisioners stay with the agent.
 func Find(instances []offer.Instance, nodes []cluster.Node, nodePools []map[string]any) []Machine {
 	pools := map[string]map[string]any{}
 	for _, p := range nodePools {
@@ -125,7 +124,7 @@ func (p Ports) Give(ctx context.Context, m Machine, now time.Time) error {
 	return p.Machines.LetGo(ctx, m.Instance.ID)
 }
 
-// unmark takes the agent's marks off the pods of a node.
+// unmark removes the agent's deletion costs from the pods of a node.
 func (p Ports) unmark(ctx context.Context, node string) error {
 	pods, err := p.Pods.PodsOn(ctx, node)
 	if err != nil {
@@ -142,8 +141,8 @@ func (p Ports) unmark(ctx context.Context, node string) error {
 	return nil
 }
 
-// change makes a node of the agent one of Karpenter. What it is judged by here goes, so
-// that nothing old is found should the agent take it over once more.
+// change makes a node of the agent a node of Karpenter. It removes all annotations of the agent, so that
+// none is out of date if the agent takes the node over again.
 func change(claim karpenter.Claim, uid string) cluster.NodeChange {
 	name := kinds.NameOf(claim.Object)
 	version, _ := claim.Object["apiVersion"].(string)

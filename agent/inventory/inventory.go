@@ -1,6 +1,5 @@
-// Package inventory compares the cloud's instances with the nodes of the cluster: each
-// instance of ours gets its Node object, or is given back, and each node whose instance
-// is gone is let go.
+// Package inventory compares the cloud's instances with the nodes of the cluster. Each instance of a
+// Provisioner gets its Node object or is terminated, and each node whose instance is gone is deleted.
 package inventory
 
 import (
@@ -18,25 +17,24 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// Listing says what instances there are.
+// Listing lists instances.
 type Listing interface {
-	// Claim makes the cloud refuse orders of other processes that are still on their
-	// way. A new leader calls it before it looks at the instances for the first time.
+	// Claim makes the cloud refuse orders that other processes have already sent. A new leader calls
+	// it before it lists the instances for the first time.
 	Claim(ctx context.Context) error
-	// Instances returns everything of this cluster, and may for a while return what
-	// is gone.
+	// Instances returns all instances of the cluster, including some that are gone.
 	Instances(ctx context.Context) ([]offer.Instance, error)
-	// Find returns those of the instances that there are, also without the tags by
-	// which Instances finds them.
+	// Find returns the instances with these ids that exist, even if they lack the tags by which
+	// Instances finds them.
 	Find(ctx context.Context, ids []string) ([]offer.Instance, error)
 }
 
 // Machines changes instances.
 type Machines interface {
-	// Terminate returns the ids that are now going or were gone already.
+	// Terminate returns the ids of the instances that are being terminated or already gone.
 	Terminate(ctx context.Context, ids []string) (gone []string, err error)
-	// Retag puts these tags back, with the Provisioner and launch id that the instance
-	// names here. One that nothing marks as this cluster's any more is an error.
+	// Retag puts the tags back, with the Provisioner and launch id of i. It is an error if nothing
+	// marks the instance as one of this cluster any more.
 	Retag(ctx context.Context, i offer.Instance) error
 }
 
@@ -51,14 +49,14 @@ type Ports struct {
 	Log      hclog.Logger
 	// Launching reports whether an instance belongs to an order that is still open.
 	Launching func(launchID string) bool
-	// Replan and Redrain are called when there is something to plan, and to drain.
+	// Replan and Redrain are called when there is something to plan, or to drain.
 	Replan, Redrain func()
-	// StartupTimeout is how long a machine may take to come up.
+	// StartupTimeout is how long a machine may take to become a ready node.
 	StartupTimeout time.Duration
 }
 
-// Inventory knows the instances. The planning loop compares; other loops may ask for
-// what was found.
+// Inventory knows the instances. The planning loop compares them with the nodes; other loops may read
+// the results.
 type Inventory struct {
 	Ports
 	*ledger
@@ -77,8 +75,7 @@ func (c *Inventory) Known(seen *cluster.Snapshot) *cluster.Snapshot {
 	return c.Apply(c.Assumed.Apply(seen))
 }
 
-// Terminated notes that an instance was asked to terminate. Unless the cloud has
-// confirmed that it is going, it may still be there.
+// Terminated notes that the agent has terminated an instance, and whether the cloud has confirmed it.
 func (c *Inventory) Terminated(id string, confirmed bool) {
 	switch {
 	case confirmed:
@@ -89,22 +86,22 @@ func (c *Inventory) Terminated(id string, confirmed bool) {
 	}
 }
 
-// Drained notes that a Node object was let go.
+// Drained notes that the finalizer was removed from a Node object.
 func (c *Inventory) Drained(n *cluster.Node) {
 	c.Assumed.Gone(n.Name)
 	c.Scaled(n.Provisioner)
 	c.Replan()
 }
 
-// Bought notes an instance whose Node object is about to be made. Until the cloud lists
-// it, nothing else says whose it is where the node loses its labels.
+// Bought notes an instance whose Node object is about to be created. Until the cloud lists it, nothing
+// else tells its Provisioner if the node loses its labels.
 func (c *Inventory) Bought(i offer.Instance) {
 	c.own(i)
 	c.Scaled(i.Provisioner)
 }
 
-// LostNode reports whether a machine has lost its Node object since the last call,
-// though nobody has given it back: it counts, and has to get another one.
+// LostNode reports whether the Node object of a machine has gone since the last call although the
+// machine was not terminated. The machine still counts, and needs another Node object.
 func (c *Inventory) LostNode(s *cluster.Snapshot) bool { return c.lostNode(s, c.wasGivenBack) }
 
 // HasInstances reports whether the cloud has machines of a Provisioner, or cannot tell.

@@ -1,11 +1,9 @@
-// Package takeover makes the agent's own what Karpenter has launched for the NodePools
-// that the agent serves: instances, their nodes and NodeClaims. Nothing is drained or
-// restarted for it.
+// Package takeover takes over what Karpenter has launched for the NodePools that the agent serves:
+// instances, their nodes and NodeClaims. It drains and restarts nothing.
 //
-// For each machine there are four steps, in this order, and each can be repeated. At
-// every moment in between, at least one of the two controllers knows the machine as its
-// own, and none of them would end it: a process that dies between two steps is followed
-// by another one that goes on where it was, or by Karpenter, which finds what it needs.
+// Each machine goes through four steps, in this order, and each step can be repeated. At every moment,
+// at least one of the two controllers knows the machine as its own, and neither would terminate it. If
+// the process dies between two steps, its successor continues there, or Karpenter finds what it needs.
 //
 //  1. The instance gets the cluster's tags. From now on the agent lists it, and so can
 //     neither lose it nor take it for somebody else's. Karpenter still knows it, too.
@@ -103,8 +101,8 @@ func New(p Ports) *Takeover {
 	return &Takeover{Ports: p}
 }
 
-// Left says what keeps the machines of a NodePool from having been taken over; empty
-// where nothing does. Until they are, limits cannot be kept.
+// Left says why the machines of a NodePool have not all been taken over. It is empty if they have. Until
+// then, the agent cannot keep the limits of the NodePool.
 func (t *Takeover) Left(pool string) string {
 	if t == nil {
 		return ""
@@ -127,7 +125,7 @@ func (t *Takeover) Due(v *view.View, interval time.Duration) bool {
 	return !slices.Equal(pools, t.pools) || len(pools) > 0 && since >= interval || len(t.left) > 0 && since >= retryPause
 }
 
-// Next returns when something that was left is tried again; zero for nothing left.
+// Next returns when the agent tries again. It is zero if nothing is left.
 func (t *Takeover) Next() time.Time {
 	if t == nil {
 		return time.Time{}
@@ -154,7 +152,7 @@ func served(v *view.View) map[string]*view.Provisioner {
 	return out
 }
 
-// Run takes over what there is.
+// Run takes over all machines that are left.
 func (t *Takeover) Run(ctx context.Context, v *view.View) {
 	pools := served(v)
 	p := &pass{Takeover: t, pools: pools, left: map[string]string{}, byMachine: map[string]*offer.Instance{}, failed: map[string]bool{}}
@@ -210,8 +208,7 @@ func (p *pass) look(ctx context.Context) error {
 	return nil
 }
 
-// fail notes that a step for a machine went wrong; an empty one stands for all of the
-// NodePool.
+// fail notes that a step has failed for a machine, or, without one, for the whole NodePool.
 func (p *pass) fail(ctx context.Context, pool, machine string, err error) {
 	p.mu.Lock()
 	first := p.left[pool] == ""
@@ -247,7 +244,7 @@ func (p *pass) tag(ctx context.Context) {
 	}
 }
 
-// notDone notes the instances for which a step went wrong.
+// notDone notes the instances for which a step has failed.
 func (p *pass) notDone(ctx context.Context, ids, done []string, err error) {
 	for _, i := range p.instances {
 		if slices.Contains(ids, i.ID) && !slices.Contains(done, i.ID) {
@@ -256,10 +253,9 @@ func (p *pass) notDone(ctx context.Context, ids, done []string, err error) {
 	}
 }
 
-// takeNodes is the second step. It is for nodes that an instance or a NodeClaim of
-// Karpenter is known for: the label of a NodePool alone could be anybody's. It is taken
-// for each of them, also if the node looks like one of ours: a cache that lags behind
-// would say so of nodes that were given back to Karpenter a moment ago.
+// takeNodes is the second step. It applies to nodes with an instance or a NodeClaim of Karpenter, since
+// anybody could set the label of a NodePool. It also applies to nodes that look as if the agent had
+// taken them over already, because the cache may not show yet that they were given back to Karpenter.
 func (p *pass) takeNodes(ctx context.Context, v *view.View) {
 	claimed := map[string]bool{}
 	for _, c := range p.claims {
@@ -278,8 +274,8 @@ func (p *pass) takeNodes(ctx context.Context, v *view.View) {
 	parallel.Each(atOnce, found, func(n *cluster.Node) { p.takeNode(ctx, n) })
 }
 
-// held reports whether pods are kept off a node of ours for as long as Karpenter does
-// not know it: its kubelet has registered after Karpenter was gone.
+// held reports whether a node that was taken over still has the taint of an unregistered node, because
+// its kubelet has registered after Karpenter was gone.
 func held(n *cluster.Node) bool {
 	unregistered := func(t corev1.Taint) bool { return t.Key == api.TaintUnregistered }
 	return n.Annotations[api.AnnotationLaunchID] == api.LaunchKarpenter && slices.ContainsFunc(n.Taints, unregistered)
@@ -296,7 +292,7 @@ func (p *pass) takeNode(ctx context.Context, n *cluster.Node) {
 		return
 	}
 	if n.Labels[api.LabelProvisioner] == pool.Raw.Name {
-		return // it was taken over before, and only what comes after that was left
+		return // it was taken over before, and only later steps were left
 	}
 	p.Log.Info("took over a node", "node", n.Name, "provisioner", pool.Raw.Name, "provider_id", n.ProviderID)
 	p.Events.Normal(event.Node(n.Name), event.TakenOver, "Karpenter has launched the node for NodePool "+pool.Raw.Name+"; from now on Packhorse looks after it")
@@ -317,8 +313,8 @@ func (p *pass) disown(ctx context.Context) {
 	p.notDone(ctx, ids, done, err)
 }
 
-// release is the last step. A NodeClaim without a machine goes as well: the agent buys
-// one for its pods, or takes over what Karpenter has bought for it once that is listed.
+// release is the last step. It also removes NodeClaims without a machine: the agent buys a machine for
+// their pods, or takes over the machine that Karpenter has bought once the cloud lists it.
 func (p *pass) release(ctx context.Context) {
 	parallel.Each(atOnce, p.claims, func(c cluster.NodeClaim) {
 		if c.ProviderID != "" && p.hasFailed(c.ProviderID) {
