@@ -219,8 +219,37 @@ metadata: {name: log}
 spec: {template: {spec: {priorityClassName: low}}}
 `)
 	want := []string{
-		"in.yaml:13: document 2: Pod default/a: spec.priorityClassName: no file has the PriorityClass high, which 2 objects name, so that its value counts as 0; add the file that declares it",
+		"in.yaml:13: document 2: Pod default/a: spec.priorityClassName: no file has the PriorityClass high, so that its value counts as 0 (2 objects in all); add the file that declares it",
 		"in.yaml:23: document 4: DaemonSet default/log: spec.template.spec.priorityClassName: no file has the PriorityClass low, so that its value counts as 0; add the file that declares it",
+	}
+	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestPodsOfOthers: that nothing is planned for a pod is said, and why.
+func TestPodsOfOthers(t *testing.T) {
+	set := parse(t, `apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec: {schedulerName: theirs}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: b}
+spec:
+  jobTemplate:
+    spec: {template: {spec: {schedulingGates: [{name: quota}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: c}
+spec: {schedulerName: theirs}
+status: {nominatedNodeName: n1}
+`)
+	want := []string{
+		"in.yaml:4: document 1: Pod default/a: spec.schedulerName: the scheduler theirs places these pods, so that nothing is planned for them",
+		"in.yaml:11: document 2: CronJob default/b: spec.jobTemplate.spec.template.spec.schedulingGates: pods wait until their scheduling gates are removed, and nothing is planned for them until then; remove the gates to plan for them",
 	}
 	if diff := cmp.Diff(want, set.Warnings()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

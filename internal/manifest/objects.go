@@ -196,6 +196,11 @@ func (b *Builder) complete(doc *Document, namespaced bool, generateName string) 
 	case doc.Namespace == "":
 		doc.Namespace = metav1.NamespaceDefault
 	}
+	if doc.Namespace != "" {
+		for _, problem := range validation.IsDNS1123Label(doc.Namespace) {
+			return finding.Invalid(field.NewPath("metadata", "namespace"), doc.Namespace, finding.Plain(problem), finding.None)
+		}
+	}
 	for _, problem := range validation.IsDNS1123Subdomain(doc.Name) {
 		if doc.Name != "" {
 			return finding.Invalid(field.NewPath("metadata", "name"), doc.Name, finding.Plain(problem), finding.None)

@@ -22,24 +22,24 @@ import (
 // brokenRules lists what the API server would refuse of a pod or workload.
 func brokenRules(object any) finding.List {
 	spec := field.NewPath("spec")
-	template := spec.Child("template", "spec")
+	template := spec.Child("template")
 	switch o := object.(type) {
 	case *corev1.Pod:
-		return podRules(&o.Spec, spec)
+		return append(labelRules(o.Labels, field.NewPath("metadata", "labels")), podRules(&o.Spec, spec)...)
 	case *appsv1.DaemonSet:
-		return podRules(&o.Spec.Template.Spec, template)
+		return templateRules(&o.Spec.Template, template)
 	case *appsv1.Deployment:
-		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), podRules(&o.Spec.Template.Spec, template)...)
+		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), templateRules(&o.Spec.Template, template)...)
 	case *appsv1.ReplicaSet:
-		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), podRules(&o.Spec.Template.Spec, template)...)
+		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), templateRules(&o.Spec.Template, template)...)
 	case *appsv1.StatefulSet:
-		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), podRules(&o.Spec.Template.Spec, template)...)
+		return append(countRule(o.Spec.Replicas, spec.Child("replicas")), templateRules(&o.Spec.Template, template)...)
 	case *corev1.ReplicationController:
 		out := countRule(o.Spec.Replicas, spec.Child("replicas"))
 		if o.Spec.Template == nil {
 			return out
 		}
-		return append(out, podRules(&o.Spec.Template.Spec, template)...)
+		return append(out, templateRules(o.Spec.Template, template)...)
 	case *batchv1.Job:
 		status := field.NewPath("status")
 		return slices.Concat(
@@ -73,7 +73,7 @@ func jobRules(j *batchv1.JobSpec, path *field.Path) finding.List {
 	return slices.Concat(
 		countRule(j.Parallelism, path.Child("parallelism")),
 		countRule(j.Completions, path.Child("completions")),
-		podRules(&j.Template.Spec, path.Child("template", "spec")),
+		templateRules(&j.Template, path.Child("template")),
 	)
 }
 
@@ -91,13 +91,17 @@ func countRule(n *int32, path *field.Path) finding.List {
 	return finding.List{finding.Invalid(path, *n, finding.Say("must be greater than or equal to 0"), finding.None)}
 }
 
+func templateRules(t *corev1.PodTemplateSpec, path *field.Path) finding.List {
+	return append(labelRules(t.Labels, path.Child("metadata", "labels")), podRules(&t.Spec, path.Child("spec"))...)
+}
+
 func podRules(spec *corev1.PodSpec, path *field.Path) finding.List {
 	var out finding.List
 	for i := range spec.InitContainers {
-		out = append(out, resourceRules(&spec.InitContainers[i].Resources, path.Child("initContainers").Index(i).Child("resources"))...)
+		out = append(out, containerRules(&spec.InitContainers[i], path.Child("initContainers").Index(i))...)
 	}
 	for i := range spec.Containers {
-		out = append(out, resourceRules(&spec.Containers[i].Resources, path.Child("containers").Index(i).Child("resources"))...)
+		out = append(out, containerRules(&spec.Containers[i], path.Child("containers").Index(i))...)
 	}
 	if spec.Resources != nil {
 		out = append(out, resourceRules(spec.Resources, path.Child("resources"))...)
@@ -113,6 +117,26 @@ func podRules(spec *corev1.PodSpec, path *field.Path) finding.List {
 		out = append(out, spreadRules(&spec.TopologySpreadConstraints[i], path.Child("topologySpreadConstraints").Index(i))...)
 	}
 	return append(out, affinityRules(spec.Affinity, path.Child("affinity"))...)
+}
+
+func containerRules(c *corev1.Container, path *field.Path) finding.List {
+	out := resourceRules(&c.Resources, path.Child("resources"))
+	for i := range c.Ports {
+		at := path.Child("ports").Index(i)
+		out = slices.Concat(out, portRule(c.Ports[i].HostPort, at.Child("hostPort")), portRule(c.Ports[i].ContainerPort, at.Child("containerPort")))
+	}
+	return out
+}
+
+// portRule: 0 is a port that is not given.
+func portRule(port int32, path *field.Path) finding.List {
+	var out finding.List
+	for _, p := range validation.IsValidPortNum(int(port)) {
+		if port != 0 {
+			out = append(out, finding.Invalid(path, port, finding.Plain(p), finding.None))
+		}
+	}
+	return out
 }
 
 // resourceRules: nothing is asked for beyond its limit, and of what cannot be shared exactly
@@ -220,9 +244,7 @@ func spreadRules(c *corev1.TopologySpreadConstraint, path *field.Path) finding.L
 	if c.MaxSkew <= 0 {
 		out = append(out, finding.Invalid(path.Child("maxSkew"), c.MaxSkew, finding.Say("must be greater than zero"), finding.None))
 	}
-	if c.TopologyKey == "" {
-		out = append(out, finding.Required(path.Child("topologyKey"), finding.Say("can not be empty"), finding.None))
-	}
+	out = append(out, topologyRule(c.TopologyKey, path.Child("topologyKey"))...)
 	out = append(out, oneOf(path.Child("whenUnsatisfiable"), c.WhenUnsatisfiable, corev1.DoNotSchedule, corev1.ScheduleAnyway)...)
 	switch {
 	case c.MinDomains == nil:
@@ -235,6 +257,13 @@ func spreadRules(c *corev1.TopologySpreadConstraint, path *field.Path) finding.L
 		policyRule(c.NodeAffinityPolicy, path.Child("nodeAffinityPolicy")),
 		policyRule(c.NodeTaintsPolicy, path.Child("nodeTaintsPolicy")),
 		selectorRules(c.LabelSelector, path.Child("labelSelector")))
+}
+
+func topologyRule(key string, path *field.Path) finding.List {
+	if key == "" {
+		return finding.List{finding.Required(path, finding.Say("can not be empty"), finding.None)}
+	}
+	return labelRule(path, key, validation.IsQualifiedName(key))
 }
 
 func policyRule(p *corev1.NodeInclusionPolicy, path *field.Path) finding.List {

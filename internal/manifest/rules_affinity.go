@@ -63,11 +63,7 @@ func nodeTermRules(t *corev1.NodeSelectorTerm, path *field.Path) finding.List {
 }
 
 func podTermRules(t *corev1.PodAffinityTerm, path *field.Path) finding.List {
-	var out finding.List
-	if t.TopologyKey == "" {
-		out = append(out, finding.Required(path.Child("topologyKey"), finding.Say("can not be empty"), finding.None))
-	}
-	return slices.Concat(out, selectorRules(t.LabelSelector, path.Child("labelSelector")), selectorRules(t.NamespaceSelector, path.Child("namespaceSelector")))
+	return slices.Concat(topologyRule(t.TopologyKey, path.Child("topologyKey")), selectorRules(t.LabelSelector, path.Child("labelSelector")), selectorRules(t.NamespaceSelector, path.Child("namespaceSelector")))
 }
 
 func selectorRules(s *metav1.LabelSelector, path *field.Path) finding.List {

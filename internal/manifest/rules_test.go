@@ -72,6 +72,26 @@ func TestRulesOfTheAPIServer(t *testing.T) {
 			pod("affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {matchExpressions: [{key: k, operator: Gt, values: [\"1\"]}]}}]}}"),
 			`labelSelector.matchExpressions[0].operator: Unsupported value: "Gt"; choose In, NotIn, Exists or DoesNotExist`,
 		},
+		"a label": {
+			"apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  labels: {app: a b}\n",
+			`metadata.labels[app]: Invalid value: "a b": a valid label must be`,
+		},
+		"a label of a template": {
+			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  template: {metadata: {labels: {a b: c}}}\n",
+			`spec.template.metadata.labels: Invalid value: "a b": name part must consist of`,
+		},
+		"a namespace": {
+			"apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  namespace: A_b\n",
+			`metadata.namespace: Invalid value: "A_b": a lowercase RFC 1123 label must consist of`,
+		},
+		"a port": {
+			pod("containers: [{name: a, ports: [{containerPort: 80, hostPort: 99999}]}]"),
+			"spec.containers[0].ports[0].hostPort: Invalid value: 99999: must be between 1 and 65535, inclusive",
+		},
+		"a key of a topology": {
+			pod("topologySpreadConstraints: [{maxSkew: 1, topologyKey: a zone, whenUnsatisfiable: DoNotSchedule}]"),
+			`spec.topologySpreadConstraints[0].topologyKey: Invalid value: "a zone": name part must consist of`,
+		},
 		"a misspelt resource": {
 			pod("containers: [{name: a, resources: {requests: {memroy: 1Gi}}}]"),
 			`spec.containers[0].resources.requests[memroy]: Invalid value: "memroy": must be a standard resource type or fully qualified; did you mean memory?`,

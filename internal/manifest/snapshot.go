@@ -13,13 +13,15 @@ import (
 // snapshot converts everything read so far.
 func (b *Builder) snapshot() *cluster.Snapshot {
 	s := &cluster.Snapshot{}
-	classes := priorities(b.objects.priorityClasses)
+	classes, said := priorities(b.objects.priorityClasses), &remarks{}
 	for _, pod := range b.objects.pods {
-		classes.set(&pod.Spec, "Pod "+pod.Namespace+"/"+pod.Name, "spec")
+		object := "Pod " + pod.Namespace + "/" + pod.Name
+		classes.set(&pod.Spec, object, "spec", said)
 		if untouched(pod) {
 			markUnschedulable(pod)
 		}
 		if converted, ok := b.templates.Pod(pod); ok {
+			said.addWaiting(&converted, &pod.Spec, object, "spec")
 			s.Pods = append(s.Pods, converted)
 		}
 	}
@@ -29,8 +31,10 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 			b.fail(doc, refused(w.counted, fmt.Sprintf("%d pods are to be created, at most %d are read", w.count, maxPods), ""))
 			continue
 		}
-		classes.set(&w.template.Spec, w.object, w.spec)
-		s.Pods = append(s.Pods, w.pods(b.templates)...)
+		classes.set(&w.template.Spec, w.object, w.spec, said)
+		pods := w.pods(b.templates)
+		said.addWaiting(&pods[0], &w.template.Spec, w.object, w.spec)
+		s.Pods = append(s.Pods, pods...)
 		s.Claims = append(s.Claims, w.missingClaims(b.objects.claims)...)
 	}
 	s.Pods = append(s.Pods, b.rows...)
@@ -38,9 +42,9 @@ func (b *Builder) snapshot() *cluster.Snapshot {
 	b.objects.addStorage(s)
 	b.objects.addNamespaces(s)
 	for _, ds := range b.objects.daemonSets {
-		classes.set(&ds.Spec.Template.Spec, "DaemonSet "+ds.Namespace+"/"+ds.Name, "spec.template.spec")
+		classes.set(&ds.Spec.Template.Spec, "DaemonSet "+ds.Namespace+"/"+ds.Name, "spec.template.spec", said)
 	}
-	b.warnOfClasses(classes.missing)
+	b.remark(said)
 	s.DaemonSets = cluster.FromDaemonSets(b.objects.daemonSets, s.Pods)
 	for _, budget := range b.objects.budgets {
 		s.DisruptionBudgets = append(s.DisruptionBudgets, cluster.FromDisruptionBudget(budget))

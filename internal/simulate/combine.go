@@ -24,6 +24,9 @@ func FromManifests(set *manifest.Set) (*cluster.Survey, []string) {
 		out.Provisioners = []*api.Provisioner{{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}
 		warnings = append(warnings, `there is no Provisioner in the files: one named "default" with the defaults of the API is assumed, which buys on demand, for amd64, and of the categories c, m and r, so that nothing has a GPU; add a file with your own`)
 	}
+	if lost := elsewhere(set.Snapshot); len(lost) > 0 {
+		warnings = append(warnings, fmt.Sprintf("pods run on nodes that are in no file, such as %s on %s (%d in all): they are left out, and do not count for the constraints of other pods; add the nodes", lost[0], lost[0].NodeName, len(lost)))
+	}
 	for _, t := range set.NodeTemplates {
 		if t.Spec.Class != nil && len(t.Spec.Class.Reservations) > 0 {
 			warnings = append(warnings, t.Title()+" selects capacity reservations, which no file can hold: the plan is without them, and the agent would use them first")
@@ -48,6 +51,21 @@ func FromManifests(set *manifest.Set) (*cluster.Survey, []string) {
 		warnings = append(warnings, fmt.Sprintf("%s uses %s %s, which is not among the files: the defaults of a node profile are assumed", p.Title(), class, ref.Name))
 	}
 	return out, warnings
+}
+
+// elsewhere lists the pods that run on nodes which are not in the snapshot.
+func elsewhere(s *cluster.Snapshot) []*cluster.Pod {
+	nodes := map[string]bool{}
+	for i := range s.Nodes {
+		nodes[s.Nodes[i].Name] = true
+	}
+	var out []*cluster.Pod
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.NodeName != "" && !nodes[p.NodeName] {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // Combine adds what files describe to a live cluster. An object of the files

@@ -100,6 +100,7 @@ func TestAssumptions(t *testing.T) {
 		block bool
 	}{
 		"no provisioner":  {[]string{bigDisk}, `there is no Provisioner in the files`, false},
+		"missing nodes":   {[]string{bigDisk, "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {nodeName: n1}\n"}, `pods run on nodes that are in no file, such as default/a on n1 (1 in all): they are left out`, false},
 		"missing profile": {[]string{refers}, `AWSNodeTemplate big-disk, which is not among the files`, false},
 		"reservations":    {[]string{reserving}, `EC2NodeClass reserving selects capacity reservations`, false},
 		"invalid":         {[]string{strings.Replace(refers, "maxPods: 7", "maxPods: -7", 1), bigDisk}, `Provisioner refers is invalid`, true},

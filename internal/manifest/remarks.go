@@ -1,0 +1,58 @@
+package manifest
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
+)
+
+// remarks are warnings about fields of which many objects may have the same. Each is made
+// once, at the first of them.
+type remarks struct {
+	texts []string // in the order of the first fields
+	at    map[string]*remark
+}
+
+type remark struct {
+	object, path, advice string // of the first field; the object as Document.Object names it
+	count                int
+}
+
+func (r *remarks) add(object, path, text, advice string) {
+	if of := r.at[text]; of != nil {
+		of.count++
+		return
+	}
+	if r.at == nil {
+		r.at = map[string]*remark{}
+	}
+	r.texts, r.at[text] = append(r.texts, text), &remark{object, path, advice, 1}
+}
+
+// addWaiting says why nothing is planned for a pod, or for those of a workload, that is in the
+// files as one to be scheduled. The object has the pod's spec at a path.
+func (r *remarks) addWaiting(p *cluster.Pod, spec *corev1.PodSpec, object, path string) {
+	theirs := p.NominatedNode != "" || p.Template.DaemonSet || p.Template.Static || !p.StopBy.IsZero()
+	switch {
+	case p.State != cluster.PodWaiting || theirs:
+	case len(spec.SchedulingGates) > 0:
+		r.add(object, path+".schedulingGates", "pods wait until their scheduling gates are removed, and nothing is planned for them until then", "remove the gates to plan for them")
+	case p.Template.SchedulerName != corev1.DefaultSchedulerName:
+		r.add(object, path+".schedulerName", fmt.Sprintf("the scheduler %s places these pods, so that nothing is planned for them", p.Template.SchedulerName), "")
+	}
+}
+
+// remark makes the warnings.
+func (b *Builder) remark(r *remarks) {
+	for _, text := range r.texts {
+		of := r.at[text]
+		if of.count > 1 {
+			text += fmt.Sprintf(" (%d objects in all)", of.count)
+		}
+		doc := b.seen[of.object]
+		doc.Ignored = append(doc.Ignored, finding.Finding{Path: of.path, Text: finding.Plain(text), Advice: finding.Plain(of.advice)})
+	}
+}
