@@ -78,10 +78,14 @@ func (s *Scheduler) take(p *corev1.Pod, choose func([]candidate) int) string {
 }
 
 func admits(n *corev1.Node, p *corev1.Pod) bool {
-	if n.Spec.Unschedulable || n.DeletionTimestamp != nil {
+	if n.DeletionTimestamp != nil {
 		return false
 	}
-	_, untolerated := schedule.FindMatchingUntoleratedTaint(klog.Background(), n.Spec.Taints, p.Spec.Tolerations, func(t *corev1.Taint) bool {
+	taints := n.Spec.Taints
+	if n.Spec.Unschedulable {
+		taints = append(slices.Clone(taints), corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
+	}
+	_, untolerated := schedule.FindMatchingUntoleratedTaint(klog.Background(), taints, p.Spec.Tolerations, func(t *corev1.Taint) bool {
 		return t.Effect != corev1.TaintEffectPreferNoSchedule
 	}, false)
 	return !untolerated && selects(p, n)

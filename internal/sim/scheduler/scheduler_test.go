@@ -92,6 +92,10 @@ func TestFirstFit(t *testing.T) {
 		"not on a cordoned node": {
 			nodes: []*corev1.Node{node("a", "z1", 8, 8, func(n *corev1.Node) { n.Spec.Unschedulable = true }), big}, pod: pod("web", ""), want: "b-big",
 		},
+		"on a cordoned node if it may": {
+			nodes: []*corev1.Node{node("a", "z1", 8, 8, func(n *corev1.Node) { n.Spec.Unschedulable = true }), big},
+			pod:   pod("web", "", func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} }), want: "a",
+		},
 		"not on a node that is being deleted": {
 			nodes: []*corev1.Node{node("a", "z1", 8, 8, func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{} }), big}, pod: pod("web", ""), want: "b-big",
 		},
