@@ -2,6 +2,7 @@ package lp
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,24 +14,61 @@ func TestDividedPricesAreNearlyOptimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawDivided(t)
 		cost := byColumns(d)
-		d.Price = cost * rapid.Float64Range(0.5, 2).Draw(t, "known")
+		d.Price = max(1, cost) * rapid.Float64Range(0.5, 2).Draw(t, "known")
+		if rapid.Bool().Draw(t, "start") {
+			d.Start = make([]float64, len(d.Demand))
+			for i, c := range d.Alone {
+				if len(c.Entries) > 0 {
+					d.Start[i] = c.Cost * rapid.Float64Range(0, 0.1).Draw(t, "price")
+				}
+			}
+		}
 		prices, spent := d.Prices(1e-5, math.MaxInt)
 		if spent <= 0 {
 			t.Fatal("no operations are counted")
 		}
-		total, most := 0.0, 0.0
-		for i, w := range prices {
-			total += float64(w * d.Demand[i])
-			most = max(most, float64(w*d.Alone[i].Entries[0].N)/d.Alone[i].Cost)
-		}
-		for k := range d.Kinds {
-			value, _ := contentOf(&d.Kinds[k], prices)
-			most = max(most, value/d.Kinds[k].Cost)
-		}
-		if proven := total / most; proven > cost*(1+1e-6) || proven < cost*(1-1e-3) {
+		if proven, err := provenBy(d, prices), 1e-3*max(1, cost); proven > cost+1e-3*err || proven < cost-err {
 			t.Fatalf("%v is proven, the optimum is %v", proven, cost)
 		}
 	})
+}
+
+// provenBy returns what prices prove once those of what is to be covered are scaled. Nothing is
+// cheaper than 0.
+func provenBy(d *Divided, prices []float64) float64 {
+	asked, limits, most := 0.0, 0.0, 0.0
+	for i, w := range prices {
+		switch {
+		case len(d.Alone[i].Entries) > 0:
+			asked += float64(w * d.Demand[i])
+			most = max(most, float64(w*d.Alone[i].Entries[0].N)/d.Alone[i].Cost)
+		case !isNode(d, i):
+			limits -= float64(w * d.Demand[i])
+		}
+	}
+	for k := range d.Kinds {
+		of := &d.Kinds[k]
+		value, _ := contentOf(of, prices)
+		if of.Cost == 0 {
+			asked -= float64(value * of.Count)
+			continue
+		}
+		cost := of.Cost
+		for _, e := range of.Fixed {
+			if e.N < 0 {
+				cost -= float64(e.N * prices[e.Row])
+			} else {
+				value += float64(e.N * prices[e.Row])
+			}
+		}
+		most = max(most, value/cost)
+	}
+	return max(0, asked/most-limits)
+}
+
+// isNode reports whether a row says how many there are of what is there already.
+func isNode(d *Divided, row int) bool {
+	return slices.ContainsFunc(d.Kinds, func(k DividedKind) bool { return k.Cost == 0 && k.Fixed[0].Row == row })
 }
 
 // TestDividedTakesNoMoreOperations: where there are too few for the method, it says so.
@@ -45,33 +83,54 @@ func TestDividedTakesNoMoreOperations(t *testing.T) {
 	}
 }
 
+// drawDivided draws a program with what is there already, what machines are used for at least,
+// and limits, or without.
 func drawDivided(t *rapid.T) *Divided {
 	d := &Divided{}
 	rows := rapid.IntRange(1, 5).Draw(t, "rows")
 	for range rows {
 		d.Demand = append(d.Demand, rapid.Float64Range(1, 50).Draw(t, "demand"))
+		d.Alone = append(d.Alone, Column{Entries: []Entry{{len(d.Alone), 1}}, Cost: rapid.Float64Range(50, 200).Draw(t, "alone")})
 	}
 	for range rapid.IntRange(1, 4).Draw(t, "kinds") {
-		k := DividedKind{Cost: rapid.Float64Range(1, 100).Draw(t, "cost"), Rows: rapid.IntRange(0, 3).Draw(t, "resources")}
-		for i := range rows {
-			if i > 0 && rapid.IntRange(0, 3).Draw(t, "left out") == 0 {
-				continue
-			}
-			it := DividedItem{Rows: []int{i}, Most: rapid.Float64Range(1, 9).Draw(t, "most")}
-			if i == 0 && rows > 1 && rapid.Bool().Draw(t, "shared") {
-				it.Rows = append(it.Rows, rows-1)
-			}
-			k.Items = append(k.Items, it)
-			for range k.Rows {
-				k.Share = append(k.Share, rapid.Float64Range(0, 1).Draw(t, "share"))
-			}
-		}
+		k := drawKind(t, rows)
+		k.Cost = rapid.Float64Range(1, 100).Draw(t, "cost")
 		d.Kinds = append(d.Kinds, k)
 	}
-	for i := range rows {
-		d.Alone = append(d.Alone, Column{Entries: []Entry{{i, 1}}, Cost: rapid.Float64Range(50, 200).Draw(t, "alone")})
+	if bought := len(d.Kinds); rapid.Bool().Draw(t, "limited") {
+		least, limit := rows, rows+1
+		d.Demand = append(d.Demand, 1, -1)
+		d.Alone = append(d.Alone, Column{Entries: []Entry{{least, 1}}, Cost: rapid.Float64Range(50, 200).Draw(t, "alone")}, Column{})
+		for k := range d.Kinds[:rapid.IntRange(1, bought).Draw(t, "of the pool")] {
+			size := rapid.Float64Range(0.01, 1).Draw(t, "size")
+			d.Kinds[k].Fixed = []Entry{{least, size * 2}, {limit, -size}}
+		}
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "nodes") {
+		k := drawKind(t, rows)
+		k.Count = float64(rapid.IntRange(1, 4).Draw(t, "count"))
+		k.Fixed = []Entry{{len(d.Demand), -1}}
+		d.Demand, d.Alone, d.Kinds = append(d.Demand, -k.Count), append(d.Alone, Column{}), append(d.Kinds, k)
 	}
 	return d
+}
+
+func drawKind(t *rapid.T, rows int) DividedKind {
+	k := DividedKind{Rows: rapid.IntRange(0, 3).Draw(t, "resources")}
+	for i := range rows {
+		if i > 0 && rapid.IntRange(0, 3).Draw(t, "left out") == 0 {
+			continue
+		}
+		it := DividedItem{Rows: []int{i}, Most: rapid.Float64Range(1, 9).Draw(t, "most")}
+		if i == 0 && rows > 1 && rapid.Bool().Draw(t, "shared") {
+			it.Rows = append(it.Rows, rows-1)
+		}
+		k.Items = append(k.Items, it)
+		for range k.Rows {
+			k.Share = append(k.Share, rapid.Float64Range(0, 1).Draw(t, "share"))
+		}
+	}
+	return k
 }
 
 // contentOf returns what a kind can hold at most by prices of the rows, and how much of each
@@ -86,7 +145,7 @@ func contentOf(k *DividedKind, prices []float64) (float64, Column) {
 	}
 	p := NewPacking(k.Rows, k.Share, most)
 	p.Solve(value)
-	c, in := Column{Cost: k.Cost}, make([]float64, len(prices))
+	c, in := Column{Cost: max(free, k.Cost), Entries: slices.Clone(k.Fixed)}, make([]float64, len(prices))
 	for j, it := range k.Items {
 		for _, row := range it.Rows {
 			in[row] += p.Content(j)
@@ -100,6 +159,9 @@ func contentOf(k *DividedKind, prices []float64) (float64, Column) {
 	return p.Value, c
 }
 
+// free is the cost of what is there already, which the simplex method takes to be above 0.
+const free = 1e-6
+
 // byColumns returns the optimum, found by generating contents.
 func byColumns(d *Divided) float64 {
 	c := NewCovering(d.Demand)
@@ -109,7 +171,11 @@ func byColumns(d *Divided) float64 {
 		}
 		more = false
 		for k := range d.Kinds {
-			if value, content := contentOf(&d.Kinds[k], c.Dual); value > d.Kinds[k].Cost*(1+1e-6) {
+			value, content := contentOf(&d.Kinds[k], c.Dual)
+			for _, e := range d.Kinds[k].Fixed {
+				value += float64(e.N * c.Dual[e.Row])
+			}
+			if value > content.Cost+1e-6*max(1, d.Kinds[k].Cost) {
 				c.Add(content)
 				more = true
 			}
