@@ -58,6 +58,8 @@ func (d *Divided) Prices(gap float64, operations int) ([]float64, int) {
 	if usualSteps*each > operations {
 		return nil, 0
 	}
+	// Not before it is known to be of use: each sort of node is a row.
+	n.matrix = make([]float64, len(d.Demand)*len(d.Demand))
 	for steps := 0; steps < mostSteps && spent+each <= operations && n.step(gap); steps++ {
 		spent += each
 	}
@@ -106,7 +108,7 @@ func newInterior(d *Divided) *interior {
 	for _, v := range []*[]float64{&n.value, &n.dual, &n.step1, &n.step2, &n.target, &n.rest, &n.lost} {
 		*v = make([]float64, size)
 	}
-	n.matrix, n.right = make([]float64, m*m), make([]float64, m)
+	n.right = make([]float64, m)
 	for _, v := range d.Demand {
 		n.inverse = append(n.inverse, 1/math.Abs(v))
 	}
