@@ -26,6 +26,8 @@ resource "packhorse_irsa_role" "reports" {
   }
 
   annotate_service_account = true
+
+  depends_on = [packhorse_irsa_role.agent] # which makes the OIDC provider
 }
 
 # A role that pods get by EKS pod identity.

@@ -2,9 +2,11 @@ package podrole
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -16,17 +18,21 @@ import (
 // ownerTag names the role that has made an OIDC provider and deletes it again.
 const ownerTag = "packhorse.io/irsa-role"
 
+// appearance is how long a provider that another role makes may take until IAM knows it:
+// Terraform creates roles at the same time, and IAM takes seconds to become consistent.
+const appearance = 10 * time.Second
+
 // EnsureProvider makes IAM trust the tokens of the issuer. A provider that is
-// there already is used as it is; without one, it is made for the owning role,
-// or fs.ErrNotExist is returned if there is to be no owner. It reports whether it
-// was this call that made the provider.
+// there already is used as it is. Without one, it is made for the owning role. If
+// there is to be no owner, it is waited for up to 10 seconds, and fs.ErrNotExist is
+// returned if it does not appear. It reports whether it was this call that made the provider.
 func (r *Roles) EnsureProvider(ctx context.Context, issuer, arn, owner string, tags map[string]string) (created bool, err error) {
+	if owner == "" {
+		return false, r.awaitProvider(ctx, issuer, arn)
+	}
 	known, _, err := r.provider(ctx, arn)
-	switch {
-	case err != nil || known:
+	if err != nil || known {
 		return false, err
-	case owner == "":
-		return false, fmt.Errorf("trust %s: %w", issuer, fs.ErrNotExist)
 	}
 	all := maps.Clone(tags)
 	if all == nil {
@@ -44,6 +50,18 @@ func (r *Roles) EnsureProvider(ctx context.Context, issuer, arn, owner string, t
 		return false, fmt.Errorf("create OIDC provider for %s: %w", issuer, err)
 	}
 	return err == nil, nil
+}
+
+func (r *Roles) awaitProvider(ctx context.Context, issuer, arn string) error {
+	begun := time.Now()
+	appearing := func(err error) bool { return errors.Is(err, fs.ErrNotExist) && time.Since(begun) < appearance }
+	return call.Eventually(ctx, appearing, func(ctx context.Context) error {
+		known, _, err := r.provider(ctx, arn)
+		if err == nil && !known {
+			return fmt.Errorf("trust %s: %w", issuer, fs.ErrNotExist)
+		}
+		return err
+	})
 }
 
 // DeleteProvider deletes the OIDC provider if the role has made it.
