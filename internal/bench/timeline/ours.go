@@ -3,6 +3,7 @@ package timeline
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -75,15 +76,25 @@ func count(c prometheus.Counter) float64 {
 	return m.GetCounter().GetValue()
 }
 
-// oncePer decides as usual, but looks at nodes in use no more often than this. The agent
-// does so every ten seconds, and less often where it takes long: in virtual time nothing
-// does. It saves most of the time that a timeline takes.
+// busyLook is the time between two looks at nodes in use while steps are taken: about as long
+// as it takes until a step's nodes have left and others may follow.
+const busyLook = time.Minute
+
+// oncePer decides as usual, but looks at nodes in use no more often than this, and once a
+// minute while steps are taken. The agent does so every ten seconds, and less often where it
+// takes long: in virtual time nothing does. It saves most of the time that a timeline takes.
 func oncePer(pause time.Duration) func(decide.Input) decide.Plan {
-	var last time.Time
+	var next time.Time
 	return func(in decide.Input) decide.Plan {
-		if in.NotConsolidated = in.NotConsolidated || in.Now.Before(last.Add(pause)); !in.NotConsolidated {
-			last = in.Now
+		in.NotConsolidated = in.NotConsolidated || in.Now.Before(next)
+		plan := decide.Decide(in)
+		if !in.NotConsolidated {
+			rest := pause
+			if c := plan.Consolidation; c != nil && slices.ContainsFunc(c.Steps, func(s decide.Step) bool { return s.Going }) {
+				rest = min(rest, busyLook)
+			}
+			next = in.Now.Add(rest)
 		}
-		return decide.Decide(in)
+		return plan
 	}
 }
