@@ -41,6 +41,8 @@ type Source struct {
 	Moves []Move
 	// Settled is since when nothing has come to the node that stays there.
 	Settled time.Time
+	// Together is how many nodes its disruption budgets let go at once while no other one goes.
+	Together int
 }
 
 // Move is a pod with what it costs to evict it, in micro-dollars.
@@ -51,7 +53,7 @@ type Move struct {
 
 // Plan is how the cluster would become cheaper.
 type Plan struct {
-	// Steps are sorted by when they are due, then by their first node.
+	// Steps are sorted by when they are due, and those that save the most for each node first.
 	Steps []Step
 	// Unpaid says, by node, why a source is in no step.
 	Unpaid map[string]string
@@ -103,7 +105,7 @@ func Solve(p *Problem) Plan {
 		s.steps[i].settle(p)
 	}
 	slices.SortStableFunc(s.steps, func(a, b Step) int {
-		return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.Nodes[0], b.Nodes[0]))
+		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(b.perNode(), a.perNode()), strings.Compare(a.Nodes[0], b.Nodes[0]))
 	})
 	return Plan{Steps: s.steps, Unpaid: s.unpaid(), Solved: s.solved}
 }
@@ -165,6 +167,11 @@ func (p *Problem) sooner(node string, than *Source) bool {
 	other := p.source(node)
 	return other != nil && float64(other.cost())*float64(than.Price) < float64(than.cost())*float64(other.Price)
 }
+
+// perNode is what a step saves for each node that goes: budgets count nodes. On the timeline
+// "collapse" the price falls faster so: five minutes after, it was 1.84 times the bound instead
+// of 2.16 in the order of names.
+func (st *Step) perNode() offer.Price { return st.Saving / offer.Price(len(st.Nodes)) }
 
 // PaysBack is after how long a step has saved what it costs; at most a hundred years.
 func (st *Step) PaysBack() time.Duration {

@@ -44,7 +44,7 @@ func (s *solver) replace() {
 		var best *Step
 		size := 0
 		for _, k := range groupSizes {
-			if k > len(open) || r.packed >= maxGroups {
+			if k > len(open) || !together(open[:k]) || r.packed >= maxGroups {
 				break
 			}
 			if st := r.try(open[:k]); st != nil && (best == nil || r.better(st, best)) {
@@ -62,6 +62,13 @@ func (s *solver) replace() {
 	}
 	r.mergeAll()
 	s.solved += r.packed
+}
+
+// together reports whether disruption budgets let all nodes of a group go at once: a step of
+// more nodes would wait for ever. A single node is a group in any case, so that what keeps it
+// is known.
+func together(group []*Source) bool {
+	return !slices.ContainsFunc(group, func(src *Source) bool { return len(group) > max(1, src.Together) })
 }
 
 // mergeAll looks at the nodes that get pods from others and are still larger than these
@@ -111,7 +118,7 @@ func (r *replacer) merge(src *Source) {
 			group = append(group, r.source(name))
 		}
 	}
-	if len(group) > groupSizes[len(groupSizes)-1] {
+	if len(group) > groupSizes[len(groupSizes)-1] || !together(group) {
 		return
 	}
 	if st := r.try(group); st != nil && r.gain(st) > before {

@@ -142,7 +142,8 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 		if consolidates(n) {
 			c.out.HourlyPrice += price
 		}
-		hold := c.caseOf(retire.Finding{Node: n, Reason: retire.Consolidated}).Source(last)
+		finding := retire.Finding{Node: n, Reason: retire.Consolidated}
+		hold := c.caseOf(finding).Source(last)
 		if hold.Why == "" && price == 0 {
 			hold = retire.Hold{Blocker: retire.BlockedProtection, Why: "its price is not known"}
 		}
@@ -151,7 +152,7 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 		case hold.Why != "":
 			c.stay(n.Name, hold)
 		default:
-			out = append(out, consolidate.Source{Node: n.Node, Price: price, Moves: costs.moves(n), Settled: n.Settled()})
+			out = append(out, consolidate.Source{Node: n.Node, Price: price, Moves: costs.moves(n), Settled: n.Settled(), Together: c.budgets.Together(finding)})
 		}
 	}
 	return out

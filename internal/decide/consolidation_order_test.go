@@ -70,3 +70,43 @@ func TestStepsWaitForWhatChanges(t *testing.T) {
 		})
 	}
 }
+
+// No step has more nodes than budgets ever let go at once: it would wait for ever. Three of these
+// nodes fit on a large machine together, which saves most, and each alone on one that is a
+// little cheaper.
+func TestStepsFitBudgets(t *testing.T) {
+	for nodes, want := range map[string]string{
+		"'100%'": "n1 n2 n3 -> large", "'3'": "n1 n2 n3 -> large", "'2'": "n1 n2 -> three three", "10%": "n1 -> three", "'0'": "->",
+	} {
+		types := []offer.InstanceType{sold("large", 8, 0.4), sold("medium", 4, 0.2), sold("three", 3, 0.19)}
+		w := newWorld(t, types).provisioner("default", strings.Replace(consolidating, "'100%'", nodes, 1))
+		for _, name := range []string{"n1", "n2", "n3"} {
+			w.node(name, "medium", "a", nil).replicas(1, "web", name, "requests: {cpu: 2340m, memory: 2Gi}")
+		}
+		w.older()
+		plan := w.decide()
+		verify(t, &w.in, &plan)
+		if got := consolidated(plan); got != want {
+			t.Errorf("with a budget of %s: got %q, want %q; n1: %s", nodes, got, want, why(plan, "n1"))
+		}
+		if got, budget := why(plan, "n3"), "a disruption budget allows no more now"; want != "n1 n2 n3 -> large" && got != budget {
+			t.Errorf("with a budget of %s, n3 stays because %q, want %q", nodes, got, budget)
+		}
+	}
+}
+
+// Where a budget does not let all steps go that are due, those go first that save the most for
+// each node.
+func TestStepsThatSaveMostGoFirst(t *testing.T) {
+	w := newWorld(t, shop()).provisioner("default", strings.Replace(consolidating, "'100%'", "'1'", 1))
+	w.node("n1", "small", "a", nil).node("n2", "medium", "a", nil).node("n3", "large", "a", nil)
+	w.replicas(1, "web", "n1", halfCore).replicas(1, "web", "n2", halfCore).replicas(12, "web", "n3", halfCore).older()
+	plan := w.decide()
+	verify(t, &w.in, &plan)
+	if got, want := consolidated(plan), "n2 ->"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if len(plan.Consolidation.Steps) != 2 || plan.Consolidation.Steps[0].Nodes[0] != "n2" {
+		t.Errorf("steps %+v", plan.Consolidation.Steps)
+	}
+}

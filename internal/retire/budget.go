@@ -50,6 +50,16 @@ func (b *Budgets) Take(f Finding) bool {
 	return true
 }
 
+// Together is how many nodes the budgets that count the node let go at the same time when no
+// other one is going.
+func (b *Budgets) Together(f Finding) int {
+	most := math.MaxInt
+	for _, budget := range b.concerned(f) {
+		most = min(most, allowed(budget.Nodes, b.total[f.Node.Provisioner.Name]))
+	}
+	return most
+}
+
 // Return undoes Take: the node stays after all.
 func (b *Budgets) Return(f Finding) {
 	if len(b.concerned(f)) > 0 {

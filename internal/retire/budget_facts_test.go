@@ -2,6 +2,7 @@ package retire
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -77,6 +78,30 @@ func TestBudgetExceeded(t *testing.T) { // DISR-015
 		b := NewBudgets(nodes, noon, func(n *Node) bool { return slices.Contains(nodes[:going], n) })
 		if got := b.Exceeded(Finding{Node: nodes[0], Reason: Consolidated}); got != want {
 			t.Errorf("%d go: exceeded is %t", going, got)
+		}
+	}
+}
+
+// How many may ever go at once does not depend on how many are going.
+func TestBudgetTogether(t *testing.T) {
+	only := func(reason string) api.Budget { return api.Budget{Nodes: "1", Reasons: []string{reason}} }
+	for name, c := range map[string]struct {
+		budgets []api.Budget
+		want    int
+	}{
+		"a share, rounded up":    {[]api.Budget{{Nodes: "10%"}}, 2},
+		"the least":              {[]api.Budget{{Nodes: "50%"}, {Nodes: "3"}}, 3},
+		"none":                   {[]api.Budget{{Nodes: "0"}}, 0},
+		"of the reason":          {[]api.Budget{only(api.ReasonConsolidation), {Nodes: "5"}}, 1},
+		"another reason's":       {[]api.Budget{only(api.ReasonDrift)}, math.MaxInt},
+		"the default, if unsaid": {nil, 2},
+	} {
+		nodes := fleet(budgeted("p", c.budgets...), 11)
+		for going := range 2 {
+			b := NewBudgets(nodes, noon, func(n *Node) bool { return slices.Contains(nodes[:going], n) })
+			if got := b.Together(Finding{Node: nodes[5], Reason: Consolidated}); got != c.want {
+				t.Errorf("%s, while %d go: %d, want %d", name, going, got, c.want)
+			}
 		}
 	}
 }
