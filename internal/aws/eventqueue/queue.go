@@ -4,6 +4,7 @@ package eventqueue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -16,13 +17,6 @@ import (
 
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
-)
-
-// SQS's error codes that mean something here.
-const (
-	codeMissing         = "QueueDoesNotExist"
-	codeExists          = "QueueNameExists"
-	codeDeletedRecently = "QueueDeletedRecently"
 )
 
 // Queues keeps queues and rules in one account and region.
@@ -40,16 +34,19 @@ func NewQueues(queues *sqs.Client, events *eventbridge.Client) *Queues {
 // already is reported as fs.ErrExist. SQS keeps a name for a minute after the
 // queue was deleted.
 func (q *Queues) Create(ctx context.Context, queue asset.Queue) (url string, err error) {
-	if _, err := q.url(ctx, queue.Name); err == nil {
+	// SQS would answer with the URL of a queue that has the same attributes already.
+	switch _, err := q.url(ctx, queue.Name); {
+	case err == nil:
 		return "", fmt.Errorf("create queue %q: %w", queue.Name, fs.ErrExist)
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("create queue %q: %w", queue.Name, err)
 	}
 	var out *sqs.CreateQueueOutput
-	deletedRecently := func(err error) bool { return call.Code(err) == codeDeletedRecently }
-	err = call.Eventually(ctx, deletedRecently, func(ctx context.Context) (err error) {
+	err = call.Eventually(ctx, is[*types.QueueDeletedRecently], func(ctx context.Context) (err error) {
 		out, err = q.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(queue.Name), Attributes: attributesOf(queue), Tags: queue.Tags})
 		return err
 	})
-	if call.Code(err) == codeExists {
+	if is[*types.QueueNameExists](err) {
 		return "", fmt.Errorf("create queue %q: %w", queue.Name, fs.ErrExist)
 	}
 	if err != nil {
@@ -120,8 +117,15 @@ func (q *Queues) url(ctx context.Context, name string) (string, error) {
 	return aws.ToString(out.QueueUrl), nil
 }
 
+// is recognises an error of SQS by its type. Its code does not do: the SDK reports the
+// code of SQS's former protocol where SQS sends that too.
+func is[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
+}
+
 func missing(name string, err error) error {
-	if call.Code(err) == codeMissing || call.Code(err) == "AWS.SimpleQueueService.NonExistentQueue" {
+	if is[*types.QueueDoesNotExist](err) {
 		return fmt.Errorf("read queue %q: %w", name, fs.ErrNotExist)
 	}
 	return fmt.Errorf("read queue %q: %w", name, err)
@@ -155,7 +159,7 @@ func (q *Queues) Update(ctx context.Context, url string, before, now asset.Queue
 // Delete deletes the queue with what is on it. One that is gone already is fine.
 func (q *Queues) Delete(ctx context.Context, name, url string) error {
 	_, err := q.sqs.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: aws.String(url)})
-	if err != nil && call.Code(err) != codeMissing {
+	if err != nil && !is[*types.QueueDoesNotExist](err) {
 		return fmt.Errorf("delete queue %q: %w", name, err)
 	}
 	return nil

@@ -77,6 +77,9 @@ func (q *Queues) ReadRule(ctx context.Context, rule asset.Rule) (arn string, err
 		return "", err
 	}
 	targets, err := q.events.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: aws.String(rule.Name)})
+	if call.Code(err) == codeNoRule {
+		return "", nil // deleted since it was read
+	}
 	if err != nil {
 		return "", fmt.Errorf("list the targets of rule %q: %w", rule.Name, err)
 	}

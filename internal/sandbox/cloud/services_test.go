@@ -197,6 +197,7 @@ func TestQueues(t *testing.T) {
 	if !asError(err, &missing) {
 		t.Errorf("unknown queue: %v", err)
 	}
+	wantCode(t, err, "AWS.SimpleQueueService.NonExistentQueue") // the code of the query protocol, which SQS sends too
 	must2(f.sqs.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: queue, Attributes: map[string]string{"VisibilityTimeout": "60"}}))(t)
 	_, err = f.sqs.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: queue, Attributes: map[string]string{"VisibilityTimeout": "-1"}})
 	wantCode(t, err, "InvalidAttributeValue")

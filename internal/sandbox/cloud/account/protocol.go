@@ -88,6 +88,9 @@ func (p QueryProtocol) refuse(w http.ResponseWriter, caller *Caller, problem *AP
 type JSONProtocol struct {
 	Names       wire.JSONNames
 	ContentType string
+	// QueryCodes are the codes that errors had in the query protocol, by those that they
+	// have now. A service that spoke it before sends both, and clients report the old one.
+	QueryCodes map[string]string
 }
 
 func (p JSONProtocol) decode(r *Received, input any) error {
@@ -136,6 +139,9 @@ func (p JSONProtocol) refuse(w http.ResponseWriter, caller *Caller, problem *API
 	text, _ := json.Marshal(map[string]string{"__type": problem.Code, "message": problem.Message}) // strings always marshal
 	w.Header().Set("X-Amzn-RequestId", caller.requestID)
 	w.Header().Set("X-Amzn-ErrorType", problem.Code)
+	if code, had := p.QueryCodes[problem.Code]; had {
+		w.Header().Set("X-Amzn-Query-Error", code+";Sender")
+	}
 	Write(w, problem.status, p.ContentType, text)
 }
 

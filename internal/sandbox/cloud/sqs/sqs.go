@@ -26,9 +26,13 @@ func New(a *account.Account) *SQS { return &SQS{a, map[string]*Queue{}} }
 // Service returns the calls that it answers.
 func (c *SQS) Service() *account.Service {
 	s := &account.Service{
-		Target:     "AmazonSQS",
-		Name:       "sqs",
-		Protocol:   account.JSONProtocol{Names: wire.PascalNames, ContentType: "application/x-amz-json-1.0"},
+		Target: "AmazonSQS",
+		Name:   "sqs",
+		Protocol: account.JSONProtocol{Names: wire.PascalNames, ContentType: "application/x-amz-json-1.0", QueryCodes: map[string]string{
+			"QueueDoesNotExist":    "AWS.SimpleQueueService.NonExistentQueue",
+			"QueueDeletedRecently": "AWS.SimpleQueueService.QueueDeletedRecently",
+			"QueueNameExists":      "QueueAlreadyExists",
+		}},
 		Words:      account.JSONDialect(),
 		Operations: map[string]account.Operation{},
 	}

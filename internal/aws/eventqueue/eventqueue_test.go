@@ -1,0 +1,393 @@
+package eventqueue_test
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/eventqueue"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+)
+
+// fixture is an account with an administrator's clients.
+type fixture struct {
+	*eventqueue.Queues
+	account *cloud.Cloud
+	config  aws.Config
+	events  *eventbridge.Client
+}
+
+func start(t *testing.T) *fixture {
+	t.Helper()
+	account, err := cloud.New(cloud.Config{Catalogue: offer.EmbeddedCSV(), Cluster: cloud.Cluster{Name: "prod"}})
+	must(t, err)
+	server := httptest.NewServer(account.Handler())
+	t.Cleanup(server.Close)
+	account.SetEndpoint(server.URL)
+	key, secret := account.AdminCredentials()
+	f := &fixture{account: account, config: aws.Config{
+		Region: "eu-west-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider(key, secret, ""),
+		HTTPClient: connect.WithMemoryBodies(nil),
+	}}
+	f.Queues, f.events = queues(f.config), eventbridge.NewFromConfig(f.config)
+	return f
+}
+
+func queues(config aws.Config) *eventqueue.Queues {
+	return eventqueue.NewQueues(sqs.NewFromConfig(config), eventbridge.NewFromConfig(config))
+}
+
+// without returns the queues for a role that may do everything but one action.
+func (f *fixture) without(t *testing.T, action string) *eventqueue.Queues {
+	t.Helper()
+	roles, name := iam.NewFromConfig(f.config), aws.String("without-"+strings.ReplaceAll(action, ":", "-"))
+	role, err := roles.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: name, AssumeRolePolicyDocument: aws.String(
+		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"123456789012"},"Action":"sts:AssumeRole"}]}`)})
+	must(t, err)
+	_, err = roles.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: name, PolicyName: name, PolicyDocument: aws.String(
+		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","NotAction":"` + action + `","Resource":"*"}]}`)})
+	must(t, err)
+	session, err := sts.NewFromConfig(f.config).AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: role.Role.Arn, RoleSessionName: name})
+	must(t, err)
+	config, c := f.config.Copy(), session.Credentials
+	config.Credentials = credentials.NewStaticCredentialsProvider(*c.AccessKeyId, *c.SecretAccessKey, *c.SessionToken)
+	return queues(config)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	queueARN    = "arn:aws:sqs:eu-west-1:123456789012:events"
+	queuePolicy = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"` + queueARN + `"}]}`
+	spotPattern = `{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"]}`
+)
+
+// queue is a declared queue, with changes.
+func queue(change ...func(*asset.Queue)) asset.Queue {
+	q := asset.Queue{Name: "events", Policy: queuePolicy, Retention: 300, Visibility: 30, Tags: map[string]string{"team": "infra"}}
+	for _, c := range change {
+		c(&q)
+	}
+	return q
+}
+
+func rule() asset.Rule {
+	return asset.Rule{Name: "events-spot", Description: "Spot interruptions", Pattern: spotPattern, Queue: queueARN, Tags: map[string]string{"team": "infra"}}
+}
+
+// made is an account in which the queue is there, and its URL.
+func made(t *testing.T) (*fixture, string) {
+	t.Helper()
+	f := start(t)
+	url, err := f.Create(t.Context(), queue())
+	must(t, err)
+	return f, url
+}
+
+func TestCreatedQueueIsRead(t *testing.T) {
+	for name, wanted := range map[string]asset.Queue{
+		"with SQS's key": queue(),
+		"with a key":     queue(func(q *asset.Queue) { q.Key = "alias/queues" }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			url, err := f.Create(t.Context(), wanted)
+			must(t, err)
+			live, liveURL, arn, err := f.Read(t.Context(), "events")
+			must(t, err)
+			if diff := cmp.Diff(wanted, live); diff != "" || liveURL != url || arn != queueARN {
+				t.Errorf("URL %s, want %s; ARN %s; queue (-want +got):\n%s", liveURL, url, arn, diff)
+			}
+		})
+	}
+}
+
+// SQS answers with the URL of a queue that has the same attributes as if it had created
+// it. Somebody else's queue stays somebody else's all the same.
+func TestQueueThatExistsIsNotTakenOver(t *testing.T) {
+	other := queue(func(q *asset.Queue) { q.Retention = 600 })
+	tests := map[string]struct {
+		wanted asset.Queue
+		fault  cloud.Fault
+	}{
+		"with the same attributes":         {queue(), cloud.Fault{}},
+		"with others":                      {other, cloud.Fault{}},
+		"with others, since the look":      {other, cloud.Fault{Service: "sqs", Action: "GetQueueUrl", Code: "QueueDoesNotExist"}},
+		"where it cannot be looked up":     {queue(), cloud.Fault{Service: "sqs", Action: "GetQueueUrl", Code: "AccessDeniedException"}},
+		"where others cannot be looked up": {other, cloud.Fault{Service: "sqs", Action: "GetQueueUrl", Code: "AccessDeniedException"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, _ := made(t)
+			if tt.fault.Code != "" {
+				f.account.Inject(tt.fault)
+			}
+			_, err := f.Create(t.Context(), tt.wanted)
+			if denied := tt.fault.Code == "AccessDeniedException"; err == nil || errors.Is(err, fs.ErrExist) == denied {
+				t.Errorf("error = %v", err)
+			}
+		})
+	}
+}
+
+// SQS keeps a name for a minute after its queue was deleted.
+func TestNameOfADeletedQueueIsWaitedFor(t *testing.T) {
+	f := start(t)
+	f.account.Inject(cloud.Fault{Service: "sqs", Action: "CreateQueue", Code: "QueueDeletedRecently", Times: 2})
+	_, err := f.Create(t.Context(), queue())
+	must(t, err)
+}
+
+func TestUpdateChangesWhatIsDeclared(t *testing.T) {
+	foreign := map[string]string{"owner": "somebody else"}
+	tests := map[string]struct{ before, now asset.Queue }{
+		"attributes":      {queue(), queue(func(q *asset.Queue) { q.Retention, q.Visibility = 600, 60 })},
+		"a key":           {queue(), queue(func(q *asset.Queue) { q.Key = "alias/queues" })},
+		"the key goes":    {queue(func(q *asset.Queue) { q.Key = "alias/queues" }), queue()},
+		"a tag's value":   {queue(), queue(func(q *asset.Queue) { q.Tags = map[string]string{"team": "web"} })},
+		"another tag":     {queue(), queue(func(q *asset.Queue) { q.Tags = map[string]string{"env": "test"} })},
+		"all tags go":     {queue(), queue(func(q *asset.Queue) { q.Tags = nil })},
+		"nothing changes": {queue(), queue()},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			url, err := f.Create(t.Context(), tt.before)
+			must(t, err)
+			_, err = sqs.NewFromConfig(f.config).TagQueue(t.Context(), &sqs.TagQueueInput{QueueUrl: &url, Tags: foreign})
+			must(t, err)
+			must(t, f.Update(t.Context(), url, tt.before, tt.now))
+			live, _, _, err := f.Read(t.Context(), "events")
+			must(t, err)
+			want := tt.now
+			want.Tags = map[string]string{"owner": "somebody else"}
+			maps.Copy(want.Tags, tt.now.Tags)
+			if diff := cmp.Diff(want, live); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// What is gone, or goes while it is read, is reported as such, and deleting it is fine.
+func TestWhatIsGone(t *testing.T) {
+	f, url := made(t)
+	for _, action := range []string{"GetQueueAttributes", "ListQueueTags"} {
+		f.account.Inject(cloud.Fault{Service: "sqs", Action: action, Code: "QueueDoesNotExist", Times: 1})
+		if _, _, _, err := f.Read(t.Context(), "events"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s finds no queue: error = %v", action, err)
+		}
+	}
+	_, err := f.PutRule(t.Context(), asset.Rule{}, rule())
+	must(t, err)
+	f.account.Inject(cloud.Fault{Service: "events", Action: "ListTargetsByRule", Code: "ResourceNotFoundException", Times: 2})
+	if arn, err := f.ReadRule(t.Context(), rule()); arn != "" || err != nil {
+		t.Errorf("rule that goes while it is read = %q, %v", arn, err)
+	}
+	if fed, err := f.Fed(t.Context(), []string{spotPattern}); len(fed) > 0 || err != nil {
+		t.Errorf("queues of a rule that goes = %v, %v", fed, err)
+	}
+
+	for range 2 {
+		must(t, f.DeleteRule(t.Context(), "events-spot"))
+		must(t, f.Delete(t.Context(), "events", url))
+	}
+	if _, _, _, err := f.Read(t.Context(), "events"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("deleted queue: error = %v", err)
+	}
+	if arn, err := f.ReadRule(t.Context(), rule()); arn != "" || err != nil {
+		t.Errorf("deleted rule = %q, %v", arn, err)
+	}
+}
+
+// A rule that does something else than what is declared is none, and PutRule mends it.
+func TestRuleThatDoesSomethingElse(t *testing.T) {
+	name := aws.String("events-spot")
+	tests := map[string]func(*fixture) error{
+		"deleted": func(f *fixture) error { return f.DeleteRule(t.Context(), *name) },
+		"off": func(f *fixture) error {
+			_, err := f.events.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: name, EventPattern: aws.String(spotPattern), State: types.RuleStateDisabled})
+			return err
+		},
+		"other events": func(f *fixture) error {
+			_, err := f.events.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: name, EventPattern: aws.String(`{"source":["aws.s3"]}`)})
+			return err
+		},
+		"another queue": func(f *fixture) error {
+			changed := rule()
+			changed.Queue += "-of-others"
+			_, err := f.PutRule(t.Context(), rule(), changed)
+			return err
+		},
+	}
+	for what, change := range tests {
+		t.Run(what, func(t *testing.T) {
+			f, _ := made(t)
+			arn, err := f.PutRule(t.Context(), asset.Rule{}, rule())
+			must(t, err)
+			if live, err := f.ReadRule(t.Context(), rule()); live != arn || err != nil {
+				t.Fatalf("rule = %q, %v, want %q", live, err, arn)
+			}
+			must(t, change(f))
+			if live, err := f.ReadRule(t.Context(), rule()); live != "" || err != nil {
+				t.Errorf("changed rule = %q, %v, want none", live, err)
+			}
+			_, err = f.PutRule(t.Context(), rule(), rule())
+			must(t, err)
+			if live, err := f.ReadRule(t.Context(), rule()); live != arn || err != nil {
+				t.Errorf("mended rule = %q, %v, want %q", live, err, arn)
+			}
+		})
+	}
+}
+
+// EventBridge takes tags only for a new rule, so those of one that exists change apart.
+func TestTagsOfARule(t *testing.T) {
+	f, ctx := start(t), t.Context()
+	arn, err := f.PutRule(ctx, asset.Rule{}, rule())
+	must(t, err)
+	_, err = f.events.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: &arn, Tags: []types.Tag{{Key: aws.String("owner"), Value: aws.String("somebody else")}}})
+	must(t, err)
+	now := rule()
+	now.Tags = map[string]string{"env": "test"}
+	_, err = f.PutRule(ctx, rule(), now)
+	must(t, err)
+	out, err := f.events.ListTagsForResource(ctx, &eventbridge.ListTagsForResourceInput{ResourceARN: &arn})
+	must(t, err)
+	got := map[string]string{}
+	for _, tag := range out.Tags {
+		got[*tag.Key] = *tag.Value
+	}
+	if diff := cmp.Diff(map[string]string{"env": "test", "owner": "somebody else"}, got); diff != "" {
+		t.Errorf("tags (-want +got):\n%s", diff)
+	}
+}
+
+// A rule without its target is named, is no rule that works, and is completed by the
+// next attempt.
+func TestRuleThatWasLeftWithoutItsTarget(t *testing.T) {
+	f, _ := made(t)
+	arn, err := f.without(t, "events:PutTargets").PutRule(t.Context(), asset.Rule{}, rule())
+	if err == nil || arn == "" || !strings.Contains(err.Error(), `"events-spot"`) || !strings.Contains(err.Error(), "events:PutTargets") {
+		t.Fatalf("ARN %q, error = %v", arn, err)
+	}
+	if live, err := f.ReadRule(t.Context(), rule()); live != "" || err != nil {
+		t.Errorf("rule without target = %q, %v, want none", live, err)
+	}
+	_, err = f.PutRule(t.Context(), asset.Rule{}, rule())
+	must(t, err)
+	if live, err := f.ReadRule(t.Context(), rule()); live != arn || err != nil {
+		t.Errorf("completed rule = %q, %v, want %q", live, err, arn)
+	}
+}
+
+func TestRuleWithTargetsOfOthersStays(t *testing.T) {
+	f, ctx := start(t), t.Context()
+	_, err := f.PutRule(ctx, asset.Rule{}, rule())
+	must(t, err)
+	others := types.Target{Id: aws.String("theirs"), Arn: aws.String(queueARN + "-of-others")}
+	_, err = f.events.PutTargets(ctx, &eventbridge.PutTargetsInput{Rule: aws.String("events-spot"), Targets: []types.Target{others}})
+	must(t, err)
+	if err := f.DeleteRule(ctx, "events-spot"); err == nil || !strings.Contains(err.Error(), `"events-spot"`) {
+		t.Errorf("error = %v, want that the rule has targets", err)
+	}
+	out, err := f.events.ListTargetsByRule(ctx, &eventbridge.ListTargetsByRuleInput{Rule: aws.String("events-spot")})
+	must(t, err)
+	if len(out.Targets) != 1 || *out.Targets[0].Id != "theirs" {
+		t.Errorf("targets = %v, want theirs alone", out.Targets)
+	}
+}
+
+// Rules are found by their patterns, however these are spelled.
+func TestFedQueues(t *testing.T) {
+	f, ctx := start(t), t.Context()
+	for name, pattern := range map[string]string{
+		"b": spotPattern, "a": `{ "detail-type": ["EC2 Spot Instance Interruption Warning"], "source": ["aws.ec2"] }`, "unrelated": `{"source":["aws.s3"]}`,
+	} {
+		r := rule()
+		r.Name, r.Pattern = name, pattern
+		_, err := f.PutRule(ctx, asset.Rule{}, r)
+		must(t, err)
+	}
+	fed, err := f.Fed(ctx, []string{spotPattern})
+	must(t, err)
+	if diff := cmp.Diff(map[string][]string{queueARN: {"a", "b"}}, fed); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A permission that is missing is named, together with what was to be done.
+func TestMissingPermissionIsNamed(t *testing.T) {
+	changed := queue(func(q *asset.Queue) { q.Retention, q.Tags = 600, map[string]string{"env": "test"} })
+	changedRule := rule()
+	changedRule.Tags = map[string]string{"env": "test"}
+	create := func(q *eventqueue.Queues, _ string) error {
+		_, err := q.Create(t.Context(), queue(func(q *asset.Queue) { q.Name = "events-new" }))
+		return err
+	}
+	read := func(q *eventqueue.Queues, _ string) error { _, _, _, err := q.Read(t.Context(), "events"); return err }
+	update := func(q *eventqueue.Queues, url string) error { return q.Update(t.Context(), url, queue(), changed) }
+	put := func(q *eventqueue.Queues, _ string) error {
+		_, err := q.PutRule(t.Context(), rule(), changedRule)
+		return err
+	}
+	readRule := func(q *eventqueue.Queues, _ string) error { _, err := q.ReadRule(t.Context(), rule()); return err }
+	deleteRule := func(q *eventqueue.Queues, _ string) error { return q.DeleteRule(t.Context(), "events-spot") }
+	fed := func(q *eventqueue.Queues, _ string) error {
+		_, err := q.Fed(t.Context(), []string{spotPattern})
+		return err
+	}
+	tests := map[string]struct {
+		act func(*eventqueue.Queues, string) error
+		of  string
+	}{
+		"sqs:GetQueueUrl":          {create, `queue "events-new"`},
+		"sqs:CreateQueue":          {create, `create queue "events-new"`},
+		"sqs:GetQueueAttributes":   {read, `read queue "events"`},
+		"sqs:ListQueueTags":        {read, `read queue "events"`},
+		"sqs:SetQueueAttributes":   {update, `set the attributes of queue "events"`},
+		"sqs:TagQueue":             {update, `tag queue "events"`},
+		"sqs:UntagQueue":           {update, `untag queue "events"`},
+		"sqs:DeleteQueue":          {func(q *eventqueue.Queues, url string) error { return q.Delete(t.Context(), "events", url) }, `delete queue "events"`},
+		"events:DescribeRule":      {readRule, `read rule "events-spot"`},
+		"events:PutRule":           {put, `put rule "events-spot"`},
+		"events:TagResource":       {put, `tag rule "events-spot"`},
+		"events:UntagResource":     {put, `tag rule "events-spot"`},
+		"events:PutTargets":        {put, `target of rule "events-spot"`},
+		"events:RemoveTargets":     {deleteRule, `remove the target of rule "events-spot"`},
+		"events:DeleteRule":        {deleteRule, `delete rule "events-spot"`},
+		"events:ListRules":         {fed, "list rules"},
+		"events:ListTargetsByRule": {fed, `list the targets of rule "events-spot"`},
+	}
+	for action, tt := range tests {
+		t.Run(action, func(t *testing.T) {
+			f, url := made(t)
+			_, err := f.PutRule(t.Context(), asset.Rule{}, rule())
+			must(t, err)
+			err = tt.act(f.without(t, action), url)
+			if err == nil || !strings.Contains(err.Error(), tt.of) || !strings.Contains(err.Error(), "is not authorized to perform: "+action) {
+				t.Errorf("error = %v, want it to name %s and %s", err, tt.of, action)
+			}
+		})
+	}
+}
