@@ -79,11 +79,16 @@ func (r *Roles) Read(ctx context.Context, name string) (live asset.Role, arn str
 	if live.Trust, err = url.PathUnescape(aws.ToString(out.Role.AssumeRolePolicyDocument)); err != nil {
 		return asset.Role{}, "", fmt.Errorf("read role %q: decode its trust policy: %w", name, err)
 	}
-	if live.Inline, err = r.inline(ctx, name); err != nil {
+	if live.Inline, err = r.inline(ctx, name); err == nil {
+		live.Attached, err = r.attached(ctx, name)
+	}
+	if call.IsMissing(err) { // deleted since it was read
+		return asset.Role{}, "", fmt.Errorf("read role %q: %w", name, fs.ErrNotExist)
+	}
+	if err != nil {
 		return asset.Role{}, "", err
 	}
-	live.Attached, err = r.attached(ctx, name)
-	return live, aws.ToString(out.Role.Arn), err
+	return live, aws.ToString(out.Role.Arn), nil
 }
 
 // ARN finds a role by its name, which is not all of its ARN: that has its path too.

@@ -1,0 +1,467 @@
+package podrole_test
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/asset"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/connect"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/podrole"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/sandbox/cloud"
+)
+
+const (
+	trustPods    = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
+	trustAccount = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"123456789012"},"Action":"sts:AssumeRole"}]}`
+	readS3       = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"*"}]}`
+	readEC2      = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"ec2:Describe*","Resource":"*"}]}`
+	managedCNI   = "arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy"
+	managedNode  = "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
+	boundary     = "arn:aws:iam::123456789012:policy/boundary"
+	roleARN      = "arn:aws:iam::123456789012:role/packhorse/app"
+	issuer       = "https://oidc.eks.eu-west-1.amazonaws.com/id/ABC"
+	providerARN  = "arn:aws:iam::123456789012:oidc-provider/oidc.eks.eu-west-1.amazonaws.com/id/ABC"
+)
+
+// keeper has what the package offers, with somebody's permissions.
+type keeper struct {
+	*podrole.Roles
+	associations *podrole.Associations
+}
+
+// fixture is an account with an administrator's clients.
+type fixture struct {
+	keeper
+	account *cloud.Cloud
+	config  aws.Config
+	iam     *iam.Client
+}
+
+func start(t *testing.T) *fixture {
+	t.Helper()
+	account, err := cloud.New(cloud.Config{Catalogue: offer.EmbeddedCSV(), Cluster: cloud.Cluster{Name: "prod"}})
+	must(t, err)
+	server := httptest.NewServer(account.Handler())
+	t.Cleanup(server.Close)
+	key, secret := account.AdminCredentials()
+	config := aws.Config{
+		Region: "eu-west-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider(key, secret, ""),
+		HTTPClient: connect.WithMemoryBodies(nil),
+	}
+	return &fixture{keeperOf(config), account, config, iam.NewFromConfig(config)}
+}
+
+func keeperOf(config aws.Config) keeper {
+	return keeper{podrole.NewRoles(iam.NewFromConfig(config)), podrole.NewAssociations(eks.NewFromConfig(config))}
+}
+
+// without is for a role that may do everything but one action.
+func (f *fixture) without(t *testing.T, action string) keeper {
+	t.Helper()
+	name := "without-" + strings.ReplaceAll(action, ":", "-")
+	arn, err := f.Create(t.Context(), asset.Role{Name: name, Path: "/", Trust: trustAccount, MaxSession: 3600})
+	must(t, err)
+	_, err = f.iam.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: &name, PolicyName: &name, PolicyDocument: aws.String(
+		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","NotAction":"` + action + `","Resource":"*"}]}`)})
+	must(t, err)
+	session, err := sts.NewFromConfig(f.config).AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: &arn, RoleSessionName: &name})
+	must(t, err)
+	config, c := f.config.Copy(), session.Credentials
+	config.Credentials = credentials.NewStaticCredentialsProvider(*c.AccessKeyId, *c.SecretAccessKey, *c.SessionToken)
+	return keeperOf(config)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// role is a declared role, with changes.
+func role(change ...func(*asset.Role)) asset.Role {
+	r := asset.Role{
+		Name: "app", Path: "/packhorse/", Description: "Of the application", MaxSession: 7200, Trust: trustPods,
+		Inline: map[string]string{"s3": readS3}, Attached: []string{managedCNI}, Tags: map[string]string{"team": "infra"},
+	}
+	for _, c := range change {
+		c(&r)
+	}
+	return r
+}
+
+// make creates a role with its policies.
+func (f *fixture) make(t *testing.T, r asset.Role) {
+	t.Helper()
+	_, err := f.Create(t.Context(), r)
+	must(t, err)
+	must(t, f.Update(t.Context(), bare(r), r))
+}
+
+// bare is a role as Create makes it: without policies.
+func bare(r asset.Role) asset.Role {
+	r.Inline, r.Attached = nil, nil
+	return r
+}
+
+// made is an account in which the role is there.
+func made(t *testing.T) *fixture {
+	t.Helper()
+	f := start(t)
+	f.make(t, role())
+	return f
+}
+
+func (f *fixture) wantRole(t *testing.T, want asset.Role) {
+	t.Helper()
+	live, _, err := f.Read(t.Context(), want.Name)
+	must(t, err)
+	if diff := cmp.Diff(want, live, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("role (-want +got):\n%s", diff)
+	}
+}
+
+// giveByOthers gives the role policies and a tag that nobody declares.
+func (f *fixture) giveByOthers(t *testing.T) {
+	t.Helper()
+	name := aws.String("app")
+	_, err := f.iam.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: name, PolicyName: aws.String("theirs"), PolicyDocument: aws.String(readEC2)})
+	must(t, err)
+	_, err = f.iam.AttachRolePolicy(t.Context(), &iam.AttachRolePolicyInput{RoleName: name, PolicyArn: aws.String(managedNode)})
+	must(t, err)
+	_, err = f.iam.TagRole(t.Context(), &iam.TagRoleInput{RoleName: name, Tags: []types.Tag{{Key: aws.String("owner"), Value: aws.String("somebody else")}}})
+	must(t, err)
+}
+
+// A role that was just created is waited for until IAM and EKS know it.
+func TestNewRoleIsWaitedFor(t *testing.T) {
+	f := start(t)
+	behaviour := f.account.Behaviour()
+	behaviour.IAMLag = 300 * time.Millisecond
+	f.account.SetBehaviour(behaviour)
+	steps := map[string]func(asset.Role, string) error{
+		"policies": func(r asset.Role, _ string) error { return f.Update(t.Context(), bare(r), r) },
+		"its ARN": func(r asset.Role, arn string) error {
+			found, err := f.ARN(t.Context(), r.Name)
+			if err == nil && found != arn {
+				t.Errorf("ARN = %s, want %s", found, arn)
+			}
+			return err
+		},
+		"an association": func(_ asset.Role, arn string) error {
+			_, err := f.associations.Ensure(t.Context(), nil, association(arn))
+			return err
+		},
+	}
+	for what, step := range steps {
+		t.Run(what, func(t *testing.T) {
+			r := role(func(r *asset.Role) { r.Name = strings.ReplaceAll(what, " ", "-") })
+			arn, err := f.Create(t.Context(), r)
+			must(t, err)
+			must(t, step(r, arn))
+		})
+	}
+}
+
+func TestRoleThatExistsIsNotTakenOver(t *testing.T) {
+	f := made(t)
+	other := role(func(r *asset.Role) { r.Description, r.Trust = "another", trustAccount })
+	if _, err := f.Create(t.Context(), other); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), `"app"`) {
+		t.Errorf("error = %v", err)
+	}
+	f.wantRole(t, role())
+}
+
+// An update changes what is declared and leaves the policies and tags of others alone.
+func TestUpdate(t *testing.T) {
+	bounded := role(func(r *asset.Role) { r.Boundary = boundary })
+	tests := map[string]struct{ before, now asset.Role }{
+		"nothing":         {role(), role()},
+		"trust":           {role(), role(func(r *asset.Role) { r.Trust = trustAccount })},
+		"settings":        {role(), role(func(r *asset.Role) { r.Description, r.MaxSession = "", 3600 })},
+		"with a boundary": {bounded, bounded},
+		"tags":            {role(), role(func(r *asset.Role) { r.Tags = map[string]string{"env": "test"} })},
+		"no tags":         {role(), role(func(r *asset.Role) { r.Tags = nil })},
+		"a policy":        {role(), role(func(r *asset.Role) { r.Inline = map[string]string{"s3": readEC2} })},
+		"another policy":  {role(), role(func(r *asset.Role) { r.Inline = map[string]string{"ec2": readEC2} })},
+		"no policies":     {role(), bare(role())},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			f.make(t, tt.before)
+			f.giveByOthers(t)
+			must(t, f.Update(t.Context(), tt.before, tt.now))
+			want := tt.now
+			want.Tags = map[string]string{"owner": "somebody else"}
+			maps.Copy(want.Tags, tt.now.Tags)
+			want.Inline = map[string]string{"theirs": readEC2}
+			maps.Copy(want.Inline, tt.now.Inline)
+			want.Attached = slices.Sorted(slices.Values(append([]string{managedNode}, tt.now.Attached...)))
+			f.wantRole(t, want)
+		})
+	}
+}
+
+// An update that stops in the middle says where, and can be done again.
+func TestUpdateThatStopsIsContinued(t *testing.T) {
+	for action, step := range map[string]string{
+		"iam:PutRolePolicy": `put policy "s3"`, "iam:AttachRolePolicy": "attach " + managedCNI,
+		"iam:UpdateAssumeRolePolicy": "set its trust policy", "iam:TagRole": "tag it",
+	} {
+		t.Run(action, func(t *testing.T) {
+			f := start(t)
+			before := bare(role(func(r *asset.Role) { r.Trust, r.Tags = trustAccount, nil }))
+			_, err := f.Create(t.Context(), before)
+			must(t, err)
+			err = f.without(t, action).Update(t.Context(), before, role())
+			if err == nil || !strings.Contains(err.Error(), `update role "app": `+step) || !strings.Contains(err.Error(), action) {
+				t.Errorf("error = %v, want it to name %q and %s", err, step, action)
+			}
+			must(t, f.Update(t.Context(), before, role()))
+			f.wantRole(t, role())
+		})
+	}
+}
+
+// What is gone, or goes while it is read, is reported as such, and deleting it is fine.
+func TestRoleThatIsGone(t *testing.T) {
+	f := made(t)
+	for _, action := range []string{"GetRole", "ListRolePolicies", "ListAttachedRolePolicies"} {
+		f.account.Inject(cloud.Fault{Service: "iam", Action: action, Code: "NoSuchEntity", Times: 1})
+		if _, _, err := f.Read(t.Context(), "app"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s finds no role: error = %v", action, err)
+		}
+	}
+	f.account.Inject(cloud.Fault{Service: "iam", Action: "GetRolePolicy", Code: "NoSuchEntity", Times: 1})
+	f.wantRole(t, role(func(r *asset.Role) { r.Inline = nil })) // the policy went, the role did not
+	for range 2 {
+		must(t, f.Delete(t.Context(), role()))
+	}
+	if _, _, err := f.Read(t.Context(), "app"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("deleted role: error = %v", err)
+	}
+}
+
+// A role without some of its policies is deleted, also while IAM still sees those that
+// were just removed.
+func TestDeletionOfAnIncompleteRole(t *testing.T) {
+	f := start(t)
+	_, err := f.Create(t.Context(), role())
+	must(t, err)
+	f.account.Inject(cloud.Fault{Service: "iam", Action: "DeleteRole", Code: "DeleteConflict", Times: 2})
+	must(t, f.Delete(t.Context(), role()))
+	if _, _, err := f.Read(t.Context(), "app"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("deleted role: error = %v", err)
+	}
+}
+
+func TestRoleThatOthersUseStays(t *testing.T) {
+	f := made(t)
+	f.giveByOthers(t)
+	name := aws.String("app")
+	_, err := f.iam.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: name})
+	must(t, err)
+	_, err = f.iam.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: name, RoleName: name})
+	must(t, err)
+	err = f.Delete(t.Context(), role())
+	for _, part := range []string{`"app"`, "inline policies theirs;", "managed policies " + managedNode + ";", "instance profiles app,"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("error = %v, want it to name %s", err, part)
+		}
+	}
+	if live, _, err := f.Read(t.Context(), "app"); err != nil || live.Inline["theirs"] != readEC2 || !slices.Equal(live.Attached, []string{managedNode}) {
+		t.Errorf("role that others use = %+v, %v", live, err)
+	}
+}
+
+func TestListOfRolesIsOrdered(t *testing.T) {
+	f := start(t)
+	for _, name := range []string{"b", "c", "a"} {
+		_, err := f.Create(t.Context(), asset.Role{Name: name, Path: "/listed/", Trust: trustPods, MaxSession: 3600})
+		must(t, err)
+	}
+	all, err := f.List(t.Context())
+	must(t, err)
+	listed := slices.DeleteFunc(all, func(r asset.Role) bool { return r.Path != "/listed/" })
+	want := []asset.Role{{Name: "a", Path: "/listed/", Trust: trustPods}, {Name: "b", Path: "/listed/", Trust: trustPods}, {Name: "c", Path: "/listed/", Trust: trustPods}}
+	if diff := cmp.Diff(want, listed); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// An OIDC provider belongs to the role that made it, and stays otherwise. What becomes of
+// a role that finds none and is not to make it, TestIRSARoleNeedsAnOIDCProvider says.
+func TestProvider(t *testing.T) {
+	f, ctx := start(t), t.Context()
+	exists := func() bool {
+		_, err := f.iam.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(providerARN)})
+		return err == nil
+	}
+	unseen := cloud.Fault{Service: "iam", Action: "GetOpenIDConnectProvider", Code: "NoSuchEntity", Times: 1}
+	if created, err := f.EnsureProvider(ctx, issuer, providerARN, "app", map[string]string{"team": "infra"}); !created || err != nil || !exists() {
+		t.Errorf("none: created = %t, %v", created, err)
+	}
+	if created, err := f.EnsureProvider(ctx, issuer, providerARN, "other", nil); created || err != nil {
+		t.Errorf("there already: created = %t, %v", created, err)
+	}
+	f.account.Inject(unseen)
+	if created, err := f.EnsureProvider(ctx, issuer, providerARN, "other", nil); created || err != nil {
+		t.Errorf("made by somebody since the look: created = %t, %v", created, err)
+	}
+	f.account.Inject(unseen)
+	if created, err := f.EnsureProvider(ctx, issuer, providerARN, "", nil); created || err != nil {
+		t.Errorf("made by somebody who is waited for: created = %t, %v", created, err)
+	}
+	must(t, f.DeleteProvider(ctx, providerARN, "other"))
+	if !exists() {
+		t.Error("another role has deleted the provider")
+	}
+	for range 2 {
+		must(t, f.DeleteProvider(ctx, providerARN, "app"))
+	}
+	if exists() {
+		t.Error("its role has not deleted the provider")
+	}
+}
+
+// association is a declared association of a role.
+func association(arn string) asset.Association {
+	return asset.Association{Cluster: "prod", Account: policy.ServiceAccount{Namespace: "web", Name: "app"}, Role: arn, Tags: map[string]string{"team": "infra"}}
+}
+
+func TestAssociation(t *testing.T) {
+	f, ctx := made(t), t.Context()
+	wanted := association(roleARN)
+	if id, err := f.associations.Find(ctx, wanted); id != "" || err != nil {
+		t.Errorf("none: id %q, %v", id, err)
+	}
+	id, err := f.associations.Ensure(ctx, nil, wanted)
+	must(t, err)
+	if found, err := f.associations.Find(ctx, wanted); found != id || id == "" || err != nil {
+		t.Errorf("found %q, %v, want %q", found, err, id)
+	}
+	retagged := wanted
+	retagged.Tags = map[string]string{"env": "test"}
+	if again, err := f.associations.Ensure(ctx, wanted.Tags, retagged); again != id || err != nil {
+		t.Errorf("second time: %q, %v, want %q", again, err, id)
+	}
+	live, err := eks.NewFromConfig(f.config).DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{ClusterName: aws.String("prod"), AssociationId: &id})
+	must(t, err)
+	if diff := cmp.Diff(retagged.Tags, live.Association.Tags); diff != "" {
+		t.Errorf("tags (-want +got):\n%s", diff)
+	}
+	for range 2 {
+		must(t, f.associations.Delete(ctx, wanted))
+	}
+	if id, err := f.associations.Find(ctx, wanted); id != "" || err != nil {
+		t.Errorf("deleted: id %q, %v", id, err)
+	}
+	elsewhere := wanted
+	elsewhere.Cluster = "gone"
+	must(t, f.associations.Delete(ctx, elsewhere))
+}
+
+// Pods keep the role that somebody has given them.
+func TestAssociationOfOthersStays(t *testing.T) {
+	f, ctx := made(t), t.Context()
+	f.make(t, role(func(r *asset.Role) { r.Name = "other" }))
+	theirs := association("arn:aws:iam::123456789012:role/packhorse/other")
+	id, err := f.associations.Ensure(ctx, nil, theirs)
+	must(t, err)
+	_, err = f.associations.Ensure(ctx, nil, association(roleARN))
+	for _, part := range []string{"web/app", theirs.Role, id} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("error = %v, want it to name %s", err, part)
+		}
+	}
+	must(t, f.associations.Delete(ctx, association(roleARN)))
+	if found, err := f.associations.Find(ctx, theirs); found != id || err != nil {
+		t.Errorf("association of others = %q, %v, want %q", found, err, id)
+	}
+}
+
+// A permission that is missing is named, together with what was to be done.
+func TestMissingPermissionIsNamed(t *testing.T) {
+	create := func(k keeper) error {
+		_, err := k.Create(t.Context(), role(func(r *asset.Role) { r.Name = "new" }))
+		return err
+	}
+	read := func(k keeper) error { _, _, err := k.Read(t.Context(), "app"); return err }
+	remove := func(k keeper) error { return k.Delete(t.Context(), role()) }
+	update := func(k keeper) error {
+		return k.Update(t.Context(), role(), bare(role(func(r *asset.Role) { r.Description, r.Tags = "", nil })))
+	}
+	trust := func(k keeper) error {
+		_, err := k.EnsureProvider(t.Context(), issuer+"2", providerARN+"2", "app", nil)
+		return err
+	}
+	associate := func(k keeper) error {
+		a := association(roleARN)
+		a.Account.Name = "new"
+		_, err := k.associations.Ensure(t.Context(), nil, a)
+		return err
+	}
+	retag := func(k keeper) error {
+		a := association(roleARN)
+		a.Tags = map[string]string{"env": "test"}
+		_, err := k.associations.Ensure(t.Context(), association("").Tags, a)
+		return err
+	}
+	tests := map[string]struct {
+		act func(keeper) error
+		of  string
+	}{
+		"iam:CreateRole":                     {create, `create role "new"`},
+		"iam:GetRole":                        {read, `read role "app"`},
+		"iam:ListRolePolicies":               {read, `list the inline policies of role "app"`},
+		"iam:GetRolePolicy":                  {read, `read policy "s3" of role "app"`},
+		"iam:ListAttachedRolePolicies":       {read, `list the managed policies of role "app"`},
+		"iam:UpdateRole":                     {update, `update role "app"`},
+		"iam:UntagRole":                      {update, `update role "app": remove tags from it`},
+		"iam:DeleteRolePolicy":               {remove, `delete role "app": delete policy "s3"`},
+		"iam:DetachRolePolicy":               {remove, `delete role "app": detach ` + managedCNI},
+		"iam:DeleteRole":                     {remove, `delete role "app"`},
+		"iam:ListRoles":                      {func(k keeper) error { _, err := k.List(t.Context()); return err }, "list roles"},
+		"iam:GetOpenIDConnectProvider":       {trust, "read OIDC provider " + providerARN},
+		"iam:CreateOpenIDConnectProvider":    {trust, "create OIDC provider for " + issuer},
+		"iam:DeleteOpenIDConnectProvider":    {func(k keeper) error { return k.DeleteProvider(t.Context(), providerARN, "app") }, "delete OIDC provider " + providerARN},
+		"eks:ListPodIdentityAssociations":    {associate, "ServiceAccount web/new"},
+		"eks:CreatePodIdentityAssociation":   {associate, "create the pod identity association of ServiceAccount web/new"},
+		"iam:PassRole":                       {associate, "create the pod identity association of ServiceAccount web/new"},
+		"eks:DescribePodIdentityAssociation": {retag, "ServiceAccount web/app"},
+		"eks:TagResource":                    {retag, "tag pod identity association "},
+		"eks:UntagResource":                  {retag, "untag pod identity association "},
+		"eks:DeletePodIdentityAssociation":   {func(k keeper) error { return k.associations.Delete(t.Context(), association(roleARN)) }, "delete the pod identity association of ServiceAccount web/app"},
+	}
+	for action, tt := range tests {
+		t.Run(action, func(t *testing.T) {
+			f := made(t)
+			_, err := f.EnsureProvider(t.Context(), issuer, providerARN, "app", nil)
+			must(t, err)
+			_, err = f.associations.Ensure(t.Context(), nil, association(roleARN))
+			must(t, err)
+			err = tt.act(f.without(t, action))
+			if err == nil || !strings.Contains(err.Error(), tt.of) || !strings.Contains(err.Error(), "is not authorized to perform: "+action) {
+				t.Errorf("error = %v, want it to name %s and %s", err, tt.of, action)
+			}
+		})
+	}
+}
