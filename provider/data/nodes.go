@@ -114,7 +114,10 @@ func (r *reader) survey(ctx context.Context) (*cluster.Survey, error) {
 // priceOf reads what the agent has noted on the node.
 func priceOf(n *cluster.Node) (offer.Price, bool) {
 	price, err := strconv.ParseInt(n.Annotations[api.AnnotationHourlyPrice], 10, 64)
-	return offer.Price(price), err == nil
+	if err != nil {
+		return 0, false // ParseInt returns the nearest number where one does not fit
+	}
+	return offer.Price(price), true
 }
 
 func modelOfNode(n *cluster.Node, pods int64, price offer.Price, known bool) nodeModel {

@@ -1,0 +1,398 @@
+package data_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard"
+	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/data"
+	"github.com/packhorse-io/terraform-provider-packhorse/provider/internal/session"
+)
+
+// platform answers with what it is given; what it is not given it refuses.
+type platform struct {
+	session.Platform
+	survey  *cluster.Survey
+	account *session.Account
+	facts   *session.Facts
+	items   []onboard.Item
+}
+
+var errRefused = errors.New("access denied")
+
+func given[T any](value *T) (*T, error) {
+	if value == nil {
+		return nil, errRefused
+	}
+	return value, nil
+}
+
+func (p *platform) Account(context.Context) (*session.Account, error) { return given(p.account) }
+func (p *platform) Facts(context.Context) (*session.Facts, error)     { return given(p.facts) }
+func (p *platform) Stock(context.Context) (*session.Stock, error)     { return nil, errRefused }
+
+func (p *platform) Discover(context.Context) ([]onboard.Item, error) {
+	if p.items == nil {
+		return nil, errRefused
+	}
+	return p.items, nil
+}
+
+func (p *platform) Cluster(context.Context) (session.Cluster, error) {
+	if p.survey == nil {
+		return nil, errRefused
+	}
+	return live{survey: p.survey}, nil
+}
+
+// live is a cluster that can be looked at and nothing else.
+type live struct {
+	session.Cluster
+	survey *cluster.Survey
+}
+
+func (l live) Survey(context.Context) (*cluster.Survey, error) { return l.survey, nil }
+
+// roles knows the roles of an account by their names.
+type roles struct {
+	session.Roles
+	arns map[string]string
+}
+
+func (r roles) ARN(_ context.Context, name string) (string, error) {
+	if arn, ok := r.arns[name]; ok {
+		return arn, nil
+	}
+	return "", fmt.Errorf("find role %q: %w", name, fs.ErrNotExist)
+}
+
+// answer is what a data source has returned.
+type answer struct {
+	state tfsdk.State
+	diags diag.Diagnostics
+}
+
+// read reads a data source with a configuration; what it does not name is null.
+func read(t *testing.T, source datasource.DataSource, p *platform, config map[string]tftypes.Value) answer {
+	t.Helper()
+	ctx := t.Context()
+	shared := session.New(session.Config{ClusterName: "prod", AWS: session.AWS{Region: "eu-west-1"}}, func(session.Config) session.Platform { return p })
+	source.(datasource.DataSourceWithConfigure).Configure(ctx, datasource.ConfigureRequest{ProviderData: shared}, &datasource.ConfigureResponse{})
+	var schema datasource.SchemaResponse
+	source.Schema(ctx, datasource.SchemaRequest{}, &schema)
+	whole := schema.Schema.Type().TerraformType(ctx).(tftypes.Object)
+	values := map[string]tftypes.Value{}
+	for name, of := range whole.AttributeTypes {
+		values[name] = tftypes.NewValue(of, nil)
+		if value, ok := config[name]; ok {
+			values[name] = value
+		}
+	}
+	resp := datasource.ReadResponse{State: tfsdk.State{Schema: schema.Schema, Raw: tftypes.NewValue(whole, nil)}}
+	source.Read(ctx, datasource.ReadRequest{Config: tfsdk.Config{Schema: schema.Schema, Raw: tftypes.NewValue(whole, values)}}, &resp)
+	return answer{resp.State, resp.Diagnostics}
+}
+
+// get returns what stands at a path of the answer.
+func get[T any](t *testing.T, a answer, at path.Path) T {
+	t.Helper()
+	var out T
+	if diags := append(a.diags.Errors(), a.state.GetAttribute(t.Context(), at, &out)...); diags.HasError() {
+		t.Fatalf("%s: %v", at, diags)
+	}
+	return out
+}
+
+// want compares what stands at a path.
+func want[T any](t *testing.T, a answer, at path.Path, wanted T) {
+	t.Helper()
+	if diff := cmp.Diff(wanted, get[T](t, a, at)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", at, diff)
+	}
+}
+
+// wantError checks that the answer is an error which says something.
+func wantError(t *testing.T, a answer, parts ...string) {
+	t.Helper()
+	if len(a.diags.Errors()) == 0 {
+		t.Fatal("there is no error")
+	}
+	for _, part := range parts {
+		if summary := a.diags.Errors()[0].Summary(); !strings.Contains(summary, part) {
+			t.Errorf("error = %q, want %q in it", summary, part)
+		}
+	}
+}
+
+func text(s string) tftypes.Value { return tftypes.NewValue(tftypes.String, s) }
+
+func texts(of tftypes.Type, items ...string) tftypes.Value {
+	values := []tftypes.Value{}
+	for _, item := range items {
+		values = append(values, text(item))
+	}
+	return tftypes.NewValue(of, values)
+}
+
+var (
+	listOfTexts = tftypes.List{ElementType: tftypes.String}
+	setOfTexts  = tftypes.Set{ElementType: tftypes.String}
+)
+
+// Without access, each data source names what it could not read, and why.
+func TestRefusedAccessIsNamed(t *testing.T) {
+	tests := map[string]struct {
+		source datasource.DataSource
+		want   string
+	}{
+		"cluster":      {data.NewCluster(), "no facts about the cluster: access denied"},
+		"discovery":    {data.NewDiscovery(), "nothing was discovered: access denied"},
+		"nodes":        {data.NewNodes(), "no access to the cluster: access denied"},
+		"simulation":   {data.NewSimulation(), "no access to the cluster: access denied"},
+		"IAM policies": {data.NewIAMPolicies(), "no policies: access denied"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) { wantError(t, read(t, tt.source, &platform{}, nil), tt.want) })
+	}
+}
+
+func TestClusterLeavesOutWhatItDoesNotHave(t *testing.T) {
+	a := read(t, data.NewCluster(), &platform{facts: &session.Facts{Name: "prod", Subnets: []string{"subnet-1"}}}, nil)
+	want(t, a, path.Root("name"), "prod")
+	want(t, a, path.Root("subnet_ids"), []string{"subnet-1"})
+	want(t, a, path.Root("security_group_ids"), []string{})
+	want(t, a, path.Root("discovery_tags"), map[string]string{"kubernetes.io/cluster/prod": "*"})
+	for _, absent := range []string{"oidc_issuer_url", "oidc_provider_arn", "vpc_id", "service_cidr"} {
+		want(t, a, path.Root(absent), types.StringNull())
+	}
+}
+
+// What cannot be imported is found too, but has no id to import it by.
+func TestDiscovery(t *testing.T) {
+	a := read(t, data.NewDiscovery(), &platform{items: []onboard.Item{
+		{Kind: "Provisioner", Name: "a", Resource: "packhorse_provisioner", ImportID: "a"},
+		{Kind: "NodePool", Name: "b", Resource: "packhorse_provisioner", Notes: []string{"is converted"}},
+		{Kind: "Provisioner", Name: "c", Resource: "packhorse_provisioner", ImportID: "c"},
+		{Kind: "node role", Name: "nodes", Resource: "packhorse_node_role", ImportID: "nodes"},
+	}}, nil)
+	want(t, a, path.Root("import_ids"), map[string][]string{"packhorse_provisioner": {"a", "c"}, "packhorse_node_role": {"nodes"}})
+	second := path.Root("items").AtListIndex(1)
+	want(t, a, second.AtName("import_id"), types.StringNull())
+	want(t, a, second.AtName("notes"), []string{"is converted"})
+	want(t, a, path.Root("items").AtListIndex(0).AtName("notes"), []string{})
+
+	none := read(t, data.NewDiscovery(), &platform{items: []onboard.Item{}}, nil)
+	want(t, none, path.Root("import_ids"), map[string][]string{})
+}
+
+// node is one of a Provisioner, with what the agent has noted as its price.
+func node(name, provisioner, price string) cluster.Node {
+	n := cluster.Node{Name: name, Provisioner: provisioner}
+	if price != "" {
+		n.Annotations = map[string]string{api.AnnotationHourlyPrice: price}
+	}
+	return n
+}
+
+func pod(name, node string, of cluster.Template) cluster.Pod {
+	return cluster.Pod{PodKey: cluster.PodKey{Namespace: "web", Name: name}, NodeName: node, Template: &of}
+}
+
+// Only nodes of Provisioners count, with the prices that are known and the pods of
+// workloads.
+func TestNodes(t *testing.T) {
+	whole := &platform{survey: &cluster.Survey{Snapshot: &cluster.Snapshot{
+		Nodes: []cluster.Node{
+			node("a", "web", "100000"), node("b", "web", ""), node("c", "batch", "300000"), node("d", "", "700000"),
+			node("e", "batch", "99999999999999999999"), node("f", "batch", "much"),
+		},
+		Pods: []cluster.Pod{
+			pod("1", "a", cluster.Template{}), pod("2", "a", cluster.Template{}), pod("3", "a", cluster.Template{DaemonSet: true}),
+			pod("4", "a", cluster.Template{Static: true}), pod("5", "", cluster.Template{}),
+		},
+	}}}
+	unit := get[float64](t, read(t, data.NewNodes(), whole, map[string]tftypes.Value{"provisioner_name": text("web")}), path.Root("hourly_price"))
+	tests := map[string]struct {
+		config map[string]tftypes.Value
+		names  []string
+		price  float64
+	}{
+		"of all Provisioners": {nil, []string{"a", "b", "c", "e", "f"}, 4 * unit},
+		"of one Provisioner":  {map[string]tftypes.Value{"provisioner_name": text("batch")}, []string{"c", "e", "f"}, 3 * unit},
+		"of none":             {map[string]tftypes.Value{"provisioner_name": text("gone")}, nil, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := read(t, data.NewNodes(), whole, tt.config)
+			var names []string
+			for i := range get[types.List](t, a, path.Root("nodes")).Elements() {
+				names = append(names, get[string](t, a, path.Root("nodes").AtListIndex(i).AtName("name")))
+			}
+			if diff := cmp.Diff(tt.names, names); diff != "" {
+				t.Errorf("nodes (-want +got):\n%s", diff)
+			}
+			if price := get[float64](t, a, path.Root("hourly_price")); price < tt.price-1e-9 || price > tt.price+1e-9 {
+				t.Errorf("price = %v, want %v", price, tt.price)
+			}
+		})
+	}
+	all := path.Root("nodes")
+	a := read(t, data.NewNodes(), whole, nil)
+	want(t, a, all.AtListIndex(0).AtName("pods"), int64(2))
+	for _, unknown := range []int{1, 3, 4} {
+		want(t, a, all.AtListIndex(unknown).AtName("hourly_price"), types.Float64Null())
+	}
+	if unit <= 0 {
+		t.Errorf("price of a node = %v", unit)
+	}
+}
+
+func TestIAMPolicies(t *testing.T) {
+	const inAccount = "arn:aws:iam::123456789012:role/nodes/node"
+	place := func(account string, roles ...string) map[string]tftypes.Value {
+		return map[string]tftypes.Value{
+			"partition": text("aws"), "region": text("eu-west-1"), "account_id": text(account), "node_roles": texts(setOfTexts, roles...),
+		}
+	}
+	account := &session.Account{Partition: "aws", ID: "123456789012", Region: "eu-central-1", Roles: roles{arns: map[string]string{"node": inAccount}}}
+	byName := map[string]tftypes.Value{"node_roles": texts(setOfTexts, "node")}
+	tests := map[string]struct {
+		platform *platform
+		config   map[string]tftypes.Value
+		region   string
+		problem  []string
+	}{
+		"without access to AWS":          {platform: &platform{}, config: place("123456789012", inAccount), region: "eu-west-1"},
+		"in the provider's account":      {platform: &platform{account: account}, config: byName, region: "eu-central-1"},
+		"a name without access to AWS":   {platform: &platform{}, config: place("123456789012", "node"), problem: []string{"node is a name", "an ARN needs no lookup", "access denied"}},
+		"a name in another account":      {platform: &platform{account: account}, config: place("999999999999", "node"), problem: []string{"node is a name", "123456789012", "give the ARN of a role in 999999999999"}},
+		"the name of no role":            {platform: &platform{account: account}, config: place("123456789012", "nobody"), problem: []string{`IAM role "nobody" does not exist`}},
+		"an ARN and the name of no role": {platform: &platform{account: account}, config: place("123456789012", inAccount, "nobody"), problem: []string{`IAM role "nobody" does not exist`}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := read(t, data.NewIAMPolicies(), tt.platform, tt.config)
+			if tt.problem != nil {
+				wantError(t, a, tt.problem...)
+				return
+			}
+			want(t, a, path.Root("cluster_name"), "prod")
+			want(t, a, path.Root("account_id"), "123456789012")
+			want(t, a, path.Root("region"), tt.region)
+			sizes, passed := map[string]int64{}, false
+			for name, document := range get[map[string]string](t, a, path.Root("policies")) {
+				sizes[name] = int64(policy.Size(document))
+				passed = passed || strings.Contains(document, inAccount)
+			}
+			want(t, a, path.Root("sizes"), sizes)
+			if !passed {
+				t.Errorf("no policy names the role %s", inAccount)
+			}
+		})
+	}
+}
+
+// requirements are a list of one requirement.
+func requirements(key, operator string, values ...string) map[string]tftypes.Value {
+	one := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"key": tftypes.String, "operator": tftypes.String, "values": listOfTexts}}
+	return map[string]tftypes.Value{"requirements": tftypes.NewValue(tftypes.List{ElementType: one}, []tftypes.Value{
+		tftypes.NewValue(one, map[string]tftypes.Value{"key": text(key), "operator": text(operator), "values": texts(listOfTexts, values...)}),
+	})}
+}
+
+// Without access to AWS, the embedded table answers and says so.
+func TestInstanceTypes(t *testing.T) {
+	a := read(t, data.NewInstanceTypes(), &platform{}, requirements(api.LabelInstanceType, "In", "m5.xlarge", "m5.large"))
+	want(t, a, path.Root("names"), []string{"m5.large", "m5.xlarge"})
+	want(t, a, path.Root("catalogue").AtName("source"), "embedded")
+	want(t, a, path.Root("catalogue").AtName("note"), "AWS was not asked: access denied")
+	first := path.Root("instance_types").AtListIndex(0)
+	want(t, a, first.AtName("capacity").AtMapKey("cpu"), "2")
+	cheapest := get[float64](t, a, first.AtName("hourly_price"))
+	for i := range get[types.List](t, a, first.AtName("offerings")).Elements() {
+		if price := get[float64](t, a, first.AtName("offerings").AtListIndex(i).AtName("hourly_price")); price < cheapest {
+			t.Errorf("offering %d costs %v, which is less than %v", i, price, cheapest)
+		}
+	}
+
+	none := read(t, data.NewInstanceTypes(), &platform{}, requirements(api.LabelInstanceType, "In", "m5.tiny"))
+	want(t, none, path.Root("names"), []string{})
+	wantError(t, read(t, data.NewInstanceTypes(), &platform{}, requirements(api.LabelCapacityType, "In", "rented")), `"rented"`)
+}
+
+const (
+	pending = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: web}\nspec: {containers: [{name: a, image: a, resources: {requests: {cpu: 1}}}]}\n"
+	offered = "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: default}\nspec: {}\n"
+)
+
+// The live cluster takes part unless there are manifests, or as `live` says.
+func TestSimulationOfManifestsNeedsNoCluster(t *testing.T) {
+	manifests := texts(listOfTexts, offered, pending)
+	a := read(t, data.NewSimulation(), &platform{}, map[string]tftypes.Value{"manifests": manifests})
+	machine := path.Root("machines").AtListIndex(0)
+	want(t, a, machine.AtName("pods"), []string{"web/a"})
+	price := get[float64](t, a, path.Root("hourly_price"))
+	want(t, a, machine.AtName("hourly_price"), price)
+	want(t, a, path.Root("monthly_price"), price*730)
+	want(t, a, path.Root("catalogue").AtName("source"), "embedded")
+	if bound := get[float64](t, a, path.Root("lower_bound")); bound <= 0 || bound > price {
+		t.Errorf("lower bound = %v, price = %v", bound, price)
+	}
+
+	isLive := tftypes.NewValue(tftypes.Bool, true)
+	wantError(t, read(t, data.NewSimulation(), &platform{}, map[string]tftypes.Value{"manifests": manifests, "live": isLive}), "no access to the cluster: access denied")
+	isLive = tftypes.NewValue(tftypes.Bool, false)
+	nothing := read(t, data.NewSimulation(), &platform{}, map[string]tftypes.Value{"live": isLive})
+	if machines := get[types.List](t, nothing, path.Root("machines")); len(machines.Elements()) > 0 {
+		t.Errorf("machines for no pods = %s", machines)
+	}
+}
+
+func TestSimulationNamesTheDraftThatIsWrong(t *testing.T) {
+	draft := func(attributes map[string]tftypes.Value) tftypes.Value {
+		of := tftypes.Object{AttributeTypes: map[string]tftypes.Type{}}
+		for name, value := range attributes {
+			of.AttributeTypes[name] = value.Type()
+		}
+		return tftypes.NewValue(of, attributes)
+	}
+	weight := tftypes.NewValue(tftypes.Number, 1)
+	tests := map[string]struct {
+		value tftypes.Value
+		want  string
+	}{
+		"no list": {text("small"), "provisioners: tftypes.String is no list"},
+		"no name": {tupleOf(draft(map[string]tftypes.Value{"name": text("a")}), draft(map[string]tftypes.Value{"weight": weight})), "provisioners[1]: the draft has no name"},
+		"no map":  {tupleOf(draft(map[string]tftypes.Value{"name": text("a"), "labels": text("b")})), "labels: tftypes.String is no map"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			wantError(t, read(t, data.NewSimulation(), &platform{}, map[string]tftypes.Value{
+				"manifests": texts(listOfTexts, pending), "provisioners": tt.value,
+			}), tt.want)
+		})
+	}
+}
+
+func tupleOf(items ...tftypes.Value) tftypes.Value {
+	of := tftypes.Tuple{}
+	for _, item := range items {
+		of.ElementTypes = append(of.ElementTypes, item.Type())
+	}
+	return tftypes.NewValue(of, items)
+}
