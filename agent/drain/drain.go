@@ -48,9 +48,12 @@ type Pods interface {
 	// Evict returns a *cluster.BlockedError while a disruption budget forbids it. A
 	// pod that is gone is no error.
 	Evict(ctx context.Context, pod cluster.PodKey) error
-	// DeletePod deletes without regard to disruption budgets, with that time to stop or
-	// cluster.OwnGrace.
-	DeletePod(ctx context.Context, pod cluster.PodKey, grace time.Duration) error
+	// DeletePod deletes a pod without regard to disruption budgets, with the time to stop that
+	// it asks for. A pod that is gone is no error.
+	DeletePod(ctx context.Context, pod cluster.PodKey) error
+	// RemovePod deletes a pod at once. It fails with cluster.ErrStale if the pod has changed
+	// since it was seen. A pod that is gone is no error.
+	RemovePod(ctx context.Context, seen *cluster.Pod) error
 }
 
 // Machines terminates instances.
@@ -235,7 +238,7 @@ func (d *Drainer) drain(ctx context.Context, s *step, shut bool) bool {
 	}
 	if gone || !hadKubelet(n, s.pods) {
 		// No kubelet can stop the pods. They are deleted so that their controllers can replace them.
-		return d.deletePods(ctx, s.pods, 0)
+		return d.eachPod(ctx, s.pods, d.Pods.RemovePod)
 	}
 	next := s.next()
 	if s.overdue() {

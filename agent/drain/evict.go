@@ -36,7 +36,7 @@ func (d *Drainer) evictAll(ctx context.Context, n *cluster.Node, pods []*cluster
 // grace period that it asks for itself.
 func (d *Drainer) endAll(ctx context.Context, pods []*cluster.Pod) {
 	pods = slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool { return p.State != cluster.PodBound })
-	d.deletePods(ctx, pods, cluster.OwnGrace)
+	d.eachPod(ctx, pods, func(ctx context.Context, p *cluster.Pod) error { return d.Pods.DeletePod(ctx, p.PodKey) })
 }
 
 func (d *Drainer) evict(ctx context.Context, n *cluster.Node, p *cluster.Pod) {
@@ -61,16 +61,18 @@ func (d *Drainer) evict(ctx context.Context, n *cluster.Node, p *cluster.Pod) {
 	}
 }
 
-// deletePods deletes pods without regard to budgets, and reports whether all
-// deletions were accepted.
-func (d *Drainer) deletePods(ctx context.Context, pods []*cluster.Pod, grace time.Duration) bool {
+// eachPod deletes pods by the given call, and reports whether all deletions were accepted. A pod that
+// has changed since it was seen is looked at again in the next pass.
+func (d *Drainer) eachPod(ctx context.Context, pods []*cluster.Pod, deletion func(context.Context, *cluster.Pod) error) bool {
 	var failed atomic.Bool
 	parallel.Each(podsAtOnce, pods, func(p *cluster.Pod) {
-		if err := d.Pods.DeletePod(ctx, p.PodKey, grace); err != nil {
-			failed.Store(true)
-			if ctx.Err() == nil {
-				d.Log.Warn("could not delete a pod", "pod", p.PodKey.String(), "error", err)
-			}
+		err := deletion(ctx, p)
+		if err == nil {
+			return
+		}
+		failed.Store(true)
+		if ctx.Err() == nil && !errors.Is(err, cluster.ErrStale) {
+			d.Log.Warn("could not delete a pod", "pod", p.PodKey.String(), "error", err)
 		}
 	})
 	return !failed.Load()

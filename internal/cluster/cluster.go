@@ -38,6 +38,8 @@ func (k PodKey) String() string { return k.Namespace + "/" + k.Name }
 // Pod is a pod that has not finished.
 type Pod struct {
 	PodKey
+	// Version changes with each change of the object.
+	Version string
 	// Template is shared by all pods that ask for the same. Equal pointers mean
 	// equal content; different pointers may also hold equal content.
 	Template *Template
@@ -97,9 +99,6 @@ type Owner struct {
 	Name       string
 	UID        string
 }
-
-// OwnGrace lets a pod that is deleted have the grace period that it asks for itself.
-const OwnGrace time.Duration = -1
 
 // Wanted is what an owner of pods is about to make.
 type Wanted struct {

@@ -22,6 +22,7 @@ func (t *Templates) Pod(pod *corev1.Pod) (Pod, bool) {
 func (t *Templates) Known(pod *corev1.Pod, template *Template) Pod {
 	out := Pod{
 		PodKey:        PodKey{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID)},
+		Version:       pod.ResourceVersion,
 		NodeName:      pod.Spec.NodeName,
 		NominatedNode: pod.Status.NominatedNodeName,
 		Owner:         ownerOf(pod),

@@ -187,13 +187,13 @@ func TestDeletePod(t *testing.T) {
 	pod := newPod(t, ns, "web", nil)
 	another := keyOf(pod)
 	another.UID = "00000000-0000-0000-0000-000000000000"
-	if err := c.DeletePod(t.Context(), another, 0); err != nil {
+	if err := c.DeletePod(t.Context(), another); err != nil {
 		t.Errorf("a pod of another UID: %v", err)
 	}
 	if _, err := admin.CoreV1().Pods(ns).Get(t.Context(), "web", metav1.GetOptions{}); err != nil {
 		t.Fatalf("the wrong pod was deleted: %v", err)
 	}
-	if err := c.DeletePod(t.Context(), keyOf(pod), 0); err != nil {
+	if err := c.DeletePod(t.Context(), keyOf(pod)); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the pod goes", func() error {
@@ -203,7 +203,37 @@ func TestDeletePod(t *testing.T) {
 		}
 		return fmt.Errorf("it is there (%w)", err)
 	})
-	if err := c.DeletePod(t.Context(), keyOf(pod), 0); err != nil {
+	if err := c.DeletePod(t.Context(), keyOf(pod)); err != nil {
 		t.Errorf("a pod that is gone: %v", err)
+	}
+}
+
+// A pod that has changed since it was seen stays: a kubelet may have started it.
+func TestRemovePod(t *testing.T) {
+	c := connect(t)
+	pod := newPod(t, namespace(t), "web", nil)
+	seen := cluster.Pod{PodKey: keyOf(pod), Version: pod.ResourceVersion}
+	pod.Status.Phase = corev1.PodRunning
+	pod, err := admin.CoreV1().Pods(pod.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.RemovePod(t.Context(), &seen); !errors.Is(err, cluster.ErrStale) {
+		t.Errorf("a pod that runs by now: error = %v, want %v", err, cluster.ErrStale)
+	}
+	seen.Version = pod.ResourceVersion
+	for _, what := range []string{"a pod as it is", "a pod that is gone"} {
+		if err := c.RemovePod(t.Context(), &seen); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if _, err := admin.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Fatalf("%s: error = %v, want that it is not found", what, err)
+		}
+	}
+	another := seen
+	another.UID = "00000000-0000-0000-0000-000000000000"
+	newPod(t, pod.Namespace, pod.Name, nil)
+	if err := c.RemovePod(t.Context(), &another); err != nil {
+		t.Errorf("a pod of another UID: %v", err)
 	}
 }

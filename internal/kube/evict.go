@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -60,23 +59,36 @@ func (c *Cluster) blocked(key cluster.PodKey, err error) error {
 	return err
 }
 
-// DeletePod deletes a pod without regard to budgets, and with the given time to
-// shut down or cluster.OwnGrace. A pod that is gone is fine.
-func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey, grace time.Duration) error {
-	uid := types.UID(pod.UID)
-	var seconds *int64
-	if grace != cluster.OwnGrace {
-		seconds = ptr.To(int64(grace / time.Second))
+// DeletePod deletes a pod without regard to budgets. The pod has the time to stop that it asks for.
+// A pod that is gone is fine.
+func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey) error {
+	return c.deletePod(ctx, pod, metav1.DeleteOptions{})
+}
+
+// RemovePod deletes a pod at once, without waiting for a kubelet. It fails with cluster.ErrStale if
+// the pod has changed since it was seen: a kubelet may have started it. A pod that is gone is fine.
+func (c *Cluster) RemovePod(ctx context.Context, seen *cluster.Pod) error {
+	return c.deletePod(ctx, seen.PodKey, metav1.DeleteOptions{
+		GracePeriodSeconds: ptr.To[int64](0),
+		Preconditions:      &metav1.Preconditions{ResourceVersion: &seen.Version},
+	})
+}
+
+func (c *Cluster) deletePod(ctx context.Context, pod cluster.PodKey, options metav1.DeleteOptions) error {
+	if options.Preconditions == nil {
+		options.Preconditions = &metav1.Preconditions{}
 	}
+	uid := types.UID(pod.UID)
+	options.Preconditions.UID = &uid
 	return retry(ctx, func(ctx context.Context) error {
-		err := c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
-			GracePeriodSeconds: seconds,
-			Preconditions:      &metav1.Preconditions{UID: &uid},
-		})
-		if err != nil && !c.gone(ctx, pod, err) {
-			return fmt.Errorf("delete pod %s: %w", pod, err)
+		err := c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
+		switch {
+		case err == nil, c.gone(ctx, pod, err):
+			return nil
+		case apierrors.IsConflict(err):
+			err = cluster.ErrStale
 		}
-		return nil
+		return fmt.Errorf("delete pod %s: %w", pod, err)
 	})
 }
 

@@ -46,7 +46,8 @@ func TestNothingPassesAClosedFence(t *testing.T) {
 		"delete a node":   func() error { return c.DeleteNode(ctx, "n") },
 		"bind":            func() error { return c.Bind(ctx, pod, "n") },
 		"evict":           func() error { return c.Evict(ctx, pod) },
-		"delete a pod":    func() error { return c.DeletePod(ctx, pod, 0) },
+		"delete a pod":    func() error { return c.DeletePod(ctx, pod) },
+		"remove a pod":    func() error { return c.RemovePod(ctx, &cluster.Pod{PodKey: pod, Version: "1"}) },
 		"write a status":  func() error { return c.UpdateProvisionerStatus(ctx, "p", statusWith("a")) },
 		"set a finalizer": func() error { return c.SetProvisionerFinalizer(ctx, "p", true) },
 		"write a profile's status": func() error {

@@ -247,18 +247,28 @@ func (c *Cluster) Evict(ctx context.Context, pod cluster.PodKey) error {
 	})
 }
 
-// DeletePod deletes a pod; without a grace period at once.
-func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey, grace time.Duration) error {
+// DeletePod deletes a pod, which has the time to stop that it asks for.
+func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey) error {
 	return c.do(ctx, "DeletePod", func(w *world) error {
-		p := w.pods[types.UID(pod.UID)]
-		switch {
-		case p == nil:
-		case grace == 0:
-			w.audit.cutOff(w, p)
-			w.controllers().removePod(p)
-		default:
+		if p := w.pods[types.UID(pod.UID)]; p != nil {
 			w.controllers().stop(p)
 		}
+		return nil
+	})
+}
+
+// RemovePod deletes a pod at once if it is as it was seen.
+func (c *Cluster) RemovePod(ctx context.Context, seen *cluster.Pod) error {
+	return c.do(ctx, "DeletePod", func(w *world) error {
+		p := w.pods[types.UID(seen.UID)]
+		if p == nil {
+			return nil
+		}
+		if p.ResourceVersion != seen.Version {
+			return cluster.ErrStale
+		}
+		w.audit.cutOff(w, p)
+		w.controllers().removePod(p)
 		return nil
 	})
 }

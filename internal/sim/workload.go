@@ -3,6 +3,7 @@ package sim
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,12 +62,19 @@ func (w controllers) reconcileDaemonSets() {
 func (w controllers) bind(p *corev1.Pod, node string) {
 	p.Spec.NodeName = node
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: w.now()}}
+	w.revise(p)
 	if w.kubelets().hasKubelet(node) {
 		w.run(p)
 	}
 	w.audit.placed(w.world, p)
 	w.moves.Lands(p)
 	w.changed()
+}
+
+// revise gives a pod that has changed another resource version.
+func (w controllers) revise(p *corev1.Pod) {
+	w.revisions++
+	p.ResourceVersion = strconv.Itoa(w.revisions)
 }
 
 // run starts a pod, or refuses it where the node has less room than was predicted.
@@ -77,6 +85,7 @@ func (w controllers) run(p *corev1.Pod) {
 	if p.Status.Phase != corev1.PodRunning {
 		p.Status.Phase = corev1.PodRunning
 		w.serve(p)
+		w.revise(p)
 		w.endLater(p)
 	}
 	if p.DeletionTimestamp != nil {
@@ -131,6 +140,7 @@ func (w controllers) stop(p *corev1.Pod) {
 	const usualGrace = 30
 	by := metav1.NewTime(w.now().Add(time.Duration(ptr.Deref(p.Spec.TerminationGracePeriodSeconds, usualGrace)) * time.Second))
 	p.DeletionTimestamp = &by // as in Kubernetes, when it must have stopped
+	w.revise(p)
 	if w.kubelets().hasKubelet(p.Spec.NodeName) {
 		w.stopLater(p)
 	}

@@ -95,6 +95,7 @@ type world struct {
 
 	mu              sync.Mutex
 	serial          int
+	revisions       int // of pods
 	nodes           map[string]*corev1.Node
 	pods            map[types.UID]*corev1.Pod
 	workloads       map[string]*Workload
