@@ -33,14 +33,28 @@ func TestNodePools(t *testing.T) {
 	stop()
 	s.untilRunning("chosen", 4)
 	s.untilReady("True", "Ready", "")
-	for _, n := range s.nodesOf("general") {
-		if n.Labels[api.LabelNodePool] != "general" || n.Labels["team"] != "a" || n.OwnerReferences[0].Kind != kinds.NodePoolKind {
-			t.Errorf("node %s has the labels %v and the owner %+v", n.Name, n.Labels, n.OwnerReferences)
-		}
-	}
+	s.untilTheirs("general")
 	s.delete("chosen")
 	s.untilNoNodes("general")
 	s.reserves()
+}
+
+// untilTheirs waits until all nodes carry the labels of the NodePool, which owns them. A kubelet that
+// registers before the agent has made the Node object knows no owner: the agent adds it.
+func (s *scene) untilTheirs(pool string) {
+	s.t.Helper()
+	s.until("the nodes belong to the NodePool "+pool, func(ctx context.Context) (bool, string, error) {
+		nodes, err := s.nodes(ctx, pool)
+		if err != nil {
+			return false, "", err
+		}
+		for _, n := range nodes {
+			if n.Labels[api.LabelNodePool] != pool || n.Labels["team"] != "a" || len(n.OwnerReferences) != 1 || n.OwnerReferences[0].Kind != kinds.NodePoolKind {
+				return false, fmt.Sprintf("node %s has the labels %v and the owners %+v", n.Name, n.Labels, n.OwnerReferences), nil
+			}
+		}
+		return len(nodes) > 0, "no nodes", nil
+	})
 }
 
 // untilReady waits for the condition Ready of the NodePool.
