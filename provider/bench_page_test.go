@@ -22,28 +22,19 @@ providers, with the real Terraform and the same API server. The page is written 
 
 "plan" is the first plan, with nothing there; "apply" carries it out; "plan again"
 refreshes everything and finds no change; "destroy" plans and carries out the removal.
-Processor time is that of Terraform and the provider. It is the better figure to compare,
-because other work on the machine slows the commands down by chance. A proxy in front of
-the API server counts all requests, including those for discovery, and delays them by the
-distance: 0 stands for an API server on Terraform's machine, and 20 ms for one in a
-nearby region.
+A proxy in front of the API server counts all requests, including those for discovery, and
+delays them: 0 stands for an API server on Terraform's machine, and 20 ms for one in a
+nearby region. Processor time is that of Terraform and the provider, and varies less than
+elapsed time on a machine that does other work. Most of it is Terraform's own.
 
-"Looking ahead" is ` + "`plan_checks = \"warn\"`" + `, the default: the API server checks each object
-that changes in a dry run, and the provider checks it against the catalogue, the
-cluster's nodes and other Provisioners. The other providers do nothing like this. Without
-it (` + "`plan_checks = \"off\"`" + `), Packhorse does the same as they do. Its destroy waits until each
-object is gone; theirs does not.
+With "looking ahead" (` + "`plan_checks = \"warn\"`" + `, the default), the API server checks each
+object that changes in a dry run, and the provider checks it against the catalogue, the
+cluster's nodes and other Provisioners. The other providers do nothing like this; compare
+them with the first row (` + "`plan_checks = \"off\"`" + `). Packhorse's destroy waits until each object is
+gone; theirs does not.
 
-A first plan makes no request to the API server. Most of its processor time is
-Terraform's own: about four fifths with Packhorse, because Terraform walks, compares and
-shows each typed attribute, and about two thirds with kubectl_manifest, whose resource is
-one text that is parsed for references. With Packhorse, the refresh of a later plan makes
-no request per resource, and the apply makes one instead of four or five.
-
-` + "`kubernetes_manifest`" + ` of hashicorp/kubernetes is not included. It came with version 2, whose
-Go module cannot be downloaded (it has no ` + "`/v2`" + ` in its path), and the newest version that
-can be, 1.13.4, has no resource for custom resources. alekc/kubectl is the newest version
-that is a Go module; gavinbunney/kubectl is the provider that it was forked from.
+` + "`kubernetes_manifest`" + ` of hashicorp/kubernetes is not included, because its version 2 cannot be
+built as a Go module. gavinbunney/kubectl is the provider from which alekc/kubectl was forked.
 
 `
 

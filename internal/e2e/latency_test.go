@@ -48,8 +48,9 @@ func latencyPage(rows []figures) string {
 
 const latencyHead = `# From an unschedulable pod to the fleet call
 
-A deployment is scaled from 0 to the given number of pods in the sandbox, where
-kube-scheduler, the controllers, the agent and the AWS endpoints share %d cores. The
+This page shows how long the agent takes to order machines for pods that kube-scheduler
+cannot place. A deployment is scaled from 0 to the given number of pods in the sandbox,
+where kube-scheduler, the controllers, the agent and the AWS endpoints share %d cores. The
 table shows medians, with the fastest and the slowest run:
 
 | pods | runs | first unschedulable pod to fleet call | last unschedulable pod to fleet call | fleet call to last binding |
@@ -57,14 +58,12 @@ table shows medians, with the fastest and the slowest run:
 `
 
 const latencyTail = `
-Once kube-scheduler has found no node for the first pod of a ReplicaSet, it will find
-none for the others either, and the ReplicaSet says how many pods it wants. The agent
-therefore orders the machines for all of them at once, while the controller still
-creates pods and the scheduler still looks at them. That is why the last pod of a large
-scale-up is marked unschedulable after the fleet call, and the second figure is negative.
-Each pod is bound when it has been marked, so the third figure is mostly time of the
-controller and the scheduler. A workload that grows in steps less than 10 s apart is the
-exception: its later steps wait for the next
-(see [Operations](operations.md#with-pod-autoscalers)).
+The second figure is negative for large scale-ups. Once kube-scheduler has refused one pod
+of a ReplicaSet, the agent orders machines for all pods that the ReplicaSet wants, while
+the controller still creates them. Each pod is bound when kube-scheduler has refused it, so
+the third figure is mostly time of the controller and the scheduler.
+
+A workload that grows in steps less than 10 s apart is an exception: its later steps
+[wait for the next](operations.md#with-pod-autoscalers).
 
 ` + "`make figures` measures again and writes this page; FIGURES_PODS=1,10 FIGURES_RUNS=20 chooses other sizes.\n"
