@@ -174,6 +174,22 @@ func TestMarksOfAnUntaggedMachineArePutBack(t *testing.T) {
 	})
 }
 
+// A node that loses its launch id just before its instance is gone is not drained for as long as a
+// silent kubelet is waited for.
+func TestNodeWithoutLaunchIDFollowsItsInstance(t *testing.T) {
+	inBubble(t, sim.Options{}, func(r *rig) {
+		r.servedWithin4()
+		time.Sleep(2 * time.Minute)
+		old := r.ours()[0].Name
+		r.EditNode(old, func(n *corev1.Node) { delete(n.Annotations, api.AnnotationLaunchID) })
+		r.TerminateInstance(r.Machines()[0].ID)
+		r.DeleteNode(old)
+		if took := r.until("the node is gone", r.gone(old)); took > 2*time.Minute {
+			t.Errorf("the node of an instance that is gone went after %s", took)
+		}
+	})
+}
+
 // A machine whose Node object was removed by force still counts, and gets another one.
 func TestMachineWithoutItsNodeCounts(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {

@@ -14,12 +14,15 @@ import (
 
 // letGo deletes the nodes whose instance is gone, and returns their names. An instance that the
 // cloud no longer lists may only have lost its tags, so the agent looks it up by its id first.
+// A node without a launch id may be another program's. If it has lost its launch id, that is put back,
+// but not on a node that is already being drained.
 func (c *Inventory) letGo(ctx context.Context, v *view.View, listed map[string]offer.Instance) map[string]bool {
 	missing := map[string]bool{}
 	var unlisted []*cluster.Node
 	for i := range v.Snapshot.Nodes {
 		n := &v.Snapshot.Nodes[i]
-		ours := n.Provisioner != "" && n.Annotations[api.AnnotationLaunchID] != ""
+		drained := n.Deleting && n.HeldBy(api.Finalizer)
+		ours := n.Provisioner != "" && (drained || n.Annotations[api.AnnotationLaunchID] != "")
 		known, there := listed[n.ProviderID]
 		switch {
 		case !ours || v.Now.Sub(n.Created) < offer.ListingLag:
