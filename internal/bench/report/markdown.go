@@ -32,7 +32,7 @@ func Markdown(m *Measurement) string {
 	missed(&out, outcomes)
 	ends(&out, outcomes)
 	found(&out, outcomes)
-	out.WriteString(repeatIt)
+	out.WriteString(method + repeatIt)
 	return out.String()
 }
 
@@ -109,9 +109,9 @@ func line(out *strings.Builder, cells []string) {
 
 const introduction = `# Benchmark
 
-This page compares Packhorse's decision core with the scheduler of its peer, Karpenter,
-which is taken unchanged from its published Go module. The page is written by
-` + "`make bench`" + `.
+This page compares Packhorse's decision core with Karpenter's scheduler, its peer, which is
+taken unchanged from its published Go module. Both plan the same pods for the same catalogue.
+[How it is measured](#how-it-is-measured) explains the columns.
 
 - Machine: %s (%s)
 - Go: %s
@@ -120,62 +120,55 @@ which is taken unchanged from its published Go module. The page is written by
   one minute that production sets
 - Processes per case: %d; medians
 
-Both plan the same pods for the same catalogue in the same process, one after the
-other, and take turns in going first. The instance types have the same capacity,
-overhead, zones and on-demand prices, and there is one pool without limits. The pods
-are drawn with fixed seeds. Real types and prices are those of us-east-1 in the
-built-in catalogue; "c/m/r" are virtual machines of these categories that are newer
-than generation 2.
-
-The measurement covers the decision, from the state in memory to the plan. For
-Packhorse, this is one call of the core. For the peer, it is building its topology and
-its scheduler, and solving. Neither includes reading pods and the catalogue, nor what
-is kept with the catalogue: Packhorse's index (offer.NewIndex, 5 ms for all of EC2),
-which the agent makes when prices or stock change, and the requirements that the peer
-keeps with each instance type.
-
-Times are processor times of all threads, including the garbage collector, because
-other work on the machine does not change them. "Speed" is the peer's time divided by
-ours. Short decisions are repeated within a process. The first decision of a process
-that has read its catalogue is listed separately. Peak memory is that of the process
-during the first decision, including input and code.
-
-The bound is the higher of two bounds: the one that our plan carries and proves, and
-the optimum of a linear program over the sums of all requests, from a general solver
-that shares no code with the core. No plan can cost less than either. A dash marks
-cases in which only our own plan is measured; † marks a result of the peer from an
-earlier measurement of the same case.
-
-A checker that shares no code with either planner verifies every plan from scratch:
-that each pod is placed once, that capacity with DaemonSets, selectors, taints, spread,
-affinity and anti-affinity hold, and that each machine is on offer at its price.
-
 `
 
 const caveats = `
 What the bars do not show:
 
-- The plans for the peer's own diverse mix are above the bound in part because the bound
-  is low. It knows that a fifth of the pods need a machine each, but fills these machines
-  with parts of pods. The best mix for whole pods of such sizes that column generation
-  found with 3 billion operations, fifty times the effort of a plan, costs 1.5 % more
-  than the bound, although it knows no other constraints. It is not proven that there is
-  no better one. The rest of the gap is the plan's: the search ends when it no longer
-  pays. By default it takes at most a quarter of a second under 1,000 pods and a second
-  beyond; with ` + "`--budget`" + ` it goes on while the plan is more than half a percent above
-  the bound.
-- Small plans are farther from the bound than large ones (see the first of the growth
-  cases): their last machines are not full, and the bound does not see this, because it
-  may buy parts of machines. They also take longer per pod, because the search spends
-  effort on these last machines that large plans do not need.
-- A first decision is slower than later ones because of page faults and cold caches, and
-  even more so on a machine with other work.
+- Plans for the peer's own diverse mix are above the bound in part because the bound is
+  low: it fills the machines for pods that need a machine each with parts of other pods.
+  Column generation with fifty times the effort of a plan found no mix for whole pods that
+  is closer to the bound than 1.5 %. The rest of the gap is the plan's: the search ends
+  when it no longer pays.
+- Small plans are farther from the bound than large ones, because their last machines are
+  not full and the bound may buy parts of machines. They also take longer per pod, because
+  the search spends effort on these machines.
+`
+
+const method = `
+## How it is measured
+
+Both plan in the same process, one after the other, and take turns in going first. The
+instance types have the same capacity, overhead, zones and on-demand prices, and there is
+one pool without limits. The pods are drawn with fixed seeds. Real types and prices are
+those of us-east-1 in the built-in catalogue; "c/m/r" are virtual machines of these
+categories that are newer than generation 2.
+
+The measurement covers the decision, from the state in memory to the plan. For Packhorse,
+this is one call of the core. For the peer, it is building its topology and its scheduler,
+and solving. Neither includes reading pods and the catalogue, nor what is kept with the
+catalogue (5 ms for all of EC2 in Packhorse, when prices or stock change).
+
+Times are CPU times of all threads, including the garbage collector, because other work on
+the machine does not change them. "Speed" is the peer's time divided by ours. Short
+decisions are repeated within a process. The first decision of a process is listed
+separately: it is slower because of page faults and cold caches. Peak memory is that of the
+process during the first decision, including input and code.
+
+The bound is the higher of two bounds: the one that our plan proves, and the optimum of a
+linear program over the sums of all requests, from a general solver that shares no code
+with the core. A dash marks cases in which only our own plan is measured; † marks a result
+of the peer from an earlier measurement of the same case.
+
+A checker that shares no code with either planner verifies every plan from scratch: that
+each pod is placed once, that capacity with DaemonSets, selectors, taints, spread, affinity
+and anti-affinity hold, and that each machine is on offer at its price.
+
+How long the agent takes from an unschedulable pod to the fleet call is measured end to
+end: [latency](latency.md).
 `
 
 const repeatIt = `
-How long the agent takes from an unschedulable pod to the fleet call is measured
-end to end: [latency](latency.md).
-
 ## How to repeat it
 
     make bench         # everything, with the peer's slow cases: most of an hour
