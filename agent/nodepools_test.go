@@ -21,7 +21,7 @@ import (
 func TestNodePoolOwnsItsNodes(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		pool := testProvisioner("pool", func(s *api.ProvisionerSpec) { s.Labels = map[string]string{api.LabelNodePool: "pool"} })
-		pool.Source = &api.Source{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind}
+		pool.Source = &api.Origin{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind}
 		web := sim.Workload{Name: "web", Replicas: 2, Spec: sim.Requests("1", "1Gi")}
 		web.Spec.NodeSelector = map[string]string{api.LabelNodePool: "pool"}
 		r.served(pool, web)
@@ -38,7 +38,7 @@ func TestNodePoolOwnsItsNodes(t *testing.T) {
 func TestNodePoolWaitsForKarpenter(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		pool := testProvisioner("pool")
-		pool.Source = &api.Source{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind, Waits: "Karpenter is running"}
+		pool.Source = &api.Origin{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind, Waits: "Karpenter is running"}
 		r.Apply(pool)
 		r.start(Options{}, nil)
 		r.until("the status is there", func() bool { return len(r.Provisioner("pool").Status.Conditions) > 0 })
@@ -72,7 +72,7 @@ func TestRivalOfANodePool(t *testing.T) {
 						s.Taints = []corev1.Taint{{Key: "team", Value: "a", Effect: corev1.TaintEffectNoSchedule}}
 					}
 				})
-				pool.Source = &api.Source{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind, Waits: test.waits}
+				pool.Source = &api.Origin{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind, Waits: test.waits}
 				r.Apply(pool)
 				r.Apply(testProvisioner("own"))
 				r.start(Options{}, nil)

@@ -33,7 +33,7 @@ func reservedPool(capacityTypes ...string) *api.Provisioner {
 			{Key: api.LabelInstanceType, Operator: api.OpIn, Values: []string{"c5.large"}},
 		}
 	})
-	pool.Source = &api.Source{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind}
+	pool.Source = &api.Origin{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind}
 	return pool
 }
 

@@ -25,7 +25,7 @@ import (
 
 // karpenterLeaves has a cluster in which Karpenter has just stopped: machines of the
 // NodePool general, as many as asked for, with three pods on each. It returns the pods.
-func (r *rig) karpenterLeaves(machines int, source api.Source) map[string]bool {
+func (r *rig) karpenterLeaves(machines int, source api.Origin) map[string]bool {
 	r.Helper()
 	pool := testProvisioner("general", func(s *api.ProvisionerSpec) {
 		s.Labels = map[string]string{api.LabelNodePool: "general", "team": "a"}
@@ -41,7 +41,7 @@ func (r *rig) karpenterLeaves(machines int, source api.Source) map[string]bool {
 	return r.allPods()
 }
 
-var aNodePool = api.Source{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind}
+var aNodePool = api.Origin{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind}
 
 var karpenterBuys = offer.Candidate{InstanceType: "m5.xlarge", Zone: stock.Zones[0], CapacityType: api.CapacityOnDemand}
 
@@ -194,7 +194,7 @@ func TestTakeoverFails(t *testing.T) {
 // What Karpenter keeps is left to it: while it runs, and where its NodePool cannot be
 // served.
 func TestNothingIsTakenOver(t *testing.T) {
-	cases := map[string]api.Source{
+	cases := map[string]api.Origin{
 		"Karpenter runs":           {Kind: api.NodePoolKind, Waits: "Karpenter is running"},
 		"a field is not supported": {Kind: api.NodePoolKind, Unsupported: []api.Unsupported{{Path: "spec.replicas", Text: "is not supported"}}},
 	}
@@ -217,7 +217,7 @@ func TestNothingIsTakenOver(t *testing.T) {
 func TestTakeoverOfAYoungMachine(t *testing.T) {
 	inBubble(t, sim.Options{}, func(r *rig) {
 		pool := testProvisioner("general", func(s *api.ProvisionerSpec) { s.Labels = map[string]string{api.LabelNodePool: "general"} })
-		pool.Source = &api.Source{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind}
+		pool.Source = &api.Origin{APIVersion: "karpenter.sh/v1", Kind: api.NodePoolKind}
 		r.Apply(pool)
 		r.LaunchByKarpenter(sim.Claimed{Pool: "general", Candidate: karpenterBuys, Young: true})
 		time.Sleep(time.Minute) // its kubelet registers, with Karpenter's taint

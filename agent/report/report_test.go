@@ -72,7 +72,7 @@ func TestNodesInUseSayWhyTheyStay(t *testing.T) {
 	var events sink
 	r := &Reporter{Events: event.NewRecorder(&events), Log: hclog.NewNullLogger()}
 	stay := func(blocker retire.Blocker, why string) *decide.Consolidation {
-		return &decide.Consolidation{Stays: []decide.Remaining{{Node: "n1", Blocker: blocker, Why: why}}}
+		return &decide.Consolidation{Stays: []decide.StayingNode{{Node: "n1", Blocker: blocker, Why: why}}}
 	}
 	wait := func(why string) *decide.Consolidation {
 		return &decide.Consolidation{Steps: []decide.Step{{Nodes: []string{"n1"}, Blocker: retire.BlockedUnpaid, Why: why}}}

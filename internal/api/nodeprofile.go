@@ -24,7 +24,7 @@ type AWSNodeTemplate struct {
 	Status AWSNodeTemplateStatus `json:"status,omitempty"`
 
 	// Source is the object that this one stands for; nil for one that is itself.
-	Source *Source `json:"-"`
+	Source *Origin `json:"-"`
 }
 
 // NodeProfile is the spec of an AWSNodeTemplate and the inline `provider` of a

@@ -30,11 +30,11 @@ type Provisioner struct {
 	Status ProvisionerStatus `json:"status,omitempty"`
 
 	// Source is the object that this one stands for; nil for one that is itself.
-	Source *Source `json:"-"`
+	Source *Origin `json:"-"`
 }
 
-// Source is an object of another kind that a Provisioner or a node profile stands for.
-type Source struct {
+// Origin is an object of another kind that a Provisioner or a node profile stands for.
+type Origin struct {
 	// APIVersion and Kind of the object, such as karpenter.sh/v1 and NodePool.
 	APIVersion, Kind string
 	// Unsupported are the fields for which the object is not served.
@@ -48,7 +48,7 @@ type Source struct {
 
 // PathOf returns the path of the object's field that a path of what stands for it is
 // about. Without a Source it is the path itself.
-func (s *Source) PathOf(path string) string {
+func (s *Origin) PathOf(path string) string {
 	for at := len(path); s != nil && at > 0; at = strings.LastIndexAny(path[:at], ".[") {
 		if own, ok := s.Paths[path[:at]]; ok {
 			return own + path[at:]
@@ -86,7 +86,7 @@ func (p *Provisioner) Title() string { return p.Source.kind(ProvisionerKind) + "
 // Title is the kind and the name under which users know the node profile.
 func (t *AWSNodeTemplate) Title() string { return t.Source.kind(NodeTemplateKind) + " " + t.Name }
 
-func (s *Source) kind(own string) string {
+func (s *Origin) kind(own string) string {
 	if s == nil {
 		return own
 	}

@@ -17,7 +17,7 @@ type Assignment struct {
 	// Start is what there was before any pod had a place.
 	Start Start
 
-	refusals  []model.Refusal
+	refusals  []model.Rejection
 	residents [][]int // groups of the constraints that pods have which are not pending
 	nodes     []*Node
 	classes   []*Class

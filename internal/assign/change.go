@@ -61,7 +61,7 @@ func (s *Assignment) Downsize(i int) {
 	}
 }
 
-func (s *Assignment) downsize(m *Machine, left Remaining) {
+func (s *Assignment) downsize(m *Machine, left RemainingLimits) {
 	left.Spend(&s.Offerings[m.Offering], -1)
 	s.Shrink(m, func(o *model.Offering) bool { return left.Affords(o, 1) > 0 })
 	left.Spend(&s.Offerings[m.Offering], 1)

@@ -14,7 +14,7 @@ import (
 type PodGroup struct {
 	Parts  []Part
 	Opt    *model.Options       // with the domain that was chosen, if any
-	At     *topology.Assignment // that domain, or nil
+	At     *topology.DomainAssignment // that domain, or nil
 	N      int64                // items left to buy for
 	Mask   model.Bitset         // offerings that allow and hold an item
 	Lent   []int                // groups counted by domain of which a DaemonSet puts a pod on all of them

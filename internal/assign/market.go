@@ -47,7 +47,7 @@ func (s *Market) Uses(h Heuristic) bool { return !slices.Contains(s.without, h) 
 
 // BestRank returns the best of the offerings: of the Provisioners of the highest weight
 // the cheapest, or false where limits allow none.
-func (s *Market) BestRank(mask model.Bitset, b Remaining) (Rank, bool) {
+func (s *Market) BestRank(mask model.Bitset, b RemainingLimits) (Rank, bool) {
 	best, ok := Rank{}, false
 	for _, p := range s.Selling {
 		for k := range mask.Within(p.Offerings) { // cheapest first
@@ -150,7 +150,7 @@ func (s *Market) FirstOf(set model.Bitset) *model.Pool {
 
 // Admits reports whether another pod of the class may enter the domains, and how many
 // pods are there by which domains are compared.
-func (s *Market) Admits(c *Class, at *topology.Assignment, relaxed topology.Relaxed) (int64, bool) {
+func (s *Market) Admits(c *Class, at *topology.DomainAssignment, relaxed topology.Relaxed) (int64, bool) {
 	if c.Missing.Kind == match.Exhausted {
 		return 0, false // what it asks for has not been looked at
 	}

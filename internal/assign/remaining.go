@@ -10,8 +10,8 @@ import (
 
 // Remaining returns what is left of the limits of each pool once its nodes and
 // the machines planned so far are counted; nil for a pool whose limits do not bind.
-func (s *Assignment) Remaining() Remaining {
-	out := make(Remaining, len(s.Pools))
+func (s *Assignment) Remaining() RemainingLimits {
+	out := make(RemainingLimits, len(s.Pools))
 	for i, p := range s.Pools {
 		if p.Limits == nil {
 			continue
@@ -54,12 +54,12 @@ func (s *Assignment) Headroom(p *model.Pool) amount.List {
 	return left
 }
 
-// Remaining is what a pool's limits still allow, by resource.
-type Remaining [][]int64
+// RemainingLimits is what a pool's limits still allow, by resource.
+type RemainingLimits [][]int64
 
 // Affords returns how many machines of the offering may be bought, at most limit.
 // A limit on a resource that the type does not have does not bind.
-func (b Remaining) Affords(c *model.Offering, limit int64) int64 {
+func (b RemainingLimits) Affords(c *model.Offering, limit int64) int64 {
 	left := b[c.Pool]
 	if left == nil {
 		return limit
@@ -68,20 +68,20 @@ func (b Remaining) Affords(c *model.Offering, limit int64) int64 {
 }
 
 // Spend takes n machines of the offering off what is left.
-func (b Remaining) Spend(c *model.Offering, n int64) {
+func (b RemainingLimits) Spend(c *model.Offering, n int64) {
 	if left := b[c.Pool]; left != nil {
 		model.AddTimes(left, c.Capacity, -n)
 	}
 }
 
 // Kept reports whether nothing is overspent.
-func (b Remaining) Kept() bool {
+func (b RemainingLimits) Kept() bool {
 	return !slices.ContainsFunc(b, func(left []int64) bool { return len(left) > 0 && slices.Min(left) < 0 })
 }
 
 // Clone returns a copy that shares nothing.
-func (b Remaining) Clone() Remaining {
-	out := make(Remaining, len(b))
+func (b RemainingLimits) Clone() RemainingLimits {
+	out := make(RemainingLimits, len(b))
 	for i, left := range b {
 		out[i] = append([]int64(nil), left...)
 		if left == nil {

@@ -73,7 +73,7 @@ func (t *turn) stays(n *retire.Node, to *destinations) string {
 	if !retire.StillHolds(n, reason, t.in.Now) {
 		return "the reason for its " + reason + " no longer applies"
 	}
-	if why := t.caseOf(retire.Finding{Node: n}).Vetoed(); why != "" {
+	if why := t.caseOf(retire.DueNode{Node: n}).Vetoed(); why != "" {
 		return why
 	}
 	if reason == api.ReasonConsolidation {
@@ -107,7 +107,7 @@ func (t *turn) calledOff(n *retire.Node, to *destinations) string {
 	if t.budgets == nil {
 		t.budgets = retire.NewBudgets(t.owned(), t.in.Now, func(n *retire.Node) bool { return t.leaving[n.Name] })
 	}
-	if t.budgets.Exceeded(retire.Finding{Node: n, Reason: retire.Consolidated}) {
+	if t.budgets.Exceeded(retire.DueNode{Node: n, Reason: retire.Consolidated}) {
 		return "a disruption budget of provisioner " + n.Provisioner.Name + " allows fewer nodes to go now"
 	}
 	return ""
@@ -126,7 +126,7 @@ func (t *turn) waits(n *retire.Node, to *destinations) string {
 	if len(to.starting) > 0 {
 		return fmt.Sprintf("node %s, which will take some of its pods, is not up yet", to.starting[0])
 	}
-	return t.caseOf(retire.Finding{Node: n}).Delayed()
+	return t.caseOf(retire.DueNode{Node: n}).Delayed()
 }
 
 // awaited names the nodes that must be up before a marked node is drained.

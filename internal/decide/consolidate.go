@@ -18,7 +18,7 @@ type Consolidation struct {
 	// Steps are sorted by when they are due.
 	Steps []Step
 	// Stays are the nodes in no step, with what holds them, sorted by name.
-	Stays []Remaining
+	Stays []StayingNode
 	// HourlyPrice is that of the nodes of Provisioners that consolidate.
 	HourlyPrice offer.Price
 	// Next is when something is due that is not now; zero where nothing is.
@@ -39,8 +39,8 @@ type Step struct {
 	Why     string
 }
 
-// Remaining is a node in use that stays.
-type Remaining struct {
+// StayingNode is a node in use that stays.
+type StayingNode struct {
 	Node    string
 	Blocker retire.Blocker
 	Why     string
@@ -142,7 +142,7 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 		if consolidates(n) {
 			c.out.HourlyPrice += price
 		}
-		finding := retire.Finding{Node: n, Reason: retire.Consolidated}
+		finding := retire.DueNode{Node: n, Reason: retire.Consolidated}
 		hold := c.caseOf(finding).Source(last)
 		if hold.Why == "" && price == 0 {
 			hold = retire.Hold{Blocker: retire.BlockedProtection, Why: "its price is not known"}
@@ -159,7 +159,7 @@ func (c *consolidator) sources(nodes []*retire.Node) []consolidate.Source {
 }
 
 func (c *consolidator) stay(node string, hold retire.Hold) {
-	c.out.Stays = append(c.out.Stays, Remaining{Node: node, Blocker: hold.Blocker, Why: hold.Why})
+	c.out.Stays = append(c.out.Stays, StayingNode{Node: node, Blocker: hold.Blocker, Why: hold.Why})
 }
 
 func (c *consolidator) next(at time.Time) {
@@ -169,7 +169,7 @@ func (c *consolidator) next(at time.Time) {
 }
 
 func (c *consolidator) sort() {
-	slices.SortFunc(c.out.Stays, func(a, b Remaining) int { return strings.Compare(a.Node, b.Node) })
+	slices.SortFunc(c.out.Stays, func(a, b StayingNode) int { return strings.Compare(a.Node, b.Node) })
 }
 
 // priceOf is what a node costs now, as its Provisioner would pay for it; 0 where nobody
@@ -226,8 +226,8 @@ func (c *consolidator) allowed(nodes []string) bool {
 	return true
 }
 
-func (c *consolidator) finding(name string) retire.Finding {
-	return retire.Finding{Node: c.nodes[name], Reason: retire.Consolidated}
+func (c *consolidator) finding(name string) retire.DueNode {
+	return retire.DueNode{Node: c.nodes[name], Reason: retire.Consolidated}
 }
 
 // try verifies steps against everything that there is, and takes them if they hold. If

@@ -142,7 +142,7 @@ func (t *turn) uses(nodes []*retire.Node) (out []*use, total offer.Price) {
 			}
 		}
 		u.value = measure.used(u.node, u.price, asks)
-		u.keeps = t.caseOf(retire.Finding{Node: u.node, Reason: retire.Consolidated}).Vetoed() != ""
+		u.keeps = t.caseOf(retire.DueNode{Node: u.node, Reason: retire.Consolidated}).Vetoed() != ""
 		total += u.value
 	}
 	return out, total

@@ -83,8 +83,8 @@ func (t *turn) nominate(nodes []*retire.Node, a attempt) {
 	}
 }
 
-func (t *turn) caseOf(f retire.Finding) *retire.Case {
-	return &retire.Case{Finding: f, Now: t.in.Now, Budgets: t.in.Snapshot.DisruptionBudgets, Policy: t.in.Settings.policy()}
+func (t *turn) caseOf(f retire.DueNode) *retire.Case {
+	return &retire.Case{DueNode: f, Now: t.in.Now, Budgets: t.in.Snapshot.DisruptionBudgets, Policy: t.in.Settings.policy()}
 }
 
 func unplaced(a attempt) int {

@@ -19,7 +19,7 @@ type voluntary struct {
 	budgets *retire.Budgets
 	now     attempt // the packing without those that go
 	trials  int
-	going   []retire.Finding
+	going   []retire.DueNode
 	kept    map[string]string // by node: why it stays
 }
 
@@ -45,7 +45,7 @@ func (t *turn) retire(nodes []*retire.Node, now attempt) ([]Removal, []Kept, att
 }
 
 // retireUnused lets the nodes go that nobody uses, and returns the others.
-func (f *voluntary) retireUnused(found []retire.Finding) (used []retire.Finding) {
+func (f *voluntary) retireUnused(found []retire.DueNode) (used []retire.DueNode) {
 	free, _ := f.unprotected(found)
 	for _, one := range free {
 		switch {
@@ -62,9 +62,9 @@ func (f *voluntary) retireUnused(found []retire.Finding) (used []retire.Finding)
 
 // retireUsed tries as many nodes at once as the budgets allow. What those of them
 // that cannot be spared leave of the budgets is for the next ones.
-func (f *voluntary) retireUsed(waiting []retire.Finding) {
+func (f *voluntary) retireUsed(waiting []retire.DueNode) {
 	for len(waiting) > 0 {
-		var batch, rest []retire.Finding
+		var batch, rest []retire.DueNode
 		free, _ := f.unprotected(waiting)
 		for _, one := range free {
 			if f.budgets.Take(one) {
@@ -84,7 +84,7 @@ func (f *voluntary) retireUsed(waiting []retire.Finding) {
 
 // spare lets all of the nodes go if their pods have other places. If not, it tries
 // in two parts: those whose pods had places and the others, or else the halves.
-func (f *voluntary) spare(batch []retire.Finding) {
+func (f *voluntary) spare(batch []retire.DueNode) {
 	batch, held := f.unprotected(batch) // by now, pods of others may be on their way to them
 	f.giveBack(held)
 	if len(batch) == 0 {
@@ -113,7 +113,7 @@ func (f *voluntary) spare(batch []retire.Finding) {
 }
 
 // goes notes nodes that go.
-func (f *voluntary) goes(these ...retire.Finding) {
+func (f *voluntary) goes(these ...retire.DueNode) {
 	f.going = append(f.going, these...)
 	for _, one := range these {
 		f.leaving[one.Node.Name] = true
@@ -121,12 +121,12 @@ func (f *voluntary) goes(these ...retire.Finding) {
 	}
 }
 
-func (f *voluntary) keepForBudget(one retire.Finding) {
+func (f *voluntary) keepForBudget(one retire.DueNode) {
 	f.kept[one.Node.Name] = "a disruption budget of provisioner " + one.Node.Provisioner.Name + " allows no more disruptions now"
 }
 
 // giveBack returns to the budgets what nodes had taken that stay.
-func (f *voluntary) giveBack(these []retire.Finding) {
+func (f *voluntary) giveBack(these []retire.DueNode) {
 	for _, one := range these {
 		f.budgets.Return(one)
 		if f.kept[one.Node.Name] == "" {
@@ -136,7 +136,7 @@ func (f *voluntary) giveBack(these []retire.Finding) {
 }
 
 // unprotected parts the nodes that nothing holds from those that something does.
-func (f *voluntary) unprotected(found []retire.Finding) (free, held []retire.Finding) {
+func (f *voluntary) unprotected(found []retire.DueNode) (free, held []retire.DueNode) {
 	for _, one := range found {
 		if why := f.caseOf(one).Protected(); why != "" {
 			f.kept[one.Node.Name] = why
@@ -150,7 +150,7 @@ func (f *voluntary) unprotected(found []retire.Finding) (free, held []retire.Fin
 
 // without packs as if the nodes were leaving too. It says, by node, why one cannot
 // be spared: a pod of it has no other place, or another pod would lose its own.
-func (f *voluntary) without(batch []retire.Finding) (next attempt, needed map[string]string) {
+func (f *voluntary) without(batch []retire.DueNode) (next attempt, needed map[string]string) {
 	needed = map[string]string{}
 	for _, one := range batch {
 		f.leaving[one.Node.Name] = true
@@ -174,7 +174,7 @@ func (f *voluntary) without(batch []retire.Finding) (next attempt, needed map[st
 }
 
 // parts divides a batch that cannot go together, so that both parts are smaller.
-func parts(batch []retire.Finding, needed map[string]string) (first, second []retire.Finding) {
+func parts(batch []retire.DueNode, needed map[string]string) (first, second []retire.DueNode) {
 	for _, one := range batch {
 		if needed[one.Node.Name] == "" {
 			first = append(first, one)

@@ -133,11 +133,11 @@ var blockers = map[retire.Blocker]string{
 }
 
 // Waiting lists the steps that do not go now.
-func (c *Consolidation) Waiting() []Item {
-	var out []Item
+func (c *Consolidation) Waiting() []Line {
+	var out []Line
 	for i := range c.Steps {
 		if st := &c.Steps[i]; !st.Going {
-			out = append(out, Item{strings.Join(st.Nodes, ", "), st.Words()})
+			out = append(out, Line{strings.Join(st.Nodes, ", "), st.Words()})
 		}
 	}
 	return out
@@ -159,7 +159,7 @@ func (r *Report) inUse() []Topic {
 	}
 	held := Topic{Heading: "What keeps nodes in use from being consolidated"}
 	for i := range r.Consolidation.Held {
-		held.Items = append(held.Items, Item{Text: r.Consolidation.Held[i].Words()})
+		held.Items = append(held.Items, Line{Text: r.Consolidation.Held[i].Words()})
 	}
 	return []Topic{held, {Heading: "Nodes in use that stay", Items: slices.Concat(r.Consolidation.Waiting(), items(r.Consolidation.Reasons()))}}
 }

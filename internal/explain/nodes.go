@@ -124,26 +124,26 @@ func (n *Emptiness) Words() string {
 // Topic is a list with a heading; each item begins with a name.
 type Topic struct {
 	Heading string
-	Items   []Item
+	Items   []Line
 }
 
-// Item is what is to be said of something.
-type Item struct{ Name, Text string }
+// Line is what is to be said of something.
+type Line struct{ Name, Text string }
 
 // Retirement returns what happens to nodes besides getting pods.
 func (r *Report) Retirement() []Topic {
-	var goes, chosen, stays, empty []Item
+	var goes, chosen, stays, empty []Line
 	for i := range r.Removals {
-		goes = append(goes, Item{r.Removals[i].Node, r.Removals[i].Words()})
+		goes = append(goes, Line{r.Removals[i].Node, r.Removals[i].Words()})
 	}
 	for i := range r.Chosen {
-		chosen = append(chosen, Item{r.Chosen[i].Node, r.Chosen[i].Words()})
+		chosen = append(chosen, Line{r.Chosen[i].Node, r.Chosen[i].Words()})
 	}
 	for i := range r.Kept {
-		stays = append(stays, Item{r.Kept[i].Node, r.Kept[i].Words()})
+		stays = append(stays, Line{r.Kept[i].Node, r.Kept[i].Words()})
 	}
 	for i := range r.Emptiness {
-		empty = append(empty, Item{r.Emptiness[i].Node, r.Emptiness[i].Words()})
+		empty = append(empty, Line{r.Emptiness[i].Node, r.Emptiness[i].Words()})
 	}
 	return slices.Concat(
 		[]Topic{{"Nodes to remove", goes}, {"Nodes already chosen for removal", chosen}, {"Nodes that are kept for now", stays}},

@@ -118,7 +118,7 @@ func (r *Report) list(b *strings.Builder, bullet string) {
 
 // topics are what a plan comes to besides the table of machines.
 func (r *Report) topics() []Topic {
-	notes := make([]Item, len(r.Warnings))
+	notes := make([]Line, len(r.Warnings))
 	for i, w := range r.Warnings {
 		notes[i].Text = w
 	}
@@ -135,10 +135,10 @@ func (r *Report) topics() []Topic {
 }
 
 // items names the pods of each reason.
-func items(list []Reason) []Item {
-	out := make([]Item, len(list))
+func items(list []Reason) []Line {
+	out := make([]Line, len(list))
 	for i := range list {
-		out[i] = Item{list[i].Who(), list[i].Text}
+		out[i] = Line{list[i].Who(), list[i].Text}
 	}
 	return out
 }

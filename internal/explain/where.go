@@ -18,7 +18,7 @@ type place struct {
 
 // Where says for each machine, and for each node that gets pods, which these are
 // and why the machine is what it is. Machines that are alike share an item.
-func (r *Report) Where() []Item {
+func (r *Report) Where() []Line {
 	var list []place
 	index := map[string]int{}
 	add := func(name, text string) {
@@ -36,12 +36,12 @@ func (r *Report) Where() []Item {
 	for _, n := range r.nodesThatGet() {
 		add(n.Name, n.Text)
 	}
-	var out []Item
+	var out []Line
 	for i, p := range list {
 		if i == maxPlaces {
-			return append(out, Item{"…", fmt.Sprintf("and %s more; the JSON form lists all", Plural(len(list)-i, "place"))})
+			return append(out, Line{"…", fmt.Sprintf("and %s more; the JSON form lists all", Plural(len(list)-i, "place"))})
 		}
-		out = append(out, Item{p.name(), p.text})
+		out = append(out, Line{p.name(), p.text})
 	}
 	return out
 }
@@ -77,7 +77,7 @@ func labelList(labels map[string]string) string {
 }
 
 // nodesThatGet says which pods each node gets.
-func (r *Report) nodesThatGet() []Item {
+func (r *Report) nodesThatGet() []Line {
 	pods, room := map[string]map[string]int{}, map[string]map[string]int{}
 	names := map[string]bool{}
 	for _, b := range r.Bindings {
@@ -91,13 +91,13 @@ func (r *Report) nodesThatGet() []Item {
 		to[b.Node][what]++
 		names[b.Node] = true
 	}
-	var out []Item
+	var out []Line
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		parts := counted(pods[name])
 		if kept := counted(room[name]); len(kept) > 0 {
 			parts = append(parts, "room for "+strings.Join(kept, ", "))
 		}
-		out = append(out, Item{name, strings.Join(parts, ", ")})
+		out = append(out, Line{name, strings.Join(parts, ", ")})
 	}
 	return out
 }

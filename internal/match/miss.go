@@ -7,13 +7,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
-// Kind sorts misses by the constraint that decided.
-type Kind int
+// MissKind sorts misses by the constraint that decided.
+type MissKind int
 
 // The kinds of a Miss. Where several places are missed for different reasons,
 // the later kind is the nearer miss.
 const (
-	None Kind = iota
+	None MissKind = iota
 	Deleting
 	Unsupported
 	NodeGone
@@ -39,7 +39,7 @@ const (
 // Miss says which constraint keeps a pod from a place, and by how much. The zero
 // value means that nothing does.
 type Miss struct {
-	Kind Kind
+	Kind MissKind
 	// Key is the label, taint or resource.
 	Key string
 	// Want and Have are the two sides that do not meet.

@@ -10,8 +10,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// Preference is a preferred node affinity term.
-type Preference struct {
+// PreferredTerm is a preferred node affinity term.
+type PreferredTerm struct {
 	Weight       int32
 	Requirements Requirements
 }
@@ -62,17 +62,17 @@ func AsksFor(t *cluster.Template, key string) bool {
 
 // Preferences returns the preferred node affinity terms, the least important
 // first. Terms that match every node or none are left out.
-func Preferences(a *corev1.Affinity) []Preference {
+func Preferences(a *corev1.Affinity) []PreferredTerm {
 	if a == nil || a.NodeAffinity == nil {
 		return nil
 	}
-	var out []Preference
+	var out []PreferredTerm
 	for _, p := range a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
 		term, miss := fromTerm(&p.Preference)
 		if p.Weight > 0 && !miss.Missed() {
-			out = append(out, Preference{Weight: p.Weight, Requirements: term})
+			out = append(out, PreferredTerm{Weight: p.Weight, Requirements: term})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Preference) int { return cmp.Compare(a.Weight, b.Weight) })
+	slices.SortStableFunc(out, func(a, b PreferredTerm) int { return cmp.Compare(a.Weight, b.Weight) })
 	return out
 }

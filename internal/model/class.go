@@ -22,7 +22,7 @@ type Class struct {
 	Need      []int64
 	Devices   bool // it needs one
 	Places    []match.Requirements
-	Prefers   []match.Preference
+	Prefers   []match.PreferredTerm
 	Needs     match.Needs // of its volumes
 	Tolerates string      // key of the tolerations
 	Never     match.Miss  // why it can have no place at all

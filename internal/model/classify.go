@@ -27,11 +27,11 @@ type classifier struct {
 	kin      map[classKey]*kin
 	known    map[string]*Class // by signature
 	classes  []*Class
-	refusals []Refusal
+	refusals []Rejection
 }
 
-// Refusal is why a pod gets no place, whatever there is.
-type Refusal struct {
+// Rejection is why a pod gets no place, whatever there is.
+type Rejection struct {
 	Pod    int
 	Reason string
 }
@@ -71,7 +71,7 @@ func (f *classifier) classify() {
 }
 
 func (f *classifier) refuse(pod int, reason string) {
-	f.refusals = append(f.refusals, Refusal{pod, reason})
+	f.refusals = append(f.refusals, Rejection{pod, reason})
 }
 
 func (d *Pod) classKey() classKey { return classKey{d.Pod.Template, d.From != ""} }

@@ -59,7 +59,7 @@ type Model struct {
 	Supply
 	Volumes  *match.Volumes
 	Classes  []*Class
-	Refusals []Refusal
+	Refusals []Rejection
 }
 
 // New reads the input. What it makes is not changed any more, but that resources

@@ -2,9 +2,9 @@ package offer
 
 import corev1 "k8s.io/api/core/v1"
 
-// Group is a set of machines that something else than a Provisioner keeps at a
+// NodeGroup is a set of machines that something else than a Provisioner keeps at a
 // size: a managed node group, or a group of the Cluster Autoscaler.
-type Group struct {
+type NodeGroup struct {
 	Kind GroupKind
 	Name string
 	// InstanceTypes are those that it buys, as it lists them.
@@ -23,7 +23,7 @@ type Group struct {
 	LaunchTemplate    string // name or id of a launch template of the user's own
 }
 
-// GroupKind is what keeps a Group.
+// GroupKind is what keeps a NodeGroup.
 type GroupKind string
 
 // The kinds of groups.

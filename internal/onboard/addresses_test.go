@@ -108,7 +108,7 @@ func profileOf(kind, name, id string) Item {
 func TestAddressesAreUnique(t *testing.T) {
 	var groups []Item
 	for _, kind := range []offer.GroupKind{offer.ManagedNodeGroup, offer.AutoscalerGroup} {
-		groups = append(groups, suggestGroup(&offer.Group{Kind: kind, Name: "general"})...)
+		groups = append(groups, suggestGroup(&offer.NodeGroup{Kind: kind, Name: "general"})...)
 	}
 	for name, c := range map[string]struct {
 		items []Item

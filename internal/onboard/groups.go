@@ -14,7 +14,7 @@ import (
 
 // suggestGroup writes the node profile and the provisioner that would buy the
 // machines of a group. It stays where it is: both are suggestions.
-func suggestGroup(g *offer.Group) []Item {
+func suggestGroup(g *offer.NodeGroup) []Item {
 	profile := Item{Kind: string(g.Kind), Name: g.Name, Resource: profileResource}
 	spec := map[string]any{}
 	if len(g.SubnetIDs) > 0 {
@@ -47,7 +47,7 @@ func suggestGroup(g *offer.Group) []Item {
 	return []Item{profile, provisioner}
 }
 
-func provisionerSpec(g *offer.Group, item *Item) map[string]any {
+func provisionerSpec(g *offer.NodeGroup, item *Item) map[string]any {
 	spec := map[string]any{"providerRef": map[string]any{"name": g.Name}, "consolidation": map[string]any{"enabled": true}}
 	labels := map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(g.Labels)) {
@@ -78,7 +78,7 @@ func provisionerSpec(g *offer.Group, item *Item) map[string]any {
 	return spec
 }
 
-func groupRequirements(g *offer.Group) []any {
+func groupRequirements(g *offer.NodeGroup) []any {
 	var out []any
 	in := func(key string, values ...string) {
 		list := make([]any, len(values))
@@ -106,7 +106,7 @@ func groupRequirements(g *offer.Group) []any {
 
 // mostCores is what the group may have at its largest, of its largest type; 0 if
 // none of its types is known.
-func mostCores(g *offer.Group) int64 {
+func mostCores(g *offer.NodeGroup) int64 {
 	var cores int64
 	for _, name := range g.InstanceTypes {
 		if h, ok := offer.Embedded().Find(name); ok {

@@ -26,11 +26,11 @@ type NodeRole struct {
 
 // nodeRoleItems writes the roles of machines. Those that EKS keeps for managed node
 // groups alone stay with these.
-func nodeRoleItems(roles []NodeRole, groups []offer.Group) []Item {
+func nodeRoleItems(roles []NodeRole, groups []offer.NodeGroup) []Item {
 	var out []Item
 	for i := range roles {
 		role := &roles[i]
-		ofGroup := slices.ContainsFunc(groups, func(g offer.Group) bool { return g.Role == role.ARN })
+		ofGroup := slices.ContainsFunc(groups, func(g offer.NodeGroup) bool { return g.Role == role.ARN })
 		if ofGroup && !slices.ContainsFunc(role.Profiles, func(p asset.Profile) bool { return keeperOf(p) != eksKeeper }) {
 			continue
 		}

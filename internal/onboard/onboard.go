@@ -35,7 +35,7 @@ type Account interface {
 	// Scope looks the cluster up by its name.
 	Scope(ctx context.Context, cluster string) (Scope, error)
 	// Groups returns the cluster's groups of machines that no Provisioner keeps.
-	Groups(ctx context.Context, cluster string) ([]offer.Group, error)
+	Groups(ctx context.Context, cluster string) ([]offer.NodeGroup, error)
 	// Roles returns all IAM roles, of which only name and trust are needed.
 	Roles(context.Context) ([]Role, error)
 	// Role returns a whole role.

@@ -51,8 +51,8 @@ func (account) Scope(_ context.Context, cluster string) (onboard.Scope, error) {
 	return onboard.Scope{ClusterName: cluster, Region: "eu-west-1", ARN: clusterARN, Issuer: issuer}, nil
 }
 
-func (account) Groups(context.Context, string) ([]offer.Group, error) {
-	return []offer.Group{
+func (account) Groups(context.Context, string) ([]offer.NodeGroup, error) {
+	return []offer.NodeGroup{
 		{
 			Kind: offer.AutoscalerGroup, Name: "workers", InstanceTypes: []string{"c5.large", "c5.xlarge"}, Max: 10,
 			Zones: []string{"eu-west-1a"}, Taints: []corev1.Taint{{Key: "batch", Effect: corev1.TaintEffectNoSchedule}},

@@ -77,7 +77,7 @@ func (s replayer) squeeze(c *assign.Class, o *model.Options, level assign.Level,
 
 // squeezeIn puts a pod of the class on a planned machine that has room for it, if
 // their labels go together.
-func (s replayer) squeezeIn(c *assign.Class, o *model.Options, level assign.Level, to *site, at *topology.Assignment) bool {
+func (s replayer) squeezeIn(c *assign.Class, o *model.Options, level assign.Level, to *site, at *topology.DomainAssignment) bool {
 	m := s.Machines()[to.index]
 	pinned := o
 	if len(c.Keys) > 0 {

@@ -34,7 +34,7 @@ func (s replayer) replayAll() (sites []*site, refused bool) {
 type move struct {
 	class *assign.Class
 	site  *site
-	at    *topology.Assignment
+	at    *topology.DomainAssignment
 	place int // index in OnNodes, or in Placed of the machine
 	left  int64
 	n     int64

@@ -48,6 +48,6 @@ func (s replayer) nodeOf(m *assign.Machine) (out *topology.NodeView, free []int6
 }
 
 // accepts reports whether kube-scheduler would let a pod of the class onto the site.
-func (s replayer) accepts(c *assign.Class, to *site, at *topology.Assignment) bool {
+func (s replayer) accepts(c *assign.Class, to *site, at *topology.DomainAssignment) bool {
 	return c.Missing.Kind != match.Exhausted && s.State.Accepts(c.Rules, to.NodeView, at)
 }

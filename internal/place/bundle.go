@@ -230,7 +230,7 @@ func (s *Placer) itemInDomain(l *assign.PodGroup, keys []string, devices bool) *
 	s.Effort.Begin(l.Parts[0].Class.Account)
 	for _, at := range s.CellsOf(s.jointOptions(l.Parts, nil), keys) {
 		try := *l
-		try.At = &topology.Assignment{Keys: keys, Domains: at.Domains}
+		try.At = &topology.DomainAssignment{Keys: keys, Domains: at.Domains}
 		var pin match.Requirements
 		for i, key := range keys {
 			pin = pin.With(key, at.Domains[i].Set())

@@ -15,7 +15,7 @@ import (
 // domainChoice is a combination of topology domains that a class may be placed in: by
 // nodes that are there, by machines that can be bought, or both.
 type domainChoice struct {
-	topology.Assignment
+	topology.DomainAssignment
 	nodes []int
 	next  int // nodes before it have no more room for the class
 	group *assign.PodGroup
@@ -76,7 +76,7 @@ func (s *Placer) placeByDomain(c *assign.Class, o *model.Options, l assign.Level
 		}
 		at.group.N++
 		c.Booked++
-		s.State.Enter(c.Rules, &at.Assignment, at.group.Opt.Requires, 1)
+		s.State.Enter(c.Rules, &at.DomainAssignment, at.group.Opt.Requires, 1)
 	}
 	var out []*assign.PodGroup
 	for _, at := range spots {
@@ -106,7 +106,7 @@ func (s *Placer) bestDomain(c *assign.Class, spots []domainChoice, relaxed topol
 		if at.group != nil && at.next >= len(at.nodes) {
 			at.Lent = at.group.Lent
 		}
-		count, ok := s.Admits(c, &at.Assignment, relaxed)
+		count, ok := s.Admits(c, &at.DomainAssignment, relaxed)
 		if s.Effort.Over() {
 			return -1
 		}
@@ -145,7 +145,7 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 		if !ok {
 			i = len(out)
 			byDomains[key] = i
-			out = append(out, domainChoice{Assignment: topology.Assignment{Keys: c.Keys, Domains: domains}, rank: nothing})
+			out = append(out, domainChoice{DomainAssignment: topology.DomainAssignment{Keys: c.Keys, Domains: domains}, rank: nothing})
 		}
 		return &out[i]
 	}
@@ -175,7 +175,7 @@ func (s *Placer) domainChoices(c *assign.Class, o *model.Options, level assign.L
 		}
 		to := at(cells[i].Domains)
 		to.group, to.rank = l, best
-		l.At = &topology.Assignment{Keys: c.Keys, Domains: cells[i].Domains}
+		l.At = &topology.DomainAssignment{Keys: c.Keys, Domains: cells[i].Domains}
 	}
 	slices.SortStableFunc(out, func(a, b domainChoice) int {
 		return slices.CompareFunc(a.Domains, b.Domains, func(x, y model.Domain) int { return strings.Compare(x.Value, y.Value) })

@@ -38,7 +38,7 @@ func (s *Placer) waterFill(c *assign.Class, spots []domainChoice, relaxed topolo
 		if n > 0 {
 			at.group.N += n
 			c.Booked += n
-			s.State.Enter(c.Rules, &at.Assignment, at.group.Opt.Requires, n)
+			s.State.Enter(c.Rules, &at.DomainAssignment, at.group.Opt.Requires, n)
 		}
 	}
 }
@@ -65,10 +65,10 @@ func (s *Placer) waterFillDomains(c *assign.Class, spots []domainChoice, relaxed
 	for i := range spots {
 		at := &spots[i]
 		value, known := at.Value(s.State.List[sp.Group()].Key)
-		if at.next < len(at.nodes) || !known || !outside[value] || at.group != nil && !s.State.Counted(sp, at.group.Opt.Requires, &at.Assignment) {
+		if at.next < len(at.nodes) || !known || !outside[value] || at.group != nil && !s.State.Counted(sp, at.group.Opt.Requires, &at.DomainAssignment) {
 			return nil, 0, false
 		}
-		if at.group != nil && !s.State.Repelled(c.Rules, &at.Assignment) {
+		if at.group != nil && !s.State.Repelled(c.Rules, &at.DomainAssignment) {
 			delete(outside, value)
 			open = append(open, domainChoiceCount{at, i, s.State.CountIn(sp, value)})
 		}

@@ -61,7 +61,7 @@ func TestWaterFill(t *testing.T) {
 			}
 			singly[best].group.N++
 			c.Booked++
-			s.State.Enter(c.Rules, &singly[best].Assignment, nil, 1)
+			s.State.Enter(c.Rules, &singly[best].DomainAssignment, nil, 1)
 		}
 		s, c, filled := begin()
 		s.waterFill(c, filled, 0)

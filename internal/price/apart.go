@@ -23,10 +23,10 @@ type Ask struct {
 	Mask    model.Bitset
 }
 
-// Groups are the prices by the linear program over the sums of resources, in which those that
+// GroupPrices are the prices by the linear program over the sums of resources, in which those that
 // ask the same of labels and taints are a group. What only expensive offerings can serve is
 // worth what it costs there, and other groups pay for what is left of them.
-type Groups struct {
+type GroupPrices struct {
 	Of    []int       // the group, by what is asked
 	Dual  [][]float64 // of a unit, by group and resource
 	Value []float64   // of one of each that is asked
@@ -35,8 +35,8 @@ type Groups struct {
 
 // Apart prices what is asked for if it is served by these offerings alone. nodeCost is the
 // cost of a machine beyond its price.
-func Apart(s *model.Supply, list []Ask, offerings []int, nodeCost int64) Groups {
-	out := Groups{Value: make([]float64, len(list))}
+func Apart(s *model.Supply, list []Ask, offerings []int, nodeCost int64) GroupPrices {
+	out := GroupPrices{Value: make([]float64, len(list))}
 	var masks []model.Bitset
 	out.Of, masks = grouped(list)
 	d := NewDemand(len(s.Space.Names))

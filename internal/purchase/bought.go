@@ -15,7 +15,7 @@ type bought struct {
 	machines []*assign.Machine // those of equal content may share it
 	cost     int64
 	left     []int64 // items of each pod group
-	limits   assign.Remaining
+	limits   assign.RemainingLimits
 }
 
 // nothingBought is where buying for a request begins.

@@ -40,7 +40,7 @@ func (s *Purchaser) buy(groups []*assign.PodGroup, tier []*model.Pool) {
 }
 
 // purchases buys for each region, within what limits leave.
-func (s *buyer) purchases(groups []*assign.PodGroup, tier []*model.Pool, limits assign.Remaining) []*bought {
+func (s *buyer) purchases(groups []*assign.PodGroup, tier []*model.Pool, limits assign.RemainingLimits) []*bought {
 	var out []*bought
 	regions := s.regions(groups, tier, limits)
 	for _, groups := range regions {

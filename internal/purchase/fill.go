@@ -29,7 +29,7 @@ type filler struct {
 	values *values
 	queue  []int   // pod groups with something left, in the order in which they are bought for
 	left   []int64 // items of each pod group
-	limits assign.Remaining
+	limits assign.RemainingLimits
 
 	taken    []int64 // items of each pod group on the machine that is being filled
 	free     []int64 // of that machine, see freeOn

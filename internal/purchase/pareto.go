@@ -19,7 +19,7 @@ type ask struct {
 // asks allow, those of which no cheaper one has as much room. Where a limit
 // counts capacity, a more expensive one may be needed: then of each shape the cheapest that
 // the limit allows.
-func (s *buyer) paretoFront(asks []ask, pools []*model.Pool, b assign.Remaining) []int {
+func (s *buyer) paretoFront(asks []ask, pools []*model.Pool, b assign.RemainingLimits) []int {
 	masks, needed := distinctMasks(asks), s.needed(asks)
 	alike := s.Uses(assign.Dominated) && !slices.Contains(s.Choices, true) // labels do not tell offerings of the same asks apart
 	known := map[string]*front{}

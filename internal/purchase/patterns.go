@@ -209,7 +209,7 @@ func (r *request) limitRows() limitRows {
 }
 
 // left returns what of the limits is left.
-func (l limitRows) left(of assign.Remaining) []int64 {
+func (l limitRows) left(of assign.RemainingLimits) []int64 {
 	out := make([]int64, len(l))
 	for i, row := range l {
 		out[i] = max(0, of[row.pool][row.resource])

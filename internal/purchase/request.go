@@ -36,7 +36,7 @@ type request struct {
 	*buyer
 	asked      []*assign.PodGroup // their Index is the place here
 	pools      []*model.Pool
-	limits     assign.Remaining // what they leave for all of it
+	limits     assign.RemainingLimits // what they leave for all of it
 	limited    bool             // limits bind, and nobody else sells what they do not allow
 	order      []int            // pod groups as they are bought for, see inOrder
 	candidates []int            // one of each group of offerings that no pod group tells apart
@@ -46,7 +46,7 @@ type request struct {
 	pricing    *price.Pricing   // of the candidates
 }
 
-func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits assign.Remaining) *request {
+func newRequest(s *buyer, groups []*assign.PodGroup, pools []*model.Pool, limits assign.RemainingLimits) *request {
 	r := &request{buyer: s, pools: pools, limits: limits, nodeCost: int64(s.NodeCost)}
 	var asks []ask
 	for _, l := range groups {

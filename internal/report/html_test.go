@@ -138,7 +138,7 @@ func TestNodesInPictures(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if many := (topic{explain.Topic{Items: make([]explain.Item, longTopic+1)}}); !many.Long() || (topic{explain.Topic{Items: make([]explain.Item, longTopic)}}).Long() {
+	if many := (topic{explain.Topic{Items: make([]explain.Line, longTopic+1)}}); !many.Long() || (topic{explain.Topic{Items: make([]explain.Line, longTopic)}}).Long() {
 		t.Error("long lists are folded, short ones are not")
 	}
 }

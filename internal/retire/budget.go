@@ -36,7 +36,7 @@ func NewBudgets(nodes []*Node, now time.Time, leaving func(*Node) bool) *Budgets
 // Take lets a node go, or reports false where a budget forbids it. The default
 // budget does not hold back nodes that nobody uses: removing them disrupts
 // nothing.
-func (b *Budgets) Take(f Finding) bool {
+func (b *Budgets) Take(f DueNode) bool {
 	name := f.Node.Provisioner.Name
 	concerned := b.concerned(f)
 	for _, budget := range concerned {
@@ -52,7 +52,7 @@ func (b *Budgets) Take(f Finding) bool {
 
 // Together is how many nodes the budgets that count the node let go at the same time when no
 // other one is going.
-func (b *Budgets) Together(f Finding) int {
+func (b *Budgets) Together(f DueNode) int {
 	most := math.MaxInt
 	for _, budget := range b.concerned(f) {
 		most = min(most, allowed(budget.Nodes, b.total[f.Node.Provisioner.Name]))
@@ -61,7 +61,7 @@ func (b *Budgets) Together(f Finding) int {
 }
 
 // Return undoes Take: the node stays after all.
-func (b *Budgets) Return(f Finding) {
+func (b *Budgets) Return(f DueNode) {
 	if len(b.concerned(f)) > 0 {
 		b.going[f.Node.Provisioner.Name]--
 	}
@@ -69,13 +69,13 @@ func (b *Budgets) Return(f Finding) {
 
 // Exceeded reports whether more nodes are going than a budget allows now that counts the
 // node.
-func (b *Budgets) Exceeded(f Finding) bool {
+func (b *Budgets) Exceeded(f DueNode) bool {
 	name := f.Node.Provisioner.Name
 	return slices.ContainsFunc(b.concerned(f), func(budget api.Budget) bool { return b.going[name] > allowed(budget.Nodes, b.total[name]) })
 }
 
 // concerned lists the budgets that count the node.
-func (b *Budgets) concerned(f Finding) []api.Budget {
+func (b *Budgets) concerned(f DueNode) []api.Budget {
 	var out []api.Budget
 	for _, budget := range budgetsOf(f.Node.Provisioner) {
 		applies := len(budget.Reasons) == 0 || slices.Contains(budget.Reasons, f.Reason.Name())

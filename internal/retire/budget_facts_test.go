@@ -31,7 +31,7 @@ func fleet(p *api.Provisioner, n int) (out []*Node) {
 func may(nodes []*Node) (n int) {
 	b := NewBudgets(nodes, noon, func(n *Node) bool { return n.Deleting })
 	for _, one := range nodes {
-		if !one.Deleting && one.Ready && b.Take(Finding{Node: one, Reason: Consolidated}) {
+		if !one.Deleting && one.Ready && b.Take(DueNode{Node: one, Reason: Consolidated}) {
 			n++
 		}
 	}
@@ -76,7 +76,7 @@ func TestBudgetExceeded(t *testing.T) { // DISR-015
 	nodes := fleet(budgeted("p", api.Budget{Nodes: "1"}), 5)
 	for going, want := range map[int]bool{1: false, 2: true} {
 		b := NewBudgets(nodes, noon, func(n *Node) bool { return slices.Contains(nodes[:going], n) })
-		if got := b.Exceeded(Finding{Node: nodes[0], Reason: Consolidated}); got != want {
+		if got := b.Exceeded(DueNode{Node: nodes[0], Reason: Consolidated}); got != want {
 			t.Errorf("%d go: exceeded is %t", going, got)
 		}
 	}
@@ -99,7 +99,7 @@ func TestBudgetTogether(t *testing.T) {
 		nodes := fleet(budgeted("p", c.budgets...), 11)
 		for going := range 2 {
 			b := NewBudgets(nodes, noon, func(n *Node) bool { return slices.Contains(nodes[:going], n) })
-			if got := b.Together(Finding{Node: nodes[5], Reason: Consolidated}); got != c.want {
+			if got := b.Together(DueNode{Node: nodes[5], Reason: Consolidated}); got != c.want {
 				t.Errorf("%s, while %d go: %d, want %d", name, going, got, c.want)
 			}
 		}

@@ -14,18 +14,18 @@ import (
 // drifted: its Provisioner or node profile no longer describes it. What is fixed
 // when a node is built is compared by hash, where the node has one of ours;
 // requirements, image, subnet and security groups by value.
-func drifted(n *Node, _ time.Time, _ *Policy) (Finding, bool) {
+func drifted(n *Node, _ time.Time, _ *Policy) (DueNode, bool) {
 	d := n.Provisioner.Spec.Disruption
 	if d != nil && d.Drift != nil && !*d.Drift || !n.Initialized {
-		return Finding{}, false
+		return DueNode{}, false
 	}
 	built := n.Annotations[api.AnnotationProvisionerHash]
 	hashed := api.IsHash(built)
 	if hashed && built != n.Provisioner.Hash() {
-		return Finding{n, Drifted, fmt.Sprintf("provisioner %s has changed since it was launched", n.Provisioner.Name)}, true
+		return DueNode{n, Drifted, fmt.Sprintf("provisioner %s has changed since it was launched", n.Provisioner.Name)}, true
 	}
 	if built := n.Annotations[api.AnnotationProfileHash]; api.IsHash(built) && n.ProfileHash != "" && built != n.ProfileHash {
-		return Finding{n, Drifted, "its node profile has changed since it was launched"}, true
+		return DueNode{n, Drifted, "its node profile has changed since it was launched"}, true
 	}
 	described := n.Provisioner
 	if !hashed {
@@ -36,12 +36,12 @@ func drifted(n *Node, _ time.Time, _ *Policy) (Finding, bool) {
 		if have == "" {
 			have = "no value"
 		}
-		return Finding{n, Drifted, fmt.Sprintf("provisioner %s now requires %s %s, the node has %s", n.Provisioner.Name, miss.Key, miss.Want, have)}, true
+		return DueNode{n, Drifted, fmt.Sprintf("provisioner %s now requires %s %s, the node has %s", n.Provisioner.Name, miss.Key, miss.Want, have)}, true
 	}
 	if why := rebuilt(n); why != "" {
-		return Finding{n, Drifted, why}, true
+		return DueNode{n, Drifted, why}, true
 	}
-	return Finding{}, false
+	return DueNode{}, false
 }
 
 // withoutNewLabels returns the node's Provisioner without the labels that the node

@@ -14,7 +14,7 @@ import (
 
 // Case is a node with a reason to go voluntarily, and what speaks against it.
 type Case struct {
-	Finding
+	DueNode
 	Now time.Time
 	// Budgets are the PodDisruptionBudgets of the cluster.
 	Budgets []cluster.DisruptionBudget

@@ -73,22 +73,22 @@ type Node struct {
 	At time.Time
 }
 
-// Finding is a node with a reason to go.
-type Finding struct {
+// DueNode is a node with a reason to go.
+type DueNode struct {
 	Node    *Node
 	Reason  Reason
 	Message string
 }
 
 // A rule finds a reason for a node to go at a time.
-type rule func(n *Node, now time.Time, p *Policy) (Finding, bool)
+type rule func(n *Node, now time.Time, p *Policy) (DueNode, bool)
 
 // Forced returns the nodes that must go whatever runs there, in their order. Nodes
 // that are unhealthy stay where too many are: then it is not the nodes.
-func Forced(nodes []*Node, now time.Time, p Policy) []Finding {
+func Forced(nodes []*Node, now time.Time, p Policy) []DueNode {
 	found := find(nodes, now, &p, orphaned, DidNotComeUp, unhealthy)
 	if tooManyUnready(nodes) {
-		found = slices.DeleteFunc(found, func(f Finding) bool { return f.Reason == Unhealthy })
+		found = slices.DeleteFunc(found, func(f DueNode) bool { return f.Reason == Unhealthy })
 	}
 	return found
 }
@@ -96,8 +96,8 @@ func Forced(nodes []*Node, now time.Time, p Policy) []Finding {
 // Voluntary returns the nodes that should go if nothing holds them: each with
 // the first reason that it has, the nodes that nobody uses first and then the
 // oldest, so that none is passed over for ever while budgets let few go at a time.
-func Voluntary(nodes []*Node, now time.Time) []Finding {
-	var used, unused []Finding
+func Voluntary(nodes []*Node, now time.Time) []DueNode {
+	var used, unused []DueNode
 	for _, f := range find(nodes, now, &Policy{}, expired, drifted, empty) {
 		if f.Node.InUse() {
 			used = append(used, f)
@@ -105,12 +105,12 @@ func Voluntary(nodes []*Node, now time.Time) []Finding {
 			unused = append(unused, f)
 		}
 	}
-	slices.SortStableFunc(used, func(a, b Finding) int { return a.Node.Created.Compare(b.Node.Created) })
+	slices.SortStableFunc(used, func(a, b DueNode) int { return a.Node.Created.Compare(b.Node.Created) })
 	return append(unused, used...)
 }
 
-func find(nodes []*Node, now time.Time, p *Policy, rules ...rule) []Finding {
-	var out []Finding
+func find(nodes []*Node, now time.Time, p *Policy, rules ...rule) []DueNode {
+	var out []DueNode
 	for _, n := range nodes {
 		for _, r := range rules {
 			if f, ok := r(n, now, p); ok {

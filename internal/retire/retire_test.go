@@ -78,7 +78,7 @@ func TestProtected(t *testing.T) {
 		if c.change != nil {
 			c.change(n)
 		}
-		if got := (&Case{Finding: Finding{Node: n, Reason: Drifted}, Now: noon, Budgets: c.budgets, Policy: c.policy}).Protected(); got != c.want {
+		if got := (&Case{DueNode: DueNode{Node: n, Reason: Drifted}, Now: noon, Budgets: c.budgets, Policy: c.policy}).Protected(); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
@@ -207,7 +207,7 @@ func TestBudgets(t *testing.T) {
 		b := NewBudgets(nodes, noon, func(n *Node) bool { return strings.TrimPrefix(n.Name, "n") < fmt.Sprint(c.leaving) })
 		got := 0
 		for _, n := range nodes[c.leaving:] {
-			if b.Take(Finding{Node: n, Reason: Expired}) {
+			if b.Take(DueNode{Node: n, Reason: Expired}) {
 				got++
 			}
 		}
@@ -289,7 +289,7 @@ func TestConsolidationRemovesEmptyNodes(t *testing.T) { // DISR-019
 		}
 		got := ""
 		for _, f := range Voluntary([]*Node{n}, noon) {
-			one := Case{Finding: f, Now: noon}
+			one := Case{DueNode: f, Now: noon}
 			if got = f.Message; one.Protected() != "" {
 				got = one.Protected()
 			}
@@ -302,7 +302,7 @@ func TestConsolidationRemovesEmptyNodes(t *testing.T) { // DISR-019
 	expiring.Spec.TTLSecondsUntilExpired = seconds(60)
 	n := up("n", expiring)
 	n.Annotations[api.AnnotationDoNotConsolidate] = "true"
-	if one := (&Case{Finding: Finding{Node: n, Reason: Expired}, Now: noon}); one.Protected() != "" {
+	if one := (&Case{DueNode: DueNode{Node: n, Reason: Expired}, Now: noon}); one.Protected() != "" {
 		t.Errorf("an expired node stays: %s", one.Protected())
 	}
 }

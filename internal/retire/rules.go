@@ -12,20 +12,20 @@ import (
 )
 
 // orphaned: its Provisioner is being deleted.
-func orphaned(n *Node, _ time.Time, _ *Policy) (Finding, bool) {
-	return Finding{n, Orphaned, fmt.Sprintf("provisioner %s is being deleted", n.Provisioner.Name)}, n.Provisioner.DeletionTimestamp != nil
+func orphaned(n *Node, _ time.Time, _ *Policy) (DueNode, bool) {
+	return DueNode{n, Orphaned, fmt.Sprintf("provisioner %s is being deleted", n.Provisioner.Name)}, n.Provisioner.DeletionTimestamp != nil
 }
 
 // DidNotComeUp finds that a node's machine did not come up in time, or that its devices did
 // not. Without devices it may go on with pods that do not need them.
-func DidNotComeUp(n *Node, now time.Time, p *Policy) (Finding, bool) {
+func DidNotComeUp(n *Node, now time.Time, p *Policy) (DueNode, bool) {
 	late := p.StartupTimeout > 0 && !n.Initialized && now.Sub(n.Created) >= p.StartupTimeout
 	after := amount.ShortDuration(p.StartupTimeout) + " after it was launched"
 	if !n.Ready {
-		return Finding{n, NeverUp, "not ready " + after}, late
+		return DueNode{n, NeverUp, "not ready " + after}, late
 	}
 	useful := slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return workload(p) && !n.awaits(p) })
-	return Finding{n, NeverUp, fmt.Sprintf("no device plugin has registered %s %s", strings.Join(n.Awaited, ", "), after)},
+	return DueNode{n, NeverUp, fmt.Sprintf("no device plugin has registered %s %s", strings.Join(n.Awaited, ", "), after)},
 		late && len(n.Awaited) > 0 && !useful
 }
 
@@ -35,9 +35,9 @@ func (n *Node) awaits(p *cluster.Pod) bool {
 }
 
 // unhealthy: it was up, and its kubelet has not been ready for long.
-func unhealthy(n *Node, now time.Time, p *Policy) (Finding, bool) {
+func unhealthy(n *Node, now time.Time, p *Policy) (DueNode, bool) {
 	silent := p.UnhealthyAfter > 0 && n.Initialized && !n.UnreadySince.IsZero() && now.Sub(n.UnreadySince) >= p.UnhealthyAfter
-	return Finding{n, Unhealthy, fmt.Sprintf("not ready for %s", amount.ShortDuration(p.UnhealthyAfter))}, silent
+	return DueNode{n, Unhealthy, fmt.Sprintf("not ready for %s", amount.ShortDuration(p.UnhealthyAfter))}, silent
 }
 
 // maxUnready is the share of the nodes, in percent and rounded up, beyond which
@@ -61,26 +61,26 @@ func tooManyUnready(nodes []*Node) bool {
 
 // expired: older than its Provisioner allows. A node that is not up yet is left
 // to come up, so that short lifetimes cannot outrun it.
-func expired(n *Node, now time.Time, _ *Policy) (Finding, bool) {
+func expired(n *Node, now time.Time, _ *Policy) (DueNode, bool) {
 	ttl := n.Provisioner.Spec.TTLSecondsUntilExpired
 	if ttl == nil || !n.Initialized {
-		return Finding{}, false
+		return DueNode{}, false
 	}
 	limit := time.Duration(*ttl) * time.Second
-	return Finding{n, Expired, fmt.Sprintf("older than %s", amount.ShortDuration(limit))}, now.Sub(n.Created) >= limit
+	return DueNode{n, Expired, fmt.Sprintf("older than %s", amount.ShortDuration(limit))}, now.Sub(n.Created) >= limit
 }
 
 // empty: nobody has used it for as long as its Provisioner says.
-func empty(n *Node, now time.Time, _ *Policy) (Finding, bool) {
+func empty(n *Node, now time.Time, _ *Policy) (DueNode, bool) {
 	limit, goes := n.Provisioner.Spec.EmptyAfter()
 	if !goes || n.InUse() || !n.Initialized {
-		return Finding{}, false
+		return DueNode{}, false
 	}
 	since, marked := emptySince(n)
 	if !marked {
 		since = now
 	}
-	return Finding{n, Empty, fmt.Sprintf("no workload pods for %s", amount.ShortDuration(limit))}, now.Sub(since) >= limit
+	return DueNode{n, Empty, fmt.Sprintf("no workload pods for %s", amount.ShortDuration(limit))}, now.Sub(since) >= limit
 }
 
 // emptySince reads the emptiness timestamp. One that is no time counts as none.

@@ -84,7 +84,7 @@ func (c *Affinity) Required() bool { return c.required() }
 func (c *Affinity) keys(gs *Groups) []string { return c.domainKey(gs) }
 func (c *Affinity) waits() bool              { return true }
 
-func (c *Affinity) admits(s *State, r *Rules, at *Assignment) bool {
+func (c *Affinity) admits(s *State, r *Rules, at *DomainAssignment) bool {
 	g := s.List[c.group]
 	if !c.required() && g.Total == 0 {
 		return true // there is nothing to prefer

@@ -83,13 +83,13 @@ func (c *AntiAffinity) Required() bool { return c.required() }
 
 func (c *AntiAffinity) keys(gs *Groups) []string { return c.domainKey(gs) }
 
-func (c *AntiAffinity) admits(s *State, _ *Rules, at *Assignment) bool {
+func (c *AntiAffinity) admits(s *State, _ *Rules, at *DomainAssignment) bool {
 	g := s.List[c.group]
 	value, ok := at.Value(g.Key)
 	return !ok || g.count[value] == 0
 }
 
-func (c *AntiAffinity) count(s *State, at *Assignment, n int64) {
+func (c *AntiAffinity) count(s *State, at *DomainAssignment, n int64) {
 	if !c.required() {
 		return
 	}
@@ -108,7 +108,7 @@ func (c *AntiAffinity) refusal(s *State, _ *Rules) string {
 }
 
 // Repelled reports whether pods in the domains keep those of the class away.
-func (s *State) Repelled(r *Rules, at *Assignment) bool {
+func (s *State) Repelled(r *Rules, at *DomainAssignment) bool {
 	return slices.ContainsFunc(r.Members, func(id int) bool {
 		g := s.List[id]
 		value, ok := at.Value(g.Key)

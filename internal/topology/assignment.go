@@ -6,9 +6,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/model"
 )
 
-// Assignment is a domain assignment: the domains of some topology keys in which a pod is,
+// DomainAssignment is the domains of some topology keys in which a pod is,
 // or may be placed.
-type Assignment struct {
+type DomainAssignment struct {
 	Keys    []string // sorted
 	Domains []model.Domain
 	// Lent are groups of which a DaemonSet puts a pod on each machine that would be bought.
@@ -16,8 +16,8 @@ type Assignment struct {
 }
 
 // AssignmentOf returns the domains that a node is in.
-func AssignmentOf(keys []string, n *model.Node) *Assignment {
-	at := &Assignment{Keys: keys, Domains: make([]model.Domain, len(keys))}
+func AssignmentOf(keys []string, n *model.Node) *DomainAssignment {
+	at := &DomainAssignment{Keys: keys, Domains: make([]model.Domain, len(keys))}
 	for k, key := range keys {
 		at.Domains[k].Value, at.Domains[k].Known = n.Labels[key]
 	}
@@ -25,7 +25,7 @@ func AssignmentOf(keys []string, n *model.Node) *Assignment {
 }
 
 // Value returns the domain of a key, or false where there is none.
-func (at *Assignment) Value(key string) (string, bool) {
+func (at *DomainAssignment) Value(key string) (string, bool) {
 	i, ok := slices.BinarySearch(at.Keys, key)
 	if !ok {
 		return "", false

@@ -115,7 +115,7 @@ func (c *Spread) keys(gs *Groups) []string { return c.domainKey(gs) }
 func (c *Spread) evens() int               { return c.group }
 func (c *Spread) waits() bool              { return true }
 
-func (c *Spread) admits(s *State, r *Rules, at *Assignment) bool {
+func (c *Spread) admits(s *State, r *Rules, at *DomainAssignment) bool {
 	g := s.List[c.group]
 	value, ok := at.Value(g.Key)
 	return ok && g.count[value]+c.own()-s.fewest(r, c) <= c.MaxSkew
@@ -355,7 +355,7 @@ func withoutVolumes(t *cluster.Template, places []match.Requirements) []match.Re
 
 // Counted reports whether the spread counts pods in the domains, on a machine that will
 // meet the requirements.
-func (s *State) Counted(c *Spread, requires match.Requirements, at *Assignment) bool {
+func (s *State) Counted(c *Spread, requires match.Requirements, at *DomainAssignment) bool {
 	return s.List[c.group].countsPlan(requires, at)
 }
 

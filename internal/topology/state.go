@@ -77,7 +77,7 @@ const stepsToAdmit = 4
 // Admits reports whether another pod of the class may enter the domains, and how many
 // pods are there that its spreads count, and that others' spreads count with it: where
 // these are few there is most need of it.
-func (s *State) Admits(r *Rules, at *Assignment, relaxed Relaxed) (int64, bool) {
+func (s *State) Admits(r *Rules, at *DomainAssignment, relaxed Relaxed) (int64, bool) {
 	s.supply.Effort.Begin(r.Account)
 	s.supply.Effort.Spend(stepsToAdmit * (1 + len(r.byDomain) + len(r.Members)))
 	evens, counted := false, int64(0)
@@ -109,7 +109,7 @@ func (s *State) Admits(r *Rules, at *Assignment, relaxed Relaxed) (int64, bool) 
 
 // Accepts reports whether kube-scheduler would let the next pod of the class onto a node as
 // far as other pods go. Preferences keep no pod away.
-func (s *State) Accepts(r *Rules, to *NodeView, at *Assignment) bool {
+func (s *State) Accepts(r *Rules, to *NodeView, at *DomainAssignment) bool {
 	if s.RoomOn(to, r.PerNodeLate, 1) == 0 || !s.Reaches(r, to, true) {
 		return false
 	}
@@ -143,16 +143,16 @@ func (s *State) Accompanied(r *Rules, counts NodeCounts, first bool) bool {
 
 // Enter counts k pods of the class in some domains, on a node that will meet the
 // requirements; fewer than 0 are taken away.
-func (s *State) Enter(r *Rules, at *Assignment, requires match.Requirements, k int64) {
+func (s *State) Enter(r *Rules, at *DomainAssignment, requires match.Requirements, k int64) {
 	s.enter(r, at, k, func(g *Group) bool { return g.countsPlan(requires, at) })
 }
 
 // EnterNode counts k pods of the class in the domains of a node.
-func (s *State) EnterNode(r *Rules, at *Assignment, n *model.Node, k int64) {
+func (s *State) EnterNode(r *Rules, at *DomainAssignment, n *model.Node, k int64) {
 	s.enter(r, at, k, func(g *Group) bool { return g.Counts(n) })
 }
 
-func (s *State) enter(r *Rules, at *Assignment, k int64, counts func(*Group) bool) {
+func (s *State) enter(r *Rules, at *DomainAssignment, k int64, counts func(*Group) bool) {
 	for _, id := range r.Members {
 		g := s.List[id]
 		if value, ok := at.Value(g.Key); ok && counts(g) {
@@ -173,7 +173,7 @@ func (s *State) Join(r *Rules, k int64) {
 }
 
 // Place counts k pods of the class on a node: there, and in its domains.
-func (s *State) Place(r *Rules, to *NodeView, at *Assignment, k int64) {
+func (s *State) Place(r *Rules, to *NodeView, at *DomainAssignment, k int64) {
 	s.CountOn(to, r.PerNodeLate, k)
 	if !to.HostLess() {
 		s.Join(r, k)
@@ -203,7 +203,7 @@ func (s *State) Explain(r *Rules, most int) string {
 
 // countsPlan reports whether pods on a machine that will meet the requirements, in
 // the given domains, count.
-func (g *Group) countsPlan(requires match.Requirements, at *Assignment) bool {
+func (g *Group) countsPlan(requires match.Requirements, at *DomainAssignment) bool {
 	for _, key := range g.labelled {
 		if _, ok := at.Value(key); !ok && key != corev1.LabelHostname {
 			return false

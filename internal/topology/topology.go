@@ -19,8 +19,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/match"
 )
 
-// Kind is one kind of constraint: what it reads from a pod.
-type Kind interface {
+// ConstraintKind is one kind of constraint: what it reads from a pod.
+type ConstraintKind interface {
 	// AppendKey adds what tells the pod's constraints of the kind from those of others.
 	AppendKey(b []byte, t *cluster.Template, needs match.Needs) []byte
 	// LabelKeys lists the labels of pods that its selectors look at.
@@ -39,7 +39,7 @@ type Kind interface {
 
 // kinds are all kinds of constraints, in the order in which they are read. Limits of
 // Provisioners and room for DaemonSets are constraints on purchases, not on pods.
-var kinds = []Kind{resources{}, requirements{}, taints{}, hostPorts{}, volumes{}, affinity{}, antiAffinity{}, topologySpread{}}
+var kinds = []ConstraintKind{resources{}, requirements{}, taints{}, hostPorts{}, volumes{}, affinity{}, antiAffinity{}, topologySpread{}}
 
 // Size is a number of constraints that a pod has.
 type Size struct {
@@ -58,14 +58,14 @@ type Constraint interface {
 	// perNode is what it allows and counts by node.
 	perNode() []PerNode
 	// admits reports whether another pod may enter the domains.
-	admits(s *State, r *Rules, at *Assignment) bool
+	admits(s *State, r *Rules, at *DomainAssignment) bool
 	// admitsOn reports whether another pod may come onto a node on which so much is
 	// counted; first means that the pod may be the first of those that it asks for.
 	admitsOn(s *State, r *Rules, counts NodeCounts, first bool) bool
 	// evens returns the group of pods of which domains with few should get more, or -1.
 	evens() int
 	// count adds n pods, or takes them away, to what it counts beside the groups' own pods.
-	count(s *State, at *Assignment, n int64)
+	count(s *State, at *DomainAssignment, n int64)
 	// preference is the id of the preference that it is, -1 where it is required.
 	preference() int
 	// waits reports whether domains or other pods must be right for a pod to come.
@@ -74,7 +74,7 @@ type Constraint interface {
 	refusal(s *State, r *Rules) string
 }
 
-// general is a Kind that reads nothing. Others begin with it.
+// general is a ConstraintKind that reads nothing. Others begin with it.
 type general struct{}
 
 func (general) AppendKey(b []byte, _ *cluster.Template, _ match.Needs) []byte { return b }
@@ -95,10 +95,10 @@ func (c *rule) settle(in []bool)                               { c.self = in[c.g
 func (c *rule) groups() []int                                  { return []int{c.group} }
 func (c *rule) keys(*Groups) []string                          { return nil }
 func (c *rule) perNode() []PerNode                             { return nil }
-func (c *rule) admits(*State, *Rules, *Assignment) bool        { return true }
+func (c *rule) admits(*State, *Rules, *DomainAssignment) bool        { return true }
 func (c *rule) admitsOn(*State, *Rules, NodeCounts, bool) bool { return true }
 func (c *rule) evens() int                                     { return -1 }
-func (c *rule) count(*State, *Assignment, int64)               {}
+func (c *rule) count(*State, *DomainAssignment, int64)               {}
 func (c *rule) preference() int                                { return c.pref }
 func (c *rule) waits() bool                                    { return false }
 func (c *rule) refusal(*State, *Rules) string                  { return "" }

@@ -120,7 +120,7 @@ func nodes(s *State, r *Rules) string {
 func zones(s *State, r *Rules, relaxed Relaxed) string {
 	var out []string
 	for _, zone := range []string{"a", "b", "c"} {
-		at := &Assignment{Keys: []string{api.LabelZone}, Domains: []model.Domain{{Value: zone, Known: true}}}
+		at := &DomainAssignment{Keys: []string{api.LabelZone}, Domains: []model.Domain{{Value: zone, Known: true}}}
 		if _, ok := s.Admits(r, at, relaxed); ok {
 			out = append(out, zone)
 		}

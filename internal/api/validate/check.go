@@ -29,7 +29,7 @@ func NodeTemplate(t *api.AWSNodeTemplate) finding.List {
 }
 
 // unsupportedIn are errors about the object that the source is.
-func unsupportedIn(s *api.Source) finding.List {
+func unsupportedIn(s *api.Origin) finding.List {
 	var out finding.List
 	for _, u := range s.Unsupported {
 		out = append(out, finding.Finding{Severity: finding.Error, Path: u.Path, Text: finding.Plain(u.Text)})
@@ -39,7 +39,7 @@ func unsupportedIn(s *api.Source) finding.List {
 
 // ownFields keeps the findings that are about requirements and limits of the object, at its own
 // fields.
-func ownFields(s *api.Source, found finding.List) finding.List {
+func ownFields(s *api.Origin, found finding.List) finding.List {
 	var out finding.List
 	for _, f := range found {
 		own := f.Moved(s.PathOf)

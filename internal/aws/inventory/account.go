@@ -57,7 +57,7 @@ func (a *Account) Scope(ctx context.Context, cluster string) (onboard.Scope, err
 }
 
 // Groups returns the cluster's groups of machines.
-func (a *Account) Groups(ctx context.Context, cluster string) ([]offer.Group, error) {
+func (a *Account) Groups(ctx context.Context, cluster string) ([]offer.NodeGroup, error) {
 	return a.finder.find(ctx, cluster)
 }
 

@@ -30,7 +30,7 @@ type finder struct {
 
 // find returns the groups of a cluster in the order of kind and name. The scaling
 // groups that EKS keeps for managed node groups are not listed again.
-func (f *finder) find(ctx context.Context, cluster string) ([]offer.Group, error) {
+func (f *finder) find(ctx context.Context, cluster string) ([]offer.NodeGroup, error) {
 	managed, kept, err := f.managed(ctx, cluster)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (f *finder) find(ctx context.Context, cluster string) ([]offer.Group, error
 		return nil, err
 	}
 	out := slices.Concat(managed, scaled)
-	slices.SortFunc(out, func(a, b offer.Group) int {
+	slices.SortFunc(out, func(a, b offer.NodeGroup) int {
 		return strings.Compare(string(a.Kind)+"/"+a.Name, string(b.Kind)+"/"+b.Name)
 	})
 	return out, nil

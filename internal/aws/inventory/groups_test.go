@@ -42,7 +42,7 @@ func TestFind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []offer.Group{
+	want := []offer.NodeGroup{
 		{
 			Kind: offer.AutoscalerGroup, Name: "workers", InstanceTypes: []string{"c5.large"}, CapacityType: "on-demand", Max: 3,
 			Zones: []string{"eu-west-1a"}, Labels: map[string]string{"team": "b"},
@@ -54,7 +54,7 @@ func TestFind(t *testing.T) {
 			AMIFamily: "AL2023", Arch: "arm64", DiskGiB: 20, Role: "arn:aws:iam::1:role/node",
 		},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(offer.Group{}, "SubnetIDs")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(offer.NodeGroup{}, "SubnetIDs")); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
 	if len(got[1].SubnetIDs) == 0 {

@@ -17,7 +17,7 @@ import (
 
 // managed returns the managed node groups, and the names of the scaling groups
 // that EKS keeps for them.
-func (f *finder) managed(ctx context.Context, cluster string) (out []offer.Group, kept map[string]bool, err error) {
+func (f *finder) managed(ctx context.Context, cluster string) (out []offer.NodeGroup, kept map[string]bool, err error) {
 	var names []string
 	err = call.EachPage(ctx, answers, eks.NewListNodegroupsPaginator(f.eks, &eks.ListNodegroupsInput{ClusterName: &cluster}), func(page *eks.ListNodegroupsOutput) {
 		names = append(names, page.Nodegroups...)
@@ -51,8 +51,8 @@ func (f *finder) describe(ctx context.Context, cluster, name string) (*types.Nod
 	return out.Nodegroup, nil
 }
 
-func managedGroup(n *types.Nodegroup) offer.Group {
-	g := offer.Group{
+func managedGroup(n *types.Nodegroup) offer.NodeGroup {
+	g := offer.NodeGroup{
 		Kind: offer.ManagedNodeGroup, Name: aws.ToString(n.NodegroupName), InstanceTypes: n.InstanceTypes,
 		SubnetIDs: n.Subnets, Labels: n.Labels, Role: aws.ToString(n.NodeRole), DiskGiB: aws.ToInt32(n.DiskSize),
 	}

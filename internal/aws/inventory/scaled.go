@@ -37,8 +37,8 @@ func (d describeGroups) DescribeAutoScalingGroups(ctx context.Context, in *autos
 }
 
 // scaled returns the groups that the Cluster Autoscaler may scale for a cluster.
-func (f *finder) scaled(ctx context.Context, cluster string, kept map[string]bool) ([]offer.Group, error) {
-	var out []offer.Group
+func (f *finder) scaled(ctx context.Context, cluster string, kept map[string]bool) ([]offer.NodeGroup, error) {
+	var out []offer.NodeGroup
 	in := &autoscaling.DescribeAutoScalingGroupsInput{Filters: []types.Filter{
 		{Name: aws.String("tag-key"), Values: []string{tagEnabled}},
 		{Name: aws.String("tag-key"), Values: []string{tagCluster + cluster}},
@@ -56,8 +56,8 @@ func (f *finder) scaled(ctx context.Context, cluster string, kept map[string]boo
 	return out, nil
 }
 
-func scaledGroup(in *types.AutoScalingGroup) offer.Group {
-	g := offer.Group{
+func scaledGroup(in *types.AutoScalingGroup) offer.NodeGroup {
+	g := offer.NodeGroup{
 		Kind: offer.AutoscalerGroup, Name: aws.ToString(in.AutoScalingGroupName), Zones: in.AvailabilityZones,
 		Min: aws.ToInt32(in.MinSize), Max: aws.ToInt32(in.MaxSize), Desired: aws.ToInt32(in.DesiredCapacity),
 		CapacityType: api.CapacityOnDemand, Labels: map[string]string{},
@@ -88,7 +88,7 @@ func scaledGroup(in *types.AutoScalingGroup) offer.Group {
 }
 
 // mixed reads a group that buys several instance types.
-func mixed(policy *types.MixedInstancesPolicy, g *offer.Group) {
+func mixed(policy *types.MixedInstancesPolicy, g *offer.NodeGroup) {
 	if policy == nil {
 		return
 	}

@@ -37,7 +37,7 @@ type Object struct {
 	// are meant to be, so that none may be bought.
 	Unsupported finding.List
 
-	from    api.Source      // what it was made from
+	from    api.Origin      // what it was made from
 	lost    finding.List    // those of the losses that are losses also where the origin is served as it is
 	class   *api.ClassTerms // what is served of an EC2NodeClass beyond the spec
 	serving bool            // see converter
@@ -193,7 +193,7 @@ func (c *converter) convert(document map[string]any) error {
 	if name == "" {
 		return fmt.Errorf("a document of kind %q has no metadata.name", kind)
 	}
-	object.from = api.Source{APIVersion: version, Kind: kind, Paths: map[string]string{}}
+	object.from = api.Origin{APIVersion: version, Kind: kind, Paths: map[string]string{}}
 	var spec any
 	switch kind {
 	case kinds.NodePoolKind:
@@ -333,7 +333,7 @@ func (o Object) Problems() finding.List {
 		p, _, err := api.DecodeProvisioner(raw)
 		if found = finding.Of(err); err == nil {
 			if o.serving {
-				p.Source = &api.Source{} // it may have what a Provisioner of the user's own may not
+				p.Source = &api.Origin{} // it may have what a Provisioner of the user's own may not
 			}
 			found = validate.ProvisionerErrors(p).Errors()
 		}

@@ -45,7 +45,7 @@ func Refused(document map[string]any, errs finding.List) Served {
 	version, _ := document["apiVersion"].(string)
 	kind, _ := document["kind"].(string)
 	name := kinds.NameOf(document)
-	source := &api.Source{APIVersion: version, Kind: kind}
+	source := &api.Origin{APIVersion: version, Kind: kind}
 	for _, f := range errs {
 		source.Unsupported = append(source.Unsupported, api.Unsupported{Path: f.Path, Text: f.Body()})
 	}

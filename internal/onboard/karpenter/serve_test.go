@@ -124,7 +124,7 @@ func TestServeNamesWhatIsNotSupported(t *testing.T) {
 	} {
 		t.Run(field, func(t *testing.T) {
 			got := serve(t, text)
-			var source *api.Source
+			var source *api.Origin
 			if got.Provisioner != nil {
 				source = got.Provisioner.Source
 			} else {

@@ -132,7 +132,7 @@ func (p *Preview) objects(documents []map[string]any) (standIns, error) {
 		return out, fmt.Errorf("read the NodePools: %w", err)
 	}
 	for _, s := range served {
-		var source *api.Source
+		var source *api.Origin
 		if s.Provisioner != nil {
 			source = s.Provisioner.Source
 			out.provisioners = append(out.provisioners, s.Provisioner)
