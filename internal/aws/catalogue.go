@@ -13,17 +13,17 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// ReadCatalogue reads once what the configuration's region sells, for those who
-// have no cluster. On-demand prices that cannot be read are estimates.
+// ReadCatalogue reads what the configuration's region sells. It needs no cluster.
+// On-demand prices that cannot be read are estimates.
 func ReadCatalogue(ctx context.Context, cfg awssdk.Config) (*offer.Catalogue, error) {
 	s := stock.New(client.NewEC2(cfg, func(o *ec2.Options) { o.Retryer = retry.NewStandard(client.Retries) }), cfg, true, time.Now)
 	s.ReadPrices(ctx)
 	return s.Get(ctx)
 }
 
-// Catalogue returns what the region sells.
+// Catalogue returns the instance types that the region sells, with prices and zones.
 func (c *Cloud) Catalogue(ctx context.Context) (*offer.Catalogue, error) { return c.stock.Get(ctx) }
 
-// ReadPrices waits for the first look at on-demand prices, which otherwise
-// happens in the background. Prices that cannot be read stay estimates.
+// ReadPrices reads on-demand prices and waits for them, if they have not been read yet.
+// Without it, they are read in the background. Prices that cannot be read stay estimates.
 func (c *Cloud) ReadPrices(ctx context.Context) { c.stock.ReadPrices(ctx) }

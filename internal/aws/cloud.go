@@ -1,6 +1,6 @@
-// Package aws buys machines from EC2: it lists what there is at which price,
-// launches fleets of what was ordered, and takes away what is no longer needed.
-// Types of the AWS SDK do not leave it.
+// Package aws buys machines from EC2. It lists instance types with prices and stock, launches
+// machines with EC2 Fleet, and terminates them. Except for configurations, types of the AWS
+// SDK do not leave it.
 package aws
 
 import (
@@ -25,43 +25,43 @@ import (
 // installation's settings. Only ClusterName is required.
 type Options struct {
 	ClusterName string
-	// ClusterEndpoint is the URL of the API server for machines; that of EKS if empty.
+	// ClusterEndpoint is the URL at which machines reach the API server. Default: the
+	// endpoint that EKS reports.
 	ClusterEndpoint string
 
-	// DefaultInstanceProfile is given to machines whose node profile names none.
+	// DefaultInstanceProfile is for machines whose node profile names none.
 	DefaultInstanceProfile string
-	// Tags are put on everything that is created.
+	// Tags are set on all resources that are created in AWS.
 	Tags map[string]string
 
-	// VMMemoryOverheadPercent is the share of memory that the hypervisor keeps, from
-	// 0 to less than 100, until nodes have shown it; nil
-	// means offer.DefaultMemoryOverheadPercent.
+	// VMMemoryOverheadPercent estimates the share of a machine's memory that its kubelet does
+	// not see, from 0 to less than 100. It holds for instance types that no node has shown
+	// yet. Default: offer.DefaultMemoryOverheadPercent.
 	VMMemoryOverheadPercent *float64
-	// IgnoreENIs, ReservedENIs, PrefixDelegation, PodENI and EFA are as in
+	// IgnoreENIs, ReservedENIs, PrefixDelegation, PodENI and EFA are described in
 	// offer.Settings.
 	IgnoreENIs       bool
 	ReservedENIs     int64
 	PrefixDelegation bool
 	PodENI           bool
 	EFA              bool
-	// NoPricing: on-demand prices are those of the embedded table, for networks
-	// from which the Pricing API cannot be reached.
+	// NoPricing takes on-demand prices from the embedded table, for networks that cannot
+	// reach the Pricing API.
 	NoPricing bool
 
-	Now func() time.Time // nil: time.Now
+	Now func() time.Time // default: time.Now
 }
 
-// Cloud is an AWS account's region as a place to buy machines. It is safe for
-// concurrent use.
+// Cloud buys machines in one region of an AWS account. It is safe for concurrent use.
 type Cloud struct {
 	options Options
 	region  string
 	now     func() time.Time
 
-	// listings slow down by themselves when EC2 throttles: they come again every
-	// minute, and are long in a large account. reads and writes are few, and pods
-	// wait for them: they must not wait behind the listings, nor be slowed down to
-	// one in two seconds, which is what an adaptive client comes to.
+	// listings reads long lists every minute and slows down when EC2 throttles it. Pods wait
+	// for the few requests of reads and writes. They are clients of their own, so that they
+	// do not wait behind the listings and are not slowed down with them, to as little as a
+	// request in two seconds.
 	listings      *client.EC2
 	reads, writes *client.EC2
 
@@ -77,15 +77,15 @@ type Cloud struct {
 	markets      *markets
 }
 
-// LoadConfig returns the configuration that New takes: credentials by the SDK's
-// default chain (in a cluster: IRSA or EKS Pod Identity, the token read again
-// when it rotates) and endpoints from AWS_ENDPOINT_URL*. An empty region means
-// the environment's.
+// LoadConfig returns the configuration for New. Credentials come from the SDK's default
+// chain, which is IRSA or EKS Pod Identity in a cluster, and endpoints from
+// AWS_ENDPOINT_URL*. An empty region means that of the environment.
 func LoadConfig(ctx context.Context, region string) (awssdk.Config, error) {
 	return connect.Load(ctx, connect.Settings{Region: region})
 }
 
-// New returns the cloud of the configuration's region. It asks EKS about the cluster.
+// New returns the cloud of the configuration's region. It asks EKS for the cluster and returns
+// an error if there is none.
 func New(ctx context.Context, cfg awssdk.Config, o Options) (*Cloud, error) {
 	if o.ClusterName == "" {
 		return nil, errors.New("set up AWS: the cluster's name is missing")

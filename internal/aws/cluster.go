@@ -15,14 +15,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 )
 
-// How long what EKS says about the cluster is believed. The Kubernetes version
-// changes under a running agent.
+// How long the answer of EKS about the cluster is used. The Kubernetes version may change
+// while the agent runs.
 const (
 	clusterDue      = 15 * time.Minute
 	clusterOutdated = 24 * time.Hour
 )
 
-// clusterFacts is what machines must know about the cluster.
+// clusterFacts describes the cluster that machines join.
 type clusterFacts struct {
 	client  *eks.Client
 	options Options

@@ -18,7 +18,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// fleetResult is what came of a fleet request.
+// fleetResult is the result of a fleet request.
 type fleetResult struct {
 	instances []fleetInstance
 	failures  []fleetFailure
@@ -39,11 +39,12 @@ type fleetFailure struct {
 	message   string
 }
 
-// concurrentTemplates bounds the launch templates that are made at a time.
+// concurrentTemplates is how many launch templates are created at the same time.
 const concurrentTemplates = 8
 
-// makeTemplates sees to it that each build's launch template exists, and tells the
-// overrides its name.
+// makeTemplates makes sure that the launch template of each build exists, and sets its name
+// in the overrides. builds has the indexes of the overrides with each build, and order the
+// builds by first use.
 func (l *launch) makeTemplates(ctx context.Context, request *fleetRequest, order []build, builds map[build][]int) error {
 	names := make([]string, len(order))
 	tags := l.cloud.options.sharedTags(l.order.Provisioner, l.resolved.profile)
@@ -98,9 +99,9 @@ func (c *Cloud) requestFleet(ctx context.Context, l *launch, request *fleetReque
 	return nil, fmt.Errorf("create fleet of %d machines: %w", l.missing(), err)
 }
 
-// withoutLostTemplates drops the failures that come from a launch template that
-// was deleted behind our back, and lets the next request create it again; but
-// only once per order.
+// withoutLostTemplates handles launch templates that somebody else has deleted: it drops
+// their failures, so that the next request creates the templates again. If that happens a
+// second time for the same order, it is an error.
 func (l *launch) withoutLostTemplates(result *fleetResult, request *fleetRequest) (*fleetResult, error) {
 	lost := func(f fleetFailure) bool { return isTemplateGone(f.code) }
 	at := slices.IndexFunc(result.failures, lost)
@@ -159,8 +160,8 @@ func fleetInput(o *Options, l *launch, request *fleetRequest, token string) *ec2
 	return in
 }
 
-// configs groups the overrides by launch template. Neither of our allocation
-// strategies looks at priorities: they rank by price themselves.
+// configs groups the overrides by launch template. They have no priorities, because both
+// allocation strategies rank by price.
 func (r *fleetRequest) configs() []types.FleetLaunchTemplateConfigRequest {
 	byName := map[string]*types.FleetLaunchTemplateConfigRequest{}
 	out := make([]types.FleetLaunchTemplateConfigRequest, len(r.templates))
@@ -218,10 +219,11 @@ func (r *fleetRequest) find(said *types.LaunchTemplateAndOverridesResponse) (ove
 	return override{}, false
 }
 
-// maxToken is the length that EC2 takes of a client token.
+// maxToken is EC2's limit for the length of a client token.
 const maxToken = 64
 
-// clientToken is the launch id in the first round of an order.
+// clientToken returns the idempotency token of a round of an order. It is the launch id in
+// round 0.
 func clientToken(launchID string, round int) string {
 	token := launchID
 	if round > 0 {

@@ -18,25 +18,26 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// A new instance is not visible to every question at once.
+// How often EC2 is asked for a new instance. It takes some time until all answers have it.
 const (
 	describeAttempts = 12
-	describePause    = 250 * time.Millisecond
+	describePause    = 250 * time.Millisecond // the first; each is twice the one before
 	describeLongest  = 4 * time.Second
 	// lookLongest ends the pauses in which the machines of an earlier order are looked for.
 	lookLongest = 2 * time.Second
 )
 
-// idsPerCall bounds the instances that one call names.
+// idsPerCall is the largest number of instances in one request.
 const idsPerCall = 100
 
-// Instances returns every instance with the cluster's tags, in the order of their
-// ids. EC2 shows those that are gone for about an hour.
+// Instances returns all instances with the cluster's tags, sorted by id. EC2 includes
+// terminated instances for about an hour.
 func (c *Cloud) Instances(ctx context.Context) ([]offer.Instance, error) {
 	return c.describe(ctx, c.listings, &ec2.DescribeInstancesInput{Filters: c.options.ownedFilters()})
 }
 
-// Find returns those of the instances that EC2 still knows, whatever tags they have.
+// Find returns the instances with the ids, sorted by id, whatever tags they have. It leaves
+// out those that EC2 does not know any more.
 func (c *Cloud) Find(ctx context.Context, ids []string) ([]offer.Instance, error) {
 	var out []offer.Instance
 	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(ids))), idsPerCall) {
@@ -49,8 +50,8 @@ func (c *Cloud) Find(ctx context.Context, ids []string) ([]offer.Instance, error
 	return out, nil
 }
 
-// Retag puts the tags back by which an instance is found and terminated. Some of them
-// have to be left: without any, it may as well be somebody else's.
+// Retag restores the tags that Instances and Terminate require. It is an error if none of
+// them is left, because the instance may then belong to somebody else.
 func (c *Cloud) Retag(ctx context.Context, i offer.Instance) error {
 	tags := c.options.ownership()
 	if !c.options.marked(i.Tags) {
@@ -113,7 +114,7 @@ func instanceOf(i *types.Instance) offer.Instance {
 	return out
 }
 
-// providerID is how the Node object of an instance names it.
+// providerID returns the spec.providerID of the instance's Node.
 func providerID(zone, id string) string { return "aws:///" + zone + "/" + id }
 
 func stateOf(s *types.InstanceState) offer.InstanceState {
@@ -147,7 +148,7 @@ func (c *Cloud) describeLaunched(ctx context.Context, order *offer.Order, launch
 		for chunk := range slices.Chunk(unknownIDs(launched, known), idsPerCall) {
 			found, err := c.describe(ctx, c.reads, &ec2.DescribeInstancesInput{Filters: []types.Filter{client.Filter("instance-id", chunk...)}})
 			if err != nil {
-				continue // asked again; the machines are there either way
+				continue // the next attempt asks again
 			}
 			for _, i := range found {
 				if i.NodeName != "" || isOver(i) {
@@ -225,9 +226,9 @@ func (c *Cloud) alreadyLaunched(ctx context.Context, l *launch) (*fleetResult, e
 	return result, nil
 }
 
-// Terminate ends instances and returns the ids that are now going or were gone
-// already, in their order. Only instances that carry the cluster's tags are
-// touched: the id of another one is an error.
+// Terminate terminates instances. It returns the ids of those that are now shutting down or
+// were terminated already, sorted. An instance without the cluster's tags stays, and is an
+// error.
 func (c *Cloud) Terminate(ctx context.Context, ids []string) ([]string, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	var gone []string
@@ -271,7 +272,8 @@ func (c *Cloud) terminate(ctx context.Context, ids []string) ([]string, error) {
 	return slices.Sorted(maps.Keys(gone)), errors.Join(append(errs, err)...)
 }
 
-// end terminates instances together, and one by one if one of them is a problem.
+// end terminates instances in one request. If EC2 refuses that, it makes a request for each
+// of them. It returns the ids of those that are shutting down or terminated.
 func (c *Cloud) end(ctx context.Context, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil

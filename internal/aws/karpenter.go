@@ -14,14 +14,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// tagNodePool names the NodePool of an instance of Karpenter. Every release of Karpenter
-// that knows NodePools finds its instances by it, and ends those that have it and no
-// NodeClaim; its published policy lets it end no others.
+// tagNodePool is the tag with the NodePool of an instance of Karpenter. All releases of
+// Karpenter with NodePools find their instances by it, and terminate those that have it and
+// no NodeClaim. Karpenter's published policy does not let it terminate other instances.
 const tagNodePool = api.LabelNodePool
 
-// Karpenters returns the instances of the cluster that Karpenter knows as its own and
-// that are not on their way out, in the order of their ids. Their Provisioner is the
-// NodePool. Those that TakeOver has been asked for are Owned.
+// Karpenters returns the cluster's instances that belong to Karpenter and are not shutting
+// down, sorted by id. Their Provisioner is the NodePool. They are Owned if TakeOver has tagged
+// them.
 func (c *Cloud) Karpenters(ctx context.Context) ([]offer.Instance, error) {
 	out, err := c.describe(ctx, c.listings, &ec2.DescribeInstancesInput{Filters: []types.Filter{
 		client.Filter("tag-key", tagNodePool),
@@ -37,9 +37,8 @@ func (c *Cloud) Karpenters(ctx context.Context) ([]offer.Instance, error) {
 	return out, nil
 }
 
-// TakeOver gives instances of Karpenter the tags by which Instances finds them and
-// Terminate ends them, as those of a Provisioner. It returns the ids of those that have
-// them, in order.
+// TakeOver sets the tags on instances of Karpenter that Instances and Terminate require, as
+// instances of a Provisioner. It returns the ids of those that have the tags now, sorted.
 func (c *Cloud) TakeOver(ctx context.Context, provisioner string, ids []string) ([]string, error) {
 	tags := c.options.ownership()
 	tags[api.LabelProvisioner], tags[api.TagLaunchID] = provisioner, api.LaunchKarpenter
@@ -52,8 +51,8 @@ func (c *Cloud) TakeOver(ctx context.Context, provisioner string, ids []string) 
 	})
 }
 
-// Disown takes the tag off instances by which Karpenter finds them. It returns the ids
-// of those that do not have it any more, in order.
+// Disown removes the tag by which Karpenter finds its instances. It returns the ids of those
+// that do not have it any more, sorted.
 func (c *Cloud) Disown(ctx context.Context, ids []string) ([]string, error) {
 	key := tagNodePool
 	return eachChunk(ids, func(chunk []string) error {
@@ -92,8 +91,8 @@ func eachChunk(ids []string, call func(chunk []string) error) ([]string, error) 
 	return done, errors.Join(errs...)
 }
 
-// GiveBack gives an instance the tags by which Karpenter finds it as one of a NodePool:
-// releases before 1.0 by karpenter.sh/managed-by, later ones by eks:eks-cluster-name.
+// GiveBack sets the tags by which Karpenter finds an instance of a NodePool. Releases before
+// 1.0 require karpenter.sh/managed-by, and later ones eks:eks-cluster-name.
 func (c *Cloud) GiveBack(ctx context.Context, id, nodePool, nodeClass string) error {
 	tags := tagList(map[string]string{
 		tagNodePool: nodePool, api.AWSDomain + "/ec2nodeclass": nodeClass, "eks:eks-cluster-name": c.options.ClusterName,
@@ -105,8 +104,8 @@ func (c *Cloud) GiveBack(ctx context.Context, id, nodePool, nodeClass string) er
 	return nil
 }
 
-// LetGo takes the tags off an instance by which Instances finds it. That of the cluster
-// stays: Karpenter needs it, too.
+// LetGo removes the tags by which Instances finds an instance, except that of the cluster,
+// which Karpenter needs too.
 func (c *Cloud) LetGo(ctx context.Context, id string) error {
 	var tags []types.Tag
 	for _, key := range []string{api.TagManagedBy, api.LabelProvisioner, api.TagLaunchID} {

@@ -10,10 +10,10 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// maxRounds bounds the fleet requests of one order.
+// maxRounds is the largest number of fleet requests for one order.
 const maxRounds = 8
 
-// launch is an order that is being served.
+// launch is an order that is being carried out.
 type launch struct {
 	cloud     *Cloud
 	order     *offer.Order
@@ -27,17 +27,16 @@ type launch struct {
 	looked     bool // for what was bought under the order's id before
 }
 
-// Launch buys the machines of an order. It asks for the candidates of the first
-// one's capacity type in one fleet request; whatever is refused is remembered,
-// and what is missing is asked of the other candidates at once. The delivery
-// holds what was bought, even if it is less than was ordered: Refusals say why.
-// The error is for launches that bought nothing because something broke.
+// Launch buys the machines of an order. It makes a fleet request for the candidates with the
+// capacity type of the first one. If machines are missing, it makes another request at once,
+// without the candidates that were refused. Later markets do not offer those for a while. The
+// delivery contains the machines that were bought, and the refusals that say why others were
+// not. Launch returns an error only if it bought no machine because a request failed.
 //
-// The order's LaunchID makes the requests idempotent, and marks the machines. Who
-// orders under the same id again gets the machines that were bought then, as far as
-// they run, and new ones for the others: so two agents that order for the same pods
-// do not buy twice. An instance of which EC2 did not tell the name in time is
-// delivered without a NodeName.
+// The order's LaunchID makes the requests idempotent and is a tag of the machines. If the same
+// id is ordered again, Launch returns the machines of that id that still run, and buys only
+// the missing ones: two agents that order for the same pods do not buy twice. If EC2 does not
+// report the name of an instance in time, the instance has no NodeName.
 func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, error) {
 	if order.LaunchID == "" || order.Count <= 0 || len(order.Candidates) == 0 {
 		return offer.Delivery{}, fmt.Errorf("launch %q: an order needs an id, a count and candidates", order.LaunchID)
@@ -64,8 +63,8 @@ func (c *Cloud) Launch(ctx context.Context, order offer.Order) (offer.Delivery, 
 	}
 }
 
-// drop forgets those of the machines that have ended since they were bought, which
-// an earlier order with the same id has done, and reports whether there were any.
+// drop removes the machines that have ended since they were bought, which was for an earlier
+// order with the same id. It reports whether there were any.
 func (l *launch) drop(instances []offer.Instance) bool {
 	before := len(l.found)
 	l.found = slices.DeleteFunc(l.found, func(f fleetInstance) bool {
@@ -74,6 +73,7 @@ func (l *launch) drop(instances []offer.Instance) bool {
 	return len(l.found) < before
 }
 
+// isOver reports whether an instance has stopped running or soon will.
 func isOver(i offer.Instance) bool {
 	return i.State == offer.StateStopping || i.State == offer.StateGone
 }
@@ -97,8 +97,8 @@ func (c *Cloud) newLaunch(ctx context.Context, order *offer.Order) (*launch, err
 	return &launch{cloud: c, order: order, resolved: r, catalogue: catalogue, candidates: slices.Clone(order.Candidates)}, nil
 }
 
-// askFleet makes one fleet request with the best candidates and drops those that
-// need not be asked again.
+// askFleet makes one fleet request. It removes the candidates that are not worth another
+// request.
 func (l *launch) askFleet(ctx context.Context, round int) error {
 	request, err := l.prepare(ctx)
 	if err != nil || len(request.overrides) == 0 {
@@ -138,9 +138,9 @@ func (l *launch) askFleet(ctx context.Context, round int) error {
 	return nil
 }
 
-// misconfigured is the error of a fleet that bought nothing since there is something
-// wrong with what machines are built from. What the profile's selectors found is
-// looked up again next time: it may have gone.
+// misconfigured returns an error if a fleet bought nothing because of something that machines
+// are built from, such as the image. It makes the next launch look up again what the
+// profile's selectors find, because that may have been deleted.
 func (l *launch) misconfigured(result *fleetResult) error {
 	at := slices.IndexFunc(result.failures, func(f fleetFailure) bool { return isMisconfigured(f.code) })
 	if at < 0 || len(result.instances) > 0 {
@@ -156,8 +156,8 @@ func (c *Cloud) lookAgain() {
 	c.images.Forget()
 }
 
-// refuse records why candidates cannot be bought, and holds them back for later
-// markets.
+// refuse records why candidates cannot be bought, and makes them unavailable in later markets
+// for a while.
 func (l *launch) refuse(candidates []offer.Candidate, reason offer.RefusalReason, message string) {
 	for _, c := range candidates {
 		l.refusals = append(l.refusals, offer.Refusal{Candidate: c, Reason: reason, Message: message})
@@ -165,20 +165,20 @@ func (l *launch) refuse(candidates []offer.Candidate, reason offer.RefusalReason
 	}
 }
 
-// addresses is how many of its subnet's addresses a machine takes when it comes
-// up: the network plugin fills its first interface.
+// addresses returns how many IPv4 addresses of its subnet a machine takes when it starts. The
+// VPC CNI plugin allocates all addresses of the first interface.
 func (l *launch) addresses(instanceType string) int64 {
 	h, ok := l.catalogue.Find(instanceType)
 	switch {
 	case !ok || h.IPv4PerENI == 0 || l.resolved.cluster.ipv6: // pods take none of the IPv4 addresses
 		return 1
 	case l.cloud.options.EFA && h.EFAs > 1:
-		return h.IPv4PerENI + h.EFAs - 1 // an address for each further card
+		return h.IPv4PerENI + h.EFAs - 1 // one address for each further network card
 	}
 	return h.IPv4PerENI
 }
 
-// fleetRequest is one question to EC2.
+// fleetRequest is a request for machines of one capacity type and at most one reservation.
 type fleetRequest struct {
 	capacityType string
 	reservation  string
@@ -186,14 +186,15 @@ type fleetRequest struct {
 	templates    []string // by order of first use
 }
 
-// override is a candidate with all that a fleet needs to know of it.
+// override is a candidate with its subnet and launch template.
 type override struct {
 	candidate offer.Candidate
 	subnetID  string
 	template  string
 }
 
-// Bounds of a fleet request.
+// The largest numbers of instance types, overrides and launch templates in one fleet request.
+// EC2 allows 300 overrides and 50 launch templates.
 const (
 	maxTypes     = 60
 	maxOverrides = 300
@@ -204,9 +205,9 @@ func (r *fleetRequest) has(c offer.Candidate) bool {
 	return slices.ContainsFunc(r.overrides, func(o override) bool { return o.candidate == c })
 }
 
-// prepare chooses the candidates of the first one's capacity type and reservation, finds a subnet
-// for each and makes their launch templates. Candidates for which there is no
-// subnet or no image are refused.
+// prepare chooses the candidates with the capacity type and the reservation of the first one,
+// finds a subnet for each, and creates their launch templates. It refuses candidates for
+// which there is no subnet or no image.
 func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 	request := &fleetRequest{capacityType: l.candidates[0].CapacityType, reservation: l.candidates[0].Reservation}
 	subnets, err := l.cloud.network.Subnets(ctx, l.resolved.profile.SubnetSelectors())
@@ -245,7 +246,7 @@ func (l *launch) prepare(ctx context.Context) (*fleetRequest, error) {
 	return request, l.makeTemplates(ctx, request, order, builds)
 }
 
-// place finds subnet and build of a candidate, or why it has none.
+// place finds the subnet and the build of a candidate, or the problem why it has none.
 func (l *launch) place(c offer.Candidate, room map[string]lookup.Subnet) (subnetID string, b build, reason offer.RefusalReason, problem string) {
 	s, ok := room[c.Zone]
 	if !ok {

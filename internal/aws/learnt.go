@@ -12,13 +12,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// maxLearnt bounds the pairs of instance type and image that are remembered.
+// maxLearnt is the number of entries at which everything is forgotten.
 const maxLearnt = 5000
 
-// learnt holds what registered nodes have shown: how much of the nominal memory
-// is there, by instance type and image, and how much of it pods get, which also
-// depends on how the kubelet is configured. Machines of a type differ by some pages,
-// so that the smallest figure counts: an estimate may not be too high.
+// learnt remembers the capacity of registered nodes by instance type and image, and their
+// allocatable resources, which also depend on the kubelet's configuration. The memory of
+// machines of one type differs by a few pages. The smallest figure counts, because a
+// prediction must not be too high.
 type learnt struct {
 	mu          sync.Mutex
 	memory      map[model]int64       // capacity, in bytes
@@ -26,10 +26,10 @@ type learnt struct {
 	version     uint64                // changes with the content
 }
 
-// model is what decides about the memory that a kubelet finds.
+// model determines the memory that a kubelet finds.
 type model struct{ instanceType, imageID string }
 
-// setup is what decides about the memory that pods get.
+// setup determines the resources that pods get.
 type setup struct {
 	model
 	kubelet string // as JSON
@@ -39,8 +39,8 @@ func newLearnt() *learnt {
 	return &learnt{memory: map[model]int64{}, allocatable: map[setup]amount.List{}}
 }
 
-// Learn takes over what a node has shown on its registration, so that later
-// markets predict it. It is cheap to repeat.
+// Learn remembers what a node reported when it registered, for the predictions of later
+// markets. Repeating it is cheap.
 func (c *Cloud) Learn(o offer.Observed) {
 	if o.InstanceType == "" || o.ImageID == "" || o.Capacity[amount.Memory] <= 0 {
 		return
@@ -48,8 +48,8 @@ func (c *Cloud) Learn(o offer.Observed) {
 	c.learnt.add(o)
 }
 
-// Learnt returns the memory figures that Learn has put in the place of estimates,
-// sorted by instance type and image.
+// Learnt returns the memory capacities that Learn has remembered, sorted by instance type and
+// image.
 func (c *Cloud) Learnt() []offer.Learnt { return c.learnt.list() }
 
 func (l *learnt) add(o offer.Observed) {
@@ -82,8 +82,7 @@ func (l *learnt) add(o offer.Observed) {
 	}
 }
 
-// correct puts what was learnt in the place of what was estimated. The lists of t
-// are t's own.
+// correct replaces the estimates of t by what was learnt. It changes t's lists in place.
 func (l *learnt) correct(t *offer.InstanceType, imageID, kubelet string) {
 	key := model{t.Name, imageID}
 	l.mu.Lock()
@@ -96,6 +95,7 @@ func (l *learnt) correct(t *offer.InstanceType, imageID, kubelet string) {
 	}
 }
 
+// state returns a number that changes with the content.
 func (l *learnt) state() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,14 +115,14 @@ func (l *learnt) list() []offer.Learnt {
 	return out
 }
 
-// kubeletKey identifies a kubelet configuration; one that says nothing is as none.
+// kubeletKey identifies a kubelet configuration. None is the same as an empty one.
 func kubeletKey(k *api.KubeletConfiguration) string {
 	if k == nil {
 		k = &api.KubeletConfiguration{}
 	}
 	text, err := json.Marshal(k)
 	if err != nil {
-		return "" // cannot be: it was read from JSON
+		return "" // cannot happen: it was read from JSON
 	}
 	return string(text)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// markets keeps the last market of each Provisioner for as long as everything
-// that it was made of is the same.
+// markets caches the last market of each Provisioner until something changes that it was made
+// of.
 type markets struct {
 	mu   sync.Mutex
 	last map[string]knownMarket // by Provisioner
@@ -26,15 +26,15 @@ type knownMarket struct {
 	index     *offer.Index
 }
 
-// maxMarkets bounds the Provisioners whose markets are kept.
+// maxMarkets is the number of Provisioners at which the cache is emptied.
 const maxMarkets = 1000
 
 func newMarkets() *markets { return &markets{last: map[string]knownMarket{}} }
 
-// Market returns what a Provisioner may buy with a node profile: every instance
-// type that the profile's zones sell and one of its images runs on. The result is
-// shared with later calls and must not be changed. Selectors that find nothing
-// are no error but the market's Blocked.
+// Market returns what a Provisioner may buy with a node profile: the instance types that are
+// sold in the profile's zones and run one of its images. The result is shared with later calls
+// and must not be changed. If a selector finds nothing, Market returns no error, but says so
+// in the market's Blocked.
 func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.NodeProfile) (offer.Market, error) {
 	r, err := c.resolve(ctx, profile)
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *Cloud) Market(ctx context.Context, p *api.Provisioner, profile *api.Nod
 	return market, nil
 }
 
-// namedTypes are the instance types that a Provisioner asks for by their names.
+// namedTypes returns the instance types that a Provisioner requires by name.
 func namedTypes(p *api.Provisioner) []string {
 	var out []string
 	for _, r := range p.Spec.Requirements {
@@ -71,7 +71,7 @@ func namedTypes(p *api.Provisioner) []string {
 	return out
 }
 
-// types returns the instance types that an image of the profile runs on.
+// types returns the instance types that run an image of the profile.
 func (c *Cloud) types(catalogue *offer.Catalogue, r *resolved, kubelet *api.KubeletConfiguration) []offer.InstanceType {
 	settings := c.settings(r, kubelet)
 	room := lookup.Roomiest(r.subnets)
@@ -118,11 +118,13 @@ func (c *Cloud) marketKey(p *api.Provisioner, r *resolved) string {
 		p.Spec.KubeletConfiguration, r.profile.BlockDeviceMappings, r.profile.JoinsLocalDisks(), r.family, r.zones(), full, images, r.profile.LaunchTemplate, left, c.shortages.state(), c.learnt.state(),
 	})
 	if err != nil {
-		return "" // never the same
+		return "" // equals no other
 	}
 	return string(key)
 }
 
+// of returns the cached market of a Provisioner, or computes it if the key or the catalogue has
+// changed.
 func (m *markets) of(provisioner, key string, catalogue *offer.Catalogue, compute func() []offer.InstanceType) knownMarket {
 	m.mu.Lock()
 	known, ok := m.last[provisioner]

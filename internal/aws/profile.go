@@ -24,23 +24,23 @@ const (
 	reasonReservation       = "UnsupportedCapacityReservation"
 )
 
-// resolved is a node profile with what its selectors found.
+// resolved is a node profile with everything that it refers to.
 type resolved struct {
 	profile         *api.NodeProfile // with default selectors
 	family          string
 	cluster         *cluster
 	subnets         []lookup.Subnet
 	securityGroups  []api.SecurityGroupStatus
-	images          []lookup.Image // best first; none with a launch template of the user's own
+	images          []lookup.Image // preferred ones first; none with a launch template of the user's own
 	instanceProfile string
 	reservations    []lookup.Reservation
 	profileless     string // why the role of an EC2NodeClass has none
 
-	// blocked is why nothing can be launched, with the reason of the condition.
+	// blocked says why nothing can be launched; reason is that of the condition.
 	blocked, reason string
 }
 
-// resolve looks up what a node profile stands for. A nil profile is the default one.
+// resolve looks up what a node profile refers to. A nil profile is the default one.
 func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolved, error) {
 	if profile == nil {
 		profile = &api.NodeProfile{}
@@ -58,7 +58,8 @@ func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolve
 		family:          ptr.Deref(profile.AMIFamily, offer.DefaultFamily(facts.version)),
 		instanceProfile: ptr.Deref(profile.InstanceProfile, c.options.DefaultInstanceProfile),
 	}
-	if class := profile.Class; class != nil && class.Role != "" && profile.InstanceProfile == nil { // the default one may be of another role
+	// The default instance profile may have another role than the class.
+	if class := profile.Class; class != nil && class.Role != "" && profile.InstanceProfile == nil {
 		found, err := c.roles.ProfileOf(ctx, class.Role)
 		if err != nil {
 			return nil, err
@@ -85,7 +86,7 @@ func (c *Cloud) resolve(ctx context.Context, profile *api.NodeProfile) (*resolve
 	return r, nil
 }
 
-// block says what is missing for a launch.
+// block sets blocked and reason if something is missing for a launch.
 func (r *resolved) block() {
 	own := r.profile.LaunchTemplate != nil
 	switch {
@@ -137,7 +138,7 @@ func (r *resolved) status() api.AWSNodeTemplateStatus {
 	return out
 }
 
-// settings are those of the machines that a Provisioner buys with the profile.
+// settings returns the settings of machines with the profile.
 func (c *Cloud) settings(r *resolved, kubelet *api.KubeletConfiguration) offer.Settings {
 	return offer.Settings{
 		Region:    c.region,

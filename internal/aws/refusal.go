@@ -18,8 +18,8 @@ func errorCode(err error) string {
 	return ""
 }
 
-// refusalReasons sorts EC2's codes by what to do about them. All others, known
-// or not, are RefusedOther.
+// refusalReasons groups EC2's error codes, as call.Code returns them, by what to do about them.
+// All other codes are RefusedOther.
 var refusalReasons = map[string]offer.RefusalReason{
 	"InsufficientInstanceCapacity":         offer.RefusedCapacity,
 	"InsufficientHostCapacity":             offer.RefusedCapacity,
@@ -55,15 +55,15 @@ func refusalReason(code string) offer.RefusalReason {
 	return offer.RefusedOther
 }
 
-// isMisconfigured reports whether a refusal is about what machines are built from,
-// such as an image that is gone or an instance profile that EC2 has not heard of
-// yet: every offering would be refused alike.
+// isMisconfigured reports whether a refusal is about what machines are built from, such as an
+// image that was deleted or an instance profile that EC2 does not know yet. EC2 would refuse
+// all other offerings too.
 func isMisconfigured(code string) bool {
 	return refusalReason(code) == offer.RefusedOther && !isTemplateGone(code) &&
 		(strings.HasPrefix(code, "Invalid") || strings.HasPrefix(code, "Missing"))
 }
 
-// isTemplateGone reports whether a launch template was deleted by somebody else.
+// isTemplateGone reports whether a launch template does not exist.
 func isTemplateGone(code string) bool {
 	switch code {
 	case "InvalidLaunchTemplateName.NotFoundException", "InvalidLaunchTemplateId.NotFound", "InvalidLaunchTemplateId.NotFoundException":
@@ -72,16 +72,15 @@ func isTemplateGone(code string) bool {
 	return false
 }
 
-// What EC2 says to those who may not do something. Where it tells the missing
-// permission only in a form that needs another permission to be read, that part is
-// of no use to people.
+// Parts of EC2's messages about a missing permission. The encoded part can only be read with
+// sts:DecodeAuthorizationMessage.
 var (
 	missingPermission = regexp.MustCompile(`not authorized to perform: (\S+) on resource: (\S+)`)
 	encodedReason     = regexp.MustCompile(`\s*Encoded authorization failure message: \S+`)
 )
 
-// refusalMessage is EC2's own message with its code, and what is missing where the
-// agent lacks a permission.
+// refusalMessage returns the code and EC2's message. If the agent lacks a permission, it names
+// the permission instead, as far as EC2 does.
 func refusalMessage(code, message string) string {
 	if refusalReason(code) != offer.RefusedUnauthorized {
 		return code + ": " + message

@@ -36,9 +36,9 @@ func TellRequests(cfg *awssdk.Config, tell func(service, operation string, code 
 // message from a queue leaves it there.
 var reads = []string{"AssumeRole", "Describe", "Get", "List", "Receive"}
 
-// GuardRequests adds to a configuration that each request which changes something,
-// and each attempt at one, is made only while the check allows it. The check is the
-// last step before the connection.
+// GuardRequests makes clients of the configuration call check before each attempt at a request
+// that changes something. If check returns an error, the request is not sent and fails with
+// that error. Nothing else happens between the check and sending the request.
 func GuardRequests(cfg *awssdk.Config, check func() error) {
 	guard := middleware.DeserializeMiddlewareFunc("GuardRequests", func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
 		middleware.DeserializeOutput, middleware.Metadata, error,

@@ -11,7 +11,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// addReserved adds the offerings of capacity reservations to the types.
+// addReserved adds the offerings of the profile's capacity reservations to the instance types.
 func (c *Cloud) addReserved(all []offer.InstanceType, r *resolved, room map[string]lookup.Subnet) {
 	platform := types.CapacityReservationInstancePlatformLinuxUnix
 	if windows(r.family) {

@@ -9,17 +9,17 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// How long an offering that was refused is not asked for again.
+// How long an offering is unavailable after EC2 has refused it.
 const (
 	shortFor       = 3 * time.Minute
 	unsupportedFor = 30 * time.Minute
 )
 
-// pool is what EC2 sells out of: an instance type in a zone, spot, on-demand or in a
-// capacity reservation.
+// pool is a supply of machines that can run out: an instance type in a zone as spot,
+// on-demand or in a capacity reservation, or a quota.
 type pool struct{ instanceType, zone, capacityType, reservation string }
 
-// shortages remembers which offerings were refused.
+// shortages remembers which offerings EC2 refused.
 type shortages struct {
 	now func() time.Time
 
@@ -37,8 +37,8 @@ func newShortages(now func() time.Time) *shortages {
 	return &shortages{now: now, pools: map[pool]shortage{}}
 }
 
-// add remembers a refusal. A quota is one of the capacity type: the offerings of
-// this capacity type that draw on it are held back, whatever the zone.
+// add remembers a refusal. If a quota is used up, all offerings that count towards it become
+// unavailable, in all zones.
 func (s *shortages) add(c offer.Candidate, reason offer.RefusalReason) {
 	p := poolOf(c)
 	text, hold := "insufficient capacity", shortFor
@@ -53,7 +53,7 @@ func (s *shortages) add(c offer.Candidate, reason offer.RefusalReason) {
 	case offer.RefusedOther:
 		text = "refused"
 	case offer.RefusedAddresses:
-		return // the subnet is short, not the offering
+		return // the subnet is full; the offering is not short
 	}
 	until := s.now().Add(hold)
 	s.mu.Lock()
@@ -62,12 +62,13 @@ func (s *shortages) add(c offer.Candidate, reason offer.RefusalReason) {
 	s.version++
 }
 
-// quotaPool stands for all offerings that share a vCPU quota: the standard
-// families have one together, each kind of special hardware its own. All spot
-// and on-demand quotas are separate.
+// quotaPool is the pool of all offerings that share a vCPU quota: the standard instance
+// families have one quota together, and each kind of special hardware has its own. Spot and
+// on-demand have separate quotas
+// (https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html).
 func quotaPool(instanceType, capacityType string) pool {
 	if capacityType == api.CapacityReserved {
-		capacityType = api.CapacityOnDemand // a reservation counts towards that quota
+		capacityType = api.CapacityOnDemand // reservations count towards that quota
 	}
 	_, category, _, _ := offer.SplitName(instanceType)
 	switch category {
@@ -83,7 +84,7 @@ func poolOf(c offer.Candidate) pool {
 	return pool{c.InstanceType, c.Zone, c.CapacityType, c.Reservation}
 }
 
-// reason returns why an offering is held back, or an empty string.
+// reason says why an offering is unavailable. It is empty if it is available.
 func (s *shortages) reason(c offer.Candidate) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +100,7 @@ func (s *shortages) reason(c offer.Candidate) string {
 	return ""
 }
 
-// state drops what is over and returns a number that changes with the content.
+// state drops shortages that are over, and returns a number that changes with the content.
 func (s *shortages) state() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,8 +16,8 @@ const (
 	owned   = "owned"
 )
 
-// sharedTags are on everything that is created for a Provisioner, launch
-// templates included. What marks ownership cannot be overridden; Name can.
+// sharedTags returns the tags of everything that is created for a Provisioner, including
+// launch templates. Users can override Name, but not the tags of ownership.
 func (o *Options) sharedTags(provisioner string, profile *api.NodeProfile) map[string]string {
 	out := map[string]string{tagName: api.LabelProvisioner + "/" + provisioner}
 	maps.Copy(out, o.Tags)
@@ -27,7 +27,7 @@ func (o *Options) sharedTags(provisioner string, profile *api.NodeProfile) map[s
 	return out
 }
 
-// ownership are the tags by which the cluster's own resources are found.
+// ownership returns the tags by which the agent finds the cluster's resources.
 func (o *Options) ownership() map[string]string {
 	return map[string]string{
 		api.TagClusterPrefix + o.ClusterName: owned,
@@ -35,7 +35,7 @@ func (o *Options) ownership() map[string]string {
 	}
 }
 
-// launchTags are on what one launch creates.
+// launchTags returns the tags of everything that one launch creates.
 func (o *Options) launchTags(order *offer.Order, profile *api.NodeProfile) map[string]string {
 	out := maps.Clone(order.Tags)
 	if out == nil {
@@ -65,7 +65,7 @@ func tagMap(tags []types.Tag) map[string]string {
 	return out
 }
 
-// ownedFilters find the cluster's own resources.
+// ownedFilters match resources with the tags of ownership.
 func (o *Options) ownedFilters() []types.Filter {
 	return []types.Filter{
 		client.Filter("tag:"+api.TagManagedBy, o.ClusterName),
@@ -73,14 +73,14 @@ func (o *Options) ownedFilters() []types.Filter {
 	}
 }
 
-// marked reports whether what is left of an instance's tags still says that it is the
-// cluster's: as little as the agent's role takes for that, too.
+// marked reports whether the tags that are left of an instance still show that it belongs to
+// the cluster. These are the tags that the agent's IAM policy requires too.
 func (o *Options) marked(tags map[string]string) bool {
 	_, provisioned := tags[api.LabelProvisioner]
 	return tags[api.TagManagedBy] == o.ClusterName || tags[api.TagClusterPrefix+o.ClusterName] == owned && provisioned
 }
 
-// owns reports whether tags are those of one of the cluster's own resources.
+// owns reports whether tags include all tags of ownership.
 func (o *Options) owns(tags map[string]string) bool {
 	for key, value := range o.ownership() {
 		if tags[key] != value {

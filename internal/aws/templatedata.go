@@ -19,13 +19,13 @@ import (
 type build struct {
 	imageID      string
 	maxPods      int64
-	efas         int64 // interfaces that pods may use as Elastic Fabric Adapters
+	efas         int64 // number of Elastic Fabric Adapters
 	capacityType string
-	reservation  string // the one that they go into
-	unreserved   bool   // they go into none
+	reservation  string // the capacity reservation for the machines
+	unreserved   bool   // the machines must not go into a capacity reservation
 }
 
-// templateData is the content of the launch template for a build.
+// templateData returns the content of the launch template for a build.
 func (c *Cloud) templateData(order *offer.Order, r *resolved, b build) (*types.RequestLaunchTemplateData, error) {
 	text, err := userdata.Build(r.family, c.node(order, r, b))
 	if err != nil {
@@ -56,7 +56,7 @@ func (c *Cloud) templateData(order *offer.Order, r *resolved, b build) (*types.R
 	return data, nil
 }
 
-// node is what the machines' user data says.
+// node returns what the user data of the machines contains.
 func (c *Cloud) node(order *offer.Order, r *resolved, b build) userdata.Node {
 	labels := maps.Clone(order.Node.Labels)
 	if labels == nil {
@@ -72,9 +72,9 @@ func (c *Cloud) node(order *offer.Order, r *resolved, b build) userdata.Node {
 	}
 }
 
-// addInterfaces lists the network interfaces where there is more to say than their
-// security groups: machines of IPv6 clusters need an address of that family, and
-// Elastic Fabric Adapters are interfaces of a kind of their own, one on each card.
+// addInterfaces sets the security groups, and describes the network interfaces if that is not
+// enough: machines of IPv6 clusters need an IPv6 address, a profile may ask for a public
+// address, and each network card has one Elastic Fabric Adapter.
 func addInterfaces(data *types.RequestLaunchTemplateData, r *resolved, b build) {
 	groups := make([]string, len(r.securityGroups))
 	for i, g := range r.securityGroups {
@@ -103,8 +103,8 @@ func addInterfaces(data *types.RequestLaunchTemplateData, r *resolved, b build) 
 	}
 }
 
-// metadataOptions are the profile's. On IPv6 clusters the service is reached by
-// that family too, unless the profile says otherwise.
+// metadataOptions returns the profile's options. In IPv6 clusters, the metadata service also
+// has an IPv6 address unless the profile says otherwise.
 func metadataOptions(r *resolved) *types.LaunchTemplateInstanceMetadataOptionsRequest {
 	given := r.profile.MetadataOptions
 	m := given.Defaulted()
@@ -119,7 +119,7 @@ func metadataOptions(r *resolved) *types.LaunchTemplateInstanceMetadataOptionsRe
 	}
 }
 
-// blockDevices are the profile's volumes, or the family's. EC2 counts in GiB.
+// blockDevices returns the volumes of the profile, or else those of the AMI family.
 func blockDevices(r *resolved) []types.LaunchTemplateBlockDeviceMappingRequest {
 	volumes := r.profile.BlockDeviceMappings
 	if len(volumes) == 0 {
@@ -155,7 +155,7 @@ func int32Of(v *int64) *int32 {
 	return awssdk.Int32(int32(*v))
 }
 
-// builds sorts candidates by what they must have in common.
+// buildOf returns the build of a candidate. It is an error if no image runs on it.
 func (c *Cloud) buildOf(candidate offer.Candidate, h *offer.Hardware, order *offer.Order, r *resolved) (build, error) {
 	b := build{capacityType: candidate.CapacityType, reservation: candidate.Reservation, maxPods: order.Node.MaxPods}
 	b.unreserved = candidate.CapacityType == api.CapacityOnDemand && r.profile.Class != nil && len(r.profile.Class.Reservations) > 0
@@ -171,7 +171,7 @@ func (c *Cloud) buildOf(candidate offer.Candidate, h *offer.Hardware, order *off
 		b.efas = h.EFAs
 	}
 	if r.family == api.FamilyCustom {
-		b.maxPods = 0 // the user data is the user's alone
+		b.maxPods = 0 // the user's own user data sets it
 	} else if b.maxPods == 0 {
 		b.maxPods = c.settings(r, order.Node.Kubelet).Pods(h)
 	}

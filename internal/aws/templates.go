@@ -21,14 +21,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 )
 
-// templatePrefix begins the names of our launch templates.
+// templatePrefix is the prefix of the names of the agent's launch templates.
 const templatePrefix = "packhorse/"
 
 // unusedFor is how long a launch template is kept after its last use.
 const unusedFor = time.Hour
 
-// templates creates launch templates as they are needed. Their names tell the process
-// and, by a hash, the content.
+// templates creates launch templates when they are needed. Their names consist of the prefix,
+// an id of the process, and a hash of the content.
 type templates struct {
 	listings, writes *client.EC2
 	options          Options
@@ -36,7 +36,7 @@ type templates struct {
 	prefix           string // of the names of this process's templates
 
 	mu   sync.Mutex
-	used map[string]time.Time // by name: known to exist, and last used then
+	used map[string]time.Time // last use of those that are known to exist, by name
 }
 
 func newTemplates(listings, writes *client.EC2, o Options) *templates {
@@ -45,7 +45,7 @@ func newTemplates(listings, writes *client.EC2, o Options) *templates {
 	}
 }
 
-// name is the same for the same content.
+// name returns the name of the launch template with the content.
 func (t *templates) name(data *types.RequestLaunchTemplateData) (string, error) {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -55,8 +55,8 @@ func (t *templates) name(data *types.RequestLaunchTemplateData) (string, error) 
 	return t.prefix + hex.EncodeToString(sum[:16]), nil
 }
 
-// ensure returns the name of the launch template with the content, which it
-// creates if need be.
+// ensure returns the name of the launch template with the content. It creates the template if
+// necessary.
 func (t *templates) ensure(ctx context.Context, data *types.RequestLaunchTemplateData, tags map[string]string) (string, error) {
 	name, err := t.name(data)
 	if err != nil {
@@ -81,7 +81,7 @@ func (t *templates) ensure(ctx context.Context, data *types.RequestLaunchTemplat
 	return name, nil
 }
 
-// forget makes the templates be created again when they are next needed.
+// forget makes ensure create the templates again when they are next needed.
 func (t *templates) forget(names ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,8 +90,8 @@ func (t *templates) forget(names ...string) {
 	}
 }
 
-// sweep deletes the launch templates that nothing has used for a while. Those of
-// an earlier process count as used when this one began.
+// sweep deletes launch templates that have not been used for an hour. It does nothing during
+// the first hour of the process, which does not know what an earlier process has used.
 func (t *templates) sweep(ctx context.Context) error {
 	now := t.options.Now()
 	if now.Sub(t.started) < unusedFor {
@@ -118,8 +118,7 @@ func (t *templates) claim(ctx context.Context) error {
 	})
 }
 
-// remove deletes those of our launch templates that the filters find and that
-// are unwanted.
+// remove deletes the agent's launch templates that match the filters and are unwanted.
 func (t *templates) remove(ctx context.Context, filters []types.Filter, unwanted func(*types.LaunchTemplate) bool) error {
 	in := &ec2.DescribeLaunchTemplatesInput{
 		Filters: slices.Concat(t.options.ownedFilters(), []types.Filter{client.Filter("launch-template-name", templatePrefix+"*")}, filters),
@@ -145,8 +144,8 @@ func (t *templates) remove(ctx context.Context, filters []types.Filter, unwanted
 	return errors.Join(errs...)
 }
 
-// claimUnused reports whether a template is not needed any more, and forgets it
-// if so: a launch that needs it creates it again.
+// claimUnused reports whether a template has not been used for an hour. If so, it also forgets
+// it, so that a launch that needs the template creates it again.
 func (t *templates) claimUnused(name string, created, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,9 +156,9 @@ func (t *templates) claimUnused(name string, created, now time.Time) bool {
 	return true
 }
 
-// Claim makes EC2 refuse the orders of other processes that are still on their way:
-// they name launch templates that do not exist any more. Only orders with a launch
-// template of the user's own differ in their launch ids alone.
+// Claim makes EC2 refuse fleet requests of other processes that may still be on their way, by
+// deleting their launch templates. It cannot do so for requests with a launch template of the
+// user's own; these are kept apart only by their launch ids.
 func (c *Cloud) Claim(ctx context.Context) error {
 	if err := c.templates.claim(ctx); err != nil {
 		return fmt.Errorf("claim the launches: %w", err)
@@ -167,7 +166,7 @@ func (c *Cloud) Claim(ctx context.Context) error {
 	return nil
 }
 
-// Sweep removes launch templates that nothing has used for an hour.
+// Sweep deletes launch templates that have not been used for an hour.
 func (c *Cloud) Sweep(ctx context.Context) error {
 	if err := c.templates.sweep(ctx); err != nil {
 		return fmt.Errorf("sweep launch templates: %w", err)
@@ -175,8 +174,8 @@ func (c *Cloud) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// Forget removes the launch templates of a Provisioner that has no machines. A
-// launch that needs one creates it again.
+// Forget deletes the launch templates of a Provisioner that has no machines. A launch that
+// needs one creates it again.
 func (c *Cloud) Forget(ctx context.Context, provisioner string) error {
 	if err := c.templates.removeOf(ctx, provisioner); err != nil {
 		return fmt.Errorf("forget provisioner %s: %w", provisioner, err)

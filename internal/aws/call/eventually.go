@@ -1,6 +1,5 @@
-// Package call makes calls of AWS for those who wait for the answer: it repeats
-// calls until AWS has become consistent, reads answers that come in pages, and
-// converts tags.
+// Package call helps with requests to AWS: it repeats them until AWS has become
+// consistent, reads paginated answers, and converts tags.
 package call
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Error codes of IAM, without the suffix Exception that some services add.
+// Error codes as Code returns them. Those without another service's name are IAM's.
 const (
 	Missing        = "NoSuchEntity"
 	Exists         = "EntityAlreadyExists"
@@ -25,19 +24,19 @@ const (
 )
 
 const (
-	// ReadTimeout bounds a set of reads, with the SDK's retries.
+	// ReadTimeout is the time limit of a few reads, including the SDK's retries.
 	ReadTimeout = time.Minute
-	// timeout bounds the wait for a change to be known everywhere, which takes
-	// seconds and rarely half a minute, where the caller sets no deadline.
+	// timeout is the time limit of Eventually for callers that set none. AWS usually
+	// becomes consistent within seconds, and rarely takes half a minute.
 	timeout      = 45 * time.Second
 	firstPause   = 250 * time.Millisecond
 	longestPause = 4 * time.Second
 )
 
-// Eventually repeats a call while AWS answers that something else is changing, or
-// with an error that the caller expects of an account that has not become
-// consistent yet. The last answer is returned when time runs out: at the deadline
-// of the context, or after 45 seconds if it has none.
+// Eventually repeats a call while AWS answers that another change is in progress, or
+// with an error that the caller expects until AWS has become consistent; a nil expected
+// expects none. It returns the last error at the deadline of the context, or after 45
+// seconds if the context has no deadline.
 func Eventually(ctx context.Context, expected func(error) bool, call func(context.Context) error) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -65,8 +64,8 @@ func changing(err error) bool { return Code(err) == concurrent || Code(err) == u
 // learnt of a moment ago.
 func IsMissing(err error) bool { return Code(err) == Missing }
 
-// UnknownPrincipal recognises a trust policy whose principal IAM does not know
-// yet. Any other malformed policy stays malformed.
+// UnknownPrincipal reports whether IAM refused a trust policy because it does not know
+// the principal, which may have been created a moment ago.
 func UnknownPrincipal(err error) bool {
 	return Code(err) == malformed && Says(err, "principal")
 }
@@ -79,7 +78,8 @@ func Gone(err error) error {
 	return err
 }
 
-// Code returns the error code of an AWS error, empty for any other.
+// Code returns the code of an AWS error, without the suffix Exception that some services
+// add. It is empty for any other error.
 func Code(err error) string {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return strings.TrimSuffix(api.ErrorCode(), "Exception")
@@ -87,13 +87,14 @@ func Code(err error) string {
 	return ""
 }
 
-// Says reports whether the message of an AWS error has the text in it.
+// Says reports whether err is an AWS error whose message contains the text.
 func Says(err error, text string) bool {
 	api, ok := errors.AsType[smithy.APIError](err)
 	return ok && strings.Contains(api.ErrorMessage(), text)
 }
 
-// Explain says which part of a change an error belongs to.
+// Explain names the operation that failed, and says so if AWS did not become consistent
+// before the deadline. A nil error stays nil.
 func Explain(operation string, err error) error {
 	if err == nil {
 		return nil

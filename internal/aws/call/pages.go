@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Bounds of an answer.
+// Bounds limit how a paginated answer is read.
 type Bounds struct {
-	// Timeout of the call for one page, with its retries.
+	// Timeout is the time limit of the request for one page, including its retries.
 	Timeout time.Duration
-	// Pages that are read; more are an error.
+	// Pages is the largest number of pages. An answer with more is an error.
 	Pages int
 }
 
-// Lists are the bounds of lists in an account: IAM allows it at most 5,000 roles, a hundred
-// to a page, unless more are asked for.
+// Lists are the bounds of lists in an account. The longest is that of roles: an account
+// has at most 5,000 unless AWS raises its quota, and IAM returns 100 per page.
 var Lists = Bounds{Timeout: ReadTimeout, Pages: 500}
 
 // Pager is a paginator of the SDK.
@@ -24,7 +24,7 @@ type Pager[O, F any] interface {
 	NextPage(ctx context.Context, options ...F) (*O, error)
 }
 
-// EachPage calls use with each page.
+// EachPage calls use with each page in turn, until the first error.
 func EachPage[O, F any](ctx context.Context, b Bounds, p Pager[O, F], use func(*O)) error {
 	for page := 0; p.HasMorePages(); page++ {
 		if page == b.Pages {

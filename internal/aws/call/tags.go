@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
-// TagList returns the tags as IAM takes them, in the order of their keys.
+// TagList returns the tags in the form of IAM, sorted by key.
 func TagList(tags map[string]string) []types.Tag {
 	out := make([]types.Tag, 0, len(tags))
 	for key, value := range tags {
@@ -18,7 +18,7 @@ func TagList(tags map[string]string) []types.Tag {
 	return out
 }
 
-// TagMap returns the tags that IAM gives.
+// TagMap returns tags of IAM as a map.
 func TagMap(tags []types.Tag) map[string]string {
 	out := make(map[string]string, len(tags))
 	for _, t := range tags {
@@ -27,7 +27,7 @@ func TagMap(tags []types.Tag) map[string]string {
 	return out
 }
 
-// DroppedTags returns the keys that were there before and are no more, in order.
+// DroppedTags returns the keys that are in before and not in now, sorted.
 func DroppedTags(before, now map[string]string) []string {
 	var out []string
 	for key := range before {

@@ -7,9 +7,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 )
 
-// EC2 makes the calls of EC2 that are needed. It holds them as functions: where a
-// client of the SDK is in an interface, or in a struct that is, the linker keeps all of
-// its 700 calls, which are a third of the program.
+// EC2 makes the calls of EC2 that the product needs. It holds functions instead of the
+// SDK's client: if that were converted to an interface, alone or as a field of a struct,
+// the linker would keep all of its 700 methods, which are a third of the program.
 type EC2 struct {
 	AvailabilityZones    ec2Call[ec2.DescribeAvailabilityZonesInput, ec2.DescribeAvailabilityZonesOutput]
 	CreateFleet          ec2Call[ec2.CreateFleetInput, ec2.CreateFleetOutput]
@@ -31,7 +31,7 @@ type EC2 struct {
 
 type ec2Call[I, O any] func(context.Context, *I, ...func(*ec2.Options)) (*O, error)
 
-// NewEC2 returns a client with the options.
+// NewEC2 returns a client for the configuration with the options.
 func NewEC2(cfg awssdk.Config, options ...func(*ec2.Options)) *EC2 {
 	sdk := ec2.NewFromConfig(cfg, options...)
 	return &EC2{
@@ -54,7 +54,7 @@ func NewEC2(cfg awssdk.Config, options ...func(*ec2.Options)) *EC2 {
 	}
 }
 
-// The SDK's paginators want methods.
+// The SDK's paginators require these methods.
 
 // DescribeCapacityReservations is a call of EC2.
 func (c *EC2) DescribeCapacityReservations(ctx context.Context, in *ec2.DescribeCapacityReservationsInput, o ...func(*ec2.Options)) (*ec2.DescribeCapacityReservationsOutput, error) {

@@ -6,12 +6,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Filter matches resources with one of the values.
+// Filter matches resources whose property has one of the values.
 func Filter(name string, values ...string) types.Filter {
 	return types.Filter{Name: &name, Values: values}
 }
 
-// TagFilter matches a tag that has one of the values; "*", or no value, stands for any.
+// TagFilter matches resources whose tag has one of the values. "*" or no value at all
+// matches any value.
 func TagFilter(key string, values []string) types.Filter {
 	if len(values) == 0 || slices.Contains(values, "*") {
 		return Filter("tag-key", key)

@@ -6,37 +6,37 @@ import (
 	"time"
 )
 
-// Memo remembers the answers of a lookup by key. An answer that is due is looked
-// up again; while that fails, the old one is served until it is outdated.
+// Memo caches the answers of a lookup by key. It is safe for concurrent use.
 type Memo[T any] struct {
 	now      func() time.Time
-	due      time.Duration
-	outdated time.Duration
+	due      time.Duration // age at which an answer is looked up again
+	outdated time.Duration // age at which an answer is not used any more
 
 	mu      sync.Mutex
 	answers map[string]*answer[T]
 }
 
 type answer[T any] struct {
-	mu    sync.Mutex // held during a lookup, so that each is made once
+	mu    sync.Mutex // held during a lookup, so that concurrent callers share it
 	value T
-	asked time.Time // zero: never answered
-	tried time.Time
+	asked time.Time // of the last lookup that succeeded; zero: none has
+	tried time.Time // of the last lookup
 }
 
-// RetryInterval is how long after a lookup that failed the old answer is served before the
-// next.
+// RetryInterval is the pause after a failed lookup, during which the old answer is used.
 const RetryInterval = 15 * time.Second
 
-// maxAnswers bounds the keys that are remembered.
+// maxAnswers is the number of keys at which the cache is emptied.
 const maxAnswers = 500
 
-// NewMemo returns one whose answers are due, and outdated, after these times.
+// NewMemo returns an empty cache. An answer is looked up again when it is as old as due.
+// If that fails, the old answer is used until it is as old as outdated.
 func NewMemo[T any](now func() time.Time, due, outdated time.Duration) *Memo[T] {
 	return &Memo[T]{now: now, due: due, outdated: outdated, answers: map[string]*answer[T]{}}
 }
 
-// Get returns the answer of a key.
+// Get returns the answer for a key, cached or from lookUp. It returns an error only if the
+// lookup failed and there is no answer that can still be used.
 func (m *Memo[T]) Get(ctx context.Context, key string, lookUp func(context.Context) (T, error)) (T, error) {
 	a := m.answer(key)
 	a.mu.Lock()
@@ -61,7 +61,7 @@ func (m *Memo[T]) Get(ctx context.Context, key string, lookUp func(context.Conte
 	return a.value, nil
 }
 
-// Forget has everything looked up again.
+// Forget empties the cache.
 func (m *Memo[T]) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// refuseEmptyAnswers makes an answer that says nothing an error. The SDK takes `{}`,
-// which something between us and AWS may send, for an answer: whoever reads the role
-// or the cluster in it would find nil, and whoever reads the URL of a queue none.
+// refuseEmptyAnswers makes an empty response an error. A proxy in front of AWS may send
+// `{}`, which the SDK accepts as an output without fields: callers that expect a role or a
+// cluster in it would find nil.
 func refuseEmptyAnswers(stack *middleware.Stack) error {
 	outermost := stack.Initialize //nolint:misspell // the name of the SDK
 	return outermost.Add(middleware.InitializeMiddlewareFunc("RefuseEmptyAnswers", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
@@ -31,12 +31,13 @@ func refuseEmptyAnswers(stack *middleware.Stack) error {
 	}), middleware.After)
 }
 
-// xmlServices answer in XML. The SDK takes an answer without any for an empty one, and
-// passes over the elements of a page in HTML: both would be a list of nothing.
+// xmlServices respond in XML, by the SDK's service id. The SDK's XML decoder skips what it
+// does not know, so that it would read a page in HTML or a document in JSON as an empty
+// list.
 var xmlServices = []string{"EC2", "IAM", "STS", "Auto Scaling"}
 
-// refuseForeignAnswers makes an answer of something else than AWS an error, such as
-// the page of a proxy that wants somebody to sign in.
+// refuseForeignAnswers makes a response that cannot come from AWS an error, such as the
+// sign-in page of a proxy.
 func refuseForeignAnswers(stack *middleware.Stack) error {
 	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("RefuseForeignAnswers", func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
 		middleware.DeserializeOutput, middleware.Metadata, error,
@@ -53,8 +54,8 @@ func refuseForeignAnswers(stack *middleware.Stack) error {
 	}), middleware.After)
 }
 
-// listingServices answer with a list even where it has no elements. Others, such as SQS,
-// leave an empty list out.
+// listingServices always include a list in a response, even an empty one. Others, such as
+// SQS, leave an empty list out.
 var listingServices = []string{"EKS"}
 
 // saysNothing reports whether an output has none of its fields. An output that has lists

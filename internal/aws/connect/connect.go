@@ -1,5 +1,5 @@
-// Package connect loads AWS configurations: credentials by the usual chain, a
-// role on top of them, and endpoints of the user's own.
+// Package connect loads AWS configurations: credentials from the SDK's default chain, a
+// role that is assumed with them, and custom endpoints.
 package connect
 
 import (
@@ -16,31 +16,33 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// maxAttempts and maxBackoff bound how long one call is retried.
+// Retries of one call. Clients may set their own.
 const (
 	maxAttempts = 6
 	maxBackoff  = 10 * time.Second
 )
 
-// Settings say how AWS is reached. The zero value is the environment's choice.
+// Settings say how AWS is reached. What is not set comes from the environment and from
+// the shared configuration files, as in the AWS CLI.
 type Settings struct {
 	Region  string
 	Profile string
 	Role    *Role
-	// Endpoints by service (eks, iam, sts, …), before AWS_ENDPOINT_URL_SERVICE
-	// and AWS_ENDPOINT_URL.
+	// Endpoints are URLs by service (eks, iam, sts, …). They take precedence over
+	// AWS_ENDPOINT_URL_<SERVICE> and AWS_ENDPOINT_URL.
 	Endpoints map[string]string
 }
 
-// Role is assumed with the credentials of the chain.
+// Role is an IAM role to assume. Only ARN is required.
 type Role struct {
 	ARN         string
-	SessionName string
+	SessionName string // default: terraform-provider-packhorse
 	ExternalID  string
-	Duration    time.Duration // zero means an hour
+	Duration    time.Duration // of the session; default: 15 minutes, as the SDK has it
 }
 
-// Load returns the configuration. It makes no call that needs credentials.
+// Load returns the configuration. It makes no request that needs credentials. It is an
+// error if no region is configured.
 func Load(ctx context.Context, s Settings) (aws.Config, error) {
 	cfg, err := config.LoadDefaultConfig(ctx,
 		config.WithRegion(s.Region),
@@ -79,8 +81,8 @@ func (s Settings) assumeRole(cfg aws.Config) aws.CredentialsProvider {
 	})
 }
 
-// useSTSEndpoint gives the web identity step of the chain the same endpoint as
-// every other call: it does not follow AWS_ENDPOINT_URL by itself.
+// useSTSEndpoint sets the endpoint at which the credential chain exchanges a web identity
+// token. The SDK does not apply AWS_ENDPOINT_URL there.
 func (s Settings) useSTSEndpoint(o *stscreds.WebIdentityRoleOptions) {
 	for _, url := range []string{s.Endpoints["sts"], os.Getenv("AWS_ENDPOINT_URL_STS"), os.Getenv("AWS_ENDPOINT_URL")} {
 		if url == "" {

@@ -10,15 +10,15 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
-// memoryBodies sends the bodies of requests from memory. The SDK takes a body
-// away as soon as the answer is there; net/http, which looks once more whether a
-// body from elsewhere has ended, then takes the request for broken and closes the
-// connection under the answer. Endpoints near enough to answer at once, as on
-// loopback, would cost a retry every few calls.
+// memoryBodies copies the body of each request to memory before it is sent. The SDK closes
+// a body as soon as the response arrives. If net/http has not yet read the end of the body
+// by then, it considers the request broken and closes the connection while the response is
+// being read. With endpoints that respond at once, as on loopback, one request in a few
+// would have to be retried.
 type memoryBodies struct{ client aws.HTTPClient }
 
-// WithMemoryBodies returns a client that sends requests as memoryBodies says;
-// nil stands for the SDK's own client.
+// WithMemoryBodies returns a client that copies request bodies to memory, see memoryBodies.
+// A nil client means the SDK's default client.
 func WithMemoryBodies(client aws.HTTPClient) aws.HTTPClient {
 	if client == nil {
 		client = awshttp.NewBuildableClient()
@@ -26,7 +26,7 @@ func WithMemoryBodies(client aws.HTTPClient) aws.HTTPClient {
 	return memoryBodies{client}
 }
 
-// Do sends the request. All requests to AWS that we make are small.
+// Do sends the request. The requests that the product makes to AWS are small.
 func (m memoryBodies) Do(r *http.Request) (*http.Response, error) {
 	if r.Body != nil && r.ContentLength > 0 {
 		body, err := io.ReadAll(io.LimitReader(r.Body, r.ContentLength))

@@ -21,18 +21,19 @@ type Cluster struct {
 	ARN  string
 	// Endpoint is the URL of the API server.
 	Endpoint string
-	// CA is the PEM bundle that its certificate is verified with.
+	// CA is the PEM bundle that verifies the API server's certificate.
 	CA []byte
 	// Issuer is the URL of its OIDC issuer, empty if it has none.
 	Issuer string
 }
 
-// Describer looks clusters up.
+// Describer describes clusters.
 type Describer interface {
 	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 }
 
-// Find looks an EKS cluster up by its name.
+// Find returns the EKS cluster of the name, within a minute. A cluster that is still being
+// created and has no endpoint yet is an error.
 func Find(ctx context.Context, client Describer, name string) (*Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

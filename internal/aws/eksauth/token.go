@@ -1,5 +1,5 @@
-// Package eksauth reaches EKS clusters: where they are, and tokens for them that
-// are minted in process.
+// Package eksauth describes EKS clusters and mints bearer tokens for their API servers,
+// without the aws CLI.
 package eksauth
 
 import (
@@ -17,16 +17,16 @@ import (
 const (
 	tokenPrefix   = "k8s-aws-v1."
 	clusterHeader = "x-k8s-aws-id"
-	// expiresSeconds is what EKS demands of the presigned request. The token is
-	// good for much longer, see tokenLife.
+	// expiresSeconds is the lifetime of the presigned request, as
+	// `aws eks get-token` sets it. EKS accepts the token for longer, see tokenLife.
 	expiresSeconds = "60"
-	// tokenLife is how long a token is used. EKS takes one for 15 minutes; a
-	// minute is left for clocks that differ.
+	// tokenLife is how long a token is used. EKS accepts one for 15 minutes; a minute is
+	// left for differences between clocks.
 	tokenLife = 14 * time.Minute
 )
 
-// Tokens mints bearer tokens for one cluster and keeps each until shortly
-// before it expires. It may be used concurrently.
+// Tokens mints bearer tokens for one cluster and reuses each until shortly before it
+// expires. It is safe for concurrent use.
 type Tokens struct {
 	cluster string
 	client  *sts.Client
@@ -37,13 +37,14 @@ type Tokens struct {
 	expires time.Time
 }
 
-// NewTokens returns a source of tokens for the cluster of the name, in the name
-// of the STS client's credentials.
+// NewTokens returns a source of tokens for the cluster of the name. They authenticate the
+// identity whose credentials the STS client has.
 func NewTokens(client *sts.Client, cluster string, now func() time.Time) *Tokens {
 	return &Tokens{client: client, cluster: cluster, now: now}
 }
 
-// Token returns a token that is good for at least a minute.
+// Token returns a token that EKS accepts for at least another minute, unless the
+// credentials expire before.
 func (t *Tokens) Token(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,15 +67,15 @@ func (t *Tokens) Token(ctx context.Context) (string, error) {
 	return token, nil
 }
 
-// Expires returns until when the token in use is good.
+// Expires returns when the current token will be replaced.
 func (t *Tokens) Expires() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.expires
 }
 
-// mint makes a token: the URL of a presigned GetCallerIdentity request, which
-// whoever receives it can send to STS to learn who made it.
+// mint makes a token: the URL of a presigned GetCallerIdentity request. EKS sends it to STS
+// to learn who signed it.
 func (t *Tokens) mint(ctx context.Context) (string, error) {
 	presigned, err := sts.NewPresignClient(t.client).PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{},
 		sts.WithPresignClientFromClientOptions(func(o *sts.Options) {
@@ -88,7 +89,7 @@ func (t *Tokens) mint(ctx context.Context) (string, error) {
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(presigned.URL)), nil
 }
 
-// forget drops a token that was refused, if it is still the one in use.
+// forget drops a token that was refused, if it is still the current one.
 func (t *Tokens) forget(token string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,8 +98,8 @@ func (t *Tokens) forget(token string) {
 	}
 }
 
-// WrapTransport authenticates every request with a token that is current at
-// that moment. It has the form of rest.Config.WrapTransport.
+// WrapTransport returns a transport that authenticates each request with the current token.
+// It has the signature of rest.Config.WrapTransport.
 func (t *Tokens) WrapTransport(next http.RoundTripper) http.RoundTripper {
 	return &bearer{tokens: t, next: next}
 }
@@ -108,7 +109,8 @@ type bearer struct {
 	next   http.RoundTripper
 }
 
-// RoundTrip sends the request with a token.
+// RoundTrip sends the request with a token. If the response is 401 Unauthorized, the next
+// request gets a new token.
 func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	token, err := b.tokens.Token(req.Context())
 	if err != nil {
@@ -123,5 +125,5 @@ func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper lets client-go find the underlying transport.
 func (b *bearer) WrappedRoundTripper() http.RoundTripper { return b.next }

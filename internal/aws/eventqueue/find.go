@@ -14,12 +14,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
-// maxPages bounds the pages of rules that are read, a hundred to a page. A bus may
-// have 300 rules unless AWS has raised that.
+// maxPages is the largest number of pages of rules that are read, with 100 rules each. By
+// default an event bus has at most 300 rules.
 const maxPages = 50
 
-// Fed returns the ARNs of the queues that rules with the patterns put events on, and
-// the names of these rules in order. Patterns are compared as JSON.
+// Fed returns the queues that receive events from rules with one of the patterns: for the
+// ARN of each queue, the names of these rules, sorted. Patterns are compared as JSON.
 func (q *Queues) Fed(ctx context.Context, patterns []string) (map[string][]string, error) {
 	out := map[string][]string{}
 	in := &eventbridge.ListRulesInput{}

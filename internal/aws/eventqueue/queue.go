@@ -1,5 +1,5 @@
-// Package eventqueue keeps an SQS queue and the EventBridge rules that put
-// events on it.
+// Package eventqueue manages SQS queues and the EventBridge rules that send events to
+// them.
 package eventqueue
 
 import (
@@ -19,22 +19,22 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
-// Queues keeps queues and rules in one account and region.
+// Queues manages queues and rules in one account and region.
 type Queues struct {
 	sqs    *sqs.Client
 	events *eventbridge.Client
 }
 
-// NewQueues returns the queues of the clients' account.
+// NewQueues manages the queues and rules of the clients' account and region.
 func NewQueues(queues *sqs.Client, events *eventbridge.Client) *Queues {
 	return &Queues{queues, events}
 }
 
-// Create creates the queue and returns its URL. One of the name that is there
-// already is reported as fs.ErrExist. SQS keeps a name for a minute after the
-// queue was deleted.
+// Create creates the queue and returns its URL. If a queue of the name exists, the error is
+// fs.ErrExist. If one was deleted less than a minute ago, Create waits until SQS releases
+// the name.
 func (q *Queues) Create(ctx context.Context, queue asset.Queue) (url string, err error) {
-	// SQS would answer with the URL of a queue that has the same attributes already.
+	// If a queue with the same attributes exists, CreateQueue succeeds.
 	switch _, err := q.url(ctx, queue.Name); {
 	case err == nil:
 		return "", fmt.Errorf("create queue %q: %w", queue.Name, fs.ErrExist)
@@ -69,8 +69,8 @@ func attributesOf(q asset.Queue) map[string]string {
 	return out
 }
 
-// Read returns the queue as SQS has it, its URL and its ARN. One that is not
-// there is reported as fs.ErrNotExist.
+// Read returns the queue, its URL and its ARN. If there is no such queue, the error is
+// fs.ErrNotExist.
 func (q *Queues) Read(ctx context.Context, name string) (live asset.Queue, url, arn string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
@@ -117,8 +117,8 @@ func (q *Queues) url(ctx context.Context, name string) (string, error) {
 	return aws.ToString(out.QueueUrl), nil
 }
 
-// is recognises an error of SQS by its type. Its code does not do: the SDK reports the
-// code of SQS's former protocol where SQS sends that too.
+// is reports whether err is an error of SQS of the type. Its code cannot be compared: if
+// SQS also sends the code of its former query protocol, the SDK reports that one.
 func is[T error](err error) bool {
 	_, ok := errors.AsType[T](err)
 	return ok
@@ -131,8 +131,8 @@ func missing(name string, err error) error {
 	return fmt.Errorf("read queue %q: %w", name, err)
 }
 
-// Update brings a queue from what was declared before to what is declared now.
-// Tags that are in neither are left alone.
+// Update changes a queue from the declaration before to the declaration now. Tags that are
+// in neither stay as they are.
 func (q *Queues) Update(ctx context.Context, url string, before, now asset.Queue) error {
 	was, is := attributesOf(before), attributesOf(now)
 	if before.Key != "" && now.Key == "" {
@@ -156,7 +156,7 @@ func (q *Queues) Update(ctx context.Context, url string, before, now asset.Queue
 	return nil
 }
 
-// Delete deletes the queue with what is on it. One that is gone already is fine.
+// Delete deletes the queue and its messages. It succeeds if there is no such queue.
 func (q *Queues) Delete(ctx context.Context, name, url string) error {
 	_, err := q.sqs.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: aws.String(url)})
 	if err != nil && !is[*types.QueueDoesNotExist](err) {

@@ -21,9 +21,9 @@ const codeNoRule = "ResourceNotFound"
 // targetID is the id of a rule's one target.
 const targetID = "packhorse-interruption-queue"
 
-// PutRule brings a rule from what was declared before, which is nothing for a
-// new one, to what is declared now, and returns its ARN. A rule that was there
-// without being declared is taken over.
+// PutRule creates a rule or changes it from the declaration before to the declaration now,
+// and returns its ARN. A new rule has a zero declaration before; if there is one of its
+// name already, PutRule takes that over.
 func (q *Queues) PutRule(ctx context.Context, before, now asset.Rule) (arn string, err error) {
 	known, _, err := q.rule(ctx, now.Name)
 	if err != nil {
@@ -66,9 +66,9 @@ func (q *Queues) aim(ctx context.Context, rule asset.Rule) error {
 	return call.Explain(fmt.Sprintf("make the queue the target of rule %q", rule.Name), err)
 }
 
-// ReadRule returns the ARN of a rule that does what is declared, empty if there
-// is none or it does something else: it is off, takes other events, or does not
-// put them on the queue.
+// ReadRule returns the ARN of a rule that does what is declared. The ARN is empty if there
+// is no such rule, or if it is disabled, has another pattern, or does not send events to the
+// queue.
 func (q *Queues) ReadRule(ctx context.Context, rule asset.Rule) (arn string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
@@ -90,8 +90,8 @@ func (q *Queues) ReadRule(ctx context.Context, rule asset.Rule) (arn string, err
 	return arn, nil
 }
 
-// DeleteRule deletes the rule and its one target. A rule that is gone already is
-// fine; one to which somebody else has added targets stays, and is an error.
+// DeleteRule deletes the rule and the target that PutRule gave it. It succeeds if there is
+// no such rule. A rule that has other targets is not deleted, which is an error.
 func (q *Queues) DeleteRule(ctx context.Context, name string) error {
 	_, err := q.events.RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: aws.String(name), Ids: []string{targetID}})
 	if call.Code(err) == codeNoRule {
@@ -110,7 +110,7 @@ func (q *Queues) DeleteRule(ctx context.Context, name string) error {
 	return call.Explain(fmt.Sprintf("delete rule %q", name), err)
 }
 
-// rule returns a rule and its ARN, which is empty if there is none.
+// rule returns a rule and its ARN, which is empty if there is no such rule.
 func (q *Queues) rule(ctx context.Context, name string) (arn string, live *eventbridge.DescribeRuleOutput, err error) {
 	live, err = q.events.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: aws.String(name)})
 	if call.Code(err) == codeNoRule {

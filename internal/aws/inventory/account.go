@@ -25,7 +25,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
-// Account is an AWS account in one region, as package onboard reads it.
+// Account reads one region of an AWS account for package onboard.
 type Account struct {
 	clusters *eks.Client
 	region   string
@@ -36,7 +36,7 @@ type Account struct {
 	queues   *eventqueue.Queues
 }
 
-// New returns the account and the region of a configuration.
+// New returns a reader of the configuration's account and region.
 func New(cfg aws.Config) *Account {
 	clusters, identities := eks.NewFromConfig(cfg), iam.NewFromConfig(cfg)
 	return &Account{
@@ -47,7 +47,7 @@ func New(cfg aws.Config) *Account {
 	}
 }
 
-// Scope looks a cluster up by its name.
+// Scope returns what identifies a cluster in AWS.
 func (a *Account) Scope(ctx context.Context, cluster string) (onboard.Scope, error) {
 	found, err := eksauth.Find(ctx, a.clusters, cluster)
 	if err != nil {
@@ -71,13 +71,13 @@ func (a *Account) Roles(ctx context.Context) ([]onboard.Role, error) {
 	return out, err
 }
 
-// Role returns a whole role.
+// Role returns the role of the name with its policies.
 func (a *Account) Role(ctx context.Context, name string) (onboard.Role, error) {
 	r, arn, err := a.roles.Read(ctx, name)
 	return onboard.Role{Role: r, ARN: arn}, err
 }
 
-// NodeRoles returns the roles by which the cluster admits machines.
+// NodeRoles returns the roles that the cluster's access entries admit as nodes.
 func (a *Account) NodeRoles(ctx context.Context, cluster string) ([]onboard.NodeRole, error) {
 	entries, err := a.entries.List(ctx, cluster, "EC2_LINUX", "EC2_WINDOWS")
 	if err != nil {
@@ -87,7 +87,7 @@ func (a *Account) NodeRoles(ctx context.Context, cluster string) ([]onboard.Node
 	for _, entry := range entries {
 		role, err := a.Role(ctx, nameIn(entry.Principal))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // an entry outlives its role
+			continue // the entry stays when its role is deleted
 		}
 		if err != nil {
 			return nil, err
@@ -101,7 +101,7 @@ func (a *Account) NodeRoles(ctx context.Context, cluster string) ([]onboard.Node
 	return out, nil
 }
 
-// ProfilesOf returns the instance profiles that hold a role.
+// ProfilesOf returns the instance profiles that contain a role.
 func (a *Account) ProfilesOf(ctx context.Context, role string) ([]asset.Profile, error) {
 	names, err := a.profiles.Holding(ctx, role)
 	if err != nil {
@@ -118,7 +118,7 @@ func (a *Account) ProfilesOf(ctx context.Context, role string) ([]asset.Profile,
 	return out, nil
 }
 
-// Queues returns the queues of the account that rules put interruptions on.
+// Queues returns the queues of the account to which rules send interruption notices.
 func (a *Account) Queues(ctx context.Context) ([]onboard.Queue, error) {
 	fed, err := a.queues.Fed(ctx, policy.InterruptionPatterns())
 	if err != nil {
@@ -128,7 +128,7 @@ func (a *Account) Queues(ctx context.Context) ([]onboard.Queue, error) {
 	for _, target := range slices.Sorted(maps.Keys(fed)) {
 		live, _, arn, err := a.queues.Read(ctx, nameIn(target))
 		if errors.Is(err, fs.ErrNotExist) || err == nil && arn != target {
-			continue // a rule outlives its queue, or feeds that of another account
+			continue // the queue was deleted, or is in another account or region
 		}
 		if err != nil {
 			return nil, err
@@ -138,7 +138,7 @@ func (a *Account) Queues(ctx context.Context) ([]onboard.Queue, error) {
 	return out, nil
 }
 
-// nameIn is the name at the end of an ARN, behind its path.
+// nameIn returns the name at the end of an ARN.
 func nameIn(arn string) string {
 	return arn[strings.LastIndexAny(arn, ":/")+1:]
 }

@@ -1,7 +1,6 @@
-// Package inventory reads what an AWS account has that Packhorse can take over: the
-// roles of a cluster's ServiceAccounts and nodes, interruption queues, and the groups
-// of machines besides those of Provisioners, which are managed node groups and groups
-// of the Cluster Autoscaler.
+// Package inventory finds what Packhorse can take over in an AWS account: the roles of a
+// cluster's ServiceAccounts and nodes, interruption queues, managed node groups, and the
+// Auto Scaling groups of the Cluster Autoscaler.
 package inventory
 
 import (

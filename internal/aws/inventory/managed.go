@@ -81,7 +81,8 @@ var effects = map[types.TaintEffect]corev1.TaintEffect{
 	types.TaintEffectPreferNoSchedule: corev1.TaintEffectPreferNoSchedule,
 }
 
-// image reads EKS's name of an image, such as AL2023_ARM_64_STANDARD.
+// image returns the AMI family and the architecture of an EKS AMI type, such as
+// AL2023_ARM_64_STANDARD. Either is empty if it is not known.
 func image(amiType string) (family, arch string) {
 	for _, f := range []struct{ prefix, family string }{
 		{"AL2023_", api.FamilyAL2023}, {"AL2_", api.FamilyAL2}, {"BOTTLEROCKET_", api.FamilyBottlerocket},

@@ -16,8 +16,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// Tags by which the Cluster Autoscaler finds its groups and learns what their
-// nodes are like
+// Tags by which the Cluster Autoscaler finds its groups and learns the labels and taints of
+// their nodes
 // (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md).
 const (
 	tagEnabled  = "k8s.io/cluster-autoscaler/enabled"
@@ -27,11 +27,11 @@ const (
 	tagTaint    = tagTemplate + "taint/"
 )
 
-// describeGroups is the one call that is made. It is a function, because the linker
-// keeps all calls of a client of the SDK that is in a struct like Finder.
+// describeGroups calls DescribeAutoScalingGroups. It is a function and not the SDK's client
+// for the reason that client.EC2 gives.
 type describeGroups func(context.Context, *autoscaling.DescribeAutoScalingGroupsInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
 
-// DescribeAutoScalingGroups is what the SDK's paginator wants.
+// DescribeAutoScalingGroups is the method that the SDK's paginator requires.
 func (d describeGroups) DescribeAutoScalingGroups(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, o ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
 	return d(ctx, in, o...)
 }

@@ -19,36 +19,38 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// How long what was found about images is believed.
+// How long answers about images are used.
 const (
 	imagesDue      = 5 * time.Minute
 	imagesOutdated = 6 * time.Hour
 )
 
-// Images finds machine images.
+// Images finds AMIs.
 type Images struct {
 	ec2  *client.EC2
 	ssm  ssmGetParameters
 	memo *client.Memo[[]Image]
 }
 
-// Image is a machine image and the machines that it is for.
+// Image is an AMI.
 type Image struct {
 	ID, Name     string
-	created      string // RFC 3339, so that text order is the order in time
-	Requirements []api.Requirement
+	created      string            // RFC 3339 in UTC, so that the order of the text is that of time
+	Requirements []api.Requirement // on the labels of the machines that it is for
 }
 
-// ssmGetParameters is a function for the reason that client.EC2 gives.
+// ssmGetParameters calls GetParameters. It is a function and not the SDK's client for the
+// reason that client.EC2 gives.
 type ssmGetParameters func(context.Context, *ssm.GetParametersInput, ...func(*ssm.Options)) (*ssm.GetParametersOutput, error)
 
-// NewImages asks EC2 and SSM.
+// NewImages returns a finder of images that asks EC2 and SSM.
 func NewImages(reads *client.EC2, parameters ssmGetParameters, now func() time.Time) *Images {
 	return &Images{ec2: reads, ssm: parameters, memo: client.NewMemo[[]Image](now, imagesDue, imagesOutdated)}
 }
 
-// Find returns the images of a profile, best first: an instance type takes the
-// first that is for it.
+// Find returns the images of a profile, the preferred ones first: a machine gets the first
+// image that is for it, see ImageFor. Without a selector, these are the images that AWS or
+// Canonical publish for the AMI family and the Kubernetes version.
 func (i *Images) Find(ctx context.Context, profile *api.NodeProfile, family, version string) ([]Image, error) {
 	selectors := profile.ImageSelectors()
 	if len(selectors) == 0 {
@@ -120,8 +122,8 @@ func imageOf(im types.Image, requirements []api.Requirement) Image {
 	}
 }
 
-// requirementsOf an image that was selected: its architecture, and its tags that
-// are named like well-known labels.
+// requirementsOf returns the requirements of a selected image: its architecture, and its
+// tags whose keys are well-known labels.
 func requirementsOf(im types.Image) []api.Requirement {
 	tags := map[string]string{}
 	for _, tag := range im.Tags {
@@ -137,8 +139,8 @@ func requirementsOf(im types.Image) []api.Requirement {
 	return out
 }
 
-// published finds the EKS images of a family through the parameters that their
-// publishers keep up to date: the current ones, or those of a pinned release.
+// published finds the EKS images of a family through the SSM parameters in which their
+// publishers list them: the current ones, or those of a release.
 func (i *Images) published(ctx context.Context, family, version, release string) ([]Image, error) {
 	wanted := parametersOf(family, version)
 	if release != "" {
@@ -168,10 +170,11 @@ func (i *Images) published(ctx context.Context, family, version, release string)
 	return out, nil
 }
 
-// maxParameters is how many parameters one call takes.
+// maxParameters is the largest number of names in one GetParameters request, set by SSM.
 const maxParameters = 10
 
-// parameters returns the values by name; those that do not exist are left out.
+// parameters returns the values of SSM parameters by name. Parameters that do not exist are
+// left out.
 func (i *Images) parameters(ctx context.Context, wanted []parameter) (map[string]string, error) {
 	values := map[string]string{}
 	for chunk := range slices.Chunk(wanted, maxParameters) {
@@ -190,7 +193,7 @@ func (i *Images) parameters(ctx context.Context, wanted []parameter) (map[string
 	return values, nil
 }
 
-// ImageFor returns the first image that is for the hardware.
+// ImageFor returns the first image for machines with the labels, and whether there is one.
 func ImageFor(list []Image, labels map[string][]string) (Image, bool) {
 	for _, im := range list {
 		if im.suits(labels) {
@@ -219,5 +222,5 @@ func (im *Image) suits(labels map[string][]string) bool {
 	return true
 }
 
-// Forget has all images looked up again.
+// Forget makes Find look all images up again.
 func (i *Images) Forget() { i.memo.Forget() }

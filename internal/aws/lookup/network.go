@@ -1,5 +1,5 @@
-// Package lookup finds in AWS what a node profile names: subnets, security groups, images,
-// instance profiles and capacity reservations.
+// Package lookup finds what a node profile refers to in AWS: subnets, security groups,
+// images, instance profiles and capacity reservations.
 package lookup
 
 import (
@@ -17,17 +17,17 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 )
 
-// How long what was found in the network is believed. Free addresses change with
+// How long answers about the network are used. The number of free addresses changes with
 // every pod.
 const (
 	subnetsDue        = time.Minute
 	securityGroupsDue = 5 * time.Minute
 	networkOutdated   = time.Hour
-	exhaustedFor      = 3 * time.Minute
+	exhaustedFor      = 3 * time.Minute // how long a subnet counts as full after EC2 said so
 )
 
-// Network finds subnets and security groups, and keeps account of the addresses
-// that machines on their way will take.
+// Network finds subnets and security groups, and counts the addresses that starting machines
+// will take. It is safe for concurrent use.
 type Network struct {
 	ec2     *client.EC2
 	now     func() time.Time
@@ -39,19 +39,20 @@ type Network struct {
 	exhausted map[string]time.Time // by subnet, until when
 }
 
-// Subnet is a place for machines.
+// Subnet is a subnet in which machines can start.
 type Subnet struct {
 	ID, Zone, ZoneID string
-	Free             int64 // addresses
+	Free             int64 // number of free IPv4 addresses
 }
 
-// promise is the number of addresses that were given away since the last look.
+// promise is a number of addresses that starting machines will take, and which EC2 may not
+// count as taken yet.
 type promise struct {
 	addresses int64
-	since     time.Time
+	since     time.Time // of the last machine
 }
 
-// NewNetwork asks EC2 with the client.
+// NewNetwork returns a finder that asks EC2.
 func NewNetwork(sdk *client.EC2, now func() time.Time) *Network {
 	return &Network{
 		ec2: sdk, now: now,
@@ -62,8 +63,8 @@ func NewNetwork(sdk *client.EC2, now func() time.Time) *Network {
 	}
 }
 
-// Subnets returns the subnets that any of the selectors matches, in the order of their ids, with
-// the addresses that are free by now.
+// Subnets returns the subnets that match any of the selectors, sorted by id. The addresses of
+// starting machines do not count as free.
 func (n *Network) Subnets(ctx context.Context, selectors []map[string]string) ([]Subnet, error) {
 	out, err := anyOf(ctx, n.subnets, selectors, n.describeSubnets)
 	if err != nil {
@@ -107,8 +108,8 @@ func (n *Network) describeSubnets(ctx context.Context, selector map[string]strin
 	return out, nil
 }
 
-// settlePromises forgets what EC2's own count contains by now. A machine takes
-// its addresses within the time between two looks.
+// settlePromises forgets the addresses that EC2's own count includes by now: a machine takes
+// its addresses within subnetsDue.
 func (n *Network) settlePromises(seen []Subnet) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -119,8 +120,7 @@ func (n *Network) settlePromises(seen []Subnet) {
 	}
 }
 
-// SecurityGroups returns the security groups that any of the selectors matches, in
-// the order of their ids.
+// SecurityGroups returns the security groups that match any of the selectors, sorted by id.
 func (n *Network) SecurityGroups(ctx context.Context, selectors []map[string]string) ([]api.SecurityGroupStatus, error) {
 	out, err := anyOf(ctx, n.groups, selectors, n.describeSecurityGroups)
 	if err != nil {
@@ -145,14 +145,14 @@ func (n *Network) describeSecurityGroups(ctx context.Context, selector map[strin
 	return out, nil
 }
 
-// Forget has the network looked at again.
+// Forget makes all subnets and security groups be looked up again.
 func (n *Network) Forget() {
 	n.subnets.Forget()
 	n.groups.Forget()
 }
 
-// Roomiest returns for each zone the subnet with the most free addresses. A zone
-// whose subnets have none is left out.
+// Roomiest returns the subnet with the most free addresses of each zone. A zone whose subnets
+// have none is left out.
 func Roomiest(subnets []Subnet) map[string]Subnet {
 	out := map[string]Subnet{}
 	for _, s := range subnets {
@@ -163,7 +163,7 @@ func Roomiest(subnets []Subnet) map[string]Subnet {
 	return out
 }
 
-// Promise counts addresses of a subnet as given away.
+// Promise counts addresses of a subnet as taken, until EC2 does.
 func (n *Network) Promise(subnetID string, addresses int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -171,7 +171,7 @@ func (n *Network) Promise(subnetID string, addresses int64) {
 	n.promised[subnetID] = promise{addresses: p.addresses + addresses, since: n.now()}
 }
 
-// Exhaust remembers that EC2 had no address left in a subnet.
+// Exhaust counts a subnet as full for three minutes.
 func (n *Network) Exhaust(subnetID string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

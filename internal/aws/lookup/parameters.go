@@ -8,14 +8,13 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
-// parameter is an SSM public parameter that holds the id of an image, and the
-// machines that the image is for.
+// parameter is a public SSM parameter whose value is the id of an image.
 type parameter struct {
 	name         string
-	requirements []api.Requirement
+	requirements []api.Requirement // on the labels of the machines that the image is for
 }
 
-// variant of an image by the devices that it has drivers for.
+// variant says for which accelerators an image has drivers.
 type variant int
 
 const (
@@ -24,8 +23,8 @@ const (
 	neuron
 )
 
-// requirementsFor an image of an architecture and a variant. A standard image is
-// for machines without those devices that have images of their own.
+// requirementsFor returns the requirements of an image for an architecture and a variant. The
+// standard image is for machines without NVIDIA GPUs and AWS accelerators.
 func requirementsFor(arch string, v variant) []api.Requirement {
 	out := []api.Requirement{{Key: api.LabelArch, Operator: api.OpIn, Values: []string{arch}}}
 	switch v {
@@ -41,8 +40,8 @@ func requirementsFor(arch string, v variant) []api.Requirement {
 	return out
 }
 
-// parametersOf lists where the current EKS images of a family are published for
-// a Kubernetes version. Not every version has every variant.
+// parametersOf returns the parameters of the current EKS images of a family for a Kubernetes
+// version. Not all of them exist for every version.
 func parametersOf(family, version string) []parameter {
 	switch family {
 	case api.FamilyAL2:
@@ -50,7 +49,7 @@ func parametersOf(family, version string) []parameter {
 		return []parameter{
 			{fmt.Sprintf(path, "amazon-linux-2"), requirementsFor("amd64", standard)},
 			{fmt.Sprintf(path, "amazon-linux-2-arm64"), requirementsFor("arm64", standard)},
-			{fmt.Sprintf(path, "amazon-linux-2-gpu"), requirementsFor("amd64", nvidia)}, // one image for both devices
+			{fmt.Sprintf(path, "amazon-linux-2-gpu"), requirementsFor("amd64", nvidia)}, // one image for both accelerators
 			{fmt.Sprintf(path, "amazon-linux-2-gpu"), requirementsFor("amd64", neuron)},
 		}
 	case api.FamilyAL2023:
@@ -64,7 +63,7 @@ func parametersOf(family, version string) []parameter {
 		}
 	case api.FamilyBottlerocket:
 		path := "/aws/service/bottlerocket/aws-k8s-" + version + "%s/latest/image_id"
-		return []parameter{ // the standard image runs Neuron devices too
+		return []parameter{ // the standard image also has the Neuron driver
 			{fmt.Sprintf(path, "/x86_64"), requirementsFor("amd64", standard)},
 			{fmt.Sprintf(path, "/arm64"), requirementsFor("arm64", standard)},
 			{fmt.Sprintf(path, "/x86_64"), requirementsFor("amd64", neuron)},
@@ -88,8 +87,8 @@ func parametersOf(family, version string) []parameter {
 }
 
 // pinnedTo returns the parameters of a release, such as v20240807 of AL2023 or v1.20.4 of
-// Bottlerocket, in the place of the current ones. Only these families and AL2 publish
-// their releases.
+// Bottlerocket, instead of the current ones. Only AL2, AL2023 and Bottlerocket have
+// parameters for each release; those of other families are left out.
 func pinnedTo(release, version string, current []parameter) []parameter {
 	var out []parameter
 	for _, p := range current {
@@ -113,8 +112,8 @@ func pinnedTo(release, version string, current []parameter) []parameter {
 	return out
 }
 
-// ubuntuSeries returns the path of the Ubuntu release that Canonical builds for a
-// Kubernetes version, with places for that version and the architecture.
+// ubuntuSeries returns the path of the Ubuntu release that Canonical builds for a Kubernetes
+// version, with verbs for that version and the architecture.
 func ubuntuSeries(version string) string {
 	_, text, _ := strings.Cut(version, ".")
 	minor, err := strconv.Atoi(text)

@@ -19,16 +19,17 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 )
 
+// How long answers about capacity reservations are used.
 const (
 	reservationsDue      = time.Minute
 	reservationsOutdated = 10 * time.Minute
-	// bookingSettles is how long after a launch EC2 may still count a reservation as if it
-	// had not happened.
+	// bookingSettles is how long after a launch EC2 may not yet count the machines in a
+	// reservation.
 	bookingSettles = 15 * time.Second
 )
 
-// Reservations finds capacity reservations, and keeps account of the machines that were
-// launched into them since EC2 was asked.
+// Reservations finds capacity reservations, and counts the machines that were launched into
+// them since EC2 was asked. It is safe for concurrent use.
 type Reservations struct {
 	ec2   *client.EC2
 	now   func() time.Time
@@ -45,26 +46,27 @@ type Reservation struct {
 	asked    time.Time
 }
 
-// booking is a number of machines that are, or may be, launched into a reservation.
+// booking is a number of machines that were launched into a reservation, or that are being
+// launched.
 type booking struct {
 	machines int
 	at       time.Time
 }
 
-// NewReservations asks EC2.
+// NewReservations returns a finder that asks EC2.
 func NewReservations(sdk *client.EC2, now func() time.Time) *Reservations {
 	return &Reservations{ec2: sdk, now: now, found: client.NewMemo[[]Reservation](now, reservationsDue, reservationsOutdated), booked: map[string][]*booking{}}
 }
 
-// Find returns the active reservations that any of the selectors matches, in the order of
-// their ids, with what is left of them by now.
+// Find returns the active reservations that match any of the selectors, sorted by id. Booked
+// machines do not count as left.
 func (r *Reservations) Find(ctx context.Context, selectors []map[string]string) ([]Reservation, error) {
 	out, err := anyOf(ctx, r.found, selectors, r.describe)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(out, func(a, b Reservation) int { return cmp.Or(cmp.Compare(a.ID, b.ID), b.asked.Compare(a.asked)) })
-	out = slices.CompactFunc(out, func(a, b Reservation) bool { return a.ID == b.ID }) // the latest
+	out = slices.CompactFunc(out, func(a, b Reservation) bool { return a.ID == b.ID }) // keeps the latest answer
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range out {
@@ -77,8 +79,8 @@ func (r *Reservations) Find(ctx context.Context, selectors []map[string]string) 
 	return out, nil
 }
 
-// Book counts machines that are about to be launched into a reservation. What it returns
-// is to be called with the number of those that were.
+// Book counts machines that are about to be launched into a reservation. The caller must call
+// settle with the number of machines that were launched.
 func (r *Reservations) Book(id string, machines int) (settle func(launched int)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,8 +94,8 @@ func (r *Reservations) Book(id string, machines int) (settle func(launched int))
 	}
 }
 
-// describe asks EC2 for the active reservations that a selector matches. An id that EC2
-// does not know matches none.
+// describe asks EC2 for the active reservations that match a selector. An id that EC2 does not
+// know matches none.
 func (r *Reservations) describe(ctx context.Context, selector map[string]string) ([]Reservation, error) {
 	in := &ec2.DescribeCapacityReservationsInput{Filters: []types.Filter{client.Filter("state", string(types.CapacityReservationStateActive))}}
 	for _, key := range slices.Sorted(maps.Keys(selector)) {
@@ -141,7 +143,8 @@ func reservationOf(of *types.CapacityReservation, asked time.Time) Reservation {
 	return out
 }
 
-// Unsupported says why machines are not launched into a reservation; empty if they are.
+// Unsupported says why machines cannot be launched into a reservation. It is empty if they
+// can.
 func (r *Reservation) Unsupported() string {
 	switch {
 	case r.Type != api.ReservationDefault:

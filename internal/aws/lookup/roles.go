@@ -16,8 +16,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 )
 
-// How long the instance profiles of a role are believed. They hardly ever change, but
-// somebody may be waiting for one that was missing.
+// How long answers about instance profiles are used. They rarely change, but somebody may
+// just have created one that was missing.
 const (
 	profilesDue      = time.Minute
 	profilesOutdated = 24 * time.Hour
@@ -29,17 +29,17 @@ type Roles struct {
 	profiles *client.Memo[Profile]
 }
 
-// Profile is the instance profile of a role, or why there is none.
+// Profile is the instance profile of a role, or the reason why there is none.
 type Profile struct{ Name, Missing string }
 
-// NewRoles asks IAM.
+// NewRoles returns a finder that asks IAM.
 func NewRoles(cfg awssdk.Config, now func() time.Time) *Roles {
 	return &Roles{iam.NewFromConfig(cfg), client.NewMemo[Profile](now, profilesDue, profilesOutdated)}
 }
 
-// ProfileOf returns the instance profile that machines of a role get. All profiles of a
-// role give the same rights; those that Karpenter or EKS have made, and would delete, are
-// the last choice.
+// ProfileOf returns the instance profile for machines with a role. All profiles of a role
+// give the same permissions. Those that Karpenter or EKS created, and will delete, are used
+// only if there is no other.
 func (r *Roles) ProfileOf(ctx context.Context, role string) (Profile, error) {
 	found, err := r.profiles.Get(ctx, role, func(ctx context.Context) (Profile, error) { return r.lookUp(ctx, role) })
 	if call.Code(err) == "AccessDenied" {

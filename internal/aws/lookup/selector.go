@@ -13,16 +13,15 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/client"
 )
 
-// idFilter is the name under which EC2 filters a kind of resource by its id.
+// Names of the filters by which EC2 finds resources by id.
 const (
 	filterSubnetID        = "subnet-id"
 	filterSecurityGroupID = "group-id"
 	filterImageID         = "image-id"
 )
 
-// filters translates a selector: every key must match, each by one of its
-// comma-separated alternatives, which may hold wildcards. Filters are in the
-// order of the keys.
+// filters translates a selector into filters, sorted by key. Every key must match one of its
+// comma-separated alternatives, which may contain wildcards.
 func filters(selector map[string]string, idFilter string) []types.Filter {
 	var out []types.Filter
 	for _, key := range slices.Sorted(maps.Keys(selector)) {
@@ -34,7 +33,7 @@ func filters(selector map[string]string, idFilter string) []types.Filter {
 			out = append(out, client.Filter("name", alternatives...))
 		case api.SelectorGroupName:
 			out = append(out, client.Filter("group-name", alternatives...))
-		case api.SelectorAMIOwners: // a parameter of its own
+		case api.SelectorAMIOwners: // the request has a field for it
 		default:
 			out = append(out, client.TagFilter(key, alternatives))
 		}
@@ -42,8 +41,8 @@ func filters(selector map[string]string, idFilter string) []types.Filter {
 	return out
 }
 
-// anyOf collects what each of the selectors finds, from the memo or by asking EC2. What several
-// of them find is there as often.
+// anyOf returns what each of the selectors finds, from the memo or by asking. What several
+// selectors find is repeated.
 func anyOf[T any](ctx context.Context, found *client.Memo[[]T], selectors []map[string]string, ask func(context.Context, map[string]string) ([]T, error)) ([]T, error) {
 	var out []T
 	for _, selector := range selectors {
@@ -56,7 +55,7 @@ func anyOf[T any](ctx context.Context, found *client.Memo[[]T], selectors []map[
 	return out, nil
 }
 
-// SelectorKeys describes selectors of which any may match.
+// SelectorKeys describes selectors for messages, joined by "or".
 func SelectorKeys(selectors []map[string]string) string {
 	keys := make([]string, len(selectors))
 	for i, s := range selectors {
@@ -65,7 +64,7 @@ func SelectorKeys(selectors []map[string]string) string {
 	return strings.Join(keys, " or ")
 }
 
-// selectorKey identifies a selector; it doubles as its description in messages.
+// selectorKey returns a selector as JSON, which identifies it and describes it in messages.
 func selectorKey(selector map[string]string) string {
 	text, err := json.Marshal(selector) // sorted by key
 	if err != nil {

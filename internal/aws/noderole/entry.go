@@ -15,7 +15,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
-// EKS's error codes that mean something here.
+// Error codes of EKS.
 const (
 	codeMissing = "ResourceNotFound"
 	codeInUse   = "ResourceInUse"
@@ -24,15 +24,14 @@ const (
 	codeNoEntries = "InvalidRequest"
 )
 
-// Entries keeps access entries of clusters.
+// Entries manages access entries of EKS clusters.
 type Entries struct{ client *eks.Client }
 
-// NewEntries returns the access entries of the client's clusters.
+// NewEntries manages the access entries of the clusters that the client reaches.
 func NewEntries(client *eks.Client) *Entries { return &Entries{client} }
 
-// Create creates the entry. One for the principal that is there already is
-// reported as fs.ErrExist. EKS learns of a new role with a delay and says until
-// then that the principal is invalid.
+// Create creates the entry. If the principal has an entry already, the error is fs.ErrExist.
+// Create waits until EKS knows a new role; before that, EKS calls the principal invalid.
 func (e *Entries) Create(ctx context.Context, entry asset.Entry) error {
 	unknownRole := func(err error) bool { return call.Code(err) == codeInvalid && call.Says(err, "principal") }
 	err := call.Eventually(ctx, unknownRole, func(ctx context.Context) error {
@@ -47,8 +46,8 @@ func (e *Entries) Create(ctx context.Context, entry asset.Entry) error {
 	return call.Explain(fmt.Sprintf("create the access entry of %s in cluster %q", entry.Principal, entry.Cluster), err)
 }
 
-// Read returns the entry as EKS has it. One that is not there, or not even its
-// cluster, is reported as fs.ErrNotExist.
+// Read returns the entry of a principal. If there is no such entry or no such cluster, the
+// error is fs.ErrNotExist.
 func (e *Entries) Read(ctx context.Context, cluster, principal string) (asset.Entry, error) {
 	live, _, err := e.read(ctx, cluster, principal)
 	return live, err
@@ -67,8 +66,8 @@ func (e *Entries) read(ctx context.Context, cluster, principal string) (live ass
 	return asset.Entry{Cluster: cluster, Principal: principal, Type: aws.ToString(out.AccessEntry.Type), Tags: out.AccessEntry.Tags}, aws.ToString(out.AccessEntry.AccessEntryArn), nil
 }
 
-// Update brings the tags of an entry from what was declared before to what is
-// declared now. Its other parts cannot change.
+// Update changes the tags of an entry from the declaration before to the declaration now.
+// Nothing else about an entry can change.
 func (e *Entries) Update(ctx context.Context, before, now asset.Entry) error {
 	if maps.Equal(before.Tags, now.Tags) {
 		return nil
@@ -90,7 +89,7 @@ func (e *Entries) Update(ctx context.Context, before, now asset.Entry) error {
 	return nil
 }
 
-// Delete deletes the entry. One that is gone already is fine.
+// Delete deletes the entry. It succeeds if there is no such entry.
 func (e *Entries) Delete(ctx context.Context, cluster, principal string) error {
 	err := call.Eventually(ctx, nil, func(ctx context.Context) error {
 		_, err := e.client.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: aws.String(cluster), PrincipalArn: aws.String(principal)})
@@ -102,8 +101,8 @@ func (e *Entries) Delete(ctx context.Context, cluster, principal string) error {
 	return call.Explain(fmt.Sprintf("delete the access entry of %s in cluster %q", principal, cluster), err)
 }
 
-// List returns the entries of a cluster that have one of the types, in the order of
-// their principals; none if it knows its principals by the aws-auth ConfigMap alone.
+// List returns the entries of a cluster that have one of the types, sorted by principal. It
+// returns none if the cluster reads only the aws-auth ConfigMap.
 func (e *Entries) List(ctx context.Context, cluster string, kinds ...string) ([]asset.Entry, error) {
 	var principals []string
 	pages := eks.NewListAccessEntriesPaginator(e.client, &eks.ListAccessEntriesInput{ClusterName: aws.String(cluster)})

@@ -1,6 +1,5 @@
-// Package noderole keeps what makes an IAM role one for nodes: the instance
-// profile that gives it to machines, and the access entry by which an EKS
-// cluster admits them.
+// Package noderole manages what makes an IAM role a role for nodes: the instance profile
+// that gives it to machines, and the access entry by which an EKS cluster admits them.
 package noderole
 
 import (
@@ -17,14 +16,15 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
-// Profiles keeps instance profiles in one account.
+// Profiles manages instance profiles in one account.
 type Profiles struct{ client *iam.Client }
 
-// NewProfiles returns the instance profiles that the client's account has.
+// NewProfiles manages the instance profiles of the client's account.
 func NewProfiles(client *iam.Client) *Profiles { return &Profiles{client} }
 
-// Create creates the profile with its role and returns its ARN. One of the name
-// that is there already is reported as fs.ErrExist.
+// Create creates the profile, adds its role, and returns its ARN. If a profile of the name
+// exists, the error is fs.ErrExist. If only adding the role fails, Create returns the ARN
+// and the error.
 func (p *Profiles) Create(ctx context.Context, profile asset.Profile) (arn string, err error) {
 	var out *iam.CreateInstanceProfileOutput
 	err = call.Eventually(ctx, nil, func(ctx context.Context) (err error) {
@@ -42,7 +42,7 @@ func (p *Profiles) Create(ctx context.Context, profile asset.Profile) (arn strin
 	return aws.ToString(out.InstanceProfile.Arn), p.add(ctx, profile)
 }
 
-// add gives the profile its role, which IAM may not know everywhere yet.
+// add adds the role to the profile. It waits until IAM knows a role that was just created.
 func (p *Profiles) add(ctx context.Context, profile asset.Profile) error {
 	err := call.Eventually(ctx, call.IsMissing, func(ctx context.Context) error {
 		_, err := p.client.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{
@@ -53,8 +53,8 @@ func (p *Profiles) add(ctx context.Context, profile asset.Profile) error {
 	return call.Explain(fmt.Sprintf("add role %q to instance profile %q", profile.Role, profile.Name), err)
 }
 
-// Read returns the profile as IAM has it, and its ARN. One that is not there is
-// reported as fs.ErrNotExist.
+// Read returns the profile and its ARN. If there is no such profile, the error is
+// fs.ErrNotExist.
 func (p *Profiles) Read(ctx context.Context, name string) (live asset.Profile, arn string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
@@ -72,8 +72,8 @@ func (p *Profiles) Read(ctx context.Context, name string) (live asset.Profile, a
 	return live, aws.ToString(out.InstanceProfile.Arn), nil
 }
 
-// Holding returns the names of the profiles that hold a role, in order. A role that is
-// not there is reported as fs.ErrNotExist.
+// Holding returns the names of the profiles that contain a role, sorted. If there is no such
+// role, the error is fs.ErrNotExist.
 func (p *Profiles) Holding(ctx context.Context, role string) ([]string, error) {
 	var names []string
 	pages := iam.NewListInstanceProfilesForRolePaginator(p.client, &iam.ListInstanceProfilesForRoleInput{RoleName: aws.String(role)})
@@ -92,7 +92,7 @@ func (p *Profiles) Holding(ctx context.Context, role string) ([]string, error) {
 	return names, nil
 }
 
-// Update brings a profile from what was declared before to what is declared now.
+// Update changes a profile from the declaration before to the declaration now.
 func (p *Profiles) Update(ctx context.Context, before, now asset.Profile) error {
 	if before.Role != now.Role {
 		if before.Role != "" {
@@ -127,8 +127,8 @@ func (p *Profiles) retag(ctx context.Context, before, now asset.Profile) error {
 	})
 }
 
-// Delete takes the role out of the profile and deletes the profile. What is gone
-// already is fine.
+// Delete removes the role from the profile and deletes the profile. It succeeds if either is
+// gone already.
 func (p *Profiles) Delete(ctx context.Context, profile asset.Profile) error {
 	if profile.Role != "" {
 		if err := p.remove(ctx, profile); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// event is an event of EventBridge, as far as it concerns us.
+// event has the fields of an EventBridge event that are used.
 type event struct {
 	Source     string          `json:"source"`
 	DetailType string          `json:"detail-type"`
@@ -29,8 +29,8 @@ const (
 	typeHealth           = "AWS Health Event"
 )
 
-// readNotice tells what a message says. Whatever it is, it is a notice: what
-// cannot be understood must be taken off the queue like everything else.
+// readNotice reads a message. Messages that are malformed or about something else are
+// notices too, because they must be deleted from the queue like all others.
 func readNotice(body string) offer.Notice {
 	var e event
 	if err := json.Unmarshal([]byte(body), &e); err != nil {
@@ -80,8 +80,8 @@ func readInstance(e event, kind offer.NoticeKind) offer.Notice {
 	return notice
 }
 
-// endsMachine reports whether an instance in the state runs no pods any more, or
-// soon will not.
+// endsMachine reports whether an instance in the state has stopped running pods, or soon
+// will.
 func endsMachine(state string) bool {
 	return slices.Contains([]string{"stopping", "stopped", "shutting-down", "terminated"}, state)
 }

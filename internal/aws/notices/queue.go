@@ -1,4 +1,4 @@
-// Package notices reads what EventBridge has put on a queue about machines.
+// Package notices reads the events about machines that EventBridge sends to an SQS queue.
 package notices
 
 import (
@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// longPoll is how long SQS may wait for a message, in seconds; its maximum.
+	// longPoll is how many seconds a request waits for the first message: SQS's maximum.
 	longPoll = 20
-	// maxBatch is how many messages SQS gives or deletes at a time.
+	// maxBatch is the largest number of messages in one request, set by SQS.
 	maxBatch = 10
 )
 
-// Queue is the SQS queue on which EventBridge puts what happens to machines. It
-// is safe for concurrent use.
+// Queue is the SQS queue to which EventBridge sends events about machines. It is safe for
+// concurrent use.
 type Queue struct {
 	name   string
 	client *sqs.Client
@@ -35,14 +35,14 @@ type Queue struct {
 	url *string // nil until it is known
 }
 
-// New returns the queue with the name. Nothing is asked of SQS yet.
+// New returns the queue with the name. It makes no request.
 func New(cfg awssdk.Config, name string) *Queue {
 	return &Queue{name: name, client: sqs.NewFromConfig(cfg, func(o *sqs.Options) { o.Retryer = retry.NewStandard(client.Retries) })}
 }
 
-// Receive returns what is on the queue; it waits up to 20 seconds for the first
-// notice and returns none if none came. What was received is hidden for the
-// queue's visibility timeout and comes again unless it is acknowledged.
+// Receive returns up to 10 notices from the queue. It waits up to 20 seconds for the first,
+// and returns none if none arrives. A notice that is not acknowledged within the queue's
+// visibility timeout will be received again.
 func (q *Queue) Receive(ctx context.Context) ([]offer.Notice, error) {
 	url, err := q.find(ctx)
 	if err != nil {
@@ -62,8 +62,8 @@ func (q *Queue) Receive(ctx context.Context) ([]offer.Notice, error) {
 	return notices, nil
 }
 
-// Acknowledge takes notices off the queue, once what they call for is recorded
-// elsewhere. A notice that is not on the queue any more is no error.
+// Acknowledge deletes notices from the queue. The caller must have recorded what they require.
+// It succeeds if a notice has been deleted already.
 func (q *Queue) Acknowledge(ctx context.Context, handles ...string) error {
 	if len(handles) == 0 {
 		return nil
@@ -111,8 +111,8 @@ func (q *Queue) find(ctx context.Context) (*string, error) {
 	return q.url, nil
 }
 
-// problem says which operation failed. A queue that is gone may be made again
-// under another URL.
+// problem names the operation that failed. If the queue is gone, it forgets the URL: a new
+// queue of the same name may have another.
 func (q *Queue) problem(operation string, err error) error {
 	if _, gone := errors.AsType[*types.QueueDoesNotExist](err); gone {
 		q.mu.Lock()

@@ -22,12 +22,12 @@ const (
 // Associations keeps pod identity associations of clusters.
 type Associations struct{ client *eks.Client }
 
-// NewAssociations returns the associations of the client's clusters.
+// NewAssociations manages the associations of the clusters that the client reaches.
 func NewAssociations(client *eks.Client) *Associations { return &Associations{client} }
 
-// Find returns the id of the association that gives the pods of the
-// ServiceAccount the role; it is empty if there is none, or not even the cluster,
-// or if they get another role.
+// Find returns the id of the association that gives the wanted role to pods of the
+// ServiceAccount. The id is empty if there is no such association or no such cluster, or if
+// the association gives another role.
 func (a *Associations) Find(ctx context.Context, wanted asset.Association) (id string, err error) {
 	live, err := a.of(ctx, wanted)
 	if err != nil || live == nil || aws.ToString(live.RoleArn) != wanted.Role {
@@ -36,9 +36,10 @@ func (a *Associations) Find(ctx context.Context, wanted asset.Association) (id s
 	return aws.ToString(live.AssociationId), nil
 }
 
-// Ensure makes the association and returns its id. One that is there with the
-// role is brought to the wanted tags; those in before that are not wanted any more
-// go. Pods that get another role keep it: that is an error.
+// Ensure creates the association and returns its id. If one with the role exists, Ensure
+// changes its tags from before to the wanted ones; tags that are in neither stay as they
+// are. If pods of the ServiceAccount get another role, Ensure changes nothing and returns an
+// error.
 func (a *Associations) Ensure(ctx context.Context, before map[string]string, wanted asset.Association) (id string, err error) {
 	live, err := a.of(ctx, wanted)
 	switch {
@@ -53,7 +54,7 @@ func (a *Associations) Ensure(ctx context.Context, before map[string]string, wan
 	return aws.ToString(live.AssociationId), a.retag(ctx, live, before, wanted.Tags)
 }
 
-// create waits for EKS to learn of a new role and its trust policy.
+// create creates the association. It waits until EKS knows a new role and its trust policy.
 func (a *Associations) create(ctx context.Context, wanted asset.Association) (id string, err error) {
 	unknownRole := func(err error) bool {
 		return call.Code(err) == codeInvalid && (call.Says(err, "Role provided") || call.Says(err, "Trust policy"))
@@ -87,8 +88,8 @@ func (a *Associations) retag(ctx context.Context, live *types.PodIdentityAssocia
 	return nil
 }
 
-// Delete deletes the association unless the pods get another role meanwhile. One
-// that is gone already is fine.
+// Delete deletes the association, unless it gives another role by now. It succeeds if there
+// is no such association.
 func (a *Associations) Delete(ctx context.Context, association asset.Association) error {
 	id, err := a.Find(ctx, association)
 	if err != nil || id == "" {
@@ -106,8 +107,8 @@ func (a *Associations) Delete(ctx context.Context, association asset.Association
 	return call.Explain("delete "+association.String(), err)
 }
 
-// of returns the association of a ServiceAccount, of which there is at most one,
-// whichever role it gives; nil if there is none, or not even the cluster.
+// of returns the association of a ServiceAccount, whichever role it gives. A ServiceAccount
+// has at most one. It is nil if there is none, or no such cluster.
 func (a *Associations) of(ctx context.Context, wanted asset.Association) (*types.PodIdentityAssociation, error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()

@@ -12,9 +12,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
-// Delete removes the role and the policies that are declared, and nothing else:
-// a role that somebody else has given policies or an instance profile stays,
-// and the error names them. A role that is gone already is fine.
+// Delete removes the declared policies and deletes the role. If the role has other policies
+// or is in an instance profile, it is not deleted, and the error names these. Delete
+// succeeds if there is no such role.
 func (r *Roles) Delete(ctx context.Context, role asset.Role) error {
 	if err := r.removePolicies(ctx, role); err != nil {
 		return fmt.Errorf("delete role %q: %w", role.Name, err)

@@ -15,8 +15,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
-// List returns all roles of the account in the order of their names. Only name,
-// path and trust policy are filled in.
+// List returns all roles of the account, sorted by name. Only name, path and trust policy
+// are set.
 func (r *Roles) List(ctx context.Context) ([]asset.Role, error) {
 	var out []asset.Role
 	var unread error

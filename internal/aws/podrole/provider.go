@@ -15,17 +15,19 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/policy"
 )
 
-// ownerTag names the role that has made an OIDC provider and deletes it again.
+// ownerTag names the role for which an OIDC provider was created, and with which it is
+// deleted.
 const ownerTag = "packhorse.io/irsa-role"
 
 // appearance is how long a provider that another role makes may take until IAM knows it:
 // Terraform creates roles at the same time, and IAM takes seconds to become consistent.
 const appearance = 10 * time.Second
 
-// EnsureProvider makes IAM trust the tokens of the issuer. A provider that is
-// there already is used as it is. Without one, it is made for the owning role. If
-// there is to be no owner, it is waited for up to 10 seconds, and fs.ErrNotExist is
-// returned if it does not appear. It reports whether it was this call that made the provider.
+// EnsureProvider makes sure that IAM has an OIDC provider for the issuer, and reports whether
+// it has created it. An existing provider stays as it is. If there is none, it is created
+// with the tags and belongs to the role named owner. If owner is empty, EnsureProvider
+// creates none; it waits up to 10 seconds for one to appear, and returns fs.ErrNotExist if
+// none does.
 func (r *Roles) EnsureProvider(ctx context.Context, issuer, arn, owner string, tags map[string]string) (created bool, err error) {
 	if owner == "" {
 		return false, r.awaitProvider(ctx, issuer, arn)
@@ -64,7 +66,7 @@ func (r *Roles) awaitProvider(ctx context.Context, issuer, arn string) error {
 	})
 }
 
-// DeleteProvider deletes the OIDC provider if the role has made it.
+// DeleteProvider deletes the OIDC provider if it was created for the role named owner.
 func (r *Roles) DeleteProvider(ctx context.Context, arn, owner string) error {
 	known, madeBy, err := r.provider(ctx, arn)
 	if err != nil || !known || madeBy != owner {
@@ -80,7 +82,7 @@ func (r *Roles) DeleteProvider(ctx context.Context, arn, owner string) error {
 	return nil
 }
 
-// provider reports whether IAM knows the OIDC provider, and which role made it.
+// provider reports whether IAM has the OIDC provider, and for which role it was created.
 func (r *Roles) provider(ctx context.Context, arn string) (known bool, owner string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()

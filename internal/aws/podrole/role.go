@@ -1,6 +1,6 @@
-// Package podrole keeps IAM roles for Kubernetes ServiceAccounts. It changes only
-// what the caller declares as its own, and rides out IAM's eventual
-// consistency.
+// Package podrole manages IAM roles for Kubernetes ServiceAccounts, their OIDC providers and
+// pod identity associations. It changes only what the caller declares, and waits until IAM
+// has become consistent.
 package podrole
 
 import (
@@ -17,14 +17,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
-// Roles keeps roles in one account.
+// Roles manages roles in one account.
 type Roles struct{ client *iam.Client }
 
-// NewRoles returns the roles that the client's account has.
+// NewRoles manages the roles of the client's account.
 func NewRoles(client *iam.Client) *Roles { return &Roles{client} }
 
-// Create creates the role itself, without policies, and returns its ARN. A role
-// of the name that is there already is reported as fs.ErrExist.
+// Create creates the role without its policies and returns its ARN. If a role of the name
+// exists, the error is fs.ErrExist.
 func (r *Roles) Create(ctx context.Context, role asset.Role) (arn string, err error) {
 	in := &iam.CreateRoleInput{
 		RoleName:                 aws.String(role.Name),
@@ -40,7 +40,6 @@ func (r *Roles) Create(ctx context.Context, role asset.Role) (arn string, err er
 		in.PermissionsBoundary = aws.String(role.Boundary)
 	}
 	var out *iam.CreateRoleOutput
-	// A principal that was created a moment ago is not known everywhere yet.
 	err = call.Eventually(ctx, call.UnknownPrincipal, func(ctx context.Context) (err error) {
 		out, err = r.client.CreateRole(ctx, in)
 		return err
@@ -54,8 +53,8 @@ func (r *Roles) Create(ctx context.Context, role asset.Role) (arn string, err er
 	return aws.ToString(out.Role.Arn), nil
 }
 
-// Read returns the role as IAM has it, with all of its policies, and its ARN. One
-// that is not there is reported as fs.ErrNotExist.
+// Read returns the role with all of its policies, and its ARN. If there is no such role, the
+// error is fs.ErrNotExist.
 func (r *Roles) Read(ctx context.Context, name string) (live asset.Role, arn string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()
@@ -91,8 +90,9 @@ func (r *Roles) Read(ctx context.Context, name string) (live asset.Role, arn str
 	return live, aws.ToString(out.Role.Arn), nil
 }
 
-// ARN finds a role by its name, which is not all of its ARN: that has its path too.
-// One that has just been made may take IAM a while to find.
+// ARN returns the ARN of the role of the name. It waits for a role that was just created; if
+// IAM has none after a minute, the error is fs.ErrNotExist. The ARN also contains the role's
+// path, so that it cannot be built from the name.
 func (r *Roles) ARN(ctx context.Context, name string) (arn string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, call.ReadTimeout)
 	defer cancel()

@@ -13,8 +13,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/aws/call"
 )
 
-// Update brings a role from what was declared before to what is declared now.
-// Policies and tags that are in neither are left alone.
+// Update changes a role from the declaration before to the declaration now. Policies and
+// tags that are in neither stay as they are.
 func (r *Roles) Update(ctx context.Context, before, now asset.Role) error {
 	for _, step := range []func(context.Context, asset.Role, asset.Role) error{
 		r.updateTrust, r.updateSettings, r.updateBoundary, r.updateTags, r.updatePolicies,
@@ -92,9 +92,8 @@ func (r *Roles) updateTags(ctx context.Context, before, now asset.Role) error {
 	return call.Explain("remove tags from it", err)
 }
 
-// updatePolicies puts and attaches the policies that are declared now, and
-// removes those that were declared before. A role that was created a moment ago
-// may not be known everywhere yet, which is waited for.
+// updatePolicies puts and attaches the policies that are declared now, and removes those
+// that were declared only before. It waits until IAM knows a role that was just created.
 func (r *Roles) updatePolicies(ctx context.Context, before, now asset.Role) error {
 	for _, name := range slices.Sorted(maps.Keys(now.Inline)) {
 		if before.Inline[name] == now.Inline[name] {
@@ -124,7 +123,7 @@ func (r *Roles) updatePolicies(ctx context.Context, before, now asset.Role) erro
 	return r.removePolicies(ctx, removed)
 }
 
-// removePolicies removes the policies; those that are gone already are fine.
+// removePolicies removes the declared policies that the role still has.
 func (r *Roles) removePolicies(ctx context.Context, role asset.Role) error {
 	for _, name := range slices.Sorted(maps.Keys(role.Inline)) {
 		err := call.Eventually(ctx, nil, func(ctx context.Context) error {

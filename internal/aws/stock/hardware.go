@@ -9,8 +9,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// hardwareOf translates what EC2 says about an instance type. What EC2 does not
-// tell, the number of branch interfaces, comes from the embedded table.
+// hardwareOf translates EC2's description of an instance type. The number of branch
+// interfaces, which EC2 does not report, comes from the embedded table.
 func hardwareOf(t *types.InstanceTypeInfo) offer.Hardware {
 	name := string(t.InstanceType)
 	family, category, generation, size := offer.SplitName(name)
@@ -88,7 +88,7 @@ func gpuOf(t *types.InstanceTypeInfo) *offer.Accelerator {
 	return out
 }
 
-// acceleratorOf prefers what EC2 lists as Neuron devices, which has Trainium too.
+// acceleratorOf prefers EC2's list of Neuron devices, which includes Trainium.
 func acceleratorOf(t *types.InstanceTypeInfo) *offer.Accelerator {
 	if n := t.NeuronInfo; n != nil && len(n.NeuronDevices) > 0 {
 		d := n.NeuronDevices[0]

@@ -40,8 +40,8 @@ func pricingRegion(cfg awssdk.Config) func(*pricing.Options) {
 	}
 }
 
-// get returns the price by instance type, of Linux machines. Bare metal is
-// listed under dedicated tenancy.
+// get returns the prices of Linux machines by instance type. The price list has bare metal
+// under dedicated tenancy.
 func (l *priceList) get(ctx context.Context) (map[string]offer.Price, error) {
 	out := map[string]offer.Price{}
 	for _, filters := range [][]types.Filter{
@@ -83,7 +83,7 @@ func term(field, value string) types.Filter {
 	return types.Filter{Type: types.FilterTypeTermMatch, Field: &field, Value: &value}
 }
 
-// priceDocument is the part of a price list entry that matters.
+// priceDocument has the fields of a price list entry that are used.
 type priceDocument struct {
 	Product struct {
 		Attributes struct {
@@ -100,7 +100,8 @@ type priceDocument struct {
 	} `json:"terms"`
 }
 
-// readPrice reads one entry. Entries of other units and free ones are left out.
+// readPrice reads one entry: the highest price per hour, in the currency of the AWS
+// partition. It is not ok if the entry has none above zero.
 func readPrice(text string) (instanceType string, price offer.Price, ok bool) {
 	var d priceDocument
 	if err := json.Unmarshal([]byte(text), &d); err != nil || d.Product.Attributes.InstanceType == "" {

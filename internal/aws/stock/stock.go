@@ -1,4 +1,4 @@
-// Package stock knows what an AWS region sells, and at which prices.
+// Package stock reads which instance types an AWS region sells, and at which prices.
 package stock
 
 import (
@@ -19,18 +19,18 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/offer"
 )
 
-// How often the stock is looked at again.
+// How often the parts of the stock are read again.
 const (
 	hardwareDue     = 12 * time.Hour
-	unknownDue      = 10 * time.Minute // where something was asked for that is not known
+	unknownDue      = 10 * time.Minute // if a caller asks for an instance type that is not known
 	spotPricesDue   = time.Hour
 	onDemandDue     = 12 * time.Hour
-	refreshDeadline = 5 * time.Minute
+	refreshDeadline = 5 * time.Minute // of one read
 )
 
-// Stock is the catalogue of the region: what EC2 says there is, at the prices
-// that are known. The first look waits; later ones happen in the background
-// while the previous catalogue is served.
+// Stock is the catalogue of a region. It is safe for concurrent use. The first caller waits
+// until the catalogue has been read. Later, it is read again in the background while callers
+// get the previous one.
 type Stock struct {
 	ec2       *client.EC2
 	prices    *priceList // nil: the embedded table only
@@ -41,10 +41,10 @@ type Stock struct {
 	hardware  snapshot[inventory]
 	spot      snapshot[spotPrices]
 	onDemand  snapshot[map[string]offer.Price]
-	catalogue *offer.Catalogue // of the snapshots; nil: to be put together
+	catalogue *offer.Catalogue // of the snapshots; nil: must be assembled
 }
 
-// inventory is which instance types there are, and where.
+// inventory lists the instance types and the zones that sell them.
 type inventory struct {
 	hardware []offer.Hardware
 	zones    map[string][]string // by instance type, sorted
@@ -57,17 +57,17 @@ type spotPrices map[string]map[string]offer.Price
 // pool is what has a spot price.
 type pool struct{ instanceType, zone string }
 
-// snapshot is one part of the stock and when it was looked at.
+// snapshot is one part of the stock.
 type snapshot[T any] struct {
 	value T
-	at    time.Time // zero: never
-	tried time.Time
-	err   error // why the last look failed
-	busy  bool  // a background look is on its way
+	at    time.Time // when it was read; zero: never
+	tried time.Time // when it was last tried to read it
+	err   error     // why the last try failed
+	busy  bool      // it is being read in the background
 }
 
-// New returns the stock of the configuration's region. Without a price list, on-demand
-// prices are those of the embedded table.
+// New returns the stock of the configuration's region. It makes no request. If priceList is
+// false, the Pricing API is not used, and on-demand prices are those of the embedded table.
 func New(sdk *client.EC2, cfg awssdk.Config, priceList bool, now func() time.Time) *Stock {
 	s := &Stock{ec2: sdk, region: cfg.Region, now: now}
 	if priceList {
@@ -76,9 +76,9 @@ func New(sdk *client.EC2, cfg awssdk.Config, priceList bool, now func() time.Tim
 	return s
 }
 
-// Get returns the catalogue. It is a new one whenever something in it changed. If
-// the instance types that are asked for are not in it, it is looked at again
-// sooner: they may be new.
+// Get returns the catalogue; it is the same pointer until something has been read again. If
+// one of the instance types is not in it, instance types are read again after 10 minutes
+// instead of 12 hours, because it may be new.
 func (s *Stock) Get(ctx context.Context, instanceTypes ...string) (*offer.Catalogue, error) {
 	if err := s.awaitFirstLook(ctx); err != nil {
 		return nil, err
@@ -100,7 +100,8 @@ func (s *Stock) Get(ctx context.Context, instanceTypes ...string) (*offer.Catalo
 	return s.catalogue, nil
 }
 
-// Estimate is why on-demand prices are not the published ones; empty if they are.
+// Estimate says why on-demand prices are estimates. It is empty if they are the published
+// ones.
 func (s *Stock) Estimate() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,8 +116,7 @@ func (s *Stock) Estimate() string {
 	return "the price list has not been read yet"
 }
 
-// lacksLocked reports whether an instance type is not sold anywhere in the region,
-// as far as is known.
+// lacksLocked reports whether no zone of the region is known to sell an instance type.
 func (s *Stock) lacksLocked(instanceType string) bool {
 	return len(s.hardware.value.zones[instanceType]) == 0
 }
@@ -191,8 +191,8 @@ func refreshLocked[T any](ctx context.Context, s *Stock, part *snapshot[T], due 
 	}()
 }
 
-// assemble puts the parts together. A type without a known on-demand price gets
-// that of the embedded table, marked as an estimate.
+// assemble makes a catalogue of the parts. An instance type without a known on-demand price
+// gets that of the embedded table, marked as an estimate.
 func (s *Stock) assemble() *offer.Catalogue {
 	fallback := embeddedPrices(s.region)
 	region := &offer.Region{ZoneIDs: s.hardware.value.zoneIDs, Sales: map[string]offer.Sale{}}
@@ -213,8 +213,8 @@ func (s *Stock) assemble() *offer.Catalogue {
 	return offer.NewCatalogue("EC2", s.hardware.at, hardware, map[string]*offer.Region{s.region: region})
 }
 
-// embeddedPrices are the on-demand prices of the embedded table. A region that it
-// does not have is taken to cost what the first one in its order costs.
+// embeddedPrices returns the on-demand prices of the embedded table. For a region that is not
+// in the table, these are the prices of fallbackRegion.
 func embeddedPrices(region string) map[string]offer.Price {
 	table := offer.Embedded()
 	r, err := table.Region(region)
@@ -296,7 +296,7 @@ func (s *Stock) lookAtSpotPrices(ctx context.Context) (spotPrices, error) {
 	latest := map[pool]time.Time{}
 	now := s.now()
 	in := &ec2.DescribeSpotPriceHistoryInput{
-		StartTime:           &now, // only what holds now
+		StartTime:           &now, // only current prices
 		ProductDescriptions: []string{"Linux/UNIX", "Linux/UNIX (Amazon VPC)"},
 	}
 	err := client.EachPage(ctx, ec2.NewDescribeSpotPriceHistoryPaginator(s.ec2, in), func(page *ec2.DescribeSpotPriceHistoryOutput) {
@@ -320,8 +320,8 @@ func (s *Stock) lookAtSpotPrices(ctx context.Context) (spotPrices, error) {
 	return out, nil
 }
 
-// ReadPrices waits for the first look at on-demand prices, which otherwise happens in the
-// background. Prices that cannot be read stay estimates.
+// ReadPrices reads on-demand prices and waits for them, unless they have been read or are
+// being read. Prices that cannot be read stay estimates.
 func (s *Stock) ReadPrices(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

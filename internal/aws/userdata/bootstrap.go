@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// bootstrap is the user data of Amazon Linux 2 and Ubuntu: the user's own parts,
-// then a call of the image's bootstrap script.
+// bootstrap returns the user data of Amazon Linux 2 and Ubuntu: the user's own parts, and a
+// script that calls the image's bootstrap script.
 func (n *Node) bootstrap() (string, error) {
 	parts, err := ownParts(n.Own)
 	if err != nil {
@@ -51,7 +51,7 @@ func (n *Node) bootstrapScript() string {
 	return b.String()
 }
 
-// kubeletFlags are the kubelet's command line, each flag a word without blanks.
+// kubeletFlags returns the flags of the kubelet's command line. None contains a blank.
 func (n *Node) kubeletFlags() []string {
 	var flags []string
 	flag := func(name, value string) {
@@ -96,5 +96,5 @@ func durations(in map[string]metav1.Duration) map[string]string {
 	return out
 }
 
-// shellQuote makes one word of a shell's command line.
+// shellQuote quotes text as one word of a shell command.
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

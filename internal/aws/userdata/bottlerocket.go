@@ -9,8 +9,9 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// bottlerocket merges our settings over the user's TOML: what decides how the
-// node joins is ours, labels and taints add up, everything else stays.
+// bottlerocket merges the node's settings into the user's TOML. Settings that decide how the
+// node joins the cluster replace the user's, labels and taints are added to the user's, and
+// everything else stays.
 func (n *Node) bottlerocket() (string, error) {
 	document := map[string]any{}
 	if err := toml.Unmarshal([]byte(n.Own), &document); err != nil {
@@ -74,8 +75,9 @@ func (n *Node) setBottlerocket(kubernetes map[string]any) error {
 	return n.addBottlerocketTaints(taints)
 }
 
-// mountInstanceStore has the machine join its local disks to one and put containers
-// and pods' storage there, each time before the kubelet starts.
+// mountInstanceStore makes the machine combine its local disks into one volume and keep
+// containers, pods' volumes and logs there. The commands run at each boot before the kubelet
+// starts.
 func mountInstanceStore(settings map[string]any) error {
 	commands, err := table(settings, "bootstrap-commands")
 	if err != nil {
@@ -91,7 +93,8 @@ func mountInstanceStore(settings map[string]any) error {
 	return nil
 }
 
-// addBottlerocketTaints adds to each key's list of value:effect.
+// addBottlerocketTaints adds the node's taints. Bottlerocket has a list of value:effect for
+// each key.
 func (n *Node) addBottlerocketTaints(taints map[string]any) error {
 	for _, t := range n.Taints {
 		have, err := texts(t.Key, taints[t.Key])
@@ -106,7 +109,7 @@ func (n *Node) addBottlerocketTaints(taints map[string]any) error {
 	return nil
 }
 
-// table returns the table under a key, which it makes where there is none.
+// table returns the table under a key. It creates an empty one if there is none.
 func table(parent map[string]any, key string) (map[string]any, error) {
 	switch t := parent[key].(type) {
 	case nil:
@@ -119,7 +122,7 @@ func table(parent map[string]any, key string) (map[string]any, error) {
 	return nil, fmt.Errorf("%s in userData is not a table", key)
 }
 
-// texts reads a string or a list of strings.
+// texts reads the value of a taint's key, which is a string or a list of strings.
 func texts(key string, value any) ([]string, error) {
 	switch value := value.(type) {
 	case nil:

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Media types that cloud-init and nodeadm act upon.
+// Media types that cloud-init and nodeadm handle.
 const (
 	mediaShell      = "text/x-shellscript"
 	mediaNodeConfig = "application/node.eks.aws"
@@ -24,8 +24,7 @@ type part struct {
 	content   string
 }
 
-// ownParts takes the user's own user data apart: an archive of parts, or one
-// plain document.
+// ownParts splits the user's own user data, which is a MIME archive or a single document.
 func ownParts(own string) ([]part, error) {
 	if strings.TrimSpace(own) == "" {
 		return nil, nil
@@ -56,8 +55,7 @@ func ownParts(own string) ([]part, error) {
 	}
 }
 
-// archiveHeader recognises a MIME archive by its headers, which may come in
-// either order.
+// archiveHeader parses the text as a MIME message and reports whether it is an archive.
 func archiveHeader(own string) (*mail.Message, bool) {
 	message, err := mail.ReadMessage(strings.NewReader(strings.TrimLeft(own, " \t\r\n")))
 	if err != nil {
@@ -82,8 +80,8 @@ func readPart(p *multipart.Part) (part, error) {
 	return part{mediaType, string(content)}, nil
 }
 
-// plainType tells the media type of a document without headers. Shell scripts
-// that lack their first line are taken for what most users mean.
+// plainType returns the media type of a document without headers. A document that is not
+// recognised counts as a shell script, even without a #! line.
 func plainType(content string) string {
 	switch trimmed := strings.TrimSpace(content); {
 	case strings.HasPrefix(trimmed, "#cloud-config"):

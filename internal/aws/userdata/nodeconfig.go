@@ -7,7 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// nodeConfigDocument is nodeadm's configuration file of Amazon Linux 2023.
+// nodeConfigDocument is the configuration file of nodeadm, with which Amazon Linux 2023 joins
+// a cluster.
 type nodeConfigDocument struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
@@ -39,8 +40,8 @@ type nodeConfigInstance struct {
 	} `json:"localStorage"`
 }
 
-// nodeConfig is the user data of Amazon Linux 2023. Of several NodeConfigs the
-// later wins, so that ours comes after the user's own parts.
+// nodeConfig returns the user data of Amazon Linux 2023. The node's NodeConfig comes after the
+// user's own parts, because nodeadm lets a later NodeConfig override an earlier one.
 func (n *Node) nodeConfig() (string, error) {
 	parts, err := ownParts(n.Own)
 	if err != nil {
@@ -66,8 +67,8 @@ func (n *Node) nodeConfig() (string, error) {
 	return writeMIME(append(parts, part{mediaNodeConfig, strings.TrimSuffix(string(text), "\n")})), nil
 }
 
-// kubeletConfig holds the fields of the kubelet's configuration file that the
-// node sets; what is not there keeps the image's default.
+// kubeletConfig returns the fields of the kubelet's configuration file that the node sets. The
+// image has defaults for the others.
 func (n *Node) kubeletConfig() map[string]any {
 	out := map[string]any{}
 	k := n.Kubelet

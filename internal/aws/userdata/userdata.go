@@ -1,5 +1,5 @@
-// Package userdata writes what a machine reads when it boots: how its kubelet
-// joins the cluster. It is pure: the same node gives the same text.
+// Package userdata writes the user data with which a machine boots and joins the cluster. It
+// is pure: the same node always gives the same text.
 package userdata
 
 import (
@@ -15,28 +15,28 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
-// Node is what a machine has to know to join the cluster.
+// Node is what a machine needs to join the cluster.
 type Node struct {
 	Cluster     string
 	Endpoint    string // URL of the API server
 	CA          []byte // PEM
-	ServiceCIDR string // of the family that pods and Services have
+	ServiceCIDR string // the address range of Services; it decides between IPv4 and IPv6
 	Labels      map[string]string
-	Taints      []corev1.Taint // taints and startup taints
-	MaxPods     int64          // 0: what the image finds out by itself
+	Taints      []corev1.Taint // including startup taints
+	MaxPods     int64          // 0: the image decides
 	Kubelet     *api.KubeletConfiguration
 	// InstanceStoreRAID puts containers and pods' ephemeral storage on the local disks.
 	InstanceStoreRAID bool
-	// Own is the user's part; it runs before the node joins, and with the family
-	// Custom it is all there is.
+	// Own is the user's own user data. It runs before the node joins the cluster. For the
+	// family Custom, it is the whole user data.
 	Own string
 }
 
-// maxSize is what EC2 takes of user data before it is encoded, in bytes.
+// maxSize is EC2's limit for user data before it is base64-encoded, in bytes.
 const maxSize = 16 << 10
 
-// Build returns the user data for an AMI family, in plain text. An error means
-// that the user's own part cannot be merged, or is too long for what is added.
+// Build returns the user data for an AMI family as plain text. It returns an error if the
+// user's own part cannot be merged, or if the result would be larger than EC2 accepts.
 func Build(family string, n Node) (string, error) {
 	if n.Kubelet == nil {
 		n.Kubelet = &api.KubeletConfiguration{}
@@ -66,9 +66,9 @@ func Build(family string, n Node) (string, error) {
 	return out, nil
 }
 
-// kubeletLabels are the labels that a kubelet may give itself: it refuses to
-// start with others of Kubernetes' own domains, and the API server does not let
-// it set those of node-restriction.kubernetes.io.
+// kubeletLabels returns the labels that a kubelet may set on its own node. The kubelet refuses
+// to start with other labels in the domains of Kubernetes, and the API server does not let it
+// set those of node-restriction.kubernetes.io.
 func (n *Node) kubeletLabels() map[string]string {
 	out := make(map[string]string, len(n.Labels))
 	for key, value := range n.Labels {
@@ -79,8 +79,8 @@ func (n *Node) kubeletLabels() map[string]string {
 	return out
 }
 
-// Keys in Kubernetes' domains that the kubelet accepts, beside the two domains
-// that are meant for it.
+// kubeletKeys are the labels in the domains of Kubernetes that the kubelet may set, besides
+// those of kubelet.kubernetes.io and node.kubernetes.io.
 var kubeletKeys = []string{
 	api.LabelHostname, api.LabelArch, api.LabelOS, api.LabelInstanceType, api.LabelZone, api.LabelRegion,
 	"beta.kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/instance-type",
@@ -99,11 +99,12 @@ func within(domain, parent string) bool {
 	return domain == parent || strings.HasSuffix(domain, "."+parent)
 }
 
-// dnsHost is the place of the cluster's DNS in the range of Services on EKS.
+// dnsHost is the position of the cluster's DNS in the address range of Services on EKS.
 const dnsHost = 10
 
-// clusterDNS returns the addresses of the cluster's DNS: what the kubelet is to be
-// configured, or EKS's own choice. Without a range of Services it is left to the image.
+// clusterDNS returns the addresses of the cluster's DNS: those of the kubelet's configuration,
+// or EKS's default. It returns none, so that the image decides, if the address range of
+// Services is not known.
 func (n *Node) clusterDNS() []string {
 	if len(n.Kubelet.ClusterDNS) > 0 {
 		return n.Kubelet.ClusterDNS
@@ -127,7 +128,7 @@ func (n *Node) ipv6() bool {
 
 func (n *Node) encodedCA() string { return base64.StdEncoding.EncodeToString(n.CA) }
 
-// sortedPairs writes a map as key<sep>value, in the order of the keys.
+// sortedPairs joins the entries of a map as key<sep>value with commas, sorted by key.
 func sortedPairs(m map[string]string, sep string) string {
 	pairs := make([]string, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -136,7 +137,7 @@ func sortedPairs(m map[string]string, sep string) string {
 	return strings.Join(pairs, ",")
 }
 
-// taintFlag writes taints as --register-with-taints takes them.
+// taintFlag returns the value of --register-with-taints.
 func (n *Node) taintFlag() string {
 	taints := make([]string, len(n.Taints))
 	for i, t := range n.Taints {

@@ -7,8 +7,8 @@ import (
 
 var powerShellTag = regexp.MustCompile(`(?i)</?powershell>`)
 
-// windows is a PowerShell script: the user's own, then a call of the image's
-// bootstrap script.
+// windows returns a PowerShell script: the user's own, and then a call of the image's bootstrap
+// script.
 func (n *Node) windows() string {
 	var b strings.Builder
 	b.WriteString("<powershell>\n")
