@@ -15,14 +15,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// selectedNode tells a volume provisioner for which node an unbound claim's
-// volume is wanted.
+// selectedNode names the node for which a volume provisioner must provide the volume of an
+// unbound claim.
 const selectedNode = "volume.kubernetes.io/selected-node"
 
-// Bind places a pod on a node, and the volumes of its unbound claims near it. A
-// pod that is there already is fine; one that is gone, being deleted or bound
-// elsewhere is cluster.ErrStale; one that only the scheduler can bind is
-// cluster.ErrLeftToScheduler.
+// Bind binds a pod to a node, and selects the node for the pod's unbound claims. It succeeds if
+// the pod is on the node already. The error is cluster.ErrStale if the pod is gone, is being
+// deleted, is gated or is on another node, and cluster.ErrLeftToScheduler if only the scheduler
+// can bind it.
 func (c *Cluster) Bind(ctx context.Context, pod cluster.PodKey, node string) error {
 	return retry(ctx, func(ctx context.Context) error {
 		if err := c.bind(ctx, pod, node); err != nil {
@@ -52,7 +52,8 @@ func (c *Cluster) bind(ctx context.Context, key cluster.PodKey, node string) err
 	return err
 }
 
-// explainRefusal looks at a pod that the API server would not bind.
+// explainRefusal reads a pod that the API server refused to bind, and returns the reason. It
+// returns nil if the pod is on the node.
 func explainRefusal(ctx context.Context, client kubernetes.Interface, key cluster.PodKey, node string, refusal error) error {
 	pod, err := client.CoreV1().Pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	switch {
@@ -74,8 +75,8 @@ func explainRefusal(ctx context.Context, client kubernetes.Interface, key cluste
 	return refusal
 }
 
-// selectNode marks the pod's unbound claims whose volumes are made for their
-// first consumer. For those of which none is made it returns cluster.ErrLeftToScheduler.
+// selectNode selects the node for the pod's unbound claims whose storage class waits for the
+// first consumer. It returns cluster.ErrLeftToScheduler if such a class provides no volumes.
 func (c *Cluster) selectNode(ctx context.Context, of *cluster.Template, node string) error {
 	for _, ref := range of.Claims {
 		name := ref.Name
@@ -108,7 +109,7 @@ func (c *Cluster) selectNode(ctx context.Context, of *cluster.Template, node str
 	return nil
 }
 
-// classOf returns the storage class that a claim names; an empty one where there is none.
+// classOf returns the storage class of a claim, or an empty one if it has none.
 func (c *Cluster) classOf(claim *corev1.PersistentVolumeClaim) cluster.StorageClass {
 	name := cluster.FromClaim(claim).StorageClass
 	if name == nil {

@@ -30,11 +30,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 )
 
-// accessPoll is how often a resource that cannot be listed yet is tried again.
+// accessPoll is how often to try to list a resource that cannot be listed yet.
 const accessPoll = 2 * time.Second
 
-// caches mirror what a decision looks at. Their event handlers do no more than
-// note that something changed.
+// caches mirror the objects that decisions depend on. Their event handlers only note that
+// something has changed.
 type caches struct {
 	pods, nodes, csiNodes, daemonSets, namespaces *mirror
 	claims, volumes, storageClasses, budgets      *mirror
@@ -56,14 +56,14 @@ type mirror struct {
 	informer cache.SharedIndexInformer
 	handler  cache.ResourceEventHandlerRegistration
 	resource schema.GroupVersionResource
-	changes  *changes   // where changed objects are noted; nil for nowhere
+	changes  *changes   // notes changed objects; may be nil
 	optional bool       // a cluster may lack the kind
-	versions *versioned // nil: resource says it all
+	versions *versioned // nil: the version of resource
 
 	mu      sync.Mutex
 	trouble error              // the last failure to list or watch
-	barred  bool               // the kind is not there, or may not be read
-	missing bool               // the kind is not there
+	barred  bool               // the cluster does not serve the kind, or the agent may not read it
+	missing bool               // the cluster does not serve the kind
 	decoded map[string]decoded // of custom resources, by UID
 }
 
@@ -71,7 +71,7 @@ func newCaches(client kubernetes.Interface, custom dynamic.Interface, o Options)
 	c := &caches{client: custom, access: o.Access, changed: make(chan struct{}, 1), unbound: make(chan struct{}, 1)}
 	templates := cluster.NewTemplates(o.Schedulers...)
 	shared := informers.NewSharedInformerFactory(client, 0)
-	// Finished pods take no room, and a cluster may keep thousands of them.
+	// Finished pods use no resources, and a cluster may have thousands of them.
 	live := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.AndSelectors(
@@ -91,7 +91,7 @@ func newCaches(client kubernetes.Interface, custom dynamic.Interface, o Options)
 	c.deployments = c.mirror(appsv1.SchemeGroupVersion.WithResource("deployments"), shared.Apps().V1().Deployments().Informer())
 	c.autoscalers = c.mirror(autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers"), shared.Autoscaling().V2().HorizontalPodAutoscalers().Informer())
 	c.pods.changes, c.nodes.changes = newChanges(), newChanges()
-	c.csiNodes.changes = c.nodes.changes // it is a part of the node, and has its name
+	c.csiNodes.changes = c.nodes.changes // a CSINode is a part of the node of the same name
 	c.provisioners = c.customMirror(custom, api.ProvisionerGVR)
 	c.nodeTemplates = c.customMirror(custom, api.NodeTemplateGVR)
 	if o.NodePools {
@@ -126,7 +126,7 @@ func (c *caches) prepare(m *mirror, transform cache.TransformFunc) error {
 	}
 	err := m.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
 		if c.note(m, err) {
-			c.awaitAccess(ctx, m) // what is known stays until it can be listed again
+			c.awaitAccess(ctx, m) // meanwhile, the cache keeps its content
 		}
 	})
 	if err != nil {
@@ -157,7 +157,7 @@ func (c *caches) dirty() {
 	offer(c.changed)
 }
 
-// offer puts a token into a channel that has room for one, unless there is one.
+// offer puts a token into a channel with room for one, unless it has one already.
 func offer(tokens chan struct{}) {
 	select {
 	case tokens <- struct{}{}:
@@ -187,11 +187,10 @@ func (c *caches) start(ctx context.Context) error {
 	return nil
 }
 
-// awaitAccess returns once the resource can be listed: the cluster is there, knows
-// the kind and lets us. An informer would wait too, but without saying for what,
-// and with pauses that grow to half a minute.
+// awaitAccess waits until the resource can be listed or ctx ends. An informer would wait too,
+// but without reporting why, and with pauses of up to half a minute.
 func (c *caches) awaitAccess(ctx context.Context, m *mirror) {
-	// It ends without an error but that of ctx.
+	// The only possible error is that of ctx.
 	_ = wait.PollUntilContextCancel(ctx, accessPoll, true, func(ctx context.Context) (bool, error) {
 		err := callOnce(ctx, func(ctx context.Context) error {
 			list := c.client.Resource(m.resource).List
@@ -206,17 +205,18 @@ func (c *caches) awaitAccess(ctx context.Context, m *mirror) {
 	})
 }
 
-// name is such as provisioners.karpenter.sh.
+// name returns the name of the resource, such as provisioners.karpenter.sh.
 func (m *mirror) name() string { return m.resource.GroupResource().String() }
 
-// note takes down how the last attempt to read a resource went. It reports whether the
-// kind is not there or may not be read, and tells when that begins and ends.
+// note records the result of the last attempt to read a resource. It returns whether the
+// cluster does not serve the kind or the agent may not read it. When that begins or ends, it
+// calls access.
 func (c *caches) note(m *mirror, err error) (barred bool) {
 	barred = apierrors.IsNotFound(err) || apierrors.IsForbidden(err)
 	m.mu.Lock()
 	m.trouble, m.missing = err, apierrors.IsNotFound(err)
 	before := m.barred
-	// Another failure, such as a connection that was cut, says nothing about it.
+	// Other errors, such as a lost connection, do not change it.
 	m.barred = barred || before && err != nil
 	changed := m.barred != before
 	m.mu.Unlock()
@@ -226,21 +226,22 @@ func (c *caches) note(m *mirror, err error) (barred bool) {
 	return barred
 }
 
-// filled reports whether the cache has been filled, and its kind can be read.
+// filled reports whether the cache has been filled and can be kept up to date, or need not be
+// because the cluster lacks an optional kind.
 func (m *mirror) filled() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.handler.HasSynced() && !m.barred || m.optional && m.missing
 }
 
-// Synced reports whether all caches are filled, and can be kept up to date.
+// Synced reports whether all caches are filled and can be kept up to date.
 func (c *Cluster) Synced() bool {
 	return !slices.ContainsFunc(c.caches.all, func(m *mirror) bool { return !m.filled() })
 }
 
-// Waiting lists the caches for which Synced is false, each with the last trouble
-// that it met: "provisioners.karpenter.sh: the server could not find the
-// requested resource" until that kind is installed, and while it is gone again.
+// Waiting lists the resources that keep Synced from being true, each with the last error. An
+// example is "provisioners.karpenter.sh: the server could not find the requested resource",
+// until that kind is installed.
 func (c *Cluster) Waiting() []string {
 	var out []string
 	for _, m := range c.caches.all {
@@ -258,9 +259,9 @@ func (c *Cluster) Waiting() []string {
 	return out
 }
 
-// Changed has a token when something changed since it was last drained.
+// Changed returns a channel that gets a token when something changes, unless it still has one.
 func (c *Cluster) Changed() <-chan struct{} { return c.caches.changed }
 
-// Unbound has a token when a pod that is on no node came, changed, went or got a node
-// since it was last drained.
+// Unbound returns a channel that gets a token, unless it still has one, when a pod without a
+// node is created, changes, is deleted or gets a node.
 func (c *Cluster) Unbound() <-chan struct{} { return c.caches.unbound }

@@ -1,5 +1,5 @@
-// Package kube is the agent's side of the Kubernetes API: caches that become a
-// cluster.Snapshot, and the actions on nodes, pods and our custom resources.
+// Package kube is the agent's adapter to the Kubernetes API. It keeps caches from which it makes
+// a cluster.Snapshot, and changes nodes, pods and custom resources.
 package kube
 
 import (
@@ -21,44 +21,45 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/lease"
 )
 
-// manager names us in fields that we own and events that we write.
+// manager is the field manager of the agent's changes, and the source of its events.
 const manager = "packhorse-agent"
 
 // Options of a Cluster. The zero value is usable.
 type Options struct {
-	// UserAgent goes with every call; "packhorse-agent" by default.
+	// UserAgent of all requests. Default: packhorse-agent.
 	UserAgent string
-	// QPS and Burst bound the calls per second on our side; 500 and 1000 by
-	// default. The API server has its own fairness.
+	// QPS and Burst limit the requests per second on the client's side. Default: 500 and
+	// 1000, because the API server has its own priority and fairness.
 	QPS   float32
 	Burst int
-	// Schedulers names those whose pods are ours to place, besides the default one.
+	// Schedulers are the names of schedulers, besides the default one, whose pods the agent
+	// places.
 	Schedulers []string
-	// Requested, if set, is called with each request to the API server: its verb ("get",
+	// Requested, if set, is called after each request to the API server with its verb ("get",
 	// "list", "watch", "create", "patch", "update", "delete"), its resource with the
-	// subresource ("pods/eviction"), and the HTTP status of the answer, 0 for none.
-	// It is called concurrently.
+	// subresource ("pods/eviction"), and the HTTP status of the response, or 0 if there was
+	// none. It is called concurrently.
 	Requested func(verb, resource string, code int)
-	// Access, if set, is called once when a resource that is mirrored cannot be read,
-	// because its kind is not installed or the rights are missing, and with nil when it
-	// can be read again. It is called concurrently.
+	// Access, if set, is called when a mirrored resource cannot be read because the cluster
+	// does not serve it or the agent lacks the permission, and with a nil error when it can be
+	// read again. It is called concurrently.
 	Access func(resource string, err error)
 	// NodePools makes NodePools and EC2NodeClasses of Karpenter count as Provisioners and
-	// node profiles, as long as Karpenter does not run.
+	// node profiles while Karpenter does not run.
 	NodePools bool
-	// Karpenter, if set, is called with the reason why no NodePool is served for now, and nothing once they
-	// are. It is called concurrently.
+	// Karpenter, if set, is called when NodePools stop being served, with the reason, and with
+	// an empty string when they are served again. It is called concurrently.
 	Karpenter func(waits string)
-	// Fence, if set, is opened by the lease (see Lead) and asked before each request
-	// that changes something. Nil: everything passes.
+	// Fence, if set, is opened by the lease (see Lead) and checked before each request that
+	// changes something. If nil, all requests are sent.
 	Fence *fence.Fence
-	// Unwritten, if set, is called with how many events could not be written, and why the last.
+	// Unwritten, if set, is called when events could not be written, with their number and
+	// the last error.
 	Unwritten func(events int, err error)
 }
 
-// Cluster is a live cluster. Its methods are safe for concurrent use. Every call
-// of the API server has a deadline, and what may pass by itself is tried again a
-// few times.
+// Cluster reads and changes a live cluster. Its methods are safe for concurrent use. Each has a
+// time limit and, unless it says otherwise, retries temporary failures a few times.
 type Cluster struct {
 	client  kubernetes.Interface
 	fence   *fence.Fence
@@ -71,7 +72,7 @@ type Cluster struct {
 	directReader
 }
 
-// New prepares a Cluster. Nothing is called before Start or the first action.
+// New returns a Cluster. It makes no request.
 func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = cmp.Or(o.UserAgent, manager)
@@ -108,8 +109,8 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	}, nil
 }
 
-// Start fills the caches and keeps them up to date until ctx ends. It returns at
-// once: Synced and Waiting tell how far that has come.
+// Start fills the caches and keeps them up to date until ctx ends. It returns at once; Synced
+// and Waiting report the progress. It is an error to start a Cluster twice.
 func (c *Cluster) Start(ctx context.Context) error {
 	if err := c.caches.start(ctx); err != nil {
 		return err
@@ -121,13 +122,15 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
-// Lead runs for a lease as [lease.Lead] does. Meanwhile the fence is open while it is held.
+// Lead takes part in leader election, see [lease.Lead]. The fence is open while the lease is
+// held.
 func (c *Cluster) Lead(ctx context.Context, o lease.Options, run func(context.Context)) error {
 	o.Fence = cmp.Or(c.fence, fence.New())
 	return lease.Lead(ctx, c.client, o, run)
 }
 
-// UID identifies the cluster for as long as it exists.
+// UID returns an id of the cluster that stays the same for as long as the cluster exists: the
+// UID of the namespace kube-system.
 func (c *Cluster) UID(ctx context.Context) (string, error) {
 	var uid string
 	err := retry(ctx, func(ctx context.Context) error {

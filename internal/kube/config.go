@@ -8,10 +8,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// RESTConfig finds the cluster: by a kubeconfig file and the name of a context in
-// it, where both may be empty. Without a file the usual places are searched:
-// $KUBECONFIG, the home folder, and the ServiceAccount of the pod that this
-// process runs in.
+// RESTConfig returns the access to the cluster of a context in a kubeconfig file. An empty
+// context means the file's current context. If kubeconfig is empty, RESTConfig reads
+// $KUBECONFIG, ~/.kube/config, or the ServiceAccount of the pod in which the process runs.
 func RESTConfig(kubeconfig, context string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
@@ -20,7 +19,7 @@ func RESTConfig(kubeconfig, context string) (*rest.Config, error) {
 	if clientcmd.IsEmptyConfig(err) && kubeconfig != "" {
 		return nil, fmt.Errorf("find the cluster: the kubeconfig %s names no cluster; save it again, for example with aws eks update-kubeconfig", kubeconfig)
 	}
-	if clientcmd.IsEmptyConfig(err) { // its own words advise to set a variable that is not for people
+	if clientcmd.IsEmptyConfig(err) { // client-go's message recommends $KUBERNETES_MASTER
 		return nil, errors.New("find the cluster: there is no kubeconfig: name one with --kubeconfig or $KUBECONFIG")
 	}
 	if err != nil {

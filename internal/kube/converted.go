@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// changes are the names of objects that have changed in a cache.
+// changes collects the names of objects that have changed in a cache.
 type changes struct {
 	mu    sync.Mutex
 	names map[cache.ObjectName]bool
@@ -17,21 +17,21 @@ type changes struct {
 
 func newChanges() *changes { return &changes{names: map[cache.ObjectName]bool{}} }
 
-// add notes an object that a cache has added, changed or removed.
+// add notes an object that was added, changed or removed.
 func (c *changes) add(object any) {
 	if c == nil {
 		return
 	}
 	name, err := cache.DeletionHandlingObjectToName(object)
 	if err != nil {
-		return // what has no name is in no cache
+		return // objects in a cache have names
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.names[name] = true
 }
 
-// take returns what was noted since it was called last.
+// take returns the names that were added since the last call.
 func (c *changes) take() map[cache.ObjectName]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,17 +40,17 @@ func (c *changes) take() map[cache.ObjectName]bool {
 	return out
 }
 
-// converted holds what a cache's objects are converted to, by namespace and name. Only
-// what has changed is converted again.
+// converted holds the converted objects of a cache. Only changed objects are converted again.
 type converted[T any] struct {
 	changes *changes
 	convert func(cache.ObjectName) (T, bool)
 	nameOf  func(*T) cache.ObjectName
 
-	sorted []T
+	sorted []T // by namespace and name
 }
 
-// newConverted leaves out the objects for which convert returns false.
+// newConverted converts the objects of a mirror. It leaves out those for which convert returns
+// false.
 func newConverted[O, T any](m *mirror, convert func(O) (T, bool), nameOf func(*T) cache.ObjectName) *converted[T] {
 	return &converted[T]{
 		changes: m.changes,
@@ -65,7 +65,7 @@ func newConverted[O, T any](m *mirror, convert func(O) (T, bool), nameOf func(*T
 	}
 }
 
-// take returns copies of all, in order.
+// take returns a copy of the list of all converted objects, sorted by namespace and name.
 func (c *converted[T]) take() []T {
 	c.update()
 	return slices.Clone(c.sorted)
@@ -107,7 +107,7 @@ func compareNames(a, b cache.ObjectName) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// merge joins two lists that are in order.
+// merge merges two sorted lists.
 func merge[T any](a, b []T, compare func(a, b T) int) []T {
 	out := make([]T, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {

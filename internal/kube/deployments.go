@@ -11,16 +11,16 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// deployment is what the cache of Deployments holds: what one is converted to, in the place of the API
-// server's object with its pod template.
+// deployment is what the cache of Deployments holds instead of the API server's object, which is
+// large because of its pod template.
 type deployment struct {
-	metav1.ObjectMeta // its names and its version only
+	metav1.ObjectMeta // only namespace, name, UID and resource version
 	converted         cluster.Deployment
 }
 
-// ScaleDeployment sets how many replicas a Deployment wants. The API server refuses it where the
-// Deployment has changed since it was read, which is cluster.ErrStale: what somebody else has set is not
-// overwritten. The call is not repeated, for it may have had its effect.
+// ScaleDeployment sets the number of replicas of a Deployment. It returns cluster.ErrStale if the
+// Deployment has changed since it was read, so that it does not overwrite what somebody else has
+// set. It does not retry, because a request that failed may have had an effect.
 func (c *Cluster) ScaleDeployment(ctx context.Context, d *cluster.Deployment, replicas int) error {
 	err := callOnce(ctx, func(ctx context.Context) error {
 		scale := &autoscalingv1.Scale{

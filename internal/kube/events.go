@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	// queuedEvents bounds the events that wait to be written: some for each pod of a
-	// large cluster. The recorder of client-go keeps 1000 and drops the others.
+	// queuedEvents is the largest number of events that wait to be written. It allows for a
+	// few on each pod of a large cluster. client-go's recorder keeps 1000 and drops the others.
 	queuedEvents = 50_000
-	// longestName is that of an object.
+	// longestName is the largest length of an object's name.
 	longestName = 253
-	// writeTries is how often an event is tried to be written, with a pause between.
+	// writeTries is how often to try to write an event, with writePause in between.
 	writeTries, writePause = 10, 10 * time.Second
 )
 
-// events writes events in the background, one after the other. Equal ones are counted
-// instead of repeated, and of more than ten on an object that differ only in their
-// message within ten minutes, the API server keeps the last. Those that tell something
-// are never held back: the agent itself decides what to say how often.
+// events writes events in the background, one after the other. It counts equal events instead of
+// repeating them. If more than ten events on an object within ten minutes differ only in their
+// message, it combines them. It drops no event that says something new: the agent itself limits
+// how often it says something.
 type events struct {
 	correlator *record.EventCorrelator
 	unwritten  func(events int, err error)
@@ -40,14 +40,14 @@ type events struct {
 
 	mu     sync.Mutex
 	queue  []*corev1.Event
-	missed int   // since they were last taken
-	stamp  int64 // in the name of the last one
+	missed int   // events that were dropped since the last take
+	stamp  int64 // in the name of the last event
 }
 
 func newEvents(unwritten func(int, error)) *events {
 	return &events{
-		// The filter of the correlator holds back what is said about an object more
-		// than 25 times. It may do so with equal words only.
+		// The correlator drops an event when there have been more than 25 with the same key.
+		// The key includes the message, so that it drops only equal events.
 		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{SpamKeyFunc: wording}),
 		unwritten:  unwritten,
 		wake:       make(chan struct{}, 1),
@@ -65,7 +65,7 @@ func (e *events) add(event *corev1.Event) {
 		e.missed++
 		return
 	}
-	e.stamp = max(event.FirstTimestamp.UnixNano(), e.stamp+1) // two of an object must not have one name
+	e.stamp = max(event.FirstTimestamp.UnixNano(), e.stamp+1) // names must be unique
 	event.Name = eventName(event.InvolvedObject.Name, e.stamp)
 	e.queue = append(e.queue, event)
 	select {
@@ -74,7 +74,7 @@ func (e *events) add(event *corev1.Event) {
 	}
 }
 
-// take returns what waits, and how many did not get that far.
+// take returns the queued events, and the number of those that were dropped.
 func (e *events) take() (waiting []*corev1.Event, missed int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -108,8 +108,8 @@ func (e *events) run(ctx context.Context, client kubernetes.Interface) {
 	}
 }
 
-// write makes an event, or counts one that is there. A namespace that is being deleted
-// takes none, which is no loss.
+// write creates an event, or increases the count of an existing one. It succeeds if the namespace
+// is being deleted and accepts no more events.
 func (e *events) write(ctx context.Context, client kubernetes.Interface, event *corev1.Event) error {
 	result, err := e.correlator.EventCorrelate(event)
 	if err != nil || result.Skip {
@@ -122,7 +122,7 @@ func (e *events) write(ctx context.Context, client kubernetes.Interface, event *
 		if event.Count > 1 {
 			written, err = in.Patch(ctx, event.Name, types.StrategicMergePatchType, result.Patch, metav1.PatchOptions{})
 		}
-		if event.Count == 1 || apierrors.IsNotFound(err) { // it has been forgotten
+		if event.Count == 1 || apierrors.IsNotFound(err) { // the API server deletes old events
 			event.ResourceVersion = ""
 			written, err = in.Create(ctx, event, metav1.CreateOptions{})
 		}
@@ -137,8 +137,8 @@ func (e *events) write(ctx context.Context, client kubernetes.Interface, event *
 	return err
 }
 
-// insist repeats a call for about two minutes while it gets no answer. Until then the
-// events behind it wait: they would fare no better.
+// insist repeats a request for about two minutes while it fails with temporary errors. The other
+// events wait meanwhile, because they would fail too.
 func insist(ctx context.Context, call func(context.Context) error) error {
 	for tries := 1; ; tries++ {
 		err := retry(ctx, call)
@@ -153,7 +153,7 @@ func insist(ctx context.Context, call func(context.Context) error) error {
 	}
 }
 
-// Event tells users what happened to an object. It does not wait.
+// Event records an event on an object. It does not wait until the event is written.
 func (c *Cluster) Event(ref cluster.ObjectRef, eventType, reason, message string) {
 	c.events.add(newEvent(c.pools.reference(ref), eventType, reason, message))
 }
@@ -168,7 +168,7 @@ func newEvent(ref cluster.ObjectRef, eventType, reason, message string) *corev1.
 	}
 }
 
-// eventName is that of the object and a number.
+// eventName returns the name of the object, shortened if necessary, with a number.
 func eventName(object string, stamp int64) string {
 	suffix := fmt.Sprintf(".%x", stamp)
 	return strings.TrimRight(object[:min(len(object), longestName-len(suffix))], ".-") + suffix

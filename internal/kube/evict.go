@@ -15,9 +15,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// Evict asks a pod to go. While a PodDisruptionBudget forbids it, that is a
-// *cluster.BlockedError, and the caller decides when to ask again. A pod that is
-// gone is fine.
+// Evict evicts a pod. If a PodDisruptionBudget does not allow that now, it returns a
+// *cluster.BlockedError, and the caller decides when to try again. It succeeds if the pod is
+// gone.
 func (c *Cluster) Evict(ctx context.Context, pod cluster.PodKey) error {
 	return retry(ctx, func(ctx context.Context) error {
 		err := c.evict(ctx, pod)
@@ -37,15 +37,15 @@ func (c *Cluster) evict(ctx context.Context, pod cluster.PodKey) error {
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
 	}
-	// As EvictV1 of the typed client, but without its own waiting for as long as a
-	// budget says: other pods are to be evicted in the meantime.
+	// This is EvictV1 of the typed client without its retries: while a budget blocks this pod,
+	// others can be evicted.
 	return c.client.CoreV1().RESTClient().Post().
 		Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("eviction").
 		MaxRetries(0).Body(eviction).Do(ctx).Error()
 }
 
-// blocked turns the API server's refusals for budgets' sake into a BlockedError.
-// A pod under two budgets can never be evicted and answers with an internal error.
+// blocked turns an error because of a PodDisruptionBudget into a BlockedError. A pod that several
+// budgets select can never be evicted; for such a pod, the API server returns an internal error.
 func (c *Cluster) blocked(key cluster.PodKey, err error) error {
 	var budgets []string
 	if p, ok := get[*pod](c.caches.pods, key.Namespace, key.Name); ok {
@@ -59,14 +59,15 @@ func (c *Cluster) blocked(key cluster.PodKey, err error) error {
 	return err
 }
 
-// DeletePod deletes a pod without regard to budgets. The pod has the time to stop that it asks for.
-// A pod that is gone is fine.
+// DeletePod deletes a pod with its own termination grace period. It ignores budgets, and succeeds
+// if the pod is gone.
 func (c *Cluster) DeletePod(ctx context.Context, pod cluster.PodKey) error {
 	return c.deletePod(ctx, pod, metav1.DeleteOptions{})
 }
 
-// RemovePod deletes a pod at once, without waiting for a kubelet. It fails with cluster.ErrStale if
-// the pod has changed since it was seen: a kubelet may have started it. A pod that is gone is fine.
+// RemovePod deletes a pod at once, without waiting for a kubelet. It returns cluster.ErrStale if
+// the pod has changed since it was seen, because a kubelet may have started it. It succeeds if
+// the pod is gone.
 func (c *Cluster) RemovePod(ctx context.Context, seen *cluster.Pod) error {
 	return c.deletePod(ctx, seen.PodKey, metav1.DeleteOptions{
 		GracePeriodSeconds: ptr.To[int64](0),
@@ -92,8 +93,8 @@ func (c *Cluster) deletePod(ctx context.Context, pod cluster.PodKey, options met
 	})
 }
 
-// gone reports whether a call met no such pod: none of the name, or, after a
-// conflict, another one.
+// gone reports whether the error of a request means that the pod is gone: there is no pod of its
+// name, or the request was a conflict and the pod of that name is another one.
 func (c *Cluster) gone(ctx context.Context, key cluster.PodKey, err error) bool {
 	if apierrors.IsConflict(err) {
 		var pod *corev1.Pod

@@ -7,8 +7,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
 )
 
-// fenced lets requests that change something pass only while the fence is open. It
-// is the last step before the connection. The lease itself has no fence before it.
+// fenced sends requests that change something only while the fence is open. Nothing else happens
+// between this check and sending the request. Requests for Leases are exempt, because the lease
+// opens the fence.
 type fenced struct {
 	next  http.RoundTripper
 	fence *fence.Fence
@@ -21,7 +22,7 @@ func (f *fenced) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if err := f.fence.Check(); err != nil {
 		if r.Body != nil {
-			_ = r.Body.Close() // nobody reads it
+			_ = r.Body.Close() // as http.RoundTripper requires
 		}
 		return nil, fmt.Errorf("%s %s: not sent: %w", verb, resource, err)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
-// Claims are the NodeClaims of a cluster, by which Karpenter keeps account of its
-// machines; see ClaimsOf.
+// Claims reads and changes the NodeClaims of a cluster. Karpenter has a NodeClaim for each of its
+// machines.
 type Claims struct {
 	*Cluster
 	kind *versioned
@@ -29,8 +29,8 @@ func ClaimsOf(c *Cluster) Claims {
 	return Claims{c, &versioned{client: c.dynamic, resource: kinds.NodeClaims}}
 }
 
-// NodeClaims returns the NodeClaims. It asks the API server: they are needed while nodes are
-// taken over, and hardly ever afterwards. A cluster without the kind has none.
+// NodeClaims returns the NodeClaims. There is no cache of them: they are needed while nodes are
+// taken over, and rarely afterwards. If the cluster does not serve the kind, there are none.
 func (c Claims) NodeClaims(ctx context.Context) ([]cluster.NodeClaim, error) {
 	var found *unstructured.UnstructuredList
 	err := retry(ctx, func(ctx context.Context) (err error) {
@@ -50,7 +50,7 @@ func (c Claims) NodeClaims(ctx context.Context) ([]cluster.NodeClaim, error) {
 	return out, nil
 }
 
-// NodeClaimOf converts a NodeClaim as the API server returns it.
+// NodeClaimOf converts a NodeClaim from its JSON document.
 func NodeClaimOf(document map[string]any) cluster.NodeClaim {
 	u := unstructured.Unstructured{Object: document}
 	node, _, _ := unstructured.NestedString(document, "status", "nodeName")
@@ -58,11 +58,11 @@ func NodeClaimOf(document map[string]any) cluster.NodeClaim {
 	return cluster.NodeClaim{Name: u.GetName(), UID: string(u.GetUID()), Pool: u.GetLabels()[api.LabelNodePool], Node: node, ProviderID: machine}
 }
 
-// ReleaseNodeClaim removes a NodeClaim, and nothing with it: neither its node nor its
-// machine. One that is gone is fine. While Karpenter leads it is an error.
+// ReleaseNodeClaim deletes a NodeClaim, but neither its node nor its machine. It succeeds if the
+// NodeClaim is gone, and is an error while Karpenter leads.
 //
-// The finalizer goes first. A NodeClaim that is deleted while it still has it is one
-// that Karpenter, if it came back right then, would end the machine for.
+// It removes Karpenter's finalizer before it deletes the NodeClaim. Otherwise, a Karpenter that
+// starts in between would terminate the machine.
 func (c Claims) ReleaseNodeClaim(ctx context.Context, claim cluster.NodeClaim) error {
 	return retry(ctx, func(ctx context.Context) error {
 		if waits := c.pools.Standby(); waits != "" {
@@ -79,7 +79,7 @@ func (c Claims) releaseNodeClaim(ctx context.Context, claim cluster.NodeClaim) e
 	resource := c.kind.use()
 	u, err := resource.Get(ctx, claim.Name, metav1.GetOptions{})
 	if err != nil || string(u.GetUID()) != claim.UID {
-		return err // another one of the same name is none of this
+		return err // a NodeClaim of the same name with another UID stays
 	}
 	held := slices.Contains(u.GetFinalizers(), api.Finalizer)
 	if held {
@@ -95,10 +95,10 @@ func (c Claims) releaseNodeClaim(ctx context.Context, claim cluster.NodeClaim) e
 		}
 	}
 	if u.GetDeletionTimestamp() != nil {
-		return nil // it was on its way out, and nothing of Karpenter holds it any more
+		return nil // it was being deleted, and Karpenter's finalizer does not keep it any more
 	}
-	// The version sees to it that Karpenter has not put its finalizer back. Orphans: what
-	// names the NodeClaim as its owner stays, whatever this agent has not seen of it.
+	// The resource version makes sure that Karpenter has not added its finalizer again. Objects
+	// that the NodeClaim owns stay.
 	version := u.GetResourceVersion()
 	return resource.Delete(ctx, claim.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: ptr.To(u.GetUID()), ResourceVersion: &version},
@@ -106,8 +106,9 @@ func (c Claims) releaseNodeClaim(ctx context.Context, claim cluster.NodeClaim) e
 	})
 }
 
-// MakeNodeClaim creates a NodeClaim and then writes its status, and returns its UID. One
-// that is there for the same machine gets the status, should that be missing.
+// MakeNodeClaim creates a NodeClaim, writes its status, and returns its UID. If the NodeClaim
+// exists without a machine, only its status is written. If it exists for another machine, that is
+// an error.
 func (c Claims) MakeNodeClaim(ctx context.Context, object, status map[string]any) (string, error) {
 	want := &unstructured.Unstructured{Object: object}
 	resource := c.dynamic.Resource(kinds.NodeClaims.WithVersion(want.GroupVersionKind().Version))

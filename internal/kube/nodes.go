@@ -16,14 +16,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// CreateNode creates a Node object with its status. Where a kubelet was faster,
-// its object is taken over: labels, annotations, finalizers and owners are added,
-// taints and status stay. An object of the same name that is another machine's,
-// or that is being deleted, is cluster.ErrStale.
+// CreateNode creates a Node with its status. If the kubelet has already created the Node,
+// CreateNode adds labels, annotations, finalizers and owner references, and leaves taints and
+// status as they are. If the Node of that name is another machine's or is being deleted, the error
+// is cluster.ErrStale.
 func (c *Cluster) CreateNode(ctx context.Context, node *corev1.Node) error {
 	return retry(ctx, func(ctx context.Context) error {
-		// The API server keeps the status that a node is created with, so that there
-		// is no moment at which it looks ready.
+		// The API server accepts the status of a new Node, so that the Node never looks ready
+		// too early.
 		_, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{FieldManager: manager})
 		if apierrors.IsAlreadyExists(err) {
 			err = c.takeOver(ctx, node)
@@ -68,7 +68,7 @@ func (c *Cluster) takeOver(ctx context.Context, node *corev1.Node) error {
 	return c.patchNode(ctx, node.Name, patch)
 }
 
-// PatchNode changes a Node object as it is now. A node that is gone is
+// PatchNode applies a change to the current state of a Node. If the Node is gone, the error is
 // cluster.ErrGone.
 func (c *Cluster) PatchNode(ctx context.Context, name string, change cluster.NodeChange) error {
 	return retry(ctx, func(ctx context.Context) error {
@@ -89,8 +89,8 @@ func (c *Cluster) PatchNode(ctx context.Context, name string, change cluster.Nod
 	})
 }
 
-// DeleteNode asks for the deletion of a Node object as it is now, which its finalizer
-// may hold up. A node that is gone, or that is being deleted, is fine.
+// DeleteNode requests the deletion of a Node. The Node exists until its finalizers are removed.
+// DeleteNode succeeds if the Node is being deleted or is gone.
 func (c *Cluster) DeleteNode(ctx context.Context, name string) error {
 	return retry(ctx, func(ctx context.Context) error {
 		node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
@@ -111,9 +111,9 @@ func (c *Cluster) patchNode(ctx context.Context, name string, patch []byte) erro
 	return err
 }
 
-// nodePatch returns the merge patch that makes a change, or nil where the node is
-// as wanted. Lists are replaced as a whole, hence the resource version: a change
-// by somebody else in the meantime is a conflict.
+// nodePatch returns the merge patch of a change, or nil if the change has no effect. It contains
+// the resource version, because it replaces lists as a whole: if the Node has changed since it was
+// read, the patch is a conflict.
 func nodePatch(node *corev1.Node, change cluster.NodeChange) ([]byte, error) {
 	wanted := node.DeepCopy()
 	change.Apply(wanted)
@@ -133,7 +133,7 @@ func nodePatch(node *corev1.Node, change cluster.NodeChange) ([]byte, error) {
 	return jsonmergepatch.CreateThreeWayJSONMergePatch(from, to, from)
 }
 
-// union appends what is not there yet.
+// union appends the elements of more that are not in have.
 func union(have []string, more ...string) []string {
 	out := slices.Clone(have)
 	for _, m := range more {

@@ -16,12 +16,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// Wanted returns how many pods a ReplicaSet, a Job or a StatefulSet makes without
-// waiting for any of them to run; a StatefulSet that makes one after the other, 1.
-// That is not certain where pods of it have failed to be made or to run, or where its
-// namespace has a quota. An owner that is gone is cluster.ErrGone, and one of another
-// kind an error. It is asked once: whoever waits for the answer would rather go on
-// without it.
+// Wanted returns how many pods a ReplicaSet, a Job or a StatefulSet creates without waiting for
+// others of its pods to run. For a StatefulSet that creates its pods one after the other, that is
+// 1. The number is not certain if creating or running pods of the owner has failed, or if the
+// namespace has a quota. The error is cluster.ErrGone if the owner is gone. Wanted does not retry,
+// because its caller would rather do without the answer than wait.
 func (c *Cluster) Wanted(ctx context.Context, namespace string, owner cluster.Owner) (cluster.Wanted, error) {
 	var found metav1.Object
 	var wanted cluster.Wanted
@@ -72,8 +71,8 @@ func wantedByStatefulSet(s *appsv1.StatefulSetSpec) cluster.Wanted {
 	return cluster.Wanted{Pods: 1, Certain: true}
 }
 
-// wantedByJob returns as many as run at a time, but no more than are left to do. A
-// Job waits before it makes up for a pod that has failed.
+// wantedByJob returns the parallelism, but no more than the completions that are left. The number
+// is not certain after a failure, because a Job waits before it replaces a failed pod.
 func wantedByJob(j *batchv1.Job) cluster.Wanted {
 	wanted := ptr.Deref(j.Spec.Parallelism, 1)
 	if j.Spec.Completions != nil {
@@ -82,8 +81,7 @@ func wantedByJob(j *batchv1.Job) cluster.Wanted {
 	return cluster.Wanted{Pods: int(wanted), Certain: j.Status.Failed == 0}
 }
 
-// withoutQuota reports whether no quota keeps pods from being made in the namespace,
-// as far as can be seen.
+// withoutQuota reports whether the namespace is known to have no ResourceQuota.
 func (c *Cluster) withoutQuota(ctx context.Context, namespace string) bool {
 	none := false
 	err := callOnce(ctx, func(ctx context.Context) error {

@@ -7,20 +7,20 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// pod is what the cache of pods holds: what a pod is converted to, in the place of the
-// API server's object, which takes ten times as much memory.
+// pod is what the cache of pods holds instead of the API server's object, which takes ten times as
+// much memory.
 type pod struct {
-	metav1.ObjectMeta // its names and its version only
+	metav1.ObjectMeta // only namespace, name, UID and resource version
 	converted         cluster.Pod
 	unfinished        bool
 }
 
-// podsFrom returns a transform for the cache of pods.
+// podsFrom returns the transform of the cache of pods.
 func podsFrom(templates *cluster.Templates) func(any) (any, error) {
 	return func(object any) (any, error) {
 		o, ok := object.(*corev1.Pod)
 		if !ok {
-			return object, nil // converted already, or the note of a deletion
+			return object, nil // converted already, or a cache.DeletedFinalStateUnknown
 		}
 		out := &pod{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}}
 		out.converted, out.unfinished = templates.Pod(o)

@@ -11,11 +11,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// directReader reads from the API server what the caches may not show yet.
+// directReader reads from the API server what the caches may not contain yet.
 type directReader struct{ api kubernetes.Interface }
 
-// PodsOn returns the pods that are bound to a node and have not finished, in the order of
-// the API server, which is asked for what it holds now.
+// PodsOn returns the pods that are bound to a node and have not finished. It reads them from the
+// API server and not from the caches.
 func (c directReader) PodsOn(ctx context.Context, node string) ([]cluster.Pod, error) {
 	var out []cluster.Pod
 	err := retry(ctx, func(ctx context.Context) error {

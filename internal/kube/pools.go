@@ -24,23 +24,21 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
-// KarpenterLease is the Lease by which the replicas of Karpenter agree who leads, in
-// whatever namespace.
+// KarpenterLease is the name of the Lease with which the replicas of Karpenter elect a leader.
 const KarpenterLease = "karpenter-leader-election"
 
-// pools gives Provisioners that stand for NodePools, and node profiles that stand for
-// EC2NodeClasses. A nil one gives none.
+// pools makes Provisioners of NodePools, and node profiles of EC2NodeClasses. A nil one makes none.
 type pools struct {
 	nodePools, nodeClasses *mirror
 	karpenter              *lease.Watch
 
 	mu      sync.Mutex
-	of      string // what the stand-ins were made of
+	of      string // identifies what the stand-ins were made of
 	made    standIns
 	holding map[string]bool // pools that have nodes; see SetProvisionerFinalizer
 }
 
-// standIns are what stands for NodePools and EC2NodeClasses.
+// standIns are the Provisioners and node profiles for NodePools and EC2NodeClasses.
 type standIns struct {
 	provisioners []*api.Provisioner
 	templates    []*api.AWSNodeTemplate
@@ -55,7 +53,7 @@ func (c *caches) addPools(leases *lease.Watch) *pools {
 	}
 }
 
-// poolMirror is the cache of a kind that a cluster may lack.
+// poolMirror returns the cache of a kind that a cluster may lack.
 func (c *caches) poolMirror(kind schema.GroupResource) *mirror {
 	v := &versioned{client: c.client, resource: kind}
 	m := c.mirror(v.now(), v.informer())
@@ -63,7 +61,7 @@ func (c *caches) poolMirror(kind schema.GroupResource) *mirror {
 	return m
 }
 
-// take returns the stand-ins as of now. They may not be changed.
+// take returns the current stand-ins. They must not be changed.
 func (p *pools) take() standIns {
 	if p == nil {
 		return standIns{}
@@ -101,7 +99,7 @@ func (p *pools) standInsFor(found []*unstructured.Unstructured, waits string) st
 	return out
 }
 
-// add takes over what stands for an object.
+// add adds the stand-in for an object.
 func (out *standIns) add(p *pools, u *unstructured.Unstructured, s karpenter.Served, waits string) {
 	ref := cluster.ObjectRef{Kind: api.ProvisionerKind, Name: u.GetName(), UID: string(u.GetUID())}
 	if t := s.NodeTemplate; t != nil {
@@ -124,8 +122,8 @@ func (out *standIns) add(p *pools, u *unstructured.Unstructured, s karpenter.Ser
 	}
 }
 
-// leaveAlone keeps a Provisioner's nodes as they are, for as long as another controller is
-// at the wheel.
+// leaveAlone makes the agent disrupt none of the Provisioner's nodes, because Karpenter still
+// manages them.
 func leaveAlone(p *api.Provisioner) {
 	p.Spec.TTLSecondsAfterEmpty, p.Spec.TTLSecondsUntilExpired, p.Spec.Consolidation = nil, nil, nil
 	p.Spec.Disruption = &api.Disruption{Drift: ptr.To(false), ConsolidateAfter: ptr.To(api.Never)}
@@ -141,20 +139,21 @@ func conditionsOf(u *unstructured.Unstructured) []metav1.Condition {
 	return status.Conditions
 }
 
-// has reports whether a name is that of a pool that is served.
+// has reports whether a NodePool of the name is served.
 func (p *pools) has(name string) bool {
 	return slices.ContainsFunc(p.take().provisioners, func(v *api.Provisioner) bool { return v.Name == name })
 }
 
-// hold notes whether a pool has nodes. A NodePool gets no finalizer: Karpenter gives it
-// none either, and would never take ours off.
+// hold notes whether a NodePool has nodes. A NodePool gets no finalizer, because Karpenter would
+// not remove it after the cluster has been given back.
 func (p *pools) hold(name string, present bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.holding[name] = present
 }
 
-// Standby says why no NodePool is served for now; empty if they are, or if none is to be.
+// Standby says why no NodePool is served at the moment. It is empty if they are served, or if the
+// agent was not asked to serve them.
 func (p *pools) Standby() string {
 	if p == nil {
 		return ""
@@ -172,7 +171,7 @@ func (p *pools) Standby() string {
 // lookPeriod is how often Karpenter's Leases are looked at.
 const lookPeriod = 2 * time.Second
 
-// watchKarpenter looks at Karpenter's Leases until ctx ends, and tells each change.
+// watchKarpenter polls Karpenter's Leases until ctx ends, and reports each change of Standby.
 func watchKarpenter(ctx context.Context, c *Cluster, report func(string)) {
 	last := "unknown"
 	_ = wait.PollUntilContextCancel(ctx, lookPeriod, true, func(ctx context.Context) (bool, error) {
@@ -188,7 +187,8 @@ func watchKarpenter(ctx context.Context, c *Cluster, report func(string)) {
 	})
 }
 
-// updateForeignStatus writes the fields of a status that differ from those in the cache.
+// updateForeignStatus writes the fields of want to the status of an object of Karpenter, if they
+// differ from those in the cache.
 func updateForeignStatus(ctx context.Context, c *Cluster, m *mirror, name string, want map[string]any) error {
 	u, ok := get[*unstructured.Unstructured](m, "", name)
 	if !ok {
@@ -203,7 +203,7 @@ func updateForeignStatus(ctx context.Context, c *Cluster, m *mirror, name string
 	return c.updateStatus(ctx, m.versions.now(), u.GroupVersionKind(), statusChange{cache: m, name: name, now: now, want: want})
 }
 
-// keepTimes keeps the transition time of each condition whose status is as before.
+// keepTimes keeps the transition time of each condition whose status has not changed.
 func keepTimes(before, want map[string]any) {
 	old, _ := before["conditions"].([]any)
 	now, _ := want["conditions"].([]any)
@@ -217,8 +217,8 @@ func keepTimes(before, want map[string]any) {
 	}
 }
 
-// poolReference is that of the NodePool or EC2NodeClass that is known under the
-// reference; the reference itself for everything else.
+// reference returns the reference of the NodePool or EC2NodeClass for which the referenced object
+// stands, or else ref itself.
 func (p *pools) reference(ref cluster.ObjectRef) cluster.ObjectRef {
 	if p == nil {
 		return ref

@@ -22,10 +22,9 @@ func (t *teller) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// describe names what a request asks of the API server, by the scheme of
-// Kubernetes' paths: /api/v1/[namespaces/NAME/]RESOURCE[/NAME[/SUBRESOURCE]], and
-// /apis/GROUP/VERSION/… in the place of /api/v1. What is no resource has the path
-// for one.
+// describe returns the verb and the resource of a request from its path, which is
+// /api/v1/[namespaces/NAME/]RESOURCE[/NAME[/SUBRESOURCE]], or begins with /apis/GROUP/VERSION
+// instead of /api/v1. For any other path, the resource is the whole path.
 func describe(r *http.Request) (verb, resource string) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	rest := len(parts)
@@ -49,7 +48,7 @@ func describe(r *http.Request) (verb, resource string) {
 	return verbOf(r, len(parts) > 1), resource
 }
 
-// verbOf returns Kubernetes' name for a method.
+// verbOf returns the Kubernetes verb of a request; named means that its path names an object.
 func verbOf(r *http.Request, named bool) string {
 	switch {
 	case r.Method == http.MethodPost:

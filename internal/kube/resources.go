@@ -12,8 +12,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/finding"
 )
 
-// Provisioners returns those that can be read, as written, and what stands for NodePools,
-// sorted by name. They may not be changed.
+// Provisioners returns the Provisioners that can be decoded, without defaults, and those that stand
+// for NodePools, sorted by name. They must not be changed.
 func (c *Cluster) Provisioners() []*api.Provisioner {
 	out, _ := decodeAll(c.caches.provisioners, api.DecodeProvisioner)
 	own := len(out)
@@ -28,8 +28,8 @@ func (c *Cluster) Provisioners() []*api.Provisioner {
 	return out
 }
 
-// NodeTemplates returns the node profiles that can be read, as written, and what stands
-// for EC2NodeClasses, sorted by name. They may not be changed.
+// NodeTemplates returns the node profiles that can be decoded, without defaults, and those that
+// stand for EC2NodeClasses, sorted by name. They must not be changed.
 func (c *Cluster) NodeTemplates() []*api.AWSNodeTemplate {
 	out, _ := decodeAll(c.caches.nodeTemplates, api.DecodeNodeTemplate)
 	out = append(out, c.pools.take().templates...)
@@ -37,8 +37,8 @@ func (c *Cluster) NodeTemplates() []*api.AWSNodeTemplate {
 	return out
 }
 
-// Readings returns what there is to say about the text of the Provisioners and node
-// profiles. Those with errors cannot be read.
+// Readings returns the findings about Provisioners and node profiles. Objects with errors among
+// their findings cannot be decoded.
 func (c *Cluster) Readings() []cluster.Reading {
 	_, provisioners := decodeAll(c.caches.provisioners, api.DecodeProvisioner)
 	_, templates := decodeAll(c.caches.nodeTemplates, api.DecodeNodeTemplate)
@@ -49,14 +49,15 @@ func (c *Cluster) Readings() []cluster.Reading {
 	return out
 }
 
-// decoded remembers what became of an object in a cache; see decodeAll.
+// decoded is the result of decoding one version of an object.
 type decoded struct {
 	version  string
-	value    any // nil for an object that cannot be read
+	value    any // nil for an object that cannot be decoded
 	findings finding.List
 }
 
-// decodeAll decodes the objects of a cache, each version once.
+// decodeAll returns the decoded objects of a cache and their findings. It decodes each version of
+// an object only once.
 func decodeAll[T any](m *mirror, decode func([]byte) (*T, finding.List, error)) ([]*T, []cluster.Reading) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// callTimeout bounds a call of the API server with its repetitions.
+	// callTimeout is the time limit of a request, including its retries.
 	callTimeout = 15 * time.Second
-	// attempts bounds how often a call is tried, with about 3 seconds of pauses.
+	// attempts is the largest number of attempts, with about 3 seconds of pauses.
 	attempts = 5
 )
 
-// retry repeats a call that met a conflict, throttling or a passing failure, until
-// callTimeout is over. Every call made through it is safe to repeat.
+// retry repeats a request that failed with a conflict, throttling or another temporary error, within
+// callTimeout. The request must be safe to repeat.
 func retry(ctx context.Context, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -40,7 +40,7 @@ func callOnce(ctx context.Context, call func(context.Context) error) error {
 	return call(ctx)
 }
 
-// passing reports whether the same call may well succeed a moment later.
+// passing reports whether an error is temporary, so that the same request may soon succeed.
 func passing(err error) bool {
 	return call.Conflicting(err) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -20,9 +20,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter"
 )
 
-// UpdateProvisionerStatus writes a status where it differs from the one in the
-// cache. A condition whose status stays the same keeps its transition time, and
-// a new one without a time gets the present. A Provisioner that is gone is fine.
+// UpdateProvisionerStatus writes the status of a Provisioner if it differs from the one in the
+// cache. A condition whose status does not change keeps its transition time; another condition
+// without a time gets the current time. It succeeds if the Provisioner is gone.
 func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, status api.ProvisionerStatus) error {
 	if isPool(c, name) {
 		return updateForeignStatus(ctx, c, c.pools.nodePools, name, karpenter.PoolStatus(status))
@@ -33,7 +33,7 @@ func (c *Cluster) UpdateProvisionerStatus(ctx context.Context, name string, stat
 	return c.updateStatus(ctx, api.ProvisionerGVR, api.ProvisionerGVK, statusChange{cache: c.caches.provisioners, name: name, now: now, want: status})
 }
 
-// UpdateNodeTemplateStatus does the same for a node profile.
+// UpdateNodeTemplateStatus is UpdateProvisionerStatus for a node profile.
 func (c *Cluster) UpdateNodeTemplateStatus(ctx context.Context, name string, status api.AWSNodeTemplateStatus) error {
 	if class, ok := strings.CutPrefix(name, karpenter.ClassPrefix); ok && c.pools != nil {
 		return updateForeignStatus(ctx, c, c.pools.nodeClasses, class, karpenter.ClassStatus(status))
@@ -53,14 +53,14 @@ func isPool(c *Cluster, name string) bool {
 	return !own
 }
 
-// statusChange is a status in the cache and the one that it should be.
+// statusChange has the status in the cache (now), and the one to write (want).
 type statusChange struct {
 	cache     *mirror
 	name      string
 	now, want any
 }
 
-// readStatus leaves the status empty where there is none that can be read.
+// readStatus decodes the status of an object in the cache. It changes nothing if there is none.
 func readStatus(m *mirror, name string, into any) {
 	u, ok := get[*unstructured.Unstructured](m, "", name)
 	if !ok {
@@ -71,7 +71,7 @@ func readStatus(m *mirror, name string, into any) {
 	}
 }
 
-// version is the resource version of an object in the cache, empty without one.
+// version returns the resource version of an object in the cache, or an empty string.
 func (m *mirror) version(name string) string {
 	if u, ok := get[*unstructured.Unstructured](m, "", name); ok {
 		return u.GetResourceVersion()
@@ -113,7 +113,7 @@ func (c *Cluster) updateStatus(ctx context.Context, gvr schema.GroupVersionResou
 	object.SetGroupVersionKind(gvk)
 	object.SetName(change.name)
 	return retry(ctx, func(ctx context.Context) error {
-		// What was decided on an object that has changed since is not written.
+		// The request is a conflict if the object has changed since the cache saw it.
 		object.SetResourceVersion(change.cache.version(change.name))
 		_, err := c.dynamic.Resource(gvr).ApplyStatus(ctx, change.name, object, metav1.ApplyOptions{FieldManager: manager, Force: true})
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -123,9 +123,9 @@ func (c *Cluster) updateStatus(ctx context.Context, gvr schema.GroupVersionResou
 	})
 }
 
-// SetProvisionerFinalizer adds or removes the finalizer that keeps a Provisioner
-// until its nodes are gone. Adding it to one that is gone is cluster.ErrGone, and
-// to one that is being deleted cluster.ErrStale.
+// SetProvisionerFinalizer adds or removes the finalizer that keeps a Provisioner until its nodes are
+// gone. Adding it returns cluster.ErrGone if the Provisioner is gone, and cluster.ErrStale if it is
+// being deleted.
 func (c *Cluster) SetProvisionerFinalizer(ctx context.Context, name string, present bool) error {
 	if isPool(c, name) {
 		c.pools.hold(name, present)

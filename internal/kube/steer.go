@@ -12,9 +12,9 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// Steer makes the owner of a pod, when it shrinks, end the pod before others. The pod is
-// read first, and the change is refused where the pod has changed since: a deletion cost
-// that somebody else sets is not overwritten. A pod that is gone is fine.
+// Steer sets the deletion cost of a pod so that its ReplicaSet, when it is scaled down, deletes the
+// pod before others. It does not overwrite a deletion cost that somebody else has set. It succeeds
+// if the pod is gone.
 func (c *Cluster) Steer(ctx context.Context, key cluster.PodKey, grade int) error {
 	return retry(ctx, func(ctx context.Context) error {
 		err := steer(ctx, c.client.CoreV1().Pods(key.Namespace), key, grade)

@@ -10,8 +10,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// trim drops what nobody here reads before an object enters a cache: that is most
-// of it, and a large cluster has many.
+// trim removes from an object what the agent does not read, before the object enters a cache. That
+// saves most of the memory.
 func trim(object any) (any, error) {
 	if d, ok := object.(*appsv1.Deployment); ok {
 		names := metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name, UID: d.UID, ResourceVersion: d.ResourceVersion}

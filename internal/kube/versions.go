@@ -16,16 +16,17 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
-// versioned is a kind of Karpenter in the newest version that the cluster serves, which
-// each list finds. Watches go on in the version that was listed: the API server
-// converts the objects for as long as it serves that.
+// versioned accesses a kind of Karpenter in the newest version that the cluster serves. Each list
+// finds that version again. A watch uses the version that was listed, in which the API server returns
+// all objects for as long as it serves the version.
 type versioned struct {
 	client   dynamic.Interface
 	resource schema.GroupResource
 	version  atomic.Pointer[string] // nil before the first list
 }
 
-// now is the resource in the version that was listed last, and the newest before.
+// now returns the resource in the version that was listed last, or the newest version before the
+// first list.
 func (v *versioned) now() schema.GroupVersionResource {
 	if found := v.version.Load(); found != nil {
 		return v.resource.WithVersion(*found)
@@ -33,7 +34,7 @@ func (v *versioned) now() schema.GroupVersionResource {
 	return v.resource.WithVersion(kinds.Versions[0])
 }
 
-// use is the access to the resource in the version that was listed last.
+// use returns a client for the version that was listed last.
 func (v *versioned) use() dynamic.ResourceInterface { return v.client.Resource(v.now()) }
 
 func (v *versioned) list(ctx context.Context, o metav1.ListOptions) (found *unstructured.UnstructuredList, err error) {
@@ -49,7 +50,7 @@ func (v *versioned) list(ctx context.Context, o metav1.ListOptions) (found *unst
 	return found, err
 }
 
-// informer mirrors the kind.
+// informer returns an informer for the kind.
 func (v *versioned) informer() cache.SharedIndexInformer {
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return v.list(ctx, o) },

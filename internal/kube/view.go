@@ -16,8 +16,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// view turns the caches into a Snapshot. What did not change is converted once:
-// pods and nodes each, and the whole by the caches' generation.
+// view makes a Snapshot of the caches. It converts only pods and nodes that have changed, and makes no
+// new Snapshot if nothing has.
 type view struct {
 	caches *caches
 
@@ -40,14 +40,14 @@ func newView(caches *caches) *view {
 	return v
 }
 
-// Snapshot returns the cluster as the caches hold it, sorted. Until something
-// changes it is the same one.
+// Snapshot returns the state of the cluster from the caches, sorted. It returns the same pointer until
+// something changes.
 func (c *Cluster) Snapshot() *cluster.Snapshot { return c.view.take() }
 
 func (v *view) take() *cluster.Snapshot {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	// Read before the caches: a change in between is then seen again next time.
+	// The generation is read before the caches, so that the next call sees a change in between.
 	generation := v.caches.generation.Load()
 	if v.snapshot != nil && generation == v.generation {
 		return v.snapshot
@@ -63,7 +63,7 @@ func (v *view) take() *cluster.Snapshot {
 	s.Deployments = convertAll(v.caches.deployments, func(d *deployment) cluster.Deployment { return d.converted })
 	s.Sort()
 	s.SetAutoscaled(list[*autoscalingv2.HorizontalPodAutoscaler](v.caches.autoscalers))
-	s.Pods, s.Nodes = pods, v.nodes.take() // which are in order
+	s.Pods, s.Nodes = pods, v.nodes.take() // sorted already
 	v.snapshot, v.generation = s, generation
 	return s
 }
@@ -101,7 +101,7 @@ func get[O metav1.Object](m *mirror, namespace, name string) (O, bool) {
 	return o, ok
 }
 
-// budgetsOver names the PodDisruptionBudgets that a pod is under, in order.
+// budgetsOver returns the PodDisruptionBudgets that select a pod, as namespace/name, sorted.
 func (v *view) budgetsOver(p *cluster.Pod) []string {
 	var out []string
 	for _, b := range list[*policyv1.PodDisruptionBudget](v.caches.budgets) {

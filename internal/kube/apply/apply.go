@@ -1,6 +1,6 @@
-// Package apply keeps cluster-scoped custom resources as somebody outside of
-// the cluster declares them: by server-side apply, owning only the fields that
-// are declared.
+// Package apply declares cluster-scoped custom resources, and the annotations of
+// ServiceAccounts, from outside the cluster. It uses server-side apply and owns only the
+// declared fields.
 package apply
 
 import (
@@ -22,7 +22,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
-// settleTimeout is how long to find out what a call has done that nobody has answered.
+// settleTimeout is the time limit for finding out whether a request without a response took
+// effect.
 const settleTimeout = 10 * time.Second
 
 // Kind is a cluster-scoped kind of custom resource.
@@ -31,10 +32,10 @@ type Kind struct {
 	Resource schema.GroupVersionResource
 }
 
-// Manager says in whose name fields are declared.
+// Manager is the field manager that owns the declared fields.
 type Manager struct {
 	Name string
-	// Force takes fields away from other managers instead of reporting a conflict.
+	// Force takes fields over from other managers instead of reporting a conflict.
 	Force bool
 }
 
@@ -46,21 +47,20 @@ type Store struct {
 	listing *Listing
 }
 
-// NewStore returns the store of a kind.
+// NewStore returns a store for objects of a kind.
 func NewStore(client dynamic.Interface, kind Kind, manager Manager) *Store {
 	return &Store{kind: kind, client: client.Resource(kind.Resource), manager: manager, listing: &Listing{}}
 }
 
-// With returns the store with a listing that others share.
+// With returns a copy of the store that shares a listing with other stores of the kind.
 func (s *Store) With(listing *Listing) *Store {
 	shared := *s
 	shared.listing = listing
 	return &shared
 }
 
-// Get returns the live object. An object that is not there is reported as the
-// API server does (apierrors.IsNotFound), a kind that the cluster does not know
-// as meta.IsNoMatchError.
+// Get returns the live object. For an object that does not exist, apierrors.IsNotFound is true
+// of the error, and for a kind that the cluster does not serve, meta.IsNoMatchError.
 func (s *Store) Get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	live, err := call.Get(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return s.client.Get(ctx, name, metav1.GetOptions{})
@@ -68,8 +68,8 @@ func (s *Store) Get(ctx context.Context, name string) (*unstructured.Unstructure
 	return live, s.explain(err, "read", name)
 }
 
-// Recall is Get for a refresh: the object may be some seconds old, and many are
-// read by one request.
+// Recall is like Get, but reads many objects with one request and may return a state that is
+// some seconds old. It is for a refresh.
 func (s *Store) Recall(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	live, ok := s.listing.find(ctx, s, name)
 	switch {
@@ -81,12 +81,13 @@ func (s *Store) Recall(ctx context.Context, name string) (*unstructured.Unstruct
 	return live, nil
 }
 
-// Create declares a new object. One of the same name that is there already is
-// left alone and reported (apierrors.IsAlreadyExists).
+// Create declares a new object. If an object of the name exists, Create does not change it, and
+// apierrors.IsAlreadyExists is true of the error. If the API server does not respond, Create
+// finds out whether the object was created.
 func (s *Store) Create(ctx context.Context, name string, spec map[string]any) error {
 	_, err := s.Recall(ctx, name)
 	if err == nil {
-		_, err = s.Get(ctx, name) // a list may be older than its deletion
+		_, err = s.Get(ctx, name) // it may have been deleted since it was listed
 	}
 	switch {
 	case err == nil:
@@ -100,8 +101,9 @@ func (s *Store) Create(ctx context.Context, name string, spec map[string]any) er
 	return s.settle(ctx, name, err)
 }
 
-// settle finds out whether an object was created although nobody has said so. What
-// is there and declared by us was; of the rest the error says what is known.
+// settle finds out whether an object was created by a request without a response. It returns
+// nil if the object exists and was declared by this manager. Otherwise, the error says what is
+// known.
 func (s *Store) settle(ctx context.Context, name string, unanswered error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
@@ -119,16 +121,16 @@ func (s *Store) settle(ctx context.Context, name string, unanswered error) error
 
 // declares reports whether the manager has declared the object.
 func (s *Store) declares(live *unstructured.Unstructured) bool {
-	managed := live.GetManagedFields() // none where nothing but the name was declared
+	managed := live.GetManagedFields() // none if only the name was declared
 	return len(managed) == 0 || slices.ContainsFunc(managed, func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == s.manager.Name && entry.Operation == metav1.ManagedFieldsOperationApply
 	})
 }
 
-// Update declares an object again. A field that was declared before and is not
-// any more is removed, even if another manager has declared it too: with force
-// at once, else it is reported as a conflict, in the form in which the API server
-// reports conflicts of field managers.
+// Update declares an object again. Fields that were declared before and are not declared any
+// more are removed. If another manager has declared such a field too, Update removes it with
+// Force, and otherwise returns a conflict in the form of the API server
+// (apierrors.IsConflict).
 func (s *Store) Update(ctx context.Context, name string, before, spec map[string]any) error {
 	live, err := s.apply(ctx, name, spec)
 	if err != nil {
@@ -148,7 +150,7 @@ func (s *Store) Update(ctx context.Context, name string, before, spec map[string
 	return unsettled(s.remove(ctx, name, left))
 }
 
-// refused reports whether an error leaves nothing open.
+// refused reports whether an error means that a request had no effect.
 func refused(err error) bool { return call.Refused(err) || meta.IsNoMatchError(err) }
 
 // unsettled adds to an error that leaves open whether a change was made that it does.
@@ -159,9 +161,8 @@ func unsettled(err error) error {
 	return fmt.Errorf("%w\nWhether it was changed is open; the next plan reads it again", err)
 }
 
-// Delete asks for the deletion of the very object with the UID. With foreground
-// propagation the object stays until its dependents are gone. An object that is
-// gone already is fine.
+// Delete requests the deletion of the object with the UID. With foreground propagation, the
+// object exists until its dependents are gone. Delete succeeds if the object is gone already.
 func (s *Store) Delete(ctx context.Context, name string, uid types.UID, propagation metav1.DeletionPropagation) error {
 	defer s.listing.forget(name)
 	opts := metav1.DeleteOptions{PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &uid}}
@@ -182,7 +183,7 @@ func (s *Store) apply(ctx context.Context, name string, spec map[string]any) (*u
 	return live, s.explain(err, "apply", name)
 }
 
-// remove takes fields out of the object, whoever declared them.
+// remove removes fields from the object, whichever manager owns them.
 func (s *Store) remove(ctx context.Context, name string, fields [][]string) error {
 	defer s.listing.forget(name)
 	patch, err := removalPatch(fields)
@@ -195,8 +196,8 @@ func (s *Store) remove(ctx context.Context, name string, fields [][]string) erro
 	return s.explain(err, "remove fields of", name)
 }
 
-// explain adds what was done to which object. The API server answers requests
-// for kinds that it does not know as it does for unknown addresses.
+// explain adds the operation and the object to an error. For a kind that it does not serve, the
+// API server returns 404 without the object's name, which becomes meta.NoResourceMatchError.
 func (s *Store) explain(err error, operation, name string) error {
 	if err == nil {
 		return nil
@@ -213,8 +214,7 @@ func (s *Store) explain(err error, operation, name string) error {
 	return fmt.Errorf("%s %s %q: %w", operation, s.kind.Name, name, err)
 }
 
-// leftovers returns the fields that before declares, after does not and the
-// live object still has.
+// leftovers returns the paths of fields that are in before and in live, but not in after.
 func leftovers(before, after, live map[string]any) [][]string {
 	var out [][]string
 	for _, name := range slices.Sorted(maps.Keys(before)) {

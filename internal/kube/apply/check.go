@@ -9,9 +9,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
-// Check declares an object without storing it, so that the API server applies
-// its rules and reports conflicts of field managers. Its errors are those of
-// Create and Update.
+// Check validates an object in a dry run: the API server applies its rules and reports
+// conflicts of field managers, but stores nothing. The errors are those of Create and Update.
 func (s *Store) Check(ctx context.Context, name string, spec map[string]any) error {
 	desired := s.object(name, spec)
 	opts := metav1.ApplyOptions{FieldManager: s.manager.Name, Force: s.manager.Force, DryRun: []string{metav1.DryRunAll}}
@@ -21,8 +20,8 @@ func (s *Store) Check(ctx context.Context, name string, spec map[string]any) err
 	return s.explain(err, "check", name)
 }
 
-// object is what is declared. A spec that says nothing is left out: server-side apply
-// makes null of an empty object.
+// object returns the object to apply. An empty spec is left out, because server-side apply
+// turns an empty object into null.
 func (s *Store) object(name string, spec map[string]any) *unstructured.Unstructured {
 	desired := &unstructured.Unstructured{Object: map[string]any{}}
 	if len(spec) > 0 {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// heldByOthers names the managers that keep fields of the spec in the object, in
-// the form in which the API server reports conflicts.
+// heldByOthers returns a conflict, in the form of the API server, that names the other managers
+// of fields of the spec.
 func heldByOthers(live *unstructured.Unstructured, fields [][]string) error {
 	var causes []metav1.StatusCause
 	for _, path := range fields {
@@ -45,7 +45,7 @@ func managersOf(live *unstructured.Unstructured, path []string) []string {
 	return out
 }
 
-// owns walks a FieldsV1 tree, in which the field a is the key "f:a".
+// owns reports whether a FieldsV1 tree contains the path. The field a has the key "f:a".
 func owns(fields map[string]any, path []string) bool {
 	for _, name := range path {
 		inner, ok := fields["f:"+name].(map[string]any)
@@ -57,7 +57,7 @@ func owns(fields map[string]any, path []string) bool {
 	return true
 }
 
-// removalPatch is the JSON merge patch that removes fields of the spec.
+// removalPatch returns a JSON merge patch that removes fields of the spec.
 func removalPatch(fields [][]string) ([]byte, error) {
 	spec := map[string]any{}
 	for _, path := range fields {

@@ -12,38 +12,36 @@ import (
 )
 
 const (
-	// listingAge is how old a list may be that answers reads: long enough for
-	// one refresh, short enough that nobody notices.
+	// listingAge is how long a list is used: for one refresh, and not for the next.
 	listingAge  = 5 * time.Second
 	listingPage = 500
 )
 
-// Listing answers the reads of many objects of one kind from one list: refreshing
-// hundreds of objects then costs as many requests as refreshing one. What is
-// written in between is forgotten.
+// Listing caches a list of all objects of one kind for a few seconds, so that refreshing
+// hundreds of objects takes no more requests than refreshing one. It is safe for concurrent use.
 type Listing struct {
 	mu      sync.Mutex
 	taken   time.Time
 	objects map[string]*unstructured.Unstructured
-	written map[string]bool // since the list was taken
+	written map[string]bool // names of objects that were written since the list was taken
 }
 
-// find returns an object of the list, or nil if there is none. Unless ok, the
-// list does not tell: it could not be taken, or the object was written since.
+// find returns the object of the name, or nil if the list has none. It is not ok if the list
+// could not be read, or if the object was written since.
 func (l *Listing) find(ctx context.Context, s *Store, name string) (live *unstructured.Unstructured, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.taken.IsZero() || time.Since(l.taken) > listingAge {
 		objects, err := s.list(ctx)
 		if err != nil {
-			return nil, false // reading the one object says what is wrong
+			return nil, false // the caller reads the object itself, which gives the error
 		}
 		l.taken, l.objects, l.written = time.Now(), objects, map[string]bool{}
 	}
 	return l.objects[name], !l.written[name]
 }
 
-// forget makes the next read of the object a request of its own.
+// forget makes find return no answer about the object until the next list.
 func (l *Listing) forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

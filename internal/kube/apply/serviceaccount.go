@@ -13,24 +13,25 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
-// roleAnnotation tells EKS which role the pods of a ServiceAccount assume.
+// roleAnnotation names the IAM role that EKS lets pods of a ServiceAccount assume.
 const roleAnnotation = "eks.amazonaws.com/role-arn"
 
-// RoleAnnotation declares the role of ServiceAccounts that are there already.
+// RoleAnnotation declares the IAM role of existing ServiceAccounts.
 type RoleAnnotation struct {
 	client  kubernetes.Interface
 	manager Manager
 }
 
-// NewRoleAnnotation returns the annotation, declared by a field manager of its
-// own: the ServiceAccount itself belongs to whoever has made it.
+// NewRoleAnnotation declares annotations with a field manager of its own, because it does not
+// own the ServiceAccounts.
 func NewRoleAnnotation(client kubernetes.Interface, manager Manager) *RoleAnnotation {
 	manager.Name += "-irsa"
 	return &RoleAnnotation{client, manager}
 }
 
-// Get returns the role that the ServiceAccount is annotated with.
-// One that is not there is reported as the API server does.
+// Get returns the ARN of the role in the annotation of the ServiceAccount, which is empty if
+// there is no annotation. If there is no such ServiceAccount, apierrors.IsNotFound is true of
+// the error.
 func (a *RoleAnnotation) Get(ctx context.Context, namespace, name string) (arn string, err error) {
 	account, err := call.Get(ctx, func(ctx context.Context) (*corev1.ServiceAccount, error) {
 		return a.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -41,7 +42,7 @@ func (a *RoleAnnotation) Get(ctx context.Context, namespace, name string) (arn s
 	return account.Annotations[roleAnnotation], nil
 }
 
-// Set annotates the ServiceAccount, which must be there.
+// Set annotates the ServiceAccount, which must exist.
 func (a *RoleAnnotation) Set(ctx context.Context, namespace, name, arn string) error {
 	if _, err := a.Get(ctx, namespace, name); err != nil {
 		return err
@@ -49,7 +50,7 @@ func (a *RoleAnnotation) Set(ctx context.Context, namespace, name, arn string) e
 	return a.apply(ctx, applycorev1.ServiceAccount(name, namespace).WithAnnotations(map[string]string{roleAnnotation: arn}))
 }
 
-// Remove takes the annotation back. A ServiceAccount that is gone is fine.
+// Remove removes the annotation. It succeeds if the ServiceAccount is gone.
 func (a *RoleAnnotation) Remove(ctx context.Context, namespace, name string) error {
 	switch arn, err := a.Get(ctx, namespace, name); {
 	case arn == "" && (err == nil || apierrors.IsNotFound(err)):

@@ -1,7 +1,6 @@
-// Package call makes calls of the API server on behalf of somebody outside of the
-// cluster who waits for the answer: each attempt has a timeout, and a trouble that
-// passes is met with another attempt. A call that was cancelled or not answered is
-// an error, always.
+// Package call makes requests to the API server from outside the cluster, for a person who waits
+// for the response. Each attempt has a time limit, and temporary failures are retried. A request
+// that was cancelled or got no response is always an error.
 package call
 
 import (
@@ -15,23 +14,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Timeout bounds one attempt.
+// Timeout is the time limit of one attempt.
 const Timeout = 30 * time.Second
 
-// backoff makes five attempts within about 8 seconds: enough for an API server
-// that is being replaced, short enough for a person who waits.
+// backoff allows five attempts with about 8 seconds of pauses. That is long enough for an API
+// server that is being replaced, and short enough for a person who waits.
 var backoff = wait.Backoff{Steps: 5, Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.1}
 
 // ErrNoAnswer says that an attempt has taken longer than Timeout.
 var ErrNoAnswer = errors.New("the API server has not answered in time")
 
-// Do makes a call that is safe to repeat. It returns nil only if an attempt has
-// returned nil.
+// Do makes a request that is safe to repeat, until it succeeds, fails with an error for which
+// Passing is false, or has been attempted five times.
 func Do(ctx context.Context, attempt func(context.Context) error) error {
 	return DoIf(ctx, Passing, attempt)
 }
 
-// DoIf is Do with a choice of the errors that are met with another attempt.
+// DoIf is like Do, with passing in the place of Passing.
 func DoIf(ctx context.Context, passing func(error) bool, attempt func(context.Context) error) error {
 	pauses := backoff
 	for {
@@ -53,7 +52,7 @@ func DoIf(ctx context.Context, passing func(error) bool, attempt func(context.Co
 	}
 }
 
-// Get is Do for a call that returns something.
+// Get is like Do, for a request that returns a value.
 func Get[T any](ctx context.Context, attempt func(context.Context) (T, error)) (T, error) {
 	var out T
 	err := Do(ctx, func(ctx context.Context) (err error) {
@@ -68,25 +67,25 @@ func once(ctx context.Context, attempt func(context.Context) error) error {
 	defer cancel()
 	err := attempt(inner)
 	if err != nil && inner.Err() != nil && ctx.Err() == nil {
-		// Not wrapped: it is not the caller's own deadline that has passed.
+		// The error is not wrapped, because the caller's own deadline has not passed.
 		return fmt.Errorf("%w: %s", ErrNoAnswer, err.Error())
 	}
 	return err
 }
 
-// Passing reports whether the same call may well succeed a moment later.
+// Passing reports whether an error is temporary, so that the same request may soon succeed.
 func Passing(err error) bool {
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
 		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
-// Conflicting reports, besides what is passing, that somebody has changed the object
-// in between: the attempt has to read it again.
+// Conflicting reports whether an error is temporary or a conflict. After a conflict, the attempt
+// must read the object again.
 func Conflicting(err error) bool { return apierrors.IsConflict(err) || Passing(err) }
 
-// Refused reports whether the API server has answered, and has not done what it was
-// asked for. After any other error nobody knows whether it was done.
+// Refused reports whether an error means that the request had no effect: the API server refused
+// it, or it did not reach the API server. After any other error, it may have had one.
 func Refused(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

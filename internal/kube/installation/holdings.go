@@ -15,7 +15,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
-// Holdings are what depends on the installation.
+// Holdings returns what depends on the installation: all Provisioners and node profiles, and the
+// nodes that agents have bought.
 func (k *Keeper) Holdings(ctx context.Context) (out install.Holdings, err error) {
 	if out.Objects, err = k.customObjects(ctx); err == nil {
 		out.Nodes, err = k.boughtNodes(ctx)
@@ -23,7 +24,7 @@ func (k *Keeper) Holdings(ctx context.Context) (out install.Holdings, err error)
 	return out, err
 }
 
-// boughtNodes lists the nodes that agents have bought, in the order of their names.
+// boughtNodes lists the nodes that agents have bought.
 func (k *Keeper) boughtNodes(ctx context.Context) ([]install.Node, error) {
 	nodes, err := k.nodes(ctx)
 	out := make([]install.Node, 0, len(nodes))
@@ -44,8 +45,7 @@ func (k *Keeper) nodes(ctx context.Context) ([]corev1.Node, error) {
 	return nodes.Items, nil
 }
 
-// customObjects lists the Provisioners and then the node profiles, whoever has declared
-// them.
+// customObjects lists the Provisioners and then the node profiles.
 func (k *Keeper) customObjects(ctx context.Context) (out []install.Object, err error) {
 	for _, kind := range []struct {
 		name     string
@@ -62,7 +62,7 @@ func (k *Keeper) customObjects(ctx context.Context) (out []install.Object, err e
 	return out, nil
 }
 
-// list returns all objects of a resource, none where it is not installed.
+// list returns all objects of a resource. It returns none if the cluster does not serve it.
 func (k *Keeper) list(ctx context.Context, resource schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
 	list, err := call.Get(ctx, func(ctx context.Context) (*unstructured.UnstructuredList, error) {
 		return k.objects.Resource(resource).List(ctx, metav1.ListOptions{})

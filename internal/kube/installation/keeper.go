@@ -1,6 +1,5 @@
-// Package installation keeps the agent's own objects in a cluster on behalf of
-// somebody outside of it: it applies them in their order, waits until an agent
-// leads, and takes them away again.
+// Package installation manages the agent's own objects in a cluster from outside: it applies
+// them in order, waits until an agent leads, and removes them again.
 package installation
 
 import (
@@ -22,14 +21,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
 
-// pollInterval is how often what is waited for is looked at, and establishTimeout how
-// long the API server may take to serve a new definition, which is a matter of a second.
 const (
-	pollInterval     = time.Second
+	pollInterval = time.Second
+	// establishTimeout is how long the API server may take to serve a new
+	// CustomResourceDefinition. It usually takes less than a second.
 	establishTimeout = time.Minute
 )
 
-// resources are the kinds of which an installation may have objects.
+// resources are the kinds of objects that an installation may have.
 var resources = map[schema.GroupVersionKind]string{
 	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: "customresourcedefinitions",
 	{Version: "v1", Kind: "Namespace"}:                                               "namespaces",
@@ -44,7 +43,7 @@ var resources = map[schema.GroupVersionKind]string{
 	{Group: "apps", Version: "v1", Kind: "Deployment"}:                               "deployments",
 }
 
-// Keeper keeps installations in one cluster.
+// Keeper manages installations in one cluster.
 type Keeper struct {
 	objects dynamic.Interface
 	typed   kubernetes.Interface
@@ -52,12 +51,12 @@ type Keeper struct {
 	roster  *teardown.Roster
 }
 
-// NewKeeper returns the keeper of a cluster, whose nodes are read from its roster.
+// NewKeeper returns a Keeper for the cluster that the clients and the roster read.
 func NewKeeper(objects dynamic.Interface, typed kubernetes.Interface, manager apply.Manager, roster *teardown.Roster) *Keeper {
 	return &Keeper{objects, typed, manager, roster}
 }
 
-// client is for objects of the kind and the namespace of one.
+// client returns a client for the kind and the namespace of an object.
 func (k *Keeper) client(object *unstructured.Unstructured) dynamic.ResourceInterface {
 	gvk := object.GroupVersionKind()
 	client := k.objects.Resource(gvk.GroupVersion().WithResource(resources[gvk]))
@@ -67,8 +66,8 @@ func (k *Keeper) client(object *unstructured.Unstructured) dynamic.ResourceInter
 	return client
 }
 
-// Read returns the live objects in the place of those that are declared, nil for
-// those that are not there.
+// Read returns the live object for each declared one, in the same order, and nil for those that
+// do not exist.
 func (k *Keeper) Read(ctx context.Context, declared []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	out := make([]*unstructured.Unstructured, len(declared))
 	for i, object := range declared {
@@ -94,10 +93,10 @@ func (k *Keeper) get(ctx context.Context, object *unstructured.Unstructured) (*u
 	return live, nil
 }
 
-// Apply declares the objects one by one by server-side apply, so that each finds
-// what it needs. It waits until definitions are served. Force takes fields away
-// from other managers; otherwise they are reported as the API server does
-// (apierrors.IsConflict).
+// Apply declares the objects in order with server-side apply, and waits until each
+// CustomResourceDefinition is served. Force takes fields over from other managers; without it,
+// they are a conflict (apierrors.IsConflict). If a CustomResourceDefinition lacks a version in
+// which objects may be stored, Apply changes nothing and returns an error.
 func (k *Keeper) Apply(ctx context.Context, objects []*unstructured.Unstructured, force bool) error {
 	if err := k.checkStoredVersions(ctx, objects); err != nil {
 		return err
@@ -115,8 +114,8 @@ func (k *Keeper) Apply(ctx context.Context, objects []*unstructured.Unstructured
 	return nil
 }
 
-// Check lets the API server judge the objects as Apply would declare them, without
-// storing them. Those whose namespace or definition is not there yet are left out.
+// Check validates the objects in a dry run of Apply. Objects whose namespace or definition does
+// not exist yet are not checked.
 func (k *Keeper) Check(ctx context.Context, objects []*unstructured.Unstructured, force bool) error {
 	if err := k.checkStoredVersions(ctx, objects); err != nil {
 		return err
@@ -141,8 +140,8 @@ func (k *Keeper) apply(ctx context.Context, object *unstructured.Unstructured, o
 	return nil
 }
 
-// checkStoredVersions refuses definitions that lack a version in which objects
-// may be stored: the API server would not take them, half way through a downgrade.
+// checkStoredVersions returns an error if a CustomResourceDefinition lacks a version in which
+// objects may be stored. The API server would refuse it after other objects have been changed.
 func (k *Keeper) checkStoredVersions(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		if !isDefinition(object) {

@@ -22,11 +22,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/teardown"
 )
 
-// Drain deletes the named Provisioners, so that they buy nothing any more, and waits
-// until the agent has drained their nodes and given the machines back. The same is
-// waited for where a Provisioner is being deleted already or is gone. Other
-// Provisioners and their nodes are left alone. Nodes need an agent: without one
-// nothing is deleted, which is install.ErrNoAgent.
+// Drain deletes the named Provisioners and waits until the agent has drained their nodes and
+// terminated the machines. It also waits for Provisioners that are being deleted, and deletes
+// nodes whose Provisioner is gone. Other Provisioners and their nodes stay. Only an agent can
+// drain nodes: if there are nodes to drain and no agent leads, Drain deletes nothing and returns
+// install.ErrNoAgent.
 func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remaining []string)) error {
 	provisioners, err := k.list(ctx, api.ProvisionerGVR)
 	if err != nil {
@@ -67,7 +67,7 @@ func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remain
 		}
 	}
 	if !alive {
-		return nil // there are no nodes, and Release lets go of the Provisioners
+		return nil // there are no nodes, and Release removes the finalizers of the Provisioners
 	}
 	for _, name := range leaving.names {
 		if err := watch.Wait(ctx, name, progress); err != nil {
@@ -80,7 +80,7 @@ func (k *Keeper) Drain(ctx context.Context, named []string, progress func(remain
 // departure is what leaves with some Provisioners.
 type departure struct {
 	names     []string // of the Provisioners, sorted
-	nodes     int
+	nodes     int      // of all of them
 	ownerless []string // nodes whose Provisioner is gone
 }
 
@@ -109,10 +109,9 @@ func leavingOf(provisioners []unstructured.Unstructured, nodes []corev1.Node, na
 	return out
 }
 
-// Release lets go of all nodes and Provisioners without draining: their
-// finalizers and the nodes' owner references are taken off, so that nothing waits for
-// an agent, and the marks on nodes and pods, which nobody would change any more. The agent
-// must have ended. The nodes' machines go on running, and are returned.
+// Release removes from all Provisioners and nodes what needs an agent: finalizers, the nodes'
+// owner references, the agent's taints, and the deletion costs that it has set on pods. It drains
+// nothing, and the machines go on running. The agent must have ended. Release returns the nodes.
 func (k *Keeper) Release(ctx context.Context) ([]install.Node, error) {
 	nodes, err := k.boughtNodes(ctx)
 	if err != nil {
@@ -158,8 +157,7 @@ func (k *Keeper) releaseNode(ctx context.Context, name string) error {
 	return nil
 }
 
-// unmarkPods takes the agent's deletion costs off the pods of nodes. Those that somebody else
-// has set stay.
+// unmarkPods removes the deletion costs that the agent has set on the pods of nodes.
 func (k *Keeper) unmarkPods(ctx context.Context, nodes []install.Node) error {
 	for _, n := range nodes {
 		pods, err := call.Get(ctx, func(ctx context.Context) (*corev1.PodList, error) {
@@ -220,14 +218,15 @@ func (k *Keeper) releaseProvisioner(ctx context.Context, name string) error {
 	return nil
 }
 
-// withoutMarks returns the taints without those by which the agent keeps pods away from
-// nodes that it meant to empty: nobody would take them off any more.
+// withoutMarks returns the taints without those by which the agent keeps pods away from nodes
+// that it wants to empty.
 func withoutMarks(taints []corev1.Taint) []corev1.Taint {
 	return slices.DeleteFunc(cluster.WithGuide(taints, 0), func(t corev1.Taint) bool { return t.Key == api.TaintDisruption })
 }
 
-// releasePatch replaces lists as a whole, hence the resource version. The spec is left as it
-// is where nothing is said of it.
+// releasePatch returns a merge patch that removes the agent's finalizer and sets the owner
+// references. It contains the resource version, because it replaces these lists as a whole. A nil
+// spec leaves the object's spec as it is.
 func releasePatch(version string, finalizers []string, owners []metav1.OwnerReference, spec map[string]any) ([]byte, error) {
 	patch := map[string]any{"metadata": map[string]any{
 		"resourceVersion": version, "ownerReferences": owners,

@@ -18,9 +18,8 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
-// Remove deletes the objects, the last first, and waits until each is gone.
-// Objects that are gone already are fine. A namespace in which others have
-// something is kept, and what that is returned.
+// Remove deletes the objects in reverse order, and waits until each is gone. A namespace that
+// contains other objects is not deleted; Remove returns these as resource/name.
 func (k *Keeper) Remove(ctx context.Context, objects []*unstructured.Unstructured) (kept []string, err error) {
 	for _, object := range slices.Backward(objects) {
 		if object.GetKind() == "Namespace" {
@@ -47,7 +46,7 @@ func (k *Keeper) remove(ctx context.Context, object *unstructured.Unstructured) 
 		return fmt.Errorf("delete %s: %w", title(object), err)
 	}
 	var live *unstructured.Unstructured
-	var unread error // why the last look could not see it
+	var unread error // why the object could not be read the last time
 	err = wait.PollUntilContextCancel(ctx, pollInterval/5, true, func(ctx context.Context) (bool, error) {
 		live, unread = k.get(ctx, object)
 		return unread == nil && live == nil, nil
@@ -64,7 +63,8 @@ func (k *Keeper) remove(ctx context.Context, object *unstructured.Unstructured) 
 	return nil
 }
 
-// reasons are what the conditions of a namespace or a definition say of its end.
+// reasons returns what the conditions of a namespace or a CustomResourceDefinition say about its
+// deletion.
 func reasons(object *unstructured.Unstructured) string {
 	var out strings.Builder
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
@@ -107,7 +107,8 @@ func (k *Keeper) inhabitants(ctx context.Context, namespace string) (out []strin
 	return out, nil
 }
 
-// RemoveLease deletes the leader election Lease, which the agent has made.
+// RemoveLease deletes the Lease that agents have created for leader election. It succeeds if there
+// is none.
 func (k *Keeper) RemoveLease(ctx context.Context, namespace string) error {
 	err := call.Do(ctx, func(ctx context.Context) error {
 		return k.typed.CoordinationV1().Leases(namespace).Delete(ctx, install.LeaseName, metav1.DeleteOptions{})

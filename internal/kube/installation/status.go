@@ -19,7 +19,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
-// ending says why a wait has come to an end before what was waited for.
+// ending says why a wait has ended without success.
 func ending(ctx context.Context) string {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return "the wait was interrupted"
@@ -27,10 +27,11 @@ func ending(ctx context.Context) string {
 	return "it is not up in time"
 }
 
-// errNone says that there is no Deployment.
+// errNone means that there is no Deployment.
 var errNone = errors.New("it does not exist")
 
-// Status looks at a Deployment of the agent, its pods and the Lease.
+// Status reads a Deployment of the agent, its pods, the Lease, and the versions of the
+// CustomResourceDefinitions.
 func (k *Keeper) Status(ctx context.Context, namespace, name string, now time.Time) (install.Status, error) {
 	var s install.Status
 	d, err := call.Get(ctx, func(ctx context.Context) (*appsv1.Deployment, error) {
@@ -54,7 +55,7 @@ func (k *Keeper) Status(ctx context.Context, namespace, name string, now time.Ti
 	}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		// The identity of a replica is the name of its pod and the number of its process.
+		// The identity of a replica is the name of its pod, an underscore and a number.
 		if before, _, _ := strings.Cut(holder, "_"); before == pod.Name && pod.DeletionTimestamp == nil {
 			s.Leader, s.ImageDigest = pod.Name, digest(pod)
 		}
@@ -67,7 +68,7 @@ func (k *Keeper) Status(ctx context.Context, namespace, name string, now time.Ti
 	return s, k.readDefinitions(ctx, &s)
 }
 
-// holder is the identity that holds the Lease now, empty if nobody does.
+// holder returns the identity that holds the Lease, empty if nobody does.
 func (k *Keeper) holder(ctx context.Context, namespace string, now time.Time) (string, error) {
 	lease, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		return k.typed.CoordinationV1().Leases(namespace).Get(ctx, install.LeaseName, metav1.GetOptions{})
@@ -82,14 +83,15 @@ func (k *Keeper) holder(ctx context.Context, namespace string, now time.Time) (s
 	if spec.HolderIdentity == nil || spec.RenewTime == nil || spec.LeaseDurationSeconds == nil {
 		return "", nil
 	}
-	// A minute allows for clocks that differ.
+	// The clocks may differ by up to a minute.
 	if now.After(spec.RenewTime.Add(time.Duration(*spec.LeaseDurationSeconds)*time.Second + time.Minute)) {
 		return "", nil
 	}
 	return *spec.HolderIdentity, nil
 }
 
-// waiting says what is missing until every replica is of the declared kind and one leads.
+// waiting says what is missing until all replicas are updated and available and one of them
+// leads. It is empty if nothing is.
 func waiting(d *appsv1.Deployment, leader string) string {
 	wanted := int32(1)
 	if d.Spec.Replicas != nil {
@@ -120,9 +122,9 @@ func digest(pod *corev1.Pod) string {
 	return ""
 }
 
-// troubleOf says why a pod is not up, as far as it says so itself: how often it has
-// ended, what its container does now, and how it ended the last time. The message of
-// an end is that of the log (see Settings.Deployment).
+// troubleOf says why a pod is not ready, as far as its status does: how often its container has
+// restarted, what it waits for, and how it ended the last time. The termination message is the
+// end of the log (see Settings.Deployment).
 func troubleOf(pod *corev1.Pod) string {
 	for i := range pod.Status.ContainerStatuses {
 		c := &pod.Status.ContainerStatuses[i]
@@ -151,7 +153,7 @@ func troubleOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// endOf says how a container ended, with the last line that it wrote.
+// endOf says how a container ended, with the last line of its log.
 func endOf(t *corev1.ContainerStateTerminated) string {
 	text := fmt.Sprintf("ended with exit code %d", t.ExitCode)
 	if t.Reason != "" && t.Reason != "Error" {
@@ -186,9 +188,9 @@ func (k *Keeper) readDefinitions(ctx context.Context, s *install.Status) error {
 	return nil
 }
 
-// Await returns once every replica is of the declared kind and one of them leads. It
-// tells progress whenever it has changed. When the context ends first the error
-// says what is missing, and what the pods say.
+// Await waits until all replicas are updated and available and one of them leads. It calls
+// progress whenever what is missing has changed. If the context ends first, the error says what
+// is missing and why pods are not ready.
 func (k *Keeper) Await(ctx context.Context, namespace, name string, progress func(string)) (install.Status, error) {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()

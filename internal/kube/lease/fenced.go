@@ -9,16 +9,17 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/fence"
 )
 
-// fencedLock tells a fence what becomes of a lease.
+// fencedLock opens a fence while this process holds the lease, and closes it when another process
+// does.
 type fencedLock struct {
 	resourcelock.Interface
 	fence *fence.Fence
-	fresh time.Duration
+	fresh time.Duration // how long the fence stays open after a renewal
 	lost  func(holder string)
-	held  bool // it was ours at some time
+	held  bool // this process has held the lease
 }
 
-// Get looks whether the lease is still ours, if it was.
+// Get reads the lease. If another process has taken it from this one, it closes the fence.
 func (l *fencedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	if err == nil && l.held && record.HolderIdentity != "" && record.HolderIdentity != l.Identity() {
@@ -28,12 +29,12 @@ func (l *fencedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecor
 	return record, raw, err
 }
 
-// Create makes the lease, as ours.
+// Create creates the lease, held by this process.
 func (l *fencedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.write(ctx, record, l.Interface.Create)
 }
 
-// Update takes the lease, renews it or gives it back.
+// Update takes, renews or releases the lease.
 func (l *fencedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.write(ctx, record, l.Interface.Update)
 }

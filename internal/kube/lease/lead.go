@@ -18,40 +18,40 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
-// ErrLost means that another process may be leading now.
+// ErrLost means that the lease was lost and another process may be leading.
 var ErrLost = errors.New("the leader election lease was lost")
 
-// The times of leader election: a leader gives up when it could not renew for
-// renewDeadline, well before others may take over after leaseDuration.
+// The times of leader election, which are client-go's defaults. A leader that could not renew the
+// lease for renewDeadline gives up. Others may take over only after leaseDuration.
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
 )
 
-// Options say who leads what.
+// Options of leader election.
 type Options struct {
-	Namespace string
-	Name      string
+	Namespace string // of the Lease
+	Name      string // of the Lease
 	// Identity is unique among the processes, such as the pod's name.
 	Identity string
-	// Duration is how long a leader that died is waited for; 15 seconds by default.
+	// Duration is how long after its last renewal a leader counts as alive. Default: 15
+	// seconds.
 	Duration time.Duration
-	// Lost, if set, is called as soon as a renewal finds that another holds the lease
-	// of this leader. The context of run has ended by then.
+	// Lost, if set, is called when this leader finds that another process holds the lease.
+	// The context of run has ended by then.
 	Lost func(holder string)
-	// Waiting, if set, is called while the API server does not answer, with more and
-	// more time in between.
+	// Waiting, if set, is called after each failure to reach the API server, with growing
+	// pauses in between.
 	Waiting func(err error)
 	// Fence is open while the lease is held.
 	Fence *fence.Fence
 }
 
-// Lead waits for the lease and then calls run, once. The context of run ends with
-// ctx and the moment the lease is lost. When ctx ends, the lease is kept until
-// run has returned and is then given back at once, so that the next leader does
-// not start while this one finishes. Losing the lease is ErrLost, and a leader
-// by a lease of the same name in another namespace ErrRival.
+// Lead waits for the lease and then calls run once. The context of run ends when ctx ends or the
+// lease is lost. When ctx ends, Lead keeps the lease until run has returned, so that the next
+// leader does not start before, and then releases it. Lead returns ErrLost if the lease was lost,
+// and ErrRival if another process leads with a lease of the same name in another namespace.
 func Lead(ctx context.Context, client kubernetes.Interface, o Options, run func(context.Context)) error {
 	e := &election{o, client}
 	refused := e.refuseRivals(ctx)
@@ -64,26 +64,26 @@ func Lead(ctx context.Context, client kubernetes.Interface, o Options, run func(
 		})
 	}
 	if ctx.Err() != nil {
-		refused = nil // the look was cut short
+		refused = nil // the check was cut short
 	}
 	return errors.Join(lost, refused)
 }
 
-// election is one run for a lease.
+// election takes part in one leader election.
 type election struct {
 	Options
 	client kubernetes.Interface
 }
 
-// ErrRival means that the agent of another namespace leads.
+// ErrRival means that an agent in another namespace leads.
 var ErrRival = errors.New("another installation of the agent leads in this cluster")
 
-// refuseRivals returns ErrRival if somebody leads by a lease of the same name in
-// another namespace.
+// refuseRivals returns ErrRival if a process leads with a lease of the same name in another
+// namespace.
 //
-// It is asked before running for our own lease, so that a leader elsewhere is not
-// disturbed, and again while holding it: of two that run at the same time, at least
-// the one that looks last sees the other.
+// Lead calls it before the election, so that it does not disturb a leader elsewhere, and again
+// with the lease held: of two processes that do so at the same time, at least the one that reads
+// last sees the other.
 func (e *election) refuseRivals(ctx context.Context) error {
 	w := NewWatch(e.client, e.Name)
 	w.own = e.Namespace
@@ -98,7 +98,8 @@ func (e *election) refuseRivals(ctx context.Context) error {
 		ErrRival, rival.holder, rival.lease)
 }
 
-// reach takes the first look, at an API server that may not be there yet.
+// reach reads the Leases for the first time. It waits for the API server if that does not respond
+// yet.
 func (e *election) reach(ctx context.Context, w *Watch) error {
 	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 10, Cap: 30 * time.Second}
 	for {
@@ -118,7 +119,7 @@ func (e *election) reach(ctx context.Context, w *Watch) error {
 	}
 }
 
-// elect runs for the lease; see Lead.
+// elect runs the leader election; see Lead.
 func (e *election) elect(ctx context.Context, run func(context.Context)) error {
 	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -165,17 +166,17 @@ func (e *election) config(t *term) leaderelection.LeaderElectionConfig {
 	}
 }
 
-// term is one time as leader, from the election to its end.
+// term is the time of this process as leader.
 type term struct {
 	ctx  context.Context // of the caller
-	stop func()          // ends the election, which gives the lease back
+	stop func()          // ends the election, which releases the lease
 	run  func(context.Context)
 	lost func(holder string) // may be nil
 
 	mu       sync.Mutex
 	leading  bool
 	closed   bool
-	finished bool // run returned while the lease was ours
+	finished bool // run returned while the lease was held
 	running  sync.WaitGroup
 }
 
@@ -201,8 +202,7 @@ func (t *term) lead(leading context.Context) {
 	t.stop()
 }
 
-// abandon ends the election of a process that does not lead; a leader gets to
-// finish first.
+// abandon ends the election if this process does not lead. A leader finishes first.
 func (t *term) abandon() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -211,7 +211,7 @@ func (t *term) abandon() {
 	}
 }
 
-// usurped ends the term of a leader whose lease another one holds.
+// usurped ends the term because another process holds the lease.
 func (t *term) usurped(holder string) {
 	t.stop()
 	if t.lost != nil {
@@ -219,7 +219,7 @@ func (t *term) usurped(holder string) {
 	}
 }
 
-// close waits until run has returned, and keeps a late start from happening.
+// close prevents run from starting, or waits until it has returned.
 func (t *term) close() {
 	t.mu.Lock()
 	t.closed = true

@@ -1,5 +1,5 @@
-// Package lease is leader election by Leases of the API server: it knows who leads, in
-// whatever namespace, and runs for a Lease of its own.
+// Package lease implements leader election with Leases: it takes part in an election, and finds
+// out who leads in any namespace.
 package lease
 
 import (
@@ -21,12 +21,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
-// Watch knows who holds the Leases of a name, in whatever namespaces. Whether a holder
-// lives is known by renewals that are seen, not by clocks. It is safe for concurrent use.
+// Watch finds out who holds the Leases of a name, in all namespaces. It recognises a live holder by
+// renewals between two polls, and not by comparing clocks. It is safe for concurrent use.
 type Watch struct {
 	client kubernetes.Interface
 	name   string
-	own    string // namespace whose Lease does not count
+	own    string // namespace whose Lease is ignored
 
 	mu     sync.Mutex
 	looked time.Time
@@ -38,14 +38,14 @@ type sighting struct {
 	holder, lease string
 	renewed       time.Time
 	lasts         time.Duration // without a renewal
-	since         time.Time
-	lives         bool // it was taken or renewed since the first look
+	since         time.Time     // when this renewal was first seen
+	lives         bool          // it was taken or renewed after the first poll
 }
 
 // String says who holds the Lease.
 func (s sighting) String() string { return fmt.Sprintf("%s renews the Lease %s", s.holder, s.lease) }
 
-// NewWatch watches the Leases of a name.
+// NewWatch returns a Watch of the Leases of a name. It makes no request.
 func NewWatch(client kubernetes.Interface, name string) *Watch {
 	return &Watch{client: client, name: name}
 }
@@ -139,10 +139,9 @@ func (w *Watch) living(now time.Time) (s sighting, known bool) {
 	return sighting{}, known
 }
 
-// Holder says who renews a Lease of the name, in whatever namespace, as in "karpenter-1
-// renews the Lease kube-system/karpenter-leader-election"; nothing if nobody does. A
-// Lease that somebody holds is watched until it is renewed, or for as long as it would
-// last.
+// Holder says who renews a Lease of the name in any namespace, as in "karpenter-1 renews the Lease
+// kube-system/karpenter-leader-election", and nothing if nobody does. If a Lease has a holder, it
+// waits until the Lease is renewed or expires.
 func Holder(ctx context.Context, access *rest.Config, name string) (string, error) {
 	client, err := kubernetes.NewForConfig(access)
 	if err != nil {

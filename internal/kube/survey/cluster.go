@@ -15,14 +15,14 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/apply"
 )
 
-// Cluster is a cluster as package onboard reads it.
+// Cluster reads a cluster for package onboard.
 type Cluster struct {
 	typed    kubernetes.Interface
 	custom   dynamic.Interface
 	accounts *apply.RoleAnnotation
 }
 
-// NewCluster returns the cluster that is reached by access. Nothing is called yet.
+// NewCluster returns a reader of the cluster. It makes no request.
 func NewCluster(access *rest.Config) (*Cluster, error) {
 	typed, err := kubernetes.NewForConfig(access)
 	if err != nil {
@@ -35,15 +35,15 @@ func NewCluster(access *rest.Config) (*Cluster, error) {
 	return &Cluster{typed, custom, apply.NewRoleAnnotation(typed, apply.Manager{})}, nil
 }
 
-// Objects returns the custom resources of a kind, sorted by name; none where the
-// cluster does not serve the kind.
+// Objects returns the custom resources of a kind, sorted by name. It returns none if the cluster
+// does not serve the kind.
 func (c *Cluster) Objects(ctx context.Context, kind schema.GroupVersionResource) ([]map[string]any, error) {
 	found, err := Objects(ctx, c.custom, kind)
 	return documents(found), err
 }
 
-// Newest returns the custom resources of a kind of Karpenter in the newest version that the
-// cluster serves, sorted by name.
+// Newest returns the custom resources of a kind of Karpenter, sorted by name, in the newest version
+// that the cluster serves.
 func (c *Cluster) Newest(ctx context.Context, kind schema.GroupResource) ([]map[string]any, error) {
 	found, err := newest(ctx, c.custom, kind)
 	return documents(found), err
@@ -62,8 +62,8 @@ func (c *Cluster) Survey(ctx context.Context) (*cluster.Survey, error) {
 	return Take(ctx, c.typed, c.custom)
 }
 
-// RoleOf returns the ARN of the role that a ServiceAccount is annotated with, empty
-// without one or if the ServiceAccount is not there.
+// RoleOf returns the ARN of the role in the annotation of a ServiceAccount. It is empty if there is
+// no annotation or no such ServiceAccount.
 func (c *Cluster) RoleOf(ctx context.Context, namespace, name string) (string, error) {
 	arn, err := c.accounts.Get(ctx, namespace, name)
 	if apierrors.IsNotFound(err) {

@@ -25,7 +25,7 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/onboard/karpenter/kinds"
 )
 
-// each calls use with every object of a kind, page by page.
+// each calls use with every object of a kind. It reads them in pages.
 func each[L runtime.Object, T any](ctx context.Context, o metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error), use func(*T)) error {
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return call.Get(ctx, func(ctx context.Context) (L, error) { return list(ctx, o) })
@@ -44,8 +44,8 @@ func each[L runtime.Object, T any](ctx context.Context, o metav1.ListOptions, li
 	return nil
 }
 
-// Objects lists the custom resources of a kind; none where the cluster does not
-// know it.
+// Objects returns the custom resources of a kind, sorted by name. It returns none if the cluster does
+// not serve the kind.
 func Objects(ctx context.Context, custom dynamic.Interface, kind schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	err := each(ctx, metav1.ListOptions{}, custom.Resource(kind).List, func(u *unstructured.Unstructured) { out = append(out, u) })
@@ -67,14 +67,15 @@ func readCustom(ctx context.Context, client kubernetes.Interface, custom dynamic
 	return readNodePools(ctx, client, custom, out)
 }
 
-// readNodePools adds what stands for NodePools and EC2NodeClasses. Who may not list them
-// sees none, and Hidden says so. A NodePool that has the name of a Provisioner is not served.
+// readNodePools adds the Provisioners and node profiles that stand for NodePools and EC2NodeClasses.
+// If the user may not list these, Hidden says so. A NodePool with the name of a Provisioner is left
+// out.
 func readNodePools(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface, out *cluster.Survey) error {
 	var objects []map[string]any
 	for _, kind := range []schema.GroupResource{kinds.NodeClasses, kinds.NodePools} {
 		found, err := newest(ctx, custom, kind)
 		if apierrors.IsForbidden(err) {
-			// The API server forbids also what it does not know.
+			// The API server also returns Forbidden for kinds that it does not serve.
 			if isServed(client, kind) {
 				out.Hidden = append(out.Hidden, fmt.Sprintf("%s are not seen: %v", kind, err))
 			}
@@ -99,8 +100,8 @@ func readNodePools(ctx context.Context, client kubernetes.Interface, custom dyna
 	return nil
 }
 
-// newest lists the objects of a kind of Karpenter in the newest version that the cluster
-// serves.
+// newest returns the objects of a kind of Karpenter, sorted by name, in the newest version that the
+// cluster serves.
 func newest(ctx context.Context, custom dynamic.Interface, kind schema.GroupResource) ([]*unstructured.Unstructured, error) {
 	for _, version := range kinds.Versions {
 		found, err := Objects(ctx, custom, kind.WithVersion(version))
@@ -111,8 +112,8 @@ func newest(ctx context.Context, custom dynamic.Interface, kind schema.GroupReso
 	return nil, nil
 }
 
-// isServed reports whether the cluster knows a kind of Karpenter, as far as that may be
-// asked.
+// isServed reports whether the cluster serves a kind of Karpenter. It is true if that cannot be found
+// out.
 func isServed(client kubernetes.Interface, kind schema.GroupResource) bool {
 	for _, version := range kinds.Versions {
 		known, err := client.Discovery().ServerResourcesForGroupVersion(kind.WithVersion(version).GroupVersion().String())

@@ -1,5 +1,4 @@
-// Package survey reads a whole cluster once, for those who look at it from
-// outside and do not stay to watch.
+// Package survey reads a whole cluster once, without caches, for programs outside the cluster.
 package survey
 
 import (
@@ -15,10 +14,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/cluster"
 )
 
-// unfinished selects the pods that take room.
+// unfinished selects the pods that use resources.
 const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
 
-// Take reads the cluster. Kinds of ours that it does not know are no error.
+// Take reads the cluster. If the cluster does not serve the custom resources of Packhorse or
+// Karpenter, there are none.
 func Take(ctx context.Context, client kubernetes.Interface, custom dynamic.Interface) (*cluster.Survey, error) {
 	r := &reader{ctx: ctx, client: client, templates: cluster.NewTemplates(), snapshot: &cluster.Snapshot{}}
 	for _, step := range []func() error{r.pods, r.nodes, r.daemonSets, r.namespaces, r.storage, r.budgets} {

@@ -1,6 +1,5 @@
-// Package teardown follows the removal of a Provisioner from outside of the
-// cluster: whether an agent is there to drain its nodes, how far that has come,
-// and what holds it up.
+// Package teardown follows the deletion of a Provisioner from outside the cluster. It finds out
+// whether an agent runs that drains the nodes, waits until they are gone, and says what blocks them.
 package teardown
 
 import (
@@ -22,8 +21,7 @@ const LeaseName = install.LeaseName
 // clockSkew is how far this machine's clock may be behind or ahead.
 const clockSkew = 15 * time.Second
 
-// AgentAlive reports whether some agent has renewed its Lease recently enough
-// to be at work at the given time.
+// AgentAlive reports whether an agent in any namespace holds its Lease at the given time.
 func (w *Watch) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
 	leases, err := call.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
 		return w.client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + LeaseName})
@@ -39,8 +37,8 @@ func (w *Watch) AgentAlive(ctx context.Context, now time.Time) (bool, error) {
 	return false, nil
 }
 
-// Held reports whether somebody holds the lease at the given time, and has not just
-// left it behind.
+// Held reports whether the lease has a holder and has not expired at the given time, if clocks differ
+// by no more than 15 seconds.
 func Held(lease *coordinationv1.Lease, now time.Time) bool {
 	s := lease.Spec
 	if s.HolderIdentity == nil || *s.HolderIdentity == "" || s.RenewTime == nil || s.LeaseDurationSeconds == nil {

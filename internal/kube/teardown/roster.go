@@ -15,12 +15,11 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/kube/call"
 )
 
-// rosterAge is how old the list of nodes may be: as long as an agent needs to buy
-// one, so that none is missed that was there when the removal began.
+// rosterAge is how long the list of nodes is used. An agent needs at least as long to create a node.
 const rosterAge = time.Second
 
-// Roster tells from one list which nodes belong to which Provisioner. Removing
-// hundreds of Provisioners then costs a list each second, not some for each of them.
+// Roster caches a list of the nodes of all Provisioners for a second, so that removing hundreds of
+// Provisioners takes one list per second. It is safe for concurrent use.
 type Roster struct {
 	client metadata.Interface
 
@@ -29,10 +28,10 @@ type Roster struct {
 	names map[string][]string // by Provisioner, sorted
 }
 
-// NewRoster returns the roster of a cluster.
+// NewRoster returns an empty roster.
 func NewRoster(client metadata.Interface) *Roster { return &Roster{client: client} }
 
-// Nodes returns the names of the Provisioner's nodes, as they were up to a second ago.
+// Nodes returns the names of the Provisioner's nodes, sorted. They may be a second old.
 func (r *Roster) Nodes(ctx context.Context, provisioner string) ([]string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,12 +15,12 @@ import (
 	"github.com/packhorse-io/terraform-provider-packhorse/internal/api"
 )
 
-// diagnosisTimeout bounds the calls that find out what holds a removal up, after
-// the time for the removal itself has passed.
+// diagnosisTimeout is the time limit for finding out what blocks a deletion, after the time limit of
+// the deletion itself has passed.
 const diagnosisTimeout = 30 * time.Second
 
-// stuck finds out what remains. What cannot be read is left out: the point is
-// to help, and the removal has come to an end without success either way.
+// stuck returns a StuckError that says what remains. It leaves out what cannot be read, except the
+// nodes.
 func (w *Watch) stuck(ctx context.Context, provisioner string) error {
 	interrupted := ctx.Err()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnosisTimeout)
@@ -67,7 +67,7 @@ func (w *Watch) describe(ctx context.Context, node *corev1.Node, budgets []polic
 	return out
 }
 
-// closedBudgets returns the budgets that allow no eviction at this moment.
+// closedBudgets returns the budgets that allow no disruption at the moment.
 func (w *Watch) closedBudgets(ctx context.Context) []policyv1.PodDisruptionBudget {
 	all, err := w.client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {

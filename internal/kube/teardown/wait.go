@@ -13,28 +13,28 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// pollInterval is how often the progress is looked at. Draining a node takes
-// tens of seconds, and a Provisioner without nodes is gone in a moment.
+// pollInterval is how often the progress is read. Draining a node takes tens of seconds, and a
+// Provisioner without nodes is gone in a moment.
 const pollInterval = time.Second
 
-// maxFailures is how many looks in a row may fail before the wait gives up.
+// maxFailures is after how many failed polls in a row Wait gives up.
 const maxFailures = 30
 
 // Reader reads Provisioners.
 type Reader interface {
-	// Get reports a Provisioner that is gone by apierrors.IsNotFound, and by
-	// meta.IsNoMatchError if the kind is gone with it.
+	// Get returns a Provisioner. If it is gone, apierrors.IsNotFound is true of the error, or
+	// meta.IsNoMatchError if the kind is gone too.
 	Get(ctx context.Context, name string) (*unstructured.Unstructured, error)
 }
 
-// Watch follows removals in one cluster.
+// Watch follows deletions in one cluster.
 type Watch struct {
 	client kubernetes.Interface
 	reader Reader
 	roster *Roster
 }
 
-// NewWatch returns a watch of a cluster; watches of the same cluster share its roster.
+// NewWatch returns a Watch. Watches of the same cluster can share a roster.
 func NewWatch(client kubernetes.Interface, reader Reader, roster *Roster) *Watch {
 	return &Watch{client, reader, roster}
 }
@@ -44,9 +44,9 @@ func (w *Watch) Nodes(ctx context.Context, provisioner string) ([]string, error)
 	return w.roster.Nodes(ctx, provisioner)
 }
 
-// Wait returns once the Provisioner and all of its nodes are gone. It tells
-// progress whenever the set of remaining nodes has changed. When the context
-// ends first the error is a StuckError that names what remains.
+// Wait waits until the Provisioner and all of its nodes are gone. It calls progress whenever the
+// remaining nodes have changed. If the context ends first, the error is a StuckError that names what
+// remains.
 func (w *Watch) Wait(ctx context.Context, provisioner string, progress func(remaining []string)) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -89,30 +89,30 @@ func (w *Watch) look(ctx context.Context, provisioner string) (gone bool, remain
 
 func isGone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
-// StuckError names what is left of a Provisioner and what holds it.
+// StuckError says what remains of a Provisioner that is being deleted, and what blocks it.
 type StuckError struct {
-	// Interrupted says that the wait was broken off before its time.
+	// Interrupted means that the wait was cancelled and did not run into its deadline.
 	Interrupted bool
-	// Finalizers of the Provisioner itself, if it is still there.
+	// Finalizers of the Provisioner itself, if it still exists.
 	Finalizers []string
 	Nodes      []StuckNode
 }
 
-// StuckNode is a node that has not gone.
+// StuckNode is a node that still exists.
 type StuckNode struct {
 	Name       string
 	Instance   string // provider id, empty if the node has none
 	Finalizers []string
-	// Deleting is false for a node that nobody has asked to go.
+	// Deleting reports whether the node is marked for deletion.
 	Deleting bool
-	// Pods that are still on it, as namespace/name; DaemonSet pods not counted.
+	// Pods are those on the node, as namespace/name, without DaemonSet pods.
 	Pods []string
-	// Budgets are the PodDisruptionBudgets, as namespace/name, that allow no
-	// eviction of a pod on it now.
+	// Budgets are the PodDisruptionBudgets, as namespace/name, that currently block the
+	// eviction of a pod on the node.
 	Budgets []string
 }
 
-// Error lists everything that remains, one line each.
+// Error lists everything that remains, with a line for each node.
 func (e *StuckError) Error() string {
 	lines := []string{"it is not gone in time"}
 	if e.Interrupted {
